@@ -1,0 +1,72 @@
+"""The architecture of a decoder, as a frozen value."""
+
+import dataclasses
+import difflib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, get_args, get_origin
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ModelConfig:
+    """What a decoder is made of; every variant is a word, never a boolean pair.
+
+    Raises:
+        ValueError: a word that is not allowed, a size below one, an odd ``d_head`` with RoPE.
+    """
+
+    d_vocab: int
+    n_ctx: int
+    n_layers: int = 2
+    n_heads: int = 2
+    d_model: int = 48
+    d_head: int = 0  # 0: d_model // n_heads
+    d_mlp: int = 96
+    d_in: int = 0  # 0: token inputs; otherwise vectors of this width, mapped linearly
+    norm: Literal["rms", "layer", "none"] = "rms"
+    norm_position: Literal["pre", "post"] = "pre"
+    positions: Literal["rope", "learned", "none"] = "rope"
+    mlp: Literal["swiglu", "gelu", "relu", "none"] = "swiglu"
+    init: Literal["torch", "small"] = "torch"  # "torch": PyTorch's defaults; "small": N(0, 0.02)
+    tied: bool = True  # unembedding = embedding transposed
+    bias: bool = False  # biases in attention, MLP and unembedding
+
+    def __post_init__(self):
+        if not self.d_head:
+            if self.d_model % self.n_heads:
+                raise ValueError(
+                    f"d_model {self.d_model} is not a multiple of n_heads {self.n_heads}: give d_head"
+                )
+            object.__setattr__(self, "d_head", self.d_model // self.n_heads)
+        for field in dataclasses.fields(self):
+            _check_field(field, getattr(self, field.name))
+        if self.positions == "rope" and self.d_head % 2:
+            raise ValueError(f"RoPE rotates pairs of channels, so d_head must be even, got {self.d_head}")
+        if self.tied and self.d_in:
+            raise ValueError("vector inputs have no token embedding to tie to: set tied=False")
+
+    def to_dict(self) -> dict[str, Any]:
+        """All fields, as JSON literals."""
+        return dataclasses.asdict(self)
+
+    @classmethod
+    def from_dict(cls, fields: Mapping[str, Any]) -> "ModelConfig":
+        """The config those fields describe; an unknown field is an error that names it."""
+        allowed = [field.name for field in dataclasses.fields(cls)]
+        for name in fields:
+            if name not in allowed:
+                close = difflib.get_close_matches(name, allowed, 1)
+                hint = f"; did you mean {close[0]!r}?" if close else ""
+                raise ValueError(f"unknown model field {name!r}{hint} Allowed: {', '.join(allowed)}")
+        return cls(**fields)
+
+
+def _check_field(field: dataclasses.Field, value: Any) -> None:
+    """Refuse a word or a size the decoder does not know."""
+    if get_origin(field.type) is Literal:
+        if value not in get_args(field.type):
+            raise ValueError(f"{field.name} must be one of {get_args(field.type)}, got {value!r}")
+    elif not isinstance(value, field.type) or (field.type is int and isinstance(value, bool)):
+        raise ValueError(f"{field.name} must be {field.type.__name__}, got {value!r}")
+    elif field.type is int and value < (0 if field.name in ("d_mlp", "d_in") else 1):
+        raise ValueError(f"{field.name} must be at least 1, got {value}")

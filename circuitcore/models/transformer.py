@@ -1,0 +1,253 @@
+"""The whole decoder: weights in a flat dict, one forward path.
+
+Shapes. ``*lead`` stands for up to two leading axes, ``[edit checkpoint]``: the first appears where an
+edit first acts, the second when the weights are a stack of checkpoints. ``x [*lead batch pos d_model]``.
+"""
+
+import math
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float, Shaped
+from torch import Tensor
+from torch.nn import functional
+
+from circuitcore.models.config import ModelConfig
+from circuitcore.models.edits import Plan
+
+ROPE_BASE = 10_000.0
+NORM_EPS = 1e-6
+Weights = Mapping[str, Tensor]
+
+
+@dataclass(frozen=True, eq=False)
+class Output:
+    """What a forward pass returns: logits at every position, and the sites that were asked for."""
+
+    logits: Float[Tensor, "*lead batch pos d_vocab"]
+    cache: dict[str, Tensor]
+
+
+def forward(
+    config: ModelConfig,
+    weights: Weights,
+    tokens: Shaped[Tensor, "batch pos *d_in"],
+    plan: Plan | None = None,
+    record: Collection[str] = (),
+) -> Output:
+    """Run the decoder on ``tokens`` under the edits of ``plan``, keeping the sites in ``record``.
+
+    Recording, and an absent plan, leave the arithmetic untouched: the logits are bit-identical.
+
+    Args:
+        config: the architecture.
+        weights: as ``init_weights`` makes them, or a stack of such with one leading axis.
+        tokens: token ids ``[batch pos]``, or vectors ``[batch pos d_in]``.
+        plan: compiled edits; the result then has a leading edit axis.
+        record: keys like ``"pattern.1"`` (see ``sites.py``).
+
+    Raises:
+        ValueError: more positions than ``n_ctx``, or a recorded name that no tensor carries.
+    """
+    if tokens.shape[1] > config.n_ctx:
+        raise ValueError(f"{tokens.shape[1]} positions, but the model was built for at most {config.n_ctx}")
+    at = _Hooks(plan, frozenset(record), _stack_dims(config, weights))
+    x = _embed(config, weights, tokens)
+    for layer in range(config.n_layers):
+        x = _block(config, weights, x, layer, at)
+    if config.norm_position == "pre":
+        x = _norm(config, weights, "ln_final", x)
+    x = at("resid_final", config.n_layers - 1, x)
+    unembed = weights["embed.W_E"].transpose(-1, -2) if config.tied else weights["unembed.W_U"]
+    logits = _linear(x, unembed, weights.get("unembed.b_U"))
+    at.check_all_recorded()
+    return Output(at.with_edit_axis(logits, 3), at.cache)
+
+
+class _Hooks:
+    """Applies the plan at each site as the forward pass reaches it, and keeps what is asked for."""
+
+    def __init__(self, plan: Plan | None, record: frozenset[str], stack_dims: int):
+        self.plan, self.record, self.stack_dims = plan, record, stack_dims
+        self.cache: dict[str, Tensor] = {}
+
+    def __call__(self, name: str, layer: int, value: Tensor) -> Tensor:
+        key = f"{name}.{layer}"
+        if self.plan is not None and key in self.plan.replacements:
+            rank = 3 if name in _RANK_3 else 4
+            value = self.plan.replacements[key].apply(self.with_edit_axis(value, rank), self.stack_dims)
+        if key in self.record:
+            self.cache[key] = value
+        return value
+
+    def with_edit_axis(self, value: Tensor, rank: int) -> Tensor:
+        """Give ``value`` its edit axis unless an earlier edit did; up to the first edit, all edits share one copy."""
+        if self.plan is None or value.dim() > rank + self.stack_dims:
+            return value
+        return value.expand(self.plan.n_edits, *value.shape)
+
+    def check_all_recorded(self) -> None:
+        missing = sorted(self.record - self.cache.keys())
+        if missing:
+            raise ValueError(f"no tensor {missing} in this model; sites are named like 'pattern.1'")
+
+
+_RANK_3 = frozenset({"resid_pre", "resid_mid", "resid_post", "mlp_out", "mlp_post", "resid_final"})
+
+
+def _block(config: ModelConfig, weights: Weights, x: Tensor, layer: int, at: _Hooks) -> Tensor:
+    """One layer: attention, then the MLP, each with its norm before (pre) or after (post) it."""
+    name, pre = f"blocks.{layer}", config.norm_position == "pre"
+    x = at("resid_pre", layer, x)
+    normed = _norm(config, weights, f"{name}.ln1", x) if pre else x
+    x = x + _attention(config, weights, normed, layer, at)
+    x = at("resid_mid", layer, x if pre else _norm(config, weights, f"{name}.ln1", x))
+    if config.mlp != "none":
+        normed = _norm(config, weights, f"{name}.ln2", x) if pre else x
+        hidden = at("mlp_post", layer, _mlp_hidden(config, weights, f"{name}.mlp", normed))
+        x = x + at(
+            "mlp_out", layer, _linear(hidden, weights[f"{name}.mlp.W_out"], weights.get(f"{name}.mlp.b_out"))
+        )
+        x = x if pre else _norm(config, weights, f"{name}.ln2", x)
+    return at("resid_post", layer, x)
+
+
+def _attention(config: ModelConfig, weights: Weights, x: Tensor, layer: int, at: _Hooks) -> Tensor:
+    """Causal self-attention; what the heads write, summed ``[*lead batch pos d_model]``."""
+    name = f"blocks.{layer}.attn"
+    q, k, v = (_heads(x, weights[f"{name}.W_{c}"], weights.get(f"{name}.b_{c}")) for c in "QKV")
+    if config.positions == "rope":
+        q, k = _rotate(q), _rotate(k)
+    q, k, v = (at(site, layer, value).transpose(-2, -3) for site, value in zip("qkv", (q, k, v), strict=True))
+    scores = q @ k.transpose(-1, -2) / math.sqrt(config.d_head)  # [*lead batch head query key]
+    future = torch.ones(scores.shape[-2:], dtype=torch.bool, device=x.device).triu(1)
+    scores = at("scores", layer, scores.masked_fill(future, -torch.inf))
+    pattern = at("pattern", layer, scores.softmax(-1))
+    z = at("z", layer, (pattern @ v).transpose(-2, -3))  # [*lead batch pos head d_head]
+    w_o = weights[f"{name}.W_O"]  # [*stack head d_head d_model]
+    if f"result.{layer}" in at.record:
+        at("result", layer, z.unsqueeze(-2).matmul(w_o[..., None, None, :, :, :]).squeeze(-2))
+    return _linear(z.flatten(-2), w_o.flatten(-3, -2), weights.get(f"{name}.b_O"))
+
+
+def _mlp_hidden(config: ModelConfig, weights: Weights, name: str, x: Tensor) -> Tensor:
+    """Activations after the nonlinearity (and the gate), ``[*lead batch pos d_mlp]``."""
+    up = _linear(x, weights[f"{name}.W_in"], weights.get(f"{name}.b_in"))
+    if config.mlp == "swiglu":
+        return functional.silu(_linear(x, weights[f"{name}.W_gate"], weights.get(f"{name}.b_gate"))) * up
+    return functional.gelu(up) if config.mlp == "gelu" else functional.relu(up)
+
+
+def _embed(config: ModelConfig, weights: Weights, tokens: Tensor) -> Tensor:
+    if config.d_in:
+        x = _linear(tokens, weights["embed.W_in"])
+    else:
+        x = weights["embed.W_E"][..., tokens, :]
+    if config.positions == "learned":
+        x = x + weights["pos_embed.W_pos"][..., None, : tokens.shape[1], :]
+    return x
+
+
+def _norm(config: ModelConfig, weights: Weights, name: str, x: Tensor) -> Tensor:
+    if config.norm == "none":
+        return x
+    gain = weights[f"{name}.w"][..., None, None, :]
+    if config.norm == "rms":
+        return x * torch.rsqrt(x.square().mean(-1, keepdim=True) + NORM_EPS) * gain
+    x = x - x.mean(-1, keepdim=True)
+    return (
+        x * torch.rsqrt(x.square().mean(-1, keepdim=True) + NORM_EPS) * gain
+        + weights[f"{name}.b"][..., None, None, :]
+    )
+
+
+def _linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    """``x [*lead batch pos in] @ weight [*stack in out]``: one matrix product per checkpoint, not per prompt."""
+    y = (x.flatten(-3, -2) @ weight).unflatten(-2, x.shape[-3:-1])
+    return y if bias is None else y + bias[..., None, None, :]
+
+
+def _heads(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+    """Project into every head at once; ``weight [*stack head d_model d_head]`` -> ``[*lead batch pos head d_head]``."""
+    joint = _linear(x, weight.transpose(-3, -2).flatten(-2), None if bias is None else bias.flatten(-2))
+    return joint.unflatten(-1, (weight.shape[-3], weight.shape[-1]))
+
+
+def _rotate(x: Tensor) -> Tensor:
+    """Rotary positions on interleaved channel pairs of ``x [*lead batch pos head d_head]``."""
+    n_pos, d_head = x.shape[-3], x.shape[-1]
+    rates = ROPE_BASE ** (-torch.arange(0, d_head, 2, dtype=x.dtype, device=x.device) / d_head)
+    angles = torch.arange(n_pos, dtype=x.dtype, device=x.device)[:, None, None] * rates  # [pos 1 d_head/2]
+    cos, sin, even, odd = angles.cos(), angles.sin(), x[..., ::2], x[..., 1::2]
+    return torch.stack((even * cos - odd * sin, even * sin + odd * cos), -1).flatten(-2)
+
+
+def _stack_dims(config: ModelConfig, weights: Weights) -> int:
+    """1 when the weights are a stack of checkpoints, else 0."""
+    name = "embed.W_in" if config.d_in else "embed.W_E"
+    return weights[name].dim() - 2
+
+
+def weight_shapes(config: ModelConfig) -> dict[str, tuple[tuple[int, ...], int]]:
+    """Name -> (shape, fan-in) of every tensor of the decoder; fan-in 0 marks a gain, -1 an embedding."""
+    d, heads, d_head, shapes = config.d_model, config.n_heads, config.d_head, {}
+    shapes |= (
+        {"embed.W_in": ((config.d_in, d), config.d_in)}
+        if config.d_in
+        else {"embed.W_E": ((config.d_vocab, d), -1)}
+    )
+    if config.positions == "learned":
+        shapes["pos_embed.W_pos"] = ((config.n_ctx, d), -1)
+    for layer in range(config.n_layers):
+        for c in "QKV":
+            shapes[f"blocks.{layer}.attn.W_{c}"] = ((heads, d, d_head), d)
+        shapes[f"blocks.{layer}.attn.W_O"] = ((heads, d_head, d), heads * d_head)
+        if config.bias:
+            shapes |= {f"blocks.{layer}.attn.b_{c}": ((heads, d_head), d) for c in "QKV"}
+            shapes[f"blocks.{layer}.attn.b_O"] = ((d,), heads * d_head)
+        shapes |= _norm_shapes(config, f"blocks.{layer}.ln1") | _mlp_shapes(config, layer)
+    if config.norm_position == "pre":
+        shapes |= _norm_shapes(config, "ln_final")
+    if not config.tied:
+        shapes["unembed.W_U"] = ((d, config.d_vocab), d)
+    if config.bias:
+        shapes["unembed.b_U"] = ((config.d_vocab,), d)
+    return shapes
+
+
+def _mlp_shapes(config: ModelConfig, layer: int) -> dict[str, tuple[tuple[int, ...], int]]:
+    if config.mlp == "none":
+        return {}
+    name, d, width = f"blocks.{layer}.mlp", config.d_model, config.d_mlp
+    inner = ("gate", "in") if config.mlp == "swiglu" else ("in",)
+    shapes = _norm_shapes(config, f"blocks.{layer}.ln2")
+    shapes |= {f"{name}.W_{part}": ((d, width), d) for part in inner} | {f"{name}.W_out": ((width, d), width)}
+    if config.bias:
+        shapes |= {f"{name}.b_{part}": ((width,), d) for part in inner} | {f"{name}.b_out": ((d,), width)}
+    return shapes
+
+
+def _norm_shapes(config: ModelConfig, name: str) -> dict[str, tuple[tuple[int, ...], int]]:
+    parts = {"rms": ("w",), "layer": ("w", "b"), "none": ()}[config.norm]
+    return {f"{name}.{part}": ((config.d_model,), 0) for part in parts}
+
+
+def init_weights(config: ModelConfig, seed: int) -> dict[str, Tensor]:
+    """Fresh weights, a function of ``config`` and ``seed`` alone.
+
+    ``init="torch"``: embeddings N(0, 1), matrices and biases uniform in +-1/sqrt(fan_in) (PyTorch's defaults for
+    ``Embedding`` and ``Linear``). ``init="small"``: everything N(0, 0.02), biases 0. Gains start at 1, norm shifts at 0.
+    """
+    generator = torch.Generator().manual_seed(seed)
+    weights = {}
+    for name, (shape, fan_in) in weight_shapes(config).items():
+        if fan_in == 0:
+            weights[name] = torch.full(shape, 1.0 if name.endswith(".w") else 0.0)
+        elif config.init == "small":
+            weights[name] = 0.02 * torch.randn(shape, generator=generator) * (".b_" not in name)
+        elif fan_in == -1:
+            weights[name] = torch.randn(shape, generator=generator)
+        else:
+            weights[name] = (2 * torch.rand(shape, generator=generator) - 1) / math.sqrt(fan_in)
+    return weights
