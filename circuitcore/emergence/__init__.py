@@ -1,0 +1,1 @@
+"""From measured curves to births, orders, roles and statistics over seeds: tables in, tables out."""

@@ -1,0 +1,58 @@
+"""What a figure draws, together with everything its caption must say about it."""
+
+from dataclasses import dataclass
+
+import pandas as pd
+
+
+@dataclass(frozen=True, eq=False)
+class View:
+    """One figure's table and the facts its caption states.
+
+    Attributes:
+        table: tidy rows; one column per thing drawn. Rows that come from a training run carry ``init_seed``
+            (and ``arm`` when there are several), from which the number of seeds is counted.
+        unit: unit of the drawn value, in words ("accuracy", "logit", "attention mass").
+        split: which rows the value was measured on ("test", "test and ood", ...).
+        band: what a band or error bar is, in words; "" when none is drawn.
+        chance: value of a guesser on the drawn scale, None where chance has no meaning.
+        note: anything else a reader must know before trusting the picture.
+
+    Raises:
+        ValueError: an empty table or an empty unit: such a figure would show or say nothing.
+    """
+
+    table: pd.DataFrame
+    unit: str
+    split: str
+    band: str = ""
+    chance: float | None = None
+    note: str = ""
+
+    def __post_init__(self):
+        if self.table.empty:
+            raise ValueError(
+                f"a view needs rows to draw; this table has none (columns {list(self.table.columns)})"
+            )
+        if not self.unit.strip():
+            raise ValueError("a view needs the unit of its value in words; got an empty string")
+
+    @property
+    def seeds(self) -> tuple[int, ...]:
+        """The distinct init seeds behind the rows, sorted; empty when no row comes from a training run."""
+        if "init_seed" not in self.table:
+            return ()
+        return tuple(sorted(int(seed) for seed in self.table["init_seed"].dropna().unique()))
+
+    @property
+    def n_seeds(self) -> int:
+        """Number of distinct init seeds in the table (0 when no row comes from a training run)."""
+        return len(self.seeds)
+
+    @property
+    def seeds_per_arm(self) -> dict[str, int]:
+        """Number of distinct init seeds of every arm, for captions of figures that compare arms."""
+        if "init_seed" not in self.table or "arm" not in self.table:
+            return {}
+        counts = self.table.dropna(subset=["init_seed"]).groupby("arm", sort=False)["init_seed"].nunique()
+        return {str(arm): int(count) for arm, count in counts.items()}

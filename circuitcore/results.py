@@ -1,0 +1,98 @@
+"""Everything measured on a set of runs, and the few selections that checks and views are written in."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import pandas as pd
+
+from circuitcore.spelling import unknown
+
+Origin = Literal["paper", "rerun"]
+KEY_COLUMNS = ("arm", "init_seed", "run_id", "step", "metric", "value")
+
+
+class SelectionError(LookupError):
+    """Nothing in the results matches what was asked for; the message lists what exists."""
+
+
+@dataclass(frozen=True, eq=False)
+class Results:
+    """Everything measured on a set of runs: what checks and views read.
+
+    Attributes:
+        measurements: the battery's tidy table with two more columns, ``arm`` (str) and ``init_seed`` (int).
+        history: per-step training table, same two columns.
+        origin: "paper" for the published runs, "rerun" for the reader's.
+    """
+
+    measurements: pd.DataFrame
+    history: pd.DataFrame
+    origin: Origin
+
+    def __post_init__(self):
+        missing = [column for column in KEY_COLUMNS if column not in self.measurements]
+        if missing:
+            raise ValueError(f"measurements lack {missing}; columns are {list(self.measurements.columns)}")
+
+    @property
+    def arms(self) -> tuple[str, ...]:
+        """Arms present, in the order they first appear."""
+        return tuple(str(arm) for arm in self.measurements["arm"].unique())
+
+    def seeds(self, arm: str) -> tuple[int, ...]:
+        """Init seeds measured in one arm, sorted."""
+        rows = _select(self.measurements, "arm", arm)
+        return tuple(sorted(int(seed) for seed in rows["init_seed"].unique()))
+
+    def curve(self, metric: str, arm: str | None = None, **where) -> pd.DataFrame:
+        """Rows of one metric at every checkpoint, sorted by arm, seed and step.
+
+        Args:
+            metric: the battery's name for it.
+            arm: one arm; None for all of them.
+            **where: further columns and the value, or list of values, wanted (``split="test"``, ``layer=1``).
+
+        Raises:
+            SelectionError: nothing is left; names the filter that emptied the selection and what exists.
+        """
+        rows = _select(self.measurements, "metric", metric)
+        for column, wanted in {**({"arm": arm} if arm is not None else {}), **where}.items():
+            rows = _select(rows, column, wanted)
+        return rows.sort_values(["arm", "init_seed", "step"], kind="stable").reset_index(drop=True)
+
+    def at_final(self, metric: str, arm: str | None = None, **where) -> pd.DataFrame:
+        """Rows of one metric at the last measured checkpoint of each run; arguments as in ``curve``."""
+        rows = self.curve(metric, arm, **where)
+        last = self.measurements.groupby("run_id")["step"].max()
+        rows = rows[rows["step"] == rows["run_id"].map(last)].reset_index(drop=True)
+        if rows.empty:
+            raise SelectionError(
+                f"metric {metric!r} was not measured at the last checkpoint of any selected run"
+            )
+        return rows
+
+    def final_values(self, metric: str, arm: str, **where) -> pd.Series:
+        """One number per seed at the end of training, indexed by ``init_seed``: the unit of evidence.
+
+        Raises:
+            SelectionError: more than one row per seed; names the columns that still vary.
+        """
+        rows = self.at_final(metric, arm, **where)
+        if rows["init_seed"].duplicated().any():
+            group = rows[rows["init_seed"] == rows.loc[rows["init_seed"].duplicated(), "init_seed"].iloc[0]]
+            free = [
+                column for column in rows if column != "value" and group[column].nunique(dropna=False) > 1
+            ]
+            raise SelectionError(f"{metric!r} in {arm!r} has several rows per seed; still varying: {free}")
+        return rows.set_index("init_seed")["value"].sort_index()
+
+
+def _select(rows: pd.DataFrame, column: str, wanted: object) -> pd.DataFrame:
+    if column not in rows:
+        raise SelectionError(unknown("column", column, rows.columns))
+    many = isinstance(wanted, (list, tuple, set, frozenset, range))
+    kept = rows[rows[column].isin(list(wanted) if many else [wanted])]
+    if kept.empty:
+        present = [str(value) for value in rows[column].dropna().unique()]
+        raise SelectionError(unknown(column, str(wanted), present))
+    return kept

@@ -1,0 +1,123 @@
+"""The studies: one module per chapter, found by name, with parameters checked before anything is spent.
+
+A study is a module with ``Params`` (a frozen pydantic model), ``recipes``, ``battery``, ``CLAIMS``,
+``CHECKS`` and ``VIEWS``. Its values live in ``params/NAME.yaml`` (published) and ``params/NAME.TIER.yaml``.
+A study outside this package is named by its import path (``my_package.my_study``).
+"""
+
+import importlib
+import pkgutil
+from collections.abc import Mapping
+from pathlib import Path
+from types import ModuleType
+
+from pydantic import BaseModel
+
+from circuitcore.parameters import ParameterError, Problem, parse, read_yaml
+from circuitcore.spelling import unknown
+
+__all__ = [
+    "PARAMS_FOLDER",
+    "ParameterError",
+    "Problem",
+    "StudyError",
+    "load",
+    "load_params",
+    "names",
+    "read_params",
+    "tiers",
+    "validate",
+]
+
+PARTS = ("Params", "recipes", "battery", "CLAIMS", "CHECKS", "VIEWS")
+PARAMS_FOLDER = Path(__file__).resolve().parents[2] / "params"
+
+
+class StudyError(LookupError):
+    """No such study or tier, or an incomplete study module; the message lists what exists."""
+
+
+def names() -> tuple[str, ...]:
+    """Every study in this package, sorted."""
+    found = (module.name for module in pkgutil.iter_modules(__path__))
+    return tuple(sorted(name for name in found if not name.startswith("_")))
+
+
+def load(name: str) -> ModuleType:
+    """The study called ``name``: one of ``names()``, or the import path of a module outside the package.
+
+    Raises:
+        StudyError: no such study (lists them), a study that lacks a part, a check without its claim.
+    """
+    if "." not in name and name not in names():
+        raise StudyError(unknown("study", name, names()))
+    path = name if "." in name else f"{__name__}.{name}"
+    try:
+        module = importlib.import_module(path)
+    except ModuleNotFoundError as error:
+        # Only a missing study is ours to explain; a study that imports something missing must say so itself.
+        missing = error.name or ""
+        if path != missing and not path.startswith(f"{missing}."):
+            raise
+        raise StudyError(
+            f"no module {path!r} to load as a study; in this package: {', '.join(names())}"
+        ) from error
+    _require_complete(name, module)
+    return module
+
+
+def tiers(name: str, folder: Path = PARAMS_FOLDER) -> tuple[str, ...]:
+    """Tiers of a study that have a parameter file; "published" is the file without a tier word."""
+    stem = _stem(name)
+    words = ["published"] if (folder / f"{stem}.yaml").is_file() else []
+    words += [path.name[len(stem) + 1 : -len(".yaml")] for path in folder.glob(f"{stem}.*.yaml")]
+    return tuple(sorted(words))
+
+
+def read_params(name: str, tier: str = "published", folder: Path = PARAMS_FOLDER) -> dict[str, object]:
+    """The plain values in a study's parameter file, not yet validated against the study.
+
+    Raises:
+        StudyError: no file for this study and tier; lists the tiers that have one.
+        ParameterError: the file is no YAML mapping, or holds a key twice.
+    """
+    if tier not in tiers(name, folder):
+        raise StudyError(f"study {name!r} in {folder}: {unknown('tier', tier, tiers(name, folder))}")
+    return read_yaml(
+        folder / (f"{_stem(name)}.yaml" if tier == "published" else f"{_stem(name)}.{tier}.yaml")
+    )
+
+
+def load_params(name: str, tier: str = "published", folder: Path = PARAMS_FOLDER) -> BaseModel:
+    """The validated parameters of one tier of a study; errors as in ``read_params`` and ``validate``."""
+    study = load(name)
+    return parse(study.Params, f"{name} ({tier})", read_params(name, tier, folder))
+
+
+def validate(study_name: str, given: Mapping[str, object]) -> BaseModel:
+    """Turn plain values (a notebook's parameters, a command line) into the study's ``Params``.
+
+    Raises:
+        StudyError: no such study.
+        ParameterError: lists every unusable key with what was given, what is allowed, and a close match.
+    """
+    return parse(load(study_name).Params, study_name, given)
+
+
+def _stem(name: str) -> str:
+    return name.rpartition(".")[2]
+
+
+def _require_complete(name: str, module: ModuleType) -> None:
+    missing = [part for part in PARTS if not hasattr(module, part)]
+    if missing:
+        raise StudyError(f"study {name!r} lacks {', '.join(missing)}; a study has {', '.join(PARTS)}")
+    claims = [claim.id for claim in module.CLAIMS]
+    repeated = sorted({claim for claim in claims if claims.count(claim) > 1})
+    if repeated:
+        raise StudyError(f"study {name!r} declares a claim id twice: {', '.join(repeated)}")
+    for check in module.CHECKS:
+        if check not in claims:
+            raise StudyError(
+                f"study {name!r} checks what it does not claim: {unknown('claim', check, claims)}"
+            )
