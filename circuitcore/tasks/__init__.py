@@ -11,10 +11,11 @@ from typing import Any
 import pydantic
 
 from circuitcore.tasks.base import Batch, Interchange, Task, TaskError, unknown_name
+from circuitcore.tasks.symbolic_kv import SymbolicKV
 
 __all__ = ["TASKS", "Batch", "Interchange", "Task", "TaskError", "make_task"]
 
-TASKS: Mapping[str, type[Task]] = MappingProxyType({})
+TASKS: Mapping[str, type[Task]] = MappingProxyType({SymbolicKV.name: SymbolicKV})
 
 
 def make_task(name: str, params: Mapping[str, Any]) -> Task:

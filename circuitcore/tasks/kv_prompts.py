@@ -1,0 +1,145 @@
+"""Key-value prompts as numbers, and as token rows: the layout every key-value task shares.
+
+A prompt with pairs (K3 V4) (K1 V7) (K5 V0) that asks for K5 reads
+
+    <bos> K3 V4 ; K1 V7 ; K5 V0 ; Q K5 ->        wanted next: V0
+
+and is held here as ``keys = [3, 1, 5]``, ``values = [4, 7, 0]``, ``slot = 2``. Slot s puts its key at
+position 1 + 3s and its value at 2 + 3s; p pairs make 3p + 4 positions.
+"""
+
+from dataclasses import dataclass, field
+from math import comb, perm
+
+import torch
+from jaxtyping import Int
+from torch import Tensor
+
+from circuitcore.tasks.base import Batch
+
+SPECIALS = ("<bos>", ";", "Q", "->")
+BOS, SEPARATOR, QUERY, READ_OUT = range(len(SPECIALS))
+
+
+@dataclass(frozen=True, kw_only=True)
+class KVAlphabet:
+    """How many keys and values there are. Token ids: specials, then keys, then values."""
+
+    n_keys: int
+    n_values: int
+
+    @property
+    def first_key(self) -> int:
+        """Token id of key 0."""
+        return len(SPECIALS)
+
+    @property
+    def first_value(self) -> int:
+        """Token id of value 0."""
+        return len(SPECIALS) + self.n_keys
+
+    def n_questions(self, n_pairs: int) -> int:
+        """Number of distinct (set of pairs, queried key), whatever the order of the pairs.
+
+        C(n_keys, p) sets of keys, P(n_values, p) ways to give them distinct values, p queries. The
+        smallest alphabets cannot fill the pairs at all: then 0.
+        """
+        return comb(self.n_keys, n_pairs) * perm(self.n_values, n_pairs) * n_pairs
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class KVPrompts:
+    """Prompts of one number of pairs, as key and value indices.
+
+    Attributes:
+        keys: key index in each slot, distinct within a row.
+        values: value index in each slot, distinct within a row.
+        slot: the slot whose key is asked for.
+        base: id of the prompt each row was made from; own row number by default.
+    """
+
+    keys: Int[Tensor, "batch slot"]
+    values: Int[Tensor, "batch slot"]
+    slot: Int[Tensor, " batch"]
+    base: Int[Tensor, " batch"] | None = field(default=None)
+
+    def __post_init__(self):
+        if self.base is None:
+            object.__setattr__(self, "base", torch.arange(len(self.slot)))
+
+    @property
+    def n_pairs(self) -> int:
+        """Number of slots."""
+        return self.keys.shape[1]
+
+    @property
+    def query(self) -> Int[Tensor, " batch"]:
+        """Index of the key that is asked for."""
+        return at_slot(self.keys, self.slot)
+
+    @property
+    def selected(self) -> Int[Tensor, " batch"]:
+        """Index of the value that answers the question."""
+        return at_slot(self.values, self.slot)
+
+    def repeat(self, times: int) -> "KVPrompts":
+        """Every row ``times`` times, copies of a row side by side."""
+        return KVPrompts(
+            keys=self.keys.repeat_interleave(times, 0),
+            values=self.values.repeat_interleave(times, 0),
+            slot=self.slot.repeat_interleave(times),
+            base=self.base.repeat_interleave(times),
+        )
+
+
+def at_slot(table: Int[Tensor, "batch slot"], slot: Int[Tensor, " batch"]) -> Int[Tensor, " batch"]:
+    """The entry of each row at that row's slot."""
+    return table.gather(1, slot[:, None])[:, 0]
+
+
+def render(prompts: KVPrompts, alphabet: KVAlphabet) -> Batch:
+    """Prompts as token rows with roles and variables.
+
+    Only the read-out is trained on and scored; ``targets`` elsewhere is simply the next token.
+    """
+    n_rows, n_pairs = prompts.keys.shape
+    tokens = torch.full((n_rows, 3 * n_pairs + 4), SEPARATOR)
+    slots = torch.arange(n_pairs)
+    slot_key, slot_value = 1 + 3 * slots, 2 + 3 * slots
+    query_key, read_out = 3 * n_pairs + 2, 3 * n_pairs + 3
+    tokens[:, 0] = BOS
+    tokens[:, slot_key] = alphabet.first_key + prompts.keys
+    tokens[:, slot_value] = alphabet.first_value + prompts.values
+    tokens[:, query_key - 1] = QUERY
+    tokens[:, query_key] = alphabet.first_key + prompts.query
+    tokens[:, read_out] = READ_OUT
+    answer = alphabet.first_value + prompts.selected
+    loss_mask = torch.zeros_like(tokens, dtype=torch.bool)
+    loss_mask[:, read_out] = True
+    return Batch(
+        tokens=tokens,
+        targets=torch.cat([tokens[:, 1:], answer[:, None]], dim=1),
+        loss_mask=loss_mask,
+        roles={
+            "read_out": torch.full((n_rows,), read_out),
+            "query_key": torch.full((n_rows,), query_key),
+            "slot_key": slot_key.repeat(n_rows, 1),
+            "slot_value": slot_value.repeat(n_rows, 1),
+        },
+        variables={
+            "query_key": prompts.query,
+            "matching_slot": prompts.slot,
+            "selected_value": prompts.selected,
+        },
+        base=prompts.base,
+    )
+
+
+def prompts_of(batch: Batch, alphabet: KVAlphabet) -> KVPrompts:
+    """Undo ``render``: the pairs are read from the tokens, the slot from the row's variables."""
+    return KVPrompts(
+        keys=batch.tokens.gather(1, batch.roles["slot_key"]) - alphabet.first_key,
+        values=batch.tokens.gather(1, batch.roles["slot_value"]) - alphabet.first_value,
+        slot=batch.variables["matching_slot"],
+        base=batch.base,
+    )
