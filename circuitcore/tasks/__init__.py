@@ -10,7 +10,8 @@ from typing import Any
 
 import pydantic
 
-from circuitcore.tasks.base import Batch, Interchange, Task, TaskError, unknown_name
+from circuitcore.spelling import unknown
+from circuitcore.tasks.base import Batch, Interchange, Task, TaskError
 from circuitcore.tasks.symbolic_kv import SymbolicKV
 
 __all__ = ["TASKS", "Batch", "Interchange", "Task", "TaskError", "make_task"]
@@ -35,7 +36,7 @@ def make_task(name: str, params: Mapping[str, Any]) -> Task:
     checked = {}
     for key, value in params.items():
         if key not in fields:
-            raise TaskError(f"task {name!r}: {unknown_name('parameter', key, fields)}")
+            raise TaskError(f"task {name!r}: {unknown('parameter', key, fields)}")
         checked[key] = _checked(f"task {name!r}: parameter {key!r}", hints[key], value)
     return kind(**checked)
 
@@ -44,7 +45,7 @@ def _task_type(name: str) -> type[Task]:
     if name in TASKS:
         return TASKS[name]
     if ":" not in name:
-        raise TaskError(unknown_name("task", name, TASKS) + ", or an import path 'package.module:Class'")
+        raise TaskError(unknown("task", name, TASKS) + ", or an import path 'package.module:Class'")
     module_name, class_name = name.split(":", 1)
     try:
         module = importlib.import_module(module_name)
@@ -53,7 +54,7 @@ def _task_type(name: str) -> type[Task]:
     found = getattr(module, class_name, None)
     if not (isinstance(found, type) and issubclass(found, Task)):
         offered = [key for key, value in vars(module).items() if _is_task(value)]
-        raise TaskError(f"task {name!r}: {unknown_name('task class', class_name, offered)}")
+        raise TaskError(f"task {name!r}: {unknown('task class', class_name, offered)}")
     return found
 
 

@@ -6,10 +6,9 @@ parameters are the same value and give the same rows.
 """
 
 import dataclasses
-import difflib
 import functools
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -17,17 +16,11 @@ import torch
 from jaxtyping import Bool, Int
 from torch import Tensor
 
+from circuitcore.spelling import unknown
+
 
 class TaskError(ValueError):
     """A task was asked for something it cannot give; the text says what, and what it can give."""
-
-
-def unknown_name(kind: str, name: object, allowed: Iterable[str]) -> str:
-    """The text of an error about a misspelt name: what was given, the close match, what is allowed."""
-    names = list(allowed)
-    close = difflib.get_close_matches(str(name), names, n=1)
-    hint = f" Did you mean {close[0]!r}?" if close else ""
-    return f"unknown {kind} {name!r}.{hint} Allowed: {', '.join(names) or 'none'}"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -193,7 +186,7 @@ class Task(ABC):
             TaskError: a name that is not in ``splits``.
         """
         if name not in self.splits:
-            raise TaskError(unknown_name("split", name, self.splits))
+            raise TaskError(unknown("split", name, self.splits))
         return _cached_splits(self)[name]
 
     def bases(self, n_bases: int) -> Batch:
@@ -243,7 +236,7 @@ class Task(ABC):
             raise TaskError("the text has no tokens; separate tokens by spaces")
         for place, word in enumerate(words):
             if word not in ids:
-                raise TaskError(f"at token {place}: {unknown_name('token', word, self.vocab)}")
+                raise TaskError(f"at token {place}: {unknown('token', word, self.vocab)}")
         return torch.tensor([ids[word] for word in words])
 
 

@@ -144,7 +144,7 @@ def _deal(prompts: KVPrompts, order: Int[Tensor, "batch slot"]) -> KVPrompts:
 def _for_slots(bases: KVPrompts, n_slots: int) -> tuple[KVPrompts, Int[Tensor, "batch chosen"]]:
     """Each base once for every ordered choice of ``n_slots`` distinct slots other than m.
 
-    Slots are counted on from m, so that no choice of slots is tied to the order of the choices.
+    The slots are counted on from m, wrapping round: the same choices for every m.
     """
     steps = torch.tensor(list(itertools.permutations(range(1, bases.n_pairs), n_slots)))
     repeated = bases.repeat(len(steps))

@@ -12,8 +12,9 @@ from typing import ClassVar, Literal, get_args
 import torch
 from numpy.random import PCG64
 
+from circuitcore.spelling import unknown
 from circuitcore.tasks import kv_counterfactuals
-from circuitcore.tasks.base import Batch, Interchange, Task, TaskError, unknown_name
+from circuitcore.tasks.base import Batch, Interchange, Task, TaskError
 from circuitcore.tasks.kv_prompts import SPECIALS, KVAlphabet, prompts_of, render
 from circuitcore.tasks.kv_sampling import random_bits, random_order, sample_disjoint, sample_independent
 
@@ -59,7 +60,7 @@ class SymbolicKV(Task):
     def __post_init__(self):
         for key, allowed in {"sampling": get_args(Sampling), "targets": get_args(Targets)}.items():
             if getattr(self, key) not in allowed:
-                raise TaskError(unknown_name(key, getattr(self, key), allowed))
+                raise TaskError(unknown(key, str(getattr(self, key)), allowed))
         distinct = f"a prompt of {self.n_pairs_ood} pairs holds as many different ones"
         least = {
             "n_pairs": (2, "with one pair there is nothing to choose from"),
@@ -157,12 +158,12 @@ class SymbolicKV(Task):
         return {family: render(prompts, self.alphabet) for family, prompts in made.items()}
 
     def interchanges(self, n_bases: int) -> tuple[Interchange, ...]:
-        """ "query_key", "same_slot", "same_key", "separating"; see ``kv_counterfactuals``."""
+        """Interchanges query_key, same_slot, same_key, separating; see ``kv_counterfactuals``."""
         bases = prompts_of(self.bases(n_bases), self.alphabet)
         return kv_counterfactuals.interchanges(bases, self.alphabet, self.generator_seed)
 
     def edge_tests(self, n_bases: int) -> tuple[Interchange, ...]:
-        """ "query", "keys", "values"; see ``kv_counterfactuals``."""
+        """Edge tests query, keys, values; see ``kv_counterfactuals``."""
         bases = prompts_of(self.bases(n_bases), self.alphabet)
         return kv_counterfactuals.edge_tests(bases, self.alphabet)
 

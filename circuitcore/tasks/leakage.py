@@ -1,0 +1,106 @@
+"""How much of a key-value split has been seen before: inside itself, and in the other splits.
+
+Three degrees, each implied by the one before:
+
+- "prompt": the same tokens.
+- "question": the same set of pairs and the same queried key, in whatever order the pairs stand.
+- "mapping": the same set of pairs, whatever is asked.
+
+A row whose question was trained on can be answered from memory. A row that shares a mapping only
+cannot be answered by looking its question up, but its pairs have been seen together.
+"""
+
+from collections.abc import Mapping
+from math import comb, perm
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Int
+
+from circuitcore.spelling import unknown
+from circuitcore.tasks.base import Batch, Task, TaskError
+
+DEGREES = ("prompt", "question", "mapping")
+
+
+def leakage(task: Task) -> pd.DataFrame:
+    """Count rows already seen, for every split and every split named before it.
+
+    Args:
+        task: one whose rows have the roles ``query_key``, ``slot_key`` and ``slot_value``.
+
+    Returns:
+        One row for each ``split``, ``against`` and ``degree``. ``n`` counts rows of ``split`` that
+        have a match in ``against``, out of ``rows``; when both are the same split, it counts the
+        rows that repeat an earlier one. Splits of other lengths cannot match and are left out.
+
+    Raises:
+        TaskError: rows without those roles.
+    """
+    seen = {name: _signatures(task.split(name)) for name in task.splits}
+    counts = []
+    for place, split in enumerate(task.splits):
+        for against in task.splits[: place + 1]:
+            if task.split(split).tokens.shape[1] != task.split(against).tokens.shape[1]:
+                continue
+            for degree in DEGREES:
+                ours, theirs = seen[split][degree], seen[against][degree]
+                n = _n_repeats(ours) if split == against else _n_matches(ours, theirs)
+                counts.append([split, against, degree, n, len(ours)])
+    return pd.DataFrame(counts, columns=["split", "against", "degree", "n", "rows"])
+
+
+def expected_leakage(task: Task) -> pd.DataFrame:
+    """What ``leakage`` gives on average if rows are drawn independently and uniformly.
+
+    Of ``a`` rows, each equal to one of ``N`` equally likely things, ``a (1 - (1 - 1/N)^b)`` are
+    expected among ``b`` others, and ``a - N (1 - (1 - 1/N)^a)`` to repeat one of their own.
+
+    Returns:
+        The table of ``leakage``, with ``n`` the expectation.
+    """
+    table = leakage(task)
+    n_keys, n_values = task.alphabet.n_keys, task.alphabet.n_values
+    pairs = {name: task.split(name).roles["slot_key"].shape[1] for name in task.splits}
+    rows = {name: len(task.split(name)) for name in task.splits}
+    expected = []
+    for split, against, degree in zip(table["split"], table["against"], table["degree"], strict=True):
+        p = pairs[split]
+        n_things = {
+            "prompt": perm(n_keys, p) * perm(n_values, p) * p,
+            "question": comb(n_keys, p) * perm(n_values, p) * p,
+            "mapping": comb(n_keys, p) * perm(n_values, p),
+        }[degree]
+        missed = -np.expm1(rows[against] * np.log1p(-1 / n_things))
+        own = rows[split] - n_things * missed
+        expected.append(own if split == against else rows[split] * missed)
+    return table.assign(n=expected)
+
+
+def _signatures(batch: Batch) -> Mapping[str, Int[np.ndarray, "batch ..."]]:
+    """For each degree a code per row: rows match in that degree if their codes are equal."""
+    for role in ("query_key", "slot_key", "slot_value"):
+        if role not in batch.roles:
+            raise TaskError(f"leakage needs pairs and a query: {unknown('role', role, batch.roles)}")
+    keys = batch.tokens.gather(1, batch.roles["slot_key"]).numpy()
+    values = batch.tokens.gather(1, batch.roles["slot_value"]).numpy()
+    query = batch.tokens.gather(1, batch.roles["query_key"][:, None]).numpy()
+    # Sorting the pairs by key makes the code forget their order; keys are distinct within a row.
+    order = keys.argsort(axis=1)
+    mapping = np.column_stack([np.take_along_axis(part, order, axis=1) for part in (keys, values)])
+    return {
+        "prompt": batch.tokens.numpy(),
+        "question": np.column_stack([mapping, query]),
+        "mapping": mapping,
+    }
+
+
+def _n_repeats(codes: Int[np.ndarray, "batch code"]) -> int:
+    """Rows equal to an earlier row."""
+    return len(codes) - len(np.unique(codes, axis=0))
+
+
+def _n_matches(ours: Int[np.ndarray, "row code"], theirs: Int[np.ndarray, "other code"]) -> int:
+    """Rows of ``ours`` equal to some row of ``theirs``."""
+    _, label = np.unique(np.concatenate([ours, theirs]), axis=0, return_inverse=True)
+    return int(np.isin(label[: len(ours)], label[len(ours) :]).sum())

@@ -1,0 +1,157 @@
+"""One harness for every task in the registry.
+
+A new task is covered once it has a solver here: a few lines that find the answer from the words of
+a prompt, written without looking at the task's own code.
+"""
+
+import dataclasses
+import json
+
+import pytest
+import torch
+
+from circuitcore.tasks import TASKS, TaskError, make_task
+from circuitcore.tasks.base import Batch
+
+
+def solve_key_value(words):
+    """`<bos> k v ; k v ; Q k ->`: the value that follows the queried key."""
+    pairs = [pair.split() for pair in " ".join(words[1 : words.index("Q")]).split(" ;") if pair.split()]
+    return dict(pairs)[words[words.index("Q") + 1]]
+
+
+SOLVERS = {"symbolic_kv": solve_key_value}
+
+
+@pytest.fixture(params=sorted(TASKS))
+def task(request):
+    return make_task(request.param, {})
+
+
+def every_batch(task, n_bases=5):
+    """All rows a task can produce, with a name for messages."""
+    yield from ((f"split {name}", task.split(name)) for name in task.splits)
+    yield from ((f"family {name}", batch) for name, batch in task.families(n_bases).items())
+    for pairs in (*task.interchanges(n_bases), *task.edge_tests(n_bases)):
+        yield f"{pairs.name} base", pairs.base
+        yield f"{pairs.name} source", pairs.source
+
+
+def words_of(task, row):
+    return [task.vocab[token] for token in row.tolist()]
+
+
+def test_every_task_has_a_solver():
+    assert set(SOLVERS) == set(TASKS)
+
+
+def test_answers_agree_with_the_solver(task):
+    solve = SOLVERS[task.name]
+    for where, batch in every_batch(task):
+        for row, answer in zip(batch.tokens[:600], batch.answers[:600].tolist(), strict=True):
+            assert solve(words_of(task, row)) == task.vocab[answer], (where, task.decode(row))
+
+
+def test_tokens_roles_and_variables_are_in_range(task):
+    for where, batch in every_batch(task):
+        assert isinstance(batch, Batch) and len(batch) > 0, where
+        assert 0 <= batch.tokens.min() and batch.tokens.max() < len(task.vocab), where
+        assert batch.tokens.shape[1] <= task.max_length, where
+        for role, positions in batch.roles.items():
+            assert 0 <= positions.min() and positions.max() < batch.tokens.shape[1], (where, role)
+        assert set(batch.variables) == set(task.variables), where
+        for variable, classes in batch.variables.items():
+            assert 0 <= classes.min() and classes.max() < task.variables[variable], (where, variable)
+
+
+def test_read_out_is_the_last_scored_position(task):
+    for where, batch in every_batch(task):
+        positions = torch.arange(batch.tokens.shape[1])
+        last = torch.where(batch.loss_mask, positions, -1).max(1).values
+        assert torch.equal(last, batch.roles["read_out"]), where
+
+
+def test_scored_targets_are_possible_answers(task):
+    answers = torch.tensor(task.answers)
+    for where, batch in every_batch(task):
+        assert torch.isin(batch.answers, answers).all(), where
+
+
+def test_chance_is_given_for_every_split(task):
+    assert set(task.chance) == set(task.splits)
+    assert all(0 < chance < 1 for chance in task.chance.values())
+
+
+def test_no_row_is_in_two_splits(task):
+    seen = {}
+    for split in task.splits:
+        for row in {tuple(row) for row in task.split(split).tokens.tolist()}:
+            assert row not in seen, (split, seen[row], row)
+            seen[row] = split
+
+
+def test_splits_are_a_function_of_the_parameters(task):
+    again = type(task)(**task.params)
+    assert again == task and hash(again) == hash(task)
+    fresh = task.make_splits()
+    for name in task.splits:
+        assert torch.equal(fresh[name].tokens, task.split(name).tokens)
+        assert torch.equal(fresh[name].targets, task.split(name).targets)
+
+
+def test_parameters_survive_json(task):
+    params = json.loads(json.dumps(task.params))
+    assert set(params) == {item.name for item in dataclasses.fields(task)}
+    assert make_task(task.name, params) == task
+
+
+def test_base_ids_name_rows_and_counterfactuals_are_repeatable(task):
+    for name in task.splits:
+        assert torch.equal(task.split(name).base, torch.arange(len(task.split(name))))
+    for family, batch in task.families(4).items():
+        assert set(batch.base.tolist()) == set(range(4)), family
+        assert torch.equal(batch.tokens, task.families(4)[family].tokens), family
+    for pairs in (*task.interchanges(4), *task.edge_tests(4)):
+        assert torch.equal(pairs.base.base, pairs.source.base), pairs.name
+        assert set(pairs.base.base.tolist()) == set(range(4)), pairs.name
+
+
+def test_interchanges_have_one_name_each_and_predict_answers(task):
+    made = [*task.interchanges(4), *task.edge_tests(4)]
+    answers = torch.tensor(task.answers)
+    for group in (task.interchanges(4), task.edge_tests(4)):
+        assert len({pairs.name for pairs in group}) == len(group)
+    for pairs in made:
+        assert set(pairs.expected) <= {*task.variables, "source_answer"}, pairs.name
+        for hypothesis, predicted in pairs.expected.items():
+            assert torch.isin(predicted, answers).all(), (pairs.name, hypothesis)
+
+
+@pytest.mark.parametrize("n_bases", [0, -1, 10**6])
+def test_impossible_number_of_bases_is_refused(task, n_bases):
+    for make in (task.bases, task.families, task.interchanges, task.edge_tests):
+        with pytest.raises(TaskError, match=rf"n_bases = {n_bases}.*1\.\."):
+            make(n_bases)
+
+
+def test_text_round_trip(task):
+    for where, batch in every_batch(task):
+        text = task.decode(batch.tokens[0])
+        assert torch.equal(task.encode(text), batch.tokens[0]), where
+
+
+def test_unknown_words_ids_and_splits_are_named(task):
+    word = task.vocab[-1]
+    with pytest.raises(TaskError, match=f"token 1: unknown token '{word}x'.*did you mean '{word}'"):
+        task.encode(f"{task.vocab[0]} {word}x")
+    with pytest.raises(TaskError, match="no tokens"):
+        task.encode("  ")
+    with pytest.raises(TaskError, match=f"token id {len(task.vocab)} .*0..{len(task.vocab) - 1}"):
+        task.decode(torch.tensor([len(task.vocab)]))
+    with pytest.raises(TaskError, match="unknown split 'trian'; did you mean 'train'"):
+        task.split("trian")
+
+
+def test_vocabulary_has_no_word_twice(task):
+    assert len(set(task.vocab)) == len(task.vocab)
+    assert all(word and not any(letter.isspace() for letter in word) for word in task.vocab)
