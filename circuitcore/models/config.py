@@ -34,9 +34,7 @@ class ModelConfig:
     def __post_init__(self):
         if not self.d_head:
             if self.d_model % self.n_heads:
-                raise ValueError(
-                    f"d_model {self.d_model} is not a multiple of n_heads {self.n_heads}: give d_head"
-                )
+                raise ValueError(f"d_model {self.d_model} is not a multiple of n_heads {self.n_heads}: give d_head")
             object.__setattr__(self, "d_head", self.d_model // self.n_heads)
         for field in dataclasses.fields(self):
             _check_field(field, getattr(self, field.name))

@@ -111,9 +111,7 @@ def compile_edits(
     return plan
 
 
-def _resolve(
-    edit: Edit, roles: Roles, sources: Mapping[str, Cache], like: Cache
-) -> tuple[str, Tensor, Tensor]:
+def _resolve(edit: Edit, roles: Roles, sources: Mapping[str, Cache], like: Cache) -> tuple[str, Tensor, Tensor]:
     """Site key, mask ``[batch pos ...]`` and replacement value of one edit."""
     if isinstance(edit, CutEdge):
         key = f"scores.{edit.head.layer}"
@@ -174,9 +172,7 @@ def _site_of(part: Head | Mlp) -> Site:
 def _shape(key: str, like: Cache) -> tuple[int, ...]:
     """The site's own shape, without the checkpoint axis."""
     if key not in like:
-        raise ValueError(
-            f"no clean value of {key!r} to edit: record it first (given: {', '.join(sorted(like))})"
-        )
+        raise ValueError(f"no clean value of {key!r} to edit: record it first (given: {', '.join(sorted(like))})")
     rank = 4 if key.split(".")[0] in ("q", "k", "v", "z", "scores") else 3
     return tuple(like[key].shape[-rank:])
 

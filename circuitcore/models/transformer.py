@@ -57,7 +57,7 @@ def forward(
     for layer in range(config.n_layers):
         x = _block(config, weights, x, layer, at)
     if config.norm_position == "pre":
-        x = _norm(config, weights, "ln_final", x)
+        x = apply_norm(config, weights, "ln_final", x)
     x = at("resid_final", config.n_layers - 1, x)
     unembed = weights["embed.W_E"].transpose(-1, -2) if config.tied else weights["unembed.W_U"]
     logits = _linear(x, unembed, weights.get("unembed.b_U"))
@@ -100,16 +100,14 @@ def _block(config: ModelConfig, weights: Weights, x: Tensor, layer: int, at: _Ho
     """One layer: attention, then the MLP, each with its norm before (pre) or after (post) it."""
     name, pre = f"blocks.{layer}", config.norm_position == "pre"
     x = at("resid_pre", layer, x)
-    normed = _norm(config, weights, f"{name}.ln1", x) if pre else x
+    normed = apply_norm(config, weights, f"{name}.ln1", x) if pre else x
     x = x + _attention(config, weights, normed, layer, at)
-    x = at("resid_mid", layer, x if pre else _norm(config, weights, f"{name}.ln1", x))
+    x = at("resid_mid", layer, x if pre else apply_norm(config, weights, f"{name}.ln1", x))
     if config.mlp != "none":
-        normed = _norm(config, weights, f"{name}.ln2", x) if pre else x
+        normed = apply_norm(config, weights, f"{name}.ln2", x) if pre else x
         hidden = at("mlp_post", layer, _mlp_hidden(config, weights, f"{name}.mlp", normed))
-        x = x + at(
-            "mlp_out", layer, _linear(hidden, weights[f"{name}.mlp.W_out"], weights.get(f"{name}.mlp.b_out"))
-        )
-        x = x if pre else _norm(config, weights, f"{name}.ln2", x)
+        x = x + at("mlp_out", layer, _linear(hidden, weights[f"{name}.mlp.W_out"], weights.get(f"{name}.mlp.b_out")))
+        x = x if pre else apply_norm(config, weights, f"{name}.ln2", x)
     return at("resid_post", layer, x)
 
 
@@ -149,7 +147,8 @@ def _embed(config: ModelConfig, weights: Weights, tokens: Tensor) -> Tensor:
     return x
 
 
-def _norm(config: ModelConfig, weights: Weights, name: str, x: Tensor) -> Tensor:
+def apply_norm(config: ModelConfig, weights: Weights, name: str, x: Tensor) -> Tensor:
+    """The norm called ``name`` on ``x [*lead batch pos d_model]``."""
     if config.norm == "none":
         return x
     gain = weights[f"{name}.w"][..., None, None, :]
@@ -157,8 +156,7 @@ def _norm(config: ModelConfig, weights: Weights, name: str, x: Tensor) -> Tensor
         return x * torch.rsqrt(x.square().mean(-1, keepdim=True) + NORM_EPS) * gain
     x = x - x.mean(-1, keepdim=True)
     return (
-        x * torch.rsqrt(x.square().mean(-1, keepdim=True) + NORM_EPS) * gain
-        + weights[f"{name}.b"][..., None, None, :]
+        x * torch.rsqrt(x.square().mean(-1, keepdim=True) + NORM_EPS) * gain + weights[f"{name}.b"][..., None, None, :]
     )
 
 
@@ -175,10 +173,20 @@ def _heads(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
 
 
 def _rotate(x: Tensor) -> Tensor:
-    """Rotary positions on interleaved channel pairs of ``x [*lead batch pos head d_head]``."""
-    n_pos, d_head = x.shape[-3], x.shape[-1]
+    """Rotary positions on ``x [*lead batch pos head d_head]``."""
+    return _turn(x, torch.arange(x.shape[-3], dtype=x.dtype, device=x.device)[:, None, None])
+
+
+def rotate_to(x: Tensor, position: int) -> Tensor:
+    """Rotate queries or keys ``[... d_head]`` as the forward pass does at one position."""
+    return _turn(x, torch.tensor(float(position), dtype=x.dtype, device=x.device))
+
+
+def _turn(x: Tensor, position: Tensor) -> Tensor:
+    """Turn interleaved channel pairs of ``x`` by angles proportional to ``position``, which broadcasts to them."""
+    d_head = x.shape[-1]
     rates = ROPE_BASE ** (-torch.arange(0, d_head, 2, dtype=x.dtype, device=x.device) / d_head)
-    angles = torch.arange(n_pos, dtype=x.dtype, device=x.device)[:, None, None] * rates  # [pos 1 d_head/2]
+    angles = position * rates
     cos, sin, even, odd = angles.cos(), angles.sin(), x[..., ::2], x[..., 1::2]
     return torch.stack((even * cos - odd * sin, even * sin + odd * cos), -1).flatten(-2)
 
@@ -193,9 +201,7 @@ def weight_shapes(config: ModelConfig) -> dict[str, tuple[tuple[int, ...], int]]
     """Name -> (shape, fan-in) of every tensor of the decoder; fan-in 0 marks a gain, -1 an embedding."""
     d, heads, d_head, shapes = config.d_model, config.n_heads, config.d_head, {}
     shapes |= (
-        {"embed.W_in": ((config.d_in, d), config.d_in)}
-        if config.d_in
-        else {"embed.W_E": ((config.d_vocab, d), -1)}
+        {"embed.W_in": ((config.d_in, d), config.d_in)} if config.d_in else {"embed.W_E": ((config.d_vocab, d), -1)}
     )
     if config.positions == "learned":
         shapes["pos_embed.W_pos"] = ((config.n_ctx, d), -1)
@@ -237,7 +243,7 @@ def init_weights(config: ModelConfig, seed: int) -> dict[str, Tensor]:
     """Fresh weights, a function of ``config`` and ``seed`` alone.
 
     ``init="torch"``: embeddings N(0, 1), matrices and biases uniform in +-1/sqrt(fan_in) (PyTorch's defaults for
-    ``Embedding`` and ``Linear``). ``init="small"``: everything N(0, 0.02), biases 0. Gains start at 1, norm shifts at 0.
+    ``Embedding`` and ``Linear``). ``init="small"``: everything N(0, 0.02), biases 0. Gains start at 1, shifts at 0.
     """
     generator = torch.Generator().manual_seed(seed)
     weights = {}

@@ -1,0 +1,72 @@
+"""A decoder under measurement: one stack of checkpoints, run without gradients.
+
+Every metric works on tensors whose leading axis is ``ckpt``, the checkpoint; interventions put ``edit`` before it.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from circuitcore.models import ModelConfig, Output, compile_edits, forward
+from circuitcore.models.edits import Cache, Edit
+from circuitcore.models.transformer import apply_norm
+from circuitcore.tasks.base import Batch
+
+EDITS_AT_ONCE = 16  # keeps the activations of one pass near the size of the caches
+
+
+@dataclass(frozen=True, eq=False)
+class Network:
+    """The architecture and a stack of its checkpoints (every weight has a leading ``ckpt`` axis)."""
+
+    config: ModelConfig
+    weights: Mapping[str, Tensor]
+
+    def run(self, batch: Batch, record: Collection[str] = ()) -> Output:
+        """The clean forward pass: logits ``[ckpt batch pos vocab]`` and the recorded sites."""
+        with torch.inference_mode():
+            return forward(self.config, self.weights, batch.tokens, record=record)
+
+    def answers_under(
+        self, batch: Batch, interventions: Sequence[Sequence[Edit]], sources: Mapping[str, Cache], like: Cache
+    ) -> Float[Tensor, "edit ckpt batch vocab"]:
+        """Logits at the read-out under each intervention (a tuple of edits made together)."""
+        return torch.cat([logits for logits, _ in self.passes(batch, interventions, sources, like, ())])
+
+    def passes(self, batch: Batch, interventions, sources, like: Cache, record: Collection[str]):
+        """Yield (read-out logits, recorded sites) for a few interventions at a time, to bound memory."""
+        for start in range(0, len(interventions), EDITS_AT_ONCE):
+            with torch.inference_mode():
+                plan = compile_edits(interventions[start : start + EDITS_AT_ONCE], batch.roles, sources, like)
+                output = forward(self.config, self.weights, batch.tokens, plan, record)
+            yield read_out(output.logits, batch), output.cache
+
+    def normed(self, x: Float[Tensor, "*lead batch d_model"], name: str) -> Float[Tensor, "*lead batch d_model"]:
+        """``x`` after the norm called ``name``, exactly as the forward pass applies it."""
+        return apply_norm(self.config, self.weights, name, x[..., None, :])[..., 0, :]
+
+    @property
+    def heads(self) -> tuple[tuple[int, int], ...]:
+        """(layer, head) of every head, layer by layer."""
+        return tuple((layer, head) for layer in range(self.config.n_layers) for head in range(self.config.n_heads))
+
+
+def read_out(values: Float[Tensor, "*lead batch pos width"], batch: Batch) -> Float[Tensor, "*lead batch width"]:
+    """The values at each row's read-out position."""
+    return at_role(values, batch, "read_out")
+
+
+def at_role(
+    values: Float[Tensor, "*lead batch pos width"], batch: Batch, role: str
+) -> Float[Tensor, "*lead batch width"]:
+    """The values at each row's position of a role that names one position per row."""
+    rows = torch.arange(len(batch))
+    return values[..., rows, batch.roles[role], :]
+
+
+def concat(caches: Sequence[Cache]) -> dict[str, Tensor]:
+    """Caches of consecutive interventions as one, along the edit axis."""
+    return {key: torch.cat([cache[key] for cache in caches]) for key in caches[0]}

@@ -1,0 +1,87 @@
+"""What heads would write and look for, read off the weights: copying, OV and QK circuits.
+
+Norms are folded by their gains only (the division by the root mean square is a positive factor per row and leaves
+every argmax over a row alone).
+"""
+
+import math
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from circuitcore.metrics.network import Network
+from circuitcore.models.transformer import rotate_to
+
+
+def ov_circuit(
+    net: Network, layer: int, tokens: Int[Tensor, " token"], outputs: Int[Tensor, " out"]
+) -> Float[Tensor, "ckpt head token out"]:
+    """``W_E W_V W_O W_U`` of each head of a layer: logit that attending to ``token`` adds to ``out``."""
+    x = _embedding(net, tokens) * _gain(net, f"blocks.{layer}.ln1.w")
+    written = x[:, None] @ net.weights[f"blocks.{layer}.attn.W_V"] @ net.weights[f"blocks.{layer}.attn.W_O"]
+    return (written * _gain(net, "ln_final.w")[:, None]) @ _unembedding(net)[:, None][..., outputs]
+
+
+def copies(
+    net: Network, layer: int, normed: Float[Tensor, "ckpt batch d_model"], answers: Int[Tensor, " answer"]
+) -> Int[Tensor, "ckpt batch head"]:
+    """The answer token each head's OV circuit would raise most, given its real input at one position.
+
+    Source: retrieval-motifs study, "copy": no attention weight, no final norm, only possible answers compete.
+    """
+    w = net.weights
+    written = normed[:, None] @ w[f"blocks.{layer}.attn.W_V"] @ w[f"blocks.{layer}.attn.W_O"]
+    logits = written @ _unembedding(net)[:, None][..., answers]
+    return answers[logits.argmax(-1)].transpose(-1, -2)
+
+
+def composed_qk(
+    net: Network,
+    query_head: tuple[int, int],
+    key_head: tuple[int, int],
+    tokens: Int[Tensor, " token"],
+    at: tuple[int, list[int]],
+) -> Float[Tensor, "ckpt head query key"]:
+    """Scores of each next-layer head when both sides carry a token through a head's OV circuit.
+
+    Query side: a token written by ``query_head``; key side: by ``key_head``; both into the layer after theirs.
+    ``at``: the query position and the key positions, whose scores are averaged (they matter under RoPE only).
+    A head that matches has its largest entry of each row on the diagonal; chance: 1 over the number of tokens.
+    """
+    layer = query_head[0] + 1
+    w, (query_at, keys_at) = net.weights, at
+    gain = _gain(net, f"blocks.{layer}.ln1.w")
+    q = (_written(net, query_head, tokens) * gain)[:, None] @ w[f"blocks.{layer}.attn.W_Q"]
+    k = (_written(net, key_head, tokens) * gain)[:, None] @ w[f"blocks.{layer}.attn.W_K"]
+    if net.config.positions == "rope":
+        q = rotate_to(q, query_at)
+        k = torch.stack([rotate_to(k, position) for position in keys_at]).mean(0)
+    return q @ k.transpose(-1, -2) / math.sqrt(net.config.d_head)
+
+
+def diagonal_wins(matrix: Float[Tensor, "*lead row row"]) -> Float[Tensor, "*lead"]:
+    """Share of rows whose largest entry is on the diagonal. Chance: 1 over the number of rows."""
+    return (matrix.argmax(-1) == torch.arange(matrix.shape[-1])).float().mean(-1)
+
+
+def _written(net: Network, head: tuple[int, int], tokens: Tensor) -> Tensor:
+    """What a head writes when it attends to ``tokens``: ``[ckpt token d_model]``."""
+    layer, index = head
+    x = _embedding(net, tokens) * _gain(net, f"blocks.{layer}.ln1.w")
+    w = net.weights
+    return x @ w[f"blocks.{layer}.attn.W_V"][:, index] @ w[f"blocks.{layer}.attn.W_O"][:, index]
+
+
+def _embedding(net: Network, tokens: Tensor) -> Tensor:
+    return net.weights["embed.W_E"][:, tokens]
+
+
+def _unembedding(net: Network) -> Tensor:
+    return net.weights["embed.W_E"].transpose(-1, -2) if net.config.tied else net.weights["unembed.W_U"]
+
+
+def _gain(net: Network, name: str) -> Tensor:
+    """A norm's gain ``[ckpt 1 d_model]``; 1 where the model has none."""
+    gain = net.weights.get(name)
+    return torch.ones(1, 1, 1) if gain is None else gain[:, None]
