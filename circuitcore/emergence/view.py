@@ -31,9 +31,7 @@ class View:
 
     def __post_init__(self):
         if self.table.empty:
-            raise ValueError(
-                f"a view needs rows to draw; this table has none (columns {list(self.table.columns)})"
-            )
+            raise ValueError(f"a view needs rows to draw; this table has none (columns {list(self.table.columns)})")
         if not self.unit.strip():
             raise ValueError("a view needs the unit of its value in words; got an empty string")
 

@@ -1,0 +1,121 @@
+"""Which piece came first: orders between birth intervals, seed by seed, and what the seeds say together.
+
+Intervals, not points, are ordered: two births inside the same gap between checkpoints have no order.
+"""
+
+from collections.abc import Iterable, Sequence
+from itertools import combinations
+from typing import Literal
+
+import numpy as np
+import pandas as pd
+from scipy import stats
+
+from circuitcore.emergence.births import BirthInterval
+from circuitcore.emergence.seeds import what_n_can_show
+from circuitcore.spelling import unknown
+
+Order = Literal["before", "after", "undecided"]
+
+
+class OrderError(ValueError):
+    """A births table in which orders cannot be read; the message says what is wrong with it."""
+
+
+def compare(first: BirthInterval, second: BirthInterval) -> Order:
+    """Order of two births: "before" when the first was surely born before the second.
+
+    Intervals are half-open, (after, by]: (0, 5] comes before (5, 10]; (0, 5] and (0, 5] are undecided. A piece never
+    born lies beyond its last checkpoint below, hence after everything born by then; two such pieces are undecided, and
+    so is everything against a piece that was never measured.
+    """
+    if _high(first) <= _low(second):
+        return "before"
+    if _high(second) <= _low(first):
+        return "after"
+    return "undecided"
+
+
+def orders(
+    births: pd.DataFrame,
+    by: Sequence[str] = ("arm", "init_seed"),
+    pairs: Iterable[tuple[str, str]] | None = None,
+) -> pd.DataFrame:
+    """Order of every pair of pieces in every seed.
+
+    Args:
+        births: what ``emergence.births.births`` gives: ``piece``, ``after``, ``by`` and the columns in ``by``.
+        by: the columns that tell runs apart.
+        pairs: pairs of pieces to compare; all of them, in order of appearance, when None.
+
+    Returns:
+        One row per run and pair: the ``by`` columns, ``first``, ``second``, ``order``. A run that lacks one of the
+        two pieces has no row.
+
+    Raises:
+        OrderError: an unknown piece, or a piece with several births in one run (several rules in one table).
+    """
+    by = list(by)
+    pieces = [str(piece) for piece in births["piece"].unique()]
+    pairs = list(combinations(pieces, 2)) if pairs is None else list(pairs)
+    for piece in (piece for pair in pairs for piece in pair):
+        if piece not in pieces:
+            raise OrderError(unknown("piece", piece, pieces))
+    repeated = births.duplicated([*by, "piece"])
+    if repeated.any():
+        raise OrderError(
+            f"piece {births.loc[repeated, 'piece'].iloc[0]!r} has several births in one run; keep one rule"
+        )
+    low = births["after"].astype("Float64").fillna(-np.inf).astype(float)
+    high = births["by"].astype("Float64").fillna(np.inf).astype(float)
+    spans = births[[*by, "piece"]].assign(low=low, high=high)
+    found = [_orders_of_pair(spans, by, pair) for pair in pairs]
+    columns = [*by, "first", "second", "order"]
+    return pd.concat(found, ignore_index=True)[columns] if found else pd.DataFrame(columns=columns)
+
+
+def order_summary(ordered: pd.DataFrame, by: Sequence[str] = ("arm",)) -> pd.DataFrame:
+    """What the seeds say about each pair, with an exact two-sided sign test.
+
+    The sign test asks whether "before" and "after" are equally likely among seeds that decide; undecided seeds do not
+    enter it, so read ``undecided`` beside the p value. Correct for many pairs with ``seeds.holm``.
+
+    Args:
+        ordered: what ``orders`` gives.
+        by: columns summarised apart from each other.
+
+    Returns:
+        One row per group and pair: ``first``, ``second``, counts ``before``, ``after``, ``undecided``, ``n_seeds``,
+        ``p_value`` (1 when no seed decides) and ``smallest_p``, the least that this many decided seeds could show.
+    """
+    keys = [*by, "first", "second"]
+    if ordered.empty:
+        return pd.DataFrame(columns=[*keys, "before", "after", "undecided", "n_seeds", "p_value", "smallest_p"])
+    counts = ordered.groupby([*keys, "order"], sort=False).size().unstack("order", fill_value=0)
+    counts = counts.reindex(columns=["before", "after", "undecided"], fill_value=0)
+    counts.columns.name = None
+    table = counts.assign(n_seeds=counts.sum(axis=1)).reset_index()
+    tests = [_sign_test(int(row.before), int(row.after)) for row in table.itertuples()]
+    decided = table["before"] + table["after"]
+    return table.assign(p_value=tests, smallest_p=[what_n_can_show(int(n), "sign") for n in decided])
+
+
+def _orders_of_pair(spans: pd.DataFrame, by: list[str], pair: tuple[str, str]) -> pd.DataFrame:
+    first, second = (spans[spans["piece"] == piece].drop(columns="piece") for piece in pair)
+    both = first.merge(second, on=by, suffixes=("_first", "_second"))
+    before = both["high_first"] <= both["low_second"]
+    after = both["high_second"] <= both["low_first"]
+    order = np.select([before, after], ["before", "after"], default="undecided")
+    return both[by].assign(first=pair[0], second=pair[1], order=order)
+
+
+def _sign_test(before: int, after: int) -> float:
+    return float(stats.binomtest(before, before + after, 0.5).pvalue) if before + after else 1.0
+
+
+def _low(birth: BirthInterval) -> float:
+    return -np.inf if birth.after is None else float(birth.after)
+
+
+def _high(birth: BirthInterval) -> float:
+    return np.inf if birth.by is None else float(birth.by)

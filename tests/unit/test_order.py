@@ -1,0 +1,105 @@
+import itertools
+from math import comb
+
+import pandas as pd
+import pytest
+
+from circuitcore.emergence.births import BirthInterval
+from circuitcore.emergence.order import OrderError, compare, order_summary, orders
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "wanted"),
+    [
+        ((0, 5), (5, 10), "before"),  # touching, half-open: ordered
+        ((5, 10), (0, 5), "after"),
+        ((0, 5), (0, 5), "undecided"),
+        ((0, 10), (5, 20), "undecided"),
+        ((None, 0), (0, 5), "before"),  # born at the first checkpoint
+        ((None, 0), (None, 0), "undecided"),
+        ((5, 10), (80, None), "before"),  # never born comes after anything born
+        ((80, None), (5, 10), "after"),
+        ((80, None), (80, None), "undecided"),
+        ((40, None), (40, 80), "undecided"),  # reached at the very end without being seen to hold: may be earlier
+        ((None, None), (0, 5), "undecided"),  # never measured
+    ],
+)
+def test_compare(first, second, wanted):
+    assert compare(BirthInterval(*first), BirthInterval(*second)) == wanted
+
+
+def test_compare_is_antisymmetric_and_the_table_agrees_with_it():
+    ends = [None, 0, 5, 10]
+    spans = [(after, by) for after, by in itertools.product(ends, ends) if after is None or by is None or after < by]
+    mirrored = {"before": "after", "after": "before", "undecided": "undecided"}
+    pairs = list(itertools.product(spans, spans))
+    rows = []
+    for seed, (first, second) in enumerate(pairs):
+        assert (
+            compare(BirthInterval(*first), BirthInterval(*second))
+            == mirrored[compare(BirthInterval(*second), BirthInterval(*first))]
+        )
+        rows += [("m", seed, "a", *first), ("m", seed, "b", *second)]
+    table = orders(births_table(rows))
+    wanted = [compare(BirthInterval(*first), BirthInterval(*second)) for first, second in pairs]
+    assert table["order"].tolist() == wanted
+
+
+def births_table(rows):
+    table = pd.DataFrame(rows, columns=["arm", "init_seed", "piece", "after", "by"])
+    return table.astype({"after": "Int64", "by": "Int64", "arm": "category"})
+
+
+def five_seeds():
+    rows = []
+    for seed in range(5):
+        rows += [("m", seed, "copying", 0, 5), ("m", seed, "routing", 5 if seed else 0, 10)]
+    return births_table(rows)
+
+
+def test_summary_counts_and_exact_sign_test():
+    summary = order_summary(orders(five_seeds()))
+    row = summary.iloc[0]
+    assert (row["first"], row["second"], row["arm"]) == ("copying", "routing", "m")
+    assert (row["before"], row["after"], row["undecided"], row["n_seeds"]) == (4, 0, 1, 5)
+    assert row["p_value"] == pytest.approx(2 / 2**4)  # four of four, two-sided
+    assert row["smallest_p"] == pytest.approx(2 / 2**4)
+
+
+def test_sign_test_against_counting_by_hand():
+    rows = []
+    for seed in range(9):
+        late = seed >= 7
+        rows += [("m", seed, "a", 50 if late else 0, 60 if late else 5), ("m", seed, "b", 10, 20)]
+    row = order_summary(orders(births_table(rows))).iloc[0]
+    assert (row["before"], row["after"]) == (7, 2)
+    assert row["p_value"] == pytest.approx(2 * sum(comb(9, k) for k in range(3)) / 2**9)
+
+
+def test_no_decided_seed_gives_no_evidence():
+    rows = [("m", seed, piece, 0, 5) for seed in range(6) for piece in ("a", "b")]
+    row = order_summary(orders(births_table(rows))).iloc[0]
+    assert (row["undecided"], row["p_value"], row["smallest_p"]) == (6, 1.0, 1.0)
+
+
+def test_pairs_arms_and_runs_that_lack_a_piece():
+    rows = [("m", 0, "a", 0, 5), ("m", 0, "b", 5, 10), ("m", 0, "c", 10, 20), ("n", 0, "a", 0, 5), ("n", 0, "b", 0, 5)]
+    table = orders(births_table(rows))
+    assert len(table) == 4  # three pairs in m, one in n
+    assert set(orders(births_table(rows), pairs=[("c", "a")])["order"]) == {"after"}
+    summary = order_summary(table)
+    assert len(summary) == 4
+    assert summary[summary["arm"] == "n"]["undecided"].tolist() == [1]
+
+
+def test_refusals():
+    with pytest.raises(OrderError, match="unknown piece 'coping'; did you mean 'copying'"):
+        orders(five_seeds(), pairs=[("coping", "routing")])
+    with pytest.raises(OrderError, match="several births in one run"):
+        orders(pd.concat([five_seeds(), five_seeds()]))
+
+
+def test_empty_tables_stay_empty_with_their_columns():
+    table = orders(five_seeds().iloc[:0])
+    assert table.empty and "order" in table
+    assert order_summary(table).empty and "p_value" in order_summary(table)
