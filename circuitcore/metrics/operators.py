@@ -12,6 +12,7 @@ from torch import Tensor
 
 from circuitcore.metrics.network import Network
 from circuitcore.models.transformer import rotate_to
+from circuitcore.tasks.base import Batch
 
 
 def ov_circuit(
@@ -58,6 +59,24 @@ def composed_qk(
         q = rotate_to(q, query_at)
         k = torch.stack([rotate_to(k, position) for position in keys_at]).mean(0)
     return q @ k.transpose(-1, -2) / math.sqrt(net.config.d_head)
+
+
+def measured_qk(
+    scores: Float[Tensor, "batch query key"], batch: Batch, keys: Int[Tensor, " token"]
+) -> Float[Tensor, "token token"]:
+    """One head's mean score from the read-out to value positions, by queried key and by the key paired with the value.
+
+    Before the softmax, less the mean of each row; a head that matches has its largest entries on the diagonal. Pairs
+    of keys that never met are NaN.
+    """
+    rows = torch.arange(len(batch))
+    at_values = scores[rows[:, None], batch.roles["read_out"][:, None], batch.roles["slot_value"]]
+    asked = torch.searchsorted(keys, batch.tokens[rows, batch.roles["query_key"]])[:, None].expand_as(at_values)
+    paired = torch.searchsorted(keys, batch.tokens.gather(1, batch.roles["slot_key"]))
+    place = (asked * len(keys) + paired).flatten()
+    total = torch.zeros(len(keys) ** 2).index_add(0, place, at_values.flatten().float())
+    mean = (total / torch.bincount(place, minlength=len(keys) ** 2)).view(len(keys), len(keys))
+    return mean - mean.nanmean(1, keepdim=True)
 
 
 def diagonal_wins(matrix: Float[Tensor, "*lead row row"]) -> Float[Tensor, "*lead"]:
