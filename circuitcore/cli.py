@@ -1,0 +1,169 @@
+"""The command line: ``circuitcore train|sweep|measure|rerun|verify|status``."""
+
+import argparse
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from circuitcore import studies
+from circuitcore.training import ExecutorError, Recipe, RunStore, StoreError, verify
+from circuitcore.training.ledger import LEDGER_NAME, Ledger
+from circuitcore.training.loop import steps_done
+from circuitcore.training.progress import Watch
+from circuitcore.training.run import RECIPE_NAME, read_recipe
+from circuitcore.training.sweep import train_all
+from circuitcore.training.verify import run_folders
+
+# Wrong words on a command line, in a params file or a recipe; files that cannot be used. Anything else is a defect of
+# ours, and keeps its traceback.
+EXPECTED = (studies.StudyError, ValueError, StoreError, ExecutorError, ArithmeticError)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command; returns the exit status (0 done, 1 failed or damaged, 2 misused, 130 interrupted)."""
+    arguments = _parser().parse_args(argv)
+    try:
+        return arguments.command(arguments)
+    except EXPECTED as error:
+        print(f"circuitcore: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("\ncircuitcore: interrupted. The same command goes on from the last checkpoint.", file=sys.stderr)
+        return 130
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="circuitcore", description="Train, measure and check the runs of the paper.")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    train = _add(commands, "train", _train, "train one seed of a study, every arm of it")
+    train.add_argument("--seed", type=int, required=True, help="initial weights; need not be in the params file")
+    sweep = _add(commands, "sweep", _sweep, "train every run of a study that is missing")
+    measure = _add(commands, "measure", _measure, "measure every run of a study that has no table yet")
+    rerun = _add(commands, "rerun", _rerun, "run a chapter with other seeds, beside the published ones")
+    rerun.add_argument("--seeds", type=int, nargs="+", required=True, metavar="SEED")
+    rerun.add_argument("--out", type=Path, help="folder for the page and compare.json")
+    for command in (train, sweep, measure):
+        command.add_argument("--executor", default="processes", help="serial, processes, or tcp://HOST:PORT of Dask")
+        command.add_argument("--workers", type=int, help="processes at once (default: one per core)")
+        command.add_argument("--no-published", action="store_true", help="train even what is published")
+        command.add_argument("--runs", type=Path, default=Path("runs"), help="folder of the runs (default: runs)")
+    check = commands.add_parser("verify", help="check hashes, chain and recorded losses")
+    check.add_argument("paths", nargs="*", type=Path, help="runs, folders of runs, or files (default: runs published)")
+    check.set_defaults(command=_verify)
+    status = commands.add_parser("status", help="list runs: finished or how far, how large")
+    status.add_argument("folders", nargs="*", type=Path, help="default: runs published")
+    status.set_defaults(command=_status)
+    return parser
+
+
+def _add(commands, name: str, command, text: str) -> argparse.ArgumentParser:
+    """A command about one study in one tier."""
+    parser = commands.add_parser(name, help=text, description=text)
+    parser.add_argument("study", metavar="NAME", help=f"one of: {', '.join(studies.names())}; or an import path")
+    parser.add_argument("--tier", default="published", help="params/NAME.TIER.yaml (default: published)")
+    parser.set_defaults(command=command)
+    return parser
+
+
+def _train(arguments: argparse.Namespace) -> int:
+    values = studies.read_params(arguments.study, arguments.tier) | {"seeds": [arguments.seed]}
+    return _train_recipes(arguments, _recipes(arguments.study, studies.validate(arguments.study, values)))
+
+
+def _sweep(arguments: argparse.Namespace) -> int:
+    params = studies.load_params(arguments.study, arguments.tier)
+    return _train_recipes(arguments, _recipes(arguments.study, params))
+
+
+def _measure(arguments: argparse.Namespace) -> int:
+    from circuitcore.measuring import measure_all  # the metrics take a second to import; training needs none
+
+    params = studies.load_params(arguments.study, arguments.tier)
+    recipes = _recipes(arguments.study, params)
+    _train_recipes(arguments, recipes)
+    spec = studies.load(arguments.study).battery(params)
+    tables = measure_all(_store(arguments), spec, recipes, arguments.executor, _watch())
+    print(f"{len(tables)} table(s) of battery {spec.key}, {sum(map(len, tables)):,} rows.")
+    return 0
+
+
+def _rerun(arguments: argparse.Namespace) -> int:
+    from circuitcore.rerun import rerun  # brings in the whole book
+
+    rerun(arguments.study, tuple(arguments.seeds), arguments.tier, arguments.out)
+    return 0
+
+
+def _verify(arguments: argparse.Namespace) -> int:
+    paths = arguments.paths or _default_folders()
+    subjects = [found for path in paths for found in (run_folders(path) or [path] if path.is_dir() else [path])]
+    print(f"Checking {len(subjects)} run(s) or file(s): hashes, chain, and the recorded loss of every checkpoint.")
+    n_bad = 0
+    for subject in subjects:
+        problems = verify(subject)
+        n_bad += bool(problems)
+        for problem in problems:
+            print(f"BAD  {problem}")
+        if not problems:
+            print(f"ok   {subject}")
+    print(f"{len(subjects) - n_bad} ok, {n_bad} bad.")
+    return 1 if n_bad else 0
+
+
+def _status(arguments: argparse.Namespace) -> int:
+    rows = [
+        (str(folder), _state(folder), f"{_size(folder) / 1e6:.1f} MB")
+        for path in arguments.folders or _default_folders()
+        for folder in sorted(recipe.parent for recipe in path.glob(f"[!.]*/{RECIPE_NAME}"))
+    ]
+    for row in rows:
+        print("  ".join(text.ljust(max(len(other[i]) for other in rows)) for i, text in enumerate(row)).rstrip())
+    print(f"{len(rows)} run(s).")
+    return 0
+
+
+def _state(folder: Path) -> str:
+    """Finished, or how far; or why that cannot be said."""
+    if not (folder / LEDGER_NAME).exists():
+        return "begun"
+    try:
+        ledger = Ledger.read(folder)
+        if not ledger.finished:
+            return f"{steps_done(folder):,} of {read_recipe(folder, ledger).n_steps:,} steps"
+    except (StoreError, ValueError) as error:
+        return f"BAD: {error}"
+    kept = sum(entry.kept for entry in ledger.entries)
+    return f"finished, {ledger.entries[-1].step:,} steps, {kept} of {len(ledger.entries)} checkpoints here"
+
+
+def _size(folder: Path) -> int:
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+
+
+def _recipes(study: str, params) -> list[Recipe]:
+    """The recipes of every arm, each once."""
+    arms: Iterable[tuple[Recipe, ...]] = studies.load(study).recipes(params).values()
+    return list(dict.fromkeys(recipe for arm in arms for recipe in arm))
+
+
+def _train_recipes(arguments: argparse.Namespace, recipes: list[Recipe]) -> int:
+    runs = train_all(_store(arguments), recipes, arguments.executor, arguments.workers, _watch())
+    for run in runs:
+        print(f"{run.path}  {run.origin}, {len(run.steps)} checkpoints, final step {run.final_step:,}")
+    return 0
+
+
+def _store(arguments: argparse.Namespace) -> RunStore:
+    return RunStore(arguments.runs, None if arguments.no_published else Path("published"))
+
+
+def _watch() -> Watch:
+    return Watch(say=print)
+
+
+def _default_folders() -> list[Path]:
+    return [path for path in (Path("runs"), Path("published")) if path.is_dir()]
+
+
+if __name__ == "__main__":
+    sys.exit(main())

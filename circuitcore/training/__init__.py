@@ -1,0 +1,32 @@
+"""Recipes, the engine that trains them, and the store that keeps every run."""
+
+from circuitcore.training.engine import ENGINES, Engine, StepStats, TorchEngine
+from circuitcore.training.errors import CheckpointError, DivergedError, ExecutorError, RecipeError, StoreError
+from circuitcore.training.executor import map_runs
+from circuitcore.training.recipe import ENGINE_VERSION, Optimizer, Recipe
+from circuitcore.training.run import Run
+from circuitcore.training.schedule import Schedule, Stage
+from circuitcore.training.store import RunStore
+from circuitcore.training.verify import Problem, verify
+
+__all__ = [
+    "ENGINES",
+    "ENGINE_VERSION",
+    "CheckpointError",
+    "DivergedError",
+    "Engine",
+    "ExecutorError",
+    "Optimizer",
+    "Problem",
+    "Recipe",
+    "RecipeError",
+    "Run",
+    "RunStore",
+    "Schedule",
+    "Stage",
+    "StepStats",
+    "StoreError",
+    "TorchEngine",
+    "map_runs",
+    "verify",
+]

@@ -1,0 +1,157 @@
+"""What turns batches into weights. ``Engine`` is the seam where a faster one fits; ``TorchEngine`` is the reference."""
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from types import MappingProxyType
+from typing import NamedTuple, Protocol
+
+import torch
+from jaxtyping import Bool, Float, Int, Shaped
+from torch import Tensor
+from torch.nn import functional
+
+from circuitcore.models import ModelConfig, forward, init_weights
+from circuitcore.spelling import unknown
+from circuitcore.training.errors import RecipeError
+from circuitcore.training.recipe import ENGINE_VERSION, Optimizer, Recipe
+
+
+class StepStats(NamedTuple):
+    """One update, as seen before it: mean cross-entropy (nats) of the batch, norm of the whole unclipped gradient."""
+
+    loss: float
+    grad_norm: float
+
+
+class Engine(Protocol):
+    """Trains one model. Two engines with equal state and equal batches go on to equal states, bit for bit."""
+
+    def step(
+        self,
+        tokens: Shaped[Tensor, "batch pos *d_in"],
+        targets: Int[Tensor, "batch pos"],
+        loss_mask: Bool[Tensor, "batch pos"],
+    ) -> StepStats:
+        """One update on one batch."""
+
+    def weights(self) -> dict[str, Tensor]:
+        """A copy of the weights, named as ``init_weights`` names them."""
+
+    def state(self) -> dict[str, Tensor]:
+        """A copy of everything ``load`` needs to go on from here: weights, optimizer state, a scalar ``step``."""
+
+    def load(self, state: Mapping[str, Tensor]) -> None:
+        """Go on from a ``state()``; KeyError or ValueError if it is not one of this engine and model."""
+
+
+class TorchEngine:
+    """Plain PyTorch: the model's one forward path, autograd, ``torch.optim``."""
+
+    def __init__(self, model: ModelConfig, optimizer: Optimizer, init_seed: int):
+        self._model, self._steps_done = model, 0
+        self._max_norm = math.inf if optimizer.clip_norm is None else optimizer.clip_norm
+        self._weights = {name: value.requires_grad_() for name, value in init_weights(model, init_seed).items()}
+        rule = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW}[optimizer.name]
+        self._optimizer = rule(
+            self._weights.values(),
+            lr=optimizer.lr,
+            betas=optimizer.betas,
+            eps=optimizer.eps,
+            weight_decay=optimizer.weight_decay,
+            fused=True,  # one kernel for all tensors; deterministic on one thread
+        )
+        # torch makes the moments at the first step; made here, state() has one shape from step 0 on.
+        for value in self._weights.values():
+            moments = {key: torch.zeros_like(value) for key in ("exp_avg", "exp_avg_sq")}
+            self._optimizer.state[value] = {"step": torch.zeros(()), **moments}
+
+    def step(
+        self,
+        tokens: Shaped[Tensor, "batch pos *d_in"],
+        targets: Int[Tensor, "batch pos"],
+        loss_mask: Bool[Tensor, "batch pos"],
+    ) -> StepStats:
+        """One update: mean cross-entropy over the whole vocabulary at the positions in ``loss_mask``."""
+        loss = masked_loss(forward(self._model, self._weights, tokens).logits, targets, loss_mask)
+        self._optimizer.zero_grad()
+        loss.backward()
+        grad_norm = torch.nn.utils.clip_grad_norm_(self._weights.values(), self._max_norm)
+        self._optimizer.step()
+        self._steps_done += 1
+        return StepStats(loss.item(), grad_norm.item())
+
+    def weights(self) -> dict[str, Tensor]:
+        """A copy of the weights, named as ``init_weights`` names them."""
+        return {name: value.detach().clone() for name, value in self._weights.items()}
+
+    def state(self) -> dict[str, Tensor]:
+        """Weights, both Adam moments, and the number of updates done, as copies."""
+        return {name: value.detach().clone() for name, value in self._state().items()}
+
+    def load(self, state: Mapping[str, Tensor]) -> None:
+        """Go on from a ``state()``; ValueError if tensors are missing, left over, or of another shape."""
+        own = self._state()
+        if state.keys() != own.keys():
+            raise ValueError(f"not a state of this model: tensors differ in {sorted(state.keys() ^ own.keys())}")
+        for name, value in own.items():
+            if state[name].shape != value.shape:
+                raise ValueError(f"{name} has shape {tuple(state[name].shape)}, the model {tuple(value.shape)}")
+            value.detach().copy_(state[name])
+        self._steps_done = int(state["step"])
+        for moments in self._optimizer.state.values():
+            moments["step"].fill_(self._steps_done)
+
+    def _state(self) -> dict[str, Tensor]:
+        """The live tensors, by the name they are stored under."""
+        tensors = {}
+        for name, value in self._weights.items():
+            moments = self._optimizer.state[value]
+            tensors |= {
+                f"weights.{name}": value,
+                f"exp_avg.{name}": moments["exp_avg"],
+                f"exp_avg_sq.{name}": moments["exp_avg_sq"],
+            }
+        return tensors | {"step": torch.tensor(self._steps_done)}
+
+
+ENGINES: Mapping[str, Callable[[ModelConfig, Optimizer, int], Engine]] = MappingProxyType({"torch": TorchEngine})
+
+
+def make_engine(recipe: Recipe) -> Engine:
+    """The engine a recipe names, with its untrained model.
+
+    Raises:
+        RecipeError: an unknown engine, or a recipe written for another meaning of training.
+    """
+    if recipe.engine not in ENGINES:
+        raise RecipeError(unknown("engine", recipe.engine, ENGINES))
+    if recipe.engine_version != ENGINE_VERSION:
+        raise RecipeError(
+            f"engine_version = {recipe.engine_version}; this circuitcore trains version {ENGINE_VERSION}: runs of "
+            "another version can be read, not made"
+        )
+    return ENGINES[recipe.engine](recipe.model, recipe.optimizer, recipe.init_seed)
+
+
+def masked_loss(
+    logits: Float[Tensor, "batch pos d_vocab"],
+    targets: Int[Tensor, "batch pos"],
+    loss_mask: Bool[Tensor, "batch pos"],
+) -> Float[Tensor, ""]:
+    """Mean cross-entropy, in nats, over the positions in ``loss_mask``; a uniform guess gives ln(d_vocab)."""
+    return functional.cross_entropy(logits[loss_mask], targets[loss_mask])
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Run torch on one thread: sums then have one order, so every executor gets the same bits.
+
+    It is also the fastest way to train models this small: runs go side by side, one per core.
+    """
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)

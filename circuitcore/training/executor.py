@@ -1,0 +1,185 @@
+"""Running one function over many recipes: in this process, in a pool of processes, or on a Dask cluster."""
+
+import importlib
+import multiprocessing
+import os
+import sys
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from functools import partial
+from multiprocessing import connection
+from typing import Any
+
+from circuitcore.spelling import unknown
+from circuitcore.training.engine import one_thread
+from circuitcore.training.errors import ExecutorError
+from circuitcore.training.recipe import Recipe
+
+# A lost worker's run goes on from its last checkpoint. A run that loses its worker every time (no memory, say)
+# must not be tried for ever.
+MAX_LOST_POOLS = 3
+CONNECT_SECONDS = 10
+SCHEMES = ("tcp://", "tls://", "ucx://", "ws://", "wss://")
+Function = Callable[[Recipe], Any] | str
+
+
+def map_runs(
+    function: Function,
+    recipes: Sequence[Recipe],
+    executor: str = "processes",
+    workers: int | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> list[Any]:
+    """``function(recipe)`` for each recipe; the results in the order of ``recipes``.
+
+    torch runs on one thread in every worker, so results do not depend on the executor.
+
+    Args:
+        function: a function of the top level of a module, or ``"module:function"``.
+        recipes: what to call it with.
+        executor: "serial"; "processes", a pool of processes on this machine; or the address of a Dask scheduler
+            ("tcp://HOST:PORT"), whose workers must see the store's folder and hold this library.
+        workers: processes in the pool, at most; None for one per core. A cluster has its own number.
+        progress: called with the number of recipes that are done, after each.
+
+    Raises:
+        ExecutorError: unknown executor, or recipes that failed. The others have then finished; the message and
+            ``failures`` name each failed one.
+    """
+    call = partial(_call, function)
+    if executor == "serial" or (executor == "processes" and n_workers(len(recipes), workers) == 1):
+        outcomes = _serial(call, recipes)
+    elif executor == "processes":
+        outcomes = _processes(call, recipes, n_workers(len(recipes), workers))
+    elif executor.startswith(SCHEMES):
+        outcomes = _cluster(call, recipes, executor)
+    else:
+        raise ExecutorError(unknown("executor", executor, ("serial", "processes", "tcp://HOST:PORT")))
+    return _collect(recipes, outcomes, progress or (lambda done: None))
+
+
+def n_workers(n_runs: int, workers: int | None = None) -> int:
+    """Processes a pool is given: one per core this process may use, ``workers`` at most, one per run at most."""
+    if workers is not None and workers < 1:
+        raise ExecutorError(f"workers = {workers}; allowed: at least 1")
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return max(1, min(n_runs, workers or cores))
+
+
+def width(executor: str, workers: int | None = None) -> int:
+    """Runs that go on side by side: 1 for "serial", else the processes of a pool or the workers of a cluster."""
+    if executor.startswith(SCHEMES):
+        with _client(executor) as client:
+            return max(1, len(client.nthreads()))
+    return 1 if executor == "serial" else n_workers(sys.maxsize, workers)
+
+
+Outcomes = Iterator[tuple[int, Any, BaseException | None]]
+
+
+def _collect(recipes: Sequence[Recipe], outcomes: Outcomes, progress: Callable[[int], None]) -> list[Any]:
+    results, failures = {}, {}
+    for index, result, error in outcomes:
+        if error is None:
+            results[index] = result
+        else:
+            failures[index] = error
+        progress(len(results) + len(failures))
+    if failures:
+        named = {recipes[index].run_id: error for index, error in sorted(failures.items())}
+        lines = "\n".join(f"  {run_id}: {type(error).__name__}: {error}" for run_id, error in named.items())
+        text = f"{len(failures)} of {len(recipes)} runs failed, the others are done:\n{lines}"
+        raise ExecutorError(text, named) from next(iter(named.values()))
+    return [results[index] for index in range(len(recipes))]
+
+
+def _call(function: Function, recipe: Recipe) -> Any:
+    if isinstance(function, str):
+        module, _, name = function.partition(":")
+        function = getattr(importlib.import_module(module), name)
+    with one_thread():
+        return function(recipe)
+
+
+def _serial(call: Callable[[Recipe], Any], recipes: Sequence[Recipe]) -> Outcomes:
+    for index, recipe in enumerate(recipes):
+        try:
+            yield index, call(recipe), None
+        except Exception as error:
+            yield index, None, error
+
+
+def _processes(call: Callable[[Recipe], Any], recipes: Sequence[Recipe], workers: int) -> Outcomes:
+    """A pool; when a worker dies the whole pool is lost, and a new one takes what is left."""
+    left, lost = set(range(len(recipes))), 0
+    while left:
+        before = len(left)
+        with _pool(workers) as pool:
+            futures = {pool.submit(call, recipes[index]): index for index in sorted(left)}
+            for future in as_completed(futures):
+                if isinstance(future.exception(), BrokenProcessPool):
+                    break
+                left.remove(futures[future])
+                yield futures[future], *_outcome(future)
+        lost = lost + 1 if len(left) == before else 0
+        if left and lost == MAX_LOST_POOLS:
+            for index in sorted(left):
+                reason = f"its worker process was lost {lost} times in a row (out of memory, or killed)"
+                yield index, None, ExecutorError(reason)
+            return
+
+
+@contextmanager
+def _pool(workers: int) -> Iterator[ProcessPoolExecutor]:
+    # Spawned, not forked: a forked child inherits torch's thread pools in whatever state they are.
+    context = multiprocessing.get_context("spawn")
+    others = set(multiprocessing.active_children())
+    pool = ProcessPoolExecutor(workers, mp_context=context, initializer=_end_with_parent)
+    try:
+        yield pool
+    except BaseException:  # an interrupted kernel must not leave workers training behind it
+        for process in set(multiprocessing.active_children()) - others:
+            process.terminate()
+        raise
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _end_with_parent() -> None:
+    """End this worker when the process that started it is gone, however it went."""
+    parent = multiprocessing.parent_process()
+
+    def watch() -> None:
+        connection.wait([parent.sentinel])
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+def _cluster(call: Callable[[Recipe], Any], recipes: Sequence[Recipe], address: str) -> Outcomes:
+    """A Dask scheduler hands a lost worker's recipe to another worker, which goes on from the last checkpoint."""
+    with _client(address) as client:
+        futures = {client.submit(call, recipe, pure=False): index for index, recipe in enumerate(recipes)}
+        for future in importlib.import_module("distributed").as_completed(futures):
+            yield futures[future], *_outcome(future)
+
+
+def _client(address: str):
+    """A connection to a Dask scheduler; ``distributed`` is an extra, so it is imported only here."""
+    try:
+        distributed = importlib.import_module("distributed")
+    except ImportError as error:
+        text = f"executor {address!r} needs Dask; install it with: pip install 'circuitcore[cluster]'"
+        raise ExecutorError(text) from error
+    try:
+        return distributed.Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
+    except OSError as error:
+        raise ExecutorError(f"no Dask scheduler answers at {address} ({error})") from error
+
+
+def _outcome(future: "Future") -> tuple[Any, BaseException | None]:
+    error = future.exception()
+    return (None, error) if error is not None else (future.result(), None)

@@ -1,0 +1,222 @@
+"""Training one run into its folder: steps, checkpoints, and going on after a kill as if nothing had happened."""
+
+import dataclasses
+import hashlib
+import math
+import platform
+from bisect import bisect_left
+from collections.abc import Callable
+from pathlib import Path
+
+import pandas as pd
+import torch
+from torch import Tensor
+
+import circuitcore
+from circuitcore.models import forward
+from circuitcore.training.checkpoint import pack, read_identity, read_sealed, seal, sha256
+from circuitcore.training.durable import remove_leftovers, write_durably
+from circuitcore.training.engine import make_engine, masked_loss, one_thread
+from circuitcore.training.errors import CheckpointError, DivergedError, StoreError
+from circuitcore.training.ledger import LEDGER_NAME, Entry, Ledger, checkpoint_name
+from circuitcore.training.parquet import to_parquet
+from circuitcore.training.recipe import Recipe
+from circuitcore.training.run import HISTORY_NAME, RECIPE_NAME, read_checkpoint
+from circuitcore.training.schedule import Rows, rows_by_length
+
+RESUME_NAME = "resume.safetensors"
+PROBE_ROWS = 256  # enough to tell two checkpoints apart, few enough to cost a millisecond
+Report = Callable[[int], None]
+
+
+def probe_rows(recipe: Recipe) -> Rows:
+    """The rows every checkpoint's recorded loss is computed on: the first 256 of the first split trained on."""
+    first = recipe.stages[0].splits[0]
+    return rows_by_length(recipe.make_task(), [first])[0].pick(slice(0, PROBE_ROWS))
+
+
+def probe_loss(recipe: Recipe, weights: dict[str, Tensor]) -> float:
+    """Mean cross-entropy, in nats, of ``weights`` on ``probe_rows``."""
+    rows = probe_rows(recipe)
+    with one_thread(), torch.no_grad():
+        logits = forward(recipe.model, weights, rows.tokens).logits
+        return masked_loss(logits, rows.targets, rows.loss_mask).item()
+
+
+def data_sha256(recipe: Recipe) -> str:
+    """Hash of all rows the recipe trains on, stage by stage."""
+    digest = hashlib.sha256()
+    for stage in recipe.stages:
+        for rows in rows_by_length(recipe.make_task(), stage.splits):
+            for tensor in (rows.tokens, rows.targets, rows.loss_mask):
+                digest.update(f"{tensor.dtype} {tuple(tensor.shape)}".encode())
+                digest.update(tensor.contiguous().numpy().tobytes())
+    return digest.hexdigest()
+
+
+def versions() -> str:
+    """What the weights may depend on beside the recipe: library, torch, processor."""
+    capability = torch.backends.cpu.get_cpu_capability()
+    return f"circuitcore {circuitcore.__version__}, torch {torch.__version__}, {platform.machine()} {capability}"
+
+
+def steps_done(folder: Path) -> int:
+    """Steps an unfinished run can go on from; 0 if there is nothing to go on from."""
+    try:
+        with open(folder / RESUME_NAME, "rb") as file:
+            length = file.read(8)
+            header = length + file.read(int.from_bytes(length, "little"))
+        return int(read_identity(folder / RESUME_NAME, header)["step"])
+    except (OSError, StoreError, KeyError, ValueError, OverflowError, MemoryError):
+        return 0  # this only feeds a progress bar; reading the state to use it does complain
+
+
+def train(recipe: Recipe, folder: Path, report: Report | None = None) -> None:
+    """Train ``recipe`` into ``folder`` to the end, from the last checkpoint if an earlier attempt left one.
+
+    The caller holds the run's lock. Each checkpoint costs one file of weights, the ledger, and the resume state,
+    in this order, so that a kill at any moment leaves a state to go on from.
+
+    Args:
+        recipe: what to train.
+        folder: the run's folder, made if need be.
+        report: called after each step with the number of steps done.
+
+    Raises:
+        StoreError: a file cannot be written or read, or the task's rows changed since the run was begun.
+        DivergedError: a loss that is not finite.
+    """
+    with one_thread():
+        _Training(recipe, folder).to_the_end(report or (lambda step: None))
+
+
+class _Training:
+    """A run being trained: engine, ledger, and what each step reported so far."""
+
+    def __init__(self, recipe: Recipe, folder: Path):
+        self.recipe, self.folder, self.engine = recipe, folder, make_engine(recipe)
+        self.losses, self.grad_norms, self.tokens_seen = [], [], []
+        self.ledger = Ledger(
+            run_id=recipe.run_id,
+            recipe_sha256=recipe.sha256,
+            data_sha256=data_sha256(recipe),
+            made_with=(versions(),),
+        )
+        remove_leftovers(folder)
+        if (folder / RESUME_NAME).exists():
+            self._resume()
+        else:
+            write_durably(folder / RECIPE_NAME, f"{recipe.to_json()}\n".encode())
+            self._checkpoint_if_due()
+
+    @property
+    def step(self) -> int:
+        return len(self.losses)
+
+    def to_the_end(self, report: Report) -> None:
+        schedule = self.recipe.schedule
+        for epoch in range(schedule.epoch_ends.index(self.step), schedule.n_epochs):
+            for rows in schedule.epoch(epoch):
+                self._step(rows)
+                report(self.step)
+            self._checkpoint_if_due()
+        self._finish()
+
+    def _step(self, rows: Rows) -> None:
+        stats = self.engine.step(rows.tokens, rows.targets, rows.loss_mask)
+        if not math.isfinite(stats.loss):
+            raise DivergedError(
+                f"{self.recipe.run_id}: the loss of step {self.step + 1} is {stats.loss}; learning rate "
+                f"{self.recipe.optimizer.lr}. Checkpoints up to step {self._last_step()} are in {self.folder}."
+            )
+        self.losses.append(stats.loss)
+        self.grad_norms.append(stats.grad_norm)
+        seen = self.tokens_seen[-1] if self.tokens_seen else 0
+        self.tokens_seen.append(seen + rows.targets.numel())
+
+    def _last_step(self) -> int | None:
+        return self.ledger.entries[-1].step if self.ledger.entries else None
+
+    def _checkpoint_if_due(self) -> None:
+        if self.step not in self.recipe.checkpoint_steps:
+            return
+        weights, name = self.engine.weights(), checkpoint_name(self.step)
+        data = pack(weights, {"run_id": self.recipe.run_id, "step": str(self.step)})
+        write_durably(self.folder / name, data)
+        entry = Entry(
+            step=self.step,
+            file=name,
+            sha256=sha256(data),
+            parent=self.ledger.last_hash,
+            loss=probe_loss(self.recipe, weights),
+        )
+        self.ledger = dataclasses.replace(self.ledger, entries=(*self.ledger.entries, entry))
+        self.ledger.write(self.folder)
+        self._write_resume_state()
+
+    def _write_resume_state(self) -> None:
+        state = {f"engine.{name}": value for name, value in self.engine.state().items()}
+        state["history.loss"] = torch.tensor(self.losses, dtype=torch.float32)
+        state["history.grad_norm"] = torch.tensor(self.grad_norms, dtype=torch.float32)
+        state["history.tokens_seen"] = torch.tensor(self.tokens_seen, dtype=torch.int64)
+        identity = {
+            "run_id": self.recipe.run_id,
+            "step": str(self.step),
+            "data_sha256": self.ledger.data_sha256,
+        }
+        write_durably(self.folder / RESUME_NAME, seal(state, identity))
+
+    def _resume(self) -> None:
+        path = self.folder / RESUME_NAME
+        remedy = f"Delete {path}: the run then starts again from step 0, and no other run is touched."
+        try:
+            state, identity = read_sealed(path)
+            if identity["run_id"] != self.recipe.run_id:
+                raise CheckpointError(f"{path}: belongs to another run, {identity['run_id']}.")
+            ledger = Ledger.read(self.folder)
+            step = int(identity["step"])
+            entries = tuple(entry for entry in ledger.entries if entry.step <= step)
+            due = [at for at in self.recipe.checkpoint_steps if at <= step]
+            if [entry.step for entry in entries] != due:
+                raise StoreError(f"{self.folder / LEDGER_NAME}: does not hold the checkpoints up to step {step}.")
+            for entry in entries:
+                read_checkpoint(self.folder, entry, self.recipe.run_id)
+        except StoreError as error:
+            raise type(error)(f"{error} {remedy}") from error
+        check_same_rows(self.recipe, identity["data_sha256"], self.folder)
+        self.engine.load({name[7:]: value for name, value in state.items() if name.startswith("engine.")})
+        self.losses = state["history.loss"].tolist()
+        self.grad_norms = state["history.grad_norm"].tolist()
+        self.tokens_seen = state["history.tokens_seen"].tolist()
+        made_with = tuple(dict.fromkeys((*ledger.made_with, versions())))
+        self.ledger = dataclasses.replace(self.ledger, entries=entries, made_with=made_with)
+
+    def _finish(self) -> None:
+        steps = range(1, self.step + 1)
+        history = pd.DataFrame(
+            {
+                "step": pd.Series(steps, dtype="int64"),
+                "epoch": [bisect_left(self.recipe.schedule.epoch_ends, step) for step in steps],
+                "tokens_seen": pd.Series(self.tokens_seen, dtype="int64"),
+                "loss": pd.Series(self.losses, dtype="float32"),
+                "grad_norm": pd.Series(self.grad_norms, dtype="float32"),
+            }
+        )
+        data = to_parquet(history)
+        write_durably(self.folder / HISTORY_NAME, data)
+        self.ledger = dataclasses.replace(self.ledger, history_sha256=sha256(data), finished=True)
+        self.ledger.write(self.folder)
+        (self.folder / RESUME_NAME).unlink(missing_ok=True)
+
+
+def check_same_rows(recipe: Recipe, recorded: str, folder: Path) -> None:
+    """Refuse to go on with a run whose task now makes other rows than it was trained on.
+
+    Raises:
+        StoreError: the hashes differ.
+    """
+    if data_sha256(recipe) != recorded:
+        raise StoreError(
+            f"{folder}: trained on other rows than task {recipe.task!r} makes now, under the same parameters. Restore "
+            "the task's code, or delete that folder to train the run again."
+        )

@@ -1,0 +1,185 @@
+"""A finished run as the rest of the library sees it: recipe, per-step history, weights at each kept step."""
+
+import dataclasses
+import json
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Literal
+
+import pandas as pd
+import torch
+from torch import Tensor
+
+from circuitcore.training.checkpoint import read_bytes, read_identity, refuse_pickle, sha256, unpack
+from circuitcore.training.errors import REMEDY, CheckpointError, StoreError
+from circuitcore.training.ledger import Entry, Ledger
+from circuitcore.training.parquet import from_parquet
+from circuitcore.training.recipe import Recipe
+
+RECIPE_NAME = "recipe.json"
+HISTORY_NAME = "history.parquet"
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """One trained run. Reading weights checks them against the ledger, each time.
+
+    Attributes:
+        path: its folder.
+        origin: "local" (trained here) or "published" (shipped with the book, perhaps with fewer checkpoints).
+        ledger: its files and their hashes.
+    """
+
+    path: Path
+    origin: Literal["local", "published"]
+    ledger: Ledger = field(repr=False)
+
+    @property
+    def run_id(self) -> str:
+        """Task name and recipe hash; also the folder's name."""
+        return self.ledger.run_id
+
+    @property
+    def steps(self) -> tuple[int, ...]:
+        """Steps whose weights are here, increasing."""
+        return tuple(entry.step for entry in self.ledger.entries if entry.kept)
+
+    @property
+    def all_steps(self) -> tuple[int, ...]:
+        """Steps at which a checkpoint was taken, whether or not it is still here."""
+        return tuple(entry.step for entry in self.ledger.entries)
+
+    @property
+    def final_step(self) -> int:
+        """Steps of the whole training; the last checkpoint's."""
+        return self.all_steps[-1]
+
+    @cached_property
+    def recipe(self) -> Recipe:
+        """What the run was trained from.
+
+        Raises:
+            StoreError: ``recipe.json`` is damaged, or was written for other code than this.
+        """
+        return read_recipe(self.path, self.ledger)
+
+    @property
+    def history(self) -> pd.DataFrame:
+        """One row per step: step epoch tokens_seen loss grad_norm.
+
+        Row ``s`` describes update ``s`` (from 1) in epoch ``epoch`` (from 1): ``loss`` is the batch's mean
+        cross-entropy in nats before the update, ``tokens_seen`` the input tokens up to and with this batch.
+
+        Raises:
+            StoreError: the file is absent or damaged.
+        """
+        path = self.path / HISTORY_NAME
+        return from_parquet(path, read_checked(path, self.ledger.history_sha256))
+
+    def weights(self, step: int) -> dict[str, Tensor]:
+        """The weights after ``step`` updates, named as ``init_weights`` names them.
+
+        Raises:
+            CheckpointError: no checkpoint at that step, not kept here, absent, damaged, or another one's file.
+        """
+        entry = self.ledger.entry(step)
+        if entry is None or not entry.kept:
+            near = min(self.steps, key=lambda kept: abs(kept - step), default=None)
+            reason = "no checkpoint was taken at" if entry is None else "this copy of the run does not keep"
+            raise CheckpointError(
+                f"{self.run_id}: {reason} step {step}; the nearest one here is {near}, of {len(self.steps)}"
+                + ("." if entry is None else ". Train the run again for all of them.")
+            )
+        return read_checkpoint(self.path, entry, self.run_id)
+
+    def stack(self, steps: Iterable[int]) -> dict[str, Tensor]:
+        """The weights at several steps, one more leading axis ``checkpoint`` in the order of ``steps``."""
+        loaded = [self.weights(step) for step in steps]
+        return {name: torch.stack([weights[name] for weights in loaded]) for name in loaded[0]}
+
+    def only(self, steps: Collection[int]) -> "Run":
+        """The same run seen through fewer of its checkpoints; nothing on disk changes.
+
+        Raises:
+            CheckpointError: a step whose weights are not here.
+        """
+        absent = sorted(set(steps) - set(self.steps))
+        if absent:
+            raise CheckpointError(f"{self.run_id}: no weights here for step(s) {absent}; here: {list(self.steps)}")
+        return dataclasses.replace(self, ledger=thinned(self.ledger, steps))
+
+
+def thinned(ledger: Ledger, steps: Collection[int]) -> Ledger:
+    """The whole chain of checkpoints, marked as kept only at ``steps``."""
+    entries = (dataclasses.replace(entry, kept=entry.step in steps) for entry in ledger.entries)
+    return dataclasses.replace(ledger, entries=tuple(entries))
+
+
+def read_checkpoint(folder: Path, entry: Entry, run_id: str) -> dict[str, Tensor]:
+    """The weights that ``entry`` speaks of.
+
+    Raises:
+        CheckpointError: absent, a pickle, cut short, changed in any bit, or another checkpoint under this name.
+    """
+    path = folder / entry.file
+    data = read_bytes(path)
+    refuse_pickle(path, data)
+    expected = {"run_id": run_id, "step": str(entry.step)}
+    if sha256(data) != entry.sha256:
+        raise CheckpointError(f"{path}: {_what_is_wrong(path, data, expected)} {REMEDY}")
+    weights, identity = unpack(path, data)
+    if identity != expected:
+        raise CheckpointError(f"{path}: its header says {identity}, the ledger {expected}. {REMEDY}")
+    return weights
+
+
+def read_checked(path: Path, expected: str | None) -> bytes:
+    """The bytes of ``path`` if they have the hash that the ledger holds for them; StoreError otherwise."""
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise StoreError(f"{path}: cannot be read ({error.strerror}). {REMEDY}") from error
+    if sha256(data) != expected:
+        raise StoreError(f"{path}: its bytes do not give the hash that the ledger holds. {REMEDY}")
+    return data
+
+
+def read_recipe(folder: Path, ledger: Ledger) -> Recipe:
+    """The recipe in ``folder``, if it is the one the ledger was kept for; StoreError otherwise."""
+    path = folder / RECIPE_NAME
+    try:
+        text = path.read_text()
+        canonical = json.dumps(json.loads(text), sort_keys=True, separators=(",", ":"))
+    except OSError as error:
+        raise StoreError(f"{path}: cannot be read ({error.strerror}). {REMEDY}") from error
+    except ValueError as error:
+        raise StoreError(f"{path}: damaged ({error}). {REMEDY}") from error
+    if sha256(canonical.encode()) != ledger.recipe_sha256:
+        raise StoreError(f"{path}: damaged, or another run's: its hash is not in the ledger. {REMEDY}")
+    try:
+        recipe = Recipe.from_json(text)
+    except ValueError as error:
+        raise StoreError(f"{path}: this circuitcore cannot use the recipe. {error}") from error
+    if recipe.sha256 != ledger.recipe_sha256:
+        raise StoreError(
+            f"{path}: written for other code: its task or model has parameters now that the recipe does not name. "
+            f"It was made with {' then '.join(ledger.made_with)}."
+        )
+    return recipe
+
+
+def _what_is_wrong(path: Path, data: bytes, expected: dict[str, str]) -> str:
+    """Why bytes are not the ones the ledger holds a hash for, as far as they tell."""
+    try:
+        identity = read_identity(path, data)
+    except CheckpointError:
+        return "its header is damaged or cut."
+    if identity != expected:
+        return f"another checkpoint under this name: its header says {identity}, the ledger {expected}."
+    try:
+        unpack(path, data)
+    except CheckpointError:
+        return "cut short, or damaged in its header."
+    return "its bytes have changed: they do not give the hash that the ledger holds."

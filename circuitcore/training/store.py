@@ -1,0 +1,192 @@
+"""Where runs live: one folder per recipe, found by its hash, trained when absent."""
+
+import dataclasses
+import logging
+import re
+import shutil
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pandas as pd
+from filelock import FileLock, Timeout
+
+from circuitcore.spelling import unknown
+from circuitcore.training.checkpoint import sha256
+from circuitcore.training.durable import write_durably
+from circuitcore.training.errors import StoreError
+from circuitcore.training.ledger import LEDGER_NAME, Ledger
+from circuitcore.training.loop import RESUME_NAME, Report, check_same_rows, steps_done, train
+from circuitcore.training.parquet import from_parquet, to_parquet
+from circuitcore.training.recipe import Recipe
+from circuitcore.training.run import HISTORY_NAME, RECIPE_NAME, Run, read_checked, thinned
+
+LOG = logging.getLogger(__name__)
+TABLE_FOLDER = "tables"
+LOCK_FOLDER = ".locks"
+
+
+@dataclass(frozen=True)
+class RunStore:
+    """Runs on disk, in ``root/RUN_ID`` (trained here) and ``published/RUN_ID`` (shipped, only read).
+
+    A process that trains a run holds its lock; another one that wants the same run waits and then finds it done.
+
+    Args:
+        root: folder of the runs trained here; made when needed.
+        published: folder of shipped runs; None to do without them.
+    """
+
+    root: Path | str = Path("runs")
+    published: Path | str | None = Path("published")
+
+    def __post_init__(self):
+        object.__setattr__(self, "root", Path(self.root))
+        object.__setattr__(self, "published", None if self.published is None else Path(self.published))
+
+    def find(self, recipe: Recipe) -> Run | None:
+        """The finished run of ``recipe``: from ``root``, else from ``published``, else None.
+
+        Raises:
+            StoreError: there is one, and its ledger is damaged or another recipe's.
+        """
+        run = self._open(recipe.run_id)
+        if run and run.ledger.recipe_sha256 != recipe.sha256:
+            raise StoreError(
+                f"{run.path / LEDGER_NAME}: of recipe {run.ledger.recipe_sha256}, not {recipe.sha256}; it was put "
+                "there under another run's name. Delete that folder to train the run again."
+            )
+        return run
+
+    def get(self, run_id: str) -> Run:
+        """The finished run called ``run_id``; StoreError with the close ones if there is none."""
+        run = self._open(run_id)
+        if run is None:
+            raise StoreError(unknown("run", run_id, [run.run_id for run in self.runs()]))
+        return run
+
+    def runs(self) -> list[Run]:
+        """Every finished run by name; one that is in both folders is the local one."""
+        folders = [folder for folder in (self.root, self.published) if folder is not None]
+        names = {path.parent.name for folder in folders for path in folder.glob(f"[!.]*/{LEDGER_NAME}")}
+        return [run for name in sorted(names) if (run := self._open(name))]
+
+    def get_or_train(self, recipe: Recipe, progress: Report | None = None) -> Run:
+        """The finished run of ``recipe``, trained now if there is none, from its last checkpoint if it was begun.
+
+        Args:
+            recipe: what to train.
+            progress: called after each step with the number of steps done.
+
+        Raises:
+            StoreError: files that cannot be written or are damaged, or a task whose rows have changed since.
+            RecipeError, DivergedError: as ``loop.train``.
+        """
+        run = self.find(recipe)
+        if run is None:
+            with self.lock(recipe.run_id):
+                run = self.find(recipe)  # another process may have finished it while this one waited
+                if run is None:
+                    train(recipe, self.root / recipe.run_id, progress)
+                    run = self.find(recipe)
+        if run.origin == "local":
+            (run.path / RESUME_NAME).unlink(missing_ok=True)  # left by a kill just after the last ledger
+        check_same_rows(recipe, run.ledger.data_sha256, run.path)
+        return run
+
+    def steps_done(self, recipe: Recipe) -> int:
+        """Steps of ``recipe`` that need not be trained any more; all of them when the run is finished."""
+        return recipe.n_steps if self.find(recipe) else steps_done(self.root / recipe.run_id)
+
+    def load_table(self, run: Run, key: str) -> pd.DataFrame | None:
+        """The table saved for ``run`` under ``key``, or None.
+
+        Raises:
+            StoreError: the file is absent or damaged though the ledger names it.
+        """
+        path, ledger = _table_path(run, key), Ledger.read(run.path)
+        if key not in ledger.tables:
+            return None
+        return from_parquet(path, read_checked(path, ledger.tables[key]))
+
+    def save_table(self, run: Run, key: str, table: pd.DataFrame) -> None:
+        """Keep ``table`` beside ``run`` as ``tables/KEY.parquet``, in place of an earlier one.
+
+        Raises:
+            StoreError: the key is no file name, or the file cannot be written.
+        """
+        path, data = _table_path(run, key), to_parquet(table)
+        with self.lock(run.run_id):
+            # The ledger forgets the old table first: a kill in between leaves no table, not a false alarm.
+            for tables in ({}, {key: sha256(data)}):
+                if tables:
+                    write_durably(path, data)
+                ledger = Ledger.read(run.path)
+                others = {name: value for name, value in ledger.tables.items() if name != key}
+                dataclasses.replace(ledger, tables=others | tables).write(run.path)
+
+    def publish(self, run: Run, to: Path, keep_steps: Collection[int]) -> Run:
+        """Copy ``run`` into the folder ``to`` with its whole ledger and tables, but only some of its weights.
+
+        Args:
+            run: what to publish; every file that is copied is checked first.
+            to: folder of published runs; an earlier copy of the run in it is replaced.
+            keep_steps: checkpoints whose weights go along.
+
+        Raises:
+            StoreError: a step whose weights are not here, or a damaged file.
+        """
+        chosen = run.only(keep_steps)
+        staged, target = to / ".staged" / run.run_id, to / run.run_id
+        shutil.rmtree(staged, ignore_errors=True)
+        with self.lock(run.run_id):
+            ledger = thinned(Ledger.read(run.path), keep_steps)
+            for step in chosen.steps:
+                run.weights(step)
+            files = {entry.file: entry.sha256 for entry in ledger.entries if entry.kept}
+            files |= {f"{TABLE_FOLDER}/{key}.parquet": value for key, value in ledger.tables.items()}
+            files[HISTORY_NAME] = ledger.history_sha256
+            for name, expected in files.items():
+                write_durably(staged / name, read_checked(run.path / name, expected))
+            write_durably(staged / RECIPE_NAME, f"{run.recipe.to_json()}\n".encode())
+            ledger.write(staged)
+        shutil.rmtree(target, ignore_errors=True)
+        staged.rename(target)
+        staged.parent.rmdir()
+        return Run(target, "published", ledger)
+
+    @contextmanager
+    def lock(self, run_id: str) -> Iterator[None]:
+        """Hold a run: nobody else trains it or changes its ledger meanwhile. A killed process lets go."""
+        path = self.root / LOCK_FOLDER / f"{run_id}.lock"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        held = FileLock(path)
+        try:
+            held.acquire(timeout=0)
+        except Timeout:
+            LOG.warning("another process works on %s; waiting for it", run_id)
+            held.acquire()
+        try:
+            yield
+        finally:
+            held.release()
+
+    def absolute(self) -> "RunStore":
+        """The same store for a process with another working folder."""
+        return RunStore(self.root.absolute(), self.published and self.published.absolute())
+
+    def _open(self, run_id: str) -> Run | None:
+        """The finished run of that name, the local one first."""
+        for folder, origin in ((self.root, "local"), (self.published, "published")):
+            if folder is not None and (folder / run_id / LEDGER_NAME).exists():
+                ledger = Ledger.read(folder / run_id)
+                if ledger.finished:
+                    return Run(folder / run_id, origin, ledger)
+        return None
+
+
+def _table_path(run: Run, key: str) -> Path:
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", key):
+        raise StoreError(f"table key {key!r}; allowed: letters, digits, '.', '_', '-'")
+    return run.path / TABLE_FOLDER / f"{key}.parquet"
