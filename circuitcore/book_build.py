@@ -34,8 +34,8 @@ SUMMARIES = ("claims",)
 ASSEMBLY = ("book_build.py", "sphinx_ext.py")
 # What a run is known by. The weights are not read: the ledger holds their hashes.
 RUN_RECORDS = (".json", ".parquet", ".csv")
-# ipykernel warns of its plain TCP socket at every start; its ipc transport fails when two kernels start.
-QUIET_KERNEL = ["--log-level=40"]
+# ipykernel warns of its plain TCP socket at every start; its ipc transport fails when two kernels start at once.
+QUIET_KERNEL = ["--log-level=50"]
 ANSI_COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 
 

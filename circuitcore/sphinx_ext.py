@@ -4,7 +4,7 @@
 - ``config-inited``: the numbers that chapters left in ``results/NAME.json`` become MyST substitutions:
   ``{{ symbolic_kv_n_seeds }}`` in a Markdown page is ``numbers["n_seeds"]`` of ``results/symbolic_kv.json``.
 - ``builder-inited``: Vega and MathJax are copied into the site from installed packages.
-- ``html-page-context``: Vega is loaded only by the pages that have a chart.
+- ``html-page-context``: Vega is loaded only by the pages that have a chart; bibliographies read well aloud.
 """
 
 import ast
@@ -40,10 +40,12 @@ def merge(source: Path, executed: Path) -> str:
     for cell in notebook.cells:
         if cell.cell_type != "code":
             continue
-        cell.outputs, cell.execution_count = ran[cell.id].outputs, None
+        # A live widget (a progress bar) is nothing without a kernel.
+        cell.outputs = [output for output in ran[cell.id].outputs if WIDGET_VIEW not in output.get("data", {})]
+        cell.execution_count = None
         if injected and "parameters" in cell.metadata.get("tags", []):
             cell.source = overlay_values(cell.source, injected[0])
-    # The widget manager is loaded from outside wherever its state is present, so none is kept.
+    # Wherever a widget's state is present, the widget manager is loaded from outside.
     notebook.metadata.pop("widgets", None)
     return nbformat.writes(notebook)
 
@@ -135,11 +137,16 @@ def bundle_vega() -> str:
     return f"(()=>{{{vl_convert.javascript_bundle(vl_version=vega_lite)}}})();"
 
 
-def load_scripts(app: Sphinx, pagename: str, templatename: str, context: dict, doctree: object) -> None:  # noqa: PLR0913
-    """Load Vega on the pages that have a chart; the signature is Sphinx's."""
-    if "vl-chart" in context.get("body", ""):
+def finish_page(app: Sphinx, pagename: str, templatename: str, context: dict, doctree: object) -> None:  # noqa: PLR0913
+    """Load Vega on the pages that have a chart, and mend the bibliography's roles; the signature is Sphinx's."""
+    body = context.get("body", "")
+    if "vl-chart" in body:
         app.add_js_file(vega_bundle(), loading_method="defer", priority=700)
     app.add_js_file("mount.js", loading_method="defer", priority=800)
+    # docutils makes a list of things that are no list items, which screen readers announce as an empty list.
+    context["body"] = body.replace('<div role="list" class="citation-list">', '<div class="citation-list">').replace(
+        ' role="doc-biblioentry"', ""
+    )
 
 
 def setup(app: Sphinx) -> dict[str, object]:
@@ -150,6 +157,6 @@ def setup(app: Sphinx) -> dict[str, object]:
     app.connect("config-inited", note_assets)
     app.connect("source-read", show_outputs)
     app.connect("builder-inited", add_vendored_scripts)
-    app.connect("html-page-context", load_scripts)
+    app.connect("html-page-context", finish_page)
     app.add_css_file("paper.css")
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

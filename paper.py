@@ -1,0 +1,122 @@
+#!/usr/bin/env python3
+"""One command for a newcomer: python3 paper.py book | test | reproduce [CHAPTER].
+
+Everything is installed in .venv, once. Needs Python 3.11 or newer and nothing else.
+"""
+
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import venv
+from pathlib import Path
+
+if sys.version_info < (3, 11):  # noqa: UP036 - a newcomer may start this with any Python
+    sys.exit(f"Python 3.11 or newer is needed; this is {sys.version.split()[0]}")
+
+USAGE = """usage: python3 paper.py COMMAND
+
+  book                 build the book from the published runs and print where it is
+  test                 check the code and run every test, the browser tests included
+  reproduce [CHAPTER]  train everything again and compare with the published numbers
+"""
+ROOT = Path(__file__).resolve().parent
+VENV = ROOT / ".venv"
+PYTHON = VENV / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
+CPU_TORCH = "https://download.pytorch.org/whl/cpu"
+BROWSERS = (
+    "chromium",
+    "chromium-browser",
+    "google-chrome",
+    "google-chrome-stable",
+    "chrome",
+    "msedge",
+    "microsoft-edge",
+    "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
+    "/Applications/Chromium.app/Contents/MacOS/Chromium",
+    "/Applications/Microsoft Edge.app/Contents/MacOS/Microsoft Edge",
+    "C:/Program Files/Google/Chrome/Application/chrome.exe",
+    "C:/Program Files (x86)/Microsoft/Edge/Application/msedge.exe",
+)
+
+
+def find_browser() -> str | None:
+    """The path of a Chromium, Chrome or Edge: the one CHROMIUM names, else the first that is found."""
+    named = os.environ.get("CHROMIUM")
+    if named:
+        return shutil.which(named)
+    return next((path for name in BROWSERS if (path := shutil.which(name))), None)
+
+
+def run(*arguments: str) -> int:
+    """Run the environment's Python in the project's folder; returns its exit code."""
+    return subprocess.run([str(PYTHON), *arguments], cwd=ROOT, check=False).returncode
+
+
+def pip_install(*arguments: str) -> int:
+    """Install into the environment, quietly; returns pip's exit code."""
+    return run("-m", "pip", "install", "--quiet", "--disable-pip-version-check", *arguments)
+
+
+def fingerprint() -> str:
+    """What the environment is made from; when it changes, the environment is brought up to date."""
+    digest = hashlib.sha256(f"{sys.version_info[:2]} {ROOT}".encode())
+    for name in ("requirements.txt", "pyproject.toml"):
+        digest.update((ROOT / name).read_bytes())
+    return digest.hexdigest()
+
+
+def set_up() -> None:
+    """Create or update .venv unless it is as the project's pins want it."""
+    marker = VENV / "installed"
+    if PYTHON.exists() and marker.exists() and marker.read_text() == fingerprint():
+        return
+    print("Setting up .venv (once; a minute or more, 1.6 GB) ...", flush=True)
+    marker.unlink(missing_ok=True)
+    if not PYTHON.exists() or run("-c", "import pip") != 0:
+        try:
+            venv.create(VENV, clear=True, with_pip=True)
+        except subprocess.CalledProcessError:
+            sys.exit("This Python cannot create environments. On Debian or Ubuntu: apt-get install python3-venv")
+    pins = (ROOT / "requirements.txt").read_text().split()
+    torch = next(pin for pin in pins if pin.startswith("torch=="))
+    # The CPU build of torch is 2 GB smaller. Its index is asked once, for torch alone; where it cannot be reached,
+    # the same version comes from wherever pip looks.
+    pip_install("--retries", "0", "--extra-index-url", CPU_TORCH, torch)
+    if pip_install("-r", "requirements.txt") or pip_install("--no-deps", "-e", "."):
+        sys.exit("The packages could not be installed; pip's message is above.")
+    marker.write_text(fingerprint())
+
+
+def test() -> int:
+    """Lint and test; says so last when the browser tests could not run, which in CI is a failure."""
+    code = run("-m", "ruff", "check", ".")
+    code = run("-m", "pytest") or code
+    if find_browser():
+        return code
+    print(
+        "\nNo browser was found, so the pages were not opened: the browser tests did not run."
+        "\nInstall Chromium, Chrome or Edge, or set CHROMIUM to its path, and run this again."
+    )
+    return code or int(os.environ.get("CI") == "true")
+
+
+def main(words: list[str]) -> int:
+    """Do what the words say; returns the exit code (2: they say nothing known)."""
+    if words in (["-h"], ["--help"]):
+        print(USAGE, end="")
+        return 0
+    if words not in (["book"], ["test"]) and not (words[:1] == ["reproduce"] and len(words) <= 2):
+        print(USAGE, end="", file=sys.stderr)
+        return 2
+    set_up()
+    if words == ["book"]:
+        return run("-m", "circuitcore.book_build")
+    if words == ["test"]:
+        return test()
+    return run("-m", "circuitcore.reproduce", *words[1:])
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,221 @@
+"""What the build executes again, what it refuses, and that nothing refused is published.
+
+On a small project of three pages whose chapter writes one number. Every build is a process of its own, as a reader's.
+"""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import nbformat
+import pytest
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
+
+import paper
+from circuitcore.book_build import BookError, code_cells, declared_parameters, read_parameters
+from circuitcore.sphinx_ext import merge, overlay_values
+
+TOC = "{format: jb-book, root: book/index, chapters: [{file: book/chapter}, {file: book/claims}]}"
+CELLS = {
+    "title": "# A chapter\n\nA first sentence.",
+    "parameters": "# Parameters\nseeds = [0]  # which networks\nwidth = 8",
+    "compute": (
+        "import json, os, pathlib\n"
+        "results = pathlib.Path(os.environ['PAPER_RESULTS'])\n"
+        "(results / 'chapter.json').write_text(json.dumps({'numbers': {'n_seeds': str(len(seeds))}}))\n"
+        "print('seeds', seeds, os.environ['PAPER_TIER'], os.environ['PAPER_BUILD'])"
+    ),
+}
+READS_RESULTS = (
+    "import json, os, pathlib\n"
+    "print('read', json.loads((pathlib.Path(os.environ['PAPER_RESULTS']) / 'chapter.json').read_text()))"
+)
+
+
+def write_notebook(path: Path, cells: dict[str, str]) -> None:
+    """Write a notebook; cells are named by their id, and those that start with a heading are prose."""
+    made = []
+    for name, source in cells.items():
+        cell = (new_markdown_cell if source.startswith("# A") else new_code_cell)(source, id=name)
+        cell.metadata["tags"] = ["parameters"] if name == "parameters" else []
+        made.append(cell)
+    kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
+    nbformat.write(new_notebook(cells=made, metadata={"kernelspec": kernel}), path)
+
+
+class Project:
+    """A book of its own in a temporary folder."""
+
+    def __init__(self, root: Path):
+        self.root = root
+        source = Path(paper.__file__).parent
+        for folder in ("book", "params", "published/run"):
+            (root / folder).mkdir(parents=True)
+        for name in ("_config.yml", "requirements.txt"):
+            shutil.copy(source / name, root / name)
+        shutil.copytree(source / "book/_static", root / "book/_static")
+        self.write("_toc.yml", TOC)
+        self.write("book/references.bib", "")
+        self.write("book/index.md", "# A book\n\nIt rests on {{ chapter_n_seeds }} seeds.\n")
+        self.write("params/chapter.yaml", "seeds: [3, 4]\n")
+        self.write("published/run/ledger.json", "{}")
+        self.chapter(**CELLS)
+        write_notebook(root / "book/claims.ipynb", {"title": "# All claims", "read": READS_RESULTS})
+
+    def write(self, name: str, text: str) -> None:
+        (self.root / name).write_text(text)
+
+    def chapter(self, **cells: str) -> None:
+        write_notebook(self.root / "book/chapter.ipynb", cells)
+
+    def build(self, *options: str) -> subprocess.CompletedProcess:
+        command = [sys.executable, "-m", "circuitcore.book_build", *options]
+        environment = {**os.environ, "PYTHONPATH": str(Path(paper.__file__).parent)}
+        return subprocess.run(command, cwd=self.root, env=environment, capture_output=True, text=True, check=False)
+
+    def executed(self) -> dict[str, bool]:
+        """Build, which must succeed; whether each notebook was executed."""
+        done = self.build()
+        assert done.returncode == 0, done.stdout + done.stderr
+        lines = dict(line.split(": ", 1) for line in done.stdout.splitlines() if ".ipynb: " in line)
+        return {name.removesuffix(".ipynb"): words.startswith("executed") for name, words in lines.items()}
+
+    def page(self, name: str) -> str:
+        return (self.root / f"_build/html/book/{name}.html").read_text()
+
+
+@pytest.fixture
+def project(tmp_path):
+    return Project(tmp_path)
+
+
+BOTH = {"chapter": True, "claims": True}
+CHAPTER = {"chapter": True, "claims": False}
+NEITHER = {"chapter": False, "claims": False}
+
+
+def test_a_notebook_is_executed_only_when_what_it_computes_from_has_changed(project):
+    assert project.executed() == BOTH
+    assert "It rests on 2 seeds." in project.page("index")
+    assert "seeds [3, 4] published 1" in project.page("chapter")
+
+    assert project.executed() == NEITHER
+
+    project.chapter(**CELLS | {"title": "# A chapter\n\nA better sentence."})
+    assert project.executed() == NEITHER
+    assert "A better sentence." in project.page("chapter")
+    assert "seeds [3, 4] published 1" in project.page("chapter")
+
+    project.chapter(**CELLS | {"compute": CELLS["compute"] + "\nprint('more')"})
+    assert project.executed() == CHAPTER, "its results are the same, so the claims are"
+
+    project.write("params/chapter.yaml", "seeds: [5]\n")
+    assert project.executed() == BOTH
+    assert "It rests on 1 seeds." in project.page("index")
+
+    project.write("published/run/ledger.json", '{"step": 1}')
+    assert project.executed() == BOTH
+
+    (project.root / "build/executed/published/results/chapter.json").write_text('{"numbers": {"n_seeds": "99"}}')
+    assert project.executed() == CHAPTER, "a result changed by hand is computed again"
+
+
+def test_an_edited_style_sheet_reaches_the_site(project):
+    project.executed()
+    project.write("book/_static/paper.css", "/* new */")
+    assert project.executed() == NEITHER
+    assert (project.root / "_build/html/_static/paper.css").read_text() == "/* new */"
+
+
+def test_a_cell_that_raises_fails_the_build_every_time_and_nothing_is_built(project):
+    project.chapter(**CELLS, bad="{}['the missing key']")
+    for _ in range(2):
+        done = project.build()
+        assert done.returncode == 1
+        assert "chapter.ipynb failed" in done.stderr
+        assert "KeyError: 'the missing key'" in done.stderr
+    assert not (project.root / "_build").exists()
+    project.chapter(**CELLS)
+    assert project.executed()["chapter"]
+
+
+def test_a_number_nobody_computed_fails_the_build_every_time(project):
+    project.write("book/index.md", "# A book\n\nIt rests on {{ chapter_n_sedes }} seeds.\n")
+    for _ in range(2):
+        done = project.build()
+        assert done.returncode == 1
+        assert "chapter_n_sedes" in done.stderr
+
+
+def test_a_misspelt_parameter_stops_before_a_kernel_starts(project):
+    project.write("params/chapter.yaml", "seed: [3]\n")
+    done = project.build()
+    assert done.returncode == 1
+    assert "unknown parameter 'seed'; did you mean 'seeds'?" in done.stderr
+    assert not list(project.root.glob("build/executed/published/*.ipynb"))
+
+
+def test_a_tier_without_parameters_of_its_own_is_refused(project):
+    done = project.build("--tier", "smoke")
+    assert done.returncode == 1
+    assert "params/chapter.smoke.yaml is missing" in done.stderr
+
+
+def test_the_command_must_run_in_the_books_folder(project):
+    (project.root / "_config.yml").unlink()
+    done = project.build()
+    assert done.returncode == 1
+    assert "no _config.yml" in done.stderr
+
+
+def test_a_notebook_without_parameters_needs_no_params_file(project):
+    assert read_parameters(project.root, project.root / "book/claims.ipynb", "smoke") == {}
+
+
+def test_a_notebook_without_cell_ids_is_refused(tmp_path):
+    path = tmp_path / "old.ipynb"
+    path.write_text(json.dumps({"cells": [{"cell_type": "code", "source": "1", "metadata": {}}]}))
+    with pytest.raises(BookError, match=r"old\.ipynb: cells \[0\] have no id"):
+        code_cells(path)
+    path.write_text("# not JSON")
+    with pytest.raises(BookError, match=r"old\.ipynb is not a Jupyter notebook"):
+        code_cells(path)
+
+
+def test_only_the_parameters_cell_declares_parameters(project):
+    assert declared_parameters(project.root / "book/chapter.ipynb") == {"seeds", "width"}
+
+
+def test_merging_keeps_the_sources_prose_and_shows_the_values_used(project, tmp_path):
+    source, executed = project.root / "book/chapter.ipynb", tmp_path / "executed.ipynb"
+    done = nbformat.read(source, as_version=4)
+    widget = {"application/vnd.jupyter.widget-view+json": {}, "text/plain": "a bar"}
+    done.cells[2].outputs = [
+        nbformat.v4.new_output("stream", text="computed"),
+        nbformat.v4.new_output("display_data", data=widget),
+    ]
+    done.cells[0].source = "# An older title"
+    injected = new_code_cell("# Parameters\nseeds = [3, 4]\n", id="injected")
+    injected.metadata["tags"] = ["injected-parameters"]
+    done.cells.insert(2, injected)
+    nbformat.write(done, executed)
+    title, parameters, compute = nbformat.reads(merge(source, executed), as_version=4).cells
+    assert title.source == CELLS["title"]
+    assert parameters.source == "# Parameters\nseeds = [3, 4]  # which networks\nwidth = 8"
+    assert [output.get("text") for output in compute.outputs] == ["computed"]
+
+
+@pytest.mark.parametrize(
+    ("before", "injected", "after"),
+    [
+        ("a = 1\nb = 2", "b = 3", "a = 1\nb = 3"),
+        ("a = [\n    1,\n    2,\n]  # why\nb = 2\n", "a = [5]\nb = 'x'", "a = [5]  # why\nb = 'x'\n"),
+        ("# é ü\na = 'é'; b = 2  # ñ", "b = {'k': None}", "# é ü\na = 'é'; b = {'k': None}  # ñ"),
+        ("a = 1", "# Parameters\n", "a = 1"),
+    ],
+)
+def test_injected_values_replace_values_and_nothing_else(before, injected, after):
+    assert overlay_values(before, injected) == after

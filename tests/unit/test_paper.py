@@ -1,0 +1,102 @@
+"""The newcomer's command: what it accepts, what it runs, and what it says without a browser."""
+
+import pytest
+
+import paper
+
+
+@pytest.fixture
+def calls(monkeypatch):
+    """Record what would be run, in an environment that is already set up; every command succeeds."""
+    made = []
+    monkeypatch.setattr(paper, "set_up", lambda: made.append(("set up",)))
+    monkeypatch.setattr(paper, "run", lambda *words: made.append(words) or 0)
+    monkeypatch.delenv("CI", raising=False)
+    monkeypatch.delenv("CHROMIUM", raising=False)
+    return made
+
+
+@pytest.mark.parametrize("words", [[], ["bok"], ["book", "now"], ["test", "-x"], ["reproduce", "a", "b"], [""]])
+def test_unknown_words_set_nothing_up(words, calls, capsys):
+    assert paper.main(words) == 2
+    assert calls == []
+    assert "usage: python3 paper.py" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "command"),
+    [
+        (["book"], ("-m", "circuitcore.book_build")),
+        (["reproduce"], ("-m", "circuitcore.reproduce")),
+        (["reproduce", "symbolic_kv"], ("-m", "circuitcore.reproduce", "symbolic_kv")),
+    ],
+)
+def test_a_word_runs_its_module_after_setting_up(words, command, calls):
+    assert paper.main(words) == 0
+    assert calls == [("set up",), command]
+
+
+def test_testing_lints_and_tests_even_when_the_lint_fails(calls, monkeypatch):
+    monkeypatch.setattr(paper, "find_browser", lambda: "/bin/browser")
+    monkeypatch.setattr(paper, "run", lambda *words: calls.append(words) or int("ruff" in words))
+    assert paper.main(["test"]) == 1
+    assert calls == [("set up",), ("-m", "ruff", "check", "."), ("-m", "pytest")]
+
+
+@pytest.mark.parametrize(("ci", "code"), [("", 0), ("true", 1)])
+def test_a_missing_browser_is_said_last_and_fails_in_ci(ci, code, calls, monkeypatch, capsys):
+    monkeypatch.setattr(paper, "find_browser", lambda: None)
+    monkeypatch.setenv("CI", ci)
+    assert paper.main(["test"]) == code
+    assert "No browser was found" in capsys.readouterr().out.splitlines()[-2]
+
+
+def test_the_named_browser_is_used_and_no_other(tmp_path, monkeypatch):
+    browser = tmp_path / "my-browser"
+    browser.write_text("")
+    browser.chmod(0o755)
+    monkeypatch.setenv("CHROMIUM", str(browser))
+    assert paper.find_browser() == str(browser)
+    monkeypatch.setenv("CHROMIUM", str(tmp_path / "absent"))
+    assert paper.find_browser() is None
+
+
+@pytest.fixture
+def environment(monkeypatch, tmp_path):
+    """A project folder whose environment looks finished but for its marker; records what pip is asked."""
+    (tmp_path / "requirements.txt").write_text("torch==2.13.0\ntqdm==4.70.1\n")
+    (tmp_path / "pyproject.toml").write_text("")
+    python = tmp_path / ".venv/bin/python"
+    python.parent.mkdir(parents=True)
+    python.write_text("")
+    installed = []
+    monkeypatch.setattr(paper, "ROOT", tmp_path)
+    monkeypatch.setattr(paper, "VENV", tmp_path / ".venv")
+    monkeypatch.setattr(paper, "PYTHON", python)
+    monkeypatch.setattr(paper, "run", lambda *words: 0)
+    monkeypatch.setattr(paper, "pip_install", lambda *words: installed.append(words) or 0)
+    return installed
+
+
+def test_setting_up_installs_cpu_torch_first_and_a_second_time_nothing(environment):
+    paper.set_up()
+    assert [words[-1] for words in environment] == ["torch==2.13.0", "requirements.txt", "."]
+    assert paper.CPU_TORCH in environment[0]
+    paper.set_up()
+    assert len(environment) == 3
+
+
+def test_a_changed_pin_is_installed(environment, tmp_path):
+    paper.set_up()
+    (tmp_path / "requirements.txt").write_text("torch==2.14.0\n")
+    paper.set_up()
+    assert environment[3][-1] == "torch==2.14.0"
+
+
+def test_an_installation_that_fails_is_tried_again(environment, monkeypatch):
+    fails = lambda *words: int("-r" in words)  # noqa: E731
+    with monkeypatch.context() as patch, pytest.raises(SystemExit, match="could not be installed"):
+        patch.setattr(paper, "pip_install", fails)
+        paper.set_up()
+    paper.set_up()
+    assert len(environment) == 3
