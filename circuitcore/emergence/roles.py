@@ -37,8 +37,8 @@ class SubsetScores:
         RolesError: the empty or full set is missing, or full - empty is below ``smallest_gap``.
     """
 
-    kept: Mapping[frozenset[str], float]
-    smallest_gap: float = SMALLEST_GAP
+    kept: Mapping[frozenset[str], Real]
+    smallest_gap: Real = SMALLEST_GAP
 
     def __post_init__(self):
         for name, heads in (("empty", frozenset()), ("full", frozenset(self.heads))):
@@ -58,12 +58,12 @@ class SubsetScores:
     @property
     def full(self) -> float:
         """Score with every head on."""
-        return self.kept[frozenset(self.heads)]
+        return float(self.kept[frozenset(self.heads)])
 
     @property
     def empty(self) -> float:
         """Score with every head ablated."""
-        return self.kept[frozenset()]
+        return float(self.kept[frozenset()])
 
     @property
     def gap(self) -> float:
@@ -75,7 +75,7 @@ class SubsetScores:
         wanted = frozenset(heads)
         if wanted not in self.kept:
             raise RolesError(f"no score for {_name(wanted)}; sets scored: {_names(self.kept)}")
-        return (self.kept[wanted] - self.empty) / self.gap
+        return (float(self.kept[wanted]) - self.empty) / self.gap
 
 
 def subset_scores(
