@@ -1,6 +1,6 @@
 """Everything measured on a set of runs, and the few selections that checks and views are written in."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 import pandas as pd
@@ -23,11 +23,13 @@ class Results:
         measurements: the battery's tidy table with two more columns, ``arm`` (str) and ``init_seed`` (int).
         history: per-step training table, same two columns.
         origin: "paper" for the published runs, "rerun" for the reader's.
+        snapshots: attention patterns and circuit maps (``metrics.snapshots``), same two columns; may be empty.
     """
 
     measurements: pd.DataFrame
     history: pd.DataFrame
     origin: Origin
+    snapshots: pd.DataFrame = field(default_factory=pd.DataFrame)
 
     def __post_init__(self):
         missing = [column for column in KEY_COLUMNS if column not in self.measurements]

@@ -61,7 +61,9 @@ def _patterns(net: Network, session: Session, batch) -> pd.DataFrame:
         words = session.task.decode(tokens).split()
         for layer, head in net.heads:
             values = cache[f"pattern.{layer}"][0, prompt, head][query, key]
-            frames.append(_frame("pattern", f"L{layer}H{head}", (query, key), (words, words), values).assign(prompt=prompt))
+            frames.append(
+                _frame("pattern", f"L{layer}H{head}", (query, key), (words, words), values).assign(prompt=prompt)
+            )
     return pd.concat(frames, ignore_index=True)
 
 
@@ -85,9 +87,9 @@ def _matrix(kind: str, head: str, values: Tensor, words: list[str]) -> pd.DataFr
     return _frame(kind, head, (row, column), (words, words), values.flatten()).assign(prompt=-1)
 
 
-def _frame(kind: str, head: str, places: tuple[Tensor, Tensor], words: tuple[list[str], list[str]], values: Tensor) -> pd.DataFrame:
+def _frame(
+    kind: str, head: str, places: tuple[Tensor, Tensor], words: tuple[list[str], list[str]], values: Tensor
+) -> pd.DataFrame:
     (row, column), (down, across) = (place.tolist() for place in places), words
     table = {"kind": kind, "head": head, "row": row, "column": column, "value": values.tolist()}
-    return pd.DataFrame(table).assign(
-        row_label=[down[i] for i in row], column_label=[across[i] for i in column]
-    )
+    return pd.DataFrame(table).assign(row_label=[down[i] for i in row], column_label=[across[i] for i in column])

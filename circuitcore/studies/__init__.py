@@ -59,9 +59,7 @@ def load(name: str) -> ModuleType:
         missing = error.name or ""
         if path != missing and not path.startswith(f"{missing}."):
             raise
-        raise StudyError(
-            f"no module {path!r} to load as a study; in this package: {', '.join(names())}"
-        ) from error
+        raise StudyError(f"no module {path!r} to load as a study; in this package: {', '.join(names())}") from error
     _require_complete(name, module)
     return module
 
@@ -83,9 +81,7 @@ def read_params(name: str, tier: str = "published", folder: Path = PARAMS_FOLDER
     """
     if tier not in tiers(name, folder):
         raise StudyError(f"study {name!r} in {folder}: {unknown('tier', tier, tiers(name, folder))}")
-    return read_yaml(
-        folder / (f"{_stem(name)}.yaml" if tier == "published" else f"{_stem(name)}.{tier}.yaml")
-    )
+    return read_yaml(folder / (f"{_stem(name)}.yaml" if tier == "published" else f"{_stem(name)}.{tier}.yaml"))
 
 
 def load_params(name: str, tier: str = "published", folder: Path = PARAMS_FOLDER) -> BaseModel:
@@ -118,6 +114,4 @@ def _require_complete(name: str, module: ModuleType) -> None:
         raise StudyError(f"study {name!r} declares a claim id twice: {', '.join(repeated)}")
     for check in module.CHECKS:
         if check not in claims:
-            raise StudyError(
-                f"study {name!r} checks what it does not claim: {unknown('claim', check, claims)}"
-            )
+            raise StudyError(f"study {name!r} checks what it does not claim: {unknown('claim', check, claims)}")

@@ -24,8 +24,8 @@ CLAIMS = (
     ),
     Claim(
         id="KV1",
-        sentence="The network retrieves in context rather than memorising: it answers prompts whose pairs and query it "
-        "never saw.",
+        sentence="The network retrieves in context rather than memorising: it answers prompts whose pairs and query "
+        "it never saw.",
         metric="test accuracy, splits disjoint by (set of pairs, query)",
         direction="at_least",
         smallest_effect=BEHAVIOUR,
@@ -45,7 +45,8 @@ CLAIMS = (
     ),
     Claim(
         id="KV2",
-        sentence="Layer-0 support: what one layer-0 head writes at the arrow moves the answer through layer 1's queries.",
+        sentence="Layer-0 support: what one layer-0 head writes at the arrow moves the answer through layer 1's "
+        "queries.",
         metric="share of prompts that switch to the source prompt's answer; edge into all queries of layer 1",
         direction="at_least",
         smallest_effect=MORE_OFTEN_THAN_NOT,
@@ -65,8 +66,8 @@ CLAIMS = (
     ),
     Claim(
         id="KV3",
-        sentence="Layer-1 query retargeting: replacing layer 1's queries moves the answer, and they carry the key, not the "
-        "slot.",
+        sentence="Layer-1 query retargeting: replacing layer 1's queries moves the answer, and they carry the key, "
+        "not the slot.",
         metric="share of answers that follow the key, when key, slot and value point to three different answers",
         direction="at_least",
         smallest_effect=MORE_OFTEN_THAN_NOT,
@@ -116,9 +117,10 @@ CLAIMS = (
     ),
     Claim(
         id="KV7",
-        sentence="Forced by the prompt format: at the arrow, the slot a layer-0 head attends to most cannot depend on the "
-        "query.",
-        metric="share of contexts in which the choice changes with the query; largest over layer-0 heads and checkpoints",
+        sentence="Forced by the prompt format: at the arrow, the slot a layer-0 head attends to most cannot depend "
+        "on the query.",
+        metric="share of contexts in which the choice changes with the query; largest over layer-0 heads and "
+        "checkpoints",
         direction="at_most",
         smallest_effect=0.0,
         control="the same share reaches 0.5 in a layer-1 head of every trained network",
@@ -143,8 +145,8 @@ CLAIMS = (
     ),
     Claim(
         id="KV9",
-        sentence="The slot is in layer 1's attention pattern and not in the residual stream: probes at the arrow do not find "
-        "it, attention does.",
+        sentence="The slot is in layer 1's attention pattern and not in the residual stream: probes at the arrow do "
+        "not find it, attention does.",
         metric="routing of the best layer-1 head, less the slot probe at the site chosen by cross-validation",
         direction="at_least",
         smallest_effect=0.25,

@@ -1,0 +1,263 @@
+"""The table behind each figure of the chapter, with what its caption must say."""
+
+from collections.abc import Callable
+
+import pandas as pd
+
+from circuitcore.claims import Results
+from circuitcore.emergence.view import View
+from circuitcore.studies.symbolic_kv import checks, leak
+from circuitcore.studies.symbolic_kv.claims import PUBLISHED
+from circuitcore.studies.symbolic_kv.design import ARMS
+from circuitcore.studies.symbolic_kv.pieces import PIECES, SWEEP, operator_births_by_gate, piece_births, piece_curves
+
+TRAINED = "trained"
+SPLITS = {"train": "train", "val": "val", "test": "test", "ood": "four pairs"}
+IN_CONTEXT = 1 / 3
+BAND = "95 % t interval of the mean over seeds"
+ROWS_SWEPT = "test prompts, each asked for all three keys"
+
+
+def training(results: Results) -> View:
+    """Accuracy on each split at every checkpoint."""
+    rows = results.curve("accuracy", TRAINED, split=list(SPLITS))
+    table = rows.assign(series=rows["split"].astype(str).map(SPLITS))[["step", "series", "init_seed", "value"]]
+    return View(
+        _in_order(table, "series", SPLITS.values()), "accuracy", "train, val, test, four pairs", BAND, IN_CONTEXT
+    )
+
+
+def arms(results: Results) -> View:
+    """Final test accuracy of every arm, and of the untrained network."""
+    first = results.curve("accuracy", TRAINED, split="test")
+    groups = [first[first["step"] == 0].assign(group="untrained")]
+    for arm in results.arms:
+        groups.append(results.at_final("accuracy", arm, split="test").assign(group=ARMS[arm]))
+        if arm == "shuffled targets":
+            train = results.at_final("accuracy", arm, split="train")
+            groups.append(train.assign(group=f"{ARMS[arm]}, on its train prompts"))
+    table = pd.concat(groups, ignore_index=True)[["group", "init_seed", "value"]]
+    return View(table, "accuracy", "test (unless said)", BAND, IN_CONTEXT)
+
+
+def births(results: Results) -> View:
+    """When each piece is born in each seed."""
+    table = piece_births(results).assign(end=int(results.measurements["step"].max()))
+    table = _in_order(table, "piece", PIECES)[["piece", "init_seed", "after", "by", "end"]]
+    return View(table, "training step", "validation prompts and " + ROWS_SWEPT)
+
+
+def gates(results: Results) -> View:
+    """First checkpoint at which the two operators pass, under three gates."""
+    born = operator_births_by_gate(results)
+    born = born.assign(value=born["by"].astype("Float64").astype(float)).dropna(subset=["value"])
+    table = born.rename(columns={"piece": "group", "gate": "series"})[["group", "series", "init_seed", "value"]]
+    return View(
+        table, "training step of the birth", "all six counterfactual families", BAND, note=_never(born, results)
+    )
+
+
+def _never(born: pd.DataFrame, results: Results) -> str:
+    runs, possible = len(born), 3 * 2 * len(results.seeds(TRAINED))
+    return "" if runs == possible else f"{possible - runs} of {possible} births never happen and are not drawn."
+
+
+def pieces(results: Results) -> View:
+    """Score of each piece at every checkpoint."""
+    curves = piece_curves(results)
+    curves = curves[curves["family"].isin(["", "all"]) & curves["metric"].isin(PIECES)]
+    table = _in_order(curves.rename(columns={"metric": "series"}), "series", PIECES)
+    return View(table[["step", "series", "init_seed", "value"]], "score", ROWS_SWEPT, BAND)
+
+
+def edges(results: Results) -> View:
+    """Path patching: share of answers that switch, for each sender, receiving input and counterfactual."""
+    rows = results.at_final("edge_switch", TRAINED)
+    site = rows["site"].astype(str).str.split("->", expand=True)
+    names = {"query": "other query", "keys": "keys exchanged", "values": "values exchanged"}
+    carrier, tagger = (rows["init_seed"].map(checks.chosen_heads(results, role)) for role in ("carrier", "tagger"))
+    sender = site[0].where(~(site[0] == carrier), "carrier").where(~(site[0] == tagger), "tagger")
+    sender = sender.mask((site[0] == carrier) & (carrier == tagger), "carrier = tagger")
+    table = rows.assign(sender=sender, receiver=site[1].str.replace("L1H*", "layer 1", regex=False))
+    table["counterfactual"] = rows["family"].astype(str).map(names)
+    kept = site[1].str.startswith("L1H*") & ~site[0].str.contains(">") & (site[0] != "L0H*")
+    table = table[kept][["sender", "receiver", "counterfactual", "init_seed", "value"]]
+    table["sender"] = table["sender"].replace(
+        {"L0H0": "other head", "L0H1": "other head", "L0MLP": "MLP", "embed": "embedding"}
+    )
+    table["receiver"] = (
+        table["receiver"].str.replace("layer 1.", "", regex=False).map({"q": "queries", "k": "keys", "v": "values"})
+    )
+    return View(table, "share of answers that switch", "test prompts", chance=None)
+
+
+def interchange(results: Results) -> View:
+    """Where key, slot and value point to three different answers: which one the answer follows, by patched site."""
+    names = {
+        "base_answer": "nothing moved", "query_key": "key", "matching_slot": "slot", "selected_value": "value",
+    }  # fmt: skip
+    sites = {
+        "L0H*.z": "layer 0 heads' writes", "L0.mlp_out": "layer 0 MLP's write", "L0.resid_post": "stream after layer 0",
+        "L1H*.q": "layer 1 queries", "L1H*.k": "layer 1 keys (at values)", "L1H*.v": "layer 1 values (at values)",
+        "L1H*.z": "layer 1 heads' writes", "L1.resid_post": "stream after layer 1",
+    }  # fmt: skip
+    rows = results.at_final("interchange", TRAINED, family="separating", edit="", site=list(sites))
+    table = rows.assign(hypothesis=rows["variable"].astype(str).map(names), site=rows["site"].astype(str).map(sites))
+    rest = 1 - table.groupby(["site", "init_seed"])["value"].sum()
+    table = pd.concat([table, rest.reset_index().assign(hypothesis="other")], ignore_index=True)
+    table = _in_order(_in_order(table, "hypothesis", [*names.values(), "other"]), "site", sites.values())
+    return View(table[["site", "hypothesis", "init_seed", "value"]], "share of answers", "test prompts", BAND)
+
+
+def subsets(results: Results) -> View:
+    """Accuracy with every subset of heads kept, by how the others are removed (at every position)."""
+    how = {"zero@all": "zero", "mean@all": "mean", "resample@all": "resample"}
+    rows = results.at_final("ablated_accuracy", TRAINED, edit=list(how))
+    rows = rows[~rows["site"].astype(str).str.contains("MLP")]
+    heads = sorted({head for site in rows["site"].astype(str) for head in site.split("+")} - {"none"})
+    roles = {role: checks.chosen_heads(results, role) for role in ("carrier", "router")}
+    kept = [
+        _kept(site, seed, heads, roles) for site, seed in zip(rows["site"].astype(str), rows["init_seed"], strict=True)
+    ]
+    table = rows.assign(kept=kept, how=rows["edit"].astype(str).map(how))[["kept", "how", "init_seed", "value"]]
+    note = "Heads are named by role in each seed: the carrier and the router are those of the text."
+    return View(table, "accuracy", ROWS_SWEPT, BAND, IN_CONTEXT, note)
+
+
+def _kept(ablated: str, seed: int, heads: list[str], roles: dict[str, pd.Series]) -> str:
+    """Names of the heads left on, by role within their layer so that seeds can share a row."""
+    names = {"L0": ("L0 carrier", "L0 other"), "L1": ("L1 router", "L1 other")}
+    left = [head for head in heads if head not in ablated.split("+")]
+    return " ".join(_role(head, seed, names, roles) for head in left)
+
+
+def _role(head: str, seed: int, names: dict[str, tuple[str, str]], roles: dict[str, pd.Series]) -> str:
+    leader = roles["carrier" if head.startswith("L0") else "router"][seed]
+    return names[head[:2]][0 if head == leader else 1].replace(" ", "\u00a0")
+
+
+def attribution(results: Results) -> View:
+    """Direct logit attribution: each part's share of the answer's lead over the other values."""
+    rows = results.at_final("attribution", TRAINED)
+    roles = {role: checks.chosen_heads(results, role) for role in ("carrier", "router")}
+    names = {"embed": "embedding", "L0MLP": "L0 MLP", "L1MLP": "L1 MLP"}
+    pairs = {"L0": ("L0 carrier", "L0 other"), "L1": ("L1 router", "L1 other")}
+    component = [
+        names.get(site) or _role(site, seed, pairs, roles)
+        for site, seed in zip(rows["site"].astype(str), rows["init_seed"], strict=True)
+    ]
+    order = [
+        "embedding",
+        *(f"L0\u00a0{name}" for name in ("carrier", "other")),
+        "L0 MLP",
+        "L1\u00a0router",
+        "L1\u00a0other",
+        "L1 MLP",
+    ]
+    table = _in_order(rows.assign(component=component), "component", order)[["component", "init_seed", "value"]]
+    return View(table, "logit, answer less the mean of the other values", ROWS_SWEPT, BAND)
+
+
+def slot(results: Results) -> View:
+    """What probes read at the arrow against what attention chooses."""
+    groups = []
+    for variable, label in {"query_key": "query key", "matching_slot": "slot", "selected_value": "value"}.items():
+        cv = results.at_final("probe_cv", TRAINED, variable=variable)
+        best = cv.loc[cv.groupby("init_seed")["value"].idxmax()].set_index("init_seed")["site"].astype(str)
+        for metric, series in {"probe": "probe", "probe_random_labels": "probe, random labels"}.items():
+            found = checks.by_site(results, metric, best, variable=variable).reset_index()
+            groups.append(found.assign(group=f"{label}, probed at the arrow", series=series))
+    routing = checks.by_site(results, "routing", checks.chosen_heads(results, "router"), family=SWEEP).reset_index()
+    groups.append(routing.assign(group="slot, chosen by the router's attention", series="attention"))
+    table = pd.concat(groups, ignore_index=True)[["group", "series", "init_seed", "value"]]
+    note = "Chance: 1/8 for key and value, 1/3 for the slot (line)."
+    return View(table, "share right", "test prompts", BAND, IN_CONTEXT, note)
+
+
+def pattern(results: Results) -> View:
+    """Attention of every head on the first test prompt, over training, in the first seed."""
+    rows = _first_seed(results, "pattern")
+    rows = rows[rows["prompt"] == 0].rename(columns={"row": "query", "column": "key", "row_label": "query_token"})
+    table = rows.rename(columns={"column_label": "key_token"})
+    columns = ["step", "head", "query", "key", "query_token", "key_token", "init_seed", "value"]
+    return View(table[columns], "attention", "the first test prompt")
+
+
+def circuits(results: Results) -> View:
+    """QK (measured) and OV (from the weights) maps of every head in the first seed."""
+    rows = pd.concat([_first_seed(results, kind) for kind in ("QK", "OV")], ignore_index=True)
+    units = {"QK": "score, less its row mean", "OV": "logit"}
+    table = rows.rename(columns={"kind": "circuit"}).drop(columns=["row", "column"])
+    table = table.rename(columns={"row_label": "row", "column_label": "column"}).assign(unit=rows["kind"].map(units))
+    return View(table[["circuit", "head", "row", "column", "unit", "init_seed", "value"]], "logit", "test prompts")
+
+
+def _first_seed(results: Results, kind: str) -> pd.DataFrame:
+    shots = results.snapshots
+    trained = shots[(shots["arm"] == TRAINED) & (shots["kind"] == kind)]
+    return trained[trained["init_seed"] == trained["init_seed"].min()]
+
+
+def leakage(results: Results) -> View:
+    """Rows that two splits share: ours, drawn as published, and the published files."""
+    table = leak.leak_table()
+    return View(
+        table, "rows", "5000 train, 500 val, 500 test rows", note=f"{leak.N_DRAWS} draws by the published rule."
+    )
+
+
+def numbers(results: Results) -> View:
+    """The source's numbers beside ours, one row a quantity."""
+    roles = {role: checks.chosen_heads(results, role) for role in ("carrier", "router")}
+    ours = {
+        f"accuracy, {name}": results.final_values("accuracy", "trained", split=split) for split, name in SPLITS.items()
+    }
+    ours |= {
+        f"margin, {name}": results.final_values("margin", "trained", split=split) for split, name in SPLITS.items()
+    }
+    for variable, name in {
+        "query_key": "query key",
+        "matching_slot": "matching slot",
+        "selected_value": "selected value",
+    }.items():
+        probes = results.at_final("probe_published", TRAINED, variable=variable)
+        ours[f"probe, {name}"] = probes.groupby("init_seed")["value"].max()
+    single = roles["carrier"] + "->" + roles["router"]
+    ours["patch, layer-0 head into layer-1 head"] = checks.by_site(
+        results, "edge_switch", single + ".q", family="query"
+    )
+    for part, name in {"q": "query", "v": "value input"}.items():
+        ours[f"patch, {name} of one layer-1 head"] = checks.by_site(
+            results, "edge_switch", "all->" + roles["router"] + f".{part}", family="query"
+        )
+    ours["program score, best variant"] = checks.by_site(results, "program_agreement", roles["router"], family=SWEEP)
+    rows = [
+        {"quantity": quantity, "source": PUBLISHED[quantity], "ours": values.mean(), "lowest": values.min(),
+         "highest": values.max(), "init_seed": seed, "value": value}
+        for quantity, values in ours.items() for seed, value in values.items()
+    ]  # fmt: skip
+    return View(pd.DataFrame(rows), "as named", "as named")
+
+
+def _in_order(table: pd.DataFrame, column: str, order) -> pd.DataFrame:
+    """Rows sorted so that ``column`` appears in the order wanted; figures draw in order of appearance."""
+    places = {name: place for place, name in enumerate(order)}
+    return table.assign(_place=table[column].map(places)).sort_values("_place", kind="stable").drop(columns="_place")
+
+
+VIEWS: dict[str, Callable[[Results], View]] = {
+    "training": training,
+    "arms": arms,
+    "births": births,
+    "gates": gates,
+    "pieces": pieces,
+    "edges": edges,
+    "interchange": interchange,
+    "subsets": subsets,
+    "attribution": attribution,
+    "slot": slot,
+    "pattern": pattern,
+    "circuits": circuits,
+    "leakage": leakage,
+    "numbers": numbers,
+}
