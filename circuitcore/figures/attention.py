@@ -1,0 +1,79 @@
+"""Attention on a prompt: one map a head, query positions down, key positions across."""
+
+import json
+
+import altair as alt
+import pandas as pd
+
+from circuitcore.emergence.view import View
+from circuitcore.figures import style
+from circuitcore.figures.rows import ColumnsError, order_of, rows_of
+
+
+@style.responsive
+def pattern(view: View, width: int) -> alt.TopLevelMixin:
+    """Attention pattern of every head on one prompt; a slider over checkpoints when there are several.
+
+    Columns: ``head``, ``query`` and ``key`` (positions, from 0), ``query_token``, ``key_token``, ``value`` (attention
+    after softmax, in [0, 1]); optional ``step``, ``origin`` (a menu chooses whose). Keys after the query may
+    be left out: they carry no attention. A dozen checkpoints are enough; each adds heads x positions^2 / 2 rows.
+    """
+    rows = rows_of(view, ["head", "query", "key", "query_token", "key_token", "value"], ["step", "init_seed"])
+    tokens = _tokens(rows)
+    steps = sorted(int(step) for step in rows["step"].unique()) if "step" in rows else []
+    heads, columns = order_of(rows, "head"), 2 if width >= style.WIDE else 1
+    side = min((width - 96 - 64 * columns) // columns, 280)
+    title = alt.Axis(labelExpr=f"{json.dumps(tokens)}[datum.value]", labelAngle=-60, labelFontSize=11, labelPadding=3)
+    gaps = alt.Scale(paddingInner=0.04)
+    x = alt.X("key:O", title="key", axis=title, scale=gaps)
+    y = alt.Y("query:O", title="query", axis=alt.Axis(**{**title.to_dict(), "labelAngle": 0}), scale=gaps)
+    color = alt.Color(
+        "value:Q", scale=alt.Scale(scheme="cividis", domain=[0, 1]), legend=style.map_legend(view.unit, width)
+    )
+    tips = [
+        alt.Tooltip("head:N"), alt.Tooltip("query_token:N", title="from query"), alt.Tooltip("query:O", title="at"),
+        alt.Tooltip("key_token:N", title="to key"), alt.Tooltip("key:O", title="at"),
+        alt.Tooltip("value:Q", title=view.unit, format=".3f"),
+    ]  # fmt: skip
+    slider, whose = _slider(steps), style.origin_menu(rows)
+    plots = []
+    for head in heads:
+        cells = alt.Chart(rows[rows["head"] == head]).mark_rect()
+        plot = cells.encode(x=x, y=y, color=color, tooltip=tips).properties(width=side, height=side, title=head)
+        plot = plot.transform_filter(f"datum.step === {json.dumps(steps)}[frame]") if slider else plot
+        plots.append(plot.transform_filter(style.CHOSEN) if whose else plot)
+    chart = alt.concat(*plots, columns=columns, spacing=18)
+    if whose:
+        chart = chart.add_params(whose)
+    if slider is None:
+        return chart
+    shown = alt.TitleParams(alt.expr(f"'after training step ' + format({json.dumps(steps)}[frame], ',')"), fontSize=13)
+    return chart.add_params(slider).properties(title=shown)
+
+
+def _STEPS(steps: list[int]) -> str:
+    return json.dumps(steps)
+
+
+def _slider(steps: list[int]) -> alt.Parameter | None:
+    if len(steps) < 2:
+        return None
+    bind = alt.binding_range(min=0, max=len(steps) - 1, step=1, name="checkpoint ")
+    return alt.param(name="frame", value=len(steps) - 1, bind=bind)
+
+
+def _tokens(rows: pd.DataFrame) -> list[str]:
+    """Token at each position, from the rows; positions that no row names stay empty."""
+    pairs = pd.concat(
+        [
+            rows[["query", "query_token"]].set_axis(["position", "token"], axis=1),
+            rows[["key", "key_token"]].set_axis(["position", "token"], axis=1),
+        ]
+    ).drop_duplicates()
+    twice = pairs[pairs["position"].duplicated(keep=False)]
+    if not twice.empty:
+        raise ColumnsError(
+            f"attention.pattern draws one prompt; position {twice['position'].iloc[0]} has several tokens"
+        )
+    names = {int(row.position): str(row.token) for row in pairs.itertuples()}
+    return [names.get(position, "") for position in range(max(names) + 1)]

@@ -1,0 +1,173 @@
+"""Pictures that compare: subsets of heads, components, groups of runs, hypotheses, verdicts."""
+
+import textwrap
+
+import altair as alt
+import pandas as pd
+
+from circuitcore.emergence.view import View
+from circuitcore.figures import style
+from circuitcore.figures.badges import ICONS, STATUS_COLORS
+from circuitcore.figures.dots import Dots, dots
+from circuitcore.figures.rows import ColumnsError, both_origins, order_of, over_seeds, rows_of
+
+SHARE_SLACK = 0.02
+"""How far the shares of one bar may be from 1 before it is called no set of shares."""
+
+
+@style.responsive
+def seeds(view: View, width: int) -> alt.TopLevelMixin:
+    """One point a seed for each group, with mean and interval where there are enough seeds, and the chance line.
+
+    Columns: ``group`` (drawn in the order given), ``init_seed``, ``value``; optional ``series`` (colour and marker),
+    ``origin``.
+    """
+    rows = rows_of(view, ["group", "init_seed", "value"], ["series"])
+    return dots(Dots(rows, "group", view, width))
+
+
+@style.responsive
+def attribution(view: View, width: int) -> alt.TopLevelMixin:
+    """Direct logit attribution of every component: points are seeds, the tick is their mean, 0 is drawn.
+
+    Columns: ``component`` (in the order of the network), ``init_seed``, ``value``; optional ``series``, ``origin``.
+    """
+    rows = rows_of(view, ["component", "init_seed", "value"], ["series"])
+    return dots(Dots(rows, "component", view, width, zero=True))
+
+
+@style.responsive
+def subsets(view: View, width: int) -> alt.TopLevelMixin:
+    """Score with every subset of heads kept: left which heads are kept, right one point a seed; best subsets first.
+
+    Columns: ``kept`` (names of the kept heads with spaces between; "" for none), ``init_seed``, ``value``; optional
+    ``how`` (the ablation; colour and marker), ``origin``.
+    """
+    rows = rows_of(view, ["kept", "init_seed", "value"], ["how"]).rename(columns={"how": "series"})
+    heads = sorted({head for kept in rows["kept"].unique() for head in str(kept).split()})
+    order = list(rows.groupby("kept", sort=False)["value"].mean().sort_values(ascending=False, kind="stable").index)
+    cells = pd.DataFrame(
+        [{"kept": kept, "head": head, "is": head in str(kept).split()} for kept in order for head in heads]
+    )
+    plot = Dots(rows, "kept", view, width - 22 * len(heads) - 24, order=tuple(order), label_room=0)
+    y = alt.Y("kept:N", sort=order, axis=None)
+    x = alt.X(
+        "head:N", title="heads kept", sort=heads,
+        axis=alt.Axis(orient="top", labelAngle=-60, ticks=False, domain=False, labelFontSize=11, titlePadding=4),
+    )  # fmt: skip
+    grid = alt.Chart(cells).encode(x=x, y=y, tooltip=[alt.Tooltip("kept:N", title="kept")])
+    height = plot.row_height * len(order)
+    matrix = alt.layer(
+        grid.mark_circle(size=70, style="empty", opacity=1),
+        grid.transform_filter("datum.is").mark_circle(size=90, style="ink", opacity=1),
+    ).properties(width=22 * len(heads), height=height)
+    return alt.hconcat(matrix, dots(plot), spacing=8)
+
+
+@style.responsive
+def interchange(view: View, width: int) -> alt.TopLevelMixin:
+    """After a patch, which hypothesis the answers followed: shares of all answers, one bar a site, mean over seeds.
+
+    Columns: ``site``, ``hypothesis`` (drawn in the order given; the rest of the answers is a hypothesis too, such as
+    "other"), ``init_seed``, ``value`` (share in [0, 1]; the shares of one site, test and seed add up to 1); optional
+    ``test`` (which interchange; one plot each), ``origin``.
+    """
+    rows = rows_of(view, ["site", "hypothesis", "init_seed", "value"], ["test"])
+    rows["test"] = rows["test"] if "test" in rows else ""
+    _require_shares(rows)
+    hypotheses, sites, tests = (order_of(rows, name) for name in ("hypothesis", "site", "test"))
+    means = over_seeds(rows, ["test", "site", "hypothesis"], band=view.band)
+    means["place"] = means["hypothesis"].map({name: place for place, name in enumerate(hypotheses)})
+    means["runs"] = style.origin_labels(rows, means["origin"])
+    wide = width >= style.WIDE
+    label = style.wrapped(sites, 24 if wide else 15)
+    axis = alt.Axis(labelExpr=label, labelLineHeight=13, ticks=False, domain=False)
+    y = alt.Y("site:N", sort=sites, title=None, axis=axis)
+    share = alt.Axis(format="%", tickCount=5 if wide else 2, labelFlush=True)
+    x = alt.X("mean:Q", title=view.unit, stack="zero", scale=alt.Scale(domain=[0, 1]), axis=share)
+    room = width - (190 if wide else 128)
+    look = _share_look(means, hypotheses, width)
+    # A segment carries its hypothesis in words where they fit: colour is never the only difference.
+    fits = f"datum.mean * {room} > 7 * length(datum.hypothesis) ? datum.hypothesis : ''"
+    plots = []
+    for test in tests:
+        base = alt.Chart(means[means["test"] == test]).encode(x=x, y=y, **look["place"])
+        bars = base.mark_bar().encode(**look["paint"])
+        words = alt.X("mean:Q", stack="zero", bandPosition=0.5, title=view.unit)
+        text = base.mark_text(color="#111111", fontSize=11, tooltip=False).transform_calculate(word=fits)
+        plot = alt.layer(bars, text.encode(x=words, text="word:N", detail="hypothesis:N"))
+        height = (42 if both_origins(rows) else 26) * len(sites)
+        plots.append(plot.properties(width=room, height=height, **({"title": test} if test else {})))
+    return plots[0] if len(plots) == 1 else alt.vconcat(*plots, spacing=14)
+
+
+def _share_look(means: pd.DataFrame, hypotheses: list[str], width: int) -> dict[str, dict]:
+    """Encodings of the stacked bars: where a segment lies, and how it is painted."""
+    legend = style.legend_above(hypotheses, width, "square")
+    place: dict = {"order": "place:Q"}
+    paint: dict = {
+        "color": style.series_color("hypothesis:N", order=hypotheses, legend=legend),
+        "tooltip": [
+            "site:N", "hypothesis:N", alt.Tooltip("mean:Q", title="mean share", format=".1%"),
+            alt.Tooltip("low:Q", title="interval from", format=".1%"), alt.Tooltip("high:Q", title="to", format=".1%"),
+            alt.Tooltip("n:Q", title="seeds"), alt.Tooltip("runs:N", title="from"),
+        ],
+    }  # fmt: skip
+    labels = list(means.sort_values("origin")["runs"].drop_duplicates())
+    if len(labels) > 1:
+        legend = style.legend_above(labels, width, "square")
+        legend.symbolOpacity = alt.Undefined
+        place["yOffset"] = alt.YOffset("runs:N", sort=labels)
+        paint["opacity"] = alt.Opacity("runs:N", scale=alt.Scale(domain=labels, range=[0.45, 1]), legend=legend)
+    return {"place": place, "paint": paint}
+
+
+def _require_shares(rows: pd.DataFrame) -> None:
+    total = rows.groupby(["test", "site", "init_seed", "origin"], sort=False)["value"].sum()
+    wrong = total[(total - 1).abs() > SHARE_SLACK]
+    if not wrong.empty:
+        test, site, seed, _ = wrong.index[0]
+        raise ColumnsError(
+            f"shares of one site must add up to 1; at site {site!r}, test {test!r}, seed {seed} they add up to "
+            f"{wrong.iloc[0]:.3f}. Give the remaining answers a hypothesis of their own, such as 'other'"
+        )
+
+
+@style.responsive
+def verdicts(view: View, width: int) -> alt.TopLevelMixin:
+    """Every claim's badge, one column a judge: the source, its definition on our runs, ours, the reader's seeds.
+
+    Columns: ``claim`` (id), ``judged`` (column heading), ``status`` (a word of ``Status``; other words, such as a
+    source's own verdict, are shown as they are); optional ``sentence``.
+    """
+    rows = rows_of(view, ["claim", "judged", "status"], ["sentence"])
+    rows["mark"] = [ICONS.get(status, "·") for status in rows["status"]]
+    judges, claims = order_of(rows, "judged"), order_of(rows, "claim")
+    room = (width - 70) // len(judges)
+    heading = _headings(judges, room)
+    x = alt.X("judged:N", sort=judges, title=None, axis=heading, scale=alt.Scale(paddingInner=0.08))
+    y = alt.Y(
+        "claim:N", sort=claims, title=None, axis=alt.Axis(ticks=False, domain=False), scale=alt.Scale(paddingInner=0.16)
+    )
+    tips = [alt.Tooltip(f"{name}:N") for name in ("claim", "sentence", "judged", "status") if name in rows]
+    base = alt.Chart(rows.drop(columns="origin")).encode(x=x, y=y, tooltip=tips)
+    scale = alt.Scale(domain=list(STATUS_COLORS), range=list(STATUS_COLORS.values()))
+    color = alt.Color("status:N", scale=scale, legend=None)
+    field = base.mark_rect(cornerRadius=5, opacity=0.2).encode(color=color)
+    edge = base.mark_rect(cornerRadius=5, filled=False, strokeWidth=1.4).encode(color=color)
+    words = "datum.mark + ' ' + datum.status" if room >= 104 else "datum.mark"
+    text = base.mark_text(fontSize=12, baseline="middle").transform_calculate(shown=words).encode(text="shown:N")
+    return alt.layer(field, edge, text).properties(width=room * len(judges), height=34 * len(claims))
+
+
+def _headings(judges: list[str], room: int) -> alt.Axis:
+    """Column headings over the badges: wrapped where there is room for words, slanted where there is not."""
+    look = {"orient": "top", "ticks": False, "domain": False, "labelLimit": 150}
+    if room < 104:
+        return alt.Axis(**look, labelAngle=-40)
+    chars = max(8, room // 8)
+    lines = max(len(textwrap.wrap(judge, chars)) for judge in judges)
+    return alt.Axis(
+        **look, labelExpr=style.wrapped(judges, chars), labelAngle=0, labelLineHeight=14, labelBaseline="top",
+        labelPadding=14 * lines + 6,
+    )  # fmt: skip
