@@ -102,8 +102,8 @@
   }
 
   // Pages fetched for search summaries are out of reach from file://; results are then listed without them.
-  if (location.protocol === 'file:' && window.DOCUMENTATION_OPTIONS) {
-    window.DOCUMENTATION_OPTIONS.SHOW_SEARCH_SUMMARY = false;
+  if (location.protocol === 'file:' && typeof DOCUMENTATION_OPTIONS !== 'undefined') {
+    DOCUMENTATION_OPTIONS.SHOW_SEARCH_SUMMARY = false;
   }
 
   wideBoxes();

@@ -4,7 +4,6 @@ On a small project of three pages whose chapter writes one number. Every build i
 """
 
 import json
-import os
 import shutil
 import subprocess
 import sys
@@ -57,6 +56,8 @@ class Project:
         for name in ("_config.yml", "requirements.txt"):
             shutil.copy(source / name, root / name)
         shutil.copytree(source / "book/_static", root / "book/_static")
+        # A library of its own, so that one may edit the real one while the tests run.
+        shutil.copytree(source / "circuitcore", root / "circuitcore", ignore=shutil.ignore_patterns("__pycache__"))
         self.write("_toc.yml", TOC)
         self.write("book/references.bib", "")
         self.write("book/index.md", "# A book\n\nIt rests on {{ chapter_n_seeds }} seeds.\n")
@@ -73,8 +74,7 @@ class Project:
 
     def build(self, *options: str) -> subprocess.CompletedProcess:
         command = [sys.executable, "-m", "circuitcore.book_build", *options]
-        environment = {**os.environ, "PYTHONPATH": str(Path(paper.__file__).parent)}
-        return subprocess.run(command, cwd=self.root, env=environment, capture_output=True, text=True, check=False)
+        return subprocess.run(command, cwd=self.root, capture_output=True, text=True, check=False)
 
     def executed(self) -> dict[str, bool]:
         """Build, which must succeed; whether each notebook was executed."""
@@ -118,6 +118,12 @@ def test_a_notebook_is_executed_only_when_what_it_computes_from_has_changed(proj
 
     project.write("published/run/ledger.json", '{"step": 1}')
     assert project.executed() == BOTH
+
+    project.write("circuitcore/__init__.py", "# a new library")
+    assert project.executed() == BOTH
+
+    project.write("circuitcore/sphinx_ext.py", (project.root / "circuitcore/sphinx_ext.py").read_text() + "# edited")
+    assert project.executed() == NEITHER, "this file only assembles pages"
 
     (project.root / "build/executed/published/results/chapter.json").write_text('{"numbers": {"n_seeds": "99"}}')
     assert project.executed() == CHAPTER, "a result changed by hand is computed again"

@@ -1,0 +1,133 @@
+"""The smoke book, built from scratch, and a browser that cannot reach anything but it."""
+
+import functools
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+import yaml
+from playwright.sync_api import Browser, Page, sync_playwright
+
+import paper
+
+ROOT = Path(paper.__file__).resolve().parent
+NO_NETWORK = "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"
+# Both are wanted by the time a page is looked at; a chart that stays a still or a formula that stays TeX times out.
+SETTLED = """async () => {
+    await window.MathJax?.startup?.promise;
+    return [...document.querySelectorAll('.vl-chart')].every(chart => chart.classList.contains('is-live'));
+}"""
+
+
+def toc_files(entry: object) -> list[str]:
+    """The pages a table of contents names, in its order, without their endings."""
+    if isinstance(entry, list):
+        return [name for part in entry for name in toc_files(part)]
+    if not isinstance(entry, dict):
+        return []
+    own = [entry[key] for key in ("root", "file") if key in entry]
+    return own + [name for value in entry.values() for name in toc_files(value)]
+
+
+BOOK_PAGES = toc_files(yaml.safe_load((ROOT / "_toc.yml").read_text()))
+
+
+@dataclass
+class Opened:
+    """A page in the browser and everything it asked for and complained of since it was opened."""
+
+    page: Page
+    requests: list[str] = field(default_factory=list)
+    failures: list[str] = field(default_factory=list)
+    complaints: list[str] = field(default_factory=list)
+
+    def open(self, url: str) -> None:
+        """Listen, open a page, wait until its formulas are set and its charts live."""
+        self.page.on("request", lambda request: self.requests.append(request.url))
+        self.page.on("requestfailed", lambda request: self.failures.append(request.url))
+        self.page.on("response", lambda answer: answer.ok or self.failures.append(f"{answer.status} {answer.url}"))
+        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        self.page.on("console", self.listen)
+        self.page.goto(url)
+        self.settle()
+
+    def listen(self, message) -> None:
+        """Note a console message that says something is wrong."""
+        if message.type in ("error", "warning"):
+            self.complaints.append(f"{message.type}: {message.text}")
+
+    def settle(self) -> None:
+        """Wait until nothing of the page is still being drawn."""
+        self.page.wait_for_function(SETTLED)
+        self.page.wait_for_function("() => !document.querySelector('.is-drawing')")
+
+    def look(self, width: int = 1280, theme: str = "light", medium: str = "screen") -> Page:
+        """The page at a width, in a theme (as the operating system would ask for it) and a medium."""
+        self.page.set_viewport_size({"width": width, "height": 900})
+        self.page.emulate_media(color_scheme=theme, media=medium)
+        self.page.wait_for_function("theme => document.documentElement.dataset.theme === theme", arg=theme)
+        # Charts are drawn again one frame after a change of size or theme, and colours fade into each other.
+        self.page.evaluate("() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
+        self.page.wait_for_function("() => document.getAnimations().every(a => a.playState === 'finished')")
+        self.settle()
+        return self.page
+
+
+@pytest.fixture(scope="session")
+def site(tmp_path_factory) -> Path:
+    """The folder of the smoke book's pages: every run is trained anew, in a store of its own."""
+    folder = tmp_path_factory.mktemp("book")
+    command = [sys.executable, "-m", "circuitcore.book_build", "--tier", "smoke"]
+    command += ["--out", str(folder / "_build"), "--executed", str(folder / "executed")]
+    environment = {**os.environ, "CIRCUITCORE_RUNS": str(folder / "runs")}
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    if done.returncode:
+        pytest.fail(f"the smoke book was not built\n{done.stdout[-2000:]}\n{done.stderr[-4000:]}", pytrace=False)
+    return folder / "_build/html"
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """Chromium, Chrome or Edge without network; its absence is a failure in CI and a skip elsewhere."""
+    path = paper.find_browser()
+    if path is None:
+        give_up = pytest.fail if os.environ.get("CI") == "true" else pytest.skip
+        give_up("no Chromium, Chrome or Edge was found; set CHROMIUM to its path")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox", NO_NETWORK])
+        yield browser
+        browser.close()
+
+
+class _QuietHandler(SimpleHTTPRequestHandler):
+    """Serves files and writes no log."""
+
+    def log_message(self, format, *args):
+        pass
+
+
+@pytest.fixture(scope="session")
+def addresses(site) -> Iterator[dict[str, str]]:
+    """Where the book can be read: ``file`` (a double-click) and ``http`` (a web server on this machine)."""
+    handler = functools.partial(_QuietHandler, directory=str(site))
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield {"file": site.as_uri(), "http": f"http://127.0.0.1:{server.server_port}"}
+        server.shutdown()
+
+
+@pytest.fixture(scope="module")
+def opened(request, browser, addresses) -> Iterator[Opened]:
+    """One page of the book, opened once for all tests that look at it; the parameter is "file PAGE" or "http PAGE"."""
+    protocol, name = request.param.split()
+    context = browser.new_context(viewport={"width": 1280, "height": 900}, color_scheme="light")
+    opened = Opened(context.new_page())
+    opened.open(f"{addresses[protocol]}/{name}.html")
+    yield opened
+    context.close()

@@ -1,0 +1,211 @@
+"""The book as a reader meets it: every page, opened from a file and from a server, with the network off."""
+
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import axe_playwright_python
+import pytest
+from conftest import BOOK_PAGES, ROOT, Opened
+
+from circuitcore.book_build import TIERS
+
+OFFLINE = ("file:", "http://127.0.0.1:", "data:", "blob:")
+AXE = (Path(axe_playwright_python.__file__).parent / "axe.min.js").read_text()
+# Without preload: it would fetch style sheets again, some under wrong addresses.
+AXE_RUN = "axe.run(document, {resultTypes: ['violations'], preload: false})"
+LUMINANCE = """colour => {
+    const [r, g, b] = colour.match(/[\\d.]+/g).map(Number);
+    return (0.2126 * r + 0.7152 * g + 0.0722 * b) / 255;
+}"""
+ALL_PAGES = [*BOOK_PAGES, "search", "genindex"]
+CHAPTERS = [name for name in BOOK_PAGES if (ROOT / "params" / f"{Path(name).name}{TIERS['published']}").exists()]
+
+everywhere = pytest.mark.parametrize(
+    "opened", [f"{way} {name}" for name in ALL_PAGES for way in ("file", "http")], indirect=True
+)
+every_page = pytest.mark.parametrize("opened", [f"http {name}" for name in ALL_PAGES], indirect=True)
+every_chapter = pytest.mark.parametrize("opened", [f"file {name}" for name in CHAPTERS], indirect=True)
+both_ways = pytest.mark.parametrize("opened", [f"{way} {BOOK_PAGES[0]}" for way in ("file", "http")], indirect=True)
+
+
+def test_every_chapter_has_a_smoke_tier():
+    assert CHAPTERS, "no page of _toc.yml has parameters in params/"
+    missing = [name for name in CHAPTERS if not (ROOT / f"params/{Path(name).name}{TIERS['smoke']}").exists()]
+    assert not missing
+
+
+def test_every_notebook_is_in_the_book():
+    assert {f"book/{path.stem}" for path in (ROOT / "book").glob("*.ipynb")} <= set(BOOK_PAGES)
+
+
+@everywhere
+def test_nothing_is_asked_of_the_network(opened: Opened):
+    assert [url for url in opened.requests if not url.startswith(OFFLINE)] == []
+    assert opened.failures == []
+
+
+@everywhere
+def test_mathematics_is_set(opened: Opened):
+    formulas = opened.page.locator(".bd-article .math")
+    assert opened.page.locator(".bd-article .math mjx-container").count() >= formulas.count()
+    assert opened.page.locator("[data-mml-node='merror']").count() == 0
+
+
+@everywhere
+def test_every_chart_is_alive(opened: Opened):
+    marks = "chart => chart.querySelectorAll('.vl-live svg .role-mark :is(path, rect, line, text, circle)').length"
+    drawn = [chart.evaluate(marks) for chart in opened.page.locator(".vl-chart").all()]
+    assert all(count > 0 for count in drawn), drawn
+
+
+@every_chapter
+def test_every_figure_is_numbered_captioned_described_and_sourced(opened: Opened):
+    figures = opened.page.locator(".bd-article figure:has(.vl-chart)")
+    assert figures.count() == opened.page.locator(".vl-chart").count() >= 1
+    for figure in figures.all():
+        words = figure.inner_text()
+        assert re.search(r"^Fig\. \d+\.\d+\s+\S", figure.locator("figcaption").inner_text()), words
+        assert len(figure.locator("img.vl-still").get_attribute("alt")) >= 20, words
+        links = {link.inner_text().lower(): link.get_attribute("href") for link in figure.locator("a").all()}
+        assert any("data" in text for text in links), links
+        assert any("code" in text for text in links), links
+        assert re.search(r"\b[a-z_]+-[0-9a-f]{12}\b", figure.text_content()), f"no run id: {words}"
+
+
+@every_page
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_a_phone_never_scrolls_sideways(opened: Opened, theme):
+    page = opened.look(width=400, theme=theme)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 400
+    cut_off = """() => [...document.querySelectorAll('.vl-chart, .bd-article table, .bd-article pre, mjx-container')]
+        .filter(el => el.getBoundingClientRect().right > 401)
+        .filter(el => {
+            for (let box = el.parentElement; box; box = box.parentElement)
+                if (['auto', 'scroll'].includes(getComputedStyle(box).overflowX)) return false;
+            return true;
+        }).map(el => el.outerHTML.slice(0, 200))"""
+    assert page.evaluate(cut_off) == []
+
+
+@every_page
+def test_charts_and_text_follow_the_theme(opened: Opened):
+    ink = {}
+    for theme in ("light", "dark"):
+        page = opened.look(theme=theme)
+        words = page.locator(".vl-live svg .role-axis text")
+        colours = words.evaluate_all("all => all.map(word => getComputedStyle(word).fill)")
+        colours.append(page.evaluate("getComputedStyle(document.body).color"))
+        ink[theme] = [page.evaluate(LUMINANCE, colour) for colour in colours]
+    assert max(ink["light"]) < 0.5 < min(ink["dark"])
+
+
+@every_page
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_paper_gets_a_still_of_every_chart_in_dark_ink(opened: Opened, theme):
+    page = opened.look(theme=theme, medium="print")
+    for chart in page.locator(".vl-chart").all():
+        box = chart.locator("img.vl-still").bounding_box()
+        assert box["width"] > 100 and box["height"] > 40
+        assert not chart.locator(".vl-live").is_visible()
+    ink = page.evaluate("getComputedStyle(document.querySelector('.bd-article, .bd-content')).color")
+    assert page.evaluate(LUMINANCE, ink) < 0.5
+    opened.look()
+
+
+@every_page
+@pytest.mark.parametrize(("width", "theme"), [(1280, "light"), (1280, "dark"), (400, "light")])
+def test_axe_finds_nothing_serious(opened: Opened, width, theme):
+    page = opened.look(width=width, theme=theme)
+    if not page.evaluate("'axe' in window"):
+        page.evaluate(AXE)
+    found = page.evaluate(AXE_RUN)["violations"]
+    serious = [rule for rule in found if rule["impact"] in ("serious", "critical")]
+    assert [f"{rule['id']}: {node['html'][:300]}" for rule in serious for node in rule["nodes"]] == []
+
+
+@everywhere
+def test_the_console_stayed_silent(opened: Opened):
+    opened.look()
+    assert opened.complaints == []
+
+
+@both_ways
+def test_search_finds_a_word(opened: Opened):
+    page = opened.page
+    page.keyboard.press("Control+k")
+    page.keyboard.type("retrieval")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/search.html?q=retrieval*")
+    page.locator("ul.search li a").first.wait_for()
+    page.locator("ul.search li a").first.click()
+    page.wait_for_selector(".bd-article h1")
+    opened.settle()
+    assert opened.complaints == []
+    assert [url for url in opened.requests if not url.startswith(OFFLINE)] == []
+
+
+@pytest.mark.parametrize("opened", [f"file {CHAPTERS[0]}" if CHAPTERS else "file book/index"], indirect=True)
+def test_the_theme_button_recolours_the_charts(opened: Opened):
+    page = opened.look()
+    colour = "() => getComputedStyle(document.querySelector('.vl-live svg .role-axis text')).fill"
+    light = page.evaluate(LUMINANCE, page.evaluate(colour))
+    for _ in range(3):  # the button goes through light, dark and the system's choice
+        page.locator("button.theme-switch-button:visible").first.click()
+        if page.evaluate("document.documentElement.dataset.theme") == "dark":
+            break
+    page.wait_for_timeout(100)
+    opened.settle()
+    assert light < 0.5 < page.evaluate(LUMINANCE, page.evaluate(colour))
+
+
+class _References(HTMLParser):
+    """Collects what a page loads, what it links to, and the anchors it has."""
+
+    def __init__(self, page: Path):
+        super().__init__()
+        self.loads, self.links, self.anchors = [], [], set()
+        self.feed(page.read_text(encoding="utf-8"))
+
+    def handle_starttag(self, tag, attrs):
+        given = {name: value or "" for name, value in attrs}
+        self.anchors |= {given[name] for name in ("id", "name") if name in given}
+        if tag == "a" and "href" in given:
+            self.links.append(given["href"])
+        elif tag == "link" and given.get("rel") not in ("canonical",) or tag != "a":
+            self.loads += [given[name] for name in ("src", "href", "srcset", "poster") if name in given]
+
+
+@pytest.fixture(scope="module")
+def references(site) -> dict[Path, _References]:
+    pages = [site / "index.html", *(site / f"{name}.html" for name in ALL_PAGES)]
+    return {page: _References(page) for page in pages}
+
+
+def test_no_page_loads_anything_from_elsewhere(references):
+    outside = re.compile(r"^\s*(https?:)?//", re.IGNORECASE)
+    loads = [(page.name, load) for page, found in references.items() for load in found.loads]
+    assert [(name, load) for name, load in loads if outside.match(load)] == []
+
+
+def test_no_style_sheet_loads_anything_from_elsewhere(site):
+    outside = re.compile(r"""(?:@import\s+|url\()\s*["']?(?:https?:)?//""")
+    sheets = list(site.rglob("*.css"))
+    assert sheets
+    assert [sheet.name for sheet in sheets if outside.search(sheet.read_text(encoding="utf-8"))] == []
+
+
+def test_every_link_within_the_book_leads_somewhere(references, site):
+    broken = []
+    for page, found in references.items():
+        for link in found.links + found.loads:
+            parts = urlsplit(link)
+            if parts.scheme or parts.netloc:
+                continue
+            target = (page.parent / unquote(parts.path)).resolve() if parts.path else page
+            if not target.is_file():
+                broken.append(f"{page.relative_to(site)}: {link[:100]}")
+            elif parts.fragment and target in references and unquote(parts.fragment) not in references[target].anchors:
+                broken.append(f"{page.relative_to(site)}: {link[:100]}")
+    assert broken == []
