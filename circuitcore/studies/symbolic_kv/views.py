@@ -5,6 +5,7 @@ from collections.abc import Callable
 import pandas as pd
 
 from circuitcore.claims import Results
+from circuitcore.emergence.roles import circuits
 from circuitcore.emergence.view import View
 from circuitcore.studies.symbolic_kv import checks, leak
 from circuitcore.studies.symbolic_kv.claims import PUBLISHED
@@ -136,6 +137,26 @@ def _role(head: str, seed: int, names: dict[str, tuple[str, str]], roles: dict[s
     return names[head[:2]][0 if head == leader else 1].replace(" ", "\u00a0")
 
 
+def circuit(results: Results) -> View:
+    """Faithfulness, completeness and minimality of the smallest sufficient set of heads, by how others are removed."""
+    how = {"zero@all": "zero", "mean@all": "mean", "resample@all": "resample"}
+    rows = results.at_final("ablated_accuracy", TRAINED, edit=list(how))
+    found = circuits(rows.astype({"edit": str, "site": str}), by=("init_seed", "edit"))
+    found = found.assign(series=found["edit"].map(how))
+    names = {
+        "faithfulness": "faithfulness: kept alone", "completeness": "completeness: left when it is removed",
+        "minimality": "minimality: least loss without one member",
+    }  # fmt: skip
+    wide = found.rename(columns=names)
+    table = wide.melt(["init_seed", "series"], list(names.values()), "group", "value").dropna(subset=["value"])
+    sizes = found.groupby("series")["n_heads"].agg(
+        lambda sizes: "/".join(f"{int(size)}" for size in sorted(set(sizes)))
+    )
+    note = "Heads in the set: " + ", ".join(f"{size} ({series})" for series, size in sizes.items()) + "."
+    table = table.astype({"value": float})[["group", "series", "init_seed", "value"]]
+    return View(table, "share of what all heads bring", ROWS_SWEPT, BAND, note=note)
+
+
 def attribution(results: Results) -> View:
     """Direct logit attribution: each part's share of the answer's lead over the other values."""
     rows = results.at_final("attribution", TRAINED)
@@ -183,7 +204,7 @@ def pattern(results: Results) -> View:
     return View(table[columns], "attention", "the first test prompt")
 
 
-def circuits(results: Results) -> View:
+def maps(results: Results) -> View:
     """QK (measured) and OV (from the weights) maps of every head in the first seed."""
     rows = pd.concat([_first_seed(results, kind) for kind in ("QK", "OV")], ignore_index=True)
     units = {"QK": "score, less its row mean", "OV": "logit"}
@@ -254,10 +275,11 @@ VIEWS: dict[str, Callable[[Results], View]] = {
     "edges": edges,
     "interchange": interchange,
     "subsets": subsets,
+    "circuit": circuit,
     "attribution": attribution,
     "slot": slot,
     "pattern": pattern,
-    "circuits": circuits,
+    "maps": maps,
     "leakage": leakage,
     "numbers": numbers,
 }
