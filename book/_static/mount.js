@@ -106,7 +106,26 @@
     DOCUMENTATION_OPTIONS.SHOW_SEARCH_SUMMARY = false;
   }
 
+  // Paper is light.
+  function printLight() {
+    const root = document.documentElement;
+    let onScreen = null;
+    const change = printing => {
+      if (printing && onScreen === null) {
+        onScreen = root.dataset.theme;
+        root.dataset.theme = 'light';
+      } else if (!printing && onScreen !== null) {
+        root.dataset.theme = onScreen;
+        onScreen = null;
+      }
+    };
+    window.addEventListener('beforeprint', () => change(true));
+    window.addEventListener('afterprint', () => change(false));
+    matchMedia('print').addEventListener('change', medium => change(medium.matches));
+  }
+
   wideBoxes();
+  printLight();
   // A still's natural width is known once it is decoded.
   if (window.vegaEmbed) {
     const stills = [...document.querySelectorAll('.vl-still')];

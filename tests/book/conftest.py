@@ -70,8 +70,9 @@ class Opened:
     def look(self, width: int = 1280, theme: str = "light", medium: str = "screen") -> Page:
         """The page at a width, in a theme (as the operating system would ask for it) and a medium."""
         self.page.set_viewport_size({"width": width, "height": 900})
-        self.page.emulate_media(color_scheme=theme, media=medium)
+        self.page.emulate_media(color_scheme=theme, media="screen")
         self.page.wait_for_function("theme => document.documentElement.dataset.theme === theme", arg=theme)
+        self.page.emulate_media(color_scheme=theme, media=medium)
         # Charts are drawn again one frame after a change of size or theme, and colours fade into each other.
         self.page.evaluate("() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
         self.page.wait_for_function("() => document.getAnimations().every(a => a.playState === 'finished')")
