@@ -16,7 +16,7 @@ PACKAGE = ROOT / "circuitcore"
 
 # Left to right: a layer imports only from layers to its left. Names in one layer do not import each other.
 LAYERS = (
-    ("spelling",),
+    ("spelling", "provenance"),
     ("parameters",),
     ("tasks", "models"),
     ("training",),
@@ -26,14 +26,17 @@ LAYERS = (
     ("results",),
     ("claims",),
     ("studies", "figures", "explorer"),
+    ("evidence",),
     ("chapter",),
     ("book_build", "sphinx_ext"),
+    ("single_page",),
     ("rerun",),
+    ("reproduce",),
     ("cli",),
 )
 RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
 WITHOUT_TORCH = ("spelling", "parameters", "emergence", "results", "claims", "figures")
-MAY_PRINT = ("cli", "book_build")
+MAY_PRINT = ("cli", "book_build", "reproduce")
 MAY_KNOW_JUPYTER = ("chapter", "book_build", "sphinx_ext")
 JUPYTER = ("IPython", "ipykernel", "jupyter_client", "myst_nb", "nbclient", "nbformat", "papermill")
 PICKLES = ("pickle", "cPickle", "_pickle", "cloudpickle", "dill", "joblib", "shelve", "marshal")

@@ -20,7 +20,7 @@ def pattern(view: View, width: int) -> alt.TopLevelMixin:
     """
     rows = rows_of(view, ["head", "query", "key", "query_token", "key_token", "value"], ["step", "init_seed"])
     tokens = _tokens(rows)
-    steps = sorted(int(step) for step in rows["step"].unique()) if "step" in rows else []
+    steps = _frames(rows)
     heads, columns = order_of(rows, "head"), 2 if width >= style.WIDE else 1
     side = min((width - 96 - 64 * columns) // columns, 280)
     title = alt.Axis(labelExpr=f"{json.dumps(tokens)}[datum.value]", labelAngle=-60, labelFontSize=11, labelPadding=3)
@@ -40,14 +40,15 @@ def pattern(view: View, width: int) -> alt.TopLevelMixin:
     for head in heads:
         cells = alt.Chart(rows[rows["head"] == head]).mark_rect()
         plot = cells.encode(x=x, y=y, color=color, tooltip=tips).properties(width=side, height=side, title=head)
-        plot = plot.transform_filter(f"datum.step === {json.dumps(steps)}[frame]") if slider else plot
+        plot = plot.transform_filter("datum.frame === frame") if slider else plot
         plots.append(plot.transform_filter(style.CHOSEN) if whose else plot)
     chart = alt.concat(*plots, columns=columns, spacing=18)
     if whose:
         chart = chart.add_params(whose)
     if slider is None:
         return chart
-    shown = alt.TitleParams(alt.expr(f"'after training step ' + format({json.dumps(steps)}[frame], ',')"), fontSize=13)
+    of = "shown_runs" if whose else f"'{next(iter(steps))}'"
+    shown = alt.TitleParams(alt.expr(f"'after training step ' + format({json.dumps(steps)}[{of}][frame], ',')"))
     return chart.add_params(slider).properties(title=shown)
 
 
@@ -55,11 +56,20 @@ def _STEPS(steps: list[int]) -> str:
     return json.dumps(steps)
 
 
-def _slider(steps: list[int]) -> alt.Parameter | None:
-    if len(steps) < 2:
+def _frames(rows: pd.DataFrame) -> dict[str, list[int]]:
+    """Steps of each origin in order; writes each row's place among them into ``frame``."""
+    if "step" not in rows:
+        return {}
+    steps = {str(key): sorted(int(step) for step in part.unique()) for key, part in rows.groupby("origin")["step"]}
+    rows["frame"] = [steps[row.origin].index(row.step) for row in rows[["origin", "step"]].itertuples()]
+    return steps
+
+
+def _slider(steps: dict[str, list[int]]) -> alt.Parameter | None:
+    last = min((len(found) for found in steps.values()), default=0) - 1
+    if last < 1:
         return None
-    bind = alt.binding_range(min=0, max=len(steps) - 1, step=1, name="checkpoint ")
-    return alt.param(name="frame", value=len(steps) - 1, bind=bind)
+    return alt.param(name="frame", value=last, bind=alt.binding_range(min=0, max=last, step=1, name="checkpoint "))
 
 
 def _tokens(rows: pd.DataFrame) -> list[str]:

@@ -20,9 +20,10 @@ def seeds(view: View, width: int) -> alt.TopLevelMixin:
     """One point a seed for each group, with mean and interval where there are enough seeds, and the chance line.
 
     Columns: ``group`` (drawn in the order given), ``init_seed``, ``value``; optional ``series`` (colour and marker),
-    ``origin``.
+    ``origin``. Points that come from no training run (draws of a data set, say) are counted by ``draw`` instead.
     """
-    rows = rows_of(view, ["group", "init_seed", "value"], ["series"])
+    unit = "init_seed" if "init_seed" in view.table or "draw" not in view.table else "draw"
+    rows = rows_of(view, ["group", unit, "value"], ["series"]).rename(columns={unit: "init_seed"})
     return dots(Dots(rows, "group", view, width))
 
 
@@ -44,11 +45,9 @@ def subsets(view: View, width: int) -> alt.TopLevelMixin:
     ``how`` (the ablation; colour and marker), ``origin``.
     """
     rows = rows_of(view, ["kept", "init_seed", "value"], ["how"]).rename(columns={"how": "series"})
-    heads = sorted({head for kept in rows["kept"].unique() for head in str(kept).split()})
+    heads = sorted({head for kept in rows["kept"].unique() for head in _names(kept)})
     order = list(rows.groupby("kept", sort=False)["value"].mean().sort_values(ascending=False, kind="stable").index)
-    cells = pd.DataFrame(
-        [{"kept": kept, "head": head, "is": head in str(kept).split()} for kept in order for head in heads]
-    )
+    cells = pd.DataFrame([{"kept": kept, "head": head, "is": head in _names(kept)} for kept in order for head in heads])
     plot = Dots(rows, "kept", view, width - 22 * len(heads) - 24, order=tuple(order), label_room=0)
     y = alt.Y("kept:N", sort=order, axis=None)
     x = alt.X(
@@ -62,6 +61,11 @@ def subsets(view: View, width: int) -> alt.TopLevelMixin:
         grid.transform_filter("datum.is").mark_circle(size=90, style="ink", opacity=1),
     ).properties(width=22 * len(heads), height=height)
     return alt.hconcat(matrix, dots(plot), spacing=8)
+
+
+def _names(kept: object) -> list[str]:
+    """Heads in a cell of ``kept``. Only plain spaces part them: a name may hold others."""
+    return [name for name in str(kept).split(" ") if name]
 
 
 @style.responsive

@@ -35,7 +35,11 @@ class Dots:
     @property
     def row_height(self) -> int:
         """Pixels a row takes: more lanes, more room."""
-        return 20 if len(self.lanes) == 1 and self.label_room == 0 else 9 * len(self.lanes) + 14
+        return (
+            20
+            if len(self.lanes) == 1 and self.label_room == 0
+            else (9 if len(self.lanes) < 4 else 7) * len(self.lanes) + 14
+        )
 
     @property
     def lanes(self) -> list[str]:

@@ -1,0 +1,304 @@
+"""A chapter's notebook: the only file that knows Jupyter, papermill and MyST.
+
+A notebook holds a ``# Parameters`` cell of plain literals, then::
+
+    from circuitcore import chapter
+    paper = chapter.open("symbolic_kv")   # checks the parameters, says what it will cost
+    paper.prepare()                       # trains and measures what is missing
+    view = paper.view("training")
+    paper.figure("fig-kv-training", curves.training(view), view, takeaway="...", alt="...")
+    paper.claim("KV1")
+    paper.number("val_accuracy", value, ".3f")
+    paper.close()
+"""
+
+import ast
+import json
+import os
+from collections import Counter
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import altair as alt
+import pandas as pd
+from IPython import get_ipython
+from IPython.display import display
+from tqdm.auto import tqdm
+
+from circuitcore import provenance, studies
+from circuitcore.claims import Status, Verdict, from_json, to_json
+from circuitcore.emergence.view import View
+from circuitcore.evidence import Evidence, Folders
+from circuitcore.figures.bundle import Figure
+from circuitcore.figures.chart_html import loader_html
+from circuitcore.figures.provenance_html import provenance_html
+from circuitcore.figures.tables import table_html, table_markdown
+from circuitcore.figures.verdict_text import claim_html, claim_markdown, claim_text
+from circuitcore.results import Origin, Results, SelectionError
+from circuitcore.spelling import unknown
+from circuitcore.training.progress import Watch
+
+MARKER = "# Parameters"
+"""First line of a parameters cell: the notebook's own, and the one papermill injects after it."""
+GLUED = "application/papermill.record/"
+"""Prefix that hides an output from a notebook and lets a book page find it by name (MyST-NB's glue)."""
+
+
+class ChapterError(RuntimeError):
+    """A chapter used in an order that cannot work, or a published verdict that has changed; says what to do."""
+
+
+def open(study: str) -> "Chapter":  # noqa: A001 - read as chapter.open
+    """Begin a chapter: take the notebook's parameters, check them, and say what they will cost.
+
+    Args:
+        study: a study's name, or the import path of one outside this package.
+
+    Raises:
+        ParameterError: names every parameter that the study lacks or cannot use; nothing has been spent then.
+        StudyError: no such study.
+        ChapterError: called outside a notebook.
+    """
+    shell = get_ipython()
+    if shell is None:
+        raise ChapterError("chapter.open reads a notebook's parameters; outside one, use evidence.Evidence")
+    given = parameters(shell.user_ns, tuple(studies.load(study).Params.model_fields))
+    evidence = Evidence(study, studies.validate(study, given), Folders.from_environment())
+    if "PAPER_BUILD" not in os.environ:
+        display({"text/html": loader_html(), "text/plain": ""}, raw=True)
+    _say(evidence.cost())
+    return Chapter(evidence)
+
+
+def parameters(namespace: Mapping[str, Any], known: tuple[str, ...]) -> dict[str, Any]:
+    """A notebook's parameters: the values of the known names, and every other name its parameters cells assign.
+
+    Papermill only warns of a name the notebook lacks, and injects it all the same. Such a name is returned too, so that
+    validation refuses it.
+
+    Args:
+        namespace: the kernel's; ``In`` holds the sources of the cells executed so far.
+        known: parameters of the study.
+    """
+    # The last cells that carry the marker, without other code between them: a cell corrected and run again counts once.
+    sources = [str(source) for source in namespace.get("In", []) if str(source).strip()]
+    last: list[str] = []
+    for source in reversed(sources):
+        if source.lstrip().startswith(MARKER):
+            last.append(source)
+        elif last:
+            break
+    names = {name for source in last for name in _literals(source)}
+    return {name: namespace[name] for name in [*known, *sorted(names - set(known))] if name in namespace}
+
+
+def _literals(source: str) -> set[str]:
+    """Names that a cell gives plain values."""
+    names = set()
+    for statement in ast.parse(source).body:
+        match statement:
+            case ast.Assign(targets=targets, value=value):
+                pass
+            case ast.AnnAssign(target=target, value=ast.expr() as value):
+                targets = [target]
+            case _:
+                continue
+        try:
+            ast.literal_eval(value)
+        except ValueError:
+            continue
+        names |= {target.id for target in targets if isinstance(target, ast.Name)}
+    return names
+
+
+class Chapter:
+    """An open chapter; made by ``open``, used from top to bottom of a notebook."""
+
+    def __init__(self, evidence: Evidence):
+        self.evidence = evidence
+        self._results: tuple[Results, ...] = ()
+        self._made_by: dict[int, tuple[View, Callable]] = {}  # views by identity, kept alive so that it stays theirs
+        self._numbers: dict[str, tuple[float | int | str, str]] = {}
+        self._n_figures = 0
+
+    @property
+    def params(self) -> Any:
+        """The validated parameters."""
+        return self.evidence.params
+
+    def prepare(self) -> None:
+        """Train and measure what is missing, then load all results. Interrupted, it goes on where it stopped."""
+        # The cost was said on opening; what measuring will take is known only now.
+        watch = Watch(say=lambda line: None if line.startswith("Training") else _say(line), bar=tqdm)
+        self._results = self.evidence.gather(watch)
+
+    def view(self, name: str) -> View:
+        """One of the study's views, of the published results and the reader's under each other (``origin`` says which).
+
+        Raises:
+            ChapterError: no such view, or called before ``prepare``.
+            SelectionError: the results hold nothing for it.
+        """
+        views = self.evidence.study.VIEWS
+        if name not in views:
+            raise ChapterError(unknown("view", name, views))
+        parts, silent = {}, {}
+        for results in self._ready():
+            try:
+                parts[results.origin] = views[name](results)
+            except SelectionError as error:
+                silent[results.origin] = error
+        if not parts:
+            raise next(iter(silent.values()))
+        view = joined(parts, silent)
+        self._made_by[id(view)] = (view, views[name])
+        return view
+
+    def figure(self, name: str, chart: alt.TopLevelMixin, view: View, *, takeaway: str, alt: str) -> None:
+        """Show a numbered figure.
+
+        Args:
+            name: ``fig-...``; prose refers to it by ``{numref}``. One per book.
+            chart: made from ``view``.
+            view: gives data and facts to caption and links.
+            takeaway: what the reader should see; opens the caption.
+            alt: what is to be seen, in words, for those who cannot see it.
+        """
+        self._n_figures += 1
+        made_by = (self._made_by[id(view)][1],) if id(view) in self._made_by else ()
+        figure = Figure(
+            name=name, chart=chart, view=view, takeaway=takeaway, alt_text=alt, number=self._n_figures,
+            made_by=made_by, runs=self._runs_of(view),
+        )  # fmt: skip
+        _glue(figure.glue_name, {"text/html": figure.chart_html, "text/plain": alt})
+        display(figure.mimebundle(), raw=True)
+
+    def table(self, rows: pd.DataFrame, *, digits: int = 3) -> None:
+        """Show a small table; its column names are the headings."""
+        bundle = {"text/markdown": table_markdown(rows, digits), "text/html": table_html(rows, digits)}
+        display({**bundle, "text/plain": rows.to_string(index=False)}, raw=True)
+
+    def claim(self, claim_id: str) -> None:
+        """Show a claim: the badge it earned, and the numbers it earned it by; with a rerun, both verdicts.
+
+        Raises:
+            ChapterError: no such claim; or the published verdict is not the recorded one.
+        """
+        verdicts = self.verdicts(claim_id)
+        bundle = {"text/markdown": claim_markdown(verdicts), "text/html": claim_html(verdicts)}
+        display({**bundle, "text/plain": claim_text(verdicts)}, raw=True)
+
+    def verdicts(self, claim_id: str) -> list[Verdict]:
+        """The verdicts on one claim, the paper's first; errors as ``claim``."""
+        claims = {claim.id: claim for claim in self.evidence.study.CLAIMS}
+        if claim_id not in claims:
+            raise ChapterError(unknown("claim", claim_id, claims))
+        found = [self.evidence.judged(claims[claim_id], results) for results in self._ready()]
+        for verdict in found:
+            if verdict.origin == "paper":
+                self._require_recorded(verdict)
+        return found
+
+    def number(self, name: str, value: float | int | str, form: str = "") -> None:
+        """Keep a number for the prose: ``{glue:text}`name``` on this page, ``{{ CHAPTER_name }}`` on others.
+
+        Args:
+            name: a Python name.
+            value: computed, never typed.
+            form: a format such as ".3f".
+        """
+        if not name.isidentifier():
+            raise ChapterError(f"a number's name must be a Python name, got {name!r}")
+        text = format(value, form)
+        self._numbers[name] = (value, text)
+        _glue(name, {"text/plain": text})
+
+    def close(self) -> None:
+        """Show what the chapter stands on, and leave its numbers and verdicts in ``$PAPER_RESULTS/NAME.json``."""
+        verdicts = [verdict for claim in self.evidence.study.CLAIMS for verdict in self.verdicts(claim.id)]
+        record = self._record(verdicts)
+        name = self.evidence.name.rpartition(".")[2]
+        path = Path(os.environ.get("PAPER_RESULTS", self.evidence.folders.root / "build/results")) / f"{name}.json"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+        display({"text/html": provenance_html(record), "text/plain": f"numbers and verdicts: {path}"}, raw=True)
+
+    def _record(self, verdicts: list[Verdict]) -> dict[str, Any]:
+        evidence = self.evidence
+        first = self._ready()[0]
+        counts = Counter(str(verdict.status).lower() for verdict in verdicts if verdict.origin == first.origin)
+        numbers = {name: text for name, (_, text) in self._numbers.items()}
+        numbers |= {f"n_{status.lower()}": str(counts[status.lower()]) for status in map(str, Status)}
+        numbers |= {
+            "n_claims": str(len(evidence.study.CLAIMS)),
+            "n_runs": str(first.measurements["run_id"].nunique()),
+            "n_seeds": str(first.measurements["init_seed"].nunique()),
+        }
+        return {
+            "chapter": evidence.name,
+            "parameters": evidence.params.model_dump(mode="json"),
+            "numbers": numbers,
+            "values": {name: value for name, (value, _) in self._numbers.items()},
+            "verdicts": json.loads(to_json(verdicts)),
+            "runs": {results.origin: evidence.run_ids(results.origin) for results in self._ready()},
+            "versions": provenance.versions(),
+            "commit": provenance.commit(evidence.folders.root),
+        }
+
+    def _ready(self) -> tuple[Results, ...]:
+        if not self._results:
+            raise ChapterError("nothing is loaded yet: call paper.prepare() first")
+        return self._results
+
+    def _runs_of(self, view: View) -> dict[str, tuple[str, ...]]:
+        """Runs behind a view, by arm and origin; narrowed to its arms, seeds or run ids where the table names them."""
+        found = {}
+        for results in self._results:
+            rows = results.measurements[["arm", "init_seed", "run_id"]].drop_duplicates().astype({"run_id": "str"})
+            drawn = view.table[view.table["origin"] == results.origin] if "origin" in view.table else view.table
+            for column in ("arm", "init_seed", "run_id"):
+                if column in drawn:
+                    rows = rows[rows[column].isin(drawn[column].dropna().unique())]
+            label = {"paper": "published", "rerun": "yours"}[results.origin]
+            for arm, part in rows.groupby("arm", sort=False, observed=True):
+                found[f"{arm} ({label})"] = tuple(part["run_id"])
+        return found
+
+    def _require_recorded(self, verdict: Verdict) -> None:
+        path = self.evidence.folders.published / "verdicts" / f"{self.evidence.name.rpartition('.')[2]}.json"
+        if not path.is_file():
+            return
+        recorded = {old.claim.id: old.status for old in from_json(path.read_text(encoding="utf-8"))}
+        before = recorded.get(verdict.claim.id)
+        if before != verdict.status:
+            raise ChapterError(
+                f"claim {verdict.claim.id} is now {verdict.status}, but {path.name} records "
+                f"{before or 'nothing for it'}. If this is meant, write it under 'Results changed' in CHANGELOG.md "
+                f"and record the verdicts again in {path}"
+            )
+
+
+def joined(parts: Mapping[Origin, View], silent: Mapping[Origin, Exception]) -> View:
+    """Views of both origins as one with a column ``origin``; a note says whose results could not be drawn.
+
+    A view that no training run enters (counts in a data set) is the same for both, and stays one.
+    """
+    first = next(iter(parts.values()))
+    if "init_seed" not in first.table:
+        return first
+    table = pd.concat([view.table.assign(origin=origin) for origin, view in parts.items()], ignore_index=True)
+    whose = {"paper": "the published runs", "rerun": "your runs"}
+    notes = [first.note.rstrip(".")] if first.note else []
+    notes += [f"Not drawn: {whose[origin]} ({error})" for origin, error in silent.items()]
+    return View(table, first.unit, first.split, first.band, first.chance, ". ".join(notes))
+
+
+def _glue(name: str, data: dict[str, str]) -> None:
+    """An output that a book page can fetch by name."""
+    metadata = {"scrapbook": {"name": name, "mime_prefix": GLUED}}
+    display({GLUED + kind: text for kind, text in data.items()}, raw=True, metadata=metadata)
+
+
+def _say(line: str) -> None:
+    display({"text/plain": line}, raw=True)

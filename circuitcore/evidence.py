@@ -1,0 +1,226 @@
+"""The runs a chapter stands on: which are published, which are the reader's, and what was measured on them."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from types import ModuleType
+
+import pandas as pd
+from pydantic import BaseModel
+
+from circuitcore import studies
+from circuitcore.claims import Claim, Verdict
+from circuitcore.measuring import measure_all
+from circuitcore.metrics.battery import BatterySpec
+from circuitcore.metrics.snapshots import snapshot_key
+from circuitcore.results import Origin, Results
+from circuitcore.training.errors import StoreError
+from circuitcore.training.executor import width
+from circuitcore.training.progress import Watch, forecast
+from circuitcore.training.recipe import Recipe
+from circuitcore.training.run import Run
+from circuitcore.training.store import RunStore
+from circuitcore.training.sweep import train_all
+
+Arms = Mapping[str, tuple[Recipe, ...]]
+
+
+@dataclass(frozen=True)
+class Folders:
+    """Where things lie.
+
+    Attributes:
+        root: the project: the folder above this package when it holds the book, else the working folder.
+        runs: runs trained here.
+        published: runs shipped with the book.
+    """
+
+    root: Path
+    runs: Path
+    published: Path
+
+    @classmethod
+    def from_environment(cls, environment: Mapping[str, str] = os.environ) -> "Folders":
+        """``CIRCUITCORE_RUNS`` and ``CIRCUITCORE_PUBLISHED``, by default ``runs`` and ``published`` of the project."""
+        above = Path(__file__).resolve().parents[1]
+        root = above if (above / "_toc.yml").is_file() else Path.cwd()
+        runs, published = (
+            root / environment.get(f"CIRCUITCORE_{name.upper()}", name) for name in ("runs", "published")
+        )
+        return cls(root, runs, published)
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """What a study with the reader's parameters stands on, beside what is published.
+
+    Attributes:
+        name: the study.
+        params: its validated parameters.
+        folders: where runs are looked up and kept.
+    """
+
+    name: str
+    params: BaseModel
+    folders: Folders
+
+    @cached_property
+    def study(self) -> ModuleType:
+        """The study's module."""
+        return studies.load(self.name)
+
+    @cached_property
+    def arms(self) -> Arms:
+        """The reader's recipes by arm."""
+        return self.study.recipes(self.params)
+
+    @cached_property
+    def spec(self) -> BatterySpec:
+        """What the reader measures."""
+        return self.study.battery(self.params)
+
+    @cached_property
+    def published_params(self) -> BaseModel | None:
+        """The published parameters; None for a study that publishes nothing."""
+        if "published" not in studies.tiers(self.name):
+            return None
+        return studies.load_params(self.name)
+
+    @cached_property
+    def published_arms(self) -> Arms:
+        """The published recipes by arm; none for a study that publishes nothing."""
+        return self.study.recipes(self.published_params) if self.published_params else {}
+
+    @cached_property
+    def unpublished(self) -> tuple[str, ...]:
+        """Runs that should be in ``published`` and are not: all of them while the paper is being made."""
+        return tuple(recipe.run_id for recipe in _each(self.published_arms) if self._shipped.find(recipe) is None)
+
+    @property
+    def has_published(self) -> bool:
+        """Whether the published runs are all here."""
+        return bool(self.published_arms) and not self.unpublished
+
+    @cached_property
+    def is_published(self) -> bool:
+        """Whether the reader asks for exactly what is published: then nothing is trained or measured."""
+        return self.has_published and self._asks_the_same
+
+    @property
+    def origins(self) -> tuple[Origin, ...]:
+        """Whose results there will be: "paper", "rerun", or both."""
+        if self.is_published:
+            return ("paper",)
+        return ("paper", "rerun") if self.has_published else ("rerun",)
+
+    @cached_property
+    def missing(self) -> tuple[Recipe, ...]:
+        """The reader's recipes that have to be trained, each once."""
+        if self.is_published:
+            return ()
+        return tuple(recipe for recipe in _each(self.arms) if self.store.find(recipe) is None)
+
+    @cached_property
+    def store(self) -> RunStore:
+        """Where the reader's runs are found and kept. Published runs serve too, if what is measured is the same:
+        they keep too few checkpoints to be measured otherwise.
+        """
+        same = self.published_params is not None and self.study.battery(self.published_params) == self.spec
+        return RunStore(self.folders.runs, self.folders.published if same else None)
+
+    def cost(self, executor: str = "processes") -> str:
+        """What is there, what is missing, and how long the missing runs should take on this machine."""
+        runs, wanted = _each(self.published_arms), _each(self.arms)
+        if self.is_published:
+            return f"All {len(runs)} published runs are here: nothing is trained or measured."
+        lines = []
+        if self.has_published:
+            lines.append(f"All {len(runs)} published runs are here; yours are shown beside them.")
+        elif runs:
+            where = f"{len(self.unpublished)} of {len(runs)} published runs are not in {self.folders.published}"
+            lines.append(f"{where}: only the runs asked for are shown.")
+        lines.append(f"You ask for {len(wanted)} run(s); {len(wanted) - len(self.missing)} are here already.")
+        if self.missing:
+            left = {recipe: recipe.n_steps - self.store.steps_done(recipe) for recipe in self.missing}
+            lines.append(str(forecast(left, min(width(executor), len(left)))))
+        return "\n".join(lines)
+
+    def gather(self, watch: Watch | None, executor: str = "processes") -> tuple[Results, ...]:
+        """Train and measure what is missing, then load everything: one ``Results`` for each of ``origins``.
+
+        Args:
+            watch: told what is going on; None for silence.
+            executor: as in ``train_all``.
+        """
+        found = []
+        if "paper" in self.origins:
+            found.append(self._published_results())
+        if "rerun" in self.origins:
+            recipes = _each(self.arms)
+            train_all(self.store, recipes, executor, watch=watch)
+            measure_all(self.store, self.spec, recipes, executor, watch)
+            found.append(_results(self.store, self.arms, self.spec, "rerun"))
+        return tuple(found)
+
+    def run_ids(self, origin: Origin) -> dict[str, tuple[str, ...]]:
+        """Run ids by arm."""
+        arms = self.published_arms if origin == "paper" else self.arms
+        return {arm: tuple(recipe.run_id for recipe in recipes) for arm, recipes in arms.items()}
+
+    def judged(self, claim: Claim, results: Results) -> Verdict:
+        """The verdict on a claim; Hypothesis when the study has no check for it."""
+        check = self.study.CHECKS.get(claim.id)
+        return Verdict.of(claim, check(results) if check else None, results.origin)
+
+    @property
+    def _shipped(self) -> RunStore:
+        return RunStore(self.folders.published, None)
+
+    @property
+    def _asks_the_same(self) -> bool:
+        same_runs = {arm: set(recipes) for arm, recipes in self.arms.items()} == {
+            arm: set(recipes) for arm, recipes in self.published_arms.items()
+        }
+        return same_runs and self.study.battery(self.published_params) == self.spec
+
+    def _published_results(self) -> Results:
+        spec = self.study.battery(self.published_params)
+        return _results(self._shipped, self.published_arms, spec, "paper")
+
+
+def _each(arms: Arms) -> list[Recipe]:
+    """Every recipe once, in the order of the arms."""
+    return list(dict.fromkeys(recipe for recipes in arms.values() for recipe in recipes))
+
+
+def _results(store: RunStore, arms: Arms, spec: BatterySpec, origin: Origin) -> Results:
+    """The tables of finished, measured runs, all arms under each other, with ``arm`` and ``init_seed``."""
+    measured, shown, histories = [], [], []
+    for arm, recipes in arms.items():
+        for run in map(store.get_or_train, recipes):
+            named = {"arm": arm, "init_seed": run.recipe.init_seed}
+            measured.append(_table(store, run, spec.key).assign(**named))
+            shown.append(_table(store, run, snapshot_key(spec)).assign(**named))
+            histories.append(run.history.assign(run_id=run.run_id, **named))
+    return Results(_stacked(measured), _stacked(histories), origin, _stacked(shown))
+
+
+def _table(store: RunStore, run: Run, key: str) -> pd.DataFrame:
+    table = store.load_table(run, key)
+    if table is None:
+        raise StoreError(
+            f"{run.path}: has no table {key!r}. What is measured has changed since this run was published: measure and "
+            "publish the runs again."
+        )
+    return table
+
+
+def _stacked(tables: list[pd.DataFrame]) -> pd.DataFrame:
+    """Tables under each other, categories of each column united (pandas would turn them into plain text)."""
+    columns = [name for name in tables[0] if isinstance(tables[0][name].dtype, pd.CategoricalDtype)]
+    for name in columns:
+        words = pd.unique(pd.concat([table[name].astype("str") for table in tables]))
+        tables = [table.assign(**{name: pd.Categorical(table[name].astype("str"), words)}) for table in tables]
+    return pd.concat(tables, ignore_index=True)

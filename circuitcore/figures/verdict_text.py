@@ -1,0 +1,98 @@
+"""A claim with its verdicts as a page shows it: badge, sentence, and the numbers it was judged by."""
+
+import html
+import math
+import re
+from collections.abc import Sequence
+
+from circuitcore.claims import Check, Claim, Verdict
+from circuitcore.figures.badges import badge
+from circuitcore.figures.caption import escape_markdown, markdown_to_html
+
+WHOSE = {"paper": "paper", "rerun": "your seeds"}
+
+
+def claim_markdown(verdicts: Sequence[Verdict]) -> str:
+    """MyST for one claim: a box that search finds and ``claim-ID`` links to.
+
+    Args:
+        verdicts: one for each origin, the paper's first; all on the same claim.
+    """
+    claim = verdicts[0].claim
+    lines = [f"{_badges(verdicts)} **{escape_markdown(claim.id)}.** {claim.sentence}"]
+    lines += [escape_markdown(line) for line in claim_lines(verdicts)]
+    status = str(verdicts[-1].status).lower()
+    body = "\n\n".join(lines)
+    return f"::::{{container}} paper-claim status-{status}\n:name: {anchor(claim)}\n\n{body}\n::::\n"
+
+
+def claim_html(verdicts: Sequence[Verdict]) -> str:
+    """The same for a live notebook."""
+    claim, status = verdicts[0].claim, str(verdicts[-1].status).lower()
+    facts = "".join(f"<p>{html.escape(line)}</p>" for line in claim_lines(verdicts))
+    head = f"<p>{_badges(verdicts)} <strong>{html.escape(claim.id)}.</strong> {markdown_to_html(claim.sentence)}</p>"
+    return f'<div class="paper-claim status-{status}" id="{anchor(claim)}">{head}{facts}</div>'
+
+
+def claim_text(verdicts: Sequence[Verdict]) -> str:
+    """The same for a terminal."""
+    said = " · ".join(f"{WHOSE[verdict.origin]}: {verdict.status}" for verdict in verdicts)
+    return "\n".join([f"{verdicts[0].claim.id} ({said}): {verdicts[0].claim.sentence}", *claim_lines(verdicts)])
+
+
+def anchor(claim: Claim) -> str:
+    """The name other pages link to: ``claim-kv1-published`` for ``KV1.published``."""
+    return "claim-" + re.sub(r"[^a-z0-9]+", "-", claim.id.lower()).strip("-")
+
+
+def claim_lines(verdicts: Sequence[Verdict]) -> list[str]:
+    """What the badges rest on, in plain sentences: one for each origin, then bound, control and source."""
+    claim, both = verdicts[0].claim, len(verdicts) > 1
+    lines = []
+    for verdict in verdicts:
+        whose = WHOSE[verdict.origin]
+        lines.append((f"{whose[0].upper()}{whose[1:]}: " if both else "") + check_sentence(claim, verdict.check))
+    word = "at least" if claim.direction == "at_least" else "at most"
+    seeds = f" over {claim.min_seeds} seeds or more" if claim.min_seeds else ""
+    lines.append(f"Fixed beforehand: {word} {_number(claim.smallest_effect)} ({claim.metric}){seeds}.")
+    if claim.source_verdict:
+        lines.append(f"The source: {claim.source_verdict.rstrip('.')}.")
+    return lines
+
+
+def check_sentence(claim: Claim, check: Check | None) -> str:
+    """Effect, interval, n and control of one check."""
+    if check is None:
+        return "Not checked on these runs."
+    seeds = "1 seed" if check.n_seeds == 1 else f"{check.n_seeds} seeds"
+    few = f" (too few: {claim.min_seeds} are needed)" if check.n_seeds < claim.min_seeds else ""
+    control = "passed" if check.control_passed else "FAILED"
+    shown = f": {check.control_value.rstrip('.')}" if check.control_value else ""
+    text = (
+        f"Effect {_number(check.effect)}, {_interval(check)}, {seeds}{few}. Control ({claim.control}) {control}{shown}."
+    )
+    return f"{text} {check.note.rstrip('.')}." if check.note else text
+
+
+def _interval(check: Check) -> str:
+    low, high = check.interval
+    if math.isinf(low) and math.isinf(high):
+        return "no interval"
+    if low == high == check.effect:
+        return "the same in every seed" if check.n_seeds > 1 else "no interval"
+    return f"95 % interval {_number(low)} to {_number(high)}"
+
+
+def _number(value: float) -> str:
+    return f"{value:.3g}" if abs(value) < 1000 else f"{value:,.0f}"
+
+
+def _badges(verdicts: Sequence[Verdict]) -> str:
+    if len(verdicts) == 1 and verdicts[0].origin == "paper":
+        return badge(verdicts[0].status)
+    return " · ".join(_whose(verdict) for verdict in verdicts)
+
+
+def _whose(verdict: Verdict) -> str:
+    n = f" (n = {verdict.check.n_seeds})" if verdict.origin == "rerun" and verdict.check else ""
+    return f"{WHOSE[verdict.origin]}{n}: {badge(verdict.status)}"
