@@ -5,6 +5,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from circuitcore.metrics.network import Network, read_out
+from circuitcore.models.transformer import NORM_EPS
 from circuitcore.tasks.base import Batch
 
 
@@ -18,9 +19,12 @@ def recorded_sites(net: Network) -> tuple[str, ...]:
 def direct_logit_attribution(
     net: Network, batch: Batch, cache: dict[str, Tensor]
 ) -> tuple[list[str], Float[Tensor, "ckpt part batch vocab"]]:
-    """Each part's share of the read-out logits; the shares sum to the logits (less biases).
+    """Each part's share of the read-out logits.
 
-    The final norm keeps its actual scale for the row. Parts: ``embed``, then per layer its heads and its MLP.
+    The shares sum to the logits, less what no part wrote: the attention biases ``b_O``, the shift of a final layer norm
+    and the bias of the unembedding. The final norm keeps its actual scale for the row.
+
+    Parts: ``embed`` (with the positions), then per layer its heads and its MLP (with its bias ``b_out``).
 
     Raises:
         ValueError: a post-norm model, whose residual stream is no sum of what its parts wrote.
@@ -46,5 +50,5 @@ def _normalise(net: Network, parts: Tensor, final: Tensor) -> Tensor:
         return parts
     if net.config.norm == "layer":
         parts, final = parts - parts.mean(-1, keepdim=True), final - final.mean(-1, keepdim=True)
-    scale = torch.rsqrt(final.square().mean(-1, keepdim=True) + 1e-6)
+    scale = torch.rsqrt(final.square().mean(-1, keepdim=True) + NORM_EPS)
     return parts * scale[:, None] * net.weights["ln_final.w"][:, None, None]

@@ -80,5 +80,5 @@ def _patch(site: Site, role: str, control: str) -> Patch:
 
 
 def _with_wrong_position(batch: Batch) -> Batch:
-    """The batch with a role at the middle of the prompt, a position that is neither read out nor asked about."""
+    """The batch with a role at the middle of the prompt: for 3 pairs the separator after the second value."""
     return dataclasses.replace(batch, roles={**batch.roles, "wrong_position": batch.roles["read_out"] // 2})

@@ -1,7 +1,8 @@
 """What heads would write and look for, read off the weights: copying, OV and QK circuits.
 
-Norms are folded by their gains only (the division by the root mean square is a positive factor per row and leaves
-every argmax over a row alone).
+Norms are folded by their gains only. For the OV circuit of an RMS norm that loses nothing: the division by the root
+mean square is a positive factor per row and leaves every argmax over a row alone. For the composed QK circuit it is an
+approximation, since each key token has a factor of its own; so is leaving out the centring of a layer norm.
 """
 
 import math

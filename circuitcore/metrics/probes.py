@@ -9,11 +9,12 @@ from torch import Tensor
 from torch.nn import functional
 
 Features = Float[Tensor, "*lead row d"]
+TestFeatures = Float[Tensor, "*lead test_row d"]
 RIDGE = 1e-3
 
 
 def fit_predict(
-    train: Features, labels: Int[Tensor, " row"], test: Features, n_classes: int, ridge: float = RIDGE
+    train: Features, labels: Int[Tensor, " row"], test: TestFeatures, n_classes: int, ridge: float = RIDGE
 ) -> Int[Tensor, "*lead test_row"]:
     """Fit on ``train``, predict the class of each row of ``test``.
 
@@ -29,7 +30,7 @@ def fit_predict(
 
 
 def published_fit_predict(
-    train: Features, labels: Int[Tensor, " row"], test: Features, n_classes: int
+    train: Features, labels: Int[Tensor, " row"], test: TestFeatures, n_classes: int
 ) -> Int[Tensor, "*lead test_row"]:
     """The source's probe: no intercept, and a penalty of 1e-3 that does not grow with the rows."""
     mean, std = train.mean(-2, keepdim=True), train.std(-2, keepdim=True).clamp_min(1e-6)

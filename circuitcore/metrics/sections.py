@@ -37,13 +37,13 @@ class Session:
 
     @property
     def resampled(self) -> Tensor:
-        """A reference row for each ablated row, drawn at random.
+        """A reference row for each ablated row, drawn at random (a reference shorter than the rows is dealt out again).
 
         In their own order the two would line up: both walk through the slots in turn, and a head resampled from a row
         with the same slot is hardly removed at all.
         """
         order = torch.randperm(len(self.reference), generator=torch.Generator().manual_seed(0))
-        return order[: len(self.ablated)]
+        return order.repeat(-(-len(self.ablated) // len(order)))[: len(self.ablated)]
 
     @property
     def answers(self) -> Tensor:
@@ -159,9 +159,12 @@ def attribution(session: Session, net: Network, rows: Rows) -> None:
 
 
 def ablations(session: Session, net: Network, rows: Rows) -> None:
-    """Accuracy, margin and logit difference with every subset of heads, and every MLP, removed."""
+    """Accuracy, margin and logit difference with every subset of heads, and every MLP, removed.
+
+    Adds no rows where the training rows, whose activations replace the removed ones, have another length.
+    """
     batch, layers = session.ablated, range(net.config.n_layers)
-    if session.reference.tokens.shape[1:] != batch.tokens.shape[1:] or len(session.reference) < len(batch):
+    if session.reference.tokens.shape[1:] != batch.tokens.shape[1:]:
         return
     record = [f"z.{layer}" for layer in layers] + (
         [] if net.config.mlp == "none" else [f"mlp_out.{layer}" for layer in layers]
@@ -239,7 +242,8 @@ def probes(session: Session, net: Network, rows: Rows) -> None:
                 asked = torch.cat([batch.variables[variable] for batch in swept])
                 found["probe_published"] = _share(prb.published_fit_predict(train, labels, at_sweeps, n_classes), asked)
             for metric, values in found.items():
-                rows.add(metric, values, len(test), [{"site": name} for name in names], variable=variable)
+                n = {"probe_cv": len(labels), "probe_published": sum(map(len, swept))}.get(metric, len(test))
+                rows.add(metric, values, n, [{"site": name} for name in names], variable=variable)
 
 
 def _probe_sites(net: Network) -> list[str]:
