@@ -1,10 +1,11 @@
 """The architecture of a decoder, as a frozen value."""
 
 import dataclasses
-import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, get_args, get_origin
+
+from circuitcore.spelling import unknown
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -32,12 +33,13 @@ class ModelConfig:
     bias: bool = False  # biases in attention, MLP and unembedding
 
     def __post_init__(self):
+        may_be_zero = {"d_head", "d_in"} | ({"d_mlp"} if self.mlp == "none" else set())
+        for field in dataclasses.fields(self):
+            _check_field(field, getattr(self, field.name), 0 if field.name in may_be_zero else 1)
         if not self.d_head:
             if self.d_model % self.n_heads:
                 raise ValueError(f"d_model {self.d_model} is not a multiple of n_heads {self.n_heads}: give d_head")
             object.__setattr__(self, "d_head", self.d_model // self.n_heads)
-        for field in dataclasses.fields(self):
-            _check_field(field, getattr(self, field.name))
         if self.positions == "rope" and self.d_head % 2:
             raise ValueError(f"RoPE rotates pairs of channels, so d_head must be even, got {self.d_head}")
         if self.tied and self.d_in:
@@ -53,18 +55,16 @@ class ModelConfig:
         allowed = [field.name for field in dataclasses.fields(cls)]
         for name in fields:
             if name not in allowed:
-                close = difflib.get_close_matches(name, allowed, 1)
-                hint = f"; did you mean {close[0]!r}?" if close else ""
-                raise ValueError(f"unknown model field {name!r}{hint} Allowed: {', '.join(allowed)}")
+                raise ValueError(unknown("model field", name, allowed))
         return cls(**fields)
 
 
-def _check_field(field: dataclasses.Field, value: Any) -> None:
+def _check_field(field: dataclasses.Field, value: Any, least: int) -> None:
     """Refuse a word or a size the decoder does not know."""
     if get_origin(field.type) is Literal:
         if value not in get_args(field.type):
-            raise ValueError(f"{field.name} must be one of {get_args(field.type)}, got {value!r}")
+            raise ValueError(f"{field.name}: {unknown('word', str(value), get_args(field.type))}")
     elif not isinstance(value, field.type) or (field.type is int and isinstance(value, bool)):
         raise ValueError(f"{field.name} must be {field.type.__name__}, got {value!r}")
-    elif field.type is int and value < (0 if field.name in ("d_mlp", "d_in") else 1):
-        raise ValueError(f"{field.name} must be at least 1, got {value}")
+    elif field.type is int and value < least:
+        raise ValueError(f"{field.name} must be at least {least}, got {value}")

@@ -99,7 +99,8 @@ def compile_edits(
         like: a clean cache holding every edited site (for shapes), recorded with the same weights.
 
     Raises:
-        ValueError: an unknown site or position, a source that was not given, a site that can only be recorded.
+        ValueError: an unknown site, head or position, a source that was not given or does not fit, a site that can
+            only be recorded, a query left without any key.
     """
     entries: dict[str, list[tuple[int, Tensor, Tensor]]] = {}
     for number, edits in enumerate(interventions):
@@ -116,6 +117,7 @@ def _resolve(edit: Edit, roles: Roles, sources: Mapping[str, Cache], like: Cache
     if isinstance(edit, CutEdge):
         key = f"scores.{edit.head.layer}"
         shape = _shape(key, like)
+        _check_head(edit, edit.head.index, shape[1])
         query = _positions(edit.query, roles, shape[0], shape[-2], like[key].device)
         to = _positions(edit.key, roles, shape[0], shape[-1], like[key].device)
         mask = torch.zeros(shape, dtype=torch.bool, device=like[key].device)
@@ -129,12 +131,28 @@ def _resolve(edit: Edit, roles: Roles, sources: Mapping[str, Cache], like: Cache
     mask = _positions(edit.positions, roles, shape[0], shape[1], like[site.key].device)
     mask = mask[:, :, None] if len(shape) == 3 else mask[:, :, None, None]
     if site.head is not None:
+        _check_head(edit, site.head, shape[2])
         mask = mask & (torch.arange(shape[2], device=mask.device) == site.head)[:, None]
     if source == "zero":
         return site.key, mask, torch.zeros((), dtype=like[site.key].dtype, device=mask.device)
     if source not in sources or site.key not in sources[source]:
         raise ValueError(f"{edit} needs {site.key!r} in the cache {source!r}; given: {sorted(sources)}")
-    return site.key, mask, sources[source][site.key]
+    value = sources[source][site.key]
+    if not _broadcasts(value.shape, like[site.key].shape):
+        raise ValueError(
+            f"{edit}: {site.key!r} has shape {tuple(value.shape)} in the cache {source!r}, which does not broadcast to "
+            f"{tuple(like[site.key].shape)}"
+        )
+    return site.key, mask, value
+
+
+def _broadcasts(shape: tuple[int, ...], to: tuple[int, ...]) -> bool:
+    return len(shape) <= len(to) and all(a in (1, b) for a, b in zip(reversed(shape), reversed(to), strict=False))
+
+
+def _check_head(edit: Edit, head: int, n_heads: int) -> None:
+    if not 0 <= head < n_heads:
+        raise ValueError(f"{edit}: no head {head}; the layer has heads 0..{n_heads - 1}")
 
 
 def _merge(found: list[tuple[int, Tensor, Tensor]], like: Tensor) -> Replacement:
