@@ -92,7 +92,9 @@ def interchange(view: View, width: int) -> alt.TopLevelMixin:
     room = width - (190 if wide else 128)
     look = _share_look(means, hypotheses, width)
     # A segment carries its hypothesis in words where they fit: colour is never the only difference.
-    fits = f"datum.mean * {room} > 7 * length(datum.hypothesis) ? datum.hypothesis : ''"
+    # Beside the reader's bars the published ones are too pale for words.
+    pale = "datum.origin === 'paper' ? '' : " if both_origins(rows) else ""
+    fits = f"{pale}datum.mean * {room} > 7 * length(datum.hypothesis) ? datum.hypothesis : ''"
     plots = []
     for test in tests:
         base = alt.Chart(means[means["test"] == test]).encode(x=x, y=y, **look["place"])
@@ -122,7 +124,7 @@ def _share_look(means: pd.DataFrame, hypotheses: list[str], width: int) -> dict[
         legend = style.legend_above(labels, width, "square")
         legend.symbolOpacity = alt.Undefined
         place["yOffset"] = alt.YOffset("runs:N", sort=labels)
-        paint["opacity"] = alt.Opacity("runs:N", scale=alt.Scale(domain=labels, range=[0.45, 1]), legend=legend)
+        paint["opacity"] = alt.Opacity("runs:O", scale=alt.Scale(domain=labels, range=[0.45, 1]), legend=legend)
     return {"place": place, "paint": paint}
 
 

@@ -1,12 +1,15 @@
 """A figure as a page shows it: chart, caption with computed facts, alt text, and links to data, code and runs."""
 
+import ast
 import html
 import importlib
 import inspect
 import re
+import textwrap
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from types import ModuleType
 
 import altair as alt
 
@@ -96,7 +99,7 @@ class Figure:
         """One line of HTML: the drawn table as CSV, the code that made it, the runs behind it."""
         table = rounded(self.view.table.reset_index(drop=True)).to_csv(index=False, lineterminator="\n")
         parts = [f'<a download="{self.name}.csv" href="{html.escape(data_uri("text/csv", table))}">data (CSV)</a>']
-        code = "\n\n".join(source for source in map(_source, [*self.made_by, *self._picture()]) if source)
+        code = "\n\n".join(source for source in map(source_of, [*self.made_by, *self._picture()]) if source)
         if code:
             parts.append(f"<details><summary>code</summary><pre>{_one_line(code)}</pre></details>")
         if self.runs:
@@ -120,12 +123,35 @@ def run_list(runs: Mapping[str, tuple[str, ...]]) -> str:
     return f"<dl>{''.join(arms)}</dl>"
 
 
-def _source(function: Callable) -> str:
-    """A function's source with its module on top; "" for code that has no file, such as a cell's."""
+def source_of(function: Callable) -> str:
+    """A function's source under its module's name, with the functions and classes of that module it uses.
+
+    "" for code that has no file, such as a cell's.
+    """
+    function = inspect.unwrap(function)
+    module = inspect.getmodule(function)
+    found, left = {}, [function]
     try:
-        return f"# {function.__module__}\n{inspect.getsource(inspect.unwrap(function)).rstrip()}"
+        while left:
+            part = left.pop(0)
+            found[part.__name__] = inspect.getsource(part).rstrip()
+            left += [used for used in _used(part, module) if used.__name__ not in found and used not in left]
     except (OSError, TypeError):
         return ""
+    return f"# {function.__module__}\n" + "\n\n\n".join(found.values())
+
+
+def _used(part: object, module: ModuleType | None) -> list:
+    """Functions and classes of the module that a part of it names, in the order named."""
+    names = [
+        node.id for node in ast.walk(ast.parse(textwrap.dedent(inspect.getsource(part)))) if isinstance(node, ast.Name)
+    ]
+    parts = (getattr(module, name, None) for name in dict.fromkeys(names))
+    return [
+        inspect.unwrap(used)
+        for used in parts
+        if (inspect.isfunction(used) or inspect.isclass(used)) and used.__module__ == getattr(module, "__name__", None)
+    ]
 
 
 def _one_line(code: str) -> str:

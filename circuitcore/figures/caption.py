@@ -16,11 +16,14 @@ LEVEL = 0.95
 def facts(view: View) -> list[str]:
     """Sentences in plain text, in the order a caption prints them."""
     sentences = [_seeds_sentence(view)] if view.n_seeds else []
-    most = max((n for n, _ in _seeds_by_origin(view)), default=0)
-    if view.band and most >= MIN_SEEDS:
+    counts = _seeds_by_origin(view)
+    if view.band and any(n >= MIN_SEEDS for n, _ in counts):
         sentences.append(f"Intervals: {view.band.rstrip('.')}.")
-    if 0 < most < MIN_SEEDS:
-        sentences.append(few_seeds(most))
+    few = [(n, words) for n, words in counts if n < MIN_SEEDS]
+    if few:
+        n, words = min(few)
+        several = len(counts) > 1 and len(few) == 1
+        sentences.append(f"{words[0].upper()}{words[1:]}: {few_seeds(n)}" if several else few_seeds(n))
     where = f", on {view.split.rstrip('.')}" if view.split else ""
     sentences.append(f"Value: {view.unit}{where}.")
     if view.chance is not None:

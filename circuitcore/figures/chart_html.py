@@ -98,15 +98,34 @@ def _with_formats(node: Any, formats: dict[str, dict]) -> Any:
 
 def still(spec: dict[str, Any]) -> str:
     """The chart as a ``data:`` address: SVG for sharp print and small pages, PNG where the SVG would be huge."""
-    quiet = {**spec, "config": {**spec.get("config", {}), "aria": False}, "background": "white"}
-    quiet.pop("usermeta", None)
+    quiet = _without_unseen({name: part for name, part in spec.items() if name not in ("usermeta", "datasets")})
+    quiet |= {"datasets": spec.get("datasets", {}), "background": "white"}
+    quiet["config"] = {**spec.get("config", {}), "aria": False}
     svg = vl_convert.vegalite_to_svg(quiet, vl_version=vega.version())
-    # Hundredths of a pixel are noise that doubles the size.
+    # Digits beyond a tenth of a pixel are noise that doubles the size.
+    svg = re.sub(r' d="([^"]*)"', lambda path: re.sub(r"(\.\d)\d+", r"\1", path[0]), svg)
     svg = re.sub(r"(\d\.\d{2})\d+", r"\1", svg)
     if len(svg) <= MAX_SVG:
         return data_uri("image/svg+xml", svg)
     png = vl_convert.vegalite_to_png(quiet, vl_version=vega.version(), scale=1.5)
     return "data:image/png;base64," + base64.b64encode(png).decode()
+
+
+def _without_unseen(node: Any) -> Any:
+    """A specification without the layers that are there only to be pointed at."""
+    if isinstance(node, list):
+        return [_without_unseen(item) for item in node]
+    if not isinstance(node, dict):
+        return node
+    kept = {name: _without_unseen(part) for name, part in node.items()}
+    if "layer" in kept:
+        marks = (layer.get("mark") for layer in kept["layer"])
+        kept["layer"] = [
+            layer
+            for layer, mark in zip(kept["layer"], marks, strict=True)
+            if not (isinstance(mark, dict) and mark.get("opacity") == 0)
+        ]
+    return kept
 
 
 def data_uri(kind: str, text: str) -> str:

@@ -42,7 +42,7 @@ def _curves(view: View, time: str, title: str, width: int) -> alt.TopLevelMixin:
     means = over_seeds(rows, ["panel", "series", time], band=view.band)
     order, panels = order_of(rows, "series"), order_of(rows, "panel")
     columns = 1 if width < style.WIDE or len(panels) == 1 else 2
-    size = {"width": (width - 66) // columns - 6 * columns, "height": 250 if len(panels) == 1 else 160}
+    size = {"width": (width - 66) // columns - 7 * columns, "height": 250 if len(panels) == 1 else 160}
     pick = alt.selection_point(fields=["series"], bind="legend", name="series_picked")
     axis = alt.Axis(format=",d", tickCount=max(3, size["width"] // 90), labelFlush=True)
     y = alt.Y("value:Q", title=view.unit, scale=style.value_scale(rows["value"]))
@@ -214,4 +214,4 @@ def _followed(follow: alt.Parameter, rows: pd.DataFrame, width: int) -> alt.Opac
         return alt.condition(follow, alt.value(0.9), alt.value(0.2))
     labels = style.origin_domain(rows)
     legend = style.legend_above(labels, width, "circle")
-    return alt.Opacity("runs:N", scale=alt.Scale(domain=labels, range=[0.5, 1.0]), legend=legend)
+    return alt.Opacity("runs:O", scale=alt.Scale(domain=labels, range=[0.5, 1.0]), legend=legend)

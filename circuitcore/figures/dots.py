@@ -119,7 +119,7 @@ def _look(rows: pd.DataFrame, plot: Dots) -> tuple[alt.Color, alt.Shape, alt.Opa
     labels = style.origin_domain(rows)
     legend = style.legend_above(labels, plot.width, "circle")
     legend.symbolOpacity = alt.Undefined
-    return color, shape, alt.Opacity("runs:N", scale=alt.Scale(domain=labels, range=[0.4, 1]), legend=legend)
+    return color, shape, alt.Opacity("runs:O", scale=alt.Scale(domain=labels, range=[0.4, 1]), legend=legend)
 
 
 def _means(means: pd.DataFrame, x: alt.X, shared: dict, tips: list[alt.Tooltip]) -> list[alt.Chart]:

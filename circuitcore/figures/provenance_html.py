@@ -24,6 +24,6 @@ def provenance_html(record: Mapping[str, Any]) -> str:
     for origin, arms in record["runs"].items():
         n_runs = len({run_id for ids in arms.values() for run_id in ids})
         listed = run_list({arm: tuple(ids) for arm, ids in arms.items()})
-        summary = f"<summary>{WHOSE[origin]} ({n_runs})</summary>"
-        parts.append(f"<dt>Runs</dt><dd><details>{summary}{listed}</details></dd>")
+        summary = f"<summary>{n_runs} runs</summary>"
+        parts.append(f"<dt>{WHOSE[origin]}</dt><dd><details>{summary}{listed}</details></dd>")
     return f'<div class="paper-provenance"><dl>{"".join(parts)}</dl></div>'

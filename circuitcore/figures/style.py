@@ -193,7 +193,7 @@ def origin_width(rows: pd.DataFrame, width: int) -> alt.StrokeWidth | dict[str, 
     legend = alt.Legend(
         title=None, orient="top", symbolType="stroke", symbolSize=520, symbolOpacity=1, columns=1 if width < WIDE else 2
     )
-    return alt.StrokeWidth("runs:N", scale=alt.Scale(domain=domain, range=[1.2, 3]), legend=legend)
+    return alt.StrokeWidth("runs:O", scale=alt.Scale(domain=domain, range=[1.2, 3]), legend=legend)
 
 
 def wrapped(labels: list[str], width: int) -> str:
@@ -211,9 +211,9 @@ def value_scale(values: pd.Series) -> alt.Scale:
 
 def map_legend(title: str, width: int) -> alt.Legend:
     """The colour bar of a map, lying above it so that it takes no width."""
-    return alt.Legend(
-        title=title, orient="top", direction="horizontal", gradientLength=min(220, width - 120), titleLimit=width - 20
-    )
+    lines = textwrap.wrap(title, 60 if width >= WIDE else 30)
+    length = min(220, width - 124)
+    return alt.Legend(title=lines, orient="top", direction="horizontal", gradientLength=length, titleLimit=width)
 
 
 CHOSEN = "datum.origin === shown_runs"

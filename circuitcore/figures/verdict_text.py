@@ -65,12 +65,11 @@ def check_sentence(claim: Claim, check: Check | None) -> str:
     if check is None:
         return "Not checked on these runs."
     seeds = "1 seed" if check.n_seeds == 1 else f"{check.n_seeds} seeds"
-    few = f" (too few: {claim.min_seeds} are needed)" if check.n_seeds < claim.min_seeds else ""
     control = "passed" if check.control_passed else "FAILED"
     shown = f": {check.control_value.rstrip('.')}" if check.control_value else ""
-    text = (
-        f"Effect {_number(check.effect)}, {_interval(check)}, {seeds}{few}. Control ({claim.control}) {control}{shown}."
-    )
+    few = check.n_seeds < claim.min_seeds
+    spread = f"{seeds}, too few for a verdict ({claim.min_seeds} needed)" if few else f"{_interval(check)}, {seeds}"
+    text = f"Effect {_number(check.effect)}, {spread}. Control ({claim.control}) {control}{shown}."
     return f"{text} {check.note.rstrip('.')}." if check.note else text
 
 
