@@ -49,7 +49,7 @@ def edge_logits(
     own = [f"resid_pre.{layer}", f"z.{layer}"] + ([] if net.config.mlp == "none" else [f"mlp_out.{layer}"])
     inputs = [f"{name}.{layer + 1}" for name in INPUTS]
     base, source = (net.run(batch, own + inputs).cache for batch in (test.base, test.source))
-    senders = _senders(net, layer)
+    senders = sender_edits(net, layer)
     sources = {"source": source, "base": base}
     received = concat([cache for _, cache in net.passes(test.base, list(senders.values()), sources, base, inputs)])
     messages = {f"from {name}": {key: value[i] for key, value in received.items()} for i, name in enumerate(senders)}
@@ -60,7 +60,7 @@ def edge_logits(
     return edges, net.answers_under(test.base, interventions, messages | {"source": source}, base)
 
 
-def _senders(net: Network, layer: int) -> dict[str, tuple[Edit, ...]]:
+def sender_edits(net: Network, layer: int) -> dict[str, tuple[Edit, ...]]:
     """Sender -> the edits that put its term, and only its term, of the stream to the source's value."""
     heads = [Head(layer, index) for index in range(net.config.n_heads)]
     before = Patch(Site("resid_pre", layer), "all", "source")

@@ -1,0 +1,47 @@
+"""Runs whose weights are given rather than trained, as the battery sees them."""
+
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any
+
+import torch
+
+from circuitcore.models import ModelConfig, init_weights
+from circuitcore.tasks import Task
+
+
+@dataclass(frozen=True, eq=False)
+class GivenRun:
+    """One checkpoint per entry of ``networks``, at steps 0, 1, 2, ..."""
+
+    task: Task
+    model: ModelConfig
+    networks: list[dict[str, torch.Tensor]]
+    run_id: str = "given"
+
+    @property
+    def recipe(self) -> Any:
+        return SimpleNamespace(model=self.model, make_task=lambda: self.task)
+
+    @property
+    def steps(self) -> tuple[int, ...]:
+        return tuple(range(len(self.networks)))
+
+    @property
+    def final_step(self) -> int:
+        return len(self.networks) - 1
+
+    def tokens_seen(self, step: int) -> int:
+        return 1000 * step
+
+    def stack(self, steps) -> dict[str, torch.Tensor]:
+        return {name: torch.stack([self.networks[step][name] for step in steps]) for name in self.networks[0]}
+
+
+def untrained(config: ModelConfig, seed: int, dtype=torch.float64) -> dict[str, torch.Tensor]:
+    """Initial weights, with gains and shifts moved off 1 and 0 so that forgetting one would show."""
+    generator = torch.Generator().manual_seed(seed)
+    return {
+        name: value.to(dtype) + 0.1 * torch.randn(value.shape, generator=generator, dtype=dtype) * (".ln" in f".{name}")
+        for name, value in init_weights(config, seed).items()
+    }
