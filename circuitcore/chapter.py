@@ -15,6 +15,7 @@ A notebook holds a ``# Parameters`` cell of plain literals, then::
 import ast
 import json
 import os
+import re
 from collections import Counter
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -33,7 +34,7 @@ from circuitcore.evidence import Evidence, Folders
 from circuitcore.figures.bundle import Figure
 from circuitcore.figures.chart_html import loader_html
 from circuitcore.figures.provenance_html import provenance_html
-from circuitcore.figures.tables import table_html, table_markdown
+from circuitcore.figures.tables import comparison, table_html, table_markdown
 from circuitcore.figures.verdict_text import claim_html, claim_markdown, claim_text
 from circuitcore.results import Origin, Results, SelectionError
 from circuitcore.spelling import unknown
@@ -128,10 +129,16 @@ class Chapter:
         return self.evidence.params
 
     def prepare(self) -> None:
-        """Train and measure what is missing, then load all results. Interrupted, it goes on where it stopped."""
+        """Train and measure what is missing, then load all results. Interrupted, it goes on where it stopped.
+
+        The number of networks in each arm is there for the prose afterwards: ``n_one_layer`` for an arm "one layer".
+        """
         # The cost was said on opening; what measuring will take is known only now.
         watch = Watch(say=lambda line: None if line.startswith("Training") else _say(line), bar=tqdm)
         self._results = self.evidence.gather(watch)
+        first = self._results[0]
+        for arm in first.arms:
+            self.number(f"n_{re.sub(r'[^0-9A-Za-z]+', '_', arm)}", len(first.seeds(arm)))
 
     def view(self, name: str) -> View:
         """One of the study's views, of the published results and the reader's under each other (``origin`` says which).
@@ -178,6 +185,14 @@ class Chapter:
         """Show a small table; its column names are the headings."""
         bundle = {"text/markdown": table_markdown(rows, digits), "text/html": table_html(rows, digits)}
         display({**bundle, "text/plain": rows.to_string(index=False)}, raw=True)
+
+    def comparison(self, name: str) -> pd.DataFrame:
+        """The source's numbers beside ours, as a table to show with ``table``.
+
+        Args:
+            name: a view with columns ``quantity``, ``source``, ``init_seed``, ``value``.
+        """
+        return comparison(self.view(name))
 
     def claim(self, claim_id: str) -> None:
         """Show a claim: the badge it earned, and the numbers it earned it by; with a rerun, both verdicts.

@@ -1,7 +1,8 @@
 """The runs a chapter stands on: which are published, which are the reader's, and what was measured on them."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -50,6 +51,21 @@ class Folders:
             root / environment.get(f"CIRCUITCORE_{name.upper()}", name) for name in ("runs", "published")
         )
         return cls(root, runs, published)
+
+    @contextmanager
+    def exported(self) -> Iterator[None]:
+        """Tell the processes started inside to use these folders."""
+        wanted = {
+            "CIRCUITCORE_RUNS": str(self.runs.absolute()),
+            "CIRCUITCORE_PUBLISHED": str(self.published.absolute()),
+        }
+        before = {name: os.environ.get(name) for name in wanted}
+        os.environ.update(wanted)
+        try:
+            yield
+        finally:
+            for name, value in before.items():
+                os.environ.pop(name) if value is None else os.environ.update({name: value})
 
 
 @dataclass(frozen=True, eq=False)

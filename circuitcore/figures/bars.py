@@ -20,11 +20,22 @@ def seeds(view: View, width: int) -> alt.TopLevelMixin:
     """One point a seed for each group, with mean and interval where there are enough seeds, and the chance line.
 
     Columns: ``group`` (drawn in the order given), ``init_seed``, ``value``; optional ``series`` (colour and marker),
-    ``origin``. Points that come from no training run (draws of a data set, say) are counted by ``draw`` instead.
+    ``origin``.
     """
-    unit = "init_seed" if "init_seed" in view.table or "draw" not in view.table else "draw"
-    rows = rows_of(view, ["group", unit, "value"], ["series"]).rename(columns={unit: "init_seed"})
+    rows = rows_of(view, ["group", "init_seed", "value"], ["series"])
     return dots(Dots(rows, "group", view, width))
+
+
+@style.responsive
+def counts(view: View, width: int) -> alt.TopLevelMixin:
+    """Numbers that come from no training run, such as counts in a data set: one point each, by group and series.
+
+    Columns: ``group`` (drawn in the order given), ``value``; optional ``series`` (colour and marker), ``draw`` (which of
+    several repetitions a point is).
+    """
+    rows = rows_of(view, ["group", "value"], ["series", "draw"])
+    rows = rows.rename(columns={"draw": "init_seed"}) if "draw" in rows else rows.assign(init_seed=0)
+    return dots(Dots(rows, "group", view, width, repeat="draw"))
 
 
 @style.responsive

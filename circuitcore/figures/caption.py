@@ -40,10 +40,10 @@ def few_seeds(n: int) -> str:
     one-sided bound. That number is printed so that nobody takes two agreeing seeds for a law.
     """
     share = (1 - LEVEL) ** (1 / n)
-    agree = "one seed" if n == 1 else f"all {n} seeds"
+    agree = {1: "one seed", 2: "both seeds"}.get(n, f"all {n} seeds")
     return (
         f"With n = {n} no interval is drawn: this shows what can happen, not how often. Whatever {agree} "
-        f"{'shows' if n == 1 else 'agree on'} may still hold in as few as {share:.0%} of seeds (95 % bound)."
+        f"{'shows' if n == 1 else 'agree on'} may still hold in as few as {100 * share:.0f} % of seeds (95 % bound)."
     )
 
 

@@ -4,7 +4,31 @@ import math
 
 import pandas as pd
 
+from circuitcore.emergence.view import View
 from circuitcore.figures.caption import escape_markdown
+from circuitcore.figures.rows import rows_of
+from circuitcore.figures.style import ORIGIN_LABELS
+
+
+def comparison(view: View) -> pd.DataFrame:
+    """A source's numbers beside ours: one row a quantity, and for each set of runs mean and range over seeds.
+
+    Columns of the view: ``quantity`` (in the order given), ``source``, ``init_seed``, ``value``; optional ``origin``.
+    """
+    rows = rows_of(view, ["quantity", "source", "init_seed", "value"])
+    table = rows.groupby("quantity", sort=False)["source"].first().to_frame()
+    for origin, words in ORIGIN_LABELS.items():
+        part = rows[rows["origin"] == origin]
+        if part.empty:
+            continue
+        found = part.groupby("quantity", sort=False)["value"]
+        n = part["init_seed"].nunique()
+        table[f"{words}, n = {n}" if n == 1 else f"{words}, mean of {n}"] = found.mean()
+        if n > 1:
+            table["range" if origin == "paper" else "your range"] = [
+                f"{low:.3g} to {high:.3g}" for low, high in zip(found.min(), found.max(), strict=True)
+            ]
+    return table.reset_index()
 
 
 def table_markdown(rows: pd.DataFrame, digits: int) -> str:

@@ -1,0 +1,177 @@
+"""One chapter as one HTML file: built by the book's own toolchain, then everything it loads written into it."""
+
+import base64
+import mimetypes
+import re
+import shutil
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from urllib.parse import unquote, urlsplit
+
+from bs4 import BeautifulSoup
+
+from circuitcore.book_build import BookError
+
+# Navigation between pages means nothing in a file that is alone. Its icons are a script of 1.5 MB.
+ELSEWHERE = (
+    "header.bd-header", "div.bd-header-article", "div.bd-sidebar-primary", "div.bd-sidebar-secondary",
+    "footer.prev-next-footer", "div.prev-next-footer", "footer.bd-footer", "dialog#pst-search-dialog",
+    "div.search-button__wrapper", "form.bd-search", "input.sidebar-toggle", "label.overlay",
+    "div#pst-scroll-pixel-helper", "div.pst-async-banner-revealer", "button#pst-back-to-top",
+    "a.skip-link", "div#pst-skip-link", "noscript",
+)  # fmt: skip
+NAVIGATION_SCRIPTS = (
+    "fontawesome", "bootstrap", "pydata-sphinx-theme", "sphinx-book-theme", "searchtools", "language_data",
+    "searchindex", "sphinx_highlight", "design-tabs",
+)  # fmt: skip
+# The theme's own script, which is left out, would set this.
+THEME = (
+    "const dark = matchMedia('(prefers-color-scheme: dark)');"
+    "const follow = () => { document.documentElement.dataset.theme = dark.matches ? 'dark' : 'light'; };"
+    "dark.addEventListener('change', follow); follow();"
+)
+LAYOUT = ".bd-article-container { max-width: 50rem; margin-inline: auto; }"
+TOC = "format: jb-book\nroot: book/{name}\n"
+
+
+def build_page(root: Path, name: str, executed: Path) -> str:
+    """The chapter ``name`` as one HTML text that needs no other file and no network.
+
+    Args:
+        root: the folder of the book (``_config.yml``, ``book/``).
+        name: the notebook's name without its ending.
+        executed: the folder that holds its executed copy.
+
+    Raises:
+        BookError: the page did not build, or needs a file that is not there.
+    """
+    from jupyter_book.sphinx import build_sphinx
+
+    with TemporaryDirectory() as folder:
+        source, out = Path(folder, "source"), Path(folder, "out")
+        _copy_sources(root, name, source)
+        code = build_sphinx(
+            source,
+            out,
+            noconfig=True,
+            path_config=source / "_config.yml",
+            # Links to pages that are not here become plain words.
+            confoverrides={
+                "latex_individualpages": False,
+                "paper_executed": str(executed.resolve()),
+                "suppress_warnings": ["ref", "myst", "toc", "bibtex"],
+            },
+            doctreedir=Path(folder, "doctrees"),
+            freshenv=True,
+            quiet=True,
+        )
+        page = out / "book" / f"{name}.html"
+        if code or not page.is_file():
+            raise BookError(f"the page of {name} did not build; the messages are above")
+        return inlined(page)
+
+
+def _copy_sources(root: Path, name: str, to: Path) -> None:
+    """The least of the book that one page is built from."""
+    (to / "book").mkdir(parents=True)
+    shutil.copy(root / "_config.yml", to)
+    for file in [root / "book" / f"{name}.ipynb", *(root / "book").glob("*.bib")]:
+        shutil.copy(file, to / "book")
+    shutil.copytree(root / "book" / "_static", to / "book" / "_static")
+    (to / "_toc.yml").write_text(TOC.format(name=name), encoding="utf-8")
+
+
+def inlined(page: Path) -> str:
+    """The page with its style sheets, scripts and pictures inside it, without the navigation of a site.
+
+    Raises:
+        BookError: it loads a file that is not there.
+    """
+    soup = BeautifulSoup(page.read_text(encoding="utf-8"), "html.parser")
+    for selector in ELSEWHERE:
+        for element in soup.select(selector):
+            element.decompose()
+    _inline_scripts(soup, page)
+    _inline_links(soup, page)
+    for picture in soup.find_all("img"):
+        if _is_local(picture["src"]):
+            picture["src"] = _data(_file(picture["src"], page))
+    for link in soup.find_all("a", href=True):
+        if _is_local(link["href"]):
+            link.unwrap()
+    return str(soup)
+
+
+def _inline_scripts(soup: BeautifulSoup, page: Path) -> None:
+    deferred = []
+    needs_math = bool(soup.select(".math"))
+    for script in soup.find_all("script", src=True):
+        file = _file(script["src"], page)
+        unused = file.stem in NAVIGATION_SCRIPTS or ("mathjax" in file.stem and not needs_math)
+        late = script.has_attr("defer") or script.has_attr("async")
+        if unused:
+            script.decompose()
+            continue
+        text = file.read_text(encoding="utf-8").replace("</script", "<\\/script")
+        inline = soup.new_tag("script")
+        inline.string = re.sub(r"//# sourceMappingURL=\S+", "", text)
+        # Only a script with an address can wait for the page, so what waited goes to its end.
+        if late:
+            script.decompose()
+            deferred.append(inline)
+        else:
+            script.replace_with(inline)
+    theme = soup.new_tag("script")
+    theme.string = THEME
+    soup.head.append(theme)
+    for script in deferred:
+        soup.body.append(script)
+
+
+def _inline_links(soup: BeautifulSoup, page: Path) -> None:
+    for link in soup.find_all("link"):
+        kind = link.get("rel", [""])[0]
+        if kind == "stylesheet":
+            file = _file(link["href"], page)
+            style = soup.new_tag("style")
+            style.string = _styles_of(file)
+            link.replace_with(style)
+        elif kind == "icon":
+            link["href"] = _data(_file(link["href"], page))
+        else:
+            link.decompose()
+    layout = soup.new_tag("style")
+    layout.string = LAYOUT
+    soup.head.append(layout)
+
+
+def _styles_of(file: Path) -> str:
+    """A style sheet with what it imports and its local files inside; icon fonts are dropped with the icons."""
+    css = file.read_text(encoding="utf-8")
+    imported = r"@import\s+(?:url\()?['\"]([^'\"]+)['\"]\)?\s*;"
+    css = re.sub(imported, lambda match: _styles_of(_file(match[1], file)), css)
+    css = re.sub(r"@font-face\s*{[^}]*fontawesome[^}]*}", "", css, flags=re.IGNORECASE)
+
+    def data(match: re.Match) -> str:
+        address = match[2]
+        return f'url("{_data(_file(address, file))}")' if _is_local(address) else match[0]
+
+    css = re.sub(r"url\((['\"]?)([^'\")]+)\1\)", data, css)
+    return re.sub(r"/\*# sourceMappingURL=.*?\*/", "", css)
+
+
+def _is_local(address: str) -> bool:
+    parts = urlsplit(address)
+    return not parts.scheme and not parts.netloc and bool(parts.path)
+
+
+def _file(address: str, beside: Path) -> Path:
+    file = (beside.parent / unquote(urlsplit(address).path)).resolve()
+    if not file.is_file():
+        raise BookError(f"{beside.name} needs {address}, which is not there")
+    return file
+
+
+def _data(file: Path) -> str:
+    kind = mimetypes.guess_type(file.name)[0] or "application/octet-stream"
+    return f"data:{kind};base64,{base64.b64encode(file.read_bytes()).decode()}"
