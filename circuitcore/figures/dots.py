@@ -71,10 +71,9 @@ def dots(plot: Dots) -> alt.LayerChart:
     color, shape, opacity = _look(rows, plot)
     shared = {"y": y, "yOffset": alt.YOffset("lane:N", sort=plot.lanes), "color": color, "opacity": opacity}
     tips = [alt.Tooltip(f"{plot.by}:N"), *([alt.Tooltip("series:N")] if series else [])]
-    points = alt.Chart(rows).mark_point(filled=True, size=30).encode(
-        x=x, shape=shape, tooltip=[*tips, alt.Tooltip("init_seed:N", title=plot.repeat), alt.Tooltip("value:Q", title=unit),
-                                   alt.Tooltip("runs:N", title="from")], **shared,
-    )  # fmt: skip
+    point = [alt.Tooltip("init_seed:N", title=plot.repeat), alt.Tooltip("value:Q", title=unit)]
+    points = alt.Chart(rows).mark_point(filled=True, size=30)
+    points = points.encode(x=x, shape=shape, tooltip=[*tips, *point, alt.Tooltip("runs:N", title="from")], **shared)
     layers = [_stripes(order, plot.by, y), *_levels(plot), *_means(means, x, shared, tips), points]
     return alt.layer(*layers).properties(width=width, height=plot.row_height * len(order))
 
