@@ -181,7 +181,10 @@ def ablations(session: Session, net: Network, rows: Rows) -> None:
 
 
 def edges(session: Session, net: Network, rows: Rows) -> None:
-    """Path patching into adjacent layers: how often an edge moves the answer to the source's, or keeps the base's."""
+    """Path patching into adjacent layers: how often the answer is the source's (``edge_switch``) or the base's.
+
+    A network that guesses among the prompt's values scores one over the pairs on both, moved or not.
+    """
     if net.config.norm_position != "pre":
         return
     for layer in range(net.config.n_layers - 1):

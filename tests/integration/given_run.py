@@ -45,3 +45,12 @@ def untrained(config: ModelConfig, seed: int, dtype=torch.float64) -> dict[str, 
         name: value.to(dtype) + 0.1 * torch.randn(value.shape, generator=generator, dtype=dtype) * (".ln" in f".{name}")
         for name, value in init_weights(config, seed).items()
     }
+
+
+def picked(table, metric: str, **where):
+    """Values of a metric where the columns say so, in the table's order; fails where there are none."""
+    chosen = table[table["metric"] == metric]
+    for column, wanted in where.items():
+        chosen = chosen[chosen[column].isin(wanted if isinstance(wanted, tuple | list) else [wanted])]
+    assert len(chosen), f"no rows of {metric} with {where}"
+    return chosen["value"]

@@ -105,7 +105,10 @@ def _look_one_back(weights, head, tokens):
     A key vector is the one-hot of its own position. A query vector is the one-hot of the position before its own; at
     all other tokens twice as much of ``<bos>``'s position is added, which wins.
     """
-    w_q, w_k = weights[f"blocks.{head.layer}.attn.W_Q"][head.index], weights[f"blocks.{head.layer}.attn.W_K"][head.index]
+    w_q, w_k = (
+        weights[f"blocks.{head.layer}.attn.W_Q"][head.index],
+        weights[f"blocks.{head.layer}.attn.W_K"][head.index],
+    )
     w_k[POSITION] = torch.eye(CONFIG.n_ctx)
     w_q[POSITION] = SHARP * torch.eye(CONFIG.n_ctx).roll(-1, 1)  # position p asks for p - 1
     others = torch.ones(len(TASK.vocab), dtype=torch.bool)
