@@ -12,6 +12,7 @@ import hashlib
 import importlib.util
 import json
 import shutil
+from collections import Counter
 from importlib.metadata import version
 from pathlib import Path
 
@@ -20,6 +21,9 @@ from sphinx.application import Sphinx
 from sphinx.config import Config
 from sphinx.util import logging
 
+# Counts that add up over chapters.
+TOTALS = ("n_claims", "n_supported", "n_negative", "n_unsupported", "n_hypothesis")
+FIGURES = Path(__file__).parent / "figures" / "static"
 WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
 MATHJAX = "vendor/mathjax-tex-svg.js"
 LOG = logging.getLogger(__name__)
@@ -87,13 +91,18 @@ def show_outputs(app: Sphinx, docname: str, source: list[str]) -> None:
 
 
 def add_numbers(app: Sphinx, config: Config) -> None:
-    """Make every number a chapter computed available to Markdown pages, as ``CHAPTER_NAME``."""
+    """Make every number a chapter computed available to Markdown pages, as ``CHAPTER_NAME``.
+
+    The counts of claims are there without a chapter's name too (``n_supported``): their sums over all chapters.
+    """
     config.paper_executed = str(Path(app.srcdir, config.paper_executed))
     numbers = dict(config.myst_substitutions)
+    totals = Counter()
     for result in sorted(Path(config.paper_executed, "results").glob("*.json")):
         computed = json.loads(result.read_text(encoding="utf-8")).get("numbers", {})
         numbers |= {f"{result.stem}_{name}": value for name, value in computed.items()}
-    config.myst_substitutions = numbers
+        totals.update({name: int(computed[name]) for name in TOTALS if name in computed})
+    config.myst_substitutions = numbers | {name: str(total) for name, total in totals.items()}
 
 
 def note_assets(app: Sphinx, config: Config) -> None:
@@ -105,6 +114,11 @@ def note_assets(app: Sphinx, config: Config) -> None:
     for path in files:
         digest.update(path.name.encode() + path.read_bytes())
     config.paper_assets = digest.hexdigest()
+
+
+def add_figure_styles(app: Sphinx, config: Config) -> None:
+    """Figures, badges and provenance look in the book as in a live notebook."""
+    config.html_static_path.append(str(FIGURES))
 
 
 def vega_bundle() -> str:
@@ -120,21 +134,13 @@ def add_vendored_scripts(app: Sphinx) -> None:
     (static / "vendor").mkdir(parents=True, exist_ok=True)
     vega, mathjax = static / vega_bundle(), static / MATHJAX
     if not vega.exists():
-        vega.write_text(bundle_vega(), encoding="utf-8")
+        from circuitcore.figures.vega import javascript  # slow to import, and rarely needed
+
+        vega.write_text(javascript(), encoding="utf-8")
     if not mathjax.exists():
         # Only one file of the package: as a Sphinx extension it would copy 24 MB of fonts.
         package = importlib.util.find_spec("sphinx-mathjax-offline")
         shutil.copyfile(Path(package.origin).parent / "static/mathjax/tex-svg.js", mathjax)
-
-
-def bundle_vega() -> str:
-    """Vega, Vega-Lite and vega-embed as one classic script that sets ``window.vegaEmbed``."""
-    import altair
-    import vl_convert
-
-    vega_lite = ".".join(altair.SCHEMA_VERSION.lstrip("v").split(".")[:2])
-    # The bundle is a module, which browsers refuse from file://; inside a function it is an ordinary script.
-    return f"(()=>{{{vl_convert.javascript_bundle(vl_version=vega_lite)}}})();"
 
 
 def finish_page(app: Sphinx, pagename: str, templatename: str, context: dict, doctree: object) -> None:  # noqa: PLR0913
@@ -154,9 +160,11 @@ def setup(app: Sphinx) -> dict[str, object]:
     app.add_config_value("paper_executed", "build/executed/published", "env")
     app.add_config_value("paper_assets", "", "env")
     app.connect("config-inited", add_numbers)
+    app.connect("config-inited", add_figure_styles)
     app.connect("config-inited", note_assets)
     app.connect("source-read", show_outputs)
     app.connect("builder-inited", add_vendored_scripts)
     app.connect("html-page-context", finish_page)
+    app.add_css_file("figures.css")
     app.add_css_file("paper.css")
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
