@@ -127,7 +127,7 @@ CLAIMS = (
     ),
     Claim(
         id="KV8",
-        sentence="Forced by depth: one layer cannot do better than guess among the values in the prompt.",
+        sentence="Forced by depth: one layer does no better than guess among the values in the prompt.",
         metric="test accuracy of one-layer networks, same recipe",
         direction="at_most",
         smallest_effect=0.5,

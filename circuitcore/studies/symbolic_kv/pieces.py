@@ -7,6 +7,7 @@ from circuitcore.emergence.births import BirthRule, births
 from circuitcore.emergence.leaders import leading_head, of_leader
 
 SWEEP = "query_key_sweep"
+LONGER = "longer_context"  # another length than the one trained on: a test of extension, not a gate for births
 ANSWERS, CARRIES, TAGS = "answers held-out prompts", "layer 0 attends to the query key", "layer 0 tags values with keys"
 ROUTES, COPIES, MOVES = "layer 1 routes to the slot", "layer 1 copies the value", "the query moves the answer"
 PIECES = (ANSWERS, CARRIES, TAGS, ROUTES, COPIES, MOVES)
@@ -38,6 +39,7 @@ def _best(rows: pd.DataFrame) -> pd.DataFrame:
 def _operator(results: Results, metric: str, piece: str) -> list[pd.DataFrame]:
     """Pooled score of the leading layer-1 head at each checkpoint, its score per family and its worst base prompt."""
     rows = results.curve(metric, "trained", layer=1)
+    rows = rows[rows["family"] != LONGER]
     leaders = leading_head(rows[rows["family"] == "all"])
     worst = results.curve(f"{metric}_worst_base", "trained", layer=1)
     return [
