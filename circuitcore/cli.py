@@ -46,6 +46,7 @@ def _parser() -> argparse.ArgumentParser:
         command.add_argument("--executor", default="processes", help="serial, processes, or tcp://HOST:PORT of Dask")
         command.add_argument("--workers", type=int, help="processes at once (default: one per core)")
         command.add_argument("--no-published", action="store_true", help="train even what is published")
+        command.add_argument("--params", type=Path, default=studies.PARAMS_FOLDER, help="folder of parameter files")
         command.add_argument("--runs", type=Path, default=Path("runs"), help="folder of the runs (default: runs)")
     check = commands.add_parser("verify", help="check hashes, chain and recorded losses")
     check.add_argument("paths", nargs="*", type=Path, help="runs, folders of runs, or files (default: runs published)")
@@ -66,19 +67,22 @@ def _add(commands, name: str, command, text: str) -> argparse.ArgumentParser:
 
 
 def _train(arguments: argparse.Namespace) -> int:
-    values = studies.read_params(arguments.study, arguments.tier) | {"seeds": [arguments.seed]}
-    return _train_recipes(arguments, _recipes(arguments.study, studies.validate(arguments.study, values)))
+    studies.load(arguments.study)  # a misspelt study before a missing file of it
+    values = studies.read_params(arguments.study, arguments.tier, arguments.params)
+    values["seeds"] = [arguments.seed]
+    recipes = _recipes(arguments.study, studies.validate(arguments.study, values))
+    return _train_recipes(arguments, [recipe for recipe in recipes if recipe.init_seed == arguments.seed])
 
 
 def _sweep(arguments: argparse.Namespace) -> int:
-    params = studies.load_params(arguments.study, arguments.tier)
+    params = studies.load_params(arguments.study, arguments.tier, arguments.params)
     return _train_recipes(arguments, _recipes(arguments.study, params))
 
 
 def _measure(arguments: argparse.Namespace) -> int:
     from circuitcore.measuring import measure_all  # the metrics take a second to import; training needs none
 
-    params = studies.load_params(arguments.study, arguments.tier)
+    params = studies.load_params(arguments.study, arguments.tier, arguments.params)
     recipes = _recipes(arguments.study, params)
     _train_recipes(arguments, recipes)
     spec = studies.load(arguments.study).battery(params)

@@ -7,6 +7,7 @@ from functools import partial
 import pandas as pd
 
 from circuitcore.metrics.battery import BatterySpec, measure
+from circuitcore.metrics.snapshots import snapshot, snapshot_key
 from circuitcore.training.engine import one_thread
 from circuitcore.training.errors import StoreError
 from circuitcore.training.executor import map_runs, width
@@ -37,7 +38,7 @@ def measure_all(
         ExecutorError: runs that could not be measured; the tables of the others are kept.
     """
     runs = [store.get_or_train(recipe) for recipe in recipes]
-    missing = {run.run_id: run for run in runs if store.load_table(run, spec.key) is None}
+    missing = {run.run_id: run for run in runs if not _measured(run, spec)}
     for run in missing.values():
         _require_whole(run, spec)
     if missing:
@@ -48,10 +49,18 @@ def measure_all(
 
 
 def measure_one(store: RunStore, spec: BatterySpec, recipe: Recipe) -> str:
-    """Measure one finished run and keep its table; what a worker of ``measure_all`` runs. Returns the run's name."""
+    """Measure one finished run; what a worker of ``measure_all`` runs. Returns the run's name.
+
+    Kept beside the run: the battery's table, and what figures show whole (``snapshots``).
+    """
     run = store.get_or_train(recipe)
     store.save_table(run, spec.key, measure(run, spec))
+    store.save_table(run, snapshot_key(spec), snapshot(run, spec))
     return run.run_id
+
+
+def _measured(run: Run, spec: BatterySpec) -> bool:
+    return {spec.key, snapshot_key(spec)} <= run.tables.keys()
 
 
 def _require_whole(run: Run, spec: BatterySpec) -> None:

@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from types import MappingProxyType
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import torch
 from jaxtyping import Bool, Float, Int, Shaped
@@ -24,6 +24,7 @@ class StepStats(NamedTuple):
     grad_norm: float
 
 
+@runtime_checkable
 class Engine(Protocol):
     """Trains one model. Two engines with equal state and equal batches go on to equal states, bit for bit."""
 

@@ -6,11 +6,13 @@ import os
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from functools import partial
 from multiprocessing import connection
+from multiprocessing.context import BaseContext
+from operator import attrgetter
 from typing import Any
 
 from circuitcore.spelling import unknown
@@ -99,7 +101,7 @@ def _collect(recipes: Sequence[Recipe], outcomes: Outcomes, progress: Callable[[
 def _call(function: Function, recipe: Recipe) -> Any:
     if isinstance(function, str):
         module, _, name = function.partition(":")
-        function = getattr(importlib.import_module(module), name)
+        function = attrgetter(name)(importlib.import_module(module))
     with one_thread():
         return function(recipe)
 
@@ -134,8 +136,7 @@ def _processes(call: Callable[[Recipe], Any], recipes: Sequence[Recipe], workers
 
 @contextmanager
 def _pool(workers: int) -> Iterator[ProcessPoolExecutor]:
-    # Spawned, not forked: a forked child inherits torch's thread pools in whatever state they are.
-    context = multiprocessing.get_context("spawn")
+    context = _process_context()
     others = set(multiprocessing.active_children())
     pool = ProcessPoolExecutor(workers, mp_context=context, initializer=_end_with_parent)
     try:
@@ -146,6 +147,19 @@ def _pool(workers: int) -> Iterator[ProcessPoolExecutor]:
         raise
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _process_context() -> BaseContext:
+    """How worker processes begin: never as a fork of this one, whose torch may hold threads in any state.
+
+    Where there is a fork server, a clean process imports torch once and every worker is a fork of that; elsewhere
+    each worker starts and imports for itself.
+    """
+    if "forkserver" not in multiprocessing.get_all_start_methods():
+        return multiprocessing.get_context("spawn")
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload([__name__])
+    return context
 
 
 def _end_with_parent() -> None:
@@ -163,7 +177,7 @@ def _cluster(call: Callable[[Recipe], Any], recipes: Sequence[Recipe], address: 
     """A Dask scheduler hands a lost worker's recipe to another worker, which goes on from the last checkpoint."""
     with _client(address) as client:
         futures = {client.submit(call, recipe, pure=False): index for index, recipe in enumerate(recipes)}
-        for future in importlib.import_module("distributed").as_completed(futures):
+        for future in importlib.import_module("distributed").as_completed(futures, loop=client.loop):
             yield futures[future], *_outcome(future)
 
 
@@ -180,6 +194,6 @@ def _client(address: str):
         raise ExecutorError(f"no Dask scheduler answers at {address} ({error})") from error
 
 
-def _outcome(future: "Future") -> tuple[Any, BaseException | None]:
+def _outcome(future: Any) -> tuple[Any, BaseException | None]:
     error = future.exception()
     return (None, error) if error is not None else (future.result(), None)

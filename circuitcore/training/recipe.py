@@ -177,7 +177,7 @@ def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
-def _is_count(value: object, low: int = 1, high: float = math.inf) -> bool:
+def _is_count(value: object, low: int = 1, high: int | float = math.inf) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and low <= value <= high
 
 

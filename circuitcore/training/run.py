@@ -56,6 +56,11 @@ class Run:
         """Steps of the whole training; the last checkpoint's."""
         return self.all_steps[-1]
 
+    @property
+    def tables(self) -> dict[str, str]:
+        """Key -> hash of every table kept with the run when it was opened."""
+        return dict(self.ledger.tables)
+
     @cached_property
     def recipe(self) -> Recipe:
         """What the run was trained from.
@@ -75,8 +80,11 @@ class Run:
         Raises:
             StoreError: the file is absent or damaged.
         """
-        path = self.path / HISTORY_NAME
-        return from_parquet(path, read_checked(path, self.ledger.history_sha256))
+        return self._history.copy()
+
+    def tokens_seen(self, step: int) -> int:
+        """Input tokens trained on in the first ``step`` updates."""
+        return int(self._history["tokens_seen"].iloc[step - 1]) if step else 0
 
     def weights(self, step: int) -> dict[str, Tensor]:
         """The weights after ``step`` updates, named as ``init_weights`` names them.
@@ -98,6 +106,11 @@ class Run:
         """The weights at several steps, one more leading axis ``checkpoint`` in the order of ``steps``."""
         loaded = [self.weights(step) for step in steps]
         return {name: torch.stack([weights[name] for weights in loaded]) for name in loaded[0]}
+
+    @cached_property
+    def _history(self) -> pd.DataFrame:
+        path = self.path / HISTORY_NAME
+        return from_parquet(path, read_checked(path, self.ledger.history_sha256))
 
     def only(self, steps: Collection[int]) -> "Run":
         """The same run seen through fewer of its checkpoints; nothing on disk changes.

@@ -1,0 +1,116 @@
+"""The same store whichever executor filled it, whatever happened to its workers."""
+
+from functools import partial
+
+import pytest
+from toy import workers
+from toy.recall import toy_recipe
+
+from circuitcore.training import ExecutorError, RunStore, map_runs
+from circuitcore.training.executor import n_workers, width
+
+RECIPES = [toy_recipe(seed) for seed in range(3)]
+
+
+@pytest.fixture(scope="module")
+def serial(tmp_path_factory):
+    root = tmp_path_factory.mktemp("serial")
+    names = map_runs(partial(workers.train, root), RECIPES, "serial")
+    assert names == [recipe.run_id for recipe in RECIPES]
+    return hashes(root, RECIPES)
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    distributed = pytest.importorskip("distributed")
+    with distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, dashboard_address=None, silence_logs=50
+    ) as cluster:
+        yield cluster.scheduler_address
+
+
+def hashes(root, recipes):
+    store = RunStore(root, None)
+    return {recipe.run_id: [entry.sha256 for entry in store.find(recipe).ledger.entries] for recipe in recipes}
+
+
+def steps_of(root, seed):
+    return [int(line) for line in (root / f"{seed}.steps").read_text().split()]
+
+
+def check_one_interval_was_lost(root, recipes, at_step):
+    """Each run was killed once at ``at_step`` = 20, and went on from its checkpoint at 12."""
+    for recipe in recipes:
+        steps = steps_of(root, recipe.init_seed)
+        assert steps == [*range(1, at_step + 1), *range(13, recipe.n_steps + 1)]
+
+
+def test_a_process_pool_gives_the_same_hashes(serial, tmp_path):
+    done = []
+    names = map_runs(partial(workers.train, tmp_path), RECIPES, "processes", workers=2, progress=done.append)
+    assert names == [recipe.run_id for recipe in RECIPES] and done == [1, 2, 3]
+    assert hashes(tmp_path, RECIPES) == serial
+
+
+def test_dask_gives_the_same_hashes_even_if_a_worker_is_lost(serial, tmp_path, cluster):
+    assert width(cluster) == 2
+    names = map_runs(partial(workers.train, tmp_path / "whole"), RECIPES, cluster)
+    assert names == [recipe.run_id for recipe in RECIPES]
+    assert hashes(tmp_path / "whole", RECIPES) == serial
+    lost = tmp_path / "lost"
+    lost.mkdir()
+    map_runs(partial(workers.lose_worker_once, lost, 20), RECIPES[:1], cluster)
+    assert hashes(lost, RECIPES[:1]) == {RECIPES[0].run_id: serial[RECIPES[0].run_id]}
+    check_one_interval_was_lost(lost, RECIPES[:1], 20)
+
+
+def test_a_lost_pool_worker_costs_one_checkpoint_interval(serial, tmp_path):
+    map_runs(partial(workers.lose_worker_once, tmp_path, 20), RECIPES[:2], "processes", workers=2)
+    found = hashes(tmp_path, RECIPES[:2])
+    assert found == {name: serial[name] for name in found}
+    for recipe in RECIPES[:2]:
+        steps = steps_of(tmp_path, recipe.init_seed)
+        # The other worker is stopped with the pool wherever it is: count repeats, not where they begin.
+        repeated = len(steps) - recipe.n_steps
+        assert sorted(set(steps)) == list(range(1, recipe.n_steps + 1)) and repeated <= 2 * 12
+
+
+def test_a_run_that_always_loses_its_worker_is_given_up_alone(serial, tmp_path):
+    with pytest.raises(ExecutorError, match="lost 3 times in a row") as caught:
+        map_runs(partial(workers.lose_worker_always, tmp_path), RECIPES[:2], "processes", workers=2)
+    assert set(caught.value.failures) <= {recipe.run_id for recipe in RECIPES[:2]}
+    assert RECIPES[1].run_id in caught.value.failures
+
+
+@pytest.mark.parametrize("executor", ["serial", "processes"])
+def test_a_failed_run_lets_the_others_finish(executor, serial, tmp_path):
+    with pytest.raises(ExecutorError) as caught:
+        map_runs(partial(workers.refuse_seed_1, tmp_path), RECIPES, executor, workers=2)
+    assert list(caught.value.failures) == [RECIPES[1].run_id]
+    assert "1 of 3 runs failed" in str(caught.value) and "ValueError: seed 1 is refused" in str(caught.value)
+    finished = [RECIPES[0], RECIPES[2]]
+    assert hashes(tmp_path, finished) == {recipe.run_id: serial[recipe.run_id] for recipe in finished}
+
+
+def test_a_function_may_be_named(tmp_path):
+    assert map_runs("circuitcore.training.recipe:Recipe.to_json", RECIPES, "serial") == [r.to_json() for r in RECIPES]
+
+
+def test_an_executor_that_does_not_exist_is_named(monkeypatch):
+    monkeypatch.setattr("circuitcore.training.executor.CONNECT_SECONDS", 1)
+    with pytest.raises(ExecutorError, match="did you mean 'processes'"):
+        map_runs("x:y", RECIPES, "proceses")
+    with pytest.raises(ExecutorError, match="no Dask scheduler answers at tcp://127.0.0.1:9"):
+        map_runs("x:y", RECIPES, "tcp://127.0.0.1:9")
+    with pytest.raises(ExecutorError, match="workers = 0"):
+        map_runs("x:y", RECIPES, "processes", workers=0)
+
+
+def test_dask_is_asked_for_by_name_when_it_is_missing(monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "distributed", None)
+    with pytest.raises(ExecutorError, match=r"pip install 'circuitcore\[cluster\]'"):
+        map_runs("x:y", RECIPES, "tcp://127.0.0.1:9")
+
+
+def test_a_pool_is_no_wider_than_its_work():
+    assert n_workers(1) == 1 and n_workers(3, 2) <= 2 and width("serial") == 1

@@ -1,0 +1,260 @@
+"""Training means one thing, wherever and however often it is interrupted."""
+
+import io
+import math
+from itertools import islice
+
+import pytest
+import torch
+from toy.recall import toy_recipe
+from tqdm import tqdm
+
+from circuitcore import cli
+from circuitcore.models import ModelConfig, forward
+from circuitcore.training import (
+    ENGINE_VERSION,
+    DivergedError,
+    Optimizer,
+    RecipeError,
+    RunStore,
+    Stage,
+    StoreError,
+    TorchEngine,
+    verify,
+)
+from circuitcore.training.progress import Watch, duration, forecast, time_in_parallel
+from circuitcore.training.sweep import train_all
+
+# Losses of the first 20 steps of ``GOLDEN`` must be ``GOLDEN_LOSSES``. Another processor's rounding, a relative 1e-7 in
+# every weight, moves them by less than a relative 1e-6 (measured): the tolerance leaves room for that, for little else.
+GOLDEN = toy_recipe(
+    seed=7,
+    epochs=20,
+    model=ModelConfig(d_vocab=6, n_ctx=4, n_layers=2, n_heads=2, d_model=16, d_mlp=16),
+    lr=3e-3,
+    optimizer=Optimizer(name="adamw", lr=3e-3, betas=(0.9, 0.95), weight_decay=0.1, clip_norm=1.0),
+    stages=(Stage(("train", "long"), 20),),
+    checkpoint_epochs=(20,),
+)
+GOLDEN_LOSSES = [
+    14.384434,
+    15.930019,
+    9.4171896,
+    13.463333,
+    6.4925508,
+    12.057495,
+    6.1738362,
+    9.7450628,
+    8.1807098,
+    10.476817,
+] + [6.5255651, 6.4153972, 6.5782056, 3.0223103, 8.6208181, 1.855178, 4.1074281, 1.7706218, 1.011852, 0.82141435]
+GOLDEN_TOLERANCE = 1e-5
+
+
+def files(run):
+    """Name -> bytes of everything in a run's folder."""
+    found = (path for path in run.path.rglob("*") if path.is_file())
+    return {path.relative_to(run.path).as_posix(): path.read_bytes() for path in found}
+
+
+class Interrupt(Exception):
+    """Stands for whatever ends a process."""
+
+
+def interrupt_at(step):
+    def progress(done):
+        if done == step:
+            raise Interrupt
+
+    return progress
+
+
+def test_golden_trajectory():
+    engine = TorchEngine(GOLDEN.model, GOLDEN.optimizer, GOLDEN.init_seed)
+    batches = (rows for epoch in range(20) for rows in GOLDEN.schedule.epoch(epoch))
+    losses = [engine.step(rows.tokens, rows.targets, rows.loss_mask).loss for rows in islice(batches, 20)]
+    assert losses == pytest.approx(GOLDEN_LOSSES, rel=GOLDEN_TOLERANCE, abs=GOLDEN_TOLERANCE), (
+        f"The meaning of training has changed: the same recipe gives other weights. Bump ENGINE_VERSION (now "
+        f"{ENGINE_VERSION}) in circuitcore/training/recipe.py, so that stored runs are not taken for new ones, then "
+        f"store these losses here:\n{[float(f'{loss:.8g}') for loss in losses]}"
+    )
+    assert GOLDEN.engine_version == ENGINE_VERSION
+
+
+def test_golden_run_id():
+    """Names of stored runs must outlive a rewrite of the code that makes them."""
+    assert GOLDEN.run_id == "toy-recall-8923fed34e38", (
+        "The text of a recipe has changed, so every stored run has lost its name. If a field was added to Recipe, "
+        "ModelConfig or Optimizer, leave it out of the text at its neutral value."
+    )
+
+
+def test_it_learns_and_writes_down_what_happened(tmp_path):
+    recipe = toy_recipe(epochs=40)
+    run = RunStore(tmp_path, None).get_or_train(recipe)
+    history = run.history
+    assert list(history) == ["step", "epoch", "tokens_seen", "loss", "grad_norm"]
+    assert history["step"].tolist() == list(range(1, recipe.n_steps + 1))
+    assert history["epoch"].tolist() == [1 + step // 6 for step in range(recipe.n_steps)]
+    assert history["tokens_seen"].iloc[-1] == 40 * 32 * 3 == run.tokens_seen(run.final_step)
+    assert run.tokens_seen(0) == 0 and run.tokens_seen(6) == 32 * 3
+    assert history["loss"].iloc[0] > math.log(4) and history["loss"].iloc[-6:].mean() < 0.05
+    assert run.steps == run.all_steps == recipe.checkpoint_steps and run.final_step == recipe.n_steps
+    test = recipe.make_task().split("test")
+    logits = forward(recipe.model, run.weights(run.final_step), test.tokens).logits[:, -1]
+    assert torch.equal(logits.argmax(-1), test.answers)
+
+
+def test_weights_stack_in_the_order_asked_for(tmp_path):
+    run = RunStore(tmp_path, None).get_or_train(toy_recipe())
+    stacked = run.stack([36, 0])
+    for name, value in run.weights(0).items():
+        assert torch.equal(stacked[name][1], value)
+        assert stacked[name].shape == (2, *value.shape)
+
+
+@pytest.mark.parametrize("name", ["adam", "adamw"])
+def test_an_engine_goes_on_from_its_state_bit_for_bit(name):
+    recipe = toy_recipe(optimizer=Optimizer(name=name, lr=1e-2, weight_decay=0.01, clip_norm=0.5))
+    batches = [rows for epoch in range(4) for rows in recipe.schedule.epoch(epoch)]
+    whole = TorchEngine(recipe.model, recipe.optimizer, 0)
+    halved = TorchEngine(recipe.model, recipe.optimizer, 0)
+    for number, rows in enumerate(batches):
+        if number in (0, 5, 11):
+            state, halved = halved.state(), TorchEngine(recipe.model, recipe.optimizer, 99)
+            halved.load(state)
+        ours, theirs = (engine.step(rows.tokens, rows.targets, rows.loss_mask) for engine in (whole, halved))
+        assert ours == theirs
+    final, resumed = whole.state(), halved.state()
+    assert final.keys() == resumed.keys() and final["step"] == len(batches)
+    assert {name.split(".")[0] for name in final} == {"weights", "exp_avg", "exp_avg_sq", "step"}
+    for name, value in final.items():
+        assert torch.equal(value, resumed[name]), name
+
+
+def test_an_engine_refuses_the_state_of_another_model():
+    recipe = toy_recipe()
+    wide = ModelConfig(d_vocab=6, n_ctx=4, n_layers=1, d_model=32)
+    with pytest.raises(ValueError, match="shape"):
+        TorchEngine(recipe.model, recipe.optimizer, 0).load(TorchEngine(wide, recipe.optimizer, 0).state())
+    with pytest.raises(ValueError, match="tensors differ"):
+        TorchEngine(recipe.model, recipe.optimizer, 0).load({"step": torch.tensor(3)})
+
+
+def test_clipping_bounds_the_update_but_reports_the_whole_gradient():
+    rows = next(toy_recipe().schedule.epoch(0))
+    free, clipped = (TorchEngine(toy_recipe().model, Optimizer(lr=1e-2, clip_norm=limit), 0) for limit in (None, 1e-3))
+    norms = [engine.step(rows.tokens, rows.targets, rows.loss_mask).grad_norm for engine in (free, clipped)]
+    assert norms[0] == norms[1] > 1e-3
+    first_moments = [
+        sum(value.square().sum() for name, value in engine.state().items() if name.startswith("exp_avg.")).sqrt()
+        for engine in (free, clipped)
+    ]
+    assert first_moments[1] / 0.1 == pytest.approx(1e-3, rel=1e-3) and first_moments[0] > 10 * first_moments[1]
+
+
+@pytest.mark.parametrize("moments", [[1], [12], [13], [11, 12, 13, 30], [35], [36]])
+def test_an_interrupted_run_ends_bit_identical(tmp_path, moments):
+    recipe = toy_recipe(stages=(Stage(("train", "long"), 2), Stage(("train",), 3)), epochs=5)
+    undisturbed = RunStore(tmp_path / "whole", None).get_or_train(recipe)
+    store = RunStore(tmp_path / "interrupted", None)
+    for step in moments:
+        with pytest.raises(Interrupt):
+            store.get_or_train(recipe, interrupt_at(step))
+        assert store.find(recipe) is None
+        assert store.steps_done(recipe) == max(at for at in recipe.checkpoint_steps if at < max(step, 1))
+    resumed = store.get_or_train(recipe)
+    assert files(resumed) == files(undisturbed)
+    assert not verify(resumed.path)
+
+
+def test_a_finished_run_is_not_trained_again(tmp_path):
+    store, recipe = RunStore(tmp_path, None), toy_recipe()
+    before = files(store.get_or_train(recipe))
+    assert files(store.get_or_train(recipe, interrupt_at(1))) == before
+    assert store.steps_done(recipe) == recipe.n_steps
+
+
+def test_a_changed_learning_rate_trains_exactly_its_runs(tmp_path):
+    store = RunStore(tmp_path, None)
+    before = train_all(store, [toy_recipe(0), toy_recipe(1)], "serial")
+    stamps = {path: path.stat().st_mtime_ns for run in before for path in run.path.iterdir()}
+    after = train_all(store, [toy_recipe(0), toy_recipe(1, lr=2e-2)], "serial")
+    assert after[0].path == before[0].path and after[1].path != before[1].path
+    assert {path: path.stat().st_mtime_ns for path in stamps} == stamps
+    assert len(store.runs()) == 3
+
+
+def test_a_changed_comment_or_threshold_trains_nothing(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    command = ["sweep", "toy.recall", "--params", ".", "--executor", "serial"]
+    (tmp_path / "recall.yaml").write_text("seeds: [0, 1]\nepochs: 3\n")
+    assert cli.main(command) == 0
+    assert "expected about" in capsys.readouterr().out
+    stamps = {path: path.stat().st_mtime_ns for path in tmp_path.glob("runs/toy*/*")}
+    (tmp_path / "recall.yaml").write_text("# Another comment\nletters_shown: 2\nepochs: 3\nseeds: [1, 0]\n")
+    assert cli.main(command) == 0
+    assert "expected" not in capsys.readouterr().out
+    assert {path: path.stat().st_mtime_ns for path in tmp_path.glob("runs/toy*/*")} == stamps
+    assert cli.main(["train", "toy.recall", "--seed", "5", "--params", ".", "--executor", "serial"]) == 0
+    assert len(RunStore().runs()) == 3
+    assert cli.main(["status"]) == 0
+    assert capsys.readouterr().out.count("finished, 18 steps, 3 of 3 checkpoints here") == 3
+
+
+def test_a_task_whose_rows_changed_is_noticed(tmp_path, monkeypatch):
+    store, recipe = RunStore(tmp_path, None), toy_recipe()
+    run = store.get_or_train(recipe)
+    rows = type(recipe.make_task()).split
+    monkeypatch.setattr("toy.recall.Recall.split", lambda task, name: rows(task, name).rows(slice(1, None)))
+    with pytest.raises(StoreError, match="other rows"):
+        store.get_or_train(toy_recipe())
+    assert any("other rows" in problem.message for problem in verify(run.path))
+
+
+def test_a_loss_that_is_no_number_stops_the_run(tmp_path):
+    recipe = toy_recipe(lr=1e30)
+    with pytest.raises(DivergedError, match=r"loss of step \d+ is (nan|inf); learning rate 1e\+30"):
+        RunStore(tmp_path, None).get_or_train(recipe)
+    assert RunStore(tmp_path, None).find(recipe) is None
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [({"engine": "torhc"}, "did you mean 'torch'"), ({"engine_version": ENGINE_VERSION + 1}, "can be read, not made")],
+)
+def test_what_this_code_cannot_train_is_refused(tmp_path, change, words):
+    with pytest.raises(RecipeError, match=words):
+        RunStore(tmp_path, None).get_or_train(toy_recipe(**change))
+
+
+def test_a_sweep_states_its_cost_first_and_shows_how_far_it_is(tmp_path):
+    said, bars = [], []
+
+    class Bar(tqdm):
+        def __init__(self, **options):
+            assert said, "the expected time comes before anything starts"
+            super().__init__(**options, file=io.StringIO())
+            bars.append(self)
+
+    store, watch = RunStore(tmp_path, None), Watch(said.append, Bar)
+    with pytest.raises(Interrupt):
+        store.get_or_train(toy_recipe(1), interrupt_at(20))
+    train_all(store, [toy_recipe(0), toy_recipe(1), toy_recipe(0)], "serial", watch=watch)
+    assert len(said) == 1 and "2 run(s), 60 steps, on 1 worker(s): expected about 1 s" in said[0]
+    assert [(bar.total, bar.initial, bar.n, bar.disable) for bar in bars] == [(72, 12, 72, True)]
+    train_all(store, [toy_recipe(0)], "serial", watch=watch)
+    assert len(said) == 1, "nothing to train, nothing to say"
+
+
+def test_expected_time_is_that_of_the_busiest_worker():
+    assert time_in_parallel([3.0, 1.0, 1.0, 1.0], 2) == 3.0
+    assert time_in_parallel([2.0, 2.0, 2.0], 2) == 4.0
+    assert [duration(s) for s in (0.2, 45.4, 300.0, 9000.0)] == [
+        "about 1 s",
+        "about 45 s",
+        "about 5 min",
+        "about 2.5 h",
+    ]
+    once, twice = (forecast({toy_recipe(): steps}, 1).seconds for steps in (10_000, 20_000))
+    assert 0.5 < twice / once / 2 < 2

@@ -1,0 +1,201 @@
+"""A recipe is one value with one text and one hash; every field that cannot be used is refused by name."""
+
+import dataclasses
+import json
+import multiprocessing.reduction
+
+import pytest
+import torch
+
+from circuitcore.models import ModelConfig
+from circuitcore.tasks import make_task
+from circuitcore.training import Optimizer, Recipe, RecipeError, Schedule, Stage
+
+N_TOKENS = len(make_task("symbolic_kv", {}).vocab)
+
+
+def recipe(**changes) -> Recipe:
+    fields = {
+        "task": "symbolic_kv",
+        "task_params": {},
+        "model": ModelConfig(d_vocab=N_TOKENS, n_ctx=16),
+        "optimizer": Optimizer(lr=1e-3),
+        "batch_size": 64,
+        "stages": (Stage(("train",), 3),),
+        "init_seed": 1,
+        "data_seed": 2,
+        "checkpoint_epochs": (0, 1, 3),
+    }
+    return Recipe(**fields | changes)
+
+
+def test_text_and_back_is_the_same_value():
+    original = recipe(optimizer=Optimizer(name="adamw", lr=1e-3, weight_decay=0.1, clip_norm=1.0))
+    back = Recipe.from_json(original.to_json())
+    assert back == original and hash(back) == hash(original) and back.to_json() == original.to_json()
+    assert back.run_id == f"symbolic_kv-{original.sha256[:12]}"
+    assert dataclasses.replace(original, init_seed=1) == original
+
+
+def test_it_survives_the_way_to_another_process():
+    original = recipe()
+    sent = multiprocessing.reduction.ForkingPickler.dumps(original)
+    assert multiprocessing.reduction.ForkingPickler.loads(sent) == original
+
+
+def test_it_cannot_be_changed_once_made():
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        recipe().batch_size = 3
+    with pytest.raises(TypeError):
+        recipe().task_params["n_pairs"] = 5
+
+
+def test_defaults_are_part_of_the_text():
+    task_params = make_task("symbolic_kv", {}).params
+    assert recipe(task_params=task_params) == recipe(task_params={})
+    assert json.loads(recipe().to_json())["task_params"] == json.loads(json.dumps(task_params))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"optimizer": Optimizer(lr=2e-3)},
+        {"model": ModelConfig(d_vocab=N_TOKENS, n_ctx=16, d_mlp=64)},
+        {"batch_size": 32},
+        {"stages": (Stage(("train",), 1), Stage(("train",), 2))},
+        {"init_seed": 2},
+        {"data_seed": 1},
+        {"checkpoint_epochs": (0, 3)},
+        {"engine_version": 2},
+        {"engine": "other"},
+    ],
+)
+def test_every_field_reaches_the_hash(change):
+    assert recipe(**change).sha256 != recipe().sha256
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"batch_size": 0}, ["batch_size = 0", ">= 1"]),
+        ({"init_seed": -1}, ["init_seed = -1", "0..4294967295"]),
+        ({"data_seed": 2**16}, ["data_seed = 65536", "0..65535"]),
+        ({"stages": ()}, ["stages = ()", "at least one"]),
+        ({"stages": (Stage(("trian",), 3),)}, ["trian", "did you mean 'train'"]),
+        ({"stages": (Stage((), 3),)}, ["stages.splits"]),
+        ({"stages": (Stage(("train",), 0),)}, ["stages.epochs = 0"]),
+        ({"checkpoint_epochs": ()}, ["checkpoint_epochs = ()", "end of training, 3"]),
+        ({"checkpoint_epochs": (0, 1)}, ["checkpoint_epochs", "the last one the end of training, 3"]),
+        ({"checkpoint_epochs": (1, 1, 3)}, ["increasing"]),
+        ({"checkpoint_epochs": (0, 4)}, ["checkpoint_epochs"]),
+        ({"model": ModelConfig(d_vocab=5, n_ctx=16)}, ["model.d_vocab = 5", str(N_TOKENS)]),
+        ({"model": ModelConfig(d_vocab=N_TOKENS, n_ctx=8)}, ["model.n_ctx = 8"]),
+        ({"task": "symbolik_kv"}, ["symbolik_kv", "symbolic_kv"]),
+        ({"task_params": {"n_pear": 3}}, ["n_pear"]),
+    ],
+)
+def test_a_field_that_cannot_be_used_is_named(change, words):
+    with pytest.raises(ValueError) as caught:
+        recipe(**change)
+    for word in words:
+        assert word in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"lr": 0.0}, ["optimizer.lr = 0.0", "> 0"]),
+        ({"lr": float("nan")}, ["optimizer.lr = nan"]),
+        ({"lr": 1e-3, "betas": (0.9, 1.0)}, ["optimizer.betas", "[0, 1)"]),
+        ({"lr": 1e-3, "clip_norm": 0.0}, ["optimizer.clip_norm", "or None"]),
+        ({"lr": 1e-3, "weight_decay": -0.1}, ["optimizer.weight_decay"]),
+    ],
+)
+def test_an_optimizer_that_cannot_be_used_is_refused(change, words):
+    with pytest.raises(RecipeError) as caught:
+        Optimizer(**change)
+    for word in words:
+        assert word in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "words"),
+    [
+        (("colour",), "red", ["recipe", "'colour'"]),
+        (("batch_sise",), 3, ["did you mean 'batch_size'"]),
+        (("optimizer", "learning_rate"), 3.0, ["recipe.optimizer", "learning_rate"]),
+        (("model", "d_modle"), 3, ["d_modle", "d_model"]),
+        (("stages",), {"splits": []}, ["stages"]),
+    ],
+)
+def test_text_with_an_unknown_or_wrong_key_is_refused(path, value, words):
+    fields = json.loads(recipe().to_json())
+    inside = fields
+    for key in path[:-1]:
+        inside = inside[key]
+    inside[path[-1]] = value
+    with pytest.raises(ValueError) as caught:
+        Recipe.from_json(json.dumps(fields))
+    for word in words:
+        assert word in str(caught.value)
+
+
+def test_text_that_lacks_a_key_or_is_no_json_is_refused():
+    fields = json.loads(recipe().to_json())
+    del fields["data_seed"]
+    with pytest.raises(RecipeError, match="lacks data_seed"):
+        Recipe.from_json(json.dumps(fields))
+    with pytest.raises(RecipeError, match="no JSON"):
+        Recipe.from_json("lr: 3")
+    with pytest.raises(RecipeError, match="must be a JSON object"):
+        Recipe.from_json("[]")
+
+
+def test_steps_are_counted_with_the_short_last_batch():
+    rows = len(make_task("symbolic_kv", {}).split("train"))
+    per_epoch = -(-rows // 64)
+    assert rows % 64, "this test wants a last batch that is short"
+    assert recipe().n_steps == 3 * per_epoch
+    assert recipe().checkpoint_steps == (0, per_epoch, 3 * per_epoch)
+
+
+class TestSchedule:
+    def schedule(self, **changes) -> Schedule:
+        return recipe(**{"stages": (Stage(("train", "ood"), 2), Stage(("val",), 1))} | changes).schedule
+
+    def test_an_epoch_holds_every_row_once_and_never_mixes_lengths(self):
+        schedule, task = self.schedule(), make_task("symbolic_kv", {})
+        batches = list(schedule.epoch(1))
+        assert max(map(len, batches)) == 64
+        seen = sorted(tuple(row) for batch in batches for row in batch.tokens.tolist())
+        wanted = [task.split(name).tokens.tolist() for name in ("train", "ood")]
+        assert seen == sorted(tuple(row) for rows in wanted for row in rows)
+        lengths = [batch.tokens.shape[1] for batch in batches]
+        assert lengths != sorted(lengths), "batches of both lengths should be shuffled together"
+
+    def test_rows_keep_their_targets_and_masks(self):
+        split = make_task("symbolic_kv", {}).split("val")
+        by_row = {tuple(row): i for i, row in enumerate(split.tokens.tolist())}
+        for batch in self.schedule().epoch(2):
+            at = [by_row[tuple(row)] for row in batch.tokens.tolist()]
+            assert torch.equal(batch.targets, split.targets[at])
+            assert torch.equal(batch.loss_mask, split.loss_mask[at])
+
+    def test_order_is_a_function_of_seed_and_epoch_alone(self):
+        first, again = self.schedule(), self.schedule()
+        for ours, theirs in zip(first.epoch(1), again.epoch(1), strict=True):
+            assert torch.equal(ours.tokens, theirs.tokens)
+
+    def test_no_two_seeds_share_a_shuffle(self):
+        """seed + epoch, a common choice, gives epoch 1 of seed 2 the order of epoch 2 of seed 1."""
+        orders = {
+            (seed, epoch): next(self.schedule(data_seed=seed, stages=(Stage(("train",), 3),)).epoch(epoch)).tokens
+            for seed in (0, 1, 2, 65535)
+            for epoch in (0, 1, 2)
+        }
+        distinct = {tuple(tokens.flatten().tolist()) for tokens in orders.values()}
+        assert len(distinct) == len(orders)
+
+    def test_there_is_no_epoch_after_the_last(self):
+        with pytest.raises(IndexError):
+            self.schedule().epoch(3)
