@@ -1,6 +1,8 @@
 """What the pages tell a reader to do is possible and does what they say: commands, snippets, sources, links."""
 
 import contextlib
+import importlib
+import inspect
 import io
 import re
 import shlex
@@ -60,6 +62,8 @@ def check_command(words: list[str]) -> None:
             assert extra.strip(".[]") in project["optional-dependencies"]
         case ["conda", "env", "create", "-f", path]:
             assert (ROOT / path).is_file()
+        case [".venv/bin/python", "-m", module, "--store", _]:
+            assert "--store" in inspect.getsource(importlib.import_module(module).main)
         case ["dask", "scheduler" | "worker", *_] | ["source", ".venv/bin/activate"]:
             pass
         case _:
