@@ -52,7 +52,7 @@ class Rows:
         table = table.reindex(columns=list(COLUMNS))
         table["run_id"] = self.run_id
         for name in TEXT:
-            table[name] = table[name].fillna("").astype("category")
+            table[name] = table[name].astype(object).fillna("").astype("str").astype("category")
         for name in ("layer", "head"):
             table[name] = table[name].astype("Int64")
         return table.astype({"value": "float64", "n": "int64", "step": "int64", "tokens_seen": "int64"})

@@ -81,9 +81,9 @@ def test_no_part_carries_the_answer(table):
     found = picked(table, "attribution")
     assert abs(found.mean()) < 4 * found.std() / len(found) ** 0.5
     for metric in ("edge_switch", "edge_kept", "ablated_accuracy"):
-        assert picked(table, metric).max() <= 1 / 3, metric
+        near(picked(table, metric), 1 / N_TOKENS, N_SEEDS)
     for hypothesis in ("query_key", "matching_slot", "selected_value", "source_answer"):
-        assert picked(table, "interchange", variable=hypothesis, edit="").max() <= 1 / 3, hypothesis
+        near(picked(table, "interchange", variable=hypothesis, edit=""), 1 / N_TOKENS, N_SEEDS)
 
 
 def test_attention_does_not_follow_a_patched_query(table):

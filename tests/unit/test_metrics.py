@@ -1,0 +1,391 @@
+"""Every function of the metrics on inputs whose score is known: perfect, uniform, tied and impossible ones."""
+
+import math
+
+import pytest
+import torch
+
+from circuitcore.metrics import attention, attribution, behavior, interchange, localization, operators, paths
+from circuitcore.metrics.network import Network, at_role, concat, read_out
+from circuitcore.metrics.table import COLUMNS, Rows, head_labels
+from circuitcore.models import Head, Mlp, ModelConfig, Site, init_weights
+from circuitcore.tasks import make_task
+from circuitcore.tasks.base import Batch
+
+TASK = make_task("symbolic_kv", {})
+BATCH = TASK.families(4)["query_key_sweep"]  # 12 rows of 13 positions; three queries a context
+MATCHING = BATCH.variables["matching_slot"]
+ANSWERS = torch.tensor(TASK.answers)
+N_ROWS, N_POS = BATCH.tokens.shape
+
+
+def network(**words):
+    """Two untrained checkpoints."""
+    config = ModelConfig(**{"d_vocab": 20, "n_ctx": 16, "d_model": 8, "d_mlp": 6} | words)
+    both = [init_weights(config, seed) for seed in (0, 1)]
+    return Network(config, {name: torch.stack([weights[name] for weights in both]) for name in both[0]})
+
+
+def one_hot_logits(tokens):
+    return torch.nn.functional.one_hot(tokens, 20).float()
+
+
+# Behaviour.
+
+
+def test_perfect_answers():
+    logits = 7 * one_hot_logits(BATCH.answers)
+    assert behavior.correct(logits, BATCH.answers).all()
+    assert torch.equal(behavior.margin(logits, BATCH.answers), torch.full((N_ROWS,), 7.0))
+    assert torch.equal(behavior.logit_difference(logits, BATCH.answers, ANSWERS), torch.full((N_ROWS,), 7.0))
+    torch.testing.assert_close(
+        behavior.loss(logits, BATCH.answers), torch.full((N_ROWS,), math.log(1 + 19 / math.e**7))
+    )
+    assert behavior.from_context(logits, BATCH.tokens).all()
+
+
+def test_uniform_answers():
+    logits = torch.full((2, N_ROWS, 20), 0.3)
+    torch.testing.assert_close(behavior.loss(logits, BATCH.answers), torch.full((2, N_ROWS), math.log(20)))
+    assert not behavior.margin(logits, BATCH.answers).any()
+    assert behavior.logit_difference(logits, BATCH.answers, ANSWERS).abs().max() < 1e-6
+
+
+def test_wrong_answers():
+    other = torch.where(BATCH.answers == TASK.answers[0], TASK.answers[1], TASK.answers[0])
+    logits = one_hot_logits(other)
+    assert not behavior.correct(logits, BATCH.answers).any()
+    assert (behavior.margin(logits, BATCH.answers) == -1).all()
+    torch.testing.assert_close(behavior.logit_difference(logits, BATCH.answers, ANSWERS), torch.full((N_ROWS,), -1 / 7))
+    never = 20 + torch.zeros(N_ROWS, dtype=torch.long)
+    assert not behavior.from_context(torch.nn.functional.one_hot(never, 21).float(), BATCH.tokens).any()
+
+
+def test_random_answers_score_chance():
+    logits = torch.randn(400, N_ROWS, 20, generator=torch.Generator().manual_seed(0))
+    n = 400 * N_ROWS
+    share = behavior.correct(logits, BATCH.answers).double().mean()
+    assert abs(share - 1 / 20) < 4 * (0.05 * 0.95 / n) ** 0.5
+    chance = sum(len(set(row.tolist())) for row in BATCH.tokens) / N_ROWS / 20
+    assert abs(behavior.from_context(logits, BATCH.tokens).double().mean() - chance) < 4 * (0.25 / n) ** 0.5
+    assert abs(behavior.logit_difference(logits, BATCH.answers, ANSWERS).mean()) < 4 * (8 / 7 / n) ** 0.5
+    assert (behavior.margin(logits, BATCH.answers) > 0).eq(behavior.correct(logits, BATCH.answers)).all()
+
+
+def test_logit_difference_needs_a_foil():
+    with pytest.raises(ValueError, match="at least 2 possible answers, got 1"):
+        behavior.logit_difference(torch.zeros(1, 20), torch.tensor([12]), torch.tensor([12]))
+
+
+# Attention.
+
+
+def pattern_at(position, n_heads=2):
+    """Every head looks from every position at one given position per row, whatever lies ahead."""
+    pattern = torch.zeros(2, N_ROWS, n_heads, N_POS, N_POS)
+    pattern.scatter_(-1, position[None, :, None, None, None].expand(2, N_ROWS, n_heads, N_POS, 1), 1.0)
+    return pattern
+
+
+UNIFORM = (torch.ones(N_POS, N_POS).tril() / torch.arange(1, N_POS + 1)[:, None]).expand(2, N_ROWS, 2, N_POS, N_POS)
+
+
+def matching(role):
+    return BATCH.roles[role].gather(1, MATCHING[:, None])[:, 0]
+
+
+@pytest.mark.parametrize("part", ["slot_key", "slot_value"])
+def test_perfect_routing(part):
+    slots = attention.slot_mass(pattern_at(matching(part)), BATCH, ("slot_key", "slot_value"))
+    assert attention.routes(slots, MATCHING).all()
+    assert (attention.matching_mass(slots, MATCHING) == 1).all()
+    assert (attention.choice_follows_query(slots, BATCH.base) == 1).all()
+    alone = attention.slot_mass(pattern_at(matching(part)), BATCH, ("slot_value",))
+    assert (attention.matching_mass(alone, MATCHING) == (part == "slot_value")).all()
+
+
+def test_perfectly_wrong_routing():
+    wrong = BATCH.roles["slot_value"].gather(1, ((MATCHING + 1) % 3)[:, None])[:, 0]
+    slots = attention.slot_mass(pattern_at(wrong), BATCH, ("slot_value",))
+    assert not attention.routes(slots, MATCHING).any()
+    assert not attention.matching_mass(slots, MATCHING).any()
+    assert (attention.choice_follows_query(slots, BATCH.base) == 1).all()  # it follows the query, to the wrong slot
+
+
+def test_uniform_attention_scores_chance():
+    slots = attention.slot_mass(UNIFORM, BATCH, ("slot_key", "slot_value"))
+    torch.testing.assert_close(attention.matching_mass(slots, MATCHING), torch.full((2, N_ROWS, 2), 2 / 13))
+    # Ties go to slot 0, which is asked for once in each context.
+    assert attention.routes(slots, MATCHING).double().mean() == pytest.approx(1 / 3)
+    assert not attention.choice_follows_query(slots, BATCH.base).any()
+    assert (attention.chosen_slot(slots) == 0).all()
+    torch.testing.assert_close(
+        attention.mass(UNIFORM, BATCH, "read_out", "query_key"), torch.full((2, N_ROWS, 2, 1), 1 / 13)
+    )
+    own = attention.mass(UNIFORM, BATCH, "slot_value", "slot_key")
+    torch.testing.assert_close(own, torch.tensor([1 / 3, 1 / 6, 1 / 9]).expand(2, N_ROWS, 2, 3))
+
+
+def test_values_look_at_their_own_keys():
+    pattern = torch.zeros(2, N_ROWS, 2, N_POS, N_POS)
+    for slot in range(3):
+        pattern[:, :, 0, 2 + 3 * slot, 1 + 3 * slot] = 1  # head 0: own key
+        pattern[:, :, 1, 2 + 3 * slot, 1] = 1  # head 1: the first key
+    own = attention.mass(pattern, BATCH, "slot_value", "slot_key")
+    assert (own[:, :, 0] == 1).all()
+    assert torch.equal(own[0, 0, 1], torch.tensor([1.0, 0.0, 0.0]))
+
+
+def test_choice_follows_query_counts_contexts():
+    """Of four contexts, the head's choice moves in one: 1/4."""
+    slots = torch.zeros(N_ROWS, 1, 3)
+    slots[..., 1] = 1
+    slots[0, 0] = torch.tensor([0.0, 0.0, 1.0])
+    assert attention.choice_follows_query(slots, BATCH.base).tolist() == [0.25]
+
+
+# Operators and attribution.
+
+
+def test_diagonal_wins():
+    assert operators.diagonal_wins(torch.eye(8)) == 1
+    assert operators.diagonal_wins(-torch.eye(8)) == 0
+    assert operators.diagonal_wins(torch.ones(8, 8)) == 1 / 8  # ties go to the first column
+    random = torch.randn(4000, 8, 8, generator=torch.Generator().manual_seed(0))
+    assert abs(operators.diagonal_wins(random).mean() - 1 / 8) < 4 * (7 / 64 / 32000) ** 0.5
+
+
+@pytest.mark.parametrize("tied", [True, False])
+def test_ov_circuit_is_the_product_of_the_weights(tied):
+    net = network(tied=tied)
+    net.weights["blocks.1.ln1.w"][:] = torch.rand(2, 8, generator=torch.Generator().manual_seed(0))
+    found = operators.ov_circuit(net, 1, torch.tensor([4, 5]), torch.tensor([12, 13, 14]))
+    w = {name: value[1] for name, value in net.weights.items()}
+    unembed = w["embed.W_E"].T if tied else w["unembed.W_U"]
+    value, output = w["blocks.1.attn.W_V"][0], w["blocks.1.attn.W_O"][0]
+    product = w["embed.W_E"][5] * w["blocks.1.ln1.w"] @ value @ output @ unembed[:, 13]
+    assert found.shape == (2, 2, 2, 3)
+    torch.testing.assert_close(found[1, 0, 1, 1], product)
+
+
+@pytest.mark.parametrize("positions", ["none", "rope"])
+def test_composed_qk_is_what_the_forward_pass_would_score(positions):
+    """Two tokens written by heads of layer 0, put by hand into the stream of layer 1."""
+    net = network(positions=positions, norm="none")
+    scores = operators.composed_qk(net, (0, 1), (0, 0), torch.tensor([4, 5]), (12, [2, 5]))
+    w = {name: value[0] for name, value in net.weights.items()}
+    writes = [w["embed.W_E"][[4, 5]] @ w["blocks.0.attn.W_V"][h] @ w["blocks.0.attn.W_O"][h] for h in (1, 0)]
+    expected = torch.zeros(2, 2)
+    for key_at in (2, 5):
+        q, k = writes[0] @ w["blocks.1.attn.W_Q"][1], writes[1] @ w["blocks.1.attn.W_K"][1]
+        if positions == "rope":
+            q, k = operators.rotate_to(q, 12), operators.rotate_to(k, key_at)
+        expected += q @ k.T / math.sqrt(4) / 2
+    torch.testing.assert_close(scores[0, 1], expected)
+
+
+def test_copies_takes_the_likeliest_possible_answer():
+    net = network(d_model=20, d_head=20, n_heads=1, tied=False)
+    for name, value in net.weights.items():
+        value[:] = torch.eye(20) if name.endswith(("W_V", "W_O", "W_U")) else 1
+    normed = one_hot_logits(BATCH.answers).expand(2, -1, -1)
+    assert (operators.copies(net, 0, normed, ANSWERS)[..., 0] == BATCH.answers).all()
+    # A token that is no possible answer cannot win, however strong.
+    normed = normed + 5 * torch.nn.functional.one_hot(torch.tensor(3), 20)
+    assert (operators.copies(net, 0, normed, ANSWERS)[..., 0] == BATCH.answers).all()
+
+
+def test_measured_qk_of_a_matching_head():
+    keys = torch.unique(BATCH.tokens.gather(1, BATCH.roles["slot_key"]))
+    scores = torch.zeros(N_ROWS, N_POS, N_POS)
+    scores[torch.arange(N_ROWS), 12, matching("slot_value")] = 3.0
+    table = operators.measured_qk(scores, BATCH, keys)
+    diagonal = table.diagonal()
+    assert torch.equal(table.nan_to_num(-9).amax(1), diagonal)
+    assert table.nanmean(1).abs().max() < 1e-6
+    met = {
+        (row[11].item(), key.item()) for row in BATCH.tokens for key in row[BATCH.roles["slot_key"][0]]
+    }  # pairs of (asked, in the same prompt)
+    assert int((~table.isnan()).sum()) == len(met)
+
+
+def test_measured_qk_of_a_constant_head_is_flat():
+    keys = torch.unique(BATCH.tokens.gather(1, BATCH.roles["slot_key"]))
+    assert not operators.measured_qk(torch.ones(N_ROWS, N_POS, N_POS), BATCH, keys).nan_to_num(0).any()
+
+
+def test_attribution_needs_a_stream_that_is_a_sum():
+    net = network(norm_position="post")
+    with pytest.raises(ValueError, match="pre-norm.*post-norm"):
+        attribution.direct_logit_attribution(net, BATCH, {})
+
+
+def test_attribution_of_a_network_without_parts_is_all_embedding():
+    net = network(mlp="none")
+    for name, value in net.weights.items():
+        if name.endswith("W_O"):
+            value[:] = 0
+    output = net.run(BATCH, attribution.recorded_sites(net))
+    names, shares = attribution.direct_logit_attribution(net, BATCH, output.cache)
+    assert names == ["embed", "L0H0", "L0H1", "L1H0", "L1H1"]
+    torch.testing.assert_close(shares[:, 0], read_out(output.logits, BATCH))
+    assert not shares[:, 1:].any()
+
+
+# What is removed, patched and sent.
+
+
+def test_every_subset_of_heads_and_every_mlp_is_removed():
+    groups = localization.parts_to_remove(network())
+    assert list(groups)[:6] == ["none", "L0H0", "L0H1", "L1H0", "L1H1", "L0H0+L0H1"]
+    assert len(groups) == 2**4 + 3
+    assert groups["L0H0+L1H0+L1H1"] == (Head(0, 0), Head(1, 0), Head(1, 1))
+    assert groups["L0MLP+L1MLP"] == (Mlp(0), Mlp(1))
+    assert list(localization.parts_to_remove(network(mlp="none", n_layers=1))) == ["none", "L0H0", "L0H1", "L0H0+L0H1"]
+    assert len(localization.parts_to_remove(network(n_layers=1))) == 4 + 1
+
+
+def test_many_heads_are_removed_singly_by_layer_and_all():
+    groups = localization.parts_to_remove(network(n_heads=4, mlp="none"))
+    assert len(groups) == 1 + 8 + 2 + 1
+    assert {"none", "L1H3", "L0H0+L0H1+L0H2+L0H3"} <= groups.keys()
+
+
+def test_ablations_are_labelled_in_the_order_of_their_logits():
+    net = network(mlp="none", n_layers=1)
+    cache = net.run(BATCH, ["z.0"]).cache
+    zeros = {"z.0": torch.zeros_like(cache["z.0"])}
+    labels, logits = localization.ablation_logits(net, BATCH, cache, {"mean": zeros, "resample": cache})
+    found = dict(zip(labels, logits, strict=True))
+    assert len(labels) == len(found) == 4 * 3 * 2 == len(logits)
+    clean = read_out(net.run(BATCH).logits, BATCH)
+    for (parts, edit), values in found.items():
+        if parts == "none" or edit.startswith("resample"):  # resampled from itself
+            torch.testing.assert_close(values, clean)
+        else:  # here "mean" is zero too, and one layer's answer sees the read-out alone
+            torch.testing.assert_close(values, found[parts, "zero@read_out"])
+            assert (values - clean).abs().max() > 1e-3
+
+
+def test_edges_go_from_every_sender_into_every_input():
+    test = TASK.edge_tests(2)[0]
+    edges, logits = paths.edge_logits(network(), 0, test)
+    senders = ["embed", "L0H0", "L0H1", "L0MLP", "L0H0>MLP", "L0H1>MLP", "L0H*", "L0H*>MLP", "all"]
+    expected = [f"{s}->{r}.{i}" for s in senders for r in ("L1H0", "L1H1", "L1H*") for i in "qkv"]
+    assert [str(edge) for edge in edges] == expected
+    assert logits.shape == (len(edges), 2, len(test), 20)
+    assert len(paths.edge_logits(network(mlp="none"), 0, test)[0]) == 5 * 3 * 3
+
+
+@pytest.mark.parametrize("words, layer", [({}, 1), ({"n_layers": 1}, 0), ({"norm_position": "post"}, 0)])
+def test_edges_need_a_next_layer_and_a_stream_that_is_a_sum(words, layer):
+    with pytest.raises(ValueError, match=f"pre-norm model with a layer after {layer}"):
+        paths.edge_logits(network(**words), layer, TASK.edge_tests(2)[0])
+
+
+def test_interchange_sites():
+    found = interchange.sites(network(), set(BATCH.roles))
+    assert found["L1H0.q"] == ((Site("q", 1, 0), "read_out"),)
+    assert found["L1H*.z"] == ((Site("z", 1, 0), "read_out"), (Site("z", 1, 1), "read_out"))
+    assert found["L1H*.k"] == ((Site("k", 1, 0), "slot_value"), (Site("k", 1, 1), "slot_value"))
+    per_layer = 3 + 2 * (2 + 1)
+    assert len(found) == 2 * per_layer + 2
+    assert len(interchange.sites(network(), {"read_out"})) == 2 * per_layer
+    assert len(interchange.sites(network(mlp="none", n_layers=1), set(BATCH.roles))) == per_layer - 1
+
+
+def test_interchange_runs_each_site_with_its_controls():
+    net, test = network(), TASK.interchanges(2)[0]
+    patched = interchange.patch_everywhere(net, test)
+    sites = interchange.sites(net, set(BATCH.roles))
+    assert patched.labels == [(site, control) for site in sites for control in ("", "wrong_position", "random_source")]
+    assert patched.logits.shape == (len(patched.labels), 2, len(test), 20)
+    assert patched.pattern.shape == (len(patched.labels), 2, len(test), 2, N_POS, N_POS)
+    found = dict(zip(patched.labels, patched.logits, strict=True))
+    torch.testing.assert_close(found["L1.resid_post", ""], read_out(net.run(test.source).logits, test.source))
+    torch.testing.assert_close(found["L1.resid_post", "wrong_position"], read_out(net.run(test.base).logits, test.base))
+
+
+def test_patching_a_prompt_from_itself_changes_nothing():
+    net, test = network(), TASK.interchanges(2)[0]
+    same = type(test)(name="same", base=test.base, source=test.base, expected=test.expected)
+    patched, clean = interchange.patch_everywhere(net, same), read_out(net.run(test.base).logits, test.base)
+    for (_, control), logits in zip(patched.labels, patched.logits, strict=True):
+        if control != "random_source":
+            torch.testing.assert_close(logits, clean)
+
+
+# Network and table.
+
+
+def test_values_at_roles():
+    values = torch.arange(2 * N_ROWS * N_POS, dtype=torch.float32).view(2, N_ROWS, N_POS, 1)
+    assert torch.equal(read_out(values, BATCH), values[:, :, -1])
+    assert torch.equal(at_role(values, BATCH, "query_key"), values[:, :, -2])
+    longer = concat([{"a": values}, {"a": values[:1]}])
+    assert longer["a"].shape[0] == 3
+
+
+def test_normed_is_the_forward_pass_s_norm():
+    net = network(norm="layer")
+    cache = net.run(BATCH, ["resid_post.1", "resid_final.1"]).cache
+    found = net.normed(read_out(cache["resid_post.1"], BATCH), "ln_final")
+    torch.testing.assert_close(found, read_out(cache["resid_final.1"], BATCH))
+
+
+def test_more_interventions_than_fit_at_once_keep_their_order(monkeypatch):
+    net = network()
+    like = net.run(BATCH, ["z.0", "z.1", "mlp_out.0", "mlp_out.1"]).cache
+    groups = localization.parts_to_remove(net)
+    interventions = [tuple(localization.Ablate(part, "zero") for part in parts) for parts in groups.values()]
+    whole = net.answers_under(BATCH, interventions, {}, like)
+    monkeypatch.setattr("circuitcore.metrics.network.EDITS_AT_ONCE", 3)
+    torch.testing.assert_close(net.answers_under(BATCH, interventions, {}, like), whole)
+
+
+def test_rows_become_the_tidy_table():
+    rows = Rows("run", (0, 10), (0, 500))
+    rows.add("accuracy", torch.tensor([0.25, 1.0]), 40, split="test")
+    rows.add("routing", torch.tensor([[0.1, 0.2], [0.3, 0.4]]), 12, head_labels([(0, 0), (1, 1)]), family="all")
+    table = rows.frame()
+    assert tuple(table.columns) == COLUMNS
+    assert len(table) == 2 + 4
+    last = table.iloc[-1]
+    assert (last["step"], last["tokens_seen"], last["layer"], last["head"], last["site"]) == (10, 500, 1, 1, "L1H1")
+    assert last["value"] == pytest.approx(0.4) and last["n"] == 12 and last["family"] == "all" and last["split"] == ""
+    first = table.iloc[0]
+    assert first["run_id"] == "run" and first["split"] == "test"
+    assert table["layer"].isna().tolist() == [True, True, False, False, False, False]
+    assert set(table["variable"]) == {""}  # a text column that no row used
+    assert str(table["head"].dtype) == "Int64" and str(table["value"].dtype) == "float64"
+
+
+def test_rows_refuse_values_without_labels():
+    rows = Rows("run", (0, 10), (0, 500))
+    with pytest.raises(ValueError, match="routing: 2 values per checkpoint but 3 labels"):
+        rows.add("routing", torch.zeros(2, 2), 4, [{}, {}, {}])
+    with pytest.raises(ValueError, match="accuracy: 2 values per checkpoint but 1 labels"):
+        rows.add("accuracy", torch.zeros(2, 2), 4)
+
+
+def test_rows_refuse_unknown_columns():
+    rows = Rows("run", (0,), (0,))
+    rows.add("accuracy", torch.zeros(1), 4, spilt="test")
+    with pytest.raises(ValueError, match=r"unknown columns \['spilt'\]; allowed: .*split"):
+        rows.frame()
+
+
+def test_rows_need_one_token_count_a_step():
+    with pytest.raises(ValueError):
+        Rows("run", (0, 10), (0,))
+
+
+def test_a_batch_without_the_named_role_is_refused():
+    bare = Batch(
+        tokens=BATCH.tokens,
+        targets=BATCH.targets,
+        loss_mask=BATCH.loss_mask,
+        roles={"read_out": BATCH.roles["read_out"]},
+    )
+    with pytest.raises(KeyError, match="slot_value"):
+        attention.slot_mass(UNIFORM, bare, ("slot_value",))

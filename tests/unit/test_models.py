@@ -1,0 +1,199 @@
+"""Architectures as values: sizes, words that are refused, initial weights, names of heads and sites."""
+
+import dataclasses
+import math
+
+import pytest
+import torch
+
+from circuitcore.models import Head, Mlp, ModelConfig, Site, forward, init_weights
+from circuitcore.models.sites import HEAD_SITES, SITES, all_heads, check_site, parse_head
+from circuitcore.models.transformer import rotate_to, weight_shapes
+
+PUBLISHED = {
+    "symbolic": (ModelConfig(d_vocab=20, n_ctx=16), 47_280),
+    "textual": (ModelConfig(d_vocab=36, n_ctx=16, d_model=64, d_mlp=128), 84_544),
+    "story": (ModelConfig(d_vocab=548, n_ctx=64, d_model=32, d_mlp=64), 38_176),
+}
+
+
+def n_parameters(config):
+    return sum(value.numel() for value in init_weights(config, 0).values())
+
+
+@pytest.mark.parametrize("model", PUBLISHED)
+def test_published_parameter_counts(model):
+    config, expected = PUBLISHED[model]
+    assert n_parameters(config) == expected
+
+
+def test_parameter_count_of_every_optional_part():
+    """Each word adds or removes exactly the tensors it speaks of."""
+    d, v, width, layers, context = 48, 20, 96, 2, 16
+    plain = n_parameters(ModelConfig(d_vocab=v, n_ctx=context))
+    changes = {
+        ("tied", False): d * v,
+        ("bias", True): layers * (3 * d + d + 2 * width + d) + v,
+        ("positions", "learned"): context * d,
+        ("positions", "none"): 0,
+        ("norm", "layer"): (2 * layers + 1) * d,
+        ("norm", "none"): -(2 * layers + 1) * d,
+        ("norm_position", "post"): -d,
+        ("mlp", "gelu"): -layers * d * width,
+        ("mlp", "relu"): -layers * d * width,
+        ("mlp", "none"): -layers * (3 * d * width + d),
+        ("d_head", 10): 4 * layers * d * (2 * 10 - d),
+        ("init", "small"): 0,
+    }
+    for (field, value), more in changes.items():
+        assert n_parameters(ModelConfig(d_vocab=v, n_ctx=context, **{field: value})) - plain == more, field
+
+
+def checked(fields):
+    """Make a config as users do, whose annotations nothing checks: under pytest those checks would come first."""
+    config = object.__new__(ModelConfig)
+    for field in dataclasses.fields(ModelConfig):
+        object.__setattr__(config, field.name, fields.get(field.name, field.default))
+    config.__post_init__()
+
+
+@pytest.mark.parametrize(
+    "fields, words",
+    [
+        ({"norm": "rmss"}, ("norm", "'rmss'", "did you mean 'rms'", "layer, none, rms")),
+        ({"norm_position": "middle"}, ("norm_position", "'middle'", "post, pre")),
+        ({"positions": "rotary"}, ("positions", "'rotary'", "learned, none, rope")),
+        ({"mlp": "swigloo"}, ("mlp", "'swigloo'", "did you mean 'swiglu'", "gelu, none, relu, swiglu")),
+        ({"init": "xavier"}, ("init", "'xavier'", "small, torch")),
+        ({"tied": "yes"}, ("tied", "'yes'", "bool")),
+        ({"bias": 1}, ("bias", "1", "bool")),
+        ({"n_layers": 0}, ("n_layers", "0", "at least 1")),
+        ({"n_heads": 0}, ("n_heads", "0", "at least 1")),
+        ({"n_heads": True}, ("n_heads", "True", "int")),
+        ({"d_model": 48.0}, ("d_model", "48.0", "int")),
+        ({"d_vocab": -3}, ("d_vocab", "-3", "at least 1")),
+        ({"d_head": -4}, ("d_head", "-4", "at least 0")),
+        ({"d_in": -1, "tied": False}, ("d_in", "-1", "at least 0")),
+        ({"d_mlp": 0}, ("d_mlp", "0", "at least 1")),
+        ({"n_heads": 5}, ("d_model 48", "n_heads 5", "d_head")),
+        ({"d_head": 5}, ("RoPE", "even", "5")),
+        ({"d_in": 3}, ("tied=False",)),
+    ],
+)
+def test_impossible_configs_are_refused(fields, words):
+    with pytest.raises(ValueError) as caught:
+        checked({"d_vocab": 20, "n_ctx": 16} | fields)
+    for word in words:
+        assert word in str(caught.value)
+
+
+def test_an_mlp_that_is_absent_needs_no_width():
+    assert n_parameters(ModelConfig(d_vocab=20, n_ctx=16, mlp="none", d_mlp=0)) > 0
+
+
+def test_config_as_literals_and_back():
+    config = ModelConfig(d_vocab=20, n_ctx=16, norm="layer", tied=False, d_head=6)
+    assert ModelConfig.from_dict(config.to_dict()) == config
+    assert config.to_dict()["d_head"] == 6
+    assert ModelConfig(d_vocab=20, n_ctx=16).d_head == 24
+    with pytest.raises(ValueError, match="unknown model field 'n_head'; did you mean 'n_heads'.*d_vocab"):
+        ModelConfig.from_dict({"d_vocab": 20, "n_ctx": 16, "n_head": 2})
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        config.n_layers = 3
+
+
+def test_initial_weights_depend_on_seed_and_config_alone():
+    config = ModelConfig(d_vocab=20, n_ctx=16)
+    torch.manual_seed(1)
+    one = init_weights(config, 5)
+    torch.manual_seed(2)
+    again, other = init_weights(config, 5), init_weights(config, 6)
+    assert all(torch.equal(one[name], again[name]) for name in one)
+    assert not torch.equal(one["embed.W_E"], other["embed.W_E"])
+    assert {name: tuple(value.shape) for name, value in one.items()} == {
+        name: shape for name, (shape, _) in weight_shapes(config).items()
+    }
+
+
+def test_initial_weights_are_pytorch_s_defaults():
+    config = ModelConfig(d_vocab=400, n_ctx=16, d_model=64, d_mlp=200, bias=True, norm="layer")
+    weights = init_weights(config, 0)
+    assert abs(weights["embed.W_E"].std() - 1) < 0.02
+    for name, fan_in in (("attn.W_Q", 64), ("attn.W_O", 64), ("mlp.W_in", 64), ("mlp.W_out", 200), ("mlp.b_out", 200)):
+        value = weights[f"blocks.1.{name}"]
+        assert value.abs().max() <= 1 / math.sqrt(fan_in)
+        assert abs(value.abs().mean() * math.sqrt(fan_in) - 0.5) < 0.1, name
+    assert weights["blocks.0.ln1.w"].unique().tolist() == [1] and weights["blocks.0.ln1.b"].unique().tolist() == [0]
+
+
+def test_small_initial_weights():
+    weights = init_weights(ModelConfig(d_vocab=400, n_ctx=16, init="small", bias=True, positions="learned"), 0)
+    for name, value in weights.items():
+        if ".b_" in name:
+            assert not value.any(), name
+        elif ".ln" not in name and "ln_" not in name:
+            assert abs(value.std() - 0.02) < 0.002, name
+
+
+def test_longer_rows_than_the_model_was_built_for_are_refused():
+    config = ModelConfig(d_vocab=20, n_ctx=4)
+    with pytest.raises(ValueError, match="5 positions.*at most 4"):
+        forward(config, init_weights(config, 0), torch.zeros(1, 5, dtype=torch.long))
+
+
+@pytest.mark.parametrize("name", ["patern.0", "pattern.2", "pattern", "mlp_out.0"])
+def test_recording_what_no_tensor_carries_is_refused(name):
+    config = ModelConfig(d_vocab=20, n_ctx=4, mlp="none")
+    with pytest.raises(ValueError, match=f"{name}.*pattern.1"):
+        forward(config, init_weights(config, 0), torch.zeros(1, 3, dtype=torch.long), record=["pattern.1", name])
+
+
+def test_shapes_of_all_sites():
+    """The table at the top of sites.py."""
+    config = ModelConfig(d_vocab=20, n_ctx=16, d_model=10, d_head=4, n_heads=3, d_mlp=7)
+    keys = [f"{name}.1" for name in SITES]
+    output = forward(config, init_weights(config, 0), torch.zeros(2, 5, dtype=torch.long), record=keys)
+    shapes = {"mlp_post": (2, 5, 7), "scores": (2, 3, 5, 5), "pattern": (2, 3, 5, 5), "result": (2, 5, 3, 10)}
+    shapes |= dict.fromkeys(HEAD_SITES, (2, 5, 3, 4))
+    assert output.logits.shape == (2, 5, 20)
+    for name in SITES:
+        assert output.cache[f"{name}.1"].shape == shapes.get(name, (2, 5, 10)), name
+
+
+def test_patterns_are_causal_and_sum_to_one():
+    config = ModelConfig(d_vocab=20, n_ctx=16)
+    tokens = torch.randint(20, (3, 9), generator=torch.Generator().manual_seed(0))
+    pattern = forward(config, init_weights(config, 0), tokens, record=["pattern.1"]).cache["pattern.1"]
+    assert (pattern.sum(-1) - 1).abs().max() < 1e-5
+    assert not pattern.triu(1).any()
+
+
+def test_rotary_scores_depend_on_distance_alone():
+    q, k = torch.randn(2, 8, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    scores = [rotate_to(q, p + 3) @ rotate_to(k, p) for p in (0, 4, 11)]
+    assert max(scores) - min(scores) < 1e-12
+    assert torch.equal(rotate_to(q, 0), q)
+
+
+def test_names_of_parts():
+    assert [str(part) for part in (Head(1, 0), Mlp(0), Site("z", 1, 0), Site("resid_mid", 0))] == [
+        *("L1H0", "L0MLP", "L1H0.z", "L0.resid_mid")
+    ]
+    assert Site("z", 1, 0).key == "z.1"
+    assert all_heads(2, 2) == (Head(0, 0), Head(0, 1), Head(1, 0), Head(1, 1))
+    assert all(parse_head(str(head)) == head for head in all_heads(3, 12))
+
+
+@pytest.mark.parametrize("text", ["", "L1", "H0", "1H0", "L1H", "LxH0", "L1H0.z", "block2_head1", "L-1H0"])
+def test_what_is_no_head_is_refused(text):
+    with pytest.raises(ValueError, match="L1H0"):
+        parse_head(text)
+
+
+def test_sites_no_tensor_carries_are_refused():
+    with pytest.raises(ValueError, match="unknown site 'attn_out'.*resid_pre"):
+        check_site(Site("attn_out", 0))
+    with pytest.raises(ValueError, match="mlp_out has no head axis.*head 1.*q, k, v, z"):
+        check_site(Site("mlp_out", 0, 1))
+    for name in SITES:
+        check_site(Site(name, 0))
