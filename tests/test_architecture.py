@@ -31,12 +31,12 @@ LAYERS = (
     ("book_build", "sphinx_ext"),
     ("single_page",),
     ("rerun",),
-    ("reproduce",),
+    ("reproduce", "publish"),
     ("cli",),
 )
 RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
 WITHOUT_TORCH = ("spelling", "parameters", "emergence", "results", "claims", "figures")
-MAY_PRINT = ("cli", "book_build", "reproduce")
+MAY_PRINT = ("cli", "book_build", "reproduce", "publish")
 MAY_KNOW_JUPYTER = ("chapter", "book_build", "sphinx_ext")
 JUPYTER = ("IPython", "ipykernel", "jupyter_client", "myst_nb", "nbclient", "nbformat", "papermill")
 PICKLES = ("pickle", "cPickle", "_pickle", "cloudpickle", "dill", "joblib", "shelve", "marshal")

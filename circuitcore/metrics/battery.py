@@ -20,7 +20,7 @@ from circuitcore.metrics.table import Rows
 from circuitcore.tasks.base import Batch, Task
 
 if TYPE_CHECKING:
-    from circuitcore.training.store import Run
+    from circuitcore.training.run import Run
 
 BATTERY_VERSION = 1
 CHECKPOINTS_AT_ONCE = 2  # a larger stack only spills the caches

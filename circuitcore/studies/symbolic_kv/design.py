@@ -81,6 +81,12 @@ def checkpoint_epochs(epochs: int, *, dense: bool) -> tuple[int, ...]:
     return tuple(sorted(epoch for epoch in wanted if epoch <= epochs))
 
 
+def published_epochs(params: Params) -> dict[str, tuple[int, ...]]:
+    """Arm -> epochs whose weights are shipped with the book: through the transition, and the end."""
+    dense = tuple(epoch for epoch in (0, 10, 20, 30, 40, 60) if epoch < params.epochs)
+    return {arm: (*(dense if arm == "trained" else ()), params.epochs) for arm in ARMS}
+
+
 def battery(params: Params) -> BatterySpec:
     """How much is measured on every checkpoint."""
     return BatterySpec(n_bases=params.n_bases, n_edge_bases=params.n_bases // 2)
