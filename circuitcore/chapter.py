@@ -33,6 +33,7 @@ from circuitcore.emergence.view import View
 from circuitcore.evidence import Evidence, Folders
 from circuitcore.figures.bundle import Figure
 from circuitcore.figures.chart_html import loader_html
+from circuitcore.figures.claim_ledger import ledger_html, ledger_markdown
 from circuitcore.figures.provenance_html import provenance_html
 from circuitcore.figures.tables import comparison, table_html, table_markdown
 from circuitcore.figures.verdict_text import claim_html, claim_markdown, claim_text
@@ -70,6 +71,27 @@ def open(study: str) -> "Chapter":  # noqa: A001 - read as chapter.open
         display({"text/html": loader_html(), "text/plain": ""}, raw=True)
     _say(evidence.cost())
     return Chapter(evidence)
+
+
+def ledger() -> None:
+    """Show every claim of the chapters executed before this one, as they left them in ``$PAPER_RESULTS``.
+
+    Raises:
+        ChapterError: no chapter has left its verdicts yet.
+    """
+    records = sorted(_results_folder(Folders.from_environment().root).glob("*.json"))
+    if not records:
+        raise ChapterError("no chapter has left its verdicts yet: execute the chapters first (python3 paper.py book)")
+    chapters = {}
+    for path in records:
+        verdicts = from_json(json.dumps(json.loads(path.read_text(encoding="utf-8"))["verdicts"]))
+        chapters[path.stem] = [verdict for verdict in verdicts if verdict.origin == verdicts[0].origin]
+    bundle = {"text/markdown": ledger_markdown(chapters), "text/html": ledger_html(chapters)}
+    display({**bundle, "text/plain": ", ".join(chapters)}, raw=True)
+
+
+def _results_folder(root: Path) -> Path:
+    return Path(os.environ.get("PAPER_RESULTS", root / "build/results"))
 
 
 def parameters(namespace: Mapping[str, Any], known: tuple[str, ...]) -> dict[str, Any]:
@@ -197,12 +219,18 @@ class Chapter:
     def claim(self, claim_id: str) -> None:
         """Show a claim: the badge it earned, and the numbers it earned it by; with a rerun, both verdicts.
 
+        Effect and badge become numbers for the prose, ``KV1_effect`` and ``KV1_status`` (dots as underscores): those of
+        the published runs where they are here.
+
         Raises:
             ChapterError: no such claim; or the published verdict is not the recorded one.
         """
         verdicts = self.verdicts(claim_id)
         bundle = {"text/markdown": claim_markdown(verdicts), "text/html": claim_html(verdicts)}
         display({**bundle, "text/plain": claim_text(verdicts)}, raw=True)
+        name, check = claim_id.replace(".", "_"), verdicts[0].check
+        self.number(f"{name}_effect", check.effect if check else "(not measured)", ".2f" if check else "")
+        self.number(f"{name}_status", str(verdicts[0].status))
 
     def verdicts(self, claim_id: str) -> list[Verdict]:
         """The verdicts on one claim, the paper's first; errors as ``claim``."""
@@ -234,7 +262,7 @@ class Chapter:
         verdicts = [verdict for claim in self.evidence.study.CLAIMS for verdict in self.verdicts(claim.id)]
         record = self._record(verdicts)
         name = self.evidence.name.rpartition(".")[2]
-        path = Path(os.environ.get("PAPER_RESULTS", self.evidence.folders.root / "build/results")) / f"{name}.json"
+        path = _results_folder(self.evidence.folders.root) / f"{name}.json"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
         display({"text/html": provenance_html(record), "text/plain": f"numbers and verdicts: {path}"}, raw=True)

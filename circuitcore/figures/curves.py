@@ -129,7 +129,7 @@ def _over(y: alt.Y, field: str) -> alt.Y:
     return alt.Y(**{**y.to_dict(), "field": field, "type": "quantitative"})
 
 
-def _faded(pick: alt.Parameter, opacity: float) -> dict:
+def _faded(pick: alt.Parameter, opacity: float | int) -> dict:
     return alt.condition(pick, alt.value(opacity), alt.value(min(opacity, 0.06)))
 
 

@@ -73,6 +73,11 @@ def check_sentence(claim: Claim, check: Check | None) -> str:
     return f"{text} {check.note.rstrip('.')}." if check.note else text
 
 
+def effect_words(check: Check) -> str:
+    """Effect, interval and n in a few words."""
+    return f"{_number(check.effect)} ({_interval(check)}, n = {check.n_seeds})"
+
+
 def _interval(check: Check) -> str:
     low, high = check.interval
     if math.isinf(low) and math.isinf(high):
