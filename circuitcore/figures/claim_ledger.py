@@ -29,22 +29,27 @@ def ledger_rows(verdicts: Sequence[Verdict]) -> list[tuple[Verdict, Verdict | No
 def ledger_markdown(chapters: Mapping[str, Sequence[Verdict]]) -> str:
     """The table in MyST, a row a claim; ids link to the places where claims are made."""
     lines = [f"| {' | '.join(HEADINGS)} |", "|:--|:--|:--|:--|"]
-    for verdicts in chapters.values():
-        for verdict, twin in ledger_rows(verdicts):
-            claim = verdict.claim
-            name = f"{{ref}}`{claim.id} <{anchor(claim)}>` {claim.sentence}"
-            rows = [row for verdicts in chapters.values() for row in ledger_rows(verdicts)]
-    cells = [
-        (
-            f"<b>{verdict.claim.id}</b> {html.escape(verdict.claim.sentence)}",
-            html.escape(verdict.claim.source_verdict) or "–",
-            _found(twin),
-            _found(verdict),
-        )
-        for verdict, twin in rows
-    ]
-    body = "".join(f"<tr>{''.join(f'<td>{cell}</td>' for cell in row)}</tr>" for row in cells)
+    for verdict, twin in _rows(chapters):
+        claim = verdict.claim
+        name = f"{{ref}}`{claim.id} <{anchor(claim)}>` {claim.sentence}"
+        cells = [name, escape_markdown(claim.source_verdict) or "–", _found(twin), _found(verdict)]
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines) + "\n"
+
+
+def ledger_html(chapters: Mapping[str, Sequence[Verdict]]) -> str:
+    """The same table for a live notebook."""
+    body = ""
+    for verdict, twin in _rows(chapters):
+        claim = verdict.claim
+        name = f"<b>{html.escape(claim.id)}</b> {html.escape(claim.sentence)}"
+        cells = [name, html.escape(claim.source_verdict) or "–", _found(twin), _found(verdict)]
+        body += f"<tr>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>"
     return f"<table><thead><tr>{''.join(f'<th>{name}</th>' for name in HEADINGS)}</tr></thead>{body}</table>"
+
+
+def _rows(chapters: Mapping[str, Sequence[Verdict]]) -> list[tuple[Verdict, Verdict | None]]:
+    return [row for verdicts in chapters.values() for row in ledger_rows(verdicts)]
 
 
 def _found(verdict: Verdict | None) -> str:
