@@ -80,9 +80,7 @@ class Claim:
         if self.min_seeds < 0:
             raise ValueError(f"claim {self.id}: min_seeds must be >= 0, got {self.min_seeds}")
         if self.direction not in ("at_least", "at_most"):
-            raise ValueError(
-                f"claim {self.id}: {unknown('direction', self.direction, ('at_least', 'at_most'))}"
-            )
+            raise ValueError(f"claim {self.id}: {unknown('direction', self.direction, ('at_least', 'at_most'))}")
         if not self.control.strip():
             raise ValueError(f"claim {self.id}: name the control that must pass; got an empty string")
 
@@ -153,19 +151,24 @@ def judge(claim: Claim, check: Check | None) -> Status:
 
 
 def mean_check(
-    values: Iterable[Real], *, control_passed: bool | np.bool_, control_value: str = "", note: str = ""
+    values: Iterable[Real],
+    *,
+    control_passed: bool | np.bool_,
+    control_value: str = "",
+    note: str = "",
+    within: tuple[Real, Real] = (-math.inf, math.inf),
 ) -> Check | None:
-    """Check of a mean over seeds: one value per seed, Student t interval (95 %).
+    """Check of a mean over seeds: one value per seed, Student t interval (95 %), cut to the range ``within``.
 
-    One seed gives the value with an unbounded interval, so that a smoke run still shows its point; no
-    seed gives None.
+    Shares lie in (0, 1); a t interval does not know that. One seed gives the value with an unbounded interval, so that
+    a smoke run still shows its point; no seed gives None.
     """
     values = [float(value) for value in values]
     if not values:
         return None
     try:
         found = mean_interval(values)
-        effect, interval = found.mean, (found.low, found.high)
+        effect, interval = found.mean, (max(found.low, within[0]), min(found.high, within[1]))
     except SeedsError:
         if len(values) != 1:
             raise
@@ -218,9 +221,7 @@ class Verdict:
     def __post_init__(self):
         earned = judge(self.claim, self.check)
         if self.status != earned:
-            raise ValueError(
-                f"claim {self.claim.id}: status {self.status} given, but its check earns {earned}"
-            )
+            raise ValueError(f"claim {self.claim.id}: status {self.status} given, but its check earns {earned}")
 
     @classmethod
     def of(cls, claim: Claim, check: Check | None, origin: Origin) -> "Verdict":

@@ -19,6 +19,7 @@ from circuitcore.studies.symbolic_kv.pieces import CARRIES, ROUTES, SWEEP, TAGS,
 TRAINED = "trained"
 BEST_HEADS = {"carrier": ("query_key_mass", 0), "tagger": ("own_key_mass", 0), "router": ("routing", 1)}
 SUFFICES = 0.9
+SHARE, DIFFERENCE = (0, 1), (-1, 1)
 
 
 def chosen_heads(results: Results, role: str) -> pd.Series:
@@ -45,9 +46,10 @@ def _initial(results: Results, metric: str, **where) -> pd.DataFrame:
 
 
 def _limited(values: pd.Series, control: pd.Series, bound: float, what: str) -> Check | None:
-    """Mean over seeds; the control passes when no seed exceeds its bound."""
+    """Mean of a share over seeds; the control passes when no seed exceeds its bound."""
     worst = float(control.max())
-    return mean_check(values, control_passed=worst <= bound, control_value=f"{what}: at most {worst:.3f}")
+    control = {"control_passed": worst <= bound, "control_value": f"{what}: at most {worst:.3f}"}
+    return mean_check(values, **control, within=SHARE)
 
 
 def leaky_test(results: Results) -> Check | None:
@@ -120,7 +122,9 @@ def router_copies(results: Results) -> Check | None:
     untrained = _initial(results, "copying", layer=1, family="all")["value"]
     copying = by_site(results, "copying", chosen_heads(results, "router"), family="all")
     passed = bool(untrained.max() < 0.85)
-    return mean_check(copying, control_passed=passed, control_value=f"untrained: at most {untrained.max():.3f}")
+    return mean_check(
+        copying, control_passed=passed, control_value=f"untrained: at most {untrained.max():.3f}", within=SHARE
+    )
 
 
 def kept_heads(results: Results) -> dict[int, SubsetScores]:
@@ -148,7 +152,10 @@ def layer_0_choice(results: Results) -> Check | None:
     layer_0 = results.curve("choice_follows_query", TRAINED, layer=0).groupby("init_seed")["value"].max()
     layer_1 = results.at_final("choice_follows_query", TRAINED, layer=1).groupby("init_seed")["value"].max()
     return mean_check(
-        layer_0, control_passed=layer_1.min() >= 0.5, control_value=f"layer 1, final: at least {layer_1.min():.3f}"
+        layer_0,
+        control_passed=layer_1.min() >= 0.5,
+        control_value=f"layer 1, final: at least {layer_1.min():.3f}",
+        within=SHARE,
     )
 
 
@@ -159,7 +166,9 @@ def one_layer(results: Results) -> Check | None:
     shallow = results.final_values("accuracy", "one layer", split="test")
     deep = results.final_values("accuracy", TRAINED, split="test").reindex(shallow.index).dropna()
     worst = float(deep.min()) if len(deep) else float("nan")
-    return mean_check(shallow, control_passed=worst >= 0.9, control_value=f"two layers: at least {worst:.3f}")
+    return mean_check(
+        shallow, control_passed=worst >= 0.9, control_value=f"two layers: at least {worst:.3f}", within=SHARE
+    )
 
 
 def slot_probe_published(results: Results) -> Check | None:
@@ -170,7 +179,10 @@ def slot_probe_published(results: Results) -> Check | None:
     }
     reads = float(best["query_key"].min())
     return mean_check(
-        best["matching_slot"], control_passed=reads >= 0.85, control_value=f"query key: at least {reads:.3f}"
+        best["matching_slot"],
+        control_passed=reads >= 0.85,
+        control_value=f"query key: at least {reads:.3f}",
+        within=SHARE,
     )
 
 
@@ -188,7 +200,13 @@ def slot_in_attention(results: Results) -> Check | None:
         by_site(results, metric, site, variable="matching_slot") for metric in ("probe", "probe_random_labels")
     )
     routing = by_site(results, "routing", chosen_heads(results, "router"), family=SWEEP)
-    return _limited(routing - probed, random, 0.45, "random labels")
+    worst = float(random.max())
+    return mean_check(
+        routing - probed,
+        control_passed=worst <= 0.45,
+        control_value=f"random labels: at most {worst:.3f}",
+        within=DIFFERENCE,
+    )
 
 
 def layer_0_first(results: Results) -> Check | None:
@@ -214,7 +232,10 @@ def leak_effect(results: Results) -> Check | None:
     both = leaky.index.intersection(clean.index)
     counted = leaked_questions()
     return mean_check(
-        leaky[both] - clean[both], control_passed=counted >= 1, control_value=f"{counted} leaked test prompts of 500"
+        leaky[both] - clean[both],
+        control_passed=counted >= 1,
+        control_value=f"{counted} leaked test prompts of 500",
+        within=DIFFERENCE,
     )
 
 
