@@ -44,14 +44,14 @@ def task():
 
 @pytest.fixture(scope="module")
 def network(task):
-    config = ModelConfig(d_vocab=len(task.vocab), n_ctx=task.max_length)
+    config = ModelConfig(d_vocab=len(task.vocab), n_ctx=task.max_length, d_model=12, d_mlp=10)
     return Network(config, {name: tensor[None] for name, tensor in init_weights(config, 0).items()})
 
 
 @pytest.fixture(scope="module")
 def measured(task, network):
     """Everything the battery says about one untrained network."""
-    session = open_session(task, BatterySpec(n_bases=4, n_edge_bases=2, n_reference=64, n_probe=64, n_split=16))
+    session = open_session(task, BatterySpec(n_bases=1, n_edge_bases=1, n_reference=8, n_probe=16, n_split=8))
     rows = Rows("untrained", (0,), [0])
     with torch.inference_mode():
         for section in SECTIONS:
