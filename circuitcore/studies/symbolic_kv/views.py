@@ -10,7 +10,7 @@ from circuitcore.emergence.view import View
 from circuitcore.studies.symbolic_kv import checks, leak
 from circuitcore.studies.symbolic_kv.claims import PUBLISHED
 from circuitcore.studies.symbolic_kv.design import ARMS
-from circuitcore.studies.symbolic_kv.pieces import PIECES, SWEEP, operator_births_by_gate, piece_births, piece_curves
+from circuitcore.studies.symbolic_kv.pieces import PIECES, SWEEP, operator_births_by_gate, piece_births
 
 TRAINED = "trained"
 SPLITS = {"train": "train", "val": "val", "test": "test", "ood": "four pairs"}
@@ -61,14 +61,6 @@ def gates(results: Results) -> View:
 def _never(born: pd.DataFrame, results: Results) -> str:
     runs, possible = len(born), 3 * 2 * len(results.seeds(TRAINED))
     return "" if runs == possible else f"{possible - runs} of {possible} births never happen and are not drawn."
-
-
-def pieces(results: Results) -> View:
-    """Score of each piece at every checkpoint."""
-    curves = piece_curves(results)
-    curves = curves[curves["family"].isin(["", "all"]) & curves["metric"].isin(PIECES)]
-    table = _in_order(curves.rename(columns={"metric": "series"}), "series", PIECES)
-    return View(table[["step", "series", "init_seed", "value"]], "score", ROWS_SWEPT, BAND)
 
 
 def edges(results: Results) -> View:
@@ -271,7 +263,6 @@ VIEWS: dict[str, Callable[[Results], View]] = {
     "arms": arms,
     "births": births,
     "gates": gates,
-    "pieces": pieces,
     "edges": edges,
     "interchange": interchange,
     "subsets": subsets,
