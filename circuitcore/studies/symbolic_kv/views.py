@@ -66,22 +66,25 @@ def _never(born: pd.DataFrame, results: Results) -> str:
 def edges(results: Results) -> View:
     """Path patching: share of answers that switch, for each sender, receiving input and counterfactual."""
     rows = results.at_final("edge_switch", TRAINED)
-    site = rows["site"].astype(str).str.split("->", expand=True)
-    names = {"query": "other query", "keys": "keys exchanged", "values": "values exchanged"}
-    carrier, tagger = (rows["init_seed"].map(checks.chosen_heads(results, role)) for role in ("carrier", "tagger"))
-    sender = site[0].where(~(site[0] == carrier), "carrier").where(~(site[0] == tagger), "tagger")
-    sender = sender.mask((site[0] == carrier) & (carrier == tagger), "carrier = tagger")
-    table = rows.assign(sender=sender, receiver=site[1].str.replace("L1H*", "layer 1", regex=False))
-    table["counterfactual"] = rows["family"].astype(str).map(names)
-    kept = site[1].str.startswith("L1H*") & ~site[0].str.contains(">") & (site[0] != "L0H*")
-    table = table[kept][["sender", "receiver", "counterfactual", "init_seed", "value"]]
-    table["sender"] = table["sender"].replace(
-        {"L0H0": "other head", "L0H1": "other head", "L0MLP": "MLP", "embed": "embedding"}
-    )
-    table["receiver"] = (
-        table["receiver"].str.replace("layer 1.", "", regex=False).map({"q": "queries", "k": "keys", "v": "values"})
-    )
-    return View(table, "share of answers that switch", "test prompts", chance=None)
+    ends = rows["site"].astype(str).str.split("->L1H\\*.", expand=True, regex=True)
+    rows = rows.assign(sender=ends[0], input=ends[1]).dropna(subset=["input"])
+    fixed = {"embed": "embedding", "L0H*": "both heads", "L0MLP": "MLP", "all": "all of these"}
+    parts = [rows[rows["sender"] == name].assign(sender=label) for name, label in fixed.items()]
+    for role in ("carrier", "tagger"):  # one head may play both roles; its edge then stands in both rows
+        own = rows["init_seed"].map(checks.chosen_heads(results, role))
+        parts.append(rows[rows["sender"] == own].assign(sender=role))
+    inputs = {"q": "queries", "k": "keys", "v": "values"}
+    asked = {"query": "another query", "keys": "keys exchanged", "values": "values exchanged"}
+    table = pd.concat(parts, ignore_index=True)
+    table = table.assign(receiver=table["input"].map(inputs), counterfactual=table["family"].astype(str).map(asked))
+    for column, order in {
+        "receiver": inputs.values(),
+        "sender": ("embedding", "carrier", "tagger", "both heads", "MLP", "all of these"),
+        "counterfactual": asked.values(),
+    }.items():
+        table = _in_order(table, column, order)
+    columns = ["sender", "receiver", "counterfactual", "init_seed", "value"]
+    return View(table[columns], "share of answers that switch", "test prompts")
 
 
 def interchange(results: Results) -> View:
@@ -120,13 +123,18 @@ def subsets(results: Results) -> View:
 def _kept(ablated: str, seed: int, heads: list[str], roles: dict[str, pd.Series]) -> str:
     """Names of the heads left on, by role within their layer so that seeds can share a row."""
     names = {"L0": ("L0 carrier", "L0 other"), "L1": ("L1 router", "L1 other")}
-    left = [head for head in heads if head not in ablated.split("+")]
-    return " ".join(_role(head, seed, names, roles) for head in left)
+    left = {_role(head, seed, names, roles) for head in heads if head not in ablated.split("+")}
+    return " ".join(name for layer in names.values() for name in map(_unbroken, layer) if name in left)
 
 
 def _role(head: str, seed: int, names: dict[str, tuple[str, str]], roles: dict[str, pd.Series]) -> str:
     leader = roles["carrier" if head.startswith("L0") else "router"][seed]
-    return names[head[:2]][0 if head == leader else 1].replace(" ", "\u00a0")
+    return _unbroken(names[head[:2]][0 if head == leader else 1])
+
+
+def _unbroken(name: str) -> str:
+    """A name that counts as one word where names are separated by spaces."""
+    return name.replace(" ", "\u00a0")
 
 
 def circuit(results: Results) -> View:
