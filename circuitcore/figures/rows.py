@@ -62,7 +62,7 @@ def rounded(rows: pd.DataFrame) -> pd.DataFrame:
         values = rows[column].to_numpy(dtype=float, na_value=np.nan, copy=True)
         with np.errstate(divide="ignore", invalid="ignore"):
             scale = 10.0 ** (DIGITS - 1 - np.floor(np.log10(np.abs(values))))
-        known = np.isfinite(scale)
+        known = np.isfinite(scale) & np.isfinite(values)
         values[known] = np.round(values[known] * scale[known]) / scale[known]
         rows[column] = values
     return rows

@@ -1,0 +1,422 @@
+import csv
+import html
+import io
+import itertools
+import json
+import re
+from urllib.parse import unquote
+
+import altair as alt
+import numpy as np
+import pandas as pd
+import pytest
+import vl_convert
+
+from circuitcore.claims import Check, Claim, Status, Verdict
+from circuitcore.emergence.seeds import mean_interval
+from circuitcore.emergence.view import View
+from circuitcore.figures import attention, bars, curves, maps, style, vega
+from circuitcore.figures.badges import ICONS, STATUS_COLORS, badge
+from circuitcore.figures.bundle import Figure, source_of
+from circuitcore.figures.caption import escape_markdown, facts, few_seeds
+from circuitcore.figures.chart_html import STATIC, compact, paper_html
+from circuitcore.figures.rows import ColumnsError, over_seeds, rounded, rows_of
+from circuitcore.figures.tables import cell_text, comparison, table_markdown
+from circuitcore.figures.verdict_text import anchor, claim_html, claim_markdown, claim_text
+
+BAND = "95 % interval of the mean over seeds"
+HEADS = ("L0H0", "L0H1", "L1H0", "L1H1")
+
+
+def table(columns, *levels, value=None):
+    """Every combination of the levels, with a value that differs in each row."""
+    rows = pd.DataFrame(list(itertools.product(*levels)), columns=columns.split())
+    rows["value"] = np.linspace(0.05, 0.95, len(rows)) if value is None else value
+    return rows
+
+
+def training(seeds=range(5)):
+    return table("step series init_seed", [0, 100, 200], ["train", "test"], seeds)
+
+
+def births():
+    rows = [
+        ("routing", 0, None, 10.0),
+        ("routing", 1, 10.0, 20.0),
+        ("copying", 0, 20.0, 30.0),
+        ("copying", 1, None, None),
+    ]
+    return pd.DataFrame(rows, columns=["piece", "init_seed", "after", "by"]).assign(end=100)
+
+
+def pattern(steps=(0, 100)):
+    words = ["<bos>", "K3", "V4", "->"]
+    places = [(q, k) for q in range(4) for k in range(q + 1)]
+    rows = [(s, h, q, k, words[q], words[k], 1 / (q + 1)) for s in steps for h in HEADS for q, k in places]
+    return pd.DataFrame(rows, columns="step head query key query_token key_token value".split())
+
+
+def circuit_maps():
+    qk = table("circuit head row column", ["QK"], HEADS, ["K0", "K1"], ["K0", "K1"]).assign(unit="score")
+    ov = table("circuit head row column", ["OV"], HEADS, ["V0", "V1"], ["V0", "V1"]).assign(unit="logit")
+    return pd.concat([qk, ov.assign(value=-ov["value"])], ignore_index=True)
+
+
+def subsets():
+    kept = [" ".join(chosen) for n in range(5) for chosen in itertools.combinations(HEADS, n)]
+    return table("kept how init_seed", kept, ["zero", "mean"], range(5))
+
+
+def interchange():
+    rows = table("test site hypothesis init_seed", ["a", "b"], ["L0", "L1"], ["key", "slot", "other"], range(5))
+    return rows.assign(value=rows["hypothesis"].map({"key": 0.7, "slot": 0.2, "other": 0.1}))
+
+
+def verdicts():
+    rows = [(c, j, s) for c, (j, s) in itertools.product(["KV1", "KV2"], zip("abcd", map(str, Status), strict=True))]
+    return pd.DataFrame(rows, columns=["claim", "judged", "status"])
+
+
+PICTURES = {
+    "training": (curves.training, training()),
+    "training one seed": (curves.training, training([3])),
+    "training panels": (curves.training, pd.concat([training().assign(panel=name) for name in ("first", "second")])),
+    "training epochs": (curves.training, training().rename(columns={"step": "epoch"})),
+    "onset": (curves.onset, training().rename(columns={"step": "relative_step"})),
+    "births": (curves.births, births()),
+    "births arms": (curves.births, pd.concat([births().assign(arm=arm) for arm in ("trained", "one layer")])),
+    "pattern": (attention.pattern, pattern()),
+    "pattern one step": (attention.pattern, pattern([5]).drop(columns="step")),
+    "circuit maps": (maps.circuit_maps, circuit_maps()),
+    "edges": (maps.edges, table("sender receiver counterfactual init_seed", HEADS[:2], "qk", "ab", range(5))),
+    "seeds": (bars.seeds, table("group init_seed", ["train", "test"], range(5))),
+    "seeds series": (bars.seeds, table("group series init_seed", ["train", "test"], ["a", "b"], range(5))),
+    "counts": (bars.counts, table("group series draw", ["val", "test"], ["ours", "theirs"], range(3)) * 1),
+    "attribution": (bars.attribution, table("component init_seed", ["embedding", "L0H0"], range(5))),
+    "subsets": (bars.subsets, subsets()),
+    "interchange": (bars.interchange, interchange()),
+    "verdicts": (bars.verdicts, verdicts()),
+}  # fmt: skip
+OVER_SEEDS = [name for name, (_, rows) in PICTURES.items() if "init_seed" in rows]
+
+
+def view_of(rows, **changes):
+    return View(rows, **{"unit": "accuracy", "split": "test", "band": BAND, "chance": 1 / 3, **changes})
+
+
+def with_rerun(rows):
+    """The same rows as published runs, and some of them again as a reader's."""
+    if "init_seed" not in rows:
+        return pd.concat([rows.assign(origin="paper"), rows.assign(origin="rerun")], ignore_index=True)
+    reader = rows[rows["init_seed"] < 2].assign(origin="rerun")
+    return pd.concat(
+        [rows.assign(origin="paper"), reader.assign(init_seed=reader["init_seed"] + 11)], ignore_index=True
+    )
+
+
+def layouts(chart):
+    """The wide and the narrow specification that a page carries, as it carries them."""
+    spec = compact(style.specification(chart))
+    usermeta = spec.pop("usermeta")
+    yield spec
+    yield {**usermeta["narrow"], "datasets": spec["datasets"]}
+    yield {**spec, "config": usermeta["dark"]}
+
+
+def svg_of(spec):
+    return vl_convert.vegalite_to_svg(spec, vl_version=vega.version())
+
+
+def size(svg):
+    return [float(found) for found in re.match(r'<svg[^>]*? width="([\d.]+)" height="([\d.]+)"', svg).groups()]
+
+
+def words_of(svg):
+    return [html.unescape(text) for text in re.findall(r"<text[^>]*>([^<]*)</text>", svg)]
+
+
+@pytest.mark.parametrize("name", PICTURES)
+def test_every_picture_draws_wide_narrow_and_dark(name):
+    draw, rows = PICTURES[name]
+    wide, narrow, dark = map(svg_of, layouts(draw(view_of(rows))))
+    assert size(wide)[0] <= 700
+    assert size(narrow)[0] <= 360, "wider than a phone"
+    assert size(narrow)[0] < size(wide)[0]
+    sizes = [float(found) for found in re.findall(r'font-size="([\d.]+)px"', narrow)]
+    assert sizes and min(sizes) >= 10, "smaller than can be read"
+    assert "#e6e9ed" in dark and "#e6e9ed" not in wide  # the dark theme's ink
+
+
+@pytest.mark.parametrize("name", [*OVER_SEEDS, "pattern", "circuit maps"])
+def test_every_picture_of_runs_shows_the_readers_beside_the_published(name):
+    draw, rows = PICTURES[name]
+    rows = with_rerun(rows)
+    chart = draw(view_of(rows))
+    spec = style.specification(chart)
+    svgs = list(map(svg_of, layouts(chart)))
+    assert size(svgs[1])[0] <= 360
+    said = " ".join(words_of(svgs[0])) + json.dumps(spec["params"] if "params" in spec else "")
+    if rows[rows["origin"] == "rerun"].empty:
+        return
+    assert "your runs" in said and "published runs" in said
+
+
+@pytest.mark.parametrize("name", PICTURES)
+def test_a_missing_column_is_named_with_what_is_there(name):
+    draw, rows = PICTURES[name]
+    needed = [
+        column
+        for column in rows
+        if column not in ("panel", "how", "series", "test", "end", "arm", "unit", "draw", "step")
+    ]
+    if draw in (curves.training, curves.onset):
+        needed.append("series")
+    for column in [*needed]:
+        with pytest.raises(ColumnsError, match=re.escape(repr(column)) if column != "epoch" else "'step'") as error:
+            draw(view_of(rows.drop(columns=column)))
+        assert all(other in str(error.value) for other in rows if other != column)
+
+
+def test_a_misspelt_column_is_guessed():
+    with pytest.raises(ColumnsError, match="is 'init_sed' meant"):
+        bars.seeds(view_of(training().rename(columns={"init_seed": "init_sed", "series": "group"})))
+
+
+@pytest.mark.parametrize(("column", "value", "word"), [("origin", "theirs", "theirs"), ("value", "high", "numbers")])
+def test_values_that_cannot_be_drawn_are_refused(column, value, word):
+    with pytest.raises(ColumnsError, match=word):
+        curves.training(view_of(training().assign(**{column: value})))
+
+
+def test_two_values_for_one_seed_are_refused_with_the_group():
+    rows = pd.concat([training(), training().head(1)])
+    with pytest.raises(ColumnsError, match="series=train.*step=0.*init_seed=0"):
+        curves.training(view_of(rows))
+
+
+def test_shares_that_do_not_add_up_are_refused_with_their_sum():
+    rows = interchange().query("hypothesis != 'other'")
+    with pytest.raises(ColumnsError, match=r"site 'L0', test 'a', seed 0 they add up to 0\.900"):
+        bars.interchange(view_of(rows))
+
+
+def test_two_prompts_in_one_attention_map_are_refused():
+    rows = pd.concat([pattern(), pattern().assign(key_token="K9")])
+    with pytest.raises(ColumnsError, match="one prompt"):
+        attention.pattern(view_of(rows))
+
+
+@pytest.mark.parametrize(("n", "band", "drawn"), [(5, BAND, True), (4, BAND, False), (1, BAND, False), (9, "", False)])
+def test_an_interval_is_drawn_only_from_five_seeds_and_only_if_the_caption_names_it(n, band, drawn):
+    rows = table("group init_seed", ["a", "b"], range(n))
+    found = over_seeds(rows_of(view_of(rows), ["group", "init_seed", "value"]), ["group"], band=band)
+    assert found["n"].tolist() == [n, n]
+    assert found["low"].notna().all() == found["high"].notna().all() == drawn
+    for name, part in rows.groupby("group"):
+        row = found.set_index("group").loc[name]
+        assert row["mean"] == pytest.approx(part["value"].mean(), rel=1e-4)
+        if drawn:
+            by_hand = mean_interval(part["value"])
+            assert (row["low"], row["high"]) == pytest.approx((by_hand.low, by_hand.high), rel=1e-4)
+
+
+def test_the_line_of_chance_is_drawn_at_its_level_and_named():
+    svg = svg_of(next(layouts(curves.training(view_of(training())))))
+    assert "chance 0.333" in words_of(svg)
+    assert "chance" not in " ".join(words_of(svg_of(next(layouts(curves.training(view_of(training(), chance=None)))))))
+
+
+def test_heads_kept_may_have_names_with_spaces_that_do_not_part_them():
+    rows = table("kept init_seed", ["L0\u00a0carrier L1\u00a0router", "L0\u00a0carrier", ""], range(5))
+    words = words_of(svg_of(next(layouts(bars.subsets(view_of(rows))))))
+    assert {"L0\u00a0carrier", "L1\u00a0router"} <= set(words)
+
+
+def test_births_say_in_words_what_the_bar_shows():
+    spec = style.specification(curves.births(view_of(births())))
+    (rows,) = (rows for rows in spec["datasets"].values() if rows and "says" in rows[0])
+    assert [row["says"] for row in rows] == [
+        "at the first checkpoint (step 10)", "between steps 10 and 20", "between steps 20 and 30", "not by step 100",
+    ]  # fmt: skip
+    assert "× not born" in words_of(svg_of(next(layouts(curves.births(view_of(births()))))))
+
+
+def test_a_slider_steps_through_checkpoints_and_starts_at_the_last():
+    spec = style.specification(attention.pattern(view_of(pattern([0, 7, 90]))))
+    (slider,) = (param for param in spec["params"] if param["name"] == "frame")
+    assert slider["value"] == 2 and slider["bind"]["max"] == 2
+    assert "after training step 90" in words_of(svg_of(next(layouts(attention.pattern(view_of(pattern([0, 7, 90])))))))
+
+
+def test_compact_tables_draw_the_same_picture_to_the_last_digit():
+    for draw, rows in PICTURES.values():
+        spec = style.specification(draw(view_of(rows)))
+        spec.pop("usermeta")
+        small, whole = (re.sub(r"(clip|gradient_)\d+", r"\1", svg_of(found)) for found in (compact(spec), spec))
+        assert hash(small) == hash(whole)  # a difference of two pictures in text would take minutes to print
+
+
+def test_compaction_leaves_what_csv_would_lose():
+    keep = [[{"a": ""}], [{"a": 1}, {"b": 2}], [{"a": "x"}, {"a": 1}], [{"a": [1]}], []]
+    spec = {"data": {"name": "0"}, "datasets": {str(number): rows for number, rows in enumerate(keep)}}
+    assert compact(spec) == spec
+    rows = [{"t": 'a "b", c\nd', "n": 0.5, "b": True}, {"t": "x", "n": None, "b": False}]
+    small = compact({"layer": [{"data": {"name": "r"}}], "datasets": {"r": rows}})
+    read = list(csv.DictReader(io.StringIO(small["datasets"]["r"])))
+    assert read == [{"t": 'a "b", c\nd', "n": "0.5", "b": "true"}, {"t": "x", "n": "", "b": "false"}]
+    assert small["layer"][0]["data"]["format"]["parse"] == {"t": "string", "n": "number", "b": "boolean"}
+
+
+def test_chart_html_needs_no_network_and_cannot_be_broken_out_of():
+    rows = table("group init_seed", ["</script><b>", '"quoted" & <i>'], range(5))
+    code = paper_html(bars.seeds(view_of(rows)), 'Two groups, "a" < b')
+    assert 'alt="Two groups, &quot;a&quot; &lt; b"' in code
+    assert code.count("</script>") == 1 and code.endswith("</script></div>")
+    assert "http" not in re.sub(r"https?://(vega\.github\.io/schema|www\.w3\.org)[^\"' ]*", "", code)
+    spec = json.loads(re.search(r'class="vl-spec">(.*)</script>', code)[1])
+    assert spec["description"] == 'Two groups, "a" < b'
+    assert "</script><b>" in json.dumps(spec)
+
+
+def test_a_chart_without_alt_text_is_refused():
+    with pytest.raises(ValueError, match="alt text"):
+        paper_html(bars.seeds(view_of(table("group init_seed", ["a"], range(5)))), " ")
+
+
+def test_a_huge_table_is_refused():
+    rows = table("step series init_seed", range(style.MAX_ROWS // 5 + 1), ["a"], range(5))
+    with pytest.raises(alt.MaxRowsError):
+        style.specification(alt.Chart(rows).mark_point().encode(x="step"))
+
+
+def test_rounding_keeps_digits_missing_values_and_the_input():
+    rows = pd.DataFrame({"x": [1.234567e-7, 123456.789, 0.0, np.nan, -np.inf], "n": range(5)})
+    found = rounded(rows)["x"].tolist()
+    assert found[:3] == [1.2346e-7, 123460.0, 0.0] and np.isnan(found[3]) and found[4] == -np.inf
+    assert rows["x"][0] == 1.234567e-7
+
+
+def figure(**changes):
+    view = view_of(training().assign(origin="paper"))
+    made = {
+        "name": "fig-kv-training",
+        "chart": curves.training(view),
+        "view": view,
+        "takeaway": "It *rises*, `->` too.",
+    }
+    return Figure(
+        **{**made, "alt_text": "Two lines rise.", "number": 2, "runs": {"trained": ("kv-1", "kv-2")}, **changes}
+    )
+
+
+def test_a_figure_carries_caption_facts_data_code_and_runs():
+    shown = figure(made_by=(training,))
+    bundle = shown.mimebundle()
+    markdown = bundle["text/markdown"]
+    assert ":name: fig-kv-training" in markdown and shown.glue_name in markdown
+    caption = markdown.split("\n\n")[1]
+    assert caption.startswith("It *rises*, `->` too. Published runs: n = 5 seeds (0 to 4).")
+    assert BAND in caption and "Chance level: 0.333" in caption and "accuracy, on test" in caption
+    assert "Two lines rise." in bundle["text/plain"] and "Figure 2." in bundle["text/html"]
+    links = shown.links()
+    assert "\n" not in links, "a blank line in the code would end the HTML block"
+    assert "kv-1" in links and "def _curves" in links and "def training" in links
+    data = html.unescape(re.search(r'href="data:text/csv;charset=utf-8,([^"]*)"', links)[1])
+    read = pd.read_csv(io.StringIO(unquote(data)))
+    assert len(read) == len(shown.view.table) and list(read) == list(shown.view.table)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"name": "Training"}, {"name": "fig-Training"}, {"takeaway": " "}, {"alt_text": ""}],
+)
+def test_a_figure_that_cannot_be_shown_is_refused(changes):
+    with pytest.raises(ValueError, match="figure"):
+        figure(**changes)
+
+
+def test_a_chart_of_an_authors_own_is_shown_too():
+    chart = alt.Chart(training()).mark_point().encode(x="step", y="value")
+    assert "vl-spec" in figure(chart=chart).chart_html
+    assert "<summary>code" not in figure(chart=chart).links()
+
+
+def test_code_without_a_file_is_left_out():
+    assert source_of(eval("lambda view: view")) == ""
+    assert source_of(curves.training).startswith("# circuitcore.figures.curves")
+
+
+@pytest.mark.parametrize(
+    ("n", "share"),
+    [(1, 5), (2, 22), (3, 37), (4, 47)],  # 0.05 ** (1 / n), by hand
+)
+def test_few_seeds_say_what_they_cannot_show(n, share):
+    assert f"n = {n}" in few_seeds(n) and f"{share} % of seeds" in few_seeds(n)
+    text = " ".join(facts(view_of(training(range(n)).assign(origin="rerun"))))
+    assert few_seeds(n) in text and BAND not in text
+
+
+def test_facts_count_each_origin_and_each_uneven_arm():
+    text = " ".join(facts(view_of(with_rerun(training()))))
+    assert "Published runs: n = 5 seeds (0 to 4); your runs: n = 2 seeds (11, 12)." in text
+    assert f"Your runs: {few_seeds(2)}" in text and BAND in text
+    uneven = pd.concat([training().assign(arm="trained"), training([0, 4]).assign(arm="control")])
+    assert "trained: 5, control: 2" in " ".join(facts(view_of(uneven)))
+    assert not any("seed" in sentence for sentence in facts(view_of(pattern(), band="", note="One prompt")))
+    assert facts(view_of(pattern(), band="", note="One prompt"))[-1] == "One prompt."
+
+
+def test_plain_text_stays_plain_in_markdown():
+    assert escape_markdown("a_b -> <bos> $x$ *c* [d]") == r"a\_b -\> \<bos\> \$x\$ \*c\* \[d\]"
+
+
+def test_badges_differ_in_word_icon_and_colour():
+    assert len(set(ICONS.values())) == len(set(STATUS_COLORS.values())) == len(Status) == len(set(map(badge, Status)))
+    css = (STATIC / "figures.css").read_text()
+    for status in Status:
+        assert str(status) in badge(status) and ICONS[str(status)] in badge(status)
+        assert f".status-{str(status).lower()}" in css and STATUS_COLORS[str(status)].lower() in css
+
+
+CLAIM = Claim(
+    id="KV2.published", sentence="Heads *route*.", metric="routing", direction="at_least", smallest_effect=0.5,
+    control="untrained networks fail", source="source", source_verdict="Supported: 0.9",
+)  # fmt: skip
+
+
+def check(n_seeds, **changes):
+    fixed = {"effect": 0.8, "interval": (0.7, 0.9), "control_passed": True, "control_value": "0.1"}
+    return Check(**{**fixed, "n_seeds": n_seeds, **changes})
+
+
+def test_a_claim_shows_both_verdicts_and_the_numbers_they_rest_on():
+    both = [Verdict.of(CLAIM, check(5), "paper"), Verdict.of(CLAIM, check(2), "rerun")]
+    for shown in (claim_markdown(both), claim_html(both), claim_text(both)):
+        assert "Supported" in shown and "Hypothesis" in shown and "your seeds" in shown
+        for number in ("0.8", "0.7 to 0.9", "5 seeds", "0.5", "0.1", "too few"):
+            assert number in shown, number
+    assert ":name: claim-kv2-published" in claim_markdown(both) and anchor(CLAIM) == "claim-kv2-published"
+
+
+def test_a_claim_says_when_nothing_was_checked_or_a_control_failed():
+    assert "Not checked" in claim_text([Verdict.of(CLAIM, None, "rerun")])
+    failed = Verdict.of(CLAIM, check(5, control_passed=False), "paper")
+    assert "FAILED" in claim_markdown([failed]) and "Unsupported" in claim_markdown([failed])
+    alone = check(1, interval=(float("-inf"), float("inf")))
+    assert "inf" not in claim_text([Verdict.of(CLAIM, alone, "rerun")])
+
+
+def test_tables_print_numbers_as_read():
+    assert [cell_text(cell, 3) for cell in (0.123456, 2.0, 12345, None, float("nan"), "a", True, pd.NA)] == [
+        "0.123", "2", "12,345", "–", "–", "a", "True", "–",
+    ]  # fmt: skip
+    lines = table_markdown(pd.DataFrame({"a|b": ["x_y"], "n": [0.5]}), 3).splitlines()
+    assert lines == [r"| a\|b | n |", "| :-- | --: |", r"| x\_y | 0.5 |"]
+
+
+def test_the_sources_numbers_stand_beside_ours_in_the_order_given():
+    rows = table("quantity init_seed", ["b", "a"], range(5)).assign(source=0.5)
+    found = comparison(view_of(with_rerun(rows)))
+    assert found["quantity"].tolist() == ["b", "a"] and found["source"].tolist() == [0.5, 0.5]
+    assert list(found)[2:] == ["published runs, mean of 5", "range", "your runs, mean of 2", "your range"]
+    assert found["published runs, mean of 5"][0] == pytest.approx(rows["value"][:5].mean(), rel=1e-4)
