@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from circuitcore import studies
+from circuitcore.book_build import BookError
 from circuitcore.training import ExecutorError, Recipe, RunStore, StoreError, verify
 from circuitcore.training.ledger import LEDGER_NAME, Ledger
 from circuitcore.training.loop import steps_done
@@ -16,7 +17,7 @@ from circuitcore.training.verify import run_folders
 
 # Wrong words on a command line, in a params file or a recipe; files that cannot be used. Anything else is a defect of
 # ours, and keeps its traceback.
-EXPECTED = (studies.StudyError, ValueError, StoreError, ExecutorError, ArithmeticError)
+EXPECTED = (studies.StudyError, ValueError, StoreError, ExecutorError, BookError, ArithmeticError)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -42,9 +43,10 @@ def _parser() -> argparse.ArgumentParser:
     rerun = _add(commands, "rerun", _rerun, "run a chapter with other seeds, beside the published ones")
     rerun.add_argument("--seeds", type=int, nargs="+", required=True, metavar="SEED")
     rerun.add_argument("--out", type=Path, help="folder for the page and compare.json")
+    for command in (train, sweep):
+        command.add_argument("--workers", type=int, help="processes at once (default: one per core)")
     for command in (train, sweep, measure):
         command.add_argument("--executor", default="processes", help="serial, processes, or tcp://HOST:PORT of Dask")
-        command.add_argument("--workers", type=int, help="processes at once (default: one per core)")
         command.add_argument("--no-published", action="store_true", help="train even what is published")
         command.add_argument("--params", type=Path, default=studies.PARAMS_FOLDER, help="folder of parameter files")
         command.add_argument("--runs", type=Path, default=Path("runs"), help="folder of the runs (default: runs)")
@@ -84,7 +86,7 @@ def _measure(arguments: argparse.Namespace) -> int:
 
     params = studies.load_params(arguments.study, arguments.tier, arguments.params)
     recipes = _recipes(arguments.study, params)
-    _train_recipes(arguments, recipes)
+    train_all(_store(arguments), recipes, arguments.executor, watch=_watch())
     spec = studies.load(arguments.study).battery(params)
     tables = measure_all(_store(arguments), spec, recipes, arguments.executor, _watch())
     print(f"{len(tables)} table(s) of battery {spec.key}, {sum(map(len, tables)):,} rows.")
@@ -94,7 +96,8 @@ def _measure(arguments: argparse.Namespace) -> int:
 def _rerun(arguments: argparse.Namespace) -> int:
     from circuitcore.rerun import rerun  # brings in the whole book
 
-    rerun(arguments.study, tuple(arguments.seeds), arguments.tier, arguments.out)
+    made = rerun(arguments.study, tuple(arguments.seeds), arguments.tier, arguments.out, _watch())
+    print(f"{made.page}\n{made.comparison}")
     return 0
 
 

@@ -31,11 +31,16 @@ def write_durably(path: Path, data: bytes) -> None:
             temporary.unlink(missing_ok=True)
         _sync_folder(path.parent)
     except OSError as error:
-        remedy = _REMEDIES.get(error.errno, "Mend this")
-        raise StoreError(
-            f"{path}: could not be written ({error.strerror}). {remedy}, then run the same command again: it goes on "
-            "from the last checkpoint, and whatever was finished before is intact."
-        ) from error
+        raise cannot_write(path, error) from error
+
+
+def cannot_write(path: Path, error: OSError) -> StoreError:
+    """The error to raise when ``path`` could not be written: why, and what to do about it."""
+    remedy = _REMEDIES.get(error.errno, "Mend this")
+    return StoreError(
+        f"{path}: could not be written ({error.strerror}). {remedy}, then run the same command again: it goes on from "
+        "the last checkpoint, and whatever was finished before is intact."
+    )
 
 
 def remove_leftovers(folder: Path) -> None:

@@ -3,12 +3,11 @@
 import importlib
 import multiprocessing
 import os
-import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from multiprocessing import connection
 from multiprocessing.context import BaseContext
@@ -44,39 +43,40 @@ def map_runs(
         recipes: what to call it with.
         executor: "serial"; "processes", a pool of processes on this machine; or the address of a Dask scheduler
             ("tcp://HOST:PORT"), whose workers must see the store's folder and hold this library.
-        workers: processes in the pool, at most; None for one per core. A cluster has its own number.
+        workers: processes in the pool; None for one per core. A cluster has its own number.
         progress: called with the number of recipes that are done, after each.
 
     Raises:
         ExecutorError: unknown executor, or recipes that failed. The others have then finished; the message and
             ``failures`` name each failed one.
     """
-    call = partial(_call, function)
-    if executor == "serial" or (executor == "processes" and n_workers(len(recipes), workers) == 1):
-        outcomes = _serial(call, recipes)
-    elif executor == "processes":
-        outcomes = _processes(call, recipes, n_workers(len(recipes), workers))
-    elif executor.startswith(SCHEMES):
+    call, side_by_side = partial(_call, function), min(len(recipes), width(executor, workers))
+    if executor.startswith(SCHEMES):
         outcomes = _cluster(call, recipes, executor)
+    elif side_by_side > 1:
+        outcomes = _processes(call, recipes, side_by_side)
     else:
-        raise ExecutorError(unknown("executor", executor, ("serial", "processes", "tcp://HOST:PORT")))
+        outcomes = _serial(call, recipes)
     return _collect(recipes, outcomes, progress or (lambda done: None))
 
 
-def n_workers(n_runs: int, workers: int | None = None) -> int:
-    """Processes a pool is given: one per core this process may use, ``workers`` at most, one per run at most."""
+def width(executor: str, workers: int | None = None) -> int:
+    """How many recipes an executor has room for side by side.
+
+    "serial": 1. "processes": ``workers``, by default one per core this process may use. A cluster: its workers.
+
+    Raises:
+        ExecutorError: unknown executor, fewer than one worker, or no scheduler at that address.
+    """
     if workers is not None and workers < 1:
         raise ExecutorError(f"workers = {workers}; allowed: at least 1")
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return max(1, min(n_runs, workers or cores))
-
-
-def width(executor: str, workers: int | None = None) -> int:
-    """Runs that go on side by side: 1 for "serial", else the processes of a pool or the workers of a cluster."""
     if executor.startswith(SCHEMES):
         with _client(executor) as client:
             return max(1, len(client.nthreads()))
-    return 1 if executor == "serial" else n_workers(sys.maxsize, workers)
+    if executor not in ("serial", "processes"):
+        raise ExecutorError(unknown("executor", executor, ("serial", "processes", "tcp://HOST:PORT")))
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return 1 if executor == "serial" else workers or cores
 
 
 Outcomes = Iterator[tuple[int, Any, BaseException | None]]
@@ -119,13 +119,15 @@ def _processes(call: Callable[[Recipe], Any], recipes: Sequence[Recipe], workers
     left, lost = set(range(len(recipes))), 0
     while left:
         before = len(left)
-        with _pool(workers) as pool:
+        # A pool that broke says so in every future that is left, and already in submit() if it breaks early.
+        with _pool(workers) as pool, suppress(BrokenProcessPool):
             futures = {pool.submit(call, recipes[index]): index for index in sorted(left)}
             for future in as_completed(futures):
-                if isinstance(future.exception(), BrokenProcessPool):
+                result, error = _outcome(future)
+                if isinstance(error, BrokenProcessPool):
                     break
                 left.remove(futures[future])
-                yield futures[future], *_outcome(future)
+                yield futures[future], result, error
         lost = lost + 1 if len(left) == before else 0
         if left and lost == MAX_LOST_POOLS:
             for index in sorted(left):

@@ -14,7 +14,7 @@ from filelock import FileLock, Timeout
 
 from circuitcore.spelling import unknown
 from circuitcore.training.checkpoint import sha256
-from circuitcore.training.durable import write_durably
+from circuitcore.training.durable import cannot_write, write_durably
 from circuitcore.training.errors import StoreError
 from circuitcore.training.ledger import LEDGER_NAME, Ledger
 from circuitcore.training.loop import RESUME_NAME, Report, check_same_rows, steps_done, train
@@ -160,13 +160,15 @@ class RunStore:
     def lock(self, run_id: str) -> Iterator[None]:
         """Hold a run: nobody else trains it or changes its ledger meanwhile. A killed process lets go."""
         path = self.root / LOCK_FOLDER / f"{run_id}.lock"
-        path.parent.mkdir(parents=True, exist_ok=True)
         held = FileLock(path)
         try:
+            path.parent.mkdir(parents=True, exist_ok=True)
             held.acquire(timeout=0)
-        except Timeout:
+        except Timeout:  # which is an OSError too
             LOG.warning("another process works on %s; waiting for it", run_id)
             held.acquire()
+        except OSError as error:
+            raise cannot_write(path, error) from error
         try:
             yield
         finally:

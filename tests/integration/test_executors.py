@@ -7,7 +7,7 @@ from toy import workers
 from toy.recall import toy_recipe
 
 from circuitcore.training import ExecutorError, RunStore, map_runs
-from circuitcore.training.executor import n_workers, width
+from circuitcore.training.executor import width
 
 RECIPES = [toy_recipe(seed) for seed in range(3)]
 
@@ -112,5 +112,5 @@ def test_dask_is_asked_for_by_name_when_it_is_missing(monkeypatch):
         map_runs("x:y", RECIPES, "tcp://127.0.0.1:9")
 
 
-def test_a_pool_is_no_wider_than_its_work():
-    assert n_workers(1) == 1 and n_workers(3, 2) <= 2 and width("serial") == 1
+def test_how_wide_an_executor_is():
+    assert width("serial", 5) == 1 and width("processes", 7) == 7 and width("processes") >= 1
