@@ -91,18 +91,20 @@ def show_outputs(app: Sphinx, docname: str, source: list[str]) -> None:
 
 
 def add_numbers(app: Sphinx, config: Config) -> None:
-    """Make every number a chapter computed available to Markdown pages, as ``CHAPTER_NAME``.
+    """Make every computed number available to Markdown pages: ``CHAPTER_NAME``, or ``NAME`` from other notebooks.
 
-    The counts of claims are there without a chapter's name too (``n_supported``): their sums over all chapters.
+    Without a chapter's name, a count of claims (``n_supported``) is the sum over all chapters.
     """
     config.paper_executed = str(Path(app.srcdir, config.paper_executed))
     numbers = dict(config.myst_substitutions)
     totals = Counter()
     for result in sorted(Path(config.paper_executed, "results").glob("*.json")):
-        computed = json.loads(result.read_text(encoding="utf-8")).get("numbers", {})
-        numbers |= {f"{result.stem}_{name}": value for name, value in computed.items()}
-        totals.update({name: int(computed[name]) for name in TOTALS if name in computed})
-    config.myst_substitutions = numbers | {name: str(total) for name, total in totals.items()}
+        record = json.loads(result.read_text(encoding="utf-8"))
+        prefix, computed = (f"{result.stem}_" if "chapter" in record else ""), record.get("numbers", {})
+        numbers |= {f"{prefix}{name}": value for name, value in computed.items()}
+        if prefix:
+            totals.update({name: int(computed[name]) for name in TOTALS if name in computed})
+    config.myst_substitutions = {name: str(total) for name, total in totals.items()} | numbers
 
 
 def note_assets(app: Sphinx, config: Config) -> None:

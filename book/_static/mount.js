@@ -44,6 +44,7 @@
         this.show(host, await window.vegaEmbed(host, this.specification(wanted), options), wanted);
       } catch (error) {
         host.remove(); // what was there before stays: the still, or the chart in its former look
+        this.box.classList.add('has-failed');
         console.error('a chart could not be drawn', error);
       }
     }

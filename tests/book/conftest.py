@@ -18,10 +18,11 @@ import paper
 
 ROOT = Path(paper.__file__).resolve().parent
 NO_NETWORK = "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"
-# Both are wanted by the time a page is looked at; a chart that stays a still or a formula that stays TeX times out.
+# A chart is done when it is live, or has said that it cannot be drawn (which the tests then see).
 SETTLED = """async () => {
     await window.MathJax?.startup?.promise;
-    return [...document.querySelectorAll('.vl-chart')].every(chart => chart.classList.contains('is-live'));
+    return [...document.querySelectorAll('.vl-chart')].every(chart => chart.matches('.is-live, .has-failed'))
+        && !document.querySelector('.is-drawing');
 }"""
 
 
@@ -68,14 +69,15 @@ class Opened:
     def settle(self) -> None:
         """Wait until nothing of the page is still being drawn."""
         self.page.wait_for_function(SETTLED)
-        self.page.wait_for_function("() => !document.querySelector('.is-drawing')")
 
     def look(self, width: int = 1280, theme: str = "light", medium: str = "screen") -> Page:
         """The page at a width, in a theme (as the operating system would ask for it) and a medium."""
         self.page.set_viewport_size({"width": width, "height": 900})
+        has_theme = "theme => document.documentElement.dataset.theme === theme"
         self.page.emulate_media(color_scheme=theme, media="screen")
-        self.page.wait_for_function("theme => document.documentElement.dataset.theme === theme", arg=theme)
+        self.page.wait_for_function(has_theme, arg=theme)
         self.page.emulate_media(color_scheme=theme, media=medium)
+        self.page.wait_for_function(has_theme, arg="light" if medium == "print" else theme)
         # Charts are drawn again one frame after a change of size or theme.
         self.page.evaluate("() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
         self.settle()

@@ -24,13 +24,16 @@ CELLS = {
     "compute": (
         "import json, os, pathlib\n"
         "results = pathlib.Path(os.environ['PAPER_RESULTS'])\n"
-        "(results / 'chapter.json').write_text(json.dumps({'numbers': {'n_seeds': str(len(seeds))}}))\n"
+        "numbers = {'n_seeds': str(len(seeds)), 'n_claims': '2'}\n"
+        "(results / 'chapter.json').write_text(json.dumps({'chapter': 'chapter', 'numbers': numbers}))\n"
         "print('seeds', seeds, os.environ['PAPER_TIER'], os.environ['PAPER_BUILD'])"
     ),
 }
 READS_RESULTS = (
     "import json, os, pathlib\n"
-    "print('read', json.loads((pathlib.Path(os.environ['PAPER_RESULTS']) / 'chapter.json').read_text()))"
+    "results = pathlib.Path(os.environ['PAPER_RESULTS'])\n"
+    "print('read', json.loads((results / 'chapter.json').read_text()))\n"
+    "(results / 'claims.json').write_text(json.dumps({'numbers': {'abstract': 'Two claims.'}}))"
 )
 
 
@@ -60,7 +63,10 @@ class Project:
         shutil.copytree(source / "circuitcore", root / "circuitcore", ignore=shutil.ignore_patterns("__pycache__"))
         self.write("_toc.yml", TOC)
         self.write("book/references.bib", "")
-        self.write("book/index.md", "# A book\n\nIt rests on {{ chapter_n_seeds }} seeds.\n")
+        self.write(
+            "book/index.md",
+            "# A book\n\nIt rests on {{ chapter_n_seeds }} seeds. {{ abstract }} In all {{ n_claims }}.\n",
+        )
         self.write("params/chapter.yaml", "seeds: [3, 4]\n")
         self.write("published/run/ledger.json", "{}")
         self.chapter(**CELLS)
@@ -99,7 +105,7 @@ NEITHER = {"chapter": False, "claims": False}
 
 def test_a_notebook_is_executed_only_when_what_it_computes_from_has_changed(project):
     assert project.executed() == BOTH
-    assert "It rests on 2 seeds." in project.page("index")
+    assert "It rests on 2 seeds. Two claims. In all 2." in project.page("index")
     assert "seeds [3, 4] published 1" in project.page("chapter")
 
     assert project.executed() == NEITHER
