@@ -27,18 +27,6 @@ def seeds(view: View, width: int) -> alt.TopLevelMixin:
 
 
 @style.responsive
-def counts(view: View, width: int) -> alt.TopLevelMixin:
-    """Numbers that come from no training run, such as counts in a data set: one point each, by group and series.
-
-    Columns: ``group`` (drawn in the order given), ``value``; optional ``series`` (colour and marker), ``draw``
-    (which of several repetitions a point is).
-    """
-    rows = rows_of(view, ["group", "value"], ["series", "draw"])
-    rows = rows.rename(columns={"draw": "init_seed"}) if "draw" in rows else rows.assign(init_seed=0)
-    return dots(Dots(rows, "group", view, width, repeat="draw"))
-
-
-@style.responsive
 def attribution(view: View, width: int) -> alt.TopLevelMixin:
     """Direct logit attribution of every component: points are seeds, the tick is their mean, 0 is drawn.
 

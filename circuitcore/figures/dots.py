@@ -21,7 +21,6 @@ class Dots:
         width: room for it, in pixels.
         order: rows from top to bottom; () takes the order of the table.
         zero: whether 0 is a level of its own, drawn as a line.
-        repeat: what one point is.
         label_room: pixels for the row labels; None lets the width decide, 0 draws none.
     """
 
@@ -31,7 +30,6 @@ class Dots:
     width: int
     order: tuple[str, ...] = ()
     zero: bool = False
-    repeat: str = "seed"
     label_room: int | None = None
 
     @property
@@ -71,7 +69,7 @@ def dots(plot: Dots) -> alt.LayerChart:
     color, shape, opacity = _look(rows, plot)
     shared = {"y": y, "yOffset": alt.YOffset("lane:N", sort=plot.lanes), "color": color, "opacity": opacity}
     tips = [alt.Tooltip(f"{plot.by}:N"), *([alt.Tooltip("series:N")] if series else [])]
-    point = [alt.Tooltip("init_seed:N", title=plot.repeat), alt.Tooltip("value:Q", title=unit)]
+    point = [alt.Tooltip("init_seed:N", title="seed"), alt.Tooltip("value:Q", title=unit)]
     points = alt.Chart(rows).mark_point(filled=True, size=30)
     points = points.encode(x=x, shape=shape, tooltip=[*tips, *point, alt.Tooltip("runs:N", title="from")], **shared)
     layers = [_stripes(order, plot.by, y), *_levels(plot), *_means(means, x, shared, tips), points]

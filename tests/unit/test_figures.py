@@ -15,7 +15,7 @@ import vl_convert
 from circuitcore.claims import Check, Claim, Status, Verdict
 from circuitcore.emergence.seeds import mean_interval
 from circuitcore.emergence.view import View
-from circuitcore.figures import attention, bars, curves, maps, style, vega
+from circuitcore.figures import attention, bars, counts, curves, maps, style, vega
 from circuitcore.figures.badges import ICONS, STATUS_COLORS, badge
 from circuitcore.figures.bundle import Figure, source_of
 from circuitcore.figures.caption import escape_markdown, facts, few_seeds
@@ -91,7 +91,7 @@ PICTURES = {
     "edges": (maps.edges, table("sender receiver counterfactual init_seed", HEADS[:2], "qk", "ab", range(5))),
     "seeds": (bars.seeds, table("group init_seed", ["train", "test"], range(5))),
     "seeds series": (bars.seeds, table("group series init_seed", ["train", "test"], ["a", "b"], range(5))),
-    "counts": (bars.counts, table("group series draw", ["val", "test"], ["ours", "theirs"], range(3)) * 1),
+    "counts": (counts.counts, table("group series draw", ["val", "test"], ["ours", "theirs"], range(3))),
     "attribution": (bars.attribution, table("component init_seed", ["embedding", "L0H0"], range(5))),
     "subsets": (bars.subsets, subsets()),
     "interchange": (bars.interchange, interchange()),
@@ -165,11 +165,9 @@ def test_every_picture_of_runs_shows_the_readers_beside_the_published(name):
 def test_a_missing_column_is_named_with_what_is_there(name):
     draw, rows = PICTURES[name]
     needed = [
-        column
-        for column in rows
-        if column not in ("panel", "how", "series", "test", "end", "arm", "unit", "draw", "step")
+        column for column in rows if column not in ("panel", "how", "series", "test", "end", "arm", "unit", "step")
     ]
-    if draw in (curves.training, curves.onset):
+    if draw in (curves.training, curves.onset, counts.counts):
         needed.append("series")
     for column in [*needed]:
         with pytest.raises(ColumnsError, match=re.escape(repr(column)) if column != "epoch" else "'step'") as error:

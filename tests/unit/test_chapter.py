@@ -1,0 +1,377 @@
+import ast
+import json
+import sys
+from types import ModuleType, SimpleNamespace
+from typing import Annotated
+
+import pandas as pd
+import pytest
+from pydantic import BaseModel, ConfigDict, Field
+
+from circuitcore import chapter, provenance
+from circuitcore.claims import Claim, Status, from_json, mean_check, to_json
+from circuitcore.emergence.view import View
+from circuitcore.evidence import Evidence, Folders
+from circuitcore.figures import bars
+from circuitcore.metrics.battery import BatterySpec
+from circuitcore.parameters import ParameterError
+from circuitcore.reproduce import comparison_table
+from circuitcore.rerun import compared
+from circuitcore.results import Results, SelectionError
+from circuitcore.training.progress import Watch
+
+SEEDS = {"paper": range(5), "rerun": (11, 12)}
+
+
+class Params(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+    seeds: tuple[Annotated[int, Field(ge=0)], ...]
+    rate: Annotated[float, Field(gt=0, le=1)] = 0.1
+
+
+def final_accuracy(results):
+    """Accuracy of each seed at the end."""
+    rows = results.at_final("accuracy", "trained").assign(group="test")
+    return View(rows[["group", "init_seed", "value"]], "accuracy", "test", "95 % interval")
+
+
+def only_published(results):
+    if results.origin == "rerun":
+        raise SelectionError("no arm 'control'")
+    return final_accuracy(results)
+
+
+def fixed_counts(results):
+    return View(pd.DataFrame({"group": ["a"], "value": [3.0]}), "rows", "train")
+
+
+def numbers(results):
+    rows = final_accuracy(results).table
+    return View(rows.rename(columns={"group": "quantity"}).assign(source=0.5), "as named", "test")
+
+
+def high(results):
+    return mean_check(results.final_values("accuracy", "trained"), control_passed=True, control_value="0.1")
+
+
+def claim(claim_id, direction="at_least"):
+    return Claim(
+        id=claim_id,
+        sentence="It learns.",
+        metric="accuracy",
+        direction=direction,
+        smallest_effect=0.8,
+        control="shuffled",
+    )
+
+
+STUDY = ModuleType("toy_package.toy")
+STUDY.Params = Params
+STUDY.recipes = lambda params: {}
+STUDY.battery = lambda params: BatterySpec()
+STUDY.CLAIMS = (claim("C1"), claim("C2.published", "at_most"), claim("C3"))
+STUDY.CHECKS = {"C1": high, "C2.published": high}
+STUDY.VIEWS = {"final": final_accuracy, "part": only_published, "counts": fixed_counts, "numbers": numbers}
+
+
+def results_of(origin):
+    rows = [("trained", seed, f"toy-{origin}-{seed}", 7, "accuracy", 0.9 + seed / 1000) for seed in SEEDS[origin]]
+    table = pd.DataFrame(rows, columns=["arm", "init_seed", "run_id", "step", "metric", "value"])
+    return Results(table, table, origin)
+
+
+class Measured(Evidence):
+    """Evidence whose results are made up: what a chapter needs, without a run."""
+
+    study = STUDY
+    origins = ("paper", "rerun")
+
+    def gather(self, watch, executor="processes"):
+        return tuple(map(results_of, self.origins))
+
+    def run_ids(self, origin):
+        return {"trained": tuple(f"toy-{origin}-{seed}" for seed in SEEDS[origin])}
+
+
+@pytest.fixture
+def shown(monkeypatch):
+    """Everything a chapter displays, in order: (data, metadata)."""
+    seen = []
+    monkeypatch.setattr(chapter, "display", lambda data, raw, metadata=None: seen.append((data, metadata)))
+    return seen
+
+
+@pytest.fixture
+def measured(tmp_path):
+    return Measured("toy", Params(seeds=(11, 12)), Folders(tmp_path, tmp_path / "runs", tmp_path / "published"))
+
+
+@pytest.fixture
+def paper(measured, tmp_path, shown, monkeypatch):
+    monkeypatch.setenv("PAPER_RESULTS", str(tmp_path / "results"))
+    opened = chapter.Chapter(measured)
+    opened.prepare()
+    shown.clear()
+    return opened
+
+
+# ---- parameters --------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def kernel(monkeypatch, shown):
+    """A notebook's namespace in which cells can be run, and ``chapter.open`` called."""
+    namespace = {"In": [""]}
+    monkeypatch.setitem(sys.modules, "toy_package", ModuleType("toy_package"))
+    monkeypatch.setitem(sys.modules, "toy_package.toy", STUDY)
+    monkeypatch.setattr(chapter, "get_ipython", lambda: SimpleNamespace(user_ns=namespace))
+    monkeypatch.setenv("PAPER_BUILD", "1")
+
+    def run(*cells):
+        for cell in cells:
+            namespace["In"].append(cell)
+            for statement in ast.parse(cell).body:
+                if isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Constant | ast.List):
+                    namespace[statement.targets[0].id] = ast.literal_eval(statement.value)
+        namespace["In"].append("from circuitcore import chapter\npaper = chapter.open('toy_package.toy')")
+        return chapter.open("toy_package.toy")
+
+    return run
+
+
+OWN = "# Parameters\nseeds = [0, 1]\nrate = 0.5"
+
+
+def test_open_takes_the_parameters_of_the_notebook(kernel, shown):
+    assert kernel(OWN).params == Params(seeds=(0, 1), rate=0.5)
+    assert "run(s)" in shown[0][0]["text/plain"], "the cost is said before anything is spent"
+
+
+def test_the_injected_cell_overrides_and_lines_before_it_do_not_matter(kernel):
+    opened = kernel("import os", OWN, "# Parameters\nseeds = [7]\n")
+    assert opened.params == Params(seeds=(7,), rate=0.5)
+
+
+@pytest.mark.parametrize(
+    ("injected", "words"),
+    [
+        ("sed = [7]", ["sed: given [7]", "rate, seeds", "did you mean 'seeds'"]),
+        ("seeds = 'all'", ["seeds", "'all' (str)", "list of"]),
+        ("seeds = [-1]", ["seeds", "-1", ">= 0"]),
+        ("rate = 2.0", ["rate", "2.0", "<= 1"]),
+        ("rate = True", ["rate", "True (bool)"]),
+    ],
+)
+def test_a_wrong_parameter_stops_in_the_first_cell(kernel, shown, injected, words):
+    with pytest.raises(ParameterError) as error:
+        kernel(OWN, f"# Parameters\n{injected}")
+    assert all(word in str(error.value) for word in words), str(error.value)
+    assert not shown, "nothing is said or spent"
+
+
+def test_a_missing_parameter_is_named(kernel):
+    with pytest.raises(ParameterError, match="seeds: given nothing"):
+        kernel("# Parameters\nrate = 0.5")
+
+
+def test_a_corrected_cell_run_again_replaces_the_wrong_one(kernel):
+    with pytest.raises(ParameterError):
+        kernel("# Parameters\nseeds = [0]\nrat = 0.5")
+    assert kernel(OWN).params == Params(seeds=(0, 1), rate=0.5)
+
+
+def test_what_a_parameters_cell_computes_is_no_parameter(kernel):
+    opened = kernel(OWN + "\npaper = open_chapter()\nseeds2: list = [i for i in range(3)]")
+    assert opened.params == Params(seeds=(0, 1), rate=0.5)
+
+
+def test_a_live_notebook_gets_vega_and_styles_once(kernel, shown, monkeypatch):
+    monkeypatch.delenv("PAPER_BUILD")
+    kernel(OWN)
+    assert "vegaEmbed" in shown[0][0]["text/html"] and ".paper-claim" in shown[0][0]["text/html"]
+    assert len(shown) == 2
+
+
+def test_outside_a_notebook_open_says_so(monkeypatch):
+    monkeypatch.setattr(chapter, "get_ipython", lambda: None)
+    with pytest.raises(chapter.ChapterError, match="notebook"):
+        chapter.open("symbolic_kv")
+
+
+# ---- views and figures ---------------------------------------------------------------------------------------------
+
+
+def test_everything_before_prepare_says_what_to_do(measured):
+    opened = chapter.Chapter(measured)
+    for call in (lambda: opened.view("final"), lambda: opened.claim("C1"), opened.close):
+        with pytest.raises(chapter.ChapterError, match=r"paper\.prepare\(\)"):
+            call()
+
+
+def test_prepare_keeps_the_number_of_networks_of_each_arm(measured, shown):
+    chapter.Chapter(measured).prepare()
+    (glued,) = [data for data, metadata in shown if metadata and metadata["scrapbook"]["name"] == "n_trained"]
+    assert glued == {"application/papermill.record/text/plain": "5"}
+
+
+def test_a_view_holds_both_origins_the_papers_first(paper):
+    table = paper.view("final").table
+    assert table["origin"].tolist() == ["paper"] * 5 + ["rerun"] * 2
+    assert table["init_seed"].tolist() == [0, 1, 2, 3, 4, 11, 12]
+
+
+def test_a_view_that_one_side_lacks_says_so_in_its_note(paper):
+    view = paper.view("part")
+    assert set(view.table["origin"]) == {"paper"}
+    assert view.note == "Not drawn: your runs (no arm 'control')"
+
+
+def test_a_view_without_runs_is_not_doubled(paper):
+    assert len(paper.view("counts").table) == 1
+
+
+def test_a_view_that_nobody_can_draw_raises(measured, shown):
+    measured.__dict__["origins"] = ("rerun",)
+    opened = chapter.Chapter(measured)
+    opened.prepare()
+    with pytest.raises(SelectionError, match="control"):
+        opened.view("part")
+
+
+@pytest.mark.parametrize("name", ["finl", "Final"])
+def test_an_unknown_view_is_named_with_a_guess(paper, name):
+    with pytest.raises(chapter.ChapterError, match="did you mean 'final'"):
+        paper.view(name)
+
+
+def test_a_figure_is_glued_and_shown_with_number_runs_and_code(paper, shown):
+    for number in (1, 2):
+        view = paper.view("final")
+        paper.figure(f"fig-{number}", bars.seeds(view), view, takeaway="They learn.", alt="Points.")
+    (glued, metadata), (bundle, _) = shown[2:]
+    assert metadata["scrapbook"] == {"name": "fig-2-chart", "mime_prefix": "application/papermill.record/"}
+    assert "vl-spec" in glued["application/papermill.record/text/html"]
+    assert "{glue:figure} fig-2-chart" in bundle["text/markdown"] and "Figure 2." in bundle["text/html"]
+    for word in ("trained (published)", "toy-paper-4", "trained (yours)", "toy-rerun-12", "def final_accuracy"):
+        assert word in bundle["text/markdown"]
+
+
+def test_runs_of_a_figure_are_those_it_draws(paper, shown):
+    view = paper.view("part")
+    paper.figure("fig-part", bars.seeds(view), view, takeaway="They learn.", alt="Points.")
+    assert "toy-paper-0" in shown[1][0]["text/markdown"] and "toy-rerun" not in shown[1][0]["text/markdown"]
+
+
+def test_a_table_is_shown_in_every_form(paper, shown):
+    paper.table(paper.comparison("numbers"))
+    assert "| quantity | source |" in shown[0][0]["text/markdown"] and "<table" in shown[0][0]["text/html"]
+
+
+# ---- claims and numbers --------------------------------------------------------------------------------------------
+
+
+def test_a_claim_shows_the_papers_verdict_and_the_readers(paper, shown):
+    paper.claim("C1")
+    text = shown[0][0]["text/plain"]
+    assert "paper: Supported" in text and "your seeds: Hypothesis" in text
+    paper.claim("C3")
+    assert "Not checked" in "".join(data.get("text/plain", "") for data, _ in shown)
+    with pytest.raises(chapter.ChapterError, match="unknown claim 'C9'"):
+        paper.claim("C9")
+
+
+def record(paper, **changes):
+    """Record the paper's verdicts, some of them wrongly."""
+    verdicts = [paper.verdicts(claim.id)[0] for claim in STUDY.CLAIMS]
+    records = json.loads(to_json(verdicts))
+    for found in records:
+        if found["claim"]["id"] in changes:
+            found["check"], found["status"] = None, str(Status.HYPOTHESIS)
+    path = paper.evidence.folders.published / "verdicts" / "toy.json"
+    path.parent.mkdir(parents=True)
+    path.write_text(json.dumps(records))
+
+
+def test_a_recorded_verdict_that_still_holds_passes(paper):
+    record(paper)
+    paper.claim("C1")
+
+
+def test_a_published_verdict_that_changed_stops_the_chapter(paper):
+    record(paper, C1="changed")
+    with pytest.raises(
+        chapter.ChapterError, match="C1 is now Supported, but toy.json records Hypothesis.*Results changed"
+    ):
+        paper.claim("C1")
+    with pytest.raises(chapter.ChapterError):
+        paper.close()
+
+
+def test_a_number_is_glued_as_it_will_be_printed(paper, shown):
+    paper.number("val_accuracy", 0.95234, ".3f")
+    assert shown[0][0] == {"application/papermill.record/text/plain": "0.952"}
+    with pytest.raises(chapter.ChapterError, match="Python name"):
+        paper.number("val accuracy", 1)
+
+
+def test_close_leaves_numbers_verdicts_and_provenance(paper, shown, tmp_path):
+    paper.number("val_accuracy", 0.95234, ".3f")
+    paper.close()
+    left = json.loads((tmp_path / "results" / "toy.json").read_text())
+    assert left["numbers"]["val_accuracy"] == "0.952" and left["values"]["val_accuracy"] == 0.95234
+    counts = {name: left["numbers"][f"n_{name}"] for name in ("claims", "supported", "negative", "hypothesis", "runs")}
+    assert counts == {"claims": "3", "supported": "1", "negative": "1", "hypothesis": "1", "runs": "5"}
+    verdicts = from_json(json.dumps(left["verdicts"]))
+    assert [(verdict.claim.id, verdict.origin) for verdict in verdicts] == [
+        (claim.id, origin) for claim in STUDY.CLAIMS for origin in ("paper", "rerun")
+    ]
+    assert left["runs"]["rerun"] == {"trained": ["toy-rerun-11", "toy-rerun-12"]}
+    assert left["parameters"] == {"seeds": [11, 12], "rate": 0.1}
+    footer = shown[-1][0]["text/html"]
+    for word in ("toy-paper-0", "seeds = [11, 12]", "torch", left["commit"]):
+        assert word in footer
+
+
+# ---- comparison of a rerun -----------------------------------------------------------------------------------------
+
+
+def test_a_rerun_is_compared_claim_by_claim(paper):
+    verdicts = [verdict for claim in STUDY.CLAIMS for verdict in paper.verdicts(claim.id)]
+    records = compared(json.loads(to_json(verdicts)))
+    assert [record["claim"] for record in records] == ["C1", "C2.published", "C3"]
+    assert records[0]["paper"]["status"] == "Supported" and records[0]["rerun"]["status"] == "Hypothesis"
+    assert [record["same"] for record in records] == [False, False, True]
+    assert records[0]["rerun"]["n_seeds"] == 2 and records[2]["rerun"]["effect"] is None
+    table = comparison_table(records).splitlines()
+    assert len(table) == 4 and "Supported  0.902 [" in table[1] and table[1].endswith("DIFFERS")
+    assert table[3].split() == ["C3", *["Hypothesis", "(not", "checked)"] * 2, "agrees"]
+    alone = compared(json.loads(to_json(paper.verdicts("C1")[1:])))
+    assert alone[0]["paper"] is None and alone[0]["same"] is None
+    assert comparison_table(alone).endswith("nothing to compare with")
+
+
+def test_provenance_outside_a_repository_says_so(tmp_path):
+    assert provenance.commit(tmp_path).startswith("unknown")
+    assert provenance.versions()["circuitcore"] != "not installed"
+
+
+def test_folders_are_named_by_the_environment_and_passed_on(tmp_path, monkeypatch):
+    folders = Folders.from_environment({"CIRCUITCORE_RUNS": str(tmp_path), "CIRCUITCORE_PUBLISHED": "elsewhere"})
+    assert folders.runs == tmp_path and folders.published == folders.root / "elsewhere"
+    monkeypatch.delenv("CIRCUITCORE_RUNS", raising=False)
+    with folders.exported():
+        assert Folders.from_environment() == folders
+    assert Folders.from_environment().runs.name == "runs"
+
+
+def test_watching_skips_what_was_already_said(measured, shown, monkeypatch):
+    def gather(self, watch, executor="processes"):
+        assert isinstance(watch, Watch)
+        watch.say("Training 3 run(s): said on opening")
+        watch.say("Measuring 3 run(s)")
+        return (results_of("paper"),)
+
+    monkeypatch.setattr(Measured, "gather", gather)
+    chapter.Chapter(measured).prepare()
+    said = [data["text/plain"] for data, metadata in shown if metadata is None]
+    assert said == ["Measuring 3 run(s)"]
