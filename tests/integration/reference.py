@@ -8,9 +8,10 @@ Vectors inside are named ``(site, layer, head, position)``, with head None where
 """
 
 import math
+from functools import partial
 
 import torch
-from torch.nn import LayerNorm, Linear, RMSNorm
+from torch.nn import functional
 
 
 def run(config, weights, prompt, changes=None):
@@ -97,10 +98,10 @@ def _attention(config, weights, layer, stream, named):
         for query in range(len(stream)):
             scores = [(q[query] @ k[key]) / math.sqrt(config.d_head) for key in range(query + 1)]
             scores = [named("edge", layer, head, (query, key), score) for key, score in enumerate(scores)]
-            sizes = [torch.exp(score - max(scores)) for score in scores]
-            for key, size in enumerate(sizes):
-                named("pattern", layer, head, (query, key), size / sum(sizes))
-            z = sum(size / sum(sizes) * v[key] for key, size in enumerate(sizes))
+            sizes = torch.exp(torch.stack(scores) - max(scores))
+            weights_of_keys = list(sizes / sizes.sum())
+            weights_of_keys = [named("pattern", layer, head, (query, key), w) for key, w in enumerate(weights_of_keys)]
+            z = sum(w * v[key] for key, w in enumerate(weights_of_keys))
             total[query] = total[query] + written(weights, layer, head, named("z", layer, head, query, z))
     return total
 
@@ -111,24 +112,17 @@ def _embedded(config, weights, token, position):
 
 
 def _norm(config, weights, name):
-    if config.norm == "none" or f"{name}.w" not in weights:
-        return torch.nn.Identity()
+    width, gain = (config.d_model,), weights.get(f"{name}.w")
+    if gain is None:
+        return lambda x: x
     if config.norm == "rms":
-        norm = RMSNorm(config.d_model, eps=1e-6, dtype=torch.float64)
-    else:
-        norm = LayerNorm(config.d_model, eps=1e-6, dtype=torch.float64)
-        norm.bias = torch.nn.Parameter(weights[f"{name}.b"], requires_grad=False)
-    norm.weight = torch.nn.Parameter(weights[f"{name}.w"], requires_grad=False)
-    return norm
+        return partial(functional.rms_norm, normalized_shape=width, weight=gain, eps=1e-6)
+    return partial(functional.layer_norm, normalized_shape=width, weight=gain, bias=weights[f"{name}.b"], eps=1e-6)
 
 
 def _linear(matrix, bias=None):
-    """``x @ matrix + bias`` as PyTorch's own layer."""
-    layer = Linear(*matrix.shape, bias=bias is not None, device="meta", dtype=matrix.dtype)
-    layer.weight = torch.nn.Parameter(matrix.T, requires_grad=False)
-    if bias is not None:
-        layer.bias = torch.nn.Parameter(bias, requires_grad=False)
-    return layer
+    """``x @ matrix + bias``, in PyTorch's own convention for matrices."""
+    return partial(functional.linear, weight=matrix.T, bias=bias)
 
 
 def _turned(x, position):
