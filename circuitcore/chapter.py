@@ -113,7 +113,17 @@ def parameters(namespace: Mapping[str, Any], known: tuple[str, ...]) -> dict[str
         elif last:
             break
     names = {name for source in last for name in _literals(source)}
-    return {name: namespace[name] for name in [*known, *sorted(names - set(known))] if name in namespace}
+    return {name: _unquoted(namespace[name]) for name in [*known, *sorted(names - set(known))] if name in namespace}
+
+
+def _unquoted(value: Any) -> Any:
+    """The list in a text such as "[11, 12]", which is how ``papermill -p`` hands one over; anything else as it is."""
+    if not (isinstance(value, str) and value.strip().startswith("[")):
+        return value
+    try:
+        return ast.literal_eval(value.strip())
+    except (SyntaxError, ValueError):
+        return value
 
 
 def _literals(source: str) -> set[str]:

@@ -26,7 +26,7 @@ from circuitcore.training.run import HISTORY_NAME
 
 HERE = Path(__file__).parent
 KILLS = 5
-N_RUNS, N_STEPS = 4, 960  # of the sweep in toy/params/recall.yaml
+N_RUNS, N_STEPS = 4, 600  # of the sweep in toy/params/recall.yaml
 PATIENCE = 300  # seconds; a busy machine is slow to start a process
 ENVIRONMENT = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": f"{HERE.parents[1]}:{HERE}"}
 
