@@ -1,4 +1,4 @@
-"""What models answer, where heads look and what they copy, on inputs whose score is known: perfect, uniform, tied and impossible ones."""
+"""What models answer, where heads look and what they copy: perfect, uniform, tied and impossible inputs."""
 
 import math
 
