@@ -198,6 +198,12 @@ def test_no_style_sheet_loads_anything_from_elsewhere(site):
     assert [sheet.name for sheet in sheets if outside.search(sheet.read_text(encoding="utf-8"))] == []
 
 
+def test_no_page_names_a_folder_of_this_machine(site):
+    folders = {str(ROOT), str(site.parents[1]), str(Path.home())} - {"/"}
+    pages = [page for page in site.rglob("*.html") if any(folder in page.read_text() for folder in folders)]
+    assert pages == []
+
+
 def test_every_link_within_the_book_leads_somewhere(references, site):
     broken = []
     for page, found in references.items():
