@@ -37,8 +37,8 @@ class Params(BaseModel):
 
 ARMS = {
     "trained": "two layers",
-    "leaky data": "two layers, data drawn as published",
-    "shuffled targets": "two layers, shuffled targets",
+    "leaky data": "data drawn as published",
+    "shuffled targets": "shuffled targets",
     "one layer": "one layer",
 }
 """Arm -> how figures call it. The untrained network is checkpoint 0 of "trained"."""

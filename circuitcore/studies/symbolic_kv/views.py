@@ -23,9 +23,8 @@ def training(results: Results) -> View:
     """Accuracy on each split at every checkpoint."""
     rows = results.curve("accuracy", TRAINED, split=list(SPLITS))
     table = rows.assign(series=rows["split"].astype(str).map(SPLITS))[["step", "series", "init_seed", "value"]]
-    return View(
-        _in_order(table, "series", SPLITS.values()), "accuracy", "train, val, test, four pairs", BAND, IN_CONTEXT
-    )
+    table = _in_order(table, "series", SPLITS.values())
+    return View(table, "accuracy", "train, val, test, four pairs", BAND, IN_CONTEXT, "Chance with four pairs: 1/4.")
 
 
 def arms(results: Results) -> View:
@@ -36,7 +35,7 @@ def arms(results: Results) -> View:
         groups.append(results.at_final("accuracy", arm, split="test").assign(group=ARMS[arm]))
         if arm == "shuffled targets":
             train = results.at_final("accuracy", arm, split="train")
-            groups.append(train.assign(group=f"{ARMS[arm]}, on its train prompts"))
+            groups.append(train.assign(group=f"{ARMS[arm]}, on train"))
     table = pd.concat(groups, ignore_index=True)[["group", "init_seed", "value"]]
     return View(table, "accuracy", "test (unless said)", BAND, IN_CONTEXT)
 
