@@ -1,6 +1,7 @@
 """One chapter as one HTML file: built by the book's own toolchain, then everything it loads written into it."""
 
 import base64
+import json
 import mimetypes
 import re
 import shutil
@@ -31,6 +32,8 @@ THEME = (
     "dark.addEventListener('change', follow); follow();"
 )
 LAYOUT = ".bd-article-container { max-width: 50rem; margin-inline: auto; }"
+# In the book the references are a page of their own.
+REFERENCES = "## References\n\n```{bibliography}\n:filter: docname in docnames\n```\n"
 TOC = "format: jb-book\nroot: book/{name}\n"
 
 
@@ -75,8 +78,12 @@ def _copy_sources(root: Path, name: str, to: Path) -> None:
     """The least of the book that one page is built from."""
     (to / "book").mkdir(parents=True)
     shutil.copy(root / "_config.yml", to)
-    for file in [root / "book" / f"{name}.ipynb", *(root / "book").glob("*.bib")]:
+    for file in (root / "book").glob("*.bib"):
         shutil.copy(file, to / "book")
+    notebook = json.loads((root / "book" / f"{name}.ipynb").read_text(encoding="utf-8"))
+    if any("{cite" in "".join(cell["source"]) for cell in notebook["cells"]):
+        notebook["cells"].append({"cell_type": "markdown", "id": "references", "metadata": {}, "source": REFERENCES})
+    (to / "book" / f"{name}.ipynb").write_text(json.dumps(notebook), encoding="utf-8")
     shutil.copytree(root / "book" / "_static", to / "book" / "_static")
     (to / "_toc.yml").write_text(TOC.format(name=name), encoding="utf-8")
 
@@ -96,8 +103,10 @@ def inlined(page: Path) -> str:
     for picture in soup.find_all("img"):
         if _is_local(picture["src"]):
             picture["src"] = _data(_file(picture["src"], page))
+    here = {element["id"] for element in soup.find_all(id=True)}
     for link in soup.find_all("a", href=True):
-        if _is_local(link["href"]):
+        elsewhere = link["href"].startswith("#") and link["href"][1:] not in {"", *here}
+        if elsewhere or _is_local(link["href"]):
             link.unwrap()
     return str(soup)
 

@@ -9,6 +9,7 @@ from circuitcore.emergence.view import View
 from circuitcore.figures import style
 from circuitcore.figures.badges import ICONS, STATUS_COLORS
 from circuitcore.figures.dots import Dots, dots
+from circuitcore.figures.row_labels import row_labels, tallest
 from circuitcore.figures.rows import ColumnsError, both_origins, order_of, over_seeds, rows_of
 
 SHARE_SLACK = 0.02
@@ -83,13 +84,12 @@ def interchange(view: View, width: int) -> alt.TopLevelMixin:
     means["place"] = means["hypothesis"].map({name: place for place, name in enumerate(hypotheses)})
     means["runs"] = style.origin_labels(rows, means["origin"])
     wide = width >= style.WIDE
-    label = style.wrapped(sites, 24 if wide else 15)
-    axis = alt.Axis(labelExpr=label, labelLineHeight=13, ticks=False, domain=False)
-    y = alt.Y("site:N", sort=sites, title=None, axis=axis)
+    y = alt.Y("site:N", sort=sites, axis=None)
     share = alt.Axis(format="%", tickCount=5 if wide else 2, labelFlush=True)
     x = alt.X("mean:Q", title=view.unit, stack="zero", scale=alt.Scale(domain=[0, 1]), axis=share)
-    room = width - (190 if wide else 128)
-    look = _share_look(means, hypotheses, width)
+    label_room = 172 if wide else 112
+    room = width - label_room - 18
+    look = _share_look(means, hypotheses, room)
     # A segment carries its hypothesis in words where they fit: colour is never the only difference.
     # Beside the reader's bars the published ones are too pale for words.
     pale = "datum.origin === 'paper' ? '' : " if both_origins(rows) else ""
@@ -100,8 +100,9 @@ def interchange(view: View, width: int) -> alt.TopLevelMixin:
         bars = base.mark_bar().encode(**look["paint"])
         words = alt.X("mean:Q", stack="zero", bandPosition=0.5, title=view.unit)
         text = base.mark_text(color="#111111", fontSize=11, tooltip=False).transform_calculate(word=fits)
-        plot = alt.layer(bars, text.encode(x=words, text="word:N", detail="hypothesis:N"))
-        height = (42 if both_origins(rows) else 26) * len(sites)
+        text = text.encode(x=words, text="word:N", detail="hypothesis:N")
+        plot = alt.layer(bars, text, *row_labels(y, sites, label_room))
+        height = max(42 if both_origins(rows) else 26, tallest(sites, label_room)) * len(sites)
         plots.append(plot.properties(width=room, height=height, **({"title": test} if test else {})))
     return plots[0] if len(plots) == 1 else alt.vconcat(*plots, spacing=14)
 

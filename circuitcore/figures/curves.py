@@ -7,6 +7,7 @@ import pandas as pd
 
 from circuitcore.emergence.view import View
 from circuitcore.figures import style
+from circuitcore.figures.row_labels import row_labels, tallest
 from circuitcore.figures.rows import both_origins, order_of, over_seeds, rows_of
 
 TIME = {"step": "training step", "epoch": "epoch", "tokens_seen": "training tokens seen"}
@@ -80,7 +81,7 @@ class _Look:
 def _lines(rows: pd.DataFrame, means: pd.DataFrame, look: _Look) -> list[alt.Chart]:
     """Band, seed lines and mean lines of one plot; published runs stay thin and pale beside the reader's."""
     both = both_origins(rows)
-    legend = style.legend_above(look.order, look.width, "stroke")
+    legend = style.legend_above(look.order, look.width - 60, "stroke")
     color = style.series_color(order=look.order, legend=legend)
     means = means.assign(runs=style.origin_labels(rows, means["origin"]))
     layers = [] if means["low"].isna().all() else [_band(means, look, color)]
@@ -148,19 +149,17 @@ def births(view: View, width: int) -> alt.TopLevelMixin:
     wide = width >= style.WIDE
     y = alt.Y(
         "piece:N", title=None, sort=pieces, scale=alt.Scale(paddingInner=0.22, paddingOuter=0.1),
-        axis=alt.Axis(
-            labelExpr=style.wrapped(pieces, 26 if wide else 14), labelLineHeight=14, domain=False, ticks=False,
-            grid=True, tickBand="extent",
-        ),
+        axis=alt.Axis(labels=False, domain=False, ticks=False, grid=True, tickBand="extent"),
     )  # fmt: skip
     base = alt.Chart(rows).encode(y=y, yOffset=alt.YOffset("lane:N", sort=lane_order))
     follow = alt.selection_point(fields=["lane"], on="pointerover", clear="pointerout", name="seed_followed")
-    look = {"opacity": _followed(follow, rows, width), **_colours(rows, width)}
+    label_room = 176 if wide else 108
+    room = width - label_room - 16
+    look = {"opacity": _followed(follow, rows, room), **_colours(rows, room)}
     tips = [
         alt.Tooltip("piece:N"), alt.Tooltip("init_seed:N", title="seed"), alt.Tooltip("arm:N"),
         alt.Tooltip("says:N", title="born"), alt.Tooltip("runs:N", title="from"),
     ]  # fmt: skip
-    room = width - (190 if wide else 112)
     axis = alt.Axis(format=",d", tickCount=max(3, room // 90), labelFlush=True)
     x = alt.X("from:Q", title="training step", axis=axis)
     bar = base.mark_bar(size=7, cornerRadius=2).encode(x=x, x2="to:Q", tooltip=tips, **look)
@@ -169,8 +168,8 @@ def births(view: View, width: int) -> alt.TopLevelMixin:
     born = born.transform_filter("isValid(datum.by)")
     missing = base.mark_text(text="× not born", align="right", fontSize=11, dx=3, baseline="middle")
     missing = missing.encode(x=alt.X("end:Q"), tooltip=tips, **look).transform_filter("!isValid(datum.by)")
-    height = len(pieces) * (12 * len(lane_order) + 12)
-    chart = alt.layer(bar, born, missing).properties(width=room, height=height)
+    height = len(pieces) * max(12 * len(lane_order) + 12, tallest(pieces, label_room) + 10)
+    chart = alt.layer(bar, born, missing, *row_labels(y, pieces, label_room)).properties(width=room, height=height)
     return chart if both_origins(rows) else chart.add_params(follow)
 
 

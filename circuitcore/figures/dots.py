@@ -7,6 +7,7 @@ import pandas as pd
 
 from circuitcore.emergence.view import View
 from circuitcore.figures import style
+from circuitcore.figures.row_labels import LETTER, row_labels, tallest
 from circuitcore.figures.rows import both_origins, order_of, over_seeds
 
 
@@ -62,32 +63,29 @@ def dots(plot: Dots) -> alt.LayerChart:
         table["lane"], table["runs"] = lane, style.origin_labels(rows, table["origin"])
     room = _label_room(plot)
     unit = plot.view.unit
-    y = alt.Y(f"{plot.by}:N", sort=order, title=None, axis=_labels(order, room))
+    y = alt.Y(f"{plot.by}:N", sort=order, axis=None)
     width = plot.width - room - 24
     values = alt.Axis(tickCount=max(3, width // 80))
     x = alt.X("value:Q", title=unit, scale=style.value_scale(rows["value"]), axis=values)
-    color, shape, opacity = _look(rows, plot)
+    color, shape, opacity = _look(rows, plot, width)
     shared = {"y": y, "yOffset": alt.YOffset("lane:N", sort=plot.lanes), "color": color, "opacity": opacity}
     tips = [alt.Tooltip(f"{plot.by}:N"), *([alt.Tooltip("series:N")] if series else [])]
     point = [alt.Tooltip("init_seed:N", title="seed"), alt.Tooltip("value:Q", title=unit)]
     points = alt.Chart(rows).mark_point(filled=True, size=30)
     points = points.encode(x=x, shape=shape, tooltip=[*tips, *point, alt.Tooltip("runs:N", title="from")], **shared)
     layers = [_stripes(order, plot.by, y), *_levels(plot), *_means(means, x, shared, tips), points]
-    return alt.layer(*layers).properties(width=width, height=plot.row_height * len(order))
+    height = plot.row_height
+    if room:
+        layers += row_labels(y, order, room)
+        height = max(height, tallest(order, room))
+    return alt.layer(*layers).properties(width=width, height=height * len(order))
 
 
 def _label_room(plot: Dots) -> int:
     if plot.label_room is not None:
         return plot.label_room
     longest = max(len(label) for label in order_of(plot.rows, plot.by))
-    return min(7 * longest + 16, 176 if plot.width >= style.WIDE else 112)
-
-
-def _labels(order: list[str], room: int) -> alt.Axis | None:
-    if room == 0:
-        return None
-    lines = style.wrapped(order, max(8, room // 7))
-    return alt.Axis(labelExpr=lines, labelLineHeight=13, ticks=False, domain=False, labelPadding=8)
+    return min(int(LETTER * longest) + 12, 200 if plot.width >= style.WIDE else 120)
 
 
 def _stripes(order: list[str], by: str, y: alt.Y) -> alt.Chart:
@@ -107,16 +105,16 @@ def _levels(plot: Dots) -> list[alt.TopLevelMixin]:
     return levels
 
 
-def _look(rows: pd.DataFrame, plot: Dots) -> tuple[alt.Color, alt.Shape, alt.Opacity | dict]:
+def _look(rows: pd.DataFrame, plot: Dots, width: int) -> tuple[alt.Color, alt.Shape, alt.Opacity | dict]:
     """Colour and marker by series, strength by origin."""
     kinds = order_of(rows, "series")
-    legend = style.legend_above(kinds, plot.width) if kinds != [""] else None
+    legend = style.legend_above(kinds, width) if kinds != [""] else None
     color = style.series_color(order=kinds, legend=legend)
     shape = style.series_shape(order=kinds, legend=legend)
     if not both_origins(rows):
         return color, shape, alt.value(0.75)
     labels = style.origin_domain(rows)
-    legend = style.legend_above(labels, plot.width, "circle")
+    legend = style.legend_above(labels, width, "circle")
     legend.symbolOpacity = alt.Undefined
     return color, shape, alt.Opacity("runs:O", scale=alt.Scale(domain=labels, range=[0.4, 1]), legend=legend)
 

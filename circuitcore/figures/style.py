@@ -142,7 +142,8 @@ def legend_above(labels: list[str], width: int, symbol: Literal["stroke", "circl
         width: room for it, in pixels.
         symbol: "stroke" for lines; "" leaves the symbol to the marks.
     """
-    columns = min(len(labels), max(1, width // (44 + 7 * max(len(label) for label in labels))))
+    widest = 46 + 7.4 * max(len(label) for label in labels)
+    columns = min(len(labels), max(1, int(width / widest)))
     look: dict[str, Any] = {"symbolOpacity": 1, "symbolLimit": 0, "columns": columns, "columnPadding": 14}
     if symbol == "stroke":
         look |= {"symbolType": "stroke", "symbolSize": 520, "symbolStrokeWidth": 2.4}
