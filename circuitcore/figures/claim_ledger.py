@@ -32,7 +32,7 @@ def ledger_markdown(chapters: Mapping[str, Sequence[Verdict]]) -> str:
     for verdict, twin in _rows(chapters):
         claim = verdict.claim
         name = f"{{ref}}`{claim.id} <{anchor(claim)}>` {claim.sentence}"
-        cells = [name, escape_markdown(claim.source_verdict) or "–", _found(twin), _found(verdict)]
+        cells = [name, escape_markdown(_source(verdict, twin)), _found(twin), _found(verdict)]
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines) + "\n"
 
@@ -43,13 +43,18 @@ def ledger_html(chapters: Mapping[str, Sequence[Verdict]]) -> str:
     for verdict, twin in _rows(chapters):
         claim = verdict.claim
         name = f"<b>{html.escape(claim.id)}</b> {html.escape(claim.sentence)}"
-        cells = [name, html.escape(claim.source_verdict) or "–", _found(twin), _found(verdict)]
+        cells = [name, html.escape(_source(verdict, twin)), _found(twin), _found(verdict)]
         body += f"<tr>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>"
     return f"<table><thead><tr>{''.join(f'<th>{name}</th>' for name in HEADINGS)}</tr></thead>{body}</table>"
 
 
 def _rows(chapters: Mapping[str, Sequence[Verdict]]) -> list[tuple[Verdict, Verdict | None]]:
     return [row for verdicts in chapters.values() for row in ledger_rows(verdicts)]
+
+
+def _source(verdict: Verdict, twin: Verdict | None) -> str:
+    """What the source concluded, said on the claim or on its twin."""
+    return verdict.claim.source_verdict or (twin.claim.source_verdict if twin else "") or "–"
 
 
 def _found(verdict: Verdict | None) -> str:
