@@ -307,7 +307,7 @@ class Chapter:
     def _runs_of(self, view: View) -> dict[str, tuple[str, ...]]:
         """Runs behind a view, by arm and origin; narrowed to its arms, seeds or run ids where the table names them."""
         found = {}
-        for results in self._results:
+        for results in self._results if "init_seed" in view.table else ():
             rows = results.measurements[["arm", "init_seed", "run_id"]].drop_duplicates().astype({"run_id": "str"})
             drawn = view.table[view.table["origin"] == results.origin] if "origin" in view.table else view.table
             for column in ("arm", "init_seed", "run_id"):

@@ -102,8 +102,8 @@ class Figure:
         code = "\n\n".join(source for source in map(source_of, [*self.made_by, *self._picture()]) if source)
         if code:
             parts.append(f"<details><summary>code</summary><pre>{_one_line(code)}</pre></details>")
-        if self.runs:
-            parts.append(f"<details><summary>runs</summary>{run_list(self.runs)}</details>")
+        shown = f"<details><summary>runs</summary>{run_list(self.runs)}</details>"
+        parts.append(shown if self.runs else "<span>no training run enters</span>")
         return f'<div class="fig-links">{"".join(parts)}</div>'
 
     def _picture(self) -> list[Callable]:
