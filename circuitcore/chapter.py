@@ -12,12 +12,11 @@ A notebook holds a ``# Parameters`` cell of plain literals, then::
     paper.close()
 """
 
-import ast
 import json
 import os
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -30,19 +29,18 @@ from tqdm.auto import tqdm
 from circuitcore import provenance, studies
 from circuitcore.claims import Status, Verdict, from_json, to_json
 from circuitcore.emergence.view import View
-from circuitcore.evidence import Evidence, Folders
+from circuitcore.evidence import Evidence, Folders, joined
 from circuitcore.figures.bundle import Figure
 from circuitcore.figures.chart_html import loader_html
 from circuitcore.figures.claim_ledger import ledger_html, ledger_markdown
 from circuitcore.figures.provenance_html import provenance_html
 from circuitcore.figures.tables import comparison, table_html, table_markdown
 from circuitcore.figures.verdict_text import claim_html, claim_markdown, claim_text
-from circuitcore.results import Origin, Results, SelectionError
+from circuitcore.parameter_cells import parameters
+from circuitcore.results import Results, SelectionError
 from circuitcore.spelling import unknown
 from circuitcore.training.progress import Watch
 
-MARKER = "# Parameters"
-"""First line of a parameters cell: the notebook's own, and the one papermill injects after it."""
 GLUED = "application/papermill.record/"
 """Prefix that hides an output from a notebook and lets a book page find it by name (MyST-NB's glue)."""
 
@@ -92,57 +90,6 @@ def ledger() -> None:
 
 def _results_folder(root: Path) -> Path:
     return Path(os.environ.get("PAPER_RESULTS", root / "build/results"))
-
-
-def parameters(namespace: Mapping[str, Any], known: tuple[str, ...]) -> dict[str, Any]:
-    """A notebook's parameters: the values of the known names, and every other name its parameters cells assign.
-
-    Papermill only warns of a name the notebook lacks, and injects it all the same. Such a name is returned too, so that
-    validation refuses it.
-
-    Args:
-        namespace: the kernel's; ``In`` holds the sources of the cells executed so far.
-        known: parameters of the study.
-    """
-    # The last cells that carry the marker, without other code between them: a cell corrected and run again counts once.
-    sources = [str(source) for source in namespace.get("In", []) if str(source).strip()]
-    last: list[str] = []
-    for source in reversed(sources):
-        if source.lstrip().startswith(MARKER):
-            last.append(source)
-        elif last:
-            break
-    names = {name for source in last for name in _literals(source)}
-    return {name: _unquoted(namespace[name]) for name in [*known, *sorted(names - set(known))] if name in namespace}
-
-
-def _unquoted(value: Any) -> Any:
-    """The list in a text such as "[11, 12]", which is how ``papermill -p`` hands one over; anything else as it is."""
-    if not (isinstance(value, str) and value.strip().startswith("[")):
-        return value
-    try:
-        return ast.literal_eval(value.strip())
-    except (SyntaxError, ValueError):
-        return value
-
-
-def _literals(source: str) -> set[str]:
-    """Names that a cell gives plain values."""
-    names = set()
-    for statement in ast.parse(source).body:
-        match statement:
-            case ast.Assign(targets=targets, value=value):
-                pass
-            case ast.AnnAssign(target=target, value=ast.expr() as value):
-                targets = [target]
-            case _:
-                continue
-        try:
-            ast.literal_eval(value)
-        except ValueError:
-            continue
-        names |= {target.id for target in targets if isinstance(target, ast.Name)}
-    return names
 
 
 class Chapter:
@@ -330,21 +277,6 @@ class Chapter:
                 f"{before or 'nothing for it'}. If this is meant, write it under 'Results changed' in CHANGELOG.md "
                 f"and record the verdicts again in {path}"
             )
-
-
-def joined(parts: Mapping[Origin, View], silent: Mapping[Origin, Exception]) -> View:
-    """Views of both origins as one with a column ``origin``; a note says whose results could not be drawn.
-
-    A view that no training run enters (counts in a data set) is the same for both, and stays one.
-    """
-    first = next(iter(parts.values()))
-    if "init_seed" not in first.table:
-        return first
-    table = pd.concat([view.table.assign(origin=origin) for origin, view in parts.items()], ignore_index=True)
-    whose = {"paper": "the published runs", "rerun": "your runs"}
-    notes = [first.note.rstrip(".")] if first.note else []
-    notes += [f"Not drawn: {whose[origin]} ({error})" for origin, error in silent.items()]
-    return View(table, first.unit, first.split, first.band, first.chance, ". ".join(notes))
 
 
 def _glue(name: str, data: dict[str, str]) -> None:

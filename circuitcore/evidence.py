@@ -13,6 +13,7 @@ from pydantic import BaseModel
 
 from circuitcore import studies
 from circuitcore.claims import Claim, Verdict
+from circuitcore.emergence.view import View
 from circuitcore.measuring import measure_all
 from circuitcore.metrics.battery import BatterySpec
 from circuitcore.metrics.snapshots import snapshot_key
@@ -155,8 +156,10 @@ class Evidence:
         if self.has_published:
             lines.append(f"All {len(runs)} published runs are here; yours are shown beside them.")
         elif runs:
-            where = f"{len(self.unpublished)} of {len(runs)} published runs are not in {self.folders.published}"
-            lines.append(f"{where}: only the runs asked for are shown.")
+            found = len(runs) - len(self.unpublished)
+            absent = f"{len(self.unpublished)} of {len(runs)} published runs are" if found else "No published run is"
+            verb = "missing from" if found else "in"
+            lines.append(f"{absent} {verb} {self.folders.published}: only the runs asked for are shown.")
         lines.append(f"You ask for {len(wanted)} run(s); {len(wanted) - len(self.missing)} are here already.")
         if self.missing:
             left = {recipe: recipe.n_steps - self.store.steps_done(recipe) for recipe in self.missing}
@@ -204,6 +207,21 @@ class Evidence:
     def _published_results(self) -> Results:
         spec = self.study.battery(self.published_params)
         return _results(self._shipped, self.published_arms, spec, "paper")
+
+
+def joined(parts: Mapping[Origin, View], silent: Mapping[Origin, Exception]) -> View:
+    """Views of both origins as one with a column ``origin``; a note says whose results could not be drawn.
+
+    A view that no training run enters (counts in a data set) is the same for both, and stays one.
+    """
+    first = next(iter(parts.values()))
+    if "init_seed" not in first.table:
+        return first
+    table = pd.concat([view.table.assign(origin=origin) for origin, view in parts.items()], ignore_index=True)
+    whose = {"paper": "the published runs", "rerun": "your runs"}
+    notes = [first.note.rstrip(".")] if first.note else []
+    notes += [f"Not drawn: {whose[origin]} ({error})" for origin, error in silent.items()]
+    return View(table, first.unit, first.split, first.band, first.chance, ". ".join(notes))
 
 
 def _each(arms: Arms) -> list[Recipe]:

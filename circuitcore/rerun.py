@@ -48,6 +48,7 @@ def rerun(
         BookError: the notebook failed, or its page did not build.
     """
     folders = Folders.from_environment()
+    studies.load(study)  # a misspelt study is named as one, not as a missing parameter file
     name = study.rpartition(".")[2]
     values = studies.read_params(study, tier) | {"seeds": [*seeds]}
     evidence = Evidence(study, studies.validate(study, values), folders)

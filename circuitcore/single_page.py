@@ -5,6 +5,7 @@ import json
 import mimetypes
 import re
 import shutil
+import warnings
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from urllib.parse import unquote, urlsplit
@@ -50,7 +51,9 @@ def build_page(root: Path, name: str, executed: Path) -> str:
     """
     from jupyter_book.sphinx import build_sphinx
 
-    with TemporaryDirectory() as folder:
+    with TemporaryDirectory() as folder, warnings.catch_warnings():
+        # Sphinx looks at every object there is; among torch's are some that warn when looked at.
+        warnings.simplefilter("ignore", FutureWarning)
         source, out = Path(folder, "source"), Path(folder, "out")
         _copy_sources(root, name, source)
         code = build_sphinx(

@@ -84,11 +84,12 @@ def interchange(view: View, width: int) -> alt.TopLevelMixin:
     means["place"] = means["hypothesis"].map({name: place for place, name in enumerate(hypotheses)})
     means["runs"] = style.origin_labels(rows, means["origin"])
     wide = width >= style.WIDE
-    y = alt.Y("site:N", sort=sites, axis=None)
-    share = alt.Axis(format="%", tickCount=5 if wide else 2, labelFlush=True)
-    x = alt.X("mean:Q", title=view.unit, stack="zero", scale=alt.Scale(domain=[0, 1]), axis=share)
     label_room = 172 if wide else 112
     room = width - label_room - 18
+    y = alt.Y("site:N", sort=sites, axis=None)
+    share = alt.Axis(format="%", tickCount=5 if wide else 2, labelFlush=True)
+    title = style.axis_title(view.unit, room)
+    x = alt.X("mean:Q", title=title, stack="zero", scale=alt.Scale(domain=[0, 1]), axis=share)
     look = _share_look(means, hypotheses, room)
     # A segment carries its hypothesis in words where they fit: colour is never the only difference.
     # Beside the reader's bars the published ones are too pale for words.
@@ -98,7 +99,7 @@ def interchange(view: View, width: int) -> alt.TopLevelMixin:
     for test in tests:
         base = alt.Chart(means[means["test"] == test]).encode(x=x, y=y, **look["place"])
         bars = base.mark_bar().encode(**look["paint"])
-        words = alt.X("mean:Q", stack="zero", bandPosition=0.5, title=view.unit)
+        words = alt.X("mean:Q", stack="zero", bandPosition=0.5, title=title)
         text = base.mark_text(color="#111111", fontSize=11, tooltip=False).transform_calculate(word=fits)
         text = text.encode(x=words, text="word:N", detail="hypothesis:N")
         plot = alt.layer(bars, text, *row_labels(y, sites, label_room))

@@ -22,7 +22,7 @@ def counts(view: View, width: int) -> alt.TopLevelMixin:
     y = alt.Y("group:N", sort=groups, axis=None)
     points = alt.Chart(rows).mark_point(filled=True, size=46, opacity=0.75)
     points = points.encode(
-        x=alt.X("value:Q", title=view.unit, scale=alt.Scale(nice=True, zero=True)),
+        x=alt.X("value:Q", title=style.axis_title(view.unit, width - room), scale=alt.Scale(nice=True, zero=True)),
         y=y,
         yOffset=alt.YOffset("series:N", sort=kinds),
         color=style.series_color(order=kinds, legend=legend),

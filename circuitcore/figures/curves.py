@@ -46,8 +46,8 @@ def _curves(view: View, time: str, title: str, width: int) -> alt.TopLevelMixin:
     size = {"width": (width - 66) // columns - 7 * columns, "height": 250 if len(panels) == 1 else 160}
     pick = alt.selection_point(fields=["series"], bind="legend", name="series_picked")
     axis = alt.Axis(format=",d", tickCount=max(3, size["width"] // 90), labelFlush=True)
-    y = alt.Y("value:Q", title=view.unit, scale=style.value_scale(rows["value"]))
-    look = _Look(alt.X(f"{time}:Q", title=title, axis=axis), y, order, pick, width)
+    y = alt.Y("value:Q", title=style.axis_title(view.unit, size["height"]), scale=style.value_scale(rows["value"]))
+    look = _Look(alt.X(f"{time}:Q", title=style.axis_title(title, size["width"]), axis=axis), y, order, pick, width)
     plots = []
     for number, panel in enumerate(panels):
         part, mean = rows[rows["panel"] == panel], means[means["panel"] == panel]
@@ -113,7 +113,7 @@ def _band(means: pd.DataFrame, look: _Look, color: alt.Color) -> alt.Chart:
 
 def _hover(means: pd.DataFrame, look: _Look, color: alt.Color) -> alt.Chart:
     """Unseen points on the mean lines that say the numbers when pointed at."""
-    unit = look.y.to_dict()["title"]
+    unit = " ".join(look.y.to_dict()["title"])
     tips = [
         alt.Tooltip("series:N"), alt.Tooltip(f"{look.time}:Q", format=",d"),
         alt.Tooltip("mean:Q", title=f"mean {unit}"), alt.Tooltip("n:Q", title="seeds"),

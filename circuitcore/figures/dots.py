@@ -66,7 +66,7 @@ def dots(plot: Dots) -> alt.LayerChart:
     y = alt.Y(f"{plot.by}:N", sort=order, axis=None)
     width = plot.width - room - 24
     values = alt.Axis(tickCount=max(3, width // 80))
-    x = alt.X("value:Q", title=unit, scale=style.value_scale(rows["value"]), axis=values)
+    x = alt.X("value:Q", title=style.axis_title(unit, width), scale=style.value_scale(rows["value"]), axis=values)
     color, shape, opacity = _look(rows, plot, width)
     shared = {"y": y, "yOffset": alt.YOffset("lane:N", sort=plot.lanes), "color": color, "opacity": opacity}
     tips = [alt.Tooltip(f"{plot.by}:N"), *([alt.Tooltip("series:N")] if series else [])]

@@ -227,3 +227,8 @@ def origin_menu(rows: pd.DataFrame) -> alt.Parameter | None:
         return None
     bind = alt.binding_select(options=["rerun", "paper"], labels=["your runs", "published runs"], name="maps of ")
     return alt.param(name="shown_runs", value="rerun", bind=bind)
+
+
+def axis_title(words: str, length: int) -> list[str]:
+    """The title of an axis in lines that fit beside an axis of ``length`` pixels."""
+    return textwrap.wrap(words, max(12, int(length / 8)))

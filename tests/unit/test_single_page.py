@@ -1,0 +1,74 @@
+import base64
+import re
+
+import pytest
+from bs4 import BeautifulSoup
+
+from circuitcore.book_build import BookError
+from circuitcore.single_page import inlined
+
+PAGE = """<!DOCTYPE html><html><head>
+<link rel="stylesheet" href="../_static/theme.css?v=1"><link rel="icon" href="../_static/icon.svg">
+<link rel="search" href="../search.html"><script src="../_static/scripts/fontawesome.js"></script>
+<script src="../_static/first.js"></script><script defer src="../_static/last.js"></script>
+<script async src="../_static/vendor/mathjax-tex-svg.js"></script></head><body>
+<header class="bd-header">Site</header><img src="../_static/icon.svg"><img src="data:image/svg+xml,x">
+<a href="other.html#x">elsewhere</a><a href="#nowhere">lost</a><a href="#here">here</a><a href="https://example.org">out</a>
+<p id="here">MATH</p></body></html>"""
+FILES = {
+    "theme.css": "@import 'more.css'; @font-face { src: url(fontawesome.woff2) } a { background: url('dot.png') }",
+    "more.css": "b { background: url(data:image/png;base64,AA==); } /*# sourceMappingURL=more.css.map */",
+    "dot.png": "dot",
+    "icon.svg": "<svg/>",
+    "first.js": "first = '</script>';\n//# sourceMappingURL=first.js.map",
+    "last.js": "last();",
+    "scripts/fontawesome.js": "icons",
+    "vendor/mathjax-tex-svg.js": "mathjax();",
+}
+
+
+@pytest.fixture
+def page(tmp_path):
+    for name, text in FILES.items():
+        file = tmp_path / "_static" / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+    (tmp_path / "book").mkdir()
+    file = tmp_path / "book" / "chapter.html"
+    file.write_text(PAGE)
+    return file
+
+
+def test_a_page_carries_everything_it_loads(page):
+    text = inlined(page)
+    soup = BeautifulSoup(text, "html.parser")
+    assert not soup.select("script[src], link[rel=stylesheet], link[rel=search], header")
+    assert all(element["src"].startswith("data:") for element in soup.select("img"))
+    assert not [address for address in re.findall(r"url\(['\"]?([^'\")]*)", text) if not address.startswith("data:")]
+    assert base64.b64encode(b"dot").decode() in text and "@import" not in text and "fontawesome" not in text
+    assert "sourceMappingURL" not in text
+
+
+def test_scripts_keep_their_order_and_cannot_end_early(page):
+    text = inlined(page)
+    assert r"first = '<\/script>'" in text
+    assert text.index("first = ") < text.index('id="here"') < text.index("last();"), (
+        "a deferred script waits for the page"
+    )
+    assert "icons" not in text and "mathjax" not in text
+
+
+def test_math_is_set_only_where_there_is_some(page):
+    page.write_text(PAGE.replace("MATH", '<span class="math">x</span>'))
+    assert "mathjax();" in inlined(page)
+
+
+def test_links_that_lead_nowhere_become_words(page):
+    links = [link["href"] for link in BeautifulSoup(inlined(page), "html.parser").find_all("a")]
+    assert links == ["#here", "https://example.org"]
+
+
+def test_a_file_that_is_missing_is_named(page):
+    (page.parent.parent / "_static" / "dot.png").unlink()
+    with pytest.raises(BookError, match=r"theme\.css needs dot\.png"):
+        inlined(page)
