@@ -23,7 +23,7 @@ def facts(view: View) -> list[str]:
     if few:
         n, words = min(few)
         several = len(counts) > 1 and len(few) == 1
-        sentences.append(f"{words[0].upper()}{words[1:]}: {few_seeds(n)}" if several else few_seeds(n))
+        sentences.append(f"{few_seeds(n)} This is about {words}." if several else few_seeds(n))
     where = f", on {view.split.rstrip('.')}" if view.split else ""
     sentences.append(f"Value: {view.unit}{where}.")
     if view.chance is not None:

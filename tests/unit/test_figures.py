@@ -357,7 +357,7 @@ def test_few_seeds_say_what_they_cannot_show(n, share):
 def test_facts_count_each_origin_and_each_uneven_arm():
     text = " ".join(facts(view_of(with_rerun(training()))))
     assert "Published runs: n = 5 seeds (0 to 4); your runs: n = 2 seeds (11, 12)." in text
-    assert f"Your runs: {few_seeds(2)}" in text and BAND in text
+    assert f"{few_seeds(2)} This is about your runs." in text and BAND in text
     uneven = pd.concat([training().assign(arm="trained"), training([0, 4]).assign(arm="control")])
     assert "trained: 5, control: 2" in " ".join(facts(view_of(uneven)))
     assert not any("seed" in sentence for sentence in facts(view_of(pattern(), band="", note="One prompt")))
