@@ -237,6 +237,13 @@ def test_probes_read_what_is_written_at_the_arrow(table):
     assert picked(table, "probe_published", variable="matching_slot").max() < 0.5
 
 
+def test_probes_with_random_labels_lose_what_they_could_read(table):
+    """Even where the site tells the class exactly. One class for each key: 8 draws, so chance is wide (4 sd: 0.47)."""
+    for variable, site in (("query_key", "L0H1.z"), ("selected_value", "L1H0.z")):
+        all_are(picked(table, "probe", variable=variable, site=site), 1)
+        assert picked(table, "probe_random_labels", variable=variable, site=site).max() < 1 / 8 + 0.47
+
+
 def test_probes_of_constant_sites_say_the_commonest_class(table):
     """The arrow is the same token in every prompt, so layer 0 has one query, key and value there."""
     sites = [f"L0H{head}.{name}" for head in (0, 1) for name in "qkv"]
