@@ -53,7 +53,11 @@ def gates(results: Results) -> View:
     born = born.assign(value=born["by"].astype("Float64").astype(float)).dropna(subset=["value"])
     table = born.rename(columns={"piece": "group", "gate": "series"})[["group", "series", "init_seed", "value"]]
     return View(
-        table, "training step of the birth", "all six counterfactual families", BAND, note=_never(born, results)
+        table,
+        "training step of the birth",
+        "the counterfactual families of the trained length (published gate: all six)",
+        BAND,
+        note=_never(born, results),
     )
 
 
@@ -83,7 +87,8 @@ def edges(results: Results) -> View:
     }.items():
         table = _in_order(table, column, order)
     columns = ["sender", "receiver", "counterfactual", "init_seed", "value"]
-    return View(table[columns], "share of answers that switch", "test prompts")
+    note = "A network that guesses among the values of the prompt would score 1/3 in every cell."
+    return View(table[columns], "share of answers that switch", "test prompts", note=note)
 
 
 def interchange(results: Results) -> View:
@@ -101,7 +106,10 @@ def interchange(results: Results) -> View:
     rest = 1 - table.groupby(["site", "init_seed"])["value"].sum()
     table = pd.concat([table, rest.reset_index().assign(hypothesis="other")], ignore_index=True)
     table = _in_order(_in_order(table, "hypothesis", [*names.values(), "other"]), "site", sites.values())
-    return View(table[["site", "hypothesis", "init_seed", "value"]], "share of answers", "test prompts", BAND)
+    note = "Layer 1's keys decide nothing here: a perfect look-up splits evenly among key, slot and nothing moved."
+    return View(
+        table[["site", "hypothesis", "init_seed", "value"]], "share of answers", "test prompts", BAND, note=note
+    )
 
 
 def subsets(results: Results) -> View:
