@@ -160,15 +160,16 @@ def layer_0_choice(results: Results) -> Check | None:
 
 
 def one_layer(results: Results) -> Check | None:
-    """KV8."""
+    """KV8. Not checked where no seed was trained with both depths."""
     if not _has(results, "one layer"):
         return None
     shallow = results.final_values("accuracy", "one layer", split="test")
-    deep = results.final_values("accuracy", TRAINED, split="test").reindex(shallow.index).dropna()
-    worst = float(deep.min()) if len(deep) else float("nan")
-    return mean_check(
-        shallow, control_passed=worst >= 0.9, control_value=f"two layers: at least {worst:.3f}", within=SHARE
-    )
+    deep = results.final_values("accuracy", TRAINED, split="test")
+    deep = deep[deep.index.intersection(shallow.index)]
+    if deep.empty:
+        return None
+    control = f"two layers: at least {deep.min():.3f}"
+    return mean_check(shallow, control_passed=deep.min() >= 0.9, control_value=control, within=SHARE)
 
 
 def slot_probe_published(results: Results) -> Check | None:
