@@ -75,18 +75,26 @@ def single_edge(results: Results) -> Check | None:
     return _limited(into["q"], into["k"], 0.1, "into the key")
 
 
+def query_effects(results: Results, into: str = "q") -> pd.Series:
+    """Per seed: answers that move when the carrier's write is exchanged in one input of layer 1 (its MLP reacting)."""
+    sender = chosen_heads(results, "carrier") + f">MLP->L1H*.{into}"
+    return by_site(results, "edge_switch", sender, family="query")
+
+
 def query_edge(results: Results) -> Check | None:
     """KV2."""
-    sender = chosen_heads(results, "carrier") + ">MLP->L1H*"
-    into = {name: by_site(results, "edge_switch", sender + f".{name}", family="query") for name in "qk"}
-    return _limited(into["q"], into["k"], 0.1, "into the keys")
+    return _limited(query_effects(results), query_effects(results, into="k"), 0.1, "into the keys")
+
+
+def key_effects(results: Results, into: str = "k") -> pd.Series:
+    """Per seed: the same for the tagger's write, when keys are exchanged."""
+    sender = chosen_heads(results, "tagger") + f">MLP->L1H*.{into}"
+    return by_site(results, "edge_switch", sender, family="keys")
 
 
 def key_edge(results: Results) -> Check | None:
     """KV5."""
-    sender = chosen_heads(results, "tagger") + ">MLP->L1H*"
-    into = {name: by_site(results, "edge_switch", sender + f".{name}", family="keys") for name in "qk"}
-    return _limited(into["k"], into["q"], 0.1, "into the queries")
+    return _limited(key_effects(results), key_effects(results, into="q"), 0.1, "into the queries")
 
 
 def single_query(results: Results) -> Check | None:
@@ -99,12 +107,15 @@ def single_query(results: Results) -> Check | None:
     )
 
 
+def separated(results: Results, site: str, hypothesis: str, control: str = "") -> pd.Series:
+    """Per seed: answers that follow one hypothesis where key, slot and value point to three different answers."""
+    where = {"family": "separating", "site": site, "variable": hypothesis, "edit": control}
+    return results.final_values("interchange", TRAINED, **where)
+
+
 def _separated(results: Results, site: str, hypothesis: str, bound: float) -> Check | None:
-    where = {"family": "separating", "site": site, "variable": hypothesis}
-    unrelated = results.final_values("interchange", TRAINED, edit="random_source", **where)
-    return _limited(
-        results.final_values("interchange", TRAINED, edit="", **where), unrelated, bound, "unrelated prompt"
-    )
+    unrelated = separated(results, site, hypothesis, "random_source")
+    return _limited(separated(results, site, hypothesis), unrelated, bound, "unrelated prompt")
 
 
 def queries_carry_key(results: Results) -> Check | None:

@@ -8,7 +8,7 @@ from circuitcore.claims import Results
 from circuitcore.emergence.roles import circuits
 from circuitcore.emergence.view import View
 from circuitcore.studies.symbolic_kv import checks, leak
-from circuitcore.studies.symbolic_kv.claims import PUBLISHED
+from circuitcore.studies.symbolic_kv.claims import MORE_OFTEN_THAN_NOT, PUBLISHED
 from circuitcore.studies.symbolic_kv.design import ARMS
 from circuitcore.studies.symbolic_kv.pieces import PIECES, SWEEP, operator_births_by_gate, piece_births
 
@@ -89,6 +89,20 @@ def edges(results: Results) -> View:
     columns = ["sender", "receiver", "counterfactual", "init_seed", "value"]
     note = "A network that guesses among the values of the prompt would score 1/3 in every cell."
     return View(table[columns], "share of answers that switch", "test prompts", note=note)
+
+
+def chain(results: Results) -> View:
+    """Every link of the chain in every seed, and in how many seeds all of them move the answer."""
+    links = {
+        "carrier to queries (KV2)": checks.query_effects(results),
+        "queries (KV3)": checks.separated(results, "L1H*.q", "query_key"),
+        "tagger to keys (KV5)": checks.key_effects(results),
+        "writes (KV4)": checks.separated(results, "L1H*.z", "selected_value"),
+    }
+    table = pd.concat([values.reset_index().assign(group=link) for link, values in links.items()], ignore_index=True)
+    moved = table.groupby("init_seed")["value"].min() >= MORE_OFTEN_THAN_NOT
+    note = f"Every link moves the answer more often than not in {int(moved.sum())} of {len(moved)} seeds."
+    return View(table[["group", "init_seed", "value"]], "share of answers that move", "test prompts", BAND, note=note)
 
 
 def interchange(results: Results) -> View:
@@ -279,6 +293,7 @@ VIEWS: dict[str, Callable[[Results], View]] = {
     "births": births,
     "gates": gates,
     "edges": edges,
+    "chain": chain,
     "interchange": interchange,
     "subsets": subsets,
     "circuit": circuit,
