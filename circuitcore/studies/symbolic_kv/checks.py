@@ -12,7 +12,7 @@ import pandas as pd
 from circuitcore.claims import Check, Results, mean_check, share_check
 from circuitcore.emergence.leaders import leading_head
 from circuitcore.emergence.order import orders
-from circuitcore.emergence.roles import SubsetScores, subset_scores
+from circuitcore.emergence.roles import RolesError, SubsetScores, subset_scores
 from circuitcore.studies.symbolic_kv.leak import leak_counts
 from circuitcore.studies.symbolic_kv.pieces import CARRIES, ROUTES, SWEEP, TAGS, piece_births, piece_curves
 
@@ -138,24 +138,36 @@ def router_copies(results: Results) -> Check | None:
     )
 
 
-def kept_heads(results: Results) -> dict[int, SubsetScores]:
-    """Accuracy with every subset of heads kept, the others at their mean everywhere: one object per seed."""
+def kept_heads(results: Results) -> dict[int, SubsetScores | None]:
+    """Accuracy with every subset of heads kept, the others at their mean everywhere: one object per seed.
+
+    None for a network whose heads together bring nothing to share out, such as an untrained one.
+    """
     rows = results.at_final("ablated_accuracy", TRAINED, edit="mean@all")
-    return {int(seed): subset_scores(of_seed) for seed, of_seed in rows.groupby("init_seed")}
+    found: dict[int, SubsetScores | None] = {}
+    for seed, of_seed in rows.groupby("init_seed"):
+        try:
+            found[int(seed)] = subset_scores(of_seed)
+        except RolesError:
+            found[int(seed)] = None
+    return found
 
 
 def one_head_per_layer(results: Results) -> Check | None:
-    """KV6."""
+    """KV6. A network in which no head brings anything has no pair that suffices."""
     scores = kept_heads(results)
-    layers = {"L0": [], "L1": []}
-    for head in next(iter(scores.values())).heads:
-        layers[head[:2]].append(head)
-    pairs = [(low, high) for low in layers["L0"] for high in layers["L1"]]
-    enough = sum(max(score.share(pair) for pair in pairs) >= SUFFICES for score in scores.values())
-    single = max(score.share([head]) for score in scores.values() for head in score.heads)
+    known = [score for score in scores.values() if score is not None]
+    enough = sum(max(score.share(pair) for pair in _pairs(score)) >= SUFFICES for score in known)
+    single = max((score.share([head]) for score in known for head in score.heads), default=0.0)
     return share_check(
         enough, len(scores), control_passed=single < 0.5, control_value=f"best single head keeps {single:.3f}"
     )
+
+
+def _pairs(score: SubsetScores) -> list[tuple[str, str]]:
+    """Every pair of heads, one from each layer."""
+    lower, upper = ([head for head in score.heads if head.startswith(layer)] for layer in ("L0", "L1"))
+    return [(low, high) for low in lower for high in upper]
 
 
 def layer_0_choice(results: Results) -> Check | None:

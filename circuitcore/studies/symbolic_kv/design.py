@@ -19,7 +19,9 @@ def _distinct(seeds: tuple[int, ...]) -> tuple[int, ...]:
     return seeds
 
 
-Seeds = Annotated[tuple[Annotated[int, Field(ge=0, lt=DATA_SEED_OFFSET)], ...], AfterValidator(_distinct)]
+Seed = Annotated[int, Field(ge=0, lt=DATA_SEED_OFFSET)]
+Seeds = Annotated[tuple[Seed, ...], AfterValidator(_distinct)]
+SomeSeeds = Annotated[tuple[Seed, ...], Field(min_length=1), AfterValidator(_distinct)]
 
 
 class Params(BaseModel):
@@ -27,7 +29,7 @@ class Params(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
-    seeds: Annotated[Seeds, Field(min_length=1, description="init seeds of the networks under study")]
+    seeds: Annotated[SomeSeeds, Field(description="init seeds of the networks under study")]
     control_seeds: Annotated[Seeds, Field(description="init seeds of each control arm; may be empty")]
     epochs: Annotated[int, Field(ge=1, le=2000, description="passes over the training prompts")]
     learning_rate: Annotated[float, Field(gt=0, le=0.1)]

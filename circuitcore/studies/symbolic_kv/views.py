@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pandas as pd
 
-from circuitcore.claims import Results
+from circuitcore.claims import Results, SelectionError
 from circuitcore.emergence.roles import circuits
 from circuitcore.emergence.view import View
 from circuitcore.studies.symbolic_kv import checks, leak
@@ -51,6 +51,8 @@ def gates(results: Results) -> View:
     """First checkpoint at which the two operators pass, under three gates."""
     born = operator_births_by_gate(results)
     born = born.assign(value=born["by"].astype("Float64").astype(float)).dropna(subset=["value"])
+    if born.empty:
+        raise SelectionError("routing and copying are born in no seed under any gate")
     table = born.rename(columns={"piece": "group", "gate": "series"})[["group", "series", "init_seed", "value"]]
     return View(
         table,
@@ -170,6 +172,8 @@ def circuit(results: Results) -> View:
     }  # fmt: skip
     wide = found.rename(columns=names)
     table = wide.melt(["init_seed", "series"], list(names.values()), "group", "value").dropna(subset=["value"])
+    if table.empty:
+        raise SelectionError("in no seed do the heads together bring anything that a circuit could keep")
     sizes = found.groupby("series")["n_heads"].agg(
         lambda sizes: "/".join(f"{int(size)}" for size in sorted(set(sizes)))
     )
