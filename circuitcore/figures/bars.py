@@ -16,6 +16,10 @@ SHARE_SLACK = 0.02
 """How far the shares of one bar may be from 1 before it is called no set of shares."""
 
 
+READABLE = alt.condition("luminance(scale('color', datum.hypothesis)) < 0.18", alt.value("white"), alt.value("#111111"))
+"""Colour of words on a painted segment: white on the darkest paint of the palette, black on the others."""
+
+
 @style.responsive
 def seeds(view: View, width: int) -> alt.TopLevelMixin:
     """One point a seed for each group, with mean and interval where there are enough seeds, and the chance line.
@@ -100,8 +104,8 @@ def interchange(view: View, width: int) -> alt.TopLevelMixin:
         base = alt.Chart(means[means["test"] == test]).encode(x=x, y=y, **look["place"])
         bars = base.mark_bar().encode(**look["paint"])
         words = alt.X("mean:Q", stack="zero", bandPosition=0.5, title=title)
-        text = base.mark_text(color="#111111", fontSize=11, tooltip=False).transform_calculate(word=fits)
-        text = text.encode(x=words, text="word:N", detail="hypothesis:N")
+        text = base.mark_text(fontSize=11, tooltip=False).transform_calculate(word=fits)
+        text = text.encode(x=words, text="word:N", detail="hypothesis:N", color=READABLE)
         plot = alt.layer(bars, text, *row_labels(y, sites, label_room))
         height = max(42 if both_origins(rows) else 26, tallest(sites, label_room)) * len(sites)
         plots.append(plot.properties(width=room, height=height, **({"title": test} if test else {})))

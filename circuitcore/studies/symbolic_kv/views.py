@@ -122,7 +122,10 @@ def interchange(results: Results) -> View:
     rest = 1 - table.groupby(["site", "init_seed"])["value"].sum()
     table = pd.concat([table, rest.reset_index().assign(hypothesis="other")], ignore_index=True)
     table = _in_order(_in_order(table, "hypothesis", [*names.values(), "other"]), "site", sites.values())
-    note = "Layer 1's keys decide nothing here: a perfect look-up splits evenly among key, slot and nothing moved."
+    note = (
+        "Layer 1's keys decide nothing here: a perfect look-up splits evenly among key, slot and nothing moved. Its "
+        "values, exchanged alone, give the source's value in the base's own slot, which is counted as other."
+    )
     return View(
         table[["site", "hypothesis", "init_seed", "value"]], "share of answers", "test prompts", BAND, note=note
     )
