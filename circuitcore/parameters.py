@@ -54,9 +54,7 @@ def parse(model: type[BaseModel], where: str, given: Mapping[str, object]) -> Ba
     """
     schema = model.model_json_schema()
     known = schema.get("properties", {})
-    problems = {
-        str(key): _problem_of_kind(str(key), value) for key, value in given.items() if not _is_plain(value)
-    }
+    problems = {str(key): _problem_of_kind(str(key), value) for key, value in given.items() if not _is_plain(value)}
     plain = {str(key): value for key, value in given.items() if str(key) not in problems}
     try:
         # Through JSON: there, and only there, pydantic's strict mode takes a list for a tuple.
@@ -80,9 +78,7 @@ def read_yaml(path: Path) -> dict[str, object]:
     try:
         values = yaml.load(path.read_text(encoding="utf-8"), Loader=_OneOfEachKey)
     except yaml.YAMLError as error:
-        raise ParameterError(
-            str(path), (Problem(path.name, " ".join(str(error).split()), allowed),)
-        ) from error
+        raise ParameterError(str(path), (Problem(path.name, " ".join(str(error).split()), allowed),)) from error
     if not isinstance(values, dict):
         raise ParameterError(str(path), (Problem(path.name, _shown(values), allowed),))
     return {str(key): value for key, value in values.items()}
@@ -153,9 +149,7 @@ def _problem(detail: dict, known: Mapping[str, dict], definitions: Mapping) -> P
         return Problem(key, f"nothing{place}", allowed)
     if detail["type"] in ("value_error", "assertion_error", "extra_forbidden"):
         allowed += f" ({detail['msg'].removeprefix('Value error, ').removeprefix('Assertion failed, ')})"
-    words = [
-        word for word in spec.get("enum", spec.get("items", {}).get("enum", [])) if isinstance(word, str)
-    ]
+    words = [word for word in spec.get("enum", spec.get("items", {}).get("enum", [])) if isinstance(word, str)]
     close = close_match(value, words) if isinstance(value, str) else None
     return Problem(key, _shown(value) + place + _hint(value, detail["type"]), allowed, close)
 
@@ -172,9 +166,7 @@ def _hint(value: object, kind: str) -> str:
 
 
 def _problem_of_kind(key: str, value: object) -> Problem:
-    return Problem(
-        key, _shown(value), "finite numbers, text, true/false, none, and lists or mappings of them"
-    )
+    return Problem(key, _shown(value), "finite numbers, text, true/false, none, and lists or mappings of them")
 
 
 def _is_plain(value: object) -> bool:

@@ -68,9 +68,7 @@ class Results:
         last = self.measurements.groupby("run_id")["step"].max()
         rows = rows[rows["step"] == rows["run_id"].map(last)].reset_index(drop=True)
         if rows.empty:
-            raise SelectionError(
-                f"metric {metric!r} was not measured at the last checkpoint of any selected run"
-            )
+            raise SelectionError(f"metric {metric!r} was not measured at the last checkpoint of any selected run")
         return rows
 
     def final_values(self, metric: str, arm: str, **where) -> pd.Series:
@@ -82,9 +80,7 @@ class Results:
         rows = self.at_final(metric, arm, **where)
         if rows["init_seed"].duplicated().any():
             group = rows[rows["init_seed"] == rows.loc[rows["init_seed"].duplicated(), "init_seed"].iloc[0]]
-            free = [
-                column for column in rows if column != "value" and group[column].nunique(dropna=False) > 1
-            ]
+            free = [column for column in rows if column != "value" and group[column].nunique(dropna=False) > 1]
             raise SelectionError(f"{metric!r} in {arm!r} has several rows per seed; still varying: {free}")
         return rows.set_index("init_seed")["value"].sort_index()
 

@@ -17,7 +17,8 @@ def leading_head(rows: pd.DataFrame, case: Sequence[str] = CASE) -> pd.DataFrame
     Returns:
         One row per case: ``case``, ``site``, ``value``, and ``lead``: by how much it leads (missing with one head).
     """
-    ranked = rows.sort_values([*case, "value", "layer", "head"], ascending=[True] * len(case) + [False, True, True])
+    keys = [*case, "value", "layer", "head"]
+    ranked = rows.sort_values(keys, ascending=[name != "value" for name in keys], ignore_index=True)
     groups = ranked.groupby(list(case), sort=False, observed=True)
     best = groups.head(1).set_index(list(case))[["site", "value"]]
     second = groups["value"].nth(1)

@@ -1,0 +1,38 @@
+"""Publishing: runs are copied whole but for weights, checked, and judged on the copies."""
+
+import pytest
+
+from circuitcore import publish, studies
+from circuitcore.claims import from_json
+from circuitcore.evidence import Folders
+from circuitcore.measuring import measure_all
+from circuitcore.studies import symbolic_kv as study
+from circuitcore.training import RunStore, verify
+
+SMALL = study.Params(seeds=(5,), control_seeds=(), epochs=1, learning_rate=0.001, batch_size=500, n_bases=8)
+
+
+@pytest.fixture
+def folders(tmp_path, monkeypatch):
+    monkeypatch.setattr(studies, "load_params", lambda name: SMALL)
+    monkeypatch.setattr(studies, "tiers", lambda name: ("published",))
+    return Folders(tmp_path, tmp_path / "runs", tmp_path / "published")
+
+
+def test_a_run_that_was_never_measured_is_named(folders):
+    (recipe,) = study.recipes(SMALL)["trained"]
+    with pytest.raises(LookupError, match=f"{recipe.run_id}.*circuitcore measure symbolic_kv"):
+        publish.publish("symbolic_kv", folders)
+    assert not (folders.published / "verdicts").exists()
+
+
+def test_what_is_published_is_whole_and_judged(folders):
+    (recipe,) = study.recipes(SMALL)["trained"]
+    measure_all(RunStore(folders.runs, None), study.battery(SMALL), [recipe], "serial")
+    assert publish.publish("symbolic_kv", folders) == 1
+    run = RunStore(folders.published, None).find(recipe)
+    assert run.steps == (0, recipe.n_steps) and verify(run.path) == []
+    assert run.tables == RunStore(folders.runs, None).find(recipe).tables
+    verdicts = from_json((folders.published / "verdicts" / "symbolic_kv.json").read_text())
+    assert [verdict.claim for verdict in verdicts] == list(study.CLAIMS)
+    assert {str(verdict.status) for verdict in verdicts} == {"Hypothesis"}
