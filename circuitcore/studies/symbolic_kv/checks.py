@@ -3,6 +3,7 @@
 Heads are chosen by where they attend at the end of training, never by the score that is then reported: the *carrier*
 is the layer-0 head that attends most from the arrow to the query key, the *tagger* the layer-0 head that attends most
 from values to their own keys, the *router* the layer-1 head that attends to the matching slot most often.
+The one exception is KV9, which reports the routing of the better of two heads and says so.
 """
 
 from collections.abc import Callable
