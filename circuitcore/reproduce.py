@@ -43,9 +43,7 @@ def reproduce(study: str, folder: Path, watch: Watch | None = None) -> Rerun:
     name, params = study.rpartition(".")[2], studies.load_params(study)
     alone = Folders(here.root, folder / "runs", folder / "nothing-is-published")
     fresh = Evidence(study, params, alone)
-    if watch is not None:
-        watch.say(fresh.cost())
-    fresh.gather(watch)
+    fresh.gather(watch)  # says what training should take before it starts, and then what measuring should
     notebook = here.root / "book" / f"{name}.ipynb"
     made = write_pages(alone, notebook, studies.read_params(study), "published", folder)
     verdicts = (*published_verdicts(Evidence(study, params, here)), *made.verdicts)
