@@ -12,14 +12,6 @@ ICONS = {
 }
 """A sign for each status that differs in shape, not only in colour."""
 
-STATUS_COLORS = {
-    str(Status.SUPPORTED): "#009E73",
-    str(Status.NEGATIVE): "#D55E00",
-    str(Status.UNSUPPORTED): "#E69F00",
-    str(Status.HYPOTHESIS): "#6F7985",
-}
-"""Edge colours that stand on both themes; always beside the icon and the word. ``figures.css`` has them too."""
-
 
 def badge(status: Status) -> str:
     """Inline HTML of a badge."""

@@ -1,13 +1,10 @@
 """Pictures that compare: subsets of heads, components, groups of runs, hypotheses, verdicts."""
 
-import textwrap
-
 import altair as alt
 import pandas as pd
 
 from circuitcore.emergence.view import View
 from circuitcore.figures import style
-from circuitcore.figures.badges import ICONS, STATUS_COLORS
 from circuitcore.figures.dots import Dots, dots
 from circuitcore.figures.row_labels import row_labels, tallest
 from circuitcore.figures.rows import ColumnsError, both_origins, order_of, over_seeds, rows_of
@@ -142,43 +139,3 @@ def _require_shares(rows: pd.DataFrame) -> None:
             f"shares of one site must add up to 1; at site {site!r}, test {test!r}, seed {seed} they add up to "
             f"{wrong.iloc[0]:.3f}. Give the remaining answers a hypothesis of their own, such as 'other'"
         )
-
-
-@style.responsive
-def verdicts(view: View, width: int) -> alt.TopLevelMixin:
-    """Every claim's badge, one column a judge: the source, its definition on our runs, ours, the reader's seeds.
-
-    Columns: ``claim`` (id), ``judged`` (column heading), ``status`` (a word of ``Status``; other words, such as a
-    source's own verdict, are shown as they are); optional ``sentence``.
-    """
-    rows = rows_of(view, ["claim", "judged", "status"], ["sentence"])
-    rows["mark"] = [ICONS.get(status, "·") for status in rows["status"]]
-    judges, claims = order_of(rows, "judged"), order_of(rows, "claim")
-    room = (width - 70) // len(judges)
-    heading = _headings(judges, room)
-    x = alt.X("judged:N", sort=judges, title=None, axis=heading, scale=alt.Scale(paddingInner=0.08))
-    y = alt.Y(
-        "claim:N", sort=claims, title=None, axis=alt.Axis(ticks=False, domain=False), scale=alt.Scale(paddingInner=0.16)
-    )
-    tips = [alt.Tooltip(f"{name}:N") for name in ("claim", "sentence", "judged", "status") if name in rows]
-    base = alt.Chart(rows.drop(columns="origin")).encode(x=x, y=y, tooltip=tips)
-    scale = alt.Scale(domain=list(STATUS_COLORS), range=list(STATUS_COLORS.values()))
-    color = alt.Color("status:N", scale=scale, legend=None)
-    field = base.mark_rect(cornerRadius=5, opacity=0.2).encode(color=color)
-    edge = base.mark_rect(cornerRadius=5, filled=False, strokeWidth=1.4).encode(color=color)
-    words = "datum.mark + ' ' + datum.status" if room >= 104 else "datum.mark"
-    text = base.mark_text(fontSize=12, baseline="middle").transform_calculate(shown=words).encode(text="shown:N")
-    return alt.layer(field, edge, text).properties(width=room * len(judges), height=34 * len(claims))
-
-
-def _headings(judges: list[str], room: int) -> alt.Axis:
-    """Column headings over the badges: wrapped where there is room for words, slanted where there is not."""
-    look = {"orient": "top", "ticks": False, "domain": False, "labelLimit": 150}
-    if room < 104:
-        return alt.Axis(**look, labelAngle=-40)
-    chars = max(8, room // 8)
-    lines = max(len(textwrap.wrap(judge, chars)) for judge in judges)
-    return alt.Axis(
-        **look, labelExpr=style.wrapped(judges, chars), labelAngle=0, labelLineHeight=14, labelBaseline="top",
-        labelPadding=14 * lines + 6,
-    )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Pictures over training time: curves, curves aligned at a birth, and the birth intervals themselves."""
+"""Pictures over training time: curves, and the intervals in which pieces are born."""
 
 from dataclasses import dataclass
 
@@ -21,21 +21,6 @@ def training(view: View, width: int) -> alt.TopLevelMixin:
     ``panel`` for several small plots on one scale. Click a series in the legend to see it alone.
     """
     time = next((name for name in TIME if name in view.table), "step")
-    return _curves(view, time, TIME[time], width)
-
-
-@style.responsive
-def onset(view: View, width: int, anchor: str = "the birth") -> alt.TopLevelMixin:
-    """Curves of every seed moved so that one event happens at 0: what comes before it, what after.
-
-    Columns: ``relative_step`` (steps after the event), ``series``, ``init_seed``, ``value``; optional ``origin``,
-    ``panel``. ``anchor`` names the event on the axis. The mean at a relative step is over the seeds measured there, so
-    use a grid that the seeds share.
-    """
-    return _curves(view, "relative_step", f"training steps after {anchor}", width)
-
-
-def _curves(view: View, time: str, title: str, width: int) -> alt.TopLevelMixin:
     rows = rows_of(view, [time, "series", "init_seed", "value"], ["panel"])
     panelled = "panel" in rows
     if not panelled:
@@ -47,15 +32,15 @@ def _curves(view: View, time: str, title: str, width: int) -> alt.TopLevelMixin:
     pick = alt.selection_point(fields=["series"], bind="legend", name="series_picked")
     axis = alt.Axis(format=",d", tickCount=max(3, size["width"] // 90), labelFlush=True)
     y = alt.Y("value:Q", title=style.axis_title(view.unit, size["height"]), scale=style.value_scale(rows["value"]))
-    look = _Look(alt.X(f"{time}:Q", title=style.axis_title(title, size["width"]), axis=axis), y, order, pick, width)
+    look = _Look(
+        alt.X(f"{time}:Q", title=style.axis_title(TIME[time], size["width"]), axis=axis), y, order, pick, width
+    )
     plots = []
     for number, panel in enumerate(panels):
         part, mean = rows[rows["panel"] == panel], means[means["panel"] == panel]
         layers = _lines(part.drop(columns="panel"), mean.drop(columns="panel"), look)
         if view.chance is not None:
             layers.append(style.chance_line(view.chance, axis="y", label=number == 0))
-        if time == "relative_step":
-            layers.append(alt.Chart(alt.Data(values=[{}])).mark_rule(style="zero").encode(x=alt.datum(0)))
         plots.append(alt.layer(*layers).properties(**size, **({"title": panel} if panelled else {})))
     plots[0] = plots[0].add_params(pick)
     if not panelled:

@@ -18,7 +18,7 @@ MAX_HEADS_FOR_ALL_SUBSETS = 6  # 2^6 subsets; beyond, single heads and whole lay
 
 def parts_to_remove(net: Network) -> dict[str, tuple[Head | Mlp, ...]]:
     """Label -> parts removed together: every subset of heads (``"none"``, ``"L0H1+L1H0"``), each MLP, all MLPs."""
-    heads = [Head(*head) for head in net.heads]
+    heads = net.heads
     if len(heads) <= MAX_HEADS_FOR_ALL_SUBSETS:
         subsets = [s for size in range(len(heads) + 1) for s in itertools.combinations(heads, size)]
     else:

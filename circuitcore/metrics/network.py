@@ -10,8 +10,9 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from circuitcore.models import ModelConfig, Output, compile_edits, forward
+from circuitcore.models import Head, ModelConfig, Output, compile_edits, forward
 from circuitcore.models.edits import Cache, Edit
+from circuitcore.models.sites import all_heads
 from circuitcore.models.transformer import apply_norm
 from circuitcore.tasks.base import Batch
 
@@ -49,9 +50,9 @@ class Network:
         return apply_norm(self.config, self.weights, name, x[..., None, :])[..., 0, :]
 
     @property
-    def heads(self) -> tuple[tuple[int, int], ...]:
-        """(layer, head) of every head, layer by layer."""
-        return tuple((layer, head) for layer in range(self.config.n_layers) for head in range(self.config.n_heads))
+    def heads(self) -> tuple[Head, ...]:
+        """Every head, layer by layer."""
+        return all_heads(self.config.n_layers, self.config.n_heads)
 
 
 def read_out(values: Float[Tensor, "*lead batch pos width"], batch: Batch) -> Float[Tensor, "*lead batch width"]:

@@ -16,7 +16,7 @@ from circuitcore.claims import Check, Claim, Status, Verdict
 from circuitcore.emergence.seeds import mean_interval
 from circuitcore.emergence.view import View
 from circuitcore.figures import attention, bars, counts, curves, maps, style, vega
-from circuitcore.figures.badges import ICONS, STATUS_COLORS, badge
+from circuitcore.figures.badges import ICONS, badge
 from circuitcore.figures.bundle import Figure, source_of
 from circuitcore.figures.caption import escape_markdown, facts, few_seeds
 from circuitcore.figures.chart_html import STATIC, compact, paper_html
@@ -72,17 +72,11 @@ def interchange():
     return rows.assign(value=rows["hypothesis"].map({"key": 0.7, "slot": 0.2, "other": 0.1}))
 
 
-def verdicts():
-    rows = [(c, j, s) for c, (j, s) in itertools.product(["KV1", "KV2"], zip("abcd", map(str, Status), strict=True))]
-    return pd.DataFrame(rows, columns=["claim", "judged", "status"])
-
-
 PICTURES = {
     "training": (curves.training, training()),
     "training one seed": (curves.training, training([3])),
     "training panels": (curves.training, pd.concat([training().assign(panel=name) for name in ("first", "second")])),
     "training epochs": (curves.training, training().rename(columns={"step": "epoch"})),
-    "onset": (curves.onset, training().rename(columns={"step": "relative_step"})),
     "births": (curves.births, births()),
     "births arms": (curves.births, pd.concat([births().assign(arm=arm) for arm in ("trained", "one layer")])),
     "pattern": (attention.pattern, pattern()),
@@ -95,7 +89,6 @@ PICTURES = {
     "attribution": (bars.attribution, table("component init_seed", ["embedding", "L0H0"], range(5))),
     "subsets": (bars.subsets, subsets()),
     "interchange": (bars.interchange, interchange()),
-    "verdicts": (bars.verdicts, verdicts()),
 }  # fmt: skip
 OVER_SEEDS = [name for name, (_, rows) in PICTURES.items() if "init_seed" in rows]
 
@@ -167,7 +160,7 @@ def test_a_missing_column_is_named_with_what_is_there(name):
     needed = [
         column for column in rows if column not in ("panel", "how", "series", "test", "end", "arm", "unit", "step")
     ]
-    if draw in (curves.training, curves.onset, counts.counts):
+    if draw in (curves.training, counts.counts):
         needed.append("series")
     for column in [*needed]:
         with pytest.raises(ColumnsError, match=re.escape(repr(column)) if column != "epoch" else "'step'") as error:
@@ -318,7 +311,7 @@ def test_a_figure_carries_caption_facts_data_code_and_runs():
     assert "Two lines rise." in bundle["text/plain"] and "Figure 2." in bundle["text/html"]
     links = shown.links()
     assert "\n" not in links, "a blank line in the code would end the HTML block"
-    assert "kv-1" in links and "def _curves" in links and "def training" in links
+    assert "kv-1" in links and "def _lines" in links and "def training" in links
     data = html.unescape(re.search(r'href="data:text/csv;charset=utf-8,([^"]*)"', links)[1])
     read = pd.read_csv(io.StringIO(unquote(data)))
     assert len(read) == len(shown.view.table) and list(read) == list(shown.view.table)
@@ -369,11 +362,14 @@ def test_plain_text_stays_plain_in_markdown():
 
 
 def test_badges_differ_in_word_icon_and_colour():
-    assert len(set(ICONS.values())) == len(set(STATUS_COLORS.values())) == len(Status) == len(set(map(badge, Status)))
+    assert len(set(ICONS.values())) == len(Status) == len(set(map(badge, Status)))
     css = (STATIC / "figures.css").read_text()
+    colours = {}
     for status in Status:
         assert str(status) in badge(status) and ICONS[str(status)] in badge(status)
-        assert f".status-{str(status).lower()}" in css and STATUS_COLORS[str(status)].lower() in css
+        rule = re.search(rf"\.status-{str(status).lower()}\b[^{{}}]*{{[^}}]*?(#[0-9a-fA-F]{{6}})", css)
+        colours[status] = rule.group(1).lower()
+    assert len(set(colours.values())) == len(Status)
 
 
 CLAIM = Claim(
