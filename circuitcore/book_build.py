@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 
+from circuitcore.environment import exported
 from circuitcore.parameters import ParameterError, read_yaml
 from circuitcore.spelling import unknown
 
@@ -155,13 +156,8 @@ def kernel_environment(tier: str, executed: Path) -> Iterator[None]:
         "PAPER_RESULTS": str(executed / "results"),
         "OMP_NUM_THREADS": "1",  # the kernels share the cores with each other and with their own workers
     }
-    before = {name: os.environ.get(name) for name in wanted}
-    os.environ.update(wanted)
-    try:
+    with exported(wanted):
         yield
-    finally:
-        for name, value in before.items():
-            os.environ.pop(name) if value is None else os.environ.update({name: value})
 
 
 def run_notebook(job: Job, root: Path) -> str:

@@ -14,6 +14,7 @@ from pydantic import BaseModel
 from circuitcore import studies
 from circuitcore.claims import Claim, Verdict
 from circuitcore.emergence.view import View
+from circuitcore.environment import exported
 from circuitcore.measuring import measure_all
 from circuitcore.metrics.battery import BatterySpec
 from circuitcore.metrics.snapshots import snapshot_key
@@ -60,13 +61,8 @@ class Folders:
             "CIRCUITCORE_RUNS": str(self.runs.absolute()),
             "CIRCUITCORE_PUBLISHED": str(self.published.absolute()),
         }
-        before = {name: os.environ.get(name) for name in wanted}
-        os.environ.update(wanted)
-        try:
+        with exported(wanted):
             yield
-        finally:
-            for name, value in before.items():
-                os.environ.pop(name) if value is None else os.environ.update({name: value})
 
 
 @dataclass(frozen=True, eq=False)

@@ -38,8 +38,8 @@ def publish(name: str, folders: Folders) -> int:
             ends = recipe.schedule.epoch_ends
             store.publish(run, folders.published, [ends[epoch] for epoch in epochs[arm]])
             n_runs += 1
-    (results,) = Evidence(name, params, folders).gather(None)
     evidence = Evidence(name, params, folders)
+    (results,) = evidence.gather(None)
     verdicts = [evidence.judged(claim, results) for claim in study.CLAIMS]
     path = folders.published / "verdicts" / f"{name}.json"
     path.parent.mkdir(exist_ok=True)

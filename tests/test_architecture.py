@@ -16,7 +16,7 @@ PACKAGE = ROOT / "circuitcore"
 
 # Left to right: a layer imports only from layers to its left. Names in one layer do not import each other.
 LAYERS = (
-    ("spelling", "provenance", "parameter_cells"),
+    ("spelling", "provenance", "environment", "parameter_cells"),
     ("parameters",),
     ("tasks", "models"),
     ("training",),

@@ -28,16 +28,20 @@ def leak_counts(sampling: Literal["published", "disjoint"], generator_seed: int 
     return leakage(make_task("symbolic_kv", {"sampling": sampling, "generator_seed": generator_seed}))
 
 
+def count(counts: pd.DataFrame, label: str) -> int:
+    """Rows of one kind of leak, by its label in ``ROWS``."""
+    split, against, degree = ROWS[label]
+    chosen = (counts["split"] == split) & (counts["against"] == against) & (counts["degree"] == degree)
+    return int(counts.loc[chosen, "n"].iloc[0])
+
+
 def leak_table() -> pd.DataFrame:
     """One row per kind of leak, source and draw: ``group``, ``series``, ``draw``, ``value`` (rows)."""
     found = []
-    for label, (split, against, degree) in ROWS.items():
+    for label in ROWS:
         draws = {("disjoint splits (ours)", 7): leak_counts("disjoint")}
         draws |= {("drawn as published", seed): leak_counts("published", seed) for seed in range(N_DRAWS)}
         for (series, draw), counts in draws.items():
-            chosen = (counts["split"] == split) & (counts["against"] == against) & (counts["degree"] == degree)
-            found.append(
-                {"group": label, "series": series, "draw": draw, "value": float(counts.loc[chosen, "n"].iloc[0])}
-            )
+            found.append({"group": label, "series": series, "draw": draw, "value": float(count(counts, label))})
         found.append({"group": label, "series": "published files", "draw": 0, "value": float(PUBLISHED_LEAK[label])})
     return pd.DataFrame(found)

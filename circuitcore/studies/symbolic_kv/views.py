@@ -17,6 +17,11 @@ SPLITS = {"train": "train", "val": "val", "test": "test", "ood": "four pairs"}
 IN_CONTEXT = 1 / 3
 BAND = "95 % t interval of the mean over seeds"
 ROWS_SWEPT = "test prompts, each asked for all three keys"
+HOW = {"zero@all": "zero", "mean@all": "mean", "resample@all": "resample"}
+"""How removed heads are replaced, at every position."""
+ROLES = {"L0": ("carrier", ("L0\u00a0carrier", "L0\u00a0other")), "L1": ("router", ("L1\u00a0router", "L1\u00a0other"))}
+"""Layer -> the role its heads are told apart by, and what they are called (one word each where names are listed)."""
+VARIABLES = {"query_key": "query key", "matching_slot": "slot", "selected_value": "value"}
 
 
 def training(results: Results) -> View:
@@ -133,42 +138,41 @@ def interchange(results: Results) -> View:
 
 def subsets(results: Results) -> View:
     """Accuracy with every subset of heads kept, by how the others are removed (at every position)."""
-    how = {"zero@all": "zero", "mean@all": "mean", "resample@all": "resample"}
-    rows = results.at_final("ablated_accuracy", TRAINED, edit=list(how))
+    rows = results.at_final("ablated_accuracy", TRAINED, edit=list(HOW))
     rows = rows[~rows["site"].astype(str).str.contains("MLP")]
     heads = sorted({head for site in rows["site"].astype(str) for head in site.split("+")} - {"none"})
-    roles = {role: checks.chosen_heads(results, role) for role in ("carrier", "router")}
+    leaders = _leaders(results)
     kept = [
-        _kept(site, seed, heads, roles) for site, seed in zip(rows["site"].astype(str), rows["init_seed"], strict=True)
+        _kept(site, seed, heads, leaders)
+        for site, seed in zip(rows["site"].astype(str), rows["init_seed"], strict=True)
     ]
-    table = rows.assign(kept=kept, how=rows["edit"].astype(str).map(how))[["kept", "how", "init_seed", "value"]]
+    table = rows.assign(kept=kept, how=rows["edit"].astype(str).map(HOW))[["kept", "how", "init_seed", "value"]]
     note = "Heads are named by role in each seed: the carrier and the router are those of the text."
     return View(table, "accuracy", ROWS_SWEPT, BAND, IN_CONTEXT, note)
 
 
-def _kept(ablated: str, seed: int, heads: list[str], roles: dict[str, pd.Series]) -> str:
+def _leaders(results: Results) -> dict[str, pd.Series]:
+    """Layer -> the head that plays its role in each seed."""
+    return {layer: checks.chosen_heads(results, role) for layer, (role, _) in ROLES.items()}
+
+
+def _kept(ablated: str, seed: int, heads: list[str], leaders: dict[str, pd.Series]) -> str:
     """Names of the heads left on, by role within their layer so that seeds can share a row."""
-    names = {"L0": ("L0 carrier", "L0 other"), "L1": ("L1 router", "L1 other")}
-    left = {_role(head, seed, names, roles) for head in heads if head not in ablated.split("+")}
-    return " ".join(name for layer in names.values() for name in map(_unbroken, layer) if name in left)
+    left = {_called(head, seed, leaders) for head in heads if head not in ablated.split("+")}
+    return " ".join(name for _, names in ROLES.values() for name in names if name in left)
 
 
-def _role(head: str, seed: int, names: dict[str, tuple[str, str]], roles: dict[str, pd.Series]) -> str:
-    leader = roles["carrier" if head.startswith("L0") else "router"][seed]
-    return _unbroken(names[head[:2]][0 if head == leader else 1])
-
-
-def _unbroken(name: str) -> str:
-    """A name that counts as one word where names are separated by spaces."""
-    return name.replace(" ", "\u00a0")
+def _called(head: str, seed: int, leaders: dict[str, pd.Series]) -> str:
+    """What a head is called in its seed."""
+    _, (leader, other) = ROLES[head[:2]]
+    return leader if head == leaders[head[:2]][seed] else other
 
 
 def circuit(results: Results) -> View:
     """Faithfulness, completeness and minimality of the smallest sufficient set of heads, by how others are removed."""
-    how = {"zero@all": "zero", "mean@all": "mean", "resample@all": "resample"}
-    rows = results.at_final("ablated_accuracy", TRAINED, edit=list(how))
+    rows = results.at_final("ablated_accuracy", TRAINED, edit=list(HOW))
     found = circuits(rows.astype({"edit": str, "site": str}), by=("init_seed", "edit"))
-    found = found.assign(series=found["edit"].map(how))
+    found = found.assign(series=found["edit"].map(HOW))
     names = {
         "faithfulness": "faithfulness: kept alone", "completeness": "completeness: left when it is removed",
         "minimality": "minimality: least loss without one member",
@@ -188,21 +192,13 @@ def circuit(results: Results) -> View:
 def attribution(results: Results) -> View:
     """Direct logit attribution: each part's share of the answer's lead over the other values."""
     rows = results.at_final("attribution", TRAINED)
-    roles = {role: checks.chosen_heads(results, role) for role in ("carrier", "router")}
+    leaders = _leaders(results)
     names = {"embed": "embedding", "L0MLP": "L0 MLP", "L1MLP": "L1 MLP"}
-    pairs = {"L0": ("L0 carrier", "L0 other"), "L1": ("L1 router", "L1 other")}
     component = [
-        names.get(site) or _role(site, seed, pairs, roles)
+        names.get(site) or _called(site, seed, leaders)
         for site, seed in zip(rows["site"].astype(str), rows["init_seed"], strict=True)
     ]
-    order = [
-        "embedding",
-        *(f"L0\u00a0{name}" for name in ("carrier", "other")),
-        "L0 MLP",
-        "L1\u00a0router",
-        "L1\u00a0other",
-        "L1 MLP",
-    ]
+    order = ["embedding", *ROLES["L0"][1], "L0 MLP", *ROLES["L1"][1], "L1 MLP"]
     table = _in_order(rows.assign(component=component), "component", order)[["component", "init_seed", "value"]]
     return View(table, "logit, answer less the mean of the other values", ROWS_SWEPT, BAND)
 
@@ -210,9 +206,8 @@ def attribution(results: Results) -> View:
 def slot(results: Results) -> View:
     """What probes read at the arrow against what attention chooses."""
     groups = []
-    for variable, label in {"query_key": "query key", "matching_slot": "slot", "selected_value": "value"}.items():
-        cv = results.at_final("probe_cv", TRAINED, variable=variable)
-        best = cv.loc[cv.groupby("init_seed")["value"].idxmax()].set_index("init_seed")["site"].astype(str)
+    for variable, label in VARIABLES.items():
+        best = checks.probe_site(results, variable)
         for metric, series in {"probe": "probe", "probe_random_labels": "probe, random labels"}.items():
             found = checks.by_site(results, metric, best, variable=variable).reset_index()
             groups.append(found.assign(group=f"{label}, probed at the arrow", series=series))
@@ -281,8 +276,7 @@ def numbers(results: Results) -> View:
         )
     ours["program score, best variant"] = checks.by_site(results, "program_agreement", roles["router"], family=SWEEP)
     rows = [
-        {"quantity": quantity, "source": PUBLISHED[quantity], "ours": values.mean(), "lowest": values.min(),
-         "highest": values.max(), "init_seed": seed, "value": value}
+        {"quantity": quantity, "source": PUBLISHED[quantity], "init_seed": seed, "value": value}
         for quantity, values in ours.items() for seed, value in values.items()
     ]  # fmt: skip
     return View(pd.DataFrame(rows), "as named", "as named")
