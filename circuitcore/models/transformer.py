@@ -32,7 +32,7 @@ class Output:
 def forward(
     config: ModelConfig,
     weights: Weights,
-    tokens: Shaped[Tensor, "batch pos *d_in"],
+    tokens: Shaped[Tensor, "batch pos *d_in"] | Shaped[Tensor, "run batch pos *d_in"],
     plan: Plan | None = None,
     record: Collection[str] = (),
 ) -> Output:
@@ -43,15 +43,17 @@ def forward(
     Args:
         config: the architecture.
         weights: as ``init_weights`` makes them, or a stack of such with one leading axis.
-        tokens: token ids ``[batch pos]``, or vectors ``[batch pos d_in]``.
+        tokens: token ids ``[batch pos]``, or vectors ``[batch pos d_in]``. With a leading axis as long as that of
+            stacked weights, every model of the stack reads its own rows.
         plan: compiled edits; the result then has a leading edit axis.
         record: keys like ``"pattern.1"`` (see ``sites.py``).
 
     Raises:
         ValueError: more positions than ``n_ctx``, or a recorded name that no tensor carries.
     """
-    if tokens.shape[1] > config.n_ctx:
-        raise ValueError(f"{tokens.shape[1]} positions, but the model was built for at most {config.n_ctx}")
+    n_pos = tokens.shape[-2 if config.d_in else -1]
+    if n_pos > config.n_ctx:
+        raise ValueError(f"{n_pos} positions, but the model was built for at most {config.n_ctx}")
     at = _Hooks(plan, frozenset(record), _stack_dims(config, weights))
     x = _embed(config, weights, tokens)
     for layer in range(config.n_layers):
@@ -140,10 +142,13 @@ def _mlp_hidden(config: ModelConfig, weights: Weights, name: str, x: Tensor) -> 
 def _embed(config: ModelConfig, weights: Weights, tokens: Tensor) -> Tensor:
     if config.d_in:
         x = _linear(tokens, weights["embed.W_in"])
+    elif tokens.dim() == 3:  # every model of the stack looks its own tokens up
+        table = weights["embed.W_E"]
+        x = table[torch.arange(len(table), device=tokens.device)[:, None, None], tokens]
     else:
         x = weights["embed.W_E"][..., tokens, :]
     if config.positions == "learned":
-        x = x + weights["pos_embed.W_pos"][..., None, : tokens.shape[1], :]
+        x = x + weights["pos_embed.W_pos"][..., None, : x.shape[-2], :]
     return x
 
 
