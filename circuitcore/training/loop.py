@@ -5,7 +5,7 @@ import hashlib
 import math
 import platform
 from bisect import bisect_left
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pandas as pd
@@ -16,7 +16,7 @@ import circuitcore
 from circuitcore.models import forward
 from circuitcore.training.checkpoint import pack, read_identity, read_sealed, seal, sha256
 from circuitcore.training.durable import remove_leftovers, write_durably
-from circuitcore.training.engine import make_engine, masked_loss, one_thread
+from circuitcore.training.engine import Engine, StepStats, make_engine, masked_loss, one_thread
 from circuitcore.training.errors import CheckpointError, DivergedError, StoreError
 from circuitcore.training.ledger import LEDGER_NAME, Entry, Ledger, checkpoint_name
 from circuitcore.training.parquet import to_parquet
@@ -86,15 +86,32 @@ def train(recipe: Recipe, folder: Path, report: Report | None = None) -> None:
         StoreError: a file cannot be written or read, or the task's rows changed since the run was begun.
         DivergedError: a loss that is not finite.
     """
+    report = report or (lambda step: None)
     with one_thread():
-        _Training(recipe, folder).to_the_end(report or (lambda step: None))
+        engine = make_engine(recipe)
+        training = Training(recipe, folder, engine)
+        for rows in training.batches():
+            training.note(rows, engine.step(rows.tokens, rows.targets, rows.loss_mask))
+            report(training.step)
 
 
-class _Training:
-    """A run being trained: engine, ledger, and what each step reported so far."""
+class Training:
+    """A run being trained: its engine, its ledger, and what each step reported so far.
 
-    def __init__(self, recipe: Recipe, folder: Path):
-        self.recipe, self.folder, self.engine = recipe, folder, make_engine(recipe)
+    Whoever trains takes ``batches()`` one by one, has the engine step on each, and notes what came of it; the files
+    are written on the way. Made in a folder where an earlier attempt left a resume state, it goes on from there.
+
+    Args:
+        recipe: what is trained.
+        folder: the run's folder, made if need be.
+        engine: holds the untrained model of ``recipe``.
+
+    Raises:
+        StoreError: as ``train``.
+    """
+
+    def __init__(self, recipe: Recipe, folder: Path, engine: Engine):
+        self.recipe, self.folder, self.engine = recipe, folder, engine
         self.losses, self.grad_norms, self.tokens_seen = [], [], []
         self.ledger = Ledger(
             run_id=recipe.run_id,
@@ -111,19 +128,27 @@ class _Training:
 
     @property
     def step(self) -> int:
+        """Updates done and noted."""
         return len(self.losses)
 
-    def to_the_end(self, report: Report) -> None:
+    def batches(self) -> Iterator[Rows]:
+        """The batches that are left, in training order.
+
+        Each must be trained on and noted before the next one is asked for: that is when an epoch's checkpoint is
+        taken, and after the last batch the run is finished.
+        """
         schedule = self.recipe.schedule
         for epoch in range(schedule.epoch_ends.index(self.step), schedule.n_epochs):
-            for rows in schedule.epoch(epoch):
-                self._step(rows)
-                report(self.step)
+            yield from schedule.epoch(epoch)
             self._checkpoint_if_due()
         self._finish()
 
-    def _step(self, rows: Rows) -> None:
-        stats = self.engine.step(rows.tokens, rows.targets, rows.loss_mask)
+    def note(self, rows: Rows, stats: StepStats) -> None:
+        """Keep what the update on ``rows`` reported.
+
+        Raises:
+            DivergedError: its loss is not finite.
+        """
         if not math.isfinite(stats.loss):
             raise DivergedError(
                 f"{self.recipe.run_id}: the loss of step {self.step + 1} is {stats.loss}; learning rate "
@@ -132,14 +157,17 @@ class _Training:
         self.losses.append(stats.loss)
         self.grad_norms.append(stats.grad_norm)
         seen = self.tokens_seen[-1] if self.tokens_seen else 0
-        self.tokens_seen.append(seen + rows.targets.numel())
+        self.tokens_seen.append(seen + rows.loss_mask.numel())
 
     def _last_step(self) -> int | None:
         return self.ledger.entries[-1].step if self.ledger.entries else None
 
     def _checkpoint_if_due(self) -> None:
-        if self.step not in self.recipe.checkpoint_steps:
-            return
+        if self.step in self.recipe.checkpoint_steps:
+            self.checkpoint()
+
+    def checkpoint(self) -> None:
+        """Write the weights, the ledger that vouches for them, and the state to go on from."""
         weights, name = self.engine.weights(), checkpoint_name(self.step)
         data = pack(weights, {"run_id": self.recipe.run_id, "step": str(self.step)})
         write_durably(self.folder / name, data)
