@@ -19,6 +19,7 @@ LAYERS = (
     ("spelling", "provenance", "environment", "parameter_cells"),
     ("parameters",),
     ("tasks", "models"),
+    ("native",),
     ("training",),
     ("metrics",),
     ("measuring",),

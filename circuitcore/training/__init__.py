@@ -1,6 +1,7 @@
 """Recipes, the engine that trains them, and the store that keeps every run."""
 
-from circuitcore.training.engine import ENGINES, Engine, StepStats, TorchEngine
+from circuitcore.training.engine import Engine, StepStats, TorchEngine
+from circuitcore.training.engines import ENGINES
 from circuitcore.training.errors import CheckpointError, DivergedError, ExecutorError, RecipeError, StoreError
 from circuitcore.training.executor import map_runs
 from circuitcore.training.recipe import ENGINE_VERSION, Optimizer, Recipe

@@ -1,24 +1,21 @@
-"""What turns batches into weights. ``Engine`` is the seam where a faster one fits; ``TorchEngine`` is the reference."""
+"""What turns batches into weights: ``Engine`` is the seam, ``TorchEngine`` the oracle of the others."""
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from types import MappingProxyType
 from typing import NamedTuple, Protocol, runtime_checkable
 
 import torch
-from jaxtyping import Bool, Float, Int, Shaped
+from jaxtyping import Bool, Float, Shaped
 from torch import Tensor
 from torch.nn import functional
 
 from circuitcore.models import ModelConfig, forward, init_weights
-from circuitcore.spelling import unknown
-from circuitcore.training.errors import RecipeError
-from circuitcore.training.recipe import ENGINE_VERSION, Optimizer, Recipe
+from circuitcore.training.recipe import Optimizer
 
 
 class StepStats(NamedTuple):
-    """One update, as seen before it: mean cross-entropy (nats) of the batch, norm of the whole unclipped gradient."""
+    """One update, as seen before it: the batch's mean loss (see ``masked_loss``), norm of its unclipped gradient."""
 
     loss: float
     grad_norm: float
@@ -31,7 +28,7 @@ class Engine(Protocol):
     def step(
         self,
         tokens: Shaped[Tensor, "batch pos *d_in"],
-        targets: Int[Tensor, "batch pos"],
+        targets: Shaped[Tensor, "batch pos *d_vocab"],
         loss_mask: Bool[Tensor, "batch pos"],
     ) -> StepStats:
         """One update on one batch."""
@@ -70,10 +67,10 @@ class TorchEngine:
     def step(
         self,
         tokens: Shaped[Tensor, "batch pos *d_in"],
-        targets: Int[Tensor, "batch pos"],
+        targets: Shaped[Tensor, "batch pos *d_vocab"],
         loss_mask: Bool[Tensor, "batch pos"],
     ) -> StepStats:
-        """One update: mean cross-entropy over the whole vocabulary at the positions in ``loss_mask``."""
+        """One update; the loss is ``masked_loss``."""
         loss = masked_loss(forward(self._model, self._weights, tokens).logits, targets, loss_mask)
         self._optimizer.zero_grad()
         loss.backward()
@@ -92,13 +89,7 @@ class TorchEngine:
 
     def load(self, state: Mapping[str, Tensor]) -> None:
         """Go on from a ``state()``; ValueError if tensors are missing, left over, or of another shape."""
-        own = self._state()
-        if state.keys() != own.keys():
-            raise ValueError(f"not a state of this model: tensors differ in {sorted(state.keys() ^ own.keys())}")
-        for name, value in own.items():
-            if state[name].shape != value.shape:
-                raise ValueError(f"{name} has shape {tuple(state[name].shape)}, the model {tuple(value.shape)}")
-            value.detach().copy_(state[name])
+        load_tensors(self._state(), state)
         self._steps_done = int(state["step"])
         for moments in self._optimizer.state.values():
             moments["step"].fill_(self._steps_done)
@@ -116,32 +107,30 @@ class TorchEngine:
         return tensors | {"step": torch.tensor(self._steps_done)}
 
 
-ENGINES: Mapping[str, Callable[[ModelConfig, Optimizer, int], Engine]] = MappingProxyType({"torch": TorchEngine})
-
-
-def make_engine(recipe: Recipe) -> Engine:
-    """The engine a recipe names, with its untrained model.
-
-    Raises:
-        RecipeError: an unknown engine, or a recipe written for another meaning of training.
-    """
-    if recipe.engine not in ENGINES:
-        raise RecipeError(unknown("engine", recipe.engine, ENGINES))
-    if recipe.engine_version != ENGINE_VERSION:
-        raise RecipeError(
-            f"engine_version = {recipe.engine_version}; this circuitcore trains version {ENGINE_VERSION}: runs of "
-            "another version can be read, not made"
-        )
-    return ENGINES[recipe.engine](recipe.model, recipe.optimizer, recipe.init_seed)
+def load_tensors(own: Mapping[str, Tensor], state: Mapping[str, Tensor]) -> None:
+    """Copy ``state`` into the live tensors ``own``; ValueError if names or shapes differ."""
+    if state.keys() != own.keys():
+        raise ValueError(f"not a state of this model: tensors differ in {sorted(state.keys() ^ own.keys())}")
+    for name, value in own.items():
+        if state[name].shape != value.shape:
+            raise ValueError(f"{name} has shape {tuple(state[name].shape)}, the model {tuple(value.shape)}")
+    for name, value in own.items():
+        value.detach().copy_(state[name])
 
 
 def masked_loss(
     logits: Float[Tensor, "batch pos d_vocab"],
-    targets: Int[Tensor, "batch pos"],
+    targets: Shaped[Tensor, "batch pos *d_vocab"],
     loss_mask: Bool[Tensor, "batch pos"],
 ) -> Float[Tensor, ""]:
-    """Mean cross-entropy, in nats, over the positions in ``loss_mask``; a uniform guess gives ln(d_vocab)."""
-    return functional.cross_entropy(logits[loss_mask], targets[loss_mask])
+    """Mean loss over the positions in ``loss_mask``.
+
+    Targets that are token ids ``[batch pos]``: cross-entropy in nats; a uniform guess gives ln(d_vocab). Targets that
+    are vectors ``[batch pos d_vocab]``: the squared error, averaged over outputs too.
+    """
+    chosen, wanted = logits[loss_mask], targets[loss_mask]
+    loss = functional.mse_loss if wanted.is_floating_point() else functional.cross_entropy
+    return loss(chosen, wanted)
 
 
 @contextmanager

@@ -16,7 +16,8 @@ import circuitcore
 from circuitcore.models import forward
 from circuitcore.training.checkpoint import pack, read_identity, read_sealed, seal, sha256
 from circuitcore.training.durable import remove_leftovers, write_durably
-from circuitcore.training.engine import Engine, StepStats, make_engine, masked_loss, one_thread
+from circuitcore.training.engine import Engine, StepStats, masked_loss, one_thread
+from circuitcore.training.engines import make_engine
 from circuitcore.training.errors import CheckpointError, DivergedError, StoreError
 from circuitcore.training.ledger import LEDGER_NAME, Entry, Ledger, checkpoint_name
 from circuitcore.training.parquet import to_parquet

@@ -11,7 +11,8 @@ from statistics import median
 
 from tqdm import tqdm
 
-from circuitcore.training.engine import make_engine, one_thread
+from circuitcore.training.engine import one_thread
+from circuitcore.training.engines import make_engine
 from circuitcore.training.recipe import Recipe
 
 WARM_UP_STEPS = 3  # the first steps pay for memory that later ones reuse

@@ -1,0 +1,11 @@
+"""The decoder in C++: compiled on first use for this processor, the numbers of the torch path, several times faster.
+
+``source/`` holds the code, ``build`` compiles and caches it, ``library`` calls it. Nothing here knows of training runs
+or metrics: it takes flat weights and gives losses, gradients and logits.
+"""
+
+from circuitcore.native.build import why_not
+from circuitcore.native.flat import FlatWeights
+from circuitcore.native.library import NativeDecoder, Training, UpdateRule, peak_gflops
+
+__all__ = ["FlatWeights", "NativeDecoder", "Training", "UpdateRule", "peak_gflops", "why_not"]

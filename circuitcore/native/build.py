@@ -1,0 +1,110 @@
+"""Compiling the C++ once per processor, into a cache of the user's.
+
+A cached library is named by a hash of the source, the compiler and the processor, so that a change of any of them makes
+another one. A new one is used only after it has given autograd's gradients on one small model.
+"""
+
+import ctypes
+import functools
+import hashlib
+import os
+import platform
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from filelock import FileLock
+
+SOURCE = Path(__file__).parent / "source"
+FLAGS = ("-O3", "-march=native", "-std=c++17", "-fno-math-errno", "-fno-trapping-math", "-shared", "-fPIC")
+COMPILERS = ("g++", "clang++", "c++")
+SWITCH = "CIRCUITCORE_NATIVE"  # "0" in the environment: do without
+
+
+class BuildError(Exception):
+    """The native engine cannot be used here; the text says why, in one sentence."""
+
+
+def why_not() -> str:
+    """Why the native engine cannot be used here, in one sentence; empty where it can."""
+    try:
+        open_library()
+    except BuildError as error:
+        return str(error)
+    return ""
+
+
+def open_library() -> ctypes.CDLL:
+    """The compiled code, built now if this machine has none yet (a few seconds, once).
+
+    Raises:
+        BuildError: no compiler, a processor without AVX2, a cache that cannot be written, or wrong results.
+    """
+    return _open(os.environ.get(SWITCH, ""))
+
+
+@functools.cache
+def _open(switch: str) -> ctypes.CDLL:
+    if switch == "0":
+        raise BuildError(f"it is switched off ({SWITCH}=0)")
+    compiler = next((path for name in COMPILERS if (path := shutil.which(name))), None)
+    if compiler is None:
+        raise BuildError(f"no C++ compiler was found (looked for {', '.join(COMPILERS)})")
+    path = cache_folder() / f"native-{_key(compiler)}.so"
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with FileLock(path.with_suffix(".lock")):  # many workers start at once, one compiles
+            if not path.exists():
+                _build(compiler, path)
+        return ctypes.CDLL(str(path))
+    except OSError as error:
+        raise BuildError(f"{path.parent} cannot be used as its cache ({error.strerror or error})") from error
+
+
+def cache_folder() -> Path:
+    """Where compiled libraries are kept: the user's cache, ``$XDG_CACHE_HOME`` first."""
+    if sys.platform == "darwin":
+        base = Path.home() / "Library" / "Caches"
+    else:
+        base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return base / "circuitcore"
+
+
+def _key(compiler: str) -> str:
+    digest = hashlib.sha256()
+    for path in sorted(SOURCE.iterdir()):
+        digest.update(path.name.encode() + path.read_bytes())
+    version = subprocess.run([compiler, "--version"], capture_output=True, check=False).stdout
+    digest.update(b"\0".join((compiler.encode(), version, " ".join(FLAGS).encode(), _processor().encode())))
+    return digest.hexdigest()[:16]
+
+
+def _processor() -> str:
+    """The processor's name and abilities: ``-march=native`` makes code for these alone."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return f"{platform.machine()} {platform.processor()}"
+    first = lines[: lines.index("")] if "" in lines else lines
+    return "\n".join(line for line in first if line.startswith(("model name", "flags", "Features")))
+
+
+def _build(compiler: str, path: Path) -> None:
+    """Compile, try, and only then give the library its name."""
+    from circuitcore.native.trial import differs_from_autograd
+
+    fresh = path.with_suffix(f".{os.getpid()}.so")
+    made = subprocess.run(
+        [compiler, *FLAGS, str(SOURCE / "api.cpp"), "-o", str(fresh)], capture_output=True, text=True, check=False
+    )
+    if made.returncode:
+        said = next((line for line in made.stderr.splitlines() if "error" in line), made.stderr.strip()[:200])
+        raise BuildError(f"{Path(compiler).name} could not compile it ({said.split('error:')[-1].strip()})")
+    try:
+        wrong = differs_from_autograd(ctypes.CDLL(str(fresh)))
+        if wrong:
+            raise BuildError(f"what {Path(compiler).name} made of it gives wrong gradients ({wrong})")
+        os.replace(fresh, path)
+    finally:
+        fresh.unlink(missing_ok=True)

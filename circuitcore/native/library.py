@@ -1,0 +1,182 @@
+"""Calling the compiled decoder: structures mirrored from ``source/config.hpp`` and ``train.hpp``, and one class."""
+
+import ctypes
+from ctypes import c_double, c_int, c_int64, c_void_p
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Bool, Float, Shaped
+from torch import Tensor
+
+from circuitcore.models import ModelConfig
+from circuitcore.native.build import open_library
+from circuitcore.native.flat import FlatWeights
+
+ACTIVATIONS = ("none", "relu", "gelu", "swiglu")  # in the order of the enum in mlp.hpp
+
+
+def _structure(name: str, **fields: type) -> type[ctypes.Structure]:
+    return type(name, (ctypes.Structure,), {"_fields_": list(fields.items())})
+
+
+SIZES = ("d_vocab", "n_ctx", "n_layers", "n_heads", "d_model", "d_head", "d_mlp", "d_in")
+CONFIG = _structure("Config", **dict.fromkeys((*SIZES, "post_norm", "rope", "activation", "tied"), c_int64))
+# Field of the structure -> the tensor whose place it holds.
+PLACES = {
+    "W_pos": "pos_embed.W_pos",
+    "ln_final_w": "ln_final.w",
+    "ln_final_b": "ln_final.b",
+    "W_U": "unembed.W_U",
+    "b_U": "unembed.b_U",
+}
+LAYER_PLACES = {f"{part}_{c}": f"attn.{part}_{c}" for part, cs in (("W", "QKVO"), ("b", "QKVO")) for c in cs}
+LAYER_PLACES |= {f"ln{n}_{part}": f"ln{n}.{part}" for n in (1, 2) for part in "wb"}
+LAYER_PLACES |= {f"{part}_{name}": f"mlp.{part}_{name}" for part in "Wb" for name in ("gate", "in", "out")}
+EVERYWHERE = _structure("Places", **dict.fromkeys(("embed", *PLACES), c_int64))
+OF_LAYER = _structure("LayerPlaces", **dict.fromkeys(LAYER_PLACES, c_int64))
+BATCH = _structure(
+    "Batch",
+    **dict.fromkeys(("inputs", "targets", "mask"), c_void_p),
+    **dict.fromkeys(("size", "positions", "vector_targets"), c_int64),
+)
+ADAM = _structure(
+    "Adam",
+    **dict.fromkeys(("lr", "beta1", "beta2", "eps", "weight_decay", "clip_norm"), c_double),
+    decoupled=c_int,
+)
+
+
+class UpdateRule(NamedTuple):
+    """Adam, or AdamW where ``decoupled``; ``clip_norm`` 0 leaves gradients as they are."""
+
+    lr: float
+    betas: tuple[float, float]
+    eps: float
+    weight_decay: float
+    clip_norm: float
+    decoupled: bool
+
+
+class NativeDecoder:
+    """One compiled decoder with the memory it works in; not to be used by two threads at once.
+
+    Weights, moments and gradients are the caller's flat vectors (see ``FlatWeights``).
+
+    Raises:
+        BuildError: the native code cannot be used on this machine (``why_not`` says so beforehand).
+    """
+
+    def __init__(self, config: ModelConfig, library: ctypes.CDLL | None = None):
+        self.flat, self._config = FlatWeights(config), config
+        self._library = declared(library or open_library())
+        everywhere, layers = _places(config, self.flat.places)
+        sizes = {name: getattr(config, name) for name in SIZES}
+        structure = CONFIG(
+            **sizes,
+            post_norm=config.norm_position == "post",
+            rope=config.positions == "rope",
+            activation=ACTIVATIONS.index(config.mlp),
+            tied=config.tied,
+        )
+        self._handle = self._library.decoder_new(ctypes.byref(structure), ctypes.byref(everywhere), layers)
+
+    def __del__(self):
+        if hasattr(self, "_handle"):
+            self._library.decoder_free(self._handle)
+
+    def gradient(
+        self,
+        parameters: Float[Tensor, " size"],
+        tokens: Shaped[Tensor, "batch pos *d_in"],
+        targets: Shaped[Tensor, "batch pos *d_vocab"],
+        loss_mask: Bool[Tensor, "batch pos"],
+    ) -> tuple[float, Float[Tensor, " size"]]:
+        """Mean loss over the positions in ``loss_mask``, and its gradient. Losses as in ``step``."""
+        gradient, batch = torch.empty_like(parameters), self._batch(tokens, targets, loss_mask)
+        loss = self._library.decoder_gradient(
+            self._handle, parameters.data_ptr(), ctypes.byref(batch), gradient.data_ptr(), self.flat.size
+        )
+        return loss, gradient
+
+    def step(
+        self, state: "Training", rule: UpdateRule, tokens: Tensor, targets: Tensor, loss_mask: Tensor
+    ) -> tuple[float, float]:
+        """One update of ``state``, in place; the loss before it and the norm of its unclipped gradient.
+
+        Args:
+            state: weights, moments and the number of updates done.
+            rule: the update rule.
+            tokens: ids ``[batch pos]``, or vectors ``[batch pos d_in]``.
+            targets: ids ``[batch pos]`` for cross-entropy in nats, or vectors ``[batch pos d_vocab]`` for the mean
+                squared error over outputs.
+            loss_mask: ``[batch pos]``, the positions that are scored; the loss is their mean.
+
+        Raises:
+            ValueError: more positions than the model has, shapes that do not fit, an id outside the vocabulary.
+        """
+        batch, norm = self._batch(tokens, targets, loss_mask), c_double()
+        adam = ADAM(rule.lr, *rule.betas, rule.eps, rule.weight_decay, rule.clip_norm, rule.decoupled)
+        state.steps += 1
+        vectors = (state.parameters.data_ptr(), state.moments.data_ptr(), state.gradient.data_ptr(), self.flat.size)
+        by_reference = map(ctypes.byref, (batch, adam))
+        loss = self._library.decoder_step(self._handle, *vectors, *by_reference, state.steps, ctypes.byref(norm))
+        return loss, norm.value
+
+    def _batch(self, tokens: Tensor, targets: Tensor, loss_mask: Tensor) -> ctypes.Structure:
+        """The batch as C++ sees it; it keeps its tensors alive."""
+        c, shape, vectors = self._config, tuple(loss_mask.shape), targets.is_floating_point()
+        if shape[1] > c.n_ctx:
+            raise ValueError(f"{shape[1]} positions, but the model was built for at most {c.n_ctx}")
+        wanted = {"tokens": (*shape, c.d_in) if c.d_in else shape, "targets": (*shape, c.d_vocab) if vectors else shape}
+        for name, tensor in (("tokens", tokens), ("targets", targets)):
+            if tuple(tensor.shape) != wanted[name]:
+                raise ValueError(f"{name} have shape {tuple(tensor.shape)}; with this loss_mask: {wanted[name]}")
+        tokens = tokens.to(torch.float32 if c.d_in else torch.int64).contiguous()
+        targets = targets.to(torch.float32 if vectors else torch.int64).contiguous()
+        loss_mask = loss_mask.contiguous()
+        batch = BATCH(tokens.data_ptr(), targets.data_ptr(), loss_mask.data_ptr(), *shape, vectors)
+        batch.kept = (tokens, targets, loss_mask)
+        if not self._library.batch_fits(self._handle, ctypes.byref(batch)):
+            raise ValueError(f"a token or target id is outside 0..{c.d_vocab - 1}, the model's vocabulary")
+        return batch
+
+
+class Training:
+    """What changes while a decoder is trained: flat weights, both Adam moments ``[2 size]``, updates done."""
+
+    def __init__(self, parameters: Float[Tensor, " size"]):
+        self.parameters, self.steps = parameters.clone(), 0
+        self.moments = torch.zeros(2 * len(parameters))
+        self.gradient = torch.zeros_like(parameters)
+
+
+def peak_gflops(seconds: float) -> float:
+    """What one core does on registers alone: 10^9 multiplications and additions (fp32) per second, for ``seconds``."""
+    return declared(open_library()).peak_gflops(seconds)
+
+
+def declared(library: ctypes.CDLL) -> ctypes.CDLL:
+    """The library with the signatures of its functions."""
+    signatures = {
+        "decoder_new": (c_void_p, (c_void_p, c_void_p, c_void_p)),
+        "decoder_free": (None, (c_void_p,)),
+        "batch_fits": (c_int, (c_void_p, c_void_p)),
+        "decoder_gradient": (c_double, (c_void_p, c_void_p, c_void_p, c_void_p, c_int64)),
+        "decoder_step": (c_double, (*(c_void_p,) * 4, c_int64, c_void_p, c_void_p, c_int64, c_void_p)),
+        "peak_gflops": (c_double, (c_double,)),
+    }
+    for name, (result, arguments) in signatures.items():
+        function = getattr(library, name)
+        function.restype, function.argtypes = result, arguments
+    return library
+
+
+def _places(config: ModelConfig, places: dict[str, int]) -> tuple[ctypes.Structure, ctypes.Array]:
+    """Where every tensor begins, -1 for those the decoder lacks."""
+    embed = places["embed.W_in" if config.d_in else "embed.W_E"]
+    everywhere = EVERYWHERE(embed, **{field: places.get(name, -1) for field, name in PLACES.items()})
+    layers = (OF_LAYER * config.n_layers)()
+    for number in range(config.n_layers):
+        for field, name in LAYER_PLACES.items():
+            setattr(layers[number], field, places.get(f"blocks.{number}.{name}", -1))
+    return everywhere, layers

@@ -1,0 +1,50 @@
+// What Python calls.
+#include <chrono>
+
+#include "train.hpp"
+
+extern "C" {
+
+Decoder* decoder_new(const Config* config, const Places* places, const LayerPlaces* layers) {
+  return new Decoder(*config, *places, layers);
+}
+void decoder_free(Decoder* decoder) { delete decoder; }
+
+// Whether every id that will be used to look something up lies in the vocabulary.
+int batch_fits(const Decoder* decoder, const Batch* batch) { return ids_fit(decoder->c, *batch); }
+
+double decoder_gradient(Decoder* decoder, const float* parameters, const Batch* batch, float* gradient, int64_t count) {
+  return batch_gradient(*decoder, parameters, *batch, gradient, count);
+}
+
+// One update; returns the loss before it. `moments` [2 count]; grad_norm gets the norm of the unclipped gradient.
+double decoder_step(Decoder* decoder, float* parameters, float* moments, float* gradient, int64_t count,
+                    const Batch* batch, const Adam* rule, int64_t step, double* grad_norm) {
+  double loss = batch_gradient(*decoder, parameters, *batch, gradient, count);
+  *grad_norm = norm_of(count, gradient);
+  double scale = rule->clip_norm > 0 ? rule->clip_norm / (*grad_norm + 1e-6) : 1;
+  update(*rule, step, count, parameters, moments, moments + count, gradient, float(scale < 1 ? scale : 1));
+  return loss;
+}
+
+// Multiply-adds on registers for about `seconds`: what one core can do, in GFLOP per second.
+double peak_gflops(double seconds) {
+  using clock = std::chrono::steady_clock;
+  constexpr int CHAINS = REGISTERS == 32 ? 24 : 12;
+  vec x[CHAINS];
+  for (int i = 0; i < CHAINS; i++) x[i] = splat(1e-3f * i);
+  volatile float factor_now = 0.999999f, term_now = 1e-9f;  // not known when compiled
+  vec factor = splat(factor_now), term = splat(term_now), total{};
+  double rounds = 0, took = 0;
+  for (auto start = clock::now(); took < seconds; took = std::chrono::duration<double>(clock::now() - start).count()) {
+    for (int n = 0; n < 100000; n++)
+#pragma GCC unroll 24
+      for (int i = 0; i < CHAINS; i++) x[i] = x[i] * factor + term;
+    rounds += 100000;
+  }
+  for (vec v : x) total += v;
+  volatile float keep = sum(total);
+  (void)keep;
+  return rounds * CHAINS * LANES * 2 / took / 1e9;
+}
+}

@@ -1,0 +1,136 @@
+// The decoder: its parts, their weights, and the memory that one chunk of a batch needs on its way through them.
+//
+// A chunk is a few sequences, so that its activations stay in the cache. In the last layer only the rows that something
+// reads (those with a loss) go through queries, attention output, MLP and unembedding: the chunk's *live* rows.
+#pragma once
+#include "attention.hpp"
+#include "config.hpp"
+#include "mlp.hpp"
+#include "norm.hpp"
+
+constexpr long CHUNK_ROWS = 192;  // positions of a chunk; a longer sequence is a chunk of its own
+
+struct Layer {
+  Linear qkv, out, up, down;
+  Norm norm1, norm2;
+};
+
+// What one layer's forward pass leaves for its backward pass.
+struct Tape {
+  Buffer input1, input2;      // what attention and MLP read, where no norm can give it back
+  Buffer unit1, unit2;        // normalised rows
+  Buffer inverse1, inverse2;  // 1 / scale of each row
+  Buffer qkv, queries;        // rotated q and k, and v; the queries apart when only those of live rows were made
+  Buffer pattern, z, before, hidden;  // before, hidden: the MLP's pre-activations and activations
+};
+
+struct Chunk {
+  long first, sequences, positions;  // its sequences in the batch, cut after the last position that matters
+  std::vector<int> live;             // live rows, increasing
+  std::vector<int> live_at;          // their positions
+  std::vector<int> live_from;        // per sequence the index of its first live row; one more entry at the end
+  long rows() const { return sequences * positions; }
+  bool pruned() const { return long(live.size()) < rows(); }
+};
+
+struct Decoder {
+  Config c;
+  Places places;
+  Activation activation;
+  Linear embed, unembed;
+  std::vector<Layer> layers;
+  Norm final_norm;
+  Rotation rotation;
+  Attention attention;
+  long d, q_width, mlp_width;       // floats between rows of the stream; widths of q (and k, v, z) and of the MLP
+  long capacity;                    // rows of a chunk at most
+  std::vector<int> every_position;  // 0, 1, 2, ...
+  std::vector<Tape> tapes;
+  Buffer stream, live_stream, normed, picked, final_unit, final_inverse, logits;
+  Buffer d_stream, d_live, d_normed, d_qkv, d_queries, d_z, d_hidden;
+
+  Decoder(const Config& config, const Places& places, const LayerPlaces* of_layer)
+      : c(config), places(places), activation(Activation(config.activation)) {
+    d = stride_of(c.d_model);
+    q_width = padded(c.n_heads * c.d_head);
+    mlp_width = activation == Activation::none ? 0 : padded(c.d_mlp);
+    capacity = std::max<long>(CHUNK_ROWS, c.n_ctx);
+    if (c.d_in) embed = Linear(c.d_in, {whole(places.embed, -1, c.d_model)});
+    Piece out = whole(c.tied ? places.embed : places.W_U, places.b_U, c.d_vocab);
+    if (c.tied) out.row = 1, out.column = c.d_model;
+    unembed = Linear(c.d_model, {out});
+    final_norm = Norm(c.d_model, places.ln_final_w, places.ln_final_b);
+    attention = Attention(c.n_heads, c.d_head, c.n_ctx);
+    if (c.rope) rotation = Rotation(c.n_ctx, c.n_heads, c.d_head);
+    for (long l = 0; l < c.n_layers; l++) layers.push_back(make_layer(of_layer[l]));
+    for (int t = 0; t < capacity; t++) every_position.push_back(t);
+    allocate();
+  }
+
+  // Take up new weights.
+  void pack(const float* parameters) {
+    for_each_part([&](auto& part) { part.pack(parameters); });
+  }
+  void clear_gradient() {
+    for_each_part([](auto& part) { part.clear_gradient(); });
+  }
+  void unpack_gradient(float* flat) {
+    for_each_part([&](auto& part) { part.unpack_gradient(flat); });
+  }
+
+  Rows rows_of(Buffer& buffer, long stride) { return {buffer.data(), stride}; }
+
+ private:
+  template <typename Do>
+  void for_each_part(Do action) {
+    action(embed), action(unembed), action(final_norm);
+    for (Layer& layer : layers) {
+      action(layer.qkv), action(layer.out), action(layer.up), action(layer.down);
+      action(layer.norm1), action(layer.norm2);
+    }
+  }
+
+  // A matrix [inputs outputs] in one piece.
+  static Piece whole(long place, long bias, long outputs) {
+    return {place, bias, outputs, outputs, outputs, 0, 1, 0};
+  }
+  // The matrices [head d_model d_head] of all heads side by side.
+  Piece by_head(long place, long bias) const {
+    return {place, bias, c.n_heads * c.d_head, c.d_head, c.d_head, c.d_model * c.d_head, 1, 0};
+  }
+  Layer make_layer(const LayerPlaces& at) const {
+    Layer layer;
+    layer.qkv = Linear(c.d_model, {by_head(at.W_Q, at.b_Q), by_head(at.W_K, at.b_K), by_head(at.W_V, at.b_V)});
+    layer.out = Linear(c.n_heads * c.d_head, {whole(at.W_O, at.b_O, c.d_model)});
+    layer.norm1 = Norm(c.d_model, at.ln1_w, at.ln1_b);
+    if (activation == Activation::none) return layer;
+    std::vector<Piece> up;
+    if (activation == Activation::swiglu) up.push_back(whole(at.W_gate, at.b_gate, c.d_mlp));
+    up.push_back(whole(at.W_in, at.b_in, c.d_mlp));
+    layer.up = Linear(c.d_model, up);
+    layer.down = Linear(c.d_mlp, {whole(at.W_out, at.b_out, c.d_model)});
+    layer.norm2 = Norm(c.d_model, at.ln2_w, at.ln2_b);
+    return layer;
+  }
+
+  void allocate() {
+    for (Buffer* b : {&stream, &live_stream, &normed, &picked, &final_unit, &d_stream, &d_live, &d_normed})
+      *b = zeros(capacity * d);
+    final_inverse = zeros(capacity);
+    logits = zeros(capacity * stride_of(c.d_vocab));
+    d_qkv = zeros(capacity * 3 * q_width);
+    d_queries = d_z = zeros(capacity * q_width);
+    d_hidden = zeros(capacity * mlp_width);
+    for (long l = 0; l < c.n_layers; l++) {
+      Tape tape;
+      tape.input1 = tape.input2 = tape.unit1 = tape.unit2 = zeros(capacity * d);
+      tape.inverse1 = tape.inverse2 = zeros(capacity);
+      tape.qkv = zeros(capacity * 3 * q_width);
+      tape.queries = tape.z = zeros(capacity * q_width);
+      tape.pattern = zeros(capacity * c.n_heads * padded(c.n_ctx));
+      tape.before = zeros(capacity * (layers[l].up.columns));
+      tape.hidden = zeros(capacity * mlp_width);
+      tapes.push_back(std::move(tape));
+    }
+  }
+};

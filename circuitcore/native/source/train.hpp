@@ -1,0 +1,92 @@
+// Loss and gradient of a batch, chunk by chunk.
+#pragma once
+#include "adam.hpp"
+#include "backward.hpp"
+#include "loss.hpp"
+
+// A batch, and which of its positions carry a loss.
+struct Batch {
+  const void* inputs;      // int64 tokens [batch positions], or float vectors [batch positions d_in]
+  const void* targets;     // int64 tokens [batch positions], or float vectors [batch positions d_vocab]
+  const uint8_t* mask;     // [batch positions]
+  int64_t size, positions;
+  int64_t vector_targets;  // 1: squared error against vectors, 0: cross-entropy
+};
+
+inline bool ids_fit(const Config& c, const Batch& batch) {
+  const int64_t *inputs = static_cast<const int64_t*>(batch.inputs), *targets = static_cast<const int64_t*>(batch.targets);
+  for (long i = 0; i < batch.size * batch.positions; i++) {
+    if (!c.d_in && (inputs[i] < 0 || inputs[i] >= c.d_vocab)) return false;
+    if (!batch.vector_targets && batch.mask[i] && (targets[i] < 0 || targets[i] >= c.d_vocab)) return false;
+  }
+  return true;
+}
+
+// The chunks of a batch: as many sequences as CHUNK_ROWS holds, cut after the last position with a loss.
+inline std::vector<Chunk> chunks_of(long size, long positions, const uint8_t* mask) {
+  long last = 0;
+  for (long i = 0; i < size; i++)
+    for (long t = positions - 1; t > last; t--)
+      if (mask[i * positions + t]) last = t;
+  long kept = last + 1, at_once = std::max<long>(1, CHUNK_ROWS / kept);
+  std::vector<Chunk> chunks;
+  for (long first = 0; first < size; first += at_once) {
+    Chunk chunk{first, std::min(at_once, size - first), kept, {}, {}, {}};
+    for (long s = 0; s < chunk.sequences; s++) {
+      chunk.live_from.push_back(chunk.live.size());
+      for (long t = 0; t < kept; t++)
+        if (mask[(first + s) * positions + t]) chunk.live.push_back(s * kept + t), chunk.live_at.push_back(t);
+    }
+    chunk.live_from.push_back(chunk.live.size());
+    chunks.push_back(std::move(chunk));
+  }
+  return chunks;
+}
+
+// The losses of one chunk's live rows, summed; their gradient goes into m.logits. `weight`: 1 / rows with a loss.
+inline double losses(Decoder& m, const Batch& batch, const Chunk& chunk, Rows logits, float weight) {
+  double total = 0;
+  long v = m.c.d_vocab;
+  for (std::size_t i = 0; i < chunk.live.size(); i++) {
+    long row = chunk.live[i];
+    long at = (chunk.first + row / chunk.positions) * batch.positions + row % chunk.positions;
+    if (batch.vector_targets)
+      total += squared_error(logits[i], v, static_cast<const float*>(batch.targets) + at * v, weight / v) / v;
+    else
+      total += cross_entropy(logits[i], v, static_cast<const int64_t*>(batch.targets)[at], weight);
+  }
+  return total;
+}
+
+// Forward and backward pass of one chunk; returns the sum of its losses.
+inline double chunk_gradient(Decoder& m, const float* parameters, const Batch& batch, const Chunk& chunk, float weight,
+                             float* gradient) {
+  embed_rows(m, parameters, batch.inputs, batch.positions, chunk);
+  Rows x = forward(m, chunk), logits = m.rows_of(m.logits, stride_of(m.c.d_vocab));
+  long live = chunk.live.size();
+  Rows in = final_input(m, live, x);
+  m.unembed.forward(live, in.data, in.stride, logits);
+  double loss = losses(m, batch, chunk, logits, weight);
+  m.unembed.backward_weights(live, in.data, in.stride, logits);
+  Rows dx = m.rows_of(chunk.pruned() ? m.d_live : m.d_stream, m.d);
+  m.unembed.backward_input(live, logits, dx, false);
+  if (m.final_norm.exists())
+    m.final_norm.backward(live, dx, m.rows_of(m.final_unit, m.d), m.final_inverse.data(), dx, false);
+  backward(m, chunk);
+  embed_backward(m, batch.inputs, batch.positions, chunk, gradient);
+  return loss;
+}
+
+// The mean loss over the positions in the mask; `gradient` [parameters] is overwritten.
+inline double batch_gradient(Decoder& m, const float* parameters, const Batch& batch, float* gradient, long count) {
+  long scored = 0;
+  for (long i = 0; i < batch.size * batch.positions; i++) scored += batch.mask[i] != 0;
+  m.pack(parameters);
+  m.clear_gradient();
+  std::fill_n(gradient, count, 0.f);
+  double loss = 0;
+  for (const Chunk& chunk : chunks_of(batch.size, batch.positions, batch.mask))
+    loss += chunk_gradient(m, parameters, batch, chunk, 1.f / scored, gradient);
+  m.unpack_gradient(gradient);
+  return loss / scored;
+}

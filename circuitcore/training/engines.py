@@ -1,0 +1,52 @@
+"""The engines there are, and which one trains a recipe here."""
+
+import dataclasses
+import functools
+import logging
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+
+from circuitcore.models import ModelConfig
+from circuitcore.native import why_not
+from circuitcore.spelling import unknown
+from circuitcore.training.engine import Engine, TorchEngine
+from circuitcore.training.errors import RecipeError
+from circuitcore.training.native_engine import NativeEngine
+from circuitcore.training.recipe import ENGINE_VERSION, Optimizer, Recipe
+
+LOG = logging.getLogger(__name__)
+ENGINES: Mapping[str, Callable[[ModelConfig, Optimizer, int], Engine]] = MappingProxyType(
+    {"torch": TorchEngine, "native": NativeEngine}
+)
+
+
+def make_engine(recipe: Recipe) -> Engine:
+    """The engine a recipe names, with its untrained model.
+
+    Raises:
+        RecipeError: an unknown engine, or a recipe written for another meaning of training.
+    """
+    if recipe.engine not in ENGINES:
+        raise RecipeError(unknown("engine", recipe.engine, ENGINES))
+    if recipe.engine_version != ENGINE_VERSION:
+        raise RecipeError(
+            f"engine_version = {recipe.engine_version}; this circuitcore trains version {ENGINE_VERSION}: runs of "
+            "another version can be read, not made"
+        )
+    return ENGINES[recipe.engine](recipe.model, recipe.optimizer, recipe.init_seed)
+
+
+def trainable(recipe: Recipe) -> Recipe:
+    """``recipe``, or where its engine cannot be used here its twin for the torch engine, with one line saying so.
+
+    The twin is another run, with a name of its own: results of two engines are never mixed under one.
+    """
+    if recipe.engine == "native" and (reason := why_not()):
+        _say_once(f"The native engine cannot be used here: {reason}. Training with torch instead, which is slower.")
+        return dataclasses.replace(recipe, engine="torch")
+    return recipe
+
+
+@functools.cache
+def _say_once(line: str) -> None:
+    LOG.warning(line)
