@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""One command for a newcomer: python3 paper.py book | test | reproduce [CHAPTER].
+"""One command for a newcomer: python3 paper.py book | test | reproduce [CHAPTER] | bench [OPTIONS].
 
 Everything is installed in .venv, once. Needs Python 3.11 or newer and nothing else.
 """
@@ -20,6 +20,7 @@ USAGE = """usage: python3 paper.py COMMAND
   book                 build the book from the published runs and print where it is
   test                 check the code and run every test, the browser tests included
   reproduce [CHAPTER]  train everything again and compare with the published numbers
+  bench [OPTIONS]      time the library beside its peers on this machine (--help lists the options)
 """
 ROOT = Path(__file__).resolve().parent
 VENV = ROOT / ".venv"
@@ -107,7 +108,8 @@ def main(words: list[str]) -> int:
     if words in (["-h"], ["--help"]):
         print(USAGE, end="")
         return 0
-    if words not in (["book"], ["test"]) and not (words[:1] == ["reproduce"] and len(words) <= 2):
+    known = words in (["book"], ["test"]) or words[:1] == ["bench"] or (words[:1] == ["reproduce"] and len(words) <= 2)
+    if not known:
         print(USAGE, end="", file=sys.stderr)
         return 2
     set_up()
@@ -115,6 +117,8 @@ def main(words: list[str]) -> int:
         return run("-m", "circuitcore.book_build")
     if words == ["test"]:
         return test()
+    if words[0] == "bench":
+        return run("-m", "benchmarks", *words[1:])
     return run("-m", "circuitcore.reproduce", *words[1:])
 
 

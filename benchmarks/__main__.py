@@ -1,0 +1,121 @@
+"""``python3 paper.py bench [--smoke] [--rounds N] [--only W1,W3] [--full] [--out FILE]``.
+
+Times the library's training step and battery beside those of eager torch and TransformerLens, on this machine.
+"""
+
+import argparse
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from tqdm import tqdm
+
+from benchmarks import report
+from benchmarks.designs import DESIGNS
+from benchmarks.environments import SECONDS_TO_MAKE, Lens, is_made, lens, lens_version
+from benchmarks.matrix import EPOCHS, RUNS, STEPS_PER_EPOCH
+from benchmarks.measuring import Plan, measure
+from benchmarks.pool import ROOT, Crew
+from benchmarks.together import OWN, measure_matrix, measure_two_cores
+from benchmarks.workloads import WORKLOADS
+from circuitcore.spelling import unknown
+from circuitcore.training.progress import duration
+
+TOGETHER = {"W6": measure_matrix, "W7": measure_two_cores}
+NAMES = (*WORKLOADS, *TOGETHER)
+RESULTS = ROOT / "build/bench/results.json"
+LENS_FOLDER = ROOT / "build/bench/venv"
+START_SECONDS = {"eager": 4, "lens": 10, "torch": 4, "native": 4}
+# Time of a unit as a share of eager torch's, for the forecast only.
+ROUGHLY = {"eager": 1.0, "lens": 1.4, "torch": 1.3, "native": 0.4}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measure, print, write; returns 0 when every row is there, measured or with its reason."""
+    options = _parser().parse_args(arguments)
+    names = options.only.split(",") if options.only else list(NAMES)
+    for name in names:
+        if name not in NAMES:
+            print(unknown("workload", name, NAMES), file=sys.stderr)
+            return 2
+    start, plan = time.perf_counter(), _plan(options)
+    print(f"Measuring {', '.join(names)}: expected {duration(expected(plan, names))}.", flush=True)
+    found = Lens(None, "a smoke run goes without") if plan.smoke else lens(LENS_FOLDER)
+    made = measure_all(plan, names, found)
+    report.write(options.out, made)
+    print(report.table(made["rows"]))
+    print("\nA smoke run: no number counts." if plan.smoke else f"\n{report.rates(made)}\n\n{report.goal_lines(made)}")
+    print(f"\n{options.out} ({time.perf_counter() - start:.0f} s)")
+    return 0
+
+
+def measure_all(plan: Plan, names: Sequence[str], found: Lens) -> dict[str, Any]:
+    """Every workload named, as the record that is written."""
+    reasons = {} if found.python else {"lens": found.reason}
+    designs = ["machine", *(design for design in DESIGNS if design not in reasons)]
+    pairs = OWN if set(names) & set(TOGETHER) else ()
+    rows, peaks = [], []
+    with (
+        Crew(designs, pairs=pairs, pythons={"lens": found.python} if found.python else {}) as crew,
+        tqdm(total=_ticks(plan, names), unit="timing", disable=plan.smoke) as bar,
+    ):
+        (machine,) = crew.at("machine")
+        machine.ask("load", workload="", kind="own", smoke=plan.smoke)
+        described = machine.ask("check", path="") | {"transformer-lens": lens_version(found)}
+        for name in names:
+            bar.set_description(name)
+            if name in TOGETHER:
+                rows += TOGETHER[name](crew, plan, bar.update)
+            else:
+                timed, rates = measure(crew, plan, name, reasons, bar.update)
+                rows, peaks = rows + timed, peaks + rates
+    return report.record(plan, rows, peaks, described)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python3 paper.py bench", description="Time the library beside its peers.")
+    parser.add_argument("--smoke", action="store_true", help="everything tiny, without TransformerLens: does it run?")
+    parser.add_argument("--rounds", type=int, help="times every design is timed (5)")
+    parser.add_argument("--only", metavar="W1,W3", help=f"some of {', '.join(NAMES)}")
+    parser.add_argument("--full", action="store_true", help="W6 whole, not a few epochs of it")
+    parser.add_argument("--out", type=Path, default=RESULTS, help="the results file (build/bench/results.json)")
+    return parser
+
+
+def _plan(options: argparse.Namespace) -> Plan:
+    if options.smoke:
+        return Plan(rounds=options.rounds or 1, seconds=0.01, epochs=1, smoke=True)
+    return Plan(rounds=options.rounds or 5, epochs=EPOCHS if options.full else 2)
+
+
+def expected(plan: Plan, names: Sequence[str]) -> float:
+    """Seconds all of it should take on a machine like those it was written on."""
+    designs = [design for design in DESIGNS if not (plan.smoke and design == "lens")]
+    total = sum(START_SECONDS[design] for design in designs) / 2
+    total += 0.0 if plan.smoke or is_made(LENS_FOLDER) else SECONDS_TO_MAKE
+    step, checkpoint = WORKLOADS["W1"].seconds, WORKLOADS["W5"].seconds
+    for name in names:
+        if name == "W6":
+            unit = (STEPS_PER_EPOCH * step + checkpoint / 8) * 1.4  # the torch path's epoch, and the native one's
+            total += 2 + (1 if plan.smoke else RUNS / 2 * plan.epochs * unit)
+        elif name == "W7":
+            total += 2 + 4 * plan.rounds * plan.seconds
+        else:
+            workload = plan.workload(name)
+            units = [max(plan.seconds, workload.seconds * ROUGHLY[design]) for design in designs]
+            checks = workload.check_steps if workload.kind == "step" else 1
+            total += plan.rounds * (sum(units) + 1.2 * plan.seconds)
+            total += checks * workload.seconds * sum(ROUGHLY[design] for design in designs)
+    return total
+
+
+def _ticks(plan: Plan, names: Sequence[str]) -> int:
+    """Timings to be done, if every design can be measured."""
+    found = sum(plan.rounds * len(DESIGNS) for name in names if name in WORKLOADS)
+    return found + 2 * ("W6" in names) + len(DESIGNS) * ("W7" in names)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

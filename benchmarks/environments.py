@@ -1,0 +1,61 @@
+"""The environment in which TransformerLens is measured: made once, beside the project's own and on top of its torch."""
+
+import shutil
+import subprocess
+import sys
+import sysconfig
+import venv
+from dataclasses import dataclass
+from pathlib import Path
+
+WANTED = "transformer-lens<4"  # 4.0 dropped HookedTransformer
+SECONDS_TO_MAKE = 60
+
+
+@dataclass(frozen=True)
+class Lens:
+    """A Python that has TransformerLens; ``python`` is None where it has not, and ``reason`` says why."""
+
+    python: Path | None
+    reason: str = ""
+
+
+def is_made(folder: Path) -> bool:
+    """Whether the environment is there and belongs to this Python."""
+    marker = folder / "installed"
+    return marker.is_file() and marker.read_text() == _fingerprint()
+
+
+def lens(folder: Path) -> Lens:
+    """Find or make the environment. It sees this one's packages, so that both measure the same torch."""
+    python = folder / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")
+    if is_made(folder):
+        return Lens(python)
+    shutil.rmtree(folder, ignore_errors=True)
+    try:
+        venv.create(folder, with_pip=True)
+        site = sysconfig.get_path("purelib", "venv", {"base": str(folder), "platbase": str(folder)})
+        # Packages installed here come first, those of the environment the bench runs in after them.
+        Path(site, "shared.pth").write_text(sysconfig.get_path("purelib") + "\n", encoding="utf-8")
+    except (OSError, subprocess.CalledProcessError) as error:
+        return Lens(None, f"its environment could not be made: {error}")
+    command = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", WANTED]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        last = [line for line in done.stderr.splitlines() if line.startswith("ERROR")] or ["pip failed"]
+        return Lens(None, f"{WANTED} could not be installed: {last[-1]}")
+    (folder / "installed").write_text(_fingerprint())
+    return Lens(python)
+
+
+def _fingerprint() -> str:
+    return f"{WANTED} {sys.version_info[:2]} {sys.executable}"
+
+
+def lens_version(found: Lens) -> str:
+    """The version that is measured, or "not installed"."""
+    if found.python is None:
+        return "not installed"
+    words = "from importlib.metadata import version; print(version('transformer-lens'))"
+    done = subprocess.run([str(found.python), "-c", words], capture_output=True, text=True, check=False)
+    return done.stdout.strip() or "unknown"
