@@ -29,6 +29,14 @@ def slot_mass(pattern: Pattern, batch: Batch, parts: tuple[str, ...]) -> Float[T
     return torch.stack([mass(pattern, batch, "read_out", part) for part in parts]).sum(0)
 
 
+def slot_mass_of_row(
+    row: Float[Tensor, "*lead batch head key"], batch: Batch, parts: tuple[str, ...]
+) -> Float[Tensor, "*lead batch head slot"]:
+    """``slot_mass`` where only the pattern's row of the read-out is at hand."""
+    places = [batch.roles[part].reshape(len(batch), 1, -1) for part in parts]
+    return torch.stack([row.gather(-1, at.expand(*row.shape[:-1], -1)) for at in places]).sum(0)
+
+
 def chosen_slot(slots: Float[Tensor, "*lead batch head slot"]) -> Int[Tensor, "*lead batch head"]:
     """The slot with most attention; ties go to the lower slot, as in the source."""
     return slots.argmax(-1)

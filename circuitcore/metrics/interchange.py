@@ -9,9 +9,8 @@ import dataclasses
 from dataclasses import dataclass
 
 import torch
-from jaxtyping import Float
-from torch import Tensor
 
+from circuitcore.metrics.edited import Answers
 from circuitcore.metrics.network import Network
 from circuitcore.models import Patch, Site
 from circuitcore.tasks.base import Batch, Interchange
@@ -21,11 +20,10 @@ CONTROLS = ("", "wrong_position", "random_source")
 
 @dataclass(frozen=True)
 class Patched:
-    """Results of one experiment: for every (site, control) the read-out logits and the last layer's pattern."""
+    """Results of one experiment: what comes out for every (site, control)."""
 
     labels: list[tuple[str, str]]
-    logits: Float[Tensor, "edit ckpt batch vocab"]
-    pattern: Float[Tensor, "edit ckpt batch head query key"]
+    answers: Answers
 
 
 def sites(net: Network, roles: set[str]) -> dict[str, tuple[tuple[Site, str], ...]]:
@@ -53,7 +51,6 @@ def patch_everywhere(net: Network, experiment: Interchange) -> Patched:
     """Patch every site, with its two controls, for all rows of one experiment."""
     base, found = _with_wrong_position(experiment.base), sites(net, set(experiment.base.roles))
     record = sorted({site.key for group in found.values() for site, _ in group})
-    clean = net.run(base, record).cache
     source = net.run(experiment.source, record).cache
     unrelated = torch.randperm(len(base), generator=torch.Generator().manual_seed(0))
     sources = {"source": source, "random": {key: value[:, unrelated] for key, value in source.items()}}
@@ -62,15 +59,7 @@ def patch_everywhere(net: Network, experiment: Interchange) -> Patched:
         for control in CONTROLS:
             labels.append((label, control))
             interventions.append(tuple(_patch(site, role, control) for site, role in group))
-    pattern_key = f"pattern.{net.config.n_layers - 1}"
-    passes = list(net.passes(base, interventions, sources, clean, (pattern_key,)))
-    patterns = [cache[pattern_key] for _, cache in passes]
-    shape = (len(base), net.config.n_heads, base.tokens.shape[1], base.tokens.shape[1])
-    patterns = [
-        p if p.dim() == 6 else p.expand(len(logits), -1, *shape)
-        for p, (logits, _) in zip(patterns, passes, strict=True)
-    ]
-    return Patched(labels, torch.cat([logits for logits, _ in passes]), torch.cat(patterns))
+    return Patched(labels, net.answers_under(base, interventions, sources))
 
 
 def _patch(site: Site, role: str, control: str) -> Patch:

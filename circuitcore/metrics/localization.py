@@ -30,7 +30,7 @@ def parts_to_remove(net: Network) -> dict[str, tuple[Head | Mlp, ...]]:
 
 
 def ablation_logits(
-    net: Network, batch: Batch, like: Cache, sources: Mapping[str, Cache]
+    net: Network, batch: Batch, sources: Mapping[str, Cache]
 ) -> tuple[list[tuple[str, str]], Float[Tensor, "edit ckpt batch vocab"]]:
     """Read-out logits with parts removed, and for each its (removed parts, ``how@where``).
 
@@ -44,4 +44,4 @@ def ablation_logits(
         for where in WHERES
         for parts in groups.values()
     ]
-    return labels, net.answers_under(batch, interventions, sources, like)
+    return labels, net.answers_under(batch, interventions, sources).logits

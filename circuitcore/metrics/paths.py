@@ -51,13 +51,13 @@ def edge_logits(
     base, source = (net.run(batch, own + inputs).cache for batch in (test.base, test.source))
     senders = sender_edits(net, layer)
     sources = {"source": source, "base": base}
-    received = concat([cache for _, cache in net.passes(test.base, list(senders.values()), sources, base, inputs)])
+    received = concat(list(net.passes(test.base, list(senders.values()), sources, base, inputs)))
     messages = {f"from {name}": {key: value[i] for key, value in received.items()} for i, name in enumerate(senders)}
     edges, interventions = [], []
     for edge, edits in _edges(net, layer, list(senders)):
         edges.append(edge)
         interventions.append(edits)
-    return edges, net.answers_under(test.base, interventions, messages | {"source": source}, base)
+    return edges, net.answers_under(test.base, interventions, messages | {"source": source}).logits
 
 
 def sender_edits(net: Network, layer: int) -> dict[str, tuple[Edit, ...]]:

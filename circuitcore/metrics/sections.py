@@ -56,7 +56,7 @@ def behavior(session: Session, net: Network, rows: Rows) -> None:
     named = [("split", name, batch) for name, batch in session.splits.items()]
     named += [("family", name, batch) for name, batch in session.families.items()]
     for kind, name, batch in named:
-        logits = read_out(net.run(batch).logits, batch)
+        logits = net.answers(batch)
         scores = {
             "accuracy": beh.correct(logits, batch.answers),
             "margin": beh.margin(logits, batch.answers),
@@ -169,12 +169,12 @@ def ablations(session: Session, net: Network, rows: Rows) -> None:
     record = [f"z.{layer}" for layer in layers] + (
         [] if net.config.mlp == "none" else [f"mlp_out.{layer}" for layer in layers]
     )
-    clean, reference = net.run(batch, record).cache, net.run(session.reference, record).cache
+    reference = net.run(session.reference, record).cache
     sources = {
         "mean": {key: value.mean(1, keepdim=True) for key, value in reference.items()},
         "resample": {key: value[:, session.resampled] for key, value in reference.items()},
     }
-    labels, logits = localization.ablation_logits(net, batch, clean, sources)
+    labels, logits = localization.ablation_logits(net, batch, sources)
     columns = [{"site": name, "edit": edit} for name, edit in labels]
     for metric, values in _scores(logits, batch, session.answers).items():
         rows.add(f"ablated_{metric}", values.T, len(batch), columns)
@@ -203,7 +203,7 @@ def interchanges(session: Session, net: Network, rows: Rows) -> None:
     """For each site: how often the answer follows each hypothesis, with the two controls, and where attention goes."""
     for test in session.interchanges:
         patched = inter.patch_everywhere(net, test)
-        said = patched.logits.argmax(-1)
+        said = patched.answers.logits.argmax(-1)
         for hypothesis, answers in {**test.expected, "base_answer": test.base.answers}.items():
             labels = [{"site": site, "edit": control} for site, control in patched.labels]
             hits = (said == answers).double()
@@ -212,7 +212,7 @@ def interchanges(session: Session, net: Network, rows: Rows) -> None:
                 rows.add("interchange_worst_base", _worst(hits, test.base.base).T, len(test), labels, family=test.name)
         if not set(SLOT_ROLES) <= test.base.roles.keys():
             continue
-        slots = att.slot_mass(patched.pattern, test.base, SLOT_ROLES)
+        slots = att.slot_mass_of_row(patched.answers.pattern, test.base, SLOT_ROLES)
         follows = att.routes(slots, test.source.variables["matching_slot"]).double().mean(-2)  # [edit ckpt head]
         last = net.config.n_layers - 1
         for number, (site, control) in enumerate(patched.labels):

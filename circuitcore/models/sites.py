@@ -19,6 +19,12 @@ HEAD_SITES = ("q", "k", "v", "z")
 RECORD_ONLY_SITES = ("scores", "pattern", "result")
 SITES = STREAM_SITES + HEAD_SITES + RECORD_ONLY_SITES
 
+ORDER = (
+    *("resid_pre", "q", "k", "v", "scores", "pattern", "z", "result"),
+    *("resid_mid", "mlp_post", "mlp_out", "resid_post", "resid_final"),
+)
+"""The sites of one layer, each after those it is computed from; q, k and v do not depend on each other."""
+
 
 class Head(NamedTuple):
     """One attention head, zero-based; prints as ``L1H0``."""
@@ -66,6 +72,16 @@ def parse_head(text: str) -> Head:
 def all_heads(n_layers: int, n_heads: int) -> tuple[Head, ...]:
     """Every head of a decoder, layer by layer."""
     return tuple(Head(layer, index) for layer in range(n_layers) for index in range(n_heads))
+
+
+def stage(name: str) -> int:
+    """Where a site comes in the computation of its layer; q, k and v come together."""
+    return ORDER.index("q" if name in ("k", "v") else name)
+
+
+def site_rank(name: str) -> int:
+    """Axes of the tensor a site names, without those for edits and checkpoints."""
+    return 3 if name in STREAM_SITES else 4
 
 
 def check_site(site: Site) -> None:

@@ -4,9 +4,11 @@ Shapes. ``*lead`` stands for up to two leading axes, ``[edit checkpoint]``: the 
 edit first acts, the second when the weights are a stack of checkpoints. ``x [*lead batch pos d_model]``.
 """
 
+import functools
 import math
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 from jaxtyping import Float, Shaped
@@ -14,7 +16,9 @@ from torch import Tensor
 from torch.nn import functional
 
 from circuitcore.models.config import ModelConfig
-from circuitcore.models.edits import Plan
+from circuitcore.models.hooks import Hooks
+from circuitcore.models.plan import Plan
+from circuitcore.models.window import Window
 
 ROPE_BASE = 10_000.0
 NORM_EPS = 1e-6
@@ -32,7 +36,7 @@ class Output:
 def forward(
     config: ModelConfig,
     weights: Weights,
-    tokens: Shaped[Tensor, "batch pos *d_in"] | Shaped[Tensor, "run batch pos *d_in"],
+    tokens: Shaped[Tensor, "batch pos *d_in"],
     plan: Plan | None = None,
     record: Collection[str] = (),
 ) -> Output:
@@ -43,92 +47,109 @@ def forward(
     Args:
         config: the architecture.
         weights: as ``init_weights`` makes them, or a stack of such with one leading axis.
-        tokens: token ids ``[batch pos]``, or vectors ``[batch pos d_in]``. With a leading axis as long as that of
-            stacked weights, every model of the stack reads its own rows.
-        plan: compiled edits; the result then has a leading edit axis.
+        tokens: token ids ``[batch pos]``, or vectors ``[batch pos d_in]``.
+        plan: compiled edits; the result then has a leading edit axis, and only the positions of the plan's window.
         record: keys like ``"pattern.1"`` (see ``sites.py``).
 
     Raises:
         ValueError: more positions than ``n_ctx``, or a recorded name that no tensor carries.
     """
-    n_pos = tokens.shape[-2 if config.d_in else -1]
-    if n_pos > config.n_ctx:
-        raise ValueError(f"{n_pos} positions, but the model was built for at most {config.n_ctx}")
-    at = _Hooks(plan, frozenset(record), _stack_dims(config, weights))
-    x = _embed(config, weights, tokens)
-    for layer in range(config.n_layers):
+    if tokens.shape[1] > config.n_ctx:
+        raise ValueError(f"{tokens.shape[1]} positions, but the model was built for at most {config.n_ctx}")
+    at = Hooks(plan, frozenset(record), _stack_dims(config, weights), tokens.shape[1])
+    first_layer = at.window.start[0]
+    x = at.clean("resid_pre", first_layer, lambda: _embed(config, weights, tokens, at.window))
+    for layer in range(first_layer, config.n_layers):
         x = _block(config, weights, x, layer, at)
-    if config.norm_position == "pre":
-        x = apply_norm(config, weights, "ln_final", x)
-    x = at("resid_final", config.n_layers - 1, x)
+    x = at("resid_final", config.n_layers - 1, partial(_after_last, config, weights, x))
     unembed = weights["embed.W_E"].transpose(-1, -2) if config.tied else weights["unembed.W_U"]
     logits = _linear(x, unembed, weights.get("unembed.b_U"))
     at.check_all_recorded()
     return Output(at.with_edit_axis(logits, 3), at.cache)
 
 
-class _Hooks:
-    """Applies the plan at each site as the forward pass reaches it, and keeps what is asked for."""
-
-    def __init__(self, plan: Plan | None, record: frozenset[str], stack_dims: int):
-        self.plan, self.record, self.stack_dims = plan, record, stack_dims
-        self.cache: dict[str, Tensor] = {}
-
-    def __call__(self, name: str, layer: int, value: Tensor) -> Tensor:
-        key = f"{name}.{layer}"
-        if self.plan is not None and key in self.plan.replacements:
-            rank = 3 if name in _RANK_3 else 4
-            value = self.plan.replacements[key].apply(self.with_edit_axis(value, rank), self.stack_dims)
-        if key in self.record:
-            self.cache[key] = value
-        return value
-
-    def with_edit_axis(self, value: Tensor, rank: int) -> Tensor:
-        """Give ``value`` its edit axis unless an earlier edit did; up to the first edit, all edits share one copy."""
-        if self.plan is None or value.dim() > rank + self.stack_dims:
-            return value
-        return value.expand(self.plan.n_edits, *value.shape)
-
-    def check_all_recorded(self) -> None:
-        missing = sorted(self.record - self.cache.keys())
-        if missing:
-            raise ValueError(f"no tensor {missing} in this model; sites are named like 'pattern.1'")
-
-
-_RANK_3 = frozenset({"resid_pre", "resid_mid", "resid_post", "mlp_out", "mlp_post", "resid_final"})
-
-
-def _block(config: ModelConfig, weights: Weights, x: Tensor, layer: int, at: _Hooks) -> Tensor:
+def _block(config: ModelConfig, weights: Weights, x: Tensor, layer: int, at: Hooks) -> Tensor:
     """One layer: attention, then the MLP, each with its norm before (pre) or after (post) it."""
-    name, pre = f"blocks.{layer}", config.norm_position == "pre"
-    x = at("resid_pre", layer, x)
-    normed = apply_norm(config, weights, f"{name}.ln1", x) if pre else x
-    x = x + _attention(config, weights, normed, layer, at)
-    x = at("resid_mid", layer, x if pre else apply_norm(config, weights, f"{name}.ln1", x))
-    if config.mlp != "none":
+    x = at("resid_pre", layer, lambda: x)
+    mid = at("resid_mid", layer, lambda: _after_attention(config, weights, x, layer, at))
+    return at("resid_post", layer, lambda: mid if config.mlp == "none" else _after_mlp(config, weights, mid, layer, at))
+
+
+def _after_attention(config: ModelConfig, weights: Weights, x: Tensor, layer: int, at: Hooks) -> Tensor:
+    mid = at.window.stream(layer, x) + _attention(config, weights, x, layer, at)
+    return mid if _pre(config) else apply_norm(config, weights, f"blocks.{layer}.ln1", mid)
+
+
+def _after_mlp(config: ModelConfig, weights: Weights, x: Tensor, layer: int, at: Hooks) -> Tensor:
+    name, pre = f"blocks.{layer}", _pre(config)
+    w_out, b_out = weights[f"{name}.mlp.W_out"], weights.get(f"{name}.mlp.b_out")
+
+    def hidden():
         normed = apply_norm(config, weights, f"{name}.ln2", x) if pre else x
-        hidden = at("mlp_post", layer, _mlp_hidden(config, weights, f"{name}.mlp", normed))
-        x = x + at("mlp_out", layer, _linear(hidden, weights[f"{name}.mlp.W_out"], weights.get(f"{name}.mlp.b_out")))
-        x = x if pre else apply_norm(config, weights, f"{name}.ln2", x)
-    return at("resid_post", layer, x)
+        return _mlp_hidden(config, weights, f"{name}.mlp", normed)
+
+    out = at("mlp_out", layer, lambda: _linear(at("mlp_post", layer, hidden), w_out, b_out))
+    return x + out if pre else apply_norm(config, weights, f"{name}.ln2", x + out)
 
 
-def _attention(config: ModelConfig, weights: Weights, x: Tensor, layer: int, at: _Hooks) -> Tensor:
+def _after_last(config: ModelConfig, weights: Weights, x: Tensor) -> Tensor:
+    return apply_norm(config, weights, "ln_final", x) if _pre(config) else x
+
+
+def _pre(config: ModelConfig) -> bool:
+    return config.norm_position == "pre"
+
+
+def _attention(config: ModelConfig, weights: Weights, x: Tensor, layer: int, at: Hooks) -> Tensor:
     """Causal self-attention; what the heads write, summed ``[*lead batch pos d_model]``."""
     name = f"blocks.{layer}.attn"
-    q, k, v = (_heads(x, weights[f"{name}.W_{c}"], weights.get(f"{name}.b_{c}")) for c in "QKV")
-    if config.positions == "rope":
-        q, k = _rotate(q), _rotate(k)
-    q, k, v = (at(site, layer, value).transpose(-2, -3) for site, value in zip("qkv", (q, k, v), strict=True))
-    scores = q @ k.transpose(-1, -2) / math.sqrt(config.d_head)  # [*lead batch head query key]
-    future = torch.ones(scores.shape[-2:], dtype=torch.bool, device=x.device).triu(1)
-    scores = at("scores", layer, scores.masked_fill(future, -torch.inf))
-    pattern = at("pattern", layer, scores.softmax(-1))
-    z = at("z", layer, (pattern @ v).transpose(-2, -3))  # [*lead batch pos head d_head]
+    z = at("z", layer, lambda: _mixed_values(config, weights, x, layer, at))
     w_o = weights[f"{name}.W_O"]  # [*stack head d_head d_model]
     if f"result.{layer}" in at.record:
-        at("result", layer, z.unsqueeze(-2).matmul(w_o[..., None, None, :, :, :]).squeeze(-2))
+        at("result", layer, lambda: z.unsqueeze(-2).matmul(w_o[..., None, None, :, :, :]).squeeze(-2))
     return _linear(z.flatten(-2), w_o.flatten(-3, -2), weights.get(f"{name}.b_O"))
+
+
+def _mixed_values(config: ModelConfig, weights: Weights, x: Tensor, layer: int, at: Hooks) -> Tensor:
+    """Each head's values, averaged by its pattern: ``[*lead batch pos head d_head]``."""
+    name = f"blocks.{layer}"
+    normed = functools.cache(lambda: apply_norm(config, weights, f"{name}.ln1", x) if _pre(config) else x)
+
+    def read(site: str) -> Tensor:
+        """Queries only where the layer goes on."""
+        seen = at.window.stream(layer, normed()) if site == "q" else normed()
+        c = site.upper()
+        found = _heads(seen, weights[f"{name}.attn.W_{c}"], weights.get(f"{name}.attn.b_{c}"))
+        turns = config.positions == "rope" and site != "v"
+        return _rotate(found, at.positions(site, layer, found)) if turns else found
+
+    q, k, v = (at(site, layer, partial(read, site)) for site in "qkv")
+    scores = at("scores", layer, lambda: _scores(config, q, k, layer, at))
+    pattern = at("pattern", layer, lambda: scores.softmax(-1))
+    earlier = at.window.earlier("v", layer)
+    if earlier is None:
+        return _times(pattern, v.transpose(-2, -3)).transpose(-2, -3)
+    before, here = pattern.split((earlier.shape[-3], v.shape[-3]), -1)
+    mixed = _times(before, earlier.transpose(-2, -3)) + _times(here, v.transpose(-2, -3))
+    return mixed.transpose(-2, -3)
+
+
+def _scores(config: ModelConfig, q: Tensor, k: Tensor, layer: int, at: Hooks) -> Tensor:
+    """Products of queries and keys, and -inf where the key is ahead: ``[*lead batch head query key]``."""
+    q, earlier = q.transpose(-2, -3), at.window.earlier("k", layer)
+    products = _times(q, k.transpose(-2, -3).transpose(-1, -2))
+    if earlier is not None:
+        before = _times(q, earlier.transpose(-2, -3).transpose(-1, -2))
+        products = torch.cat((before.expand(*products.shape[:-1], -1), products), -1)
+    at_queries = at.positions("q", layer, q)
+    future = torch.arange(products.shape[-1], device=q.device) > at_queries[..., None]  # [(batch) query key]
+    future = future if future.dim() == 2 else future[:, None]
+    return (products / math.sqrt(config.d_head)).masked_fill(future, -torch.inf)
+
+
+def _times(a: Tensor, b: Tensor) -> Tensor:
+    """``a [(edit) *lead m n] @ b [*lead n o]``: what all edits share is read once, not copied for each."""
+    return a @ b if a.dim() <= b.dim() else torch.einsum("e...mn,...no->e...mo", a, b)
 
 
 def _mlp_hidden(config: ModelConfig, weights: Weights, name: str, x: Tensor) -> Tensor:
@@ -139,16 +160,14 @@ def _mlp_hidden(config: ModelConfig, weights: Weights, name: str, x: Tensor) -> 
     return functional.gelu(up) if config.mlp == "gelu" else functional.relu(up)
 
 
-def _embed(config: ModelConfig, weights: Weights, tokens: Tensor) -> Tensor:
+def _embed(config: ModelConfig, weights: Weights, tokens: Tensor, window: Window) -> Tensor:
+    open_part = slice(window.first, window.stop)
     if config.d_in:
-        x = _linear(tokens, weights["embed.W_in"])
-    elif tokens.dim() == 3:  # every model of the stack looks its own tokens up
-        table = weights["embed.W_E"]
-        x = table[torch.arange(len(table), device=tokens.device)[:, None, None], tokens]
+        x = _linear(tokens[:, open_part], weights["embed.W_in"])
     else:
-        x = weights["embed.W_E"][..., tokens, :]
+        x = weights["embed.W_E"][..., tokens[:, open_part], :]
     if config.positions == "learned":
-        x = x + weights["pos_embed.W_pos"][..., None, : x.shape[-2], :]
+        x = x + weights["pos_embed.W_pos"][..., None, : tokens.shape[1], :][..., open_part, :]
     return x
 
 
@@ -177,9 +196,9 @@ def _heads(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
     return joint.unflatten(-1, (weight.shape[-3], weight.shape[-1]))
 
 
-def _rotate(x: Tensor) -> Tensor:
-    """Rotary positions on ``x [*lead batch pos head d_head]``."""
-    return _turn(x, torch.arange(x.shape[-3], dtype=x.dtype, device=x.device)[:, None, None])
+def _rotate(x: Tensor, positions: Tensor) -> Tensor:
+    """Rotary positions on ``x [*lead batch pos head d_head]``, standing at ``positions [pos]`` or ``[batch pos]``."""
+    return _turn(x, positions.to(x.dtype)[..., None, None])
 
 
 def rotate_to(x: Tensor, position: int) -> Tensor:

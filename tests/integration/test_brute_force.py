@@ -174,7 +174,8 @@ def test_every_interchange(network):
         row = number % len(test)
         source = unrelated(len(test))[row] if control == "random_source" else row
         expected = SLOW.patched_logits(site, control, prompts(test.base)[row], prompts(test.source)[source])
-        torch.testing.assert_close(patched.logits[number, 1, row], expected, rtol=1e-9, atol=1e-9, msg=site + control)
+        found = patched.answers.logits[number, 1, row]
+        torch.testing.assert_close(found, expected, rtol=1e-9, atol=1e-9, msg=site + control)
 
 
 def test_rows_of_interchanges(table):

@@ -12,7 +12,7 @@ from circuitcore.metrics import paths
 from circuitcore.metrics.attribution import direct_logit_attribution, recorded_sites
 from circuitcore.metrics.network import Network
 from circuitcore.models import Ablate, CutEdge, Head, Mlp, ModelConfig, Patch, Site, compile_edits, forward
-from circuitcore.models.edits import Plan
+from circuitcore.models.plan import Plan
 from circuitcore.models.sites import HEAD_SITES, STREAM_SITES, all_heads
 from circuitcore.tasks import make_task
 from circuitcore.tasks.base import Batch
@@ -295,7 +295,7 @@ def test_the_senders_changes_add_up_to_the_source_s_stream(path_net, layer):
         for name, edits in paths.sender_edits(path_net, layer).items()
         if ">" not in name and "*" not in name
     }
-    ((_, received),) = path_net.passes(
+    (received,) = path_net.passes(
         test.base, list(senders.values()), {"source": source, "base": base}, base, [after]
     )
     moved = received[after] - base[after]
@@ -309,7 +309,7 @@ def test_the_edge_from_everything_gives_the_receiver_the_source_s_input(path_net
     sites = [f"{name}.2" for name in "qkv"]
     source = path_net.run(test.source, sites).cache
     read_out, everywhere = (Patch(Site("q", 2), "read_out", "s"),), (Patch(Site("k", 2), "all", "s"),)
-    by_hand = path_net.answers_under(test.base, [read_out, everywhere], {"s": source}, source)
+    by_hand = path_net.answers_under(test.base, [read_out, everywhere], {"s": source}).logits
     found = dict(zip(map(str, edges), logits, strict=True))
     torch.testing.assert_close(found["all->L2H*.q"], by_hand[0], **CLOSE)
     torch.testing.assert_close(found["all->L2H*.k"], by_hand[1], **CLOSE)

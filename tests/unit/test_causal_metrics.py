@@ -41,7 +41,7 @@ def test_ablations_are_labelled_in_the_order_of_their_logits():
     net = network(mlp="none", n_layers=1)
     cache = net.run(BATCH, ["z.0"]).cache
     zeros = {"z.0": torch.zeros_like(cache["z.0"])}
-    labels, logits = localization.ablation_logits(net, BATCH, cache, {"mean": zeros, "resample": cache})
+    labels, logits = localization.ablation_logits(net, BATCH, {"mean": zeros, "resample": cache})
     found = dict(zip(labels, logits, strict=True))
     assert len(labels) == len(found) == 4 * 3 * 2 == len(logits)
     clean = read_out(net.run(BATCH).logits, BATCH)
@@ -85,9 +85,9 @@ def test_interchange_runs_each_site_with_its_controls():
     patched = interchange.patch_everywhere(net, test)
     sites = interchange.sites(net, set(BATCH.roles))
     assert patched.labels == [(site, control) for site in sites for control in ("", "wrong_position", "random_source")]
-    assert patched.logits.shape == (len(patched.labels), 2, len(test), 20)
-    assert patched.pattern.shape == (len(patched.labels), 2, len(test), 2, N_POS, N_POS)
-    found = dict(zip(patched.labels, patched.logits, strict=True))
+    assert patched.answers.logits.shape == (len(patched.labels), 2, len(test), 20)
+    assert patched.answers.pattern.shape == (len(patched.labels), 2, len(test), 2, N_POS)
+    found = dict(zip(patched.labels, patched.answers.logits, strict=True))
     torch.testing.assert_close(found["L1.resid_post", ""], read_out(net.run(test.source).logits, test.source))
     torch.testing.assert_close(found["L1.resid_post", "wrong_position"], read_out(net.run(test.base).logits, test.base))
 
@@ -96,7 +96,7 @@ def test_patching_a_prompt_from_itself_changes_nothing():
     net, test = network(), TASK.interchanges(2)[0]
     same = type(test)(name="same", base=test.base, source=test.base, expected=test.expected)
     patched, clean = interchange.patch_everywhere(net, same), read_out(net.run(test.base).logits, test.base)
-    for (_, control), logits in zip(patched.labels, patched.logits, strict=True):
+    for (_, control), logits in zip(patched.labels, patched.answers.logits, strict=True):
         if control != "random_source":
             torch.testing.assert_close(logits, clean)
 
@@ -118,12 +118,17 @@ def test_normed_is_the_forward_pass_s_norm():
 
 def test_more_interventions_than_fit_at_once_keep_their_order(monkeypatch):
     net = network()
-    like = net.run(BATCH, ["z.0", "z.1", "mlp_out.0", "mlp_out.1"]).cache
     groups = localization.parts_to_remove(net)
-    interventions = [tuple(localization.Ablate(part, "zero") for part in parts) for parts in groups.values()]
-    whole = net.answers_under(BATCH, interventions, {}, like)
-    monkeypatch.setattr("circuitcore.metrics.network.EDITS_AT_ONCE", 3)
-    torch.testing.assert_close(net.answers_under(BATCH, interventions, {}, like), whole)
+    interventions = [
+        tuple(localization.Ablate(part, "zero", where) for part in parts)
+        for parts in groups.values()
+        for where in ("all", "read_out")
+    ]
+    whole = net.answers_under(BATCH, interventions, {}).logits
+    monkeypatch.setattr("circuitcore.metrics.edited.EDITS_AT_ONCE", 1)
+    torch.testing.assert_close(net.answers_under(BATCH, interventions, {}).logits, whole)
+    reordered = net.answers_under(BATCH, interventions[::-1], {}).logits
+    torch.testing.assert_close(reordered.flip(0), whole)
 
 
 def test_rows_become_the_tidy_table():
