@@ -36,7 +36,7 @@ class Output:
 def forward(
     config: ModelConfig,
     weights: Weights,
-    tokens: Shaped[Tensor, "batch pos *d_in"],
+    tokens: Shaped[Tensor, "batch pos *d_in"] | Shaped[Tensor, "run batch pos *d_in"],
     plan: Plan | None = None,
     record: Collection[str] = (),
 ) -> Output:
@@ -47,16 +47,18 @@ def forward(
     Args:
         config: the architecture.
         weights: as ``init_weights`` makes them, or a stack of such with one leading axis.
-        tokens: token ids ``[batch pos]``, or vectors ``[batch pos d_in]``.
+        tokens: token ids ``[batch pos]``, or vectors ``[batch pos d_in]``. With a leading axis as long as that of
+            stacked weights, every model of the stack reads its own rows.
         plan: compiled edits; the result then has a leading edit axis, and only the positions of the plan's window.
         record: keys like ``"pattern.1"`` (see ``sites.py``).
 
     Raises:
         ValueError: more positions than ``n_ctx``, or a recorded name that no tensor carries.
     """
-    if tokens.shape[1] > config.n_ctx:
-        raise ValueError(f"{tokens.shape[1]} positions, but the model was built for at most {config.n_ctx}")
-    at = Hooks(plan, frozenset(record), _stack_dims(config, weights), tokens.shape[1])
+    n_pos = tokens.shape[-2 if config.d_in else -1]
+    if n_pos > config.n_ctx:
+        raise ValueError(f"{n_pos} positions, but the model was built for at most {config.n_ctx}")
+    at = Hooks(plan, frozenset(record), _stack_dims(config, weights), n_pos)
     first_layer = at.window.start[0]
     x = at.clean("resid_pre", first_layer, lambda: _embed(config, weights, tokens, at.window))
     for layer in range(first_layer, config.n_layers):
@@ -161,13 +163,16 @@ def _mlp_hidden(config: ModelConfig, weights: Weights, name: str, x: Tensor) -> 
 
 
 def _embed(config: ModelConfig, weights: Weights, tokens: Tensor, window: Window) -> Tensor:
-    open_part = slice(window.first, window.stop)
+    shown = slice(window.first, window.stop)
     if config.d_in:
-        x = _linear(tokens[:, open_part], weights["embed.W_in"])
+        x = _linear(tokens[..., shown, :], weights["embed.W_in"])
+    elif tokens.dim() == 3:  # every model of the stack looks its own tokens up
+        table = weights["embed.W_E"]
+        x = table[torch.arange(len(table), device=tokens.device)[:, None, None], tokens[..., shown]]
     else:
-        x = weights["embed.W_E"][..., tokens[:, open_part], :]
+        x = weights["embed.W_E"][..., tokens[..., shown], :]
     if config.positions == "learned":
-        x = x + weights["pos_embed.W_pos"][..., None, : tokens.shape[1], :][..., open_part, :]
+        x = x + weights["pos_embed.W_pos"][..., None, window.first : window.first + x.shape[-2], :]
     return x
 
 
