@@ -14,8 +14,9 @@ from tqdm import tqdm
 
 from benchmarks import report
 from benchmarks.designs import DESIGNS
-from benchmarks.environments import SECONDS_TO_MAKE, Lens, is_made, lens, lens_version
-from benchmarks.matrix import EPOCHS, RUNS, STEPS_PER_EPOCH
+from benchmarks.environments import Lens, is_made, lens, lens_version
+from benchmarks.forecast import LENS_SECONDS, expected, slowness, timing
+from benchmarks.matrix import EPOCHS
 from benchmarks.measuring import Plan, measure
 from benchmarks.pool import ROOT, Crew
 from benchmarks.together import OWN, measure_matrix, measure_two_cores
@@ -27,9 +28,6 @@ TOGETHER = {"W6": measure_matrix, "W7": measure_two_cores}
 NAMES = (*WORKLOADS, *TOGETHER)
 RESULTS = ROOT / "build/bench/results.json"
 LENS_FOLDER = ROOT / "build/bench/venv"
-START_SECONDS = {"eager": 4, "lens": 10, "torch": 4, "native": 4}
-# Time of a unit as a share of eager torch's, for the forecast only.
-ROUGHLY = {"eager": 1.0, "lens": 1.4, "torch": 1.3, "native": 0.4}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -41,7 +39,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             print(unknown("workload", name, NAMES), file=sys.stderr)
             return 2
     start, plan = time.perf_counter(), _plan(options)
-    print(f"Measuring {', '.join(names)}: expected {duration(expected(plan, names))}.", flush=True)
+    seconds = expected(plan, names, with_lens=not plan.smoke)
+    making = LENS_SECONDS if not plan.smoke and not is_made(LENS_FOLDER) else 0
+    print(f"Measuring {', '.join(names)}: expected {duration(seconds + making)}.", flush=True)
     found = Lens(None, "a smoke run goes without") if plan.smoke else lens(LENS_FOLDER)
     made = measure_all(plan, names, found)
     report.write(options.out, made)
@@ -56,21 +56,28 @@ def measure_all(plan: Plan, names: Sequence[str], found: Lens) -> dict[str, Any]
     reasons = {} if found.python else {"lens": found.reason}
     designs = ["machine", *(design for design in DESIGNS if design not in reasons)]
     pairs = OWN if set(names) & set(TOGETHER) else ()
+    total = round(expected(plan, names, with_lens="lens" not in reasons))
     rows, peaks = [], []
     with (
         Crew(designs, pairs=pairs, pythons={"lens": found.python} if found.python else {}) as crew,
-        tqdm(total=_ticks(plan, names), unit="timing", disable=plan.smoke) as bar,
+        # Counts expected seconds: timings are too unequal to count them.
+        tqdm(total=total, unit="s", bar_format="{desc}: {percentage:3.0f}%|{bar}| {elapsed}, left {remaining}") as bar,
     ):
         (machine,) = crew.at("machine")
         machine.ask("load", workload="", kind="own", smoke=plan.smoke)
         described = machine.ask("check", path="") | {"transformer-lens": lens_version(found)}
         for name in names:
             bar.set_description(name)
+
+            def tick(design: str, name: str = name) -> None:
+                bar.update(min(timing(plan, name, design), total - bar.n))
+
             if name in TOGETHER:
-                rows += TOGETHER[name](crew, plan, bar.update)
+                rows += TOGETHER[name](crew, plan, tick)
             else:
-                timed, rates = measure(crew, plan, name, reasons, bar.update)
+                timed, rates = measure(crew, plan, name, reasons, tick)
                 rows, peaks = rows + timed, peaks + rates
+        bar.update(total - bar.n)
     return report.record(plan, rows, peaks, described)
 
 
@@ -86,35 +93,8 @@ def _parser() -> argparse.ArgumentParser:
 
 def _plan(options: argparse.Namespace) -> Plan:
     if options.smoke:
-        return Plan(rounds=options.rounds or 1, seconds=0.01, epochs=1, smoke=True)
-    return Plan(rounds=options.rounds or 5, epochs=EPOCHS if options.full else 2)
-
-
-def expected(plan: Plan, names: Sequence[str]) -> float:
-    """Seconds all of it should take on a machine like those it was written on."""
-    designs = [design for design in DESIGNS if not (plan.smoke and design == "lens")]
-    total = sum(START_SECONDS[design] for design in designs) / 2
-    total += 0.0 if plan.smoke or is_made(LENS_FOLDER) else SECONDS_TO_MAKE
-    step, checkpoint = WORKLOADS["W1"].seconds, WORKLOADS["W5"].seconds
-    for name in names:
-        if name == "W6":
-            unit = (STEPS_PER_EPOCH * step + checkpoint / 8) * 1.4  # the torch path's epoch, and the native one's
-            total += 2 + (1 if plan.smoke else RUNS / 2 * plan.epochs * unit)
-        elif name == "W7":
-            total += 2 + 4 * plan.rounds * plan.seconds
-        else:
-            workload = plan.workload(name)
-            units = [max(plan.seconds, workload.seconds * ROUGHLY[design]) for design in designs]
-            checks = workload.check_steps if workload.kind == "step" else 1
-            total += plan.rounds * (sum(units) + 1.2 * plan.seconds)
-            total += checks * workload.seconds * sum(ROUGHLY[design] for design in designs)
-    return total
-
-
-def _ticks(plan: Plan, names: Sequence[str]) -> int:
-    """Timings to be done, if every design can be measured."""
-    found = sum(plan.rounds * len(DESIGNS) for name in names if name in WORKLOADS)
-    return found + 2 * ("W6" in names) + len(DESIGNS) * ("W7" in names)
+        return Plan(rounds=options.rounds or 1, seconds=0.01, epochs=1, smoke=True, slowness=slowness())
+    return Plan(rounds=options.rounds or 5, epochs=EPOCHS if options.full else 2, slowness=slowness())
 
 
 if __name__ == "__main__":

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 WANTED = "transformer-lens<4"  # 4.0 dropped HookedTransformer
-SECONDS_TO_MAKE = 60
 
 
 @dataclass(frozen=True)

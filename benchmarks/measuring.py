@@ -29,12 +29,14 @@ class Plan:
         seconds: CPU seconds a timing takes at least.
         epochs: epochs of each of the six runs; fewer than the matrix has are extrapolated.
         smoke: tiny shapes, whose numbers mean nothing.
+        slowness: how much longer this machine takes than that of the forecast's figures.
     """
 
     rounds: int = 5
     seconds: float = 0.4
     epochs: int = 2
     smoke: bool = False
+    slowness: float = 1.0
 
     def workload(self, name: str) -> Workload:
         """A workload in the size this plan wants."""
@@ -47,6 +49,7 @@ class Row:
 
     ``spread``: smallest and largest of the rounds, in the unit of ``cpu_ms_per_step``. Ratios are medians over rounds
     of the other's time by this one's in the same round; None where the two did not compute the same, or one is missing.
+    ``ratio_spread`` has the ends of ``ratio_to_eager`` over the rounds, and
     ``difference`` is the distance from eager torch: relative in the last checked loss, or absolute in logits.
     """
 
@@ -60,6 +63,7 @@ class Row:
     ratio_to_lens: float | None = None
     share_of_peak: float | None = None
     spread: tuple[float, float] | None = None
+    ratio_spread: tuple[float, float] | None = None
     difference: float | None = None
     extra: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
@@ -122,7 +126,7 @@ class Timings:
 
 
 def measure(
-    crew: Crew, plan: Plan, name: str, reasons: Mapping[str, str], tick: Callable[[], None]
+    crew: Crew, plan: Plan, name: str, reasons: Mapping[str, str], tick: Callable[[str], None]
 ) -> tuple[list[Row], list[dict[str, Any]]]:
     """All designs at one workload, in rounds.
 
@@ -131,7 +135,7 @@ def measure(
         plan: how often and how long.
         name: the workload.
         reasons: designs that were not started, and why.
-        tick: called after every timing.
+        tick: called with the design after every timing.
 
     Returns:
         A row a design, and the machine's best rates of each round.
@@ -147,7 +151,7 @@ def measure(
             answer = session.ask(design, "round", amount=plan.seconds)
             if answer is not None:
                 seconds[design].append(answer["cpu"])
-            tick()
+            tick(design)
     seconds = {design: seconds[design] for design in session.workers}
     timings = Timings(seconds, peaks, differences)
     return [row_of(session.workload, design, timings, session.reasons) for design in DESIGNS], peaks
@@ -166,10 +170,12 @@ def row_of(workload: Workload, design: str, timings: Timings, reasons: Mapping[s
         seen = "nothing to compare with" if row.difference is None else f"differs by {row.difference:.1e}"
         return dataclasses.replace(row, status=f"not the same computation: {seen}, allowed {allowed:.0e}")
     same = {peer: spent for peer, spent in timings.seconds.items() if differences[peer] <= allowed}
-    ratios = {peer: median(a / b for a, b in zip(spent, own, strict=True)) for peer, spent in same.items()}
-    share = None if battery else share_of_peak(workload, design, own, timings.peaks)
+    ratios = {peer: [a / b for a, b in zip(spent, own, strict=True)] for peer, spent in same.items()}
     return dataclasses.replace(
-        row, ratio_to_eager=ratios.get("eager"), ratio_to_lens=ratios.get("lens"), share_of_peak=share
+        row,
+        **{f"ratio_to_{peer}": median(ratios[peer]) for peer in ("eager", "lens") if peer in ratios},
+        ratio_spread=(min(ratios[REFERENCE]), max(ratios[REFERENCE])),
+        share_of_peak=None if battery else share_of_peak(workload, design, own, timings.peaks),
     )
 
 

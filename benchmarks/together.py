@@ -5,14 +5,14 @@ from collections.abc import Callable
 from statistics import median
 
 from benchmarks.designs import DESIGNS
-from benchmarks.matrix import EPOCHS, RUNS
+from benchmarks.matrix import EPOCHS, RUNS, STEPS_PER_EPOCH
 from benchmarks.measuring import Plan, Row
 from benchmarks.pool import Crew, Stopped, Worker
 
 OWN = ("torch", "native")  # designs of this library
 
 
-def measure_matrix(crew: Crew, plan: Plan, tick: Callable[[], None]) -> list[Row]:
+def measure_matrix(crew: Crew, plan: Plan, tick: Callable[[str], None]) -> list[Row]:
     """Six runs on two cores, one run a core at a time; wall and CPU time of so many epochs of each."""
     rows = []
     for design in DESIGNS:
@@ -21,11 +21,11 @@ def measure_matrix(crew: Crew, plan: Plan, tick: Callable[[], None]) -> list[Row
             rows.append(row.without("follows from its step and its battery"))
             continue
         rows.append(_tried(_matrix_row, crew, plan, row))
-        tick()
+        tick(design)
     return rows
 
 
-def measure_two_cores(crew: Crew, plan: Plan, tick: Callable[[], None]) -> list[Row]:
+def measure_two_cores(crew: Crew, plan: Plan, tick: Callable[[str], None]) -> list[Row]:
     """Steps a second of two processes on two cores by those of one, in the same round."""
     rows = []
     for design in DESIGNS:
@@ -36,7 +36,7 @@ def measure_two_cores(crew: Crew, plan: Plan, tick: Callable[[], None]) -> list[
             rows.append(row.without("this machine lends one core, or pins none"))
         else:
             rows.append(_tried(_two_cores_row, crew, plan, row))
-        tick()
+        tick(design)
     return rows
 
 
@@ -80,6 +80,7 @@ def _matrix_row(workers: list[Worker], plan: Plan, row: Row) -> Row:
         "minutes": wall / 60 * EPOCHS / plan.epochs,
         "epochs_measured": plan.epochs,
         "epochs": EPOCHS,
+        "steps_per_epoch": STEPS_PER_EPOCH,
         "runs": RUNS,
         "cores": len(workers),
         "extrapolated": plan.epochs < EPOCHS,
