@@ -1,8 +1,13 @@
-"""Running one function over many recipes: in this process, in a pool of processes, or on a Dask cluster."""
+"""Running one function over many recipes: in this process, in a pool of processes, or on a Dask cluster.
+
+The executors "cuda" and "cuda:1" are for training alone (``sweep.train_all``): there, runs are stacked on that device.
+Whatever else is asked of them is done by a pool of processes.
+"""
 
 import importlib
 import multiprocessing
 import os
+import re
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
@@ -14,6 +19,8 @@ from multiprocessing.context import BaseContext
 from operator import attrgetter
 from typing import Any
 
+import torch
+
 from circuitcore.spelling import unknown
 from circuitcore.training.engine import one_thread
 from circuitcore.training.errors import ExecutorError
@@ -23,6 +30,7 @@ from circuitcore.training.recipe import Recipe
 # must not be tried for ever.
 MAX_LOST_POOLS = 3
 CONNECT_SECONDS = 10
+ALLOWED = ("serial", "processes", "cuda", "cuda:1", "tcp://HOST:PORT")
 SCHEMES = ("tcp://", "tls://", "ucx://", "ws://", "wss://")
 Function = Callable[[Recipe], Any] | str
 
@@ -42,7 +50,8 @@ def map_runs(
         function: a function of the top level of a module, or ``"module:function"``.
         recipes: what to call it with.
         executor: "serial"; "processes", a pool of processes on this machine; or the address of a Dask scheduler
-            ("tcp://HOST:PORT"), whose workers must see the store's folder and hold this library.
+            ("tcp://HOST:PORT"), whose workers must see the store's folder and hold this library; "cuda" as
+            "processes".
         workers: processes in the pool; None for one per core. A cluster has its own number.
         progress: called with the number of recipes that are done, after each.
 
@@ -57,13 +66,32 @@ def map_runs(
         outcomes = _processes(call, recipes, side_by_side)
     else:
         outcomes = _serial(call, recipes)
-    return _collect(recipes, outcomes, progress or (lambda done: None))
+    return collect(recipes, outcomes, progress or (lambda done: None))
+
+
+def stacked_device(executor: str) -> str | None:
+    """The device on which ``executor`` trains stacks of runs: "cuda", "cuda:1"; None for all other executors."""
+    return executor if re.fullmatch(r"cuda(:\d+)?", executor) else None
+
+
+def check_device(device: str) -> None:
+    """Refuse a CUDA device that this machine does not have.
+
+    Raises:
+        ExecutorError: it says what there is.
+    """
+    kind, _, number = device.partition(":")
+    if kind == "cuda" and int(number or 0) >= torch.cuda.device_count():
+        there = [f"cuda:{index}" for index in range(torch.cuda.device_count())]
+        found = f"this machine has {', '.join(there)}" if there else "torch finds no CUDA device on this machine"
+        raise ExecutorError(f"executor {device!r}: {found}; allowed: {', '.join([*there, 'serial', 'processes'])}")
 
 
 def width(executor: str, workers: int | None = None) -> int:
     """How many recipes an executor has room for side by side.
 
-    "serial": 1. "processes": ``workers``, by default one per core this process may use. A cluster: its workers.
+    "serial": 1. "processes" and "cuda": ``workers``, by default one per core this process may use. A cluster: its
+    workers.
 
     Raises:
         ExecutorError: unknown executor, fewer than one worker, or no scheduler at that address.
@@ -73,8 +101,8 @@ def width(executor: str, workers: int | None = None) -> int:
     if executor.startswith(SCHEMES):
         with _client(executor) as client:
             return max(1, len(client.nthreads()))
-    if executor not in ("serial", "processes"):
-        raise ExecutorError(unknown("executor", executor, ("serial", "processes", "tcp://HOST:PORT")))
+    if executor not in ("serial", "processes") and stacked_device(executor) is None:
+        raise ExecutorError(unknown("executor", executor, ALLOWED))
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return 1 if executor == "serial" else workers or cores
 
@@ -82,7 +110,12 @@ def width(executor: str, workers: int | None = None) -> int:
 Outcomes = Iterator[tuple[int, Any, BaseException | None]]
 
 
-def _collect(recipes: Sequence[Recipe], outcomes: Outcomes, progress: Callable[[int], None]) -> list[Any]:
+def collect(recipes: Sequence[Recipe], outcomes: Outcomes, progress: Callable[[int], None]) -> list[Any]:
+    """The results in the order of ``recipes``, once all outcomes (index, result, error) are in.
+
+    Raises:
+        ExecutorError: recipes that failed, as ``map_runs`` says it.
+    """
     results, failures = {}, {}
     for index, result, error in outcomes:
         if error is None:

@@ -14,7 +14,7 @@ from torch.nn import functional
 
 from circuitcore.models import ModelConfig, forward, init_weights
 from circuitcore.models.transformer import weight_shapes
-from circuitcore.training.engine import StepStats
+from circuitcore.training.engine import StepStats, load_tensors
 from circuitcore.training.recipe import Optimizer
 
 PARTS = ("weights", "exp_avg", "exp_avg_sq")
@@ -38,6 +38,11 @@ class StackedTorch:
         device: where the runs live, such as "cuda".
         least_rows: rows and positions every batch is padded to, or beyond if it is larger. A fixed size makes a
             run's bits independent of the batches beside it.
+
+    Attributes:
+        runs: the views.
+        parts: "weights" and Adam's moments "exp_avg" and "exp_avg_sq", live, ``[run parameter]`` each.
+        steps_done: updates done by each run.
     """
 
     def __init__(
@@ -64,8 +69,8 @@ class StackedTorch:
         )
         moments = {name: torch.zeros_like(self._weights) for name in PARTS[1:]}
         self._optimizer.state[self._weights] = {"step": torch.zeros((), device=device), **moments}
-        self._parts = {"weights": self._weights.detach()} | moments  # [run parameter] each; they share memory
-        self._steps_done = [0] * len(init_seeds)
+        self.parts = {"weights": self._weights.detach()} | moments
+        self.steps_done = [0] * len(init_seeds)
         self.runs = tuple(RunView(self, place) for place in range(len(init_seeds)))
 
     def step(self, batches: Mapping[int, StepBatch]) -> dict[int, StepStats]:
@@ -81,31 +86,31 @@ class StackedTorch:
         Raises:
             ValueError: runs that have done different numbers of updates, or no run at all.
         """
-        counts = {self._steps_done[place] for place in batches}
+        counts = {self.steps_done[place] for place in batches}
         if len(counts) != 1:
             raise ValueError(f"runs step together from one number of updates; these have done {sorted(counts)}")
         places = range(len(self.runs))
         tokens, targets, mask = (part.to(self._weights.device) for part in _padded(batches, places, self._least_rows))
-        losses = run_losses(forward(self._model, self._named(self._weights), tokens).logits, targets, mask)
+        losses = run_losses(forward(self._model, self.named(self._weights), tokens).logits, targets, mask)
         self._optimizer.zero_grad()
         losses.sum().backward()  # no weight of one run is in the loss of another: each gets its own gradient
         norms = torch.linalg.vector_norm(self._weights.grad, dim=1)
         self._weights.grad *= (self._max_norm / (norms + 1e-6)).clamp(max=1)[:, None]  # as clip_grad_norm_
         self._update(counts.pop(), [place for place in places if place not in batches])
         for place in batches:
-            self._steps_done[place] += 1
+            self.steps_done[place] += 1
         stats = torch.stack((losses.detach(), norms), 1).tolist()  # the only wait for the device in a step
         return {place: StepStats(*stats[place]) for place in batches}
 
     def _update(self, steps_done: int, idle: list[int]) -> None:
         """The optimizer's step, undone for the runs at the places in ``idle``."""
-        kept = {name: value[idle] for name, value in self._parts.items()} if idle else {}
+        kept = {name: value[idle] for name, value in self.parts.items()} if idle else {}
         self._optimizer.state[self._weights]["step"].fill_(steps_done)
         self._optimizer.step()
         for name, value in kept.items():
-            self._parts[name][idle] = value
+            self.parts[name][idle] = value
 
-    def _named(self, rows: Float[Tensor, "*run parameter"]) -> dict[str, Tensor]:
+    def named(self, rows: Float[Tensor, "*run parameter"]) -> dict[str, Tensor]:
         """Rows of parameters as named tensors ``[*run ...]``; views, through which gradients flow back."""
         sizes = [math.prod(shape) for shape in self._shapes.values()]
         parts = zip(self._shapes.items(), rows.split(sizes, -1), strict=True)
@@ -124,29 +129,24 @@ class RunView:
 
     def weights(self) -> dict[str, Tensor]:
         """A copy of the weights, named as ``init_weights`` names them."""
-        return self._copies("weights")
+        return {name: value.cpu().clone() for name, value in self._live("weights").items()}
 
     def state(self) -> dict[str, Tensor]:
         """Weights, both Adam moments, and the number of updates done, as copies."""
-        named = {f"{part}.{name}": value for part in PARTS for name, value in self._copies(part).items()}
-        return named | {"step": torch.tensor(self._stack._steps_done[self._place])}
+        return {name: value.cpu().clone() for name, value in self._state().items()}
 
     def load(self, state: Mapping[str, Tensor]) -> None:
         """Go on from a ``state()``; ValueError if tensors are missing, left over, or of another shape."""
-        own = self.state()
-        if state.keys() != own.keys():
-            raise ValueError(f"not a state of this model: tensors differ in {sorted(state.keys() ^ own.keys())}")
-        for name, value in own.items():
-            if state[name].shape != value.shape:
-                raise ValueError(f"{name} has shape {tuple(state[name].shape)}, the model {tuple(value.shape)}")
-        for part, rows in self._stack._parts.items():
-            named = {name: state[f"{part}.{name}"] for name in self._stack._shapes}
-            rows[self._place] = _in_one_row(named, self._stack._shapes).to(rows.device)
-        self._stack._steps_done[self._place] = int(state["step"])
+        load_tensors(self._state(), state)
+        self._stack.steps_done[self._place] = int(state["step"])
 
-    def _copies(self, part: str) -> dict[str, Tensor]:
-        row = self._stack._parts[part][self._place].cpu()
-        return {name: value.clone() for name, value in self._stack._named(row).items()}
+    def _state(self) -> dict[str, Tensor]:
+        """The live tensors, by the names ``TorchEngine`` stores them under."""
+        tensors = {f"{part}.{name}": value for part in PARTS for name, value in self._live(part).items()}
+        return tensors | {"step": torch.tensor(self._stack.steps_done[self._place])}
+
+    def _live(self, part: str) -> dict[str, Tensor]:
+        return self._stack.named(self._stack.parts[part][self._place])
 
 
 def stacked_engine(model: ModelConfig, optimizer: Optimizer, init_seed: int) -> RunView:

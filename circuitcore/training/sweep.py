@@ -1,14 +1,21 @@
 """Training many recipes: says what it will cost, shows how far it is, leaves out what is already there."""
 
-from collections.abc import Iterable
-from contextlib import nullcontext
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, nullcontext
 from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
-from circuitcore.training.executor import map_runs, width
-from circuitcore.training.progress import Watch, forecast, polled
+from circuitcore.training.errors import ExecutorError
+from circuitcore.training.executor import check_device, collect, map_runs, stacked_device, width
+from circuitcore.training.loop import Report
+from circuitcore.training.progress import Watch, duration, forecast, polled
 from circuitcore.training.recipe import Recipe
 from circuitcore.training.run import Run
 from circuitcore.training.store import RunStore
+from circuitcore.training.together import stacks, time_stack, train_together
+
+STACKED = "stacked"  # the engine whose recipes may be trained together
 
 
 def train_all(
@@ -23,7 +30,7 @@ def train_all(
     Args:
         store: where runs are looked up and kept.
         recipes: may hold one recipe several times; it is trained once.
-        executor: as in ``map_runs``.
+        executor: as in ``map_runs``; or "cuda", "cuda:1": all runs on that device, in stacks (``train_stacks``).
         workers: as in ``map_runs``.
         watch: told the expected time before training starts, then shows a bar; None for silence.
 
@@ -31,9 +38,13 @@ def train_all(
         ExecutorError: runs that failed; the others are finished and kept.
     """
     recipes = list(recipes)
+    device = stacked_device(executor)
     left = {recipe: recipe.n_steps - store.steps_done(recipe) for recipe in dict.fromkeys(recipes)}
     missing = [recipe for recipe in left if store.find(recipe) is None]
-    if missing:
+    if missing and device is not None:
+        check_device(device)
+        train_stacks(store, list(left), device, watch)
+    elif missing:
         with _shown(store, {recipe: left[recipe] for recipe in missing}, width(executor, workers), watch):
             map_runs(partial(train_one, store.absolute()), missing, executor, workers)
     return [store.get_or_train(recipe) for recipe in recipes]
@@ -42,6 +53,82 @@ def train_all(
 def train_one(store: RunStore, recipe: Recipe) -> str:
     """Train ``recipe`` into ``store`` if need be; what a worker of ``train_all`` runs. Returns the run's name."""
     return store.get_or_train(recipe).run_id
+
+
+def train_stacks(store: RunStore, recipes: Sequence[Recipe], device: str, watch: Watch | None = None) -> list[str]:
+    """Train what is missing of ``recipes`` on one device, runs of one shape together; returns the names of all.
+
+    The stacks are made of all recipes, the finished ones too: so the same command makes the same stacks however often
+    it was interrupted, and ends with the same bits.
+
+    Args:
+        store: where runs are looked up and kept.
+        recipes: each once, all of the engine "stacked".
+        device: as torch names it; "cpu" works and is slow.
+        watch: as in ``train_all``.
+
+    Raises:
+        ExecutorError: recipes of another engine, before anything is trained; or runs that failed, after the others.
+    """
+    others = {recipe.run_id: recipe.engine for recipe in recipes if recipe.engine != STACKED}
+    if others:
+        raise ExecutorError(
+            f"executor {device!r} trains recipes of the engine {STACKED!r}; got "
+            + ", ".join(f"{run_id} ({engine!r})" for run_id, engine in others.items())
+            + ". Another engine gives other last bits, so it is part of a run's name: allowed executors for these "
+            "recipes are serial, processes, tcp://HOST:PORT"
+        )
+    left = {recipe: recipe.n_steps - store.steps_done(recipe) for recipe in recipes if store.find(recipe) is None}
+    groups = [group for group in stacks(recipes) if any(recipe in left for recipe in group)]
+    with _stacks_shown(store, groups, left, device, watch) as report:
+        return collect(recipes, _outcomes(store, recipes, groups, device, report), lambda done: None)
+
+
+def _outcomes(
+    store: RunStore, recipes: Sequence[Recipe], groups: list[tuple[Recipe, ...]], device: str, report: Report
+) -> Iterator[tuple[int, str | None, Exception | None]]:
+    """Train stack after stack; then say of each recipe how it ended."""
+    failures: dict[Recipe, Exception] = {}
+    for group in groups:
+        with ExitStack() as held:
+            for recipe in sorted(group, key=lambda recipe: recipe.run_id):  # in one order everywhere: no deadlock
+                held.enter_context(store.lock(recipe.run_id))
+            folders = {recipe: store.root / recipe.run_id for recipe in group if store.find(recipe) is None}
+            try:
+                failures |= train_together(group, folders, device, report)
+            except Exception as error:  # of the whole stack, such as a device without memory: the next may fit
+                failures |= dict.fromkeys(folders, error)
+    for index, recipe in enumerate(recipes):
+        error = failures.get(recipe)
+        yield index, None if error else recipe.run_id, error
+
+
+@contextmanager
+def _stacks_shown(
+    store: RunStore, groups: list[tuple[Recipe, ...]], left: dict[Recipe, int], device: str, watch: Watch | None
+) -> Iterator[Report]:
+    """Say what the stacks should take; inside, the number of updates just done may be reported, for a bar."""
+    if watch is None:
+        yield lambda updated: None
+        return
+    seconds = sum(_seconds_of_stack(store, group, left, device) for group in groups)
+    watch.say(
+        f"Training {len(left)} run(s), {sum(left.values()):,} steps, in {len(groups)} stack(s) on {device}: expected "
+        f"{duration(seconds)} (a few steps and a checkpoint of each stack, timed here, times what is left)."
+    )
+    total = sum(recipe.n_steps for recipe in left)
+    with watch.bar(total=total, initial=total - sum(left.values()), unit="step", desc="training") as bar:
+        yield bar.update
+
+
+def _seconds_of_stack(store: RunStore, group: tuple[Recipe, ...], left: dict[Recipe, int], device: str) -> float:
+    store.root.mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory(prefix=".timing-", dir=store.root) as folder:
+        cost = time_stack(group, Path(folder), device)
+    waiting = {recipe: recipe.n_steps - left[recipe] for recipe in group if recipe in left}  # steps done
+    checkpoints = sum(step > done for recipe, done in waiting.items() for step in recipe.checkpoint_steps)
+    steps = max(recipe.n_steps for recipe in waiting) - min(waiting.values())
+    return cost.begin * len(waiting) + cost.checkpoint * checkpoints + cost.step * steps
 
 
 def _shown(store: RunStore, left: dict[Recipe, int], workers: int, watch: Watch | None):

@@ -1,5 +1,6 @@
 """The same store whichever executor filled it, whatever happened to its workers."""
 
+import os
 from functools import partial
 
 import pytest
@@ -102,6 +103,8 @@ def test_an_executor_that_does_not_exist_is_named(monkeypatch):
         map_runs("x:y", RECIPES, "proceses")
     with pytest.raises(ExecutorError, match="no Dask scheduler answers at tcp://127.0.0.1:9"):
         map_runs("x:y", RECIPES, "tcp://127.0.0.1:9")
+    with pytest.raises(ExecutorError, match="did you mean 'cuda:1'"):
+        map_runs("x:y", RECIPES, "cuda:first")
     with pytest.raises(ExecutorError, match="workers = 0"):
         map_runs("x:y", RECIPES, "processes", workers=0)
 
@@ -114,3 +117,9 @@ def test_dask_is_asked_for_by_name_when_it_is_missing(monkeypatch):
 
 def test_how_wide_an_executor_is():
     assert width("serial", 5) == 1 and width("processes", 7) == 7 and width("processes") >= 1
+    assert width("cuda:1", 3) == 3 and width("cuda") == width("processes")
+
+
+def test_what_needs_no_gpu_is_done_by_processes():
+    """A store trained on a GPU is measured with the same word on the command line."""
+    assert map_runs("toy.workers:process_of", RECIPES[:2], "cuda", workers=2).count(os.getpid()) == 0

@@ -13,6 +13,11 @@ def train(root: Path, recipe: Recipe) -> str:
     return RunStore(root, None).get_or_train(recipe).run_id
 
 
+def process_of(recipe: Recipe) -> int:
+    """Which process does it."""
+    return os.getpid()
+
+
 def refuse_seed_1(root: Path, recipe: Recipe) -> str:
     """Training that fails for one seed."""
     if recipe.init_seed == 1:
