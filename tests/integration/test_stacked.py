@@ -206,3 +206,14 @@ def test_runs_step_together_from_one_number_of_updates():
         stack.step({0: batch, 1: batch})
     with pytest.raises(ValueError, match=r"\[\]"):
         stack.step({})
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_a_step_computes_where_its_weights_are(model):
+    """On torch's device without data, where meeting a tensor from the CPU is an error, as it is on a GPU."""
+    model = MODELS[model]
+    weights = {name: torch.stack([value] * 2).to("meta") for name, value in init_weights(model, 0).items()}
+    weights = {name: value.requires_grad_() for name, value in weights.items()}
+    tokens, targets, mask = (torch.stack([part] * 2).to("meta") for part in next(batches(model, 0)))
+    run_losses(forward(model, weights, tokens).logits, targets, mask).sum().backward()
+    assert all(value.grad.device.type == "meta" for value in weights.values())
