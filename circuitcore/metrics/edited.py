@@ -85,18 +85,18 @@ def _kept(config: ModelConfig, interventions: Sequence[Sequence[Edit]]) -> set[s
 
 def _passes(onsets: Sequence[Onset | None], window: Window) -> Iterator[tuple[list[int], Window]]:
     """Interventions to run together, by number, and the part of the pass that they leave open."""
-    starts = {number: start for number, start in enumerate(onsets) if start is not None}
-    alike = itertools.groupby(sorted(starts, key=starts.get), lambda number: _place(starts[number], window))
-    for (layer, first, narrow), members in alike:
+    places = {number: _place(start, window) for number, start in enumerate(onsets) if start is not None}
+    in_order = sorted(places, key=lambda number: (places[number], onsets[number].stage))
+    for (layer, first, narrow), alike in itertools.groupby(in_order, places.get):
         # At the read-out alone, what is kept of earlier positions is read whole: no seam within the keys.
         part = dataclasses.replace(window, first=0 if narrow else first)
-        positions = 1 if narrow else window.stop - first
-        numbers, at_once = list(members), EDITS_AT_ONCE * window.stop // positions
+        numbers, at_once = list(alike), EDITS_AT_ONCE * window.stop // (1 if narrow else window.stop - first)
         for begin in range(0, len(numbers), at_once):
-            start = (layer, starts[numbers[begin]].stage)
-            yield numbers[begin : begin + at_once], dataclasses.replace(part, start=start)
+            together = numbers[begin : begin + at_once]
+            yield together, dataclasses.replace(part, start=(layer, onsets[together[0]].stage))
 
 
 def _place(start: Onset, window: Window) -> tuple[int, int, bool]:
-    """Layer and position of an onset, and whether it leaves nothing open but the last layer at the read-out."""
-    return start.layer, start.first, start.layer == window.last_layer and start.stage > stage("resid_pre")
+    """Layer and position to take up at, and whether nothing is open but the last layer at the read-out."""
+    first = min(start.first, int(window.read_out.min()))  # rows that are read out before any edit are read out, too
+    return start.layer, first, start.layer == window.last_layer and start.stage > stage("resid_pre")

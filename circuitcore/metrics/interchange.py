@@ -13,6 +13,7 @@ import torch
 from circuitcore.metrics.edited import Answers
 from circuitcore.metrics.network import Network
 from circuitcore.models import Patch, Site
+from circuitcore.models.reach import passes_on
 from circuitcore.tasks.base import Batch, Interchange
 
 CONTROLS = ("", "wrong_position", "random_source")
@@ -45,6 +46,17 @@ def sites(net: Network, roles: set[str]) -> dict[str, tuple[tuple[Site, str], ..
         for name in ("k", "v"):
             found[f"L{last}H*.{name}"] = tuple((Site(name, last, head), "slot_value") for head in heads)
     return found
+
+
+def structurally_zero(n_layers: int, site: str, control: str) -> bool:
+    """Whether a row of an interchange table, by its ``site`` and ``edit``, is the clean answer whatever the weights.
+
+    So it is where the patch goes to the wrong position at a site that only the same position reads: of the last layer,
+    all but keys and values. As a control such a row cannot fail, and says nothing.
+    """
+    where, name = site.split(".")
+    layer = int(where.removeprefix("L").split("H")[0])
+    return control == "wrong_position" and not passes_on(Site(name, layer), n_layers)
 
 
 def patch_everywhere(net: Network, experiment: Interchange) -> Patched:
