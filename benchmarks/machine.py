@@ -11,6 +11,8 @@ from pathlib import Path
 
 import torch
 
+from circuitcore import native
+
 SIZES = (256, 512, 1024, 2048)  # square matrices; the best of them counts
 PACKAGES = ("torch", "numpy", "circuitcore")
 
@@ -65,11 +67,7 @@ def blas() -> str:
 
 def peak_gflops(seconds: float) -> float | None:
     """Fused multiply-adds of one core on registers alone, in GFLOP/s; None without the compiled library."""
-    try:
-        from circuitcore.native import peak_gflops as measure
-    except ImportError:
-        return None
-    return measure(seconds)
+    return None if native.why_not() else native.peak_gflops(seconds)
 
 
 def matmul_gflops(seconds: float) -> float:
