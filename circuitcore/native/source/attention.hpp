@@ -112,10 +112,13 @@ class Attention {
 
   void transpose(long keys, Rows x) {
     long stride = padded(keys);
-    for (long j = 0; j < keys; j++)
-      for (long i = 0; i < d_head; i++) across[i * stride + j] = x[j][i];
-    for (long j = keys; j < stride; j++)
-      for (long i = 0; i < d_head; i++) across[i * stride + j] = 0.f;
+    for (long j = 0; j < keys; j += LANES)
+      for (long i = 0; i < d_head; i += LANES) {
+        vec block[LANES];
+        for (long n = 0; n < LANES; n++) block[n] = j + n < keys ? load(x[j + n] + i) : vec{};
+        transpose_block(block);
+        for (long n = 0; n < LANES && i + n < d_head; n++) store(&across[(i + n) * stride + j], block[n]);
+      }
   }
 
   // From the gradient of one row of the pattern to that of its scores, in place.

@@ -8,7 +8,7 @@
 #include "mlp.hpp"
 #include "norm.hpp"
 
-constexpr long CHUNK_ROWS = 192;  // positions of a chunk; a longer sequence is a chunk of its own
+constexpr long CHUNK_ROWS = 144;  // positions of a chunk; a longer sequence is a chunk of its own
 
 struct Layer {
   Linear qkv, out, up, down;
@@ -17,8 +17,8 @@ struct Layer {
 
 // What one layer's forward pass leaves for its backward pass.
 struct Tape {
-  Buffer input1, input2;      // what attention and MLP read, where no norm can give it back
-  Buffer unit1, unit2;        // normalised rows
+  Buffer input1, input2;      // what attention and MLP read: normalised rows (before gain and shift), or x itself
+  Buffer unit1, unit2;        // normalised rows of the norms after a part
   Buffer inverse1, inverse2;  // 1 / scale of each row
   Buffer qkv, queries;        // rotated q and k, and v; the queries apart when only those of live rows were made
   Buffer pattern, z, before, hidden;  // before, hidden: the MLP's pre-activations and activations
@@ -30,6 +30,8 @@ struct Chunk {
   std::vector<int> live_at;          // their positions
   std::vector<int> live_from;        // per sequence the index of its first live row; one more entry at the end
   long rows() const { return sequences * positions; }
+  // The place of its row i in a batch whose sequences have `length` positions.
+  long place(long i, long length) const { return (first + i / positions) * length + i % positions; }
   bool pruned() const { return long(live.size()) < rows(); }
 };
 
@@ -46,8 +48,8 @@ struct Decoder {
   long capacity;                    // rows of a chunk at most
   std::vector<int> every_position;  // 0, 1, 2, ...
   std::vector<Tape> tapes;
-  Buffer stream, live_stream, normed, picked, final_unit, final_inverse, logits;
-  Buffer d_stream, d_live, d_normed, d_qkv, d_queries, d_z, d_hidden;
+  Buffer inputs, stream, live_stream, picked, final_unit, final_inverse, logits;
+  Buffer d_stream, d_live, d_unit, d_qkv, d_queries, d_z, d_hidden;
 
   Decoder(const Config& config, const Places& places, const LayerPlaces* of_layer)
       : c(config), places(places), activation(Activation(config.activation)) {
@@ -69,24 +71,34 @@ struct Decoder {
 
   // Take up new weights.
   void pack(const float* parameters) {
-    for_each_part([&](auto& part) { part.pack(parameters); });
+    for_each_norm([&](Norm& norm) { norm.pack(parameters); });
+    for_each_map([&](Linear& map, Norm* before) { map.pack(parameters, before); });
   }
   void clear_gradient() {
-    for_each_part([](auto& part) { part.clear_gradient(); });
+    for_each_norm([](Norm& norm) { norm.clear_gradient(); });
+    for_each_map([](Linear& map, Norm*) { map.clear_gradient(); });
   }
-  void unpack_gradient(float* flat) {
-    for_each_part([&](auto& part) { part.unpack_gradient(flat); });
+  void unpack_gradient(const float* parameters, float* flat) {
+    for_each_map([&](Linear& map, Norm* before) { map.unpack_gradient(parameters, flat, before); });
+    for_each_norm([&](Norm& norm) { norm.unpack_gradient(flat); });
   }
 
   Rows rows_of(Buffer& buffer, long stride) { return {buffer.data(), stride}; }
 
  private:
   template <typename Do>
-  void for_each_part(Do action) {
-    action(embed), action(unembed), action(final_norm);
+  void for_each_norm(Do action) {
+    action(final_norm);
+    for (Layer& layer : layers) action(layer.norm1), action(layer.norm2);
+  }
+  // Every linear map, with the norm that it reads its input through.
+  template <typename Do>
+  void for_each_map(Do action) {
+    auto before = [&](Norm& norm) { return norm.exists() && !c.post_norm ? &norm : nullptr; };
+    action(embed, nullptr), action(unembed, before(final_norm));
     for (Layer& layer : layers) {
-      action(layer.qkv), action(layer.out), action(layer.up), action(layer.down);
-      action(layer.norm1), action(layer.norm2);
+      action(layer.qkv, before(layer.norm1)), action(layer.out, nullptr);
+      action(layer.up, before(layer.norm2)), action(layer.down, nullptr);
     }
   }
 
@@ -114,8 +126,9 @@ struct Decoder {
   }
 
   void allocate() {
-    for (Buffer* b : {&stream, &live_stream, &normed, &picked, &final_unit, &d_stream, &d_live, &d_normed})
+    for (Buffer* b : {&stream, &live_stream, &picked, &final_unit, &d_stream, &d_live, &d_unit})
       *b = zeros(capacity * d);
+    inputs = zeros(capacity * padded(c.d_in));
     final_inverse = zeros(capacity);
     logits = zeros(capacity * stride_of(c.d_vocab));
     d_qkv = zeros(capacity * 3 * q_width);

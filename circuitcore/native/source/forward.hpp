@@ -4,37 +4,38 @@
 
 inline void copy_row(float* to, const float* from, long n) { std::memcpy(to, from, n * sizeof(float)); }
 
-// Rows of the residual stream at the first layer: embedding, plus learned positions.
+// Rows of the residual stream at the first layer: tokens looked up or vectors mapped, plus learned positions.
 inline void embed_rows(Decoder& m, const float* parameters, const void* inputs, long positions, const Chunk& chunk) {
   const Config& c = m.c;
-  Rows x = m.rows_of(m.stream, m.d);
+  Rows x = m.rows_of(m.stream, m.d), vectors = m.rows_of(m.inputs, padded(c.d_in));
   for (long i = 0; i < chunk.rows(); i++) {
-    long t = i % chunk.positions, at = (chunk.first + i / chunk.positions) * positions + t;
+    long at = chunk.place(i, positions);
     if (c.d_in)
-      m.embed.forward(1, static_cast<const float*>(inputs) + at * c.d_in, c.d_in, {x[i], m.d});
+      copy_row(vectors[i], static_cast<const float*>(inputs) + at * c.d_in, c.d_in);
     else
       copy_row(x[i], parameters + m.places.embed + static_cast<const int64_t*>(inputs)[at] * c.d_model, c.d_model);
-    if (m.places.W_pos >= 0)
-      for (long j = 0; j < c.d_model; j++) x[i][j] += parameters[m.places.W_pos + t * c.d_model + j];
+  }
+  if (c.d_in) m.embed.forward(chunk.rows(), vectors, x);
+  if (m.places.W_pos < 0) return;
+  for (long i = 0; i < chunk.rows(); i++) {
+    const float* position = parameters + m.places.W_pos + i % chunk.positions * c.d_model;
+    for (long j = 0; j < c.d_model; j++) x[i][j] += position[j];
   }
 }
 
-// What a part reads: x after the norm before it, or x itself; kept for the backward pass.
-inline Rows part_input(Decoder& m, const Norm& norm, long rows, Rows x, Buffer& unit, Buffer& inverse, Buffer& input) {
-  if (m.c.post_norm || !norm.exists()) {
-    Rows kept = m.rows_of(input, m.d);
+// What a part reads: x through the norm before it, or x itself. Kept for the backward pass.
+inline Rows part_input(Decoder& m, const Norm& norm, long rows, Rows x, Buffer& input, Buffer& inverse) {
+  Rows kept = m.rows_of(input, m.d);
+  if (norm.exists() && !m.c.post_norm)
+    norm.normalise(rows, x, kept, inverse.data());
+  else
     copy_row(kept.data, x.data, rows * m.d);
-    return kept;
-  }
-  Rows unit_rows = m.rows_of(unit, m.d), normed = m.rows_of(m.normed, m.d);
-  norm.normalise(rows, x, unit_rows, inverse.data());
-  norm.scale(rows, unit_rows, normed);
-  return normed;
+  return kept;
 }
 
 // The norm after a part has been added to the stream, in place.
 inline void norm_after(Decoder& m, const Norm& norm, long rows, Rows x, Buffer& unit, Buffer& inverse) {
-  if (!m.c.post_norm || !norm.exists()) return;
+  if (!norm.exists() || !m.c.post_norm) return;
   norm.normalise(rows, x, m.rows_of(unit, m.d), inverse.data());
   norm.scale(rows, m.rows_of(unit, m.d), x);
 }
@@ -58,11 +59,11 @@ inline void project(Decoder& m, const Layer& layer, const Chunk& chunk, bool pru
   if (pruned) {
     Rows picked = m.rows_of(m.picked, m.d);
     gather(chunk.live, in, picked, m.d);
-    layer.qkv.forward(chunk.live.size(), picked.data, m.d, to.q, 0, w);
-    layer.qkv.forward(rows, in.data, in.stride, to.k, w, 2 * w);
+    layer.qkv.forward(chunk.live.size(), picked, to.q, 0, w);
+    layer.qkv.forward(rows, in, to.k, w, 2 * w);
     for (std::size_t i = 0; i < chunk.live.size(); i++) m.rotation.turn(to.q[i], chunk.live_at[i], 1);
   } else {
-    layer.qkv.forward(rows, in.data, in.stride, to.q);
+    layer.qkv.forward(rows, in, to.q);
     for (long i = 0; i < rows; i++) m.rotation.turn(to.q[i], i % chunk.positions, 1);
   }
   for (long i = 0; i < rows; i++) m.rotation.turn(to.k[i], i % chunk.positions, 1);
@@ -88,7 +89,7 @@ inline Rows attention_forward(Decoder& m, long l, const Chunk& chunk, bool prune
   Layer& layer = m.layers[l];
   Tape& tape = m.tapes[l];
   Rows x = m.rows_of(m.stream, m.d), z = m.rows_of(tape.z, m.q_width);
-  Rows in = part_input(m, layer.norm1, chunk.rows(), x, tape.unit1, tape.inverse1, tape.input1);
+  Rows in = part_input(m, layer.norm1, chunk.rows(), x, tape.input1, tape.inverse1);
   Projections p = projections(m, tape.qkv, tape.queries, pruned);
   project(m, layer, chunk, pruned, in, p);
   for (long s = 0; s < chunk.sequences; s++) {
@@ -108,21 +109,20 @@ inline void mlp_forward(Decoder& m, long l, long rows, Rows x) {
   if (m.activation == Activation::none) return;
   Layer& layer = m.layers[l];
   Tape& tape = m.tapes[l];
-  Rows in = part_input(m, layer.norm2, rows, x, tape.unit2, tape.inverse2, tape.input2);
+  Rows in = part_input(m, layer.norm2, rows, x, tape.input2, tape.inverse2);
   Rows before = m.rows_of(tape.before, layer.up.columns), hidden = m.rows_of(tape.hidden, m.mlp_width);
-  layer.up.forward(rows, in.data, in.stride, before);
+  layer.up.forward(rows, in, before);
   activate(m.activation, rows, m.mlp_width, before, hidden);
   layer.down.forward_add(rows, hidden, x);
   norm_after(m, layer.norm2, rows, x, tape.unit2, tape.inverse2);
 }
 
-// What the unembedding reads: the live rows after the final norm.
+// What the unembedding reads: the live rows through the final norm.
 inline Rows final_input(Decoder& m, long rows, Rows x) {
   if (!m.final_norm.exists()) return x;
-  Rows unit = m.rows_of(m.final_unit, m.d), normed = m.rows_of(m.normed, m.d);
+  Rows unit = m.rows_of(m.final_unit, m.d);
   m.final_norm.normalise(rows, x, unit, m.final_inverse.data());
-  m.final_norm.scale(rows, unit, normed);
-  return normed;
+  return unit;
 }
 
 // All layers; returns the stream at the live rows.

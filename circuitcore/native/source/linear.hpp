@@ -1,37 +1,7 @@
 // A linear map y = x W + b: packed weights, and the three products of forward and backward pass.
 #pragma once
-#include <new>
-#include <vector>
-
 #include "matmul.hpp"
-
-// Memory that begins at a cache line: a vector that straddles two costs two loads.
-template <typename T>
-struct Aligned {
-  using value_type = T;
-  T* allocate(std::size_t n) { return static_cast<T*>(::operator new(n * sizeof(T), LINE)); }
-  void deallocate(T* p, std::size_t) { ::operator delete(p, LINE); }
-  bool operator==(const Aligned&) const { return true; }
-  bool operator!=(const Aligned&) const { return false; }
-  static constexpr std::align_val_t LINE{64};
-};
-// Floats that start as zero. Past the end there is room for a vector that begins at the last one.
-using Buffer = std::vector<float, Aligned<float>>;
-inline Buffer zeros(long n) { return Buffer(n + LANES, 0.f); }
-
-// Floats between rows: whole vectors, and no multiple of 1 KiB, whose rows would fight for the same cache lines.
-inline long stride_of(long columns) {
-  long stride = padded(columns);
-  return stride % 256 ? stride : stride + LANES;
-}
-
-// Rows inside a buffer.
-struct Rows {
-  float* data;
-  long stride;
-  float* operator[](long i) const { return data + i * stride; }
-  Rows from_column(long column) const { return {data + column, stride}; }
-};
+#include "norm.hpp"
 
 // Where one weight matrix lies in the flat parameters: element (k, n) is at
 // place + k * row + (n / block) * block_stride + (n % block) * column.
@@ -56,24 +26,31 @@ class Linear {
     weights = zeros(inputs * columns);
     transposed = zeros(columns * padded(inputs));
     bias = zeros(columns);
-    gradient = zeros(inputs * columns);
+    by_input = inputs > columns ? 1 : columns;
+    by_column = inputs > columns ? padded(inputs) : 1;
+    gradient = zeros(columns * padded(inputs));
     bias_gradient = zeros(columns);
   }
 
-  // Copy the weights out of the flat parameters into the order in which the products read them.
-  void pack(const float* parameters) {
+  // Copy the weights out of the flat parameters into the order in which the products read them. Where the input comes
+  // through a norm, it is read before gain and shift, which become part of the weights: x W = unit (gain W) + shift W.
+  void pack(const float* parameters, const Norm* before) {
     for (const Piece& piece : pieces) {
-      for (long k = 0; k < inputs; k++)
+      if (piece.bias >= 0) std::memcpy(&bias[piece.first], parameters + piece.bias, piece.outputs * sizeof(float));
+      else std::fill_n(&bias[piece.first], piece.outputs, 0.f);
+      for (long k = 0; k < inputs; k++) {
+        float gain = before ? before->gain[k] : 1.f, shift = before ? before->shift[k] : 0.f;
         for (long n0 = 0; n0 < piece.outputs; n0 += piece.block) {
           const float* from = parameters + piece.of(k, n0);
           for (long n = 0; n < piece.block; n++) {
             long column = piece.first + n0 + n;
-            float value = from[n * piece.column];
+            float value = from[n * piece.column] * gain;
+            bias[column] += from[n * piece.column] * shift;
             weights[(column / LANES * inputs + k) * LANES + column % LANES] = value;
             transposed[(k / LANES * columns + column) * LANES + k % LANES] = value;
           }
         }
-      if (piece.bias >= 0) std::memcpy(&bias[piece.first], parameters + piece.bias, piece.outputs * sizeof(float));
+      }
     }
   }
 
@@ -82,25 +59,35 @@ class Linear {
     std::fill(bias_gradient.begin(), bias_gradient.end(), 0.f);
   }
 
-  // Add the gradient of every weight to its place in the flat gradient.
-  void unpack_gradient(float* flat) const {
+  // Add the gradient of every weight to its place in the flat gradient, and those of gain and shift to the norm's.
+  void unpack_gradient(const float* parameters, float* flat, Norm* before) const {
     for (const Piece& piece : pieces) {
-      for (long k = 0; k < inputs; k++)
+      for (long k = 0; k < inputs; k++) {
+        float gain = before ? before->gain[k] : 1.f, shift = before ? before->shift[k] : 0.f;
+        float d_gain = 0, d_shift = 0;
         for (long n0 = 0; n0 < piece.outputs; n0 += piece.block) {
+          const float *w = parameters + piece.of(k, n0), *d = &gradient[(piece.first + n0) * by_column + k * by_input];
+          const float* d_bias = &bias_gradient[piece.first + n0];
           float* to = flat + piece.of(k, n0);
-          const float* from = &gradient[k * columns + piece.first + n0];
-          for (long n = 0; n < piece.block; n++) to[n * piece.column] += from[n];
+          for (long n = 0; n < piece.block; n++) {
+            float d_weight = d[n * by_column];
+            to[n * piece.column] += gain * d_weight + shift * d_bias[n];
+            d_gain += w[n * piece.column] * d_weight;
+            d_shift += w[n * piece.column] * d_bias[n];
+          }
         }
+        if (before) before->gain_gradient[k] += d_gain, before->shift_gradient[k] += d_shift;
+      }
       if (piece.bias >= 0)
         for (long n = 0; n < piece.outputs; n++) flat[piece.bias + n] += bias_gradient[piece.first + n];
     }
   }
 
   // y [rows x width] = x W + b, for the columns first .. first + width; width 0: all.
-  void forward(long rows, const float* x, long x_stride, Rows y, long first = 0, long width = 0) const {
+  void forward(long rows, Rows x, Rows y, long first = 0, long width = 0) const {
     width = width ? width : columns;
     Right w{&weights[first * inputs], LANES, inputs * LANES};
-    matmul(rows, width / LANES, inputs, {x, x_stride, 1}, w, {&bias[first], 0}, y.data, y.stride);
+    matmul(rows, width / LANES, inputs, {x.data, x.stride, 1}, w, {&bias[first], 0}, y.data, y.stride);
   }
   // y += x W + b.
   void forward_add(long rows, Rows x, Rows y) const {
@@ -117,20 +104,31 @@ class Linear {
     matmul(rows, padded(inputs) / LANES, width, {dy.data, dy.stride, 1}, w, start, dx.data, dx.stride);
   }
   // Add x^T dy to the weights' gradient and the sum of dy over its rows to the bias's.
-  void backward_weights(long rows, const float* x, long x_stride, Rows dy, long first = 0, long width = 0) {
+  void backward_weights(long rows, Rows x, Rows dy, long first = 0, long width = 0) {
     width = width ? width : columns;
-    float* to = &gradient[first];
-    matmul(inputs, width / LANES, rows, {x, 1, x_stride}, {dy.data, dy.stride, LANES}, {to, columns}, to, columns);
-    if (!has_bias()) return;
-    for (long i = 0; i < rows; i++)
-      for (long j = 0; j < width; j += LANES)
-        store(&bias_gradient[first + j], load(&bias_gradient[first + j]) + load(dy[i] + j));
+    float* to = &gradient[first * by_column];
+    if (by_column == 1) {
+      Right right{dy.data, dy.stride, LANES};
+      matmul(inputs, width / LANES, rows, {x.data, 1, x.stride}, right, {to, by_input}, to, by_input);
+    } else {
+      Right right{x.data, x.stride, LANES};
+      matmul(width, by_column / LANES, rows, {dy.data, 1, dy.stride}, right, {to, by_column}, to, by_column);
+    }
+    for (long j = 0; j < width; j += LANES) {
+      vec total = load(&bias_gradient[first + j]);
+      for (long i = 0; i < rows; i++) total += load(dy[i] + j);
+      store(&bias_gradient[first + j], total);
+    }
   }
 
  private:
   std::vector<Piece> pieces;
   Buffer weights;     // [column vector][input][LANES]
   Buffer transposed;  // [input vector][column][LANES]
-  Buffer bias, gradient, bias_gradient;
+  // Element (k, n) of the gradient is at k * by_input + n * by_column. Its rows run along the longer side: wide tiles are
+  // faster, and the wider operand, which may have left the cache, is then read in order.
+  Buffer gradient;
+  long by_input = 0, by_column = 0;
+  Buffer bias, bias_gradient;
   bool has_bias() const { return !pieces.empty() && pieces[0].bias >= 0; }
 };

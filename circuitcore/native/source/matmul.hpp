@@ -2,6 +2,7 @@
 //
 // A tile of C stays in registers while the sum over the depth runs; a wider tile has fewer rows.
 #pragma once
+#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -74,12 +75,18 @@ void panel(long rows, long depth, Left a, Right b, Start start, float* c, long c
   }
 }
 
+constexpr long NEAR = 512;  // vectors of B that every tile of rows reads again, from the nearest cache
+
 // C [rows x vectors * LANES] = start + A [rows x depth] B [depth x vectors * LANES].
 inline void matmul(long rows, long vectors, long depth, Left a, Right b, Start start, float* c, long c_row) {
   for (long left = vectors; left > 0;) {
     long here = left < WIDEST ? left : left == WIDEST + 1 ? WIDEST - 1 : WIDEST;
     auto run = here == 1 ? panel<1> : here == 2 ? panel<2> : here == 3 ? panel<3> : panel<4>;
-    run(rows, depth, a, b, start, c, c_row);
+    for (long k = 0; k < depth || k == 0; k += NEAR / here) {
+      Left a_part{a.data + k * a.step, a.row, a.step};
+      Right b_part{b.data + k * b.step, b.step, b.column};
+      run(rows, std::min(depth - k, NEAR / here), a_part, b_part, k ? Start{c, c_row} : start, c, c_row);
+    }
     b.data += here * b.column;
     c += here * LANES;
     if (start.data) start.data += here * LANES;

@@ -4,33 +4,36 @@
 
 enum class Activation { none, relu, gelu, swiglu };
 
-// hidden [rows x width] from the pre-activations.
+// hidden [rows x width] from the pre-activations, which give way to their slopes: what the gradient of hidden is to be
+// multiplied by.
 inline void activate(Activation kind, long rows, long width, Rows before, Rows hidden) {
   for (long i = 0; i < rows; i++)
     for (long j = 0; j < width; j += LANES) {
-      vec x = load(before[i] + j);
-      if (kind == Activation::relu) x = larger(x, vec{});
-      if (kind == Activation::gelu) x = x * normal(x).cumulative;
-      if (kind == Activation::swiglu) x = x * sigmoid(x) * load(before[i] + width + j);
-      store(hidden[i] + j, x);
+      vec x = load(before[i] + j), y, slope;
+      if (kind == Activation::gelu) {
+        Normal at = normal(x);
+        y = x * at.cumulative;
+        slope = at.cumulative + x * at.density;
+      } else if (kind == Activation::swiglu) {
+        vec gate = sigmoid(x), up = load(before[i] + width + j);
+        y = x * gate * up;
+        slope = up * gate * (1.f + x * (1.f - gate));
+        store(before[i] + width + j, x * gate);
+      } else {
+        y = larger(x, vec{});
+        slope = x > 0.f ? splat(1.f) : vec{};
+      }
+      store(hidden[i] + j, y);
+      store(before[i] + j, slope);
     }
 }
 
-// The gradient of the pre-activations, written over them, from that of hidden.
-inline void activate_backward(Activation kind, long rows, long width, Rows before, Rows d_hidden) {
+// The gradient of the pre-activations, written over their slopes.
+inline void activate_backward(Activation kind, long rows, long width, Rows slopes, Rows d_hidden) {
   for (long i = 0; i < rows; i++)
     for (long j = 0; j < width; j += LANES) {
-      vec x = load(before[i] + j), d = load(d_hidden[i] + j);
-      if (kind == Activation::relu) d = x > 0.f ? d : vec{};
-      if (kind == Activation::gelu) {
-        Normal at = normal(x);
-        d *= at.cumulative + x * at.density;
-      }
-      if (kind == Activation::swiglu) {
-        vec gate = sigmoid(x), up = load(before[i] + width + j);
-        store(before[i] + width + j, d * x * gate);
-        d *= up * gate * (1.f + x * (1.f - gate));
-      }
-      store(before[i] + j, d);
+      vec d = load(d_hidden[i] + j);
+      store(slopes[i] + j, load(slopes[i] + j) * d);
+      if (kind == Activation::swiglu) store(slopes[i] + width + j, load(slopes[i] + width + j) * d);
     }
 }

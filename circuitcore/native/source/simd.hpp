@@ -29,17 +29,53 @@ inline void store(float* p, vec v) { std::memcpy(p, &v, sizeof v); }
 inline vec splat(float x) { return x - vec{}; }  // x - 0 is x, so only the broadcast is left
 inline vec larger(vec a, vec b) { return a > b ? a : b; }
 
+// Lane i of the result is lane from[i] of a, or lane from[i] - LANES of b.
+inline vec chosen(vec a, vec b, ivec from) {
+#if defined(__clang__)
+  vec result;
+  for (int i = 0; i < LANES; i++) result[i] = from[i] < LANES ? a[from[i]] : b[from[i] - LANES];
+  return result;
+#else
+  return __builtin_shuffle(a, b, from);
+#endif
+}
+// Lane i of the result is lane i ^ BY of v.
+template <int BY>
+inline vec swapped(vec v) {
+  ivec from;
+  for (int i = 0; i < LANES; i++) from[i] = i ^ BY;
+  return chosen(v, v, from);
+}
 inline float sum(vec v) {
-  float parts[LANES];
-  store(parts, v);
-  for (int width = LANES / 2; width; width /= 2)
-    for (int i = 0; i < width; i++) parts[i] += parts[i + width];
-  return parts[0];
+  if (LANES == 16) v += swapped<LANES / 2>(v);
+  v += swapped<4>(v);
+  v += swapped<2>(v);
+  v += swapped<1>(v);
+  return v[0];
 }
 inline float largest(vec v) {
-  float best = v[0];
-  for (int i = 1; i < LANES; i++) best = v[i] > best ? v[i] : best;
-  return best;
+  if (LANES == 16) v = larger(v, swapped<LANES / 2>(v));
+  v = larger(v, swapped<4>(v));
+  v = larger(v, swapped<2>(v));
+  v = larger(v, swapped<1>(v));
+  return v[0];
+}
+
+// Transpose a block of LANES x LANES: exchange its off-diagonal quarters, then those of the quarters, and so on.
+template <int BY = LANES / 2>
+inline void transpose_block(vec* rows) {
+  ivec upper, lower;
+  for (int j = 0; j < LANES; j++) {
+    upper[j] = j & BY ? LANES + (j ^ BY) : j;
+    lower[j] = j & BY ? LANES + j : j ^ BY;
+  }
+  for (int i = 0; i < LANES; i++) {
+    if (i & BY) continue;
+    vec a = rows[i], b = rows[i + BY];
+    rows[i] = chosen(a, b, upper);
+    rows[i + BY] = chosen(a, b, lower);
+  }
+  if constexpr (BY > 1) transpose_block<BY / 2>(rows);
 }
 
 // Lanes from `count` on become `other`.

@@ -48,8 +48,7 @@ inline double losses(Decoder& m, const Batch& batch, const Chunk& chunk, Rows lo
   double total = 0;
   long v = m.c.d_vocab;
   for (std::size_t i = 0; i < chunk.live.size(); i++) {
-    long row = chunk.live[i];
-    long at = (chunk.first + row / chunk.positions) * batch.positions + row % chunk.positions;
+    long at = chunk.place(chunk.live[i], batch.positions);
     if (batch.vector_targets)
       total += squared_error(logits[i], v, static_cast<const float*>(batch.targets) + at * v, weight / v) / v;
     else
@@ -65,13 +64,13 @@ inline double chunk_gradient(Decoder& m, const float* parameters, const Batch& b
   Rows x = forward(m, chunk), logits = m.rows_of(m.logits, stride_of(m.c.d_vocab));
   long live = chunk.live.size();
   Rows in = final_input(m, live, x);
-  m.unembed.forward(live, in.data, in.stride, logits);
+  m.unembed.forward(live, in, logits);
   double loss = losses(m, batch, chunk, logits, weight);
-  m.unembed.backward_weights(live, in.data, in.stride, logits);
+  m.unembed.backward_weights(live, in, logits);
   Rows dx = m.rows_of(chunk.pruned() ? m.d_live : m.d_stream, m.d);
   m.unembed.backward_input(live, logits, dx, false);
   if (m.final_norm.exists())
-    m.final_norm.backward(live, dx, m.rows_of(m.final_unit, m.d), m.final_inverse.data(), dx, false);
+    m.final_norm.backward(live, dx, in, m.final_inverse.data(), dx, false);
   backward(m, chunk);
   embed_backward(m, batch.inputs, batch.positions, chunk, gradient);
   return loss;
@@ -87,6 +86,6 @@ inline double batch_gradient(Decoder& m, const float* parameters, const Batch& b
   double loss = 0;
   for (const Chunk& chunk : chunks_of(batch.size, batch.positions, batch.mask))
     loss += chunk_gradient(m, parameters, batch, chunk, 1.f / scored, gradient);
-  m.unpack_gradient(gradient);
+  m.unpack_gradient(parameters, gradient);
   return loss / scored;
 }
