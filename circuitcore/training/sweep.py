@@ -1,7 +1,8 @@
 """Training many recipes: says what it will cost, shows how far it is, leaves out what is already there."""
 
+import time
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -9,13 +10,14 @@ from tempfile import TemporaryDirectory
 from circuitcore.training.errors import ExecutorError
 from circuitcore.training.executor import check_device, collect, map_runs, stacked_device, width
 from circuitcore.training.loop import Report
-from circuitcore.training.progress import Watch, duration, forecast, polled
+from circuitcore.training.progress import POLL_SECONDS, Watch, duration, forecast, polled
 from circuitcore.training.recipe import Recipe
 from circuitcore.training.run import Run
 from circuitcore.training.store import RunStore
 from circuitcore.training.together import stacks, time_stack, train_together
 
 STACKED = "stacked"  # the engine whose recipes may be trained together
+STEPS_FOLDER = ".steps"  # for each run being trained the steps it has done, for the bar of whoever waits for it
 
 
 def train_all(
@@ -51,8 +53,26 @@ def train_all(
 
 
 def train_one(store: RunStore, recipe: Recipe) -> str:
-    """Train ``recipe`` into ``store`` if need be; what a worker of ``train_all`` runs. Returns the run's name."""
-    return store.get_or_train(recipe).run_id
+    """Train ``recipe`` into ``store`` if need be; what a worker of ``train_all`` runs. Returns the run's name.
+
+    Checkpoints may be minutes apart, so the steps done are also left, twice a second, in a small file that only a
+    progress bar reads.
+    """
+    path, written = _steps_file(store, recipe), 0.0
+
+    def leave(step: int) -> None:
+        nonlocal written
+        if time.monotonic() - written >= POLL_SECONDS:
+            written = time.monotonic()
+            with suppress(OSError):  # a bar that stands still is no reason to stop training
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_text(str(step))
+
+    try:
+        return store.get_or_train(recipe, leave).run_id
+    finally:
+        with suppress(OSError):
+            path.unlink(missing_ok=True)
 
 
 def train_stacks(store: RunStore, recipes: Sequence[Recipe], device: str, watch: Watch | None = None) -> list[str]:
@@ -135,6 +155,8 @@ def _shown(store: RunStore, left: dict[Recipe, int], workers: int, watch: Watch 
     if watch is None:
         return nullcontext()
     watch.say(str(forecast(left, min(workers, len(left)))))
+    for recipe in left:
+        _steps_file(store, recipe).unlink(missing_ok=True)  # of an attempt that was killed: it goes on from less
     total = sum(recipe.n_steps for recipe in left)
     done = partial(_steps_done, store, list(left))
     bar = watch.bar(total=total, initial=total - sum(left.values()), unit="step", desc="training")
@@ -142,4 +164,15 @@ def _shown(store: RunStore, left: dict[Recipe, int], workers: int, watch: Watch 
 
 
 def _steps_done(store: RunStore, recipes: list[Recipe]) -> int:
-    return sum(store.steps_done(recipe) for recipe in recipes)
+    return sum(max(store.steps_done(recipe), _steps_left_behind(store, recipe)) for recipe in recipes)
+
+
+def _steps_left_behind(store: RunStore, recipe: Recipe) -> int:
+    try:
+        return int(_steps_file(store, recipe).read_text())
+    except (OSError, ValueError):  # not begun, finished, or just being written
+        return 0
+
+
+def _steps_file(store: RunStore, recipe: Recipe) -> Path:
+    return store.root / STEPS_FOLDER / recipe.run_id

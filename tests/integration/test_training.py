@@ -2,6 +2,8 @@
 
 import io
 import math
+import time
+from functools import partial
 from itertools import islice
 
 import pytest
@@ -245,6 +247,30 @@ def test_a_sweep_states_its_cost_first_and_shows_how_far_it_is(tmp_path):
     assert [(bar.total, bar.initial, bar.n, bar.disable) for bar in bars] == [(72, 12, 72, True)]
     train_all(store, [toy_recipe(0)], "serial", watch=watch)
     assert len(said) == 1, "nothing to train, nothing to say"
+
+
+def test_a_bar_moves_between_two_checkpoints(tmp_path, monkeypatch):
+    """Also over what an attempt left behind that was killed at a later step than it goes on from."""
+    seen, step, recipe = [], TorchEngine.step, toy_recipe(checkpoint_epochs=(0, 6))
+
+    class Bar(tqdm):
+        def update(self, n=1):
+            super().update(n)
+            seen.append(self.n)
+
+    def slow_step(engine, *batch):
+        time.sleep(0.05)
+        return step(engine, *batch)
+
+    left_behind = tmp_path / ".steps" / recipe.run_id
+    left_behind.parent.mkdir()
+    left_behind.write_text("35")
+    monkeypatch.setattr(TorchEngine, "step", slow_step)
+    watch = Watch(lambda line: None, partial(Bar, file=io.StringIO(), disable=False))
+    train_all(RunStore(tmp_path, None), [recipe], "serial", watch=watch)
+    assert seen == sorted(seen) and seen[-1] == 36
+    assert any(0 < done < 35 for done in seen)
+    assert not list(left_behind.parent.iterdir())
 
 
 def test_expected_time_is_that_of_the_busiest_worker():
