@@ -230,20 +230,22 @@ def probes(session: Session, net: Network, rows: Rows) -> None:
     features = {name: _features(net, batch, record) for name, batch in (("train", session.probe_train), ("test", test))}
     sweeps = [_features(net, batch, record) for batch in swept]
     shuffled = torch.randperm(len(session.probe_train), generator=torch.Generator().manual_seed(0))
+    ready = {}  # width -> site names, and all that the labels do not touch
+    for width, (names, train) in features["train"].items():
+        fit, at_sweeps = prb.Fit.of(train), [sweep[width][1] for sweep in sweeps]
+        seen = fit.seen(features["test"][width][1]), fit.seen(torch.cat(at_sweeps, -2)) if at_sweeps else None
+        ready[width] = names, prb.Folds.of(train), fit, seen
     for variable, n_classes in session.task.variables.items():
         labels, wanted = session.probe_train.variables[variable], test.variables[variable]
-        for width in features["train"]:
-            names, train = features["train"][width]
-            at_test = features["test"][width][1]
+        for names, folds, fit, (at_test, at_sweeps) in ready.values():
             found = {
-                "probe_cv": prb.cross_validated_accuracy(train, labels, n_classes),
-                "probe": _share(prb.fit_predict(train, labels, at_test, n_classes), wanted),
-                "probe_random_labels": _share(prb.fit_predict(train, labels[shuffled], at_test, n_classes), wanted),
+                "probe_cv": folds.accuracy(labels, n_classes),
+                "probe": _share(fit.predict(labels, at_test, n_classes), wanted),
+                "probe_random_labels": _share(fit.predict(labels[shuffled], at_test, n_classes), wanted),
             }
-            if sweeps:
-                at_sweeps = torch.cat([sweep[width][1] for sweep in sweeps], -2)
+            if at_sweeps is not None:
                 asked = torch.cat([batch.variables[variable] for batch in swept])
-                found["probe_published"] = _share(prb.published_fit_predict(train, labels, at_sweeps, n_classes), asked)
+                found["probe_published"] = _share(fit.published_predict(labels, at_sweeps, n_classes), asked)
             for metric, values in found.items():
                 n = {"probe_cv": len(labels), "probe_published": sum(map(len, swept))}.get(metric, len(test))
                 rows.add(metric, values, n, [{"site": name} for name in names], variable=variable)

@@ -96,7 +96,6 @@ class Given:
             return sum(inside[place] for inside in rows) / len(rows)
         return torch.zeros_like(rows[row][place]) if source == "zero" else rows[row][place]
 
-
     def positions(self, role, row):
         at = range(N_POS) if role == "all" else self.roles[role][row]
         return [at] if isinstance(at, int) else list(at)

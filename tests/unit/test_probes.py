@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from circuitcore.metrics.probes import RIDGE, cross_validated_accuracy, fit_predict, published_fit_predict
+from circuitcore.metrics.probes import RIDGE, Fit, Folds
 
 N_CLASSES, N_TRAIN, N_TEST, D = 4, 240, 2000, 12
 
@@ -25,6 +25,20 @@ def telling(labels, seed, strength=6.0):
 
 TRAIN, TEST = labels_of(N_TRAIN, 0), labels_of(N_TEST, 1)
 CHANCE_BOUND = 4 * (0.25 * 0.75 / N_TEST) ** 0.5
+
+
+def fit_predict(train, labels, test, n_classes, **words):
+    fit = Fit.of(train)
+    return fit.predict(labels, fit.seen(test), n_classes, **words)
+
+
+def published_fit_predict(train, labels, test, n_classes):
+    fit = Fit.of(train)
+    return fit.published_predict(labels, fit.seen(test), n_classes)
+
+
+def cross_validated_accuracy(features, labels, n_classes, **words):
+    return Folds.of(features, **words).accuracy(labels, n_classes)
 
 
 @pytest.fixture(params=[fit_predict, published_fit_predict])
