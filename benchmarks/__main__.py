@@ -15,7 +15,7 @@ from tqdm import tqdm
 from benchmarks import report
 from benchmarks.designs import DESIGNS
 from benchmarks.environments import Lens, is_made, lens, lens_version
-from benchmarks.forecast import LENS_SECONDS, expected, slowness, timing
+from benchmarks.forecast import LENS_SECONDS, checking, expected, slowness, timing
 from benchmarks.matrix import EPOCHS
 from benchmarks.measuring import Plan, measure
 from benchmarks.pool import ROOT, Crew
@@ -67,10 +67,11 @@ def measure_all(plan: Plan, names: Sequence[str], found: Lens) -> dict[str, Any]
         machine.ask("load", workload="", kind="own", smoke=plan.smoke)
         described = machine.ask("check", path="") | {"transformer-lens": lens_version(found)}
         for name in names:
-            bar.set_description(name)
+            bar.set_description_str(name)
 
             def tick(design: str, name: str = name) -> None:
-                bar.update(min(timing(plan, name, design), total - bar.n))
+                done = checking(plan, name, designs) if design == "check" else timing(plan, name, design)
+                bar.update(min(done, total - bar.n))
 
             if name in TOGETHER:
                 rows += TOGETHER[name](crew, plan, tick)

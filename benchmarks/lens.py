@@ -27,7 +27,7 @@ def hooked(config: ModelConfig, weights: Mapping[str, Tensor]) -> HookedTransfor
     variant = (config.norm, config.norm_position, config.positions, config.tied, config.bias)
     if variant != ("layer", "pre", "learned", False, True) or config.mlp not in ("gelu", "none"):
         raise NotImplementedError(
-            "measured only for pre-norm LayerNorm, learned positions, biases, GELU or no MLP, an unembedding of its own"
+            "this peer is set up for LayerNorm, learned positions, biases and an unembedding of its own"
         )
     made = HookedTransformer(
         HookedTransformerConfig(

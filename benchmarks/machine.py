@@ -61,7 +61,9 @@ def compiler() -> str:
 
 def blas() -> str:
     """The library behind torch's matrix products."""
-    found = re.search(r"(?:oneAPI Math Kernel Library|OpenBLAS|Accelerate)[^,\n]*", torch.__config__.show())
+    found = re.search(
+        r"(?:oneAPI Math Kernel Library|OpenBLAS)(?: Version [\d.]+)?|Accelerate", torch.__config__.show()
+    )
     return found.group().strip() if found else "unknown"
 
 

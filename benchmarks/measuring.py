@@ -135,7 +135,7 @@ def measure(
         plan: how often and how long.
         name: the workload.
         reasons: designs that were not started, and why.
-        tick: called with the design after every timing.
+        tick: called with the design after every timing, and with "check" before them.
 
     Returns:
         A row a design, and the machine's best rates of each round.
@@ -144,7 +144,9 @@ def measure(
     workers = {design: crew.at(design)[0] for design in DESIGNS if design not in reasons}
     session = Session(plan.workload(name), plan, workers, dict(reasons))
     session.load()
-    differences, seconds, peaks = session.differences(), {design: [] for design in session.workers}, []
+    differences = session.differences()
+    tick("check")
+    seconds, peaks = {design: [] for design in session.workers}, []
     for _ in range(plan.rounds):
         peaks.append(machine.ask("round", amount=plan.seconds))
         for design in list(session.workers):

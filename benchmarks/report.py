@@ -89,8 +89,9 @@ def _more(row: Mapping[str, Any]) -> str:
     """What a row says besides its times."""
     extra, words = row["extra"], "" if row["status"] == "measured" else f"; {row['status']}"
     if "minutes" in extra:
-        how = "extrapolated from" if extra["extrapolated"] else "measured over"
-        words += f"; {extra['minutes']:.1f} min, {how} {extra['epochs_measured']} of {extra['epochs']} epochs a run"
+        done, all_ = extra["epochs_measured"], extra["epochs"]
+        how = f"extrapolated from {done} of {all_}" if extra["extrapolated"] else f"measured over all {all_}"
+        words += f"; {extra['minutes']:.1f} min ({extra['cpu_minutes']:.1f} of CPU time a core), {how} epochs a run"
     if "throughput_ratio" in extra:
         words += f"; two cores do {extra['throughput_ratio']:.2f} times the work of one"
     return words

@@ -78,6 +78,8 @@ def _matrix_row(workers: list[Worker], plan: Plan, row: Row) -> Row:
         parts += [answer["parts"] for answer in answers]
     extra = {
         "minutes": wall / 60 * EPOCHS / plan.epochs,
+        # What the same work takes where nothing else wants the cores.
+        "cpu_minutes": sum(cpu) / 60_000 * EPOCHS / len(workers),
         "epochs_measured": plan.epochs,
         "epochs": EPOCHS,
         "steps_per_epoch": STEPS_PER_EPOCH,

@@ -28,6 +28,7 @@ from tqdm.auto import tqdm
 
 from circuitcore import provenance, studies
 from circuitcore.claims import Status, Verdict, from_json, to_json
+from circuitcore.costs import Costs, published
 from circuitcore.emergence.view import View
 from circuitcore.evidence import Evidence, Folders, joined
 from circuitcore.figures.bundle import Figure
@@ -65,10 +66,20 @@ def open(study: str) -> "Chapter":  # noqa: A001 - read as chapter.open
         raise ChapterError("chapter.open reads a notebook's parameters; outside one, use evidence.Evidence")
     given = parameters(shell.user_ns, tuple(studies.load(study).Params.model_fields))
     evidence = Evidence(study, studies.validate(study, given), Folders.from_environment())
-    if "PAPER_BUILD" not in os.environ:
-        display({"text/html": loader_html(), "text/plain": ""}, raw=True)
+    _bring_charts_to_life()
     _say(evidence.cost())
     return Chapter(evidence)
+
+
+def page() -> "Page":
+    """Begin a page that shows figures, tables and numbers of something else than training runs."""
+    _bring_charts_to_life()
+    return Page()
+
+
+def costs() -> Costs:
+    """The published measurement of what the library costs; errors as ``circuitcore.costs.published``."""
+    return published(Folders.from_environment().published)
 
 
 def ledger() -> None:
@@ -92,15 +103,67 @@ def _results_folder(root: Path) -> Path:
     return Path(os.environ.get("PAPER_RESULTS", root / "build/results"))
 
 
-class Chapter:
+class Page:
+    """What figures, tables and numbers a notebook shows; made by ``page``."""
+
+    def __init__(self):
+        self._numbers: dict[str, tuple[float | int | str, str]] = {}
+        self._n_figures = 0
+
+    def figure(self, name: str, chart: alt.TopLevelMixin, view: View, *, takeaway: str, alt: str) -> None:
+        """Show a numbered figure.
+
+        Args:
+            name: ``fig-...``; prose refers to it by ``{numref}``. One per book.
+            chart: made from ``view``.
+            view: gives data and facts to caption and links.
+            takeaway: what the reader should see; opens the caption.
+            alt: what is to be seen, in words, for those who cannot see it.
+        """
+        self._n_figures += 1
+        figure = Figure(
+            name=name, chart=chart, view=view, takeaway=takeaway, alt_text=alt, number=self._n_figures,
+            made_by=self._makers_of(view), runs=self._runs_of(view),
+        )  # fmt: skip
+        _glue(figure.glue_name, {"text/html": figure.chart_html, "text/plain": alt})
+        display(figure.mimebundle(), raw=True)
+
+    def table(self, rows: pd.DataFrame, *, digits: int = 3) -> None:
+        """Show a small table; its column names are the headings."""
+        bundle = {"text/markdown": table_markdown(rows, digits), "text/html": table_html(rows, digits)}
+        display({**bundle, "text/plain": rows.to_string(index=False)}, raw=True)
+
+    def number(self, name: str, value: float | int | str, form: str = "") -> None:
+        """Keep a number for the prose: ``{glue:text}`name``` on this page, ``{{ CHAPTER_name }}`` on others.
+
+        Args:
+            name: a Python name.
+            value: computed, never typed.
+            form: a format such as ".3f".
+        """
+        if not name.isidentifier():
+            raise ChapterError(f"a number's name must be a Python name, got {name!r}")
+        text = format(value, form)
+        self._numbers[name] = (value, text)
+        _glue(name, {"text/plain": text})
+
+    def _makers_of(self, view: View) -> tuple[Callable, ...]:
+        """The functions that made a view, as far as they are known."""
+        return ()
+
+    def _runs_of(self, view: View) -> dict[str, tuple[str, ...]]:
+        """Run ids behind a view, by arm."""
+        return {}
+
+
+class Chapter(Page):
     """An open chapter; made by ``open``, used from top to bottom of a notebook."""
 
     def __init__(self, evidence: Evidence):
+        super().__init__()
         self.evidence = evidence
         self._results: tuple[Results, ...] = ()
         self._made_by: dict[int, tuple[View, Callable]] = {}  # views by identity, kept alive so that it stays theirs
-        self._numbers: dict[str, tuple[float | int | str, str]] = {}
-        self._n_figures = 0
 
     @property
     def params(self) -> Any:
@@ -141,30 +204,6 @@ class Chapter:
         self._made_by[id(view)] = (view, views[name])
         return view
 
-    def figure(self, name: str, chart: alt.TopLevelMixin, view: View, *, takeaway: str, alt: str) -> None:
-        """Show a numbered figure.
-
-        Args:
-            name: ``fig-...``; prose refers to it by ``{numref}``. One per book.
-            chart: made from ``view``.
-            view: gives data and facts to caption and links.
-            takeaway: what the reader should see; opens the caption.
-            alt: what is to be seen, in words, for those who cannot see it.
-        """
-        self._n_figures += 1
-        made_by = (self._made_by[id(view)][1],) if id(view) in self._made_by else ()
-        figure = Figure(
-            name=name, chart=chart, view=view, takeaway=takeaway, alt_text=alt, number=self._n_figures,
-            made_by=made_by, runs=self._runs_of(view),
-        )  # fmt: skip
-        _glue(figure.glue_name, {"text/html": figure.chart_html, "text/plain": alt})
-        display(figure.mimebundle(), raw=True)
-
-    def table(self, rows: pd.DataFrame, *, digits: int = 3) -> None:
-        """Show a small table; its column names are the headings."""
-        bundle = {"text/markdown": table_markdown(rows, digits), "text/html": table_html(rows, digits)}
-        display({**bundle, "text/plain": rows.to_string(index=False)}, raw=True)
-
     def comparison(self, name: str) -> pd.DataFrame:
         """The source's numbers beside ours, as a table to show with ``table``.
 
@@ -199,20 +238,6 @@ class Chapter:
             if verdict.origin == "paper":
                 self._require_recorded(verdict)
         return found
-
-    def number(self, name: str, value: float | int | str, form: str = "") -> None:
-        """Keep a number for the prose: ``{glue:text}`name``` on this page, ``{{ CHAPTER_name }}`` on others.
-
-        Args:
-            name: a Python name.
-            value: computed, never typed.
-            form: a format such as ".3f".
-        """
-        if not name.isidentifier():
-            raise ChapterError(f"a number's name must be a Python name, got {name!r}")
-        text = format(value, form)
-        self._numbers[name] = (value, text)
-        _glue(name, {"text/plain": text})
 
     def close(self) -> None:
         """Show what the chapter stands on, and leave its numbers and verdicts in ``$PAPER_RESULTS/NAME.json``."""
@@ -251,6 +276,9 @@ class Chapter:
             raise ChapterError("nothing is loaded yet: call paper.prepare() first")
         return self._results
 
+    def _makers_of(self, view: View) -> tuple[Callable, ...]:
+        return (self._made_by[id(view)][1],) if id(view) in self._made_by else ()
+
     def _runs_of(self, view: View) -> dict[str, tuple[str, ...]]:
         """Runs behind a view, by arm and origin; narrowed to its arms, seeds or run ids where the table names them."""
         found = {}
@@ -283,6 +311,12 @@ def _glue(name: str, data: dict[str, str]) -> None:
     """An output that a book page can fetch by name."""
     metadata = {"scrapbook": {"name": name, "mime_prefix": GLUED}}
     display({GLUED + kind: text for kind, text in data.items()}, raw=True, metadata=metadata)
+
+
+def _bring_charts_to_life() -> None:
+    """A live notebook needs Vega and its styles once; a book page has them."""
+    if "PAPER_BUILD" not in os.environ:
+        display({"text/html": loader_html(), "text/plain": ""}, raw=True)
 
 
 def _say(line: str) -> None:

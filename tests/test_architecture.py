@@ -24,7 +24,7 @@ LAYERS = (
     ("metrics",),
     ("measuring",),
     ("emergence",),
-    ("results",),
+    ("results", "costs"),
     ("claims",),
     ("studies", "figures", "explorer"),
     ("evidence",),

@@ -14,6 +14,7 @@ import yaml
 
 import circuitcore
 import paper
+from benchmarks import __main__ as bench
 from circuitcore import cli, studies
 from circuitcore.parameters import ParameterError
 from circuitcore.training.ledger import LEDGER_NAME, checkpoint_name
@@ -49,6 +50,8 @@ def check_command(words: list[str]) -> None:
     match words:
         case ["python3", "paper.py", "book" | "test"] | ["python3", "paper.py", "reproduce"]:
             assert f"  {words[2]} " in paper.USAGE
+        case ["python3", "paper.py", "bench", *options]:
+            bench._parser().parse_args(options)
         case ["python3", "paper.py", "reproduce", chapter]:
             assert chapter in studies.names()
         case ["circuitcore", *rest]:

@@ -15,7 +15,7 @@ import vl_convert
 from circuitcore.claims import Check, Claim, Status, Verdict
 from circuitcore.emergence.seeds import mean_interval
 from circuitcore.emergence.view import View
-from circuitcore.figures import attention, bars, counts, curves, maps, style, vega
+from circuitcore.figures import attention, bars, counts, curves, maps, ratios, style, vega
 from circuitcore.figures.badges import ICONS, badge
 from circuitcore.figures.bundle import Figure, source_of
 from circuitcore.figures.caption import escape_markdown, facts, few_seeds
@@ -86,6 +86,8 @@ PICTURES = {
     "seeds": (bars.seeds, table("group init_seed", ["train", "test"], range(5))),
     "seeds series": (bars.seeds, table("group series init_seed", ["train", "test"], ["a", "b"], range(5))),
     "counts": (counts.counts, table("group series draw", ["val", "test"], ["ours", "theirs"], range(3))),
+    "ratios": (ratios.ratios, table("group series", ["a step", "a battery"], ["ours", "theirs"]).assign(
+        low=0.5, high=[1.0, 2.0, 4.0, 40.0], goal=[4.0, 4.0, None, None])),
     "attribution": (bars.attribution, table("component init_seed", ["embedding", "L0H0"], range(5))),
     "subsets": (bars.subsets, subsets()),
     "interchange": (bars.interchange, interchange()),

@@ -29,6 +29,8 @@ def test_unknown_words_set_nothing_up(words, calls, capsys):
         (["book"], ("-m", "circuitcore.book_build")),
         (["reproduce"], ("-m", "circuitcore.reproduce")),
         (["reproduce", "symbolic_kv"], ("-m", "circuitcore.reproduce", "symbolic_kv")),
+        (["bench"], ("-m", "benchmarks")),
+        (["bench", "--only", "W1"], ("-m", "benchmarks", "--only", "W1")),
     ],
 )
 def test_a_word_runs_its_module_after_setting_up(words, command, calls):

@@ -1,0 +1,239 @@
+"""What the library costs beside its peers, as the bench published it: tables and sentences, all from one file.
+
+``python3 paper.py bench --out published/bench/results.json`` writes that file; nothing here measures anything.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from circuitcore.emergence.view import View
+from circuitcore.training.errors import StoreError
+from circuitcore.training.ledger import LEDGER_NAME, Ledger
+
+RESULTS = "bench/results.json"
+OURS, FALLBACK, EAGER, LENS = "native", "torch", "eager", "lens"
+LABELS = {EAGER: "eager torch", LENS: "TransformerLens", FALLBACK: "our fallback", OURS: "ours, native"}
+BOOK_STEP = "B1"  # the first chapter's own step
+UNKNOWN = "(not measured)"
+MACHINE = {
+    "processor": "processor", "cores": "cores", "vector_instructions": "vector instructions", "system": "system",
+    "compiler": "compiler", "blas": "BLAS behind torch", "python": "Python", "torch": "torch", "numpy": "numpy",
+    "transformer-lens": "TransformerLens", "circuitcore": "circuitcore",
+}  # fmt: skip
+
+
+class CostsError(LookupError):
+    """There is no published measurement that a page could show; says how to make one."""
+
+
+@dataclass(frozen=True)
+class Costs:
+    """A published measurement.
+
+    Attributes:
+        record: what the bench wrote.
+        published: the folder of the published runs.
+    """
+
+    record: Mapping[str, Any]
+    published: Path
+
+    def value(self, workload: str, design: str, quantity: str) -> Any:
+        """One measured quantity; None where it was not measured."""
+        for row in self.record["rows"]:
+            if (row["workload"], row["design"]) == (workload, design):
+                return row["extra"].get(quantity, row.get(quantity))
+        return None
+
+    def titles(self) -> dict[str, str]:
+        """The workloads that were measured, in words."""
+        return {row["workload"]: row["title"] for row in self.record["rows"]}
+
+    def ratios(self) -> View:
+        """How many times as fast as eager torch each design is, for ``figures.ratios``."""
+        goals = {
+            goal["workload"]: goal["least"] for goal in self.record["goals"] if goal["quantity"] == "ratio_to_eager"
+        }
+        rows = [
+            {
+                "group": row["title"],
+                "series": LABELS[row["design"]],
+                "value": row["ratio_to_eager"],
+                "low": row["ratio_spread"][0],
+                "high": row["ratio_spread"][1],
+                "goal": goals.get(row["workload"]),
+            }
+            for row in self.record["rows"]
+            if row["ratio_to_eager"] is not None and row["design"] != EAGER
+        ]
+        columns = ["group", "series", "value", "low", "high", "goal"]
+        note = f"Medians of {self.record['method']['rounds']} rounds; bars from the smallest to the largest round"
+        return View(pd.DataFrame(rows, columns=columns), "times as fast as eager torch, per CPU second", "", note=note)
+
+    def times(self) -> pd.DataFrame:
+        """CPU milliseconds of one unit by workload and design, and our share of the peak; W6 and W7 stand apart."""
+        rows = []
+        for name in self._timed_alone():
+            row = {"CPU milliseconds": f"{self.titles()[name]}, a {self.value(name, EAGER, 'per')}"}
+            row |= {LABELS[design]: _rounded(self.value(name, design, "cpu_ms_per_step")) for design in LABELS}
+            rows.append(row | {"share of peak": _percent(self.value(name, OURS, "share_of_peak"))})
+        return pd.DataFrame(rows)
+
+    def goals(self) -> pd.DataFrame:
+        """What was to be reached, what the native step reaches, and what the fallback reaches."""
+        words = {True: "reached", False: "not reached", None: "not measured"}
+        rows = []
+        for goal in self.record["goals"]:
+            quantity = goal["quantity"]
+            fallback = self.value(goal["workload"], FALLBACK, quantity)
+            side = "at most" if quantity == "minutes" else "at least"
+            rows.append(
+                {
+                    "what": goal["words"],
+                    "goal": f"{side} {_figure(goal['least'], quantity)}",
+                    "native": _figure(goal["reached"], quantity),
+                    "verdict": words[goal["met"]],
+                    "fallback": _figure(fallback, quantity),
+                }
+            )
+        return pd.DataFrame(rows)
+
+    def machine(self) -> pd.DataFrame:
+        """What it was measured on and with."""
+        machine, peak = self.record["machine"], self.record["peak_gflops"]
+        rows = [{"what": words, "measured on": str(machine[key])} for key, words in MACHINE.items() if key in machine]
+        for key, words in {"fma": "multiply-adds on registers", "torch_matmul": "torch's best matrix product"}.items():
+            rate = f"{peak[key]['median']:.0f} GFLOP/s on one core" if peak[key] else UNKNOWN
+            rows.append({"what": words, "measured on": rate})
+        return pd.DataFrame(rows)
+
+    def numbers(self) -> dict[str, str]:
+        """Every number and every sentence of the page that depends on what was measured."""
+        peak, matrix = self.record["peak_gflops"], "W6"
+        share = peak["torch_matmul"]["median"] / peak["fma"]["median"] if peak["fma"] else None
+        met = [goal["met"] for goal in self.record["goals"]]
+        return {
+            "rounds": str(self.record["method"]["rounds"]),
+            "torch_share": _percent(share) or UNKNOWN,
+            "torch_blas": self.record["machine"]["blas"],
+            "goals_met": str(met.count(True)),
+            "goals_all": str(len(met)),
+            "missed": self._missed(),
+            "slower": self._slower(),
+            "left_out": self._left_out(),
+            "matrix_minutes": _said(self.value(matrix, OURS, "minutes"), "{:.1f}"),
+            "matrix_cpu_minutes": _said(self.value(matrix, OURS, "cpu_minutes"), "{:.1f}"),
+            "matrix_fallback_minutes": _said(self.value(matrix, FALLBACK, "minutes"), "{:.1f}"),
+            "matrix_peer_minutes": _said(self._peer_minutes(), "{:.0f}"),
+            "matrix_how": self._how_long(),
+        } | self._book()
+
+    def _missed(self) -> str:
+        missed = [
+            f"{goal['words']} ({_figure(goal['reached'], goal['quantity'])} where "
+            f"{_figure(goal['least'], goal['quantity'])} was wanted)"
+            for goal in self.record["goals"]
+            if goal["met"] is False
+        ]
+        return f"Not reached: {'; '.join(missed)}." if missed else "No goal that was measured is missed."
+
+    def _slower(self) -> str:
+        said = []
+        for design in (FALLBACK, OURS):
+            ratios = {self.titles()[name]: self.value(name, design, "ratio_to_eager") for name in self._timed_alone()}
+            slow = [f"{title} ({ratio:.2f})" for title, ratio in ratios.items() if ratio is not None and ratio < 1]
+            if slow:
+                said.append(f"Slower than eager torch (times as fast) is {LABELS[design]} on {'; '.join(slow)}.")
+        return " ".join(said) or "Nothing of ours is slower than eager torch."
+
+    def _left_out(self) -> str:
+        found = [
+            f"{LABELS[row['design']]} on {row['title']} ({row['status']})"
+            for row in self.record["rows"]
+            if row["status"] != "measured" and row["workload"] in self._timed_alone()
+        ]
+        return f"Without a ratio: {'; '.join(found)}." if found else "Every design was measured at every workload."
+
+    def _timed_alone(self) -> list[str]:
+        """The workloads that take one core: eager torch was timed at them."""
+        return [row["workload"] for row in self.record["rows"] if row["design"] == EAGER and row["cpu_ms_per_step"]]
+
+    def _peer_minutes(self) -> float | None:
+        """The six runs with eager torch's step and TransformerLens' battery on as many cores, from their parts."""
+        step, battery = self.value("W1", EAGER, "cpu_ms_per_step"), self.value("W5", LENS, "cpu_ms_per_step")
+        extent = [self.value("W6", FALLBACK, name) for name in ("runs", "epochs", "steps_per_epoch", "cores")]
+        if None in (step, battery, *extent):
+            return None
+        runs, epochs, steps, cores = extent
+        return runs * epochs * (steps * step + battery) / 60_000 / cores
+
+    def _how_long(self) -> str:
+        done, all_ = (self.value("W6", OURS, name) for name in ("epochs_measured", "epochs"))
+        if done is None:
+            return "It was not measured."
+        if done == all_:
+            return "All of it was run."
+        return f"This is extrapolated: {done} of {all_} epochs of every run were run."
+
+    def _book(self) -> dict[str, str]:
+        """The published runs: how many, how long, and what their training costs here."""
+        folders = [path.parent for path in sorted(self.published.glob(f"*/{LEDGER_NAME}"))]
+        ledgers = [Ledger.read(folder) for folder in folders]
+        steps = sum(ledger.entries[-1].step for ledger in ledgers)
+        found = {
+            "book_runs": str(len(ledgers)),
+            "book_steps": f"{steps / 1000:.0f} thousand",  # a comma would make the page take it for a pair
+            "book_checkpoints": str(sum(len(ledger.entries) for ledger in ledgers)),
+        }
+        for design in (FALLBACK, OURS):
+            step = self.value(BOOK_STEP, design, "cpu_ms_per_step")
+            found[f"book_{design}_minutes"] = _said(None if step is None else steps * step / 60_000, "{:.1f}")
+        return found
+
+
+def published(folder: Path) -> Costs:
+    """The measurement shipped with the book.
+
+    Args:
+        folder: the folder of the published runs.
+
+    Raises:
+        CostsError: there is none, or it is a smoke run's, whose numbers mean nothing.
+    """
+    path, remedy = folder / RESULTS, f"run: python3 paper.py bench --out {folder.name}/{RESULTS}"
+    if not path.is_file():
+        raise CostsError(f"{path} is missing; {remedy}")
+    try:
+        record = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise StoreError(f"{path} is not JSON ({error}); {remedy}") from error
+    if record["method"]["smoke"]:
+        raise CostsError(f"{path} is of a smoke run, whose numbers mean nothing; {remedy}")
+    return Costs(record, folder)
+
+
+def _figure(value: float | int | None, quantity: str) -> str:
+    """A value in the words of its quantity."""
+    if value is None:
+        return "–"
+    if quantity == "share_of_peak":
+        return f"{value:.0%}"
+    return f"{value:.3g} min" if quantity == "minutes" else f"{value:.3g} times"
+
+
+def _rounded(value: float | None) -> float | None:
+    """Three significant digits, so that a table prints 1,350 and not a power of ten."""
+    return None if value is None else float(f"{value:.3g}")
+
+
+def _percent(share: float | None) -> str | None:
+    return None if share is None else f"{share:.0%}"
+
+
+def _said(value: float | int | None, form: str) -> str:
+    return UNKNOWN if value is None else form.format(value)

@@ -1,0 +1,141 @@
+"""The page on costs: everything it says comes from the published file, and what was not measured is said to be so."""
+
+import copy
+import json
+from pathlib import Path
+
+import pytest
+
+import paper
+from benchmarks import report
+from benchmarks.designs import DESIGNS
+from benchmarks.measuring import Plan, Row
+from circuitcore import costs
+from circuitcore.costs import LABELS, Costs, CostsError
+from circuitcore.training.errors import StoreError
+
+ROOT = Path(paper.__file__).resolve().parent
+PEAKS = [{"fma": 200.0, "torch_matmul": 90.0}]
+MACHINE = {"processor": "a processor", "blas": "a BLAS", "torch": "2"}
+
+
+def row(workload, design, **fields):
+    return Row(workload=workload, title=f"title of {workload}", design=design, **{"per": "step"} | fields)
+
+
+def timed(workload, design, milliseconds, ratio, **fields):
+    spread = {"spread": (milliseconds, milliseconds), "ratio_spread": (ratio, ratio)}
+    return row(workload, design, cpu_ms_per_step=milliseconds, ratio_to_eager=ratio, **spread, **fields)
+
+
+def six_runs(design, minutes, done=150):
+    extra = {"minutes": minutes, "epochs_measured": done, "epochs": 150, "runs": 6, "steps_per_epoch": 100, "cores": 2}
+    return row("W6", design, cpu_ms_per_step=1.0, extra=extra)
+
+
+ROWS = [
+    timed("W1", "eager", 20.0, 1.0, share_of_peak=0.25),
+    timed("W1", "torch", 25.0, 0.8),
+    timed("W1", "native", 4.0, 5.0, ratio_to_lens=5.5, share_of_peak=0.7),
+    row("W1", "lens").without("it is not installed"),
+    row("W5", "lens", cpu_ms_per_step=5000.0, per="checkpoint"),
+    timed("B1", "native", 1.0, 9.0),
+    timed("B1", "torch", 6.0, 1.1),
+    six_runs("torch", 30.0),
+    six_runs("native", 4.0),
+]
+
+
+def made(rows=ROWS, *, smoke=False):
+    plain = report.record(Plan(smoke=smoke), rows, PEAKS, MACHINE)
+    return Costs(json.loads(json.dumps(plain)), ROOT / "published")
+
+
+def test_every_design_of_the_bench_has_a_label():
+    assert LABELS.keys() == DESIGNS.keys()
+
+
+def test_the_figure_shows_ratios_to_eager_torch_with_their_goals():
+    table = made().ratios().table.set_index(["group", "series"])
+    assert len(table) == 4, "eager torch is the line at 1; TransformerLens was not measured"
+    best = table.loc["title of W1", "ours, native"]
+    assert best["value"] == 5.0 and best["goal"] == 4.5
+    assert table.loc["title of B1"]["goal"].isna().all()
+
+
+def test_tables_say_what_was_measured_and_what_was_not():
+    times = made().times().set_index("CPU milliseconds")
+    first = times.loc["title of W1, a step"]
+    assert first["eager torch"] == 20.0 and first["share of peak"] == "70%"
+    assert first.isna()["TransformerLens"]
+    goals = made().goals().set_index("what")
+    assert list(goals.loc["textual-KV step against eager torch"]) == [
+        "at least 4.5 times",
+        "5 times",
+        "reached",
+        "0.8 times",
+    ]
+    assert goals.loc["textual-KV step against TransformerLens"]["verdict"] == "not reached"
+    assert goals.loc["two cores against one"]["verdict"] == "not measured"
+    assert goals.loc["six runs with 900 measured checkpoints"]["native"] == "4 min"
+
+
+def test_the_sentences_name_what_is_missed_slower_or_left_out():
+    numbers = made().numbers()
+    assert "textual-KV step against TransformerLens (5.5 times where 6 times was wanted)" in numbers["missed"]
+    assert numbers["slower"] == "Slower than eager torch (times as fast) is our fallback on title of W1 (0.80)."
+    assert "TransformerLens on title of W1 (not measured: it is not installed)" in numbers["left_out"]
+    assert numbers["torch_share"] == "45%"
+    assert (numbers["goals_met"], numbers["goals_all"]) == ("3", "11")
+
+
+def test_what_was_not_run_is_said_to_be_extrapolated():
+    assert made().numbers()["matrix_how"] == "All of it was run."
+    part = made([*ROWS[:-1], six_runs("native", 4.0, done=2)]).numbers()
+    assert part["matrix_how"] == "This is extrapolated: 2 of 150 epochs of every run were run."
+    # 6 runs x 150 epochs x (100 steps of 20 ms + a battery of 5 s) on 2 cores
+    assert part["matrix_peer_minutes"] == f"{6 * 150 * (2 + 5) / 60 / 2:.0f}"
+
+
+def test_nothing_measured_gives_no_number():
+    numbers = made([timed("W1", "eager", 20.0, 1.0)]).numbers()
+    assert (
+        numbers["matrix_minutes"]
+        == numbers["matrix_peer_minutes"]
+        == numbers["book_native_minutes"]
+        == "(not measured)"
+    )
+    assert numbers["matrix_how"] == "It was not measured."
+    assert numbers["slower"] == "Nothing of ours is slower than eager torch."
+
+
+def test_the_books_own_runs_are_counted_from_their_ledgers():
+    numbers = made().numbers()
+    runs = [path.parent for path in (ROOT / "published").glob("*/ledger.json")]
+    assert numbers["book_runs"] == str(len(runs))
+    steps = sum(json.loads((run / "ledger.json").read_text())["entries"][-1]["step"] for run in runs)
+    assert numbers["book_steps"] == f"{steps / 1000:.0f} thousand" and steps > 10_000
+    assert float(numbers["book_torch_minutes"]) == pytest.approx(6 * steps / 60_000, abs=0.06)
+
+
+def test_a_missing_a_broken_and_a_smoke_file_are_refused(tmp_path):
+    with pytest.raises(CostsError, match=r"is missing; run: python3 paper.py bench --out .*bench/results\.json"):
+        costs.published(tmp_path)
+    path = tmp_path / costs.RESULTS
+    path.parent.mkdir()
+    path.write_text("{")
+    with pytest.raises(StoreError, match="is not JSON"):
+        costs.published(tmp_path)
+    path.write_text(json.dumps(dict(made(smoke=True).record)))
+    with pytest.raises(CostsError, match="smoke"):
+        costs.published(tmp_path)
+
+
+def test_the_published_measurement_is_whole():
+    """Every design at every workload has a row, the goals are the bench's, and the verdicts follow from the numbers."""
+    found = costs.published(ROOT / "published")
+    rows = [Row(**copy.deepcopy(fields)) for fields in found.record["rows"]]
+    assert {(r.workload, r.design) for r in rows} == {(w, d) for w in found.titles() for d in DESIGNS}
+    assert json.loads(json.dumps(report.goals(rows))) == found.record["goals"]
+    assert found.record["method"]["rounds"] >= 5
+    assert all(not isinstance(text, float) and text for text in found.numbers().values())
