@@ -4,7 +4,7 @@ Every metric works on tensors whose leading axis is ``ckpt``, the checkpoint; in
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import torch
 from jaxtyping import Float
@@ -22,18 +22,33 @@ from circuitcore.tasks.base import Batch
 
 @dataclass(frozen=True, eq=False)
 class Network:
-    """The architecture and a stack of its checkpoints (every weight has a leading ``ckpt`` axis)."""
+    """The architecture and a stack of its checkpoints (every weight has a leading ``ckpt`` axis).
+
+    ``kept`` holds clean passes that were asked to stay (``keep``), by batch.
+    """
 
     config: ModelConfig
     weights: Mapping[str, Tensor]
+    kept: dict[int, tuple[Batch, Output]] = field(default_factory=dict, repr=False)
 
     def run(self, batch: Batch, record: Collection[str] = ()) -> Output:
-        """The clean forward pass: logits ``[ckpt batch pos vocab]`` and the recorded sites."""
+        """The clean forward pass: logits ``[ckpt batch pos vocab]`` and the recorded sites (or more)."""
+        _, output = self.kept.get(id(batch), (batch, None))
+        if output is not None and output.cache.keys() >= set(record):
+            return output
         with torch.inference_mode():
             return forward(self.config, self.weights, batch.tokens, record=record)
 
+    def keep(self, batch: Batch, record: Collection[str]) -> Output:
+        """The clean pass, kept for every later ``run`` that records no more than ``record``."""
+        output = self.run(batch, record)
+        self.kept[id(batch)] = batch, output  # with the batch itself, so that no other one can have its id
+        return output
+
     def answers(self, batch: Batch) -> Float[Tensor, "ckpt batch vocab"]:
         """Logits of the clean pass at the read-out, for about half the price of all of them."""
+        if id(batch) in self.kept:
+            return read_out(self.run(batch).logits, batch)
         window = Window.of_answers(batch.roles["read_out"], self.config.n_layers)
         with torch.inference_mode():
             return forward(self.config, self.weights, batch.tokens, Plan(1, {}, window)).logits[0, ..., 0, :]

@@ -55,6 +55,8 @@ def behavior(session: Session, net: Network, rows: Rows) -> None:
     """Accuracy, margin, loss and share of answers that stand in the prompt, per split and per family."""
     named = [("split", name, batch) for name, batch in session.splits.items()]
     named += [("family", name, batch) for name, batch in session.families.items()]
+    for batch in session.families.values():
+        net.keep(batch, _read_of_families(session, net))
     for kind, name, batch in named:
         logits = net.answers(batch)
         scores = {
@@ -65,6 +67,12 @@ def behavior(session: Session, net: Network, rows: Rows) -> None:
         }
         for metric, values in scores.items():
             rows.add(metric, values.double().mean(-1), len(batch), **{kind: name})
+
+
+def _read_of_families(session: Session, net: Network) -> set[str]:
+    """What the sections read of the clean pass over the families, which is run once for all of them."""
+    inside = {f"{name}.{layer}" for name in ("pattern", "q", "resid_pre") for layer in range(net.config.n_layers)}
+    return inside | (set(_probe_sites(net)) if session.task.variables else set())
 
 
 def attention(session: Session, net: Network, rows: Rows) -> None:

@@ -1,9 +1,12 @@
 """What is removed, patched and sent, in which order, and the table it ends in."""
 
+import dataclasses
+
 import pytest
 import torch
 
 from circuitcore.metrics import interchange, localization, paths
+from circuitcore.metrics.attention import slot_mass, slot_mass_of_row
 from circuitcore.metrics.network import Network, at_role, concat, read_out
 from circuitcore.metrics.table import COLUMNS, Rows, head_labels
 from circuitcore.models import Head, Mlp, ModelConfig, Site, init_weights
@@ -99,6 +102,37 @@ def test_patching_a_prompt_from_itself_changes_nothing():
     for (_, control), logits in zip(patched.labels, patched.answers.logits, strict=True):
         if control != "random_source":
             torch.testing.assert_close(logits, clean)
+
+
+def test_a_kept_pass_is_the_pass_and_is_run_once():
+    net, plain, record = network(), network(), ["z.0", "pattern.1"]
+    kept = net.keep(BATCH, record)
+    assert net.run(BATCH, ["z.0"]) is kept and net.run(BATCH) is kept
+    fresh = plain.run(BATCH, record)
+    assert torch.equal(kept.logits, fresh.logits)
+    assert all(torch.equal(kept.cache[key], fresh.cache[key]) for key in record)
+    torch.testing.assert_close(net.answers(BATCH), plain.answers(BATCH))
+    assert net.run(BATCH, ["q.0"]).cache.keys() == {"q.0"}  # more than was kept is run anew
+    other = BATCH.rows(slice(0, 4))
+    assert torch.equal(net.run(other).logits, plain.run(other).logits)
+
+
+def test_answers_are_the_clean_pass_at_the_read_out():
+    for words in ({}, {"n_layers": 1}, {"norm_position": "post", "positions": "learned"}):
+        net, long = network(**words), dataclasses.replace(BATCH, roles={**BATCH.roles, "read_out": early_and_late()})
+        for batch in (BATCH, long):
+            torch.testing.assert_close(net.answers(batch), read_out(net.run(batch).logits, batch))
+
+
+def early_and_late():
+    return torch.arange(N_ROWS) % (N_POS - 2)
+
+
+def test_slots_of_a_row_are_those_of_the_pattern():
+    cache = network().run(BATCH, ["pattern.1"]).cache
+    row = cache["pattern.1"][..., -1, :]  # every row is read out at the last position
+    parts = ("slot_key", "slot_value")
+    assert torch.equal(slot_mass_of_row(row, BATCH, parts), slot_mass(cache["pattern.1"], BATCH, parts))
 
 
 def test_values_at_roles():
