@@ -1,11 +1,12 @@
 """Calling the compiled decoder: structures mirrored from ``source/config.hpp`` and ``train.hpp``, and one class."""
 
 import ctypes
+from collections.abc import Sequence
 from ctypes import c_double, c_int, c_int64, c_void_p
 from typing import NamedTuple
 
 import torch
-from jaxtyping import Bool, Float, Shaped
+from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor
 
 from circuitcore.models import ModelConfig
@@ -39,6 +40,20 @@ BATCH = _structure(
     **dict.fromkeys(("inputs", "targets", "mask"), c_void_p),
     **dict.fromkeys(("size", "positions", "vector_targets"), c_int64),
 )
+SITES = ("resid_pre", "q", "k", "v", "scores", "z", "resid_mid", "mlp_post", "mlp_out", "resid_post")  # forward.hpp
+STRIDES = ("row_stride", "position_stride", "head_stride")
+EDIT = _structure(
+    "Edit",
+    **dict.fromkeys(("intervention", "site", "layer", "head"), c_int64),
+    **dict.fromkeys(("positions", "keys", "value"), c_void_p),
+    **dict.fromkeys(STRIDES, c_int64),
+)
+QUESTION = _structure(
+    "Question",
+    **dict.fromkeys(("inputs", "read_out"), c_void_p),
+    **dict.fromkeys(("size", "positions", "interventions", "edits"), c_int64),
+    **dict.fromkeys(("edit", "logits", "pattern"), c_void_p),
+)
 ADAM = _structure(
     "Adam",
     **dict.fromkeys(("lr", "beta1", "beta2", "eps", "weight_decay", "clip_norm"), c_double),
@@ -55,6 +70,34 @@ class UpdateRule(NamedTuple):
     weight_decay: float
     clip_norm: float
     decoupled: bool
+
+
+class Replace(NamedTuple):
+    """New values at one site, or for ``scores`` forbidden keys.
+
+    Attributes:
+        site: name in ``SITES``.
+        layer: its layer.
+        head: the head meant; None for all, and where the site has no heads.
+        positions: bool ``[batch pos]``, where; for a cut the queries.
+        value: float32 ``[batch pos d]`` or ``[batch pos head d_head]``, in any strides but the last; None for zeros.
+        keys: bool ``[batch pos]``, for a cut the keys.
+    """
+
+    site: str
+    layer: int
+    head: int | None
+    positions: Tensor
+    value: Tensor | None
+    keys: Tensor | None = None
+
+
+def _edit(intervention: int, edit: Replace) -> ctypes.Structure:
+    """The edit as C++ sees it; the tensors must outlive it."""
+    places = [None if tensor is None else tensor.data_ptr() for tensor in (edit.positions, edit.keys, edit.value)]
+    strides = () if edit.value is None else edit.value.stride()[:-1]
+    head = -1 if edit.head is None else edit.head
+    return EDIT(intervention, SITES.index(edit.site), edit.layer, head, *places, *strides)
 
 
 class NativeDecoder:
@@ -122,6 +165,37 @@ class NativeDecoder:
         loss = self._library.decoder_step(self._handle, *vectors, *by_reference, state.steps, ctypes.byref(norm))
         return loss, norm.value
 
+    def answers(
+        self,
+        parameters: Float[Tensor, " size"],
+        tokens: Shaped[Tensor, "batch pos *d_in"],
+        read_out: Int[Tensor, " batch"],
+        edits: Sequence[Sequence[Replace]],
+    ) -> tuple[Float[Tensor, "edit batch d_vocab"], Float[Tensor, "edit batch head key"]]:
+        """Logits and the last layer's pattern at the read-out: of the clean pass first, then under each intervention.
+
+        Of an intervention only what lies behind its first edit is computed.
+
+        Args:
+            parameters: the weights of one checkpoint.
+            tokens: ids, or vectors; not checked against the vocabulary.
+            read_out: one position per row.
+            edits: per intervention at least one replacement; where two meet, the later one wins.
+        """
+        (size, positions), c = tokens.shape[:2], self._config
+        tokens = tokens.to(torch.float32 if c.d_in else torch.int64).contiguous()
+        read_out = read_out.to(torch.int64).contiguous()
+        listed = [(number, edit) for number, together in enumerate(edits, 1) for edit in together]
+        array = (EDIT * len(listed))(*(_edit(number, edit) for number, edit in listed))
+        logits = torch.empty(len(edits) + 1, size, c.d_vocab)
+        pattern = torch.zeros(len(edits) + 1, size, c.n_heads, positions)
+        question = QUESTION(
+            *(tokens.data_ptr(), read_out.data_ptr(), size, positions, len(edits), len(listed)),
+            *(ctypes.addressof(array), logits.data_ptr(), pattern.data_ptr()),
+        )
+        self._library.decoder_answers(self._handle, parameters.data_ptr(), ctypes.byref(question))
+        return logits, pattern
+
     def _batch(self, tokens: Tensor, targets: Tensor, loss_mask: Tensor) -> ctypes.Structure:
         """The batch as C++ sees it; it keeps its tensors alive."""
         c, shape, vectors = self._config, tuple(loss_mask.shape), targets.is_floating_point()
@@ -163,6 +237,7 @@ def declared(library: ctypes.CDLL) -> ctypes.CDLL:
         "batch_fits": (c_int, (c_void_p, c_void_p)),
         "decoder_gradient": (c_double, (c_void_p, c_void_p, c_void_p, c_void_p, c_int64)),
         "decoder_step": (c_double, (*(c_void_p,) * 4, c_int64, c_void_p, c_void_p, c_int64, c_void_p)),
+        "decoder_answers": (None, (c_void_p, c_void_p, c_void_p)),
         "peak_gflops": (c_double, (c_double,)),
     }
     for name, (result, arguments) in signatures.items():

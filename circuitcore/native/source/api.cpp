@@ -1,6 +1,7 @@
 // What Python calls.
 #include <ctime>
 
+#include "edits.hpp"
 #include "train.hpp"
 
 extern "C" {
@@ -25,6 +26,10 @@ double decoder_step(Decoder* decoder, float* parameters, float* moments, float* 
   double scale = rule->clip_norm > 0 ? rule->clip_norm / (*grad_norm + 1e-6) : 1;
   update(*rule, step, count, parameters, moments, moments + count, gradient, float(scale < 1 ? scale : 1));
   return loss;
+}
+
+void decoder_answers(Decoder* decoder, const float* parameters, const Question* question) {
+  answers(*decoder, parameters, *question);
 }
 
 // Multiply-adds on registers for about `seconds` of processor time: what one core can do, in GFLOP per second.

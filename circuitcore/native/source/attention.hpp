@@ -67,7 +67,9 @@ class Attention {
   long pattern_size(long queries, long keys) const { return heads * queries * padded(keys); }
 
   // Scores, softmax and weighted values of one sequence. `pattern` is [head][query][padded keys].
-  void forward(long queries, const int* position, long keys, Rows q, Rows k, Rows v, float* pattern, Rows z) {
+  // cut(head, scores, stride) sees the scores of each head before the softmax.
+  template <typename Cut>
+  void forward(long queries, const int* position, long keys, Rows q, Rows k, Rows v, float* pattern, Rows z, Cut cut) {
     long stride = padded(keys);
     for (long head = 0; head < heads; head++, pattern += queries * stride) {
       long at = head * d_head;
@@ -77,6 +79,7 @@ class Attention {
         matmul(count, seen / LANES, d_head, {q[i] + at, q.stride, 1}, {across.data(), stride, LANES}, {},
                pattern + i * stride, stride);
       }
+      cut(head, pattern, stride);
       float scale = 1.f / std::sqrt(float(d_head));
       for (long i = 0; i < queries; i++) softmax_row(pattern + i * stride, position[i] + 1, stride, scale);
       weighted_values(queries, position, pattern, stride, v.from_column(at), z.from_column(at));

@@ -32,7 +32,7 @@ inline void mlp_backward(Decoder& m, long l, long rows, Rows dx) {
 
 // Gradients of queries, keys and values from that of z, turned back to where the projections left them.
 inline void heads_backward(Decoder& m, Tape& tape, const Chunk& chunk, bool pruned, Rows dz, Projections to) {
-  Projections p = projections(m, tape.qkv, tape.queries, pruned);
+  Projections p = projections(m, tape.qkv, tape.queries, chunk, pruned);
   for (long s = 0; s < chunk.sequences; s++) {
     Sequence q = sequence_of(m, chunk, pruned, s, p), d = sequence_of(m, chunk, pruned, s, to);
     const float* pattern = tape.pattern.data() + q.pattern_at;
@@ -81,7 +81,7 @@ inline void attention_backward(Decoder& m, long l, const Chunk& chunk, bool prun
   Rows z = m.rows_of(tape.z, m.q_width), dz = m.rows_of(m.d_z, m.q_width), dx = m.rows_of(m.d_stream, m.d);
   layer.out.backward_weights(rows, z, d_out);
   layer.out.backward_input(rows, d_out, dz, false);
-  Projections dp = projections(m, m.d_qkv, m.d_queries, pruned);
+  Projections dp = projections(m, m.d_qkv, m.d_queries, chunk, pruned);
   heads_backward(m, tape, chunk, pruned, dz, dp);
   if (pruned) {
     std::fill_n(dx.data, chunk.rows() * m.d, 0.f);

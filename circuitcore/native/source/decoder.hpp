@@ -20,19 +20,32 @@ struct Tape {
   Buffer input1, input2;      // what attention and MLP read: normalised rows (before gain and shift), or x itself
   Buffer unit1, unit2;        // normalised rows of the norms after a part
   Buffer inverse1, inverse2;  // 1 / scale of each row
-  Buffer qkv, queries;        // rotated q and k, and v; the queries apart when only those of live rows were made
+  Buffer qkv, queries;        // rotated q and k, and v, at all positions; apart from them queries of some positions only
   Buffer pattern, z, before, hidden;  // before, hidden: the MLP's pre-activations and activations
 };
 
+// Some sequences of a batch, cut after the last position that matters. Its rows are the *open* positions: from `begin` on,
+// sequence by sequence. (Only edited passes begin later than 0; what comes before is then the clean pass's.)
 struct Chunk {
-  long first, sequences, positions;  // its sequences in the batch, cut after the last position that matters
+  long first, sequences, positions;  // first: of its sequences in the batch
   std::vector<int> live;             // live rows, increasing
   std::vector<int> live_at;          // their positions
   std::vector<int> live_from;        // per sequence the index of its first live row; one more entry at the end
-  long rows() const { return sequences * positions; }
-  // The place of its row i in a batch whose sequences have `length` positions.
-  long place(long i, long length) const { return (first + i / positions) * length + i % positions; }
-  bool pruned() const { return long(live.size()) < rows(); }
+  long begin = 0;
+  long open() const { return positions - begin; }
+  long rows() const { return sequences * open(); }
+  long sequence(long row) const { return row / open(); }
+  long position(long row) const { return begin + row % open(); }
+  // The place of a row in a batch whose sequences have `length` positions.
+  long place(long row, long length) const { return (first + sequence(row)) * length + position(row); }
+  bool pruned() const { return long(live.size()) < sequences * positions; }
+  // The same sequences, open from a later position on; none of the live rows may lie before it.
+  Chunk opened_at(long later) const {
+    Chunk chunk = *this;
+    chunk.begin = later;
+    for (std::size_t i = 0; i < live.size(); i++) chunk.live[i] = sequence(live[i]) * chunk.open() + live_at[i] - later;
+    return chunk;
+  }
 };
 
 struct Decoder {
@@ -48,7 +61,7 @@ struct Decoder {
   long capacity;                    // rows of a chunk at most
   std::vector<int> every_position;  // 0, 1, 2, ...
   std::vector<Tape> tapes;
-  Buffer inputs, stream, live_stream, picked, final_unit, final_inverse, logits;
+  Buffer inputs, stream, live_stream, picked, mlp_out, final_unit, final_inverse, logits;
   Buffer d_stream, d_live, d_unit, d_qkv, d_queries, d_z, d_hidden;
 
   Decoder(const Config& config, const Places& places, const LayerPlaces* of_layer)
@@ -126,7 +139,7 @@ struct Decoder {
   }
 
   void allocate() {
-    for (Buffer* b : {&stream, &live_stream, &picked, &final_unit, &d_stream, &d_live, &d_unit})
+    for (Buffer* b : {&stream, &live_stream, &picked, &mlp_out, &final_unit, &d_stream, &d_live, &d_unit})
       *b = zeros(capacity * d);
     inputs = zeros(capacity * padded(c.d_in));
     final_inverse = zeros(capacity);
@@ -134,16 +147,19 @@ struct Decoder {
     d_qkv = zeros(capacity * 3 * q_width);
     d_queries = d_z = zeros(capacity * q_width);
     d_hidden = zeros(capacity * mlp_width);
-    for (long l = 0; l < c.n_layers; l++) {
-      Tape tape;
-      tape.input1 = tape.input2 = tape.unit1 = tape.unit2 = zeros(capacity * d);
-      tape.inverse1 = tape.inverse2 = zeros(capacity);
-      tape.qkv = zeros(capacity * 3 * q_width);
-      tape.queries = tape.z = zeros(capacity * q_width);
-      tape.pattern = zeros(capacity * c.n_heads * padded(c.n_ctx));
-      tape.before = zeros(capacity * (layers[l].up.columns));
-      tape.hidden = zeros(capacity * mlp_width);
-      tapes.push_back(std::move(tape));
-    }
+    for (long l = 0; l < c.n_layers; l++) tapes.push_back(make_tape());
+  }
+
+ public:
+  Tape make_tape() const {
+    Tape tape;
+    tape.input1 = tape.input2 = tape.unit1 = tape.unit2 = zeros(capacity * d);
+    tape.inverse1 = tape.inverse2 = zeros(capacity);
+    tape.qkv = zeros(capacity * 3 * q_width);
+    tape.queries = tape.z = zeros(capacity * q_width);
+    tape.pattern = zeros(capacity * c.n_heads * padded(c.n_ctx));
+    tape.before = zeros(capacity * layers[0].up.columns);
+    tape.hidden = zeros(capacity * mlp_width);
+    return tape;
   }
 };

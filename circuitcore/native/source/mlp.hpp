@@ -5,8 +5,9 @@
 enum class Activation { none, relu, gelu, swiglu };
 
 // hidden [rows x width] from the pre-activations, which give way to their slopes: what the gradient of hidden is to be
-// multiplied by.
-inline void activate(Activation kind, long rows, long width, Rows before, Rows hidden) {
+// multiplied by, if SLOPES.
+template <bool SLOPES>
+void activate(Activation kind, long rows, long width, Rows before, Rows hidden) {
   for (long i = 0; i < rows; i++)
     for (long j = 0; j < width; j += LANES) {
       vec x = load(before[i] + j), y, slope;
@@ -18,13 +19,13 @@ inline void activate(Activation kind, long rows, long width, Rows before, Rows h
         vec gate = sigmoid(x), up = load(before[i] + width + j);
         y = x * gate * up;
         slope = up * gate * (1.f + x * (1.f - gate));
-        store(before[i] + width + j, x * gate);
+        if (SLOPES) store(before[i] + width + j, x * gate);
       } else {
         y = larger(x, vec{});
         slope = x > 0.f ? splat(1.f) : vec{};
       }
       store(hidden[i] + j, y);
-      store(before[i] + j, slope);
+      if (SLOPES) store(before[i] + j, slope);
     }
 }
 

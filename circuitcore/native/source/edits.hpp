@@ -1,0 +1,223 @@
+// The read-out under many interventions: a clean pass of each chunk, kept, and of each intervention what lies behind the
+// first site it edits.
+#pragma once
+#include "forward.hpp"
+
+// New values at one site for one intervention. Values are read where they are: null means zero, and a stride of 0 gives
+// every row, position or head the same ones. A cut forbids the keys where `keys` is set.
+struct Edit {
+  int64_t intervention, site, layer, head;        // head -1: all of them
+  const uint8_t *positions, *keys;                // [batch positions]
+  const float* value;
+  int64_t row_stride, position_stride, head_stride;
+};
+
+struct Question {
+  const void* inputs;       // as in Batch
+  const int64_t* read_out;  // [batch]
+  int64_t size, positions, interventions, edits;
+  const Edit* edit;         // by intervention
+  float *logits, *pattern;  // [intervention batch d_vocab], [intervention batch head positions]
+};
+
+// What a clean pass leaves to take up from: the tapes, and the stream before and within each layer.
+struct CleanPass {
+  std::vector<Buffer> pre, mid, mlp_out;
+  Buffer last;  // the stream after the last layer
+  explicit CleanPass(const Decoder& m) : last(zeros(m.capacity * m.d)) {
+    pre = mid = mlp_out = std::vector<Buffer>(m.c.n_layers, last);
+  }
+};
+
+// Keeps a clean pass as it goes by.
+struct Keeping {
+  static constexpr bool TRAINS = false;
+  Decoder& m;
+  CleanPass& clean;
+  const Chunk& chunk;
+  void operator()(Site site, long l, Over over, Rows x) {
+    std::vector<Buffer>* to = site == Site::resid_pre   ? &clean.pre
+                              : site == Site::resid_mid ? &clean.mid
+                              : site == Site::mlp_out   ? &clean.mlp_out
+                                                        : nullptr;
+    long rows = over == Over::live ? chunk.live.size() : chunk.rows();
+    if (to) copy_row((*to)[l].data(), x.data, rows * m.d);
+    if (site == Site::resid_post && l + 1 == m.c.n_layers) copy_row(clean.last.data(), x.data, rows * m.d);
+  }
+  void scores(long, long, long, const Sequence&, float*, long) {}
+  bool wants_mlp_out(long) { return true; }
+};
+
+// Makes the edits of one intervention as the pass comes by.
+struct Editing {
+  static constexpr bool TRAINS = false;
+  Decoder& m;
+  const Chunk& chunk;
+  const Question& question;
+  const Edit *begin, *end;
+
+  void operator()(Site site, long l, Over over, Rows x) {
+    for (const Edit* e = begin; e < end; e++)
+      if (e->layer == l && Site(e->site) == site) replace(*e, site, over, x);
+  }
+  bool wants_mlp_out(long l) {
+    return std::any_of(begin, end, [&](const Edit& e) { return e.layer == l && Site(e.site) == Site::mlp_out; });
+  }
+  void scores(long l, long sequence, long head, const Sequence& s, float* scores, long stride) {
+    for (const Edit* e = begin; e < end; e++) {
+      if (e->layer != l || Site(e->site) != Site::scores || (e->head >= 0 && e->head != head)) continue;
+      long row = (chunk.first + sequence) * question.positions;
+      for (long i = 0; i < s.queries; i++)
+        for (long key = 0; e->positions[row + s.position[i]] && key < s.keys; key++)
+          if (e->keys[row + key]) scores[i * stride + key] = -INFINITY;
+    }
+  }
+
+ private:
+  void replace(const Edit& e, Site site, Over over, Rows x) {
+    long rows = over == Over::live ? chunk.live.size() : over == Over::all ? chunk.sequences * chunk.positions : chunk.rows();
+    for (long i = 0; i < rows; i++) {
+      long row = over == Over::live ? chunk.live[i] : i;
+      long s = over == Over::all ? i / chunk.positions : chunk.sequence(row);
+      long t = over == Over::all ? i % chunk.positions : chunk.position(row);
+      if (e.positions[(chunk.first + s) * question.positions + t]) replace_row(e, site, chunk.first + s, t, x[i]);
+    }
+  }
+  void replace_row(const Edit& e, Site site, long batch, long t, float* x) {
+    bool by_head = site >= Site::q && site <= Site::z;
+    long width = by_head ? m.c.d_head : site == Site::mlp_post ? m.c.d_mlp : m.c.d_model;
+    long first = e.head >= 0 ? e.head : 0, last = e.head >= 0 ? e.head + 1 : by_head ? m.c.n_heads : 1;
+    for (long head = first; head < last; head++) {
+      float* to = x + head * width;
+      if (e.value)
+        copy_row(to, e.value + batch * e.row_stride + t * e.position_stride + head * e.head_stride, width);
+      else
+        std::fill_n(to, width, 0.f);
+    }
+  }
+};
+
+// The open rows of a chunk's clean rows, or its live rows as they are.
+inline void copy_open(const Chunk& chunk, bool narrow, Buffer& to, const Buffer& from, long width) {
+  if (narrow) return copy_row(to.data(), from.data(), chunk.live.size() * width);
+  for (long s = 0; s < chunk.sequences; s++)
+    copy_row(&to[s * chunk.open() * width], &from[(s * chunk.positions + chunk.begin) * width], chunk.open() * width);
+}
+
+// Lay out the clean pass before site `from` of layer l on the working tape; returns the stream there.
+inline Rows take_up(Decoder& m, long l, Site from, const Chunk& chunk, const CleanPass& clean, Tape& work) {
+  bool narrow = l + 1 == m.c.n_layers && chunk.pruned();
+  Tape& tape = m.tapes[l];
+  if (from >= Site::q && from <= Site::scores) {
+    copy_row(work.qkv.data(), tape.qkv.data(), chunk.sequences * chunk.positions * 3 * m.q_width);
+    if (narrow) copy_row(work.queries.data(), tape.queries.data(), chunk.live.size() * m.q_width);
+    for (long i = 0; i < chunk.rows() && chunk.begin && !narrow; i++)
+      copy_row(&work.queries[i * m.q_width], &tape.qkv[(chunk.sequence(i) * chunk.positions + chunk.position(i)) * 3 * m.q_width], m.q_width);
+  }
+  if (from == Site::z) copy_open(chunk, narrow, work.z, tape.z, m.q_width);
+  if (from >= Site::z && narrow)
+    copy_row(work.pattern.data(), tape.pattern.data(), m.c.n_heads * chunk.live.size() * padded(chunk.positions));
+  if (from == Site::mlp_post) copy_open(chunk, narrow, work.hidden, tape.hidden, m.mlp_width);
+  if (from == Site::mlp_out) copy_open(chunk, narrow, m.mlp_out, clean.mlp_out[l], m.d);
+  const Buffer& before = from <= Site::z          ? clean.pre[l]
+                         : from < Site::resid_post ? clean.mid[l]
+                         : l + 1 < m.c.n_layers    ? clean.pre[l + 1]
+                                                   : clean.last;
+  bool live = narrow && from > Site::z;
+  Buffer& stream = live ? m.live_stream : m.stream;
+  copy_open(chunk, live, stream, before, m.d);
+  return m.rows_of(stream, m.d);
+}
+
+// Keys and values of a clean layer before the open positions.
+inline void take_earlier(const Decoder& m, long l, const Chunk& chunk, Tape& work) {
+  for (long s = 0; s < chunk.sequences && chunk.begin; s++) {
+    long at = s * chunk.positions * 3 * m.q_width;
+    copy_row(&work.qkv[at], &m.tapes[l].qkv[at], chunk.begin * 3 * m.q_width);
+  }
+}
+
+// Logits and the last layer's pattern at the read-outs of a chunk, into the answers of one intervention.
+inline void answer(Decoder& m, const Chunk& chunk, const Question& q, long intervention, Rows x, const Tape& tape) {
+  long vocab = m.c.d_vocab, stride = padded(chunk.positions);
+  Rows logits = m.rows_of(m.logits, stride_of(vocab));
+  m.unembed.forward(chunk.live.size(), final_input(m, chunk.live.size(), x), logits);
+  for (long s = 0; s < chunk.sequences; s++) {
+    long at = intervention * q.size + chunk.first + s;
+    copy_row(q.logits + at * vocab, logits[s], vocab);
+    for (long head = 0; head < m.c.n_heads; head++)
+      copy_row(q.pattern + (at * m.c.n_heads + head) * q.positions, &tape.pattern[(s * m.c.n_heads + head) * stride],
+               chunk.positions);
+  }
+}
+
+// The first position that an intervention edits in any row, or the first read-out if that comes earlier.
+inline long first_position(const Question& q, const Edit* begin, const Edit* end) {
+  long first = *std::min_element(q.read_out, q.read_out + q.size);
+  for (const Edit* e = begin; e < end; e++)
+    for (long row = 0; row < q.size; row++)
+      for (long t = 0; t < first; t++)
+        if (e->positions[row * q.positions + t]) first = t;
+  return first;
+}
+
+// The first site that an intervention edits.
+inline const Edit* first_edit(const Edit* begin, const Edit* end) {
+  return std::min_element(begin, end, [](const Edit& a, const Edit& b) {
+    return std::make_pair(a.layer, a.site) < std::make_pair(b.layer, b.site);
+  });
+}
+
+// Chunks with one live row per sequence, its read-out, cut after the last of these.
+inline std::vector<Chunk> chunks_to_read_out(const Question& q) {
+  long kept = *std::max_element(q.read_out, q.read_out + q.size) + 1, at_once = std::max<long>(1, CHUNK_ROWS / kept);
+  std::vector<Chunk> chunks;
+  for (long first = 0; first < q.size; first += at_once) {
+    Chunk chunk{first, std::min(at_once, q.size - first), kept, {}, {}, {}};
+    for (long s = 0; s < chunk.sequences; s++) {
+      chunk.live_from.push_back(s);
+      chunk.live.push_back(s * kept + q.read_out[first + s]);
+      chunk.live_at.push_back(q.read_out[first + s]);
+    }
+    chunk.live_from.push_back(chunk.sequences);
+    chunks.push_back(std::move(chunk));
+  }
+  return chunks;
+}
+
+// One intervention on one chunk, from its first site on.
+inline void intervene(Decoder& m, const Chunk& chunk, const CleanPass& clean, const Question& q, Editing& edit, Tape& work) {
+  const Edit* first = first_edit(edit.begin, edit.end);
+  Site from = Site(first->site);
+  Rows x = take_up(m, first->layer, from, chunk, clean, work);
+  for (long l = first->layer; l < m.c.n_layers; l++, from = Site::resid_pre) {
+    if (from == Site::resid_pre) take_earlier(m, l, chunk, work);
+    x = layer_forward(m, l, work, chunk, x, edit, from);
+  }
+  answer(m, chunk, q, edit.begin->intervention, x, work);
+}
+
+// Intervention 0 is the clean pass; edits are numbered from 1, in the order of their interventions.
+inline void answers(Decoder& m, const float* parameters, const Question& q) {
+  m.pack(parameters);
+  CleanPass clean(m);
+  Tape work = m.make_tape();
+  std::vector<long> starts{0}, opens{0};  // per intervention: its first edit, and where its rows open
+  for (long i = 0; i < q.edits; i++)
+    if (i + 1 == q.edits || q.edit[i + 1].intervention != q.edit[i].intervention) {
+      opens.push_back(first_position(q, q.edit + starts.back(), q.edit + i + 1));
+      starts.push_back(i + 1);
+    }
+  for (const Chunk& chunk : chunks_to_read_out(q)) {
+    embed_rows(m, parameters, q.inputs, q.positions, chunk);
+    Rows x = m.rows_of(m.stream, m.d);
+    Keeping keep{m, clean, chunk};
+    for (long l = 0; l < m.c.n_layers; l++) x = layer_forward(m, l, m.tapes[l], chunk, x, keep, Site::resid_pre);
+    answer(m, chunk, q, 0, x, m.tapes.back());
+    for (std::size_t i = 0; i + 1 < starts.size(); i++) {
+      Chunk open = chunk.opened_at(opens[i + 1]);
+      Editing edit{m, open, q, q.edit + starts[i], q.edit + starts[i + 1]};
+      intervene(m, open, clean, q, edit, work);
+    }
+  }
+}
