@@ -13,7 +13,7 @@ from circuitcore.models import Ablate, Head, Mlp, ModelConfig, Patch, Site
 from circuitcore.tasks.base import Batch
 
 EARLY = 5  # the position patched beside the read-out
-PROMPTS_AT_ONCE = 500  # what fits the caches
+PROMPTS_AT_ONCE = 200  # what fits the caches
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -17,16 +17,16 @@ RUNS, EPOCHS, STEPS_PER_EPOCH = 6, 150, 94  # 12,000 prompts in batches of 128
 class MatrixSubject:
     """One process's share of the runs, epoch by epoch."""
 
-    def __init__(self, design: str, workload: Workload, measured: Workload):
+    def __init__(self, design: str, workload: Workload, measured: Workload, steps: int = STEPS_PER_EPOCH):
         self.design, self.workload = design, workload
         self.measured, self.batches, self.prompts = measured, batches(workload), battery.prompts(measured)
-        self.conditions = battery.conditions(workload.model, workload.n_pos)
+        self.conditions, self.steps = battery.conditions(workload.model, workload.n_pos), steps
         self._run(1, steps=3)  # what the first call pays for (a compiler, memory) is paid before the clock starts
 
     def round(self, epochs: int) -> dict[str, Any]:
         """Train one run for some epochs, a checkpoint and a battery after each; seconds, and what the parts took."""
         start, wall = time.process_time(), time.perf_counter()
-        parts = self._run(epochs, STEPS_PER_EPOCH)
+        parts = self._run(epochs, self.steps)
         return {"cpu": time.process_time() - start, "wall": time.perf_counter() - wall, "parts": parts}
 
     def check(self, _path: str) -> dict[str, Any]:

@@ -91,7 +91,9 @@ def make_subject(design: str, workload: str, *, kind: str, smoke: bool) -> Subje
         return MachineSubject()
     wanted = shrunk(WORKLOADS[workload]) if smoke else WORKLOADS[workload]
     if kind == "matrix":
-        return matrix.MatrixSubject(design, wanted, shrunk(WORKLOADS["W5"]) if smoke else WORKLOADS["W5"])
+        if smoke:
+            return matrix.MatrixSubject(design, wanted, shrunk(WORKLOADS["W5"]), steps=2)
+        return matrix.MatrixSubject(design, wanted, WORKLOADS["W5"])
     return (BatterySubject if wanted.kind == "battery" else StepSubject)(design, wanted)
 
 
