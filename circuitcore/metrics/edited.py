@@ -8,15 +8,17 @@ import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+import torch
 from jaxtyping import Float
 from torch import Tensor
 from torch.nn import functional
 
+from circuitcore.metrics.edited_native import covers, native_passes
 from circuitcore.models import ModelConfig, forward
-from circuitcore.models.edits import Cache, Edit, edited_site, resolve
+from circuitcore.models.edits import Cache, Edit, Resolved, resolve
 from circuitcore.models.plan import plan
 from circuitcore.models.reach import Onset, onset
-from circuitcore.models.sites import stage
+from circuitcore.models.sites import HEAD_SITES, STREAM_SITES, stage
 from circuitcore.models.transformer import Weights
 from circuitcore.models.window import Window
 from circuitcore.tasks.base import Batch
@@ -57,12 +59,32 @@ def answers_under(
         sources: recorded caches by name, which are read in place.
 
     Raises:
-        ValueError: as in ``resolve``, or an edited site that the decoder does not have.
+        ValueError: as in ``resolve``.
     """
+    like = _shapes(config, weights, batch)
+    found = [resolve(edits, batch.roles, sources, like) for edits in interventions]
+    onsets = [onset(edits, batch.roles["read_out"], config.n_layers) for edits in found]
+    structural = tuple(bool(edits) and start is None for edits, start in zip(found, onsets, strict=True))
+    if not covers(weights, found):
+        return Answers(*_torch_passes(config, weights, batch, found, onsets), structural)
+    run = [number for number, start in enumerate(onsets) if start is not None]
+    logits, pattern = native_passes(config, weights, batch, [found[number] for number in run])
+    # The others' answers are those of the clean pass, which comes first.
+    place = torch.zeros(len(found), dtype=torch.int64)
+    place[run] = torch.arange(1, len(run) + 1)
+    return Answers(logits[place], pattern[place], structural)
+
+
+def _torch_passes(
+    config: ModelConfig,
+    weights: Weights,
+    batch: Batch,
+    found: Sequence[Sequence[Resolved]],
+    onsets: Sequence[Onset | None],
+) -> tuple[Tensor, Tensor]:
+    """Logits and the last layer's pattern at the read-out, under each intervention."""
     window = Window.of_answers(batch.roles["read_out"], config.n_layers)
-    output = forward(config, weights, batch.tokens, record=_kept(config, interventions))
-    found = [resolve(edits, batch.roles, sources, output.cache) for edits in interventions]
-    onsets = [onset(edits, window.read_out, config.n_layers) for edits in found]
+    output = forward(config, weights, batch.tokens, record=_kept(config, found))
     last, pattern_key = config.n_layers - 1, f"pattern.{config.n_layers - 1}"
     logits = window.part("resid_final", last, output.logits)[..., 0, :].repeat(len(found), 1, 1, 1)
     pattern = window.part("pattern", last, output.cache[pattern_key])[..., 0, :].repeat(len(found), 1, 1, 1, 1)
@@ -71,13 +93,27 @@ def answers_under(
         edited = forward(config, weights, batch.tokens, edits, [pattern_key])
         logits[members] = edited.logits[..., 0, :]
         pattern[members] = edited.cache[pattern_key][..., 0, :]
-    structural = tuple(bool(edits) and start is None for edits, start in zip(found, onsets, strict=True))
-    return Answers(logits, functional.pad(pattern, (0, batch.tokens.shape[1] - window.stop)), structural)
+    return logits, functional.pad(pattern, (0, batch.tokens.shape[1] - window.stop))
 
 
-def _kept(config: ModelConfig, interventions: Sequence[Sequence[Edit]]) -> set[str]:
+def _shapes(config: ModelConfig, weights: Weights, batch: Batch) -> Cache:
+    """A tensor of each editable site's shape ``[ckpt *site shape]`` that takes no memory, to resolve edits against."""
+    like, n_rows, n_pos = next(iter(weights.values())), len(batch), batch.tokens.shape[1]
+    shapes = {name: (n_rows, n_pos, config.n_heads, config.d_head) for name in HEAD_SITES}
+    shapes |= {name: (n_rows, n_pos, config.d_model) for name in STREAM_SITES}
+    shapes |= {"mlp_post": (n_rows, n_pos, config.d_mlp), "scores": (n_rows, config.n_heads, n_pos, n_pos)}
+    absent = ("mlp_post", "mlp_out") if config.mlp == "none" else ()
+    return {
+        f"{name}.{layer}": like.new_zeros(()).expand(len(like), *shape)
+        for layer in range(config.n_layers)
+        for name, shape in shapes.items()
+        if name not in absent and (name != "resid_final" or layer == config.n_layers - 1)
+    }
+
+
+def _kept(config: ModelConfig, interventions: Sequence[Sequence[Resolved]]) -> set[str]:
     """What the passes can take up from: the edited sites, and what is read beside them from their layer on."""
-    sites = {edited_site(edit) for edits in interventions for edit in edits}
+    sites = {edit.site for edits in interventions for edit in edits}
     layers = range(min((site.layer for site in sites), default=config.n_layers), config.n_layers)
     beside = {f"{name}.{layer}" for name in ("resid_pre", "q", "k", "v", "resid_mid") for layer in layers}
     return {site.key for site in sites} | beside | {f"pattern.{config.n_layers - 1}"}
