@@ -8,12 +8,15 @@ from torch import Tensor
 
 from benchmarks.designs import Unavailable
 from benchmarks.workloads import DATA_SEED, Workload
+from circuitcore.environment import exported
 from circuitcore.metrics.network import Network
 from circuitcore.models import Ablate, Head, Mlp, ModelConfig, Patch, Site
+from circuitcore.native import why_not
+from circuitcore.native.build import SWITCH
 from circuitcore.tasks.base import Batch
 
 EARLY = 5  # the position patched beside the read-out
-PROMPTS_AT_ONCE = 200  # what fits the caches
+PROMPTS_AT_ONCE = 200  # what fits the caches, for either way
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,19 +79,24 @@ class LibraryBattery:
     Args:
         workload: gives the model.
         weights: one checkpoint.
-        passes: "torch", "native", or "best", whichever the library chooses by itself.
+        design: "native", or "torch": the same with the compiled passes switched off.
+
+    Raises:
+        Unavailable: the compiled passes cannot be used here.
     """
 
-    def __init__(self, workload: Workload, weights: Mapping[str, Tensor], passes: str = "best"):
-        if passes == "native":
-            raise Unavailable("the battery has no native passes in this version")
+    def __init__(self, workload: Workload, weights: Mapping[str, Tensor], design: str):
+        self.environment = {SWITCH: "0"} if design == "torch" else {}
+        if design == "native" and (reason := why_not()):
+            raise Unavailable(reason)
         self.network = Network(workload.model, {name: value[None] for name, value in weights.items()})
 
     @torch.inference_mode()
     def measure(self, tokens: Tensor, other: Tensor, wanted: tuple[Condition, ...]) -> Tensor:
         """Read-out logits ``[condition prompt d_vocab]``; patches take their values from a run on ``other``."""
         pairs = zip(tokens.split(PROMPTS_AT_ONCE), other.split(PROMPTS_AT_ONCE), strict=True)
-        return torch.cat([self._some(clean, corrupted, wanted) for clean, corrupted in pairs], 1)
+        with exported(self.environment):
+            return torch.cat([self._some(clean, corrupted, wanted) for clean, corrupted in pairs], 1)
 
     def _some(self, tokens: Tensor, other: Tensor, wanted: tuple[Condition, ...]) -> Tensor:
         layers = range(self.network.config.n_layers)

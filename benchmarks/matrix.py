@@ -52,7 +52,7 @@ class MatrixSubject:
 
     def _measure(self, weights) -> tuple[float, ...]:
         """Accuracy of every condition, reduced at once: the logits of 900 checkpoints would be 23 GB."""
-        measurer = battery.LibraryBattery(self.measured, weights, "torch" if self.design == "torch" else "best")
+        measurer = battery.LibraryBattery(self.measured, weights, self.design)
         logits = measurer.measure(*self.prompts, self.conditions)
         answers = self.prompts[0][:, 0]
         return tuple((logits.argmax(-1) == answers).float().mean(-1).tolist())
