@@ -17,7 +17,7 @@ from benchmarks.designs import DESIGNS
 from benchmarks.environments import Lens, is_made, lens, lens_version
 from benchmarks.forecast import LENS_SECONDS, checking, expected, slowness, timing
 from benchmarks.matrix import EPOCHS
-from benchmarks.measuring import Plan, measure
+from benchmarks.measuring import FEW_EPOCHS, Plan, measure
 from benchmarks.pool import ROOT, Crew
 from benchmarks.together import OWN, measure_matrix, measure_two_cores
 from benchmarks.workloads import WORKLOADS
@@ -87,7 +87,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--smoke", action="store_true", help="everything tiny, without TransformerLens: does it run?")
     parser.add_argument("--rounds", type=int, help="times every design is timed (5)")
     parser.add_argument("--only", metavar="W1,W3", help=f"some of {', '.join(NAMES)}")
-    parser.add_argument("--full", action="store_true", help="W6 whole, not a few epochs of it")
+    parser.add_argument("--full", action="store_true", help="W6 whole with the native design, not a few epochs of it")
     parser.add_argument("--out", type=Path, default=RESULTS, help="the results file (build/bench/results.json)")
     return parser
 
@@ -95,7 +95,7 @@ def _parser() -> argparse.ArgumentParser:
 def _plan(options: argparse.Namespace) -> Plan:
     if options.smoke:
         return Plan(rounds=options.rounds or 1, seconds=0.01, epochs=1, smoke=True, slowness=slowness())
-    return Plan(rounds=options.rounds or 5, epochs=EPOCHS if options.full else 2, slowness=slowness())
+    return Plan(rounds=options.rounds or 5, epochs=EPOCHS if options.full else FEW_EPOCHS, slowness=slowness())
 
 
 if __name__ == "__main__":

@@ -38,7 +38,7 @@ def timing(plan: Plan, name: str, design: str) -> float:
     """Seconds of one timing: what a tick of the bar stands for."""
     if name == "W6":
         epoch = STEPS_PER_EPOCH * unit(plan.workload("W1"), design) + unit(plan.workload("W5"), design)
-        return 3 + RUNS / 2 * plan.epochs * epoch * plan.slowness
+        return 3 + RUNS / 2 * plan.epochs_of(design) * epoch * plan.slowness
     if name == "W7":
         return 1 + 2 * plan.rounds * plan.seconds
     # A timing ends after the first unit that passes the limit; the machine's own timing comes before the designs'.

@@ -18,6 +18,7 @@ from benchmarks.workloads import WORKLOADS, Workload, shrunk
 LOSS_TOLERANCE = 1e-4  # relative, after the checked steps
 LOGIT_TOLERANCE = 1e-5  # absolute
 NOT_MEASURED = "not measured: "
+FEW_EPOCHS = 2
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,16 +28,20 @@ class Plan:
     Attributes:
         rounds: times every design is timed.
         seconds: CPU seconds a timing takes at least.
-        epochs: epochs of each of the six runs; fewer than the matrix has are extrapolated.
+        epochs: epochs of each of the six runs of the native design; fewer than the matrix has are extrapolated.
         smoke: tiny shapes, whose numbers mean nothing.
         slowness: how much longer this machine takes than that of the forecast's figures.
     """
 
     rounds: int = 5
     seconds: float = 0.4
-    epochs: int = 2
+    epochs: int = FEW_EPOCHS
     smoke: bool = False
     slowness: float = 1.0
+
+    def epochs_of(self, design: str) -> int:
+        """Epochs of each of the six runs; the fallback would take an hour for all of them, so it does a few."""
+        return self.epochs if design == "native" else min(self.epochs, FEW_EPOCHS)
 
     def workload(self, name: str) -> Workload:
         """A workload in the size this plan wants."""

@@ -68,25 +68,25 @@ def _all(workers: list[Worker]) -> list[dict]:
 
 def _matrix_row(workers: list[Worker], plan: Plan, row: Row) -> Row:
     _load(workers, plan, "matrix")
-    wall, cpu, parts = 0.0, [], []
+    epochs, wall, cpu, parts = plan.epochs_of(row.design), 0.0, [], []
     for _ in range(0, RUNS, len(workers)):
         for worker in workers:
-            worker.send("round", amount=plan.epochs)
+            worker.send("round", amount=epochs)
         answers = _all(workers)
         wall += max(answer["wall"] for answer in answers)  # the slower core decides
-        cpu += [1e3 * answer["cpu"] / plan.epochs for answer in answers]
+        cpu += [1e3 * answer["cpu"] / epochs for answer in answers]
         parts += [answer["parts"] for answer in answers]
     extra = {
-        "minutes": wall / 60 * EPOCHS / plan.epochs,
+        "minutes": wall / 60 * EPOCHS / epochs,
         # What the same work takes where nothing else wants the cores.
         "cpu_minutes": sum(cpu) / 60_000 * EPOCHS / len(workers),
-        "epochs_measured": plan.epochs,
+        "epochs_measured": epochs,
         "epochs": EPOCHS,
         "steps_per_epoch": STEPS_PER_EPOCH,
         "runs": RUNS,
         "cores": len(workers),
-        "extrapolated": plan.epochs < EPOCHS,
-        "cpu_seconds_per_epoch": {name: median(part[name] for part in parts) / plan.epochs for name in parts[0]},
+        "extrapolated": epochs < EPOCHS,
+        "cpu_seconds_per_epoch": {name: median(part[name] for part in parts) / epochs for name in parts[0]},
     }
     return row.timed(cpu, extra=extra)
 

@@ -18,6 +18,7 @@ from circuitcore.training.ledger import LEDGER_NAME, Ledger
 RESULTS = "bench/results.json"
 OURS, FALLBACK, EAGER, LENS = "native", "torch", "eager", "lens"
 LABELS = {EAGER: "eager torch", LENS: "TransformerLens", FALLBACK: "our fallback", OURS: "ours, native"}
+SUBJECTS = {FALLBACK: "Our fallback", OURS: "Our native design"}
 BOOK_STEP = "B1"  # the first chapter's own step
 UNKNOWN = "(not measured)"
 MACHINE = {
@@ -148,7 +149,7 @@ class Costs:
             ratios = {self.titles()[name]: self.value(name, design, "ratio_to_eager") for name in self._timed_alone()}
             slow = [f"{title} ({ratio:.2f})" for title, ratio in ratios.items() if ratio is not None and ratio < 1]
             if slow:
-                said.append(f"Slower than eager torch (times as fast) is {LABELS[design]} on {'; '.join(slow)}.")
+                said.append(f"{SUBJECTS[design]} is slower than eager torch (times as fast) on {'; '.join(slow)}.")
         return " ".join(said) or "Nothing of ours is slower than eager torch."
 
     def _left_out(self) -> str:
@@ -173,12 +174,14 @@ class Costs:
         return runs * epochs * (steps * step + battery) / 60_000 / cores
 
     def _how_long(self) -> str:
-        done, all_ = (self.value("W6", OURS, name) for name in ("epochs_measured", "epochs"))
-        if done is None:
-            return "It was not measured."
-        if done == all_:
-            return "All of it was run."
-        return f"This is extrapolated: {done} of {all_} epochs of every run were run."
+        """Which of the six-run figures were measured whole, and which are extrapolated."""
+        said = []
+        for design, subject in ((OURS, "The native figure"), (FALLBACK, "The fallback's")):
+            done, all_ = (self.value("W6", design, name) for name in ("epochs_measured", "epochs"))
+            if done is not None:
+                whole = "was measured whole" if done == all_ else f"is extrapolated from {done} of {all_} epochs a run"
+                said.append(f"{subject} {whole}.")
+        return " ".join(said) or "Neither was measured."
 
     def _book(self) -> dict[str, str]:
         """The published runs: how many, how long, and what their training costs here."""
