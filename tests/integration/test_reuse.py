@@ -241,7 +241,7 @@ def test_onset(edit, expected):
 def test_errors_name_what_was_asked_for():
     case = given("as is")
     for edit, words in {
-        Patch(Site("z", 5), "all", "other"): "no tensor 'z.5'",
+        Patch(Site("z", 5), "all", "other"): "no clean value of 'z.5' to edit.*z.0, z.1",
         Patch(Site("pattern", 0), "all", "other"): "L0.pattern can be recorded but not patched",
         Ablate(Head(1, 7), "zero", "late"): "no head 7; the layer has heads 0..2",
         Patch(Site("z", 1), "nowhere", "other"): "unknown positions 'nowhere'",
