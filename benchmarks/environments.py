@@ -32,9 +32,9 @@ def lens(folder: Path) -> Lens:
         return Lens(python)
     shutil.rmtree(folder, ignore_errors=True)
     try:
-        venv.create(folder, with_pip=True)
+        venv.create(folder)
         site = sysconfig.get_path("purelib", "venv", {"base": str(folder), "platbase": str(folder)})
-        # Packages installed here come first, those of the environment the bench runs in after them.
+        # Packages installed here come first, those of the environment the bench runs in, pip too, after them.
         Path(site, "shared.pth").write_text(sysconfig.get_path("purelib") + "\n", encoding="utf-8")
     except (OSError, subprocess.CalledProcessError) as error:
         return Lens(None, f"its environment could not be made: {error}")

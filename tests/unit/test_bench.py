@@ -1,13 +1,15 @@
 """What the bench counts, compares and refuses; its timings are no test's business."""
 
 import dataclasses
+import subprocess
+from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
-from benchmarks import battery, forecast, report
+from benchmarks import battery, environments, forecast, report
 from benchmarks.designs import EngineStep, make_battery, make_step
 from benchmarks.eager import Decoder, load
 from benchmarks.flops import step_flops
@@ -191,3 +193,39 @@ def test_the_record_is_plain_json(tmp_path):
     assert made["peak_gflops"]["fma"] == {"median": 4.0, "least": 3.0, "most": 5.0}
     assert "4.00" in report.table(made["rows"]) and "NOT met" in report.goal_lines(made)
     assert np.isclose(made["rows"][0]["ratio_to_eager"], 4)
+
+
+@pytest.fixture
+def pip(monkeypatch):
+    """Stands in for pip; what it was asked to install, and what it answers."""
+    asked, answers = [], [subprocess.CompletedProcess([], 0, "", "")]
+    run = subprocess.run
+
+    def answer(command, **options):
+        if command[1:3] != ["-m", "pip"]:
+            return run(command, **options)
+        asked.append(command[-1])
+        return answers[0]
+
+    monkeypatch.setattr(environments.subprocess, "run", answer)
+    return asked, answers
+
+
+def test_where_transformer_lens_cannot_be_installed_the_reason_is_said(tmp_path, pip):
+    pip[1][0] = subprocess.CompletedProcess([], 1, "", "a warning\nERROR: No matching distribution")
+    found = environments.lens(tmp_path / "venv")
+    assert found.python is None
+    assert found.reason == "transformer-lens<4 could not be installed: ERROR: No matching distribution"
+    assert not environments.is_made(tmp_path / "venv")
+    assert environments.lens_version(found) == "not installed"
+
+
+def test_the_peers_environment_is_made_once_and_sees_this_ones_packages(tmp_path, pip):
+    """Both must measure the same torch."""
+    found = environments.lens(tmp_path / "venv")
+    assert environments.is_made(tmp_path / "venv") and environments.lens(tmp_path / "venv") == found
+    assert pip[0] == [environments.WANTED]
+    words = "import importlib.util; print(*(importlib.util.find_spec(name).origin for name in ('torch', 'pip')))"
+    seen = subprocess.run([str(found.python), "-c", words], capture_output=True, text=True, check=True)
+    torch_at, pip_at = seen.stdout.split()
+    assert torch_at == torch.__file__ and Path(pip_at).parents[1] == Path(torch_at).parents[1]
