@@ -12,7 +12,7 @@ from circuitcore.training.ledger import LEDGER_NAME, Ledger
 from circuitcore.training.loop import steps_done
 from circuitcore.training.progress import Watch
 from circuitcore.training.run import RECIPE_NAME, read_recipe
-from circuitcore.training.sweep import train_all
+from circuitcore.training.sweep import obtainable, train_all
 from circuitcore.training.verify import run_folders
 
 # Wrong words on a command line, in a params file or a recipe; files that cannot be used. Anything else is a defect of
@@ -46,7 +46,10 @@ def _parser() -> argparse.ArgumentParser:
     for command in (train, sweep):
         command.add_argument("--workers", type=int, help="processes at once (default: one per core)")
     for command in (train, sweep, measure):
-        command.add_argument("--executor", default="processes", help="serial, processes, or tcp://HOST:PORT of Dask")
+        command.add_argument(
+            "--executor", default="processes", help="serial, processes, tcp://HOST:PORT of Dask, or cuda (stacked)"
+        )
+        command.add_argument("--engine", help="torch, native or stacked instead of the params file's: other runs")
         command.add_argument("--no-published", action="store_true", help="train even what is published")
         command.add_argument("--params", type=Path, default=studies.PARAMS_FOLDER, help="folder of parameter files")
         command.add_argument("--runs", type=Path, default=Path("runs"), help="folder of the runs (default: runs)")
@@ -70,22 +73,19 @@ def _add(commands, name: str, command, text: str) -> argparse.ArgumentParser:
 
 def _train(arguments: argparse.Namespace) -> int:
     studies.load(arguments.study)  # a misspelt study before a missing file of it
-    values = studies.read_params(arguments.study, arguments.tier, arguments.params)
-    values["seeds"] = [arguments.seed]
-    recipes = _recipes(arguments.study, studies.validate(arguments.study, values))
+    recipes = _recipes(arguments, _params(arguments, seeds=[arguments.seed]))
     return _train_recipes(arguments, [recipe for recipe in recipes if recipe.init_seed == arguments.seed])
 
 
 def _sweep(arguments: argparse.Namespace) -> int:
-    params = studies.load_params(arguments.study, arguments.tier, arguments.params)
-    return _train_recipes(arguments, _recipes(arguments.study, params))
+    return _train_recipes(arguments, _recipes(arguments, _params(arguments)))
 
 
 def _measure(arguments: argparse.Namespace) -> int:
     from circuitcore.measuring import measure_all  # the metrics take a second to import; training needs none
 
-    params = studies.load_params(arguments.study, arguments.tier, arguments.params)
-    recipes = _recipes(arguments.study, params)
+    params = _params(arguments)
+    recipes = _recipes(arguments, params)
     train_all(_store(arguments), recipes, arguments.executor, watch=_watch())
     spec = studies.load(arguments.study).battery(params)
     tables = measure_all(_store(arguments), spec, recipes, arguments.executor, _watch())
@@ -147,10 +147,19 @@ def _size(folder: Path) -> int:
     return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
 
 
-def _recipes(study: str, params) -> list[Recipe]:
-    """The recipes of every arm, each once."""
-    arms: Iterable[tuple[Recipe, ...]] = studies.load(study).recipes(params).values()
-    return list(dict.fromkeys(recipe for arm in arms for recipe in arm))
+def _params(arguments: argparse.Namespace, **instead):
+    """The parameters of the study and tier, some of them as the command line has them."""
+    studies.load(arguments.study)  # a misspelt study before a missing file of it
+    values = studies.read_params(arguments.study, arguments.tier, arguments.params) | instead
+    if arguments.engine is not None:
+        values["engine"] = arguments.engine
+    return studies.validate(arguments.study, values)
+
+
+def _recipes(arguments: argparse.Namespace, params) -> list[Recipe]:
+    """The recipes of every arm, each once, as far as they can be had here."""
+    arms: Iterable[tuple[Recipe, ...]] = studies.load(arguments.study).recipes(params).values()
+    return obtainable(_store(arguments), dict.fromkeys(recipe for arm in arms for recipe in arm))
 
 
 def _train_recipes(arguments: argparse.Namespace, recipes: list[Recipe]) -> int:

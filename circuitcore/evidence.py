@@ -25,7 +25,7 @@ from circuitcore.training.progress import Watch, forecast
 from circuitcore.training.recipe import Recipe
 from circuitcore.training.run import Run
 from circuitcore.training.store import RunStore
-from circuitcore.training.sweep import train_all
+from circuitcore.training.sweep import obtainable, train_all
 
 Arms = Mapping[str, tuple[Recipe, ...]]
 
@@ -86,8 +86,9 @@ class Evidence:
 
     @cached_property
     def arms(self) -> Arms:
-        """The reader's recipes by arm."""
-        return self.study.recipes(self.params)
+        """The reader's recipes by arm, as far as they can be had here (see ``obtainable``)."""
+        arms = self.study.recipes(self.params)
+        return {arm: tuple(obtainable(self.store, recipes)) for arm, recipes in arms.items()}
 
     @cached_property
     def spec(self) -> BatterySpec:

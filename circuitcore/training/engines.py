@@ -13,10 +13,11 @@ from circuitcore.training.engine import Engine, TorchEngine
 from circuitcore.training.errors import RecipeError
 from circuitcore.training.native_engine import NativeEngine
 from circuitcore.training.recipe import ENGINE_VERSION, Optimizer, Recipe
+from circuitcore.training.stacked import stacked_engine
 
 LOG = logging.getLogger(__name__)
 ENGINES: Mapping[str, Callable[[ModelConfig, Optimizer, int], Engine]] = MappingProxyType(
-    {"torch": TorchEngine, "native": NativeEngine}
+    {"torch": TorchEngine, "native": NativeEngine, "stacked": stacked_engine}
 )
 
 
@@ -24,7 +25,7 @@ def make_engine(recipe: Recipe) -> Engine:
     """The engine a recipe names, with its untrained model.
 
     Raises:
-        RecipeError: an unknown engine, or a recipe written for another meaning of training.
+        RecipeError: an unknown engine or one that cannot be used here, or a recipe for another meaning of training.
     """
     if recipe.engine not in ENGINES:
         raise RecipeError(unknown("engine", recipe.engine, ENGINES))
@@ -33,6 +34,8 @@ def make_engine(recipe: Recipe) -> Engine:
             f"engine_version = {recipe.engine_version}; this circuitcore trains version {ENGINE_VERSION}: runs of "
             "another version can be read, not made"
         )
+    if recipe.engine == "native" and (reason := why_not()):
+        raise RecipeError(f"engine = 'native' cannot be used here: {reason}; 'torch' can, and makes another run")
     return ENGINES[recipe.engine](recipe.model, recipe.optimizer, recipe.init_seed)
 
 

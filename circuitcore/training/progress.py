@@ -7,16 +7,22 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
+from pathlib import Path
 from statistics import median
+from tempfile import TemporaryDirectory
 
 from tqdm import tqdm
 
 from circuitcore.training.engine import one_thread
 from circuitcore.training.engines import make_engine
+from circuitcore.training.loop import Training
 from circuitcore.training.recipe import Recipe
 
 WARM_UP_STEPS = 3  # the first steps pay for memory that later ones reuse
 TIMED_STEPS = 12
+TIMED_CHECKPOINTS = 3
+# Until a pool's workers have imported torch. A constant: to time it here would take as long.
+POOL_SECONDS = 3.0
 POLL_SECONDS = 0.5
 
 
@@ -35,7 +41,7 @@ class Watch:
 
 @dataclass(frozen=True)
 class Forecast:
-    """How long some training should take on this machine: a few steps of each recipe timed, times what is left."""
+    """How long some training should take on this machine: a few steps and checkpoints timed, times what is left."""
 
     n_runs: int
     n_steps: int
@@ -45,20 +51,42 @@ class Forecast:
     def __str__(self) -> str:
         return (
             f"Training {self.n_runs} run(s), {self.n_steps:,} steps, on {self.workers} worker(s): expected "
-            f"{duration(self.seconds)} (a few steps of each recipe, timed here, times the steps left)."
+            f"{duration(self.seconds)} (a few steps and checkpoints of each recipe, timed here, times what is left)."
         )
 
 
-def forecast(steps_left: Mapping[Recipe, int], workers: int) -> Forecast:
-    """The time until all of ``steps_left`` is done, longest runs first, ``workers`` at a time."""
-    speeds: dict[object, float] = {}
+def forecast(steps_left: Mapping[Recipe, int], workers: int, root: Path | None = None) -> Forecast:
+    """The time until all of ``steps_left`` is done, longest runs first, ``workers`` at a time.
+
+    Args:
+        steps_left: of each recipe.
+        workers: more than one means a pool of processes, which takes a while to begin.
+        root: where runs are kept; its disk is timed. None for the system's folder of temporary files.
+    """
+    costs: dict[object, tuple[float, float]] = {}
     loads = []
     for recipe, left in steps_left.items():
-        shape = (recipe.model, recipe.optimizer.name, recipe.batch_size, recipe.stages, recipe.make_task())
-        if shape not in speeds:
-            speeds[shape] = seconds_per_step(recipe)
-        loads.append(speeds[shape] * left)
-    return Forecast(len(loads), sum(steps_left.values()), workers, time_in_parallel(loads, workers))
+        task, stages = recipe.make_task(), recipe.stages
+        shape = (recipe.engine, recipe.model, recipe.optimizer.name, recipe.batch_size, stages, task)
+        if shape not in costs:
+            costs[shape] = seconds_per_step(recipe), seconds_per_checkpoint(recipe, root)
+        step, checkpoint = costs[shape]
+        checkpoints = sum(at > recipe.n_steps - left for at in recipe.checkpoint_steps)
+        loads.append(step * left + checkpoint * checkpoints)
+    seconds = time_in_parallel(loads, workers) + (POOL_SECONDS if workers > 1 else 0)
+    return Forecast(len(loads), sum(steps_left.values()), workers, seconds)
+
+
+def seconds_per_checkpoint(recipe: Recipe, root: Path | None) -> float:
+    """Seconds one checkpoint of ``recipe`` takes here: its files, and the loss that is recorded with it."""
+    times = []
+    with one_thread(), TemporaryDirectory(prefix=".timing-", dir=root) as folder:
+        training = Training(recipe, Path(folder), make_engine(recipe))
+        for _ in range(TIMED_CHECKPOINTS):
+            start = time.perf_counter()
+            training.checkpoint()
+            times.append(time.perf_counter() - start)
+    return median(times)
 
 
 def seconds_per_step(recipe: Recipe) -> float:

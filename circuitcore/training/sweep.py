@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from circuitcore.training.engines import trainable
 from circuitcore.training.errors import ExecutorError
 from circuitcore.training.executor import check_device, collect, map_runs, stacked_device, width
 from circuitcore.training.loop import Report
@@ -18,6 +19,11 @@ from circuitcore.training.together import stacks, time_stack, train_together
 
 STACKED = "stacked"  # the engine whose recipes may be trained together
 STEPS_FOLDER = ".steps"  # for each run being trained the steps it has done, for the bar of whoever waits for it
+
+
+def obtainable(store: RunStore, recipes: Iterable[Recipe]) -> list[Recipe]:
+    """Each recipe as it is, or as its torch twin where it is neither in ``store`` nor trainable here."""
+    return [recipe if store.find(recipe) else trainable(recipe) for recipe in recipes]
 
 
 def train_all(
@@ -154,7 +160,8 @@ def _seconds_of_stack(store: RunStore, group: tuple[Recipe, ...], left: dict[Rec
 def _shown(store: RunStore, left: dict[Recipe, int], workers: int, watch: Watch | None):
     if watch is None:
         return nullcontext()
-    watch.say(str(forecast(left, min(workers, len(left)))))
+    store.root.mkdir(parents=True, exist_ok=True)
+    watch.say(str(forecast(left, min(workers, len(left)), store.root)))
     for recipe in left:
         _steps_file(store, recipe).unlink(missing_ok=True)  # of an attempt that was killed: it goes on from less
     total = sum(recipe.n_steps for recipe in left)

@@ -15,19 +15,17 @@ from toy.recall import toy_recipe
 from tqdm import tqdm
 
 from circuitcore.models import ModelConfig, forward, init_weights
-from circuitcore.training import DivergedError, ExecutorError, Optimizer, RunStore, Stage, StoreError, engines, verify
+from circuitcore.training import DivergedError, ExecutorError, Optimizer, RunStore, Stage, StoreError, verify
 from circuitcore.training.checkpoint import read_sealed, seal
 from circuitcore.training.ledger import LEDGER_NAME
 from circuitcore.training.loop import RESUME_NAME, Training
 from circuitcore.training.progress import Watch
-from circuitcore.training.stacked import run_losses, stacked_engine
+from circuitcore.training.stacked import run_losses
 from circuitcore.training.sweep import train_all, train_stacks
 from circuitcore.training.together import stacks, step_bytes, train_together
 
 HERE = Path(__file__).parent
 N_RUNS = 3
-engines.ENGINES = engines.ENGINES | {"stacked": stacked_engine}  # until it is there
-
 
 def recipe_of(seed, engine="stacked", **changes):
     """Rows of two lengths in an order of its own; 36 steps, checkpoints at 0, 18, 30 and 36."""

@@ -1,6 +1,6 @@
 """What is trained: the arms of the study and the size of the battery, from typed parameters."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
@@ -24,6 +24,9 @@ Seeds = Annotated[tuple[Seed, ...], AfterValidator(_distinct)]
 SomeSeeds = Annotated[tuple[Seed, ...], Field(min_length=1), AfterValidator(_distinct)]
 
 
+EngineName = Literal["torch", "native", "stacked"]
+
+
 class Params(BaseModel):
     """Parameters of the chapter; ``params/symbolic_kv.yaml`` holds the published values."""
 
@@ -34,6 +37,7 @@ class Params(BaseModel):
     epochs: Annotated[int, Field(ge=1, le=2000, description="passes over the training prompts")]
     learning_rate: Annotated[float, Field(gt=0, le=0.1)]
     batch_size: Annotated[int, Field(ge=1, le=5000)]
+    engine: Annotated[EngineName, Field(description="what trains the networks; another engine makes other runs")]
     n_bases: Annotated[int, Field(ge=8, le=128, description="test prompts that counterfactuals are made from")]
 
 
@@ -72,6 +76,7 @@ def _recipe(params: Params, seed: int, task_params: dict[str, str], n_layers: in
         init_seed=seed,
         data_seed=DATA_SEED_OFFSET + seed,
         checkpoint_epochs=checkpoint_epochs(params.epochs, dense=dense),
+        engine=params.engine,
     )
 
 
