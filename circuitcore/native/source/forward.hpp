@@ -15,10 +15,12 @@ inline void embed_rows(Decoder& m, const float* parameters, const void* inputs, 
   Rows x = m.rows_of(m.stream, m.d), vectors = m.rows_of(m.inputs, padded(c.d_in));
   for (long i = 0; i < chunk.rows(); i++) {
     long at = chunk.place(i, positions);
-    if (c.d_in)
+    if (c.d_in) {
       copy_row(vectors[i], static_cast<const float*>(inputs) + at * c.d_in, c.d_in);
-    else
+    } else {
       copy_row(x[i], parameters + m.places.embed + static_cast<const int64_t*>(inputs)[at] * c.d_model, c.d_model);
+      std::fill(x[i] + c.d_model, x[i] + m.d, 0.f);  // the norms read whole vectors; a NaN of the last pass may be there
+    }
   }
   if (c.d_in) m.embed.forward(chunk.rows(), vectors, x);
   if (m.places.W_pos < 0) return;

@@ -21,7 +21,7 @@ void activate(Activation kind, long rows, long width, Rows before, Rows hidden) 
         slope = up * gate * (1.f + x * (1.f - gate));
         if (SLOPES) store(before[i] + width + j, x * gate);
       } else {
-        y = larger(x, vec{});
+        y = x < 0.f ? vec{} : x;  // NaN stays NaN
         slope = x > 0.f ? splat(1.f) : vec{};
       }
       store(hidden[i] + j, y);
