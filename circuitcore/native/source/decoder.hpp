@@ -36,6 +36,8 @@ struct Chunk {
   long rows() const { return sequences * open(); }
   long sequence(long row) const { return row / open(); }
   long position(long row) const { return begin + row % open(); }
+  // The row among those of all positions.
+  long full(long row) const { return sequence(row) * positions + position(row); }
   // The place of a row in a batch whose sequences have `length` positions.
   long place(long row, long length) const { return (first + sequence(row)) * length + position(row); }
   bool pruned() const { return long(live.size()) < sequences * positions; }

@@ -24,6 +24,7 @@ struct Question {
 struct CleanPass {
   std::vector<Buffer> pre, mid, mlp_out;
   Buffer last;  // the stream after the last layer
+  const Buffer& after(long l) const { return l + 1 < long(pre.size()) ? pre[l + 1] : last; }
   explicit CleanPass(const Decoder& m) : last(zeros(m.capacity * m.d)) {
     pre = mid = mlp_out = std::vector<Buffer>(m.c.n_layers, last);
   }
@@ -97,35 +98,39 @@ struct Editing {
   }
 };
 
-// The open rows of a chunk's clean rows, or its live rows as they are.
-inline void copy_open(const Chunk& chunk, bool narrow, Buffer& to, const Buffer& from, long width) {
-  if (narrow) return copy_row(to.data(), from.data(), chunk.live.size() * width);
-  for (long s = 0; s < chunk.sequences; s++)
+// Which rows of a clean pass an edited pass goes on with.
+enum class Kept {
+  open,  // the open rows, of clean rows at every position
+  live,  // the live rows, of clean rows at every position
+  same   // the live rows, which are the only ones the clean pass has: those of a narrow layer
+};
+inline void copy_kept(const Chunk& chunk, Kept kept, Buffer& to, const Buffer& from, long width) {
+  if (kept == Kept::same) copy_row(to.data(), from.data(), chunk.live.size() * width);
+  if (kept == Kept::live)
+    for (std::size_t i = 0; i < chunk.live.size(); i++)
+      copy_row(&to[i * width], &from[chunk.full(chunk.live[i]) * width], width);
+  for (long s = 0; s < chunk.sequences && kept == Kept::open; s++)
     copy_row(&to[s * chunk.open() * width], &from[(s * chunk.positions + chunk.begin) * width], chunk.open() * width);
 }
 
 // Lay out the clean pass before site `from` of layer l on the working tape; returns the stream there.
-inline Rows take_up(Decoder& m, long l, Site from, const Chunk& chunk, const CleanPass& clean, Tape& work) {
-  bool narrow = l + 1 == m.c.n_layers && chunk.pruned();
+inline Rows take_up(Decoder& m, long l, Site from, const Chunk& chunk, Kept kept, const CleanPass& clean, Tape& work) {
   Tape& tape = m.tapes[l];
   if (from >= Site::q && from <= Site::scores) {
     copy_row(work.qkv.data(), tape.qkv.data(), chunk.sequences * chunk.positions * 3 * m.q_width);
-    if (narrow) copy_row(work.queries.data(), tape.queries.data(), chunk.live.size() * m.q_width);
-    for (long i = 0; i < chunk.rows() && chunk.begin && !narrow; i++)
-      copy_row(&work.queries[i * m.q_width], &tape.qkv[(chunk.sequence(i) * chunk.positions + chunk.position(i)) * 3 * m.q_width], m.q_width);
+    if (kept == Kept::same) copy_row(work.queries.data(), tape.queries.data(), chunk.live.size() * m.q_width);
+    for (long i = 0; i < chunk.rows() && chunk.begin && kept == Kept::open; i++)
+      copy_row(&work.queries[i * m.q_width], &tape.qkv[chunk.full(i) * 3 * m.q_width], m.q_width);
   }
-  if (from == Site::z) copy_open(chunk, narrow, work.z, tape.z, m.q_width);
-  if (from >= Site::z && narrow)
+  if (from == Site::z) copy_kept(chunk, kept, work.z, tape.z, m.q_width);
+  if (from >= Site::z && kept == Kept::same)
     copy_row(work.pattern.data(), tape.pattern.data(), m.c.n_heads * chunk.live.size() * padded(chunk.positions));
-  if (from == Site::mlp_post) copy_open(chunk, narrow, work.hidden, tape.hidden, m.mlp_width);
-  if (from == Site::mlp_out) copy_open(chunk, narrow, m.mlp_out, clean.mlp_out[l], m.d);
-  const Buffer& before = from <= Site::z          ? clean.pre[l]
-                         : from < Site::resid_post ? clean.mid[l]
-                         : l + 1 < m.c.n_layers    ? clean.pre[l + 1]
-                                                   : clean.last;
-  bool live = narrow && from > Site::z;
-  Buffer& stream = live ? m.live_stream : m.stream;
-  copy_open(chunk, live, stream, before, m.d);
+  if (from == Site::mlp_post) copy_kept(chunk, kept, work.hidden, tape.hidden, m.mlp_width);
+  if (from == Site::mlp_out) copy_kept(chunk, kept, m.mlp_out, clean.mlp_out[l], m.d);
+  const Buffer& before = from <= Site::z ? clean.pre[l] : from < Site::resid_post ? clean.mid[l] : clean.after(l);
+  bool whole = from <= Site::z || kept == Kept::open;  // the stream at all open rows, from which live ones are gathered
+  Buffer& stream = whole ? m.stream : m.live_stream;
+  copy_kept(chunk, whole ? Kept::open : kept, stream, before, m.d);
   return m.rows_of(stream, m.d);
 }
 
@@ -185,16 +190,47 @@ inline std::vector<Chunk> chunks_to_read_out(const Question& q) {
   return chunks;
 }
 
-// One intervention on one chunk, from its first site on.
-inline void intervene(Decoder& m, const Chunk& chunk, const CleanPass& clean, const Question& q, Editing& edit, Tape& work) {
-  const Edit* first = first_edit(edit.begin, edit.end);
-  Site from = Site(first->site);
-  Rows x = take_up(m, first->layer, from, chunk, clean, work);
-  for (long l = first->layer; l < m.c.n_layers; l++, from = Site::resid_pre) {
-    if (from == Site::resid_pre) take_earlier(m, l, chunk, work);
-    x = layer_forward(m, l, work, chunk, x, edit, from);
+// The chunk whose live rows are those that the edits touch in one layer.
+inline Chunk touched_by(const Chunk& chunk, const Question& q, long l, const Edit* begin, const Edit* end) {
+  Chunk touched = chunk;
+  touched.live.clear(), touched.live_at.clear(), touched.live_from.clear();
+  for (long i = 0; i < chunk.rows(); i++) {
+    bool edited = std::any_of(begin, end, [&](const Edit& e) { return e.layer == l && e.positions[chunk.place(i, q.positions)]; });
+    if (edited) touched.live.push_back(i), touched.live_at.push_back(chunk.position(i));
   }
-  answer(m, chunk, q, edit.begin->intervention, x, work);
+  return touched;
+}
+
+// A layer first edited after its attention: what follows in it is made row by row, so only the touched rows change.
+inline Rows edit_rows(Decoder& m, long l, Site from, const Chunk& chunk, const CleanPass& clean, Editing edit, Tape& work) {
+  Chunk touched = touched_by(chunk, edit.question, l, edit.begin, edit.end);
+  Rows x = take_up(m, l, from, touched, Kept::live, clean, work);
+  Editing of_touched{m, touched, edit.question, edit.begin, edit.end};
+  Rows changed = layer_forward(m, l, work, touched, true, x, of_touched, from);
+  copy_kept(chunk, Kept::open, m.stream, clean.after(l), m.d);
+  for (std::size_t i = 0; i < touched.live.size(); i++) copy_row(&m.stream[touched.live[i] * m.d], changed[i], m.d);
+  return m.rows_of(m.stream, m.d);
+}
+
+// One intervention on one chunk, from its first site on.
+inline void intervene(Decoder& m, const Chunk& chunk, const CleanPass& clean, Editing edit, Tape& work) {
+  const Edit* first = first_edit(edit.begin, edit.end);
+  long l = first->layer;
+  Site from = Site(first->site);
+  bool narrow = is_narrow(m, l, chunk);
+  Rows x = m.rows_of(m.stream, m.d);
+  if (from >= Site::z && l + 1 < m.c.n_layers) {
+    x = edit_rows(m, l, from, chunk, clean, edit, work);
+  } else {
+    x = take_up(m, l, from, chunk, narrow ? Kept::same : Kept::open, clean, work);
+    if (from == Site::resid_pre) take_earlier(m, l, chunk, work);
+    x = layer_forward(m, l, work, chunk, narrow, x, edit, from);
+  }
+  while (++l < m.c.n_layers) {
+    take_earlier(m, l, chunk, work);
+    x = layer_forward(m, l, work, chunk, is_narrow(m, l, chunk), x, edit, Site::resid_pre);
+  }
+  answer(m, chunk, edit.question, edit.begin->intervention, x, work);
 }
 
 // Intervention 0 is the clean pass; edits are numbered from 1, in the order of their interventions.
@@ -210,14 +246,11 @@ inline void answers(Decoder& m, const float* parameters, const Question& q) {
     }
   for (const Chunk& chunk : chunks_to_read_out(q)) {
     embed_rows(m, parameters, q.inputs, q.positions, chunk);
-    Rows x = m.rows_of(m.stream, m.d);
     Keeping keep{m, clean, chunk};
-    for (long l = 0; l < m.c.n_layers; l++) x = layer_forward(m, l, m.tapes[l], chunk, x, keep, Site::resid_pre);
-    answer(m, chunk, q, 0, x, m.tapes.back());
+    answer(m, chunk, q, 0, forward(m, chunk, keep), m.tapes.back());
     for (std::size_t i = 0; i + 1 < starts.size(); i++) {
       Chunk open = chunk.opened_at(opens[i + 1]);
-      Editing edit{m, open, q, q.edit + starts[i], q.edit + starts[i + 1]};
-      intervene(m, open, clean, q, edit, work);
+      intervene(m, open, clean, {m, open, q, q.edit + starts[i], q.edit + starts[i + 1]}, work);
     }
   }
 }

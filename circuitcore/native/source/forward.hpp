@@ -83,7 +83,7 @@ inline void project(Decoder& m, const Layer& layer, const Chunk& chunk, bool nar
     }
   }
   for (long i = 0; i < rows; i++) {
-    float* key = to.k[chunk.sequence(i) * chunk.positions + chunk.position(i)];
+    float* key = to.k[chunk.full(i)];
     if (chunk.begin) copy_row(key, fresh[i] + w, 2 * w);
     m.rotation.turn(key, chunk.position(i), 1);
   }
@@ -157,10 +157,13 @@ void mlp_forward(Decoder& m, long l, Tape& tape, long rows, Over over, Rows x, A
   norm_after(m, layer.norm2, rows, x, tape.unit2, tape.inverse2);
 }
 
-// Layer l from site `from` on; x is the stream before that site. Returns the stream after the layer.
+// Whether a layer is computed only where something reads it: the last one, where some rows are not live.
+inline bool is_narrow(const Decoder& m, long l, const Chunk& chunk) { return l + 1 == m.c.n_layers && chunk.pruned(); }
+
+// Layer l from site `from` on; x is the stream before that site. Narrow: in the live rows only, but for keys and values.
+// Returns the stream after the layer.
 template <typename At>
-Rows layer_forward(Decoder& m, long l, Tape& tape, const Chunk& chunk, Rows x, At& at, Site from) {
-  bool narrow = l + 1 == m.c.n_layers && chunk.pruned();
+Rows layer_forward(Decoder& m, long l, Tape& tape, const Chunk& chunk, bool narrow, Rows x, At& at, Site from) {
   if (from <= Site::z) x = attention_forward(m, l, tape, chunk, narrow, x, at, from);
   Over over = narrow ? Over::live : Over::open;
   if (from <= Site::resid_mid) at(Site::resid_mid, l, over, x);
@@ -187,9 +190,10 @@ inline Rows final_input(Decoder& m, long rows, Rows x) {
 }
 
 // All layers; returns the stream at the live rows.
-inline Rows forward(Decoder& m, const Chunk& chunk) {
+template <typename At>
+Rows forward(Decoder& m, const Chunk& chunk, At& at) {
   Rows x = m.rows_of(m.stream, m.d);
-  Untouched at;
-  for (long l = 0; l < m.c.n_layers; l++) x = layer_forward(m, l, m.tapes[l], chunk, x, at, Site::resid_pre);
+  for (long l = 0; l < m.c.n_layers; l++)
+    x = layer_forward(m, l, m.tapes[l], chunk, is_narrow(m, l, chunk), x, at, Site::resid_pre);
   return x;
 }

@@ -61,7 +61,8 @@ inline double losses(Decoder& m, const Batch& batch, const Chunk& chunk, Rows lo
 inline double chunk_gradient(Decoder& m, const float* parameters, const Batch& batch, const Chunk& chunk, float weight,
                              float* gradient) {
   embed_rows(m, parameters, batch.inputs, batch.positions, chunk);
-  Rows x = forward(m, chunk), logits = m.rows_of(m.logits, stride_of(m.c.d_vocab));
+  Untouched at;
+  Rows x = forward(m, chunk, at), logits = m.rows_of(m.logits, stride_of(m.c.d_vocab));
   long live = chunk.live.size();
   Rows in = final_input(m, live, x);
   m.unembed.forward(live, in, logits);
