@@ -13,7 +13,7 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.nn import functional
 
-from circuitcore.metrics.edited_native import covers, native_passes
+from circuitcore.metrics.native_passes import covers, native_passes
 from circuitcore.models import ModelConfig, forward
 from circuitcore.models.edits import Cache, Edit, Resolved, resolve
 from circuitcore.models.plan import plan

@@ -41,12 +41,21 @@ BATCH = _structure(
     **dict.fromkeys(("size", "positions", "vector_targets"), c_int64),
 )
 SITES = ("resid_pre", "q", "k", "v", "scores", "z", "resid_mid", "mlp_post", "mlp_out", "resid_post")  # forward.hpp
+RECORDABLE = tuple(name for name in SITES if name != "scores") + ("pattern", "resid_final")
 STRIDES = ("row_stride", "position_stride", "head_stride")
 EDIT = _structure(
     "Edit",
     **dict.fromkeys(("intervention", "site", "layer", "head"), c_int64),
     **dict.fromkeys(("positions", "keys", "value"), c_void_p),
     **dict.fromkeys(STRIDES, c_int64),
+)
+ALSO_RECORDED = {"pattern": 100, "resid_final": 101}  # record.hpp
+WANTED = _structure("Wanted", site=c_int64, layer=c_int64, to=c_void_p)
+RECORDING = _structure(
+    "Recording",
+    inputs=c_void_p,
+    **dict.fromkeys(("size", "positions", "wanted"), c_int64),
+    **dict.fromkeys(("each", "logits"), c_void_p),
 )
 QUESTION = _structure(
     "Question",
@@ -178,13 +187,12 @@ class NativeDecoder:
 
         Args:
             parameters: the weights of one checkpoint.
-            tokens: ids, or vectors; not checked against the vocabulary.
+            tokens: ids, or vectors.
             read_out: one position per row.
             edits: per intervention at least one replacement; where two meet, the later one wins.
         """
         (size, positions), c = tokens.shape[:2], self._config
-        tokens = tokens.to(torch.float32 if c.d_in else torch.int64).contiguous()
-        read_out = read_out.to(torch.int64).contiguous()
+        tokens, read_out = self._inputs(tokens), read_out.to(torch.int64).contiguous()
         listed = [(number, edit) for number, together in enumerate(edits, 1) for edit in together]
         array = (EDIT * len(listed))(*(_edit(number, edit) for number, edit in listed))
         logits = torch.empty(len(edits) + 1, size, c.d_vocab)
@@ -195,6 +203,45 @@ class NativeDecoder:
         )
         self._library.decoder_answers(self._handle, parameters.data_ptr(), ctypes.byref(question))
         return logits, pattern
+
+    def record(
+        self, parameters: Float[Tensor, " size"], tokens: Shaped[Tensor, "batch pos *d_in"], keys: Sequence[str]
+    ) -> tuple[Float[Tensor, "batch pos d_vocab"], dict[str, Tensor]]:
+        """Logits of a clean pass, and sites by keys like ``"pattern.1"``, shaped as ``circuitcore.models.sites`` says.
+
+        Args:
+            parameters: the weights of one checkpoint.
+            tokens: ids, or vectors.
+            keys: of ``RECORDABLE`` sites that the decoder has.
+        """
+        (size, positions), c, tokens = tokens.shape[:2], self._config, self._inputs(tokens)
+        widths = dict.fromkeys(("q", "k", "v", "z"), (c.n_heads, c.d_head)) | {"mlp_post": (c.d_mlp,)}
+        found, wanted = {}, []
+        for key in keys:
+            name, layer = key.split(".")
+            lead = (size, c.n_heads, positions) if name == "pattern" else (size, positions)
+            width = (positions,) if name == "pattern" else widths.get(name, (c.d_model,))
+            found[key] = torch.zeros(*lead, *width)
+            site = ALSO_RECORDED[name] if name in ALSO_RECORDED else SITES.index(name)
+            wanted.append(WANTED(site, int(layer), found[key].data_ptr()))
+        each, logits = (WANTED * len(wanted))(*wanted), torch.empty(size, positions, c.d_vocab)
+        recording = RECORDING(
+            tokens.data_ptr(), size, positions, len(wanted), ctypes.addressof(each), logits.data_ptr()
+        )
+        self._library.decoder_record(self._handle, parameters.data_ptr(), ctypes.byref(recording))
+        return logits, found
+
+    def _inputs(self, tokens: Tensor) -> Tensor:
+        """Tokens as C++ reads them; ValueError where they do not fit the model."""
+        c = self._config
+        if tokens.shape[1] > c.n_ctx:
+            raise ValueError(f"{tokens.shape[1]} positions, but the model was built for at most {c.n_ctx}")
+        if c.d_in:
+            return tokens.to(torch.float32).contiguous()
+        low, high = tokens.aminmax()
+        if low < 0 or high >= c.d_vocab:
+            raise ValueError(f"token ids {int(low)}..{int(high)}; the model's vocabulary is 0..{c.d_vocab - 1}")
+        return tokens.to(torch.int64).contiguous()
 
     def _batch(self, tokens: Tensor, targets: Tensor, loss_mask: Tensor) -> ctypes.Structure:
         """The batch as C++ sees it; it keeps its tensors alive."""
@@ -238,6 +285,7 @@ def declared(library: ctypes.CDLL) -> ctypes.CDLL:
         "decoder_gradient": (c_double, (c_void_p, c_void_p, c_void_p, c_void_p, c_int64)),
         "decoder_step": (c_double, (*(c_void_p,) * 4, c_int64, c_void_p, c_void_p, c_int64, c_void_p)),
         "decoder_answers": (None, (c_void_p, c_void_p, c_void_p)),
+        "decoder_record": (None, (c_void_p, c_void_p, c_void_p)),
         "peak_gflops": (c_double, (c_double,)),
     }
     for name, (result, arguments) in signatures.items():

@@ -2,6 +2,7 @@
 #include <ctime>
 
 #include "edits.hpp"
+#include "record.hpp"
 #include "train.hpp"
 
 extern "C" {
@@ -30,6 +31,10 @@ double decoder_step(Decoder* decoder, float* parameters, float* moments, float* 
 
 void decoder_answers(Decoder* decoder, const float* parameters, const Question* question) {
   answers(*decoder, parameters, *question);
+}
+
+void decoder_record(Decoder* decoder, const float* parameters, const Recording* recording) {
+  record(*decoder, parameters, *recording);
 }
 
 // Multiply-adds on registers for about `seconds` of processor time: what one core can do, in GFLOP per second.

@@ -123,7 +123,7 @@ inline Rows take_up(Decoder& m, long l, Site from, const Chunk& chunk, Kept kept
       copy_row(&work.queries[i * m.q_width], &tape.qkv[chunk.full(i) * 3 * m.q_width], m.q_width);
   }
   if (from == Site::z) copy_kept(chunk, kept, work.z, tape.z, m.q_width);
-  if (from >= Site::z && kept == Kept::same)
+  if (from >= Site::z && l + 1 == m.c.n_layers)
     copy_row(work.pattern.data(), tape.pattern.data(), m.c.n_heads * chunk.live.size() * padded(chunk.positions));
   if (from == Site::mlp_post) copy_kept(chunk, kept, work.hidden, tape.hidden, m.mlp_width);
   if (from == Site::mlp_out) copy_kept(chunk, kept, m.mlp_out, clean.mlp_out[l], m.d);

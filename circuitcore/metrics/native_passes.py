@@ -1,7 +1,7 @@
-"""Edited passes in C++: the numbers of the torch passes, to float32's rounding, several times faster."""
+"""Passes in C++, clean and edited: the numbers of the torch passes, to float32's rounding, several times faster."""
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import torch
 from jaxtyping import Float
@@ -10,15 +10,33 @@ from torch import Tensor
 from circuitcore.models import ModelConfig
 from circuitcore.models.edits import Resolved
 from circuitcore.models.transformer import Weights
-from circuitcore.native import NativeDecoder, Replace, why_not
+from circuitcore.native import RECORDABLE, NativeDecoder, Replace, why_not
 from circuitcore.tasks.base import Batch
 
 
-def covers(weights: Weights, interventions: Sequence[Sequence[Resolved]]) -> bool:
-    """Whether these passes can be made natively: float32 on the CPU, edits before the final norm, a compiler."""
+def covers(weights: Weights, interventions: Sequence[Sequence[Resolved]] = ()) -> bool:
+    """Whether passes can be made natively: stacked float32 weights on the CPU, edits before the final norm."""
     plain = all(value.dtype == torch.float32 and value.device.type == "cpu" for value in weights.values())
     inside = all(edit.site.name != "resid_final" for edits in interventions for edit in edits)
     return plain and inside and not why_not()
+
+
+def covers_record(config: ModelConfig, weights: Weights, keys: Iterable[str]) -> bool:
+    """Whether a clean pass can be made natively that records ``keys``, such as ``"pattern.1"``."""
+    names = {key.split(".")[0] for key in keys}
+    there = names <= set(RECORDABLE) and not (config.mlp == "none" and names & {"mlp_out", "mlp_post"})
+    last = f"resid_final.{config.n_layers - 1}"
+    layers = all(key.split(".")[1] in map(str, range(config.n_layers)) for key in keys)
+    return there and layers and all(key == last for key in keys if key.startswith("resid_final")) and covers(weights)
+
+
+def native_record(
+    config: ModelConfig, weights: Weights, batch: Batch, keys: Sequence[str]
+) -> tuple[Float[Tensor, "ckpt batch pos vocab"], dict[str, Tensor]]:
+    """Logits of the clean pass at every position, and the recorded sites."""
+    decoder = _decoder(config)
+    found = [decoder.record(flat, batch.tokens, keys) for flat in _flat(decoder, weights)]
+    return torch.stack([logits for logits, _ in found]), {key: torch.stack([c[key] for _, c in found]) for key in keys}
 
 
 def native_passes(
@@ -33,12 +51,17 @@ def native_passes(
         interventions: each with at least one edit.
     """
     decoder, found = _decoder(config), []
-    for ckpt in range(len(next(iter(weights.values())))):
-        flat = decoder.flat.join({name: value[ckpt] for name, value in weights.items()})
+    for ckpt, flat in enumerate(_flat(decoder, weights)):
         edits = [[_replace(edit, ckpt) for edit in together] for together in interventions]
         found.append(decoder.answers(flat, batch.tokens, batch.roles["read_out"], edits))
     logits, patterns = zip(*found, strict=True)
     return torch.stack(logits, 1), torch.stack(patterns, 1)
+
+
+def _flat(decoder: NativeDecoder, weights: Weights) -> Iterator[Tensor]:
+    """The weights of each checkpoint of a stack, as one vector."""
+    for ckpt in range(len(next(iter(weights.values())))):
+        yield decoder.flat.join({name: value[ckpt] for name, value in weights.items()})
 
 
 @functools.lru_cache(maxsize=4)  # the memory it works in is made once, not for every family of prompts

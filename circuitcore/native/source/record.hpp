@@ -1,0 +1,74 @@
+// A clean pass over all positions that hands out what it comes by.
+#pragma once
+#include "forward.hpp"
+
+struct Wanted {
+  int64_t site, layer;  // site: as in forward.hpp, or one of the two below
+  float* to;            // [batch positions ...]; a pattern: [batch head query key]
+};
+constexpr int64_t PATTERN = 100, RESID_FINAL = 101;  // mirrored in library.py
+
+struct Recording {
+  const void* inputs;  // as in Batch
+  int64_t size, positions, wanted;
+  const Wanted* each;
+  float* logits;  // [batch positions d_vocab]
+};
+
+// Floats of one position of a site.
+inline long width_of(const Config& c, Site site) {
+  if (site >= Site::q && site <= Site::z) return c.n_heads * c.d_head;
+  return site == Site::mlp_post ? c.d_mlp : c.d_model;
+}
+
+// Copies the wanted sites as the pass comes by.
+struct Listening {
+  static constexpr bool TRAINS = false;
+  const Decoder& m;
+  const Chunk& chunk;
+  const Recording& recording;
+
+  void operator()(Site site, long l, Over, Rows x) {
+    for (long n = 0; n < recording.wanted; n++)
+      if (recording.each[n].layer == l && recording.each[n].site == int64_t(site))
+        deliver(x, recording.each[n].to, width_of(m.c, site));
+  }
+  void deliver(Rows x, float* to, long width) {
+    for (long i = 0; i < chunk.rows(); i++) copy_row(to + chunk.place(i, recording.positions) * width, x[i], width);
+  }
+  bool wants_mlp_out(long l) { return find(int64_t(Site::mlp_out), l); }
+  void scores(long, long, long, const Sequence&, float*, long) {}
+  float* find(int64_t site, long l) {
+    for (long n = 0; n < recording.wanted; n++)
+      if (recording.each[n].layer == l && recording.each[n].site == site) return recording.each[n].to;
+    return nullptr;
+  }
+};
+
+// The patterns of one layer, which its tape holds [sequence][head][query][padded keys].
+inline void deliver_pattern(const Decoder& m, const Chunk& chunk, const Tape& tape, float* to) {
+  long t = chunk.positions, rows = m.c.n_heads * t;
+  for (long i = 0; i < chunk.sequences * rows; i++)
+    copy_row(to + (chunk.first * rows + i) * t, &tape.pattern[i * padded(t)], t);
+}
+
+inline void record(Decoder& m, const float* parameters, const Recording& r) {
+  m.pack(parameters);
+  long t = r.positions, at_once = std::max<long>(1, CHUNK_ROWS / t);
+  for (long first = 0; first < r.size; first += at_once) {
+    Chunk chunk{first, std::min(at_once, r.size - first), t, {}, {}, {}};
+    chunk.live.resize(chunk.rows());  // every row is live, so no layer is narrow and none of them is looked up
+    Listening listen{m, chunk, r};
+    embed_rows(m, parameters, r.inputs, t, chunk);
+    Rows x = forward(m, chunk, listen), in = final_input(m, chunk.rows(), x);
+    Rows logits = m.rows_of(m.logits, stride_of(m.c.d_vocab));
+    m.unembed.forward(chunk.rows(), in, logits);
+    listen.deliver(logits, r.logits, m.c.d_vocab);
+    for (long l = 0; l < m.c.n_layers; l++)
+      if (float* to = listen.find(PATTERN, l)) deliver_pattern(m, chunk, m.tapes[l], to);
+    if (float* to = listen.find(RESID_FINAL, m.c.n_layers - 1)) {
+      if (m.final_norm.exists()) m.final_norm.scale(chunk.rows(), in, m.rows_of(m.stream, m.d));
+      listen.deliver(m.rows_of(m.stream, m.d), to, m.c.d_model);
+    }
+  }
+}
