@@ -23,6 +23,7 @@ class Linear {
       piece.first = columns;
       columns += padded(piece.outputs);
     }
+    plain = zeros(padded(inputs) * columns);
     weights = zeros(inputs * columns);
     transposed = zeros(columns * padded(inputs));
     bias = zeros(columns);
@@ -35,23 +36,27 @@ class Linear {
   // Copy the weights out of the flat parameters into the order in which the products read them. Where the input comes
   // through a norm, it is read before gain and shift, which become part of the weights: x W = unit (gain W) + shift W.
   void pack(const float* parameters, const Norm* before) {
+    std::fill(bias.begin(), bias.end(), 0.f);
     for (const Piece& piece : pieces) {
       if (piece.bias >= 0) std::memcpy(&bias[piece.first], parameters + piece.bias, piece.outputs * sizeof(float));
-      else std::fill_n(&bias[piece.first], piece.outputs, 0.f);
-      for (long k = 0; k < inputs; k++) {
-        float gain = before ? before->gain[k] : 1.f, shift = before ? before->shift[k] : 0.f;
-        for (long n0 = 0; n0 < piece.outputs; n0 += piece.block) {
-          const float* from = parameters + piece.of(k, n0);
-          for (long n = 0; n < piece.block; n++) {
-            long column = piece.first + n0 + n;
-            float value = from[n * piece.column] * gain;
-            bias[column] += from[n * piece.column] * shift;
-            weights[(column / LANES * inputs + k) * LANES + column % LANES] = value;
-            transposed[(k / LANES * columns + column) * LANES + k % LANES] = value;
-          }
-        }
-      }
+      for (long k = 0; k < inputs; k++) collect(parameters, piece, k);
     }
+    for (long n = 0; n < columns; n += LANES)
+      for (long k = 0; k < inputs; k++) {
+        float* w = &plain[k * columns + n];
+        if (before) {
+          store(&bias[n], load(&bias[n]) + load(w) * before->shift[k]);
+          store(w, load(w) * before->gain[k]);
+        }
+        store(&weights[n * inputs + k * LANES], load(w));
+      }
+    for (long k = 0; k < inputs; k += LANES)
+      for (long n = 0; n < columns; n += LANES) {
+        vec block[LANES];
+        for (long i = 0; i < LANES; i++) block[i] = load(&plain[(k + i) * columns + n]);
+        transpose_block(block);
+        for (long i = 0; i < LANES; i++) store(&transposed[k * columns + (n + i) * LANES], block[i]);
+      }
   }
 
   void clear_gradient() {
@@ -123,6 +128,7 @@ class Linear {
 
  private:
   std::vector<Piece> pieces;
+  Buffer plain;       // [padded input][column], as packing goes through them
   Buffer weights;     // [column vector][input][LANES]
   Buffer transposed;  // [input vector][column][LANES]
   // Element (k, n) of the gradient is at k * by_input + n * by_column. Its rows run along the longer side: wide tiles are
@@ -130,5 +136,16 @@ class Linear {
   Buffer gradient;
   long by_input = 0, by_column = 0;
   Buffer bias, bias_gradient;
+  // Row k of a piece, into its columns of `plain`.
+  void collect(const float* parameters, const Piece& piece, long k) {
+    for (long n = 0; n < piece.outputs; n += piece.block) {
+      const float* from = parameters + piece.of(k, n);
+      float* to = &plain[k * columns + piece.first + n];
+      if (piece.column == 1)
+        std::memcpy(to, from, piece.block * sizeof(float));
+      else
+        for (long i = 0; i < piece.block; i++) to[i] = from[i * piece.column];
+    }
+  }
   bool has_bias() const { return !pieces.empty() && pieces[0].bias >= 0; }
 };
