@@ -52,7 +52,7 @@ def native_passes(
     """
     decoder, found = _decoder(config), []
     for ckpt, flat in enumerate(_flat(decoder, weights)):
-        edits = [[_replace(edit, ckpt) for edit in together] for together in interventions]
+        edits = [[_replace(config, edit, ckpt) for edit in together] for together in interventions]
         found.append(decoder.answers(flat, batch.tokens, batch.roles["read_out"], edits))
     logits, patterns = zip(*found, strict=True)
     return torch.stack(logits, 1), torch.stack(patterns, 1)
@@ -69,21 +69,22 @@ def _decoder(config: ModelConfig) -> NativeDecoder:
     return NativeDecoder(config)
 
 
-def _replace(edit: Resolved, ckpt: int) -> Replace:
+def _replace(config: ModelConfig, edit: Resolved, ckpt: int) -> Replace:
     site, positions = edit.site, edit.positions.contiguous()
     if edit.keys is not None:
         return Replace(site.name, site.layer, site.head, positions, None, edit.keys.contiguous())
-    return Replace(site.name, site.layer, site.head, positions, _values(edit, ckpt))
+    return Replace(site.name, site.layer, site.head, positions, _values(config, edit, ckpt))
 
 
-def _values(edit: Resolved, ckpt: int) -> Tensor | None:
+def _values(config: ModelConfig, edit: Resolved, ckpt: int) -> Tensor | None:
     """The replacement at one checkpoint, ``[batch pos d]`` or ``[batch pos head d_head]``; None for zeros."""
     value, rank = edit.value, 4 if edit.n_heads else 3
     if value.dim() == 0 and value == 0:
         return None
     if value.dim() > rank:
         value = value[min(ckpt, len(value) - 1)]
+    width = config.d_head if edit.n_heads else config.d_mlp if edit.site.name == "mlp_post" else config.d_model
     # Axes of size 1 become axes of stride 0: nothing is copied but rows whose own numbers do not lie side by side.
-    shape = (*edit.positions.shape, *((edit.n_heads,) if edit.n_heads else ()), value.shape[-1])
+    shape = (*edit.positions.shape, *((edit.n_heads,) if edit.n_heads else ()), width)
     value = value.float().expand(shape)
     return value if value.stride(-1) == 1 else value.contiguous()

@@ -190,9 +190,14 @@ class NativeDecoder:
             tokens: ids, or vectors.
             read_out: one position per row.
             edits: per intervention at least one replacement; where two meet, the later one wins.
+
+        Raises:
+            ValueError: more positions than the model has, an id outside the vocabulary, a read-out outside its row.
         """
         (size, positions), c = tokens.shape[:2], self._config
         tokens, read_out = self._inputs(tokens), read_out.to(torch.int64).contiguous()
+        if ((read_out < 0) | (read_out >= positions)).any():
+            raise ValueError(f"read-outs {read_out.unique().tolist()} of rows with positions 0..{positions - 1}")
         listed = [(number, edit) for number, together in enumerate(edits, 1) for edit in together]
         array = (EDIT * len(listed))(*(_edit(number, edit) for number, edit in listed))
         logits = torch.empty(len(edits) + 1, size, c.d_vocab)
@@ -213,11 +218,14 @@ class NativeDecoder:
             parameters: the weights of one checkpoint.
             tokens: ids, or vectors.
             keys: of ``RECORDABLE`` sites that the decoder has.
+
+        Raises:
+            ValueError: more positions than the model has, an id outside the vocabulary.
         """
         (size, positions), c, tokens = tokens.shape[:2], self._config, self._inputs(tokens)
         widths = dict.fromkeys(("q", "k", "v", "z"), (c.n_heads, c.d_head)) | {"mlp_post": (c.d_mlp,)}
         found, wanted = {}, []
-        for key in keys:
+        for key in dict.fromkeys(keys):  # each once: what C++ writes to must stay
             name, layer = key.split(".")
             lead = (size, c.n_heads, positions) if name == "pattern" else (size, positions)
             width = (positions,) if name == "pattern" else widths.get(name, (c.d_model,))
