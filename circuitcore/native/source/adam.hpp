@@ -24,7 +24,8 @@ inline double norm_of(long n, const float* x) {
 inline void update(const Adam& rule, long step, long n, float* p, float* m, float* v, const float* g, float g_scale) {
   double correction1 = 1 - std::pow(rule.beta1, step), correction2 = 1 - std::pow(rule.beta2, step);
   float rate = float(rule.lr / correction1), root = float(std::sqrt(correction2)), eps = float(rule.eps);
-  float keep1 = float(rule.beta1), keep2 = float(rule.beta2), new1 = float(1 - rule.beta1), new2 = float(1 - rule.beta2);
+  float keep1 = float(rule.beta1), new1 = float(1 - rule.beta1);
+  float keep2 = float(rule.beta2), new2 = float(1 - rule.beta2);
   float shrink = rule.decoupled ? float(1 - rule.lr * rule.weight_decay) : 1.f;
   float pull = rule.decoupled ? 0.f : float(rule.weight_decay);
   for (long i = 0; i < n; i++) {

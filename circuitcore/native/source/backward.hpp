@@ -63,7 +63,8 @@ inline void project_backward(Decoder& m, Layer& layer, const Chunk& chunk, bool 
   layer.qkv.backward_input(chunk.live.size(), dp.q, picked, false, 0, w);
   scatter(chunk.live, picked, to, padded(m.c.d_model), true);
 }
-inline void project_backward_weights(Decoder& m, Layer& layer, const Chunk& chunk, bool pruned, Rows in, Projections dp) {
+inline void project_backward_weights(Decoder& m, Layer& layer, const Chunk& chunk, bool pruned, Rows in,
+                                     Projections dp) {
   long w = m.q_width;
   if (!pruned) return layer.qkv.backward_weights(chunk.rows(), in, dp.q);
   Rows picked = m.rows_of(m.picked, m.d);

@@ -20,12 +20,12 @@ struct Tape {
   Buffer input1, input2;      // what attention and MLP read: normalised rows (before gain and shift), or x itself
   Buffer unit1, unit2;        // normalised rows of the norms after a part
   Buffer inverse1, inverse2;  // 1 / scale of each row
-  Buffer qkv, queries;        // rotated q and k, and v, at all positions; apart from them queries of some positions only
+  Buffer qkv, queries;        // rotated q and k, and v, at all positions; apart from them the queries of some
   Buffer pattern, z, before, hidden;  // before, hidden: the MLP's pre-activations and activations
 };
 
-// Some sequences of a batch, cut after the last position that matters. Its rows are the *open* positions: from `begin` on,
-// sequence by sequence. (Only edited passes begin later than 0; what comes before is then the clean pass's.)
+// Some sequences of a batch, cut after the last position that matters. Its rows are the *open* positions: from `begin`
+// on, sequence by sequence. (Only edited passes begin later than 0; what comes before is then the clean pass's.)
 struct Chunk {
   long first, sequences, positions;  // first: of its sequences in the batch
   std::vector<int> live;             // live rows, increasing

@@ -1,5 +1,5 @@
-// The read-out under many interventions: a clean pass of each chunk, kept, and of each intervention what lies behind the
-// first site it edits.
+// The read-out under many interventions: a clean pass of each chunk, kept, and of each intervention what lies behind
+// the first site it edits.
 #pragma once
 #include "forward.hpp"
 
@@ -76,7 +76,9 @@ struct Editing {
 
  private:
   void replace(const Edit& e, Site site, Over over, Rows x) {
-    long rows = over == Over::live ? chunk.live.size() : over == Over::all ? chunk.sequences * chunk.positions : chunk.rows();
+    long rows = over == Over::live  ? chunk.live.size()
+                : over == Over::all ? chunk.sequences * chunk.positions
+                                    : chunk.rows();
     for (long i = 0; i < rows; i++) {
       long row = over == Over::live ? chunk.live[i] : i;
       long s = over == Over::all ? i / chunk.positions : chunk.sequence(row);
@@ -195,14 +197,16 @@ inline Chunk touched_by(const Chunk& chunk, const Question& q, long l, const Edi
   Chunk touched = chunk;
   touched.live.clear(), touched.live_at.clear(), touched.live_from.clear();
   for (long i = 0; i < chunk.rows(); i++) {
-    bool edited = std::any_of(begin, end, [&](const Edit& e) { return e.layer == l && e.positions[chunk.place(i, q.positions)]; });
+    long at = chunk.place(i, q.positions);
+    bool edited = std::any_of(begin, end, [&](const Edit& e) { return e.layer == l && e.positions[at]; });
     if (edited) touched.live.push_back(i), touched.live_at.push_back(chunk.position(i));
   }
   return touched;
 }
 
 // A layer first edited after its attention: what follows in it is made row by row, so only the touched rows change.
-inline Rows edit_rows(Decoder& m, long l, Site from, const Chunk& chunk, const CleanPass& clean, Editing edit, Tape& work) {
+inline Rows edit_rows(Decoder& m, long l, Site from, const Chunk& chunk, const CleanPass& clean, Editing edit,
+                      Tape& work) {
   Chunk touched = touched_by(chunk, edit.question, l, edit.begin, edit.end);
   Rows x = take_up(m, l, from, touched, Kept::live, clean, work);
   Editing of_touched{m, touched, edit.question, edit.begin, edit.end};

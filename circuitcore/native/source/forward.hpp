@@ -19,7 +19,8 @@ inline void embed_rows(Decoder& m, const float* parameters, const void* inputs, 
       copy_row(vectors[i], static_cast<const float*>(inputs) + at * c.d_in, c.d_in);
     } else {
       copy_row(x[i], parameters + m.places.embed + static_cast<const int64_t*>(inputs)[at] * c.d_model, c.d_model);
-      std::fill(x[i] + c.d_model, x[i] + m.d, 0.f);  // the norms read whole vectors; a NaN of the last pass may be there
+      // The norms read whole vectors; a NaN of the last pass may be there.
+      std::fill(x[i] + c.d_model, x[i] + m.d, 0.f);
     }
   }
   if (c.d_in) m.embed.forward(chunk.rows(), vectors, x);
@@ -160,8 +161,8 @@ void mlp_forward(Decoder& m, long l, Tape& tape, long rows, Over over, Rows x, A
 // Whether a layer is computed only where something reads it: the last one, where some rows are not live.
 inline bool is_narrow(const Decoder& m, long l, const Chunk& chunk) { return l + 1 == m.c.n_layers && chunk.pruned(); }
 
-// Layer l from site `from` on; x is the stream before that site. Narrow: in the live rows only, but for keys and values.
-// Returns the stream after the layer.
+// Layer l from site `from` on; x is the stream before that site. Narrow: in the live rows only, but for keys and
+// values. Returns the stream after the layer.
 template <typename At>
 Rows layer_forward(Decoder& m, long l, Tape& tape, const Chunk& chunk, bool narrow, Rows x, At& at, Site from) {
   if (from <= Site::z) x = attention_forward(m, l, tape, chunk, narrow, x, at, from);

@@ -131,8 +131,8 @@ class Linear {
   Buffer plain;       // [padded input][column], as packing goes through them
   Buffer weights;     // [column vector][input][LANES]
   Buffer transposed;  // [input vector][column][LANES]
-  // Element (k, n) of the gradient is at k * by_input + n * by_column. Its rows run along the longer side: wide tiles are
-  // faster, and the wider operand, which may have left the cache, is then read in order.
+  // Element (k, n) of the gradient is at k * by_input + n * by_column. Its rows run along the longer side: wide tiles
+  // are faster, and the wider operand, which may have left the cache, is then read in order.
   Buffer gradient;
   long by_input = 0, by_column = 0;
   Buffer bias, bias_gradient;

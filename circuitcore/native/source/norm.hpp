@@ -1,4 +1,5 @@
-// RMS norm and layer norm: y = gain * unit + shift, where unit = (x - mean) / scale; the RMS norm has no mean, no shift.
+// RMS norm and layer norm: y = gain * unit + shift, where unit = (x - mean) / scale; the RMS norm has no mean and no
+// shift.
 //
 // A norm before a linear map leaves gain and shift to that map's weights; one after a part applies them itself.
 #pragma once

@@ -14,7 +14,8 @@ struct Batch {
 };
 
 inline bool ids_fit(const Config& c, const Batch& batch) {
-  const int64_t *inputs = static_cast<const int64_t*>(batch.inputs), *targets = static_cast<const int64_t*>(batch.targets);
+  const int64_t* inputs = static_cast<const int64_t*>(batch.inputs);
+  const int64_t* targets = static_cast<const int64_t*>(batch.targets);
   for (long i = 0; i < batch.size * batch.positions; i++) {
     if (!c.d_in && (inputs[i] < 0 || inputs[i] >= c.d_vocab)) return false;
     if (!batch.vector_targets && batch.mask[i] && (targets[i] < 0 || targets[i] >= c.d_vocab)) return false;
