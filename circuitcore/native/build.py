@@ -28,11 +28,8 @@ class BuildError(Exception):
 
 def why_not() -> str:
     """Why the native engine cannot be used here, in one sentence; empty where it can."""
-    try:
-        open_library()
-    except BuildError as error:
-        return str(error)
-    return ""
+    found = _opened(os.environ.get(SWITCH, ""))
+    return found if isinstance(found, str) else ""
 
 
 def open_library() -> ctypes.CDLL:
@@ -41,10 +38,21 @@ def open_library() -> ctypes.CDLL:
     Raises:
         BuildError: no compiler, a processor without AVX2, a cache that cannot be written, or wrong results.
     """
-    return _open(os.environ.get(SWITCH, ""))
+    found = _opened(os.environ.get(SWITCH, ""))
+    if isinstance(found, str):
+        raise BuildError(found)
+    return found
 
 
-@functools.cache
+@functools.cache  # of a failure, too: trying again costs the same seconds again
+def _opened(switch: str) -> ctypes.CDLL | str:
+    """The library, or why there is none."""
+    try:
+        return _open(switch)
+    except BuildError as error:
+        return str(error)
+
+
 def _open(switch: str) -> ctypes.CDLL:
     if switch == "0":
         raise BuildError(f"it is switched off ({SWITCH}=0)")
@@ -75,9 +83,16 @@ def _key(compiler: str) -> str:
     digest = hashlib.sha256()
     for path in sorted(SOURCE.iterdir()):
         digest.update(path.name.encode() + path.read_bytes())
-    version = subprocess.run([compiler, "--version"], capture_output=True, check=False).stdout
-    digest.update(b"\0".join((compiler.encode(), version, " ".join(FLAGS).encode(), _processor().encode())))
+    words = (compiler, _run(compiler, "--version").stdout, " ".join(FLAGS), _processor())
+    digest.update("\0".join(words).encode())
     return digest.hexdigest()[:16]
+
+
+def _run(compiler: str, *words: str) -> subprocess.CompletedProcess:
+    try:
+        return subprocess.run([compiler, *words], capture_output=True, text=True, errors="replace", check=False)
+    except OSError as error:
+        raise BuildError(f"{Path(compiler).name} cannot be run ({error.strerror or error})") from error
 
 
 def _processor() -> str:
@@ -95,12 +110,11 @@ def _build(compiler: str, path: Path) -> None:
     from circuitcore.native.trial import differs_from_autograd
 
     fresh = path.with_suffix(f".{os.getpid()}.so")
-    made = subprocess.run(
-        [compiler, *FLAGS, str(SOURCE / "api.cpp"), "-o", str(fresh)], capture_output=True, text=True, check=False
-    )
-    if made.returncode:
+    made = _run(compiler, *FLAGS, str(SOURCE / "api.cpp"), "-o", str(fresh))
+    if made.returncode or not fresh.exists():
         said = next((line for line in made.stderr.splitlines() if "error" in line), made.stderr.strip()[:200])
-        raise BuildError(f"{Path(compiler).name} could not compile it ({said.split('error:')[-1].strip()})")
+        reason = said.split("error:")[-1].strip() or "it gave no reason"
+        raise BuildError(f"{Path(compiler).name} could not compile it ({reason})")
     try:
         wrong = differs_from_autograd(ctypes.CDLL(str(fresh)))
         if wrong:
