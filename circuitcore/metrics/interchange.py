@@ -63,7 +63,7 @@ def patch_everywhere(net: Network, experiment: Interchange) -> Patched:
     """Patch every site, with its two controls, for all rows of one experiment."""
     base, found = _with_wrong_position(experiment.base), sites(net, set(experiment.base.roles))
     record = sorted({site.key for group in found.values() for site, _ in group})
-    source = net.run(experiment.source, record).cache
+    source = net.record(experiment.source, record)
     unrelated = torch.randperm(len(base), generator=torch.Generator().manual_seed(0))
     sources = {"source": source, "random": {key: value[:, unrelated] for key, value in source.items()}}
     labels, interventions = [], []

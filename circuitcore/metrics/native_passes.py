@@ -31,12 +31,13 @@ def covers_record(config: ModelConfig, weights: Weights, keys: Iterable[str]) ->
 
 
 def native_record(
-    config: ModelConfig, weights: Weights, batch: Batch, keys: Sequence[str]
-) -> tuple[Float[Tensor, "ckpt batch pos vocab"], dict[str, Tensor]]:
-    """Logits of the clean pass at every position, and the recorded sites."""
+    config: ModelConfig, weights: Weights, batch: Batch, keys: Sequence[str], *, with_logits: bool
+) -> tuple[Float[Tensor, "ckpt batch pos vocab"] | None, dict[str, Tensor]]:
+    """Logits of the clean pass at every position, if they are wanted, and the recorded sites."""
     decoder = _decoder(config)
-    found = [decoder.record(flat, batch.tokens, keys) for flat in _flat(decoder, weights)]
-    return torch.stack([logits for logits, _ in found]), {key: torch.stack([c[key] for _, c in found]) for key in keys}
+    found = [decoder.record(flat, batch.tokens, keys, with_logits=with_logits) for flat in _flat(decoder, weights)]
+    logits = _stacked([logits for logits, _ in found], 0) if with_logits else None
+    return logits, {key: _stacked([cache[key] for _, cache in found], 0) for key in keys}
 
 
 def native_passes(
@@ -55,7 +56,12 @@ def native_passes(
         edits = [[_replace(config, edit, ckpt) for edit in together] for together in interventions]
         found.append(decoder.answers(flat, batch.tokens, batch.roles["read_out"], edits))
     logits, patterns = zip(*found, strict=True)
-    return torch.stack(logits, 1), torch.stack(patterns, 1)
+    return _stacked(logits, 1), _stacked(patterns, 1)
+
+
+def _stacked(tensors: Sequence[Tensor], axis: int) -> Tensor:
+    """``torch.stack``, without a copy where there is but one tensor."""
+    return tensors[0].unsqueeze(axis) if len(tensors) == 1 else torch.stack(tuple(tensors), axis)
 
 
 def _flat(decoder: NativeDecoder, weights: Weights) -> Iterator[Tensor]:

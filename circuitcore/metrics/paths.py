@@ -48,7 +48,7 @@ def edge_logits(
         )
     own = [f"resid_pre.{layer}", f"z.{layer}"] + ([] if net.config.mlp == "none" else [f"mlp_out.{layer}"])
     inputs = [f"{name}.{layer + 1}" for name in INPUTS]
-    base, source = (net.run(batch, own + inputs).cache for batch in (test.base, test.source))
+    base, source = (net.record(batch, own + inputs) for batch in (test.base, test.source))
     senders = sender_edits(net, layer)
     sources = {"source": source, "base": base}
     received = concat(list(net.passes(test.base, list(senders.values()), sources, base, inputs)))

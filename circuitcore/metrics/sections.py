@@ -120,7 +120,7 @@ def operators(session: Session, net: Network, rows: Rows) -> None:
     for family, batch in session.families.items():
         if "slot_value" not in batch.roles:
             return
-        cache = net.run(batch, [f"resid_pre.{layer}" for layer in range(net.config.n_layers)]).cache
+        cache = net.record(batch, [f"resid_pre.{layer}" for layer in range(net.config.n_layers)])
         at = batch.roles["slot_value"].gather(1, batch.variables["matching_slot"][:, None])[:, 0]
         place = dataclasses.replace(batch, roles={**batch.roles, "matching_value": at})
         hits = torch.cat([_copies(session, net, layer, place, cache) for layer in range(net.config.n_layers)], -1)
@@ -161,7 +161,7 @@ def attribution(session: Session, net: Network, rows: Rows) -> None:
     if net.config.norm_position != "pre":
         return
     batch = session.ablated
-    parts, logits = direct_logit_attribution(net, batch, net.run(batch, recorded_sites(net)).cache)
+    parts, logits = direct_logit_attribution(net, batch, net.record(batch, recorded_sites(net)))
     shares = beh.logit_difference(logits, batch.answers, session.answers).mean(-1)
     rows.add("attribution", shares, len(batch), [{"site": part} for part in parts])
 
@@ -177,7 +177,7 @@ def ablations(session: Session, net: Network, rows: Rows) -> None:
     record = [f"z.{layer}" for layer in layers] + (
         [] if net.config.mlp == "none" else [f"mlp_out.{layer}" for layer in layers]
     )
-    reference = net.run(session.reference, record).cache
+    reference = net.record(session.reference, record)
     sources = {
         "mean": {key: value.mean(1, keepdim=True) for key, value in reference.items()},
         "resample": {key: value[:, session.resampled] for key, value in reference.items()},
@@ -272,7 +272,7 @@ def _features(
     net: Network, batch: Batch, record: list[str]
 ) -> dict[int, tuple[list[str], Float[Tensor, "ckpt site row d"]]]:
     """Read-out activations grouped by width: width -> (site names, features)."""
-    cache, found = net.run(batch, record).cache, {}
+    cache, found = net.record(batch, record), {}
     for key in record:
         name, layer = key.split(".")
         value = at_role(cache[key].flatten(-2) if name in "qkvz" else cache[key], batch, "read_out")

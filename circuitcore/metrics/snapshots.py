@@ -53,7 +53,7 @@ def _spread(steps: Sequence[int]) -> list[int]:
 
 
 def _patterns(net: Network, session: Session, batch) -> pd.DataFrame:
-    cache = net.run(batch, [f"pattern.{layer}" for layer in range(net.config.n_layers)]).cache
+    cache = net.record(batch, [f"pattern.{layer}" for layer in range(net.config.n_layers)])
     n_pos = batch.tokens.shape[1]
     query, key = torch.tril_indices(n_pos, n_pos)
     frames = []
@@ -74,7 +74,7 @@ def _maps(net: Network, session: Session) -> list[pd.DataFrame]:
         ov = ops.ov_circuit(net, layer, values, values)[0, head]
         frames.append(_matrix("OV", f"L{layer}H{head}", ov, [vocab[i] for i in values.tolist()]))
     if {"slot_key", "slot_value", "query_key"} <= batch.roles.keys():
-        cache = net.run(batch, [f"scores.{layer}" for layer in range(net.config.n_layers)]).cache
+        cache = net.record(batch, [f"scores.{layer}" for layer in range(net.config.n_layers)])
         keys = torch.unique(batch.tokens.gather(1, batch.roles["slot_key"]))
         for layer, head in net.heads:
             qk = ops.measured_qk(cache[f"scores.{layer}"][0, :, head], batch, keys)

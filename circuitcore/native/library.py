@@ -210,14 +210,20 @@ class NativeDecoder:
         return logits, pattern
 
     def record(
-        self, parameters: Float[Tensor, " size"], tokens: Shaped[Tensor, "batch pos *d_in"], keys: Sequence[str]
-    ) -> tuple[Float[Tensor, "batch pos d_vocab"], dict[str, Tensor]]:
+        self,
+        parameters: Float[Tensor, " size"],
+        tokens: Shaped[Tensor, "batch pos *d_in"],
+        keys: Sequence[str],
+        *,
+        with_logits: bool = True,
+    ) -> tuple[Float[Tensor, "batch pos d_vocab"] | None, dict[str, Tensor]]:
         """Logits of a clean pass, and sites by keys like ``"pattern.1"``, shaped as ``circuitcore.models.sites`` says.
 
         Args:
             parameters: the weights of one checkpoint.
             tokens: ids, or vectors.
             keys: of ``RECORDABLE`` sites that the decoder has.
+            with_logits: whether there are logits; None in their place otherwise.
 
         Raises:
             ValueError: more positions than the model has, an id outside the vocabulary.
@@ -229,13 +235,13 @@ class NativeDecoder:
             name, layer = key.split(".")
             lead = (size, c.n_heads, positions) if name == "pattern" else (size, positions)
             width = (positions,) if name == "pattern" else widths.get(name, (c.d_model,))
-            found[key] = torch.zeros(*lead, *width)
+            empty = torch.zeros if name == "pattern" else torch.empty  # above its diagonal nothing is written
+            found[key] = empty(*lead, *width)
             site = ALSO_RECORDED[name] if name in ALSO_RECORDED else SITES.index(name)
             wanted.append(WANTED(site, int(layer), found[key].data_ptr()))
-        each, logits = (WANTED * len(wanted))(*wanted), torch.empty(size, positions, c.d_vocab)
-        recording = RECORDING(
-            tokens.data_ptr(), size, positions, len(wanted), ctypes.addressof(each), logits.data_ptr()
-        )
+        each, logits = (WANTED * len(wanted))(*wanted), torch.empty(size, positions, c.d_vocab) if with_logits else None
+        to = None if logits is None else logits.data_ptr()
+        recording = RECORDING(tokens.data_ptr(), size, positions, len(wanted), ctypes.addressof(each), to)
         self._library.decoder_record(self._handle, parameters.data_ptr(), ctypes.byref(recording))
         return logits, found
 

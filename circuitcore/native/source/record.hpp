@@ -12,7 +12,7 @@ struct Recording {
   const void* inputs;  // as in Batch
   int64_t size, positions, wanted;
   const Wanted* each;
-  float* logits;  // [batch positions d_vocab]
+  float* logits;  // [batch positions d_vocab], or null
 };
 
 // Floats of one position of a site.
@@ -61,9 +61,11 @@ inline void record(Decoder& m, const float* parameters, const Recording& r) {
     Listening listen{m, chunk, r};
     embed_rows(m, parameters, r.inputs, t, chunk);
     Rows x = forward(m, chunk, listen), in = final_input(m, chunk.rows(), x);
-    Rows logits = m.rows_of(m.logits, stride_of(m.c.d_vocab));
-    m.unembed.forward(chunk.rows(), in, logits);
-    listen.deliver(logits, r.logits, m.c.d_vocab);
+    if (r.logits) {
+      Rows logits = m.rows_of(m.logits, stride_of(m.c.d_vocab));
+      m.unembed.forward(chunk.rows(), in, logits);
+      listen.deliver(logits, r.logits, m.c.d_vocab);
+    }
     for (long l = 0; l < m.c.n_layers; l++)
       if (float* to = listen.find(PATTERN, l)) deliver_pattern(m, chunk, m.tapes[l], to);
     if (float* to = listen.find(RESID_FINAL, m.c.n_layers - 1)) {
