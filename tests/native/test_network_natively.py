@@ -1,0 +1,44 @@
+"""A network under measurement makes its clean passes in C++ where that can be done, and in torch elsewhere."""
+
+import pytest
+import torch
+
+from circuitcore.metrics.native_passes import covers_record
+from circuitcore.metrics.network import Network
+from circuitcore.models import ModelConfig, init_weights
+from circuitcore.tasks.base import Batch
+
+def network_and_rows():
+    config = ModelConfig(d_vocab=13, n_ctx=20, d_model=24)
+    tokens = torch.randint(0, 13, (25, 11), generator=torch.Generator().manual_seed(0))
+    read_out = torch.arange(len(tokens)) % tokens.shape[1]
+    mask = torch.zeros_like(tokens, dtype=torch.bool)
+    batch = Batch(tokens=tokens, targets=tokens, loss_mask=mask, roles={"read_out": read_out})
+    stack = [init_weights(config, seed) for seed in (1, 2)]
+    return Network(config, {name: torch.stack([weights[name] for weights in stack]) for name in stack[0]}), batch
+
+
+def test_a_network_runs_natively_and_says_the_same_as_torch(monkeypatch):
+    network, batch = network_and_rows()
+    keys = ["pattern.1", "z.0"]
+    assert covers_record(network.config, network.weights, keys)
+    native = network.run(batch, keys), network.answers(batch), network.record(batch, keys)
+    monkeypatch.setattr("circuitcore.metrics.network.covers", lambda *_: False)
+    monkeypatch.setattr("circuitcore.metrics.network.covers_record", lambda *_: False)
+    torch_run = network.run(batch, keys)
+    assert not torch.equal(native[0].logits, torch_run.logits)  # or torch had run both times
+    torch.testing.assert_close(native[0].logits, torch_run.logits, rtol=1e-5, atol=1e-5)
+    torch.testing.assert_close(native[1], network.answers(batch), rtol=1e-5, atol=1e-5)
+    for key in keys:
+        torch.testing.assert_close(native[2][key], torch_run.cache[key], rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("keys", [["result.0"], ["scores.0"], ["z.7"], ["resid_final.0"], ["nonsense.0"]], ids=str)
+def test_what_it_does_not_record_is_left_to_torch(keys):
+    network, _ = network_and_rows()
+    assert not covers_record(network.config, network.weights, keys)
+
+
+def test_float64_is_left_to_torch():
+    network, _ = network_and_rows()
+    assert not covers_record(network.config, {name: w.double() for name, w in network.weights.items()}, ["z.0"])
