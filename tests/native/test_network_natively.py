@@ -8,6 +8,7 @@ from circuitcore.metrics.network import Network
 from circuitcore.models import ModelConfig, init_weights
 from circuitcore.tasks.base import Batch
 
+
 def network_and_rows():
     config = ModelConfig(d_vocab=13, n_ctx=20, d_model=24)
     tokens = torch.randint(0, 13, (25, 11), generator=torch.Generator().manual_seed(0))
