@@ -39,7 +39,11 @@ class Linear {
     std::fill(bias.begin(), bias.end(), 0.f);
     for (const Piece& piece : pieces) {
       if (piece.bias >= 0) std::memcpy(&bias[piece.first], parameters + piece.bias, piece.outputs * sizeof(float));
-      for (long k = 0; k < inputs; k++) collect(parameters, piece, k);
+      for (long k = 0; k < inputs; k++) {
+        collect(parameters, piece, k);
+        // What fills the last vector is multiplied by the gain too: a NaN of an earlier model would stay there.
+        std::fill_n(&plain[k * columns + piece.first + piece.outputs], padded(piece.outputs) - piece.outputs, 0.f);
+      }
     }
     for (long n = 0; n < columns; n += LANES)
       for (long k = 0; k < inputs; k++) {
