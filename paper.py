@@ -9,11 +9,14 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 import venv
 from pathlib import Path
 
 if sys.version_info < (3, 11):  # noqa: UP036 - a newcomer may start this with any Python
     sys.exit(f"Python 3.11 or newer is needed; this is {sys.version.split()[0]}")
+
+from circuitcore.durations import Durations, duration  # noqa: E402 - needs nothing but that Python
 
 USAGE = """usage: python3 paper.py COMMAND
 
@@ -92,8 +95,14 @@ def set_up() -> None:
 
 def test() -> int:
     """Lint and test; says so last when the browser tests could not run, which in CI is a failure."""
+    durations = Durations.of(ROOT)
+    known = durations.here().get("test")
+    print(f"Linting and testing: {f'expected {duration(known)}' if known else 'not timed here before'}.", flush=True)
+    start = time.perf_counter()
     code = run("-m", "ruff", "check", ".")
     code = run("-m", "pytest") or code
+    if code == 0:
+        durations.remember("test", time.perf_counter() - start)
     if find_browser():
         return code
     print(

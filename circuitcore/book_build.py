@@ -18,11 +18,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 
+from circuitcore.durations import Durations
 from circuitcore.environment import exported
+from circuitcore.outlook import Outlook
 from circuitcore.parameters import ParameterError, read_yaml
+from circuitcore.progress import Stages, Watch, write_line
 from circuitcore.spelling import unknown
 
 # Each tier and the ending of its parameter files.
@@ -32,11 +36,12 @@ MAX_KERNELS = 2
 # These read what the other chapters wrote to results/, so they run after them.
 SUMMARIES = ("claims",)
 # These put pages together and compute nothing that a page shows.
-ASSEMBLY = ("book_build.py", "sphinx_ext.py")
+ASSEMBLY = ("book_build.py", "sphinx_ext.py", "durations.py", "outlook.py", "progress.py")
 # What a run is known by. The weights are not read: the ledger holds their hashes.
 RUN_RECORDS = (".json", ".parquet", ".csv")
 # ipykernel warns of its plain TCP socket at every start; its ipc transport fails when two kernels start at once.
 QUIET_KERNEL = ["--log-level=50"]
+EXECUTED_IN = "executed in "
 ANSI_COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 
 
@@ -188,29 +193,43 @@ def run_notebook(job: Job, root: Path) -> str:
         end = ANSI_COLOURS.sub("", str(error)).strip()[-2000:]
         raise BookError(f"{job.source.name} failed ({type(error).__name__}):\n{end}") from error
     job.stamp.write_text(json.dumps(job.hashes()))
-    return f"executed in {time.perf_counter() - start:.1f} s"
+    return f"{EXECUTED_IN}{time.perf_counter() - start:.1f} s"
 
 
-def run_all(jobs: Sequence[Job], root: Path) -> None:
+def run_all(jobs: Sequence[Job], root: Path, tier: str, stages: Stages) -> None:
     """Execute notebooks, two at a time; if some fail the others still finish.
 
     Raises:
         BookError: at least one failed; the message holds every failure.
     """
     failures = []
-    with ThreadPoolExecutor(min(MAX_KERNELS, os.cpu_count() or 1)) as pool:
-        running = {pool.submit(run_notebook, job, root): job for job in jobs}
+
+    def run_timed(job: Job) -> str:
+        with stages.stage(job.source.stem):
+            return run_notebook(job, root)
+
+    with ThreadPoolExecutor(kernels()) as pool:
+        running = {pool.submit(run_timed, job): job for job in jobs}
         for future in as_completed(running):
-            error = future.exception()
+            job, error = running[future], future.exception()
+            words = "FAILED" if error else future.result()
             if error is not None:
                 failures.append(str(error))
-            print(f"{running[future].source.name}: {'FAILED' if error else future.result()}", flush=True)
+            elif words.startswith(EXECUTED_IN):
+                seconds = float(words.removeprefix(EXECUTED_IN).removesuffix(" s"))
+                Durations.of(root).remember(f"{tier} {job.source.stem}", seconds)
+            write_line(f"{job.source.name}: {words}")
     if failures:
         raise BookError("\n\n".join(failures))
 
 
-def execute(root: Path, tier: str, executed: Path) -> None:
-    """Bring the executed copy of every notebook of the book up to date.
+def kernels() -> int:
+    """How many notebooks are executed at once."""
+    return min(MAX_KERNELS, os.cpu_count() or 1)
+
+
+def find_jobs(root: Path, tier: str, executed: Path) -> tuple[list[Job], list[Job]]:
+    """Every notebook of the book with what it computes from now: the chapters, then those that read their results.
 
     Args:
         root: the folder that holds ``book/``, ``params/``, ``circuitcore/`` and ``published/``.
@@ -220,21 +239,59 @@ def execute(root: Path, tier: str, executed: Path) -> None:
     sources = sorted((root / "book").glob("*.ipynb"))
     if not sources:
         raise BookError(f"there is no notebook in {root / 'book'}")
-    executed.mkdir(parents=True, exist_ok=True)
-    for result in (executed / "results").glob("*.json"):
-        if result.stem not in {source.stem for source in sources}:
-            result.unlink()  # of a chapter that is gone
     inputs = hash_inputs(root)
 
     def job(source: Path, inputs: str) -> Job:
         parameters = read_parameters(root, source, tier)
         return Job(source=source, parameters=parameters, executed=executed / source.name, inputs=inputs)
 
+    chapters = [job(source, inputs) for source in sources if source.stem not in SUMMARIES]
+    inputs += hash_files([chapter.results for chapter in chapters])
+    return chapters, [job(source, inputs) for source in sources if source.stem in SUMMARIES]
+
+
+def execute(root: Path, tier: str, executed: Path, stages: Stages) -> None:
+    """Bring the executed copy of every notebook of the book up to date; arguments as ``find_jobs``."""
+    executed.mkdir(parents=True, exist_ok=True)
+    chapters, summaries = find_jobs(root, tier, executed)
+    for result in (executed / "results").glob("*.json"):
+        if result.stem not in {job.source.stem for job in (*chapters, *summaries)}:
+            result.unlink()  # of a chapter that is gone
     with kernel_environment(tier, executed):
-        chapters = [job(source, inputs) for source in sources if source.stem not in SUMMARIES]
-        run_all(chapters, root)
-        inputs += hash_files([chapter.results for chapter in chapters])
-        run_all([job(source, inputs) for source in sources if source.stem in SUMMARIES], root)
+        run_all(chapters, root, tier, stages)
+        run_all(find_jobs(root, tier, executed)[1], root, tier, stages)  # their inputs are the chapters' new results
+
+
+def outlook(root: Path, tier: str, executed: Path, out: Path) -> Outlook:
+    """What would be executed and built now, and the seconds it should take."""
+    chapters, summaries = find_jobs(root, tier, executed)
+    stale = [job.source.stem for job in chapters if not job.is_current()]
+    last = [job.source.stem for job in summaries if stale or not job.is_current()]
+    pages = "all pages" if not _complete(out).exists() else "changed pages" if stale or last else "same pages"
+    known = Durations.of(root).expected([pages, *(f"{tier} {name}" for name in (*stale, *last))])
+    first, then = ({name: known.get(f"{tier} {name}") for name in names} for names in (stale, last))
+    return Outlook(first, then, pages, known.get(pages), kernels())
+
+
+def build(root: Path, tier: str, executed: Path, out: Path, watch: Watch) -> Path:
+    """Say how long it will take, execute what has to be, build the pages; returns the path of the first page.
+
+    Raises:
+        BookError, ParameterError: the book cannot be built.
+    """
+    if not (root / "_config.yml").exists():
+        raise BookError(f"no _config.yml in {root}: run this from the folder of the book")
+    expected = outlook(root, tier, executed, out)
+    watch.say(str(expected))
+    with watch.over(expected.lengths(), "building") as stages:
+        execute(root, tier, executed, stages)
+        with stages.stage("pages"), Durations.of(root).timed(expected.pages):
+            return assemble(root, out, executed)
+
+
+def _complete(out: Path) -> Path:
+    """The file that says that the last build of the pages came to its end."""
+    return out / ".doctrees" / "complete"
 
 
 def assemble(root: Path, out: Path, executed: Path) -> Path:
@@ -247,7 +304,7 @@ def assemble(root: Path, out: Path, executed: Path) -> Path:
 
     # Sphinx warns of a page only when it reads it. After a build that failed or was killed, every page is read
     # again: otherwise a second call would find nothing to read, hence nothing wrong.
-    complete = out / ".doctrees" / "complete"
+    complete = _complete(out)
     fresh = not complete.exists()
     complete.unlink(missing_ok=True)
     code = build_sphinx(
@@ -278,10 +335,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     root, start = Path.cwd(), time.perf_counter()
     executed = (options.executed or Path("build/executed") / options.tier).resolve()
     try:
-        if not (root / "_config.yml").exists():
-            raise BookError(f"no _config.yml in {root}: run this from the folder of the book")
-        execute(root, options.tier, executed)
-        index = assemble(root, options.out.resolve(), executed)
+        index = build(root, options.tier, executed, options.out.resolve(), Watch(say=partial(print, flush=True)))
     except (BookError, ParameterError) as error:
         print(f"\nThe book was not built.\n{error}", file=sys.stderr)
         return 1

@@ -38,9 +38,9 @@ from circuitcore.figures.provenance_html import provenance_html
 from circuitcore.figures.tables import comparison, table_html, table_markdown
 from circuitcore.figures.verdict_text import claim_html, claim_markdown, claim_text
 from circuitcore.parameter_cells import parameters
+from circuitcore.progress import Watch
 from circuitcore.results import Results, SelectionError
 from circuitcore.spelling import unknown
-from circuitcore.training.progress import Watch
 
 GLUED = "application/papermill.record/"
 """Prefix that hides an output from a notebook and lets a book page find it by name (MyST-NB's glue)."""
@@ -175,9 +175,7 @@ class Chapter(Page):
 
         The number of networks in each arm is there for the prose afterwards: ``n_one_layer`` for an arm "one layer".
         """
-        # The cost was said on opening; what measuring will take is known only now.
-        watch = Watch(say=lambda line: None if line.startswith("Training") else _say(line), bar=tqdm)
-        self._results = self.evidence.gather(watch)
+        self._results = self.evidence.gather(Watch(say=None, bar=tqdm))  # the cost was said on opening
         first = self._results[0]
         for arm in first.arms:
             self.number(f"n_{re.sub(r'[^0-9A-Za-z]+', '_', arm)}", len(first.seeds(arm)))

@@ -3,14 +3,16 @@
 import argparse
 import sys
 from collections.abc import Iterable, Sequence
+from functools import partial
 from pathlib import Path
 
 from circuitcore import studies
 from circuitcore.book_build import BookError
+from circuitcore.durations import duration
+from circuitcore.progress import Watch, one_by_one, write_line
 from circuitcore.training import ExecutorError, Recipe, RunStore, StoreError, verify
 from circuitcore.training.ledger import LEDGER_NAME, Ledger
 from circuitcore.training.loop import steps_done
-from circuitcore.training.progress import Watch
 from circuitcore.training.run import RECIPE_NAME, read_recipe
 from circuitcore.training.sweep import obtainable, train_all
 from circuitcore.training.verify import run_folders
@@ -104,17 +106,20 @@ def _rerun(arguments: argparse.Namespace) -> int:
 def _verify(arguments: argparse.Namespace) -> int:
     paths = arguments.paths or _default_folders()
     subjects = [found for path in paths for found in (run_folders(path) or [path] if path.is_dir() else [path])]
-    print(f"Checking {len(subjects)} run(s) or file(s): hashes, chain, and the recorded loss of every checkpoint.")
+    what = f"Checking {len(subjects)} run(s) or file(s): hashes, chain, and the recorded loss of every checkpoint"
+    loads = {subject: 1 + len(list(subject.glob("step-*"))) for subject in subjects}
+    checked = one_by_one(lambda subject: (subject, verify(subject)), loads, _watch(), partial(_expected_of, what))
     n_bad = 0
-    for subject in subjects:
-        problems = verify(subject)
+    for subject, problems in checked:
         n_bad += bool(problems)
-        for problem in problems:
-            print(f"BAD  {problem}")
-        if not problems:
-            print(f"ok   {subject}")
+        lines = [f"BAD  {problem}" for problem in problems] or [f"ok   {subject}"]
+        write_line("\n".join(lines))
     print(f"{len(subjects) - n_bad} ok, {n_bad} bad.")
     return 1 if n_bad else 0
+
+
+def _expected_of(what: str, seconds: float) -> str:
+    return f"{what}: expected {duration(seconds)} (the first two, timed here, and the rest like the second)."
 
 
 def _status(arguments: argparse.Namespace) -> int:
@@ -174,7 +179,7 @@ def _store(arguments: argparse.Namespace) -> RunStore:
 
 
 def _watch() -> Watch:
-    return Watch(say=print)
+    return Watch(say=partial(print, flush=True))
 
 
 def _default_folders() -> list[Path]:

@@ -15,13 +15,14 @@ from circuitcore import studies
 from circuitcore.claims import Claim, Verdict
 from circuitcore.emergence.view import View
 from circuitcore.environment import exported
-from circuitcore.measuring import measure_all
+from circuitcore.measuring import MeasuringForecast, measure_all, unmeasured
+from circuitcore.measuring import forecast as measuring_forecast
 from circuitcore.metrics.battery import BatterySpec
 from circuitcore.metrics.snapshots import snapshot_key
+from circuitcore.progress import Watch
 from circuitcore.results import Origin, Results
 from circuitcore.training.errors import StoreError
-from circuitcore.training.executor import width
-from circuitcore.training.progress import Watch, forecast
+from circuitcore.training.progress import Forecast, forecast
 from circuitcore.training.recipe import Recipe
 from circuitcore.training.run import Run
 from circuitcore.training.store import RunStore
@@ -145,7 +146,11 @@ class Evidence:
         return RunStore(self.folders.runs, self.folders.published if same else None)
 
     def cost(self, executor: str = "processes") -> str:
-        """What is there, what is missing, and how long the missing runs should take on this machine."""
+        """What is there, what is missing, and how long the missing should take on this machine."""
+        return "\n".join([self.situation(), *map(str, self.forecasts(executor))])
+
+    def situation(self) -> str:
+        """What is there and what is missing."""
         runs, wanted = _each(self.published_arms), _each(self.arms)
         if self.is_published:
             return f"All {len(runs)} published runs are here: nothing is trained or measured."
@@ -158,10 +163,19 @@ class Evidence:
             verb = "missing from" if found else "in"
             lines.append(f"{absent} {verb} {self.folders.published}: only the runs asked for are shown.")
         lines.append(f"You ask for {len(wanted)} run(s); {len(wanted) - len(self.missing)} are here already.")
+        return "\n".join(lines)
+
+    def forecasts(self, executor: str = "processes") -> list[Forecast | MeasuringForecast]:
+        """How long training and measuring should take here, as far as there is anything to train or to measure."""
+        if self.is_published:
+            return []
+        found = []
         if self.missing:
             left = {recipe: recipe.n_steps - self.store.steps_done(recipe) for recipe in self.missing}
-            lines.append(str(forecast(left, min(width(executor), len(left)))))
-        return "\n".join(lines)
+            found.append(forecast(left, executor))
+        if recipes := unmeasured(self.store, self.spec, _each(self.arms)):
+            found.append(measuring_forecast(recipes, self.spec, executor))
+        return found
 
     def gather(self, watch: Watch | None, executor: str = "processes") -> tuple[Results, ...]:
         """Train and measure what is missing, then load everything: one ``Results`` for each of ``origins``.

@@ -1,20 +1,68 @@
 """Measuring many runs with one battery: each run once, its table kept beside it."""
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 
 import pandas as pd
+from torch import Tensor
 
-from circuitcore.metrics.battery import BatterySpec, measure
-from circuitcore.metrics.snapshots import snapshot, snapshot_key
+from circuitcore.durations import duration
+from circuitcore.metrics.battery import CHECKPOINTS_AT_ONCE, BatterySpec, measure, open_session
+from circuitcore.metrics.snapshots import N_STEPS, snapshot, snapshot_key
+from circuitcore.models import init_weights
+from circuitcore.progress import Trail, Watch, polled, time_in_parallel
 from circuitcore.training.engine import one_thread
 from circuitcore.training.errors import StoreError
 from circuitcore.training.executor import map_runs, width
-from circuitcore.training.progress import Watch, duration, time_in_parallel
+from circuitcore.training.ledger import Entry, Ledger
+from circuitcore.training.progress import side_by_side
 from circuitcore.training.recipe import Recipe
 from circuitcore.training.run import Run
 from circuitcore.training.store import RunStore
+
+TRAIL_FOLDER = ".measured"  # for each run being measured the checkpoints done, for the bar of whoever waits for it
+
+
+@dataclass(frozen=True)
+class MeasuringForecast:
+    """How long some measuring should take on this machine."""
+
+    n_runs: int
+    n_checkpoints: int
+    workers: int
+    seconds: float
+
+    @property
+    def what(self) -> str:
+        """What is to be done."""
+        return f"measuring {self.n_runs} run(s), {self.n_checkpoints:,} checkpoints, on {self.workers} worker(s)"
+
+    def __str__(self) -> str:
+        return (
+            f"{self.what.capitalize()}: expected {duration(self.seconds)} (a few checkpoints, timed here, times all of "
+            "them)."
+        )
+
+
+@dataclass(frozen=True)
+class MeasuringCost:
+    """What measuring one run costs here, in seconds.
+
+    Attributes:
+        begin: to make the prompts; once in each process.
+        checkpoint: one row of checkpoints' share of the battery.
+        shown: one checkpoint of what figures show whole.
+        spent: until all this was known.
+    """
+
+    begin: float
+    checkpoint: float
+    shown: float
+    spent: float
 
 
 def measure_all(
@@ -43,8 +91,8 @@ def measure_all(
         _require_whole(run, spec)
     if missing:
         todo = [run.recipe for run in missing.values()]
-        progress = _shown(list(missing.values()), spec, width(executor), watch)
-        map_runs(partial(measure_one, store.absolute(), spec), todo, executor, progress=progress)
+        with _shown(store, todo, spec, executor, watch):
+            map_runs(partial(measure_one, store.absolute(), spec), todo, executor)
     return [store.load_table(run, spec.key) for run in runs]
 
 
@@ -53,10 +101,91 @@ def measure_one(store: RunStore, spec: BatterySpec, recipe: Recipe) -> str:
 
     Kept beside the run: the battery's table, and what figures show whole (``snapshots``).
     """
-    run = store.get_or_train(recipe)
-    store.save_table(run, spec.key, measure(run, spec))
+    run, trail, done = store.get_or_train(recipe), measured_trail(store, recipe), 0
+
+    def leave(more: int) -> None:
+        nonlocal done
+        done += more
+        trail.leave(done)
+
+    store.save_table(run, spec.key, measure(run, spec, leave))
     store.save_table(run, snapshot_key(spec), snapshot(run, spec))
+    trail.note(len(run.steps))  # and it stays until all are measured: the bar counts by it
     return run.run_id
+
+
+def unmeasured(store: RunStore, spec: BatterySpec, recipes: Iterable[Recipe]) -> list[Recipe]:
+    """Those of ``recipes``, each once, whose runs have no table yet; a run that is not there has none."""
+    found = [(recipe, store.find(recipe)) for recipe in dict.fromkeys(recipes)]
+    return [recipe for recipe, run in found if run is None or not _measured(run, spec)]
+
+
+def forecast(recipes: Sequence[Recipe], spec: BatterySpec, executor: str = "processes") -> MeasuringForecast:
+    """The time until the runs of ``recipes`` are measured, in their order; they need not be trained yet.
+
+    As for training, every kind of run is timed on as many workers at once as will work.
+
+    Args:
+        recipes: whose runs.
+        spec: what is measured.
+        executor: as in ``map_runs``.
+    """
+    kinds = {_kind_of(recipe): recipe for recipe in reversed(recipes)}
+    side = min(width(executor), len(recipes))
+    found, start = side_by_side(partial(time_measuring, spec), list(kinds.values()), executor, side)
+    costs = dict(zip(kinds, found, strict=True))
+    lengths = [(costs[_kind_of(recipe)], len(recipe.checkpoint_epochs)) for recipe in recipes]
+    loads = [cost.checkpoint * length + cost.shown * min(length, N_STEPS) for cost, length in lengths]
+    seconds = start + max(cost.begin for cost in found) + time_in_parallel(loads, side)
+    return MeasuringForecast(len(recipes), sum(length for _, length in lengths), side, seconds)
+
+
+def time_measuring(spec: BatterySpec, recipe: Recipe) -> MeasuringCost:
+    """Measure a few checkpoints of a network nobody trained; what a worker of ``forecast`` runs."""
+    clock = [time.perf_counter()]
+    with one_thread():
+        run = Untrained(recipe)
+        open_session(recipe.make_task(), spec)
+        clock.append(time.perf_counter())
+        measure(run, spec)
+        clock.append(time.perf_counter())
+        snapshot(run, spec)
+        clock.append(time.perf_counter())
+    begin, measured, shown = (after - before for before, after in zip(clock, clock[1:], strict=False))
+    return MeasuringCost(begin, measured / len(run.steps), shown / len(run.steps), clock[-1] - clock[0])
+
+
+class Untrained(Run):
+    """A run that nobody trained: the same weights at as many steps as are measured at once. Nothing is on disk."""
+
+    def __init__(self, recipe: Recipe):
+        steps = range(CHECKPOINTS_AT_ONCE)
+        entries = tuple(Entry(step=step, file="", sha256="", parent="", loss=0.0) for step in steps)
+        named = {"run_id": recipe.run_id, "recipe_sha256": recipe.sha256, "data_sha256": "", "made_with": ()}
+        super().__init__(Path(recipe.run_id), "local", Ledger(**named, entries=entries))
+        object.__setattr__(self, "_recipe", recipe)
+
+    @property
+    def recipe(self) -> Recipe:
+        """What it would be trained from."""
+        return self._recipe
+
+    def tokens_seen(self, step: int) -> int:
+        """None were."""
+        return 0
+
+    def weights(self, step: int) -> dict[str, Tensor]:
+        """Those before training."""
+        return init_weights(self._recipe.model, self._recipe.init_seed)
+
+
+def measured_trail(store: RunStore, recipe: Recipe) -> Trail:
+    """Where whoever measures the run of ``recipe`` leaves the number of checkpoints done."""
+    return Trail(store.root / TRAIL_FOLDER / recipe.run_id)
+
+
+def _kind_of(recipe: Recipe) -> tuple:
+    return recipe.model, recipe.make_task()
 
 
 def _measured(run: Run, spec: BatterySpec) -> bool:
@@ -71,26 +200,17 @@ def _require_whole(run: Run, spec: BatterySpec) -> None:
         )
 
 
-def _shown(runs: list[Run], spec: BatterySpec, workers: int, watch: Watch | None):
-    """Say how long it should take, by measuring one checkpoint; returns what ``map_runs`` reports to."""
+def _shown(
+    store: RunStore, recipes: list[Recipe], spec: BatterySpec, executor: str, watch: Watch | None
+) -> AbstractContextManager[None]:
+    """Say how long it should take; inside, a bar counts checkpoints, whichever process measures them."""
     if watch is None:
-        return None
-    start = time.perf_counter()
-    with one_thread():
-        measure(runs[0].only([runs[0].final_step]), spec)
-    each = time.perf_counter() - start
-    seconds = time_in_parallel([each * len(run.steps) for run in runs], min(workers, len(runs)))
-    checkpoints = sum(len(run.steps) for run in runs)
-    watch.say(
-        f"Measuring {len(runs)} run(s), {checkpoints} checkpoints, on {min(workers, len(runs))} worker(s): expected "
-        f"{duration(seconds)} (one checkpoint, timed here, times all of them)."
-    )
-    bar = watch.bar(total=len(runs), unit="run", desc="measuring")
-    bar.refresh()
-
-    def progress(done: int) -> None:
-        bar.update(done - bar.n)
-        if done == bar.total:
-            bar.close()
-
-    return progress
+        return nullcontext()
+    if watch.say:
+        watch.say(str(forecast(recipes, spec, executor)))
+    trails = [measured_trail(store, recipe) for recipe in recipes]
+    for trail in trails:
+        trail.remove()  # of an attempt that was interrupted
+    total = sum(len(recipe.checkpoint_epochs) for recipe in recipes)
+    bar = watch.bar(total=total, unit="checkpoint", desc="measuring")
+    return polled(bar, lambda: sum(trail.read() for trail in trails))

@@ -5,13 +5,19 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 from tqdm import tqdm
 
+from circuitcore.durations import duration
+
+Item, Result = TypeVar("Item"), TypeVar("Result")
+
 POLL_SECONDS = 0.5
+TIMED_ITEMS = 2
 LOG_SECONDS = 30  # between two lines of a bar where nobody watches it move: in a file, in the log of a CI run
 
 
@@ -34,16 +40,16 @@ class Watch:
     say: Callable[[str], None] | None
     bar: Callable[..., tqdm] = text_bar
 
+    def over(self, seconds: Mapping[str, float], what: str) -> AbstractContextManager["Stages"]:
+        """Inside, a bar of stages of these estimated lengths; give it each as ``with stages.stage(name)``."""
+        return _stages_shown(self.bar, seconds, what)
+
     def told(self) -> "Watch":
         """The same, for a part of a job that has said how long the whole takes."""
         return Watch(None, self.bar)
 
 
-def duration(seconds: float) -> str:
-    """``about 40 s``, ``about 3 min``, ``about 2.5 h``."""
-    if seconds < 90:
-        return f"about {max(1, round(seconds))} s"
-    return f"about {seconds / 60:.0f} min" if seconds < 5400 else f"about {seconds / 3600:.1f} h"
+SILENT = Watch(lambda line: None, lambda **options: tqdm(**options, disable=True))
 
 
 def time_in_parallel(loads: list[float], workers: int) -> float:
@@ -51,7 +57,7 @@ def time_in_parallel(loads: list[float], workers: int) -> float:
     free_at = [0.0] * workers
     for load in loads:
         heapq.heappush(free_at, heapq.heappop(free_at) + load)
-    return max(free_at)
+    return max(free_at)  # 0 without any
 
 
 @contextmanager
@@ -73,6 +79,45 @@ def polled(bar: tqdm, done: Callable[[], float]) -> Iterator[None]:
             bar.update(done() - bar.n)
     finally:
         ended.set()
+
+
+def write_line(text: str) -> None:
+    """Put a line on the output, above a bar where one is on the same screen."""
+    if sys.stderr.isatty():
+        tqdm.write(text, file=sys.stdout)
+    else:
+        sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()
+
+
+def one_by_one(
+    do: Callable[[Item], Result], items: Mapping[Item, float], watch: Watch, told: Callable[[float], str]
+) -> Iterator[Result]:
+    """``do(item)`` for each item, the results as they come. After the second one the time of all is said.
+
+    The first pays for what the others reuse, so the rest is taken to go on like the second.
+
+    Args:
+        do: what is done with one item.
+        items: how much there is to do for each, in any unit.
+        watch: told the expected time, then shows a bar.
+        told: makes a line of text of the seconds for all items.
+    """
+    seconds, waiting = [], list(items)
+    for item in waiting[:TIMED_ITEMS]:
+        start = time.perf_counter()
+        result = do(item)
+        seconds.append(time.perf_counter() - start)
+        yield result
+    rest = waiting[TIMED_ITEMS:]
+    if rest:
+        pace = seconds[-1] / max(items[waiting[len(seconds) - 1]], 1e-9)
+        watch.say(told(sum(seconds) + pace * sum(items[item] for item in rest)))
+        with watch.bar(total=len(waiting), initial=len(seconds), unit="run", leave=False) as bar:
+            for item in rest:
+                result = do(item)
+                bar.update()
+                yield result
 
 
 class Trail:
@@ -136,11 +181,34 @@ class Stages:
         for name, begun in list(self._begun.items()):
             if name not in self._ended:
                 seconds += min(self._seconds[name], now - begun)
-        return self.total if self._ended == self._seconds.keys() else min(self.total, int(seconds))
+        return self.total if self._ended >= self._seconds.keys() else min(self.total, int(seconds))
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
         """Whatever runs inside is the stage ``name``."""
+        self._seconds.setdefault(name, 0.0)  # one that nobody expected moves no bar
         self._begun[name] = self._clock()
         yield
         self._ended.add(name)
+
+
+@contextmanager
+def _stages_shown(bar: Callable[..., tqdm], seconds: Mapping[str, float], what: str) -> Iterator[Stages]:
+    stages = Stages(seconds)
+    form = "{desc}: {percentage:3.0f}%|{bar}| {elapsed}<{remaining}"
+    with polled(bar(total=stages.total, desc=what, bar_format=form), stages.done):
+        yield stages
+
+
+def in_all(parts: Mapping[str, float | None]) -> str:
+    """``Expected in all: about 5 min (training, about 4 min; the page, about 60 s; the rest, not known yet).``.
+
+    Args:
+        parts: what there is to do, and its seconds; None where nothing is known.
+    """
+    known = [seconds for seconds in parts.values() if seconds is not None]
+    listed = (
+        f"{part}, {'not known yet' if seconds is None else duration(seconds)}" for part, seconds in parts.items()
+    )
+    total = duration(sum(known)) if known else "no time is known here yet"
+    return f"Expected in all: {'more than ' if 0 < len(known) < len(parts) else ''}{total} ({'; '.join(listed)})."

@@ -15,9 +15,9 @@ from circuitcore import studies
 from circuitcore.book_build import BookError
 from circuitcore.claims import to_json
 from circuitcore.evidence import Evidence, Folders
-from circuitcore.rerun import Rerun, compared, write_comparison, write_pages
+from circuitcore.progress import Watch
+from circuitcore.rerun import Rerun, compared, make_page, say_total, write_pages
 from circuitcore.training.errors import ExecutorError, StoreError
-from circuitcore.training.progress import Watch
 
 HEADINGS = ("claim", "published", "reproduced", "verdict")
 EXPECTED = (studies.StudyError, ValueError, StoreError, ExecutorError, BookError, ArithmeticError)
@@ -43,11 +43,13 @@ def reproduce(study: str, folder: Path, watch: Watch | None = None) -> Rerun:
     name, params = study.rpartition(".")[2], studies.load_params(study)
     alone = Folders(here.root, folder / "runs", folder / "nothing-is-published")
     fresh = Evidence(study, params, alone)
-    fresh.gather(watch)  # says what training should take before it starts, and then what measuring should
+    if watch is not None:
+        say_total(fresh, watch)
+        watch = watch.told()
+    fresh.gather(watch)
     notebook = here.root / "book" / f"{name}.ipynb"
-    made = write_pages(alone, notebook, studies.read_params(study), "published", folder)
-    verdicts = (*published_verdicts(Evidence(study, params, here)), *made.verdicts)
-    return Rerun(made.page, write_comparison(verdicts, folder), verdicts)
+    page, verdicts = make_page(alone, notebook, studies.read_params(study), "published", watch)
+    return write_pages(page, [*published_verdicts(Evidence(study, params, here)), *verdicts], name, folder)
 
 
 def published_verdicts(evidence: Evidence) -> list[dict[str, Any]]:

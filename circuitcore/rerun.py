@@ -9,9 +9,10 @@ from typing import Any
 
 from circuitcore import studies
 from circuitcore.book_build import BookError, Job, kernel_environment, run_notebook
+from circuitcore.durations import UNKNOWN_SECONDS, Durations
 from circuitcore.evidence import Evidence, Folders
+from circuitcore.progress import SILENT, Watch, in_all
 from circuitcore.single_page import build_page
-from circuitcore.training.progress import Watch
 
 NUMBERS = ("effect", "interval", "n_seeds", "control_passed", "control_value")
 
@@ -56,30 +57,58 @@ def rerun(
     if not notebook.is_file():
         raise BookError(f"study {study!r} has no chapter: {notebook} is not there")
     if watch is not None:
-        watch.say(evidence.cost())
+        watch.say(evidence.situation())
+        say_total(evidence, watch)
+        watch = watch.told()
     evidence.gather(watch)  # here and not in the kernel, where nobody would see the progress
-    return write_pages(folders, notebook, values, tier, out or folders.root / "build" / "rerun" / name)
+    page, verdicts = make_page(folders, notebook, values, tier, watch)
+    return write_pages(page, verdicts, name, out or folders.root / "build" / "rerun" / name)
 
 
-def write_pages(folders: Folders, notebook: Path, values: Mapping[str, Any], tier: str, out: Path) -> Rerun:
-    """Execute a chapter against some folders of runs, and write its page and comparison into ``out``.
+def say_total(evidence: Evidence, watch: Watch) -> None:
+    """Say how long training and measuring what is missing, and making the chapter's page, should take together."""
+    parts: dict[str, float | None] = {part.what: part.seconds for part in evidence.forecasts()}
+    name = evidence.name.rpartition(".")[2]
+    seconds = Durations.of(evidence.folders.root).expected(_page_stages(name))
+    known = len(seconds) == len(_page_stages(name))
+    watch.say(in_all(parts | {"the chapter's notebook and page": sum(seconds.values()) if known else None}))
+
+
+def make_page(
+    folders: Folders, notebook: Path, values: Mapping[str, Any], tier: str, watch: Watch | None = None
+) -> tuple[str, list[dict[str, Any]]]:
+    """Execute a chapter against some folders of runs; returns its page and its verdict records.
 
     Raises:
         BookError: the notebook failed, did not end with ``paper.close()``, or its page did not build.
     """
-    name = notebook.stem
-    with TemporaryDirectory() as folder:
+    name, durations = notebook.stem, Durations.of(folders.root)
+    seconds = {stage: durations.expected([stage]).get(stage, UNKNOWN_SECONDS) for stage in _page_stages(name)}
+    execution, building = seconds
+    with TemporaryDirectory() as folder, (watch or SILENT).over(seconds, "page") as stages:
         executed = Path(folder)
         job = Job(source=notebook, parameters=values, executed=executed / notebook.name, inputs="")
         with kernel_environment(tier, executed), folders.exported():
-            run_notebook(job, folders.root)
+            with stages.stage(execution), durations.timed(execution):
+                run_notebook(job, folders.root)
         if not job.results.is_file():
             raise BookError(f"{notebook.name} left no results: its last cell must call paper.close()")
         verdicts = json.loads(job.results.read_text(encoding="utf-8"))["verdicts"]
-        page = build_page(folders.root, name, executed)
+        with stages.stage(building), durations.timed(building):
+            page = build_page(folders.root, name, executed)
+    return page, verdicts
+
+
+def write_pages(page: str, verdicts: Sequence[Mapping[str, Any]], name: str, out: Path) -> Rerun:
+    """Write a chapter's page, and the comparison of its verdicts, into ``out``."""
     out.mkdir(parents=True, exist_ok=True)
     (out / f"{name}.html").write_text(page, encoding="utf-8")
     return Rerun(out / f"{name}.html", write_comparison(verdicts, out), tuple(verdicts))
+
+
+def _page_stages(name: str) -> list[str]:
+    """What ``make_page`` does, in order, by the names its seconds are kept under."""
+    return [f"rerun {name}", "page"]
 
 
 def write_comparison(verdicts: Iterable[Mapping[str, Any]], out: Path) -> Path:

@@ -16,8 +16,9 @@ PACKAGE = ROOT / "circuitcore"
 
 # Left to right: a layer imports only from layers to its left. Names in one layer do not import each other.
 LAYERS = (
-    ("spelling", "provenance", "environment", "parameter_cells"),
-    ("parameters",),
+    ("spelling", "provenance", "environment", "parameter_cells", "durations"),
+    ("parameters", "progress"),
+    ("outlook",),
     ("tasks", "models"),
     ("native",),
     ("training",),

@@ -197,6 +197,15 @@ def _process_context() -> BaseContext:
     return context
 
 
+def start_fork_server() -> None:
+    """Let the fork server import torch now, once for all pools to come; nothing where workers begin without one."""
+    context = _process_context()
+    if context.get_start_method() == "forkserver":
+        process = context.Process(target=_end_with_parent)
+        process.start()
+        process.join()
+
+
 def _end_with_parent() -> None:
     """End this worker when the process that started it is gone, however it went."""
     parent = multiprocessing.parent_process()

@@ -1,42 +1,29 @@
-"""What a long job says about itself: how long it should take, before it starts, and how far it is."""
+"""How long some training should take on this machine: its parts timed where, and beside what, they will run."""
 
-import heapq
-import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from itertools import islice
+from functools import partial
+from itertools import cycle
 from pathlib import Path
-from statistics import median
+from statistics import mean
 from tempfile import TemporaryDirectory
 
-from tqdm import tqdm
-
-from circuitcore.training.engine import one_thread
+from circuitcore.durations import duration
+from circuitcore.progress import time_in_parallel
+from circuitcore.training.engine import Engine, one_thread
 from circuitcore.training.engines import make_engine
-from circuitcore.training.loop import Training
+from circuitcore.training.errors import ExecutorError
+from circuitcore.training.executor import map_runs, start_fork_server, width
+from circuitcore.training.loop import Training, data_sha256
 from circuitcore.training.recipe import Recipe
+from circuitcore.training.schedule import Rows
 
 WARM_UP_STEPS = 3  # the first steps pay for memory that later ones reuse
 TIMED_STEPS = 12
 TIMED_CHECKPOINTS = 3
-# Until a pool's workers have imported torch. A constant: to time it here would take as long.
-POOL_SECONDS = 3.0
-POLL_SECONDS = 0.5
-
-
-@dataclass(frozen=True)
-class Watch:
-    """Where a long job reports to.
-
-    Attributes:
-        say: takes one line of text, such as the expected time.
-        bar: makes a progress bar; ``tqdm.auto.tqdm`` suits a notebook.
-    """
-
-    say: Callable[[str], None]
-    bar: Callable[..., tqdm] = tqdm
+TIMED_SHARE = 0.03  # of what is forecast. A longer timing sees more of what else the machine is doing.
+TIMED_SECONDS = 3.0  # for all shapes together, at most
 
 
 @dataclass(frozen=True)
@@ -48,93 +35,161 @@ class Forecast:
     workers: int
     seconds: float
 
+    @property
+    def what(self) -> str:
+        """What is to be done."""
+        return f"training {self.n_runs} run(s), {self.n_steps:,} steps, on {self.workers} worker(s)"
+
     def __str__(self) -> str:
         return (
-            f"Training {self.n_runs} run(s), {self.n_steps:,} steps, on {self.workers} worker(s): expected "
-            f"{duration(self.seconds)} (a few steps and checkpoints of each recipe, timed here, times what is left)."
+            f"{self.what.capitalize()}: expected {duration(self.seconds)} (a few steps and checkpoints of each recipe, "
+            "timed here, times what is left)."
         )
 
 
-def forecast(steps_left: Mapping[Recipe, int], workers: int, root: Path | None = None) -> Forecast:
-    """The time until all of ``steps_left`` is done, longest runs first, ``workers`` at a time.
+@dataclass(frozen=True)
+class RunCost:
+    """What one run costs here, in seconds.
+
+    Attributes:
+        rows: to make the task's rows; once in each process.
+        begin: to begin and to end a run: its model, its first files, the hash of its rows.
+        step: one update, its share of shuffling the rows included.
+        checkpoint: its files, and the loss that is recorded with it.
+        spent: until all this was known.
+    """
+
+    rows: float
+    begin: float
+    step: float
+    checkpoint: float
+    spent: float
+
+
+def forecast(
+    steps_left: Mapping[Recipe, int], executor: str = "serial", workers: int | None = None, root: Path | None = None
+) -> Forecast:
+    """The time until all of ``steps_left`` is done, in their order.
+
+    Every kind of recipe is timed on as many workers at once as will work: side by side they slow each other down, and
+    so does whatever else the machine is doing.
 
     Args:
         steps_left: of each recipe.
-        workers: more than one means a pool of processes, which takes a while to begin.
+        executor: as in ``map_runs``.
+        workers: as in ``map_runs``.
         root: where runs are kept; its disk is timed. None for the system's folder of temporary files.
     """
-    costs: dict[object, tuple[float, float]] = {}
+    kinds: dict[object, list[Recipe]] = {}
+    for recipe in steps_left:
+        kinds.setdefault(kind_of(recipe), []).append(recipe)
+    room = width(executor, workers)
+    side = min(room, len(steps_left))
+    timed = {recipes[0]: sum(steps_left[recipe] for recipe in recipes) / side for recipes in kinds.values()}
+    time_one = partial(time_recipe, root.absolute() if root else None, timed, TIMED_SECONDS / len(kinds))
+    found, start = side_by_side(time_one, list(timed), executor, side)
+    costs = dict(zip(kinds, found, strict=True))
     loads = []
     for recipe, left in steps_left.items():
-        task, stages = recipe.make_task(), recipe.stages
-        shape = (recipe.engine, recipe.model, recipe.optimizer.name, recipe.batch_size, stages, task)
-        if shape not in costs:
-            costs[shape] = seconds_per_step(recipe), seconds_per_checkpoint(recipe, root)
-        step, checkpoint = costs[shape]
+        cost = costs[kind_of(recipe)]
         checkpoints = sum(at > recipe.n_steps - left for at in recipe.checkpoint_steps)
-        loads.append(step * left + checkpoint * checkpoints)
-    seconds = time_in_parallel(loads, workers) + (POOL_SECONDS if workers > 1 else 0)
-    return Forecast(len(loads), sum(steps_left.values()), workers, seconds)
+        loads.append(cost.begin + cost.step * left + cost.checkpoint * checkpoints)
+    seconds = start + max(cost.rows for cost in found) + time_in_parallel(loads, side)
+    return Forecast(len(loads), sum(steps_left.values()), side, seconds)
 
 
-def seconds_per_checkpoint(recipe: Recipe, root: Path | None) -> float:
-    """Seconds one checkpoint of ``recipe`` takes here: its files, and the loss that is recorded with it."""
-    times = []
-    with one_thread(), TemporaryDirectory(prefix=".timing-", dir=root) as folder:
-        training = Training(recipe, Path(folder), make_engine(recipe))
-        for _ in range(TIMED_CHECKPOINTS):
-            start = time.perf_counter()
-            training.checkpoint()
-            times.append(time.perf_counter() - start)
-    return median(times)
+def kind_of(recipe: Recipe) -> tuple:
+    """What recipes that cost the same have in common."""
+    return recipe.engine, recipe.model, recipe.optimizer.name, recipe.batch_size, recipe.stages, recipe.make_task()
 
 
-def seconds_per_step(recipe: Recipe) -> float:
-    """Seconds one update takes here, averaged over the recipe's stages by their share of the epochs."""
-    total, epoch = 0.0, 0
-    with one_thread():
-        for stage in recipe.stages:
-            engine, times = make_engine(recipe), []
-            for rows in islice(recipe.schedule.epoch(epoch), WARM_UP_STEPS + TIMED_STEPS):
-                start = time.perf_counter()
-                engine.step(rows.tokens, rows.targets, rows.loss_mask)
-                times.append(time.perf_counter() - start)
-            total += median(times[WARM_UP_STEPS:] or times) * stage.epochs
-            epoch += stage.epochs
-    return total / recipe.schedule.n_epochs
+def side_by_side(time_one, recipes: list[Recipe], executor: str, side: int) -> tuple[list[RunCost], float]:
+    """``time_one(recipe)`` on ``side`` workers at once, averaged over them; and what a pool of workers costs to begin.
 
+    Args:
+        time_one: gives a frozen dataclass of seconds, one of them ``spent``.
+        recipes: one of each kind.
+        executor: as in ``map_runs``.
+        side: how many workers there will be.
 
-def time_in_parallel(loads: list[float], workers: int) -> float:
-    """When the last of ``loads`` (seconds each) ends, if the longest is always handed out first."""
-    free_at = [0.0] * workers
-    for load in sorted(loads, reverse=True):
-        heapq.heappush(free_at, heapq.heappop(free_at) + load)
-    return max(free_at)
-
-
-def duration(seconds: float) -> str:
-    """``about 40 s``, ``about 3 min``, ``about 2.5 h``."""
-    if seconds < 90:
-        return f"about {max(1, round(seconds))} s"
-    return f"about {seconds / 60:.0f} min" if seconds < 5400 else f"about {seconds / 3600:.1f} h"
-
-
-@contextmanager
-def polled(bar: tqdm, done: Callable[[], int]) -> Iterator[None]:
-    """Keep ``bar`` at ``done()`` while the body runs, wherever the work itself happens."""
-    ended = threading.Event()
-
-    def follow() -> None:
-        while not ended.wait(POLL_SECONDS):
-            bar.update(done() - bar.n)
-
-    follower = threading.Thread(target=follow, daemon=True)
-    follower.start()
+    Raises:
+        Exception: whatever stopped a timing.
+    """
+    if executor == "processes" and side > 1:
+        start_fork_server()
+    start, copies = time.perf_counter(), [recipe for recipe in recipes for _ in range(side)]
     try:
-        with bar:
-            yield
-            ended.set()
-            follower.join()
-            bar.update(done() - bar.n)
-    finally:
-        ended.set()
+        found = map_runs(time_one, copies, executor, side)
+    except ExecutorError as error:  # it says that the others are done, but nothing was to be done yet
+        raise error.__cause__ or error from None
+    passed = time.perf_counter() - start
+    begin = max(0.0, passed - sum(cost.spent for cost in found) / side) if side > 1 else 0.0
+    kind = type(found[0])
+    alike = [found[first : first + side] for first in range(0, len(found), side)]
+    names = kind.__dataclass_fields__
+    return [kind(**{name: mean(getattr(cost, name) for cost in same) for name in names}) for same in alike], begin
+
+
+def time_recipe(root: Path | None, steps: Mapping[Recipe, float], seconds: float, recipe: Recipe) -> RunCost:
+    """Begin a run in a temporary folder, and take a few steps and checkpoints; what a worker of ``forecast`` runs.
+
+    Args:
+        root: where the folder is made.
+        steps: about how many steps a worker will take, for each recipe that is timed.
+        seconds: most to spend on steps, but for the last one.
+        recipe: whose cost is wanted.
+    """
+    clock = [time.perf_counter()]
+    with one_thread(), TemporaryDirectory(prefix=".timing-", dir=root) as folder:
+        recipe.n_steps  # noqa: B018 - makes the rows, as a worker does before its first run
+        clock.append(time.perf_counter())
+        data_sha256(recipe)  # the store compares rows once more when the run is finished
+        training = Training(recipe, Path(folder), make_engine(recipe))
+        clock.append(time.perf_counter())
+        for _ in range(TIMED_CHECKPOINTS):
+            training.checkpoint()
+        clock.append(time.perf_counter())
+        step = seconds_per_step(recipe, training.engine, steps[recipe], seconds)
+    rows, begin, checkpoints = (after - before for before, after in zip(clock, clock[1:], strict=False))
+    return RunCost(rows, begin, step, checkpoints / TIMED_CHECKPOINTS, time.perf_counter() - clock[0])
+
+
+def seconds_per_step(recipe: Recipe, engine: Engine, n_steps: float, limit: float) -> float:
+    """Seconds one update takes here, averaged over the recipe's stages by their share of the epochs.
+
+    Args:
+        recipe: whose batches are taken.
+        engine: steps on them.
+        n_steps: how many steps will be taken; timing them costs ``TIMED_SHARE`` of that.
+        limit: seconds to spend, but for the last step.
+    """
+    total, epoch, n_epochs = 0.0, 0, recipe.schedule.n_epochs
+    for stage in recipe.stages:
+        start = time.perf_counter()
+        batches = list(recipe.schedule.epoch(epoch))
+        shuffling = (time.perf_counter() - start) / len(batches)
+        share = stage.epochs / n_epochs
+        times = step_times(engine, cycle(batches), TIMED_SHARE * n_steps * share, limit * share)
+        # The mean, not the median: a step that had to wait for the core is part of what training takes.
+        total += (shuffling + mean(times[WARM_UP_STEPS:] or times[-1:])) * share
+        epoch += stage.epochs
+    return total
+
+
+def step_times(engine: Engine, batches: Iterable[Rows], wanted: float, limit: float) -> list[float]:
+    """Seconds of single updates, the first of them a warm-up.
+
+    Args:
+        engine: does them.
+        batches: without end.
+        wanted: how many to time after the warm-up; ``TIMED_STEPS`` at least.
+        limit: seconds after which it ends with the update under way.
+    """
+    times: list[float] = []
+    for rows in batches:
+        start = time.perf_counter()
+        engine.step(rows.tokens, rows.targets, rows.loss_mask)
+        times.append(time.perf_counter() - start)
+        if len(times) >= WARM_UP_STEPS + max(wanted, TIMED_STEPS) or sum(times) >= limit:
+            break
+    return times

@@ -1,17 +1,18 @@
 """Training many recipes: says what it will cost, shows how far it is, leaves out what is already there."""
 
-import time
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from circuitcore.durations import duration
+from circuitcore.progress import Trail, Watch, polled
 from circuitcore.training.engines import trainable
 from circuitcore.training.errors import ExecutorError
-from circuitcore.training.executor import check_device, collect, map_runs, stacked_device, width
+from circuitcore.training.executor import check_device, collect, map_runs, stacked_device
 from circuitcore.training.loop import Report
-from circuitcore.training.progress import POLL_SECONDS, Watch, duration, forecast, polled
+from circuitcore.training.progress import forecast
 from circuitcore.training.recipe import Recipe
 from circuitcore.training.run import Run
 from circuitcore.training.store import RunStore
@@ -53,7 +54,7 @@ def train_all(
         check_device(device)
         train_stacks(store, list(left), device, watch)
     elif missing:
-        with _shown(store, {recipe: left[recipe] for recipe in missing}, width(executor, workers), watch):
+        with _shown(store, {recipe: left[recipe] for recipe in missing}, executor, workers, watch):
             map_runs(partial(train_one, store.absolute()), missing, executor, workers)
     return [store.get_or_train(recipe) for recipe in recipes]
 
@@ -64,21 +65,11 @@ def train_one(store: RunStore, recipe: Recipe) -> str:
     Checkpoints may be minutes apart, so the steps done are also left, twice a second, in a small file that only a
     progress bar reads.
     """
-    path, written = _steps_file(store, recipe), 0.0
-
-    def leave(step: int) -> None:
-        nonlocal written
-        if time.monotonic() - written >= POLL_SECONDS:
-            written = time.monotonic()
-            with suppress(OSError):  # a bar that stands still is no reason to stop training
-                path.parent.mkdir(parents=True, exist_ok=True)
-                path.write_text(str(step))
-
+    trail = steps_trail(store, recipe)
     try:
-        return store.get_or_train(recipe, leave).run_id
+        return store.get_or_train(recipe, trail.leave).run_id
     finally:
-        with suppress(OSError):
-            path.unlink(missing_ok=True)
+        trail.remove()
 
 
 def train_stacks(store: RunStore, recipes: Sequence[Recipe], device: str, watch: Watch | None = None) -> list[str]:
@@ -137,11 +128,13 @@ def _stacks_shown(
     if watch is None:
         yield lambda updated: None
         return
-    seconds = sum(_seconds_of_stack(store, group, left, device) for group in groups)
-    watch.say(
-        f"Training {len(left)} run(s), {sum(left.values()):,} steps, in {len(groups)} stack(s) on {device}: expected "
-        f"{duration(seconds)} (a few steps and a checkpoint of each stack, timed here, times what is left)."
-    )
+    if watch.say:
+        seconds = sum(_seconds_of_stack(store, group, left, device) for group in groups)
+        watch.say(
+            f"Training {len(left)} run(s), {sum(left.values()):,} steps, in {len(groups)} stack(s) on "
+            f"{device}: expected {duration(seconds)} (a few steps and a checkpoint of each stack, timed here, times "
+            "what is left)."
+        )
     total = sum(recipe.n_steps for recipe in left)
     with watch.bar(total=total, initial=total - sum(left.values()), unit="step", desc="training") as bar:
         yield bar.update
@@ -157,13 +150,16 @@ def _seconds_of_stack(store: RunStore, group: tuple[Recipe, ...], left: dict[Rec
     return cost.begin * len(waiting) + cost.checkpoint * checkpoints + cost.step * steps
 
 
-def _shown(store: RunStore, left: dict[Recipe, int], workers: int, watch: Watch | None):
+def _shown(
+    store: RunStore, left: dict[Recipe, int], executor: str, workers: int | None, watch: Watch | None
+) -> AbstractContextManager[None]:
     if watch is None:
         return nullcontext()
     store.root.mkdir(parents=True, exist_ok=True)
-    watch.say(str(forecast(left, min(workers, len(left)), store.root)))
+    if watch.say:
+        watch.say(str(forecast(left, executor, workers, store.root)))
     for recipe in left:
-        _steps_file(store, recipe).unlink(missing_ok=True)  # of an attempt that was killed: it goes on from less
+        steps_trail(store, recipe).remove()  # of an attempt that was killed: it goes on from less
     total = sum(recipe.n_steps for recipe in left)
     done = partial(_steps_done, store, list(left))
     bar = watch.bar(total=total, initial=total - sum(left.values()), unit="step", desc="training")
@@ -171,15 +167,9 @@ def _shown(store: RunStore, left: dict[Recipe, int], workers: int, watch: Watch 
 
 
 def _steps_done(store: RunStore, recipes: list[Recipe]) -> int:
-    return sum(max(store.steps_done(recipe), _steps_left_behind(store, recipe)) for recipe in recipes)
+    return sum(max(store.steps_done(recipe), steps_trail(store, recipe).read()) for recipe in recipes)
 
 
-def _steps_left_behind(store: RunStore, recipe: Recipe) -> int:
-    try:
-        return int(_steps_file(store, recipe).read_text())
-    except (OSError, ValueError):  # not begun, finished, or just being written
-        return 0
-
-
-def _steps_file(store: RunStore, recipe: Recipe) -> Path:
-    return store.root / STEPS_FOLDER / recipe.run_id
+def steps_trail(store: RunStore, recipe: Recipe) -> Trail:
+    """Where whoever trains ``recipe`` leaves the steps it has done."""
+    return Trail(store.root / STEPS_FOLDER / recipe.run_id)

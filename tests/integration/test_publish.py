@@ -9,7 +9,9 @@ from circuitcore.measuring import measure_all
 from circuitcore.studies import symbolic_kv as study
 from circuitcore.training import RunStore, verify
 
-SMALL = study.Params(seeds=(5,), control_seeds=(), epochs=1, learning_rate=0.001, batch_size=500, n_bases=8)
+SMALL = study.Params(
+    seeds=(5,), control_seeds=(), epochs=1, learning_rate=0.001, batch_size=500, engine="torch", n_bases=8
+)
 
 
 @pytest.fixture

@@ -15,11 +15,11 @@ from toy.recall import toy_recipe
 from tqdm import tqdm
 
 from circuitcore.models import ModelConfig, forward, init_weights
+from circuitcore.progress import Watch
 from circuitcore.training import DivergedError, ExecutorError, Optimizer, RunStore, Stage, StoreError, verify
 from circuitcore.training.checkpoint import read_sealed, seal
 from circuitcore.training.ledger import LEDGER_NAME
 from circuitcore.training.loop import RESUME_NAME, Training
-from circuitcore.training.progress import Watch
 from circuitcore.training.stacked import run_losses
 from circuitcore.training.sweep import train_all, train_stacks
 from circuitcore.training.together import stacks, step_bytes, train_together

@@ -12,7 +12,9 @@ from toy.recall import toy_recipe
 from tqdm import tqdm
 
 from circuitcore import cli
+from circuitcore.durations import duration
 from circuitcore.models import ModelConfig, forward
+from circuitcore.progress import Watch, time_in_parallel
 from circuitcore.training import (
     ENGINE_VERSION,
     DivergedError,
@@ -24,7 +26,7 @@ from circuitcore.training import (
     TorchEngine,
     verify,
 )
-from circuitcore.training.progress import Watch, duration, forecast, time_in_parallel
+from circuitcore.training.progress import forecast
 from circuitcore.training.sweep import train_all
 
 # Losses of the first 20 steps of ``GOLDEN`` must be ``GOLDEN_LOSSES``. Another processor's rounding, a relative 1e-7 in
@@ -275,6 +277,7 @@ def test_a_bar_moves_between_two_checkpoints(tmp_path, monkeypatch):
 
 def test_expected_time_is_that_of_the_busiest_worker():
     assert time_in_parallel([3.0, 1.0, 1.0, 1.0], 2) == 3.0
+    assert time_in_parallel([1.0, 1.0, 1.0, 3.0], 2) == 4.0, "in their order, as a pool hands them out"
     assert time_in_parallel([2.0, 2.0, 2.0], 2) == 4.0
     assert [duration(s) for s in (0.2, 45.4, 300.0, 9000.0)] == [
         "about 1 s",
@@ -282,5 +285,5 @@ def test_expected_time_is_that_of_the_busiest_worker():
         "about 5 min",
         "about 2.5 h",
     ]
-    once, twice = (forecast({toy_recipe(): steps}, 1).seconds for steps in (10_000, 20_000))
+    once, twice = (forecast({toy_recipe(): steps}).seconds for steps in (10_000, 20_000))
     assert 0.5 < twice / once / 2 < 2

@@ -6,9 +6,10 @@ import paper
 
 
 @pytest.fixture
-def calls(monkeypatch):
+def calls(monkeypatch, tmp_path):
     """Record what would be run, in an environment that is already set up; every command succeeds."""
     made = []
+    monkeypatch.setattr(paper, "ROOT", tmp_path)
     monkeypatch.setattr(paper, "set_up", lambda: made.append(("set up",)))
     monkeypatch.setattr(paper, "run", lambda *words: made.append(words) or 0)
     monkeypatch.delenv("CI", raising=False)
@@ -43,6 +44,18 @@ def test_testing_lints_and_tests_even_when_the_lint_fails(calls, monkeypatch):
     monkeypatch.setattr(paper, "run", lambda *words: calls.append(words) or int("ruff" in words))
     assert paper.main(["test"]) == 1
     assert calls == [("set up",), ("-m", "ruff", "check", "."), ("-m", "pytest")]
+
+
+def test_testing_says_how_long_it_took_here_the_last_time_it_passed(calls, monkeypatch, capsys):
+    monkeypatch.setattr(paper, "find_browser", lambda: "/bin/browser")
+    clock = iter([0.0, 300.0, 0.0, 50.0, 0.0, 1.0])
+    monkeypatch.setattr(paper.time, "perf_counter", lambda: next(clock))
+    paper.main(["test"])
+    assert "not timed here before" in capsys.readouterr().out
+    monkeypatch.setattr(paper, "run", lambda *words: int("pytest" in words))
+    for _ in range(2):
+        assert paper.main(["test"]) == 1
+        assert "expected about 5 min" in capsys.readouterr().out, "a test that fails may have ended early"
 
 
 @pytest.mark.parametrize(("ci", "code"), [("", 0), ("true", 1)])
