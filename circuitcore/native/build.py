@@ -17,7 +17,9 @@ from pathlib import Path
 from filelock import FileLock
 
 SOURCE = Path(__file__).parent / "source"
-FLAGS = ("-O3", "-march=native", "-std=c++17", "-fno-math-errno", "-fno-trapping-math", "-shared", "-fPIC")
+FLAGS = ("-O3", "-march=native", "-std=c++17", "-fno-math-errno", "-fno-trapping-math")
+FLAGS += ("-shared", "-fPIC", "-fvisibility=hidden")  # hidden: two libraries in one process share nothing
+LOCK_SECONDS = 300  # for another process to compile; it takes five
 COMPILERS = ("g++", "clang++", "c++")
 SWITCH = "CIRCUITCORE_NATIVE"  # "0" in the environment: do without
 
@@ -62,7 +64,7 @@ def _open(switch: str) -> ctypes.CDLL:
     path = cache_folder() / f"native-{_key(compiler)}.so"
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with FileLock(path.with_suffix(".lock")):  # many workers start at once, one compiles
+        with FileLock(path.with_suffix(".lock"), timeout=LOCK_SECONDS):  # many workers start at once, one compiles
             if not path.exists():
                 _build(compiler, path)
         return ctypes.CDLL(str(path))

@@ -252,6 +252,7 @@ class NativeDecoder:
             raise ValueError(f"{tokens.shape[1]} positions, but the model was built for at most {c.n_ctx}")
         if c.d_in:
             return tokens.to(torch.float32).contiguous()
+        _require_ids("tokens", tokens)
         low, high = tokens.aminmax()
         if low < 0 or high >= c.d_vocab:
             raise ValueError(f"token ids {int(low)}..{int(high)}; the model's vocabulary is 0..{c.d_vocab - 1}")
@@ -266,14 +267,22 @@ class NativeDecoder:
         for name, tensor in (("tokens", tokens), ("targets", targets)):
             if tuple(tensor.shape) != wanted[name]:
                 raise ValueError(f"{name} have shape {tuple(tensor.shape)}; with this loss_mask: {wanted[name]}")
+        if not c.d_in:
+            _require_ids("tokens", tokens)
         tokens = tokens.to(torch.float32 if c.d_in else torch.int64).contiguous()
         targets = targets.to(torch.float32 if vectors else torch.int64).contiguous()
-        loss_mask = loss_mask.contiguous()
+        loss_mask = loss_mask.bool().contiguous()
         batch = BATCH(tokens.data_ptr(), targets.data_ptr(), loss_mask.data_ptr(), *shape, vectors)
         batch.kept = (tokens, targets, loss_mask)
         if not self._library.batch_fits(self._handle, ctypes.byref(batch)):
             raise ValueError(f"a token or target id is outside 0..{c.d_vocab - 1}, the model's vocabulary")
         return batch
+
+
+def _require_ids(name: str, tensor: Tensor) -> None:
+    """ValueError for floats where token ids belong: cut to integers they would be other tokens."""
+    if tensor.is_floating_point():
+        raise ValueError(f"{name} are {tensor.dtype}; this model reads token ids, which are integers")
 
 
 class Training:

@@ -5,6 +5,7 @@
 #include "record.hpp"
 #include "train.hpp"
 
+#pragma GCC visibility push(default)
 extern "C" {
 
 Decoder* decoder_new(const Config* config, const Places* places, const LayerPlaces* layers) {
@@ -62,3 +63,4 @@ double peak_gflops(double seconds) {
   return rounds * CHAINS * LANES * 2 / took / 1e9;
 }
 }
+#pragma GCC visibility pop
