@@ -107,7 +107,7 @@ def _verify(arguments: argparse.Namespace) -> int:
     paths = arguments.paths or _default_folders()
     subjects = [found for path in paths for found in (run_folders(path) or [path] if path.is_dir() else [path])]
     what = f"Checking {len(subjects)} run(s) or file(s): hashes, chain, and the recorded loss of every checkpoint"
-    loads = {subject: 1 + len(list(subject.glob("step-*"))) for subject in subjects}
+    loads = {subject: float(len(list(subject.glob("step-*"))) or 1) for subject in subjects}
     checked = one_by_one(lambda subject: (subject, verify(subject)), loads, _watch(), partial(_expected_of, what))
     n_bad = 0
     for subject, problems in checked:
@@ -119,7 +119,7 @@ def _verify(arguments: argparse.Namespace) -> int:
 
 
 def _expected_of(what: str, seconds: float) -> str:
-    return f"{what}: expected {duration(seconds)} (the first two, timed here, and the rest like the second)."
+    return f"{what}: expected {duration(seconds)} (the first few, timed here, times what is left)."
 
 
 def _status(arguments: argparse.Namespace) -> int:

@@ -17,7 +17,7 @@ from circuitcore.durations import duration
 Item, Result = TypeVar("Item"), TypeVar("Result")
 
 POLL_SECONDS = 0.5
-TIMED_ITEMS = 2
+TIMED_ITEMS = 3
 LOG_SECONDS = 30  # between two lines of a bar where nobody watches it move: in a file, in the log of a CI run
 
 
@@ -93,13 +93,13 @@ def write_line(text: str) -> None:
 def one_by_one(
     do: Callable[[Item], Result], items: Mapping[Item, float], watch: Watch, told: Callable[[float], str]
 ) -> Iterator[Result]:
-    """``do(item)`` for each item, the results as they come. After the second one the time of all is said.
+    """``do(item)`` for each item, the results as they come. After a few the time of all is said.
 
-    The first pays for what the others reuse, so the rest is taken to go on like the second.
+    The first pays for what the others reuse, so the rest is taken to go on like those after it.
 
     Args:
         do: what is done with one item.
-        items: how much there is to do for each, in any unit.
+        items: how much there is to do for each, in any unit; more than 0.
         watch: told the expected time, then shows a bar.
         told: makes a line of text of the seconds for all items.
     """
@@ -111,7 +111,7 @@ def one_by_one(
         yield result
     rest = waiting[TIMED_ITEMS:]
     if rest:
-        pace = seconds[-1] / max(items[waiting[len(seconds) - 1]], 1e-9)
+        pace = sum(seconds[1:]) / sum(items[item] for item in waiting[1:TIMED_ITEMS])
         watch.say(told(sum(seconds) + pace * sum(items[item] for item in rest)))
         with watch.bar(total=len(waiting), initial=len(seconds), unit="run", leave=False) as bar:
             for item in rest:

@@ -25,7 +25,7 @@ def publish(name: str, folders: Folders, watch: Watch | None = None) -> int:
     Args:
         name: the study; its ``published_epochs(params)`` says, arm by arm, after which epochs weights are shipped.
         folders: where runs lie and where they go.
-        watch: told the expected time once two runs are copied, then shows a bar; None for silence.
+        watch: told the expected time once a few runs are copied, then shows a bar; None for silence.
 
     Returns:
         Number of runs published.
@@ -43,7 +43,7 @@ def publish(name: str, folders: Folders, watch: Watch | None = None) -> int:
     def copy(run: Run) -> Run:
         return RunStore(folders.runs, None).publish(run, folders.published, steps[run])
 
-    loads = {run: float(len(kept)) for run, kept in steps.items()}
+    loads = {run: float(1 + len(kept)) for run, kept in steps.items()}
     copies = list(one_by_one(copy, loads, watch or SILENT, told))
     with durations.timed(judging):
         evidence = Evidence(name, params, folders)

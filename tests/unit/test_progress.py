@@ -71,7 +71,7 @@ def test_a_stage_that_nobody_expected_does_not_move_the_bar_and_one_that_fails_d
     assert stages.done() == 0
 
 
-def test_the_rest_is_taken_to_go_on_like_the_second_item(clock):
+def test_the_rest_is_taken_to_go_on_like_the_items_after_the_first(clock):
     """The first takes 5 s for what the others reuse; after that a unit takes 2 s."""
     told, bars, seen = [], [], []
 
@@ -79,15 +79,15 @@ def test_the_rest_is_taken_to_go_on_like_the_second_item(clock):
         clock.pass_seconds(5.0 if item == "a" else 2.0 * loads[item])
         return item.upper()
 
-    loads = {"a": 1.0, "b": 2.0, "c": 3.0, "d": 4.0}
+    loads = {"a": 1.0, "b": 2.0, "c": 3.0, "d": 4.0, "e": 1.0}
     for result in one_by_one(do, loads, Watch(told.append, silent_bar(bars)), "all in {}".format):
         seen.append((result, len(told)))
-    assert told == [f"all in {5.0 + 4.0 + 2.0 * 7}"]
-    assert seen == [("A", 0), ("B", 0), ("C", 1), ("D", 1)]
-    assert [(bar.initial, bar.total, bar.n) for bar in bars] == [(2, 4, 4)]
+    assert told == [f"all in {5.0 + 2.0 * 10}"]
+    assert seen == [("A", 0), ("B", 0), ("C", 0), ("D", 1), ("E", 1)]
+    assert [(bar.initial, bar.total, bar.n) for bar in bars] == [(3, 5, 5)]
 
 
-def test_two_items_are_done_before_anything_could_be_said(clock):
+def test_a_few_items_are_done_before_anything_could_be_said(clock):
     told = []
     assert list(one_by_one(str.upper, {"a": 1.0, "b": 0.0}, Watch(told.append), str)) == ["A", "B"]
     assert told == []
