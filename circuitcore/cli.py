@@ -45,13 +45,14 @@ def _parser() -> argparse.ArgumentParser:
     rerun = _add(commands, "rerun", _rerun, "run a chapter with other seeds, beside the published ones")
     rerun.add_argument("--seeds", type=int, nargs="+", required=True, metavar="SEED")
     rerun.add_argument("--out", type=Path, help="folder for the page and compare.json")
+    for command in (train, sweep, measure, rerun):
+        command.add_argument("--engine", help="torch, native or stacked instead of the params file's: other runs")
     for command in (train, sweep):
         command.add_argument("--workers", type=int, help="processes at once (default: one per core)")
     for command in (train, sweep, measure):
         command.add_argument(
             "--executor", default="processes", help="serial, processes, tcp://HOST:PORT of Dask, or cuda (stacked)"
         )
-        command.add_argument("--engine", help="torch, native or stacked instead of the params file's: other runs")
         command.add_argument("--no-published", action="store_true", help="train even what is published")
         command.add_argument("--params", type=Path, default=studies.PARAMS_FOLDER, help="folder of parameter files")
         command.add_argument("--runs", type=Path, default=Path("runs"), help="folder of the runs (default: runs)")
@@ -98,7 +99,7 @@ def _measure(arguments: argparse.Namespace) -> int:
 def _rerun(arguments: argparse.Namespace) -> int:
     from circuitcore.rerun import rerun  # brings in the whole book
 
-    made = rerun(arguments.study, tuple(arguments.seeds), arguments.tier, arguments.out, _watch())
+    made = rerun(arguments.study, _instead(arguments, seeds=arguments.seeds), arguments.tier, arguments.out, _watch())
     print(f"{made.page}\n{made.comparison}")
     return 0
 
@@ -155,10 +156,13 @@ def _size(folder: Path) -> int:
 def _params(arguments: argparse.Namespace, **instead):
     """The parameters of the study and tier, some of them as the command line has them."""
     studies.load(arguments.study)  # a misspelt study before a missing file of it
-    values = studies.read_params(arguments.study, arguments.tier, arguments.params) | instead
-    if arguments.engine is not None:
-        values["engine"] = arguments.engine
-    return studies.validate(arguments.study, values)
+    values = studies.read_params(arguments.study, arguments.tier, arguments.params)
+    return studies.validate(arguments.study, values | _instead(arguments, **instead))
+
+
+def _instead(arguments: argparse.Namespace, **instead) -> dict[str, object]:
+    """Parameters that the command line gives in place of the params file's."""
+    return instead | ({} if arguments.engine is None else {"engine": arguments.engine})
 
 
 def _recipes(arguments: argparse.Namespace, params) -> list[Recipe]:

@@ -33,13 +33,17 @@ class Rerun:
 
 
 def rerun(
-    study: str, seeds: Sequence[int], tier: str = "published", out: Path | None = None, watch: Watch | None = None
+    study: str,
+    instead: Mapping[str, Any],
+    tier: str = "published",
+    out: Path | None = None,
+    watch: Watch | None = None,
 ) -> Rerun:
     """Train, measure and show a chapter with other seeds beside the published runs.
 
     Args:
         study: the study's name; its notebook is ``book/NAME.ipynb``.
-        seeds: init seeds in place of those of the parameter file.
+        instead: parameters in place of those of the parameter file, such as ``{"seeds": [11, 12]}``.
         tier: parameter file for everything else ("published" or "smoke").
         out: folder of ``NAME.html`` and ``compare.json``; None for ``build/rerun/NAME``.
         watch: told expected times and progress; None for silence.
@@ -51,7 +55,7 @@ def rerun(
     folders = Folders.from_environment()
     studies.load(study)  # a misspelt study is named as one, not as a missing parameter file
     name = study.rpartition(".")[2]
-    values = studies.read_params(study, tier) | {"seeds": [*seeds]}
+    values = studies.read_params(study, tier) | instead
     evidence = Evidence(study, studies.validate(study, values), folders)
     notebook = folders.root / "book" / f"{name}.ipynb"
     if not notebook.is_file():
