@@ -56,10 +56,12 @@ def check_command(words: list[str]) -> None:
             assert chapter in studies.names()
         case ["circuitcore", *rest]:
             check_parsed(cli._parser().parse_args(rest))
-        case ["papermill", notebook, _, "-p", name, value]:
+        case ["papermill", notebook, _, "-p", *pairs]:
             assert (ROOT / notebook).is_file()
+            assert set(pairs[2::3]) <= {"-p"}
+            given = {name: yaml.safe_load(value) for name, value in zip(pairs[::3], pairs[1::3], strict=True)}
             study = Path(notebook).stem
-            studies.validate(study, studies.read_params(study) | {name: yaml.safe_load(value)})
+            studies.validate(study, studies.read_params(study) | given)
         case ["pip", "install", "-e", extra]:
             project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
             assert extra.strip(".[]") in project["optional-dependencies"]
