@@ -97,7 +97,7 @@ class Costs:
                 {
                     "what": goal["words"],
                     "goal": f"{side} {_figure(goal['least'], quantity)}",
-                    "native": _figure(goal["reached"], quantity),
+                    "native": _reached(goal),
                     "verdict": words[goal["met"]],
                     "fallback": _figure(fallback, quantity),
                 }
@@ -136,7 +136,7 @@ class Costs:
 
     def _missed(self) -> str:
         missed = [
-            f"{goal['words']} ({_figure(goal['reached'], goal['quantity'])} where "
+            f"{goal['words']} ({_reached(goal)} where "
             f"{_figure(goal['least'], goal['quantity'])} was wanted)"
             for goal in self.record["goals"]
             if goal["met"] is False
@@ -227,6 +227,15 @@ def _figure(value: float | int | None, quantity: str) -> str:
     if quantity == "share_of_peak":
         return f"{value:.0%}"
     return f"{value:.3g} min" if quantity == "minutes" else f"{value:.3g} times"
+
+
+def _reached(goal: Mapping[str, Any]) -> str:
+    """What was reached; with four digits where fewer would read like the goal that was missed."""
+    short, quantity = _figure(goal["reached"], goal["quantity"]), goal["quantity"]
+    if goal["met"] is not False or short != _figure(goal["least"], quantity):
+        return short
+    scale, unit = (100, "%") if quantity == "share_of_peak" else (1, " min" if quantity == "minutes" else " times")
+    return f"{goal['reached'] * scale:.4g}{unit}"
 
 
 def _rounded(value: float | None) -> float | None:

@@ -140,3 +140,11 @@ def test_the_published_measurement_is_whole():
     assert json.loads(json.dumps(report.goals(rows))) == found.record["goals"]
     assert found.record["method"]["rounds"] >= 5
     assert all(not isinstance(text, float) and text for text in found.numbers().values())
+
+
+@pytest.mark.parametrize(
+    ("reached", "met", "said"), [(1.8966, False, "1.897 times"), (1.5, False, "1.5 times"), (1.9004, True, "1.9 times")]
+)
+def test_a_miss_never_reads_like_its_goal(reached, met, said):
+    goal = {"quantity": "throughput_ratio", "least": 1.9, "reached": reached, "met": met}
+    assert costs._reached(goal) == said
