@@ -60,7 +60,7 @@ RECORDING = _structure(
 QUESTION = _structure(
     "Question",
     **dict.fromkeys(("inputs", "read_out"), c_void_p),
-    **dict.fromkeys(("size", "positions", "interventions", "edits"), c_int64),
+    **dict.fromkeys(("size", "positions", "edits"), c_int64),
     **dict.fromkeys(("edit", "logits", "pattern"), c_void_p),
 )
 ADAM = _structure(
@@ -203,7 +203,7 @@ class NativeDecoder:
         logits = torch.empty(len(edits) + 1, size, c.d_vocab)
         pattern = torch.zeros(len(edits) + 1, size, c.n_heads, positions)
         question = QUESTION(
-            *(tokens.data_ptr(), read_out.data_ptr(), size, positions, len(edits), len(listed)),
+            *(tokens.data_ptr(), read_out.data_ptr(), size, positions, len(listed)),
             *(ctypes.addressof(array), logits.data_ptr(), pattern.data_ptr()),
         )
         self._library.decoder_answers(self._handle, parameters.data_ptr(), ctypes.byref(question))
@@ -245,31 +245,34 @@ class NativeDecoder:
         self._library.decoder_record(self._handle, parameters.data_ptr(), ctypes.byref(recording))
         return logits, found
 
-    def _inputs(self, tokens: Tensor) -> Tensor:
-        """Tokens as C++ reads them; ValueError where they do not fit the model."""
-        c = self._config
-        if tokens.shape[1] > c.n_ctx:
-            raise ValueError(f"{tokens.shape[1]} positions, but the model was built for at most {c.n_ctx}")
-        if c.d_in:
+    def _readable(self, tokens: Tensor) -> Tensor:
+        """Tokens as C++ reads them, whatever ids they are; ValueError where they do not fit the model."""
+        if tokens.shape[1] > self._config.n_ctx:
+            raise ValueError(
+                f"{tokens.shape[1]} positions, but the model was built for at most {self._config.n_ctx}"
+            )
+        if self._config.d_in:
             return tokens.to(torch.float32).contiguous()
         _require_ids("tokens", tokens)
-        low, high = tokens.aminmax()
-        if low < 0 or high >= c.d_vocab:
-            raise ValueError(f"token ids {int(low)}..{int(high)}; the model's vocabulary is 0..{c.d_vocab - 1}")
         return tokens.to(torch.int64).contiguous()
+
+    def _inputs(self, tokens: Tensor) -> Tensor:
+        """As ``_readable``, with the ids checked (those of a training batch are checked in C++)."""
+        tokens, d_vocab = self._readable(tokens), self._config.d_vocab
+        if not self._config.d_in:
+            low, high = tokens.aminmax()
+            if low < 0 or high >= d_vocab:
+                raise ValueError(f"token ids {int(low)}..{int(high)}; the model's vocabulary is 0..{d_vocab - 1}")
+        return tokens
 
     def _batch(self, tokens: Tensor, targets: Tensor, loss_mask: Tensor) -> ctypes.Structure:
         """The batch as C++ sees it; it keeps its tensors alive."""
         c, shape, vectors = self._config, tuple(loss_mask.shape), targets.is_floating_point()
-        if shape[1] > c.n_ctx:
-            raise ValueError(f"{shape[1]} positions, but the model was built for at most {c.n_ctx}")
         wanted = {"tokens": (*shape, c.d_in) if c.d_in else shape, "targets": (*shape, c.d_vocab) if vectors else shape}
         for name, tensor in (("tokens", tokens), ("targets", targets)):
             if tuple(tensor.shape) != wanted[name]:
                 raise ValueError(f"{name} have shape {tuple(tensor.shape)}; with this loss_mask: {wanted[name]}")
-        if not c.d_in:
-            _require_ids("tokens", tokens)
-        tokens = tokens.to(torch.float32 if c.d_in else torch.int64).contiguous()
+        tokens = self._readable(tokens)
         targets = targets.to(torch.float32 if vectors else torch.int64).contiguous()
         loss_mask = loss_mask.bool().contiguous()
         batch = BATCH(tokens.data_ptr(), targets.data_ptr(), loss_mask.data_ptr(), *shape, vectors)

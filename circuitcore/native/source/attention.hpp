@@ -63,8 +63,6 @@ class Attention {
     scratch = zeros(longest * padded(d_head));
     gradient = zeros(longest * padded(longest));
   }
-  // Floats that one sequence's patterns take.
-  long pattern_size(long queries, long keys) const { return heads * queries * padded(keys); }
 
   // Scores, softmax and weighted values of one sequence. `pattern` is [head][query][padded keys].
   // cut(head, scores, stride) sees the scores of each head before the softmax.
@@ -74,11 +72,7 @@ class Attention {
     for (long head = 0; head < heads; head++, pattern += queries * stride) {
       long at = head * d_head;
       transpose(keys, k.from_column(at));
-      for (long i = 0; i < queries; i += LANES) {
-        long count = std::min<long>(LANES, queries - i), seen = padded(position[i + count - 1] + 1);
-        matmul(count, seen / LANES, d_head, {q[i] + at, q.stride, 1}, {across.data(), stride, LANES}, {},
-               pattern + i * stride, stride);
-      }
+      multiply_across(queries, position, q.from_column(at), pattern, stride);
       cut(head, pattern, stride);
       float scale = 1.f / std::sqrt(float(d_head));
       for (long i = 0; i < queries; i++) softmax_row(pattern + i * stride, position[i] + 1, stride, scale);
@@ -94,11 +88,7 @@ class Attention {
     for (long head = 0; head < heads; head++, pattern += queries * stride) {
       long at = head * d_head;
       transpose(keys, v.from_column(at));
-      for (long i = 0; i < queries; i += LANES) {
-        long count = std::min<long>(LANES, queries - i), seen = padded(position[i + count - 1] + 1);
-        matmul(count, seen / LANES, d_head, {dz[i] + at, dz.stride, 1}, {across.data(), stride, LANES}, {},
-               &gradient[i * stride], stride);
-      }
+      multiply_across(queries, position, dz.from_column(at), gradient.data(), stride);
       for (long i = 0; i < queries; i++)
         softmax_backward(pattern + i * stride, &gradient[i * stride], position[i] + 1, stride, scale);
       weighted_values(queries, position, gradient.data(), stride, k.from_column(at), dq.from_column(at));
@@ -122,6 +112,15 @@ class Attention {
         transpose_block(block);
         for (long n = 0; n < LANES && i + n < d_head; n++) store(&across[(i + n) * stride + j], block[n]);
       }
+  }
+
+  // out [query][key] = rows [query][d_head] times `across`, for the keys up to each query's position.
+  void multiply_across(long queries, const int* position, Rows rows, float* out, long stride) const {
+    for (long i = 0; i < queries; i += LANES) {
+      long count = std::min<long>(LANES, queries - i), seen = padded(position[i + count - 1] + 1);
+      matmul(count, seen / LANES, d_head, {rows[i], rows.stride, 1}, {across.data(), stride, LANES}, {},
+             out + i * stride, stride);
+    }
   }
 
   // From the gradient of one row of the pattern to that of its scores, in place.

@@ -1,6 +1,6 @@
 // The backward pass of a chunk: every function turns the gradient of what its forward twin wrote into that of what it
-// read, and adds the gradients of the weights it used. Weights come last: their product reads the layer's input column
-// by column, which is slow where the rows have not been read in order before and so are not in the cache.
+// read, and adds the gradients of the weights it used. Weights come last: by then the norm
+// has read the layer's input in order, and so brought it back into the cache.
 #pragma once
 #include "forward.hpp"
 
@@ -115,7 +115,7 @@ inline void embed_backward(Decoder& m, const void* inputs, long positions, const
 // All layers, from the gradient at the live rows (m.d_live, or m.d_stream where every row is live) to the embedding.
 inline void backward(Decoder& m, const Chunk& chunk) {
   for (long l = m.c.n_layers - 1; l >= 0; l--) {
-    bool pruned = l + 1 == m.c.n_layers && chunk.pruned();
+    bool pruned = is_narrow(m, l, chunk);
     Rows dx = m.rows_of(pruned ? m.d_live : m.d_stream, m.d);
     mlp_backward(m, l, pruned ? chunk.live.size() : chunk.rows(), dx);
     attention_backward(m, l, chunk, pruned, dx);

@@ -15,7 +15,7 @@ struct Edit {
 struct Question {
   const void* inputs;       // as in Batch
   const int64_t* read_out;  // [batch]
-  int64_t size, positions, interventions, edits;
+  int64_t size, positions, edits;
   const Edit* edit;         // by intervention
   float *logits, *pattern;  // [intervention batch d_vocab], [intervention batch head positions]
 };
