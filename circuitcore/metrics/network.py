@@ -61,10 +61,10 @@ class Network:
         """Logits of the clean pass at the read-out, for about half the price of all of them."""
         if id(batch) in self.kept:
             return read_out(self.run(batch).logits, batch)
-        window = Window.of_answers(batch.roles["read_out"], self.config.n_layers)
         with torch.inference_mode():
             if covers(self.weights):
                 return native_passes(self.config, self.weights, batch, ())[0][0]
+            window = Window.of_answers(batch.roles["read_out"], self.config.n_layers)
             return forward(self.config, self.weights, batch.tokens, Plan(1, {}, window)).logits[0, ..., 0, :]
 
     def answers_under(
