@@ -86,6 +86,15 @@ def interchanges(bases: KVPrompts, alphabet: KVAlphabet, seed: int) -> tuple[Int
     return tuple(made)
 
 
+def value_interchange(bases: KVPrompts, alphabet: KVAlphabet) -> Interchange:
+    """The published test of the selected value: each base patched from its rows of "same_slot_different_answer".
+
+    Key and value of the slot change together, so the one prediction is "source_answer".
+    """
+    sources = sweep_families(bases)["same_slot_different_answer"]
+    return _source_answer("selected_value", bases.repeat(bases.n_pairs - 1), sources, alphabet)
+
+
 def edge_tests(bases: KVPrompts, alphabet: KVAlphabet) -> tuple[Interchange, ...]:
     """Base/source pairs for path patching: one ingredient differs, and so does the answer.
 

@@ -5,11 +5,13 @@ A prompt with pairs (K3 V4) (K1 V7) (K5 V0) that asks for K5 reads
     <bos> K3 V4 ; K1 V7 ; K5 V0 ; Q K5 ->        wanted next: V0
 
 and is held here as ``keys = [3, 1, 5]``, ``values = [4, 7, 0]``, ``slot = 2``. Slot s puts its key at
-position 1 + 3s and its value at 2 + 3s; p pairs make 3p + 4 positions.
+position 1 + 3s and its value at 2 + 3s; p pairs make 3p + 4 positions. A layout whose read-out is the query
+ends at ``K5``, one position earlier.
 """
 
 from dataclasses import dataclass, field
 from math import comb, perm
+from typing import Literal
 
 import torch
 from jaxtyping import Int
@@ -19,14 +21,23 @@ from circuitcore.tasks.base import Batch
 
 SPECIALS = ("<bos>", ";", "Q", "->")
 BOS, SEPARATOR, QUERY, READ_OUT = range(len(SPECIALS))
+ReadOut = Literal["arrow", "query"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class KVAlphabet:
-    """How many keys and values there are. Token ids: specials, then keys, then values."""
+    """How many keys and values there are, and where prompts end. Token ids: specials, then keys, then values.
+
+    Attributes:
+        n_keys: number of keys.
+        n_values: number of values.
+        read_out: "arrow": the answer is read at a token that is the same in every prompt; "query": at the
+            queried key itself, and there is no arrow.
+    """
 
     n_keys: int
     n_values: int
+    read_out: ReadOut = "arrow"
 
     @property
     def first_key(self) -> int:
@@ -45,6 +56,10 @@ class KVAlphabet:
         smallest alphabets cannot fill the pairs at all: then 0.
         """
         return comb(self.n_keys, n_pairs) * perm(self.n_values, n_pairs) * n_pairs
+
+    def length(self, n_pairs: int) -> int:
+        """Positions in a prompt of this many pairs."""
+        return 3 * n_pairs + (4 if self.read_out == "arrow" else 3)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -103,16 +118,17 @@ def render(prompts: KVPrompts, alphabet: KVAlphabet) -> Batch:
     Only the read-out is trained on and scored; ``targets`` elsewhere is simply the next token.
     """
     n_rows, n_pairs = prompts.keys.shape
-    tokens = torch.full((n_rows, 3 * n_pairs + 4), SEPARATOR)
+    tokens = torch.full((n_rows, alphabet.length(n_pairs)), SEPARATOR)
     slots = torch.arange(n_pairs)
     slot_key, slot_value = 1 + 3 * slots, 2 + 3 * slots
-    query_key, read_out = 3 * n_pairs + 2, 3 * n_pairs + 3
+    query_key, read_out = 3 * n_pairs + 2, tokens.shape[1] - 1
     tokens[:, 0] = BOS
     tokens[:, slot_key] = alphabet.first_key + prompts.keys
     tokens[:, slot_value] = alphabet.first_value + prompts.values
     tokens[:, query_key - 1] = QUERY
+    if alphabet.read_out == "arrow":
+        tokens[:, read_out] = READ_OUT
     tokens[:, query_key] = alphabet.first_key + prompts.query
-    tokens[:, read_out] = READ_OUT
     answer = alphabet.first_value + prompts.selected
     loss_mask = torch.zeros_like(tokens, dtype=torch.bool)
     loss_mask[:, read_out] = True

@@ -1,0 +1,124 @@
+"""What every key-value task shares: what can be asked of its prompts, and the counterfactuals made from them."""
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import torch
+from numpy.random import PCG64
+
+from circuitcore.tasks import kv_counterfactuals
+from circuitcore.tasks.base import Batch, Interchange, Task, TaskError
+from circuitcore.tasks.kv_prompts import KVAlphabet, KVPrompts, prompts_of, render
+from circuitcore.tasks.kv_sampling import random_bits, random_order
+
+Targets = Literal["matched", "shuffled"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class KVTask(Task):
+    """A task of key-value prompts. A subclass gives ``alphabet``, ``vocab``, ``pairs``, ``longer`` and ``prompts``.
+
+    Attributes:
+        generator_seed: decides the rows of every split.
+        targets: "shuffled" is a control in which the context says nothing about the target: in
+            every split the read-out targets are dealt out again among its rows in a random order,
+            so each value is wanted exactly as often as before. Prompts, roles and variables stay as
+            they are, and families, interchanges and edge tests keep their true answers.
+    """
+
+    generator_seed: int = 7
+    targets: Targets = "matched"
+
+    @property
+    @abstractmethod
+    def alphabet(self) -> KVAlphabet:
+        """Numbers of keys and values, and where prompts end."""
+
+    @property
+    @abstractmethod
+    def pairs(self) -> Mapping[str, int]:
+        """Split -> pairs in each of its prompts; the first one is trained on."""
+
+    @property
+    @abstractmethod
+    def longer(self) -> str:
+        """The split whose prompts have more pairs than any that is trained on."""
+
+    @abstractmethod
+    def prompts(self) -> Mapping[str, KVPrompts]:
+        """The prompts of every split, in the order of ``pairs``; a function of the parameters alone."""
+
+    @property
+    def splits(self) -> tuple[str, ...]:
+        """As in ``pairs``."""
+        return tuple(self.pairs)
+
+    @property
+    def max_length(self) -> int:
+        """Positions in the longest prompt."""
+        return self.alphabet.length(max(self.pairs.values()))
+
+    @property
+    def answers(self) -> tuple[int, ...]:
+        """Token ids of the values."""
+        return tuple(range(self.alphabet.first_value, len(self.vocab)))
+
+    @property
+    def chance(self) -> Mapping[str, float]:
+        """One over the pairs: a guess among the values in the context.
+
+        With shuffled targets the context is no help: one over the values.
+        """
+        if self.targets == "shuffled":
+            return dict.fromkeys(self.splits, 1 / self.alphabet.n_values)
+        return {split: 1 / n_pairs for split, n_pairs in self.pairs.items()}
+
+    @property
+    def variables(self) -> Mapping[str, int]:
+        """What is asked, where it is, and what is stored there."""
+        return {
+            "query_key": self.alphabet.n_keys,
+            "matching_slot": max(self.pairs.values()),
+            "selected_value": self.alphabet.n_values,
+        }
+
+    def make_splits(self) -> Mapping[str, Batch]:
+        """All splits; a function of the parameters alone."""
+        made = {split: render(prompts, self.alphabet) for split, prompts in self.prompts().items()}
+        if self.targets == "shuffled":
+            bits = random_bits(self.generator_seed, "shuffled targets")
+            made = {split: _deal_targets(batch, bits) for split, batch in made.items()}
+        return made
+
+    def families(self, n_bases: int) -> Mapping[str, Batch]:
+        """Six families; see ``kv_counterfactuals.sweep_families``.
+
+        "longer_context" is the first ``n_bases`` rows of ``longer``; its base ids are its own row numbers
+        and have nothing to do with those of the other five.
+        """
+        available = len(self.split(self.longer))
+        if n_bases > available:
+            raise TaskError(f"n_bases = {n_bases}; the {self.longer} split allows 1..{available}")
+        bases = prompts_of(self.bases(n_bases), self.alphabet)
+        longer = prompts_of(self.split(self.longer).rows(slice(0, n_bases)), self.alphabet)
+        made = {**kv_counterfactuals.sweep_families(bases), "longer_context": longer}
+        return {family: render(prompts, self.alphabet) for family, prompts in made.items()}
+
+    def interchanges(self, n_bases: int) -> tuple[Interchange, ...]:
+        """Interchanges query_key, same_slot, same_key, separating; see ``kv_counterfactuals``."""
+        bases = prompts_of(self.bases(n_bases), self.alphabet)
+        return kv_counterfactuals.interchanges(bases, self.alphabet, self.generator_seed)
+
+    def edge_tests(self, n_bases: int) -> tuple[Interchange, ...]:
+        """Edge tests query, keys, values; see ``kv_counterfactuals``."""
+        bases = prompts_of(self.bases(n_bases), self.alphabet)
+        return kv_counterfactuals.edge_tests(bases, self.alphabet)
+
+
+def _deal_targets(batch: Batch, bits: PCG64) -> Batch:
+    """The batch with its read-out targets in a random order; all else untouched."""
+    read_out = batch.roles["read_out"][:, None]
+    dealt = batch.answers[torch.from_numpy(random_order(bits, len(batch)))]
+    return replace(batch, targets=batch.targets.scatter(1, read_out, dealt[:, None]))
