@@ -1,0 +1,145 @@
+"""The pieces whose births the source dates, as curves over training, under its definitions and under ours."""
+
+import pandas as pd
+
+from circuitcore.claims import Results
+from circuitcore.emergence.births import BirthRule, births
+from circuitcore.emergence.leaders import leading_head, of_leader
+from circuitcore.studies.six_run_matrix.design import MATRIX, source_epochs
+
+BEHAVIOUR, ROUTING, COPYING = "behaviour", "routing", "copying"
+VARIABLES = {"query_key": "query key", "matching_slot": "slot", "selected_value": "value"}
+PROBES = {variable: f"{name}, probe" for variable, name in VARIABLES.items()}
+PATCHES = {variable: f"{name}, patch" for variable, name in VARIABLES.items()}
+OPERATORS = {"routing": ROUTING, "copying": COPYING}
+PIECES = (BEHAVIOUR, COPYING, ROUTING, *PROBES.values(), *PATCHES.values())
+SHOWN = (BEHAVIOUR, COPYING, ROUTING, PATCHES["matching_slot"])
+"""The four births that the source's figure shows."""
+THRESHOLDS = {piece: 0.90 if piece == BEHAVIOUR else 0.85 for piece in PIECES}
+GATE, PERSISTENCE = 0.75, 2
+CASE = ["arm", "init_seed", "step"]
+COLUMNS = ["arm", "init_seed", "step", "epoch", "metric", "family", "value"]
+
+
+def with_epochs(rows: pd.DataFrame, results: Results) -> pd.DataFrame:
+    """The rows with the epoch that ends at their step (0 before training)."""
+    ends = results.history.groupby(["run_id", "epoch"], observed=True)["step"].max().reset_index()
+    ends = ends.astype({"run_id": "str"})
+    found = rows.assign(run_id=rows["run_id"].astype("str")).merge(ends, on=["run_id", "step"], how="left")
+    return found.assign(epoch=found["epoch"].fillna(0).astype("int64"))
+
+
+def published_curves(results: Results) -> pd.DataFrame:
+    """The nine scores of the source at every checkpoint of the matrix.
+
+    Rows of ``family`` "all" or "" are scores; named families serve our gate; the metric ``PIECE_worst_base`` is the
+    source's gate. An operator's score is that of the best head of any layer at that checkpoint, ties broken as the
+    source breaks them.
+    """
+    curves = [_of(results, "accuracy", BEHAVIOUR, split="val")]
+    for metric, piece in OPERATORS.items():
+        curves += _operator(results, metric, piece)
+    for variable in VARIABLES:
+        curves += [
+            _of(results, "probe_published_best", PROBES[variable], variable=variable),
+            _of(results, "probe_published_best_worst_base", f"{PROBES[variable]}_worst_base", variable=variable),
+            _of(results, "faithfulness_published", PATCHES[variable], variable=variable),
+            _of(results, "faithfulness_published_worst_base", f"{PATCHES[variable]}_worst_base", variable=variable),
+        ]
+    return _joined(curves, results)
+
+
+def corrected_curves(results: Results) -> pd.DataFrame:
+    """The same nine under our definitions, at every checkpoint of the matrix.
+
+    Operators: heads above the first layer only. Probes: with an intercept, site chosen by cross-validation, scored on
+    prompts of the trained length. Patches: queries (key), attention under patched queries (slot) and writes (value) of
+    the last layer, on prompts where key, slot and value point to three different answers.
+    """
+    curves = [_of(results, "accuracy", BEHAVIOUR, split="val")]
+    for metric, piece in OPERATORS.items():
+        curves += _operator(results, metric, piece, layer=1)
+    curves += [_of(results, "probe_chosen", PROBES[variable], variable=variable) for variable in VARIABLES]
+    queries, writes = {"site": "L1H*.q", "edit": ""}, {"site": "L1H*.z", "edit": ""}
+    curves += [
+        _of(results, "interchange_chosen", PATCHES["query_key"], variable="query_key", **queries),
+        _of(results, "attention_slot_follows", PATCHES["matching_slot"]),
+        _of(results, "interchange_chosen", PATCHES["selected_value"], variable="selected_value", **writes),
+    ]
+    return _joined([curve.replace({"family": {"separating": ""}}) for curve in curves], results)
+
+
+def _of(results: Results, metric: str, piece: str, **where) -> pd.DataFrame:
+    rows = pd.concat([results.curve(metric, arm, **where) for arm in MATRIX], ignore_index=True)
+    return rows.assign(metric=piece, family=rows["family"].astype(str))
+
+
+def _operator(results: Results, metric: str, piece: str, **where) -> list[pd.DataFrame]:
+    """Score of the leading head at each checkpoint, its score per family, and its worst base prompt."""
+    rows = pd.concat([results.curve(metric, arm, **where) for arm in MATRIX], ignore_index=True)
+    worst = pd.concat([results.curve(f"{metric}_worst_base", arm, **where) for arm in MATRIX], ignore_index=True)
+    leaders = source_leaders(rows[rows["family"] == "all"], worst)
+    return [
+        of_leader(rows, leaders).assign(metric=piece),
+        of_leader(worst, leaders).assign(metric=f"{piece}_worst_base"),
+    ]
+
+
+def source_leaders(scores: pd.DataFrame, worst: pd.DataFrame) -> pd.DataFrame:
+    """The source's candidate at each checkpoint: best score, then best worst base prompt, then lower layer and head."""
+    both = scores.merge(worst[[*CASE, "site", "value"]], on=[*CASE, "site"], suffixes=("", "_worst"))
+    order = [*CASE, "value", "value_worst", "layer", "head"]
+    ranked = both.sort_values(order, ascending=[not name.startswith("value") for name in order])
+    return ranked.groupby(CASE, observed=True).head(1)[[*CASE, "site", "value"]]
+
+
+def _joined(curves: list[pd.DataFrame], results: Results) -> pd.DataFrame:
+    rows = with_epochs(pd.concat(curves, ignore_index=True).astype({"metric": str, "family": str}), results)
+    return rows[COLUMNS]
+
+
+def on_source_grid(curves: pd.DataFrame) -> pd.DataFrame:
+    """The checkpoints that the source's rule would have saved: its plan, and every new best validation accuracy."""
+    behaviour = curves[(curves["metric"] == BEHAVIOUR)].sort_values([*CASE])
+    best = behaviour.groupby(["arm", "init_seed"], observed=True)["value"].cummax()
+    before = best.groupby([behaviour["arm"], behaviour["init_seed"]], observed=True).shift(fill_value=-1.0)
+    planned = set(source_epochs(int(curves["epoch"].max())))
+    kept = behaviour[behaviour["epoch"].isin(planned) | (best > before)][CASE]
+    return curves.merge(kept, on=CASE)
+
+
+def published_births(results: Results, threshold: float | None = None, gate: bool = True) -> pd.DataFrame:
+    """Births as the source dates them, in epochs: first checkpoint of its grid to reach score and gate.
+
+    Args:
+        results: what was measured.
+        threshold: in place of the source's thresholds.
+        gate: whether its gate applies (never to behaviour).
+    """
+    curves = in_epochs(on_source_grid(published_curves(results)))
+    rules = {
+        piece: BirthRule(threshold or least, "published" if gate and piece != BEHAVIOUR else "none", GATE)
+        for piece, least in THRESHOLDS.items()
+    }
+    return births(curves, rules)
+
+
+def corrected_births(results: Results) -> pd.DataFrame:
+    """Births under our definitions, in epochs: operators gated by the worst named family, all held for two checkpoints."""
+    rules = {
+        piece: BirthRule(
+            least, "named_families" if piece in OPERATORS.values() else "none", GATE, persistence=PERSISTENCE
+        )
+        for piece, least in THRESHOLDS.items()
+    }
+    return births(in_epochs(corrected_curves(results)), rules)
+
+
+def in_epochs(curves: pd.DataFrame) -> pd.DataFrame:
+    """Curves whose ``step`` counts epochs, so that births are dated in them."""
+    return curves.assign(step=curves["epoch"]).drop(columns="epoch")
+
+
+def final_heads(results: Results, metric: str, arm: str, **where) -> pd.DataFrame:
+    """The leading head of each seed at the end, with its ``value`` and its ``lead`` over the next."""
+    return leading_head(results.at_final(metric, arm, **where))
