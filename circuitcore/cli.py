@@ -85,14 +85,14 @@ def _sweep(arguments: argparse.Namespace) -> int:
 
 
 def _measure(arguments: argparse.Namespace) -> int:
-    from circuitcore.measuring import measure_all  # the metrics take a second to import; training needs none
+    from circuitcore.measuring import by_spec, measure_all  # the metrics take a second to import; training needs none
 
-    params = _params(arguments)
-    recipes = _recipes(arguments, params)
-    train_all(_store(arguments), recipes, arguments.executor, watch=_watch())
-    spec = studies.load(arguments.study).battery(params)
-    tables = measure_all(_store(arguments), spec, recipes, arguments.executor, _watch())
-    print(f"{len(tables)} table(s) of battery {spec.key}, {sum(map(len, tables)):,} rows.")
+    study, params, store = studies.load(arguments.study), _params(arguments), _store(arguments)
+    arms = {arm: obtainable(store, recipes) for arm, recipes in study.recipes(params).items()}
+    train_all(store, _recipes(arguments, params), arguments.executor, watch=_watch())
+    for spec, recipes in by_spec(arms, {arm: study.battery(params, arm) for arm in arms}).items():
+        tables = measure_all(store, spec, recipes, arguments.executor, _watch())
+        print(f"{len(tables)} table(s) of battery {spec.key}, {sum(map(len, tables)):,} rows.")
     return 0
 
 

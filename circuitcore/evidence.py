@@ -15,7 +15,7 @@ from circuitcore import studies
 from circuitcore.claims import Claim, Verdict
 from circuitcore.emergence.view import View
 from circuitcore.environment import exported
-from circuitcore.measuring import MeasuringForecast, measure_all, unmeasured
+from circuitcore.measuring import MeasuringForecast, by_spec, measure_all, unmeasured
 from circuitcore.measuring import forecast as measuring_forecast
 from circuitcore.metrics.battery import BatterySpec
 from circuitcore.metrics.snapshots import snapshot_key
@@ -92,9 +92,9 @@ class Evidence:
         return {arm: tuple(obtainable(self.store, recipes)) for arm, recipes in arms.items()}
 
     @cached_property
-    def spec(self) -> BatterySpec:
-        """What the reader measures."""
-        return self.study.battery(self.params)
+    def specs(self) -> Mapping[str, BatterySpec]:
+        """What the reader measures on each arm."""
+        return self._specs(self.params)
 
     @cached_property
     def published_params(self) -> BaseModel | None:
@@ -107,6 +107,11 @@ class Evidence:
     def published_arms(self) -> Arms:
         """The published recipes by arm; none for a study that publishes nothing."""
         return self.study.recipes(self.published_params) if self.published_params else {}
+
+    @cached_property
+    def published_specs(self) -> Mapping[str, BatterySpec]:
+        """What was measured on each published arm; nothing for a study that publishes nothing."""
+        return self._specs(self.published_params) if self.published_params else {}
 
     @cached_property
     def unpublished(self) -> tuple[str, ...]:
@@ -142,8 +147,7 @@ class Evidence:
         """Where the reader's runs are found and kept. Published runs serve too, if what is measured is the same:
         they keep too few checkpoints to be measured otherwise.
         """
-        same = self.published_params is not None and self.study.battery(self.published_params) == self.spec
-        return RunStore(self.folders.runs, self.folders.published if same else None)
+        return RunStore(self.folders.runs, self.folders.published if self.published_specs == self.specs else None)
 
     def cost(self, executor: str = "processes") -> str:
         """What is there, what is missing, and how long the missing should take on this machine."""
@@ -173,9 +177,9 @@ class Evidence:
         if self.missing:
             left = {recipe: recipe.n_steps - self.store.steps_done(recipe) for recipe in self.missing}
             found.append(forecast(left, executor))
-        if recipes := unmeasured(self.store, self.spec, _each(self.arms)):
-            found.append(measuring_forecast(recipes, self.spec, executor))
-        return found
+        todo = {spec: unmeasured(self.store, spec, recipes) for spec, recipes in by_spec(self.arms, self.specs).items()}
+        parts = [measuring_forecast(recipes, spec, executor) for spec, recipes in todo.items() if recipes]
+        return [*found, *([MeasuringForecast.together(parts)] if parts else [])]
 
     def gather(self, watch: Watch | None, executor: str = "processes") -> tuple[Results, ...]:
         """Train and measure what is missing, then load everything: one ``Results`` for each of ``origins``.
@@ -188,10 +192,10 @@ class Evidence:
         if "paper" in self.origins:
             found.append(self._published_results())
         if "rerun" in self.origins:
-            recipes = _each(self.arms)
-            train_all(self.store, recipes, executor, watch=watch)
-            measure_all(self.store, self.spec, recipes, executor, watch)
-            found.append(_results(self.store, self.arms, self.spec, "rerun"))
+            train_all(self.store, _each(self.arms), executor, watch=watch)
+            for spec, recipes in by_spec(self.arms, self.specs).items():
+                measure_all(self.store, spec, recipes, executor, watch)
+            found.append(_results(self.store, self.arms, self.specs, "rerun"))
         return tuple(found)
 
     def run_ids(self, origin: Origin) -> dict[str, tuple[str, ...]]:
@@ -213,11 +217,13 @@ class Evidence:
         same_runs = {arm: set(recipes) for arm, recipes in self.arms.items()} == {
             arm: set(recipes) for arm, recipes in self.published_arms.items()
         }
-        return same_runs and self.study.battery(self.published_params) == self.spec
+        return same_runs and self.published_specs == self.specs
 
     def _published_results(self) -> Results:
-        spec = self.study.battery(self.published_params)
-        return _results(self._shipped, self.published_arms, spec, "paper")
+        return _results(self._shipped, self.published_arms, self.published_specs, "paper")
+
+    def _specs(self, params: BaseModel) -> dict[str, BatterySpec]:
+        return {arm: self.study.battery(params, arm) for arm in self.study.recipes(params)}
 
 
 def joined(parts: Mapping[Origin, View], silent: Mapping[Origin, Exception]) -> View:
@@ -240,10 +246,11 @@ def _each(arms: Arms) -> list[Recipe]:
     return list(dict.fromkeys(recipe for recipes in arms.values() for recipe in recipes))
 
 
-def _results(store: RunStore, arms: Arms, spec: BatterySpec, origin: Origin) -> Results:
+def _results(store: RunStore, arms: Arms, specs: Mapping[str, BatterySpec], origin: Origin) -> Results:
     """The tables of finished, measured runs, all arms under each other, with ``arm`` and ``init_seed``."""
     measured, shown, histories = [], [], []
     for arm, recipes in arms.items():
+        spec = specs[arm]
         for run in map(store.get_or_train, recipes):
             named = {"arm": arm, "init_seed": run.recipe.init_seed}
             measured.append(_table(store, run, spec.key).assign(**named))

@@ -1,7 +1,7 @@
 """Measuring many runs with one battery: each run once, its table kept beside it."""
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import partial
@@ -36,6 +36,16 @@ class MeasuringForecast:
     workers: int
     seconds: float
 
+    @classmethod
+    def together(cls, parts: Sequence["MeasuringForecast"]) -> "MeasuringForecast":
+        """All of several measurings, one after the other; a run that is measured twice counts twice."""
+        return cls(
+            n_runs=sum(part.n_runs for part in parts),
+            n_checkpoints=sum(part.n_checkpoints for part in parts),
+            workers=max(part.workers for part in parts),
+            seconds=sum(part.seconds for part in parts),
+        )
+
     @property
     def what(self) -> str:
         """What is to be done."""
@@ -63,6 +73,17 @@ class MeasuringCost:
     checkpoint: float
     shown: float
     spent: float
+
+
+def by_spec(arms: Mapping[str, Iterable[Recipe]], specs: Mapping[str, BatterySpec]) -> dict[BatterySpec, list[Recipe]]:
+    """The recipes that are measured alike, each once, in the order of the arms.
+
+    A recipe of two arms that differ in what is measured stands under both.
+    """
+    found: dict[BatterySpec, dict[Recipe, None]] = {}
+    for arm, recipes in arms.items():
+        found.setdefault(specs[arm], {}).update(dict.fromkeys(recipes))
+    return {spec: list(recipes) for spec, recipes in found.items()}
 
 
 def measure_all(

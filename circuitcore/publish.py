@@ -57,8 +57,9 @@ def publish(name: str, folders: Folders, watch: Watch | None = None) -> int:
 
 def _published_steps(study: ModuleType, params: BaseModel, store: RunStore, name: str) -> dict[Run, list[int]]:
     """Every run of the study, and the steps at which its weights are shipped."""
-    key, epochs, steps = study.battery(params).key, study.published_epochs(params), {}
+    epochs, steps = study.published_epochs(params), {}
     for arm, recipes in study.recipes(params).items():
+        key = study.battery(params, arm).key
         for recipe in recipes:
             run = store.find(recipe)
             if run is None or key not in run.tables:

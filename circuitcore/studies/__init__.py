@@ -1,7 +1,7 @@
 """The studies: one module per chapter, found by name, with parameters checked before anything is spent.
 
-A study is a module with ``Params`` (a frozen pydantic model), ``recipes``, ``battery``, ``CLAIMS``,
-``CHECKS`` and ``VIEWS``. Its values live in ``params/NAME.yaml`` (published) and ``params/NAME.TIER.yaml``.
+A study is a module with ``Params`` (a frozen pydantic model), ``recipes(params)`` by arm, ``battery(params, arm)``,
+``CLAIMS``, ``CHECKS`` and ``VIEWS``. Its values live in ``params/NAME.yaml`` (published) and ``params/NAME.TIER.yaml``.
 A study outside this package is named by its import path (``my_package.my_study``).
 """
 

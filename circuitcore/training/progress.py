@@ -8,6 +8,7 @@ from itertools import cycle
 from pathlib import Path
 from statistics import mean
 from tempfile import TemporaryDirectory
+from typing import Any
 
 from circuitcore.durations import duration
 from circuitcore.progress import time_in_parallel
@@ -103,7 +104,7 @@ def kind_of(recipe: Recipe) -> tuple:
     return recipe.engine, recipe.model, recipe.optimizer.name, recipe.batch_size, recipe.stages, recipe.make_task()
 
 
-def side_by_side(time_one, recipes: list[Recipe], executor: str, side: int) -> tuple[list[RunCost], float]:
+def side_by_side(time_one, recipes: list[Recipe], executor: str, side: int) -> tuple[list[Any], float]:
     """``time_one(recipe)`` on ``side`` workers at once, averaged over them; and what a pool of workers costs to begin.
 
     Args:

@@ -30,7 +30,7 @@ def test_a_run_that_was_never_measured_is_named(folders):
 
 def test_what_is_published_is_whole_and_judged(folders):
     (recipe,) = study.recipes(SMALL)["trained"]
-    measure_all(RunStore(folders.runs, None), study.battery(SMALL), [recipe], "serial")
+    measure_all(RunStore(folders.runs, None), study.battery(SMALL, "trained"), [recipe], "serial")
     assert publish.publish("symbolic_kv", folders) == 1
     run = RunStore(folders.published, None).find(recipe)
     assert run.steps == (0, recipe.n_steps) and verify(run.path) == []

@@ -42,7 +42,7 @@ def recipes(params):
     return {"trained": tuple(Recipe(**common, init_seed=seed) for seed in params.seeds)}
 
 
-def battery(params):
+def battery(params, arm):
     return BatterySpec(n_bases=60)
 
 

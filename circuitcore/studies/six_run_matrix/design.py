@@ -150,6 +150,6 @@ def geometric_epochs(first: int, last: int, count: int) -> tuple[int, ...]:
     return tuple(sorted(taken))
 
 
-def battery(params: Params) -> BatterySpec:
+def battery(params: Params, arm: str) -> BatterySpec:
     """How much is measured on every checkpoint."""
     return BatterySpec(n_bases=params.n_bases, n_edge_bases=params.n_bases // 2, n_split=3000)

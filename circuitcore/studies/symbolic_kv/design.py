@@ -94,6 +94,6 @@ def published_epochs(params: Params) -> dict[str, tuple[int, ...]]:
     return {arm: (*(dense if arm == "trained" else ()), params.epochs) for arm in ARMS}
 
 
-def battery(params: Params) -> BatterySpec:
-    """How much is measured on every checkpoint."""
+def battery(params: Params, arm: str) -> BatterySpec:
+    """What is measured on the runs of an arm: the same on all."""
     return BatterySpec(n_bases=params.n_bases, n_edge_bases=params.n_bases // 2)

@@ -88,7 +88,7 @@ def recipes(params: Params) -> dict[str, tuple[Recipe, ...]]:
     return {"trained": trained, "first seed": trained[:1]}
 
 
-def battery(params: Params) -> BatterySpec:
+def battery(params: Params, arm: str) -> BatterySpec:
     """Measured by no test here."""
     return BatterySpec(n_bases=4)
 

@@ -1,0 +1,53 @@
+"""What is measured may differ by arm: a run of two arms is measured for each, and each arm reads its own table."""
+
+import dataclasses
+from types import SimpleNamespace
+
+import pytest
+
+from circuitcore.evidence import Evidence, Folders
+from circuitcore.measuring import MeasuringForecast, by_spec
+from circuitcore.metrics.battery import BatterySpec
+from tests.integration import toy_task
+
+MANY, FEW = BatterySpec(n_bases=60), BatterySpec(n_bases=30, n_split=10)
+PARAMS = toy_task.Params(seeds=(0, 1))
+
+
+def recipes(params):
+    (all_seeds,) = toy_task.recipes(params).values()
+    return {"all": all_seeds, "again": all_seeds, "first": all_seeds[:1]}
+
+
+def battery(params, arm):
+    return FEW if arm == "first" else MANY
+
+
+@pytest.fixture
+def evidence(tmp_path):
+    class Given(Evidence):
+        study = SimpleNamespace(recipes=recipes, battery=battery)
+        published_params = None
+
+    return Given("by_arm", PARAMS, Folders(tmp_path, tmp_path / "runs", tmp_path / "published"))
+
+
+def test_recipes_are_grouped_by_what_is_measured_each_once():
+    arms, specs = recipes(PARAMS), {arm: battery(PARAMS, arm) for arm in recipes(PARAMS)}
+    assert by_spec(arms, specs) == {MANY: list(arms["all"]), FEW: list(arms["first"])}
+
+
+def test_each_arm_is_measured_and_read_with_its_own_spec(evidence):
+    *_, forecast = evidence.forecasts("serial")
+    assert (forecast.n_runs, forecast.n_checkpoints) == (3, 9), "the first run twice"
+    (results,) = evidence.gather(None, "serial")
+    n = {arm: set(results.at_final("accuracy", arm, split="test")["n"]) for arm in results.arms}
+    assert n == {"all": {60}, "again": {60}, "first": {10}}
+    first, second = (evidence.store.find(recipe) for recipe in recipes(PARAMS)["all"])
+    assert {MANY.key, FEW.key} <= first.tables.keys() and FEW.key not in second.tables
+    assert dataclasses.replace(evidence).forecasts("serial") == []
+
+
+def test_forecasts_of_several_measurings_add_up():
+    parts = [MeasuringForecast(2, 10, 2, 4.0), MeasuringForecast(1, 5, 1, 3.0)]
+    assert MeasuringForecast.together(parts) == MeasuringForecast(3, 15, 2, 7.0)
