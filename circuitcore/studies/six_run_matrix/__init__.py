@@ -1,0 +1,13 @@
+"""The six-run matrix: two curricula, their births, and what of the source's account survives ten seeds.
+
+Source: sections 3 and 4 of "Retrieval Motif Emergence in Small Transformers" (Alex 2026). Its block1 is layer 0 here.
+"""
+
+from circuitcore.studies.six_run_matrix import inference_views, matrix_views, pilot_views
+from circuitcore.studies.six_run_matrix.checks import CHECKS
+from circuitcore.studies.six_run_matrix.claims import CIRCUIT_CLAIMS, CLAIMS
+from circuitcore.studies.six_run_matrix.design import Params, battery, published_epochs, recipes
+
+__all__ = ["CHECKS", "CIRCUIT_CLAIMS", "CLAIMS", "VIEWS", "Params", "battery", "published_epochs", "recipes"]
+
+VIEWS = {**pilot_views.VIEWS, **matrix_views.VIEWS, **inference_views.VIEWS}

@@ -227,7 +227,7 @@ CURRICULUM = (
     ),
     Claim(
         id="SR14",
-        sentence="It is the missing three-pair prompts that delay: with both lengths mixed from the start there is no delay.",
+        sentence="It is the missing three-pair prompts that delay: with both lengths from the start there is no delay.",
         metric="optimizer steps to validation accuracy 0.90, mixed less three pairs throughout, paired",
         direction="at_most",
         smallest_effect=2000.0,
@@ -257,8 +257,8 @@ ROLES = (
     ),
     Claim(
         id="SR16",
-        sentence="Roles are stable over seeds though heads are not: relabelled within layers, heads match across seeds.",
-        metric="similarity of matched heads less what shuffled heads reach, on routing, copying and ablation",
+        sentence="Roles are stable over seeds though heads are not: matched within layers, they agree.",
+        metric="similarity of matched heads (routing, copying, attention to query and own key) less shuffled heads",
         direction="at_least",
         smallest_effect=0.1,
         control="untrained networks match by less than 0.1 above their shuffles",
@@ -308,8 +308,8 @@ FORCED = (
     ),
     Claim(
         id="SR20",
-        sentence="Support at the read-out is forced by the arrow: read out at the query, layer 0's heads are not needed "
-        "there.",
+        sentence="Support at the read-out is forced by the arrow: read out at the query, layer 0's heads are not "
+        "needed there.",
         metric="accuracy lost with layer 0's heads at their mean at the read-out alone, read out at the queried key",
         direction="at_most",
         smallest_effect=0.2,

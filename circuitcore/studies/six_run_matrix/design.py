@@ -76,19 +76,14 @@ def recipes(params: Params) -> dict[str, tuple[Recipe, ...]]:
         arm: tuple(_recipe(params, seed, stages, checkpoint_epochs(_length(stages))) for seed in seeds)
         for arm, (seeds, stages) in curricula.items()
     }
-    pilot = (Stage(short, share),)
-    every = tuple(range(share + 1))
-    arms[PILOT] = tuple(_recipe(params, seed, pilot, every, engine="torch") for seed in params.pilot_seeds)
+    pilot, every = (Stage(short, share),), tuple(range(share + 1))
+    by_torch = params.model_copy(update={"engine": "torch"})
+    arms[PILOT] = tuple(_recipe(by_torch, seed, pilot, every) for seed in params.pilot_seeds)
+    alone = (Stage(long, params.cell_epochs),)
     thirds = tuple(sorted({*range(0, params.cell_epochs, 3), params.cell_epochs}))
-    for read_out, layers, heads in CELLS:
-        if (read_out, layers, heads) != FIRST:
-            arms[cell_name(read_out, layers, heads)] = tuple(
-                _recipe(
-                    params, seed, (Stage(long, params.cell_epochs),), thirds,
-                    read_out=read_out, layers=layers, heads=heads,
-                )
-                for seed in params.cell_seeds
-            )  # fmt: skip
+    for cell in CELLS:
+        if cell != FIRST:
+            arms[cell_name(*cell)] = tuple(_recipe(params, seed, alone, thirds, cell) for seed in params.cell_seeds)
     return arms
 
 
@@ -97,27 +92,22 @@ def _recipe(
     seed: int,
     stages: tuple[Stage, ...],
     checkpoints: tuple[int, ...],
-    *,
-    engine: str | None = None,
-    read_out: str = "arrow",
-    layers: int = 2,
-    heads: int = 2,
+    cell: tuple[str, int, int] = FIRST,
 ) -> Recipe:
+    read_out, layers, heads = cell
     task_params = {"n_train_2": params.n_train, "n_train_3": params.n_train, "read_out": read_out}
     task = make_task("textual_kv", task_params)
     return Recipe(
         task="textual_kv",
         task_params=task_params,
-        model=ModelConfig(
-            d_vocab=len(task.vocab), n_ctx=16, n_layers=layers, n_heads=heads, d_model=64, d_mlp=128
-        ),
+        model=ModelConfig(d_vocab=len(task.vocab), n_ctx=16, n_layers=layers, n_heads=heads, d_model=64, d_mlp=128),
         optimizer=Optimizer(name="adam", lr=params.learning_rate),
         batch_size=params.batch_size,
         stages=stages,
         init_seed=seed,
         data_seed=DATA_SEED_OFFSET + seed,
         checkpoint_epochs=checkpoints,
-        engine=engine or params.engine,
+        engine=params.engine,
     )
 
 
@@ -150,6 +140,34 @@ def geometric_epochs(first: int, last: int, count: int) -> tuple[int, ...]:
     return tuple(sorted(taken))
 
 
+OVER_TRAINING = ("behavior", "attention", "operators", "published", "corrected")
+NEVER = ("attribution", "edges")
+AT_END = ("ablations", "interchanges", "probes")
+
+
 def battery(params: Params, arm: str) -> BatterySpec:
-    """How much is measured on every checkpoint."""
-    return BatterySpec(n_bases=params.n_bases, n_edge_bases=params.n_bases // 2, n_split=3000)
+    """How much is measured: the matrix wholly at every checkpoint, other arms as far as a claim reads them."""
+    counts = {"n_bases": params.n_bases, "n_edge_bases": params.n_bases // 2, "n_split": 3000}
+    if arm in MATRIX:
+        return BatterySpec(**counts, published=True, features=True, at_end=AT_END, left_out=NEVER)
+    if arm == PILOT:
+        return BatterySpec(**counts, left_out=("attention", "operators", *AT_END, *NEVER))
+    return BatterySpec(**counts, published=True, at_end=OVER_TRAINING[1:], left_out=(*AT_END, *NEVER))
+
+
+N_SHOWN = 24  # checkpoints shipped of one run of each curriculum
+
+
+def published_epochs(params: Params, arm: str, seed: int) -> tuple[int, ...]:
+    """Epochs whose weights are shipped with the book: one run of each curriculum whole, the ends of the others.
+
+    A checkpoint takes a third of a megabyte. The windows of all births would take thirty, so they are left to those
+    who train the runs again; the tables of every run are shipped whole.
+    """
+    if arm not in MATRIX:
+        return ()
+    if seed != params.seeds[0]:
+        return (params.epochs,)
+    kept = checkpoint_epochs(params.epochs)
+    places = {round(place * (len(kept) - 1) / (N_SHOWN - 1)) for place in range(N_SHOWN)}
+    return tuple(kept[place] for place in sorted(places))

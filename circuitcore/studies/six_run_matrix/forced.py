@@ -25,9 +25,7 @@ def first_layer_values(results: Results) -> Check | None:
     """SR19."""
     if not of.has(results, QUERY_TWO):
         return None
-    lower, upper = (
-        of.best_head(results, "routing_value", QUERY_TWO, layer=layer, family=of.SWEEP) for layer in (0, 1)
-    )
+    lower, upper = (of.best_head(results, "routing_value", QUERY_TWO, layer=layer, family=of.SWEEP) for layer in (0, 1))
     return mean_check(lower, **of.at_least(float(upper.mean()), 0.85, "best layer-1 head, mean"), within=of.SHARE)
 
 
@@ -36,7 +34,9 @@ def no_support_needed(results: Results) -> Check | None:
     if not of.has(results, QUERY_TWO):
         return None
     lost, arrow = (of.heads_lost(results, arm, "mean@read_out", "L0H*") for arm in (QUERY_TWO, "off"))
-    return mean_check(lost, **of.at_least(float(arrow.mean()), 0.5, "read out at the arrow, mean"), within=of.DIFFERENCE)
+    return mean_check(
+        lost, **of.at_least(float(arrow.mean()), 0.5, "read out at the arrow, mean"), within=of.DIFFERENCE
+    )
 
 
 def last_of_three(results: Results) -> Check | None:
@@ -47,7 +47,9 @@ def last_of_three(results: Results) -> Check | None:
     runs = leaders.assign(last=(leaders["layer"] == 2).astype(float))
     accuracy = pd.concat([of.accuracy(results, arm) for arm in DEEP])
     return mean_check(
-        of.mean_of_runs(runs, "last"), **of.at_least(float(accuracy.mean()), 0.9, "test accuracy, mean"), within=of.SHARE
+        of.mean_of_runs(runs, "last"),
+        **of.at_least(float(accuracy.mean()), 0.9, "test accuracy, mean"),
+        within=of.SHARE,
     )
 
 
@@ -78,9 +80,7 @@ def pilot(results: Results) -> Check | None:
     end = int(with_epochs(results.curve("accuracy", "on", split="val"), results)["epoch"].max())
     rows = of.at_epoch(results, end // SHARES, "accuracy", "on", split="val")
     untrained = of.initial(results, "accuracy", split="val")
-    return mean_check(
-        rows.set_index("init_seed")["value"], **of.at_most(untrained, 0.4, "untrained"), within=of.SHARE
-    )
+    return mean_check(rows.set_index("init_seed")["value"], **of.at_most(untrained, 0.4, "untrained"), within=of.SHARE)
 
 
 CHECKS = {

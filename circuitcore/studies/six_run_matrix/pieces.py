@@ -108,7 +108,7 @@ def on_source_grid(curves: pd.DataFrame) -> pd.DataFrame:
     return curves.merge(kept, on=CASE)
 
 
-def published_births(results: Results, threshold: float | None = None, gate: bool = True) -> pd.DataFrame:
+def published_births(results: Results, threshold: float | None = None, *, gate: bool = True) -> pd.DataFrame:
     """Births as the source dates them, in epochs: first checkpoint of its grid to reach score and gate.
 
     Args:
@@ -125,7 +125,7 @@ def published_births(results: Results, threshold: float | None = None, gate: boo
 
 
 def corrected_births(results: Results) -> pd.DataFrame:
-    """Births under our definitions, in epochs: operators gated by the worst named family, all held for two checkpoints."""
+    """Births under our definitions, in epochs: operators gated by the worst named family, all held for some time."""
     rules = {
         piece: BirthRule(
             least, "named_families" if piece in OPERATORS.values() else "none", GATE, persistence=PERSISTENCE

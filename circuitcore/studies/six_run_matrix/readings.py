@@ -1,10 +1,10 @@
 """Numbers per seed that several checks and figures read: one series each, indexed by ``init_seed``."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
 import pandas as pd
 
-from circuitcore.claims import Check, Results, mean_check
+from circuitcore.claims import Results
 from circuitcore.emergence.births import BirthRule, births
 from circuitcore.emergence.leaders import leading_head
 from circuitcore.studies.six_run_matrix.design import MATRIX
@@ -83,11 +83,6 @@ def behaviour_steps(results: Results, arm: str) -> pd.Series:
     rows = results.curve("accuracy", arm, split="val").assign(metric=BEHAVIOUR, family="")
     found = births(rows.astype({"family": str}), {BEHAVIOUR: BirthRule(0.90)})
     return found.set_index("init_seed")["by"].astype("Float64").astype(float)
-
-
-def shares(values: Iterable[float], control_passed: bool, control_value: str, note: str = "") -> Check | None:
-    """Check of the mean of a share over seeds."""
-    return mean_check(values, control_passed=control_passed, control_value=control_value, note=note, within=SHARE)
 
 
 def at_most(control: pd.Series | float, bound: float, what: str) -> dict[str, object]:

@@ -45,9 +45,7 @@ def layer_needed(results: Results) -> Check | None:
 def published_probes(results: Results) -> Check | None:
     """SR4.published."""
     final = [_probe(results, "probe_published_best", variable, family="all") for variable in READ]
-    untrained = pd.concat(
-        [of.initial(results, "probe_published_best", variable=name, family="all") for name in READ]
-    )
+    untrained = pd.concat([of.initial(results, "probe_published_best", variable=name, family="all") for name in READ])
     return mean_check(_worst(final), **of.at_most(untrained, 0.9, "untrained"), within=of.SHARE)
 
 

@@ -79,7 +79,9 @@ def copying_first(born_under, results: Results) -> Check | None:
     found = orders(born, by=RUN, pairs=[(COPYING, ROUTING)])
     decided = found[found["order"] != "undecided"].assign(first=lambda rows: (rows["order"] == "before").astype(float))
     note = f"{len(found) - len(decided)} of {len(found)} runs do not decide."
-    return mean_check(of.mean_of_runs(decided, "first"), **_unborn(born, (COPYING, ROUTING)), note=note, within=of.SHARE)
+    return mean_check(
+        of.mean_of_runs(decided, "first"), **_unborn(born, (COPYING, ROUTING)), note=note, within=of.SHARE
+    )
 
 
 def order_names(born: pd.DataFrame) -> pd.Series:
@@ -127,7 +129,9 @@ def slot_probe(results: Results) -> Check | None:
         of.per_curriculum(lambda arm, name=name: results.final_values("probe_chosen", arm, variable=name))
         for name in ("matching_slot", "query_key")
     )
-    return mean_check(slot.max(axis=1), **of.at_least(float(key.stack().mean()), 0.85, "query key, mean"), within=of.SHARE)
+    return mean_check(
+        slot.max(axis=1), **of.at_least(float(key.stack().mean()), 0.85, "query key, mean"), within=of.SHARE
+    )
 
 
 CHECKS = {

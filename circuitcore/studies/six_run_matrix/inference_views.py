@@ -1,0 +1,209 @@
+"""Figures of what the seeds show: the curriculum taken apart, roles, features, and what is forced."""
+
+import pandas as pd
+
+from circuitcore.claims import Results, SelectionError
+from circuitcore.emergence.view import View
+from circuitcore.studies.six_run_matrix import curriculum, forced, roles
+from circuitcore.studies.six_run_matrix import readings as of
+from circuitcore.studies.six_run_matrix.design import APART, CELLS, MATRIX, cell_name
+from circuitcore.studies.six_run_matrix.pieces import VARIABLES
+from circuitcore.studies.six_run_matrix.published import SLOT_FEATURES
+
+BAND = "95 % t interval of the mean over seeds"
+AGREEMENTS = {
+    "same_identity": "same head leads", "top3_overlap": "overlap of the three best", "profile_cosine": "cosine",
+    "matched": "ours: heads matched within layers",
+}  # fmt: skip
+
+
+def inference(results: Results) -> View:
+    """Every comparison of the two curricula with its interval and exact permutation test."""
+    return View(curriculum.tests(results), "as named", "as named")
+
+
+def apart(results: Results) -> View:
+    """Steps to validation accuracy 0.90 in every arm that keeps some ingredient of the curriculum."""
+    arms = [arm for arm in (*MATRIX, *APART) if of.has(results, arm)]
+    parts = [of.behaviour_steps(results, arm).rename("value").reset_index().assign(group=arm, arm=arm) for arm in arms]
+    table = pd.concat(parts, ignore_index=True).dropna(subset=["value"])
+    return View(table[["group", "arm", "init_seed", "value"]], "optimizer steps", "val", BAND)
+
+
+def apart_outcomes(results: Results) -> View:
+    """What the arms end in: accuracy on four pairs, and what is lost without layer 0's heads."""
+    arms = [arm for arm in (*MATRIX, *APART) if of.has(results, arm)]
+    read = {
+        "accuracy on four pairs": lambda arm: of.accuracy(results, arm, of.OOD),
+        "attention follows the patched query": lambda arm: results.final_values("attention_slot_follows", arm),
+    }
+    parts = [
+        values(arm).rename("value").reset_index().assign(group=arm, arm=arm, series=series)
+        for series, values in read.items() for arm in arms
+    ]  # fmt: skip
+    table = pd.concat(parts, ignore_index=True)
+    return View(table[["group", "arm", "series", "init_seed", "value"]], "share of prompts", "four pairs; test", BAND)
+
+
+def stability(results: Results) -> View:
+    """Agreement between seeds under the source's measures and ours, with what shuffled heads reach (its figure 10)."""
+    if min(len(results.seeds(arm)) for arm in MATRIX) < 2:
+        raise SelectionError("agreement needs two seeds of each curriculum")
+    found = roles.agreements(results)
+    found = found[found["metric"].isin(["routing", "copying", "all"])]
+    parts = []
+    for (measure, metric, arm), pairs in found.groupby(["measure", "metric", "arm"], sort=False, observed=True):
+        group = f"{AGREEMENTS[measure]}{'' if metric == 'all' else ', ' + metric} ({arm})"
+        for series, column in {"seeds": "value", "shuffled heads": "chance_all_heads"}.items():
+            values = roles.per_seed(pairs, pairs[column]).rename("value").reset_index()
+            parts.append(values.assign(group=group, series=series, arm=arm))
+    table = pd.concat(parts, ignore_index=True)
+    note = "Every point is a seed's mean over its pairs with the other seeds of its curriculum."
+    return View(
+        table[["group", "arm", "series", "init_seed", "value"]], "agreement", "all six families", BAND, note=note
+    )
+
+
+def leaders(results: Results) -> View:
+    """By how much the routing head leads at the end, and how often the operators change heads."""
+    parts = []
+    for arm in MATRIX:
+        for metric in ("routing", "copying"):
+            lead = curriculum.final_leaders(results, metric, arm)["lead"]
+            parts.append(lead.rename("value").reset_index().assign(group=f"{metric} ({arm})", arm=arm))
+    table = pd.concat(parts, ignore_index=True).astype({"value": float})
+    margin = curriculum.noise_margin(curriculum.N_BASES)
+    return View(
+        table, "lead of the best head over the next, share of prompts", "all six families", BAND,
+        note=f"Below {margin:.3f} a lead is noise of {curriculum.N_BASES} base prompts.",
+    )  # fmt: skip
+
+
+def handoffs(results: Results) -> View:
+    """Changes of the leading head as the source counts them, in time order, and beyond noise."""
+    ways = {"file_order": "file order (as published)", "raw": "time order", "beyond_noise": "beyond noise"}
+    counted = curriculum.operator_handoffs(results)
+    table = counted.melt(["arm", "init_seed", "piece"], list(ways), "series", "value")
+    table = table.assign(
+        series=table["series"].map(ways),
+        group=table["piece"] + " (" + table["arm"] + ")",
+        value=table["value"].astype(float),
+    )
+    order = {series: place for place, series in enumerate(ways.values())}
+    table = table.assign(place=table["series"].map(order)).sort_values(["group", "place"], kind="stable")
+    return View(table[["group", "series", "arm", "init_seed", "value"]], "handoffs", "all six families", BAND)
+
+
+def slot(results: Results) -> View:
+    """What can be read at the arrow, and where attention goes when the query is exchanged."""
+    parts = []
+    for arm in MATRIX:
+        for variable, name in VARIABLES.items():
+            for metric, series in {
+                "probe_chosen": "probe", "probe_chosen_worst_class": "probe, its worst class",
+                "probe_chosen_random": "probe, random labels",
+            }.items():  # fmt: skip
+                values = results.final_values(metric, arm, variable=variable).rename("value").reset_index()
+                parts.append(values.assign(group=f"{name}, probed ({arm})", series=series, arm=arm))
+        follows = results.final_values("attention_slot_follows", arm).rename("value").reset_index()
+        parts.append(follows.assign(group=f"slot, by attention ({arm})", series="attention", arm=arm))
+    table = pd.concat(parts, ignore_index=True).sort_values("group", kind="stable")
+    note = "Chance: 1/16 for key and value, 1/3 for the slot (line)."
+    return View(table[["group", "series", "arm", "init_seed", "value"]], "share right", "test", BAND, 1 / 3, note)
+
+
+def sparse(results: Results) -> View:
+    """Share of active features and explained variance, the source's autoencoders beside converged ones."""
+    kinds = {"sae_published": "as published", "sae": "converged"}
+    read = {"explained_variance": "variance explained", "density": "features active per prompt"}
+    parts = []
+    for kind, series in kinds.items():
+        sites = roles.site_labels(results, kind)
+        sites = sites[~sites["constant"].astype(bool)] if len(sites) else sites
+        for column, name in read.items():
+            if len(sites):
+                values = sites.groupby(["arm", "init_seed"])[column].mean().rename("value").reset_index()
+                parts.append(values.assign(group=name, series=series))
+    if not parts:
+        raise SelectionError("no features were measured")
+    table = pd.concat(parts, ignore_index=True)[["group", "series", "arm", "init_seed", "value"]]
+    note = "Means over the tracked sites that vary between prompts of one length."
+    return View(table, "share", "held-out training prompts", BAND, note=note)
+
+
+def signals(results: Results) -> View:
+    """The source's extra signals beside ours: sites and neurons labelled slot, constant sites."""
+    rows = []
+    for arm in MATRIX:
+        for kind, what in {"sae_published": "as published", "sae": "converged"}.items():
+            rows.append({"signal": f"sites labelled slot, {what} ({arm})", **_slot_sites(results, kind, arm)})
+        rows.append({"signal": f"layers whose top neuron stands for the slot ({arm})", **_slot_neurons(results, arm)})
+    return View(pd.DataFrame(rows), "sites", "all six families")
+
+
+def _slot_sites(results: Results, kind: str, arm: str) -> dict[str, object]:
+    sites = roles.site_labels(results, kind)
+    sites = sites[sites["arm"] == arm]
+    constant, named = sites["constant"].astype(bool), sites["label"].eq("matching_slot")
+    n, of_n = SLOT_FEATURES[arm]
+    return {
+        "source": f"{n} of {of_n}" if kind == "sae_published" else None,
+        "ours": f"{int(named.sum())} of {len(sites)}",
+        "of which constant": int((named & constant).sum()),
+        "varying and beyond the null": int((named & ~constant & sites["beyond"].astype(bool)).sum()),
+    }
+
+
+def _slot_neurons(results: Results, arm: str) -> dict[str, object]:
+    neurons = results.features[(results.features["kind"] == "neurons") & (results.features["arm"] == arm)]
+    ranked = neurons[neurons["metric"] == "eta2"].sort_values("value")
+    top = ranked.groupby(["init_seed", "site"], observed=True).tail(1)
+    return {"source": "0 of 6", "ours": f"{int(top['variable'].astype(str).eq('matching_slot').sum())} of {len(top)}"}
+
+
+def cells(results: Results) -> View:
+    """What the read-out, the depth and the number of heads change: the summary figure."""
+    parts = []
+    for cell in CELLS:
+        arm = cell_name(*cell)
+        if not of.has(results, arm):
+            continue
+        read_out, layers, heads = cell
+        group = f"{read_out}, {layers} layer{'s' * (layers > 1)} of {heads}"
+        first = of.best_head(results, "routing_value", arm, family=of.SWEEP, layer=0)
+        parts.append(_cell(of.accuracy(results, arm), group, "test accuracy"))
+        parts.append(_cell(first, group, "layer 0 attends to the right value"))
+        if layers > 1:
+            later = of.best_head(results, "routing_value", arm, family=of.SWEEP, layer=list(range(1, layers)))
+            parts.append(_cell(later, group, "a later layer does"))
+            lost = of.heads_lost(results, arm, "mean@read_out", "L0H*")
+            parts.append(_cell(lost, group, "lost without layer 0's heads at the read-out"))
+    table = pd.concat(parts, ignore_index=True)
+    return View(table, "share of prompts", "test; its counterfactuals", BAND, 1 / 3)
+
+
+def _cell(values: pd.Series, group: str, series: str) -> pd.DataFrame:
+    return values.rename("value").reset_index()[["init_seed", "value"]].assign(group=group, series=series)
+
+
+def routing_layers(results: Results) -> View:
+    """Which layer of three holds the best routing head."""
+    parts = [forced.routing_layers(results, arm).assign(arm=arm) for arm in forced.DEEP if of.has(results, arm)]
+    table = pd.concat(parts, ignore_index=True)
+    counts = table.groupby(["arm", "layer"], observed=True).size().rename("runs").reset_index()
+    return View(counts.astype({"runs": int}), "runs", "test prompts, each asked for all three keys")
+
+
+VIEWS = {
+    "inference": inference,
+    "apart": apart,
+    "apart_outcomes": apart_outcomes,
+    "stability": stability,
+    "leaders": leaders,
+    "handoffs": handoffs,
+    "slot": slot,
+    "sparse": sparse,
+    "signals": signals,
+    "cells": cells,
+    "routing_layers": routing_layers,
+}
