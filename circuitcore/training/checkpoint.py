@@ -63,7 +63,8 @@ def refuse_pickle(path: Path, data: bytes) -> None:
     Raises:
         CheckpointError: ``data`` starts as a pickle or a torch.save archive does.
     """
-    if data.startswith(_PICKLE_STARTS):
+    # A safetensors file starts with the length of its header, which may have these first bytes, too.
+    if data.startswith(_PICKLE_STARTS) and data[8:9] != b"{":
         raise CheckpointError(
             f"{path}: refused. This is a pickle (or a torch.save archive), and a pickle can run any code when it is "
             "loaded; circuitcore reads safetensors only. If you trust its maker, load it yourself and save the "

@@ -20,6 +20,7 @@ from toy.recall import toy_recipe
 
 from circuitcore import cli
 from circuitcore.training import CheckpointError, RunStore, StoreError, verify
+from circuitcore.training.checkpoint import pack, unpack
 from circuitcore.training.ledger import Ledger
 from circuitcore.training.loop import RESUME_NAME, steps_done
 from circuitcore.training.run import HISTORY_NAME
@@ -417,3 +418,11 @@ def test_a_published_run_keeps_the_whole_ledger_and_some_weights(store, run, tmp
     assert RunStore(tmp_path / "elsewhere", None).find(toy_recipe(0)) is None
     with pytest.raises(StoreError, match=f"did you mean '{run.run_id}'"):
         fresh.get(run.run_id[:-1])
+
+
+@pytest.mark.parametrize("n_bytes", range(1, 400, 8))
+def test_no_length_of_header_makes_a_checkpoint_look_like_a_pickle(n_bytes, tmp_path):
+    """The file starts with that length; 640 bytes, for one, is how a pickle starts, too."""
+    data = pack({"w": torch.arange(3.0)}, {"run_id": "x" * (500 + n_bytes)})
+    tensors, _ = unpack(tmp_path / "given", data)
+    assert tensors["w"].tolist() == [0, 1, 2]
