@@ -54,10 +54,16 @@ SILENT = Watch(lambda line: None, lambda **options: tqdm(**options, disable=True
 
 def time_in_parallel(loads: list[float], workers: int) -> float:
     """When the last of ``loads`` (seconds each) ends, if they are handed out in their order to whoever is free."""
-    free_at = [0.0] * workers
+    return max(ends_in_parallel(loads, workers), default=0.0)
+
+
+def ends_in_parallel(loads: list[float], workers: int) -> list[float]:
+    """When each of ``loads`` (seconds each) ends, if they are handed out in their order to whoever is free."""
+    free_at, ends = [0.0] * workers, []
     for load in loads:
-        heapq.heappush(free_at, heapq.heappop(free_at) + load)
-    return max(free_at)  # 0 without any
+        ends.append(heapq.heappop(free_at) + load)
+        heapq.heappush(free_at, ends[-1])
+    return ends
 
 
 @contextmanager
@@ -207,8 +213,6 @@ def in_all(parts: Mapping[str, float | None]) -> str:
         parts: what there is to do, and its seconds; None where nothing is known.
     """
     known = [seconds for seconds in parts.values() if seconds is not None]
-    listed = (
-        f"{part}, {'not known yet' if seconds is None else duration(seconds)}" for part, seconds in parts.items()
-    )
+    listed = (f"{part}, {'not known yet' if seconds is None else duration(seconds)}" for part, seconds in parts.items())
     total = duration(sum(known)) if known else "no time is known here yet"
     return f"Expected in all: {'more than ' if 0 < len(known) < len(parts) else ''}{total} ({'; '.join(listed)})."

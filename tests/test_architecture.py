@@ -23,7 +23,7 @@ LAYERS = (
     ("native",),
     ("training",),
     ("metrics",),
-    ("measuring",),
+    ("measuring", "sweep_status"),
     ("emergence",),
     ("results", "costs"),
     ("claims",),
@@ -33,7 +33,7 @@ LAYERS = (
     ("book_build", "sphinx_ext"),
     ("single_page",),
     ("rerun",),
-    ("reproduce", "publish"),
+    ("reproduce", "publish", "dataset", "status_page"),
     ("cli",),
 )
 RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}

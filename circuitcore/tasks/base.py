@@ -8,7 +8,7 @@ parameters are the same value and give the same rows.
 import dataclasses
 import functools
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -212,6 +212,30 @@ class Task(ABC):
         """Base/source pairs for path patching; ``expected`` holds "source_answer" alone."""
         return ()
 
+    def records(self, split: str) -> Iterator[dict[str, Any]]:
+        """The rows of a split as plain values, one JSON object each: what ``circuitcore dataset`` writes.
+
+        Keys: id (``test_000012``), task, split, prompt, targets (the words wanted at the scored positions, in their
+        order), variables (name -> class index). A task with a published format of its own overrides this.
+
+        Raises:
+            TaskError: a name that is not in ``splits``, or rows that are no words.
+        """
+        batch = self.split(split)
+        if batch.tokens.ndim != 2 or batch.tokens.is_floating_point():
+            raise TaskError(f"task {self.name!r}: split {split!r} has rows of vectors; only rows of words are written")
+        variables = {name: values.tolist() for name, values in batch.variables.items()}
+        for row, tokens in enumerate(batch.tokens):
+            wanted = batch.targets[row, batch.loss_mask[row]]
+            yield {
+                "id": record_id(split, row),
+                "task": self.name,
+                "split": split,
+                "prompt": self.decode(tokens),
+                "targets": [self.vocab[token] for token in wanted.tolist()],
+                "variables": {name: values[row] for name, values in variables.items()},
+            }
+
     def decode(self, tokens: Int[Tensor, " pos"]) -> str:
         """Token ids as text, words separated by one space.
 
@@ -238,6 +262,11 @@ class Task(ABC):
             if word not in ids:
                 raise TaskError(f"at token {place}: {unknown('token', word, self.vocab)}")
         return torch.tensor([ids[word] for word in words])
+
+
+def record_id(split: str, row: int) -> str:
+    """Name of a row of a split, rows counted from 0: ``val_000012``."""
+    return f"{split}_{row:06d}"
 
 
 # Sixteen tasks are more than any chapter compares; a task's rows are a few megabytes.

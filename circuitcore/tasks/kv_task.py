@@ -1,15 +1,15 @@
 """What every key-value task shares: what can be asked of its prompts, and the counterfactuals made from them."""
 
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 from numpy.random import PCG64
 
 from circuitcore.tasks import kv_counterfactuals
-from circuitcore.tasks.base import Batch, Interchange, Task, TaskError
+from circuitcore.tasks.base import Batch, Interchange, Task, TaskError, record_id
 from circuitcore.tasks.kv_prompts import KVAlphabet, KVPrompts, prompts_of, render
 from circuitcore.tasks.kv_sampling import random_bits, random_order
 
@@ -91,6 +91,32 @@ class KVTask(Task):
             bits = random_bits(self.generator_seed, "shuffled targets")
             made = {split: _deal_targets(batch, bits) for split, batch in made.items()}
         return made
+
+    def records(self, split: str) -> Iterator[dict[str, Any]]:
+        """The rows of a split in the format of the published data sets.
+
+        Keys: id, task (``kv_retrieve_3`` for three pairs), split, num_pairs, prompt, target, query_key, context_pairs
+        (key, value and pair_index, from 0, in the order of the prompt).
+        """
+        batch = self.split(split)
+        prompts, answers = prompts_of(batch, self.alphabet), batch.answers.tolist()
+        key_words = self.vocab[self.alphabet.first_key : self.alphabet.first_value]
+        value_words = self.vocab[self.alphabet.first_value :]
+        rows = zip(prompts.keys.tolist(), prompts.values.tolist(), prompts.query.tolist(), strict=True)
+        for row, (keys, values, query) in enumerate(rows):
+            yield {
+                "id": record_id(split, row),
+                "task": f"kv_retrieve_{prompts.n_pairs}",
+                "split": split,
+                "num_pairs": prompts.n_pairs,
+                "prompt": self.decode(batch.tokens[row]),
+                "target": self.vocab[answers[row]],
+                "query_key": key_words[query],
+                "context_pairs": [
+                    {"key": key_words[key], "value": value_words[value], "pair_index": index}
+                    for index, (key, value) in enumerate(zip(keys, values, strict=True))
+                ],
+            }
 
     def families(self, n_bases: int) -> Mapping[str, Batch]:
         """Six families; see ``kv_counterfactuals.sweep_families``.

@@ -53,6 +53,7 @@ class Ledger:
         history_sha256: hash of ``history.parquet``; None until finished.
         tables: key -> hash of ``tables/KEY.parquet``.
         made_with: versions it was trained with; more than one if it was resumed under another.
+        history_thinned: whether ``history.parquet`` has one row per epoch (see ``history.per_epoch``), not per step.
     """
 
     run_id: str
@@ -63,6 +64,7 @@ class Ledger:
     history_sha256: str | None = None
     tables: Mapping[str, str] = field(default_factory=dict)
     made_with: tuple[str, ...] = ()
+    history_thinned: bool = False
 
     @property
     def last_hash(self) -> str:
@@ -115,6 +117,8 @@ class Ledger:
 
     def _fields(self) -> dict[str, Any]:
         fields = {item.name: getattr(self, item.name) for item in dataclasses.fields(self)}
+        if not self.history_thinned:
+            del fields["history_thinned"]  # younger than many a sealed ledger
         return fields | {"entries": [dataclasses.asdict(entry) for entry in self.entries]}
 
     def _seal(self) -> str:

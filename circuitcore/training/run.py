@@ -77,14 +77,28 @@ class Run:
         Row ``s`` describes update ``s`` (from 1) in epoch ``epoch`` (from 1): ``loss`` is the batch's mean
         cross-entropy in nats before the update, ``tokens_seen`` the input tokens up to and with this batch.
 
+        Of a long run that was published there is one row per epoch (``ledger.history_thinned``): its last step and
+        tokens_seen, the means of its losses and gradient norms.
+
         Raises:
             StoreError: the file is absent or damaged.
         """
         return self._history.copy()
 
     def tokens_seen(self, step: int) -> int:
-        """Input tokens trained on in the first ``step`` updates."""
-        return int(self._history["tokens_seen"].iloc[step - 1]) if step else 0
+        """Input tokens trained on in the first ``step`` updates.
+
+        Raises:
+            StoreError: the history is absent or damaged, or has no row for that step.
+        """
+        if not step:
+            return 0
+        history = self._history
+        found = history.loc[history["step"] == step, "tokens_seen"]
+        if found.empty:
+            unit = "epoch" if self.ledger.history_thinned else "step"
+            raise StoreError(f"{self.run_id}: its history has one row per {unit}, and none for step {step}.")
+        return int(found.iloc[0])
 
     def weights(self, step: int) -> dict[str, Tensor]:
         """The weights after ``step`` updates, named as ``init_weights`` names them.

@@ -16,6 +16,8 @@ from circuitcore.spelling import unknown
 from circuitcore.training.checkpoint import sha256
 from circuitcore.training.durable import cannot_write, write_durably
 from circuitcore.training.errors import StoreError
+from circuitcore.training.failures import FailureNote
+from circuitcore.training.history import LONGEST_WHOLE, per_epoch
 from circuitcore.training.ledger import LEDGER_NAME, Ledger
 from circuitcore.training.loop import RESUME_NAME, Report, check_same_rows, steps_done, train
 from circuitcore.training.parquet import from_parquet, to_parquet
@@ -88,7 +90,8 @@ class RunStore:
             with self.lock(recipe.run_id):
                 run = self.find(recipe)  # another process may have finished it while this one waited
                 if run is None:
-                    train(recipe, self.root / recipe.run_id, progress)
+                    with FailureNote.of(self.root, recipe.run_id).left_on_error():
+                        train(recipe, self.root / recipe.run_id, progress)
                     run = self.find(recipe)
         if run.origin == "local":
             (run.path / RESUME_NAME).unlink(missing_ok=True)  # left by a kill just after the last ledger
@@ -129,6 +132,9 @@ class RunStore:
     def publish(self, run: Run, to: Path, keep_steps: Collection[int]) -> Run:
         """Copy ``run`` into the folder ``to`` with its whole ledger and tables, but only some of its weights.
 
+        The history of a run longer than ``history.LONGEST_WHOLE`` steps goes along as one row per epoch, and the
+        ledger of the copy says so.
+
         Args:
             run: what to publish; every file that is copied is checked first.
             to: folder of published runs; an earlier copy of the run in it is replaced.
@@ -146,9 +152,10 @@ class RunStore:
                 run.weights(step)
             files = {entry.file: entry.sha256 for entry in ledger.entries if entry.kept}
             files |= {f"{TABLE_FOLDER}/{key}.parquet": value for key, value in ledger.tables.items()}
-            files[HISTORY_NAME] = ledger.history_sha256
             for name, expected in files.items():
                 write_durably(staged / name, read_checked(run.path / name, expected))
+            ledger, history = _history_to_ship(run.path, ledger)
+            write_durably(staged / HISTORY_NAME, history)
             write_durably(staged / RECIPE_NAME, f"{run.recipe.to_json()}\n".encode())
             ledger.write(staged)
         shutil.rmtree(target, ignore_errors=True)
@@ -174,6 +181,21 @@ class RunStore:
         finally:
             held.release()
 
+    def is_held(self, run_id: str) -> bool:
+        """Whether a live process holds the run (``lock``); asking may make it wait for a moment."""
+        path = self.root / LOCK_FOLDER / f"{run_id}.lock"
+        if not path.exists():
+            return False
+        held = FileLock(path)
+        try:
+            held.acquire(timeout=0)
+        except Timeout:
+            return True
+        except OSError:  # somebody else's folder, which only they can lock
+            return False
+        held.release()
+        return False
+
     def absolute(self) -> "RunStore":
         """The same store for a process with another working folder."""
         return RunStore(self.root.absolute(), self.published and self.published.absolute())
@@ -186,6 +208,16 @@ class RunStore:
                 if ledger.finished:
                     return Run(folder / run_id, origin, ledger)
         return None
+
+
+def _history_to_ship(folder: Path, ledger: Ledger) -> tuple[Ledger, bytes]:
+    """The history a copy of a run gets, and the ledger that vouches for it."""
+    path = folder / HISTORY_NAME
+    data = read_checked(path, ledger.history_sha256)
+    if ledger.history_thinned or ledger.entries[-1].step <= LONGEST_WHOLE:
+        return ledger, data
+    data = to_parquet(per_epoch(from_parquet(path, data)))
+    return dataclasses.replace(ledger, history_sha256=sha256(data), history_thinned=True), data
 
 
 def _table_path(run: Run, key: str) -> Path:

@@ -11,6 +11,7 @@ from circuitcore.progress import Trail, Watch, polled
 from circuitcore.training.engines import trainable
 from circuitcore.training.errors import ExecutorError
 from circuitcore.training.executor import check_device, collect, map_runs, stacked_device
+from circuitcore.training.failures import FailureNote
 from circuitcore.training.loop import Report
 from circuitcore.training.progress import forecast
 from circuitcore.training.recipe import Recipe
@@ -54,7 +55,7 @@ def train_all(
         check_device(device)
         train_stacks(store, list(left), device, watch)
     elif missing:
-        with _shown(store, {recipe: left[recipe] for recipe in missing}, executor, workers, watch):
+        with _shown(store, {recipe: left[recipe] for recipe in missing}, executor, workers, watch), _lost_noted(store):
             map_runs(partial(train_one, store.absolute()), missing, executor, workers)
     return [store.get_or_train(recipe) for recipe in recipes]
 
@@ -70,6 +71,17 @@ def train_one(store: RunStore, recipe: Recipe) -> str:
         return store.get_or_train(recipe, trail.leave).run_id
     finally:
         trail.remove()
+
+
+@contextmanager
+def _lost_noted(store: RunStore) -> Iterator[None]:
+    """Note the failures that no worker lived to note itself."""
+    try:
+        yield
+    except ExecutorError as error:
+        for run_id, failure in error.failures.items():
+            FailureNote.of(store.root, run_id).leave(failure)
+        raise
 
 
 def train_stacks(store: RunStore, recipes: Sequence[Recipe], device: str, watch: Watch | None = None) -> list[str]:
@@ -111,10 +123,14 @@ def _outcomes(
             for recipe in sorted(group, key=lambda recipe: recipe.run_id):  # in one order everywhere: no deadlock
                 held.enter_context(store.lock(recipe.run_id))
             folders = {recipe: store.root / recipe.run_id for recipe in group if store.find(recipe) is None}
+            for recipe in folders:
+                FailureNote.of(store.root, recipe.run_id).remove()
             try:
                 failures |= train_together(group, folders, device, report)
             except Exception as error:  # of the whole stack, such as a device without memory: the next may fit
                 failures |= dict.fromkeys(folders, error)
+            for recipe in failures.keys() & folders.keys():
+                FailureNote.of(store.root, recipe.run_id).leave(failures[recipe])
     for index, recipe in enumerate(recipes):
         error = failures.get(recipe)
         yield index, None if error else recipe.run_id, error
