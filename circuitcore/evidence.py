@@ -15,10 +15,9 @@ from circuitcore import studies
 from circuitcore.claims import Claim, Verdict
 from circuitcore.emergence.view import View
 from circuitcore.environment import exported
-from circuitcore.measuring import MeasuringForecast, by_spec, measure_all, unmeasured
+from circuitcore.measuring import MeasuringForecast, by_spec, measure_all, tables_of, unmeasured
 from circuitcore.measuring import forecast as measuring_forecast
 from circuitcore.metrics.battery import BatterySpec
-from circuitcore.metrics.snapshots import snapshot_key
 from circuitcore.progress import Watch
 from circuitcore.results import Origin, Results
 from circuitcore.training.errors import StoreError
@@ -248,15 +247,15 @@ def _each(arms: Arms) -> list[Recipe]:
 
 def _results(store: RunStore, arms: Arms, specs: Mapping[str, BatterySpec], origin: Origin) -> Results:
     """The tables of finished, measured runs, all arms under each other, with ``arm`` and ``init_seed``."""
-    measured, shown, histories = [], [], []
+    found, histories = ([], [], []), []  # measurements, snapshots, features
     for arm, recipes in arms.items():
-        spec = specs[arm]
         for run in map(store.get_or_train, recipes):
             named = {"arm": arm, "init_seed": run.recipe.init_seed}
-            measured.append(_table(store, run, spec.key).assign(**named))
-            shown.append(_table(store, run, snapshot_key(spec)).assign(**named))
+            for tables, key in zip(found, tables_of(specs[arm]), strict=False):  # the last where it is measured
+                tables.append(_table(store, run, key).assign(**named))
             histories.append(run.history.assign(run_id=run.run_id, **named))
-    return Results(_stacked(measured), _stacked(histories), origin, _stacked(shown))
+    measured, shown, features = map(_stacked, found)
+    return Results(measured, _stacked(histories), origin, shown, features)
 
 
 def _table(store: RunStore, run: Run, key: str) -> pd.DataFrame:
@@ -271,6 +270,8 @@ def _table(store: RunStore, run: Run, key: str) -> pd.DataFrame:
 
 def _stacked(tables: list[pd.DataFrame]) -> pd.DataFrame:
     """Tables under each other, categories of each column united (pandas would turn them into plain text)."""
+    if not tables:
+        return pd.DataFrame()
     columns = [name for name in tables[0] if isinstance(tables[0][name].dtype, pd.CategoricalDtype)]
     for name in columns:
         words = pd.unique(pd.concat([table[name].astype("str") for table in tables]))

@@ -64,13 +64,15 @@ class MeasuringCost:
 
     Attributes:
         begin: to make the prompts; once in each process.
-        checkpoint: one row of checkpoints' share of the battery.
+        checkpoint: what is measured on every checkpoint.
+        end: what is measured once, at the end of the run.
         shown: one checkpoint of what figures show whole.
         spent: until all this was known.
     """
 
     begin: float
     checkpoint: float
+    end: float
     shown: float
     spent: float
 
@@ -120,7 +122,8 @@ def measure_all(
 def measure_one(store: RunStore, spec: BatterySpec, recipe: Recipe) -> str:
     """Measure one finished run; what a worker of ``measure_all`` runs. Returns the run's name.
 
-    Kept beside the run: the battery's table, and what figures show whole (``snapshots``).
+    Kept beside the run: the battery's table, what figures show whole (``snapshots``), and ``features`` where the spec
+    asks for them.
     """
     run, trail, done = store.get_or_train(recipe), measured_trail(store, recipe), 0
 
@@ -131,6 +134,10 @@ def measure_one(store: RunStore, spec: BatterySpec, recipe: Recipe) -> str:
 
     store.save_table(run, spec.key, measure(run, spec, leave))
     store.save_table(run, snapshot_key(spec), snapshot(run, spec))
+    if spec.features:
+        from circuitcore.metrics.features import features, features_key
+
+        store.save_table(run, features_key(spec), features(run, spec))
     trail.note(len(run.steps))  # and it stays until all are measured: the bar counts by it
     return run.run_id
 
@@ -156,7 +163,7 @@ def forecast(recipes: Sequence[Recipe], spec: BatterySpec, executor: str = "proc
     found, start = side_by_side(partial(time_measuring, spec), list(kinds.values()), executor, side)
     costs = dict(zip(kinds, found, strict=True))
     lengths = [(costs[_kind_of(recipe)], len(recipe.checkpoint_epochs)) for recipe in recipes]
-    loads = [cost.checkpoint * length + cost.shown * min(length, N_STEPS) for cost, length in lengths]
+    loads = [cost.checkpoint * length + cost.end + cost.shown * min(length, N_STEPS) for cost, length in lengths]
     seconds = start + max(cost.begin for cost in found) + time_in_parallel(loads, side)
     return MeasuringForecast(len(recipes), sum(length for _, length in lengths), side, seconds)
 
@@ -168,20 +175,31 @@ def time_measuring(spec: BatterySpec, recipe: Recipe) -> MeasuringCost:
         run = Untrained(recipe)
         open_session(recipe.make_task(), spec)
         clock.append(time.perf_counter())
-        measure(run, spec)
+        measure(run, spec.throughout)
         clock.append(time.perf_counter())
         snapshot(run, spec)
         clock.append(time.perf_counter())
-    begin, measured, shown = (after - before for before, after in zip(clock, clock[1:], strict=False))
-    return MeasuringCost(begin, measured / len(run.steps), shown / len(run.steps), clock[-1] - clock[0])
+        _measure_end(recipe, spec)
+        clock.append(time.perf_counter())
+    begin, measured, shown, end = (after - before for before, after in zip(clock, clock[1:], strict=False))
+    return MeasuringCost(begin, measured / len(run.steps), end, shown / len(run.steps), clock[-1] - clock[0])
+
+
+def _measure_end(recipe: Recipe, spec: BatterySpec) -> None:
+    """Measure what is measured once a run, on a network nobody trained."""
+    if spec.at_end:
+        measure(Untrained(recipe, n_steps=1), spec.ending)
+    if spec.features:
+        from circuitcore.metrics.features import features
+
+        features(Untrained(recipe), spec)
 
 
 class Untrained(Run):
     """A run that nobody trained: the same weights at as many steps as are measured at once. Nothing is on disk."""
 
-    def __init__(self, recipe: Recipe):
-        steps = range(CHECKPOINTS_AT_ONCE)
-        entries = tuple(Entry(step=step, file="", sha256="", parent="", loss=0.0) for step in steps)
+    def __init__(self, recipe: Recipe, n_steps: int = CHECKPOINTS_AT_ONCE):
+        entries = tuple(Entry(step=step, file="", sha256="", parent="", loss=0.0) for step in range(n_steps))
         named = {"run_id": recipe.run_id, "recipe_sha256": recipe.sha256, "data_sha256": "", "made_with": ()}
         super().__init__(Path(recipe.run_id), "local", Ledger(**named, entries=entries))
         object.__setattr__(self, "_recipe", recipe)
@@ -200,6 +218,15 @@ class Untrained(Run):
         return init_weights(self._recipe.model, self._recipe.init_seed)
 
 
+def tables_of(spec: BatterySpec) -> tuple[str, ...]:
+    """Names of the tables that measuring leaves beside a run: numbers, what is shown whole, and features if wanted."""
+    if not spec.features:
+        return spec.key, snapshot_key(spec)
+    from circuitcore.metrics.features import features_key  # most specs never need it
+
+    return spec.key, snapshot_key(spec), features_key(spec)
+
+
 def measured_trail(store: RunStore, recipe: Recipe) -> Trail:
     """Where whoever measures the run of ``recipe`` leaves the number of checkpoints done."""
     return Trail(store.root / TRAIL_FOLDER / recipe.run_id)
@@ -210,7 +237,7 @@ def _kind_of(recipe: Recipe) -> tuple:
 
 
 def _measured(run: Run, spec: BatterySpec) -> bool:
-    return {spec.key, snapshot_key(spec)} <= run.tables.keys()
+    return set(tables_of(spec)) <= run.tables.keys()
 
 
 def _require_whole(run: Run, spec: BatterySpec) -> None:

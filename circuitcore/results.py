@@ -24,12 +24,15 @@ class Results:
         history: per-step training table, same two columns.
         origin: "paper" for the published runs, "rerun" for the reader's.
         snapshots: attention patterns and circuit maps (``metrics.snapshots``), same two columns; may be empty.
+        features: neurons, sparse features and drift (``metrics.features``), same two columns; of the arms where they
+            are measured.
     """
 
     measurements: pd.DataFrame
     history: pd.DataFrame
     origin: Origin
     snapshots: pd.DataFrame = field(default_factory=pd.DataFrame)
+    features: pd.DataFrame = field(default_factory=pd.DataFrame)
 
     def __post_init__(self):
         missing = [column for column in KEY_COLUMNS if column not in self.measurements]

@@ -17,6 +17,7 @@ import torch
 from circuitcore.metrics import sections
 from circuitcore.metrics.network import Network
 from circuitcore.metrics.table import Rows
+from circuitcore.spelling import unknown
 from circuitcore.tasks.base import Batch, Task
 
 if TYPE_CHECKING:
@@ -24,26 +25,80 @@ if TYPE_CHECKING:
 
 BATTERY_VERSION = 1
 CHECKPOINTS_AT_ONCE = 2  # a larger stack only spills the caches
+COUNTS = ("n_bases", "n_edge_bases", "n_reference", "n_probe", "n_split")
+Section = Callable[[sections.Session, Network, Rows], None]
 
 
 @dataclass(frozen=True, kw_only=True)
 class BatterySpec:
-    """How much is measured; all counts are prompts. Part of the key its tables are stored under."""
+    """What is measured, and how much. Part of the key its tables are stored under.
+
+    Attributes:
+        n_bases: test prompts that families and interchanges are made from.
+        n_edge_bases: test prompts that edge tests are made from.
+        n_reference: training prompts whose activations stand in for a removed part.
+        n_probe: training prompts that probes are fitted on.
+        n_split: prompts of each split, at most.
+        at_end: names of sections that are measured on the last checkpoint alone.
+        left_out: names of sections that are not measured.
+        features: whether neurons and sparse features are measured, too (``metrics.features``), in a table of their own.
+
+    Raises:
+        ValueError: no such section, or one that is both left out and measured at the end.
+    """
 
     n_bases: int = 64
     n_edge_bases: int = 32
     n_reference: int = 256
     n_probe: int = 1024
     n_split: int = 2000
+    at_end: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
+    features: bool = False
+
+    def __post_init__(self):
+        allowed = [section.__name__ for section in SECTIONS]
+        for name in (*self.at_end, *self.left_out):
+            if name not in allowed:
+                raise ValueError(unknown("section of the battery", name, allowed))
+        if both := set(self.at_end) & set(self.left_out):
+            raise ValueError(f"left out and measured at the end: {', '.join(sorted(both))}")
 
     @property
     def key(self) -> str:
-        """Name of the stored table: version and a hash of these counts."""
-        text = json.dumps([BATTERY_VERSION, dataclasses.asdict(self)], sort_keys=True)
+        """Name of the stored table: version and a hash of these attributes."""
+        # Tables were stored when there were but counts. What was added since enters the hash only where it differs from
+        # its default, so that those tables keep their names.
+        defaults = {field.name: field.default for field in dataclasses.fields(self)}
+        said = {
+            name: value for name, value in dataclasses.asdict(self).items() if name in COUNTS or value != defaults[name]
+        }
+        text = json.dumps([BATTERY_VERSION, said], sort_keys=True)
         return f"battery-v{BATTERY_VERSION}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
 
+    @property
+    def counts(self) -> "BatterySpec":
+        """This spec with nothing but its counts: all that the prompts depend on."""
+        return BatterySpec(**{name: getattr(self, name) for name in COUNTS})
 
-SECTIONS: tuple[Callable[["sections.Session", Network, Rows], None], ...] = (
+    @property
+    def throughout(self) -> "BatterySpec":
+        """What is measured on every checkpoint, alone."""
+        return dataclasses.replace(self, at_end=(), left_out=(*self.left_out, *self.at_end))
+
+    @property
+    def ending(self) -> "BatterySpec":
+        """What is measured on the last checkpoint alone, as if on all of them."""
+        others = (section.__name__ for section in SECTIONS if section.__name__ not in self.at_end)
+        return dataclasses.replace(self, at_end=(), left_out=tuple(others))
+
+    @property
+    def sections(self) -> tuple["Section", ...]:
+        """What is measured on every checkpoint, in order."""
+        return tuple(section for section in SECTIONS if section.__name__ not in (*self.at_end, *self.left_out))
+
+
+SECTIONS: tuple[Section, ...] = (
     sections.behavior,
     sections.attention,
     sections.operators,
@@ -56,7 +111,7 @@ SECTIONS: tuple[Callable[["sections.Session", Network, Rows], None], ...] = (
 
 
 def measure(run: "Run", spec: BatterySpec, progress: Callable[[int], None] | None = None) -> pd.DataFrame:
-    """Measure every checkpoint of a run that is on disk.
+    """Measure every checkpoint of a run that is on disk, and then on the last one what is measured there alone.
 
     Args:
         run: a finished run.
@@ -69,14 +124,13 @@ def measure(run: "Run", spec: BatterySpec, progress: Callable[[int], None] | Non
     session = open_session(run.recipe.make_task(), spec)
     tables = []
     for steps, net in stacks(run):
-        rows = Rows(run.run_id, steps, [run.tokens_seen(step) for step in steps])
-        with torch.inference_mode():
-            for section in SECTIONS:
-                section(session, net, rows)
-        tables.append(rows.frame())
+        tables.append(_measured(run, steps, net, session, spec))
         if progress is not None:
             progress(len(steps))
-    return _join(tables, spec)
+    if spec.at_end:
+        last = tuple(run.steps[-1:])
+        tables.append(_measured(run, last, Network(run.recipe.model, run.stack(last)), session, spec.ending))
+    return _join([table for table in tables if len(table)], spec)
 
 
 def stacks(run: "Run") -> Iterator[tuple[tuple[int, ...], Network]]:
@@ -86,9 +140,13 @@ def stacks(run: "Run") -> Iterator[tuple[tuple[int, ...], Network]]:
         yield steps, Network(run.recipe.model, run.stack(steps))
 
 
-@functools.lru_cache(maxsize=4)  # the prompts are the same for all runs of an arm
-def open_session(task: Task, spec: BatterySpec) -> "sections.Session":
+def open_session(task: Task, spec: BatterySpec) -> sections.Session:
     """All prompts the battery uses, made once."""
+    return _session(task, spec.counts)
+
+
+@functools.lru_cache(maxsize=4)  # the prompts are the same for all runs of an arm
+def _session(task: Task, spec: BatterySpec) -> sections.Session:
     splits = {name: _first(task.split(name), spec.n_split) for name in task.splits}
     families = dict(task.families(spec.n_bases))
     train = task.split(task.splits[0])
@@ -102,6 +160,16 @@ def open_session(task: Task, spec: BatterySpec) -> "sections.Session":
         interchanges=task.interchanges(spec.n_bases),
         edge_tests=task.edge_tests(spec.n_edge_bases),
     )
+
+
+def _measured(
+    run: "Run", steps: tuple[int, ...], net: Network, session: sections.Session, spec: BatterySpec
+) -> pd.DataFrame:
+    rows = Rows(run.run_id, steps, [run.tokens_seen(step) for step in steps])
+    with torch.inference_mode():
+        for section in spec.sections:
+            section(session, net, rows)
+    return rows.frame()
 
 
 def _first(batch: Batch, n_rows: int) -> Batch:

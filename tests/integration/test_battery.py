@@ -1,5 +1,6 @@
 """The battery on untrained networks: its table, and what it leaves out."""
 
+import dataclasses
 import itertools
 from dataclasses import dataclass
 from typing import ClassVar
@@ -131,6 +132,34 @@ def picked_n(table, metric, **where):
 def test_spec_key_changes_with_every_count():
     keys = {BatterySpec(**{name: 7}).key for name in ("n_bases", "n_edge_bases", "n_reference", "n_probe", "n_split")}
     assert len(keys | {BatterySpec().key}) == 6
+
+
+def test_spec_key_of_published_tables_stays():
+    """What was added to the spec later must not rename the tables there are; their names are written here."""
+    assert BatterySpec(n_bases=64, n_edge_bases=32).key == "battery-v1-cbf13912"
+    others = [{"at_end": ("probes",)}, {"left_out": ("probes",)}, {"features": True}]
+    assert len({BatterySpec(**other).key for other in others} | {BatterySpec().key}) == 4
+
+
+def test_sections_left_out_and_measured_at_the_end(table):
+    spec = dataclasses.replace(SPEC, at_end=("edges", "probes"), left_out=("ablations",))
+    found = measure(given(), spec)
+    assert set(found["metric"]) == ALL - ABLATED
+    at_end = found["metric"].isin(EDGES | PROBES)
+    assert set(found.loc[at_end, "step"]) == {2} and set(found.loc[~at_end, "step"]) == {0, 1, 2}
+    keys = [name for name in COLUMNS if name != "value"]
+    both = table.astype({"metric": str}).merge(found.astype({"metric": str}), on=keys)
+    assert len(both) == len(found)
+    assert (both["value_x"] - both["value_y"]).abs().max() < 1e-9
+
+
+def test_sections_that_do_not_exist_or_contradict_are_refused():
+    with pytest.raises(
+        ValueError, match="unknown section of the battery 'prob'; did you mean 'probes'.*ablations, att"
+    ):
+        BatterySpec(at_end=("prob",))
+    with pytest.raises(ValueError, match="left out and measured at the end: edges"):
+        BatterySpec(at_end=("edges",), left_out=("probes", "edges"))
 
 
 def test_layer_0_is_at_chance_by_construction(table):

@@ -1,9 +1,10 @@
 """What is measured may differ by arm: a run of two arms is measured for each, and each arm reads its own table."""
 
 import dataclasses
-from types import SimpleNamespace
+import sys
+from types import ModuleType, SimpleNamespace
 
-import pytest
+import pandas as pd
 
 from circuitcore.evidence import Evidence, Folders
 from circuitcore.measuring import MeasuringForecast, by_spec
@@ -23,13 +24,12 @@ def battery(params, arm):
     return FEW if arm == "first" else MANY
 
 
-@pytest.fixture
-def evidence(tmp_path):
+def given(folder, battery):
     class Given(Evidence):
         study = SimpleNamespace(recipes=recipes, battery=battery)
         published_params = None
 
-    return Given("by_arm", PARAMS, Folders(tmp_path, tmp_path / "runs", tmp_path / "published"))
+    return Given("by_arm", PARAMS, Folders(folder, folder / "runs", folder / "published"))
 
 
 def test_recipes_are_grouped_by_what_is_measured_each_once():
@@ -37,7 +37,8 @@ def test_recipes_are_grouped_by_what_is_measured_each_once():
     assert by_spec(arms, specs) == {MANY: list(arms["all"]), FEW: list(arms["first"])}
 
 
-def test_each_arm_is_measured_and_read_with_its_own_spec(evidence):
+def test_each_arm_is_measured_and_read_with_its_own_spec(tmp_path):
+    evidence = given(tmp_path, battery)
     *_, forecast = evidence.forecasts("serial")
     assert (forecast.n_runs, forecast.n_checkpoints) == (3, 9), "the first run twice"
     (results,) = evidence.gather(None, "serial")
@@ -51,3 +52,15 @@ def test_each_arm_is_measured_and_read_with_its_own_spec(evidence):
 def test_forecasts_of_several_measurings_add_up():
     parts = [MeasuringForecast(2, 10, 2, 4.0), MeasuringForecast(1, 5, 1, 3.0)]
     assert MeasuringForecast.together(parts) == MeasuringForecast(3, 15, 2, 7.0)
+
+
+def test_features_are_measured_where_they_are_asked_for(tmp_path, monkeypatch):
+    module = ModuleType("features")
+    module.features_key = lambda spec: f"features-{spec.key}"
+    module.features = lambda run, spec: pd.DataFrame({"run_id": [run.run_id], "kind": ["neurons"], "value": [1.0]})
+    monkeypatch.setitem(sys.modules, "circuitcore.metrics.features", module)
+    evidence = given(tmp_path, lambda params, arm: dataclasses.replace(FEW, features=arm == "first"))
+    assert len(evidence.forecasts("serial")) == 2, "training and measuring"
+    (results,) = evidence.gather(None, "serial")
+    assert results.features[["arm", "init_seed", "kind"]].to_numpy().tolist() == [["first", 0, "neurons"]]
+    assert set(results.at_final("accuracy", split="test")["arm"]) == {"all", "again", "first"}
