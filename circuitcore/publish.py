@@ -23,7 +23,7 @@ def publish(name: str, folders: Folders, watch: Watch | None = None) -> int:
     """Copy every run of a study's published tier from ``runs`` to ``published`` and judge its claims on the copies.
 
     Args:
-        name: the study; its ``published_epochs(params)`` says, arm by arm, after which epochs weights are shipped.
+        name: the study; its ``published_epochs(params, arm, seed)`` says after which epochs weights are shipped.
         folders: where runs lie and where they go.
         watch: told the expected time once a few runs are copied, then shows a bar; None for silence.
 
@@ -57,7 +57,7 @@ def publish(name: str, folders: Folders, watch: Watch | None = None) -> int:
 
 def _published_steps(study: ModuleType, params: BaseModel, store: RunStore, name: str) -> dict[Run, list[int]]:
     """Every run of the study, and the steps at which its weights are shipped."""
-    epochs, steps = study.published_epochs(params), {}
+    steps = {}
     for arm, recipes in study.recipes(params).items():
         key = study.battery(params, arm).key
         for recipe in recipes:
@@ -66,7 +66,8 @@ def _published_steps(study: ModuleType, params: BaseModel, store: RunStore, name
                 raise LookupError(
                     f"{recipe.run_id} ({arm}) is not trained and measured: run circuitcore measure {name}"
                 )
-            steps[run] = [recipe.schedule.epoch_ends[epoch] for epoch in epochs[arm]]
+            epochs = study.published_epochs(params, arm, recipe.init_seed)
+            steps[run] = [recipe.schedule.epoch_ends[epoch] for epoch in epochs]
     return steps
 
 

@@ -19,8 +19,7 @@ from circuitcore.tasks.kv_task import KVTask, Targets
 
 KEYS = tuple("Mara Ivo Sera Niko Tali Bram Oren Leda Enzo Mira Cato Rhea Kian Lyra Veda Dima".split())
 VALUES = tuple(
-    "amber linen cedar bronze coral silver slate pearl "
-    "onyx saffron velvet copper marble moss indigo granite".split()
+    "amber linen cedar bronze coral silver slate pearl onyx saffron velvet copper marble moss indigo granite".split()
 )
 TRAIN, TRAIN_SHORTER, LONGER = "train_3_pairs", "train_2_pairs", "test_ood_4_pairs"
 DRAWN = {TRAIN_SHORTER: 2, TRAIN: 3, "val": 3, "test": 3, LONGER: 4}
@@ -70,9 +69,7 @@ class TextualKV(KVTask):
     @property
     def sizes(self) -> Mapping[str, int]:
         """Split -> rows, in the order of ``DRAWN``."""
-        return dict(
-            zip(DRAWN, (self.n_train_2, self.n_train_3, self.n_val, self.n_test, self.n_ood), strict=True)
-        )
+        return dict(zip(DRAWN, (self.n_train_2, self.n_train_3, self.n_val, self.n_test, self.n_ood), strict=True))
 
     @property
     def alphabet(self) -> KVAlphabet:

@@ -130,9 +130,9 @@ def eighths(epochs: int) -> tuple[int, ...]:
     return tuple(sorted({round(epochs * part / 8) for part in range(9)}))
 
 
-def published_epochs(params: Params) -> dict[str, tuple[int, ...]]:
-    """Arm -> epochs whose weights are shipped: none, since the chapter stands on tables alone."""
-    return dict.fromkeys(ARMS, ())
+def published_epochs(params: Params, arm: str, seed: int) -> tuple[int, ...]:  # noqa: ARG001 - none of any
+    """Epochs whose weights are shipped: none, since the chapter stands on tables alone."""
+    return ()
 
 
 def battery(params: Params, arm: str) -> BatterySpec:

@@ -88,10 +88,10 @@ def checkpoint_epochs(epochs: int, *, dense: bool) -> tuple[int, ...]:
     return tuple(sorted(epoch for epoch in wanted if epoch <= epochs))
 
 
-def published_epochs(params: Params) -> dict[str, tuple[int, ...]]:
-    """Arm -> epochs whose weights are shipped with the book: through the transition, and the end."""
+def published_epochs(params: Params, arm: str, seed: int) -> tuple[int, ...]:  # noqa: ARG001 - every seed the same
+    """Epochs whose weights are shipped with the book: through the transition, and the end."""
     dense = tuple(epoch for epoch in (0, 10, 20, 30, 40, 60) if epoch < params.epochs)
-    return {arm: (*(dense if arm == "trained" else ()), params.epochs) for arm in ARMS}
+    return (*(dense if arm == "trained" else ()), params.epochs)
 
 
 def battery(params: Params, arm: str) -> BatterySpec:
