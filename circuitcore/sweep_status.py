@@ -89,9 +89,9 @@ class SweepStatus:
     def outlook(self) -> str:
         """One sentence on when all will be done, and what that rests on."""
         n_running, n_failed = len(self.in_state("running")), len(self.in_state("failed"))
-        failed = f" {n_failed} failed: the same sweep tries them again." if n_failed else ""
+        failed = f" {n_failed} failed: the same sweep tries again." if n_failed else ""
         if self.ends_in(self.runs) == "-":
-            return failed.strip() or f"All {len(self.runs)} runs are done."
+            return failed.strip() or "All runs are done."
         if not n_running:
             return f"Time left: unknown, since nothing is running.{failed}"
         if not self.ends:
