@@ -20,8 +20,13 @@ from circuitcore.studies.six_run_matrix.pieces import (
     with_epochs,
 )
 
-N_BASES = 128  # what the source's 2560 sweep rows are made of: the effective number behind a score
 RUN = ["arm", "init_seed"]
+
+
+def margin_of_noise(results: Results) -> float:
+    """Least lead of one head over another that is no noise, given how many base prompts the sweeps are made from."""
+    swept = results.at_final("routing", "off", family=of.SWEEP)
+    return noise_margin(int(swept["n"].max()) // 3)  # each base is asked for its three keys
 
 
 def slot_patch_born(results: Results, *, gate: bool = True) -> pd.DataFrame:
@@ -51,7 +56,7 @@ def slot_follows(results: Results) -> Check | None:
 
 def operator_handoffs(results: Results) -> pd.DataFrame:
     """Handoffs of each run and operator: ``file_order`` (the source's walk), ``raw`` and ``beyond_noise`` in time."""
-    margin, found = noise_margin(N_BASES), []
+    margin, found = margin_of_noise(results), []
     grid = on_source_grid(published_curves(results))
     saved = grid[grid["metric"] == BEHAVIOUR]
     planned = source_epochs(int(saved["epoch"].max()))
@@ -69,7 +74,7 @@ def operator_handoffs(results: Results) -> pd.DataFrame:
 def final_leaders(results: Results, metric: str, arm: str) -> pd.DataFrame:
     """The head that leads an operator at the end of each seed: ``site``, ``value``, ``lead``, and ``tied``."""
     heads = leading_head(results.at_final(metric, arm, family="all")).set_index("init_seed")
-    return heads.assign(tied=heads["lead"] < noise_margin(N_BASES))
+    return heads.assign(tied=heads["lead"] <= margin_of_noise(results))
 
 
 def _best_epochs(saved: pd.DataFrame) -> dict[tuple[str, int], tuple[int, ...]]:

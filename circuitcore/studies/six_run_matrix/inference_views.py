@@ -72,10 +72,10 @@ def leaders(results: Results) -> View:
             lead = curriculum.final_leaders(results, metric, arm)["lead"]
             parts.append(lead.rename("value").reset_index().assign(group=f"{metric} ({arm})", arm=arm))
     table = pd.concat(parts, ignore_index=True).astype({"value": float})
-    margin = curriculum.noise_margin(curriculum.N_BASES)
+    margin = curriculum.margin_of_noise(results)
     return View(
         table, "lead of the best head over the next, share of prompts", "all six families", BAND,
-        note=f"Below {margin:.3f} a lead is noise of {curriculum.N_BASES} base prompts.",
+        note=f"A lead of {margin:.3f} or less is noise.",
     )  # fmt: skip
 
 
