@@ -6,12 +6,16 @@ a prompt, written without looking at the task's own code.
 
 import dataclasses
 import json
+import re
+from importlib.resources import files
 
 import pytest
 import torch
 
 from circuitcore.tasks import TASKS, TaskError, make_task
 from circuitcore.tasks.base import Batch
+
+STORY = re.findall(r"\w+|[^\w\s]", (files("circuitcore") / "tasks/story.txt").read_text(encoding="utf-8"))
 
 
 def solve_key_value(words):
@@ -20,7 +24,25 @@ def solve_key_value(words):
     return dict(pairs)[words[words.index("Q") + 1]]
 
 
-SOLVERS = {"symbolic_kv": solve_key_value}
+def solve_story(words):
+    """The word that the story has after these."""
+    context = words[1:]
+    places = [at for at in range(len(STORY) - len(context)) if STORY[at : at + len(context)] == context]
+    (at,) = places
+    return STORY[at + len(context)]
+
+
+def solve_planted_repeats(words):
+    """The word that came after the last one when it came before."""
+    return words[words.index(words[-1]) + 1]
+
+
+SOLVERS = {
+    "symbolic_kv": solve_key_value,
+    "textual_kv": solve_key_value,
+    "story": solve_story,
+    "planted_repeats": solve_planted_repeats,
+}
 
 
 @pytest.fixture(params=sorted(TASKS))
@@ -148,8 +170,8 @@ def test_unknown_words_ids_and_splits_are_named(task):
         task.encode("  ")
     with pytest.raises(TaskError, match=f"token id {len(task.vocab)} .*0..{len(task.vocab) - 1}"):
         task.decode(torch.tensor([len(task.vocab)]))
-    with pytest.raises(TaskError, match="unknown split 'trian'; did you mean 'train'"):
-        task.split("trian")
+    with pytest.raises(TaskError, match=f"unknown split '{task.splits[0]}x'; did you mean '{task.splits[0]}'"):
+        task.split(f"{task.splits[0]}x")
 
 
 def test_vocabulary_has_no_word_twice(task):
