@@ -1,0 +1,180 @@
+"""The birth lab: the reader moves what counts as born, and the births and the verdict on their order follow.
+
+All that follows the measured curves is computed by transforms inside the chart, so that a page needs no server. A run
+and piece is one row that carries its curves as lists. Scores and gates are whole ten-thousandths, cut rather than
+rounded: a threshold on the sliders' grid is then reached exactly where the measured score reaches it.
+"""
+
+import json
+from typing import Any
+
+import altair as alt
+import numpy as np
+import pandas as pd
+
+from circuitcore.emergence.view import View
+from circuitcore.figures import style
+from circuitcore.figures.lab_verdict import verdict
+from circuitcore.figures.row_labels import LETTER
+from circuitcore.figures.rows import ColumnsError, both_origins, order_of, rows_of
+from circuitcore.spelling import unknown
+
+BEHAVIOUR = "behaviour"
+"""The piece with a threshold of its own."""
+UNITS = 10_000
+"""Units in 1 of what a page carries."""
+GATES = {"none": "none", "named": "worst named family", "published": "published"}
+"""Value of the menu -> what it says."""
+CURVES = {"score": "score", "gate_published": "published", "gate_named": "named"}
+"""Column of the view -> list in a row of the chart."""
+KEYS = ["origin", "arm", "init_seed", "piece"]
+
+
+@style.responsive
+def births_lab(view: View, width: int, *, first: str = "copying", second: str = "routing") -> alt.TopLevelMixin:
+    """Births of every piece in every run, and whether ``first`` comes before ``second``, under rules the reader sets.
+
+    Columns: ``arm``, ``init_seed``, ``piece`` (drawn in the order given), ``epoch`` (of the checkpoint), ``score`` (in
+    [0, 1]; missing: not measured, which never passes), ``gate_published`` and ``gate_named`` (in [0, 1]; missing: that
+    gate does not bind there); optional ``origin``, each with a verdict of its own.
+
+    A piece is born at the first checkpoint from which it passes for as many checkpoints as asked. Of two births at one
+    checkpoint, or two that never happen, none is first: such a run does not decide. The verdict is that of
+    ``claims.judge`` on the Wilson interval of the share among the runs that decide.
+
+    Raises:
+        ColumnsError: a missing column, a checkpoint with two rows, a score or gate outside [0, 1], or a run without
+            one of the two pieces.
+    """
+    curves = _curves(view)
+    _require(curves, first, second)
+    own = BEHAVIOUR in set(curves["piece"])
+    data = alt.InlineData(values=json.loads(curves.to_json(orient="records")))
+    rule = _rule(width, own=own)
+    parts = [_heat(curves, view.unit, width), *verdict((first, second), order_of(curves, "runs"), rule, width)]
+    chart = alt.vconcat(*parts, data=data, transform=_births(own=own), spacing=12)
+    return chart.resolve_scale(color="independent").add_params(*_controls(own=own))
+
+
+def _curves(view: View) -> pd.DataFrame:
+    """One row a run and piece: ``run`` and ``runs`` (whose) in words, and lists over its checkpoints."""
+    rows = rows_of(view, ["arm", "init_seed", "piece", "epoch", *CURVES])
+    # Not the rounded numbers: they are cut below, and only once.
+    exact = view.table[list(CURVES)].to_numpy(dtype=float, na_value=np.nan)
+    outside = ~np.isnan(exact) & ((exact < 0) | (exact > 1))
+    if outside.any():
+        raise ColumnsError(f"scores and gates are shares in [0, 1]; got {exact[outside][0]:g}")
+    # A share such as 0.57 is a hair below 5,700 units in binary.
+    rows[list(CURVES)] = np.floor(exact * UNITS + 1e-6)
+    twice = rows.duplicated([*KEYS, "epoch"])
+    if twice.any():
+        where = ", ".join(f"{name}={rows.loc[twice, name].iloc[0]}" for name in [*KEYS, "epoch"])
+        raise ColumnsError(f"two rows for one checkpoint of one curve ({where})")
+    rows["runs"] = style.origin_labels(rows, rows["origin"])
+    rows["run"] = rows["arm"].astype(str) + " " + rows["init_seed"].astype(int).astype(str)
+    if both_origins(rows):
+        rows["run"] += np.where(rows["origin"] == "rerun", ", yours", "")
+    pieces = {piece: place for place, piece in enumerate(order_of(rows, "piece"))}
+    rows = rows.assign(place=rows["piece"].astype(str).map(pieces)).sort_values([*KEYS[:3], "place", "epoch"])
+    lists = {"epochs": ("epoch", _whole), **{name: (column, _whole) for column, name in CURVES.items()}}
+    found = rows.groupby(["run", "runs", "piece"], sort=False, observed=True).agg(**lists, last=("epoch", "max"))
+    return found.reset_index().astype({"piece": str})
+
+
+def _whole(values: pd.Series) -> list[int | None]:
+    """Whole numbers, None where one is missing; nothing at all where all are."""
+    return [] if values.isna().all() else [None if pd.isna(value) else int(value) for value in values]
+
+
+def _require(curves: pd.DataFrame, first: str, second: str) -> None:
+    pieces = order_of(curves, "piece")
+    for piece in (first, second):
+        if piece not in pieces:
+            raise ColumnsError(unknown("piece", piece, pieces))
+        lacking = set(curves["run"]) - set(curves.loc[curves["piece"] == piece, "run"])
+        if lacking:
+            raise ColumnsError(f"no {piece!r} in run {min(lacking)!r}: its order cannot be told")
+
+
+def _controls(*, own: bool) -> list[alt.Parameter]:
+    """What the reader sets, in the order in which the page shows it."""
+    share: dict[str, Any] = {"max": 1, "step": 0.01}
+    behaviour = alt.binding_range(min=0.5, **share, name=f"{BEHAVIOUR} at least ")
+    menu = alt.binding_select(options=list(GATES), labels=list(GATES.values()), name="gate ")
+    every = [
+        alt.param(name="threshold", value=0.85, bind=alt.binding_range(min=0.5, **share, name="score at least ")),
+        alt.param(name="threshold_behaviour", value=0.9, bind=behaviour),
+        alt.param(name="gate", value="published", bind=menu),
+        alt.param(name="threshold_gate", value=0.75, bind=alt.binding_range(min=0, **share, name="gate at least ")),
+        alt.param(name="held", value=1, bind=alt.binding_range(min=1, max=5, step=1, name="checkpoints it must hold ")),
+    ]
+    return [param for param in every if own or param.name != "threshold_behaviour"]
+
+
+def _births(*, own: bool) -> list[dict[str, Any]]:
+    """Transforms from curves to ``born``: the epoch of the birth of each run and piece, invalid where there is none."""
+    curve, in_time = ["run", "runs", "piece", "last"], [{"field": "epochs"}]
+    least = f"(datum.piece === {json.dumps(BEHAVIOUR)} ? threshold_behaviour : threshold)" if own else "threshold"
+    score = f"isValid(datum.score) && datum.score >= round({UNITS} * {least})"
+    gate = "gate === 'none' ? null : gate === 'named' ? datum.named : datum.published"
+    gate = f"!isValid({gate}) || ({gate}) >= round({UNITS} * threshold_gate)"
+    # The run of passing checkpoints that starts here ends before the next failing one, or with the curve.
+    passing = "(isValid(datum.next_failing) ? datum.next_failing : datum.n + 1) - datum.place"
+    return [
+        {"flatten": ["epochs", *CURVES.values()]},
+        {"window": [{"op": "row_number", "as": "place"}], "groupby": curve, "sort": in_time},
+        {"joinaggregate": [{"op": "count", "as": "n"}], "groupby": curve},
+        {"calculate": f"({score}) && ({gate}) ? null : datum.place", "as": "failing"},
+        {
+            "window": [{"op": "min", "field": "failing", "as": "next_failing"}],
+            "frame": [0, None],
+            "groupby": curve,
+            "sort": in_time,
+        },
+        {"calculate": f"{passing} >= held ? datum.epochs : null", "as": "holds_from"},
+        {"aggregate": [{"op": "min", "field": "holds_from", "as": "born"}], "groupby": curve},
+    ]
+
+
+def _rule(width: int, *, own: bool) -> list[str]:
+    """What the controls say now, in words, a line each: paper has no controls."""
+    score = "'Born: score at least ' + format(threshold, '.2f')"
+    score += f" + ' ({BEHAVIOUR}: ' + format(threshold_behaviour, '.2f') + '),'" if own else " + ','"
+    gate = "gate === 'none' ? 'no gate, ' : " + json.dumps({**GATES, "published": "published gate"}) + "[gate]"
+    gate = f"({gate} + ' at least ' + format(threshold_gate, '.2f') + ', ')"
+    held = "'held for ' + held + (held > 1 ? ' checkpoints.' : ' checkpoint.')"
+    return [score, f"{gate} + {held}"] if width >= style.WIDE else [score, gate, held]
+
+
+def _heat(curves: pd.DataFrame, unit: str, width: int) -> alt.LayerChart:
+    """The map of births: a row a run, a column a piece; what is never born says so on a cell without colour."""
+    pieces, runs, last = order_of(curves, "piece"), order_of(curves, "run"), int(curves["last"].max())
+    wide = width >= style.WIDE
+    label_room = min(int(LETTER * max(map(len, runs))) + 16, 150 if wide else 84)
+    # Slanted labels reach beyond the last column; upright ones do not.
+    beyond = int(0.5 * LETTER * len(pieces[-1])) if wide else 0
+    room = width - label_room - beyond
+    axis = alt.Axis(orient="top", labelAngle=-60 if wide else -90, ticks=False, domain=False, labelPadding=5)
+    labels = alt.Axis(ticks=False, domain=False, labelLimit=label_room, labelPadding=5, labelFontSize=11)
+    gaps = alt.Scale(paddingInner=0.06, paddingOuter=0)
+    base = alt.Chart().encode(
+        x=alt.X("piece:N", sort=pieces, title=None, axis=axis, scale=gaps),
+        y=alt.Y("run:N", sort=runs, title=None, axis=labels, scale=gaps),
+        tooltip=[alt.Tooltip("run:N"), alt.Tooltip("piece:N"), alt.Tooltip("says:N", title="born")],
+    )
+    base = base.transform_calculate(says="isValid(datum.born) ? 'at epoch ' + datum.born : 'never'")
+    legend = style.map_legend(unit, width)
+    color = alt.Color("born:Q", scale=alt.Scale(scheme="cividis", domain=[0, last]), legend=legend)
+    # Cividis is dark below its middle: the number turns white there, in either theme.
+    ink = alt.condition(f"datum.born > {last / 2:g}", alt.value("#111111"), alt.value("#ffffff"))
+    born, never = "isValid(datum.born)", "!isValid(datum.born)"
+    size = 11 if wide else 10
+    layers = [
+        base.transform_filter(born).mark_rect().encode(color=color),
+        base.transform_filter(born).mark_text(fontSize=size, baseline="middle").encode(text="born:Q", color=ink),
+        base.transform_filter(never).mark_rect(style="empty"),
+        base.transform_filter(never).mark_text(style="ink", fontSize=size, baseline="middle").encode(
+            text=alt.value("never")
+        ),
+    ]  # fmt: skip
+    return alt.layer(*layers).properties(width=room, height=20 * len(runs))

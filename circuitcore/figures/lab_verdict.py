@@ -1,0 +1,161 @@
+"""The birth lab's second panel: which of two pieces is born first, counted over runs, and the badge that this earns.
+
+The arithmetic of ``emergence.order``, ``emergence.seeds.share_interval`` and ``claims.judge`` once more, as transforms
+of the chart; a test holds the two together.
+"""
+
+import json
+import re
+import textwrap
+from statistics import NormalDist
+from typing import Any
+
+import altair as alt
+
+from circuitcore.claims import Status
+from circuitcore.figures import style
+from circuitcore.figures.badges import ICONS
+
+HALF = 0.5
+"""The share that the claim is held against: more often than not."""
+MIN_RUNS = 5
+"""Fewest runs that decide for any badge but Hypothesis, as ``claims.Claim`` has it."""
+LINE = 17
+"""Height of a line of words, in pixels."""
+LETTER = 6.6
+"""Width of an average letter of a sentence of 12 pixels."""
+
+
+def verdict(pair: tuple[str, str], whose: list[str], rule: list[str], width: int) -> list[alt.LayerChart]:
+    """Words, and the interval on a line from 0 to 1, for each origin of runs.
+
+    The data are those of the chart around it: a row a run and piece with ``run``, ``runs`` (its origin in words),
+    ``piece`` and ``born`` (an epoch, or invalid for never).
+
+    Args:
+        pair: the piece claimed to be first, and the other.
+        whose: the origins in words, in the order drawn.
+        rule: what counts as born: expressions of Vega, a line each.
+        width: room, in pixels.
+    """
+    counted = [*_orders(*pair), *_interval()]
+    y = alt.Y("runs:N", sort=whose, axis=None, title=None, scale=alt.Scale(type="band", padding=0), bandPosition=0)
+    says, n_lines = _says(pair, int(width / LETTER))
+    badge = _badge() if len(whose) == 1 else f"datum.runs + ': ' + ({_badge()})"
+    look = {"align": "left", "baseline": "top", "lineBreak": "\n", "lineHeight": LINE, "tooltip": False}
+    base = alt.Chart().encode(x=alt.value(0), y=y)
+    words = alt.layer(
+        base.transform_calculate(badge=badge).mark_text(**look, fontWeight=700, fontSize=13).encode(text="badge:N"),
+        base.transform_calculate(says=says).mark_text(**look, dy=LINE + 2).encode(text="says:N"),
+        transform=counted,
+    )
+    given = alt.TitleParams(alt.expr(f"[{', '.join(rule)}]"), fontSize=12, fontWeight="normal", offset=8)
+    words = words.properties(width=width - 8, height=((n_lines + 1) * LINE + 8) * len(whose), title=given)
+    return [words, _strip(pair[0], whose, counted, width)]
+
+
+def _orders(first: str, second: str) -> list[dict[str, Any]]:
+    """Births to counts over the runs of one origin.
+
+    ``k`` runs have the first piece first, ``after`` the second; ``n_runs`` there are; ``spread`` is the median over
+    ``n_spread`` runs of the epochs between the first and the last birth.
+    """
+    first, second = json.dumps(first), json.dumps(second)
+    births = {"first": ("min", "first_born"), "second": ("min", "second_born"), "earliest": ("min", "born")}
+    births |= {"latest": ("max", "born"), "n_born": ("valid", "born")}
+    counts = {"k": ("sum", "before"), "after": ("sum", "after"), "n_runs": ("count", None)}
+    counts |= {"spread": ("median", "spread"), "n_spread": ("valid", "spread")}
+    earlier = "isValid(datum.{0}) && (!isValid(datum.{1}) || datum.{0} < datum.{1}) ? 1 : 0"
+    return [
+        {"calculate": f"datum.piece === {first} ? datum.born : null", "as": "first_born"},
+        {"calculate": f"datum.piece === {second} ? datum.born : null", "as": "second_born"},
+        _aggregate(births, ["run", "runs"]),
+        {"calculate": earlier.format("first", "second"), "as": "before"},
+        {"calculate": earlier.format("second", "first"), "as": "after"},
+        {"calculate": "datum.n_born > 1 ? datum.latest - datum.earliest : null", "as": "spread"},
+        _aggregate(counts, ["runs"]),
+    ]
+
+
+def _aggregate(made: dict[str, tuple[str, str | None]], groupby: list[str]) -> dict[str, Any]:
+    ops = [{"op": op, "as": name} | ({"field": field} if field else {}) for name, (op, field) in made.items()]
+    return {"aggregate": ops, "groupby": groupby}
+
+
+def _interval() -> list[dict[str, Any]]:
+    """``n`` that decide, ``share``, its Wilson interval ``low`` to ``high``, and ``status``."""
+    z = NormalDist().inv_cdf(0.975)
+    half = f"{z} / (datum.n + {z**2}) * sqrt(datum.k * datum.after / datum.n + {z**2 / 4})"
+    status = f"datum.low >= {HALF} ? '{Status.SUPPORTED}' : datum.high < {HALF} ? '{Status.NEGATIVE}' : "
+    made = {
+        "n": "datum.k + datum.after",
+        "share": "datum.k / datum.n",
+        "middle": f"(datum.k + {z**2 / 2}) / (datum.n + {z**2})",
+        "low": f"max(0, datum.middle - {half})",
+        "high": f"min(1, datum.middle + {half})",
+        "status": f"datum.n < {MIN_RUNS} ? '{Status.HYPOTHESIS}' : {status}'{Status.UNSUPPORTED}'",
+    }
+    return [{"calculate": how, "as": name} for name, how in made.items()]
+
+
+def _badge() -> str:
+    """Icon, word, and what it was held against."""
+    why = f"datum.n < {MIN_RUNS} ? ': fewer than {MIN_RUNS} runs decide' : ' at one half'"
+    return f"({json.dumps(ICONS, ensure_ascii=False)})[datum.status] + ' ' + datum.status + ({why})"
+
+
+def _says(pair: tuple[str, str], letters: int) -> tuple[str, int]:
+    """The sentences below the badge as one expression, and the most lines they take."""
+    first, second = pair
+    decided = (
+        f"{first[:1].upper()}{first[1:]} is born before {second} in {{k}} of {{n}} runs that decide; "
+        "Wilson interval [{low}, {high}]."
+    )
+    rest = "Not deciding: {rest} of {runs} runs."
+    values = {
+        "k": "datum.k", "n": "datum.n", "low": "format(datum.low, '.2f')", "high": "format(datum.high, '.2f')",
+        "rest": "(datum.n_runs - datum.n)", "runs": "datum.n_runs", "spread": "format(datum.spread, '~r')",
+        "of": "datum.n_spread",
+    }  # fmt: skip
+    spread = "Births of one run are spread over {spread} epochs (median of {of} runs)."
+    lines = [_wrapped(words, letters) for words in (decided, rest, spread)]
+    order, undecided, far = (_filled(words, values) for words in lines)
+    none = _filled(_wrapped(f"No run decides whether {first} is born before {second}.", letters), {})
+    far = f"(datum.n_spread > 0 ? {far} : 'No run has two births.')"
+    says = f"(datum.n > 0 ? {order} : {none}) + '\\n' + {undecided} + '\\n' + {far}"
+    return says, sum(words.count("\n") + 1 for words in lines)
+
+
+def _wrapped(words: str, letters: int) -> str:
+    return "\n".join(textwrap.wrap(words, letters, break_long_words=False))
+
+
+def _filled(words: str, values: dict[str, str]) -> str:
+    """An expression that says the words with every {name} replaced by what its expression gives."""
+    parts = re.split(r"\{(\w+)\}", words)
+    return " + ".join(values[part] if place % 2 else json.dumps(part) for place, part in enumerate(parts))
+
+
+def _strip(first: str, whose: list[str], counted: list[dict[str, Any]], width: int) -> alt.LayerChart:
+    """The share with its interval on a line, and a rule at one half."""
+    y = alt.Y("runs:N", sort=whose, axis=None, title=None)
+    title = style.axis_title(f"share of the runs that decide in which {first} is first", width)
+    axis = alt.Axis(format="~%", values=[0, 0.25, 0.5, 0.75, 1], labelFlush=True)
+    x = alt.X("share:Q", title=title, scale=alt.Scale(domain=[0, 1]), axis=axis)
+    tips = [
+        alt.Tooltip("share:Q", format=".2f"), alt.Tooltip("low:Q", title="interval from", format=".2f"),
+        alt.Tooltip("high:Q", title="to", format=".2f"), alt.Tooltip("n:Q", title="runs that decide"),
+        alt.Tooltip("runs:N", title="from"),
+    ]  # fmt: skip
+    base = alt.Chart().transform_filter("datum.n > 0").encode(y=y, tooltip=tips)
+    half = alt.Chart(alt.Data(values=[{"share": HALF, "label": "one half"}])).encode(x=x)
+    low = alt.X(**{**x.to_dict(), "field": "low"})
+    layers = [
+        half.mark_rule(style="chance", tooltip=False),
+        half.mark_text(style="chance-label", align="left", baseline="bottom", dx=4, tooltip=False).encode(
+            y=alt.value(-2), text="label:N"
+        ),
+        base.mark_rule(style="ink", strokeWidth=2.4).encode(x=low, x2="high:Q"),
+        base.mark_point(style="ink", filled=True, size=90, opacity=1).encode(x=x),
+    ]  # fmt: skip
+    return alt.layer(*layers, transform=counted).properties(width=width - 24, height=22 * len(whose))

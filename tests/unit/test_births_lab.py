@@ -1,0 +1,228 @@
+"""The birth lab: what the chart computes, read off its drawing, against the library's births, orders and verdicts."""
+
+import html
+import itertools
+import json
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+import vl_convert
+
+from circuitcore.claims import Claim, judge, share_check
+from circuitcore.emergence.births import BirthRule, find_births
+from circuitcore.emergence.order import orders
+from circuitcore.emergence.view import View
+from circuitcore.figures import style, vega
+from circuitcore.figures.births_lab import births_lab
+from circuitcore.figures.lab_verdict import HALF, MIN_RUNS
+from circuitcore.figures.rows import ColumnsError
+
+PIECES = ("behaviour", "routing", "query key, probe", "copying")
+EPOCHS = np.array([0, 1, 2, 3, 5, 8, 13, 21, 34, 55, 89, 150])
+GATES = {"published": "gate_published", "named": "gate_named"}
+CLAIM = Claim(id="X", sentence="x", metric="x", direction="at_least", smallest_effect=HALF, control="none")
+
+
+def curve(rng, piece, missing):
+    """A noisy rising curve with its gates; values on and just below the sliders' grid."""
+    rising = 1 / (1 + np.exp(-(np.arange(len(EPOCHS)) - rng.uniform(0, 12)) / rng.uniform(0.2, 2)))
+    values = np.clip(rising + rng.normal(0, 0.08, (3, len(EPOCHS))), 0, 1).round(2)
+    values[0] -= 1e-6 * ((rng.random(len(EPOCHS)) < 0.2) & (values[0] > 0))
+    values[rng.random(values.shape) < missing] = np.nan
+    if piece == "behaviour":
+        values[1:] = np.nan
+    return dict(zip(("score", "gate_published", "gate_named"), values, strict=True)) | {"piece": piece, "epoch": EPOCHS}
+
+
+def curves(seeds=range(4), seed=0, missing=0.0):
+    rng = np.random.default_rng(seed)
+    places = [(arm, run, piece) for arm in ("off", "on") for run in seeds for piece in PIECES]
+    parts = [pd.DataFrame(curve(rng, piece, missing)).assign(arm=arm, init_seed=run) for arm, run, piece in places]
+    return pd.concat(parts, ignore_index=True)
+
+
+def view_of(table):
+    return View(table, "epoch of birth", "validation prompts")
+
+
+def settings(n, seed=1):
+    """The start, and positions of the controls drawn from their grids."""
+    rng = np.random.default_rng(seed)
+    drawn = [
+        {
+            "threshold": int(rng.integers(50, 101)) / 100,
+            "threshold_behaviour": int(rng.integers(50, 101)) / 100,
+            "gate": str(rng.choice(["none", *GATES])),
+            "threshold_gate": int(rng.integers(0, 101)) / 100,
+            "held": int(rng.integers(1, 6)),
+        }
+        for _ in range(n)
+    ]
+    start = {"threshold": 0.85, "threshold_behaviour": 0.9, "gate": "published", "threshold_gate": 0.75, "held": 1}
+    return [start, *drawn]
+
+
+def svg_of(spec, setting=None):
+    """The drawing with its controls somewhere else than where they start."""
+    params = [{**param, "value": (setting or {}).get(param["name"], param["value"])} for param in spec["params"]]
+    drawn = {name: part for name, part in spec.items() if name != "usermeta"} | {"params": params}
+    return vl_convert.vegalite_to_svg(drawn, vl_version=vega.version())
+
+
+def shown_births(svg):
+    """(run, piece) -> epoch, or None for never, of every cell."""
+    cells = re.findall(r'aria-label="piece: ([^"]*?); run: ([^"]*?); born: (\d+|never)"', svg)
+    return {(run, piece): None if epoch == "never" else int(epoch) for piece, run, epoch in cells}
+
+
+def words_of(svg):
+    texts = re.findall(r"<text[^>]*>(.*?)</text>", svg)
+    return [html.unescape(re.sub(r"(<[^>]*>)+", " ", text)).strip() for text in texts]
+
+
+def births_by_library(table, setting):
+    rows = []
+    for (arm, seed, piece), part in table.groupby(["arm", "init_seed", "piece"], sort=False):
+        least = setting["threshold_behaviour" if piece == "behaviour" else "threshold"]
+        rule = BirthRule(
+            least, "none" if setting["gate"] == "none" else "published", setting["threshold_gate"], setting["held"]
+        )
+        gates = part[GATES.get(setting["gate"], "gate_named")].fillna(np.inf).to_numpy(dtype=float)[None]
+        after, by = find_births(part["epoch"].to_numpy(), part["score"].to_numpy()[None], gates, rule)
+        rows.append((arm, seed, piece, after[0], by[0]))
+    found = pd.DataFrame(rows, columns=["arm", "init_seed", "piece", "after", "by"])
+    return found.astype({"after": "Int64", "by": "Int64"})
+
+
+def wanted_births(born):
+    return {(f"{row.arm} {row.init_seed}", row.piece): None if pd.isna(row.by) else row.by for row in born.itertuples()}
+
+
+def wanted_words(born, pair=("copying", "routing")):
+    """The sentences that the library's own functions lead to."""
+    order = orders(born, pairs=[pair])["order"]
+    k, n, runs = int((order == "before").sum()), int((order != "undecided").sum()), len(order)
+    by_run = born.dropna(subset=["by"]).groupby(["arm", "init_seed"])["by"]
+    spans = (by_run.max() - by_run.min())[by_run.count() > 1].astype(float)
+    far = f"spread over {spans.median():g} epochs (median of {len(spans)} runs)"
+    words = [f"Not deciding: {runs - n} of {runs} runs.", far if len(spans) else "No run has two births"]
+    if not n:
+        return [*words, "Hypothesis: fewer than 5 runs decide", "No run decides whether copying is born before routing"]
+    check = share_check(k, n, control_passed=True)
+    status = judge(CLAIM, check)
+    words.append(f"{status}: fewer than 5 runs decide" if n < MIN_RUNS else f"{status} at one half")
+    low, high = (abs(bound) for bound in check.interval)
+    return [*words, f"in {k} of {n} runs that decide; Wilson interval [{low:.2f}, {high:.2f}]."]
+
+
+@pytest.mark.parametrize("number", range(6))
+def test_births_and_verdict_are_the_librarys_at_every_setting(number):
+    table = curves(range(1 + number), seed=number)
+    spec = style.specification(births_lab(view_of(table)))
+    for setting in settings(5, seed=number):
+        svg = svg_of(spec, setting)
+        born = births_by_library(table, setting)
+        assert shown_births(svg) == wanted_births(born), setting
+        said = " ".join(words_of(svg))
+        for words in wanted_words(born):
+            assert words in said, (setting, said)
+        assert said.count("never") == int(born["by"].isna().sum())
+
+
+def test_missing_scores_never_pass_and_missing_gates_never_bind():
+    table = curves(range(3), seed=9, missing=0.2)
+    spec = style.specification(births_lab(view_of(table)))
+    for setting in settings(6, seed=9):
+        assert shown_births(svg_of(spec, setting)) == wanted_births(births_by_library(table, setting)), setting
+
+
+def hand_made(orders, **changes):
+    """One run for every pair of births (epochs at which copying and routing jump to 1; None for never)."""
+    rows = [
+        ("on", seed, piece, epoch, float(at is not None and epoch >= at), np.nan, np.nan)
+        for seed, pair in enumerate(orders)
+        for piece, at in zip(("copying", "routing"), pair, strict=True)
+        for epoch in (0, 10, 20, 30)
+    ]
+    columns = ["arm", "init_seed", "piece", "epoch", "score", "gate_published", "gate_named"]
+    return pd.DataFrame(rows, columns=columns).assign(**changes)
+
+
+@pytest.mark.parametrize(
+    ("orders", "badge", "counts"),
+    [
+        ([(10, 20)] * 6, "✔ Supported at one half", "in 6 of 6 runs"),
+        ([(20, 10)] * 6, "✖ Negative at one half", "in 0 of 6 runs"),
+        ([(20, 10)] * 3 + [(10, 20)] * 3, "? Unsupported at one half", "in 3 of 6 runs"),
+        ([(10, 20)] * 4, "○ Hypothesis: fewer than 5 runs decide", "in 4 of 4 runs"),
+        ([(10, 10)] * 6 + [(None, None)] * 2, "○ Hypothesis: fewer than 5 runs decide", "No run decides"),
+        ([(0, None), (30, None), (None, 0), (20, 20)], "○ Hypothesis: fewer than 5 runs decide", "in 2 of 3 runs"),
+    ],
+)
+def test_every_badge_is_earned_by_hand(orders, badge, counts):
+    words = words_of(svg_of(style.specification(births_lab(view_of(hand_made(orders))))))
+    assert badge in words and any(counts in said for said in words)
+
+
+def test_the_claim_may_be_about_any_two_pieces():
+    spec = style.specification(births_lab(view_of(hand_made([(10, 20)] * 6)), first="routing", second="copying"))
+    words = words_of(svg_of(spec))
+    assert "✖ Negative at one half" in words
+    assert any(said.startswith("Routing is born before copying in 0 of 6") for said in words)
+
+
+def test_published_runs_and_the_readers_get_a_verdict_each():
+    theirs = hand_made([(10, 20)] * 6, origin="paper")
+    mine = hand_made([(20, 10)] * 2, origin="rerun")
+    mine["init_seed"] += 100
+    svg = svg_of(style.specification(births_lab(view_of(pd.concat([theirs, mine])))))
+    words = words_of(svg)
+    assert "published runs (n = 6): ✔ Supported at one half" in words
+    assert "your runs (n = 2): ○ Hypothesis: fewer than 5 runs decide" in words
+    assert {"on 0", "on 100, yours"} <= set(words) and shown_births(svg)["on 100, yours", "routing"] == 10
+
+
+def test_the_controls_have_labels_and_the_picture_says_where_they_stand():
+    spec = style.specification(births_lab(view_of(curves())))
+    labels = {param["name"]: param["bind"]["name"].strip() for param in spec["params"]}
+    assert len(set(labels.values())) == 5 and all(labels.values())
+    assert "behaviour at least" in labels.values()
+    setting = {"threshold": 0.6, "threshold_behaviour": 0.7, "gate": "named", "threshold_gate": 0.5, "held": 3}
+    said = " ".join(words_of(svg_of(spec, setting)))
+    assert "score at least 0.60 (behaviour: 0.70)" in said
+    assert "worst named family at least 0.50" in said and "held for 3 checkpoints" in said
+    assert "no gate, held for 1 checkpoint." in " ".join(words_of(svg_of(spec, {"gate": "none"})))
+    without = style.specification(births_lab(view_of(hand_made([(10, 20)]))))
+    assert "threshold_behaviour" not in json.dumps(without)
+
+
+def test_twenty_runs_fit_a_page_and_a_phone():
+    pieces = [*PIECES, *(f"{name}, {how}" for how in ("probe", "patch") for name in ("query key", "slot", "value"))]
+    levels = [["off", "on"], range(10), list(dict.fromkeys(pieces))[:9], range(75)]
+    table = pd.DataFrame(itertools.product(*levels), columns=["arm", "init_seed", "piece", "epoch"])
+    rng = np.random.default_rng(0)
+    scores = dict(zip(("score", "gate_published", "gate_named"), rng.random((3, len(table))), strict=True))
+    spec = style.specification(births_lab(view_of(table.assign(**scores))))
+    assert len(json.dumps(spec["datasets"], separators=(",", ":"))) < 300_000
+    narrow = {**spec["usermeta"]["narrow"], "datasets": spec["datasets"]}
+    for drawn, width in ((spec, 700), (narrow, 360)):
+        svg = svg_of(drawn)
+        assert float(re.search(r'<svg[^>]*? width="([\d.]+)"', svg)[1]) <= width
+        assert min(map(float, re.findall(r'font-size="([\d.]+)px"', svg))) >= 10
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda rows: rows.drop(columns="gate_named"), "needs column 'gate_named'"),
+        (lambda rows: pd.concat([rows, rows.head(1)]), "two rows for one checkpoint.*piece=copying, epoch=0"),
+        (lambda rows: rows.assign(score=rows["score"] * 100), r"shares in \[0, 1\]; got 100"),
+        (lambda rows: rows[rows["piece"] == "copying"], "unknown piece 'routing'.*known: copying"),
+        (lambda rows: rows[(rows["piece"] == "copying") | (rows["init_seed"] > 0)], "no 'routing' in run 'on 0'"),
+    ],
+)
+def test_tables_that_cannot_be_judged_are_refused(change, words):
+    with pytest.raises(ColumnsError, match=words):
+        births_lab(view_of(change(hand_made([(10, 20)] * 3))))
