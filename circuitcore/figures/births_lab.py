@@ -50,9 +50,12 @@ def births_lab(view: View, width: int, *, first: str = "copying", second: str = 
     _require(curves, first, second)
     own = BEHAVIOUR in set(curves["piece"])
     data = alt.InlineData(values=json.loads(curves.to_json(orient="records")))
-    rule = _rule(width, own=own)
-    parts = [_heat(curves, view.unit, width), *verdict((first, second), order_of(curves, "runs"), rule, width)]
-    chart = alt.vconcat(*parts, data=data, transform=_births(own=own), spacing=12)
+    wide = width >= style.WIDE
+    labels = min(int(LETTER * curves["run"].str.len().max()) + 16, 150 if wide else 84)
+    room = width - labels  # both panels start where the labels of the runs end
+    heat = _heat(curves, room, wide=wide, legend=style.map_legend(view.unit, width))
+    order = verdict((first, second), order_of(curves, "runs"), _rule(own=own, wide=wide), room)
+    chart = alt.vconcat(heat, *order, data=data, transform=_births(own=own), spacing=12)
     return chart.resolve_scale(color="independent").add_params(*_controls(own=own))
 
 
@@ -136,26 +139,23 @@ def _births(*, own: bool) -> list[dict[str, Any]]:
     ]
 
 
-def _rule(width: int, *, own: bool) -> list[str]:
+def _rule(*, own: bool, wide: bool) -> list[str]:
     """What the controls say now, in words, a line each: paper has no controls."""
     score = "'Born: score at least ' + format(threshold, '.2f')"
     score += f" + ' ({BEHAVIOUR}: ' + format(threshold_behaviour, '.2f') + '),'" if own else " + ','"
     gate = "gate === 'none' ? 'no gate, ' : " + json.dumps({**GATES, "published": "published gate"}) + "[gate]"
     gate = f"({gate} + ' at least ' + format(threshold_gate, '.2f') + ', ')"
     held = "'held for ' + held + (held > 1 ? ' checkpoints.' : ' checkpoint.')"
-    return [score, f"{gate} + {held}"] if width >= style.WIDE else [score, gate, held]
+    return [score, f"{gate} + {held}"] if wide else [score, gate, held]
 
 
-def _heat(curves: pd.DataFrame, unit: str, width: int) -> alt.LayerChart:
+def _heat(curves: pd.DataFrame, room: int, *, wide: bool, legend: alt.Legend) -> alt.LayerChart:
     """The map of births: a row a run, a column a piece; what is never born says so on a cell without colour."""
     pieces, runs, last = order_of(curves, "piece"), order_of(curves, "run"), int(curves["last"].max())
-    wide = width >= style.WIDE
-    label_room = min(int(LETTER * max(map(len, runs))) + 16, 150 if wide else 84)
     # Slanted labels reach beyond the last column; upright ones do not.
-    beyond = int(0.5 * LETTER * len(pieces[-1])) if wide else 0
-    room = width - label_room - beyond
-    axis = alt.Axis(orient="top", labelAngle=-60 if wide else -90, ticks=False, domain=False, labelPadding=5)
-    labels = alt.Axis(ticks=False, domain=False, labelLimit=label_room, labelPadding=5, labelFontSize=11)
+    slant, beyond = (-60, int(0.5 * LETTER * len(pieces[-1]))) if wide else (-90, 0)
+    axis = alt.Axis(orient="top", labelAngle=slant, ticks=False, domain=False, labelPadding=5)
+    labels = alt.Axis(ticks=False, domain=False, labelPadding=5, labelFontSize=11, labelLimit=150 if wide else 80)
     gaps = alt.Scale(paddingInner=0.06, paddingOuter=0)
     base = alt.Chart().encode(
         x=alt.X("piece:N", sort=pieces, title=None, axis=axis, scale=gaps),
@@ -163,7 +163,6 @@ def _heat(curves: pd.DataFrame, unit: str, width: int) -> alt.LayerChart:
         tooltip=[alt.Tooltip("run:N"), alt.Tooltip("piece:N"), alt.Tooltip("says:N", title="born")],
     )
     base = base.transform_calculate(says="isValid(datum.born) ? 'at epoch ' + datum.born : 'never'")
-    legend = style.map_legend(unit, width)
     color = alt.Color("born:Q", scale=alt.Scale(scheme="cividis", domain=[0, last]), legend=legend)
     # Cividis is dark below its middle: the number turns white there, in either theme.
     ink = alt.condition(f"datum.born > {last / 2:g}", alt.value("#111111"), alt.value("#ffffff"))
@@ -177,4 +176,4 @@ def _heat(curves: pd.DataFrame, unit: str, width: int) -> alt.LayerChart:
             text=alt.value("never")
         ),
     ]  # fmt: skip
-    return alt.layer(*layers).properties(width=room, height=20 * len(runs))
+    return alt.layer(*layers).properties(width=room - beyond, height=20 * len(runs))

@@ -22,7 +22,7 @@ MIN_RUNS = 5
 """Fewest runs that decide for any badge but Hypothesis, as ``claims.Claim`` has it."""
 LINE = 17
 """Height of a line of words, in pixels."""
-LETTER = 6.6
+LETTER = 6.2
 """Width of an average letter of a sentence of 12 pixels."""
 
 
@@ -36,7 +36,7 @@ def verdict(pair: tuple[str, str], whose: list[str], rule: list[str], width: int
         pair: the piece claimed to be first, and the other.
         whose: the origins in words, in the order drawn.
         rule: what counts as born: expressions of Vega, a line each.
-        width: room, in pixels.
+        width: of the plots, in pixels.
     """
     counted = [*_orders(*pair), *_interval()]
     y = alt.Y("runs:N", sort=whose, axis=None, title=None, scale=alt.Scale(type="band", padding=0), bandPosition=0)
@@ -50,7 +50,7 @@ def verdict(pair: tuple[str, str], whose: list[str], rule: list[str], width: int
         transform=counted,
     )
     given = alt.TitleParams(alt.expr(f"[{', '.join(rule)}]"), fontSize=12, fontWeight="normal", offset=8)
-    words = words.properties(width=width - 8, height=((n_lines + 1) * LINE + 8) * len(whose), title=given)
+    words = words.properties(width=width, height=((n_lines + 1) * LINE + 8) * len(whose), title=given)
     return [words, _strip(pair[0], whose, counted, width)]
 
 
@@ -158,4 +158,4 @@ def _strip(first: str, whose: list[str], counted: list[dict[str, Any]], width: i
         base.mark_rule(style="ink", strokeWidth=2.4).encode(x=low, x2="high:Q"),
         base.mark_point(style="ink", filled=True, size=90, opacity=1).encode(x=x),
     ]  # fmt: skip
-    return alt.layer(*layers, transform=counted).properties(width=width - 24, height=22 * len(whose))
+    return alt.layer(*layers, transform=counted).properties(width=width, height=22 * len(whose))
