@@ -49,13 +49,12 @@ def births_lab(view: View, width: int, *, first: str = "copying", second: str = 
     curves = _curves(view)
     _require(curves, first, second)
     own = BEHAVIOUR in set(curves["piece"])
-    data = alt.InlineData(values=json.loads(curves.to_json(orient="records")))
     wide = width >= style.WIDE
     labels = min(int(LETTER * curves["run"].str.len().max()) + 16, 150 if wide else 84)
     room = width - labels  # both panels start where the labels of the runs end
     heat = _heat(curves, room, wide=wide, legend=style.map_legend(view.unit, width))
     order = verdict((first, second), order_of(curves, "runs"), _rule(own=own, wide=wide), room)
-    chart = alt.vconcat(heat, *order, data=data, transform=_births(own=own), spacing=12)
+    chart = alt.vconcat(heat, *order, data=curves, transform=_births(own=own), spacing=12)
     return chart.resolve_scale(color="independent").add_params(*_controls(own=own))
 
 
