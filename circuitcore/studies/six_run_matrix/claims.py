@@ -1,15 +1,13 @@
 """What the chapter claims, fixed before any of its runs was measured.
 
-Thresholds are the source's own where it has one (0.90, 0.85, 0.75), one half for "more often than not", and the
-smallest effect we would care about elsewhere. A claim whose id ends in ``.published`` is the one after it, under the
-source's definition. "Paired" means: the two curricula from the same initial weights.
+Thresholds are the source's own (0.90, 0.85, 0.75), one half for "more often than not", or the smallest effect we would
+care about. ``.published`` marks the source's definition; "paired" means: two curricula from the same initial weights.
 """
 
 from circuitcore.claims import Claim
 
 HALF = 0.5
-BEHAVIOUR, OPERATOR = 0.90, 0.85
-SPREAD = 50.0  # epochs; "spread over a hundred epochs", halved
+BEHAVIOUR, OPERATOR, SPREAD = 0.90, 0.85, 50.0  # spread: epochs, half of the source's "over a hundred"
 UNBORN = "every compared piece is unborn at initialisation in every run"
 
 REPLICATION = (
