@@ -15,7 +15,9 @@ import pandas as pd
 import torch
 
 from circuitcore.metrics import sections
+from circuitcore.metrics.corrected import corrected
 from circuitcore.metrics.network import Network
+from circuitcore.metrics.published import published
 from circuitcore.metrics.table import Rows
 from circuitcore.spelling import unknown
 from circuitcore.tasks.base import Batch, Task
@@ -41,6 +43,7 @@ class BatterySpec:
         n_split: prompts of each split, at most.
         at_end: names of sections that are measured on the last checkpoint alone.
         left_out: names of sections that are not measured.
+        published: whether the sections ``published`` and ``corrected`` are measured: a study's own scores, and ours.
         features: whether neurons and sparse features are measured, too (``metrics.features``), in a table of their own.
 
     Raises:
@@ -54,6 +57,7 @@ class BatterySpec:
     n_split: int = 2000
     at_end: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()
+    published: bool = False
     features: bool = False
 
     def __post_init__(self):
@@ -95,7 +99,8 @@ class BatterySpec:
     @property
     def sections(self) -> tuple["Section", ...]:
         """What is measured on every checkpoint, in order."""
-        return tuple(section for section in SECTIONS if section.__name__ not in (*self.at_end, *self.left_out))
+        without = {*self.at_end, *self.left_out} | (set() if self.published else {"published", "corrected"})
+        return tuple(section for section in SECTIONS if section.__name__ not in without)
 
 
 SECTIONS: tuple[Section, ...] = (
@@ -107,6 +112,8 @@ SECTIONS: tuple[Section, ...] = (
     sections.edges,
     sections.interchanges,
     sections.probes,
+    published,
+    corrected,
 )
 
 

@@ -6,6 +6,7 @@ patch from an unrelated row.
 """
 
 import dataclasses
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -61,14 +62,31 @@ def structurally_zero(n_layers: int, site: str, control: str) -> bool:
 
 def patch_everywhere(net: Network, experiment: Interchange) -> Patched:
     """Patch every site, with its two controls, for all rows of one experiment."""
-    base, found = _with_wrong_position(experiment.base), sites(net, set(experiment.base.roles))
+    return patch(net, experiment, sites(net, set(experiment.base.roles)), CONTROLS)
+
+
+def patch(
+    net: Network,
+    experiment: Interchange,
+    found: Mapping[str, Sequence[tuple[Site, str]]],
+    controls: Sequence[str],
+) -> Patched:
+    """Patch some sites for all rows of one experiment.
+
+    Args:
+        net: the network.
+        experiment: its rows.
+        found: label -> what is patched together, as ``sites`` gives it.
+        controls: of ``CONTROLS``; "" for the patch itself.
+    """
+    base = _with_wrong_position(experiment.base)
     record = sorted({site.key for group in found.values() for site, _ in group})
     source = net.record(experiment.source, record)
     unrelated = torch.randperm(len(base), generator=torch.Generator().manual_seed(0))
     sources = {"source": source, "random": {key: value[:, unrelated] for key, value in source.items()}}
     labels, interventions = [], []
     for label, group in found.items():
-        for control in CONTROLS:
+        for control in controls:
             labels.append((label, control))
             interventions.append(tuple(_patch(site, role, control) for site, role in group))
     return Patched(labels, net.answers_under(base, interventions, sources))

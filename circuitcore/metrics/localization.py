@@ -1,9 +1,9 @@
 """Which parts the answer needs: every subset of heads, and every MLP, removed three ways at two places."""
 
 import itertools
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from circuitcore.metrics.network import Network
@@ -29,12 +29,30 @@ def parts_to_remove(net: Network) -> dict[str, tuple[Head | Mlp, ...]]:
     return {"+".join(map(str, group)) or "none": group for group in groups}
 
 
+def stand_ins(
+    net: Network, reference: Batch, resampled: Int[Tensor, " row"], record: Sequence[str]
+) -> dict[str, Cache]:
+    """What stands in for a removed part: the caches ``"mean"`` and ``"resample"`` of the recorded sites.
+
+    Args:
+        net: the network.
+        reference: rows whose activations stand in, as long as those that parts are removed on.
+        resampled: for each row that parts are removed on, the reference row that stands in.
+        record: ``z`` and ``mlp_out`` of layers.
+    """
+    found = net.record(reference, record)
+    return {
+        "mean": {key: value.mean(1, keepdim=True) for key, value in found.items()},
+        "resample": {key: value[:, resampled] for key, value in found.items()},
+    }
+
+
 def ablation_logits(
     net: Network, batch: Batch, sources: Mapping[str, Cache]
 ) -> tuple[list[tuple[str, str]], Float[Tensor, "edit ckpt batch vocab"]]:
     """Read-out logits with parts removed, and for each its (removed parts, ``how@where``).
 
-    ``sources`` holds the caches ``"mean"`` and ``"resample"`` with ``z`` and ``mlp_out`` of every layer.
+    ``sources`` are the ``stand_ins`` with ``z`` and ``mlp_out`` of every layer.
     """
     groups = parts_to_remove(net)
     labels = [(name, f"{how}@{where}") for how in HOWS for where in WHERES for name in groups]

@@ -57,9 +57,13 @@ class Network:
         self.kept[id(batch)] = batch, output  # with the batch itself, so that no other one can have its id
         return output
 
+    def keeps(self, batch: Batch) -> bool:
+        """Whether the clean pass over these rows was asked to stay."""
+        return id(batch) in self.kept
+
     def answers(self, batch: Batch) -> Float[Tensor, "ckpt batch vocab"]:
         """Logits of the clean pass at the read-out, for about half the price of all of them."""
-        if id(batch) in self.kept:
+        if self.keeps(batch):
             return read_out(self.run(batch).logits, batch)
         with torch.inference_mode():
             if covers(self.weights):

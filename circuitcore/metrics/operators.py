@@ -6,6 +6,7 @@ approximation, since each key token has a factor of its own; so is leaving out t
 """
 
 import math
+from collections.abc import Mapping
 
 import torch
 from jaxtyping import Float, Int
@@ -32,10 +33,36 @@ def copies(
 
     Source: retrieval-motifs study, "copy": no attention weight, no final norm, only possible answers compete.
     """
+    return answers[copy_logits(net, layer, normed, answers).argmax(-1)]
+
+
+def copy_logits(
+    net: Network, layer: int, normed: Float[Tensor, "ckpt batch d_model"], answers: Int[Tensor, " answer"]
+) -> Float[Tensor, "ckpt batch head answer"]:
+    """By how much each head's OV circuit would raise each answer token, given its real input at one position."""
     w = net.weights
     written = normed[:, None] @ w[f"blocks.{layer}.attn.W_V"] @ w[f"blocks.{layer}.attn.W_O"]
-    logits = written @ _unembedding(net)[:, None][..., answers]
-    return answers[logits.argmax(-1)].transpose(-1, -2)
+    return (written @ _unembedding(net)[:, None][..., answers]).transpose(1, 2)
+
+
+def matching_value_input(
+    net: Network, layer: int, batch: Batch, cache: Mapping[str, Tensor]
+) -> Float[Tensor, "ckpt batch d_model"]:
+    """What a layer's heads are given at the matching value, after their norm; ``cache`` holds its ``resid_pre``."""
+    at = batch.roles["slot_value"].gather(1, batch.variables["matching_slot"][:, None])[:, 0]
+    x = cache[f"resid_pre.{layer}"][..., torch.arange(len(batch)), at, :]
+    return net.normed(x, f"blocks.{layer}.ln1")
+
+
+def ranks(
+    logits: Float[Tensor, "*lead batch head answer"], wanted: Int[Tensor, " batch"]
+) -> Float[Tensor, "*lead batch head"]:
+    """Rank of each row's answer number ``wanted`` among all: 1 is best, those that tie share the mean of their ranks.
+
+    Chance: half of one more than the number of answers.
+    """
+    own = logits.gather(-1, wanted[:, None, None].expand(*logits.shape[:-1], 1))
+    return 0.5 + (logits > own).double().sum(-1) + (logits == own).double().sum(-1) / 2
 
 
 def composed_qk(

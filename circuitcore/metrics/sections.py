@@ -1,11 +1,9 @@
 """The sections of the battery: each measures one thing on one stack of checkpoints and adds its rows."""
 
-import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 import torch
-from jaxtyping import Float
 from torch import Tensor
 
 from circuitcore.metrics import attention as att
@@ -15,7 +13,9 @@ from circuitcore.metrics import localization, paths
 from circuitcore.metrics import operators as ops
 from circuitcore.metrics import probes as prb
 from circuitcore.metrics.attribution import direct_logit_attribution, recorded_sites
+from circuitcore.metrics.groups import published_groups, worst_share
 from circuitcore.metrics.network import Network, at_role, read_out
+from circuitcore.metrics.read_off import probe_sites, read_off
 from circuitcore.metrics.table import Rows, head_labels
 from circuitcore.tasks.base import Batch, Interchange, Task
 
@@ -72,7 +72,7 @@ def behavior(session: Session, net: Network, rows: Rows) -> None:
 def _read_of_families(session: Session, net: Network) -> set[str]:
     """What the sections read of the clean pass over the families, which is run once for all of them."""
     inside = {f"{name}.{layer}" for name in ("pattern", "q", "resid_pre") for layer in range(net.config.n_layers)}
-    return inside | (set(_probe_sites(net)) if session.task.variables else set())
+    return inside | (set(probe_sites(net)) if session.task.variables else set())
 
 
 def attention(session: Session, net: Network, rows: Rows) -> None:
@@ -108,8 +108,8 @@ def attention(session: Session, net: Network, rows: Rows) -> None:
             q = torch.cat([at_role(output.cache[key].flatten(-2), batch, "read_out") for key in queries], -1)
             spread = (q - q[:, :1]).abs().amax(1).unflatten(-1, (len(net.heads), -1)).amax(-1)
             rows.add("query_spread", spread, len(batch), labels, family=family)
-        pooled.append((_group_ids(family, batch), scores["routing"]))
-    _pooled(rows, "routing", pooled, labels)
+        pooled.append(scores["routing"])
+    _pooled(session, rows, "routing", pooled, labels)
 
 
 def operators(session: Session, net: Network, rows: Rows) -> None:
@@ -121,18 +121,16 @@ def operators(session: Session, net: Network, rows: Rows) -> None:
         if "slot_value" not in batch.roles:
             return
         cache = net.record(batch, [f"resid_pre.{layer}" for layer in range(net.config.n_layers)])
-        at = batch.roles["slot_value"].gather(1, batch.variables["matching_slot"][:, None])[:, 0]
-        place = dataclasses.replace(batch, roles={**batch.roles, "matching_value": at})
-        hits = torch.cat([_copies(session, net, layer, place, cache) for layer in range(net.config.n_layers)], -1)
+        hits = torch.cat([_copies(session, net, layer, batch, cache) for layer in range(net.config.n_layers)], -1)
         rows.add("copying", hits.mean(1), len(batch), labels, family=family)
-        pooled.append((_group_ids(family, batch), hits))
-    _pooled(rows, "copying", pooled, labels)
+        pooled.append(hits)
+    _pooled(session, rows, "copying", pooled, labels)
     if session.families:
         _weight_circuits(session, net, rows)
 
 
 def _copies(session: Session, net: Network, layer: int, batch: Batch, cache: dict[str, Tensor]) -> Tensor:
-    normed = net.normed(at_role(cache[f"resid_pre.{layer}"], batch, "matching_value"), f"blocks.{layer}.ln1")
+    normed = ops.matching_value_input(net, layer, batch, cache)
     return (ops.copies(net, layer, normed, session.answers) == batch.answers[:, None]).double()
 
 
@@ -177,11 +175,7 @@ def ablations(session: Session, net: Network, rows: Rows) -> None:
     record = [f"z.{layer}" for layer in layers] + (
         [] if net.config.mlp == "none" else [f"mlp_out.{layer}" for layer in layers]
     )
-    reference = net.record(session.reference, record)
-    sources = {
-        "mean": {key: value.mean(1, keepdim=True) for key, value in reference.items()},
-        "resample": {key: value[:, session.resampled] for key, value in reference.items()},
-    }
+    sources = localization.stand_ins(net, session.reference, session.resampled, record)
     labels, logits = localization.ablation_logits(net, batch, sources)
     columns = [{"site": name, "edit": edit} for name, edit in labels]
     for metric, values in _scores(logits, batch, session.answers).items():
@@ -217,7 +211,9 @@ def interchanges(session: Session, net: Network, rows: Rows) -> None:
             hits = (said == answers).double()
             rows.add("interchange", hits.mean(-1).T, len(test), labels, family=test.name, variable=hypothesis)
             if hypothesis == "source_answer":
-                rows.add("interchange_worst_base", _worst(hits, test.base.base).T, len(test), labels, family=test.name)
+                rows.add(
+                    "interchange_worst_base", worst_share(hits, test.base.base).T, len(test), labels, family=test.name
+                )
         if not set(SLOT_ROLES) <= test.base.roles.keys():
             continue
         slots = att.slot_mass_of_row(patched.answers.pattern, test.base, SLOT_ROLES)
@@ -233,10 +229,10 @@ def probes(session: Session, net: Network, rows: Rows) -> None:
     """Ridge probes at the read-out: cross-validated, on the test split, with random labels, and as published."""
     if not session.task.variables:
         return
-    record = _probe_sites(net)
+    record = probe_sites(net)
     test, swept = session.splits["test"], [b for b in session.families.values()]
-    features = {name: _features(net, batch, record) for name, batch in (("train", session.probe_train), ("test", test))}
-    sweeps = [_features(net, batch, record) for batch in swept]
+    features = {name: read_off(net, batch, record) for name, batch in (("train", session.probe_train), ("test", test))}
+    sweeps = [read_off(net, batch, record) for batch in swept]
     shuffled = torch.randperm(len(session.probe_train), generator=torch.Generator().manual_seed(0))
     ready = {}  # width -> site names, and all that the labels do not touch
     for width, (names, train) in features["train"].items():
@@ -259,33 +255,6 @@ def probes(session: Session, net: Network, rows: Rows) -> None:
                 rows.add(metric, values, n, [{"site": name} for name in names], variable=variable)
 
 
-def _probe_sites(net: Network) -> list[str]:
-    """Sites whose read-out value is probed, as recorded keys."""
-    mlp = [] if net.config.mlp == "none" else ["mlp_out"]
-    per_layer = [
-        f"{name}.{layer}" for layer in range(net.config.n_layers) for name in ("resid_mid", "resid_post", *mlp, *"qkvz")
-    ]
-    return [*per_layer, f"resid_final.{net.config.n_layers - 1}"]
-
-
-def _features(
-    net: Network, batch: Batch, record: list[str]
-) -> dict[int, tuple[list[str], Float[Tensor, "ckpt site row d"]]]:
-    """Read-out activations grouped by width: width -> (site names, features)."""
-    cache, found = net.record(batch, record), {}
-    for key in record:
-        name, layer = key.split(".")
-        value = at_role(cache[key].flatten(-2) if name in "qkvz" else cache[key], batch, "read_out")
-        if name in "qkvz":
-            for head, part in enumerate(value.unflatten(-1, (net.config.n_heads, -1)).unbind(-2)):
-                found.setdefault(part.shape[-1], []).append((f"L{layer}H{head}.{name}", part))
-        else:
-            found.setdefault(value.shape[-1], []).append((f"L{layer}.{name}", value))
-    return {
-        width: ([name for name, _ in parts], torch.stack([p for _, p in parts], 1)) for width, parts in found.items()
-    }
-
-
 def _scores(logits: Tensor, batch: Batch, answers: Tensor) -> dict[str, Tensor]:
     """Mean accuracy, margin and logit difference over rows: ``[edit ckpt]`` each."""
     return {
@@ -299,24 +268,10 @@ def _share(predicted: Tensor, wanted: Tensor) -> Tensor:
     return (predicted == wanted).double().mean(-1)
 
 
-def _group_ids(family: str, batch: Batch) -> Tensor:
-    """The source's groups: one per base prompt, and every longer-context row alone (a defect, kept as published)."""
-    return batch.base if family != "longer_context" else batch.base + 1_000_000
-
-
-def _pooled(rows: Rows, metric: str, pooled: list[tuple[Tensor, Tensor]], labels: list[dict]) -> None:
+def _pooled(session: Session, rows: Rows, metric: str, pooled: list[Tensor], labels: list[dict]) -> None:
     """The source's pooled score over all sweep rows, and its minimum over base-prompt groups."""
     if not pooled:
         return
-    groups = torch.cat([group for group, _ in pooled])
-    hits = torch.cat([hit for _, hit in pooled], 1)  # [ckpt row head]
+    groups, hits = published_groups(session.families), torch.cat(pooled, 1)  # hits [ckpt row head]
     rows.add(metric, hits.mean(1), len(groups), labels, family="all")
-    rows.add(f"{metric}_worst_base", _worst(hits.movedim(1, -1), groups), len(groups), labels, family="all")
-
-
-def _worst(hits: Float[Tensor, "*lead row"], groups: Tensor) -> Float[Tensor, "*lead"]:
-    """The lowest share of hits over groups of rows."""
-    index = torch.unique(groups, return_inverse=True)[1]
-    n = int(index.max()) + 1
-    sums = torch.zeros(*hits.shape[:-1], n, dtype=hits.dtype).index_add(-1, index, hits)
-    return (sums / torch.bincount(index, minlength=n)).amin(-1)
+    rows.add(f"{metric}_worst_base", worst_share(hits.movedim(1, -1), groups), len(groups), labels, family="all")

@@ -43,6 +43,20 @@ class Rows:
             fixed = {"step": step, "tokens_seen": tokens, "metric": metric, "n": n, **common}
             self._rows.extend({**fixed, **label, "value": value} for label, value in zip(labels, row, strict=True))
 
+    def add_each(self, metric: str, values: Tensor, n: int, labels: Sequence[dict[str, Any]], **common: Any) -> None:
+        """One row for each checkpoint, which has a label of its own; otherwise as ``add``.
+
+        Args:
+            metric: its name.
+            values: ``[ckpt]``.
+            n: prompts (or pairs) behind each number.
+            labels: columns that differ between checkpoints.
+            common: columns that do not.
+        """
+        for (step, tokens), value, label in zip(self.checkpoints, values.tolist(), labels, strict=True):
+            fixed = {"step": step, "tokens_seen": tokens, "metric": metric, "n": n}
+            self._rows.append({**fixed, **common, **label, "value": value})
+
     def frame(self) -> pd.DataFrame:
         """All rows so far; text columns are "" and layer and head missing where they do not apply."""
         table = pd.DataFrame(self._rows)
