@@ -11,7 +11,7 @@ from circuitcore.models import CutEdge, compile_edits, forward
 from tests.integration.given_run import GivenRun, picked
 
 SOLVES, COPIES_SLOT_0 = 0, 1  # steps of the given run
-SPEC = BatterySpec(n_bases=24, n_edge_bases=12, n_reference=96, n_probe=192, n_split=120)
+SPEC = BatterySpec(n_bases=24, n_edge_bases=12, n_reference=96, n_probe=192, n_split=120, published=True)
 SPLITS = ("train", "val", "test", "ood")
 THREE_PAIRS = (
     *("query_key_sweep", "slot_permutation", "value_permutation"),
@@ -255,6 +255,68 @@ def test_probes_of_constant_sites_say_the_commonest_class(table):
             all_are(picked(table, metric, variable=variable, site=sites), share)
 
 
+def test_the_source_s_probes_and_patches_find_key_and_value(table):
+    for variable, site in (("query_key", "L0.resid_post"), ("selected_value", "L1.resid_post")):
+        for metric in ("probe_published_best", "probe_published_best_worst_base"):
+            all_are(picked(table, metric, variable=variable, site=site), 1)
+    for metric in ("faithfulness_published", "faithfulness_published_worst_base"):
+        all_are(picked(table, metric, variable="query_key", site="L0.resid_post"), 1)
+    assert picked(table, "probe_published_best", variable="matching_slot", family="all").max() < 0.5
+    all_are(picked(table, "probe_published_best_worst_base", variable="matching_slot"), 0)
+
+
+def test_the_source_s_ablation_sees_carrier_and_matcher_but_not_the_tagger(table):
+    all_are(by_head(table, "ablation_drop_published", MATCHER), 1)
+    all_are(by_head(table, "ablation_margin_drop_published", MATCHER), LOGIT)
+    guessing = (19 * 2 / 3 + 3 / 4) / 20  # lost where the first of three slots is said, or of four
+    assert abs(by_head(table, "ablation_drop_published", CARRIER).item() - guessing) < 0.05
+    for head in (TAGGER, DEAD):
+        for metric in ("ablation_drop_published", "ablation_margin_drop_published"):
+            all_are(by_head(table, metric, head), 0)
+
+
+def test_the_matcher_looks_at_values_and_ranks_the_right_one_first(table):
+    """Nothing is attended at keys, so the lowest slot wins; heads that write no value tie on all eight."""
+    for head in (TAGGER, CARRIER, MATCHER, DEAD):
+        all_are(by_head(table, "routing_key", head), (19 / 3 + 1 / 4) / 20)
+        all_are(by_head(table, "copy_rank", head), 1 if head == MATCHER else 4.5)
+
+
+def test_chosen_probes_read_key_and_value_and_no_slot(table):
+    for variable, site in (("query_key", "L0.resid_mid"), ("selected_value", "L1.resid_mid")):
+        for metric in ("probe_chosen", "probe_chosen_worst_class"):
+            all_are(picked(table, metric, variable=variable, site=site), 1)
+        assert picked(table, "probe_chosen_random", variable=variable).max() < 1 / 8 + 0.47
+    assert picked(table, "probe_chosen", variable="matching_slot").max() < 0.5
+
+
+def test_patched_queries_move_the_key_and_patched_writes_the_value(table):
+    for site, carried in (("L1H*.q", "query_key"), ("L1H*.z", "selected_value")):
+        for hypothesis in ("query_key", "matching_slot", "selected_value"):
+            found = picked(table, "interchange_chosen", site=site, edit="", variable=hypothesis)
+            all_are(found, float(hypothesis == carried))
+        assert picked(table, "interchange_chosen", site=site, edit="random_source", variable=carried).max() < 0.45
+    all_are(picked(table, "attention_slot_follows"), 1)
+
+
+def test_whole_layers_are_needed_and_the_dead_head_is_not(table):
+    """Without tags or question one prompt in three is answered; without the matcher none is."""
+    for edit in ("zero@all", "zero@read_out"):
+        all_are(picked(table, "joint_ablation_drop", site="L0H*", edit=edit), 2 / 3)
+        all_are(picked(table, "joint_ablation_drop", site="L1H*", edit=edit), 1)
+    for edit in ("mean@all", "resample@all"):
+        all_are(picked(table, "joint_ablation_drop", site=str(DEAD), edit=edit), 0)
+        for site in (str(TAGGER), str(CARRIER), str(MATCHER), "L0H*", "L1H*"):
+            assert picked(table, "joint_ablation_drop", site=site, edit=edit).min() > 0.5, (site, edit)
+
+
+def test_sites_that_are_the_same_in_every_prompt_have_no_spread(table):
+    constant = [f"L0H{head}.{name}" for head in (0, 1) for name in "qkv"] + ["L1H1.q", "L1H1.k", "L1H1.v", "L1H1.z"]
+    all_are(picked(table, "site_spread", site=constant), 0)
+    for site in ("L0H1.z", "L0.resid_post", "L1H0.q", "L1H0.z", "L1.resid_final"):
+        assert picked(table, "site_spread", site=site).min() > 0.1, site
+
+
 def test_cutting_the_circuit_s_edges_stops_it():
     """Each arrow of the circuit drawn in ``wired.py`` is an attention edge; without it, the answer is a guess."""
     batch, weights = TASK.families(SPEC.n_bases)[SWEEP], wired.key_value_circuit()
@@ -304,3 +366,14 @@ def test_no_interchange_moves_the_wrong_network_s_attention(wrong):
     patched = {"family": "query_key", "variable": "source_answer", "edit": ""}
     all_are(picked(wrong, "interchange", site=("L1H*.q", "L0.resid_post", "L1H*.z"), **patched), 1 / 3)
     all_are(by_head(wrong, "attention_follows_source", MATCHER, family="query_key"), 1 / 3)
+
+
+def test_the_wrong_network_is_not_moved_by_a_patched_query(wrong):
+    """It says slot 0 and looks there, which is the slot asked for, or the source's, in one prompt of three."""
+    for variable, chance in {"query_key": 1 / 3, "matching_slot": 1 / 3, "selected_value": 0}.items():
+        all_are(picked(wrong, "interchange_chosen", edit="", site="L1H*.q", variable=variable), chance)
+    all_are(picked(wrong, "attention_slot_follows"), 1 / 3)
+    all_are(picked(wrong, "probe_chosen_worst_class", variable="query_key"), 0)
+    all_are(picked(wrong, "joint_ablation_drop", site="L0H*"), 0)
+    all_are(by_head(wrong, "routing_key", MATCHER), (19 / 3 + 1 / 4) / 20)
+    all_are(by_head(wrong, "copy_rank", MATCHER), 1)

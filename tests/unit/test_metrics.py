@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from circuitcore.metrics import attention, attribution, behavior, operators
+from circuitcore.metrics.groups import published_groups, worst_share
 from circuitcore.metrics.network import Network, read_out
 from circuitcore.models import ModelConfig, init_weights
 from circuitcore.tasks import make_task
@@ -192,6 +193,25 @@ def test_copies_takes_the_likeliest_possible_answer():
     # A token that is no possible answer cannot win, however strong.
     normed = normed + 5 * torch.nn.functional.one_hot(torch.tensor(3), 20)
     assert (operators.copies(net, 0, normed, ANSWERS)[..., 0] == BATCH.answers).all()
+
+
+def test_ranks_count_what_is_raised_more():
+    logits = torch.tensor([[3.0, 2.0, 1.0], [1.0, 2.0, 3.0], [0.0, 0.0, 0.0], [5.0, 5.0, 1.0]])[:, None]
+    found = operators.ranks(logits, torch.tensor([0, 0, 1, 0]))
+    assert found[:, 0].tolist() == [1, 3, 2, 1.5]
+    random = torch.randn(4000, 2, 8, generator=torch.Generator().manual_seed(0))
+    found = operators.ranks(random, torch.randint(8, (4000,), generator=torch.Generator().manual_seed(1)))
+    assert abs(found.mean() - 4.5) < 4 * (63 / 12 / 8000) ** 0.5
+
+
+def test_worst_share_is_that_of_the_poorest_group():
+    hits = torch.tensor([[1.0, 0.0, 1.0, 1.0, 1.0], [1.0, 1.0, 1.0, 1.0, 0.0]])
+    assert worst_share(hits, torch.tensor([7, 7, 3, 3, 1_000_000])).tolist() == [0.5, 0]
+    alike = {"a": BATCH, "longer_context": BATCH.rows(slice(0, 2))}
+    groups = published_groups(alike)
+    assert groups[:N_ROWS].tolist() == BATCH.base.tolist() and not set(groups[N_ROWS:].tolist()) & set(
+        BATCH.base.tolist()
+    )
 
 
 def test_measured_qk_of_a_matching_head():
