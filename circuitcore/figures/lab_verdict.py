@@ -107,23 +107,20 @@ def _badge() -> str:
 def _says(pair: tuple[str, str], letters: int) -> tuple[str, int]:
     """The sentences below the badge as one expression, and the most lines they take."""
     first, second = pair
-    decided = (
-        f"{first[:1].upper()}{first[1:]} is born before {second} in {{k}} of {{n}} runs that decide; "
-        "Wilson interval [{low}, {high}]."
-    )
-    rest = "Not deciding: {rest} of {runs} runs."
+    order = f"{first[:1].upper()}{first[1:]} is born before {second} in {{k}} of {{n}} runs that decide;"
+    interval = "Wilson interval [{low},\u00a0{high}]; {rest} of {runs} runs do not decide."
+    none = f"No run decides whether {first} is born before {second}."
+    spread = "Births of one run are spread over {spread} epochs (median of {of} runs)."
     values = {
         "k": "datum.k", "n": "datum.n", "low": "format(datum.low, '.2f')", "high": "format(datum.high, '.2f')",
         "rest": "(datum.n_runs - datum.n)", "runs": "datum.n_runs", "spread": "format(datum.spread, '~r')",
         "of": "datum.n_spread",
     }  # fmt: skip
-    spread = "Births of one run are spread over {spread} epochs (median of {of} runs)."
-    lines = [_wrapped(words, letters) for words in (decided, rest, spread)]
-    order, undecided, far = (_filled(words, values) for words in lines)
-    none = _filled(_wrapped(f"No run decides whether {first} is born before {second}.", letters), {})
-    far = f"(datum.n_spread > 0 ? {far} : 'No run has two births.')"
-    says = f"(datum.n > 0 ? {order} : {none}) + '\\n' + {undecided} + '\\n' + {far}"
-    return says, sum(words.count("\n") + 1 for words in lines)
+    decided = f"{_wrapped(order, letters)}\n{_wrapped(interval, letters)}"
+    undecided, spread = _wrapped(none, letters), _wrapped(spread, letters)
+    order = f"datum.n > 0 ? {_filled(decided, values)} : {_filled(undecided, values)}"
+    far = f"datum.n_spread > 0 ? {_filled(spread, values)} : 'No run has two births.'"
+    return f"({order}) + '\\n' + ({far})", decided.count("\n") + spread.count("\n") + 2
 
 
 def _wrapped(words: str, letters: int) -> str:

@@ -107,14 +107,17 @@ def wanted_words(born, pair=("copying", "routing")):
     by_run = born.dropna(subset=["by"]).groupby(["arm", "init_seed"])["by"]
     spans = (by_run.max() - by_run.min())[by_run.count() > 1].astype(float)
     far = f"spread over {spans.median():g} epochs (median of {len(spans)} runs)"
-    words = [f"Not deciding: {runs - n} of {runs} runs.", far if len(spans) else "No run has two births"]
+    words = [far if len(spans) else "No run has two births"]
     if not n:
         return [*words, "Hypothesis: fewer than 5 runs decide", "No run decides whether copying is born before routing"]
     check = share_check(k, n, control_passed=True)
     status = judge(CLAIM, check)
     words.append(f"{status}: fewer than 5 runs decide" if n < MIN_RUNS else f"{status} at one half")
     low, high = (abs(bound) for bound in check.interval)
-    return [*words, f"in {k} of {n} runs that decide; Wilson interval [{low:.2f}, {high:.2f}]."]
+    return [
+        *words,
+        f"in {k} of {n} runs that decide; Wilson interval [{low:.2f},\u00a0{high:.2f}]; {runs - n} of {runs} runs do",
+    ]
 
 
 @pytest.mark.parametrize("number", range(6))
