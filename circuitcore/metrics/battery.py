@@ -18,6 +18,7 @@ from circuitcore.metrics import sections
 from circuitcore.metrics.corrected import corrected
 from circuitcore.metrics.network import Network
 from circuitcore.metrics.published import published
+from circuitcore.metrics.story_sections import next_word_operators, next_word_writes
 from circuitcore.metrics.table import Rows
 from circuitcore.spelling import unknown
 from circuitcore.tasks.base import Batch, Task
@@ -112,6 +113,8 @@ SECTIONS: tuple[Section, ...] = (
     sections.edges,
     sections.interchanges,
     sections.probes,
+    next_word_operators,
+    next_word_writes,
     published,
     corrected,
 )

@@ -21,8 +21,8 @@ from circuitcore.metrics.table import Rows, head_labels
 from circuitcore.models import Ablate, Patch, Site
 from circuitcore.tasks.base import Interchange
 
-PATCHED = {"query_key": "query_key", "matching_slot": "query_key", "selected_value": "selected_value"}
-"""Variable -> the interchange that tests it; key and slot have the same one."""
+PATCHED = {"matching_slot": "query_key"}
+"""Variable -> the interchange that tests it, where that is not named after the variable."""
 
 
 def published(session: Session, net: Network, rows: Rows) -> None:
@@ -36,14 +36,15 @@ def published(session: Session, net: Network, rows: Rows) -> None:
     slots. ``copy_rank``: mean rank of the right value, 1 is best. ``*_worst_base``: the lowest share over the source's
     groups (for patches: over base prompts).
 
-    Adds no rows for tasks without slots, and no patches of what the task has no interchange for.
+    Adds no operators for tasks without slots, and no patches of what the task has no interchange for.
     """
     families = session.families.values()
-    if not families or any(not set(SLOT_ROLES) <= batch.roles.keys() for batch in families):
+    if not families:
         return
     _patches(session, net, rows, _probes(session, net, rows))
     _single_heads(session, net, rows)
-    _operators(session, net, rows)
+    if all(set(SLOT_ROLES) <= batch.roles.keys() for batch in families):
+        _operators(session, net, rows)
 
 
 def _probes(session: Session, net: Network, rows: Rows) -> dict[str, list[Site]]:
@@ -86,7 +87,7 @@ def _probe_hits(session: Session, net: Network, sites: list[Site]) -> dict[str, 
 def _patches(session: Session, net: Network, rows: Rows, best: dict[str, list[Site]]) -> None:
     """Patches every site that is some variable's best at some checkpoint; each reads its own."""
     for test in session.interchanges:
-        variables = [variable for variable, name in PATCHED.items() if name == test.name and variable in best]
+        variables = [variable for variable in best if PATCHED.get(variable, variable) == test.name]
         sites = list(dict.fromkeys(site for variable in variables for site in best[variable]))
         if not sites:
             continue

@@ -2,3 +2,21 @@
 
 Source: section 2 of "Retrieval Motif Emergence in Small Transformers" (Alex 2026).
 """
+
+from circuitcore.studies.story_control.checks import CHECKS
+from circuitcore.studies.story_control.claims import CLAIMS, PUBLISHED
+from circuitcore.studies.story_control.design import Params, battery, published_epochs, recipes
+from circuitcore.studies.story_control.pieces import false_positives
+from circuitcore.studies.story_control.views import VIEWS
+
+__all__ = [
+    "CHECKS",
+    "CLAIMS",
+    "PUBLISHED",
+    "VIEWS",
+    "Params",
+    "battery",
+    "false_positives",
+    "published_epochs",
+    "recipes",
+]

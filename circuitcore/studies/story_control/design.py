@@ -23,6 +23,10 @@ NEXT_WORD = (STORY, PLANTED)
 """Arms whose task is to say the next word; the others are asked key-value questions."""
 FRESH = 1000
 """Added to a seed for the untrained networks, so that none of them is the start of a trained one."""
+PROBE_ROWS = {STORY: 128, PLANTED: 1024}
+"""Training rows that probes are fitted on; the story's are the source's."""
+SLOW = ("attribution", "ablations", "edges", "interchanges", "probes")
+"""Sections that no birth is read from."""
 KV_MODEL = {"n_ctx": 16, "d_model": 64, "d_mlp": 128}
 
 
@@ -139,9 +143,7 @@ def published_epochs(params: Params, arm: str, seed: int) -> tuple[int, ...]:  #
 def battery(params: Params, arm: str) -> BatterySpec:
     """How much is measured on every checkpoint: what births are read from, and at the end of training more."""
     if arm in NEXT_WORD:
-        n_probe = 128 if arm == STORY else 1024  # the story's is the source's
-        return BatterySpec(n_bases=params.n_story_bases, n_probe=n_probe, at_end=("ablations",), left_out=_SLOW)
-    return BatterySpec(n_bases=params.n_bases, n_split=500, published=True, left_out=(*_SLOW, "ablations"))
-
-
-_SLOW = ("attribution", "edges", "interchanges", "probes")
+        return BatterySpec(
+            n_bases=params.n_story_bases, n_probe=PROBE_ROWS[arm], published=True, left_out=(*SLOW, "corrected")
+        )
+    return BatterySpec(n_bases=params.n_bases, n_split=500, published=True, left_out=SLOW)

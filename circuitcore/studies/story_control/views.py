@@ -1,0 +1,190 @@
+"""The table behind each figure of the chapter, with what its caption must say."""
+
+from collections.abc import Callable
+
+import pandas as pd
+
+from circuitcore.claims import Results
+from circuitcore.emergence.view import View
+from circuitcore.studies.six_run_matrix.pieces import with_epochs
+from circuitcore.studies.story_control.ceilings import ceilings, text_facts
+from circuitcore.studies.story_control.checks import N_BASES
+from circuitcore.studies.story_control.claims import PUBLISHED, PUBLISHED_TEXT
+from circuitcore.studies.story_control.design import ARMS, CANNOT, COULD_FAIL, PLANTED, PROBE_ROWS, STORY
+from circuitcore.studies.story_control.pieces import (
+    ANY,
+    DEFINITIONS,
+    GATE,
+    PATCH,
+    PIECES,
+    REPORTED,
+    THRESHOLDS,
+    WHOLE,
+    curves,
+    false_positives,
+    reported,
+)
+from circuitcore.tasks import make_task
+
+SPLITS = {"train": "train", "val": "val", "test": "test", "ood": "40 words"}
+VARIABLES = {
+    "previous_token": "previous word",
+    "target_seen_in_context": "target seen before",
+    "repeat_distance_bucket": "how far back",
+    "target_token": "target",
+}
+BAND = "95 % t interval of the mean over seeds"
+SWEPT = f"{N_BASES} test rows, each with five lengths of context"
+POOL, LEARNT = "the three that could fail", "planted repeats (learnt)"
+_CURVE = ["epoch", "series", "arm", "init_seed", "value"]
+DEFINED = dict(zip(DEFINITIONS, ("the source's definitions", "our definitions"), strict=True))
+
+
+def accuracy(results: Results) -> View:
+    """The source's figure 1, left: accuracy on every split of the story."""
+    rows = results.curve("accuracy", STORY, split=list(SPLITS))
+    table = _with_epochs(rows.assign(series=rows["split"].astype(str).map(SPLITS)), results)
+    table = _in_order(table, "series", SPLITS.values())
+    chance = make_task("story", {}).chance["val"]
+    return View(
+        table[_CURVE], "accuracy", "train, val, test", BAND, chance, "Chance: always the commonest word, on val."
+    )
+
+
+def variables(results: Results) -> View:
+    """The source's figure 1, right: what probes read and what patches move, for each variable."""
+    metrics = {"probe_published_best": "probe, best site", "faithfulness_published": "patch at that site"}
+    found = []
+    for metric, panel in metrics.items():
+        rows = results.curve(metric, STORY, family="all")
+        found.append(rows.assign(panel=panel, series=rows["variable"].astype(str).map(VARIABLES)))
+    table = _with_epochs(pd.concat(found, ignore_index=True), results)
+    table = _in_order(_in_order(table, "series", VARIABLES.values()), "panel", metrics.values())
+    return View(table[["panel", *_CURVE]], "share right, share moved", SWEPT, BAND)
+
+
+def operators(results: Results) -> View:
+    """The source's figure 2: each head's routing, copying and recency, and what its loss costs."""
+    metrics = {
+        "routing": "routing",
+        "copying": "copying",
+        "recency": "recency",
+        "ablation_drop_published": "ablation drop",
+    }
+    found = []
+    for metric, panel in metrics.items():
+        rows = results.curve(metric, STORY)
+        found.append(rows[rows["family"].isin(["", "all"])].assign(panel=panel))
+    table = _with_epochs(
+        pd.concat(found, ignore_index=True).assign(series=lambda rows: rows["site"].astype(str)), results
+    )
+    table = _in_order(table.sort_values("series", kind="stable"), "panel", metrics.values())
+    note = f"Routing and copying count the {_with_copy(results)} of these rows whose context holds the target."
+    return View(table[["panel", *_CURVE]], "share of rows", SWEPT, BAND, note=note)
+
+
+def _with_copy(results: Results) -> int:
+    return int(results.curve("routing", STORY, family="all")["n"].iloc[0])
+
+
+def highest(results: Results) -> View:
+    """The highest score of each piece and of its gate, at any checkpoint: the story and planted repeats."""
+    found = []
+    for arm, called in {STORY: "story", PLANTED: "planted"}.items():
+        table = curves(results, arm, DEFINITIONS[0])
+        score = table[table["family"].isin(["", "all"])]
+        for ending, series in {"": "score", "_worst_base": "worst base prompt"}.items():
+            rows = score[score["metric"].str.endswith("_worst_base") == bool(ending)]
+            piece = rows["metric"].str.removesuffix("_worst_base").str.partition(":")[0]
+            top = rows.assign(piece=piece).groupby(["arm", "init_seed", "piece"])["value"].max().reset_index()
+            found.append(top.assign(group=f"{called}: " + top["piece"], series=series))
+    table = pd.concat(found, ignore_index=True)
+    table = _in_order(table, "group", [f"{called}: {piece}" for called in ("story", "planted") for piece in PIECES])
+    note = (
+        f"Born at {THRESHOLDS[PIECES[0]]:g} (behaviour) or {THRESHOLDS[PATCH]:g}, where the worst base prompt reaches "
+        f"{GATE:g} at the same checkpoint."
+    )
+    return View(table[["group", "series", "arm", "init_seed", "value"]], "highest share", SWEPT, BAND, note=note)
+
+
+def rates(results: Results) -> View:
+    """Whether any birth, and all four, are reported of each run: every control, and those that could fail together."""
+    runs = pd.concat([reported(results, definitions) for definitions in DEFINITIONS], ignore_index=True)
+    runs = runs[runs["piece"].isin([WHOLE, ANY])]
+    pool = runs[runs["arm"].isin(COULD_FAIL)].assign(group=POOL)
+    table = pd.concat([runs.assign(group=runs["arm"].replace({PLANTED: LEARNT})), pool], ignore_index=True)
+    table = table.assign(series=table["definitions"].map(DEFINED), value=table["born"].astype(float))
+    table = table.rename(columns={"piece": "panel"})
+    table = _in_order(_in_order(table, "group", [*CANNOT, POOL, LEARNT]), "panel", [WHOLE, ANY])
+    note = f"{POOL}: {', '.join(COULD_FAIL)}. Only networks of planted repeats have anything to find."
+    columns = ["panel", "group", "series", "arm", "init_seed", "value"]
+    return View(table[columns], "share of runs reported", "held-out prompts", "95 % Wilson interval", note=note)
+
+
+def pieces(results: Results) -> View:
+    """In how many runs each birth is reported, in words: one row per control and definition."""
+    table = false_positives(results)
+    table = table.assign(runs=table["k"].astype(str) + " of " + table["n"].astype(str))
+    table = table.assign(under=table["definitions"].map(DEFINED))
+    wide = table.pivot(index=["arm", "under"], columns="piece", values="runs").reset_index()
+    wide = _in_order(wide[wide["arm"].isin(ARMS)], "arm", ARMS)[["arm", "under", *REPORTED]]
+    return View(wide.rename(columns={"arm": "networks"}).assign(init_seed=pd.NA), "runs", "held-out prompts")
+
+
+def ceiling(results: Results) -> View:
+    """What the rows allow, whatever the network: story and planted repeats."""
+    found = []
+    for arm, (name, called) in {STORY: ("story", "story"), PLANTED: ("planted_repeats", "planted repeats")}.items():
+        found.append(ceilings(make_task(name, {}), N_BASES, PROBE_ROWS[arm]).assign(task=called))
+    return View(pd.concat(found, ignore_index=True), "share", SWEPT)
+
+
+def text(results: Results) -> View:
+    """The source's story and ours, counted."""
+    ours = text_facts(make_task("story", {}), N_BASES, PROBE_ROWS[STORY])
+    rows = [{"quantity": name, "source": PUBLISHED_TEXT[name], "ours": value} for name, value in ours.items()]
+    return View(pd.DataFrame(rows), "as named", "the story")
+
+
+def numbers(results: Results) -> View:
+    """The source's numbers beside ours, one row a quantity."""
+    rows = results.curve("accuracy", STORY, split="val")
+    best = rows.sort_values(["init_seed", "value", "step"], ascending=[True, False, True]).groupby("init_seed").head(1)
+    found = []
+    for split, called in SPLITS.items():
+        of_split = results.curve("accuracy", STORY, split=split)
+        if split != "train":
+            at_best = of_split.merge(best[["init_seed", "step"]], on=["init_seed", "step"])
+            found.append(at_best.assign(quantity=f"accuracy, {called}, best epoch"))
+        found.append(results.at_final("accuracy", STORY, split=split).assign(quantity=f"accuracy, {called}, final"))
+    born = reported(results, DEFINITIONS[0])
+    born = born[(born["arm"] == STORY) & born["piece"].isin(PIECES)].groupby("init_seed")["born"].sum()
+    born = born.rename("value").reset_index().assign(quantity="births")
+    table = pd.concat([*found, born], ignore_index=True)
+    table = table.assign(source=table["quantity"].map(PUBLISHED))
+    return View(
+        _in_order(table, "quantity", PUBLISHED)[["quantity", "source", "init_seed", "value"]], "as named", "as named"
+    )
+
+
+def _with_epochs(rows: pd.DataFrame, results: Results) -> pd.DataFrame:
+    return with_epochs(rows.assign(arm=rows["arm"].astype(str)), results)
+
+
+def _in_order(table: pd.DataFrame, column: str, order) -> pd.DataFrame:
+    """Rows sorted so that ``column`` appears in the order wanted; figures draw in order of appearance."""
+    places = {name: place for place, name in enumerate(order)}
+    return table.assign(_place=table[column].map(places)).sort_values("_place", kind="stable").drop(columns="_place")
+
+
+VIEWS: dict[str, Callable[[Results], View]] = {
+    "accuracy": accuracy,
+    "variables": variables,
+    "operators": operators,
+    "highest": highest,
+    "rates": rates,
+    "pieces": pieces,
+    "ceiling": ceiling,
+    "text": text,
+    "numbers": numbers,
+}
