@@ -38,7 +38,7 @@ def snapshot(run: "Run", spec: BatterySpec) -> pd.DataFrame:
     batch = session.splits["test"].rows(slice(0, N_PROMPTS))
     frames = []
     with torch.inference_mode():
-        for step in _spread(run.steps):
+        for step in spread(run.steps, N_STEPS):
             net = Network(run.recipe.model, run.stack((step,)))
             frames.append(_patterns(net, session, batch).assign(step=step))
         if not run.recipe.model.d_in and run.recipe.model.norm_position == "pre":
@@ -46,9 +46,9 @@ def snapshot(run: "Run", spec: BatterySpec) -> pd.DataFrame:
     return pd.concat(frames, ignore_index=True).assign(run_id=run.run_id)
 
 
-def _spread(steps: Sequence[int]) -> list[int]:
-    """At most ``N_STEPS`` of the steps, evenly spread in order, first and last included."""
-    places = torch.linspace(0, len(steps) - 1, min(N_STEPS, len(steps))).round().long().unique()
+def spread(steps: Sequence[int], most: int) -> list[int]:
+    """At most ``most`` of the steps, evenly spread in order, first and last included."""
+    places = torch.linspace(0, len(steps) - 1, min(most, len(steps))).round().long().unique()
     return [steps[int(place)] for place in places]
 
 
