@@ -1,7 +1,9 @@
 """What ``published`` scores, by definitions of ours: sites chosen on other rows, effects told apart, joint removals."""
 
+from collections.abc import Mapping
+
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from circuitcore.metrics import attention as att
@@ -48,32 +50,43 @@ def corrected(session: Session, net: Network, rows: Rows) -> None:
 def _probes(session: Session, net: Network, rows: Rows) -> None:
     test, sites = session.splits["test"], probe_sites(net)
     train, seen = read_off(net, session.probe_train, sites), read_off(net, test, sites)
-    names = [name for of_width, _ in train.values() for name in of_width]
-    rows.add("site_spread", _spread(seen), len(test), [{"site": name} for name in names])
-    ready = []
-    for width, (_, features) in train.items():
-        fit = prb.Fit.of(features)
-        ready.append((prb.Folds.of(features), fit, fit.seen(seen[width][1])))
+    by_site = {
+        name: (features[:, place], seen[width][1][:, place])
+        for width, (names, features) in train.items()
+        for place, name in enumerate(names)
+    }
+    rows.add("site_spread", _spread(seen), len(test), [{"site": name} for name in by_site])
+    folded = [prb.Folds.of(features) for _, features in train.values()]
     shuffled = torch.randperm(len(session.probe_train), generator=torch.Generator().manual_seed(0))
     for variable, n_classes in session.task.variables.items():
         labels, wanted = session.probe_train.variables[variable], test.variables[variable]
-        best = torch.cat([folds.accuracy(labels, n_classes) for folds, _, _ in ready], 1).argmax(-1)
+        best = torch.cat([folds.accuracy(labels, n_classes) for folds in folded], 1).argmax(-1)
+        chosen = [list(by_site)[number] for number in best.tolist()]
         right, random = (
-            _at(best, torch.cat([fit.predict(given, at_test, n_classes) for _, fit, at_test in ready], 1)) == wanted
-            for given in (labels, labels[shuffled])
+            (_say(chosen, by_site, given, n_classes) == wanted).double() for given in (labels, labels[shuffled])
         )
         found = {
-            "probe_chosen": right.double().mean(-1),
-            "probe_chosen_random": random.double().mean(-1),
-            "probe_chosen_worst_class": worst_share(right.double(), wanted),
+            "probe_chosen": right.mean(-1),
+            "probe_chosen_random": random.mean(-1),
+            "probe_chosen_worst_class": worst_share(right, wanted),
         }
         for metric, values in found.items():
-            rows.add_each(metric, values, len(test), [{"site": names[i]} for i in best.tolist()], variable=variable)
+            rows.add_each(metric, values, len(test), [{"site": site} for site in chosen], variable=variable)
 
 
-def _at(best: Tensor, values: Tensor) -> Tensor:
-    """Each checkpoint's best site of ``values [ckpt site *rest]``."""
-    return values[torch.arange(len(best)), best]
+def _say(
+    chosen: list[str], by_site: Mapping[str, tuple[Tensor, Tensor]], labels: Int[Tensor, " row"], n_classes: int
+) -> Int[Tensor, "ckpt test_row"]:
+    """The class that the probe of each checkpoint's chosen site gives each test row.
+
+    ``by_site`` holds training and test rows of a site, each ``[ckpt row width]``.
+    """
+    said = {}
+    for site in dict.fromkeys(chosen):
+        train, test = by_site[site]
+        fit = prb.Fit.of(train)
+        said[site] = fit.predict(labels, fit.seen(test), n_classes)
+    return torch.stack([said[site][ckpt] for ckpt, site in enumerate(chosen)])
 
 
 def _spread(seen: BySize) -> Float[Tensor, "ckpt site"]:

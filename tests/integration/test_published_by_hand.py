@@ -335,3 +335,13 @@ def test_other_tasks_have_the_rows_they_can_have():
 
 def picked_variables(table, metric):
     return table.loc[table["metric"] == metric, "variable"].astype(str)
+
+
+def test_float32_passes_give_the_same_numbers(table):
+    """Natively, where the decoder compiles."""
+    rounded = [{name: value.float() for name, value in weights.items()} for weights in NETWORKS]
+    found = measure(GivenRun(TASK, CONFIG, rounded), SPEC)
+    keys = [name for name in table.columns if name != "value"]
+    both = table.astype({"site": str}).merge(found.astype({"site": str}), on=keys, suffixes=("", "_rounded"))
+    assert len(both) == len(table)
+    assert (both["value"] - both["value_rounded"]).abs().max() < 1e-4
