@@ -14,7 +14,7 @@ from circuitcore.metrics.sparse import (
     Descent,
     train_as_published,
 )
-from circuitcore.metrics.sparse_converged import train_to_convergence
+from circuitcore.metrics.sparse_converged import LengthKeepingDescent, train_to_convergence
 from circuitcore.metrics.superposition import activity, geometry, held_out
 
 
@@ -146,6 +146,19 @@ def test_training_ends_when_the_loss_stands_still(converged):
     trained, _, _ = converged
     assert sparse_converged.SEARCH_STEPS < trained.n_steps < sparse_converged.MOST_STEPS
     assert (trained.gain <= sparse_converged.SMALLEST_GAIN).all()
+
+
+def test_gradients_that_keep_lengths_are_those_of_columns_divided_by_their_length():
+    """Of the loss as a function of directions alone, which training moves; the other three are the plain ones."""
+    x, l1 = torch.randn(2, 30, 5, generator=generator(1), dtype=torch.float64), torch.tensor([0.3, 2.0]).double()
+    models = Autoencoders(*(tensor.double() for tensor in Autoencoders.tied_start(2, 5, generator()).tensors))
+    free = models.decoder.clone().requires_grad_()
+    turned = Autoencoders(models.encoder, models.threshold, free / free.norm(dim=1, keepdim=True), models.centre)
+    features = ((x - models.centre) @ models.encoder.mT + models.threshold).relu()
+    (features @ turned.decoder.mT + models.centre - x).square().mean((1, 2)).sum().backward()
+    plain, kept = (kind(models, l1, 0.1).gradients(x) for kind in (Descent, LengthKeepingDescent))
+    assert torch.allclose(kept[2], free.grad) and not torch.allclose(kept[2], plain[2])
+    assert all(torch.equal(plain[number], kept[number]) for number in (0, 1, 3))
 
 
 def test_the_weight_follows_what_is_explained(monkeypatch):
