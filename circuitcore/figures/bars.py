@@ -9,6 +9,8 @@ from circuitcore.figures.dots import Dots, dots
 from circuitcore.figures.row_labels import row_labels, tallest
 from circuitcore.figures.rows import ColumnsError, both_origins, order_of, over_seeds, rows_of
 
+WHO = {"source": "the source", "ours": "ours"}
+"""Whose a number is -> what a legend calls it."""
 SHARE_SLACK = 0.02
 """How far the shares of one bar may be from 1 before it is called no set of shares."""
 
@@ -26,6 +28,34 @@ def seeds(view: View, width: int) -> alt.TopLevelMixin:
     """
     rows = rows_of(view, ["group", "init_seed", "value"], ["series"])
     return dots(Dots(rows, "group", view, width))
+
+
+@style.responsive
+def pairs(view: View, width: int) -> alt.TopLevelMixin:
+    """The source's numbers beside ours: a strip of one point a seed for each quantity, the source's as open diamonds.
+
+    Columns: ``group`` (the quantity; drawn in the order given), ``who`` ("source" or "ours"), ``init_seed`` (missing
+    for the source's), ``value``; optional ``origin`` of ours.
+    """
+    rows = rows_of(view, ["group", "who", "init_seed", "value"])
+    strange = sorted(set(rows["who"].astype(str)) - set(WHO))
+    ours, theirs = (rows[rows["who"] == who].drop(columns="who") for who in ("ours", "source"))
+    if strange or ours.empty:
+        raise ColumnsError(
+            f"column 'who' must be one of {list(WHO)}, and 'ours' somewhere; got {order_of(rows, 'who')}"
+        )
+    plot = Dots(ours.astype({"init_seed": int}), "group", view, width, order=tuple(order_of(rows, "group")))
+    if theirs.empty:
+        return dots(plot)
+    legend = alt.Legend(title=None, orient="top", symbolType="diamond", symbolFillColor="transparent")
+    diamonds = alt.Chart(theirs[["group", "value"]].assign(who=WHO["source"]))
+    diamonds = diamonds.mark_point(style="ink", filled=False, size=90, strokeWidth=1.8, opacity=1).encode(
+        x=alt.X("value:Q"),
+        y=alt.Y("group:N", sort=list(plot.order)),
+        shape=alt.Shape("who:N", scale=alt.Scale(domain=[WHO["source"]], range=["diamond"]), legend=legend),
+        tooltip=["group:N", alt.Tooltip("value:Q", title=WHO["source"])],
+    )
+    return alt.layer(dots(plot), diamonds).resolve_scale(shape="independent")
 
 
 @style.responsive

@@ -8,7 +8,7 @@ import pandas as pd
 from circuitcore.emergence.view import View
 from circuitcore.figures import style
 from circuitcore.figures.row_labels import row_labels, tallest
-from circuitcore.figures.rows import both_origins, order_of, over_seeds, rows_of
+from circuitcore.figures.rows import ColumnsError, both_origins, order_of, over_seeds, rows_of
 
 TIME = {"step": "training step", "epoch": "epoch", "tokens_seen": "training tokens seen"}
 
@@ -46,6 +46,49 @@ def training(view: View, width: int) -> alt.TopLevelMixin:
     if not panelled:
         return plots[0]
     return alt.concat(*plots, columns=columns, spacing=14).resolve_scale(y="shared", x="shared")
+
+
+@style.responsive
+def lines(view: View, width: int) -> alt.TopLevelMixin:
+    """Small multiples over training, each with a scale of its own: for quantities that ``training`` cannot share one.
+
+    Columns: ``panel`` (drawn in the order given), ``series``, ``epoch`` (or ``step``, or ``tokens_seen``),
+    ``init_seed`` (missing where no seed of ours is behind a line), ``value``; optional ``unit`` and ``chance`` of each
+    panel (``chance`` missing: none there) in place of the view's, and ``origin``. Click a series in the legend to see
+    it alone.
+    """
+    time = next((name for name in TIME if name in view.table), "step")
+    rows = rows_of(view, ["panel", "series", time, "init_seed", "value"], ["unit", "chance"])
+    drawn = ["series", time, "init_seed", "value", "origin"]
+    means = over_seeds(rows, ["panel", "series", time], band=view.band)
+    columns = 1 if width < style.WIDE or rows["panel"].nunique() == 1 else 2
+    size = {"width": (width - 66 * columns) // columns, "height": 160}
+    pick = alt.selection_point(fields=["series"], bind="legend", name="series_picked")
+    axis = alt.Axis(format=",d", tickCount=max(3, size["width"] // 90), tickMinStep=1, labelFlush=True)
+    x = alt.X(f"{time}:Q", title=style.axis_title(TIME[time], size["width"]), axis=axis)
+    plots = []
+    for panel in order_of(rows, "panel"):
+        part, mean = rows[rows["panel"] == panel], means[means["panel"] == panel]
+        unit, chance = _of_panel(part, "unit", None) or view.unit, _of_panel(part, "chance", view.chance)
+        title = style.axis_title(str(unit), size["height"])
+        y = alt.Y("value:Q", title=title, scale=style.value_scale(part["value"]))
+        look = _Look(x, y, order_of(rows, "series"), pick, width)
+        layers = _lines(part[drawn], mean.drop(columns="panel"), look)
+        if chance is not None:
+            layers.append(style.chance_line(float(chance), axis="y"))
+        plots.append(alt.layer(*layers).properties(**size, title=panel))
+    plots[0] = plots[0].add_params(pick)
+    return alt.concat(*plots, columns=columns, spacing=14).resolve_scale(x="shared")
+
+
+def _of_panel(part: pd.DataFrame, column: str, given: object) -> object:
+    """What a panel's rows say in a column that is the same in all of them; ``given`` where there is no such column."""
+    if column not in part:
+        return given
+    said = part[column].dropna().unique()
+    if len(said) > 1:
+        raise ColumnsError(f"panel {part['panel'].iloc[0]!r} has {len(said)} values of {column!r}; it takes one")
+    return said[0] if len(said) else None
 
 
 @dataclass(frozen=True)

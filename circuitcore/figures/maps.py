@@ -1,11 +1,12 @@
-"""Matrices: what a head's QK and OV circuits do to tokens, and which edges carry the answer."""
+"""Matrices: a number for every row and column, what QK and OV circuits do to tokens, which edges carry the answer."""
 
 import altair as alt
 import pandas as pd
 
 from circuitcore.emergence.view import View
 from circuitcore.figures import style
-from circuitcore.figures.rows import both_origins, order_of, over_seeds, rows_of
+from circuitcore.figures.row_labels import LETTER
+from circuitcore.figures.rows import ColumnsError, both_origins, order_of, over_seeds, rows_of
 
 AXES = {"QK": ("query token", "key token"), "OV": ("attended token", "token written")}
 """What the rows and columns of a circuit's map are; other circuits go unlabelled."""
@@ -112,3 +113,61 @@ def _edge_map(cells: pd.DataFrame, color: alt.Color, width: int, title: alt.Titl
     numbers = base.mark_text(fontSize=11, baseline="middle").encode(text=alt.Text("mean:Q", format=".2f"), color=ink)
     squares = base.mark_rect().encode(color=color)
     return alt.layer(squares, numbers).properties(width=room, height=34 * len(senders), title=title)
+
+
+@style.responsive
+def heat(view: View, width: int) -> alt.TopLevelMixin:
+    """A number for every row and column, written on its colour; one scale for all panels.
+
+    Columns: ``row``, ``column`` (both drawn in the order given), ``value`` (missing: a cell without colour); optional
+    ``panel`` (one map each), ``origin`` (a menu chooses whose).
+    """
+    rows = rows_of(view, ["row", "column", "value"], ["panel"])
+    rows["panel"] = rows["panel"].astype(str) if "panel" in rows else ""
+    keys = ["panel", "row", "column", "origin"]
+    twice = rows[rows.duplicated(keys)]
+    if not twice.empty:
+        where = ", ".join(f"{name}={twice[name].iloc[0]}" for name in keys)
+        raise ColumnsError(f"two values for one cell ({where}); a map shows one number a cell")
+    panels, wide = order_of(rows, "panel"), width >= style.WIDE
+    most = rows.groupby("panel")["column"].nunique().max()
+    room = min(int(LETTER * rows["row"].astype(str).str.len().max()) + 16, 150 if wide else 92)
+    side_by_side = len(panels) > 1 and width / 2 - room - 12 >= 40 * most
+    columns = 2 if side_by_side else 1
+    whose = style.origin_menu(rows)
+    low, high = float(rows["value"].min()), float(rows["value"].max())
+    scale = alt.Scale(scheme="cividis", domain=[min(0.0, low), high])
+    color = alt.Color("value:Q", scale=scale, legend=style.map_legend(view.unit, width))
+    maps = [_heat(rows[rows["panel"] == panel], color, width // columns - room - 12, wide=wide) for panel in panels]
+    chart = alt.concat(*maps, columns=columns, spacing=18)
+    return chart.add_params(whose) if whose else chart
+
+
+def _heat(rows: pd.DataFrame, color: alt.Color, room: int, *, wide: bool) -> alt.LayerChart:
+    across, down, panel = order_of(rows, "column"), order_of(rows, "row"), str(rows["panel"].iloc[0])
+    cell = min(room // len(across), 84)
+    angle = 0 if LETTER * max(map(len, across)) <= cell else -60 if wide else -90
+    axis = alt.Axis(orient="top", labelAngle=angle, ticks=False, domain=False, labelPadding=5)
+    labels = alt.Axis(ticks=False, domain=False, labelPadding=5, labelFontSize=11, labelLimit=150 if wide else 88)
+    gaps = alt.Scale(paddingInner=0.06, paddingOuter=0)
+    base = alt.Chart(rows.drop(columns="panel")).encode(
+        x=alt.X("column:N", sort=across, title=None, axis=axis, scale=gaps),
+        y=alt.Y("row:N", sort=down, title=None, axis=labels, scale=gaps),
+        tooltip=[alt.Tooltip("row:N"), alt.Tooltip("column:N"), alt.Tooltip("value:Q", format=".4")],
+    )
+    if both_origins(rows):
+        base = base.transform_filter(style.CHOSEN)
+    low, high = color.to_dict()["scale"]["domain"]
+    # Cividis is dark below its middle: the number turns white there, in either theme.
+    ink = alt.condition(f"datum.value > {(low + high) / 2:.6g}", alt.value("#111111"), alt.value("#ffffff"))
+    numbers = alt.Text("value:Q", format=".2f" if high < 10 else ",.0f")
+    words = {"fontSize": 11 if wide else 10, "baseline": "middle"}
+    known, unknown = base.transform_filter("isValid(datum.value)"), base.transform_filter("!isValid(datum.value)")
+    layers = [
+        known.mark_rect().encode(color=color),
+        known.mark_text(**words).encode(text=numbers, color=ink),
+        unknown.mark_rect(style="empty"),
+        unknown.mark_text(**words, style="ink").encode(text=alt.value("–")),
+    ]
+    size = {"width": cell * len(across), "height": 20 * len(down)}
+    return alt.layer(*layers).properties(**size, **({"title": panel} if panel else {}))

@@ -72,6 +72,25 @@ def interchange():
     return rows.assign(value=rows["hypothesis"].map({"key": 0.7, "slot": 0.2, "other": 0.1}))
 
 
+def lines():
+    rows = table("panel series epoch init_seed", ["loss", "three pairs"], ["ours", "by torch"], range(3), range(5))
+    rows["unit"] = rows["panel"].map({"loss": "nats", "three pairs": "accuracy"})
+    rows["chance"] = rows["panel"].map({"three pairs": 0.25})
+    source = pd.DataFrame({"panel": "three pairs", "series": "source", "epoch": [1, 2], "value": [0.2, 0.9]})
+    return pd.concat([rows, source], ignore_index=True)
+
+
+def pairs():
+    ours = table("group init_seed", ["val", "test"], range(5)).assign(who="ours")
+    theirs = pd.DataFrame({"group": ["val", "val", "routing"], "value": [0.98, 0.99, 0.5], "who": "source"})
+    return pd.concat([ours, theirs], ignore_index=True)
+
+
+def heat():
+    rows = table("panel row column", ["zero", "mean"], [f"on {seed}" for seed in range(10)], HEADS)
+    return rows.assign(value=rows["value"].where(rows.index != 5))
+
+
 PICTURES = {
     "training": (curves.training, training()),
     "training one seed": (curves.training, training([3])),
@@ -79,6 +98,11 @@ PICTURES = {
     "training epochs": (curves.training, training().rename(columns={"step": "epoch"})),
     "births": (curves.births, births()),
     "births arms": (curves.births, pd.concat([births().assign(arm=arm) for arm in ("trained", "one layer")])),
+    "lines": (curves.lines, lines()),
+    "lines one panel": (curves.lines, training().assign(panel="accuracy")),
+    "heat": (maps.heat, heat()),
+    "heat one panel": (maps.heat, heat().query("panel == 'mean'").drop(columns="panel")),
+    "pairs": (bars.pairs, pairs()),
     "pattern": (attention.pattern, pattern()),
     "pattern one step": (attention.pattern, pattern([5]).drop(columns="step")),
     "circuit maps": (maps.circuit_maps, circuit_maps()),
@@ -160,7 +184,9 @@ def test_every_picture_of_runs_shows_the_readers_beside_the_published(name):
 def test_a_missing_column_is_named_with_what_is_there(name):
     draw, rows = PICTURES[name]
     needed = [
-        column for column in rows if column not in ("panel", "how", "series", "test", "end", "arm", "unit", "step")
+        column
+        for column in rows
+        if column not in ("panel", "how", "series", "test", "end", "arm", "unit", "step", "chance")
     ]
     if draw in (curves.training, counts.counts):
         needed.append("series")
@@ -217,6 +243,52 @@ def test_the_line_of_chance_is_drawn_at_its_level_and_named():
     svg = svg_of(next(layouts(curves.training(view_of(training())))))
     assert "chance 0.333" in words_of(svg)
     assert "chance" not in " ".join(words_of(svg_of(next(layouts(curves.training(view_of(training(), chance=None)))))))
+
+
+def test_small_multiples_have_their_own_scale_unit_and_chance():
+    spec = style.specification(curves.lines(view_of(lines())))
+    loss, three = spec["concat"]
+    assert [plot["title"] for plot in (loss, three)] == ["loss", "three pairs"]
+    titles = [plot["layer"][0]["encoding"]["y"]["title"] for plot in (loss, three)]
+    assert titles == [["nats"], ["accuracy"]] and spec["resolve"]["scale"] == {"x": "shared"}
+    words = words_of(svg_of(next(layouts(curves.lines(view_of(lines()))))))
+    assert words.count("chance 0.25") == 1 and {"ours", "by torch", "source"} <= set(words)
+    with pytest.raises(ColumnsError, match="panel 'three pairs' has 2 values of 'chance'"):
+        curves.lines(view_of(pd.concat([lines(), lines().tail(1).assign(epoch=9, chance=0.5)])))
+    with pytest.raises(ColumnsError, match="needs column 'panel'"):
+        curves.lines(view_of(lines().drop(columns="panel")))
+
+
+def test_a_map_writes_every_number_and_says_where_one_is_missing():
+    rows = heat()
+    words = words_of(svg_of(next(layouts(maps.heat(view_of(rows))))))
+    assert sorted(word for word in words if re.fullmatch(r"0\.\d\d", word) and word not in ("0.00",)) == sorted(
+        f"{value:.2f}" for value in rows["value"].dropna()
+    )
+    assert words.count("–") == 1 and {"zero", "mean", "on 9", *HEADS} <= set(words)
+    with pytest.raises(ColumnsError, match="two values for one cell.*row=on 0, column=L0H0"):
+        maps.heat(view_of(pd.concat([rows, rows.head(1)])))
+
+
+def test_a_map_of_large_numbers_has_no_decimals_and_keeps_zero_dark():
+    rows = table("row column", ["a"], ["x", "y", "z"], value=[0.0, 1234.5, 20.0])
+    words = words_of(svg_of(next(layouts(maps.heat(view_of(rows))))))
+    assert {"0", "1,235", "20"} <= set(words) or {"0", "1,234", "20"} <= set(words)
+    spec = style.specification(maps.heat(view_of(rows.assign(value=[-0.1, 0.2, 0.7]))))
+    assert spec["concat"][0]["layer"][0]["encoding"]["color"]["scale"]["domain"] == [-0.1, 0.7]
+
+
+def test_the_sources_numbers_are_diamonds_beside_our_points():
+    spec = style.specification(bars.pairs(view_of(pairs())))
+    svg = svg_of({key: part for key, part in spec.items() if key != "usermeta"})
+    drawn = re.findall(r'"value: ([\d.]+); group: (\w+); who: the source;', svg)
+    assert sorted(drawn) == [("0.5", "routing"), ("0.98", "val"), ("0.99", "val")]
+    assert "the source" in words_of(svg) and "routing" in words_of(svg)
+    alone = bars.pairs(view_of(pairs().query("who == 'ours'")))
+    assert "the source" not in words_of(svg_of(next(layouts(alone))))
+    for strange in ("theirs", "source"):
+        with pytest.raises(ColumnsError, match=f"'ours' somewhere.*{strange}"):
+            bars.pairs(view_of(pairs().assign(who=strange)))
 
 
 def test_heads_kept_may_have_names_with_spaces_that_do_not_part_them():
