@@ -213,6 +213,8 @@ class Chapter(Page):
     def claim(self, claim_id: str) -> None:
         """Show a claim: the badge it earned, and the numbers it earned it by; with a rerun, both verdicts.
 
+        Beside a claim that a circuit exists stands how often the battery reports one where there is none.
+
         Effect and badge become numbers for the prose, ``KV1_effect`` and ``KV1_status`` (dots as underscores): those of
         the published runs where they are here.
 
@@ -220,8 +222,9 @@ class Chapter(Page):
             ChapterError: no such claim; or the published verdict is not the recorded one.
         """
         verdicts = self.verdicts(claim_id)
-        bundle = {"text/markdown": claim_markdown(verdicts), "text/html": claim_html(verdicts)}
-        display({**bundle, "text/plain": claim_text(verdicts)}, raw=True)
+        beside = self.evidence.false_alarms(claim_id)
+        bundle = {"text/markdown": claim_markdown(verdicts, beside), "text/html": claim_html(verdicts, beside)}
+        display({**bundle, "text/plain": claim_text(verdicts, beside)}, raw=True)
         name, check = claim_id.replace(".", "_"), verdicts[0].check
         self.number(f"{name}_effect", check.effect if check else "(not measured)", ".2f" if check else "")
         self.number(f"{name}_status", str(verdicts[0].status))

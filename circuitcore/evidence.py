@@ -12,9 +12,10 @@ import pandas as pd
 from pydantic import BaseModel
 
 from circuitcore import studies
-from circuitcore.claims import Claim, Verdict
+from circuitcore.claims import Claim, Verdict, from_json
 from circuitcore.emergence.view import View
 from circuitcore.environment import exported
+from circuitcore.figures.verdict_text import FalseAlarms
 from circuitcore.measuring import MeasuringForecast, by_spec, measure_all, tables_of, unmeasured
 from circuitcore.measuring import forecast as measuring_forecast
 from circuitcore.metrics.battery import BatterySpec
@@ -27,6 +28,8 @@ from circuitcore.training.run import Run
 from circuitcore.training.store import RunStore
 from circuitcore.training.sweep import obtainable, train_all
 
+CONTROL_STUDY, FALSE_ALARMS = "story_control", ("SC5", "SC6")
+"""The study of networks that cannot have the circuit, and its claims on all of it and on a part of it."""
 Arms = Mapping[str, tuple[Recipe, ...]]
 
 
@@ -206,6 +209,19 @@ class Evidence:
         """The verdict on a claim; Hypothesis when the study has no check for it."""
         check = self.study.CHECKS.get(claim.id)
         return Verdict.of(claim, check(results) if check else None, results.origin)
+
+    def false_alarms(self, claim_id: str) -> FalseAlarms | None:
+        """How often the battery reports a circuit where there is none, as published.
+
+        None for claims that are not among the study's ``CIRCUIT_CLAIMS``, and where nothing is published.
+        """
+        path = self.folders.published / "verdicts" / f"{CONTROL_STUDY}.json"
+        if claim_id not in getattr(self.study, "CIRCUIT_CLAIMS", ()) or not path.is_file():
+            return None
+        verdicts = {verdict.claim.id: verdict for verdict in from_json(path.read_text(encoding="utf-8"))}
+        ending = ".published" if claim_id.endswith(".published") else ""
+        found = [verdicts.get(claim + ending) for claim in FALSE_ALARMS]
+        return FalseAlarms(*found) if all(verdict and verdict.check for verdict in found) else None
 
     @property
     def _shipped(self) -> RunStore:

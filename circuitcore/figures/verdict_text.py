@@ -4,40 +4,68 @@ import html
 import math
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from circuitcore.claims import Check, Claim, Verdict
 from circuitcore.figures.badges import badge
 from circuitcore.figures.caption import escape_markdown, markdown_to_html
 
 WHOSE = {"paper": "paper", "rerun": "your seeds"}
+CONTROL = "the negative control"
 
 
-def claim_markdown(verdicts: Sequence[Verdict]) -> str:
+@dataclass(frozen=True)
+class FalseAlarms:
+    """How often the battery reported a circuit in networks that cannot have one.
+
+    Attributes:
+        whole: the claim on the whole circuit, with its check.
+        part: the claim on any part of it, with its check.
+    """
+
+    whole: Verdict
+    part: Verdict
+
+    def __str__(self) -> str:
+        whole, part = (_counted(verdict.check) for verdict in (self.whole, self.part))
+        return (
+            f"On networks that cannot have it, this battery reported the circuit in {whole}, and a part of it in {part}"
+        )
+
+
+def claim_markdown(verdicts: Sequence[Verdict], false_alarms: FalseAlarms | None = None) -> str:
     """MyST for one claim: a box that search finds and ``claim-ID`` links to.
 
     Args:
         verdicts: one for each origin, the paper's first; all on the same claim.
+        false_alarms: to be said beside a claim that a circuit exists.
     """
     claim = verdicts[0].claim
     lines = [f"{_badges(verdicts)} **{escape_markdown(claim.id)}.** {claim.sentence}"]
     lines += [escape_markdown(line) for line in claim_lines(verdicts)]
+    if false_alarms:
+        target = anchor(false_alarms.whole.claim)
+        lines.append(f"{escape_markdown(str(false_alarms))}; see {{ref}}`{CONTROL} <{target}>`.")
     status = str(verdicts[-1].status).lower()
     body = "\n\n".join(lines)
     return f"::::{{container}} paper-claim status-{status}\n:name: {anchor(claim)}\n\n{body}\n::::\n"
 
 
-def claim_html(verdicts: Sequence[Verdict]) -> str:
+def claim_html(verdicts: Sequence[Verdict], false_alarms: FalseAlarms | None = None) -> str:
     """The same for a live notebook."""
     claim, status = verdicts[0].claim, str(verdicts[-1].status).lower()
     facts = "".join(f"<p>{html.escape(line)}</p>" for line in claim_lines(verdicts))
+    if false_alarms:
+        facts += f'<p>{html.escape(str(false_alarms))}; see <a href="story_control.ipynb">{CONTROL}</a>.</p>'
     head = f"<p>{_badges(verdicts)} <strong>{html.escape(claim.id)}.</strong> {markdown_to_html(claim.sentence)}</p>"
     return f'<div class="paper-claim status-{status}" id="{anchor(claim)}">{head}{facts}</div>'
 
 
-def claim_text(verdicts: Sequence[Verdict]) -> str:
+def claim_text(verdicts: Sequence[Verdict], false_alarms: FalseAlarms | None = None) -> str:
     """The same for a terminal."""
     said = " · ".join(f"{WHOSE[verdict.origin]}: {verdict.status}" for verdict in verdicts)
-    return "\n".join([f"{verdicts[0].claim.id} ({said}): {verdicts[0].claim.sentence}", *claim_lines(verdicts)])
+    lines = [f"{verdicts[0].claim.id} ({said}): {verdicts[0].claim.sentence}", *claim_lines(verdicts)]
+    return "\n".join([*lines, f"{false_alarms}; see {CONTROL}."] if false_alarms else lines)
 
 
 def anchor(claim: Claim) -> str:
@@ -76,6 +104,13 @@ def check_sentence(claim: Claim, check: Check | None) -> str:
 def effect_words(check: Check) -> str:
     """Effect, interval and n in a few words."""
     return f"{_number(check.effect)} ({_interval(check)}, n = {check.n_seeds})"
+
+
+def _counted(check: Check) -> str:
+    """A check of a share of runs: the count, the rate and its interval."""
+    low, high = check.interval
+    count = f"{round(check.effect * check.n_seeds)} of {check.n_seeds} runs"
+    return f"{count} (false-positive rate {_number(check.effect)}, 95 % interval {_number(low)} to {_number(high)})"
 
 
 def _interval(check: Check) -> str:

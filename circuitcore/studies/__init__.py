@@ -1,7 +1,8 @@
 """The studies: one module per chapter, found by name, with parameters checked before anything is spent.
 
 A study is a module with ``Params`` (a frozen pydantic model), ``recipes(params)`` by arm, ``battery(params, arm)``,
-``CLAIMS``, ``CHECKS`` and ``VIEWS``. Its values live in ``params/NAME.yaml`` (published) and ``params/NAME.TIER.yaml``.
+``CLAIMS``, ``CHECKS`` and ``VIEWS``; it may have ``CIRCUIT_CLAIMS``, the ids of claims that say that a circuit exists.
+Its values live in ``params/NAME.yaml`` (published) and ``params/NAME.TIER.yaml``.
 A study outside this package is named by its import path (``my_package.my_study``).
 """
 
@@ -112,6 +113,9 @@ def _require_complete(name: str, module: ModuleType) -> None:
     repeated = sorted({claim for claim in claims if claims.count(claim) > 1})
     if repeated:
         raise StudyError(f"study {name!r} declares a claim id twice: {', '.join(repeated)}")
+    for claim in getattr(module, "CIRCUIT_CLAIMS", ()):
+        if claim not in claims:
+            raise StudyError(f"study {name!r}, CIRCUIT_CLAIMS: {unknown('claim', claim, claims)}")
     for check in module.CHECKS:
         if check not in claims:
             raise StudyError(f"study {name!r} checks what it does not claim: {unknown('claim', check, claims)}")

@@ -57,7 +57,7 @@ def possible_births(table: pd.DataFrame) -> int:
     return int(table[table["piece"].isin(PIECES)].groupby("piece")["possible"].any().sum())
 
 
-def text_facts(task: NextWord, n_bases: int, n_probe: int) -> Mapping[str, float | str]:
+def text_facts(task: NextWord, n_bases: int, n_probe: int) -> Mapping[str, int | float | str]:
     """What is counted on the story, under the names of ``PUBLISHED_TEXT``."""
     splits = {name: task.split(name) for name in ("train", "val", "test")}
     trained = splits["train"].answers

@@ -1,5 +1,7 @@
 """Which births the battery reports, in every arm alike, and how often it should not have."""
 
+import functools
+
 import pandas as pd
 
 from circuitcore.claims import Results
@@ -87,6 +89,7 @@ def arm_births(results: Results, arm: str, definitions: str) -> pd.DataFrame:
     return births(table, rules)
 
 
+@functools.lru_cache(maxsize=8)  # asked for by nearly every claim and figure
 def reported(results: Results, definitions: str) -> pd.DataFrame:
     """What the battery reports of each run: one row per run and entry of ``REPORTED``, with ``born``.
 

@@ -5,8 +5,18 @@ ours minus one: its "layer-1 support" is layer 0 here.
 """
 
 from circuitcore.studies.symbolic_kv.checks import CHECKS
-from circuitcore.studies.symbolic_kv.claims import CLAIMS, PUBLISHED
+from circuitcore.studies.symbolic_kv.claims import CIRCUIT_CLAIMS, CLAIMS, PUBLISHED
 from circuitcore.studies.symbolic_kv.design import Params, battery, published_epochs, recipes
 from circuitcore.studies.symbolic_kv.views import VIEWS
 
-__all__ = ["CHECKS", "CLAIMS", "PUBLISHED", "VIEWS", "Params", "battery", "published_epochs", "recipes"]
+__all__ = [
+    "CHECKS",
+    "CIRCUIT_CLAIMS",
+    "CLAIMS",
+    "PUBLISHED",
+    "VIEWS",
+    "Params",
+    "battery",
+    "published_epochs",
+    "recipes",
+]

@@ -181,6 +181,9 @@ CLAIMS = (
     ),
 )
 
+CIRCUIT_CLAIMS = frozenset({"KV2.published", "KV2", "KV3.published", "KV3", "KV4.published", "KV4", "KV5", "KV6"})
+"""Claims that say that a circuit, or a part of one, exists; the book prints its false-positive rate beside them."""
+
 SOURCE = "Retrieval Motif Emergence in Small Transformers, section 1 and its notebook (released epoch-126 checkpoint)"
 
 PUBLISHED = {

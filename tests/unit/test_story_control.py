@@ -1,0 +1,228 @@
+"""The study of the negative control: which births are reported, what a task allows, and the claims."""
+
+import itertools
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from circuitcore import studies
+from circuitcore.emergence.seeds import share_interval
+from circuitcore.results import Results
+from circuitcore.studies.story_control import ceilings as ceil
+from circuitcore.studies.story_control import pieces
+from circuitcore.studies.story_control.claims import PUBLISHED_TEXT
+from circuitcore.studies.story_control.design import (
+    ARMS,
+    CANNOT,
+    COULD_FAIL,
+    NEXT_WORD,
+    PLANTED,
+    SHUFFLED,
+    STORY,
+    UNTRAINED,
+    eighths,
+    story_epochs,
+)
+from circuitcore.studies.story_control.pieces import ANY, OURS, PIECES, PUBLISHED, WHOLE
+from circuitcore.tasks import make_task
+
+STUDY = studies.load("story_control")
+SEEDS = (0, 1, 2)
+FAMILIES = ("a", "b")
+
+
+def rows_of(arm, seed, step, level):
+    """What the battery measures of a network with two layers of one head, all of it at ``level[metric]``."""
+    made = [{"metric": "accuracy", "split": "val", "value": level["accuracy"]}]
+    made += [{"metric": "accuracy", "split": split, "value": level["accuracy"]} for split in ("train", "test", "ood")]
+    for metric, layer in itertools.product(("routing", "copying"), (0, 1)):
+        head = {"layer": layer, "head": 0, "site": f"L{layer}H0"}
+        value = level[metric] if layer == level.get("layer", 1) else 0.1
+        made += [{"metric": metric, "family": family, "value": value, **head} for family in (*FAMILIES, "all")]
+        worst = level.get("worst", value)
+        made.append({"metric": f"{metric}_worst_base", "family": "all", "value": min(value, worst), **head})
+        if layer == level.get("layer", 1) and "family" in level:
+            made[-2 - len(FAMILIES)]["value"] = level["family"]
+    names = ["target_token", "previous_token"] if arm in NEXT_WORD else ["query_key", "matching_slot", "selected_value"]
+    for name in names:
+        patch = level["patch"] if name in level.get("patched", names) else 0.0
+        for ending in ("", "_worst_base"):
+            made.append(
+                {"metric": f"faithfulness_published{ending}", "family": "all", "variable": name, "value": patch}
+            )
+        for site in ("q", "z"):
+            made.append(
+                {
+                    "metric": "interchange_chosen",
+                    "family": "x",
+                    "variable": name,
+                    "site": f"L1H*.{site}",
+                    "edit": "",
+                    "value": patch,
+                }
+            )
+    return [{"arm": arm, "init_seed": seed, "run_id": f"{arm}{seed}", "step": step, "n": 9, **row} for row in made]
+
+
+HIGH = {"accuracy": 0.95, "routing": 0.9, "copying": 0.9, "patch": 0.9}
+LOW = dict.fromkeys(HIGH, 0.2)
+
+
+def results(levels):
+    """Made-up results: (arm, seed) -> its levels at steps 0, 10, 20, ..."""
+    found = [
+        row
+        for (arm, seed), at in levels.items()
+        for number, level in enumerate(at)
+        for row in rows_of(arm, seed, 10 * number, level)
+    ]
+    text = ("metric", "split", "family", "site", "variable", "edit", "arm")
+    table = pd.DataFrame(found).reindex(columns=[*text, "init_seed", "run_id", "step", "layer", "head", "value", "n"])
+    for name in text:
+        table[name] = table[name].fillna("").astype("category" if name != "arm" else "str")
+    return Results(table, pd.DataFrame(), "rerun")
+
+
+def born(found, arm, definitions):
+    runs = pieces.reported(found, definitions)
+    return runs[runs["arm"] == arm].groupby("piece", sort=False)["born"].sum().to_dict()
+
+
+@pytest.mark.parametrize("arm", ARMS)
+@pytest.mark.parametrize("definitions", [PUBLISHED, OURS])
+def test_all_or_nothing(arm, definitions):
+    every = {(arm, seed): [HIGH, HIGH] for seed in SEEDS}
+    assert born(results(every), arm, definitions) == dict.fromkeys((*PIECES, ANY, WHOLE), 3)
+    none = {(arm, seed): [LOW, LOW] for seed in SEEDS}
+    assert born(results(none), arm, definitions) == dict.fromkeys((*PIECES, ANY, WHOLE), 0)
+
+
+def test_one_piece_is_any_and_not_the_whole():
+    found = results({(SHUFFLED, 0): [LOW, {**LOW, "copying": 0.86}, {**LOW, "copying": 0.86}]})
+    for definitions in (PUBLISHED, OURS):
+        counts = born(found, SHUFFLED, definitions)
+        assert counts == {**dict.fromkeys((*PIECES, WHOLE), 0), "copying": 1, ANY: 1}
+
+
+def test_a_birth_of_ours_must_be_held_and_one_of_the_source_need_not():
+    found = results({(SHUFFLED, 0): [LOW, HIGH, LOW]})
+    assert born(found, SHUFFLED, PUBLISHED)[WHOLE] == 1 and born(found, SHUFFLED, OURS)[ANY] == 0
+
+
+def test_the_worst_base_gates_the_source_and_the_worst_family_ours():
+    base = results({(SHUFFLED, 0): [{**HIGH, "worst": 0.5}] * 2})
+    assert born(base, SHUFFLED, PUBLISHED)["routing"] == 0 and born(base, SHUFFLED, OURS)["routing"] == 1
+    family = results({(SHUFFLED, 0): [{**HIGH, "family": 0.5}] * 2})
+    assert born(family, SHUFFLED, PUBLISHED)["routing"] == 1 and born(family, SHUFFLED, OURS)["routing"] == 0
+
+
+def test_operators_of_an_earlier_layer_count_for_the_source_alone():
+    found = results({(SHUFFLED, 0): [{**HIGH, "layer": 0}] * 2})
+    assert born(found, SHUFFLED, PUBLISHED)["copying"] == 1 and born(found, SHUFFLED, OURS)["copying"] == 0
+
+
+def test_any_variable_is_enough_for_faithfulness():
+    found = results({(SHUFFLED, 0): [{**LOW, "patch": 0.9, "patched": ["selected_value"]}] * 2})
+    assert born(found, SHUFFLED, PUBLISHED)["faithfulness"] == 1
+    slot = results({(SHUFFLED, 0): [{**LOW, "patch": 0.9, "patched": ["matching_slot"]}] * 2})
+    assert born(slot, SHUFFLED, PUBLISHED)["faithfulness"] == 1
+    assert born(slot, SHUFFLED, OURS)["faithfulness"] == 0  # ours patches queries for the key, writes for the value
+
+
+def test_untrained_networks_are_looked_at_before_their_first_step():
+    found = results({(UNTRAINED, 0): [LOW, HIGH], (UNTRAINED, 1): [HIGH, LOW]})
+    assert born(found, UNTRAINED, OURS) == born(found, UNTRAINED, PUBLISHED) == dict.fromkeys((*PIECES, ANY, WHOLE), 1)
+
+
+def test_rates_by_control_and_pooled():
+    levels = {(arm, seed): [HIGH if arm == PLANTED else LOW] * 2 for arm in ARMS for seed in SEEDS}
+    levels[SHUFFLED, 1] = [HIGH, HIGH]
+    table = pieces.false_positives(results(levels)).set_index(["arm", "definitions", "piece"])
+    wanted = {STORY: (0, 3), SHUFFLED: (1, 3), PLANTED: (3, 3), "could fail": (1, 9), "cannot have it": (1, 12)}
+    for (arm, (k, n)), definitions in itertools.product(wanted.items(), (PUBLISHED, OURS)):
+        row, interval = table.loc[arm, definitions, WHOLE], share_interval(k, n)
+        assert (row["k"], row["n"]) == (k, n)
+        assert [row["rate"], row["low"], row["high"]] == pytest.approx([k / n, interval.low, interval.high])
+    assert len(COULD_FAIL) == 3 and len(CANNOT) == 4
+
+
+def test_checks_of_made_up_results():
+    levels = {(arm, seed): [HIGH if arm == PLANTED else LOW] * 2 for arm in ARMS for seed in range(25)}
+    found = results(levels)
+    for claim in ("SC1", "SC1.published", "SC5", "SC5.published", "SC6", "SC6.published"):
+        check = STUDY.CHECKS[claim](found)
+        assert (check.effect, check.control_passed) == (0, True)
+        assert check.n_seeds == (25 if claim.startswith("SC1") else 75)
+    assert STUDY.CHECKS["SC4"](found).effect == 1 and STUDY.CHECKS["SC4"](found).control_passed
+    blind = results({key: [LOW, LOW] for key in levels})
+    assert not STUDY.CHECKS["SC5"](blind).control_passed  # nothing is reported anywhere: that is no evidence
+
+
+@pytest.mark.parametrize("name", ["story", "planted_repeats"])
+def test_ceilings_by_brute_force(name):
+    """What a network that knows every word it may know could reach, word by word."""
+    task = make_task(name, {} if name == "story" else {"n_train": 50, "n_val": 20, "n_test": 60, "n_ood": 20})
+    n_bases, n_probe = 8, 24
+    table = ceil.ceilings(task, n_bases, n_probe).set_index(["piece", "part"])
+    train = task.split("train")
+    learnt = {*train.tokens.flatten().tolist(), *train.answers.tolist()}
+    val = task.split("val")
+    hits = [
+        wanted in learnt or wanted in row for row, wanted in zip(val.tokens.tolist(), val.answers.tolist(), strict=True)
+    ]
+    assert table.loc[("behaviour", ""), "score"] == pytest.approx(np.mean(hits))
+    copies = {base: False for base in range(n_bases)}
+    for batch in task.families(n_bases).values():
+        for row, wanted, base in zip(batch.tokens.tolist(), batch.answers.tolist(), batch.base.tolist(), strict=True):
+            copies[base] |= wanted in row
+    assert table.loc[("routing", ""), "gate"] == table.loc[("copying", ""), "gate"] == min(copies.values())
+    for pairs in task.interchanges(n_bases):
+        by_base = {}
+        for base, source, wanted, number in zip(
+            pairs.base.tokens.tolist(), pairs.source.tokens.tolist(), pairs.expected["source_answer"].tolist(),
+            pairs.base.base.tolist(), strict=True,
+        ):  # fmt: skip
+            by_base.setdefault(number, []).append(wanted in {*learnt, *base, *source})
+        row = table.loc[("faithfulness", pairs.name)]
+        assert row["score"] == pytest.approx(np.mean([hit for hits in by_base.values() for hit in hits]))
+        assert row["gate"] == pytest.approx(min(np.mean(hits) for hits in by_base.values()))
+    for variable in task.variables:
+        classes = set(train.variables[variable][:n_probe].tolist())
+        by_base = {}
+        for batch in task.families(n_bases).values():
+            for label, base in zip(batch.variables[variable].tolist(), batch.base.tolist(), strict=True):
+                by_base.setdefault(base, []).append(label in classes)
+        assert table.loc[("probe", variable), "gate"] == pytest.approx(min(np.mean(hits) for hits in by_base.values()))
+
+
+def test_nothing_can_be_born_on_the_story_and_everything_on_planted_repeats():
+    assert ceil.possible_births(ceil.ceilings(make_task("story", {}), 32, 128)) == 0
+    assert ceil.possible_births(ceil.ceilings(make_task("planted_repeats", {}), 32, 1024)) == 4
+    check = STUDY.CHECKS["SC2"](results({(STORY, 0): [LOW]}))
+    assert (check.effect, check.interval, check.control_passed) == (0, (0, 0), True)
+
+
+def test_counts_of_the_text():
+    facts = ceil.text_facts(make_task("story", {}), 32, 128)
+    assert (facts["tokens"], facts["types"]) == (1168, 545)
+    assert set(facts) == set(PUBLISHED_TEXT)
+
+
+def test_checkpoints_of_the_story_are_those_of_the_source():
+    epochs = story_epochs(150)
+    assert epochs[:21] == tuple(range(21)) and epochs[-1] == 150 and len(epochs) == 45
+    assert story_epochs(4) == (0, 1, 2, 3, 4) and story_epochs(21)[-2:] == (20, 21)
+    assert eighths(20) == (0, 2, 5, 8, 10, 12, 15, 18, 20) and eighths(2) == (0, 1, 2)
+
+
+def test_recipes_differ_in_what_their_arms_say():
+    params = studies.load_params("story_control")
+    arms = STUDY.recipes(params)
+    assert list(arms) == list(ARMS) and all(len(recipes) == len(params.seeds) >= 20 for recipes in arms.values())
+    assert {recipe.model.n_layers for recipe in arms["one layer"]} == {1}
+    assert arms[SHUFFLED][0].task_params["targets"] == "shuffled"
+    trained = {recipe.init_seed for arm in ARMS if arm != UNTRAINED for recipe in arms[arm]}
+    assert not trained & {recipe.init_seed for recipe in arms[UNTRAINED]}
+    assert {STUDY.published_epochs(params, arm, 0) for arm in ARMS} == {()}
+    assert [STUDY.battery(params, arm).published for arm in ARMS] == [True] * 5
