@@ -6,7 +6,7 @@ import pandas as pd
 
 from circuitcore.claims import Check, Results, mean_check
 from circuitcore.emergence.handoffs import handoffs, noise_margin, source_order_handoffs
-from circuitcore.emergence.leaders import leading_head
+from circuitcore.emergence.leaders import leading_head, of_leader
 from circuitcore.emergence.seeds import SeedsError, holm, mean_interval, permutation_test, what_n_can_show
 from circuitcore.studies.six_run_matrix import readings as of
 from circuitcore.studies.six_run_matrix.design import MATRIX, source_epochs
@@ -17,6 +17,7 @@ from circuitcore.studies.six_run_matrix.pieces import (
     on_source_grid,
     published_births,
     published_curves,
+    source_leaders,
     with_epochs,
 )
 
@@ -65,8 +66,9 @@ def operator_handoffs(results: Results) -> pd.DataFrame:
         rows = pd.concat([results.curve(metric, arm, family="all") for arm in MATRIX], ignore_index=True)
         rows = with_epochs(rows, results)
         counted = handoffs(rows, margin).assign(piece=piece)
-        on_grid = rows.assign(step=rows["epoch"])
-        walked = source_order_handoffs(on_grid, best=best, scheduled=planned)
+        worst = pd.concat([results.curve(f"{metric}_worst_base", arm) for arm in MATRIX], ignore_index=True)
+        chosen = of_leader(rows, source_leaders(rows, worst))
+        walked = source_order_handoffs(chosen.assign(step=chosen["epoch"]), best=best, scheduled=planned)
         found.append(counted.merge(walked, on=RUN))
     return pd.concat(found, ignore_index=True)
 

@@ -14,6 +14,7 @@ ACCURACIES = {
     "train_2_pairs": "accuracy, two pairs (trained on)", "val": "accuracy, three pairs (never trained)",
     of.OOD: "accuracy, four pairs (never trained)",
 }  # fmt: skip
+CHANCE = dict(zip(ACCURACIES.values(), (1 / 2, 1 / 3, 1 / 4), strict=True)) | {"routing, best head": 1 / 3}
 OURS, TORCH, THEIRS = "ours", "ours, by torch", "source (one seed)"
 COLUMNS = ["panel", "series", "epoch", "init_seed", "value"]
 BAND = "95 % t interval of the mean over seeds"
@@ -38,9 +39,8 @@ def transition(results: Results) -> View:
     rows = pd.concat([part if "epoch" in part else with_epochs(part, results) for part in parts], ignore_index=True)
     rows = rows[rows["epoch"] <= last_epoch(results)]
     table = pd.concat([rows[COLUMNS], _source_points()], ignore_index=True)
-    return View(
-        table, "share of prompts", "two pairs: train; three and four pairs: val, test_ood_4_pairs", chance=1 / 3
-    )
+    table = table.assign(chance=table["panel"].map(CHANCE))
+    return View(table, "share of prompts", "two pairs: train; three: val; four: test_ood_4_pairs", BAND)
 
 
 def _source_points() -> pd.DataFrame:

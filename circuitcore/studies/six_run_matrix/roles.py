@@ -8,6 +8,7 @@ from circuitcore.studies.six_run_matrix import curriculum
 from circuitcore.studies.six_run_matrix import readings as of
 from circuitcore.studies.six_run_matrix.design import MATRIX
 
+SITE = ["arm", "init_seed", "site"]
 PROFILE = {"routing": "all", "copying": "all", "query_key_mass": of.SWEEP, "own_key_mass": of.SWEEP}
 """Metric -> family it is read on; together the profile of a head."""
 
@@ -66,16 +67,21 @@ def per_seed(pairs: pd.DataFrame, values: pd.Series) -> pd.Series:
 
 
 def site_labels(results: Results, kind: str) -> pd.DataFrame:
-    """One row per run and tracked site: its ``label``, whether it counts as ``constant``, and ``beyond`` its null."""
+    """One row per run and tracked site, with what its autoencoder reached.
+
+    Beside its scores: ``label`` (the variable its best feature tells apart best), whether the site is ``constant``
+    among prompts of one length, and whether the label is ``beyond`` the null that shuffles whole base prompts.
+    """
     rows = results.features
-    rows = rows[(rows["kind"] == kind) & rows["arm"].isin(list(MATRIX))]
+    rows = rows[(rows["kind"] == kind) & rows["arm"].isin(list(MATRIX))] if len(rows) else rows
     if rows.empty:
-        return pd.DataFrame(columns=["arm", "init_seed", "site", "label", "constant", "beyond"])
-    keys = ["arm", "init_seed", "site"]
-    wide = rows.pivot_table("value", keys, "metric", observed=True, dropna=False).dropna(how="all")
-    labels = rows[rows["metric"] == "top_eta2"].set_index(keys)["variable"].astype(str)
+        return pd.DataFrame(columns=[*SITE, "label", "constant", "beyond", "explained_variance", "density"])
+    rows = rows.astype({"site": "str"})
+    wide = rows.pivot_table("value", SITE, "metric", observed=True)
+    best = rows[rows["metric"] == "eta2"].set_index(SITE)
+    constant = wide["constant"] > 0 if "constant" in wide else False
     return wide.assign(
-        label=labels, constant=wide["constant"] > 0, beyond=wide["top_eta2"] > wide["null95"]
+        label=best["variable"].astype(str), constant=constant, beyond=best["value"] > wide["null95_bases"]
     ).reset_index()
 
 
@@ -91,7 +97,7 @@ def slot_sites(kind: str, results: Results) -> Check | None:
     else:
         sites = sites[~sites["constant"]]
         control = of.at_least(float(sites["explained_variance"].mean()), 0.9, "explained variance, mean")
-    named = sites["label"].eq("matching_slot") & (published | sites["beyond"])
+    named = sites["label"].eq("matching_slot") & (True if published else sites["beyond"])
     share = named.astype(float).groupby(sites["init_seed"]).mean()
     return mean_check(share, **control, within=of.SHARE)
 
