@@ -1,5 +1,7 @@
 """The pieces whose births the source dates, as curves over training, under its definitions and under ours."""
 
+import functools
+
 import pandas as pd
 
 from circuitcore.claims import Results
@@ -23,12 +25,19 @@ COLUMNS = ["arm", "init_seed", "step", "epoch", "metric", "family", "value"]
 
 def with_epochs(rows: pd.DataFrame, results: Results) -> pd.DataFrame:
     """The rows with the epoch that ends at their step (0 before training)."""
-    ends = results.history.groupby(["run_id", "epoch"], observed=True)["step"].max().reset_index()
-    ends = ends.astype({"run_id": "str"})
-    found = rows.assign(run_id=rows["run_id"].astype("str")).merge(ends, on=["run_id", "step"], how="left")
+    found = rows.assign(run_id=rows["run_id"].astype("str")).merge(
+        _epoch_ends(results), on=["run_id", "step"], how="left"
+    )
     return found.assign(epoch=found["epoch"].fillna(0).astype("int64"))
 
 
+@functools.lru_cache(maxsize=4)  # histories hold a row for every step, and results come as one object
+def _epoch_ends(results: Results) -> pd.DataFrame:
+    ends = results.history.groupby(["run_id", "epoch"], observed=True)["step"].max().reset_index()
+    return ends.astype({"run_id": "str"})
+
+
+@functools.lru_cache(maxsize=4)
 def published_curves(results: Results) -> pd.DataFrame:
     """The nine scores of the source at every checkpoint of the matrix.
 
@@ -49,6 +58,7 @@ def published_curves(results: Results) -> pd.DataFrame:
     return _joined(curves, results)
 
 
+@functools.lru_cache(maxsize=4)
 def corrected_curves(results: Results) -> pd.DataFrame:
     """The same nine under our definitions, at every checkpoint of the matrix.
 

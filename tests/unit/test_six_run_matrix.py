@@ -1,0 +1,135 @@
+"""The six-run matrix: what is trained, how births are dated, and what the source's own tables say."""
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from circuitcore import studies
+from circuitcore.claims import Results
+from circuitcore.studies.six_run_matrix import published, timing
+from circuitcore.studies.six_run_matrix.design import MATRIX, checkpoint_epochs, geometric_epochs, source_epochs
+from circuitcore.studies.six_run_matrix.pieces import PIECES, SHOWN, on_source_grid, source_leaders
+from circuitcore.models import init_weights
+
+STUDY, PARAMS = studies.load("six_run_matrix"), studies.load_params("six_run_matrix")
+LATE = (31, 33, 36, 38, 41, 44, 47, 50, 54, 57, 62, 66, 71, 76, 81, 87, 93, 99, 106, 114, 122, 131, 140, 150)
+
+
+def test_checkpoints_are_the_sources_and_more():
+    assert source_epochs(150) == (*range(31), *LATE)
+    assert set(source_epochs(150)) <= set(checkpoint_epochs(150))
+    assert set(range(61)) <= set(checkpoint_epochs(150))
+
+
+def test_geometric_epochs_take_each_epoch_once():
+    for last in range(5, 80, 7):
+        found = geometric_epochs(3, last, min(24, last - 2))
+        assert len(set(found)) == len(found) == min(24, last - 2)
+        assert found[0] == 3 and (len(found) == 1 or found[-1] == last)
+
+
+def test_the_matrix_is_the_sources():
+    recipes = STUDY.recipes(PARAMS)
+    steps = {arm: {recipe.n_steps for recipe in of_arm} for arm, of_arm in recipes.items()}
+    assert steps["off"] == {70_350} and steps["on"] == {84_420}
+    weights = init_weights(recipes["on"][0].model, 0)
+    assert sum(weight.numel() for weight in weights.values()) == 84_544
+    lengths = [{batch.tokens.shape[1] for batch in recipes["on"][0].schedule.epoch(epoch)} for epoch in (0, 30, 149)]
+    assert lengths == [{10}, {10, 13}, {13}]
+
+
+def test_arms_keep_one_ingredient_each():
+    recipes = STUDY.recipes(PARAMS)
+    for arm in ("off, on's steps", "mixed", "two, then three"):
+        assert {recipe.n_steps for recipe in recipes[arm]} == {84_420}
+    rows = {"on": 0, "two, then three": 0}
+    for arm in rows:
+        stages = recipes[arm][0].stages
+        rows[arm] = sum(stage.epochs for stage in stages if "train_2_pairs" in stage.splits)
+    assert rows == {"on": 60, "two, then three": 60}
+    assert {recipe.init_seed for recipe in recipes["mixed"]} <= {recipe.init_seed for recipe in recipes["off"]}
+
+
+def test_one_run_of_each_curriculum_is_shipped_whole():
+    for arm in MATRIX:
+        whole = STUDY.published_epochs(PARAMS, arm, 0)
+        assert len(whole) == 24 and set(whole) <= set(checkpoint_epochs(150)) and {0, 150} <= set(whole)
+        assert STUDY.published_epochs(PARAMS, arm, 4) == (150,)
+    assert STUDY.published_epochs(PARAMS, "mixed", 0) == ()
+
+
+def curve(values, metric="behaviour", arm="off", seed=0):
+    """One row per epoch."""
+    rows = {"arm": arm, "init_seed": seed, "step": range(len(values)), "epoch": range(len(values))}
+    return pd.DataFrame({**rows, "metric": metric, "family": "", "value": values})
+
+
+def test_the_sources_grid_holds_its_plan_and_every_new_best():
+    values = np.full(151, 0.3)
+    values[[10, 33, 35, 37, 39, 40]] = [0.5, 0.6, 0.6, 0.7, 0.7, 0.9]
+    kept = on_source_grid(pd.concat([curve(values), curve(values, "routing")]))
+    found = set(kept.loc[kept["metric"] == "routing", "epoch"])
+    assert found == set(source_epochs(150)) | {37, 40}  # 35 and 39 only equal the best before
+
+
+def test_the_sources_candidate_breaks_ties_as_it_does():
+    heads = pd.DataFrame({"layer": [0, 0, 1, 1], "head": [0, 1, 0, 1], "site": ["L0H0", "L0H1", "L1H0", "L1H1"]})
+    case = heads.assign(arm="on", init_seed=0, step=5)
+    scores, worst = case.assign(value=[0.4, 0.9, 0.9, 0.9]), case.assign(value=[1.0, 0.2, 0.7, 0.7])
+    assert source_leaders(scores, worst)["site"].tolist() == ["L1H0"]
+
+
+def born(table):
+    """The source's births as ``emergence.births`` gives them."""
+    rows = [
+        {"arm": arm, "init_seed": seed, "piece": piece, "after": pd.NA, "by": pd.NA if math.isnan(epoch) else int(epoch)}
+        for piece, of_run in table.items() for (arm, seed), epoch in of_run.items()
+    ]  # fmt: skip
+    return pd.DataFrame(rows).astype({"after": "Int64", "by": "Int64"})
+
+
+def test_claims_quote_the_sources_tables():
+    """What the claims say of the source follows from its published births and outcomes."""
+    table = born(published.BIRTHS)
+    assert set(published.BIRTHS) == set(PIECES)
+    spread = timing.spreads(table)["spread"]
+    assert (spread.min(), spread.max()) == (16, 114) and round(spread.mean()) == 76
+    wide = timing.wide(table)
+    first = wide["copying"] < wide["routing"].fillna(np.inf)
+    assert int(first.sum()) == 5
+    assert timing.order_names(table).nunique() == 4
+    in_first_layer = [row["its head"].startswith("L0") for row in published.FINALS.values()]
+    assert sum(in_first_layer) == 5
+    handoffs = {arm: sum(published.GROUPED[f"handoffs of {o}"][arm] for o in ("copying", "routing")) for arm in MATRIX}
+    assert handoffs == {"on": 23, "off": 12}
+
+
+def test_order_names_ties_and_births_that_never_come():
+    table = born({
+        "behaviour": {("on", 0): 5, ("on", 1): 3}, "copying": {("on", 0): 5, ("on", 1): math.nan},
+        "routing": {("on", 0): 9, ("on", 1): math.nan},
+    })  # fmt: skip
+    assert timing.order_names(table).tolist() == ["behaviour = copying < routing", "behaviour < copying = routing"]
+
+
+def test_unmeasured_arms_leave_their_claims_unchecked():
+    """A reader who trains the matrix alone gets verdicts on it, and hypotheses for the rest."""
+    empty = pd.DataFrame(columns=["arm", "init_seed", "run_id", "step", "metric", "value"])
+    results = Results(empty, pd.DataFrame(), "rerun")
+    for claim in ("SR14", "SR18", "SR19", "SR20", "SR21", "SR22"):
+        assert STUDY.CHECKS[claim](results) is None
+
+
+@pytest.mark.parametrize(
+    ("change", "named"), [({"epochs": 151}, "epochs"), ({"seeds": []}, "seeds"), ({"n_bases": 200}, "n_bases")]
+)
+def test_unusable_parameters_are_named(change, named):
+    values = studies.read_params("six_run_matrix") | change
+    with pytest.raises(studies.ParameterError, match=named):
+        studies.validate("six_run_matrix", values)
+
+
+def test_four_births_are_shown():
+    assert len(SHOWN) == 4 and set(SHOWN) <= set(PIECES)
