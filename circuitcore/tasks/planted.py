@@ -1,4 +1,4 @@
-"""Random words in which one phrase comes twice: the control in which retrieval can be learnt, and nothing else can.
+"""Random words in which phrases come twice: the control in which retrieval can be learnt, and nothing else can.
 
 Made like the rows of ``story``, so that the same battery measures both.
 """
@@ -9,7 +9,7 @@ from typing import ClassVar
 
 import numpy as np
 import torch
-from jaxtyping import Bool, Int, Int64
+from jaxtyping import Bool, Int
 from numpy.random import PCG64
 from torch import Tensor
 
@@ -20,24 +20,29 @@ from circuitcore.tasks.next_word import SPLITS, NextWord
 
 @dataclass(frozen=True, kw_only=True)
 class PlantedRepeats(NextWord):
-    """Rows such as ``<bos> w3 w8 w7 w2 w9 w9 w5 w8 w7``, answered by ``w2``: what followed ``w7`` when it came before.
+    """Rows such as ``<bos> w3 w8 w2 w5 w1 w9 w5 w1 w8``, answered by ``w2``: what followed ``w8`` when it came before.
 
-    (But with 24 words.) A phrase of different words, drawn anew in every row, stands somewhere in the row and comes
-    again at its end; its last word is left out there and wanted. The first place is chosen uniformly, so the distance
-    does not tell; the other words are none of the phrase. Trained on, but not scored, are the other words of the phrase
-    that can be known when it comes again.
+    (But with 24 words.) Each row has phrases of its own, drawn anew, whose words are all different. Every phrase stands
+    twice, in random order and with other words between; the last word of the row's last phrase is left out and wanted.
+    Trained on are all words that the row tells: those that followed the word before them already once. Scored is the
+    wanted one.
 
     Attributes:
         n_words: words to draw from.
-        n_phrase: words of the phrase.
+        n_phrases: phrases in a row.
+        n_phrase: words of a phrase.
         n_train, n_val, n_test, n_ood: rows of each split, all drawn independently.
         generator_seed: decides the rows of every split.
+
+    Raises:
+        TaskError: parameters that leave no room, with the numbers.
     """
 
     name: ClassVar[str] = "planted_repeats"
 
     n_words: int = 32
-    n_phrase: int = 8
+    n_phrases: int = 6
+    n_phrase: int = 2
     n_train: int = 20_000
     n_val: int = 500
     n_test: int = 500
@@ -46,10 +51,13 @@ class PlantedRepeats(NextWord):
 
     def __post_init__(self):
         super().__post_init__()
-        if not 2 <= self.n_phrase < self.n_words:
-            raise TaskError(f"n_phrase = {self.n_phrase}; must be at least 2, and less than n_words = {self.n_words}")
-        if 2 * self.n_phrase - 1 > self.n_context:
-            raise TaskError(f"n_context = {self.n_context}; too few words for a phrase of {self.n_phrase} twice")
+        if self.n_phrases < 1 or self.n_phrase < 2:
+            raise TaskError(f"{self.n_phrases} phrases of {self.n_phrase} words; at least 1 of at least 2")
+        taken = self.n_phrases * self.n_phrase
+        if taken >= self.n_words:
+            raise TaskError(f"n_words = {self.n_words}; the phrases of a row take {taken}, and one must be left")
+        if 2 * taken > self.n_context + 1:
+            raise TaskError(f"n_context = {self.n_context}; phrases of {taken} words, each twice, need {2 * taken - 1}")
         for split, n_rows in self.sizes.items():
             if n_rows < 1:
                 raise TaskError(f"split {split} has {n_rows} rows; no split is empty")
@@ -71,7 +79,7 @@ class PlantedRepeats(NextWord):
 
     @property
     def chance(self) -> Mapping[str, float]:
-        """One over the words: the target is uniform, and the commonest word of the context is rarely it."""
+        """One over the words: somebody who does not look at the context."""
         return dict.fromkeys(self.splits, 1 / self.n_words)
 
     def contexts(self) -> Mapping[str, tuple[Int[Tensor, "row word"], Int[Tensor, " row"]]]:
@@ -83,12 +91,8 @@ class PlantedRepeats(NextWord):
         return made
 
     def make_splits(self) -> Mapping[str, Batch]:
-        """All splits; the loss counts every word of the repeated phrase but its first, which cannot be known."""
-        return {split: replace(batch, loss_mask=self._known(batch)) for split, batch in super().make_splits().items()}
-
-    def _known(self, batch: Batch) -> Bool[Tensor, "row pos"]:
-        from_end = torch.arange(batch.tokens.shape[1]).flip(0)
-        return (from_end < self.n_phrase - 1).expand(len(batch), -1)
+        """All splits; the loss counts every word that the row tells."""
+        return {split: replace(batch, loss_mask=_told(batch)) for split, batch in super().make_splits().items()}
 
     def shortened(self, batch: Batch, n_words: int) -> Int[Tensor, "row word"]:
         """The last words of each context; a cut that would lose the planted pair carries it to its own start."""
@@ -100,16 +104,25 @@ class PlantedRepeats(NextWord):
 
     def _draw(self, bits: PCG64, n_rows: int, n_context: int) -> tuple[Int[Tensor, "row word"], Int[Tensor, " row"]]:
         """Contexts and the words wanted, as token ids (word w has id 1 + w)."""
-
-        def below(limit: int, *shape: int) -> Int64[np.ndarray, "..."]:
-            return (bits.random_raw(int(np.prod(shape))).reshape(shape) % np.uint64(limit)).astype(np.int64)
-
-        phrase = random_choice(bits, self.n_phrase, np.ones((n_rows, self.n_words), dtype=bool))
-        words = below(self.n_words - self.n_phrase, n_rows, n_context)
-        for taken in np.sort(phrase, axis=1).T:  # skip the phrase's words, the smallest one first
+        m, length, every = self.n_phrases, self.n_phrase, np.arange(n_rows)[:, None]
+        phrases = random_choice(bits, m * length, np.ones((n_rows, self.n_words), dtype=bool))
+        words = (bits.random_raw(n_rows * (n_context + 1)) % np.uint64(self.n_words - m * length)).astype(np.int64)
+        words = words.reshape(n_rows, n_context + 1)
+        for taken in np.sort(phrases, axis=1).T:  # other words are none of the phrases': skip them, the smallest first
             words += words >= taken[:, None]
-        again = self.n_phrase - 1
-        first = below(n_context - again - self.n_phrase + 1, n_rows)
-        words[np.arange(n_rows)[:, None], first[:, None] + np.arange(self.n_phrase)] = phrase
-        words[:, n_context - again :] = phrase[:, :-1]
-        return torch.from_numpy(1 + words), torch.from_numpy(1 + phrase[:, -1])
+        # Every phrase twice and the other words, in random order; the first phrase's second place is at the end.
+        blocks = 2 * m - 1
+        sizes = np.array([length] * blocks + [1] * (n_context + 1 - 2 * m * length))
+        order = np.argsort(bits.random_raw(n_rows * len(sizes)).reshape(n_rows, -1), axis=1, kind="stable")
+        starts = np.empty_like(order)
+        starts[every, order] = np.cumsum(sizes[order], axis=1) - sizes[order]
+        places = np.column_stack([starts[:, :blocks], np.full(n_rows, n_context + 1 - length)])
+        twice = np.tile(phrases.reshape(n_rows, m, length), (1, 2, 1))[:, [*range(1, 2 * m), 0]]
+        words[every, (places[..., None] + np.arange(length)).reshape(n_rows, -1)] = twice.reshape(n_rows, -1)
+        return torch.from_numpy(1 + words[:, :-1]), torch.from_numpy(1 + words[:, -1])
+
+
+def _told(batch: Batch) -> Bool[Tensor, "row pos"]:
+    """Positions whose word stood before, with the same word after it."""
+    same = [(values[:, :, None] == values[:, None]) for values in (batch.tokens, batch.targets)]
+    return (same[0] & same[1]).tril(-1).any(2)

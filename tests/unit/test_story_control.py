@@ -17,6 +17,7 @@ from circuitcore.studies.story_control.design import (
     CANNOT,
     COULD_FAIL,
     NEXT_WORD,
+    PHRASES,
     PLANTED,
     SHUFFLED,
     STORY,
@@ -155,6 +156,7 @@ def test_checks_of_made_up_results():
         assert (check.effect, check.control_passed) == (0, True)
         assert check.n_seeds == (25 if claim.startswith("SC1") else 75)
     assert STUDY.CHECKS["SC4"](found).effect == 1 and STUDY.CHECKS["SC4"](found).control_passed
+    assert STUDY.CHECKS["SC7"](found).effect == 0 and not STUDY.CHECKS["SC7"](found).control_passed
     blind = results({key: [LOW, LOW] for key in levels})
     assert not STUDY.CHECKS["SC5"](blind).control_passed  # nothing is reported anywhere: that is no evidence
 
@@ -225,4 +227,4 @@ def test_recipes_differ_in_what_their_arms_say():
     trained = {recipe.init_seed for arm in ARMS if arm != UNTRAINED for recipe in arms[arm]}
     assert not trained & {recipe.init_seed for recipe in arms[UNTRAINED]}
     assert {STUDY.published_epochs(params, arm, 0) for arm in ARMS} == {()}
-    assert [STUDY.battery(params, arm).published for arm in ARMS] == [True] * 5
+    assert [STUDY.battery(params, arm).published for arm in ARMS] == [True] * len(ARMS)

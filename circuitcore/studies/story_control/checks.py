@@ -5,7 +5,7 @@ from functools import partial
 
 from circuitcore.claims import Check, Results, mean_check, share_check
 from circuitcore.studies.story_control.ceilings import ceilings, possible_births
-from circuitcore.studies.story_control.design import COULD_FAIL, PLANTED, PROBE_ROWS, STORY
+from circuitcore.studies.story_control.design import COULD_FAIL, PHRASES, PLANTED, PROBE_ROWS, STORY
 from circuitcore.studies.story_control.pieces import ANY, OURS, PUBLISHED, WHOLE, detection, runs_reported
 from circuitcore.tasks import make_task
 
@@ -23,10 +23,10 @@ def births(results: Results, arms: tuple[str, ...], definitions: str, piece: str
     )
 
 
-def detected(results: Results, definitions: str) -> Check | None:
-    """SC4.published and SC4."""
-    born = runs_reported(results, (PLANTED,), definitions, WHOLE)
-    worst = float(results.final_values("accuracy", PLANTED, split="test").min())
+def detected(results: Results, arm: str, definitions: str) -> Check | None:
+    """Share of runs of a positive control in which the whole circuit is reported; all must have learnt their task."""
+    born = runs_reported(results, (arm,), definitions, WHOLE)
+    worst = float(results.final_values("accuracy", arm, split="test").min())
     return share_check(
         int(born.sum()), len(born), control_passed=worst >= LEARNT, control_value=f"at least {worst:.3f}"
     )
@@ -69,7 +69,8 @@ CHECKS: dict[str, Callable[[Results], Check | None]] = {
     **_both("SC1", births, arms=(STORY,), piece=ANY),
     "SC2": could_have_failed,
     "SC3": commonest_word,
-    **_both("SC4", detected),
+    **_both("SC4", detected, arm=PLANTED),
     **_both("SC5", births, arms=COULD_FAIL, piece=WHOLE),
     **_both("SC6", births, arms=COULD_FAIL, piece=ANY),
+    **_both("SC7", detected, arm=PHRASES),
 }

@@ -3,6 +3,11 @@
 Thresholds of births are the source's (0.90, 0.85, 0.75). A battery that errs in one network of twenty is the usual
 bound; twenty networks without an error cannot show it, seventy-five can, which is why each control that could fail has
 twenty-five. A claim whose id ends in ``.published`` is the one after it, under the source's definitions.
+
+SC7 came later, and the positive control was changed: in its first version one phrase of eight words came twice in a
+row. Four networks that were looked at had learnt it perfectly, and none of their heads routed. In the positive control
+pairs come twice since; phrases stayed as a control of their own, with new rows, and SC7 was written before it was
+trained.
 """
 
 from circuitcore.claims import Claim
@@ -103,6 +108,22 @@ CLAIMS = (
         direction="at_most",
         smallest_effect=ERROR,
         control=ABLE,
+    ),
+    Claim(
+        id="SC7.published",
+        sentence="Retrieval is reported in whatever way it is done: also where phrases of eight words come twice.",
+        metric="share of networks trained on planted phrases with all four births, the source's definitions",
+        direction="at_least",
+        smallest_effect=FOUND,
+        control=LEARNT,
+    ),
+    Claim(
+        id="SC7",
+        sentence="Retrieval is reported in whatever way it is done: also where phrases of eight words come twice.",
+        metric="share of networks trained on planted phrases with all four births, our definitions",
+        direction="at_least",
+        smallest_effect=FOUND,
+        control=LEARNT,
     ),
 )
 

@@ -1,5 +1,6 @@
 """What is trained: the story, the controls that could fail, and the control that must not."""
 
+from functools import partial
 from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -13,17 +14,19 @@ from circuitcore.tasks.textual_kv import TRAIN
 from circuitcore.training.recipe import Optimizer, Recipe, Stage
 
 STORY, SHUFFLED, ONE_LAYER = "story, as published", "shuffled targets", "one layer"
-UNTRAINED, PLANTED = "untrained", "planted repeats"
-ARMS = (STORY, SHUFFLED, ONE_LAYER, UNTRAINED, PLANTED)
+UNTRAINED, PLANTED, PHRASES = "untrained", "planted repeats", "planted phrases"
+ARMS = (STORY, SHUFFLED, ONE_LAYER, UNTRAINED, PLANTED, PHRASES)
 CANNOT = (STORY, SHUFFLED, ONE_LAYER, UNTRAINED)
 """Arms whose networks cannot have the circuit."""
 COULD_FAIL = (SHUFFLED, ONE_LAYER, UNTRAINED)
 """Those of them that the published definitions could find wanting; see ``ceilings``."""
-NEXT_WORD = (STORY, PLANTED)
+REPEATS = {PLANTED: {"n_phrases": 6, "n_phrase": 2}, PHRASES: {"n_phrases": 1, "n_phrase": 8}}
+"""Arms in which retrieval can be learnt -> what comes twice in each row."""
+NEXT_WORD = (STORY, PLANTED, PHRASES)
 """Arms whose task is to say the next word; the others are asked key-value questions."""
 FRESH = 1000
 """Added to a seed for the untrained networks, so that none of them is the start of a trained one."""
-PROBE_ROWS = {STORY: 128, PLANTED: 1024}
+PROBE_ROWS = {STORY: 128, PLANTED: 1024, PHRASES: 1024}
 """Training rows that probes are fitted on; the story's are the source's."""
 SLOW = ("attribution", "ablations", "edges", "interchanges", "probes")
 """Sections that no birth is read from."""
@@ -41,8 +44,8 @@ class Params(BaseModel):
     epochs: Annotated[int, Field(ge=2, le=2000, description="of the two key-value controls that are trained")]
     n_train: Annotated[int, Field(ge=100, le=30_000, description="prompts that one-layer networks are trained on")]
     n_shuffled: Annotated[int, Field(ge=100, le=30_000, description="prompts with shuffled targets")]
-    planted_epochs: Annotated[int, Field(ge=2, le=2000, description="of the positive control")]
-    n_planted: Annotated[int, Field(ge=100, le=100_000, description="rows of the positive control")]
+    planted_epochs: Annotated[int, Field(ge=2, le=2000, description="of the two positive controls")]
+    n_planted: Annotated[int, Field(ge=100, le=100_000, description="rows of each positive control")]
     engine: EngineName
     n_bases: Annotated[int, Field(ge=8, le=128, description="key-value prompts that counterfactuals are made from")]
     n_story_bases: Annotated[int, Field(ge=4, le=117, description="rows of next words that they are made from")]
@@ -50,7 +53,14 @@ class Params(BaseModel):
 
 def recipes(params: Params) -> dict[str, tuple[Recipe, ...]]:
     """Arm -> its recipes, one per seed."""
-    makers = {STORY: _story, SHUFFLED: _shuffled, ONE_LAYER: _one_layer, UNTRAINED: _untrained, PLANTED: _planted}
+    makers = {
+        STORY: _story,
+        SHUFFLED: _shuffled,
+        ONE_LAYER: _one_layer,
+        UNTRAINED: _untrained,
+        PLANTED: partial(_planted, PLANTED),
+        PHRASES: partial(_planted, PHRASES),
+    }
     return {arm: tuple(make(params, seed) for seed in params.seeds) for arm, make in makers.items()}
 
 
@@ -88,10 +98,11 @@ def _untrained(params: Params, seed: int) -> Recipe:
     )  # fmt: skip
 
 
-def _planted(params: Params, seed: int) -> Recipe:
+def _planted(arm: str, params: Params, seed: int) -> Recipe:
     """Small initial weights and a higher rate: with the others' recipe it is not learnt in as many steps."""
+    rows = {"n_train": params.n_planted, **REPEATS[arm]}
     return _recipe(
-        seed, "planted_repeats", {"n_train": params.n_planted}, Stage(("train",), params.planted_epochs),
+        seed, "planted_repeats", rows, Stage(("train",), params.planted_epochs),
         model={"n_ctx": 64, "d_model": 64, "d_mlp": 128, "init": "small"}, lr=3e-3, batch_size=64,
         checkpoints=eighths(params.planted_epochs), engine=params.engine,
     )  # fmt: skip

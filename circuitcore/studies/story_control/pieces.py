@@ -111,8 +111,8 @@ def false_positives(results: Results) -> pd.DataFrame:
 
     Returns:
         One row per ``arm`` (and per pool of arms, see ``POOLED``), ``definitions`` and ``piece`` (an entry of
-        ``REPORTED``): ``k`` of ``n`` runs, ``rate``, and its Wilson interval ``low``, ``high``. In the arm of planted
-        repeats the rate is one of detection.
+        ``REPORTED``): ``k`` of ``n`` runs, ``rate``, and its Wilson interval ``low``, ``high``. In the two
+        positive controls the rate is one of detection.
     """
     runs = pd.concat([reported(results, definitions) for definitions in DEFINITIONS], ignore_index=True)
     pools = [runs[runs["arm"].isin(arms)].assign(arm=name) for name, arms in POOLED.items()]

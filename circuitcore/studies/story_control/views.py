@@ -10,7 +10,16 @@ from circuitcore.studies.six_run_matrix.pieces import with_epochs
 from circuitcore.studies.story_control.ceilings import ceilings, text_facts
 from circuitcore.studies.story_control.checks import N_BASES
 from circuitcore.studies.story_control.claims import PUBLISHED, PUBLISHED_TEXT
-from circuitcore.studies.story_control.design import ARMS, CANNOT, COULD_FAIL, PLANTED, PROBE_ROWS, STORY
+from circuitcore.studies.story_control.design import (
+    ARMS,
+    CANNOT,
+    COULD_FAIL,
+    PHRASES,
+    PLANTED,
+    PROBE_ROWS,
+    REPEATS,
+    STORY,
+)
 from circuitcore.studies.story_control.pieces import (
     ANY,
     DEFINITIONS,
@@ -34,8 +43,10 @@ VARIABLES = {
     "target_token": "target",
 }
 BAND = "95 % t interval of the mean over seeds"
+SHORT = {STORY: "story", PLANTED: "repeats", PHRASES: "phrases"}
 SWEPT = f"{N_BASES} test rows, each with five lengths of context"
-POOL, LEARNT = "the three that could fail", "planted repeats (learnt)"
+POOL = "the three that could fail"
+HAS = {arm: f"{arm} (learnt)" for arm in REPEATS}
 _CURVE = ["epoch", "series", "arm", "init_seed", "value"]
 DEFINED = dict(zip(DEFINITIONS, ("the source's definitions", "our definitions"), strict=True))
 
@@ -88,9 +99,9 @@ def _with_copy(results: Results) -> int:
 
 
 def highest(results: Results) -> View:
-    """The highest score of each piece and of its gate, at any checkpoint: the story and planted repeats."""
+    """The highest score of each piece and of its gate, at any checkpoint: the story and the positive controls."""
     found = []
-    for arm, called in {STORY: "story", PLANTED: "planted"}.items():
+    for arm, called in SHORT.items():
         table = curves(results, arm, DEFINITIONS[0])
         score = table[table["family"].isin(["", "all"])]
         for ending, series in {"": "score", "_worst_base": "worst base prompt"}.items():
@@ -99,7 +110,7 @@ def highest(results: Results) -> View:
             top = rows.assign(piece=piece).groupby(["arm", "init_seed", "piece"])["value"].max().reset_index()
             found.append(top.assign(group=f"{called}: " + top["piece"], series=series))
     table = pd.concat(found, ignore_index=True)
-    table = _in_order(table, "group", [f"{called}: {piece}" for called in ("story", "planted") for piece in PIECES])
+    table = _in_order(table, "group", [f"{called}: {piece}" for called in SHORT.values() for piece in PIECES])
     note = (
         f"Born at {THRESHOLDS[PIECES[0]]:g} (behaviour) or {THRESHOLDS[PATCH]:g}, where the worst base prompt reaches "
         f"{GATE:g} at the same checkpoint."
@@ -112,11 +123,11 @@ def rates(results: Results) -> View:
     runs = pd.concat([reported(results, definitions) for definitions in DEFINITIONS], ignore_index=True)
     runs = runs[runs["piece"].isin([WHOLE, ANY])]
     pool = runs[runs["arm"].isin(COULD_FAIL)].assign(group=POOL)
-    table = pd.concat([runs.assign(group=runs["arm"].replace({PLANTED: LEARNT})), pool], ignore_index=True)
+    table = pd.concat([runs.assign(group=runs["arm"].replace(HAS)), pool], ignore_index=True)
     table = table.assign(series=table["definitions"].map(DEFINED), value=table["born"].astype(float))
     table = table.rename(columns={"piece": "panel"})
-    table = _in_order(_in_order(table, "group", [*CANNOT, POOL, LEARNT]), "panel", [WHOLE, ANY])
-    note = f"{POOL}: {', '.join(COULD_FAIL)}. Only networks of planted repeats have anything to find."
+    table = _in_order(_in_order(table, "group", [*CANNOT, POOL, *HAS.values()]), "panel", [WHOLE, ANY])
+    note = f"{POOL}: {', '.join(COULD_FAIL)}. Only planted repeats and phrases leave anything to find."
     columns = ["panel", "group", "series", "arm", "init_seed", "value"]
     return View(table[columns], "share of runs reported", "held-out prompts", "95 % Wilson interval", note=note)
 
@@ -127,7 +138,8 @@ def pieces(results: Results) -> View:
     table = table.assign(runs=table["k"].astype(str) + " of " + table["n"].astype(str))
     table = table.assign(under=table["definitions"].map(DEFINED))
     wide = table.pivot(index=["arm", "under"], columns="piece", values="runs").reset_index()
-    wide = _in_order(wide[wide["arm"].isin(ARMS)], "arm", ARMS)[["arm", "under", *REPORTED]]
+    wide = _in_order(wide[wide["arm"].isin(ARMS)], "under", DEFINED.values())
+    wide = _in_order(wide, "arm", ARMS)[["arm", "under", *REPORTED]]
     return View(wide.rename(columns={"arm": "networks"}).assign(init_seed=pd.NA), "runs", "held-out prompts")
 
 
