@@ -1,5 +1,6 @@
 """Checks of what the curriculum changes; seeds are paired, since both curricula start from the same weights."""
 
+import functools
 from functools import partial
 
 import pandas as pd
@@ -55,6 +56,7 @@ def slot_follows(results: Results) -> Check | None:
     return mean_check(of.paired(table), **of.at_most(untrained, 0.45, "untrained"), within=of.DIFFERENCE)
 
 
+@functools.lru_cache(maxsize=4)
 def operator_handoffs(results: Results) -> pd.DataFrame:
     """Handoffs of each run and operator: ``file_order`` (the source's walk), ``raw`` and ``beyond_noise`` in time."""
     margin, found = margin_of_noise(results), []

@@ -189,6 +189,8 @@ def _cell(values: pd.Series, group: str, series: str) -> pd.DataFrame:
 def routing_layers(results: Results) -> View:
     """Which layer of three holds the best routing head."""
     parts = [forced.routing_layers(results, arm).assign(arm=arm) for arm in forced.DEEP if of.has(results, arm)]
+    if not parts:
+        raise SelectionError("no networks of three layers were trained")
     table = pd.concat(parts, ignore_index=True)
     counts = table.groupby(["arm", "layer"], observed=True).size().rename("runs").reset_index()
     return View(counts.astype({"runs": int}), "runs", "test prompts, each asked for all three keys")

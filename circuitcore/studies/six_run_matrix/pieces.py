@@ -118,6 +118,7 @@ def on_source_grid(curves: pd.DataFrame) -> pd.DataFrame:
     return curves.merge(kept, on=CASE)
 
 
+@functools.lru_cache(maxsize=32)  # checks and figures ask for the same few rules again and again
 def published_births(results: Results, threshold: float | None = None, *, gate: bool = True) -> pd.DataFrame:
     """Births as the source dates them, in epochs: first checkpoint of its grid to reach score and gate.
 
@@ -134,6 +135,7 @@ def published_births(results: Results, threshold: float | None = None, *, gate: 
     return births(curves, rules)
 
 
+@functools.lru_cache(maxsize=4)
 def corrected_births(results: Results) -> pd.DataFrame:
     """Births under our definitions, in epochs: operators gated by the worst named family, all held for some time."""
     rules = {

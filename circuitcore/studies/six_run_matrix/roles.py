@@ -78,11 +78,9 @@ def site_labels(results: Results, kind: str) -> pd.DataFrame:
         return pd.DataFrame(columns=[*SITE, "label", "constant", "beyond", "explained_variance", "density"])
     rows = rows.astype({"site": "str"})
     wide = rows.pivot_table("value", SITE, "metric", observed=True)
-    best = rows[rows["metric"] == "eta2"].set_index(SITE)
+    label = rows[rows["metric"] == "eta2"].set_index(SITE)["variable"].astype(str)
     constant = wide["constant"] > 0 if "constant" in wide else False
-    return wide.assign(
-        label=best["variable"].astype(str), constant=constant, beyond=best["value"] > wide["null95_bases"]
-    ).reset_index()
+    return wide.assign(label=label, constant=constant, beyond=wide["eta2"] > wide["null95_bases"]).reset_index()
 
 
 def slot_sites(kind: str, results: Results) -> Check | None:
