@@ -17,7 +17,6 @@ from circuitcore.studies.story_control.design import (
     CANNOT,
     COULD_FAIL,
     NEXT_WORD,
-    PHRASES,
     PLANTED,
     SHUFFLED,
     STORY,

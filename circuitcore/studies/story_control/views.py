@@ -147,8 +147,13 @@ def ceiling(results: Results) -> View:
     """What the rows allow, whatever the network: story and planted repeats."""
     found = []
     for arm, (name, called) in {STORY: ("story", "story"), PLANTED: ("planted_repeats", "planted repeats")}.items():
-        found.append(ceilings(make_task(name, {}), N_BASES, PROBE_ROWS[arm]).assign(task=called))
-    return View(pd.concat(found, ignore_index=True), "share", SWEPT)
+        table = ceilings(make_task(name, {}), N_BASES, PROBE_ROWS[arm])
+        found.append(table.assign(possible=table["possible"].map({True: "yes", False: "no"}), task=called))
+    table = pd.concat(found, ignore_index=True).replace({"part": VARIABLES})
+    columns = {"task": "task", "piece": "piece", "part": "of", "score": "best score", "gate": "worst base prompt"}
+    return View(
+        table.rename(columns={**columns, "possible": "can be born"})[[*columns.values(), "can be born"]], "share", SWEPT
+    )
 
 
 def text(results: Results) -> View:
