@@ -51,6 +51,10 @@ def network(task):
 @pytest.fixture(scope="module")
 def measured(task, network):
     """Everything the battery says about one untrained network."""
+    return everything(task, network)
+
+
+def everything(task, network):
     session = open_session(task, BatterySpec(n_bases=1, n_edge_bases=1, n_reference=8, n_probe=16, n_split=8))
     rows = Rows("untrained", (0,), [0])
     with torch.inference_mode():
@@ -75,10 +79,18 @@ def library_names() -> set[str]:
 
 
 @pytest.fixture(scope="module")
-def known(measured, task):
+def of_next_words():
+    """The same for a task that asks for the next word."""
+    task = make_task("planted_repeats", {"n_train": 16, "n_val": 16, "n_test": 16, "n_ood": 16})
+    config = ModelConfig(d_vocab=len(task.vocab), n_ctx=task.max_length, d_model=12, d_mlp=10)
+    return everything(task, Network(config, {name: one[None] for name, one in init_weights(config, 0).items()}))
+
+
+@pytest.fixture(scope="module")
+def known(measured, of_next_words, task):
     """Everything the library and its tables call by a name."""
     text = ("metric", "site", "edit", "variable", "family", "split")
-    labels = {str(label) for column in text for label in measured[column].unique()}
+    labels = {str(label) for table in (measured, of_next_words) for column in text for label in table[column].unique()}
     parts = {part for label in labels for part in re.split(r"->|[.+@]", label)}
     words = {*COLUMNS, *KEY_COLUMNS, *DEGREES, *SITES, *AXES, *LITERALS, *WAYS_OF_WRITING, *map(str, Status)}
     return library_names() | labels | parts | words | set(task.split("test").roles)
