@@ -263,15 +263,15 @@ def _each(arms: Arms) -> list[Recipe]:
 
 def _results(store: RunStore, arms: Arms, specs: Mapping[str, BatterySpec], origin: Origin) -> Results:
     """The tables of finished, measured runs, all arms under each other, with ``arm`` and ``init_seed``."""
-    found, histories = ([], [], []), []  # measurements, snapshots, features
+    found, histories = {"measurements": [], "snapshots": [], "features": []}, []
     for arm, recipes in arms.items():
         for run in map(store.get_or_train, recipes):
             named = {"arm": arm, "init_seed": run.recipe.init_seed}
-            for tables, key in zip(found, tables_of(specs[arm]), strict=False):  # the last where it is measured
-                tables.append(_table(store, run, key).assign(**named))
+            for field, key in tables_of(specs[arm]).items():
+                found[field].append(_table(store, run, key).assign(**named))
             histories.append(run.history.assign(run_id=run.run_id, **named))
-    measured, shown, features = map(_stacked, found)
-    return Results(measured, _stacked(histories), origin, shown, features)
+    tables = {field: _stacked(parts) for field, parts in found.items()}
+    return Results(history=_stacked(histories), origin=origin, **tables)
 
 
 def _table(store: RunStore, run: Run, key: str) -> pd.DataFrame:

@@ -122,8 +122,8 @@ def measure_all(
 def measure_one(store: RunStore, spec: BatterySpec, recipe: Recipe) -> str:
     """Measure one finished run; what a worker of ``measure_all`` runs. Returns the run's name.
 
-    Kept beside the run: the battery's table, what figures show whole (``snapshots``), and ``features`` where the spec
-    asks for them.
+    Kept beside the run: the battery's table, and what figures show whole (``snapshots``) and ``features`` where the
+    spec asks for them.
     """
     run, trail, done = store.get_or_train(recipe), measured_trail(store, recipe), 0
 
@@ -133,7 +133,8 @@ def measure_one(store: RunStore, spec: BatterySpec, recipe: Recipe) -> str:
         trail.leave(done)
 
     store.save_table(run, spec.key, measure(run, spec, leave))
-    store.save_table(run, snapshot_key(spec), snapshot(run, spec))
+    if spec.snapshots:
+        store.save_table(run, snapshot_key(spec), snapshot(run, spec))
     if spec.features:
         from circuitcore.metrics.features import features, features_key
 
@@ -177,7 +178,8 @@ def time_measuring(spec: BatterySpec, recipe: Recipe) -> MeasuringCost:
         clock.append(time.perf_counter())
         measure(run, spec.throughout)
         clock.append(time.perf_counter())
-        snapshot(run, spec)
+        if spec.snapshots:
+            snapshot(run, spec)
         clock.append(time.perf_counter())
         _measure_end(recipe, spec)
         clock.append(time.perf_counter())
@@ -218,13 +220,16 @@ class Untrained(Run):
         return init_weights(self._recipe.model, self._recipe.init_seed)
 
 
-def tables_of(spec: BatterySpec) -> tuple[str, ...]:
-    """Names of the tables that measuring leaves beside a run: numbers, what is shown whole, and features if wanted."""
-    if not spec.features:
-        return spec.key, snapshot_key(spec)
-    from circuitcore.metrics.features import features_key  # most specs never need it
+def tables_of(spec: BatterySpec) -> dict[str, str]:
+    """Names of the tables that measuring leaves beside a run, by the field of ``Results`` that they make up."""
+    found = {"measurements": spec.key}
+    if spec.snapshots:
+        found["snapshots"] = snapshot_key(spec)
+    if spec.features:
+        from circuitcore.metrics.features import features_key  # most specs never need it
 
-    return spec.key, snapshot_key(spec), features_key(spec)
+        found["features"] = features_key(spec)
+    return found
 
 
 def measured_trail(store: RunStore, recipe: Recipe) -> Trail:
@@ -237,7 +242,7 @@ def _kind_of(recipe: Recipe) -> tuple:
 
 
 def _measured(run: Run, spec: BatterySpec) -> bool:
-    return set(tables_of(spec)) <= run.tables.keys()
+    return set(tables_of(spec).values()) <= run.tables.keys()
 
 
 def _require_whole(run: Run, spec: BatterySpec) -> None:

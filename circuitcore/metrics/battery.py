@@ -45,6 +45,7 @@ class BatterySpec:
         at_end: names of sections that are measured on the last checkpoint alone.
         left_out: names of sections that are not measured.
         published: whether the sections ``published`` and ``corrected`` are measured: a study's own scores, and ours.
+        snapshots: whether attention and maps are kept whole, too (``metrics.snapshots``), in a table of their own.
         features: whether neurons and sparse features are measured, too (``metrics.features``), in a table of their own.
 
     Raises:
@@ -59,6 +60,7 @@ class BatterySpec:
     at_end: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()
     published: bool = False
+    snapshots: bool = True
     features: bool = False
 
     def __post_init__(self):

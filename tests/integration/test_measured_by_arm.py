@@ -9,6 +9,7 @@ import pandas as pd
 from circuitcore.evidence import Evidence, Folders
 from circuitcore.measuring import MeasuringForecast, by_spec
 from circuitcore.metrics.battery import BatterySpec
+from circuitcore.metrics.snapshots import snapshot_key
 from tests.integration import toy_task
 
 MANY, FEW = BatterySpec(n_bases=60), BatterySpec(n_bases=30, n_split=10)
@@ -64,3 +65,15 @@ def test_features_are_measured_where_they_are_asked_for(tmp_path, monkeypatch):
     (results,) = evidence.gather(None, "serial")
     assert results.features[["arm", "init_seed", "kind"]].to_numpy().tolist() == [["first", 0, "neurons"]]
     assert set(results.at_final("accuracy", split="test")["arm"]) == {"all", "again", "first"}
+
+
+def test_snapshots_are_kept_where_they_are_not_declined(tmp_path):
+    without = dataclasses.replace(FEW, snapshots=False)
+    assert without.key != FEW.key and dataclasses.replace(FEW, snapshots=True).key == FEW.key
+    evidence = given(tmp_path, lambda params, arm: without if arm == "first" else MANY)
+    (results,) = evidence.gather(None, "serial")
+    first = evidence.store.find(recipes(PARAMS)["first"][0])
+    assert set(first.tables) == {without.key, MANY.key, snapshot_key(MANY)}
+    assert set(results.snapshots["arm"].astype(str)) == {"all", "again"}
+    (alone,) = given(tmp_path, lambda params, arm: without).gather(None, "serial")
+    assert alone.snapshots.empty

@@ -155,6 +155,10 @@ def battery(params: Params, arm: str) -> BatterySpec:
     """How much is measured on every checkpoint: what births are read from, and at the end of training more."""
     if arm in NEXT_WORD:
         return BatterySpec(
-            n_bases=params.n_story_bases, n_probe=PROBE_ROWS[arm], published=True, left_out=(*SLOW, "corrected")
+            n_bases=params.n_story_bases,
+            n_probe=PROBE_ROWS[arm],
+            published=True,
+            snapshots=False,
+            left_out=(*SLOW, "corrected"),
         )
-    return BatterySpec(n_bases=params.n_bases, n_split=500, published=True, left_out=SLOW)
+    return BatterySpec(n_bases=params.n_bases, n_split=500, published=True, snapshots=False, left_out=SLOW)
