@@ -112,10 +112,37 @@ def slot(results: Results) -> View:
     return View(table[["group", "series", "arm", "init_seed", "value"]], "share right", "test", BAND, 1 / 3, note)
 
 
+def carried(results: Results) -> View:
+    """Where key, slot and value point to three different answers: which one the answer follows, by patched site.
+
+    One number per seed: the mean over its two curricula.
+    """
+    names = {
+        "base_answer": "nothing moved", "query_key": "key", "matching_slot": "slot", "selected_value": "value",
+    }  # fmt: skip
+    sites = {
+        "L0H*.z": "layer 0 heads' writes", "L0.resid_post": "stream after layer 0", "L1H*.q": "layer 1 queries",
+        "L1H*.z": "layer 1 heads' writes", "L1.resid_post": "stream after layer 1",
+    }  # fmt: skip
+    where = {"family": "separating", "edit": "", "site": list(sites)}
+    rows = pd.concat([results.at_final("interchange", arm, **where) for arm in MATRIX], ignore_index=True)
+    rows = rows.assign(hypothesis=rows["variable"].astype(str).map(names), site=rows["site"].astype(str).map(sites))
+    table = rows.groupby(["site", "hypothesis", "init_seed"])["value"].mean().reset_index()
+    rest = (1 - table.groupby(["site", "init_seed"])["value"].sum()).rename("value").reset_index()
+    table = pd.concat([table, rest.assign(hypothesis="other")], ignore_index=True)
+    order = {name: place for place, name in enumerate([*sites.values(), *names.values(), "other"])}
+    table = table.assign(at=table["site"].map(order), what=table["hypothesis"].map(order))
+    table = table.sort_values(["at", "what", "init_seed"], kind="stable", ignore_index=True)
+    return View(table[["site", "hypothesis", "init_seed", "value"]], "share of answers", "test prompts", BAND)
+
+
 def sparse(results: Results) -> View:
     """Share of active features and explained variance, the source's autoencoders beside converged ones."""
     kinds = {"sae_published": "as published", "sae": "converged"}
-    read = {"explained_variance": "variance explained", "density": "features active per prompt"}
+    read = {
+        "explained_variance": "variance explained", "density": "features active per prompt",
+        "decoder_cos_share": "pairs of features that are aligned",
+    }  # fmt: skip
     parts = []
     for kind, series in kinds.items():
         sites = roles.site_labels(results, kind)
@@ -127,7 +154,7 @@ def sparse(results: Results) -> View:
     if not parts:
         raise SelectionError("no features were measured")
     table = pd.concat(parts, ignore_index=True)[["group", "series", "arm", "init_seed", "value"]]
-    note = "Means over the tracked sites that vary between prompts of one length."
+    note = "Means over the tracked sites that vary between prompts of one length. Aligned: a cosine of 0.2 or more."
     return View(table, "share", "held-out training prompts", BAND, note=note)
 
 
@@ -204,6 +231,7 @@ VIEWS = {
     "leaders": leaders,
     "handoffs": handoffs,
     "slot": slot,
+    "carried": carried,
     "sparse": sparse,
     "signals": signals,
     "cells": cells,
