@@ -223,6 +223,40 @@ def routing_layers(results: Results) -> View:
     return View(counts.astype({"runs": int}), "runs", "test prompts, each asked for all three keys")
 
 
+LOOKED = {"off": "arrow", cell_name("query", 2, 2): "query"}
+"""Arm -> where its answer is read, for two layers of two heads."""
+TOKENS = {0: "the key", 1: "its value", 2: "the separator after it"}
+"""Positions past the matching key -> what stands there."""
+
+
+def looked_at(results: Results) -> View:
+    """Where layer 1 looks from the read-out: attention to the three tokens of the matching pair, mean of its heads."""
+    shots = results.snapshots
+    if shots.empty or not of.has(results, *LOOKED):
+        raise SelectionError("no attention was kept of networks read out at the query")
+    rows = shots[(shots["kind"] == "pattern") & shots["arm"].isin(list(LOOKED))]
+    rows = rows[rows["head"].astype(str).str.startswith("L1")].astype({"run_id": "str"})
+    rows = rows[rows["step"] == rows.groupby("run_id")["step"].transform("max")]
+    rows = rows[rows["row"] == rows.groupby(["run_id", "prompt"])["row"].transform("max")]
+    past = rows["column"] - _matching_key(rows)
+    rows = rows.assign(token=past.map(TOKENS), read=rows["arm"].map(LOOKED)).dropna(subset=["token"])
+    table = rows.groupby(["read", "token", "init_seed"], observed=True)["value"].mean().reset_index()
+    table = table.assign(group="read out at the " + table["read"], series=table["token"])
+    order = {token: place for place, token in enumerate(TOKENS.values())}
+    table = table.sort_values(["read", "series"], key=lambda column: column.map(order).fillna(0), kind="stable")
+    return View(table[["group", "series", "init_seed", "value"]], "attention", "two test prompts", BAND)
+
+
+def _matching_key(rows: pd.DataFrame) -> pd.Series:
+    """Column of the key that a prompt asks for: the first column with the word of its queried key."""
+    prompt = [rows["run_id"], rows["prompt"], rows["head"]]
+    last = rows["column"].groupby(prompt, observed=True).transform("max")
+    asked = rows["arm"].map({arm: int(read == "arrow") for arm, read in LOOKED.items()})  # the arrow comes after it
+    word = rows["column_label"].astype(str)
+    query = word.where(rows["column"] == last - asked).groupby(prompt, observed=True).transform("first")
+    return rows["column"].where(word == query).groupby(prompt, observed=True).transform("min")
+
+
 VIEWS = {
     "inference": inference,
     "apart": apart,
@@ -236,4 +270,5 @@ VIEWS = {
     "signals": signals,
     "cells": cells,
     "routing_layers": routing_layers,
+    "looked_at": looked_at,
 }
