@@ -1,6 +1,7 @@
 """Measuring many runs with one battery: each run once, its table kept beside it."""
 
 import time
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
@@ -19,7 +20,7 @@ from circuitcore.training.engine import one_thread
 from circuitcore.training.errors import StoreError
 from circuitcore.training.executor import map_runs, width
 from circuitcore.training.ledger import Entry, Ledger
-from circuitcore.training.progress import side_by_side
+from circuitcore.training.progress import MOST_KINDS, mean_cost, side_by_side
 from circuitcore.training.recipe import Recipe
 from circuitcore.training.run import Run
 from circuitcore.training.store import RunStore
@@ -152,18 +153,22 @@ def unmeasured(store: RunStore, spec: BatterySpec, recipes: Iterable[Recipe]) ->
 def forecast(recipes: Sequence[Recipe], spec: BatterySpec, executor: str = "processes") -> MeasuringForecast:
     """The time until the runs of ``recipes`` are measured, in their order; they need not be trained yet.
 
-    As for training, every kind of run is timed on as many workers at once as will work.
+    As for training, the kinds of run with the most checkpoints are timed, on as many workers at once as will work.
 
     Args:
         recipes: whose runs.
         spec: what is measured.
         executor: as in ``map_runs``.
     """
-    kinds = {_kind_of(recipe): recipe for recipe in reversed(recipes)}
+    checkpoints: Counter = Counter()
+    for recipe in recipes:
+        checkpoints[_kind_of(recipe)] += len(recipe.checkpoint_epochs)
+    heaviest = {kind for kind, _ in checkpoints.most_common(MOST_KINDS)}
+    kinds = {_kind_of(recipe): recipe for recipe in reversed(recipes) if _kind_of(recipe) in heaviest}
     side = min(width(executor), len(recipes))
     found, start = side_by_side(partial(time_measuring, spec), list(kinds.values()), executor, side)
-    costs = dict(zip(kinds, found, strict=True))
-    lengths = [(costs[_kind_of(recipe)], len(recipe.checkpoint_epochs)) for recipe in recipes]
+    costs, usual = dict(zip(kinds, found, strict=True)), mean_cost(found)
+    lengths = [(costs.get(_kind_of(recipe), usual), len(recipe.checkpoint_epochs)) for recipe in recipes]
     loads = [cost.checkpoint * length + cost.end + cost.shown * min(length, N_STEPS) for cost, length in lengths]
     seconds = start + max(cost.begin for cost in found) + time_in_parallel(loads, side)
     return MeasuringForecast(len(recipes), sum(length for _, length in lengths), side, seconds)

@@ -1,7 +1,7 @@
 """How long some training should take on this machine: its parts timed where, and beside what, they will run."""
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import cycle
@@ -25,6 +25,7 @@ TIMED_STEPS = 12
 TIMED_CHECKPOINTS = 3
 TIMED_SHARE = 0.03  # of what is forecast. A longer timing sees more of what else the machine is doing.
 TIMED_SECONDS = 3.0  # for all shapes together, at most
+MOST_KINDS = 3  # timed; each takes some seconds on every worker, and a study of many small arms has a dozen
 
 
 @dataclass(frozen=True)
@@ -72,8 +73,8 @@ def forecast(
 ) -> Forecast:
     """The time until all of ``steps_left`` is done, in their order.
 
-    Every kind of recipe is timed on as many workers at once as will work: side by side they slow each other down, and
-    so does whatever else the machine is doing.
+    The kinds of recipe with the most steps are timed on as many workers at once as will work: side by side they slow
+    each other down, and so does whatever else the machine is doing. The other kinds are taken to cost what these do.
 
     Args:
         steps_left: of each recipe.
@@ -86,13 +87,14 @@ def forecast(
         kinds.setdefault(kind_of(recipe), []).append(recipe)
     room = width(executor, workers)
     side = min(room, len(steps_left))
-    timed = {recipes[0]: sum(steps_left[recipe] for recipe in recipes) / side for recipes in kinds.values()}
-    time_one = partial(time_recipe, root.absolute() if root else None, timed, TIMED_SECONDS / len(kinds))
+    heaviest = sorted(kinds.values(), key=lambda recipes: sum(map(steps_left.get, recipes)), reverse=True)[:MOST_KINDS]
+    timed = {recipes[0]: sum(steps_left[recipe] for recipe in recipes) / side for recipes in heaviest}
+    time_one = partial(time_recipe, root.absolute() if root else None, timed, TIMED_SECONDS / len(timed))
     found, start = side_by_side(time_one, list(timed), executor, side)
-    costs = dict(zip(kinds, found, strict=True))
+    costs, usual = dict(zip(map(kind_of, timed), found, strict=True)), mean_cost(found)
     loads = []
     for recipe, left in steps_left.items():
-        cost = costs[kind_of(recipe)]
+        cost = costs.get(kind_of(recipe), usual)
         checkpoints = sum(at > recipe.n_steps - left for at in recipe.checkpoint_steps)
         loads.append(cost.begin + cost.step * left + cost.checkpoint * checkpoints)
     seconds = start + max(cost.rows for cost in found) + time_in_parallel(loads, side)
@@ -125,10 +127,13 @@ def side_by_side(time_one, recipes: list[Recipe], executor: str, side: int) -> t
         raise error.__cause__ or error from None
     passed = time.perf_counter() - start
     begin = max(0.0, passed - sum(cost.spent for cost in found) / side) if side > 1 else 0.0
-    kind = type(found[0])
-    alike = [found[first : first + side] for first in range(0, len(found), side)]
-    names = kind.__dataclass_fields__
-    return [kind(**{name: mean(getattr(cost, name) for cost in same) for name in names}) for same in alike], begin
+    return [mean_cost(found[first : first + side]) for first in range(0, len(found), side)], begin
+
+
+def mean_cost(costs: Sequence[Any]) -> Any:
+    """The mean of costs of one type, field by field."""
+    kind = type(costs[0])
+    return kind(**{name: mean(getattr(cost, name) for cost in costs) for name in kind.__dataclass_fields__})
 
 
 def time_recipe(root: Path | None, steps: Mapping[Recipe, float], seconds: float, recipe: Recipe) -> RunCost:
