@@ -6,6 +6,7 @@ from circuitcore.claims import Results, SelectionError
 from circuitcore.emergence.view import View
 from circuitcore.studies.six_run_matrix import curriculum, forced, roles
 from circuitcore.studies.six_run_matrix import readings as of
+from circuitcore.studies.six_run_matrix.claims import HALF as MORE_OFTEN_THAN_NOT
 from circuitcore.studies.six_run_matrix.design import APART, CELLS, MATRIX, cell_name
 from circuitcore.studies.six_run_matrix.pieces import VARIABLES
 from circuitcore.studies.six_run_matrix.published import SLOT_FEATURES
@@ -206,7 +207,19 @@ def cells(results: Results) -> View:
             lost = of.heads_lost(results, arm, "mean@read_out", "L0H*")
             parts.append(_cell(lost, group, "lost without layer 0's heads at the read-out"))
     table = pd.concat(parts, ignore_index=True)
-    return View(table, "share of prompts", "test; its counterfactuals", BAND, 1 / 3)
+    return View(table, "share of prompts", "test; its counterfactuals", BAND, 1 / 3, _elsewhere(table))
+
+
+def _elsewhere(table: pd.DataFrame) -> str:
+    """How many networks of three layers answer at the arrow without a head there that finds the value."""
+    deep = table[(table["group"] == "arrow, 3 layers of 2") & (table["series"] == "a later layer does")]
+    if deep.empty:
+        return ""
+    blind = int((deep["value"] < MORE_OFTEN_THAN_NOT).sum())
+    return (
+        f"With three layers and the arrow, no head at the arrow attends to the right value more often than not in {blind} "
+        f"of {len(deep)} seeds"
+    )
 
 
 def _cell(values: pd.Series, group: str, series: str) -> pd.DataFrame:
