@@ -217,8 +217,8 @@ def _elsewhere(table: pd.DataFrame) -> str:
         return ""
     blind = int((deep["value"] < MORE_OFTEN_THAN_NOT).sum())
     return (
-        f"With three layers and the arrow, no head at the arrow attends to the right value more often than not in {blind} "
-        f"of {len(deep)} seeds"
+        f"With three layers, no head at the arrow attends to the right value more often than not in {blind} of "
+        f"{len(deep)} seeds."
     )
 
 
