@@ -26,7 +26,8 @@ def next_word_operators(session: Session, net: Network, rows: Rows) -> None:
     ``routing``: share of rows whose most attended position, from the read-out, is the copy; chance one over the
     positions. ``copying``: share of rows in which the head's OV circuit, given its real input at the copy, raises the
     wanted word most of the whole vocabulary; chance one over it. Both of the rows that have a copy; the worst base is 0
-    where some base prompt has none in any family, as published. ``recency``: share of all rows whose most attended
+    where some base prompt has none in any family, as published. ``routing_after``: as routing, one position past the
+    copy, where a head of an earlier layer may have brought it. ``recency``: share of all rows whose most attended
     position is the read-out itself, the word before the one wanted.
     """
     if not _asks_next_word(session):
@@ -35,7 +36,7 @@ def next_word_operators(session: Session, net: Network, rows: Rows) -> None:
     hits = {family: _hits(net, batch) for family, batch in families.items()}
     copied = {family: batch.roles["last_copy"] > 0 for family, batch in families.items()}
     bases = torch.cat([batch.base for batch in families.values()])
-    for metric in ("routing", "copying", "recency"):
+    for metric in ("routing", "copying", "routing_after", "recency"):
         counted = {family: has | (metric == "recency") for family, has in copied.items()}
         found = {family: hits[family][metric][..., counted[family]] for family in families}
         groups = bases[torch.cat(list(counted.values()))]
@@ -81,6 +82,7 @@ def _hits(net: Network, batch: Batch) -> dict[str, Float[Tensor, "ckpt head row"
     top = pattern[:, torch.arange(len(batch)), :, read_out].argmax(-1).movedim(0, -1)  # indexing put rows first
     found = {
         "routing": top == last_copy,
+        "routing_after": top == last_copy + 1,
         "copying": torch.cat([_raised(net, layer, batch, cache) for layer in layers], 1) == batch.answers,
         "recency": top == read_out,
     }

@@ -57,8 +57,8 @@ class Slow:
             look = [float(inside["pattern", *head, (last, key)]) for key in range(len(prompt))]
             if metric == "recency":
                 yield base, look.index(max(look)) == last
-            elif copy is not None and metric == "routing":
-                yield base, look.index(max(look)) == copy
+            elif copy is not None and metric in ("routing", "routing_after"):
+                yield base, look.index(max(look)) == copy + (metric == "routing_after")
             elif copy is not None:
                 v = reference.read_in(self.config, self.weights, head, copy, inside["resid_pre", head[0], None, copy])[
                     2
@@ -72,7 +72,7 @@ def slow(request):
     return Slow(request.param)
 
 
-@pytest.mark.parametrize("metric", ["routing", "copying", "recency"])
+@pytest.mark.parametrize("metric", ["routing", "routing_after", "copying", "recency"])
 def test_operators_per_family_pooled_and_on_the_worst_base(slow, metric):
     for layer, head in HEADS:
         where = {"step": 1, "layer": layer, "head": head}
@@ -99,7 +99,7 @@ def test_operators_per_family_pooled_and_on_the_worst_base(slow, metric):
 def test_something_is_there_to_be_found():
     """Scores of the networks above are not all alike, or nothing could be told right from wrong."""
     table = Slow(PLANTED).table
-    for metric in ("routing", "copying", "recency"):
+    for metric in ("routing", "routing_after", "copying", "recency"):
         assert table.loc[(table["metric"] == metric), "value"].nunique() > 2, metric
 
 

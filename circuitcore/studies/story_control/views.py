@@ -118,6 +118,19 @@ def highest(results: Results) -> View:
     return View(table[["group", "series", "arm", "init_seed", "value"]], "highest share", SWEPT, BAND, note=note)
 
 
+def where(results: Results) -> View:
+    """Where the last layer looks in the end: the best head's share at the word to be copied, and one word past it."""
+    found = []
+    for arm in REPEATS:
+        for metric, place in {"routing": "at the word", "routing_after": "one past it"}.items():
+            rows = results.at_final(metric, arm, family="full")
+            best = rows[rows["layer"] == rows["layer"].max()].groupby(["arm", "init_seed"])["value"].max()
+            found.append(best.reset_index().assign(group=f"{SHORT[arm]}: {place}"))
+    table = pd.concat(found, ignore_index=True)[["group", "arm", "init_seed", "value"]]
+    note = "Better of the last layer's two heads. What is looked at elsewhere is in neither row."
+    return View(table, "share of rows", "test rows with their whole context", BAND, note=note)
+
+
 def rates(results: Results) -> View:
     """Whether any birth, and all four, are reported of each run: every control, and those that could fail together."""
     runs = pd.concat([reported(results, definitions) for definitions in DEFINITIONS], ignore_index=True)
@@ -199,6 +212,7 @@ VIEWS: dict[str, Callable[[Results], View]] = {
     "variables": variables,
     "operators": operators,
     "highest": highest,
+    "where": where,
     "rates": rates,
     "pieces": pieces,
     "ceiling": ceiling,
