@@ -8,10 +8,10 @@ import pytest
 
 from circuitcore import studies
 from circuitcore.claims import Results
+from circuitcore.models import init_weights
 from circuitcore.studies.six_run_matrix import published, timing
 from circuitcore.studies.six_run_matrix.design import MATRIX, checkpoint_epochs, geometric_epochs, source_epochs
 from circuitcore.studies.six_run_matrix.pieces import PIECES, SHOWN, on_source_grid, source_leaders
-from circuitcore.models import init_weights
 
 STUDY, PARAMS = studies.load("six_run_matrix"), studies.load_params("six_run_matrix")
 LATE = (31, 33, 36, 38, 41, 44, 47, 50, 54, 57, 62, 66, 71, 76, 81, 87, 93, 99, 106, 114, 122, 131, 140, 150)
@@ -84,7 +84,7 @@ def test_the_sources_candidate_breaks_ties_as_it_does():
 def born(table):
     """The source's births as ``emergence.births`` gives them."""
     rows = [
-        {"arm": arm, "init_seed": seed, "piece": piece, "after": pd.NA, "by": pd.NA if math.isnan(epoch) else int(epoch)}
+        {"arm": arm, "init_seed": seed, "piece": piece, "after": pd.NA, "by": None if math.isnan(epoch) else int(epoch)}
         for piece, of_run in table.items() for (arm, seed), epoch in of_run.items()
     ]  # fmt: skip
     return pd.DataFrame(rows).astype({"after": "Int64", "by": "Int64"})
