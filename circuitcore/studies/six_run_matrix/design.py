@@ -155,7 +155,7 @@ def battery(params: Params, arm: str) -> BatterySpec:
     return BatterySpec(**counts, published=True, at_end=OVER_TRAINING[1:], left_out=(*AT_END, *NEVER))
 
 
-N_SHOWN, N_ENDS = 18, 5  # checkpoints shipped of one run of each curriculum; runs whose last one is shipped
+N_SHOWN, N_ENDS = 11, 5  # checkpoints shipped of one run of each curriculum; runs whose last one is shipped
 
 
 def published_epochs(params: Params, arm: str, seed: int) -> tuple[int, ...]:
