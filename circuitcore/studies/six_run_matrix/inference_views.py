@@ -151,7 +151,7 @@ def sparse(results: Results) -> View:
         for column, name in read.items():
             if len(sites):
                 values = sites.groupby(["arm", "init_seed"])[column].mean().rename("value").reset_index()
-                parts.append(values.assign(group=name, series=series))
+                parts.append(values.assign(group=name + " (" + values["arm"] + ")", series=series))
     if not parts:
         raise SelectionError("no features were measured")
     table = pd.concat(parts, ignore_index=True)[["group", "series", "arm", "init_seed", "value"]]
