@@ -75,7 +75,7 @@ def variables(results: Results) -> View:
 
 
 def operators(results: Results) -> View:
-    """The source's figure 2: routing, copying and recency of the better head, and what the worse loss costs, by layer."""
+    """The source's figure 2, the higher head of each layer: routing, copying, recency, and what its loss costs."""
     metrics = {
         "routing": "routing", "copying": "copying", "recency": "recency", "ablation_drop_published": "ablation drop",
     }  # fmt: skip
