@@ -62,9 +62,10 @@ def optimisation(results: Results) -> View:
     history = results.history[results.history["arm"] == "on"]
     history = history[history["epoch"] <= last_epoch(results)]
     means = history.groupby(["init_seed", "epoch"], observed=True)[["loss", "grad_norm"]].mean().reset_index()
-    named = means.rename(columns={"loss": "training loss (nats)", "grad_norm": "gradient norm"})
+    named = means.rename(columns={"loss": "training loss", "grad_norm": "gradient norm"})
     table = named.melt(["init_seed", "epoch"], var_name="panel", value_name="value").assign(series=OURS)
-    return View(table[COLUMNS], "as named", "train_2_pairs, mean of each epoch")
+    table = table.assign(unit=table["panel"].map({"training loss": "nats", "gradient norm": "norm"}))
+    return View(table[[*COLUMNS, "unit"]], "nats, and norm", "train_2_pairs, mean of each epoch", BAND)
 
 
 def losses(results: Results) -> View:
