@@ -130,6 +130,8 @@ class Page:
 
     def table(self, rows: pd.DataFrame, *, digits: int = 3) -> None:
         """Show a small table; its column names are the headings."""
+        if "origin" in rows and rows["origin"].nunique() == 1:  # says something only beside another
+            rows = rows.drop(columns="origin")
         bundle = {"text/markdown": table_markdown(rows, digits), "text/html": table_html(rows, digits)}
         display({**bundle, "text/plain": rows.to_string(index=False)}, raw=True)
 

@@ -19,8 +19,24 @@ AGREEMENTS = {
 
 
 def inference(results: Results) -> View:
-    """Every comparison of the two curricula with its interval and exact permutation test."""
-    return View(curriculum.tests(results), "as named", "as named")
+    """Every comparison of the two curricula with its interval and exact permutation test, in words."""
+    found = curriculum.tests(results)
+    three = found["p_of_three"].map(_three) + f" ({found['least_of_three'].iloc[0]:.2g} at best)"
+    spans = zip(found["difference"], found["low"], found["high"], strict=True)
+    table = pd.DataFrame(
+        {
+            "quantity": found["quantity"], "on": found["on"].map(_three), "off": found["off"].map(_three),
+            "difference": [f"{_three(mean)} [{_three(low)}, {_three(high)}]" for mean, low, high in spans],
+            "p": found["p_value"].map(_three), "p, Holm": found["p_holm"].map(_three),
+            "p of the source's seeds": three,
+        }
+    )  # fmt: skip
+    return View(table.assign(init_seed=pd.NA), "as named", "as named", note=f"{int(found['n'].max())} pairs of seeds.")
+
+
+def _three(value: float) -> str:
+    """Three significant digits, whole numbers whole."""
+    return "–" if pd.isna(value) else f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
 
 
 def apart(results: Results) -> View:

@@ -179,24 +179,23 @@ def _never(results: Results) -> str:
 
 
 def birth_table(results: Results) -> View:
-    """Births run by run for the source's seeds: its epoch and ours."""
+    """Births run by run for the source's seeds: its epoch, a slash, ours."""
     ours = timing.wide(published_births(results))
-    rows = []
-    for piece, of_run in BIRTHS.items():
-        for (arm, seed), epoch in of_run.items():
-            if (arm, seed) in ours.index:
-                rows.append(
-                    {
-                        "piece": piece,
-                        "run": f"{arm}, seed {seed}",
-                        "source": epoch,
-                        "init_seed": seed,
-                        "ours": ours.loc[(arm, seed), piece],
-                    }
-                )
-    if not rows:
+    rows = [
+        {"source / ours": piece}
+        | {
+            f"{arm} {seed}": f"{_epoch(epoch)} / {_epoch(ours.loc[(arm, seed), piece])}"
+            for (arm, seed), epoch in of_run.items() if (arm, seed) in ours.index
+        }
+        for piece, of_run in BIRTHS.items()
+    ]  # fmt: skip
+    if len(rows[0]) == 1:
         raise SelectionError(f"none of the source's seeds {SOURCE_SEEDS} is among these runs")
     return View(pd.DataFrame(rows), "epoch of birth", "as published")
+
+
+def _epoch(epoch: float) -> str:
+    return "never" if pd.isna(epoch) else f"{epoch:.0f}"
 
 
 def gates(results: Results) -> View:
