@@ -114,6 +114,12 @@ def test_order_names_ties_and_births_that_never_come():
     assert timing.order_names(table).tolist() == ["behaviour = copying < routing", "behaviour < copying = routing"]
 
 
+def test_runs_in_which_nothing_is_born_still_have_an_order():
+    never = {("on", 7): math.nan, ("off", 7): math.nan}
+    table = born({"behaviour": never, "copying": never, "routing": never})
+    assert timing.order_names(table).tolist() == ["behaviour = copying = routing"] * 2
+
+
 def test_unmeasured_arms_leave_their_claims_unchecked():
     """A reader who trains the matrix alone gets verdicts on it, and hypotheses for the rest."""
     empty = pd.DataFrame(columns=["arm", "init_seed", "run_id", "step", "metric", "value"])

@@ -28,8 +28,8 @@ ROBUST = (0.80, 0.85, 0.90)
 
 def wide(born: pd.DataFrame, pieces=PIECES) -> pd.DataFrame:
     """Epoch of each birth, one row per run and one column per piece; NaN where it never happens."""
-    table = born.assign(by=born["by"].astype("Float64").astype(float))
-    return table.pivot_table("by", RUN, "piece", dropna=False, observed=True)[list(pieces)].dropna(how="all", axis=0)
+    epochs = born.assign(by=born["by"].astype("Float64").astype(float)).set_index([*RUN, "piece"])["by"]
+    return epochs.unstack("piece").reindex(columns=list(pieces))
 
 
 def spreads(born: pd.DataFrame) -> pd.DataFrame:
