@@ -1,5 +1,6 @@
 """What a figure draws, together with everything its caption must say about it."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import pandas as pd
@@ -54,3 +55,9 @@ class View:
             return {}
         counts = self.table.dropna(subset=["init_seed"]).groupby("arm", sort=False)["init_seed"].nunique()
         return {str(arm): int(count) for arm, count in counts.items()}
+
+
+def in_order(table: pd.DataFrame, column: str, order: Iterable[object]) -> pd.DataFrame:
+    """Rows sorted so that ``column`` appears in the order wanted; figures draw in order of appearance."""
+    places = {name: place for place, name in enumerate(order)}
+    return table.assign(_place=table[column].map(places)).sort_values("_place", kind="stable").drop(columns="_place")

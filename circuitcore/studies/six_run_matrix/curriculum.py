@@ -22,14 +22,15 @@ from circuitcore.studies.six_run_matrix.pieces import (
     BEHAVIOUR,
     OPERATORS,
     PATCHES,
+    RUN,
+    in_matrix,
+    new_best,
     on_source_grid,
     published_births,
     published_curves,
     source_leaders,
     with_epochs,
 )
-
-RUN = ["arm", "init_seed"]
 
 
 def margin_of_noise(results: Results) -> float:
@@ -72,11 +73,9 @@ def operator_handoffs(results: Results) -> pd.DataFrame:
     planned = source_epochs(int(saved["epoch"].max()))
     best = _best_epochs(saved)
     for metric, piece in OPERATORS.items():
-        rows = pd.concat([results.curve(metric, arm, family="all") for arm in MATRIX], ignore_index=True)
-        rows = with_epochs(rows, results)
+        rows = with_epochs(in_matrix(results, metric, family="all"), results)
         counted = handoffs(rows, margin).assign(piece=piece)
-        worst = pd.concat([results.curve(f"{metric}_worst_base", arm) for arm in MATRIX], ignore_index=True)
-        chosen = of_leader(rows, source_leaders(rows, worst))
+        chosen = of_leader(rows, source_leaders(rows, in_matrix(results, f"{metric}_worst_base")))
         walked = source_order_handoffs(chosen.assign(step=chosen["epoch"]), best=best, scheduled=planned)
         found.append(counted.merge(walked, on=RUN))
     return pd.concat(found, ignore_index=True)
@@ -91,9 +90,7 @@ def final_leaders(results: Results, metric: str, arm: str) -> pd.DataFrame:
 def _best_epochs(saved: pd.DataFrame) -> dict[tuple[str, int], tuple[int, ...]]:
     """Run -> epochs at which validation accuracy is better than ever before."""
     rows = saved.sort_values([*RUN, "epoch"])
-    best = rows.groupby(RUN, observed=True)["value"].cummax()
-    before = best.groupby([rows["arm"], rows["init_seed"]], observed=True).shift(fill_value=-1.0)
-    new = rows[(best > before) & (rows["epoch"] > 0)]
+    new = rows[new_best(rows) & (rows["epoch"] > 0)]
     return {run: tuple(part["epoch"]) for run, part in new.groupby(RUN, observed=True)}
 
 

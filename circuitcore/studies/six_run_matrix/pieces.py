@@ -6,7 +6,7 @@ import pandas as pd
 
 from circuitcore.claims import Results
 from circuitcore.emergence.births import BirthRule, births
-from circuitcore.emergence.leaders import leading_head, of_leader
+from circuitcore.emergence.leaders import of_leader
 from circuitcore.studies.six_run_matrix.design import MATRIX, source_epochs
 
 BEHAVIOUR, ROUTING, COPYING = "behaviour", "routing", "copying"
@@ -19,7 +19,8 @@ SHOWN = (BEHAVIOUR, COPYING, ROUTING, PATCHES["matching_slot"])
 """The four births that the source's figure shows."""
 THRESHOLDS = {piece: 0.90 if piece == BEHAVIOUR else 0.85 for piece in PIECES}
 GATE, PERSISTENCE = 0.75, 2
-CASE = ["arm", "init_seed", "step"]
+RUN = ["arm", "init_seed"]
+CASE = [*RUN, "step"]
 COLUMNS = ["arm", "init_seed", "step", "epoch", "metric", "family", "value"]
 
 
@@ -80,14 +81,22 @@ def corrected_curves(results: Results) -> pd.DataFrame:
 
 
 def _of(results: Results, metric: str, piece: str, **where) -> pd.DataFrame:
-    rows = pd.concat([results.curve(metric, arm, **where) for arm in MATRIX], ignore_index=True)
+    rows = in_matrix(results, metric, **where)
     return rows.assign(metric=piece, family=rows["family"].astype(str))
 
 
+def in_matrix(results: Results, metric: str, **where) -> pd.DataFrame:
+    """Rows of one metric in both curricula; arguments as in ``Results.curve``."""
+    return pd.concat([results.curve(metric, arm, **where) for arm in MATRIX], ignore_index=True)
+
+
 def _operator(results: Results, metric: str, piece: str, **where) -> list[pd.DataFrame]:
-    """Score of the leading head at each checkpoint, its score per family, and its worst base prompt."""
-    rows = pd.concat([results.curve(metric, arm, **where) for arm in MATRIX], ignore_index=True)
-    worst = pd.concat([results.curve(f"{metric}_worst_base", arm, **where) for arm in MATRIX], ignore_index=True)
+    rows, worst = in_matrix(results, metric, **where), in_matrix(results, f"{metric}_worst_base", **where)
+    return of_source_leaders(rows, worst, piece)
+
+
+def of_source_leaders(rows: pd.DataFrame, worst: pd.DataFrame, piece: str) -> list[pd.DataFrame]:
+    """Score of the source's candidate at each checkpoint, its score per family, and its worst base prompt."""
     leaders = source_leaders(rows[rows["family"] == "all"], worst)
     return [
         of_leader(rows, leaders).assign(metric=piece),
@@ -110,12 +119,16 @@ def _joined(curves: list[pd.DataFrame], results: Results) -> pd.DataFrame:
 
 def on_source_grid(curves: pd.DataFrame) -> pd.DataFrame:
     """The checkpoints that the source's rule would have saved: its plan, and every new best validation accuracy."""
-    behaviour = curves[(curves["metric"] == BEHAVIOUR)].sort_values([*CASE])
-    best = behaviour.groupby(["arm", "init_seed"], observed=True)["value"].cummax()
-    before = best.groupby([behaviour["arm"], behaviour["init_seed"]], observed=True).shift(fill_value=-1.0)
+    behaviour = curves[curves["metric"] == BEHAVIOUR].sort_values(CASE)
     planned = set(source_epochs(int(curves["epoch"].max())))
-    kept = behaviour[behaviour["epoch"].isin(planned) | (best > before)][CASE]
+    kept = behaviour[behaviour["epoch"].isin(planned) | new_best(behaviour)][CASE]
     return curves.merge(kept, on=CASE)
+
+
+def new_best(rows: pd.DataFrame) -> pd.Series:
+    """Whether a run has never had this high a ``value`` before; its rows must stand in the order of training."""
+    best = rows.groupby(RUN, observed=True)["value"].cummax()
+    return best > best.groupby([rows[name] for name in RUN], observed=True).shift(fill_value=-1.0)
 
 
 @functools.lru_cache(maxsize=32)  # checks and figures ask for the same few rules again and again
@@ -150,8 +163,3 @@ def corrected_births(results: Results) -> pd.DataFrame:
 def in_epochs(curves: pd.DataFrame) -> pd.DataFrame:
     """Curves whose ``step`` counts epochs, so that births are dated in them."""
     return curves.assign(step=curves["epoch"]).drop(columns="epoch")
-
-
-def final_heads(results: Results, metric: str, arm: str, **where) -> pd.DataFrame:
-    """The leading head of each seed at the end, with its ``value`` and its ``lead`` over the next."""
-    return leading_head(results.at_final(metric, arm, **where))

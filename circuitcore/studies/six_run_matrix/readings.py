@@ -8,7 +8,7 @@ from circuitcore.claims import Results
 from circuitcore.emergence.births import BirthRule, births
 from circuitcore.emergence.leaders import leading_head
 from circuitcore.studies.six_run_matrix.design import MATRIX
-from circuitcore.studies.six_run_matrix.pieces import BEHAVIOUR, with_epochs
+from circuitcore.studies.six_run_matrix.pieces import BEHAVIOUR, in_matrix, with_epochs
 
 OOD = "test_ood_4_pairs"
 SWEEP = "query_key_sweep"
@@ -48,7 +48,7 @@ def best_head(results: Results, metric: str, arm: str, **where) -> pd.Series:
 
 def initial(results: Results, metric: str, **where) -> pd.Series:
     """Values of the untrained networks of the matrix, all rows that match."""
-    rows = pd.concat([results.curve(metric, arm, **where) for arm in MATRIX])
+    rows = in_matrix(results, metric, **where)
     return rows[rows["step"] == 0]["value"]
 
 

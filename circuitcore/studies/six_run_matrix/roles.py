@@ -7,6 +7,7 @@ from circuitcore.emergence.agreement import agreement
 from circuitcore.studies.six_run_matrix import curriculum
 from circuitcore.studies.six_run_matrix import readings as of
 from circuitcore.studies.six_run_matrix.design import MATRIX
+from circuitcore.studies.six_run_matrix.pieces import in_matrix
 
 SITE = ["arm", "init_seed", "site"]
 PROFILE = {"routing": "all", "copying": "all", "query_key_mass": of.SWEEP, "own_key_mass": of.SWEEP}
@@ -27,7 +28,7 @@ def agreements(results: Results, *, untrained: bool = False) -> pd.DataFrame:
     """Agreement of every pair of seeds of one curriculum; see ``emergence.agreement``."""
     parts = []
     for metric, family in PROFILE.items():
-        rows = pd.concat([results.curve(metric, arm, family=family) for arm in MATRIX])
+        rows = in_matrix(results, metric, family=family)
         at = 0 if untrained else rows.groupby("run_id", observed=True)["step"].transform("max")
         parts.append(rows[rows["step"] == at])
     found = agreement(pd.concat(parts, ignore_index=True))

@@ -15,6 +15,7 @@ from circuitcore.studies.six_run_matrix.pieces import (
     PIECES,
     PROBES,
     ROUTING,
+    RUN,
     SHOWN,
     corrected_births,
     published_births,
@@ -22,7 +23,6 @@ from circuitcore.studies.six_run_matrix.pieces import (
 from circuitcore.tasks import make_task
 from circuitcore.tasks.textual_kv import LONGER, TRAIN
 
-RUN = ["arm", "init_seed"]
 ROBUST = (0.80, 0.85, 0.90)
 
 

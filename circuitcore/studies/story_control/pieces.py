@@ -8,7 +8,15 @@ from circuitcore.claims import Results
 from circuitcore.emergence.births import BirthRule, births
 from circuitcore.emergence.leaders import leading_head, of_leader
 from circuitcore.emergence.seeds import share_interval
-from circuitcore.studies.six_run_matrix.pieces import BEHAVIOUR, COPYING, GATE, PERSISTENCE, ROUTING, source_leaders
+from circuitcore.studies.six_run_matrix.pieces import (
+    BEHAVIOUR,
+    COPYING,
+    GATE,
+    OPERATORS,
+    PERSISTENCE,
+    ROUTING,
+    of_source_leaders,
+)
 from circuitcore.studies.story_control.design import CANNOT, COULD_FAIL, PLANTED, UNTRAINED
 
 PATCH = "faithfulness"
@@ -35,15 +43,14 @@ def curves(results: Results, arm: str, definitions: str) -> pd.DataFrame:
     ours of the last layer alone.
     """
     found = [results.curve("accuracy", arm, split="val").assign(metric=BEHAVIOUR, family="")]
-    operators = {"routing": ROUTING, "copying": COPYING}
     if definitions == PUBLISHED:
-        for metric, piece in operators.items():
-            found += _of_source(results.curve(metric, arm), results.curve(f"{metric}_worst_base", arm), piece)
+        for metric, piece in OPERATORS.items():
+            found += of_source_leaders(results.curve(metric, arm), results.curve(f"{metric}_worst_base", arm), piece)
         for ending in ("", "_worst_base"):
             rows = results.curve(f"faithfulness_published{ending}", arm)
             found.append(rows.assign(metric=_patched(rows) + ending))
     else:
-        for metric, piece in operators.items():
+        for metric, piece in OPERATORS.items():
             found.append(_of_last_layer(results.curve(metric, arm), piece))
         rows = results.curve("interchange_chosen", arm, edit="")
         site = rows["site"].astype(str).str.rpartition(".")[2]
@@ -55,14 +62,6 @@ def curves(results: Results, arm: str, definitions: str) -> pd.DataFrame:
 
 def _patched(rows: pd.DataFrame) -> pd.Series:
     return f"{PATCH}: " + rows["variable"].astype(str)
-
-
-def _of_source(rows: pd.DataFrame, worst: pd.DataFrame, piece: str) -> list[pd.DataFrame]:
-    leaders = source_leaders(rows[rows["family"] == "all"], worst)
-    return [
-        of_leader(rows, leaders).assign(metric=piece),
-        of_leader(worst, leaders).assign(metric=f"{piece}_worst_base"),
-    ]
 
 
 def _of_last_layer(rows: pd.DataFrame, piece: str) -> pd.DataFrame:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pandas as pd
 
 from circuitcore.claims import Results
-from circuitcore.emergence.view import View
+from circuitcore.emergence.view import View, in_order
 from circuitcore.studies.six_run_matrix.pieces import with_epochs
 from circuitcore.studies.story_control.ceilings import ceilings, text_facts
 from circuitcore.studies.story_control.checks import N_BASES
@@ -55,7 +55,7 @@ def accuracy(results: Results) -> View:
     """The source's figure 1, left: accuracy on every split of the story."""
     rows = results.curve("accuracy", STORY, split=list(SPLITS))
     table = _with_epochs(rows.assign(series=rows["split"].astype(str).map(SPLITS)), results)
-    table = _in_order(table, "series", SPLITS.values())
+    table = in_order(table, "series", SPLITS.values())
     chance = make_task("story", {}).chance["val"]
     return View(
         table[_CURVE], "accuracy", "train, val, test", BAND, chance, "Chance: always the commonest word, on val."
@@ -70,7 +70,7 @@ def variables(results: Results) -> View:
         rows = results.curve(metric, STORY, family="all")
         found.append(rows.assign(panel=panel, series=rows["variable"].astype(str).map(VARIABLES)))
     table = _with_epochs(pd.concat(found, ignore_index=True), results)
-    table = _in_order(_in_order(table, "series", VARIABLES.values()), "panel", metrics.values())
+    table = in_order(in_order(table, "series", VARIABLES.values()), "panel", metrics.values())
     return View(table[["panel", *_CURVE]], "share right, share moved", SWEPT, BAND)
 
 
@@ -87,7 +87,7 @@ def operators(results: Results) -> View:
         found.append(rows.groupby(case, observed=True)["value"].max().reset_index().assign(panel=panel))
     table = _with_epochs(pd.concat(found, ignore_index=True), results)
     table = table.assign(series="layer " + table["layer"].astype(str) + ", its higher head")
-    table = _in_order(table.sort_values("series", kind="stable"), "panel", metrics.values())
+    table = in_order(table.sort_values("series", kind="stable"), "panel", metrics.values())
     with_copy = int(results.curve("routing", STORY, family="all")["n"].iloc[0])
     note = f"Routing and copying count the {with_copy} of these rows whose context holds the target."
     return View(table[["panel", *_CURVE]], "share of rows", SWEPT, BAND, note=note)
@@ -105,7 +105,7 @@ def highest(results: Results) -> View:
             top = rows.assign(piece=piece).groupby(["arm", "init_seed", "piece"])["value"].max().reset_index()
             found.append(top.assign(group=f"{called}: " + top["piece"], series=series))
     table = pd.concat(found, ignore_index=True)
-    table = _in_order(table, "group", [f"{called}: {piece}" for called in SHORT.values() for piece in PIECES])
+    table = in_order(table, "group", [f"{called}: {piece}" for called in SHORT.values() for piece in PIECES])
     note = (
         f"Born at {THRESHOLDS[PIECES[0]]:g} (behaviour) or {THRESHOLDS[PATCH]:g}, where the worst base prompt reaches "
         f"{GATE:g} at the same checkpoint."
@@ -138,7 +138,7 @@ def rates(results: Results) -> View:
     table = pd.concat([runs.assign(group=runs["arm"].replace(HAS)), pool], ignore_index=True)
     table = table.assign(series=table["definitions"].map(DEFINED), value=table["born"].astype(float))
     table = table.rename(columns={"piece": "panel"})
-    table = _in_order(_in_order(table, "group", [*CANNOT, POOL, *HAS.values()]), "panel", [WHOLE, ANY])
+    table = in_order(in_order(table, "group", [*CANNOT, POOL, *HAS.values()]), "panel", [WHOLE, ANY])
     note = f"{POOL}: {', '.join(COULD_FAIL)}. Only planted repeats and phrases leave anything to find."
     columns = ["panel", "group", "series", "arm", "init_seed", "value"]
     return View(table[columns], "share of runs reported", "held-out prompts", "95 % Wilson interval", note=note)
@@ -150,8 +150,8 @@ def pieces(results: Results) -> View:
     table = table.assign(runs=table["k"].astype(str) + " of " + table["n"].astype(str))
     table = table.assign(under=table["definitions"].map(DEFINED))
     wide = table.pivot(index=["arm", "under"], columns="piece", values="runs").reset_index()
-    wide = _in_order(wide[wide["arm"].isin(ARMS)], "under", DEFINED.values())
-    wide = _in_order(wide, "arm", ARMS)[["arm", "under", *REPORTED]]
+    wide = in_order(wide[wide["arm"].isin(ARMS)], "under", DEFINED.values())
+    wide = in_order(wide, "arm", ARMS)[["arm", "under", *REPORTED]]
     return View(wide.rename(columns={"arm": "networks"}).assign(init_seed=pd.NA), "runs", "held-out prompts")
 
 
@@ -192,18 +192,12 @@ def numbers(results: Results) -> View:
     table = pd.concat([*found, born], ignore_index=True)
     table = table.assign(source=table["quantity"].map(PUBLISHED))
     return View(
-        _in_order(table, "quantity", PUBLISHED)[["quantity", "source", "init_seed", "value"]], "as named", "as named"
+        in_order(table, "quantity", PUBLISHED)[["quantity", "source", "init_seed", "value"]], "as named", "as named"
     )
 
 
 def _with_epochs(rows: pd.DataFrame, results: Results) -> pd.DataFrame:
     return with_epochs(rows.assign(arm=rows["arm"].astype(str)), results)
-
-
-def _in_order(table: pd.DataFrame, column: str, order) -> pd.DataFrame:
-    """Rows sorted so that ``column`` appears in the order wanted; figures draw in order of appearance."""
-    places = {name: place for place, name in enumerate(order)}
-    return table.assign(_place=table[column].map(places)).sort_values("_place", kind="stable").drop(columns="_place")
 
 
 VIEWS: dict[str, Callable[[Results], View]] = {

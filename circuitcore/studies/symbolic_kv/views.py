@@ -6,7 +6,7 @@ import pandas as pd
 
 from circuitcore.claims import Results, SelectionError
 from circuitcore.emergence.roles import circuits
-from circuitcore.emergence.view import View
+from circuitcore.emergence.view import View, in_order
 from circuitcore.studies.symbolic_kv import checks, leak
 from circuitcore.studies.symbolic_kv.claims import MORE_OFTEN_THAN_NOT, PUBLISHED
 from circuitcore.studies.symbolic_kv.design import ARMS
@@ -28,7 +28,7 @@ def training(results: Results) -> View:
     """Accuracy on each split at every checkpoint."""
     rows = results.curve("accuracy", TRAINED, split=list(SPLITS))
     table = rows.assign(series=rows["split"].astype(str).map(SPLITS))[["step", "series", "init_seed", "value"]]
-    table = _in_order(table, "series", SPLITS.values())
+    table = in_order(table, "series", SPLITS.values())
     return View(table, "accuracy", "train, val, test, four pairs", BAND, IN_CONTEXT, "Chance with four pairs: 1/4.")
 
 
@@ -48,7 +48,7 @@ def arms(results: Results) -> View:
 def births(results: Results) -> View:
     """When each piece is born in each seed."""
     table = piece_births(results).assign(end=int(results.measurements["step"].max()))
-    table = _in_order(table, "piece", PIECES)[["piece", "init_seed", "after", "by", "end"]]
+    table = in_order(table, "piece", PIECES)[["piece", "init_seed", "after", "by", "end"]]
     return View(table, "training step", "validation prompts and " + ROWS_SWEPT)
 
 
@@ -92,7 +92,7 @@ def edges(results: Results) -> View:
         "sender": ("embedding", "carrier", "tagger", "both heads", "MLP", "all of these"),
         "counterfactual": asked.values(),
     }.items():
-        table = _in_order(table, column, order)
+        table = in_order(table, column, order)
     columns = ["sender", "receiver", "counterfactual", "init_seed", "value"]
     note = "A network that guesses among the values of the prompt would score 1/3 in every cell."
     return View(table[columns], "share of answers that switch", "test prompts", note=note)
@@ -126,7 +126,7 @@ def interchange(results: Results) -> View:
     table = rows.assign(hypothesis=rows["variable"].astype(str).map(names), site=rows["site"].astype(str).map(sites))
     rest = 1 - table.groupby(["site", "init_seed"])["value"].sum()
     table = pd.concat([table, rest.reset_index().assign(hypothesis="other")], ignore_index=True)
-    table = _in_order(_in_order(table, "hypothesis", [*names.values(), "other"]), "site", sites.values())
+    table = in_order(in_order(table, "hypothesis", [*names.values(), "other"]), "site", sites.values())
     note = (
         "Layer 1's keys decide nothing here: a perfect look-up splits evenly among key, slot and nothing moved. Its "
         "values, exchanged alone, give the source's value in the base's own slot, which is counted as other."
@@ -199,7 +199,7 @@ def attribution(results: Results) -> View:
         for site, seed in zip(rows["site"].astype(str), rows["init_seed"], strict=True)
     ]
     order = ["embedding", *ROLES["L0"][1], "L0 MLP", *ROLES["L1"][1], "L1 MLP"]
-    table = _in_order(rows.assign(component=component), "component", order)[["component", "init_seed", "value"]]
+    table = in_order(rows.assign(component=component), "component", order)[["component", "init_seed", "value"]]
     return View(table, "logit, answer less the mean of the other values", ROWS_SWEPT, BAND)
 
 
@@ -280,12 +280,6 @@ def numbers(results: Results) -> View:
         for quantity, values in ours.items() for seed, value in values.items()
     ]  # fmt: skip
     return View(pd.DataFrame(rows), "as named", "as named")
-
-
-def _in_order(table: pd.DataFrame, column: str, order) -> pd.DataFrame:
-    """Rows sorted so that ``column`` appears in the order wanted; figures draw in order of appearance."""
-    places = {name: place for place, name in enumerate(order)}
-    return table.assign(_place=table[column].map(places)).sort_values("_place", kind="stable").drop(columns="_place")
 
 
 VIEWS: dict[str, Callable[[Results], View]] = {
