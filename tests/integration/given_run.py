@@ -47,6 +47,17 @@ def untrained(config: ModelConfig, seed: int, dtype=torch.float64) -> dict[str, 
     }
 
 
+def lively(config: ModelConfig, seed: int, first_value: int) -> dict[str, torch.Tensor]:
+    """Untrained weights under which heads and context, not the arrow's own embedding, decide among the values."""
+    weights = untrained(config, seed)
+    factors = {"W_Q": 2, "W_K": 2, "W_V": 4, "W_O": 4, "W_in": 2, "W_gate": 2, "W_out": 2}
+    for name, value in weights.items():
+        value *= factors.get(name.split(".")[-1], 1)
+    weights["embed.W_E"][:4] *= 0.1
+    weights["unembed.W_U"][:, :first_value] *= 0.1
+    return weights
+
+
 def picked(table, metric: str, **where):
     """Values of a metric where the columns say so, in the table's order; fails where there are none."""
     chosen = table[table["metric"] == metric]

@@ -6,7 +6,7 @@ import math
 import pytest
 import reference
 import torch
-from given_run import GivenRun, picked, untrained
+from given_run import GivenRun, lively, picked
 
 from circuitcore.metrics import interchange, paths
 from circuitcore.metrics.battery import BatterySpec, measure, open_session
@@ -18,17 +18,7 @@ from circuitcore.tasks import make_task
 TASK = make_task("symbolic_kv", {})
 SPEC = BatterySpec(n_bases=4, n_edge_bases=3, n_reference=24, n_probe=48, n_split=20)
 CONFIG = ModelConfig(d_vocab=20, n_ctx=16, d_model=12, d_head=4, d_mlp=10, tied=False)
-
-
-def lively(seed):
-    """Untrained weights under which heads and context, not the arrow's own embedding, decide among the values."""
-    weights = untrained(CONFIG, seed)
-    factors = {"W_Q": 2, "W_K": 2, "W_V": 4, "W_O": 4, "W_in": 2, "W_gate": 2, "W_out": 2}
-    for name, value in weights.items():
-        value *= factors.get(name.split(".")[-1], 1)
-    weights["embed.W_E"][:4] *= 0.1
-    weights["unembed.W_U"][:, :12] *= 0.1
-    return weights
+FIRST_VALUE = TASK.alphabet.first_value
 
 
 class Slow:
@@ -86,7 +76,7 @@ class Slow:
         return self.logits(base, changes)
 
 
-SLOW = Slow(lively(1))  # the second of the two checkpoints
+SLOW = Slow(lively(CONFIG, 1, FIRST_VALUE))  # the second of the two checkpoints
 
 
 def prompts(batch):
@@ -95,12 +85,12 @@ def prompts(batch):
 
 @pytest.fixture(scope="module")
 def table():
-    return measure(GivenRun(TASK, CONFIG, [lively(0), lively(1)]), SPEC)
+    return measure(GivenRun(TASK, CONFIG, [lively(CONFIG, 0, FIRST_VALUE), lively(CONFIG, 1, FIRST_VALUE)]), SPEC)
 
 
 @pytest.fixture(scope="module")
 def network():
-    both = [lively(0), lively(1)]
+    both = [lively(CONFIG, 0, FIRST_VALUE), lively(CONFIG, 1, FIRST_VALUE)]
     return Network(CONFIG, {name: torch.stack([weights[name] for weights in both]) for name in both[0]})
 
 

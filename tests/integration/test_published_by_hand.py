@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import reference
 import torch
-from given_run import GivenRun, picked, untrained
+from given_run import GivenRun, lively, picked, untrained
 
 from circuitcore.metrics.battery import BatterySpec, measure, open_session
 from circuitcore.metrics.network import Network
@@ -22,24 +22,14 @@ TASK = make_task("textual_kv", SIZES)
 OTHERS = ("behavior", "attention", "operators", "attribution", "ablations", "edges", "interchanges", "probes")
 SPEC = BatterySpec(n_bases=8, n_edge_bases=2, n_reference=24, n_probe=64, n_split=60, published=True, left_out=OTHERS)
 CONFIG = ModelConfig(d_vocab=36, n_ctx=16, d_model=12, d_head=4, d_mlp=10, tied=False)
+FIRST_VALUE = TASK.alphabet.first_value
 STEP = 1  # of two checkpoints, the one that is measured again
 SESSION = open_session(TASK, SPEC)
 HEADS = [(layer, head) for layer in range(2) for head in range(2)]
 LONGER = "longer_context"
 
 
-def lively(seed):
-    """Untrained weights under which heads and context, not the arrow's own embedding, decide among the values."""
-    weights = untrained(CONFIG, seed)
-    factors = {"W_Q": 2, "W_K": 2, "W_V": 4, "W_O": 4, "W_in": 2, "W_gate": 2, "W_out": 2}
-    for name, value in weights.items():
-        value *= factors.get(name.split(".")[-1], 1)
-    weights["embed.W_E"][:4] *= 0.1
-    weights["unembed.W_U"][:, :20] *= 0.1
-    return weights
-
-
-NETWORKS = [lively(0), lively(1)]
+NETWORKS = [lively(CONFIG, 0, FIRST_VALUE), lively(CONFIG, 1, FIRST_VALUE)]
 WEIGHTS = NETWORKS[STEP]
 
 
