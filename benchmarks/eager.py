@@ -13,7 +13,7 @@ from torch.nn import functional
 from benchmarks.battery import Condition
 from benchmarks.workloads import Workload
 from circuitcore.models import ModelConfig
-from circuitcore.models.transformer import NORM_EPS, ROPE_BASE
+from circuitcore.models.transformer import ROPE_BASE
 from circuitcore.training import Optimizer
 
 
@@ -94,7 +94,7 @@ class MLP(nn.Module):
 
 def _norm(config: ModelConfig) -> nn.Module:
     kinds = {"layer": nn.LayerNorm, "rms": nn.RMSNorm}
-    return kinds[config.norm](config.d_model, eps=NORM_EPS) if config.norm in kinds else nn.Identity()
+    return kinds[config.norm](config.d_model, eps=config.norm_eps) if config.norm in kinds else nn.Identity()
 
 
 def _rotated(x: Tensor) -> Tensor:

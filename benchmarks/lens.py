@@ -15,7 +15,6 @@ from benchmarks.battery import Condition
 from benchmarks.eager import fused
 from benchmarks.workloads import Workload
 from circuitcore.models import ModelConfig
-from circuitcore.models.transformer import NORM_EPS
 
 
 def hooked(config: ModelConfig, weights: Mapping[str, Tensor]) -> HookedTransformer:
@@ -32,8 +31,8 @@ def hooked(config: ModelConfig, weights: Mapping[str, Tensor]) -> HookedTransfor
     made = HookedTransformer(
         HookedTransformerConfig(
             n_layers=config.n_layers, d_model=config.d_model, n_ctx=config.n_ctx, d_head=config.d_head,
-            n_heads=config.n_heads, d_mlp=config.d_mlp or None, d_vocab=config.d_vocab, act_fn="gelu", eps=NORM_EPS,
-            normalization_type="LN", attn_only=config.mlp == "none", device="cpu", seed=0,
+            n_heads=config.n_heads, d_mlp=config.d_mlp or None, d_vocab=config.d_vocab, act_fn="gelu",
+            eps=config.norm_eps, normalization_type="LN", attn_only=config.mlp == "none", device="cpu", seed=0,
         )
     )  # fmt: skip
     own = dict(made.named_parameters())

@@ -5,7 +5,6 @@ from jaxtyping import Float
 from torch import Tensor
 
 from circuitcore.metrics.network import Network, read_out
-from circuitcore.models.transformer import NORM_EPS
 from circuitcore.tasks.base import Batch
 
 
@@ -50,5 +49,5 @@ def _normalise(net: Network, parts: Tensor, final: Tensor) -> Tensor:
         return parts
     if net.config.norm == "layer":
         parts, final = parts - parts.mean(-1, keepdim=True), final - final.mean(-1, keepdim=True)
-    scale = torch.rsqrt(final.square().mean(-1, keepdim=True) + NORM_EPS)
+    scale = torch.rsqrt(final.square().mean(-1, keepdim=True) + net.config.norm_eps)
     return parts * scale[:, None] * net.weights["ln_final.w"][:, None, None]

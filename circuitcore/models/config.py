@@ -7,6 +7,8 @@ from typing import Any, Literal, get_args, get_origin
 
 from circuitcore.spelling import unknown
 
+NORM_EPS = 1e-6
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ModelConfig:
@@ -28,9 +30,10 @@ class ModelConfig:
     norm_position: Literal["pre", "post"] = "pre"
     positions: Literal["rope", "learned", "none"] = "rope"
     mlp: Literal["swiglu", "gelu", "relu", "none"] = "swiglu"
-    init: Literal["torch", "small"] = "torch"  # "torch": PyTorch's defaults; "small": N(0, 0.02)
+    init: Literal["torch", "small", "encoder"] = "torch"  # see ``init_weights``
     tied: bool = True  # unembedding = embedding transposed
     bias: bool = False  # biases in attention, MLP and unembedding
+    norm_eps: float = NORM_EPS  # added to the mean square
 
     def __post_init__(self):
         may_be_zero = {"d_head", "d_in"} | ({"d_mlp"} if self.mlp == "none" else set())
@@ -46,8 +49,9 @@ class ModelConfig:
             raise ValueError("vector inputs have no token embedding to tie to: set tied=False")
 
     def to_dict(self) -> dict[str, Any]:
-        """All fields, as JSON literals."""
-        return dataclasses.asdict(self)
+        """All fields, as JSON literals; ``norm_eps``, younger than the first runs, only where it is not 1e-6."""
+        fields = dataclasses.asdict(self)
+        return fields if self.norm_eps != NORM_EPS else {k: v for k, v in fields.items() if k != "norm_eps"}
 
     @classmethod
     def from_dict(cls, fields: Mapping[str, Any]) -> "ModelConfig":
@@ -66,5 +70,7 @@ def _check_field(field: dataclasses.Field, value: Any, least: int) -> None:
             raise ValueError(f"{field.name}: {unknown('word', str(value), get_args(field.type))}")
     elif not isinstance(value, field.type) or (field.type is int and isinstance(value, bool)):
         raise ValueError(f"{field.name} must be {field.type.__name__}, got {value!r}")
+    elif field.type is float and not 0 < value < 1:
+        raise ValueError(f"{field.name} must lie between 0 and 1, got {value}")
     elif field.type is int and value < least:
         raise ValueError(f"{field.name} must be at least {least}, got {value}")

@@ -21,7 +21,6 @@ from circuitcore.models.plan import Plan
 from circuitcore.models.window import Window
 
 ROPE_BASE = 10_000.0
-NORM_EPS = 1e-6
 Weights = Mapping[str, Tensor]
 
 
@@ -182,11 +181,10 @@ def apply_norm(config: ModelConfig, weights: Weights, name: str, x: Tensor) -> T
         return x
     gain = weights[f"{name}.w"][..., None, None, :]
     if config.norm == "rms":
-        return x * torch.rsqrt(x.square().mean(-1, keepdim=True) + NORM_EPS) * gain
+        return x * torch.rsqrt(x.square().mean(-1, keepdim=True) + config.norm_eps) * gain
     x = x - x.mean(-1, keepdim=True)
-    return (
-        x * torch.rsqrt(x.square().mean(-1, keepdim=True) + NORM_EPS) * gain + weights[f"{name}.b"][..., None, None, :]
-    )
+    unit = x * torch.rsqrt(x.square().mean(-1, keepdim=True) + config.norm_eps)
+    return unit * gain + weights[f"{name}.b"][..., None, None, :]
 
 
 def _linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
@@ -268,11 +266,17 @@ def _norm_shapes(config: ModelConfig, name: str) -> dict[str, tuple[tuple[int, .
     return {f"{name}.{part}": ((config.d_model,), 0) for part in parts}
 
 
+# Attention of ``TransformerEncoderLayer`` against ``Linear``: a Xavier bound over d and 3d is sqrt(6 / 4d).
+_ENCODER_SCALE = {"W_Q": math.sqrt(1.5), "W_K": math.sqrt(1.5), "W_V": math.sqrt(1.5), "W_O": 1.0}
+
+
 def init_weights(config: ModelConfig, seed: int) -> dict[str, Tensor]:
     """Fresh weights, a function of ``config`` and ``seed`` alone.
 
     ``init="torch"``: embeddings N(0, 1), matrices and biases uniform in +-1/sqrt(fan_in) (PyTorch's defaults for
-    ``Embedding`` and ``Linear``). ``init="small"``: everything N(0, 0.02), biases 0. Gains start at 1, shifts at 0.
+    ``Embedding`` and ``Linear``). ``init="small"``: everything N(0, 0.02), biases 0. ``init="encoder"``: as "torch",
+    but queries, keys and values uniform in +-sqrt(1.5/d_model) and attention's biases 0 (those of
+    ``TransformerEncoderLayer``, which draws the three as one Xavier matrix). Gains start at 1, shifts at 0.
     """
     generator = torch.Generator().manual_seed(seed)
     weights = {}
@@ -285,4 +289,6 @@ def init_weights(config: ModelConfig, seed: int) -> dict[str, Tensor]:
             weights[name] = torch.randn(shape, generator=generator)
         else:
             weights[name] = (2 * torch.rand(shape, generator=generator) - 1) / math.sqrt(fan_in)
+            if config.init == "encoder" and ".attn." in name:
+                weights[name] *= _ENCODER_SCALE.get(name.rpartition(".")[2], 0.0)
     return weights

@@ -21,7 +21,8 @@ def _structure(name: str, **fields: type) -> type[ctypes.Structure]:
 
 
 SIZES = ("d_vocab", "n_ctx", "n_layers", "n_heads", "d_model", "d_head", "d_mlp", "d_in")
-CONFIG = _structure("Config", **dict.fromkeys((*SIZES, "post_norm", "rope", "activation", "tied"), c_int64))
+WORDS = ("post_norm", "rope", "activation", "tied")
+CONFIG = _structure("Config", **dict.fromkeys((*SIZES, *WORDS), c_int64), norm_eps=c_double)
 # Field of the structure -> the tensor whose place it holds.
 PLACES = {
     "W_pos": "pos_embed.W_pos",
@@ -129,6 +130,7 @@ class NativeDecoder:
             rope=config.positions == "rope",
             activation=ACTIVATIONS.index(config.mlp),
             tied=config.tied,
+            norm_eps=config.norm_eps,
         )
         self._handle = self._library.decoder_new(ctypes.byref(structure), ctypes.byref(everywhere), layers)
 
@@ -248,9 +250,7 @@ class NativeDecoder:
     def _readable(self, tokens: Tensor) -> Tensor:
         """Tokens as C++ reads them, whatever ids they are; ValueError where they do not fit the model."""
         if tokens.shape[1] > self._config.n_ctx:
-            raise ValueError(
-                f"{tokens.shape[1]} positions, but the model was built for at most {self._config.n_ctx}"
-            )
+            raise ValueError(f"{tokens.shape[1]} positions, but the model was built for at most {self._config.n_ctx}")
         if self._config.d_in:
             return tokens.to(torch.float32).contiguous()
         _require_ids("tokens", tokens)

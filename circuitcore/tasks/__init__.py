@@ -12,6 +12,7 @@ import pydantic
 
 from circuitcore.spelling import unknown
 from circuitcore.tasks.base import Batch, Interchange, Task, TaskError
+from circuitcore.tasks.permutation import PermutationRecall
 from circuitcore.tasks.planted import PlantedRepeats
 from circuitcore.tasks.story import Story
 from circuitcore.tasks.symbolic_kv import SymbolicKV
@@ -20,7 +21,7 @@ from circuitcore.tasks.textual_kv import TextualKV
 __all__ = ["TASKS", "Batch", "Interchange", "Task", "TaskError", "make_task"]
 
 TASKS: Mapping[str, type[Task]] = MappingProxyType(
-    {kind.name: kind for kind in (SymbolicKV, TextualKV, Story, PlantedRepeats)}
+    {kind.name: kind for kind in (SymbolicKV, TextualKV, Story, PlantedRepeats, PermutationRecall)}
 )
 
 

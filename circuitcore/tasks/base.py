@@ -189,6 +189,14 @@ class Task(ABC):
             raise TaskError(unknown("split", name, self.splits))
         return _cached_splits(self)[name]
 
+    def draw(self, split: str, n_rows: int, seed: int) -> Batch:  # noqa: ARG002 - the signature of those that can
+        """``n_rows`` rows of a split's distribution, drawn anew: a function of these arguments and the parameters.
+
+        Raises:
+            TaskError: a task whose splits are all there is.
+        """
+        raise TaskError(f"task {self.name!r} draws no fresh rows; train on its splits (fresh = 0)")
+
     def bases(self, n_bases: int) -> Batch:
         """The first ``n_bases`` rows of the split "test", from which counterfactuals are made.
 

@@ -23,10 +23,11 @@ from circuitcore.training.ledger import LEDGER_NAME, Entry, Ledger, checkpoint_n
 from circuitcore.training.parquet import to_parquet
 from circuitcore.training.recipe import Recipe
 from circuitcore.training.run import HISTORY_NAME, RECIPE_NAME, read_checkpoint
-from circuitcore.training.schedule import Rows, rows_by_length
+from circuitcore.training.schedule import Rows, drawn, rows_by_length
 
 RESUME_NAME = "resume.safetensors"
 PROBE_ROWS = 256  # enough to tell two checkpoints apart, few enough to cost a millisecond
+FINGERPRINT_SEED = 0
 Report = Callable[[int], None]
 
 
@@ -45,10 +46,12 @@ def probe_loss(recipe: Recipe, weights: dict[str, Tensor]) -> float:
 
 
 def data_sha256(recipe: Recipe) -> str:
-    """Hash of all rows the recipe trains on, stage by stage."""
+    """Hash of all rows the recipe trains on, stage by stage; of fresh rows, of one epoch that is drawn for this."""
     digest = hashlib.sha256()
     for stage in recipe.stages:
-        for rows in rows_by_length(recipe.make_task(), stage.splits):
+        # Fresh rows are too many to hash: a first draw tells whether the task still draws as it did.
+        fresh = [drawn(recipe.make_task(), stage, FINGERPRINT_SEED)] if stage.fresh else []
+        for rows in fresh or rows_by_length(recipe.make_task(), stage.splits):
             for tensor in (rows.tokens, rows.targets, rows.loss_mask):
                 digest.update(f"{tensor.dtype} {tuple(tensor.shape)}".encode())
                 digest.update(tensor.contiguous().numpy().tobytes())

@@ -107,7 +107,7 @@ class Recipe:
         fields["task_params"] = dict(self.task_params)
         fields["model"] = self.model.to_dict()
         fields["optimizer"] = dataclasses.asdict(self.optimizer)
-        fields["stages"] = [dataclasses.asdict(stage) for stage in self.stages]
+        fields["stages"] = [stage.to_dict() for stage in self.stages]
         return json.dumps(fields, sort_keys=True, separators=(",", ":"), allow_nan=False)
 
     @classmethod
@@ -123,11 +123,13 @@ class Recipe:
             raise RecipeError(f"a recipe is a JSON object; this is no JSON: {error}") from error
         values = _checked_keys(cls, "recipe", values)
         optimizer = _checked_keys(Optimizer, "recipe.optimizer", values["optimizer"])
-        stages = [_checked_keys(Stage, "recipe.stages", stage) for stage in _list(values["stages"], "stages")]
+        stages = [
+            _checked_keys(Stage, "recipe.stages", stage, ("fresh",)) for stage in _list(values["stages"], "stages")
+        ]
         values["model"] = ModelConfig.from_dict(values["model"])
         values["optimizer"] = Optimizer(**optimizer | {"betas": tuple(_list(optimizer["betas"], "betas"))})
         values["stages"] = tuple(
-            Stage(tuple(_list(stage["splits"], "stages.splits")), stage["epochs"]) for stage in stages
+            Stage(**stage | {"splits": tuple(_list(stage["splits"], "stages.splits"))}) for stage in stages
         )
         values["checkpoint_epochs"] = tuple(_list(values["checkpoint_epochs"], "checkpoint_epochs"))
         return cls(**values)
@@ -204,6 +206,11 @@ def _check_stages(stages: tuple[Stage, ...], task: Task) -> None:
             if split not in task.splits:
                 raise RecipeError(f"stages.splits: {unknown('split', str(split), task.splits)}")
         _require(_is_count(stage.epochs), "stages.epochs", stage.epochs, "an integer >= 1")
+        _require(_is_count(stage.fresh, 0), "stages.fresh", stage.fresh, "an integer >= 0")
+        can_draw = not stage.fresh or type(task).draw is not Task.draw
+        _require(can_draw, "stages.fresh", stage.fresh, f"0, since task {task.name!r} draws no fresh rows")
+        one = not stage.fresh or len(stage.splits) == 1
+        _require(one, "stages.splits", stage.splits, "one split, where each epoch draws fresh rows")
     total = sum(stage.epochs for stage in stages)
     _require(total <= MAX_EPOCHS, "stages.epochs", total, f"at most {MAX_EPOCHS} in all")
 
@@ -215,15 +222,15 @@ def _check_checkpoints(epochs: tuple[int, ...], last: int) -> None:
     _require(increasing and bool(epochs) and epochs[-1] == last, "checkpoint_epochs", epochs, allowed)
 
 
-def _checked_keys(kind: type, where: str, values: object) -> dict[str, Any]:
-    """``values`` if it is an object with exactly the fields of ``kind``."""
+def _checked_keys(kind: type, where: str, values: object, may_lack: tuple[str, ...] = ()) -> dict[str, Any]:
+    """``values`` if it is an object with exactly the fields of ``kind``, or without those that it may lack."""
     if not isinstance(values, dict):
         raise RecipeError(f"{where} must be a JSON object, got {values!r}")
     names = [field.name for field in dataclasses.fields(kind)]
     for key in values:
         if key not in names:
             raise RecipeError(f"{where}: {unknown('field', key, names)}")
-    missing = [name for name in names if name not in values]
+    missing = [name for name in names if name not in values and name not in may_lack]
     if missing:
         raise RecipeError(f"{where} lacks {', '.join(missing)}")
     return dict(values)

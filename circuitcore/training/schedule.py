@@ -22,10 +22,22 @@ class Stage:
     """A stretch of training on some splits.
 
     Several splits are shuffled together. Rows of different length never share a batch.
+
+    Attributes:
+        splits: names of the task's splits.
+        epochs: how often.
+        fresh: rows that each epoch draws anew (``Task.draw``) from the one split there then is; 0: an epoch is all
+            rows of the splits, once.
     """
 
     splits: tuple[str, ...]
     epochs: int
+    fresh: int = 0
+
+    def to_dict(self) -> dict[str, object]:
+        """All fields; ``fresh``, which is younger than the first runs, only where it is not 0."""
+        fields = {"splits": self.splits, "epochs": self.epochs}
+        return fields | ({"fresh": self.fresh} if self.fresh else {})
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,13 +72,19 @@ def rows_by_length(task: Task, splits: Sequence[str]) -> tuple[Rows, ...]:
     )
 
 
+def drawn(task: Task, stage: Stage, seed: int) -> Rows:
+    """The fresh rows of one epoch of ``stage``."""
+    batch = task.draw(stage.splits[0], stage.fresh, seed)
+    return Rows(batch.tokens, batch.targets, batch.loss_mask)
+
+
 @dataclass(frozen=True)
 class Schedule:
     """The batches of a whole training, epoch by epoch.
 
     Epoch ``e`` (from 0) shuffles with a generator seeded by ``data_seed * 2**16 + e`` and by nothing else. Each
     length group is permuted and cut into batches (its last, short one is kept); where there are several groups
-    the batches are then shuffled.
+    the batches are then shuffled. An epoch of fresh rows draws them by that seed and leaves them in their order.
     """
 
     task: Task
@@ -79,7 +97,8 @@ class Schedule:
         """Steps done after 0, 1, ... epochs."""
         per_epoch = [0]
         for stage, groups in zip(self.stages, self._groups, strict=True):
-            per_epoch += [sum(-(-len(rows) // self.batch_size) for rows in groups)] * stage.epochs
+            sizes = [stage.fresh] if stage.fresh else map(len, groups)
+            per_epoch += [sum(-(-n_rows // self.batch_size) for n_rows in sizes)] * stage.epochs
         return tuple(accumulate(per_epoch))
 
     @property
@@ -94,24 +113,28 @@ class Schedule:
 
     def epoch(self, epoch: int) -> Iterator[Rows]:
         """The batches of one epoch, counted from 0, in training order."""
-        groups = self._groups_of(epoch)
-        generator = torch.Generator().manual_seed((self.data_seed << SEED_BITS) | epoch)
-        batches = []
+        stage, groups = self._stage_of(epoch)
+        seed = (self.data_seed << SEED_BITS) | epoch
+        if stage.fresh:
+            return iter(self._batches(drawn(self.task, stage, seed)))
+        generator, batches = torch.Generator().manual_seed(seed), []
         for rows in groups:
-            shuffled = rows.pick(torch.randperm(len(rows), generator=generator))
-            starts = range(0, len(rows), self.batch_size)
-            batches += [shuffled.pick(slice(start, start + self.batch_size)) for start in starts]
+            batches += self._batches(rows.pick(torch.randperm(len(rows), generator=generator)))
         if len(groups) > 1:
             batches = [batches[i] for i in torch.randperm(len(batches), generator=generator).tolist()]
         return iter(batches)
+
+    def _batches(self, rows: Rows) -> list[Rows]:
+        starts = range(0, len(rows), self.batch_size)
+        return [rows.pick(slice(start, start + self.batch_size)) for start in starts]
 
     @cached_property
     def _groups(self) -> tuple[tuple[Rows, ...], ...]:
         return tuple(rows_by_length(self.task, stage.splits) for stage in self.stages)
 
-    def _groups_of(self, epoch: int) -> tuple[Rows, ...]:
+    def _stage_of(self, epoch: int) -> tuple[Stage, tuple[Rows, ...]]:
         for stage, groups in zip(self.stages, self._groups, strict=True):
             if epoch < stage.epochs:
-                return groups
+                return stage, groups
             epoch -= stage.epochs
         raise IndexError(f"epoch {epoch} is past the last of {self.n_epochs}")

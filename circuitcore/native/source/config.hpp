@@ -5,6 +5,7 @@
 struct Config {
   int64_t d_vocab, n_ctx, n_layers, n_heads, d_model, d_head, d_mlp, d_in;  // d_in 0: tokens, else vectors
   int64_t post_norm, rope, activation, tied;                               // activation: as in mlp.hpp
+  double norm_eps;
 };
 
 // Places of one layer's tensors; -1 where the decoder has none.

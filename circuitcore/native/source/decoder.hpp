@@ -76,7 +76,7 @@ struct Decoder {
     Piece out = whole(c.tied ? places.embed : places.W_U, places.b_U, c.d_vocab);
     if (c.tied) out.row = 1, out.column = c.d_model;
     unembed = Linear(c.d_model, {out});
-    final_norm = Norm(c.d_model, places.ln_final_w, places.ln_final_b);
+    final_norm = Norm(c.d_model, places.ln_final_w, places.ln_final_b, float(c.norm_eps));
     attention = Attention(c.n_heads, c.d_head, c.n_ctx);
     if (c.rope) rotation = Rotation(c.n_ctx, c.n_heads, c.d_head);
     for (long l = 0; l < c.n_layers; l++) layers.push_back(make_layer(of_layer[l]));
@@ -129,14 +129,14 @@ struct Decoder {
     Layer layer;
     layer.qkv = Linear(c.d_model, {by_head(at.W_Q, at.b_Q), by_head(at.W_K, at.b_K), by_head(at.W_V, at.b_V)});
     layer.out = Linear(c.n_heads * c.d_head, {whole(at.W_O, at.b_O, c.d_model)});
-    layer.norm1 = Norm(c.d_model, at.ln1_w, at.ln1_b);
+    layer.norm1 = Norm(c.d_model, at.ln1_w, at.ln1_b, float(c.norm_eps));
     if (activation == Activation::none) return layer;
     std::vector<Piece> up;
     if (activation == Activation::swiglu) up.push_back(whole(at.W_gate, at.b_gate, c.d_mlp));
     up.push_back(whole(at.W_in, at.b_in, c.d_mlp));
     layer.up = Linear(c.d_model, up);
     layer.down = Linear(c.d_mlp, {whole(at.W_out, at.b_out, c.d_model)});
-    layer.norm2 = Norm(c.d_model, at.ln2_w, at.ln2_b);
+    layer.norm2 = Norm(c.d_model, at.ln2_w, at.ln2_b, float(c.norm_eps));
     return layer;
   }
 

@@ -5,15 +5,14 @@
 #pragma once
 #include "rows.hpp"
 
-constexpr float NORM_EPS = 1e-6f;
-
 class Norm {
  public:
   Buffer gain, shift, gain_gradient, shift_gradient;
 
   Norm() = default;
   // Places of gain and shift in the flat parameters; gain -1: no norm at all, shift -1: an RMS norm.
-  Norm(long width, long gain_at, long shift_at) : width(width), gain_at(gain_at), shift_at(shift_at) {
+  Norm(long width, long gain_at, long shift_at, float eps)
+      : width(width), gain_at(gain_at), shift_at(shift_at), eps(eps) {
     if (!exists()) return;
     gain = shift = gain_gradient = shift_gradient = inside = zeros(padded(width));
     std::fill_n(inside.begin(), width, 1.f);
@@ -45,7 +44,7 @@ class Norm {
         vec difference = (load(x[i] + j) - mean) * load(&inside[j]);
         squares += difference * difference;
       }
-      inverse[i] = 1.f / std::sqrt(sum(squares) / width + NORM_EPS);
+      inverse[i] = 1.f / std::sqrt(sum(squares) / width + eps);
       for (long j = 0; j < width; j += LANES)
         store(unit[i] + j, (load(x[i] + j) - mean) * load(&inside[j]) * inverse[i]);
     }
@@ -90,6 +89,7 @@ class Norm {
 
  private:
   long width = 0, gain_at = -1, shift_at = -1;
+  float eps = 0;
   Buffer inside;  // 1 on the columns there are, 0 on those that fill the last vector
   bool centred() const { return shift_at >= 0; }
 };
