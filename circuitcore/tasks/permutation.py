@@ -200,6 +200,8 @@ class PermutationRecall(Task):
         """Permutations, orders and numbers of sources in every combination, or in ``n_rows`` different ones."""
         perms, orders = self.permutations(split), self._orders
         total = len(perms) * len(orders) * n_sources
+        if n_rows is not None and n_rows < 1:
+            raise TaskError(f"n_bases = {n_rows}; allowed: 1.., at most {total} of which are drawn")
         if n_rows is None or n_rows >= total:
             which = torch.arange(total)
         else:
@@ -220,7 +222,7 @@ class PermutationRecall(Task):
         "value": in the y to be remembered; the source row shows the one that the base row leaves out. "match": in where
         the repeated x stands; the source row has it and the next slot's x in each other's place.
         """
-        if len(self.sources) < 2:
+        if len(self.sources) < 2 or self.repeated != self.n_symbols - 1:
             return ()
         base = self.probes("test", n_bases)
         order, perms = self._order_and_permutation(base)
@@ -250,7 +252,7 @@ class PermutationRecall(Task):
         return torch.tensor(list(itertools.permutations(self.answers)))
 
     @cached_property
-    def _divided(self) -> tuple[Int[Tensor, "permutation x"], Int[Tensor, "permutation x"]]:
+    def _divided(self) -> tuple[Int[Tensor, "trained x"], Int[Tensor, "held x"]]:
         """Those trained on and those held out."""
         every = list(itertools.permutations(self.answers))
         if self.division == "shuffled":
