@@ -1,5 +1,7 @@
 """What somebody who knows the rules of permutation recall should answer, with and without knowing the split."""
 
+import math
+
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
@@ -54,6 +56,27 @@ def marginal_posterior(task: PermutationRecall, batch: Batch) -> Probabilities:
     weighed = uniform * counts[x - 1]
     total = weighed.sum(-1, keepdim=True)
     return torch.where(total > 0, weighed / total.clamp(min=1e-12), uniform)
+
+
+def loss_levels(task: PermutationRecall) -> dict[str, float]:
+    """Mean loss over the V scored positions, in nats, of those who know ever more of the rules, on rows trained on.
+
+    The pairs of a row tell its whole permutation, repeat or not. So whoever eliminates and recalls pays ln V! for it,
+    and whoever also knows the permutations trained on ln ``n_train``. Not to recall costs the choice among the y of the
+    slots that may be repeated, in each row with a repeat; not even to notice the repeat costs, in each row, the entropy
+    of whether there is one (the best bet on it is ``repeat_ratio``).
+    """
+    v, ratio = task.n_symbols, task.repeat_ratio
+    of_all, of_sources = math.log(math.factorial(v)), ratio * math.log(len(task.sources))
+    hedge = -sum(share * math.log(share) for share in (ratio, 1 - ratio) if share > 0)
+    totals = {
+        "uniform guess": v * math.log(v),
+        "elimination, blind to repeats": of_all + of_sources + hedge,
+        "elimination, repeats detected": of_all + of_sources,
+        "elimination and recall": of_all,
+        "train posterior": math.log(task.n_train),
+    }
+    return {name: total / v for name, total in totals.items()}
 
 
 def _pairs(batch: Batch) -> tuple[Int[Tensor, "row slot"], Int[Tensor, "row slot"]]:
