@@ -1,5 +1,6 @@
 """Everything measured on a set of runs, and the few selections that checks and views are written in."""
 
+import functools
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -86,6 +87,20 @@ class Results:
             free = [column for column in rows if column != "value" and group[column].nunique(dropna=False) > 1]
             raise SelectionError(f"{metric!r} in {arm!r} has several rows per seed; still varying: {free}")
         return rows.set_index("init_seed")["value"].sort_index()
+
+
+def with_epochs(rows: pd.DataFrame, results: Results) -> pd.DataFrame:
+    """The rows with the epoch that ends at their step (0 before training)."""
+    found = rows.assign(run_id=rows["run_id"].astype("str")).merge(
+        _epoch_ends(results), on=["run_id", "step"], how="left"
+    )
+    return found.assign(epoch=found["epoch"].fillna(0).astype("int64"))
+
+
+@functools.lru_cache(maxsize=4)  # histories hold a row for every step, and results come as one object
+def _epoch_ends(results: Results) -> pd.DataFrame:
+    ends = results.history.groupby(["run_id", "epoch"], observed=True)["step"].max().reset_index()
+    return ends.astype({"run_id": "str"})
 
 
 def _select(rows: pd.DataFrame, column: str, wanted: object) -> pd.DataFrame:

@@ -215,7 +215,7 @@ CLAIMS = (
     ),
     Claim(
         id="PR21",
-        sentence="Recall is learnt place by place: trained on repeats of the first x alone, a network recalls no other.",
+        sentence="Recall is learnt place by place: trained on repeats of the first x alone, no other is recalled.",
         metric="share of probes that repeat the second to fourth x answered with the y that was shown",
         direction="at_most",
         smallest_effect=0.05,

@@ -195,6 +195,26 @@ def recipes_epochs(params: Params, arm: str) -> int:
     return recipes(params)[arm][0].schedule.n_epochs
 
 
-def battery(params: Params, arm: str) -> BatterySpec:  # noqa: ARG001 - the same of all
-    """What is measured."""
-    return BatterySpec(n_split=params.n_rows)
+GENERAL = ("behavior", "attention", "operators", "attribution", "ablations", "edges", "interchanges", "probes")
+"""Sections that ask what key-value prompts are asked."""
+AT_END = ("recall_roles", "recall_edges", "recall_interchanges", "recall_ffn")
+DISSECTED = (str(TASK_2),)
+"""Arms whose networks are taken apart at the end of training."""
+NOT_DISSECTED = (
+    *(str(cell) for cell in (*CELLS, *CROSSED) if cell.data == REPEATED and cell != TASK_2),
+    *(str(TASK_1), ONLY_FIRST, ANY_SOURCE),
+)
+"""Arms of which only heads and FFN are removed, and every probe is asked, at the end of training."""
+
+
+def battery(params: Params, arm: str) -> BatterySpec:
+    """What is measured: skills and posteriors throughout, and at the end what each arm is there for."""
+    at_end = AT_END if arm in DISSECTED else AT_END[:1] if arm in NOT_DISSECTED else ()
+    scan = ("recall_posterior",) if arm in map(str, WIDTHS) else ()
+    return BatterySpec(
+        n_bases=params.n_probes,
+        n_split=params.n_rows,
+        at_end=at_end,
+        left_out=(*GENERAL, *scan, *(section for section in AT_END if section not in at_end)),
+        snapshots=arm in DISSECTED,
+    )

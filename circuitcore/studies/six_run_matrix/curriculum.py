@@ -16,6 +16,7 @@ from circuitcore.emergence.seeds import (
     permutation_test,
     what_n_can_show,
 )
+from circuitcore.results import with_epochs
 from circuitcore.studies.six_run_matrix import readings as of
 from circuitcore.studies.six_run_matrix.design import MATRIX, source_epochs
 from circuitcore.studies.six_run_matrix.pieces import (
@@ -29,7 +30,6 @@ from circuitcore.studies.six_run_matrix.pieces import (
     published_births,
     published_curves,
     source_leaders,
-    with_epochs,
 )
 
 

@@ -4,9 +4,9 @@ import pandas as pd
 
 from circuitcore.claims import Check, Results, mean_check
 from circuitcore.emergence.leaders import leading_head
+from circuitcore.results import with_epochs
 from circuitcore.studies.six_run_matrix import readings as of
 from circuitcore.studies.six_run_matrix.design import SHARES, cell_name
-from circuitcore.studies.six_run_matrix.pieces import with_epochs
 
 QUERY_ONE, QUERY_TWO = cell_name("query", 1, 2), cell_name("query", 2, 2)
 DEEP = (cell_name("arrow", 3, 2), cell_name("query", 3, 2))

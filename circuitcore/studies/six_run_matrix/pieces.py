@@ -7,6 +7,7 @@ import pandas as pd
 from circuitcore.claims import Results
 from circuitcore.emergence.births import BirthRule, births
 from circuitcore.emergence.leaders import of_leader
+from circuitcore.results import with_epochs
 from circuitcore.studies.six_run_matrix.design import MATRIX, source_epochs
 
 BEHAVIOUR, ROUTING, COPYING = "behaviour", "routing", "copying"
@@ -22,20 +23,6 @@ GATE, PERSISTENCE = 0.75, 2
 RUN = ["arm", "init_seed"]
 CASE = [*RUN, "step"]
 COLUMNS = ["arm", "init_seed", "step", "epoch", "metric", "family", "value"]
-
-
-def with_epochs(rows: pd.DataFrame, results: Results) -> pd.DataFrame:
-    """The rows with the epoch that ends at their step (0 before training)."""
-    found = rows.assign(run_id=rows["run_id"].astype("str")).merge(
-        _epoch_ends(results), on=["run_id", "step"], how="left"
-    )
-    return found.assign(epoch=found["epoch"].fillna(0).astype("int64"))
-
-
-@functools.lru_cache(maxsize=4)  # histories hold a row for every step, and results come as one object
-def _epoch_ends(results: Results) -> pd.DataFrame:
-    ends = results.history.groupby(["run_id", "epoch"], observed=True)["step"].max().reset_index()
-    return ends.astype({"run_id": "str"})
 
 
 @functools.lru_cache(maxsize=4)

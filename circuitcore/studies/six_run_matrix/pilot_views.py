@@ -4,9 +4,10 @@ import pandas as pd
 
 from circuitcore.claims import Results, SelectionError
 from circuitcore.emergence.view import View
+from circuitcore.results import with_epochs
 from circuitcore.studies.six_run_matrix import readings as of
 from circuitcore.studies.six_run_matrix.design import PILOT, SHARES
-from circuitcore.studies.six_run_matrix.pieces import OPERATORS, published_curves, with_epochs
+from circuitcore.studies.six_run_matrix.pieces import OPERATORS, published_curves
 from circuitcore.studies.six_run_matrix.published import PILOT as SOURCE
 from circuitcore.studies.six_run_matrix.published import PILOT_DROPS, PILOT_EPOCHS
 

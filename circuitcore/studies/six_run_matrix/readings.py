@@ -7,8 +7,9 @@ import pandas as pd
 from circuitcore.claims import Results
 from circuitcore.emergence.births import BirthRule, births
 from circuitcore.emergence.leaders import leading_head
+from circuitcore.results import with_epochs
 from circuitcore.studies.six_run_matrix.design import MATRIX
-from circuitcore.studies.six_run_matrix.pieces import BEHAVIOUR, in_matrix, with_epochs
+from circuitcore.studies.six_run_matrix.pieces import BEHAVIOUR, in_matrix
 
 OOD = "test_ood_4_pairs"
 SWEEP = "query_key_sweep"

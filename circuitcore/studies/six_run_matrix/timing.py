@@ -7,6 +7,7 @@ import pandas as pd
 
 from circuitcore.claims import Check, Results, mean_check, share_check
 from circuitcore.emergence.order import orders
+from circuitcore.results import with_epochs
 from circuitcore.studies.six_run_matrix import readings as of
 from circuitcore.studies.six_run_matrix.pieces import (
     BEHAVIOUR,
@@ -51,7 +52,7 @@ def gate_shift(results: Results) -> pd.DataFrame:
 
     A birth that never happens counts as one at the end of training, so a postponement is never overstated.
     """
-    end = int(of.with_epochs(results.curve("accuracy", "off", split="val"), results)["epoch"].max())
+    end = int(with_epochs(results.curve("accuracy", "off", split="val"), results)["epoch"].max())
     operators = list(OPERATORS.values())
 
     def dated(**how) -> pd.DataFrame:

@@ -6,7 +6,7 @@ import pandas as pd
 
 from circuitcore.claims import Results
 from circuitcore.emergence.view import View, in_order
-from circuitcore.studies.six_run_matrix.pieces import with_epochs
+from circuitcore.results import with_epochs
 from circuitcore.studies.story_control.ceilings import ceilings, text_facts
 from circuitcore.studies.story_control.checks import N_BASES
 from circuitcore.studies.story_control.claims import PUBLISHED, PUBLISHED_TEXT

@@ -1,0 +1,157 @@
+"""Tables of the large model taken apart at the end of training: which part remembers, and which head does what."""
+
+import numpy as np
+import pandas as pd
+
+from circuitcore.claims import Results
+from circuitcore.emergence.view import View, in_order
+from circuitcore.studies.permutation_recall import dissection as of
+from circuitcore.studies.permutation_recall.pieces import TWO
+
+BAND = "95 % t interval of the mean over seeds"
+PROBES = "probes of held-out permutations"
+CUTS = {
+    "cut y_source": "y to be recalled", "cut x_source": "x it belongs to", "cut other y": "other y",
+    "cut other x": "other x", "cut self": "itself",
+}  # fmt: skip
+ANSWERS = {
+    "recall_under": "the y shown (recall)",
+    "eliminates_under": "the y not shown",
+    "other_shown_under": "another y shown",
+}
+PARTS = {
+    ("none", "none"): "whole", ("L0MLP", "zero"): "FFN zeroed", ("L0MLP", "mean"): "FFN its mean",
+    ("L0MLP", "resample"): "FFN of another row", ("L0MLP", "linear"): "FFN linear",
+}  # fmt: skip
+MASS = {
+    "mass_x_source": "x that matches", "mass_y_source": "y to be recalled", "mass_all_y": "all y",
+    "mass_last_y": "last y", "mass_self": "itself",
+}  # fmt: skip
+
+
+def edges(results: Results) -> View:
+    """What is answered when the last position cannot look at some positions, in any head."""
+    found = [_under(results, metric, of.ALL_HEADS, list(CUTS)).assign(series=name) for metric, name in ANSWERS.items()]
+    table = pd.concat(found, ignore_index=True)
+    table = in_order(table.assign(group=table["edit"].astype(str).map(CUTS)), "group", CUTS.values())
+    return _seeds(table, "share of answers", note="Without any cut nearly all answers are the y shown.")
+
+
+def ffn(results: Results) -> View:
+    """Recall and elimination without the FFN, and with the best linear map in its place."""
+    found = []
+    for metric, series in {"recall_under": "recall", "elimination_under": "elimination"}.items():
+        for (site, edit), group in PARTS.items():
+            rows = _under(results, metric, site, [edit])
+            found.append(rows.assign(group=group, series=series))
+    return _seeds(
+        in_order(pd.concat(found, ignore_index=True), "group", PARTS.values()), "share of rows answered rightly"
+    )
+
+
+def decoding(results: Results) -> View:
+    """What a linear probe reads of the y to be recalled, before and after the FFN."""
+    sites = {"L0.z": "heads' outputs", "L0.resid_mid": "before the FFN", "L0.resid_post": "after the FFN"}
+    rows = results.at_final("decodes_y_source", TWO, site=list(sites), variable="y_source")
+    table = rows.assign(
+        group=rows["site"].astype(str).map(sites),
+        series=rows["edit"].astype(str).map({"": "true labels", "random_labels": "random labels"}),
+    )
+    return _seeds(in_order(table, "group", sites.values()), "accuracy of a linear probe", 1 / 5, "Five classes.")
+
+
+def moves(results: Results) -> View:
+    """Answers moved by outputs from another row: which head carries the y, and which the match."""
+    found = []
+    scores = of.moved(results, "value")[list(of.HEADS)] - of.moved(results, "match")[list(of.HEADS)]
+    carrier = scores.idxmax(axis=1)
+    names = {"value": "rows differ in the y", "match": "rows differ in the match"}
+    for family, series in names.items():
+        for edit in ("", "random_source"):
+            wide = of.moved(results, family, edit)
+            other = carrier.map({of.HEADS[0]: of.HEADS[1], of.HEADS[1]: of.HEADS[0]})
+            picked = {
+                "the head that carries more of the y": [wide.loc[seed, head] for seed, head in carrier.items()],
+                "the other head": [wide.loc[seed, head] for seed, head in other.items()],
+                "both": wide[of.ALL_HEADS].tolist(),
+            }
+            if edit:
+                picked = {"both, from an unrelated row": picked["both"]}
+            for group, values in picked.items():
+                rows = pd.DataFrame({"init_seed": wide.index, "value": values})
+                found.append(rows.assign(group=group, series=series))
+    return _seeds(
+        pd.concat(found, ignore_index=True), "share of answers that follow the other row",
+        note="Heads are told apart by the result itself, so that the first row is above the second by choice.",
+    )  # fmt: skip
+
+
+def positions(results: Results) -> View:
+    """What is answered when the y to be recalled and another trade positional codes in the value path."""
+    answers = {
+        "answers_swapped_under": "the other y",
+        "recall_under": "the y shown (recall)",
+        "eliminates_under": "the y not shown",
+    }
+    found = [
+        _under(results, metric, of.ALL_HEADS, ["swap values' positions"]).assign(group=name)
+        for metric, name in answers.items()
+    ]
+    return _seeds(pd.concat(found, ignore_index=True), "share of answers", 1 / 5, "Chance: any of the five.")
+
+
+def roles(results: Results) -> View:
+    """What the loss of each head costs, elimination less recall: one point a network and head."""
+    scores = of.role_scores(results)
+    table = scores.reset_index().melt(id_vars="init_seed", var_name="group")
+    table["group"] = table["group"].map({"L0H0": "first head", "L0H1": "second head"})
+    return _seeds(
+        table, "elimination lost less recall lost, shares of rows", 0.0,
+        "Each head replaced by its mean at the last position. 0: it matters to both alike.",
+    )  # fmt: skip
+
+
+def apart(results: Results) -> View:
+    """How far the heads of a network differ in role, three ways to remove them, beside heads of different networks."""
+    found = []
+    for how in ("zero", "mean", "resample"):
+        own = of.role_separation(results, how).rename("value").reset_index().assign(series="heads of one network")
+        found.append(own.assign(group=f"{how}: one network's heads"))
+    return _seeds(pd.concat(found, ignore_index=True), "difference in role")
+
+
+def attention(results: Results) -> View:
+    """Where each head looks from the last position of a probe; the eliminating head, and the other."""
+    first = of.first_head_eliminates(results)
+    rows = results.at_final(list(MASS)[0], TWO, family="repeat")
+    found = []
+    for metric, group in MASS.items():
+        rows = results.at_final(metric, TWO, family="repeat").astype({"site": str})
+        rows = rows[(rows["variable"].astype(str) == "")]
+        eliminates = (rows["site"] == of.HEADS[0]) == rows["init_seed"].map(first)
+        series = np.where(eliminates, "head that eliminates more", "head that recalls more")
+        found.append(rows.assign(group=group, series=series))
+    table = in_order(pd.concat(found, ignore_index=True), "group", MASS.values())
+    return _seeds(in_order(table, "series", ["head that recalls more", "head that eliminates more"]).pipe(
+        in_order, "group", MASS.values()), "attention mass")  # fmt: skip
+
+
+def separation_null(results: Results, how: str = "mean", rounds: int = 10_000) -> tuple[float, float, float]:
+    """Mean difference in role, its mean where heads are dealt out anew over networks, and the share of deals as large.
+
+    Heads are drawn without regard to the network they come from, ``rounds`` times; the seed of the draws is fixed.
+    """
+    scores = of.role_scores(results, how).to_numpy()
+    draw, pool = np.random.default_rng(0), scores.ravel()
+    dealt = np.abs(np.diff(draw.permuted(np.tile(pool, (rounds, 1)), axis=1).reshape(rounds, -1, 2))[..., 0]).mean(1)
+    own = float(np.abs(scores[:, 0] - scores[:, 1]).mean())
+    return own, float(dealt.mean()), float((1 + (dealt >= own).sum()) / (1 + rounds))
+
+
+def _under(results: Results, metric: str, site: str, edits: list[str]) -> pd.DataFrame:
+    return results.at_final(metric, TWO, site=site, edit=edits)
+
+
+def _seeds(table: pd.DataFrame, unit: str, chance: float | None = None, note: str = "") -> View:
+    kept = [name for name in ("group", "series", "init_seed", "value") if name in table]
+    return View(table[kept], unit, PROBES, BAND, chance, note)

@@ -1,0 +1,136 @@
+"""Tables of the factorial that was missing, and of the scan over symbols and widths."""
+
+import itertools
+
+import numpy as np
+import pandas as pd
+
+from circuitcore.claims import Results
+from circuitcore.emergence.seeds import mean_interval, share_interval
+from circuitcore.emergence.view import View, in_order
+from circuitcore.studies.permutation_recall.claims import BORN
+from circuitcore.studies.permutation_recall.design import CELLS, CROSSED, NORMAL, REPEATED, WIDTHS
+from circuitcore.studies.permutation_recall.pieces import cells_of, present, recall_times
+from circuitcore.studies.permutation_recall.widths import scanned
+
+DATA = {REPEATED: "trained with repeats", NORMAL: "trained without repeats"}
+PROBES = "probes of held-out permutations"
+
+
+def success(results: Results) -> View:
+    """Which networks recall in the end: every cell."""
+    rows = results.at_final("recall", variable="")
+    cells = {str(cell): cell for cell in present(results, (*CELLS, *CROSSED))}
+    rows = rows[rows["arm"].isin(cells)]
+    of = rows["arm"].astype(str).map(cells)
+    sizes = [_size(cell) for cell in of]
+    table = rows.assign(
+        arm=rows["arm"].astype(str), group=sizes, series=[DATA[cell.data] for cell in of],
+        panel="recall more than half of the probes", value=(rows["value"] > BORN).astype(float),
+    )  # fmt: skip
+    table = in_order(table, "group", dict.fromkeys(_size(cell) for cell in sorted(cells.values())))
+    table = in_order(table, "series", DATA.values())
+    table = in_order(table, "group", dict.fromkeys(_size(cell) for cell in sorted(cells.values())))
+    columns = ["panel", "group", "series", "arm", "init_seed", "value"]
+    return View(table[columns], "share of networks", PROBES, "95 % Wilson interval", note=_trained_for(results))
+
+
+def survival(results: Results) -> View:
+    """Share of networks that do not recall yet, by epoch: cells trained with repeats."""
+    times, found = recall_times(results), []
+    for cell in present(results, cells_of(REPEATED)):
+        runs = times[times["arm"] == str(cell)]
+        epochs = np.unique([0.0, *runs["after"], *runs["by"].dropna(), *runs["end"]])
+        waiting = [float((runs["by"].isna() | (runs["by"] > epoch)).mean()) for epoch in epochs]
+        found.append(pd.DataFrame({"epoch": epochs, "value": waiting, "series": _size(cell)}))
+    table = pd.concat(found, ignore_index=True).assign(init_seed=np.nan, panel="trained with repeats")
+    note = f"{_counted(results)} Recall comes when more than half of the probes are answered with the y shown."
+    return View(
+        table[["panel", "series", "epoch", "init_seed", "value"]], "share of networks without recall", PROBES, note=note
+    )
+
+
+def effects(results: Results) -> View:
+    """One model of the time to recall: what each factor and pair of factors saves, in doublings, paired by seed."""
+    times = recall_times(results)
+    cells = {str(cell): cell for cell in present(results, cells_of(REPEATED))}
+    times = times[times["arm"].isin(cells)]
+    doublings = np.log2(times["by"].fillna(times["end"]).clip(lower=1))
+    wide = times.assign(value=doublings).pivot(index="init_seed", columns="arm", values="value")
+    crossed = all(str(cell) in wide for cell in cells_of(REPEATED))
+    used = [cell for name, cell in cells.items() if crossed or cell.d_mlp == 2 * cell.d_model]
+    wide = wide[[str(cell) for cell in used]].dropna()
+    factors = {
+        "width 32, not 16": lambda cell: cell.d_model == 32,
+        "two heads, not one": lambda cell: cell.n_heads == 2,
+    }
+    if crossed:
+        factors["FFN 64, not 32"] = lambda cell: cell.d_mlp == 64
+    found = []
+    for n in range(1, len(factors) + 1):
+        for names in itertools.combinations(factors, n):
+            signs = np.array([np.prod([1 if factors[name](cell) else -1 for name in names]) for cell in used])
+            effect = -(wide * signs).sum(axis=1) / (len(used) / 2)
+            rows = effect.rename("value").reset_index().assign(group=" x ".join(names))
+            found.append(rows)
+    table = pd.concat(found, ignore_index=True)
+    return View(
+        table[["group", "init_seed", "value"]], "doublings of the time to recall saved", PROBES,
+        "95 % t interval of the mean over seeds", 0.0,
+        "0: no effect. Never counts as the end of training: a lower bound where some networks never recall.",
+    )  # fmt: skip
+
+
+def cells(results: Results) -> View:
+    """Every cell in numbers."""
+    times, rows = recall_times(results), []
+    final = results.at_final("recall", variable="").astype({"arm": str})
+    sure = results.at_final("elimination").astype({"arm": str})
+    for cell in present(results, (*CELLS, *CROSSED)):
+        runs = times[times["arm"] == str(cell)]
+        score = final.loc[final["arm"] == str(cell), "value"]
+        rate = share_interval(int((score > BORN).sum()), len(score))
+        came = runs["by"].dropna()
+        rows.append({
+            "size": _size(cell), "data": DATA[cell.data].removeprefix("trained "), "networks": len(score),
+            "recall": f"{int((score > BORN).sum())} [{rate.low:.2f}, {rate.high:.2f}]", "mean recall": score.mean(),
+            "median epoch of recall": "-" if came.empty else f"{came.median():.0f}",
+            "elimination": sure.loc[sure["arm"] == str(cell), "value"].mean(),
+        })  # fmt: skip
+    return View(pd.DataFrame(rows), "as named", PROBES)
+
+
+def widths(results: Results) -> View:
+    """Share of probes recalled in the end, by number of symbols and width; one and two layers."""
+    rows = scanned(results)
+    mean = rows.groupby(["n_layers", "n_symbols", "d_model"])["value"].mean().reset_index()
+    table = pd.DataFrame({
+        "panel": ["one layer" if n == 1 else "two layers" for n in mean["n_layers"]],
+        "row": "V " + mean["n_symbols"].astype(str), "column": "d " + mean["d_model"].astype(str),
+        "value": mean["value"],
+    })  # fmt: skip
+    seeds = rows["init_seed"].nunique()
+    order = dict.fromkeys(f"d {width.d_model}" for width in WIDTHS)
+    note = f"Mean of {seeds} network{'s' * (seeds > 1)} at each point; 2 heads, FFN twice the width, repeats."
+    return View(in_order(table, "column", order), "share of probes recalled", PROBES, note=note)
+
+
+def width_effect(results: Results) -> str:
+    """The mean doublings saved by width, in words with the interval; for prose."""
+    table = effects(results).table
+    found = mean_interval(table.loc[table["group"] == "width 32, not 16", "value"])
+    return f"{found.mean:.1f} [{found.low:.1f}, {found.high:.1f}]"
+
+
+def _size(cell) -> str:
+    return f"d {cell.d_model}, {cell.n_heads} head{'s' * (cell.n_heads > 1)}, FFN {cell.d_mlp}"
+
+
+def _counted(results: Results) -> str:
+    counts = recall_times(results).groupby("arm")["init_seed"].nunique()
+    low, high = int(counts.min()), int(counts.max())
+    return f"{low} networks a size." if low == high else f"{low} to {high} networks a size."
+
+
+def _trained_for(results: Results) -> str:
+    return f"All trained for {int(recall_times(results)['end'].max())} epochs."
