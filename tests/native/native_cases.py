@@ -17,6 +17,7 @@ N_POS = 9
 # Every pair of values of two of these meets in some case of ``pairwise``.
 AXES = {
     "norm": ("rms", "layer", "none"),
+    "norm_eps": (1e-6, 1e-5, 1e-2),
     "norm_position": ("pre", "post"),
     "positions": ("rope", "learned", "none"),
     "mlp": ("swiglu", "gelu", "relu", "none"),
@@ -60,7 +61,7 @@ def _pairs_of(two, axes):
 
 def config_of(case, **changes):
     """The decoder of a case."""
-    words = {name: case[name] for name in ("norm", "norm_position", "positions", "mlp", "bias")}
+    words = {name: case[name] for name in ("norm", "norm_eps", "norm_position", "positions", "mlp", "bias")}
     sizes = {name: case[name] for name in ("d_head", "d_model", "n_heads", "n_layers")}
     inputs = {"tied": case["inputs"] == "tied", "d_in": 5 if case["inputs"] == "vectors" else 0}
     return ModelConfig(**{"d_vocab": 11, "n_ctx": N_POS + 2, "d_mlp": 21} | words | sizes | inputs | changes)

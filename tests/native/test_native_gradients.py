@@ -1,5 +1,6 @@
 """Losses and gradients of the C++ against autograd in float64."""
 
+import dataclasses
 import itertools
 
 import pytest
@@ -52,6 +53,31 @@ def test_any_decoder_on_any_batch(seed):
         if not (of_loss <= LOSS_BOUND and of_gradient <= BOUND):
             off.append(f"{case}: loss {of_loss:.1e}, {where} {of_gradient:.1e}")
     assert not off, "\n".join(off)
+
+
+@pytest.mark.parametrize("position", ["pre", "post"])
+@pytest.mark.parametrize("norm", ["layer", "rms"])
+@pytest.mark.parametrize("eps", [1e-5, 1e-2])
+def test_the_epsilon_of_a_norm_is_the_model_s(eps, norm, position):
+    """The gradient is that of the network with this epsilon, and not that of the one with the usual 1e-6."""
+    config = ModelConfig(**PLAIN.to_dict() | {"norm": norm, "norm_position": position, "norm_eps": eps})
+    weights, rows = lively_weights(config), rows_of(config)
+    small = ("embed.W_E", "attn.W_O", "attn.b_O")  # a first stream so small that an epsilon shows
+    weights = {name: value * (3e-3 if name.endswith(small) else 1) for name, value in weights.items()}
+    assert_agrees(config, weights, rows)
+    usual = dataclasses.replace(config, norm_eps=1e-6)
+    of_loss, of_gradient, _ = errors(config, weights, rows, NativeDecoder(usual))
+    assert of_loss > 10 * LOSS_BOUND and of_gradient > 10 * BOUND
+
+
+def test_the_encoder_layer_of_the_permutation_chapter():
+    """Both of the source's models, from their own initial weights."""
+    for d, heads in ((16, 1), (32, 2)):
+        config = ModelConfig(
+            d_vocab=6, n_ctx=9, n_layers=1, n_heads=heads, d_model=d, d_mlp=2 * d, norm="layer", norm_eps=1e-5,
+            norm_position="post", positions="learned", mlp="relu", init="encoder", tied=False, bias=True,
+        )  # fmt: skip
+        assert_agrees(config, init_weights(config, 1), rows_of(config, (64, 9)))
 
 
 @pytest.mark.parametrize("name", sorted(WORKLOADS))

@@ -5,10 +5,12 @@ import math
 
 import pytest
 import torch
+from torch import nn
+from torch.nn import functional
 
 from circuitcore.models import Head, Mlp, ModelConfig, Site, forward, init_weights
 from circuitcore.models.sites import HEAD_SITES, SITES, all_heads, check_site, parse_head
-from circuitcore.models.transformer import rotate_to, weight_shapes
+from circuitcore.models.transformer import apply_norm, rotate_to, weight_shapes
 
 PUBLISHED = {
     "symbolic": (ModelConfig(d_vocab=20, n_ctx=16), 47_280),
@@ -44,6 +46,8 @@ def test_parameter_count_of_every_optional_part():
         ("mlp", "none"): -layers * (3 * d * width + d),
         ("d_head", 10): 4 * layers * d * (2 * 10 - d),
         ("init", "small"): 0,
+        ("init", "encoder"): 0,
+        ("norm_eps", 1e-5): 0,
     }
     for (field, value), more in changes.items():
         assert n_parameters(ModelConfig(d_vocab=v, n_ctx=context, **{field: value})) - plain == more, field
@@ -64,7 +68,10 @@ def checked(fields):
         ({"norm_position": "middle"}, ("norm_position", "'middle'", "post, pre")),
         ({"positions": "rotary"}, ("positions", "'rotary'", "learned, none, rope")),
         ({"mlp": "swigloo"}, ("mlp", "'swigloo'", "did you mean 'swiglu'", "gelu, none, relu, swiglu")),
-        ({"init": "xavier"}, ("init", "'xavier'", "small, torch")),
+        ({"init": "xavier"}, ("init", "'xavier'", "encoder, small, torch")),
+        ({"norm_eps": 0.0}, ("norm_eps", "0.0", "between 0 and 1")),
+        ({"norm_eps": 1.0}, ("norm_eps", "1.0", "between 0 and 1")),
+        ({"norm_eps": 0}, ("norm_eps", "float", "0")),
         ({"tied": "yes"}, ("tied", "'yes'", "bool")),
         ({"bias": 1}, ("bias", "1", "bool")),
         ({"n_layers": 0}, ("n_layers", "0", "at least 1")),
@@ -102,6 +109,28 @@ def test_config_as_literals_and_back():
         config.n_layers = 3
 
 
+def test_a_norm_epsilon_is_in_the_literals_unless_it_is_the_first_runs():
+    assert "norm_eps" not in ModelConfig(d_vocab=20, n_ctx=16).to_dict()
+    config = ModelConfig(d_vocab=20, n_ctx=16, norm_eps=1e-5)
+    assert config.to_dict()["norm_eps"] == 1e-5
+    assert ModelConfig.from_dict(config.to_dict()) == config != ModelConfig(d_vocab=20, n_ctx=16)
+
+
+@pytest.mark.parametrize("eps", [1e-6, 1e-5, 1e-2])
+@pytest.mark.parametrize("norm", ["layer", "rms"])
+def test_a_norm_adds_its_epsilon_to_the_mean_square(norm, eps):
+    """Against PyTorch's own, on vectors so small that 1e-6 and 1e-5 differ by half."""
+    config = ModelConfig(d_vocab=20, n_ctx=16, d_model=8, d_mlp=8, norm=norm, norm_eps=eps)
+    draw = torch.Generator().manual_seed(0)
+    x = 2e-3 * torch.randn(2, 3, 8, generator=draw, dtype=torch.float64)
+    weights = {f"ln_final.{part}": torch.randn(8, generator=draw, dtype=torch.float64) for part in "wb"}
+    if norm == "layer":
+        expected = functional.layer_norm(x, (8,), weights["ln_final.w"], weights["ln_final.b"], eps)
+    else:
+        expected = functional.rms_norm(x, (8,), weights["ln_final.w"], eps)
+    torch.testing.assert_close(apply_norm(config, weights, "ln_final", x), expected, rtol=1e-12, atol=1e-12)
+
+
 def test_initial_weights_depend_on_seed_and_config_alone():
     config = ModelConfig(d_vocab=20, n_ctx=16)
     torch.manual_seed(1)
@@ -124,6 +153,103 @@ def test_initial_weights_are_pytorch_s_defaults():
         assert value.abs().max() <= 1 / math.sqrt(fan_in)
         assert abs(value.abs().mean() * math.sqrt(fan_in) - 0.5) < 0.1, name
     assert weights["blocks.0.ln1.w"].unique().tolist() == [1] and weights["blocks.0.ln1.b"].unique().tolist() == [0]
+
+
+ENCODERS = {"d 16, 1 head": (16, 1), "d 32, 2 heads": (32, 2)}
+
+
+def encoder_config(d, heads, **changes):
+    """The decoder that is PyTorch's encoder layer with a causal mask; V = 5."""
+    fields = {
+        "d_vocab": 6, "n_ctx": 9, "n_layers": 1, "n_heads": heads, "d_model": d, "d_mlp": 2 * d, "norm": "layer",
+        "norm_position": "post", "positions": "learned", "mlp": "relu", "init": "encoder", "tied": False,
+        "bias": True, "norm_eps": 1e-5,
+    }  # fmt: skip
+    return ModelConfig(**fields | changes)
+
+
+def peer_of(d, heads):
+    """PyTorch's layer, embeddings and output, as the source builds them."""
+    return (
+        nn.TransformerEncoderLayer(d, heads, 2 * d, dropout=0, batch_first=True),
+        nn.Embedding(6, d),
+        nn.Embedding(9, d),
+        nn.Linear(d, 6),
+    )
+
+
+def as_ours(d, heads, peer):
+    """The peer's parameters by our names; PyTorch's matrices stand on their side."""
+    layer, tokens, places, out = peer
+    found = {"embed.W_E": tokens.weight, "pos_embed.W_pos": places.weight}
+    found |= {"unembed.W_U": out.weight.T, "unembed.b_U": out.bias}
+    name, attention = "blocks.0", layer.self_attn
+    for c, matrix, bias in zip("QKV", attention.in_proj_weight.chunk(3), attention.in_proj_bias.chunk(3), strict=True):
+        found[f"{name}.attn.W_{c}"] = matrix.T.unflatten(1, (heads, d // heads)).transpose(0, 1)
+        found[f"{name}.attn.b_{c}"] = bias.unflatten(0, (heads, d // heads))
+    found[f"{name}.attn.W_O"] = attention.out_proj.weight.T.unflatten(0, (heads, d // heads))
+    found[f"{name}.attn.b_O"] = attention.out_proj.bias
+    found |= {f"{name}.mlp.W_in": layer.linear1.weight.T, f"{name}.mlp.b_in": layer.linear1.bias}
+    found |= {f"{name}.mlp.W_out": layer.linear2.weight.T, f"{name}.mlp.b_out": layer.linear2.bias}
+    for norm, theirs in (("ln1", layer.norm1), ("ln2", layer.norm2)):
+        found |= {f"{name}.{norm}.w": theirs.weight, f"{name}.{norm}.b": theirs.bias}
+    return {name: value.detach() for name, value in found.items()}
+
+
+@pytest.mark.parametrize("size", ENCODERS)
+def test_the_forward_pass_is_that_of_pytorch_s_encoder_layer(size):
+    """The peer library's layer, its weights copied in and stirred; float64."""
+    d, heads = ENCODERS[size]
+    torch.manual_seed(3)
+    parts = [part.double() for part in peer_of(d, heads)]
+    layer, embed, place, out = parts
+    with torch.no_grad():
+        for part in parts:
+            for value in part.parameters():
+                value += 0.3 * torch.randn_like(value)  # biases of 0 and gains of 1 would hide mistakes
+    tokens = torch.randint(6, (40, 9))
+    mask = torch.full((9, 9), -torch.inf, dtype=torch.float64).triu(1)
+    x = embed(tokens) + place(torch.arange(9))
+    expected = out(layer(x, src_mask=mask))
+    ours = forward(encoder_config(d, heads), as_ours(d, heads, parts), tokens).logits
+    torch.testing.assert_close(ours, expected.detach(), rtol=0, atol=1e-10)
+    other_eps = forward(encoder_config(d, heads, norm_eps=1e-3), as_ours(d, heads, parts), tokens).logits
+    assert (other_eps - expected).abs().max() > 1e-5, "a forgotten epsilon would not be seen here"
+
+
+@pytest.mark.parametrize("size", ENCODERS)
+def test_encoder_weights_are_drawn_as_pytorch_s_encoder_layer_draws_them(size):
+    """Tensor by tensor: the same bound and the same spread as many draws of the peer; what is 0 or 1 there is here."""
+    d, heads = ENCODERS[size]
+    config, n_draws = encoder_config(d, heads), 60
+    torch.manual_seed(0)
+    theirs = [as_ours(d, heads, peer_of(d, heads)) for _ in range(n_draws)]
+    ours = [init_weights(config, seed) for seed in range(n_draws)]
+    bounds = {"W_Q": math.sqrt(1.5 / d), "W_in": 1 / math.sqrt(d), "b_in": 1 / math.sqrt(d)}
+    bounds |= {"W_O": 1 / math.sqrt(d), "W_out": 1 / math.sqrt(2 * d), "b_out": 1 / math.sqrt(2 * d)}
+    bounds |= {"W_K": bounds["W_Q"], "W_V": bounds["W_Q"], "W_U": bounds["W_O"], "b_U": bounds["W_O"]}
+    assert set(ours[0]) == set(theirs[0])
+    for name in ours[0]:
+        mine, peer = (torch.stack([weights[name] for weights in drawn]) for drawn in (ours, theirs))
+        part = name.rpartition(".")[2]
+        if peer.unique().numel() == 1:  # gains, shifts and attention's biases
+            assert torch.equal(mine, peer), name
+        elif part in ("W_E", "W_pos"):
+            assert abs(mine.std() - 1) < 0.05 and abs(peer.std() - 1) < 0.05, name
+        else:
+            for values in (mine, peer):
+                assert 0.98 * bounds[part] < values.abs().max() <= bounds[part] * (1 + 1e-6), name
+            # A standard error of the spread of n uniform values is 0.45 of it over the root of n.
+            assert abs(mine.std() / peer.std() - 1) < max(0.05, 2.6 / math.sqrt(mine.numel())), name
+            assert abs(mine.mean()) < 4 * mine.std() / math.sqrt(mine.numel()), name
+    zeros = {name for name, value in ours[0].items() if not value.any()}
+    norms = {f"blocks.0.{norm}.b" for norm in ("ln1", "ln2")}
+    assert zeros == {f"blocks.0.attn.b_{part}" for part in "QKVO"} | norms
+
+
+def test_encoder_weights_number_what_the_source_s_models_do():
+    """8 d d + 32 d + 6."""
+    assert [n_parameters(encoder_config(*ENCODERS[size])) for size in ENCODERS] == [2566, 9222]
 
 
 def test_small_initial_weights():

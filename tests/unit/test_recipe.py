@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import multiprocessing.reduction
+from pathlib import Path
 
 import pytest
 import torch
@@ -12,6 +13,7 @@ from circuitcore.tasks import make_task
 from circuitcore.training import Optimizer, Recipe, RecipeError, Schedule, Stage
 
 N_TOKENS = len(make_task("symbolic_kv", {}).vocab)
+PUBLISHED = Path(__file__).parents[2] / "published"
 
 
 def recipe(**changes) -> Recipe:
@@ -35,6 +37,57 @@ def test_text_and_back_is_the_same_value():
     assert back == original and hash(back) == hash(original) and back.to_json() == original.to_json()
     assert back.run_id == f"symbolic_kv-{original.sha256[:12]}"
     assert dataclasses.replace(original, init_seed=1) == original
+
+
+def fresh_recipe(*stages, **changes):
+    """A recipe of a task that can draw."""
+    model = ModelConfig(d_vocab=6, n_ctx=9)
+    last = (sum(stage.epochs for stage in stages),)
+    fields = {"task": "permutation_recall", "model": model, "stages": stages, "checkpoint_epochs": last}
+    return recipe(**fields | changes)
+
+
+def test_fresh_rows_are_in_the_text_and_come_back():
+    original = fresh_recipe(Stage(("train",), 1), Stage(("train",), 2, 500))
+    stages = json.loads(original.to_json())["stages"]
+    assert stages == [{"epochs": 1, "splits": ["train"]}, {"epochs": 2, "fresh": 500, "splits": ["train"]}]
+    back = Recipe.from_json(original.to_json())
+    assert back == original and back.stages == original.stages and back.stages[1].fresh == 500
+
+
+def test_fresh_rows_reach_the_hash_and_none_of_them_does_not():
+    stored, fresh, more = (fresh_recipe(Stage(("train",), 2, n)).sha256 for n in (0, 500, 501))
+    assert len({stored, fresh, more}) == 3
+    text = fresh_recipe(Stage(("train",), 2)).to_json()
+    assert "fresh" not in text and "norm_eps" not in text
+    with_zero = json.loads(text)
+    with_zero["stages"][0]["fresh"] = 0
+    assert Recipe.from_json(json.dumps(with_zero)).to_json() == text
+
+
+@pytest.mark.parametrize("task", ["planted_repeats", "story", "symbolic_kv", "textual_kv"])
+def test_published_runs_keep_their_names(task):
+    """A folder is named by the text of its recipe: a field that is younger than the run must not show in it."""
+    folders = sorted(PUBLISHED.glob(f"{task}-*"))
+    assert folders
+    for folder in (folders[0], folders[-1]):
+        text = (folder / "recipe.json").read_text().strip()
+        read = Recipe.from_json(text)
+        assert read.to_json() == text and read.run_id == folder.name
+
+
+def test_the_second_model_of_permutation_recall_keeps_its_name():
+    """As the first such run was trained: with fresh rows, an initialisation and a norm of its own."""
+    golden = Recipe(
+        task="permutation_recall", task_params={}, optimizer=Optimizer(lr=0.001), batch_size=256,
+        model=ModelConfig(
+            d_vocab=6, n_ctx=9, n_layers=1, n_heads=2, d_model=32, d_mlp=64, norm="layer", norm_position="post",
+            positions="learned", mlp="relu", init="encoder", tied=False, bias=True, norm_eps=1e-5,
+        ),
+        stages=(Stage(("train",), 120, 100_000),), init_seed=1, data_seed=10_001, engine="native",
+        checkpoint_epochs=(*range(17), *range(18, 41, 2), *range(45, 61, 5), *range(70, 121, 10)),
+    )  # fmt: skip
+    assert golden.run_id == "permutation_recall-53ad0cd9e227", "its text has changed: every such run lost its name"
 
 
 def test_it_survives_the_way_to_another_process():
@@ -84,6 +137,9 @@ def test_every_field_reaches_the_hash(change):
         ({"stages": (Stage(("trian",), 3),)}, ["trian", "did you mean 'train'"]),
         ({"stages": (Stage((), 3),)}, ["stages.splits"]),
         ({"stages": (Stage(("train",), 0),)}, ["stages.epochs = 0"]),
+        ({"stages": (Stage(("train",), 3, -1),)}, ["stages.fresh = -1", ">= 0"]),
+        ({"stages": (Stage(("train",), 3, True),)}, ["stages.fresh = True", ">= 0"]),
+        ({"stages": (Stage(("train",), 3, 100),)}, ["stages.fresh = 100", "0", "symbolic_kv", "draws no fresh rows"]),
         ({"checkpoint_epochs": ()}, ["checkpoint_epochs = ()", "end of training, 3"]),
         ({"checkpoint_epochs": (0, 1)}, ["checkpoint_epochs", "the last one the end of training, 3"]),
         ({"checkpoint_epochs": (1, 1, 3)}, ["increasing"]),
@@ -99,6 +155,11 @@ def test_a_field_that_cannot_be_used_is_named(change, words):
         recipe(**change)
     for word in words:
         assert word in str(caught.value)
+
+
+def test_fresh_rows_of_two_splits_are_refused():
+    with pytest.raises(RecipeError, match=r"stages.splits = \('train', 'test'\).*one split"):
+        fresh_recipe(Stage(("train", "test"), 1, 100))
 
 
 @pytest.mark.parametrize(
@@ -126,6 +187,8 @@ def test_an_optimizer_that_cannot_be_used_is_refused(change, words):
         (("optimizer", "learning_rate"), 3.0, ["recipe.optimizer", "learning_rate"]),
         (("model", "d_modle"), 3, ["d_modle", "d_model"]),
         (("stages",), {"splits": []}, ["stages"]),
+        (("stages", 0, "frehs"), 3, ["recipe.stages", "did you mean 'fresh'"]),
+        (("stages", 0, "fresh"), -2, ["stages.fresh = -2", ">= 0"]),
     ],
 )
 def test_text_with_an_unknown_or_wrong_key_is_refused(path, value, words):
