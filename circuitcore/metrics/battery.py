@@ -18,6 +18,7 @@ from circuitcore.metrics import sections
 from circuitcore.metrics.corrected import corrected
 from circuitcore.metrics.network import Network
 from circuitcore.metrics.published import published
+from circuitcore.metrics.recall_sections import recall_posterior, recall_skills
 from circuitcore.metrics.story_sections import next_word_operators, next_word_writes
 from circuitcore.metrics.table import Rows
 from circuitcore.spelling import unknown
@@ -119,6 +120,8 @@ SECTIONS: tuple[Section, ...] = (
     next_word_writes,
     published,
     corrected,
+    recall_posterior,
+    recall_skills,
 )
 
 
