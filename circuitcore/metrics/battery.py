@@ -18,6 +18,8 @@ from circuitcore.metrics import sections
 from circuitcore.metrics.corrected import corrected
 from circuitcore.metrics.network import Network
 from circuitcore.metrics.published import published
+from circuitcore.metrics.recall_ffn import recall_ffn
+from circuitcore.metrics.recall_parts import recall_edges, recall_interchanges, recall_roles
 from circuitcore.metrics.recall_sections import recall_posterior, recall_skills
 from circuitcore.metrics.story_sections import next_word_operators, next_word_writes
 from circuitcore.metrics.table import Rows
@@ -122,6 +124,10 @@ SECTIONS: tuple[Section, ...] = (
     corrected,
     recall_posterior,
     recall_skills,
+    recall_roles,
+    recall_edges,
+    recall_interchanges,
+    recall_ffn,
 )
 
 

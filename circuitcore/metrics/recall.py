@@ -12,6 +12,9 @@ from torch.nn import functional
 SOURCE_BATCH = 256
 """Rows of a batch of the source, whose scores are means over batches."""
 
+LEAST_VARIATION = 1e-6
+"""Of the largest singular value; float32 leaves rounding of 1e-7."""
+
 PerStep = Float[Tensor, "*lead row slot"]
 Said = Float[Tensor, "*lead row slot symbol"]
 
@@ -90,3 +93,16 @@ def share(hits: Shaped[Tensor, "*lead row"], where: Bool[Tensor, " row"] | None 
 def unused_symbol(shown: Int[Tensor, "row shown"], n_symbols: int) -> Int[Tensor, " row"]:
     """The one symbol of 1..V that is not among V - 1 different ones."""
     return n_symbols * (n_symbols + 1) // 2 - shown.sum(-1)
+
+
+def affine_fit(
+    x: Float[Tensor, "*lead row d"], y: Float[Tensor, "*lead row out"], to: Float[Tensor, "*lead other d"]
+) -> Float[Tensor, "*lead other out"]:
+    """What the affine map of least squares from ``x`` to ``y`` gives for the rows ``to``, in float64.
+
+    Directions in which ``x`` hardly varies (a normed stream has one in which it never does) are left out.
+    """
+    x, y, to = x.double(), y.double(), to.double()
+    centre, middle = x.mean(-2, keepdim=True), y.mean(-2, keepdim=True)
+    found = torch.linalg.lstsq(x - centre, y - middle, rcond=LEAST_VARIATION, driver="gelsd")
+    return (to - centre) @ found.solution + middle

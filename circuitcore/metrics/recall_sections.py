@@ -3,6 +3,7 @@
 How near the answers are to what a Bayesian would say, and whether the last one is remembered or found by elimination.
 """
 
+import dataclasses
 import functools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -91,31 +92,48 @@ def recall_posterior(session: Session, net: Network, rows: Rows) -> None:
 
 def recall_skills(session: Session, net: Network, rows: Rows) -> None:
     """At the last step: is the y of an x that stood before said again, and the y left over where no x did?"""
-    if not (isinstance(session.task, PermutationRecall) and session.families and asks_last(session.task)):
+    if not asks_to_recall(session):
         return
-    answered = {family: net.answers(batch) for family, batch in session.families.items()}
-    for family, batch in session.families.items():
-        right = recall.probabilities(answered[family]).gather(
-            -1, (batch.answers - 1).expand(answered[family].shape[:-1])[..., None]
-        )
-        rows.add("p_answer", right[..., 0].mean(-1), len(batch), family=family)
-    normal, repeat = session.families["normal"], session.families["repeat"]
-    hits = recall.said(answered["normal"]) == normal.answers
-    rows.add("elimination", recall.share(hits), len(normal), family="normal")
-    for metric, hits in outcomes(recall.said(answered["repeat"]), repeat).items():
-        add_by_source(rows, metric, hits, repeat, family="repeat")
+    batches = {"normal": session.families["normal"], "repeat": probes(session)}
+    answered = {family: recall.symbols_apart(net.answers(batch)) for family, batch in batches.items()}
+    for family, batch in batches.items():
+        p = recall.probabilities(answered[family])
+        right = p.gather(-1, (batch.answers - 1).expand(p.shape[:-1])[..., None])[..., 0]
+        rows.add("p_answer", right.mean(-1), len(batch), family=family)
+    hits = recall.said(answered["normal"]) == batches["normal"].answers
+    rows.add("elimination", recall.share(hits), len(batches["normal"]), family="normal")
+    for metric, hits in outcomes(recall.said(answered["repeat"]), batches["repeat"]).items():
+        add_by_source(rows, metric, hits, batches["repeat"], family="repeat")
 
 
-def asks_last(task: PermutationRecall) -> bool:
-    """Whether it is the last x that is repeated, so that remembering shows at the read-out."""
-    return task.repeated == task.n_symbols - 1
+def asks_to_recall(session: Session) -> bool:
+    """Whether it is permutation recall whose last x is the repeated one, so that remembering shows at the read-out."""
+    task = session.task
+    return isinstance(task, PermutationRecall) and task.repeated == task.n_symbols - 1 and bool(session.families)
+
+
+@functools.lru_cache(maxsize=4)
+def probes(session: Session) -> Batch:
+    """The family "repeat"; where only some slots are repeated in training, as many rows in which any is."""
+    family, whole = session.families["repeat"], every_source(session.task)
+    return family if whole == session.task else whole.probes("test", len(family))
+
+
+def every_source(task: PermutationRecall) -> PermutationRecall:
+    """The task with repeats of any slot, which has the same permutations."""
+    return task if len(task.sources) == task.repeated else dataclasses.replace(task, repeat_sources=())
 
 
 def outcomes(answers: Int[Tensor, "*lead row"], probes: Batch) -> dict[str, Bool[Tensor, "*lead row"]]:
     """What is said on rows with a repeat: the y that was shown with this x, the y never shown, or another one shown."""
-    shown, right = probes.tokens.gather(1, probes.roles["y"]), answers == probes.answers
-    unused = answers == recall.unused_symbol(shown, shown.shape[1] + 1)
+    right, unused = answers == probes.answers, answers == unused_symbols(probes)
     return {"recall": right, "eliminates": unused, "other_shown": ~(right | unused)}
+
+
+def unused_symbols(probes: Batch) -> Int[Tensor, " row"]:
+    """The y that a row does not show."""
+    shown = probes.tokens.gather(1, probes.roles["y"])
+    return recall.unused_symbol(shown, shown.shape[1] + 1)
 
 
 def add_by_source(rows: Rows, metric: str, hits: Bool[Tensor, "ckpt row"], probes: Batch, **common: str) -> None:
