@@ -21,6 +21,7 @@ from circuitcore.metrics.table import COLUMNS, Rows
 from circuitcore.models import ModelConfig, init_weights
 from circuitcore.models.sites import SITES, parse_head
 from circuitcore.results import KEY_COLUMNS
+from circuitcore.studies.permutation_recall.design import model
 from circuitcore.tasks import make_task
 from circuitcore.tasks.leakage import DEGREES
 
@@ -87,10 +88,23 @@ def of_next_words():
 
 
 @pytest.fixture(scope="module")
-def known(measured, of_next_words, task):
+def of_permutations():
+    """The same for permutation recall; one of these rows has a repeat, and another none."""
+    task = make_task("permutation_recall", {"n_rows": 16})
+    config = model(5, 8, 2, 16)
+    return everything(task, Network(config, {name: one[None] for name, one in init_weights(config, 0).items()}))
+
+
+@pytest.fixture(scope="module")
+def known(measured, of_next_words, of_permutations, task):
     """Everything the library and its tables call by a name."""
     text = ("metric", "site", "edit", "variable", "family", "split")
-    labels = {str(label) for table in (measured, of_next_words) for column in text for label in table[column].unique()}
+    labels = {
+        str(label)
+        for table in (measured, of_next_words, of_permutations)
+        for column in text
+        for label in table[column].unique()
+    }
     parts = {part for label in labels for part in re.split(r"->|[.+@]", label)}
     words = {*COLUMNS, *KEY_COLUMNS, *DEGREES, *SITES, *AXES, *LITERALS, *WAYS_OF_WRITING, *map(str, Status)}
     return library_names() | labels | parts | words | set(task.split("test").roles)
@@ -138,9 +152,9 @@ def test_a_name_that_does_not_exist_would_be_found(name, known, task):
     assert not means_something(name, known, task)
 
 
-def test_every_metric_has_an_entry(measured):
+def test_every_metric_has_an_entry(measured, of_permutations):
     defined = {span for definition in entries().values() for span in SPAN.findall(definition)}
-    assert set(measured["metric"].unique()) - defined == set()
+    assert {*measured["metric"].unique(), *of_permutations["metric"].unique()} - defined == set()
 
 
 def test_every_entry_gives_the_name_in_the_library_first():
