@@ -207,14 +207,23 @@ NOT_DISSECTED = (
 """Arms of which only heads and FFN are removed, and every probe is asked, at the end of training."""
 
 
+FOLLOWED = (str(TASK_1), str(TASK_2), BALANCED_1, BALANCED_2, ALL_1, ALL_2, OTHER_SPLITS)
+"""Arms whose distance from the posteriors is measured throughout training; of the other cells at the end."""
+
+
 def battery(params: Params, arm: str) -> BatterySpec:
-    """What is measured: skills and posteriors throughout, and at the end what each arm is there for."""
+    """What is measured: skills throughout, and of each arm what it is there for."""
     at_end = AT_END if arm in DISSECTED else AT_END[:1] if arm in NOT_DISSECTED else ()
-    scan = ("recall_posterior",) if arm in map(str, WIDTHS) else ()
+    scan = arm in map(str, WIDTHS)
+    once = () if scan or arm in FOLLOWED else ("recall_posterior",)
     return BatterySpec(
         n_bases=params.n_probes,
         n_split=params.n_rows,
-        at_end=at_end,
-        left_out=(*GENERAL, *scan, *(section for section in AT_END if section not in at_end)),
-        snapshots=arm in DISSECTED,
+        at_end=(*at_end, *once),
+        left_out=(
+            *GENERAL,
+            *(("recall_posterior",) if scan else ()),
+            *(section for section in AT_END if section not in at_end),
+        ),
+        snapshots=False,
     )

@@ -1,0 +1,21 @@
+"""Recall of a permutation shown pair by pair: by which part, at which size, and what the source's comparison left open.
+
+Source: "Can a Tiny Transformer Learn to Remember?", with its author's notebook.
+"""
+
+from circuitcore.studies.permutation_recall import dissection_views, factorial_views, replication_views
+from circuitcore.studies.permutation_recall.checks import CHECKS
+from circuitcore.studies.permutation_recall.claims import CLAIMS
+from circuitcore.studies.permutation_recall.design import Params, battery, published_epochs, recipes
+
+__all__ = ["CHECKS", "CLAIMS", "VIEWS", "Params", "battery", "published_epochs", "recipes"]
+
+VIEWS = {
+    view.__name__: view
+    for module, names in {
+        replication_views: ("loss", "steps", "held_out", "splits", "leaning", "skills", "probes"),
+        factorial_views: ("success", "survival", "effects", "cells", "widths"),
+        dissection_views: ("edges", "ffn", "decoding", "moves", "positions", "roles", "apart", "attention"),
+    }.items()
+    for view in (getattr(module, name) for name in names)
+}

@@ -1,0 +1,194 @@
+"""The study of permutation recall: readings of made-up results whose answer is known."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from circuitcore import studies
+from circuitcore.claims import Results, Status, judge
+from circuitcore.models.transformer import weight_shapes
+from circuitcore.studies.permutation_recall import checks, dissection, dissection_views, factorial_views, pieces, widths
+from circuitcore.studies.permutation_recall.claims import CLAIMS, PUBLISHED_LOSS, PUBLISHED_STEPS
+from circuitcore.studies.permutation_recall.design import (
+    CELLS,
+    CROSSED,
+    REPEATED,
+    TASK_1,
+    TASK_2,
+    WIDTHS,
+    every_epoch,
+    model,
+    recipes,
+    split_of,
+)
+
+EPOCHS = (0, 1, 2, 4, 8)
+
+
+def results(rows: list[dict]) -> Results:
+    """Results of rows that leave out what is the same everywhere; a step is an epoch."""
+    table = pd.DataFrame(rows)
+    blank = {"variable": "", "site": "", "edit": "", "split": "", "family": "", "step": max(EPOCHS)}
+    for column, value in blank.items():
+        table[column] = table[column].fillna(value) if column in table else value
+    table["run_id"] = table["arm"] + "-" + table["init_seed"].astype(str)
+    runs = table[["arm", "init_seed", "run_id"]].drop_duplicates()
+    history = runs.merge(pd.DataFrame({"epoch": EPOCHS[1:], "step": EPOCHS[1:], "loss": 1.0}), how="cross")
+    return Results(table, history, "paper")
+
+
+def recall_curves(by_arm: dict[str, dict[int, int | None]]) -> Results:
+    """Networks that recall all probes from an epoch on (None: never), and a quarter before."""
+    return results([
+        {"arm": arm, "init_seed": seed, "metric": "recall", "step": epoch,
+         "value": 1.0 if came is not None and epoch >= came else 0.25}
+        for arm, seeds in by_arm.items() for seed, came in seeds.items() for epoch in EPOCHS
+    ])  # fmt: skip
+
+
+def claim(name: str):
+    return next(one for one in CLAIMS if one.id == name)
+
+
+def test_models_have_the_source_s_numbers_of_parameters():
+    def count(cell):
+        shapes = weight_shapes(model(5, cell.d_model, cell.n_heads, cell.d_mlp))
+        return sum(int(np.prod(shape)) for shape, _ in shapes.values())
+
+    assert (count(TASK_1), count(TASK_2)) == (2566, 9222)
+
+
+def test_each_cell_is_trained_alike_on_three_splits():
+    params = studies.load_params("permutation_recall")
+    arms = recipes(params)
+    for cell in CELLS:
+        made = arms[str(cell)][: len(params.seeds)]
+        assert {recipe.task_params["split_seed"] for recipe in made} == {42, 43, 44}
+        assert {recipe.n_steps for recipe in made} == {391 * params.epochs}
+    assert len({recipe for made in arms.values() for recipe in made}) == sum(map(len, arms.values()))
+
+
+def test_checkpoints_hold_the_epochs_at_which_the_source_stopped():
+    assert {0, 20, 50, 120} <= set(every_epoch(120))
+    assert every_epoch(4) == (0, 1, 2, 3, 4)
+
+
+def test_published_tables_are_whole():
+    assert [len(losses) for losses in PUBLISHED_LOSS.values()] == [20, 50]
+    assert {len(values) for kind in PUBLISHED_STEPS.values() for values in kind.values()} == {5}
+
+
+def test_what_the_split_predicts_is_what_plain_counting_finds():
+    """Step 1: the y that is held out with x, over all permutations held out, when the commonest one is said."""
+    import itertools
+    import random
+
+    every = list(itertools.permutations(range(1, 6)))
+    random.Random(42).shuffle(every)
+    train, test = every[:96], every[96:]
+    right = 0.0
+    for x in range(5):
+        counts = {y: sum(one[x] == y for one in train) for y in range(1, 6)}
+        best = [y for y in counts if counts[y] == max(counts.values())]
+        right += sum(one[x] in best for one in test) / len(best) / len(test) / 5
+    assert pieces.predicted(42, "shuffled", "marginal")["step 1"] == pytest.approx(right)
+    assert (pieces.predicted(42, "shuffled", "train") <= pieces.predicted(42, "shuffled", "marginal") + 1e-9).all()
+
+
+def test_recall_comes_between_two_checkpoints_or_not_at_all():
+    found = pieces.recall_times(recall_curves({str(TASK_2): {1: 4, 2: None}})).set_index("init_seed")
+    assert found.loc[1, ["after", "by", "end"]].tolist() == [2, 4, 8]
+    assert found.loc[2, ["after", "end"]].tolist() == [8, 8]
+    assert np.isnan(found.loc[2, "by"])
+
+
+def test_width_that_halves_the_time_saves_one_doubling_and_heads_none():
+    cells = [cell for cell in CELLS if cell.data == REPEATED]
+    came = {str(cell): dict.fromkeys(range(6), 2 if cell.d_model == 32 else 4) for cell in cells}
+    check = checks.width_or_heads(recall_curves(came))
+    assert check.effect == pytest.approx(1.0)
+    assert judge(claim("PR6"), check) is Status.SUPPORTED
+    table = factorial_views.effects(recall_curves(came)).table.groupby("group")["value"].mean()
+    assert table["width 32, not 16"] == pytest.approx(1.0)
+    assert table["two heads, not one"] == pytest.approx(0.0)
+    assert table["width 32, not 16 x two heads, not one"] == pytest.approx(0.0)
+
+
+def test_survival_starts_at_one_and_falls_when_recall_comes():
+    view = factorial_views.survival(recall_curves({str(TASK_2): {1: 4, 2: 8, 3: None, 4: None}}))
+    waiting = view.table.set_index("epoch")["value"]
+    assert waiting[0] == 1.0
+    assert waiting[4] == 0.75
+    assert waiting[8] == 0.5
+
+
+def roles(first: list[tuple[float, float]], second: list[tuple[float, float]]) -> Results:
+    """Networks whose heads cost these shares of elimination and recall."""
+    rows = []
+    for seed, costs in enumerate(zip(first, second, strict=True)):
+        base = {"arm": str(TASK_2), "init_seed": seed}
+        rows += [{**base, "metric": metric, "value": 1.0} for metric in ("recall", "elimination")]
+        for head, (elimination, recall) in zip(dissection.HEADS, costs, strict=True):
+            lost = {"elimination_under": elimination, "recall_under": recall}
+            rows += [
+                {**base, "metric": metric, "site": head, "edit": "mean", "value": 1 - value}
+                for metric, value in lost.items()
+            ]
+    return results(rows)
+
+
+def test_heads_with_roles_of_their_own_are_apart_and_heads_alike_are_not():
+    apart = roles([(0.9, 0.0)] * 40, [(0.0, 0.9)] * 40)
+    assert dissection.role_separation(apart).tolist() == pytest.approx([1.8] * 40)
+    check = checks.roles_apart(apart)
+    assert (check.effect, check.n_seeds) == (1.0, 40)
+    assert not checks.roles_apart(roles([(0.5, 0.5)] * 40, [(0.5, 0.5)] * 40)).effect
+
+
+def test_which_head_eliminates_is_chance_when_it_is_half_and_not_when_it_is_always_the_first():
+    one, other = (0.9, 0.0), (0.0, 0.9)
+    half = roles([one, other] * 20, [other, one] * 20)
+    assert judge(claim("PR20"), checks.which_head(half)) is Status.SUPPORTED
+    assert checks.which_head(half).interval[0] == 0.0
+    always = roles([one] * 40, [other] * 40)
+    assert judge(claim("PR20"), checks.which_head(always)) is Status.NEGATIVE
+
+
+def test_null_of_roles_finds_pairs_and_finds_none_where_heads_are_dealt_out():
+    paired = roles([(0.9, 0.0)] * 20, [(0.0, 0.9)] * 20)
+    own, dealt, p = dissection_views.separation_null(paired, rounds=500)
+    assert own == pytest.approx(1.8)
+    assert dealt < own
+    assert p < 0.01
+    draw = np.random.default_rng(1)
+    loose = roles(*([tuple(pair) for pair in draw.random((20, 2))] for _ in range(2)))
+    assert dissection_views.separation_null(loose, rounds=500)[2] > 0.01
+
+
+def test_smallest_widths_grow_with_one_layer_and_not_with_two():
+    rows = []
+    for width in WIDTHS:
+        needed = 8 if width.n_layers == 2 else {4: 8, 5: 16, 6: 32, 7: 64}[width.n_symbols]
+        rows += [
+            {"arm": str(width), "init_seed": seed, "metric": "recall", "value": 1.0 if width.d_model >= needed else 0.2}
+            for seed in range(5)
+        ]
+    found = widths.smallest_widths(results(rows))
+    assert found.table.loc[(0, 1)].tolist() == [8, 16, 32, widths.MOST]
+    assert found.growth(1).tolist() == [3.0] * 5
+    assert found.growth(2).tolist() == [0.0] * 5
+    check = checks.widths_needed(results(rows))
+    assert judge(claim("PR23"), check) is Status.SUPPORTED
+
+
+def test_nothing_scanned_is_not_checked():
+    assert checks.widths_needed(recall_curves({str(TASK_2): {1: 4}})) is None
+
+
+def test_split_of_a_seed_goes_round_three_and_begins_with_the_source_s():
+    assert [split_of(seed) for seed in (1, 2, 3, 4)] == [42, 43, 44, 42]
+
+
+def test_crossed_cells_have_the_other_width_s_ffn():
+    assert {(cell.d_model, cell.d_mlp) for cell in CROSSED} == {(16, 64), (32, 32)}
+    assert {(cell.d_model, cell.d_mlp) for cell in CELLS} == {(16, 32), (32, 64)}
