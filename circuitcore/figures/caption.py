@@ -82,9 +82,11 @@ def _per_arm(rows: pd.DataFrame) -> str:
 
 
 def _listed(seeds: list[int]) -> str:
-    if len(seeds) > 2 and seeds == list(range(seeds[0], seeds[-1] + 1)):
-        return f"{seeds[0]} to {seeds[-1]}"
-    return ", ".join(str(seed) for seed in seeds)
+    """The seeds in words: three or more in a row as their ends ("0 to 24, 1000 to 1024")."""
+    starts = [place for place, seed in enumerate(seeds) if not place or seed != seeds[place - 1] + 1]
+    rows = [seeds[start:end] for start, end in zip(starts, [*starts[1:], None], strict=False)]
+    words = [[f"{row[0]} to {row[-1]}"] if len(row) > 2 else map(str, row) for row in rows]
+    return ", ".join(word for row in words for word in row)
 
 
 def escape_markdown(text: str) -> str:

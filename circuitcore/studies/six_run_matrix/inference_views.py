@@ -227,9 +227,17 @@ def cells(results: Results) -> View:
             later = of.best_head(results, "routing_value", arm, family=of.SWEEP, layer=list(range(1, layers)))
             parts.append(_cell(later, group, "a later layer does"))
             lost = of.heads_lost(results, arm, "mean@read_out", "L0H*")
-            parts.append(_cell(lost, group, "lost without layer 0's heads at the read-out"))
+            parts.append(_cell(lost, group, "lost without layer 0 at the read-out"))
     table = pd.concat(parts, ignore_index=True)
-    return View(table, "share of prompts", "test; its counterfactuals", BAND, 1 / 3, _elsewhere(table))
+    return View(
+        table, "share of prompts", "test; its counterfactuals", BAND + _seeds_of(table), 1 / 3, _elsewhere(table)
+    )
+
+
+def _seeds_of(table: pd.DataFrame) -> str:
+    """Which row has more seeds than the others, for the caption; "" where none has."""
+    n = table.groupby("group")["init_seed"].nunique()
+    return f"; {n.max()} seeds in '{n.idxmax()}', {n.min()} in every other row" if n.nunique() > 1 else ""
 
 
 def _elsewhere(table: pd.DataFrame) -> str:
@@ -279,7 +287,9 @@ def looked_at(results: Results) -> View:
     table = table.assign(group="read out at the " + table["read"], series=table["token"])
     order = {token: place for place, token in enumerate(TOKENS.values())}
     table = table.sort_values(["read", "series"], key=lambda column: column.map(order).fillna(0), kind="stable")
-    return View(table[["group", "series", "init_seed", "value"]], "attention", "two test prompts", BAND)
+    return View(
+        table[["group", "series", "init_seed", "value"]], "attention", "two test prompts", BAND + _seeds_of(table)
+    )
 
 
 def _matching_key(rows: pd.DataFrame) -> pd.Series:

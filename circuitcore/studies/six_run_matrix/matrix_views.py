@@ -66,8 +66,8 @@ def outcomes(results: Results) -> View:
     order = {quantity: place for place, quantity in enumerate(GROUPED)}
     table = table.assign(place=table["quantity"].map(order)).sort_values(["place", "group"], kind="stable")
     return View(
-        table[["group", "who", "init_seed", "value"]], "share of prompts", "as named; probes, patches and operators on "
-        "all six families", note="The source's points are means over three seeds.",
+        table[["group", "who", "init_seed", "value"]], "share of prompts", "the named prompts; probes, patches and "
+        "operators on all six families", note="The source's points are means over three seeds.",
     )  # fmt: skip
 
 
@@ -130,7 +130,8 @@ def localisation(results: Results) -> View:
     table = table.sort_values(
         ["panel", "arm", "init_seed", "column"], ascending=[False, True, True, True], kind="stable"
     )
-    return View(table[["panel", "row", "column", "arm", "init_seed", "value"]], "accuracy lost", "see the caption")
+    split = "all six families (as published) and test prompts, each asked for all three keys (ours)"
+    return View(table[["panel", "row", "column", "arm", "init_seed", "value"]], "accuracy lost", split)
 
 
 def birth_lab(results: Results) -> View:

@@ -41,7 +41,7 @@ def transition(results: Results) -> View:
     rows = rows[rows["epoch"] <= last_epoch(results)]
     table = pd.concat([rows[COLUMNS], _source_points()], ignore_index=True)
     table = table.assign(chance=table["panel"].map(CHANCE))
-    return View(table, "share of prompts", "two pairs: train; three: val; four: test_ood_4_pairs", BAND)
+    return View(table, "share of prompts", "training prompts (two pairs) and held-out ones (three, four)", BAND)
 
 
 def _source_points() -> pd.DataFrame:
@@ -66,7 +66,7 @@ def optimisation(results: Results) -> View:
     named = means.rename(columns={"loss": "training loss", "grad_norm": "gradient norm"})
     table = named.melt(["init_seed", "epoch"], var_name="panel", value_name="value").assign(series=OURS)
     table = table.assign(unit=table["panel"].map({"training loss": "nats", "gradient norm": "norm"}))
-    return View(table[[*COLUMNS, "unit"]], "nats, and norm", "train_2_pairs, mean of each epoch", BAND)
+    return View(table[[*COLUMNS, "unit"]], "nats, and norm", "training prompts, mean of each epoch", BAND)
 
 
 def losses(results: Results) -> View:

@@ -58,7 +58,7 @@ def accuracy(results: Results) -> View:
     table = in_order(table, "series", SPLITS.values())
     chance = make_task("story", {}).chance["val"]
     return View(
-        table[_CURVE], "accuracy", "train, val, test", BAND, chance, "Chance: always the commonest word, on val."
+        table[_CURVE], "accuracy", "all four splits", BAND, chance, "Chance: always the commonest word, on val."
     )
 
 
@@ -139,7 +139,7 @@ def rates(results: Results) -> View:
     table = table.assign(series=table["definitions"].map(DEFINED), value=table["born"].astype(float))
     table = table.rename(columns={"piece": "panel"})
     table = in_order(in_order(table, "group", [*CANNOT, POOL, *HAS.values()]), "panel", [WHOLE, ANY])
-    note = f"{POOL}: {', '.join(COULD_FAIL)}. Only planted repeats and phrases leave anything to find."
+    note = f"T{POOL[1:]}: {', '.join(COULD_FAIL)}. Only planted repeats and phrases leave anything to find."
     columns = ["panel", "group", "series", "arm", "init_seed", "value"]
     return View(table[columns], "share of runs reported", "held-out prompts", "95 % Wilson interval", note=note)
 
