@@ -1,14 +1,17 @@
 """A network wired by hand recalls and eliminates perfectly, and every test of the mechanism says how."""
 
 import dataclasses
+import math
 
 import pytest
 import torch
 import wired_recall as wired
 from wired_recall import CONFIG, MATCH, READ, TASK, V, W
 
+from circuitcore.metrics.battery import SECTIONS, BatterySpec, measure
 from circuitcore.models import Ablate, CutEdge, Mlp, Patch, Site, compile_edits, forward
-from circuitcore.tasks.permutation_posterior import uniform_posterior
+from circuitcore.tasks.permutation_posterior import loss_levels, uniform_posterior
+from tests.integration.given_run import GivenRun, picked
 
 SITES = ("q", "k", "v", "z")
 RECORD = [*(f"{name}.0" for name in (*SITES, "scores", "pattern", "resid_pre", "resid_mid", "mlp_out", "mlp_post"))]
@@ -221,3 +224,118 @@ def test_a_head_that_spreads_evenly_binds_nothing(weights, probes):
         one, other = (forward(CONFIG, network, tokens).logits[:, -1, 1:] for tokens in (probes.tokens, exchanged))
         apart = (one - other).abs().amax(-1)
         assert (apart > 1).all() if differs else (apart < 0.05).all()
+
+
+OTHERS = tuple(section.__name__ for section in SECTIONS if not section.__name__.startswith("recall_"))
+SPEC = BatterySpec(n_bases=240, n_reference=256, n_split=1000, left_out=OTHERS)
+M, R, ALL, FFN = str(MATCH), str(READ), "all heads", "L0MLP"
+UNDER = ("recall_under", "eliminates_under", "other_shown_under")
+
+
+@pytest.fixture(scope="module")
+def table():
+    """What the battery's sections on permutation recall say of the network."""
+    return measure(GivenRun(TASK, CONFIG, [wired.recall_circuit()]), SPEC)
+
+
+def all_are(values, expected, tolerance=1e-6):
+    assert (values - expected).abs().max() <= tolerance, values
+
+
+def test_battery_it_is_the_bayesian_who_does_not_know_the_split(table):
+    for metric in ("bayes_mae", "bayes_max", "bayes_max_batched", "leaning"):
+        all_are(picked(table, metric), 0)
+    all_are(picked(table, "step_accuracy", variable="step 5"), 1)
+    for split in ("test", "all"):
+        losses = picked(table, "step_loss", split=split).tolist()
+        assert losses == pytest.approx([math.log(n) for n in (5, 4, 3, 2, 1)], abs=1e-6)
+    all_are(picked(table, "mean_loss"), loss_levels(TASK)["elimination and recall"])
+
+
+def test_battery_it_recalls_and_eliminates(table):
+    for metric in ("recall", "elimination", "p_answer", "recall_all", "elimination_all"):
+        all_are(picked(table, metric), 1)
+    for metric in ("eliminates", "other_shown"):
+        all_are(picked(table, metric), 0)
+    assert len(picked(table, "recall")) == len(picked(table, "recall_all")) == V
+
+
+def test_battery_where_the_heads_look(table):
+    expected = {
+        M: {"mass_x_source": 1, "mass_all_x": 1, "mass_y_source": 0, "mass_all_y": 0, "mass_last_y": 0, "mass_self": 0},
+        R: {"mass_x_source": 0, "mass_all_x": 0, "mass_y_source": 1 / 4, "mass_all_y": 1, "mass_self": 0},
+    }
+    expected[R]["mass_last_y"] = float(W[-1])
+    for site, masses in expected.items():
+        for metric, value in masses.items():
+            all_are(picked(table, metric, site=site, family="repeat"), value)
+    all_are(picked(table, "mass_all_y", site=R, family="normal"), 1)
+    # Where nothing matches M looks at itself, or at a y that is the same symbol: of the five symbols one is no y.
+    itself, some_y = (
+        picked(table, metric, site=M, family="normal", **where).iloc[-1]
+        for metric, where in (("mass_self", {}), ("mass_all_y", {"variable": "step 5"}))
+    )
+    assert itself + some_y == pytest.approx(1, abs=1e-6) and 0 < itself < some_y
+
+
+def test_battery_each_part_removed(table):
+    def under(site, edit):
+        return [picked(table, metric, site=site, edit=edit).iloc[0] for metric in (*UNDER, "elimination_under")]
+
+    assert under("none", "none") == [*RECALLS, 1]
+    assert under(M, "zero") == [*ELIMINATES, 1]
+    for site in (R, f"{M}+{R}", FFN):
+        for how in ("zero", "mean"):
+            recall, *_, elimination = under(site, how)
+            assert recall < 0.3 and elimination < 0.3, (site, how)
+        assert under(site, "resample")[0] < 0.3 and under(site, "resample")[3] < 0.4, site
+    assert under(M, "mean")[0] == 0 and under(M, "resample")[0] < 0.1
+
+
+def test_battery_edges(table):
+    for key, of_heads in CUTS.items():
+        edit = {"x_other": "cut other x", "read_out": "cut self"}.get(key, f"cut {key}")
+        for head, expected in of_heads.items():
+            found = [picked(table, metric, site=str(head), edit=edit).iloc[0] for metric in UNDER]
+            assert found == expected, (head, edit)
+    all_are(picked(table, "recall_under", site=ALL, edit=["cut y_source", "cut x_source", "cut other y"]), 0)
+    all_are(picked(table, "elimination_under", edit="cut all x"), 1)
+    assert picked(table, "elimination_under", site=R, edit="cut all y").iloc[0] < 0.3
+    all_are(picked(table, "largest_change", edit="zero rows before"), 0, tolerance=0)
+
+
+def test_battery_positions_of_values_bind_nothing(table):
+    where = {"edit": "swap values' positions", "site": [M, R, ALL]}
+    all_are(picked(table, "recall_under", **where), 1)
+    all_are(picked(table, "answers_swapped_under", **where), 0)
+    keys = {"edit": "swap keys' positions"}
+    all_are(picked(table, "answers_swapped_under", site=[R, ALL], **keys), 1)
+    all_are(picked(table, "recall_under", site=[M], **keys), 1)
+
+
+CARRIED = {("value", R): 1, ("value", M): 0, ("trade", R): 1, ("trade", M): 0, ("match", M): 1, ("match", R): 0}
+
+
+@pytest.mark.parametrize(("family", "site"), CARRIED)
+def test_battery_interchanges(table, family, site):
+    carried = CARRIED[family, site]
+    for where, value in ((site, carried), (ALL, 1), ("L0.mlp_out", 1)):
+        all_are(picked(table, "interchange", family=family, site=where, edit="", variable="source_answer"), value)
+        all_are(picked(table, "interchange", family=family, site=where, edit="", variable="base_answer"), 1 - value)
+    by_chance = picked(table, "interchange", family=family, edit="random_source", variable="source_answer")
+    assert by_chance.max() < 0.35
+
+
+def test_battery_the_ffn_binds(table):
+    """A linear map in its place eliminates and never recalls; all ten neurons are needed; only after it y is linear."""
+    linear = [picked(table, metric, site=FFN, edit="linear").iloc[0] for metric in (*UNDER, "elimination_under")]
+    assert linear == [*ELIMINATES, 1]
+    all_are(picked(table, "neurons_needed"), 2 * V)
+    left = picked(table, "recall_without_top", variable=["1", "2", "4", "8"])
+    assert len(left) == 4 and left.max() < 0.6
+    assert left.iloc[0] == pytest.approx(1 - picked(table, "largest_neuron_drop").iloc[0])
+    for variable, metric, before in (("y_source", "decodes_y_source", 0.4), ("source", "decodes_source", 1)):
+        where = {"variable": variable}
+        all_are(picked(table, metric, site="L0.resid_post", edit="", **where), 1)
+        assert picked(table, metric, site=["L0.z", "L0.resid_mid"], edit="", **where).max() <= before
+        assert picked(table, metric, edit="random_labels", **where).max() < 0.35
