@@ -43,7 +43,7 @@ CUTS = {
 }
 """Edit -> the keys of a row with a repeat that the read-out cannot attend to."""
 CUTS_OF_NORMAL = {"cut all y": "y", "cut all x": "x_before", "cut self": "read_out"}
-SWAPPED = "swap values' positions"
+SWAPPED = {"v": "swap values' positions", "k": "swap keys' positions"}
 Label = dict[str, Any]
 
 
@@ -66,7 +66,7 @@ def recall_roles(session: Session, net: Network, rows: Rows) -> None:
 
 
 def recall_edges(session: Session, net: Network, rows: Rows) -> None:
-    """Answers with edges into the read-out cut, with earlier rows silenced, and with values' positions swapped."""
+    """Answers with edges into the read-out cut, with earlier rows silenced, and with two y's positions swapped."""
     if not asks_to_recall(session):
         return
     normal, repeat = marked(session.families["normal"]), marked(probes(session))
@@ -208,12 +208,14 @@ def _patterns(net: Network, batch: Batch, keys: Sequence[str]) -> Float[Tensor, 
 
 
 def _add_swapped(net: Network, repeat: Batch, rows: Rows) -> None:
-    """Answers where two y trade positional codes in the value vectors of layer 0; queries and keys stay as they are."""
+    """Answers where two y trade positional codes in the value vectors of layer 0, or in its keys; all else stays."""
     groups, other = _head_groups(net, 0), repeat.tokens.gather(1, repeat.roles["y_traded"][:, None])[:, 0]
-    labels = [{**label, "edit": SWAPPED} for label, _ in groups]
-    edits = [tuple(Patch(Site("v", *head), "swapped", "moved") for head in heads) for _, heads in groups]
-    moved = {"moved": {"v.0": values_at(net, repeat, swapped_places(repeat))}}
-    logits = net.answers_under(repeat, edits, moved).logits
+    labels = [{**label, "edit": edit} for edit in SWAPPED.values() for label, _ in groups]
+    edits = [
+        tuple(Patch(Site(site, *head), "swapped", "moved") for head in heads) for site in SWAPPED for _, heads in groups
+    ]
+    moved = {f"{site}.0": projected_at(net, site, repeat, swapped_places(repeat)) for site in SWAPPED}
+    logits = net.answers_under(repeat, edits, {"moved": moved}).logits
     add_under(rows, logits, labels, repeat=repeat)
     rows.add("answers_swapped_under", recall.share(recall.said(logits) == other).T, len(repeat), labels)
 
@@ -225,11 +227,13 @@ def swapped_places(repeat: Batch) -> Int[Tensor, "row pos"]:
     return torch.arange(n_pos).repeat(n_rows, 1).scatter(1, both, both.flip(1))
 
 
-def values_at(net: Network, batch: Batch, places: Int[Tensor, "row pos"]) -> Float[Tensor, "ckpt row pos head d_head"]:
-    """Value vectors of layer 0 of a network in which the tokens of a row have the positional codes of ``places``."""
-    weights, name = net.weights, "blocks.0"
+def projected_at(
+    net: Network, site: str, batch: Batch, places: Int[Tensor, "row pos"]
+) -> Float[Tensor, "ckpt row pos head d_head"]:
+    """Keys or values (``site``: "k", "v") of layer 0, had the tokens of a row the positional codes of ``places``."""
+    weights, name, letter = net.weights, "blocks.0", site.upper()
     x = weights["embed.W_E"][:, batch.tokens] + weights["pos_embed.W_pos"][:, places]
     x = apply_norm(net.config, weights, f"{name}.ln1", x) if net.config.norm_position == "pre" else x
-    v = torch.einsum("crpd,chdk->crphk", x, weights[f"{name}.attn.W_V"])
-    bias = weights.get(f"{name}.attn.b_V")
-    return v if bias is None else v + bias[:, None, None]
+    found = torch.einsum("crpd,chdk->crphk", x, weights[f"{name}.attn.W_{letter}"])
+    bias = weights.get(f"{name}.attn.b_{letter}")
+    return found if bias is None else found + bias[:, None, None]

@@ -219,8 +219,9 @@ class PermutationRecall(Task):
     def interchanges(self, n_bases: int) -> tuple[Interchange, ...]:
         """Rows of ``probes("test")`` beside rows that differ from them in one thing.
 
-        "value": in the y to be remembered; the source row shows the one that the base row leaves out. "match": in where
-        the repeated x stands; the source row has it and the next slot's x in each other's place.
+        "value": in the y to be remembered; the source row shows the one that the base row leaves out, so that whoever
+        eliminates gives the source row's answer, too. "trade": the y to be remembered and the next slot's are in each
+        other's place. "match": the repeated x and the next slot's are.
         """
         if len(self.sources) < 2 or self.repeated != self.n_symbols - 1:
             return ()
@@ -233,6 +234,7 @@ class PermutationRecall(Task):
         first, second, unseen = order[every, slot] - 1, order[every, other] - 1, order[:, self.repeated] - 1
         pairs = {
             "value": self.rows(_swapped(perms, first, unseen), order, slot),
+            "trade": self.rows(_swapped(perms, first, second), order, slot),
             "match": self.rows(_swapped(perms, first, second), moved, other),
         }
         return tuple(

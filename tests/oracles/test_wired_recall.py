@@ -173,7 +173,9 @@ def test_rows_before_the_read_out_have_no_part_in_it(weights, probes):
 
 
 @pytest.mark.parametrize(
-    ("name", "carrier", "bystander"), [("value", READ, MATCH), ("match", MATCH, READ)], ids=["value", "match"]
+    ("name", "carrier", "bystander"),
+    [("value", READ, MATCH), ("trade", READ, MATCH), ("match", MATCH, READ)],
+    ids=["value", "trade", "match"],
 )
 def test_interchanges_tell_the_slot_from_the_value(weights, name, carrier, bystander):
     (pairs,) = [pairs for pairs in TASK.interchanges(400) if pairs.name == name]

@@ -249,6 +249,20 @@ class TestInterchanges:
             assert source[slot][1] == source[4][1] == wanted
 
     @pytest.mark.parametrize("task", [TASK, PermutationRecall(repeat_sources=(0, 3))])
+    def test_trade_exchanges_it_with_another_y_that_is_shown(self, task):
+        """So that eliminating keeps the base row's answer, and only recall gives the source row's."""
+        pairs, changed = self.pair("trade", task)
+        following = {slot: task.sources[(place + 1) % len(task.sources)] for place, slot in enumerate(task.sources)}
+        for base, source, places, slot, wanted in zip(
+            pairs_of(pairs.base), pairs_of(pairs.source), changed, two(pairs.base)[0],
+            pairs.expected["source_answer"].tolist(), strict=True,
+        ):  # fmt: skip
+            other = following[slot]
+            assert places == sorted([2 * slot + 1, 2 * other + 1])
+            assert {y for _, y in base} == {y for _, y in source}
+            assert wanted == base[other][1] == source[slot][1] == source[4][1] != base[4][1]
+
+    @pytest.mark.parametrize("task", [TASK, PermutationRecall(repeat_sources=(0, 3))])
     def test_match_puts_the_repeated_x_elsewhere(self, task):
         pairs, changed = self.pair("match", task)
         following = {slot: task.sources[(place + 1) % len(task.sources)] for place, slot in enumerate(task.sources)}
@@ -260,6 +274,17 @@ class TestInterchanges:
             assert places == sorted([2 * slot, 2 * other])
             assert source[4][0] == base[4][0] == source[other][0] and wanted == base[other][1] == source[4][1]
         assert torch.equal(pairs.source.variables["source"], torch.tensor([following[s] for s in two(pairs.base)[0]]))
+
+    def test_trade_puts_two_y_in_each_other_s_place(self):
+        pairs, changed = self.pair("trade")
+        for base, source, places, slot, wanted in zip(
+            pairs_of(pairs.base), pairs_of(pairs.source), changed, two(pairs.base)[0],
+            pairs.expected["source_answer"].tolist(), strict=True,
+        ):  # fmt: skip
+            other = (slot + 1) % 4
+            assert places == sorted([2 * slot + 1, 2 * other + 1])
+            assert source[slot][1] == source[4][1] == wanted == base[other][1]
+            assert source[other][1] == base[slot][1]
 
     def test_sources_follow_a_permutation_each(self):
         for pairs in TASK.interchanges(200):

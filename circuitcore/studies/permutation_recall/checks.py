@@ -141,7 +141,7 @@ def _all_recall(results: Results) -> dict:
 
 
 def mean_of(results: Results, reading: Callable[[Results], pd.Series], within: tuple[float, float]) -> Check | None:
-    """PR12, PR13, PR15, PR17: a mean over networks that all recall."""
+    """PR12, PR13, PR15, PR17, PR18: a mean over networks that all recall."""
     return mean_check(reading(results), **_all_recall(results), within=within)
 
 
@@ -164,7 +164,7 @@ def value_and_match(results: Results) -> Check | None:
 
 
 def earlier_rows(results: Results) -> Check | None:
-    """PR18."""
+    """PR19."""
     lost = float(dissection.lost_without_edge(results, "cut y_source").mean())
     return mean_check(
         dissection.change_without_earlier_rows(results),
@@ -173,13 +173,13 @@ def earlier_rows(results: Results) -> Check | None:
 
 
 def roles_apart(results: Results) -> Check | None:
-    """PR19."""
+    """PR20."""
     apart = dissection.role_separation(results) > dissection.APART
     return share_check(int(apart.sum()), len(apart), **_all_recall(results))
 
 
 def which_head(results: Results) -> Check | None:
-    """PR20: the interval of the share's distance from one half is that of the share, folded."""
+    """PR21: the interval of the share's distance from one half is that of the share, folded."""
     first = dissection.first_head_eliminates(results)
     found = share_interval(int(first.sum()), len(first))
     ends = (abs(found.low - 0.5), abs(found.high - 0.5))
@@ -191,7 +191,7 @@ def which_head(results: Results) -> Check | None:
 
 
 def place_by_place(results: Results) -> Check | None:
-    """PR21."""
+    """PR22."""
     if ONLY_FIRST not in results.arms:
         return None
     able = float(_later_sources(results, ANY_SOURCE).mean())
@@ -202,7 +202,7 @@ def place_by_place(results: Results) -> Check | None:
 
 
 def without_ffn(results: Results) -> Check | None:
-    """PR22."""
+    """PR23."""
     if ANY_SOURCE not in results.arms:
         return None
     whole = float(results.final_values("recall", ANY_SOURCE, variable="").min())
@@ -213,7 +213,7 @@ def without_ffn(results: Results) -> Check | None:
 
 
 def widths_needed(results: Results) -> Check | None:
-    """PR23: over the seeds of the scan."""
+    """PR24: over the seeds of the scan."""
     found = smallest_widths(results)
     if found is None:
         return None
@@ -246,11 +246,12 @@ CHECKS: dict[str, Callable[[Results], Check | None]] = {
     "PR14": attention_alone,
     "PR15": partial(mean_of, reading=dissection.recall_with_linear_map, within=SHARE),
     "PR16": value_and_match,
-    "PR17": partial(mean_of, reading=dissection.answers_traded, within=SHARE),
-    "PR18": earlier_rows,
-    "PR19": roles_apart,
-    "PR20": which_head,
-    "PR21": place_by_place,
-    "PR22": without_ffn,
-    "PR23": widths_needed,
+    "PR17": partial(mean_of, reading=partial(dissection.answers_traded, path="values"), within=SHARE),
+    "PR18": partial(mean_of, reading=partial(dissection.answers_traded, path="keys"), within=SHARE),
+    "PR19": earlier_rows,
+    "PR20": roles_apart,
+    "PR21": which_head,
+    "PR22": place_by_place,
+    "PR23": without_ffn,
+    "PR24": widths_needed,
 }

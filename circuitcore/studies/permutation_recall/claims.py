@@ -167,15 +167,15 @@ CLAIMS = (
     Claim(
         id="PR16",
         sentence="One head says which slot matches, the other which y stands where.",
-        metric="half the difference of the two heads in: answers moved by its output from a row with another y, less "
-        "answers moved by its output from a row with another match",
+        metric="half the difference of the two heads in: answers moved by its output from a row in which two y trade "
+        "places, less those moved by its output from a row in which two x do",
         direction="at_least",
         smallest_effect=0.5,
         control="both heads together move at least 0.9 of the answers of either kind",
     ),
     Claim(
         id="PR17",
-        sentence="The y and its slot are tied by position: two y that trade positional codes trade answers.",
+        sentence="The y and its slot are tied in the values: two y that trade positional codes there trade answers.",
         metric="share of probes answered with the other y, when its value vectors carry the position of the y to be "
         "recalled and the other way round",
         direction="at_least",
@@ -184,6 +184,16 @@ CLAIMS = (
     ),
     Claim(
         id="PR18",
+        sentence="They are tied by how much attention each place gets: two y that trade positional codes in the keys "
+        "trade answers.",
+        metric="share of probes answered with the other y, when its key vectors carry the position of the y to be "
+        "recalled and the other way round",
+        direction="at_least",
+        smallest_effect=0.5,
+        control=WHOLE,
+    ),
+    Claim(
+        id="PR19",
         sentence="Rows before the last take part: a y attends itself, an x absorbs the y before it.",
         metric="largest change of a last logit when nothing that attention writes to earlier rows is left",
         direction="at_least",
@@ -193,7 +203,7 @@ CLAIMS = (
         source_verdict="Stated, from attention maps",
     ),
     Claim(
-        id="PR19",
+        id="PR20",
         sentence="The two heads always share the work: one eliminates, the other recalls.",
         metric="share of networks whose heads differ by more than 0.5 in what their loss costs: elimination less "
         "recall, each head replaced by its mean",
@@ -205,7 +215,7 @@ CLAIMS = (
         source_verdict="Stated, without a count",
     ),
     Claim(
-        id="PR20",
+        id="PR21",
         sentence="Which of the two heads eliminates is chance.",
         metric="share of networks in which it is the first head, as a distance from one half",
         direction="at_most",
@@ -214,7 +224,7 @@ CLAIMS = (
         control=WHOLE,
     ),
     Claim(
-        id="PR21",
+        id="PR22",
         sentence="Recall is learnt place by place: trained on repeats of the first x alone, no other is recalled.",
         metric="share of probes that repeat the second to fourth x answered with the y that was shown",
         direction="at_most",
@@ -224,7 +234,7 @@ CLAIMS = (
         source_verdict="Measured later: 0 of 600 probes of one network",
     ),
     Claim(
-        id="PR22",
+        id="PR23",
         sentence="Without its FFN the network does not recall.",
         metric="recall with the FFN's output zeroed; d 32, 2 heads, repeats in half of the rows, at the last epoch",
         direction="at_most",
@@ -234,7 +244,7 @@ CLAIMS = (
         source_verdict="Measured later: 93.4 % with, 3.0 % without, one network",
     ),
     Claim(
-        id="PR23",
+        id="PR24",
         sentence="With one layer the width that recall needs grows with the number of symbols, with two it does not.",
         metric="doublings of the smallest width that recalls 0.9, from V 4 to V 7: one layer less two layers",
         direction="at_least",

@@ -51,9 +51,9 @@ def recall_with_linear_map(results: Results) -> pd.Series:
     return under(results, "recall_under", "L0MLP", "linear")
 
 
-def answers_traded(results: Results) -> pd.Series:
-    """Share of probes answered with the other y when two y trade positions in the value path of all heads."""
-    return under(results, "answers_swapped_under", ALL_HEADS, "swap values' positions")
+def answers_traded(results: Results, path: str) -> pd.Series:
+    """Share of probes answered with the other y when two y trade positions in the "values" or "keys" of all heads."""
+    return under(results, "answers_swapped_under", ALL_HEADS, f"swap {path}' positions")
 
 
 def change_without_earlier_rows(results: Results) -> pd.Series:
@@ -74,18 +74,18 @@ def moved(results: Results, family: str, edit: str = "") -> pd.DataFrame:
 
 def moved_together(results: Results) -> pd.Series:
     """Share of answers that both heads' outputs move, of the kind that moves less."""
-    return pd.concat([moved(results, family)[ALL_HEADS] for family in ("value", "match")], axis=1).min(axis=1)
+    return pd.concat([moved(results, family)[ALL_HEADS] for family in ("trade", "match")], axis=1).min(axis=1)
 
 
 def separation_of_moves(results: Results) -> pd.Series:
     """Half the difference between two heads in what they carry: the y, less the match."""
-    carried = moved(results, "value")[list(HEADS)] - moved(results, "match")[list(HEADS)]
+    carried = moved(results, "trade")[list(HEADS)] - moved(results, "match")[list(HEADS)]
     return (carried[HEADS[0]] - carried[HEADS[1]]).abs() / 2
 
 
 def role_scores(results: Results, how: str = "mean") -> pd.DataFrame:
     """What each head's loss costs, elimination less recall: seeds by heads."""
-    whole = {"recall_under": uncut(results), "elimination_under": results.final_values("elimination", TWO)}
+    whole = {metric: under(results, metric, "none", "none") for metric in ("recall_under", "elimination_under")}
     cost = {(metric, head): whole[metric] - under(results, metric, head, how) for metric in whole for head in HEADS}
     return pd.DataFrame({head: cost["elimination_under", head] - cost["recall_under", head] for head in HEADS})
 

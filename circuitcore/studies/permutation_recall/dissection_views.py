@@ -63,9 +63,9 @@ def decoding(results: Results) -> View:
 def moves(results: Results) -> View:
     """Answers moved by outputs from another row: which head carries the y, and which the match."""
     found = []
-    scores = of.moved(results, "value")[list(of.HEADS)] - of.moved(results, "match")[list(of.HEADS)]
+    scores = of.moved(results, "trade")[list(of.HEADS)] - of.moved(results, "match")[list(of.HEADS)]
     carrier = scores.idxmax(axis=1)
-    names = {"value": "rows differ in the y", "match": "rows differ in the match"}
+    names = {"trade": "two y in each other's place", "match": "two x in each other's place"}
     for family, series in names.items():
         for edit in ("", "random_source"):
             wide = of.moved(results, family, edit)
@@ -87,16 +87,15 @@ def moves(results: Results) -> View:
 
 
 def positions(results: Results) -> View:
-    """What is answered when the y to be recalled and another trade positional codes in the value path."""
+    """What is answered when the y to be recalled and another trade positional codes, in the values or in the keys."""
     answers = {
-        "answers_swapped_under": "the other y",
-        "recall_under": "the y shown (recall)",
+        "answers_swapped_under": "the other y", "recall_under": "the y shown (recall)",
         "eliminates_under": "the y not shown",
-    }
+    }  # fmt: skip
     found = [
-        _under(results, metric, of.ALL_HEADS, ["swap values' positions"]).assign(group=name)
-        for metric, name in answers.items()
-    ]
+        _under(results, metric, of.ALL_HEADS, [f"swap {path}' positions"]).assign(group=name, series=f"in the {path}")
+        for metric, name in answers.items() for path in ("values", "keys")
+    ]  # fmt: skip
     return _seeds(pd.concat(found, ignore_index=True), "share of answers", 1 / 5, "Chance: any of the five.")
 
 
