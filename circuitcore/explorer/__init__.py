@@ -1,0 +1,1 @@
+"""Trained decoders inside a page: weights as text, the forward pass in JavaScript, and what readers do with it."""

@@ -1,0 +1,77 @@
+"""Checkpoints as text that a page can carry and ``static/decoder.js`` reads.
+
+A packed model is plain JSON: ``config`` (every field of ``ModelConfig``), ``dtype``, ``tensors`` (``[name, shape]`` in
+the order in which they lie behind each other), and ``checkpoints`` (``epoch``, and ``data``: those numbers, little
+endian, in base64).
+"""
+
+import base64
+import dataclasses
+import json
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import torch
+from torch import Tensor
+
+from circuitcore.models.config import ModelConfig
+from circuitcore.models.transformer import Weights, weight_shapes
+
+Dtype = Literal["float16", "float32"]
+_LITTLE_ENDIAN = {"float16": "<f2", "float32": "<f4"}
+
+
+def packed(config: ModelConfig, checkpoints: Mapping[int, Weights], dtype: Dtype = "float16") -> dict[str, Any]:
+    """One model at all its checkpoints, in the order of their epochs.
+
+    Args:
+        config: the architecture.
+        checkpoints: epoch -> weights as ``init_weights`` names and shapes them.
+        dtype: of the numbers on the page; float16 keeps 11 significant bits.
+
+    Raises:
+        ValueError: no checkpoint, weights that do not fit the config, or a number the dtype cannot hold.
+    """
+    if not checkpoints:
+        raise ValueError("no checkpoint: a page needs at least one")
+    shapes = {name: shape for name, (shape, _) in weight_shapes(config).items()}
+    return {
+        "config": dataclasses.asdict(config),
+        "dtype": dtype,
+        "tensors": [[name, list(shape)] for name, shape in shapes.items()],
+        "checkpoints": [
+            {"epoch": epoch, "data": _text(_joined(shapes, weights, epoch), dtype)}
+            for epoch, weights in sorted(checkpoints.items())
+        ],
+    }
+
+
+def rounded(weights: Weights, dtype: Dtype = "float16") -> dict[str, Tensor]:
+    """The weights as a page has them, as float32."""
+    return {name: tensor.detach().to(getattr(torch, dtype)).float() for name, tensor in weights.items()}
+
+
+def in_script(data: Any) -> str:
+    """JSON that can stand inside a script element: nothing in it can end the element or open a comment."""
+    return json.dumps(data, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
+
+
+def _joined(shapes: Mapping[str, tuple[int, ...]], weights: Weights, epoch: int) -> Tensor:
+    """All tensors behind each other, ``[n_numbers]``."""
+    found = {name: tuple(tensor.shape) for name, tensor in weights.items()}
+    wrong = sorted(name for name in found.keys() | shapes.keys() if found.get(name) != shapes.get(name))
+    if wrong:
+        name = wrong[0]
+        raise ValueError(
+            f"epoch {epoch}: {len(wrong)} tensors do not fit the config; {name} has shape {found.get(name)}, "
+            f"needed is {shapes.get(name)}"
+        )
+    return torch.cat([weights[name].detach().flatten().cpu() for name in shapes])
+
+
+def _text(numbers: Tensor, dtype: Dtype) -> str:
+    values = numbers.to(getattr(torch, dtype))
+    if not values.isfinite().all():
+        worst = numbers.abs().max().item()
+        raise ValueError(f"a weight of size {worst:g} is not a number that {dtype} can hold")
+    return base64.b64encode(values.numpy().astype(_LITTLE_ENDIAN[dtype]).tobytes()).decode()

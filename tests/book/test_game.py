@@ -1,0 +1,477 @@
+"""Permutation recall in the page: the same network as in Python, and a game that a keyboard alone can play."""
+
+import itertools
+import re
+import shutil
+import warnings
+from pathlib import Path
+
+import nbformat
+import pytest
+import torch
+from conftest import ROOT, Opened
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
+from test_pages import AXE, AXE_RUN, LUMINANCE, OFFLINE
+
+from circuitcore.explorer.game import SCRIPTS, STATIC, GameModel, payload, recall_game
+from circuitcore.explorer.game_still import posterior
+from circuitcore.explorer.weights import packed, rounded
+from circuitcore.models import Ablate, CutEdge, Head, Mlp, ModelConfig, compile_edits, forward, init_weights
+from circuitcore.single_page import build_page
+
+TASK = ModelConfig(
+    d_vocab=6, n_ctx=9, n_layers=1, n_heads=2, d_model=32, d_mlp=64, norm="layer", norm_position="post",
+    positions="learned", mlp="relu", tied=False, bias=True, norm_eps=1e-5,
+)  # fmt: skip
+DEEP = ModelConfig(d_vocab=6, n_ctx=9, n_layers=2, n_heads=2, d_model=16, mlp="none")
+PERMUTATION, ORDER = (4, 1, 3, 5, 2), (1, 3, 5, 2, 1)
+
+SIZES = {"d_vocab": 11, "n_ctx": 12, "n_layers": 2, "n_heads": 2, "d_model": 16, "d_mlp": 24}
+VARIANTS = (
+    {},
+    {"norm": "layer", "positions": "learned", "mlp": "relu", "tied": False, "bias": True, "norm_position": "post"},
+    {"norm": "layer", "mlp": "gelu", "tied": False, "bias": True},
+    {"norm": "none", "mlp": "none", "positions": "none"},
+    {"norm": "none", "mlp": "relu", "positions": "learned", "bias": True},
+    {"norm": "rms", "norm_position": "post", "mlp": "gelu"},
+    {"norm": "rms", "norm_position": "post", "mlp": "swiglu", "positions": "learned", "tied": False, "bias": True},
+    {"norm": "layer", "norm_position": "post", "mlp": "none", "tied": False},
+    {"norm": "layer", "mlp": "swiglu", "positions": "none", "bias": True},
+    {"norm": "rms", "mlp": "relu", "n_layers": 1, "n_heads": 4, "norm_eps": 1e-3},
+    {"norm": "none", "norm_position": "post", "mlp": "gelu", "tied": False, "d_head": 6},
+    {"norm": "rms", "mlp": "none", "n_layers": 3, "n_heads": 1, "positions": "learned", "tied": False},
+    {"norm": "layer", "mlp": "gelu", "d_in": 3, "tied": False, "bias": True},
+)
+WORDS = {
+    "norm": ("rms", "layer", "none"), "norm_position": ("pre", "post"), "positions": ("rope", "learned", "none"),
+    "mlp": ("swiglu", "gelu", "relu", "none"), "tied": (True, False), "bias": (True, False),
+}  # fmt: skip
+FORWARD = """([packed, inputs, edits]) => {
+    const { logits, patterns } = circuitDecoder.forward(circuitDecoder.unpack(packed, 0), inputs, edits);
+    return { logits: [...logits], patterns: patterns.map(heads => heads.map(pattern => [...pattern])) };
+}"""
+
+
+@pytest.fixture(scope="module")
+def blank(browser):
+    """An empty page with the forward pass and the rules in it."""
+    page = browser.new_page()
+    for script in SCRIPTS:
+        page.add_script_tag(path=STATIC / script)
+    yield page
+    page.close()
+
+
+def a_network(variant):
+    """A decoder of that kind and one prompt ``[1 pos]`` for it; biases and shifts are not left at zero."""
+    config = ModelConfig(**{**SIZES, **variant})
+    generator = torch.Generator().manual_seed(len(str(variant)))
+    weights = init_weights(config, 3)
+    lively = {name: w + 0.1 * torch.randn(w.shape, generator=generator) for name, w in weights.items()}
+    if config.d_in:
+        return config, lively, torch.randn((1, 9, config.d_in), generator=generator)
+    return config, lively, torch.randint(config.d_vocab, (1, 9), generator=generator)
+
+
+def edits_of(config):
+    """The same edits for Python and for the page, several at once among them."""
+    last = config.n_layers - 1, config.n_heads - 1
+    cuts = [(0, 0, 8, 2), (0, 0, 8, 8), (*last, 5, 1), (*last, 8, 3)]
+    several = {"cuts": cuts, "heads": [(0, 0)], "mlps": [] if config.mlp == "none" else [config.n_layers - 1]}
+    alone = [{kind: found} for kind, found in several.items() if found]
+    return [{}, *alone, several]
+
+
+def in_python(config, weights, inputs, edits):
+    """Logits ``[pos d_vocab]`` and patterns ``[layer][head query key]`` under the page's edits."""
+    roles = {f"p{place}": torch.tensor([place]) for place in range(9)}
+    made = [CutEdge(Head(layer, head), f"p{q}", f"p{k}") for layer, head, q, k in edits.get("cuts", [])]
+    made += [Ablate(Head(*head), "zero") for head in edits.get("heads", [])]
+    made += [Ablate(Mlp(layer), "zero") for layer in edits.get("mlps", [])]
+    layers = range(config.n_layers)
+    sites = [f"{site}.{layer}" for layer in layers for site in ("scores", "z", "mlp_out")]
+    sites = [site for site in sites if config.mlp != "none" or not site.startswith("mlp")]
+    like = forward(config, weights, inputs, record=sites).cache
+    plan = compile_edits([made], roles, {}, like)
+    output = forward(config, weights, inputs, plan, record=[f"pattern.{layer}" for layer in layers])
+    patterns = [output.cache[f"pattern.{layer}"] for layer in layers]
+    return output.logits.flatten(0, -3)[0], [pattern.flatten(0, -4)[0] for pattern in patterns]
+
+
+def largest_gap(found, expected):
+    """The largest difference of logits or patterns between the page and Python."""
+    logits, patterns = expected
+    gaps = [(torch.tensor(found["logits"]).reshape(logits.shape) - logits).abs().max()]
+    for heads, pattern in zip(found["patterns"], patterns, strict=True):
+        gaps.append((torch.tensor(heads).reshape(pattern.shape) - pattern).abs().max())
+    return max(gap.item() for gap in gaps)
+
+
+def test_every_word_of_the_config_is_among_the_variants():
+    configs = [ModelConfig(**{**SIZES, **variant}) for variant in VARIANTS]
+    assert len(configs) >= 12
+    for field, words in WORDS.items():
+        assert {getattr(config, field) for config in configs} == set(words)
+
+
+@pytest.mark.parametrize("variant", VARIANTS, ids=str)
+def test_the_page_computes_what_python_computes(blank, variant):
+    config, weights, inputs = a_network(variant)
+    rows = inputs[0].tolist()
+    for edits in edits_of(config):
+        page = {dtype: [packed(config, {0: weights}, dtype), rows, edits] for dtype in ("float32", "float16")}
+        exact = in_python(config, weights, inputs, edits)
+        assert largest_gap(blank.evaluate(FORWARD, page["float32"]), exact) < 1e-5
+        half = blank.evaluate(FORWARD, page["float16"])
+        assert largest_gap(half, in_python(config, rounded(weights), inputs, edits)) < 1e-5
+        # What is left is the rounding of the weights: 11 significant bits, so it grows with the logits.
+        assert largest_gap(half, exact) < 2e-3 * max(1, exact[0].abs().max().item() / 2)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"inputs": [1, 11]}, "no token 11"),
+        ({"inputs": [1.5]}, "no token 1.5"),
+        ({"inputs": []}, "no input"),
+        ({"inputs": [1] * 13}, "13 positions, but the model was built for at most 12"),
+        ({"edits": {"heads": [[0, 2]]}}, "no such part to edit: 0,2"),
+        ({"edits": {"mlps": [2]}}, "no such part to edit: 2"),
+        ({"edits": {"cuts": [[0, 0, 1, 2]]}}, "no such part to edit: 0,0,1,2"),
+        ({"edits": {"cuts": [[0, 0, 1, 0], [0, 0, 1, 1]]}}, "leave a query with no key"),
+    ],
+)
+def test_the_forward_pass_refuses_what_python_refuses(blank, wrong, message):
+    config, weights, _ = a_network({})
+    asked = {"inputs": [1, 2, 3], "edits": {}, **wrong}
+    with pytest.raises(Exception, match=re.escape(message)):
+        blank.evaluate(FORWARD, [packed(config, {0: weights}), asked["inputs"], asked["edits"]])
+
+
+@pytest.mark.parametrize("data", ["AAAA", "AAA", "!"])
+def test_damaged_weights_are_an_error(blank, data):
+    model = packed(TASK, {0: init_weights(TASK, 0)})
+    model["checkpoints"][0]["data"] = data
+    with pytest.raises(Exception, match="bytes of weights|atob"):
+        blank.evaluate(FORWARD, [model, [1, 2], {}])
+
+
+def test_the_posterior_and_the_answer_are_pythons(blank):
+    weights = init_weights(TASK, 5)
+    script = """([packed, cases]) => cases.map(([permutation, order]) => {
+        const game = new recallRules.Game(permutation, order), model = recallGame.model(packed, 0);
+        return [game.posterior, recallGame.answer(model, game.tokens).probabilities, game.tokens];
+    })"""
+    cases = [(PERMUTATION, order) for n in range(1, 6) for order in itertools.permutations(range(1, 6), n)]
+    cases += [(PERMUTATION, (*order[:4], again)) for _, order in cases[-120:] for again in order[:4]]
+    found = blank.evaluate(script, [packed(TASK, {0: weights}), cases])
+    for n_pos in range(1, 10, 2):
+        rows = [(order, *row) for (_, order), row in zip(cases, found, strict=True) if len(row[2]) == n_pos]
+        read = torch.tensor([[t for x in order for t in (x, PERMUTATION[x - 1])][:-1] for order, *_ in rows])
+        logits = forward(TASK, rounded(weights), read).logits[:, -1, 1:]
+        orders, exact, network, tokens = zip(*rows, strict=True)
+        assert list(tokens) == read.tolist()
+        expected = torch.tensor([posterior(PERMUTATION, order) for order in orders], dtype=torch.float64)
+        assert torch.allclose(torch.tensor(exact, dtype=torch.float64), expected)
+        assert torch.allclose(torch.tensor(network), logits.softmax(-1), atol=1e-5)
+
+
+# ---- in a page of the book ----
+
+
+def a_game():
+    """Two networks of different make, the first at two checkpoints."""
+    task = {epoch: init_weights(TASK, epoch) for epoch in (1, 50)}
+    models = [
+        GameModel(label="d 32, <repeats>", config=TASK, checkpoints=task),
+        GameModel(label="two layers", config=DEEP, checkpoints={7: init_weights(DEEP, 7)}),
+    ]
+    return recall_game(models, permutation=PERMUTATION, order=ORDER, name="game-recall")
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory):
+    """The game among prose, built by the book's own tools into one page."""
+    root = tmp_path_factory.mktemp("game")
+    (root / "executed").mkdir()
+    shutil.copy(ROOT / "_config.yml", root)
+    shutil.copytree(ROOT / "book/_static", root / "book/_static")
+    cells = [new_markdown_cell("# A game\n\nProse.", id="title"), new_code_cell("game", id="game")]
+    kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
+    notebook = new_notebook(cells=cells, metadata={"kernelspec": kernel})
+    nbformat.write(notebook, root / "book/game.ipynb")
+    cells[1].outputs = [new_output("display_data", data=a_game()._repr_mimebundle_())]
+    nbformat.write(notebook, root / "executed/game.ipynb")
+    (root / "executed/game.stamp.json").write_text("{}")
+    page = root / "game.html"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # Sphinx's extensions use what docutils gives up
+        page.write_text(build_page(root, "game", root / "executed"), encoding="utf-8")
+    return page.as_uri()
+
+
+@pytest.fixture
+def opened(browser, address):
+    """The page, opened anew; whatever a test did, nothing was asked of the network and the console stayed silent."""
+    context = browser.new_context(viewport={"width": 1280, "height": 900}, color_scheme="light")
+    opened = Opened(context.new_page())
+    opened.open(address)
+    yield opened
+    assert [url for url in opened.requests if not url.startswith(OFFLINE)] == opened.failures == opened.complaints == []
+    context.close()
+
+
+@pytest.fixture
+def game(opened):
+    """The live game."""
+    return opened.page.locator(".recall-game.is-live")
+
+
+def numbers(game, name="network"):
+    return game.locator(f".recall-game-number.recall-game-of-{name}").all_inner_texts()
+
+
+def said(game):
+    return game.get_by_role("status").inner_text().replace("\u00a0", " ")
+
+
+def press(game, name):
+    game.get_by_role("button", name=name, exact=True).click()
+
+
+def test_it_opens_on_the_position_of_the_still(game):
+    still = game.locator(".recall-game-still table").first.locator("td").all_text_contents()
+    assert [still[::2], still[1::2]] == [numbers(game, "exact"), numbers(game)]
+    attention = game.locator(".recall-game-still table").last.locator("td").all_text_contents()
+    cells = game.locator(".recall-game-cell").evaluate_all("all => all.map(cell => cell.ariaLabel)")
+    assert [cell.rpartition(" ")[2] for cell in cells] == attention[::2] + attention[1::2]
+    assert numbers(game, "exact") == ["0.000", "0.000", "0.000", "1.000", "0.000"]
+    assert said(game).startswith("x = 1 was shown before, with y = 4. The network puts")
+    assert not game.locator(".recall-game-still").is_visible()
+
+
+def test_a_repeat_recalls_and_a_new_x_eliminates(game):
+    game.get_by_role("button", name="x = 4, its y is hidden").click()
+    assert numbers(game, "exact") == ["0.000", "0.000", "0.000", "0.000", "1.000"]
+    assert said(game).startswith("x = 4 is new: its y is the value left, 5.")
+    game.get_by_role("button", name="x = 5, goes with y = 2").click()
+    assert numbers(game, "exact") == ["0.000", "1.000", "0.000", "0.000", "0.000"]
+    game.get_by_role("button", name=re.compile("^y = 2: exact 1.000")).click()
+    assert "x = 5 goes with y = 2. You said 2 (right)." in said(game)
+    assert "This was the last step." in said(game)
+    assert re.search(r"you 1 of 1, the network [01] of 1", game.inner_text())
+
+
+def focused(opened):
+    return opened.page.evaluate("document.activeElement.ariaLabel ?? document.activeElement.textContent")
+
+
+def tab_to(opened, pattern, key="Tab"):
+    """Press Tab until what has the focus is called like that."""
+    for _ in range(30):
+        opened.page.keyboard.press(key)
+        if re.search(pattern, focused(opened)):
+            return
+    pytest.fail(f"Tab does not lead to {pattern}")
+
+
+def test_a_keyboard_alone_plays_a_round_and_takes_the_network_apart(opened, game):
+    keys = opened.page.keyboard
+    game.locator("select").focus()
+    tab_to(opened, "^New permutation$")
+    keys.press("Enter")
+    assert "Step 1 of 5. Pick any x" in game.inner_text()
+    for step in range(1, 6):
+        tab_to(opened, "^x = 1, ", "Shift+Tab")
+        keys.press("End")
+        for _ in range(step - 1):
+            keys.press("ArrowLeft")
+        keys.press("Enter")
+        tab_to(opened, "^y = ")
+        keys.press("ArrowDown")
+        outline = opened.page.evaluate("getComputedStyle(document.activeElement).outlineWidth")
+        assert focused(opened).startswith("y = 2") and outline == "3px"
+        keys.press(" ")
+        assert f"x = {6 - step} goes with y = " in said(game)
+        assert focused(opened).startswith("y = 2")  # the place is kept
+        tab_to(opened, f"^x = {6 - step}, ", "Shift+Tab")
+        keys.press("Home")
+    assert re.search(r"you 1 of 5, the network \d of 5", game.inner_text())
+    before = numbers(game)
+    tab_to(opened, "^L0H1$")
+    keys.press(" ")
+    tab_to(opened, "^L0H1 to x = ")
+    keys.press("ArrowRight")
+    assert game.locator(".recall-game-readout").inner_text() == focused(opened)
+    keys.press("Enter")
+    assert re.fullmatch(r"L0H1 to y = \d: cut, head off", focused(opened))
+    assert numbers(game) != before
+    tab_to(opened, "^Undo all edits$")
+    keys.press("Enter")
+    assert numbers(game) == before
+    tab_to(opened, "^Opening position$")
+    keys.press("Enter")
+    assert "x = 1 was shown before, with y = 4" in said(game)
+
+
+def test_edits_change_the_bars_as_python_says(game):
+    """Head off, MLP off, edge cut: each alone and together, against Python's probabilities."""
+    tokens = torch.tensor([[1, 4, 3, 3, 5, 2, 2, 1, 1]])
+    weights = rounded(init_weights(TASK, 50))
+
+    def expected(**edits):
+        logits, _ = in_python(TASK, weights, tokens, edits)
+        return pytest.approx(logits[-1, 1:].softmax(-1).tolist(), abs=1.1e-3)
+
+    def bars():
+        return [float(number.lstrip("<>")) for number in numbers(game)]
+
+    game.get_by_role("switch", name="L0H0").click()
+    assert bars() == expected(heads=[(0, 0)])
+    game.get_by_role("button", name=re.compile("^L0H1 to y = 4: attention")).click()
+    assert bars() == expected(heads=[(0, 0)], cuts=[(0, 1, 8, 1)])
+    game.get_by_role("switch", name="MLP").click()
+    assert bars() == expected(heads=[(0, 0)], cuts=[(0, 1, 8, 1)], mlps=[0])
+    assert "With your edits the network" in said(game)
+    assert game.locator(".recall-game-before-edits:visible").count() == 5
+    game.get_by_role("button", name="L0H1 to y = 4: cut", exact=True).click()
+    game.get_by_role("switch", name="L0H0").click()
+    assert bars() == expected(mlps=[0])
+    press(game, "Undo all edits")
+    assert bars() == expected()
+    game.get_by_role("slider").fill("0")
+    weights = rounded(init_weights(TASK, 1))
+    assert bars() == expected()
+
+
+def test_cuts_end_with_the_step_and_switches_stay(game):
+    cut = game.get_by_role("button", name="L0H0 to y = 4: cut", exact=True)
+    game.get_by_role("button", name=re.compile("^L0H0 to y = 4")).click()
+    game.get_by_role("switch", name="MLP").click()
+    game.get_by_role("button", name=re.compile("^x = 4")).click()
+    assert cut.is_visible()  # another x, the same position
+    press(game, "Back one step")
+    assert "Step 4 of 5" in game.inner_text()
+    assert not cut.is_visible()
+    assert game.get_by_role("switch", name="MLP").get_attribute("aria-checked") == "false"
+
+
+def test_the_last_edge_of_a_head_stays(game):
+    for cell in game.locator("[aria-label='Edges of L0H0'] button").all():
+        cell.click()
+    assert "A head needs at least one edge." in said(game)
+    assert game.get_by_role("button", name="L0H0 to x = 1: attention 1.000", exact=True).count() == 1
+
+
+def test_another_network_has_its_own_parts(game):
+    game.get_by_role("switch", name="L0H0").click()
+    game.get_by_role("combobox").select_option("two layers")
+    assert game.get_by_role("switch").evaluate_all("all => all.map(one => one.ariaLabel)") == [
+        "L0H0", "L0H1", "L1H0", "L1H1",
+    ]  # fmt: skip
+    assert not game.get_by_role("slider").is_visible()
+    assert game.get_by_role("switch", checked=False).count() == 0
+    game.get_by_role("combobox").select_option("d 32, <repeats>")
+    assert game.locator(".recall-game-epoch").inner_text() == "50"
+
+
+def test_only_the_last_step_may_repeat(game):
+    press(game, "New permutation")
+    press(game, "Show the answer")
+    shown = game.get_by_role("button", name=re.compile("^x = 1, goes with y = "))
+    assert shown.get_attribute("aria-disabled") == "true"
+    shown.click(force=True)  # it says that it is out of use, and is
+    assert "Step 1 of 5" in game.inner_text()
+    for x in (2, 3, 4):
+        game.get_by_role("button", name=re.compile(f"^x = {x}, ")).click()
+        press(game, "Show the answer")
+    assert "Step 4 of 5. At the last step you may repeat an x." in game.inner_text()
+    shown.click()
+    assert "x = 1 was shown before" in said(game)
+    assert "You have not guessed yet." in game.inner_text()
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_a_phone_never_scrolls_sideways(opened, game, theme):
+    game.get_by_role("switch", name="L0H0").click()
+    game.get_by_role("button", name=re.compile("^y = 4: ")).click()
+    page = opened.look(width=400, theme=theme)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 400
+    assert (
+        game.locator("*:visible").evaluate_all("all => Math.max(...all.map(one => one.getBoundingClientRect().right))")
+        <= 385
+    )
+    words = game.locator(":is(p, span, strong):visible").evaluate_all(
+        "all => all.map(one => getComputedStyle(one).color)"
+    )
+    ink = [page.evaluate(LUMINANCE, colour) for colour in set(words)]
+    assert max(ink) < 0.5 if theme == "light" else min(ink) > 0.5
+
+
+@pytest.mark.parametrize(("width", "theme"), [(1280, "light"), (1280, "dark"), (400, "light"), (400, "dark")])
+def test_axe_finds_nothing_serious(opened, game, width, theme):
+    page = opened.look(width=width, theme=theme)
+    page.evaluate(AXE)
+    for act in (lambda: None, lambda: press(game, "Show the answer"), game.get_by_role("switch", name="L0H1").click):
+        act()
+        found = [rule for rule in page.evaluate(AXE_RUN)["violations"] if rule["impact"] in ("serious", "critical")]
+        assert [f"{rule['id']}: {node['html'][:300]}" for rule in found for node in rule["nodes"]] == []
+
+
+def test_paper_gets_the_still(opened, game):
+    opened.look(theme="dark", medium="print")
+    assert game.locator(".recall-game-still").is_visible()
+    assert not game.locator(".recall-game-live").is_visible()
+
+
+def test_without_javascript_the_still_is_there(browser, address):
+    context = browser.new_context(viewport={"width": 400, "height": 900}, java_script_enabled=False)
+    page = context.new_page()
+    page.goto(address)
+    assert "x = 1 again: which y?" in page.locator(".recall-game").inner_text().replace("\u00a0", " ")
+    assert page.get_by_role("cell", name="1.000").is_visible()
+    assert "d 32, <repeats>, epoch 50" in page.get_by_role("table").first.inner_text()
+    assert page.locator(".recall-game").bounding_box()["width"] <= 400
+    context.close()
+
+
+def test_a_live_notebook_mounts_it_and_mounts_it_again(browser):
+    """Scripts of an output are made anew before it joins the page, as JupyterLab does it."""
+    script = """html => {
+        const output = document.createElement('div');
+        output.innerHTML = html;
+        for (const old of output.querySelectorAll('script')) {
+            const script = document.createElement('script');
+            for (const { name, value } of old.attributes) script.setAttribute(name, value);
+            script.textContent = old.textContent;
+            old.replaceWith(script);
+        }
+        document.body.append(output);
+        return document.querySelectorAll('.recall-game.is-live .recall-game-live').length;
+    }"""
+    page = browser.new_page()
+    complaints = []
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    assert [page.evaluate(script, a_game().html) for _ in range(2)] == [1, 2]
+    assert complaints == []
+    page.close()
+
+
+def test_damaged_weights_leave_the_still_and_say_why(browser):
+    html = a_game().html
+    damaged = re.sub(r'"data":"....', '"data":"', html)
+    page = browser.new_page()
+    page.set_content(damaged)
+    assert page.locator(".recall-game-still").is_visible()
+    assert "The game cannot run here: " in page.locator(".recall-game").inner_text()
+    assert page.locator(".recall-game-live").count() == 0
+    page.close()
+
+
+def test_the_scripts_are_small_and_write_only_text():
+    sources = [(STATIC / script).read_text() for script in SCRIPTS]
+    assert sum(map(len, sources)) < 40_000
+    assert not re.search(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|eval\(|https?:", "".join(sources))
+    assert not re.search(r"url\(|@import|https?:", Path(STATIC / "recall_game.css").read_text())
+    assert payload([GameModel(label="a", config=TASK, checkpoints={0: init_weights(TASK, 0)})],
+                   permutation=PERMUTATION, order=ORDER)["models"][0]["dtype"] == "float16"  # fmt: skip
