@@ -17,6 +17,7 @@ import os
 import re
 from collections import Counter
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -203,6 +204,27 @@ class Chapter(Page):
         view = joined(parts, silent)
         self._made_by[id(view)] = (view, views[name])
         return view
+
+    def explorer(self, name: str) -> None:
+        """Show one of the study's ``EXPLORERS``: trained networks that the reader can use in the page.
+
+        Those of the published runs where they are here, else the reader's.
+
+        Raises:
+            ChapterError: no such explorer, or called before ``prepare``.
+            StoreError: weights that it needs are not here.
+        """
+        display(self._of_runs(name))
+
+    def weights_view(self, name: str) -> View:
+        """One of the study's ``EXPLORERS`` that makes a table of a network's weights; errors as ``explorer``."""
+        return self._of_runs(name)
+
+    def _of_runs(self, name: str) -> Any:
+        explorers = getattr(self.evidence.study, "EXPLORERS", {})
+        if name not in explorers:
+            raise ChapterError(unknown("explorer", name, explorers))
+        return explorers[name](partial(self.evidence.shown_run, self._ready()[0].origin))
 
     def comparison(self, name: str) -> pd.DataFrame:
         """The source's numbers beside ours, as a table to show with ``table``.

@@ -21,6 +21,7 @@ from circuitcore.measuring import forecast as measuring_forecast
 from circuitcore.metrics.battery import BatterySpec
 from circuitcore.progress import Watch
 from circuitcore.results import Origin, Results
+from circuitcore.spelling import unknown
 from circuitcore.training.errors import StoreError
 from circuitcore.training.progress import Forecast, forecast
 from circuitcore.training.recipe import Recipe
@@ -204,6 +205,17 @@ class Evidence:
         """Run ids by arm."""
         arms = self.published_arms if origin == "paper" else self.arms
         return {arm: tuple(recipe.run_id for recipe in recipes) for arm, recipes in arms.items()}
+
+    def shown_run(self, origin: Origin, arm: str) -> Run:
+        """The run of an arm with most checkpoints at hand; among equals the first.
+
+        Raises:
+            StudyError: no such arm.
+        """
+        store, arms = (self._shipped, self.published_arms) if origin == "paper" else (self.store, self.arms)
+        if arm not in arms:
+            raise studies.StudyError(unknown("arm", arm, arms))
+        return max((store.get_or_train(recipe) for recipe in arms[arm]), key=lambda run: len(run.steps))
 
     def judged(self, claim: Claim, results: Results) -> Verdict:
         """The verdict on a claim; Hypothesis when the study has no check for it."""

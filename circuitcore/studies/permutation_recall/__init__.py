@@ -7,8 +7,9 @@ from circuitcore.studies.permutation_recall import dissection_views, factorial_v
 from circuitcore.studies.permutation_recall.checks import CHECKS
 from circuitcore.studies.permutation_recall.claims import CLAIMS
 from circuitcore.studies.permutation_recall.design import Params, battery, published_epochs, recipes
+from circuitcore.studies.permutation_recall.game import displayed, game
 
-__all__ = ["CHECKS", "CLAIMS", "VIEWS", "Params", "battery", "published_epochs", "recipes"]
+__all__ = ["CHECKS", "CLAIMS", "EXPLORERS", "VIEWS", "Params", "battery", "published_epochs", "recipes"]
 
 VIEWS = {
     view.__name__: view
@@ -19,3 +20,5 @@ VIEWS = {
     }.items()
     for view in (getattr(module, name) for name in names)
 }
+
+EXPLORERS = {"game": game, "displayed": displayed}

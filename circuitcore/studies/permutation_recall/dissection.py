@@ -1,7 +1,5 @@
 """Readings of the networks that were taken apart: the source's larger model at the end of training, one number each."""
 
-from itertools import combinations
-
 import numpy as np
 import pandas as pd
 
@@ -100,11 +98,3 @@ def first_head_eliminates(results: Results, how: str = "mean") -> pd.Series:
     """Whether head 0 is the one whose loss costs elimination more than recall, compared with the other."""
     scores = role_scores(results, how)
     return scores[HEADS[0]] > scores[HEADS[1]]
-
-
-def chance_separations(results: Results, how: str = "mean") -> np.ndarray:
-    """Separations of pairs of heads from different networks: what two heads without a common training would show."""
-    scores = role_scores(results, how).to_numpy()
-    pairs = combinations(range(len(scores)), 2)
-    found = [abs(scores[a, i] - scores[b, j]) for a, b in pairs for i in (0, 1) for j in (0, 1)]
-    return np.array(found)

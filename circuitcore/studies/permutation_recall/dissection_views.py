@@ -111,12 +111,17 @@ def roles(results: Results) -> View:
 
 
 def apart(results: Results) -> View:
-    """How far the heads of a network differ in role, three ways to remove them, beside heads of different networks."""
-    found = []
+    """How far the heads of a network differ in role, three ways to remove them, beside heads dealt out anew."""
+    rows = []
     for how in ("zero", "mean", "resample"):
-        own = of.role_separation(results, how).rename("value").reset_index().assign(series="heads of one network")
-        found.append(own.assign(group=f"{how}: one network's heads"))
-    return _seeds(pd.concat(found, ignore_index=True), "difference in role")
+        own, dealt, p = separation_null(results, how)
+        scores = of.role_separation(results, how)
+        rows.append({
+            "head replaced by": {"zero": "zero", "mean": "its mean", "resample": "another row's"}[how],
+            "difference in role": own, "heads dealt out anew": dealt, "share of deals as large": p,
+            "networks above 0.5": f"{int((scores > of.APART).sum())} of {len(scores)}",
+        })  # fmt: skip
+    return View(pd.DataFrame(rows), "as named", PROBES)
 
 
 def attention(results: Results) -> View:

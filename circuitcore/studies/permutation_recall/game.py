@@ -1,0 +1,64 @@
+"""The game of the chapter, and the source's displayed sequence, from weights that are shipped."""
+
+from collections.abc import Callable
+
+import pandas as pd
+import torch
+
+from circuitcore.emergence.view import View
+from circuitcore.explorer.game import GameModel, RecallGame, recall_game
+from circuitcore.models import forward
+from circuitcore.studies.permutation_recall.pieces import ONE, SOURCE_EPOCHS, TWO
+from circuitcore.training.run import Run
+
+RunOf = Callable[[str], Run]
+LABELS = {ONE: "small, trained without repeats", TWO: "large, trained with repeats"}
+DISPLAYED = ((5, 3, 2, 4, 1), (2, 1, 4, 3, 5))
+"""The sequence that the source displays: the y of x = 1..5, held out, and the order of the x."""
+OPENING = (2, 1, 4, 3, 2)
+"""The same with the first x once more."""
+MOST_CHECKPOINTS = 12
+
+
+def game(run_of: RunOf) -> RecallGame:
+    """The game, with one network of each of the source's models at up to a dozen checkpoints.
+
+    Args:
+        run_of: gives the run of an arm whose weights are shipped through training.
+    """
+    models = [
+        GameModel(label=LABELS[arm], config=run.recipe.model, checkpoints=_checkpoints(run))
+        for arm, run in ((arm, run_of(arm)) for arm in (TWO, ONE))
+    ]
+    return recall_game(models, permutation=DISPLAYED[0], order=OPENING, name="game-recall")
+
+
+def displayed(run_of: RunOf) -> View:
+    """Step by step, what one network of the small model says of the displayed sequence when the source stopped."""
+    run = run_of(ONE)
+    permutation, order = DISPLAYED
+    tokens = torch.tensor([word for x in order for word in (x, permutation[x - 1])][:-1])
+    weights = run.weights(_at_source_epoch(run))
+    with torch.no_grad():
+        logits = forward(run.recipe.model, weights, tokens[None]).logits[0, ::2, 1:]
+    rows = []
+    for step, (x, probabilities) in enumerate(zip(order, logits.softmax(-1).tolist(), strict=True)):
+        shown = " ".join(f"{seen} {permutation[seen - 1]}" for seen in order[:step])
+        said = {f"y {y}": p for y, p in enumerate(probabilities, 1)}
+        rows.append({"shown": shown or "-", "x": x, **said, "right": permutation[x - 1]})
+    return View(pd.DataFrame(rows), "probability", "one held-out sequence")
+
+
+def _checkpoints(run: Run) -> dict[int, dict]:
+    """Epoch -> weights, evenly spread over those that are here."""
+    places = torch.linspace(0, len(run.steps) - 1, min(MOST_CHECKPOINTS, len(run.steps))).round().long().unique()
+    steps = [run.steps[int(place)] for place in places]
+    ends = run.recipe.schedule.epoch_ends
+    return {ends.index(step): run.weights(step) for step in steps}
+
+
+def _at_source_epoch(run: Run) -> int:
+    """The step at which the source stopped, or the same share of a shorter training; of the checkpoints here."""
+    ends = run.recipe.schedule.epoch_ends
+    wanted = SOURCE_EPOCHS[ONE] / 120 * (len(ends) - 1)
+    return min(run.steps, key=lambda step: abs(ends.index(step) - wanted))
