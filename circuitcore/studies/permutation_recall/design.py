@@ -17,6 +17,10 @@ RATIOS = {NORMAL: 0.0, REPEATED: 0.3}
 TASK_1_EPOCHS, TASK_2_EPOCHS = 20, 50
 """For how long the source trained its two models."""
 
+BATCH_SIZE, LEARNING_RATE = 256, 1e-3
+PROBES = 2880
+"""Probes of recall at each checkpoint, at most; a quarter of those there are. At the end all are asked."""
+
 
 class Cell(NamedTuple):
     """One cell of the factorial."""
@@ -72,11 +76,8 @@ class Params(BaseModel):
     epochs: Annotated[int, Field(ge=2, le=1000, description="of every cell of the factorial")]
     width_epochs: Annotated[int, Field(ge=1, le=1000, description="of every point of the scan")]
     n_fresh: Annotated[int, Field(ge=256, le=1_000_000, description="rows drawn anew in each epoch")]
-    batch_size: Annotated[int, Field(ge=1, le=10_000)]
-    learning_rate: Annotated[float, Field(gt=0, le=0.1)]
     engine: EngineName
     n_rows: Annotated[int, Field(ge=100, le=20_000, description="sequences of the test, as in the source")]
-    n_probes: Annotated[int, Field(ge=100, le=11_520, description="probes of recall at each checkpoint")]
 
 
 def recipes(params: Params) -> dict[str, tuple[Recipe, ...]]:
@@ -165,8 +166,8 @@ def _trained(  # noqa: PLR0913 - what a recipe is made of
         task="permutation_recall",
         task_params=task,
         model=config,
-        optimizer=Optimizer(name="adam", lr=params.learning_rate),
-        batch_size=params.batch_size,
+        optimizer=Optimizer(name="adam", lr=LEARNING_RATE),
+        batch_size=BATCH_SIZE,
         stages=(Stage(("train",), epochs, fresh),),
         init_seed=seed,
         data_seed=DATA_SEED_OFFSET + seed,
@@ -217,7 +218,7 @@ def battery(params: Params, arm: str) -> BatterySpec:
     scan = arm in map(str, WIDTHS)
     once = () if scan or arm in FOLLOWED else ("recall_posterior",)
     return BatterySpec(
-        n_bases=params.n_probes,
+        n_bases=min(params.n_rows, PROBES),
         n_split=params.n_rows,
         at_end=(*at_end, *once),
         left_out=(

@@ -17,11 +17,11 @@ DISPLAYED = ((5, 3, 2, 4, 1), (2, 1, 4, 3, 5))
 """The sequence that the source displays: the y of x = 1..5, held out, and the order of the x."""
 OPENING = (2, 1, 4, 3, 2)
 """The same with the first x once more."""
-MOST_CHECKPOINTS = 12
+MOST_CHECKPOINTS = 10
 
 
 def game(run_of: RunOf) -> RecallGame:
-    """The game, with one network of each of the source's models at up to a dozen checkpoints.
+    """The game, with one network of each of the source's models at up to ten checkpoints.
 
     Args:
         run_of: gives the run of an arm whose weights are shipped through training.
