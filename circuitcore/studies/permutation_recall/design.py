@@ -182,18 +182,18 @@ def every_epoch(epochs: int) -> tuple[int, ...]:
     return (*(epoch for epoch in plan if epoch < epochs), epochs)
 
 
+SHOWN_EPOCHS = (0, 2, 5, 8, 10, 12, 16, 20, 50)
+"""Epochs whose weights are shipped of one network of each of the source's models, beside the last."""
+ALSO_SHOWN = 5
+"""More networks of these models, of which the last weights are."""
+
+
 def published_epochs(params: Params, arm: str, seed: int) -> tuple[int, ...]:
-    """Epochs whose weights are shipped: of one network of each of the source's models all, of five more the last."""
-    last = recipes_epochs(params, arm)
-    shown = {str(TASK_1): every_epoch(params.epochs), str(TASK_2): every_epoch(params.epochs)}
-    if arm in shown and seed == params.seeds[0]:
-        return shown[arm]
-    return (last,) if arm in shown and seed in params.seeds[:6] else ()
-
-
-def recipes_epochs(params: Params, arm: str) -> int:
-    """For how many epochs an arm is trained."""
-    return recipes(params)[arm][0].schedule.n_epochs
+    """Epochs whose weights are shipped: through training of the first network of each of the source's models."""
+    if arm not in (str(TASK_1), str(TASK_2)) or seed not in params.seeds[: 1 + ALSO_SHOWN]:
+        return ()
+    shown = every_epoch(params.epochs) if seed == params.seeds[0] else ()
+    return (*(epoch for epoch in shown if epoch in SHOWN_EPOCHS and epoch < params.epochs), params.epochs)
 
 
 GENERAL = ("behavior", "attention", "operators", "attribution", "ablations", "edges", "interchanges", "probes")
