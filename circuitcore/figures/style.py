@@ -204,9 +204,14 @@ def wrapped(labels: list[str], width: int) -> str:
 
 
 def value_scale(values: pd.Series) -> alt.Scale:
-    """From 0 to 1 for shares and accuracies, so that two figures can be compared; otherwise left to the data."""
+    """From 0 to 1 for shares and accuracies, so that two figures can be compared; otherwise left to the data.
+
+    Values that all lie far from 0, such as losses near a floor, are not drawn down to it.
+    """
     if values.min() >= 0 and 0.5 <= values.max() <= 1:
         return alt.Scale(domain=[0, 1])
+    if values.min() > values.max() / 2:
+        return alt.Scale(zero=False)
     return alt.Scale()
 
 

@@ -105,7 +105,7 @@ def roles(results: Results) -> View:
     table = scores.reset_index().melt(id_vars="init_seed", var_name="group")
     table["group"] = table["group"].map({"L0H0": "first head", "L0H1": "second head"})
     return _seeds(
-        table, "elimination lost less recall lost, shares of rows", 0.0,
+        table, "elimination lost less recall lost, shares of rows", None,
         "Each head replaced by its mean at the last position. 0: it matters to both alike.",
     )  # fmt: skip
 
@@ -121,7 +121,7 @@ def apart(results: Results) -> View:
             "difference in role": own, "heads dealt out anew": dealt, "share of deals as large": p,
             "networks above 0.5": f"{int((scores > of.APART).sum())} of {len(scores)}",
         })  # fmt: skip
-    return View(pd.DataFrame(rows), "as named", PROBES)
+    return View(pd.DataFrame(rows).assign(init_seed=pd.NA), "as named", PROBES)
 
 
 def attention(results: Results) -> View:

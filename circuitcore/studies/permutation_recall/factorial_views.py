@@ -6,10 +6,10 @@ import numpy as np
 import pandas as pd
 
 from circuitcore.claims import Results
-from circuitcore.emergence.seeds import mean_interval, share_interval
+from circuitcore.emergence.seeds import share_interval
 from circuitcore.emergence.view import View, in_order
 from circuitcore.studies.permutation_recall.claims import BORN
-from circuitcore.studies.permutation_recall.design import CELLS, CROSSED, NORMAL, REPEATED, WIDTHS
+from circuitcore.studies.permutation_recall.design import CELLS, CROSSED, NORMAL, REPEATED, WIDTHS, Width
 from circuitcore.studies.permutation_recall.pieces import cells_of, present, recall_times
 from circuitcore.studies.permutation_recall.widths import scanned
 
@@ -42,11 +42,14 @@ def survival(results: Results) -> View:
         runs = times[times["arm"] == str(cell)]
         epochs = np.unique([0.0, *runs["after"], *runs["by"].dropna(), *runs["end"]])
         waiting = [float((runs["by"].isna() | (runs["by"] > epoch)).mean()) for epoch in epochs]
-        found.append(pd.DataFrame({"epoch": epochs, "value": waiting, "series": _size(cell)}))
+        found.append(pd.DataFrame({"epoch": epochs, "value": waiting, "series": _size(cell), "arm": str(cell)}))
     table = pd.concat(found, ignore_index=True).assign(init_seed=np.nan, panel="trained with repeats")
     note = f"{_counted(results)} Recall comes when more than half of the probes are answered with the y shown."
     return View(
-        table[["panel", "series", "epoch", "init_seed", "value"]], "share of networks without recall", PROBES, note=note
+        table[["panel", "series", "epoch", "arm", "init_seed", "value"]],
+        "share of networks without recall",
+        PROBES,
+        note=note,
     )
 
 
@@ -76,7 +79,7 @@ def effects(results: Results) -> View:
     table = pd.concat(found, ignore_index=True)
     return View(
         table[["group", "init_seed", "value"]], "doublings of the time to recall saved", PROBES,
-        "95 % t interval of the mean over seeds", 0.0,
+        "95 % t interval of the mean over seeds", None,
         "0: no effect. Never counts as the end of training: a lower bound where some networks never recall.",
     )  # fmt: skip
 
@@ -87,17 +90,18 @@ def cells(results: Results) -> View:
     final = results.at_final("recall", variable="").astype({"arm": str})
     sure = results.at_final("elimination").astype({"arm": str})
     for cell in present(results, (*CELLS, *CROSSED)):
-        runs = times[times["arm"] == str(cell)]
+        came = times.loc[times["arm"] == str(cell), "by"].dropna()
         score = final.loc[final["arm"] == str(cell), "value"]
-        rate = share_interval(int((score > BORN).sum()), len(score))
-        came = runs["by"].dropna()
+        born = int((score > BORN).sum())
+        rate = share_interval(born, len(score))
         rows.append({
-            "size": _size(cell), "data": DATA[cell.data].removeprefix("trained "), "networks": len(score),
-            "recall": f"{int((score > BORN).sum())} [{rate.low:.2f}, {rate.high:.2f}]", "mean recall": score.mean(),
+            "size": _size(cell), "data": DATA[cell.data].removeprefix("trained "),
+            "networks that recall": f"{born} of {len(score)} [{rate.low:.2f}, {rate.high:.2f}]",
+            "mean recall": f"{score.mean():.3f}",
             "median epoch of recall": "-" if came.empty else f"{came.median():.0f}",
-            "elimination": sure.loc[sure["arm"] == str(cell), "value"].mean(),
+            "mean elimination": f"{sure.loc[sure['arm'] == str(cell), 'value'].mean():.3f}",
         })  # fmt: skip
-    return View(pd.DataFrame(rows), "as named", PROBES)
+    return View(pd.DataFrame(rows).assign(init_seed=pd.NA), "as named", PROBES)
 
 
 def widths(results: Results) -> View:
@@ -107,19 +111,15 @@ def widths(results: Results) -> View:
     table = pd.DataFrame({
         "panel": ["one layer" if n == 1 else "two layers" for n in mean["n_layers"]],
         "row": "V " + mean["n_symbols"].astype(str), "column": "d " + mean["d_model"].astype(str),
-        "value": mean["value"],
+        "value": mean["value"], "init_seed": np.nan,
     })  # fmt: skip
+    table["arm"] = [
+        str(Width(v, d, n)) for v, d, n in zip(mean["n_symbols"], mean["d_model"], mean["n_layers"], strict=True)
+    ]
     seeds = rows["init_seed"].nunique()
     order = dict.fromkeys(f"d {width.d_model}" for width in WIDTHS)
     note = f"Mean of {seeds} network{'s' * (seeds > 1)} at each point; 2 heads, FFN twice the width, repeats."
     return View(in_order(table, "column", order), "share of probes recalled", PROBES, note=note)
-
-
-def width_effect(results: Results) -> str:
-    """The mean doublings saved by width, in words with the interval; for prose."""
-    table = effects(results).table
-    found = mean_interval(table.loc[table["group"] == "width 32, not 16", "value"])
-    return f"{found.mean:.1f} [{found.low:.1f}, {found.high:.1f}]"
 
 
 def _size(cell) -> str:

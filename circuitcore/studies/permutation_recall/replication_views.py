@@ -44,7 +44,7 @@ LEVELS = {
 METRICS = {
     "step_accuracy": "accuracy",
     "bayes_mae": "mean error",
-    "bayes_max_batched": "largest error, averaged",
+    "bayes_max_batched": "largest in batch",
     "bayes_max": "largest error",
 }
 SKILLS = {
@@ -91,20 +91,21 @@ def steps(results: Results) -> View:
     """The source's table beside ours: accuracy and errors at each step, mean over our networks on its split."""
     rows = [_step(results, arm, step, "") for arm in KINDS for step in STEPS]
     rows += [_step(results, TWO, STEPS[-1], family) for family in PUBLISHED_LAST]
-    return View(pd.DataFrame(rows), "as named", "5,000 held-out rows, the source's split")
+    return View(pd.DataFrame(rows).assign(init_seed=pd.NA), "as named", "5,000 held-out rows, the source's split")
 
 
 def _step(results: Results, arm: str, step: str, family: str) -> dict[str, str]:
     """One line of that table; ``family``: which rows of the last step, "" for all."""
     kind, place = KINDS[arm], STEPS.index(step)
-    line = {"model": kind, "step": f"{place + 1}" + (f", {family} rows" if family else "")}
+    line = {"model, step": f"{kind}, {place + 1}" + (f", {family}" if family else "")}
     for metric, called in METRICS.items():
         values = source_values(results, metric, arm, split="test", variable=step, family=family)
         ours = values[[split_of(seed) == SOURCE_SPLIT for seed in values.index]].mean()
         published = PUBLISHED_LAST[family] if family else PUBLISHED_STEPS[kind]
         theirs = published.get(called)
         theirs = theirs[place] if isinstance(theirs, tuple) else theirs
-        line |= {f"{called}, source": "-" if theirs is None else f"{theirs:.4f}", f"{called}, ours": f"{ours:.4f}"}
+        line |= {f"{called}: source": f"{theirs:.4f}"} if theirs is not None else {}
+        line |= {f"{called}: ours": f"{ours:.4f}"}
     return line
 
 
@@ -131,7 +132,8 @@ def held_out(results: Results) -> View:
     wide = table.groupby(["series", "step"], sort=False)["value"].mean().unstack("step")[list(UNSURE)].reset_index()
     order = ["ceiling", "task 1, held out", "task 2, held out", "predicted, slight memory", "predicted, whole memory",
              "task 1, all permutations", "task 2, all permutations"]  # fmt: skip
-    return View(in_order(wide, "series", order).rename(columns={"series": "accuracy of"}), "accuracy", "as named")
+    table = in_order(wide, "series", order).rename(columns={"series": "accuracy of"}).assign(init_seed=pd.NA)
+    return View(table, "accuracy", "as named")
 
 
 def splits(results: Results) -> View:
