@@ -33,7 +33,7 @@ def training(view: View, width: int) -> alt.TopLevelMixin:
     axis = alt.Axis(format=",d", tickCount=max(3, size["width"] // 90), labelFlush=True)
     y = alt.Y("value:Q", title=style.axis_title(view.unit, size["height"]), scale=style.value_scale(rows["value"]))
     look = _Look(
-        alt.X(f"{time}:Q", title=style.axis_title(TIME[time], size["width"]), axis=axis), y, order, pick, width
+        alt.X(f"{time}:Q", title=style.axis_title(TIME[time], size["width"]), axis=axis), y, order, pick, width, rows
     )
     plots = []
     for number, panel in enumerate(panels):
@@ -72,7 +72,7 @@ def lines(view: View, width: int) -> alt.TopLevelMixin:
         unit, chance = _of_panel(part, "unit", None) or view.unit, _of_panel(part, "chance", view.chance)
         title = style.axis_title(str(unit), size["height"])
         y = alt.Y("value:Q", title=title, scale=style.value_scale(part["value"]))
-        look = _Look(x, y, order_of(rows, "series"), pick, width)
+        look = _Look(x, y, order_of(rows, "series"), pick, width, rows)
         layers = _lines(part[drawn], mean.drop(columns="panel"), look)
         if chance is not None:
             layers.append(style.chance_line(float(chance), axis="y"))
@@ -100,6 +100,7 @@ class _Look:
     order: list[str]
     pick: alt.Parameter
     width: int
+    runs: pd.DataFrame  # rows of all panels, which share one legend of whose runs they are
 
     @property
     def time(self) -> str:
@@ -111,7 +112,7 @@ def _lines(rows: pd.DataFrame, means: pd.DataFrame, look: _Look) -> list[alt.Cha
     both = both_origins(rows)
     legend = style.legend_above(look.order, look.width - 60, "stroke")
     color = style.series_color(order=look.order, legend=legend)
-    means = means.assign(runs=style.origin_labels(rows, means["origin"]))
+    means = means.assign(runs=style.origin_labels(look.runs, means["origin"]))
     layers = [] if means["low"].isna().all() else [_band(means, look, color)]
     seeds = alt.Chart(rows[rows["origin"] == "rerun"] if both else rows).mark_line(strokeWidth=1)
     tips = ["series:N", alt.Tooltip("init_seed:N", title="seed"), alt.Tooltip(f"{look.time}:Q", format=",d")]
@@ -126,7 +127,7 @@ def _lines(rows: pd.DataFrame, means: pd.DataFrame, look: _Look) -> list[alt.Cha
     layers.append(
         alt.Chart(means).mark_line().encode(
             x=look.x, y=_over(look.y, "mean"), color=color, strokeDash=dash,
-            strokeWidth=style.origin_width(rows, look.width), detail="origin:N", opacity=_faded(look.pick, 1),
+            strokeWidth=style.origin_width(look.runs, look.width), detail="origin:N", opacity=_faded(look.pick, 1),
         )
     )  # fmt: skip
     return [*layers, _hover(means, look, color)]

@@ -488,3 +488,23 @@ def test_the_sources_numbers_stand_beside_ours_in_the_order_given():
     assert found["quantity"].tolist() == ["b", "a"] and found["source"].tolist() == [0.5, 0.5]
     assert list(found)[2:] == ["published runs, mean of 5", "range", "your runs, mean of 2", "your range"]
     assert found["published runs, mean of 5"][0] == pytest.approx(rows["value"][:5].mean(), rel=1e-4)
+
+
+@pytest.mark.parametrize("draw", [curves.lines, curves.training])
+def test_panels_of_different_size_share_one_legend_of_whose_runs_they_are(draw):
+    """Two domains for one scale make Vega complain in the reader's console."""
+    rows = [
+        {"panel": panel, "series": "a", "epoch": epoch, "init_seed": seed, "value": 1.0 + seed, "origin": origin}
+        for panel, n_seeds in (("one", 6), ("other", 9))
+        for origin, n in (("paper", n_seeds), ("rerun", 1))
+        for seed in range(n)
+        for epoch in (0, 1)
+    ]
+    words = json.dumps(draw(View(pd.DataFrame(rows), "nats", "test", "band")).to_dict())
+    assert set(re.findall(r"published runs \(n = \d+\)", words)) == {"published runs (n = 9)"}
+
+
+def test_values_far_from_zero_are_not_drawn_down_to_it():
+    assert style.value_scale(pd.Series([1.5, 1.6])).to_dict() == {"zero": False}
+    assert style.value_scale(pd.Series([0.1, 0.9])).to_dict() == {"domain": [0, 1]}
+    assert style.value_scale(pd.Series([0.2, 3.0])).to_dict() == {}
