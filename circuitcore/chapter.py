@@ -311,7 +311,7 @@ class Chapter(Page):
             rows = results.measurements[["arm", "init_seed", "run_id"]].drop_duplicates().astype({"run_id": "str"})
             drawn = view.table[view.table["origin"] == results.origin] if "origin" in view.table else view.table
             for column in ("arm", "init_seed", "run_id"):
-                if column in drawn and drawn[column].notna().any():
+                if column in drawn and (drawn.empty or drawn[column].notna().any()):
                     rows = rows[rows[column].isin(drawn[column].dropna().unique())]
             label = {"paper": "published", "rerun": "yours"}[results.origin]
             for arm, part in rows.groupby("arm", sort=False, observed=True):
