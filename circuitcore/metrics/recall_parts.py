@@ -14,7 +14,7 @@ from torch import Tensor
 
 from circuitcore.metrics import attention as att
 from circuitcore.metrics import interchange, recall
-from circuitcore.metrics.localization import HOWS
+from circuitcore.metrics.localization import HOWS, stand_ins
 from circuitcore.metrics.network import Network
 from circuitcore.metrics.recall_sections import (
     add_by_source,
@@ -169,17 +169,11 @@ def _removals(net: Network) -> tuple[list[Label], list[tuple[Edit, ...]]]:
 
 
 def _stand_ins(session: Session, net: Network, n_rows: int) -> dict[str, Cache]:
-    """What stands in for a removed part: its mean over rows trained on, by position; or its value in one of them.
-
-    As ``localization.stand_ins``, for any number of rows.
-    """
+    """What stands in for a removed part: its mean over rows trained on, by position; or its value in one of them."""
     names = ["z"] + ([] if net.config.mlp == "none" else ["mlp_out"])
-    found = net.record(session.reference, [f"{name}.{layer}" for name in names for layer in range(net.config.n_layers)])
+    record = [f"{name}.{layer}" for name in names for layer in range(net.config.n_layers)]
     drawn = torch.randint(len(session.reference), (n_rows,), generator=torch.Generator().manual_seed(0))
-    return {
-        "mean": {key: value.mean(1, keepdim=True) for key, value in found.items()},
-        "resample": {key: value[:, drawn] for key, value in found.items()},
-    }
+    return stand_ins(net, session.reference, drawn, record)
 
 
 def _add_masses(net: Network, normal: Batch, repeat: Batch, rows: Rows) -> None:

@@ -130,7 +130,7 @@ class Schedule:
 
     @cached_property
     def _groups(self) -> tuple[tuple[Rows, ...], ...]:
-        return tuple(rows_by_length(self.task, stage.splits) for stage in self.stages)
+        return tuple(() if stage.fresh else rows_by_length(self.task, stage.splits) for stage in self.stages)
 
     def _stage_of(self, epoch: int) -> tuple[Stage, tuple[Rows, ...]]:
         for stage, groups in zip(self.stages, self._groups, strict=True):

@@ -5,6 +5,7 @@ from functools import partial
 
 import pytest
 import torch
+from killing import Killed, files, killed_at
 from toy import workers
 
 from circuitcore.models import ModelConfig
@@ -46,23 +47,6 @@ STEPS = (0, 4, 10, 13)  # two batches of 24 stored rows, three of 40 fresh ones
 def rows_of(schedule, epoch):
     batches = list(schedule.epoch(epoch))
     return [len(batch) for batch in batches], torch.cat([batch.tokens for batch in batches])
-
-
-def files(run):
-    found = (path for path in run.path.rglob("*") if path.is_file())
-    return {path.relative_to(run.path).as_posix(): path.read_bytes() for path in found}
-
-
-class Killed(Exception):
-    """Stands for whatever ends a process."""
-
-
-def killed_at(step):
-    def report(done):
-        if done == step:
-            raise Killed
-
-    return report
 
 
 class TestSchedule:

@@ -4,6 +4,7 @@ import logging
 
 import pytest
 import torch
+from killing import Killed, files, killed_at
 from toy.recall import toy_recipe
 
 from circuitcore.native import build, why_not
@@ -14,24 +15,6 @@ RULE = Optimizer(name="adamw", lr=1e-2, weight_decay=0.01, clip_norm=0.5)
 STAGES = (Stage(("train", "long"), 2), Stage(("train",), 3))
 RECIPE = toy_recipe(engine="native", epochs=5, stages=STAGES, optimizer=RULE)
 needs_native = pytest.mark.skipif(bool(why_not()), reason=f"no native engine here: {why_not()}")
-
-
-def files(run):
-    """Name -> bytes of everything in a run's folder."""
-    found = (path for path in run.path.rglob("*") if path.is_file())
-    return {path.relative_to(run.path).as_posix(): path.read_bytes() for path in found}
-
-
-class Killed(Exception):
-    """Stands for whatever ends a process."""
-
-
-def killed_at(step):
-    def report(done):
-        if done == step:
-            raise Killed
-
-    return report
 
 
 @needs_native

@@ -8,6 +8,7 @@ from itertools import islice
 
 import pytest
 import torch
+from killing import Killed, files, killed_at
 from toy.recall import toy_recipe
 from tqdm import tqdm
 
@@ -53,24 +54,6 @@ GOLDEN_LOSSES = [
     10.476817,
 ] + [6.5255651, 6.4153972, 6.5782056, 3.0223103, 8.6208181, 1.855178, 4.1074281, 1.7706218, 1.011852, 0.82141435]
 GOLDEN_TOLERANCE = 1e-5
-
-
-def files(run):
-    """Name -> bytes of everything in a run's folder."""
-    found = (path for path in run.path.rglob("*") if path.is_file())
-    return {path.relative_to(run.path).as_posix(): path.read_bytes() for path in found}
-
-
-class Interrupt(Exception):
-    """Stands for whatever ends a process."""
-
-
-def interrupt_at(step):
-    def progress(done):
-        if done == step:
-            raise Interrupt
-
-    return progress
 
 
 def test_golden_trajectory():
@@ -163,8 +146,8 @@ def test_an_interrupted_run_ends_bit_identical(tmp_path, moments):
     undisturbed = RunStore(tmp_path / "whole", None).get_or_train(recipe)
     store = RunStore(tmp_path / "interrupted", None)
     for step in moments:
-        with pytest.raises(Interrupt):
-            store.get_or_train(recipe, interrupt_at(step))
+        with pytest.raises(Killed):
+            store.get_or_train(recipe, killed_at(step))
         assert store.find(recipe) is None
         assert store.steps_done(recipe) == max(at for at in recipe.checkpoint_steps if at < max(step, 1))
     resumed = store.get_or_train(recipe)
@@ -175,7 +158,7 @@ def test_an_interrupted_run_ends_bit_identical(tmp_path, moments):
 def test_a_finished_run_is_not_trained_again(tmp_path):
     store, recipe = RunStore(tmp_path, None), toy_recipe()
     before = files(store.get_or_train(recipe))
-    assert files(store.get_or_train(recipe, interrupt_at(1))) == before
+    assert files(store.get_or_train(recipe, killed_at(1))) == before
     assert store.steps_done(recipe) == recipe.n_steps
 
 
@@ -242,8 +225,8 @@ def test_a_sweep_states_its_cost_first_and_shows_how_far_it_is(tmp_path):
             bars.append(self)
 
     store, watch = RunStore(tmp_path, None), Watch(said.append, Bar)
-    with pytest.raises(Interrupt):
-        store.get_or_train(toy_recipe(1), interrupt_at(20))
+    with pytest.raises(Killed):
+        store.get_or_train(toy_recipe(1), killed_at(20))
     train_all(store, [toy_recipe(0), toy_recipe(1), toy_recipe(0)], "serial", watch=watch)
     assert len(said) == 1 and "2 run(s), 60 steps, on 1 worker(s): expected about 1 s" in said[0]
     assert [(bar.total, bar.initial, bar.n, bar.disable) for bar in bars] == [(72, 12, 72, True)]

@@ -3,11 +3,11 @@
 from collections.abc import Callable
 from functools import partial
 
-import numpy as np
 import pandas as pd
 
 from circuitcore.claims import Check, Results, mean_check, share_check
 from circuitcore.emergence.seeds import share_interval
+from circuitcore.results import with_epochs
 from circuitcore.studies.permutation_recall import dissection
 from circuitcore.studies.permutation_recall.claims import LEARNT
 from circuitcore.studies.permutation_recall.design import (
@@ -16,7 +16,6 @@ from circuitcore.studies.permutation_recall.design import (
     NORMAL,
     ONLY_FIRST,
     REPEATED,
-    SOURCE_SPLIT,
     TASK_2,
     Cell,
     split_of,
@@ -29,6 +28,8 @@ from circuitcore.studies.permutation_recall.pieces import (
     UNSURE,
     accuracies,
     cells_of,
+    doublings,
+    on_source_split,
     predicted,
     present,
     recall_times,
@@ -72,13 +73,11 @@ def width_or_heads(results: Results) -> Check | None:
     """PR6: seeds that all four cells have."""
     times = recall_times(results)
     cells = cells_of(REPEATED, crossed=False)
-    times = times[times["arm"].isin([str(cell) for cell in cells])]
-    doublings = np.log2(times["by"].fillna(times["end"]).clip(lower=1))
-    wide = times.assign(value=doublings).pivot(index="init_seed", columns="arm", values="value").dropna()
+    wide = doublings(results, cells)
     t = {(cell.d_model, cell.n_heads): wide[str(cell)] for cell in cells}
     width = (t[16, 1] + t[16, 2] - t[32, 1] - t[32, 2]) / 2
     heads = (t[16, 1] + t[32, 1] - t[16, 2] - t[32, 2]) / 2
-    came = float(times["by"].notna().mean())
+    came = float(times.loc[times["arm"].isin([str(cell) for cell in cells]), "by"].notna().mean())
     return mean_check(width - heads, control_passed=came >= 0.5, control_value=f"in {came:.2f} of them")
 
 
@@ -95,7 +94,7 @@ def balanced(results: Results) -> Check | None:
     if BALANCED_1 not in results.arms:
         return None
     first = accuracies(results, ONE)[STEPS[0]]
-    on_source = float(first[[split_of(seed) == SOURCE_SPLIT for seed in first.index]].mean())
+    on_source = float(on_source_split(first).mean())
     return mean_check(
         accuracies(results, BALANCED_1)[STEPS[0]],
         control_passed=on_source <= 0.13, control_value=f"{on_source:.3f} there", within=SHARE,
@@ -123,7 +122,7 @@ def knows_before(results: Results) -> Check | None:
     """PR11."""
     times = recall_times(results)
     times = times[(times["arm"] == TWO) & times["by"].notna()]
-    rows = dissection.with_epoch(results, "eliminates", TWO, variable="")
+    rows = with_epochs(results.curve("eliminates", TWO, variable=""), results)
     rows = rows.merge(times[["init_seed", "after"]], left_on=["init_seed", "epoch"], right_on=["init_seed", "after"])
     return mean_check(rows["value"], **_all_recall(results), within=SHARE)
 

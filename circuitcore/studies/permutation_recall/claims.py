@@ -295,6 +295,3 @@ PUBLISHED_ABLATION = {
     "repeats of any x, half": {"with": (0.985, 0.88, 0.92, 0.95), "without": (0.0, 0.02, 0.01, 0.09)},
 }
 """The later notebook: recall by slot repeated, with and without the FFN; 200 probes each."""
-
-PUBLISHED_PROBE = {"task 1, p of the unused y": 0.9991, "task 2, p of the y to be recalled": 0.9985}
-"""One probe of each model."""

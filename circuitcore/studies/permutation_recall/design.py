@@ -16,6 +16,8 @@ NORMAL, REPEATED = "normal", "repeats"
 RATIOS = {NORMAL: 0.0, REPEATED: 0.3}
 TASK_1_EPOCHS, TASK_2_EPOCHS = 20, 50
 """For how long the source trained its two models."""
+PUBLISHED_EPOCHS = 120
+"""Of our cells; a shorter training stands for it in the same proportion."""
 
 BATCH_SIZE, LEARNING_RATE = 256, 1e-3
 PROBES = 2880
@@ -136,8 +138,8 @@ def _controls(params: Params) -> dict[str, tuple[Recipe, ...]]:
 
 
 def _share(params: Params, epochs: int) -> int:
-    """So many epochs of the published 120; the same share of fewer."""
-    return max(1, round(epochs * params.epochs / 120))
+    """So many epochs of the published training; the same share of a shorter one."""
+    return max(1, round(epochs * params.epochs / PUBLISHED_EPOCHS))
 
 
 def _recipe(  # noqa: PLR0913 - what the arms differ in

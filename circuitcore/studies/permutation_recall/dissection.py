@@ -4,19 +4,12 @@ import numpy as np
 import pandas as pd
 
 from circuitcore.claims import Results
-from circuitcore.results import with_epochs
 from circuitcore.studies.permutation_recall.pieces import TWO
 
 HEADS = ("L0H0", "L0H1")
 ALL_HEADS = "all heads"
-BOTH = "L0H0+L0H1"
 APART = 0.5
 """How far two heads must differ to have roles of their own: half of all answers."""
-
-
-def with_epoch(results: Results, metric: str, arm: str, **where) -> pd.DataFrame:
-    """Rows of one metric with their epochs."""
-    return with_epochs(results.curve(metric, arm, **where), results)
 
 
 def under(results: Results, metric: str, site: str, edit: str) -> pd.Series:
@@ -75,10 +68,15 @@ def moved_together(results: Results) -> pd.Series:
     return pd.concat([moved(results, family)[ALL_HEADS] for family in ("trade", "match")], axis=1).min(axis=1)
 
 
+def carried(results: Results) -> pd.DataFrame:
+    """What each head carries of the y, less of the match: seeds by heads."""
+    return moved(results, "trade")[list(HEADS)] - moved(results, "match")[list(HEADS)]
+
+
 def separation_of_moves(results: Results) -> pd.Series:
-    """Half the difference between two heads in what they carry: the y, less the match."""
-    carried = moved(results, "trade")[list(HEADS)] - moved(results, "match")[list(HEADS)]
-    return (carried[HEADS[0]] - carried[HEADS[1]]).abs() / 2
+    """Half the difference between two heads in what they carry."""
+    by_head = carried(results)
+    return (by_head[HEADS[0]] - by_head[HEADS[1]]).abs() / 2
 
 
 def role_scores(results: Results, how: str = "mean") -> pd.DataFrame:

@@ -63,8 +63,7 @@ def decoding(results: Results) -> View:
 def moves(results: Results) -> View:
     """Answers moved by outputs from another row: which head carries the y, and which the match."""
     found = []
-    scores = of.moved(results, "trade")[list(of.HEADS)] - of.moved(results, "match")[list(of.HEADS)]
-    carrier = scores.idxmax(axis=1)
+    carrier = of.carried(results).idxmax(axis=1)
     names = {"trade": "two y in each other's place", "match": "two x in each other's place"}
     for family, series in names.items():
         for edit in ("", "random_source"):
@@ -127,7 +126,6 @@ def apart(results: Results) -> View:
 def attention(results: Results) -> View:
     """Where each head looks from the last position of a probe; the eliminating head, and the other."""
     first = of.first_head_eliminates(results)
-    rows = results.at_final(list(MASS)[0], TWO, family="repeat")
     found = []
     for metric, group in MASS.items():
         rows = results.at_final(metric, TWO, family="repeat").astype({"site": str})
@@ -135,9 +133,9 @@ def attention(results: Results) -> View:
         eliminates = (rows["site"] == of.HEADS[0]) == rows["init_seed"].map(first)
         series = np.where(eliminates, "head that eliminates more", "head that recalls more")
         found.append(rows.assign(group=group, series=series))
+    heads = ["head that recalls more", "head that eliminates more"]
     table = in_order(pd.concat(found, ignore_index=True), "group", MASS.values())
-    return _seeds(in_order(table, "series", ["head that recalls more", "head that eliminates more"]).pipe(
-        in_order, "group", MASS.values()), "attention mass")  # fmt: skip
+    return _seeds(in_order(in_order(table, "series", heads), "group", MASS.values()), "attention mass")
 
 
 def separation_null(results: Results, how: str = "mean", rounds: int = 10_000) -> tuple[float, float, float]:

@@ -10,7 +10,7 @@ from circuitcore.emergence.seeds import share_interval
 from circuitcore.emergence.view import View, in_order
 from circuitcore.studies.permutation_recall.claims import BORN
 from circuitcore.studies.permutation_recall.design import CELLS, CROSSED, NORMAL, REPEATED, WIDTHS, Width
-from circuitcore.studies.permutation_recall.pieces import cells_of, present, recall_times
+from circuitcore.studies.permutation_recall.pieces import cells_of, doublings, present, recall_times
 from circuitcore.studies.permutation_recall.widths import scanned
 
 DATA = {REPEATED: "trained with repeats", NORMAL: "trained without repeats"}
@@ -28,7 +28,6 @@ def success(results: Results) -> View:
         arm=rows["arm"].astype(str), group=sizes, series=[DATA[cell.data] for cell in of],
         panel="recall more than half of the probes", value=(rows["value"] > BORN).astype(float),
     )  # fmt: skip
-    table = in_order(table, "group", dict.fromkeys(_size(cell) for cell in sorted(cells.values())))
     table = in_order(table, "series", DATA.values())
     table = in_order(table, "group", dict.fromkeys(_size(cell) for cell in sorted(cells.values())))
     columns = ["panel", "group", "series", "arm", "init_seed", "value"]
@@ -55,14 +54,9 @@ def survival(results: Results) -> View:
 
 def effects(results: Results) -> View:
     """One model of the time to recall: what each factor and pair of factors saves, in doublings, paired by seed."""
-    times = recall_times(results)
-    cells = {str(cell): cell for cell in present(results, cells_of(REPEATED))}
-    times = times[times["arm"].isin(cells)]
-    doublings = np.log2(times["by"].fillna(times["end"]).clip(lower=1))
-    wide = times.assign(value=doublings).pivot(index="init_seed", columns="arm", values="value")
-    crossed = all(str(cell) in wide for cell in cells_of(REPEATED))
-    used = [cell for name, cell in cells.items() if crossed or cell.d_mlp == 2 * cell.d_model]
-    wide = wide[[str(cell) for cell in used]].dropna()
+    crossed = present(results, cells_of(REPEATED)) == cells_of(REPEATED)
+    used = cells_of(REPEATED, crossed=crossed)
+    wide = doublings(results, used)
     factors = {
         "width 32, not 16": lambda cell: cell.d_model == 32,
         "two heads, not one": lambda cell: cell.n_heads == 2,

@@ -7,7 +7,9 @@ import torch
 
 from circuitcore.emergence.view import View
 from circuitcore.explorer.game import GameModel, RecallGame, recall_game
+from circuitcore.metrics.snapshots import spread
 from circuitcore.models import forward
+from circuitcore.studies.permutation_recall.design import PUBLISHED_EPOCHS
 from circuitcore.studies.permutation_recall.pieces import ONE, SOURCE_EPOCHS, TWO
 from circuitcore.training.run import Run
 
@@ -51,14 +53,12 @@ def displayed(run_of: RunOf) -> View:
 
 def _checkpoints(run: Run) -> dict[int, dict]:
     """Epoch -> weights, evenly spread over those that are here."""
-    places = torch.linspace(0, len(run.steps) - 1, min(MOST_CHECKPOINTS, len(run.steps))).round().long().unique()
-    steps = [run.steps[int(place)] for place in places]
     ends = run.recipe.schedule.epoch_ends
-    return {ends.index(step): run.weights(step) for step in steps}
+    return {ends.index(step): run.weights(step) for step in spread(run.steps, MOST_CHECKPOINTS)}
 
 
 def _at_source_epoch(run: Run) -> int:
     """The step at which the source stopped, or the same share of a shorter training; of the checkpoints here."""
     ends = run.recipe.schedule.epoch_ends
-    wanted = SOURCE_EPOCHS[ONE] / 120 * (len(ends) - 1)
+    wanted = SOURCE_EPOCHS[ONE] / PUBLISHED_EPOCHS * (len(ends) - 1)
     return min(run.steps, key=lambda step: abs(ends.index(step) - wanted))

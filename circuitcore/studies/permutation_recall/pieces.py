@@ -3,6 +3,7 @@
 import functools
 import math
 
+import numpy as np
 import pandas as pd
 
 from circuitcore.claims import Results
@@ -11,11 +12,14 @@ from circuitcore.studies.permutation_recall.claims import BORN
 from circuitcore.studies.permutation_recall.design import (
     CELLS,
     CROSSED,
+    PUBLISHED_EPOCHS,
+    SOURCE_SPLIT,
     TASK_1,
     TASK_1_EPOCHS,
     TASK_2,
     TASK_2_EPOCHS,
     Cell,
+    split_of,
 )
 from circuitcore.tasks import make_task
 from circuitcore.tasks.permutation import PermutationRecall
@@ -27,7 +31,6 @@ UNSURE = STEPS[:-1]
 """Steps at which nobody can be sure."""
 CEILINGS = dict(zip(STEPS, (1 / 5, 1 / 4, 1 / 3, 1 / 2, 1.0), strict=True))
 SOURCE_EPOCHS = {ONE: TASK_1_EPOCHS, TWO: TASK_2_EPOCHS}
-PUBLISHED_EPOCHS = 120
 
 
 def cells_of(data: str, *, crossed: bool = True) -> tuple[Cell, ...]:
@@ -55,6 +58,11 @@ def source_values(results: Results, metric: str, arm: str, **where) -> pd.Series
     """One number per seed of one of the source's models, when the source stopped training."""
     rows = at_source_epoch(results.curve(metric, arm, **where), results, arm)
     return rows.set_index("init_seed")["value"].sort_index()
+
+
+def on_source_split(by_seed):
+    """Of a table or column indexed by seed the networks trained on the source's split."""
+    return by_seed[[split_of(seed) == SOURCE_SPLIT for seed in by_seed.index]]
 
 
 def over_steps(rows: pd.DataFrame) -> pd.DataFrame:
@@ -88,6 +96,17 @@ def recall_times(results: Results) -> pd.DataFrame:
         before = run["epoch"] if math.isnan(by) else run.loc[run["epoch"] < by, "epoch"]
         found.append({"arm": arm, "init_seed": seed, "after": before.max(), "by": by, "end": run["epoch"].max()})
     return pd.DataFrame(found)
+
+
+def doublings(results: Results, cells: tuple[Cell, ...]) -> pd.DataFrame:
+    """Logarithm to base 2 of the epoch of recall: seeds that all the cells have, by cell.
+
+    Where recall never came it is that of the end of training.
+    """
+    times = recall_times(results)
+    value = np.log2(times["by"].fillna(times["end"]).clip(lower=1))
+    wide = times.assign(value=value).pivot(index="init_seed", columns="arm", values="value")
+    return wide[[str(cell) for cell in cells]].dropna()
 
 
 def recalls(results: Results, cells: tuple[Cell, ...]) -> pd.Series:

@@ -5,7 +5,12 @@ import pandas as pd
 from circuitcore.claims import Results
 from circuitcore.emergence.view import View, in_order
 from circuitcore.results import with_epochs
-from circuitcore.studies.permutation_recall.claims import PUBLISHED_LAST, PUBLISHED_LOSS, PUBLISHED_STEPS
+from circuitcore.studies.permutation_recall.claims import (
+    PUBLISHED_ABLATION,
+    PUBLISHED_LAST,
+    PUBLISHED_LOSS,
+    PUBLISHED_STEPS,
+)
 from circuitcore.studies.permutation_recall.design import (
     ALL_1,
     ANY_SOURCE,
@@ -16,7 +21,6 @@ from circuitcore.studies.permutation_recall.design import (
     RATIOS,
     REPEATED,
     SOURCE_SPLIT,
-    split_of,
 )
 from circuitcore.studies.permutation_recall.pieces import (
     CEILINGS,
@@ -25,6 +29,7 @@ from circuitcore.studies.permutation_recall.pieces import (
     TWO,
     UNSURE,
     accuracies,
+    on_source_split,
     predicted,
     source_values,
 )
@@ -66,8 +71,8 @@ def loss(results: Results) -> View:
         theirs = pd.DataFrame(
             {"epoch": range(1, 1 + len(PUBLISHED_LOSS[KINDS[arm]])), "value": PUBLISHED_LOSS[KINDS[arm]]}
         )
-        task = make_task("permutation_recall", {"repeat_ratio": RATIOS[NORMAL if arm == ONE else REPEATED]})
-        names = LEVELS[NORMAL if arm == ONE else REPEATED]
+        data = NORMAL if arm == ONE else REPEATED
+        task, names = make_task("permutation_recall", {"repeat_ratio": RATIOS[data]}), LEVELS[data]
         levels = [
             {"series": level, "epoch": epoch, "value": value}
             for level, value in loss_levels(task).items() if level in names for epoch in (FIRST_DRAWN, last)
@@ -100,7 +105,7 @@ def _step(results: Results, arm: str, step: str, family: str) -> dict[str, str]:
     line = {"model, step": f"{kind}, {place + 1}" + (f", {family}" if family else "")}
     for metric, called in METRICS.items():
         values = source_values(results, metric, arm, split="test", variable=step, family=family)
-        ours = values[[split_of(seed) == SOURCE_SPLIT for seed in values.index]].mean()
+        ours = on_source_split(values).mean()
         published = PUBLISHED_LAST[family] if family else PUBLISHED_STEPS[kind]
         theirs = published.get(called)
         theirs = theirs[place] if isinstance(theirs, tuple) else theirs
@@ -113,14 +118,12 @@ def held_out(results: Results) -> View:
     """Accuracy at steps 1 to 4 beside the ceiling: held-out permutations, all of them, and what the split predicts."""
     found = []
     for arm, kind in KINDS.items():
-        seeds = pd.Series(results.seeds(arm))
-        of_source = seeds[[split_of(seed) == SOURCE_SPLIT for seed in seeds]]
         series = {
             f"{kind}, held out": accuracies(results, arm),
             f"{kind}, all permutations": accuracies(results, arm, "all"),
         }
         for name, wide in series.items():
-            long = wide.loc[wide.index.isin(of_source)].reset_index().melt(id_vars="init_seed", value_name="value")
+            long = on_source_split(wide).reset_index().melt(id_vars="init_seed", value_name="value")
             found.append(long.rename(columns={"variable": "step"}).assign(series=name))
     table = pd.concat(found, ignore_index=True)
     for by, name in {"marginal": "predicted, slight memory", "train": "predicted, whole memory"}.items():
@@ -192,5 +195,10 @@ def probes(results: Results) -> View:
     return View(
         table[["group", "series", "arm", "init_seed", "value"]], "share answered with the y shown",
         "all 11,520 probes of held-out permutations", BAND, 1 / 5,
-        "Source: one probe a task; later 200 a slot: 0.985, 0.88, 0.92, 0.95 (any) and 0.43, 0, 0, 0 (x1).",
+        f"Source: one probe a task; later 200 a slot: {_ablated(ANY_SOURCE)} (any) and {_ablated(ONLY_FIRST)} (x1).",
     )  # fmt: skip
+
+
+def _ablated(arm: str) -> str:
+    """What the source's later notebook has of a model, whole."""
+    return ", ".join(f"{share:g}" for share in PUBLISHED_ABLATION[arm]["with"])
