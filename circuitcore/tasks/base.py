@@ -17,10 +17,8 @@ from jaxtyping import Bool, Int
 from torch import Tensor
 
 from circuitcore.spelling import unknown
-
-
-class TaskError(ValueError):
-    """A task was asked for something it cannot give; the text says what, and what it can give."""
+from circuitcore.tasks.errors import TaskError
+from circuitcore.tasks.forms import PromptForm
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -174,6 +172,11 @@ class Task(ABC):
     def params(self) -> dict[str, Any]:
         """Every parameter with its value, defaults included; ``make_task(name, params)`` undoes it."""
         return {item.name: getattr(self, item.name) for item in dataclasses.fields(self)}
+
+    @property
+    def forms(self) -> tuple[PromptForm, ...]:
+        """What prompts look like that a reader may type: unless a task says more, any words up to ``max_length``."""
+        return (PromptForm("words", (), open_words=self.vocab, most=self.max_length),)
 
     def make_splits(self) -> Mapping[str, Batch]:
         """Make all splits. Called once per task value; must depend on the parameters alone."""

@@ -18,6 +18,7 @@ from jaxtyping import Int
 from torch import Tensor
 
 from circuitcore.tasks.base import Batch
+from circuitcore.tasks.forms import PromptForm, Slot
 
 SPECIALS = ("<bos>", ";", "Q", "->")
 BOS, SEPARATOR, QUERY, READ_OUT = range(len(SPECIALS))
@@ -148,6 +149,26 @@ def render(prompts: KVPrompts, alphabet: KVAlphabet) -> Batch:
             "selected_value": prompts.selected,
         },
         base=prompts.base,
+    )
+
+
+def form(n_pairs: int, alphabet: KVAlphabet, vocab: tuple[str, ...]) -> PromptForm:
+    """What ``render`` makes of prompts with this many pairs, in words."""
+    keys, values = vocab[alphabet.first_key : alphabet.first_value], vocab[alphabet.first_value :]
+    slots = [Slot("start", (vocab[BOS],))]
+    for pair in range(1, n_pairs + 1):
+        slots += [Slot(f"key {pair}", keys), Slot(f"value {pair}", values), Slot("separator", (vocab[SEPARATOR],))]
+    slots += [Slot("question", (vocab[QUERY],)), Slot("query", keys)]
+    query = len(slots) - 1
+    if alphabet.read_out == "arrow":
+        slots.append(Slot("arrow", (vocab[READ_OUT],)))
+    key_at, value_at = tuple(range(1, query - 1, 3)), tuple(range(2, query - 1, 3))
+    return PromptForm(
+        name=f"{n_pairs} pairs",
+        slots=tuple(slots),
+        distinct=(key_at, value_at),
+        member=(query, key_at),
+        lookup=(query, tuple(zip(key_at, value_at, strict=True))),
     )
 
 

@@ -10,7 +10,8 @@ from numpy.random import PCG64
 
 from circuitcore.tasks import kv_counterfactuals
 from circuitcore.tasks.base import Batch, Interchange, Task, TaskError, record_id
-from circuitcore.tasks.kv_prompts import KVAlphabet, KVPrompts, prompts_of, render
+from circuitcore.tasks.forms import PromptForm
+from circuitcore.tasks.kv_prompts import KVAlphabet, KVPrompts, form, prompts_of, render
 from circuitcore.tasks.kv_sampling import random_bits, random_order
 
 Targets = Literal["matched", "shuffled"]
@@ -74,6 +75,12 @@ class KVTask(Task):
         if self.targets == "shuffled":
             return dict.fromkeys(self.splits, 1 / self.alphabet.n_values)
         return {split: 1 / n_pairs for split, n_pairs in self.pairs.items()}
+
+    @property
+    def forms(self) -> tuple[PromptForm, ...]:
+        """One for each number of pairs; where targets are shuffled the prompt tells no answer."""
+        made = tuple(form(n_pairs, self.alphabet, self.vocab) for n_pairs in sorted(set(self.pairs.values())))
+        return made if self.targets == "matched" else tuple(replace(one, lookup=None) for one in made)
 
     @property
     def variables(self) -> Mapping[str, int]:

@@ -13,6 +13,7 @@ from jaxtyping import Int
 from torch import Tensor
 
 from circuitcore.tasks.base import Batch, Interchange, Task, TaskError
+from circuitcore.tasks.forms import PromptForm, Slot
 
 BOS = 0
 SPLITS = ("train", "val", "test", "ood")
@@ -66,6 +67,12 @@ class NextWord(Task):
     def answers(self) -> tuple[int, ...]:
         """Every word; not ``<bos>``."""
         return tuple(range(BOS + 1, len(self.vocab)))
+
+    @property
+    def forms(self) -> tuple[PromptForm, ...]:
+        """``<bos>`` and any words."""
+        bos, words = self.vocab[BOS : BOS + 1], self.vocab[BOS + 1 :]
+        return (PromptForm("words", (Slot("start", bos),), open_words=words, most=self.max_length),)
 
     @property
     def variables(self) -> Mapping[str, int]:

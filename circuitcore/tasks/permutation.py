@@ -19,6 +19,7 @@ from torch import Tensor
 
 from circuitcore.spelling import unknown
 from circuitcore.tasks.base import Batch, Interchange, Task, TaskError
+from circuitcore.tasks.forms import PromptForm, Slot
 from circuitcore.tasks.kv_sampling import random_bits
 
 MAX_SYMBOLS = 8  # 40,320 permutations; nine would make tables of millions of rows
@@ -99,6 +100,36 @@ class PermutationRecall(Task):
     def answers(self) -> tuple[int, ...]:
         """1..V."""
         return tuple(range(1, self.n_symbols + 1))
+
+    @property
+    def forms(self) -> tuple[PromptForm, ...]:
+        """One for each step, which asks for the y of its last x.
+
+        A repeated slot other than the last shows its y. That this is the y shown before goes unchecked: a form says
+        which words differ, not which are the same.
+        """
+        return tuple(self._form(step) for step in range(1, self.n_symbols + 1))
+
+    def _form(self, step: int) -> PromptForm:
+        words, n_pos = self.vocab[1:], 2 * step - 1
+        free = self.sources if self.repeat_ratio > 0 else ()  # slots whose words the repeated slot may show again
+        distinct = []
+        for start in (0, 1):  # x, y
+            group = range(start, n_pos, 2)
+            again = 2 * self.repeated + start
+            if not free or again not in group:
+                distinct.append(tuple(group))
+                continue
+            others = [at for at in group if at != again]
+            allowed = {2 * source + start for source in free}
+            distinct += [tuple(others), *((at, again) for at in others if at not in allowed)]
+        return PromptForm(
+            name=f"step {step}",
+            slots=tuple(Slot(f"{'xy'[at % 2]} {at // 2 + 1}", words) for at in range(n_pos)),
+            distinct=tuple(group for group in distinct if len(group) > 1),
+            lookup=(n_pos - 1, tuple((at, at + 1) for at in range(0, n_pos - 2, 2))),
+            leftover=tuple(range(1, n_pos, 2)) if step == self.n_symbols else (),
+        )
 
     @property
     def chance(self) -> Mapping[str, float]:
