@@ -1,8 +1,8 @@
 """Checkpoints as text that a page can carry and ``static/decoder.js`` reads.
 
 A packed model is plain JSON: ``config`` (every field of ``ModelConfig``), ``dtype``, ``tensors`` (``[name, shape]`` in
-the order in which they lie behind each other), and ``checkpoints`` (``epoch``, and ``data``: those numbers, little
-endian, in base64).
+the order in which they lie behind each other), and ``checkpoints`` (``at``: a step or an epoch, as whoever packs them
+counts; ``data``: those numbers, little endian, in base64).
 """
 
 import base64
@@ -22,12 +22,13 @@ _LITTLE_ENDIAN = {"float16": "<f2", "float32": "<f4"}
 
 
 def packed(config: ModelConfig, checkpoints: Mapping[int, Weights], dtype: Dtype = "float16") -> dict[str, Any]:
-    """One model at all its checkpoints, in the order of their epochs.
+    """One model at all its checkpoints, in the order of training.
 
     Args:
         config: the architecture.
-        checkpoints: epoch -> weights as ``init_weights`` names and shapes them.
-        dtype: of the numbers on the page; float16 keeps 11 significant bits.
+        checkpoints: step or epoch -> weights as ``init_weights`` names and shapes them.
+        dtype: of the numbers on the page. float16 keeps 11 significant bits, enough for the game's small networks; on
+            others that rounding moves logits by up to 4, so the explorer takes float32, which is exact.
 
     Raises:
         ValueError: no checkpoint, weights that do not fit the config, or a number the dtype cannot hold.
@@ -40,8 +41,8 @@ def packed(config: ModelConfig, checkpoints: Mapping[int, Weights], dtype: Dtype
         "dtype": dtype,
         "tensors": [[name, list(shape)] for name, shape in shapes.items()],
         "checkpoints": [
-            {"epoch": epoch, "data": _text(_joined(shapes, weights, epoch), dtype)}
-            for epoch, weights in sorted(checkpoints.items())
+            {"at": at, "data": _text(_joined(shapes, weights, at), dtype)}
+            for at, weights in sorted(checkpoints.items())
         ],
     }
 
@@ -56,14 +57,14 @@ def in_script(data: Any) -> str:
     return json.dumps(data, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
 
 
-def _joined(shapes: Mapping[str, tuple[int, ...]], weights: Weights, epoch: int) -> Tensor:
+def _joined(shapes: Mapping[str, tuple[int, ...]], weights: Weights, at: int) -> Tensor:
     """All tensors behind each other, ``[n_numbers]``."""
     found = {name: tuple(tensor.shape) for name, tensor in weights.items()}
     wrong = sorted(name for name in found.keys() | shapes.keys() if found.get(name) != shapes.get(name))
     if wrong:
         name = wrong[0]
         raise ValueError(
-            f"epoch {epoch}: {len(wrong)} tensors do not fit the config; {name} has shape {found.get(name)}, "
+            f"checkpoint {at}: {len(wrong)} tensors do not fit the config; {name} has shape {found.get(name)}, "
             f"needed is {shapes.get(name)}"
         )
     return torch.cat([weights[name].detach().flatten().cpu() for name in shapes])

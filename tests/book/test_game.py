@@ -47,8 +47,13 @@ WORDS = {
     "mlp": ("swiglu", "gelu", "relu", "none"), "tied": (True, False), "bias": (True, False),
 }  # fmt: skip
 FORWARD = """([packed, inputs, edits]) => {
-    const { logits, patterns } = circuitDecoder.forward(circuitDecoder.unpack(packed, 0), inputs, edits);
-    return { logits: [...logits], patterns: patterns.map(heads => heads.map(pattern => [...pattern])) };
+    const { heads = [], mlps = [], cuts = [] } = edits;
+    const off = (site, layer, head = null) => ({ site, layer, head, positions: null, value: 0 });
+    const puts = [...heads.map(([layer, head]) => off('z', layer, head)), ...mlps.map(layer => off('mlp_out', layer))];
+    const model = circuitDecoder.unpack(packed, 0);
+    const { logits, cache } = circuitDecoder.forward(model, inputs, { cuts, puts });
+    const layers = Array.from({ length: model.config.n_layers }, (_, layer) => layer);
+    return { logits: [...logits], patterns: layers.map(layer => [...cache[`pattern.${layer}`]]) };
 }"""
 
 
@@ -135,10 +140,10 @@ def test_the_page_computes_what_python_computes(blank, variant):
         ({"inputs": [1.5]}, "no token 1.5"),
         ({"inputs": []}, "no input"),
         ({"inputs": [1] * 13}, "13 positions, but the model was built for at most 12"),
-        ({"edits": {"heads": [[0, 2]]}}, "no such part to edit: 0,2"),
-        ({"edits": {"mlps": [2]}}, "no such part to edit: 2"),
-        ({"edits": {"cuts": [[0, 0, 1, 2]]}}, "no such part to edit: 0,0,1,2"),
-        ({"edits": {"cuts": [[0, 0, 1, 0], [0, 0, 1, 1]]}}, "leave a query with no key"),
+        ({"edits": {"heads": [[0, 2]]}}, "no such part to edit: L0H2.z"),
+        ({"edits": {"mlps": [2]}}, "no such part to edit: L2.mlp_out"),
+        ({"edits": {"cuts": [[0, 0, 1, 2]]}}, "no such part to edit: L0H0:1->2"),
+        ({"edits": {"cuts": [[0, 0, 1, 0], [0, 0, 1, 1]]}}, "these cuts leave a query with no key"),
     ],
 )
 def test_the_forward_pass_refuses_what_python_refuses(blank, wrong, message):

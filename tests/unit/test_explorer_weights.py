@@ -42,16 +42,16 @@ def test_every_number_is_there_in_the_order_named(dtype, code):
     assert ModelConfig.from_dict(model["config"]) == CONFIG
 
 
-def test_checkpoints_come_in_the_order_of_their_epochs():
+def test_checkpoints_come_in_the_order_of_training():
     weights = init_weights(CONFIG, 0)
-    assert [found["epoch"] for found in packed(CONFIG, {50: weights, 1: weights}, "float16")["checkpoints"]] == [1, 50]
+    assert [found["at"] for found in packed(CONFIG, {50: weights, 1: weights}, "float16")["checkpoints"]] == [1, 50]
 
 
 def test_weights_that_do_not_fit_are_refused():
     weights = init_weights(CONFIG, 0)
     with pytest.raises(ValueError, match="no checkpoint"):
         packed(CONFIG, {})
-    with pytest.raises(ValueError, match=r"epoch 3: 1 tensors do not fit the config; unembed.b_U has shape None"):
+    with pytest.raises(ValueError, match=r"checkpoint 3: 1 tensors do not fit the config; unembed.b_U has shape None"):
         packed(CONFIG, {3: {name: tensor for name, tensor in weights.items() if name != "unembed.b_U"}})
     with pytest.raises(ValueError, match=r"embed.W_E has shape \(7, 32\), needed is \(6, 32\)"):
         packed(CONFIG, {3: {**weights, "embed.W_E": torch.zeros(7, 32)}})

@@ -1,11 +1,13 @@
 // The decoder of circuitcore/models/transformer.py in the page: same names, same order of operations, on Float32Array.
 // A classic script without dependencies; it defines `circuitDecoder`:
-//   unpack(packed, index)           one checkpoint of what circuitcore/explorer/weights.py packs -> a model
-//   forward(model, inputs, edits)   -> { logits, patterns }
+//   unpack(packed, index)                 one checkpoint of what circuitcore/explorer/weights.py packs -> a model
+//   forward(model, inputs, edits)         -> { logits, cache }
+//   attribution(model, result, position)  -> [{ part, shares }]
 // `inputs` are token ids, or vectors where the config has d_in. Arrays are row-major; shapes stand in brackets.
 globalThis.circuitDecoder = (() => {
   'use strict';
   const ROPE_BASE = 10000;
+  const HEAD_SITES = ['q', 'k', 'v', 'z']; // those [pos head d_head]
 
   // ---- weights ----
 
@@ -17,29 +19,29 @@ globalThis.circuitDecoder = (() => {
 
   // Base64 text -> Float32Array of exactly `count` finite numbers.
   function numbers(text, dtype, count) {
-    const bytes = Uint8Array.from(atob(text), letter => letter.charCodeAt(0));
-    const size = { float16: 2, float32: 4 }[dtype];
+    const letters = atob(text), bytes = new Uint8Array(letters.length), size = { float16: 2, float32: 4 }[dtype];
     if (!size) throw new Error(`weights of unknown type ${dtype}`);
     if (bytes.length !== size * count) throw new Error(`${bytes.length} bytes of weights, needed are ${size * count}`);
-    const view = new DataView(bytes.buffer), out = new Float32Array(count);
-    for (let i = 0; i < count; i++) {
-      out[i] = size === 2 ? float16(view.getUint16(2 * i, true)) : view.getFloat32(4 * i, true);
-      if (!Number.isFinite(out[i])) throw new Error('a weight is not a number');
-    }
+    for (let i = 0; i < bytes.length; i++) bytes[i] = letters.charCodeAt(i);
+    const view = new DataView(bytes.buffer), half = (_, i) => float16(view.getUint16(2 * i, true));
+    const whole = (_, i) => view.getFloat32(4 * i, true), isLittle = new Uint8Array(Uint16Array.of(1).buffer)[0];
+    const out = size === 4 && isLittle ? new Float32Array(bytes.buffer)
+      : Float32Array.from({ length: count }, size === 2 ? half : whole);
+    if (!out.every(Number.isFinite)) throw new Error('a weight is not a number');
     return out;
   }
 
   function unpack(packed, index) {
     const length = shape => shape.reduce((product, n) => product * n, 1);
     const count = packed.tensors.reduce((sum, [, shape]) => sum + length(shape), 0);
-    const all = numbers(packed.checkpoints[index].data, packed.dtype, count);
-    const weights = {};
+    const all = numbers(packed.checkpoints[index].data, packed.dtype, count), { config } = packed, weights = {};
     let start = 0;
-    for (const [name, shape] of packed.tensors) {
-      weights[name] = all.subarray(start, start + length(shape));
-      start += length(shape);
+    for (const [name, shape] of packed.tensors) weights[name] = all.subarray(start, start += length(shape));
+    if (config.tied) {
+      const E = weights['embed.W_E'], { d_model: d, d_vocab: nTokens } = config;
+      weights['unembed.W_U'] = E.map((_, at) => E[(at % nTokens) * d + Math.floor(at / nTokens)]);
     }
-    return { config: packed.config, weights };
+    return { config, weights };
   }
 
   // ---- arithmetic ----
@@ -59,6 +61,7 @@ globalThis.circuitDecoder = (() => {
     return out;
   }
 
+  const piece = (x, number, size) => x.subarray(number * size, (number + 1) * size);
   const plus = (a, b) => a.map((value, i) => value + b[i]);
 
   // erf by a series of positive terms, exact to double precision.
@@ -76,16 +79,16 @@ globalThis.circuitDecoder = (() => {
     silu: x => x / (1 + Math.exp(-x)),
   };
 
-  // The norm called `name` on every row of x [n d_model].
-  function norm({ config, weights }, name, x) {
+  // The norm called `name` on every row of x [n d_model]; with the scale of `whole`, and no shift, on a part of it.
+  function norm({ config, weights }, name, x, whole = x) {
     if (config.norm === 'none') return x;
-    const d = config.d_model, gain = weights[`${name}.w`], shift = weights[`${name}.b`], out = new Float32Array(x.length);
-    for (let start = 0; start < x.length; start += d) {
-      let mean = 0, square = 0;
-      if (config.norm === 'layer') for (let i = 0; i < d; i++) mean += x[start + i] / d;
-      for (let i = 0; i < d; i++) square += (x[start + i] - mean) ** 2 / d;
-      const scale = 1 / Math.sqrt(square + config.norm_eps);
-      for (let i = 0; i < d; i++) out[start + i] = (x[start + i] - mean) * scale * gain[i] + (shift ? shift[i] : 0);
+    const d = config.d_model, gain = weights[`${name}.w`], shift = whole === x && weights[`${name}.b`];
+    const centre = row => (config.norm === 'layer' ? row.reduce((sum, value) => sum + value / d, 0) : 0);
+    const out = new Float32Array(x.length);
+    for (let i = 0; i < x.length / d; i++) {
+      const row = piece(x, i, d), all = piece(whole, i, d), mean = centre(row), middle = centre(all);
+      const scale = 1 / Math.sqrt(all.reduce((sum, value) => sum + (value - middle) ** 2 / d, 0) + config.norm_eps);
+      out.set(row.map((value, c) => (value - mean) * scale * gain[c] + (shift ? shift[c] : 0)), i * d);
     }
     return out;
   }
@@ -98,7 +101,6 @@ globalThis.circuitDecoder = (() => {
       x[at] = even * cos - odd * sin;
       x[at + 1] = even * sin + odd * cos;
     }
-    return x;
   }
 
   // ---- the decoder ----
@@ -115,53 +117,60 @@ globalThis.circuitDecoder = (() => {
       x = new Float32Array(n * d);
       inputs.forEach((token, i) => {
         if (!Number.isInteger(token) || token < 0 || token >= nTokens) throw new Error(`no token ${token}`);
-        x.set(weights['embed.W_E'].subarray(token * d, (token + 1) * d), i * d);
+        x.set(piece(weights['embed.W_E'], token, d), i * d);
       });
     }
     return config.positions === 'learned' ? plus(x, weights['pos_embed.W_pos']) : x;
   }
 
-  // Attention after softmax, [query key]; -inf before it where the key is ahead or the edge is cut.
-  function attend(q, k, dHead, isCut) {
-    const n = q.length / dHead, pattern = new Float32Array(n * n);
-    for (let i = 0; i < n; i++) {
-      const scores = new Float64Array(i + 1);
+  // Patterns [head query key], -inf before softmax where a key is ahead or cut; and the values they mix, z.
+  function mixed(q, k, v, { n_heads: nHeads, d_head: dHead }, isCut) {
+    const width = nHeads * dHead, n = q.length / width, z = new Float32Array(q.length);
+    const patterns = new Float32Array(nHeads * n * n);
+    for (let at = 0; at < nHeads * n; at++) {
+      const i = at % n, head = Math.floor(at / n), start = head * dHead, pattern = piece(patterns, at, n);
+      const scores = new Float64Array(i + 1), row = new Float64Array(dHead);
       for (let j = 0; j <= i; j++) {
         let product = 0;
-        for (let c = 0; c < dHead; c++) product += q[i * dHead + c] * k[j * dHead + c];
-        scores[j] = isCut(i, j) ? -Infinity : product / Math.sqrt(dHead);
+        for (let c = start; c < start + dHead; c++) product += q[i * width + c] * k[j * width + c];
+        scores[j] = isCut(head, i, j) ? -Infinity : product / Math.sqrt(dHead);
       }
       const top = Math.max(...scores);
-      if (top === -Infinity) throw new Error('these cuts leave a query with no key to attend to');
+      if (top === -Infinity) {
+        throw new Error('these cuts leave a query with no key to attend to; leave at least one, or ablate the head');
+      }
       let sum = 0;
       for (let j = 0; j <= i; j++) sum += scores[j] = Math.exp(scores[j] - top);
-      for (let j = 0; j <= i; j++) pattern[i * n + j] = scores[j] / sum;
+      for (let j = 0; j <= i; j++) {
+        pattern[j] = scores[j] / sum;
+        for (let c = 0; c < dHead; c++) row[c] += pattern[j] * v[j * width + start + c];
+      }
+      z.set(row, i * width + start);
     }
-    return pattern;
+    return { patterns, z };
   }
 
-  // What the heads of a layer write, [n d_model], and their patterns.
-  function attention({ config, weights }, layer, x, edits) {
-    const { d_model: d, d_head: dHead, n_heads: nHeads } = config, n = x.length / d;
-    const name = `blocks.${layer}.attn`, z = new Float32Array(n * nHeads * dHead), patterns = [];
-    for (let head = 0; head < nHeads; head++) {
-      const [q, k, v] = ['Q', 'K', 'V'].map(site => {
-        const weight = weights[`${name}.W_${site}`].subarray(head * d * dHead, (head + 1) * d * dHead);
-        const bias = weights[`${name}.b_${site}`]?.subarray(head * dHead, (head + 1) * dHead);
-        const found = linear(x, weight, bias, d, dHead);
-        return config.positions === 'rope' && site !== 'V' ? rotate(found, dHead) : found;
-      });
-      const pattern = attend(q, k, dHead, (query, key) => edits.isCut(layer, head, query, key));
-      patterns.push(pattern);
-      if (edits.isOff(layer, head)) continue; // its z stays zero
-      const mixed = linear(pattern, v, null, n, dHead);
-      for (let i = 0; i < n; i++) z.set(mixed.subarray(i * dHead, (i + 1) * dHead), (i * nHeads + head) * dHead);
-    }
-    return { out: linear(z, weights[`${name}.W_O`], weights[`${name}.b_O`], nHeads * dHead, d), patterns };
+  // What the heads of a layer write, [n d_model].
+  function attention({ config, weights }, layer, x, at) {
+    const { d_model: d, d_head: dHead, n_heads: nHeads } = config, width = nHeads * dHead, n = x.length / d;
+    const name = `blocks.${layer}.attn`;
+    const [q, k, v] = ['Q', 'K', 'V'].map(site => {
+      const out = new Float32Array(n * width);
+      for (let head = 0; head < nHeads; head++) {
+        const weight = piece(weights[`${name}.W_${site}`], head, d * dHead), bias = weights[`${name}.b_${site}`];
+        const found = linear(x, weight, bias && piece(bias, head, dHead), d, dHead);
+        if (config.positions === 'rope' && site !== 'V') rotate(found, dHead);
+        for (let i = 0; i < n; i++) out.set(piece(found, i, dHead), i * width + head * dHead);
+      }
+      return at.site(site.toLowerCase(), layer, out);
+    });
+    const { patterns, z } = mixed(q, k, v, config, (...edge) => at.isCut(layer, ...edge));
+    at.cache[`pattern.${layer}`] = patterns;
+    return linear(at.site('z', layer, z), weights[`${name}.W_O`], weights[`${name}.b_O`], width, d);
   }
 
   // What the MLP of a layer writes, [n d_model].
-  function mlp({ config, weights }, layer, x) {
+  function mlp({ config, weights }, layer, x, at) {
     const { d_model: d, d_mlp: width, mlp: kind } = config, name = `blocks.${layer}.mlp`;
     const into = part => linear(x, weights[`${name}.W_${part}`], weights[`${name}.b_${part}`], d, width);
     let hidden = into('in');
@@ -169,58 +178,90 @@ globalThis.circuitDecoder = (() => {
       const gate = into('gate');
       hidden = hidden.map((up, i) => ACTIVATIONS.silu(gate[i]) * up);
     } else hidden = hidden.map(ACTIVATIONS[kind]);
-    return linear(hidden, weights[`${name}.W_out`], weights[`${name}.b_out`], width, d);
+    hidden = at.site('mlp_post', layer, hidden);
+    return at.site('mlp_out', layer, linear(hidden, weights[`${name}.W_out`], weights[`${name}.b_out`], width, d));
   }
 
-  // Edits as lists -> questions the forward pass asks. An edit of a part that is not there is an error.
-  function asked({ cuts = [], heads = [], mlps = [] }, config, n) {
-    const below = (limit, value) => Number.isInteger(value) && value >= 0 && value < limit;
-    const layerOk = layer => below(config.n_layers, layer);
-    const headOk = ([layer, head]) => layerOk(layer) && below(config.n_heads, head);
-    const cutOk = ([layer, head, query, key]) => headOk([layer, head]) && below(n, query) && below(query + 1, key);
-    const wrong = [...cuts.filter(cut => !cutOk(cut)), ...heads.filter(head => !headOk(head)),
-      ...mlps.filter(layer => !layerOk(layer) || config.mlp === 'none')];
-    if (wrong.length) throw new Error(`no such part to edit: ${wrong[0]}`);
-    const cut = new Set(cuts.map(String)), off = new Set(heads.map(String)), silent = new Set(mlps);
+  // ---- edits ----
+
+  // Edits as what the forward pass calls. An edit that it does not meet is of a part that is not there.
+  function hooks({ cuts = [], puts = [] }, { n_heads: nHeads, d_head: dHead }, n) {
+    const cache = {}, edge = (layer, head, query, key) => `L${layer}H${head}:${query}->${key}`;
+    const part = ({ site, layer, head }) => `L${layer}${head == null ? '' : `H${head}`}.${site}`;
+    const cut = new Set(cuts.map(four => edge(...four))), unmet = new Set([...cut, ...puts.map(part)]);
+
+    // `value` [pos width] with what is put there; a copy, since sites that nothing lies between share an array.
+    function replaced(value, put) {
+      const { site, head, positions, value: given } = put, width = value.length / n, isWhole = head == null;
+      if (given !== 0 && given.length !== value.length) {
+        throw new Error(`${part(put)}: ${given.length} numbers given, needed are ${value.length}`);
+      }
+      const at = positions ?? Array.from({ length: n }, (_, i) => i);
+      const isThere = isWhole || (HEAD_SITES.includes(site) && head < nHeads);
+      if (!isThere || at.some(i => value[i * width] === undefined)) return value;
+      unmet.delete(part(put));
+      const out = value.slice(), [first, size] = isWhole ? [0, width] : [head * dHead, dHead];
+      for (const start of at.map(i => i * width + first)) {
+        if (given === 0) out.fill(0, start, start + size);
+        else out.set(given.subarray(start, start + size), start);
+      }
+      return out;
+    }
+
     return {
-      isCut: (...edge) => cut.has(edge.join()),
-      isOff: (...head) => off.has(head.join()),
-      isSilent: layer => silent.has(layer),
+      cache,
+      unmet,
+      isCut: (...four) => cut.size > 0 && cut.has(edge(...four)) && (unmet.delete(edge(...four)), true),
+      // The value of a site after the puts there, in their order; the cache keeps it.
+      site(name, layer, value) {
+        for (const put of puts) if (put.site === name && put.layer === layer) value = replaced(value, put);
+        return cache[`${name}.${layer}`] = value;
+      },
     };
   }
 
-  // edits: { cuts: [[layer, head, query, key]], heads: [[layer, head]] (z set to zero), mlps: [layer] (output zero) }
-  // Returns logits [n d_vocab] and patterns[layer][head] [query key].
+  const unembed = ({ config, weights }, x, bias) =>
+    linear(x, weights['unembed.W_U'], bias, config.d_model, config.d_vocab);
+
+  // edits: { cuts: [[layer, head, query, key]], puts: [{ site, layer, head, positions, value }] }; head and positions
+  // may be null for all. A put replaces a part of a site by zeros (value 0) or by that part of a whole such site.
+  // Returns logits [n d_vocab] and the cache: every site of circuitcore/models/sites.py but scores and result.
   function forward(model, inputs, edits = {}) {
-    const { config, weights } = model, questions = asked(edits, config, inputs.length);
+    const { config } = model, { n_layers: nLayers } = config, at = hooks(edits, config, inputs.length);
     const pre = config.norm_position === 'pre', before = (name, x) => (pre ? norm(model, name, x) : x);
-    const after = (name, x) => (pre ? x : norm(model, name, x)), patterns = [];
+    const after = (name, x) => (pre ? x : norm(model, name, x));
     let x = embed(model, inputs);
-    for (let layer = 0; layer < config.n_layers; layer++) {
+    for (let layer = 0; layer < nLayers; layer++) {
       const [ln1, ln2] = [`blocks.${layer}.ln1`, `blocks.${layer}.ln2`];
-      const heads = attention(model, layer, before(ln1, x), questions);
-      patterns.push(heads.patterns);
-      x = after(ln1, plus(x, heads.out));
-      if (config.mlp === 'none') continue;
-      x = after(ln2, questions.isSilent(layer) ? x : plus(x, mlp(model, layer, before(ln2, x))));
+      x = at.site('resid_pre', layer, x);
+      x = at.site('resid_mid', layer, after(ln1, plus(x, attention(model, layer, before(ln1, x), at))));
+      if (config.mlp !== 'none') x = after(ln2, plus(x, mlp(model, layer, before(ln2, x), at)));
+      x = at.site('resid_post', layer, x);
     }
-    if (pre) x = norm(model, 'ln_final', x);
-    return { logits: unembed(model, x), patterns };
+    x = at.site('resid_final', nLayers - 1, before('ln_final', x));
+    for (const part of at.unmet) throw new Error(`no such part to edit: ${part}`);
+    return { logits: unembed(model, x, model.weights['unembed.b_U']), cache: at.cache };
   }
 
-  function unembed({ config, weights }, x) {
-    const { d_model: d, d_vocab: nTokens, tied } = config, table = tied ? weights['embed.W_E'] : weights['unembed.W_U'];
-    const [perChannel, perToken] = tied ? [1, d] : [nTokens, 1], bias = weights['unembed.b_U'];
-    const n = x.length / d, out = new Float32Array(n * nTokens);
-    for (let i = 0; i < n; i++) {
-      for (let t = 0; t < nTokens; t++) {
-        let sum = bias ? bias[t] : 0;
-        for (let c = 0; c < d; c++) sum += x[i * d + c] * table[c * perChannel + t * perToken];
-        out[i * nTokens + t] = sum;
+  // The share [d_vocab] of the logits at a position that each part wrote, as circuitcore/metrics/attribution.py has it.
+  function attribution(model, { cache }, position) {
+    const { config, weights } = model, { n_layers: nLayers, n_heads: nHeads, d_model: d, d_head: dHead } = config;
+    if (config.norm_position !== 'pre') {
+      throw new Error('direct logit attribution needs a pre-norm residual stream; this model is post-norm');
+    }
+    const whole = piece(cache[`resid_post.${nLayers - 1}`], position, d), parts = [];
+    const add = (part, wrote) => parts.push({ part, shares: unembed(model, norm(model, 'ln_final', wrote, whole)) });
+    add('embed', piece(cache['resid_pre.0'], position, d));
+    for (let layer = 0; layer < nLayers; layer++) {
+      for (let head = 0; head < nHeads; head++) {
+        const z = piece(cache[`z.${layer}`], position * nHeads + head, dHead);
+        const weight = piece(weights[`blocks.${layer}.attn.W_O`], head, dHead * d);
+        add(`L${layer}H${head}`, linear(z, weight, null, dHead, d));
       }
+      if (config.mlp !== 'none') add(`L${layer}MLP`, piece(cache[`mlp_out.${layer}`], position, d));
     }
-    return out;
+    return parts;
   }
 
-  return { unpack, forward };
+  return { unpack, forward, attribution };
 })();

@@ -63,7 +63,9 @@ globalThis.recallGame = (() => {
     lists(last) {
       const numbers = key => String(key).split(',').map(Number);
       const cuts = [...this.cuts].map(numbers).map(([layer, head, key]) => [layer, head, last, key]);
-      return { heads: [...this.heads].map(numbers), mlps: [...this.mlps], cuts };
+      const zero = (site, layer, head = null) => ({ site, layer, head, positions: null, value: 0 });
+      const heads = [...this.heads].map(numbers).map(([layer, head]) => zero('z', layer, head));
+      return { cuts, puts: [...heads, ...[...this.mlps].map(layer => zero('mlp_out', layer))] };
     }
   }
 
@@ -218,8 +220,8 @@ globalThis.recallGame = (() => {
     // ---- what the reader does ----
 
     choose(model, checkpoint) {
-      const epoch = this.packed.checkpoints[this.choice.checkpoint].epoch, isOther = model !== this.choice.model;
-      const same = this.data.models[model].checkpoints.findIndex(found => found.epoch === epoch);
+      const epoch = this.packed.checkpoints[this.choice.checkpoint].at, isOther = model !== this.choice.model;
+      const same = this.data.models[model].checkpoints.findIndex(found => found.at === epoch);
       const last = this.data.models[model].checkpoints.length - 1;
       this.choice = { model, checkpoint: checkpoint ?? (same < 0 ? last : same) };
       if (isOther) this.chosen();
@@ -285,7 +287,7 @@ globalThis.recallGame = (() => {
     }
 
     paintMenu() {
-      const { epoch } = this.packed.checkpoints[this.choice.checkpoint];
+      const { at: epoch } = this.packed.checkpoints[this.choice.checkpoint];
       this.menu.value = this.choice.model;
       this.slider.value = this.choice.checkpoint;
       mark(this.slider, 'valuetext', `epoch ${epoch}`);
@@ -345,7 +347,8 @@ globalThis.recallGame = (() => {
         say(token, told[at] ?? '');
       });
       for (const row of this.headRows) {
-        const isOn = this.paintSwitch(row.on), pattern = this.found.patterns[row.layer][row.head];
+        const isOn = this.paintSwitch(row.on), size = tokens.length ** 2;
+        const pattern = this.found.cache[`pattern.${row.layer}`].subarray(row.head * size, (row.head + 1) * size);
         row.line.classList.toggle('is-off', !isOn);
         row.cells.forEach((cell, at) => {
           cell.cell.hidden = at > last;

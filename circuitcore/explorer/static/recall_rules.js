@@ -88,12 +88,12 @@ globalThis.recallRules = (() => {
     return values;
   }
 
-  // The network's answer at the last position: logits [d_vocab], probabilities of y = 1..size, patterns[layer][head].
+  // The network's answer at the last position: logits [d_vocab], probabilities of y = 1..size, and the whole cache.
   function answer(model, tokens, edits = {}, size = model.config.d_vocab - 1) {
-    const { logits, patterns } = circuitDecoder.forward(model, tokens, edits);
+    const { logits, cache } = circuitDecoder.forward(model, tokens, edits);
     const last = logits.slice(-model.config.d_vocab), valid = [...last.slice(1, size + 1)], top = Math.max(...valid);
     const weights = valid.map(logit => Math.exp(logit - top)), sum = weights.reduce((a, b) => a + b);
-    return { logits: last, probabilities: weights.map(weight => weight / sum), patterns };
+    return { logits: last, probabilities: weights.map(weight => weight / sum), cache };
   }
 
   const first = probabilities => probabilities.indexOf(Math.max(...probabilities)) + 1;
