@@ -66,9 +66,14 @@ class PromptForm:
         """The words of every slot, and the free ones where there are any."""
         return (*(slot.words for slot in self.slots), *([self.open_words] if self.open_words else []))
 
+    @property
+    def longest(self) -> int:
+        """Positions of the longest prompt."""
+        return self.most if self.open_words else len(self.slots)
+
     def has_length(self, n_tokens: int) -> bool:
         """Whether prompts of this form may have so many tokens."""
-        return len(self.slots) <= n_tokens <= (self.most if self.open_words else len(self.slots))
+        return len(self.slots) <= n_tokens <= self.longest
 
     def fault(self, words: Sequence[str]) -> str | None:
         """What keeps words of a possible length from being a prompt of this form, as a sentence; None if nothing."""
@@ -135,10 +140,10 @@ def matching(forms: Sequence[PromptForm], words: Sequence[str]) -> PromptForm:
 
 
 def as_json(forms: Iterable[PromptForm]) -> dict[str, Any]:
-    """Forms as JSON literals: ``sets`` of words, each once, and ``forms``, which name a set by its number.
+    """Forms as JSON literals: ``sets`` of words, each once, ``forms``, which name a set by its number, and ``lengths``.
 
     A form has the keys name, slots (``[name, set]``), distinct, member, lookup, leftover, open (a set, or None) and
-    most.
+    most (positions of the longest prompt). ``lengths`` is text: "10, 13 or 16".
     """
     forms = tuple(forms)
     number = {words: place for place, words in enumerate(dict.fromkeys(w for form in forms for w in form.word_sets))}
@@ -151,11 +156,11 @@ def as_json(forms: Iterable[PromptForm]) -> dict[str, Any]:
             "lookup": form.lookup and [form.lookup[0], [list(pair) for pair in form.lookup[1]]],
             "leftover": list(form.leftover),
             "open": number[form.open_words] if form.open_words else None,
-            "most": form.most,
+            "most": form.longest,
         }
         for form in forms
     ]
-    return {"sets": [list(words) for words in number], "forms": made}
+    return {"sets": [list(words) for words in number], "forms": made, "lengths": _lengths(forms)}
 
 
 def _lengths(forms: Iterable[PromptForm]) -> str:
