@@ -6,6 +6,7 @@ import pandas as pd
 from circuitcore.claims import Results
 from circuitcore.emergence.view import View, in_order
 from circuitcore.studies.permutation_recall import dissection as of
+from circuitcore.studies.permutation_recall.design import TASK_2
 from circuitcore.studies.permutation_recall.pieces import TWO
 
 BAND = "95 % t interval of the mean over seeds"
@@ -47,6 +48,32 @@ def ffn(results: Results) -> View:
     return _seeds(
         in_order(pd.concat(found, ignore_index=True), "group", PARTS.values()), "share of rows answered rightly"
     )
+
+
+def neurons(results: Results) -> View:
+    """Recall without the FFN neurons that matter most, more and more of them."""
+    whole = of.uncut(results).rename("value").reset_index().assign(removed=0)
+    rows = results.at_final("recall_without_top", TWO, site="L0MLP")
+    rows = rows.assign(removed=rows["variable"].astype(int)).sort_values(["removed", "init_seed"])
+    table = pd.concat([whole, rows], ignore_index=True).assign(parts="FFN neurons of largest effect")
+    note = (
+        f"Of {TASK_2.d_mlp} neurons, set to zero at the last position, ranked in each network by what the loss of each "
+        "alone costs on the same rows. Chance: any of the five"
+    )
+    return View(table[["removed", "parts", "init_seed", "value"]], "share of rows recalled", PROBES, "", 1 / 5, note)
+
+
+def needed(results: Results) -> View:
+    """How many FFN neurons each network needs: the loss of one alone costs more than a twentieth of recall."""
+    rows = results.at_final("neurons_needed", TWO, site="L0MLP")
+    costs = results.final_values("largest_neuron_drop", TWO, site="L0MLP")
+    note = (
+        f"Median: {rows['value'].median():g} of {TASK_2.d_mlp}, from {rows['value'].min():g} to "
+        f"{rows['value'].max():g}. The one that matters most costs {costs.median():.2f} in the median network, from "
+        f"{costs.min():.2f} to {costs.max():.2f}"
+    )
+    table = rows.assign(group="cost > 0.05 of recall, alone")
+    return _seeds(table, f"FFN neurons of {TASK_2.d_mlp}", note=note)
 
 
 def decoding(results: Results) -> View:
