@@ -18,10 +18,11 @@ def training(view: View, width: int) -> alt.TopLevelMixin:
     """Curves over training: a thin line a seed, a strong line for their mean, a band where n allows one.
 
     Columns: ``step`` (or ``epoch``, or ``tokens_seen``), ``series``, ``init_seed``, ``value``; optional ``origin``, and
-    ``panel`` for several small plots on one scale. Click a series in the legend to see it alone.
+    ``panel`` for several small plots on one scale, with ``unit`` and ``chance`` of each panel in place of the view's
+    (``chance`` missing: none there). Click a series in the legend to see it alone.
     """
     time = next((name for name in TIME if name in view.table), "step")
-    rows = rows_of(view, [time, "series", "init_seed", "value"], ["panel"])
+    rows = rows_of(view, [time, "series", "init_seed", "value"], ["panel", "unit", "chance"])
     panelled = "panel" in rows
     if not panelled:
         rows["panel"] = ""
@@ -31,16 +32,18 @@ def training(view: View, width: int) -> alt.TopLevelMixin:
     size = {"width": (width - 66) // columns - 7 * columns, "height": 250 if len(panels) == 1 else 160}
     pick = alt.selection_point(fields=["series"], bind="legend", name="series_picked")
     axis = alt.Axis(format=",d", tickCount=max(3, size["width"] // 90), labelFlush=True)
-    y = alt.Y("value:Q", title=style.axis_title(view.unit, size["height"]), scale=style.value_scale(rows["value"]))
-    look = _Look(
-        alt.X(f"{time}:Q", title=style.axis_title(TIME[time], size["width"]), axis=axis), y, order, pick, width, rows
-    )
-    plots = []
-    for number, panel in enumerate(panels):
+    x = alt.X(f"{time}:Q", title=style.axis_title(TIME[time], size["width"]), axis=axis)
+    drawn = [time, "series", "init_seed", "value", "origin"]
+    plots, shown = [], None
+    for panel in panels:
         part, mean = rows[rows["panel"] == panel], means[means["panel"] == panel]
-        layers = _lines(part.drop(columns="panel"), mean.drop(columns="panel"), look)
-        if view.chance is not None:
-            layers.append(style.chance_line(view.chance, axis="y", label=number == 0))
+        unit, chance = _of_panel(part, "unit", None) or view.unit, _of_panel(part, "chance", view.chance)
+        title = style.axis_title(str(unit), size["height"])
+        y = alt.Y("value:Q", title=title, scale=style.value_scale(rows["value"]))
+        layers = _lines(part[drawn], mean.drop(columns="panel"), _Look(x, y, order, pick, width, rows))
+        if chance is not None:
+            layers.append(style.chance_line(float(chance), axis="y", label=chance != shown))
+            shown = chance
         plots.append(alt.layer(*layers).properties(**size, **({"title": panel} if panelled else {})))
     plots[0] = plots[0].add_params(pick)
     if not panelled:

@@ -23,7 +23,7 @@ def rates(view: View, width: int) -> alt.TopLevelMixin:
     rows = _counted(rows_of(view, ["panel", "group", "series", "init_seed", "value"], ["arm"]))
     groups, kinds = order_of(rows, "group"), order_of(rows, "series")
     label_room = 190 if width >= style.WIDE else 112
-    room = width - label_room - 64
+    room = width - label_room - 68
     y = alt.Y("group:N", sort=groups, axis=None)
     legend = style.legend_above(kinds, width - 24)
     height = max(10 + BAR * len(kinds), tallest(groups, label_room)) * len(groups)
@@ -35,7 +35,7 @@ def rates(view: View, width: int) -> alt.TopLevelMixin:
         bars = base.mark_rule(strokeWidth=2).encode(x=_at(x, "low"), x2="high:Q")
         shape = style.series_shape(order=kinds, legend=legend)
         points = base.mark_point(filled=True, size=70, opacity=1).encode(x=x, shape=shape)
-        words = base.mark_text(align="left", baseline="middle", dx=6, fontSize=11, tooltip=False)
+        words = base.mark_text(align="left", baseline="middle", dx=10, fontSize=11, tooltip=False)
         words = words.encode(x=_at(x, "high"), text="counted:N")
         layers = alt.layer(bars, points, words, *row_labels(y, groups, label_room))
         plots.append(layers.properties(width=room, height=height))

@@ -259,6 +259,16 @@ def test_small_multiples_have_their_own_scale_unit_and_chance():
         curves.lines(view_of(lines().drop(columns="panel")))
 
 
+def test_panels_of_training_may_differ_in_unit_and_chance_and_share_a_scale():
+    rows = pd.concat([training().assign(panel=name, unit=f"share of {name}") for name in ("rows", "answers")])
+    rows["chance"] = rows["panel"].map({"answers": 0.1})
+    spec = style.specification(curves.training(view_of(rows, chance=None)))
+    titles = [plot["layer"][0]["encoding"]["y"]["title"] for plot in spec["concat"]]
+    assert titles == [["share of rows"], ["share of answers"]] and spec["resolve"]["scale"]["y"] == "shared"
+    words = words_of(svg_of(next(layouts(curves.training(view_of(rows, chance=None))))))
+    assert [word for word in words if word.startswith("chance")] == ["chance 0.1"]
+
+
 def test_a_map_writes_every_number_and_says_where_one_is_missing():
     rows = heat()
     words = words_of(svg_of(next(layouts(maps.heat(view_of(rows))))))

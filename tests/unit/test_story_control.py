@@ -204,6 +204,18 @@ def test_nothing_can_be_born_on_the_story_and_everything_on_planted_repeats():
     assert (check.effect, check.interval, check.control_passed) == (0, (0, 0), True)
 
 
+def test_a_head_that_looks_anywhere_is_counted_by_hand():
+    task = make_task("story", {})
+    found = ceil.operator_chances(task, 8)
+    everywhere, copied = [], []
+    for batch in task.families(8).values():
+        for read_out, last_copy in zip(batch.roles["read_out"], batch.roles["last_copy"], strict=True):
+            everywhere.append(1 / (int(read_out) + 1))
+            copied += everywhere[-1:] if last_copy > 0 else []
+    assert found["recency"] == pytest.approx(np.mean(everywhere)) and len(copied) < len(everywhere)
+    assert found["routing"] == pytest.approx(np.mean(copied)) and found["copying"] == 1 / len(task.vocab)
+
+
 def test_counts_of_the_text():
     facts = ceil.text_facts(make_task("story", {}), 32, 128)
     assert (facts["tokens"], facts["types"]) == (1168, 545)
@@ -225,5 +237,8 @@ def test_recipes_differ_in_what_their_arms_say():
     assert arms[SHUFFLED][0].task_params["targets"] == "shuffled"
     trained = {recipe.init_seed for arm in ARMS if arm != UNTRAINED for recipe in arms[arm]}
     assert not trained & {recipe.init_seed for recipe in arms[UNTRAINED]}
-    assert {STUDY.published_epochs(params, arm, 0) for arm in ARMS} == {()}
+    shipped = {arm: STUDY.published_epochs(params, arm, params.seeds[0]) for arm in ARMS}
+    assert {arm for arm, epochs in shipped.items() if epochs} == {STORY, PLANTED}
+    assert shipped[PLANTED] == (0, 3, 6, 9, 12) and (shipped[STORY][0], shipped[STORY][-1]) == (0, 150)
+    assert all(STUDY.published_epochs(params, arm, params.seeds[1]) == () for arm in ARMS)
     assert [STUDY.battery(params, arm).published for arm in ARMS] == [True] * len(ARMS)

@@ -57,6 +57,23 @@ def possible_births(table: pd.DataFrame) -> int:
     return int(table[table["piece"].isin(PIECES)].groupby("piece")["possible"].any().sum())
 
 
+def operator_chances(task: NextWord, n_bases: int) -> Mapping[str, float]:
+    """What a head reaches in routing, copying and recency that looks at any position so far, or raises any word.
+
+    Args:
+        task: the story, or planted repeats.
+        n_bases: base rows.
+    """
+    sweeps = list(task.families(n_bases).values())
+    looked_at = torch.cat([batch.roles["read_out"] + 1 for batch in sweeps]).double()
+    copied = torch.cat([batch.roles["last_copy"] > 0 for batch in sweeps])
+    return {
+        "routing": float((1 / looked_at[copied]).mean()),
+        "copying": 1 / len(task.vocab),
+        "recency": float((1 / looked_at).mean()),
+    }
+
+
 def text_facts(task: NextWord, n_bases: int, n_probe: int) -> Mapping[str, int | float | str]:
     """What is counted on the story, under the names of ``PUBLISHED_TEXT``."""
     splits = {name: task.split(name) for name in ("train", "val", "test")}

@@ -7,7 +7,7 @@ import pandas as pd
 from circuitcore.claims import Results
 from circuitcore.emergence.view import View, in_order
 from circuitcore.results import with_epochs
-from circuitcore.studies.story_control.ceilings import ceilings, text_facts
+from circuitcore.studies.story_control.ceilings import ceilings, operator_chances, text_facts
 from circuitcore.studies.story_control.checks import N_BASES
 from circuitcore.studies.story_control.claims import PUBLISHED, PUBLISHED_TEXT
 from circuitcore.studies.story_control.design import (
@@ -65,13 +65,15 @@ def accuracy(results: Results) -> View:
 def variables(results: Results) -> View:
     """The source's figure 1, right: what probes read and what patches move, for each variable."""
     metrics = {"probe_published_best": "probe, best site", "faithfulness_published": "patch at that site"}
+    units = dict(zip(metrics.values(), ("rows read rightly", "answers moved"), strict=True))
     found = []
     for metric, panel in metrics.items():
         rows = results.curve(metric, STORY, family="all")
         found.append(rows.assign(panel=panel, series=rows["variable"].astype(str).map(VARIABLES)))
     table = _with_epochs(pd.concat(found, ignore_index=True), results)
     table = in_order(in_order(table, "series", VARIABLES.values()), "panel", metrics.values())
-    return View(table[["panel", *_CURVE]], "share right, share moved", SWEPT, BAND)
+    table = table.assign(unit="share of " + table["panel"].map(units))
+    return View(table[["panel", "unit", *_CURVE]], f"share of {' and of '.join(units.values())}", SWEPT, BAND)
 
 
 def operators(results: Results) -> View:
@@ -88,9 +90,15 @@ def operators(results: Results) -> View:
     table = _with_epochs(pd.concat(found, ignore_index=True), results)
     table = table.assign(series="layer " + table["layer"].astype(str) + ", its higher head")
     table = in_order(table.sort_values("series", kind="stable"), "panel", metrics.values())
+    guessed = operator_chances(make_task("story", {}), N_BASES)
+    table = table.assign(chance=table["panel"].map(guessed))
     with_copy = int(results.curve("routing", STORY, family="all")["n"].iloc[0])
-    note = f"Routing and copying count the {with_copy} of these rows whose context holds the target."
-    return View(table[["panel", *_CURVE]], "share of rows", SWEPT, BAND, note=note)
+    note = (
+        f"Routing and copying count the {with_copy} of these rows whose context holds the target. Chance, of one head: "
+        f"any position so far ({guessed['routing']:.3f}, {guessed['recency']:.3f}), any word "
+        f"({guessed['copying']:.4f})."
+    )
+    return View(table[["panel", "chance", *_CURVE]], "share of rows", SWEPT, BAND, note=note)
 
 
 def highest(results: Results) -> View:
