@@ -1,11 +1,8 @@
 """The runs a chapter stands on: which are published, which are the reader's, and what was measured on them."""
 
-import os
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from types import ModuleType
 
 import pandas as pd
@@ -14,7 +11,7 @@ from pydantic import BaseModel
 from circuitcore import studies
 from circuitcore.claims import Claim, Verdict, from_json
 from circuitcore.emergence.view import View
-from circuitcore.environment import exported
+from circuitcore.environment import Folders
 from circuitcore.figures.verdict_text import FalseAlarms
 from circuitcore.measuring import MeasuringForecast, by_spec, measure_all, tables_of, unmeasured
 from circuitcore.measuring import forecast as measuring_forecast
@@ -32,41 +29,6 @@ from circuitcore.training.sweep import obtainable, train_all
 CONTROL_STUDY, FALSE_ALARMS = "story_control", ("SC5", "SC6")
 """The study of networks that cannot have the circuit, and its claims on all of it and on a part of it."""
 Arms = Mapping[str, tuple[Recipe, ...]]
-
-
-@dataclass(frozen=True)
-class Folders:
-    """Where things lie.
-
-    Attributes:
-        root: the project: the folder above this package when it holds the book, else the working folder.
-        runs: runs trained here.
-        published: runs shipped with the book.
-    """
-
-    root: Path
-    runs: Path
-    published: Path
-
-    @classmethod
-    def from_environment(cls, environment: Mapping[str, str] = os.environ) -> "Folders":
-        """``CIRCUITCORE_RUNS`` and ``CIRCUITCORE_PUBLISHED``, by default ``runs`` and ``published`` of the project."""
-        above = Path(__file__).resolve().parents[1]
-        root = above if (above / "_toc.yml").is_file() else Path.cwd()
-        runs, published = (
-            root / environment.get(f"CIRCUITCORE_{name.upper()}", name) for name in ("runs", "published")
-        )
-        return cls(root, runs, published)
-
-    @contextmanager
-    def exported(self) -> Iterator[None]:
-        """Tell the processes started inside to use these folders."""
-        wanted = {
-            "CIRCUITCORE_RUNS": str(self.runs.absolute()),
-            "CIRCUITCORE_PUBLISHED": str(self.published.absolute()),
-        }
-        with exported(wanted):
-            yield
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,0 +1,70 @@
+// Edits as texts, as circuitcore/models/edit_text.py reads them, and as `circuitDecoder.forward` takes them. Defines
+// `circuitEdits`. What is wrong is said in the words of Python.
+globalThis.circuitEdits = (() => {
+  'use strict';
+  const ALLOWED = 'zero(L1H0)@all, mean(L0MLP)@12, resample(L1H1)@all, patch(L1.resid_post<-source)@12 ' +
+    'or cut(L1H0:15->8)';
+  const HEAD_SITES = ['q', 'k', 'v', 'z'], RECORD_ONLY = ['scores', 'pattern', 'result'];
+  const STREAM_SITES = ['resid_pre', 'resid_mid', 'resid_post', 'mlp_out', 'mlp_post', 'resid_final'];
+  const SITES = [...STREAM_SITES, ...HEAD_SITES, ...RECORD_ONLY];
+  const SHAPES = [
+    '(?<kind>zero|mean|resample)\\(L(?<layer>N)(?:H(?<head>N)|MLP)\\)@(?<positions>\\w+)',
+    '(?<kind>patch)\\(L(?<layer>N)(?:H(?<head>N))?\\.(?<site>\\w+)<-(?<source>\\w+)\\)@(?<positions>\\w+)',
+    '(?<kind>cut)\\(L(?<layer>N)H(?<head>N):(?<query>\\w+)->(?<key>\\w+)\\)',
+  ].map(shape => new RegExp(`^${shape.replaceAll('>N', '>0|[1-9][0-9]*')}$`));
+
+  const fail = sentence => { throw new Error(sentence); };
+  const part = (layer, head) => `L${layer}${head === null ? '' : `H${head}`}`;
+
+  // -> { kind, layer, head (or null), ... }: of a cut query and key, else site, source and positions, which stay words.
+  function parse(text) {
+    const found = SHAPES.map(shape => shape.exec(text)?.groups).find(Boolean);
+    if (!found) fail(`an edit is written like ${ALLOWED}; got '${text}'`);
+    const { kind, layer, head = null, site = head === null ? 'mlp_out' : 'z', source = kind } = found;
+    if (!SITES.includes(site)) fail(`unknown site '${site}'; allowed: ${SITES.join(', ')}`);
+    if (kind === 'patch' && head !== null && !HEAD_SITES.includes(site)) {
+      fail(`${site} has no head axis to take head ${head} of; those with one: ${HEAD_SITES.join(', ')}`);
+    }
+    return { ...found, site, source, layer: Number(layer), head: head === null ? null : Number(head) };
+  }
+
+  function text({ kind, site, layer, head, source, positions, query, key }) {
+    const name = part(layer, head);
+    if (kind === 'cut') return `cut(${name}:${query}->${key})`;
+    const what = kind === 'patch' ? `.${site}<-${source}` : head === null ? 'MLP' : '';
+    return `${kind}(${name}${what})@${positions}`;
+  }
+
+  // Texts -> edits of a prompt of n tokens. `caches`: activations by name (mean, resample, source), as far as used.
+  function compile(texts, n, caches) {
+    const cuts = [], puts = [];
+    for (const edit of texts) {
+      const { kind, site, layer, head, source, positions, query, key } = parse(edit);
+      const position = word => (/^(0|[1-9][0-9]*)$/.test(word) && Number(word) < n ? Number(word)
+        : fail(`${edit}: no position ${word}; the prompt has positions 0..${n - 1}`));
+      if (kind === 'cut') {
+        const [from, to] = [query, key].map(position);
+        if (to > from) fail(`${edit}: no such edge; a position attends to itself and to those before it`);
+        cuts.push([layer, head, from, to]);
+        continue;
+      }
+      const at = positions === 'all' ? null : [position(positions)], name = `${part(layer, head)}.${site}`;
+      if (kind === 'patch' && source !== 'source') fail(`${edit}: a patch takes from the second prompt, <-source`);
+      if (RECORD_ONLY.includes(site)) {
+        fail(`${name} can be recorded but not patched; patch z, or cut edges with CutEdge`);
+      }
+      const value = kind === 'zero' ? 0 : caches[source][`${site}.${layer}`];
+      puts.push({ site, layer, head, positions: at, value: value ?? fail(`no such part to edit: ${name}`) });
+    }
+    return { cuts, puts };
+  }
+
+  // The mean of caches of equally long prompts, site by site.
+  function mean(caches) {
+    const sum = (site, i) => caches.reduce((total, cache) => total + cache[site][i], 0);
+    const middle = site => caches[0][site].map((_, i) => sum(site, i) / caches.length);
+    return Object.fromEntries(Object.keys(caches[0]).map(site => [site, middle(site)]));
+  }
+
+  return { parse, text, compile, mean };
+})();
