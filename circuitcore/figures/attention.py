@@ -1,4 +1,4 @@
-"""Attention on a prompt: one map a head, query positions down, key positions across."""
+"""Attention as maps: query positions down, key positions across; on one prompt, and as a mean over many."""
 
 import json
 
@@ -52,10 +52,6 @@ def pattern(view: View, width: int) -> alt.TopLevelMixin:
     return chart.add_params(slider).properties(title=shown)
 
 
-def _STEPS(steps: list[int]) -> str:
-    return json.dumps(steps)
-
-
 def _frames(rows: pd.DataFrame) -> dict[str, list[int]]:
     """Steps of each origin in order; writes each row's place among them into ``frame``."""
     if "step" not in rows:
@@ -87,3 +83,36 @@ def _tokens(rows: pd.DataFrame) -> list[str]:
         )
     names = {int(row.position): str(row.token) for row in pairs.itertuples()}
     return [names.get(position, "") for position in range(max(names) + 1)]
+
+
+@style.responsive
+def mean_patterns(view: View, width: int) -> alt.TopLevelMixin:
+    """Attention between positions, a mean over rows: one map a head and kind of rows, numbers written in.
+
+    Columns: ``head``, ``kind`` (both drawn in the order given), ``query`` and ``key`` (names of positions, in their
+    order), ``value`` (attention after softmax, in [0, 1]). Keys after the query may be left out.
+    """
+    rows = rows_of(view, ["head", "kind", "query", "key", "value"])
+    kinds, names = order_of(rows, "kind"), order_of(rows, "query")
+    columns = len(kinds) if width >= style.WIDE else 1
+    side = (width - 62 * columns) // columns
+    legend = style.map_legend(view.unit, width)
+    color = alt.Color("value:Q", scale=alt.Scale(scheme="cividis", domain=[0, 1]), legend=legend)
+    axis = alt.Axis(labelAngle=0, ticks=False, domain=False, labelPadding=4, labelFontSize=11)
+    gaps = alt.Scale(paddingInner=0.04, paddingOuter=0)
+    x = alt.X("key:N", sort=names, title="to position (key)", axis=axis, scale=gaps)
+    y = alt.Y("query:N", sort=names, title="from position (query)", axis=axis, scale=gaps)
+    tips = [
+        alt.Tooltip("head:N"), alt.Tooltip("kind:N", title="rows"), alt.Tooltip("query:N", title="from"),
+        alt.Tooltip("key:N", title="to"), alt.Tooltip("value:Q", title=view.unit, format=".3f"),
+    ]  # fmt: skip
+    # Cividis is dark below its middle: the number turns white there, in either theme.
+    ink = alt.condition("datum.value > 0.5", alt.value("#111111"), alt.value("#ffffff"))
+    plots = []
+    for head in order_of(rows, "head"):
+        for kind in kinds:
+            base = alt.Chart(rows[(rows["head"] == head) & (rows["kind"] == kind)]).encode(x=x, y=y, tooltip=tips)
+            numbers = base.mark_text(fontSize=10, baseline="middle").encode(text=alt.Text("value:Q", format=".2f"))
+            layers = alt.layer(base.mark_rect().encode(color=color), numbers.encode(color=ink))
+            plots.append(layers.properties(width=side, height=side, title=f"{head}, {kind}"))
+    return alt.concat(*plots, columns=columns, spacing=16)

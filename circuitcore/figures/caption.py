@@ -52,7 +52,7 @@ def _seeds_by_origin(view: View) -> list[tuple[int, str]]:
     if "init_seed" not in table:
         return []
     if "origin" not in table:
-        return [(view.n_seeds, "")]
+        return [(view.n_seeds, "")] if view.n_seeds else []
     counts = []
     for origin, words in ORIGIN_LABELS.items():
         n = table.loc[table["origin"] == origin, "init_seed"].nunique()
@@ -78,7 +78,11 @@ def _per_arm(rows: pd.DataFrame) -> str:
     counts = rows.groupby("arm", sort=False)["init_seed"].nunique()
     if counts.nunique() < 2:
         return ""
-    return "; " + ", ".join(f"{arm}: {n}" for arm, n in counts.items())
+    usual = counts.mode()[0]
+    others = counts[counts != usual]
+    if len(others) > 2 or len(counts) - len(others) < 3:
+        return "; " + ", ".join(f"{arm}: {n}" for arm, n in counts.items())
+    return "; " + ", ".join(f"{arm}: {n}" for arm, n in others.items()) + f", each other arm: {usual}"
 
 
 def _listed(seeds: list[int]) -> str:

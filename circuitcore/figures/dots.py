@@ -68,7 +68,10 @@ def dots(plot: Dots) -> alt.LayerChart:
     values = alt.Axis(tickCount=max(3, width // 80))
     x = alt.X("value:Q", title=style.axis_title(unit, width), scale=style.value_scale(rows["value"]), axis=values)
     color, shape, opacity = _look(rows, plot, width)
-    shared = {"y": y, "yOffset": alt.YOffset("lane:N", sort=plot.lanes), "color": color, "opacity": opacity}
+    # Said, since points alone, where seeds are too few for intervals, would make it a scale without bands, and stripes
+    # of a fixed height.
+    offset = alt.YOffset("lane:N", sort=plot.lanes, scale=alt.Scale(type="band"))
+    shared = {"y": y, "yOffset": offset, "color": color, "opacity": opacity}
     tips = [alt.Tooltip(f"{plot.by}:N"), *([alt.Tooltip("series:N")] if series else [])]
     point = [alt.Tooltip("init_seed:N", title="seed"), alt.Tooltip("value:Q", title=unit)]
     points = alt.Chart(rows).mark_point(filled=True, size=30)

@@ -15,7 +15,7 @@ def removal(view: View, width: int) -> alt.TopLevelMixin:
     optional ``origin``.
     """
     rows = rows_of(view, ["removed", "parts", "init_seed", "value"])
-    both, side = both_origins(rows), {"width": width - 120, "height": 250}
+    side = {"width": width - 120, "height": 250}
     rows["runs"] = style.origin_labels(rows, rows["origin"])
     medians = rows.groupby(["removed", "origin", "runs"], sort=False)["value"].median().reset_index()
     last = medians[medians["removed"] == medians["removed"].max()]
@@ -24,19 +24,20 @@ def removal(view: View, width: int) -> alt.TopLevelMixin:
     y = alt.Y("value:Q", title=style.axis_title(view.unit, side["height"]), scale=style.value_scale(rows["value"]))
     tips = [alt.Tooltip("removed:O", title="taken away"), alt.Tooltip("value:Q", title=view.unit, format=".3f")]
     who = [alt.Tooltip("runs:N", title="from")]
-    color = style.series_color("origin:N", order=sorted(rows["origin"].unique(), reverse=True))
+    whose = style.origin_domain(rows)[::-1]
+    legend = style.legend_above(whose, width, "stroke") if both_origins(rows) else None
+    color = style.series_color("runs:N", order=whose, legend=legend)
     seeds = alt.Chart(rows).encode(
         x=x, y=y, color=color, detail="init_seed:N", tooltip=[alt.Tooltip("init_seed:N", title="seed"), *tips, *who]
     )
     strong = alt.Chart(medians).encode(x=x, y=y, color=color, tooltip=[*tips, *who])
-    said = "'median of ' + (datum.origin === 'paper' ? 'published' : 'yours')" if both else "'median'"
-    words = alt.Chart(last).transform_calculate(word=said).mark_text(align="left", dx=9, fontSize=11, tooltip=False)
+    words = alt.Chart(last).mark_text(align="left", dx=9, fontSize=11, tooltip=False, text="median")
     layers = [
         seeds.mark_line(strokeWidth=1, opacity=0.3),
         seeds.mark_point(filled=True, size=12, opacity=0.4),
         strong.mark_line(strokeWidth=2.6),
         strong.mark_point(filled=True, size=60, opacity=1),
-        words.encode(x=x, y=y, text="word:N", color=color),
+        words.encode(x=x, y=y, color=color),
     ]
     if view.chance is not None:
         layers.append(style.chance_line(view.chance, axis="y"))

@@ -15,7 +15,7 @@ import vl_convert
 from circuitcore.claims import Check, Claim, Status, Verdict
 from circuitcore.emergence.seeds import mean_interval
 from circuitcore.emergence.view import View
-from circuitcore.figures import attention, bars, counts, curves, maps, ratios, style, vega
+from circuitcore.figures import attention, bars, counts, curves, maps, ratios, removal, style, vega
 from circuitcore.figures.badges import ICONS, badge
 from circuitcore.figures.bundle import Figure, source_of
 from circuitcore.figures.caption import escape_markdown, facts, few_seeds
@@ -72,6 +72,11 @@ def interchange():
     return rows.assign(value=rows["hypothesis"].map({"key": 0.7, "slot": 0.2, "other": 0.1}))
 
 
+def mean_patterns():
+    names = ["x1", "y1", "x2"]
+    return table("head kind query key", HEADS[:2], ["again", "new"], names, names)
+
+
 def lines():
     rows = table("panel series epoch init_seed", ["loss", "three pairs"], ["ours", "by torch"], range(3), range(5))
     rows["unit"] = rows["panel"].map({"loss": "nats", "three pairs": "accuracy"})
@@ -115,6 +120,8 @@ PICTURES = {
     "attribution": (bars.attribution, table("component init_seed", ["embedding", "L0H0"], range(5))),
     "subsets": (bars.subsets, subsets()),
     "interchange": (bars.interchange, interchange()),
+    "mean patterns": (attention.mean_patterns, mean_patterns()),
+    "removal": (removal.removal, table("removed init_seed", [0, 1, 2], range(5)).assign(parts="neurons")),
 }  # fmt: skip
 OVER_SEEDS = [name for name, (_, rows) in PICTURES.items() if "init_seed" in rows]
 
@@ -267,6 +274,18 @@ def test_panels_of_training_may_differ_in_unit_and_chance_and_share_a_scale():
     assert titles == [["share of rows"], ["share of answers"]] and spec["resolve"]["scale"]["y"] == "shared"
     words = words_of(svg_of(next(layouts(curves.training(view_of(rows, chance=None))))))
     assert [word for word in words if word.startswith("chance")] == ["chance 0.1"]
+
+
+@pytest.mark.parametrize("n", [1, 5])
+def test_stripes_fill_their_rows_with_and_without_intervals(n):
+    svg = svg_of(next(layouts(bars.seeds(view_of(table("group init_seed", ["a", "b", "c"], range(n)))))))
+    stripes = [float(h) for h in re.findall(r'aria-roledescription="bar"[^>]*d="M[^h]*h[^v]*v([\d.]+)', svg)]
+    assert len(stripes) == 2 and min(stripes) > 18
+
+
+def test_what_is_left_is_drawn_with_its_median_and_chance():
+    words = words_of(svg_of(next(layouts(removal.removal(view_of(PICTURES["removal"][1]))))))
+    assert "median" in words and "chance 0.333" in words and "neurons taken away" in words
 
 
 def test_a_map_writes_every_number_and_says_where_one_is_missing():
@@ -437,7 +456,10 @@ def test_facts_count_each_origin_and_each_uneven_arm():
     assert f"{few_seeds(2)} This is about your runs." in text and BAND in text
     uneven = pd.concat([training().assign(arm="trained"), training([0, 4]).assign(arm="control")])
     assert "trained: 5, control: 2" in " ".join(facts(view_of(uneven)))
+    many = pd.concat([training().assign(arm=arm) for arm in "abc"] + [training([1]).assign(arm="d")])
+    assert "(0 to 4; d: 1, each other arm: 5)" in " ".join(facts(view_of(many)))
     assert not any("seed" in sentence for sentence in facts(view_of(pattern(), band="", note="One prompt")))
+    assert not any("seed" in sentence for sentence in facts(view_of(training().assign(init_seed=None))))
     assert facts(view_of(pattern(), band="", note="One prompt"))[-1] == "One prompt."
 
 

@@ -1,13 +1,23 @@
 """The study of permutation recall: readings of made-up results whose answer is known."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pandas as pd
 import pytest
 
 from circuitcore import studies
 from circuitcore.claims import Results, Status, judge
-from circuitcore.models.transformer import weight_shapes
-from circuitcore.studies.permutation_recall import checks, dissection, dissection_views, factorial_views, pieces, widths
+from circuitcore.models.transformer import init_weights, weight_shapes
+from circuitcore.studies.permutation_recall import (
+    checks,
+    dissection,
+    dissection_views,
+    factorial_views,
+    pattern_views,
+    pieces,
+    widths,
+)
 from circuitcore.studies.permutation_recall.claims import CLAIMS, PUBLISHED_LOSS, PUBLISHED_STEPS
 from circuitcore.studies.permutation_recall.design import (
     CELLS,
@@ -21,6 +31,7 @@ from circuitcore.studies.permutation_recall.design import (
     recipes,
     split_of,
 )
+from circuitcore.tasks.permutation import PermutationRecall
 
 EPOCHS = (0, 1, 2, 4, 8)
 
@@ -120,6 +131,52 @@ def test_survival_starts_at_one_and_falls_when_recall_comes():
     assert waiting[0] == 1.0
     assert waiting[4] == 0.75
     assert waiting[8] == 0.5
+
+
+def test_crossed_cells_are_counted_and_their_survival_stands_apart_by_ffn():
+    cells = [cell for cell in (*CELLS, *CROSSED) if cell.data == REPEATED]
+    found = recall_curves({str(cell): {1: 4, 2: 8} for cell in cells})
+    assert factorial_views.n_crossed(factorial_views.success(found)) == 2 * 4
+    table = factorial_views.survival(found).table
+    assert table.groupby("panel", sort=False)["series"].nunique().to_dict() == {"FFN 32": 4, "FFN 64": 4}
+    assert factorial_views.effects(found).table["group"].nunique() == 7
+    plain = recall_curves({str(cell): {1: 4} for cell in CELLS})
+    assert factorial_views.n_crossed(factorial_views.success(plain)) == 0
+    assert factorial_views.survival(plain).table["panel"].unique().tolist() == ["trained with repeats"]
+
+
+def test_what_is_left_without_neurons_begins_with_the_whole_network():
+    rows = [{"metric": "recall", "arm": str(TASK_2), "init_seed": seed, "value": 1.0} for seed in (1, 2)]
+    for seed in (1, 2):
+        part = {"arm": str(TASK_2), "init_seed": seed, "site": "L0MLP"}
+        rows += [{**part, "metric": "recall_without_top", "variable": str(k), "value": 1 / (k + seed)} for k in (16, 2)]
+        rows += [{**part, "metric": "neurons_needed", "value": 10 * seed}]
+        rows += [{**part, "metric": "largest_neuron_drop", "value": seed / 4}]
+    table = dissection_views.neurons(results(rows)).table.pivot(index="init_seed", columns="removed", values="value")
+    assert table.columns.tolist() == [0, 2, 16]
+    assert table.loc[2].tolist() == pytest.approx([1.0, 1 / 4, 1 / 18])
+    needed = dissection_views.needed(results(rows))
+    assert needed.table["value"].tolist() == [10, 20] and "Median: 15 of 64, from 10 to 20" in needed.note
+    assert "costs 0.38 in the median network, from 0.25 to 0.50" in needed.note
+
+
+def test_mean_attention_is_what_each_row_shows_on_average():
+    task = PermutationRecall()
+    weights = init_weights(model(5, 32, 2, 64), 3)
+    run = SimpleNamespace(
+        recipe=SimpleNamespace(
+            model=model(5, 32, 2, 64), init_seed=3, make_task=lambda: task,
+            schedule=SimpleNamespace(epoch_ends=(0, 391)),
+        ),
+        steps=(0, 391), weights=lambda step: weights,
+    )  # fmt: skip
+    view = pattern_views.patterns(lambda arm: run)
+    table = view.table.set_index(["head", "kind", "query", "key"])["value"]
+    assert table.groupby(["head", "kind", "query"]).sum().to_numpy() == pytest.approx(1.0)
+    again, new = table.unstack("kind")[pattern_views.AGAIN], table.unstack("kind")[pattern_views.NEW]
+    before = again.index.get_level_values("query") != "x5"
+    assert again[before].to_numpy() == pytest.approx(new[before].to_numpy(), abs=1e-6)
+    assert np.abs(again - new)[~before].max() > 1e-3 and "2,880 rows" in view.note and "epoch 1" in view.note
 
 
 def roles(first: list[tuple[float, float]], second: list[tuple[float, float]]) -> Results:

@@ -5,6 +5,7 @@ import pandas as pd
 
 from circuitcore.claims import Results
 from circuitcore.emergence.view import View, in_order
+from circuitcore.metrics.recall_ffn import NEEDED
 from circuitcore.studies.permutation_recall import dissection as of
 from circuitcore.studies.permutation_recall.design import TASK_2
 from circuitcore.studies.permutation_recall.pieces import TWO
@@ -54,7 +55,7 @@ def neurons(results: Results) -> View:
     """Recall without the FFN neurons that matter most, more and more of them."""
     whole = of.uncut(results).rename("value").reset_index().assign(removed=0)
     rows = results.at_final("recall_without_top", TWO, site="L0MLP")
-    rows = rows.assign(removed=rows["variable"].astype(int)).sort_values(["removed", "init_seed"])
+    rows = rows.assign(removed=rows["variable"].astype(str).astype(int)).sort_values(["removed", "init_seed"])
     table = pd.concat([whole, rows], ignore_index=True).assign(parts="FFN neurons of largest effect")
     note = (
         f"Of {TASK_2.d_mlp} neurons, set to zero at the last position, ranked in each network by what the loss of each "
@@ -64,7 +65,7 @@ def neurons(results: Results) -> View:
 
 
 def needed(results: Results) -> View:
-    """How many FFN neurons each network needs: the loss of one alone costs more than a twentieth of recall."""
+    """How many FFN neurons each network needs: the loss of each of them alone costs more than ``NEEDED``."""
     rows = results.at_final("neurons_needed", TWO, site="L0MLP")
     costs = results.final_values("largest_neuron_drop", TWO, site="L0MLP")
     note = (
@@ -72,7 +73,7 @@ def needed(results: Results) -> View:
         f"{rows['value'].max():g}. The one that matters most costs {costs.median():.2f} in the median network, from "
         f"{costs.min():.2f} to {costs.max():.2f}"
     )
-    table = rows.assign(group="cost > 0.05 of recall, alone")
+    table = rows.assign(group=f"each alone costs > {NEEDED:g} of recall")
     return _seeds(table, f"FFN neurons of {TASK_2.d_mlp}", note=note)
 
 

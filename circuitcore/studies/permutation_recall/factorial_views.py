@@ -35,14 +35,18 @@ def success(results: Results) -> View:
 
 
 def survival(results: Results) -> View:
-    """Share of networks that do not recall yet, by epoch: cells trained with repeats."""
-    times, found = recall_times(results), []
-    for cell in present(results, cells_of(REPEATED)):
+    """Share of networks that do not recall yet, by epoch: cells with repeats; FFN widths apart where crossed."""
+    times, found, cells = recall_times(results), [], present(results, cells_of(REPEATED))
+    crossed = any(cell in CROSSED for cell in cells)
+    for cell in sorted(cells) if crossed else cells:
         runs = times[times["arm"] == str(cell)]
         epochs = np.unique([0.0, *runs["after"], *runs["by"].dropna(), *runs["end"]])
         waiting = [float((runs["by"].isna() | (runs["by"] > epoch)).mean()) for epoch in epochs]
-        found.append(pd.DataFrame({"epoch": epochs, "value": waiting, "series": _size(cell), "arm": str(cell)}))
-    table = pd.concat(found, ignore_index=True).assign(init_seed=np.nan, panel="trained with repeats")
+        size, _, ffn = _size(cell).rpartition(", ")
+        named = {"series": size, "panel": ffn} if crossed else {"series": _size(cell), "panel": "trained with repeats"}
+        found.append(pd.DataFrame({"epoch": epochs, "value": waiting, "arm": str(cell), **named}))
+    table = pd.concat(found, ignore_index=True).assign(init_seed=np.nan)
+    table = in_order(table, "panel", sorted(table["panel"].unique()))
     note = f"{_counted(results)} Recall comes when more than half of the probes are answered with the y shown."
     return View(
         table[["panel", "series", "epoch", "arm", "init_seed", "value"]],
@@ -50,6 +54,12 @@ def survival(results: Results) -> View:
         PROBES,
         note=note,
     )
+
+
+def n_crossed(success: View) -> int:
+    """How many of the networks in the view ``success`` have an FFN that is not twice as wide as the network."""
+    runs = success.table[["arm", "init_seed"]].drop_duplicates()
+    return int(runs["arm"].isin([str(cell) for cell in CROSSED]).sum())
 
 
 def effects(results: Results) -> View:
