@@ -8,6 +8,7 @@ from circuitcore.studies.permutation_recall.checks import CHECKS
 from circuitcore.studies.permutation_recall.claims import CLAIMS
 from circuitcore.studies.permutation_recall.design import Params, battery, published_epochs, recipes
 from circuitcore.studies.permutation_recall.game import displayed, game
+from circuitcore.studies.permutation_recall.pattern_views import patterns
 
 __all__ = ["CHECKS", "CLAIMS", "EXPLORERS", "VIEWS", "Params", "battery", "published_epochs", "recipes"]
 
@@ -16,9 +17,11 @@ VIEWS = {
     for module, names in {
         replication_views: ("loss", "steps", "held_out", "splits", "leaning", "skills", "probes"),
         factorial_views: ("success", "survival", "effects", "cells", "widths"),
-        dissection_views: ("edges", "ffn", "decoding", "moves", "positions", "roles", "apart", "attention"),
+        dissection_views: (
+            *("edges", "ffn", "neurons", "needed", "decoding", "moves", "positions", "roles", "apart", "attention"),
+        ),
     }.items()
     for view in (getattr(module, name) for name in names)
 }
 
-EXPLORERS = {"game": game, "displayed": displayed}
+EXPLORERS = {"game": game, "displayed": displayed, "patterns": patterns}
