@@ -17,7 +17,6 @@ import os
 import re
 from collections import Counter
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +31,8 @@ from circuitcore.claims import Status, Verdict, from_json, to_json
 from circuitcore.costs import Costs, published
 from circuitcore.emergence.view import View
 from circuitcore.evidence import Evidence, Folders, joined
+from circuitcore.explorer.exhibit import Exhibit
+from circuitcore.explorer.widget import Explorer
 from circuitcore.figures.bundle import Figure
 from circuitcore.figures.chart_html import loader_html
 from circuitcore.figures.claim_ledger import ledger_html, ledger_markdown
@@ -208,23 +209,22 @@ class Chapter(Page):
     def explorer(self, name: str) -> None:
         """Show one of the study's ``EXPLORERS``: trained networks that the reader can use in the page.
 
-        Those of the published runs where they are here, else the reader's.
-
         Raises:
             ChapterError: no such explorer, or called before ``prepare``.
-            StoreError: weights that it needs are not here.
+            SelectionError, StoreError: weights that it needs are not here.
         """
-        display(self._of_runs(name))
-
-    def weights_view(self, name: str) -> View:
-        """One of the study's ``EXPLORERS`` that makes a table of a network's weights; errors as ``explorer``."""
-        return self._of_runs(name)
-
-    def _of_runs(self, name: str) -> Any:
         explorers = getattr(self.evidence.study, "EXPLORERS", {})
         if name not in explorers:
             raise ChapterError(unknown("explorer", name, explorers))
-        return explorers[name](partial(self.evidence.shown_run, self._ready()[0].origin))
+        shown = explorers[name](self.evidence.material(self._ready()))
+        display(Explorer(shown) if isinstance(shown, Exhibit) else shown)
+
+    def weights_view(self, name: str) -> View:
+        """One of the study's ``WEIGHT_VIEWS``: a table made with a network's weights; errors as ``explorer``."""
+        views = getattr(self.evidence.study, "WEIGHT_VIEWS", {})
+        if name not in views:
+            raise ChapterError(unknown("view of weights", name, views))
+        return views[name](self.evidence.material(self._ready())[0].run)
 
     def comparison(self, name: str) -> pd.DataFrame:
         """The source's numbers beside ours, as a table to show with ``table``.

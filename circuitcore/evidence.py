@@ -1,8 +1,8 @@
 """The runs a chapter stands on: which are published, which are the reader's, and what was measured on them."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from types import ModuleType
 
 import pandas as pd
@@ -12,13 +12,13 @@ from circuitcore import studies
 from circuitcore.claims import Claim, Verdict, from_json
 from circuitcore.emergence.view import View
 from circuitcore.environment import Folders
+from circuitcore.explorer.material import Material
 from circuitcore.figures.verdict_text import FalseAlarms
 from circuitcore.measuring import MeasuringForecast, by_spec, measure_all, tables_of, unmeasured
 from circuitcore.measuring import forecast as measuring_forecast
 from circuitcore.metrics.battery import BatterySpec
 from circuitcore.progress import Watch
 from circuitcore.results import Origin, Results
-from circuitcore.spelling import unknown
 from circuitcore.training.errors import StoreError
 from circuitcore.training.progress import Forecast, forecast
 from circuitcore.training.recipe import Recipe
@@ -168,16 +168,16 @@ class Evidence:
         arms = self.published_arms if origin == "paper" else self.arms
         return {arm: tuple(recipe.run_id for recipe in recipes) for arm, recipes in arms.items()}
 
-    def shown_run(self, origin: Origin, arm: str) -> Run:
-        """The run of an arm with most checkpoints at hand; among equals the first.
+    def material(self, found: Sequence[Results]) -> tuple[Material, ...]:
+        """What the study's explorers are made from, for each of the results of ``gather``."""
+        return tuple(
+            Material(results=results, runs_of=partial(self._runs, results.origin), beside=len(found) > 1)
+            for results in found
+        )
 
-        Raises:
-            StudyError: no such arm.
-        """
+    def _runs(self, origin: Origin, arm: str) -> list[Run]:
         store, arms = (self._shipped, self.published_arms) if origin == "paper" else (self.store, self.arms)
-        if arm not in arms:
-            raise studies.StudyError(unknown("arm", arm, arms))
-        return max((store.get_or_train(recipe) for recipe in arms[arm]), key=lambda run: len(run.steps))
+        return [store.get_or_train(recipe) for recipe in arms[arm]]
 
     def judged(self, claim: Claim, results: Results) -> Verdict:
         """The verdict on a claim; Hypothesis when the study has no check for it."""

@@ -3,7 +3,8 @@
 - ``source-read``: a notebook's source gets the outputs of its executed copy, cell by cell.
 - ``config-inited``: the numbers that chapters left in ``results/NAME.json`` become MyST substitutions:
   ``{{ symbolic_kv_n_seeds }}`` in a Markdown page is ``numbers["n_seeds"]`` of ``results/symbolic_kv.json``.
-- ``builder-inited``: Vega and MathJax are copied into the site from installed packages.
+- ``builder-inited``: Vega and MathJax are copied into the site from installed packages, and the weights that
+  explorers load from beside the executed notebooks.
 - ``html-page-context``: Vega is loaded only by the pages that have a chart; bibliographies read well aloud.
 """
 
@@ -11,6 +12,7 @@ import ast
 import hashlib
 import importlib.util
 import json
+import re
 import shutil
 from collections import Counter
 from importlib.metadata import version
@@ -145,9 +147,30 @@ def add_vendored_scripts(app: Sphinx) -> None:
         shutil.copyfile(Path(package.origin).parent / "static/mathjax/tex-svg.js", mathjax)
 
 
+def add_weights(app: Sphinx) -> None:
+    """Copy what explorers load into the site, where it is new or has changed."""
+    if app.builder.format != "html":
+        return
+    to = Path(app.outdir, "_static", "explorer")
+    to.mkdir(parents=True, exist_ok=True)
+    for path in sorted(Path(app.config.paper_executed, "explorer").glob("*.js")):
+        copy = to / path.name
+        if not copy.exists() or copy.read_bytes() != path.read_bytes():
+            shutil.copyfile(path, copy)
+
+
+def check_weights(app: Sphinx, body: str, pagename: str) -> None:
+    """Warn of runs that an explorer of the page names and whose weights are not in the site."""
+    for run in re.findall(r'"id":"([\w-]+)","condition"', body):
+        if not Path(app.outdir, "_static", "explorer", f"{run}.js").is_file():
+            LOG.warning("%s: the weights of run %s are not there; delete build/executed and build again", pagename, run)
+
+
 def finish_page(app: Sphinx, pagename: str, templatename: str, context: dict, doctree: object) -> None:  # noqa: PLR0913
     """Load Vega on the pages that have a chart, and mend the bibliography's roles; the signature is Sphinx's."""
     body = context.get("body", "")
+    if 'class="explorer"' in body:
+        check_weights(app, body, pagename)
     if "vl-chart" in body:
         app.add_js_file(vega_bundle(), loading_method="defer", priority=700)
     app.add_js_file("mount.js", loading_method="defer", priority=800)
@@ -166,6 +189,7 @@ def setup(app: Sphinx) -> dict[str, object]:
     app.connect("config-inited", note_assets)
     app.connect("source-read", show_outputs)
     app.connect("builder-inited", add_vendored_scripts)
+    app.connect("builder-inited", add_weights)
     app.connect("html-page-context", finish_page)
     app.add_css_file("figures.css")
     app.add_css_file("paper.css")

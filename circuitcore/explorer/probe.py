@@ -38,12 +38,14 @@ class Question:
         edits: made together, as texts (see ``parse_edit``); where two meet, the later one wins.
         source: a second prompt of as many words, from which patches take; read only where there is one.
         resample: number of the reference prompt from which "resample" takes; read only where there is such an edit.
+        answer: the word wanted next, where the prompt itself does not tell it.
     """
 
     prompt: str
     edits: tuple[str, ...] = ()
     source: str | None = None
     resample: int = 0
+    answer: str | None = None
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
@@ -54,7 +56,7 @@ class Reading:
         words: of the prompt.
         vocab: word of every token, in the order of ``logits``.
         answers: words that can be an answer.
-        target: the answer, as far as the prompt tells it.
+        target: the answer, as far as the prompt or the question tells it.
         logits: at every position.
         patterns: attention of each layer.
         attribution: part ("embed", "L0H1", "L0MLP") -> its share of the last position's logits; None where the stream
@@ -73,6 +75,16 @@ class Reading:
     def probabilities(self) -> Float[Tensor, " vocab"]:
         """Of every token as the next one after the prompt."""
         return self.logits[-1].softmax(-1)
+
+    @property
+    def says(self) -> str:
+        """The likeliest token and its probability, in words."""
+        word = self._likeliest(self.vocab)
+        return f"{word} (probability {self.probability_of(word):.2f})"
+
+    def probability_of(self, word: str) -> float:
+        """Of one word as the next one after the prompt."""
+        return self.probabilities[self.vocab.index(word)].item()
 
     @property
     def favoured(self) -> str:
@@ -113,6 +125,7 @@ def probe(  # noqa: PLR0913 - the fields of the explorer's state
     edits: Sequence[str] = (),
     source: str | None = None,
     resample: int = 0,
+    answer: str | None = None,
 ) -> Reading:
     """Ask a trained network.
 
@@ -123,6 +136,7 @@ def probe(  # noqa: PLR0913 - the fields of the explorer's state
         edits: texts.
         source: a second prompt.
         resample: a number.
+        answer: a word.
 
     Raises:
         StoreError: no such run, or no weights at that step; names those that are here.
@@ -135,7 +149,7 @@ def probe(  # noqa: PLR0913 - the fields of the explorer's state
     at = found.steps[-1] if step is None else step
     if at not in found.steps:
         raise CheckpointError(f"{found.run_id}: no weights at step {at}; there are {', '.join(map(str, found.steps))}")
-    question = Question(prompt=prompt, edits=tuple(edits), source=source, resample=resample)
+    question = Question(prompt=prompt, edits=tuple(edits), source=source, resample=resample, answer=answer)
     return read(found.recipe.model, found.weights(at), found.recipe.make_task(), question)
 
 
@@ -157,12 +171,14 @@ def read(config: ModelConfig, weights: Weights, task: Task, question: Question) 
     Raises:
         PromptError: a prompt or source that the task does not have.
         ValueError: an edit that cannot be read or made, a position outside the prompt, a second prompt that is missing
-            or of another length, no such reference prompt, a model that reads vectors.
+            or of another length, no such reference prompt, an answer that is no word, a model that reads vectors.
     """
     if config.d_in:
         raise ValueError(f"prompts are words, but this model reads vectors of {config.d_in} numbers")
     words = tuple(question.prompt.split())
     form = matching(task.forms, words)
+    if question.answer is not None and question.answer not in task.vocab:
+        raise ValueError(f"the answer '{question.answer}' is no word of this task")
     edits = [parse_edit(text) for text in question.edits]
     sources = _sources(config, weights, task, question, edits)
     output = edited_pass(config, weights, task.encode(question.prompt)[None], edits, sources)
@@ -171,7 +187,7 @@ def read(config: ModelConfig, weights: Weights, task: Task, question: Question) 
         words=words,
         vocab=(*task.vocab, *(f"<unused {number}>" for number in range(n_more))),
         answers=tuple(task.vocab[token] for token in task.answers),
-        target=form.answer(words),
+        target=form.answer(words) or question.answer,
         logits=output.logits[0],
         patterns=tuple(output.cache[f"pattern.{layer}"][0] for layer in range(config.n_layers)),
         attribution=attribution(config, weights, output.cache) if config.norm_position == "pre" else None,

@@ -1,6 +1,7 @@
 """Training one run into its folder: steps, checkpoints, and going on after a kill as if nothing had happened."""
 
 import dataclasses
+import functools
 import hashlib
 import math
 import platform
@@ -14,6 +15,7 @@ from torch import Tensor
 
 import circuitcore
 from circuitcore.models import forward
+from circuitcore.tasks.base import Task
 from circuitcore.training.checkpoint import pack, read_identity, read_sealed, seal, sha256
 from circuitcore.training.durable import remove_leftovers, write_durably
 from circuitcore.training.engine import Engine, StepStats, masked_loss, one_thread
@@ -21,7 +23,7 @@ from circuitcore.training.engines import make_engine
 from circuitcore.training.errors import CheckpointError, DivergedError, StoreError
 from circuitcore.training.ledger import LEDGER_NAME, Entry, Ledger, checkpoint_name
 from circuitcore.training.parquet import to_parquet
-from circuitcore.training.recipe import Recipe
+from circuitcore.training.recipe import Recipe, Stage
 from circuitcore.training.run import HISTORY_NAME, RECIPE_NAME, read_checkpoint
 from circuitcore.training.schedule import Rows, drawn, rows_by_length
 
@@ -47,11 +49,16 @@ def probe_loss(recipe: Recipe, weights: dict[str, Tensor]) -> float:
 
 def data_sha256(recipe: Recipe) -> str:
     """Hash of all rows the recipe trains on, stage by stage; of fresh rows, of one epoch that is drawn for this."""
+    return _rows_sha256(recipe.make_task(), tuple(dataclasses.replace(stage, epochs=1) for stage in recipe.stages))
+
+
+@functools.lru_cache(maxsize=64)  # hundreds of runs share a few tasks
+def _rows_sha256(task: Task, stages: tuple[Stage, ...]) -> str:
     digest = hashlib.sha256()
-    for stage in recipe.stages:
+    for stage in stages:
         # Fresh rows are too many to hash: a first draw tells whether the task still draws as it did.
-        fresh = [drawn(recipe.make_task(), stage, FINGERPRINT_SEED)] if stage.fresh else []
-        for rows in fresh or rows_by_length(recipe.make_task(), stage.splits):
+        fresh = [drawn(task, stage, FINGERPRINT_SEED)] if stage.fresh else []
+        for rows in fresh or rows_by_length(task, stage.splits):
             for tensor in (rows.tokens, rows.targets, rows.loss_mask):
                 digest.update(f"{tensor.dtype} {tuple(tensor.shape)}".encode())
                 digest.update(tensor.contiguous().numpy().tobytes())

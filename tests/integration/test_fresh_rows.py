@@ -11,7 +11,7 @@ from toy import workers
 from circuitcore.models import ModelConfig
 from circuitcore.native import why_not
 from circuitcore.tasks.permutation import PermutationRecall
-from circuitcore.training import Optimizer, Recipe, RunStore, Stage, StoreError, map_runs, verify
+from circuitcore.training import Optimizer, Recipe, RunStore, Stage, StoreError, loop, map_runs, verify
 from circuitcore.training.loop import data_sha256
 from circuitcore.training.progress import forecast
 from circuitcore.training.schedule import drawn
@@ -139,15 +139,18 @@ class TestFingerprint:
         run = store.get_or_train(recipe())
         before, draw = data_sha256(recipe()), PermutationRecall.draw
         monkeypatch.setattr(PermutationRecall, "draw", lambda task, split, n, seed: draw(task, split, n, seed + 1))
+        loop._rows_sha256.cache_clear()  # as in a new process
         assert data_sha256(recipe()) != before
         with pytest.raises(StoreError, match="other rows"):
             store.get_or_train(recipe())
         assert any("other rows" in problem.message for problem in verify(run.path))
+        loop._rows_sha256.cache_clear()
 
     def test_stored_rows_have_no_part_in_it(self, monkeypatch):
         fresh = recipe(stages=(Stage(("train",), 5, N_FRESH),))
         before = data_sha256(fresh)
         monkeypatch.setattr(PermutationRecall, "split", lambda *_: pytest.fail("read a split"))
+        loop._rows_sha256.cache_clear()
         assert data_sha256(fresh) == before
 
     def test_one_of_each_kind_of_recipe_differs(self):

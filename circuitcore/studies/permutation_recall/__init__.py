@@ -7,10 +7,13 @@ from circuitcore.studies.permutation_recall import dissection_views, factorial_v
 from circuitcore.studies.permutation_recall.checks import CHECKS
 from circuitcore.studies.permutation_recall.claims import CLAIMS
 from circuitcore.studies.permutation_recall.design import Params, battery, published_epochs, recipes
+from circuitcore.studies.permutation_recall.explorer import explorer
 from circuitcore.studies.permutation_recall.game import displayed, game
 from circuitcore.studies.permutation_recall.pattern_views import patterns
 
-__all__ = ["CHECKS", "CLAIMS", "EXPLORERS", "VIEWS", "Params", "battery", "published_epochs", "recipes"]
+__all__ = [
+    "CHECKS", "CLAIMS", "EXPLORERS", "VIEWS", "WEIGHT_VIEWS", "Params", "battery", "published_epochs", "recipes",
+]  # fmt: skip
 
 VIEWS = {
     view.__name__: view
@@ -24,4 +27,5 @@ VIEWS = {
     for view in (getattr(module, name) for name in names)
 }
 
-EXPLORERS = {"game": game, "displayed": displayed, "patterns": patterns}
+EXPLORERS = {"explorer": explorer, "game": game}
+WEIGHT_VIEWS = {"displayed": displayed, "patterns": patterns}

@@ -1,12 +1,13 @@
 """The game of the chapter, and the source's displayed sequence, from weights that are shipped."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import pandas as pd
 import torch
 
 from circuitcore.emergence.view import View
 from circuitcore.explorer.game import GameModel, RecallGame, recall_game
+from circuitcore.explorer.material import Material
 from circuitcore.metrics.snapshots import spread
 from circuitcore.models import forward
 from circuitcore.studies.permutation_recall.design import PUBLISHED_EPOCHS
@@ -22,12 +23,13 @@ OPENING = (2, 1, 4, 3, 2)
 MOST_CHECKPOINTS = 10
 
 
-def game(run_of: RunOf) -> RecallGame:
-    """The game, with one network of each of the source's models at up to ten checkpoints.
+def game(materials: Sequence[Material]) -> RecallGame:
+    """The game, with one network of each of the source's models at up to ten checkpoints: the published where they are.
 
     Args:
-        run_of: gives the run of an arm whose weights are shipped through training.
+        materials: of the published runs and the reader's, or of either.
     """
+    run_of = materials[0].run
     models = [
         GameModel(label=LABELS[arm], config=run.recipe.model, checkpoints=_checkpoints(run))
         for arm, run in ((arm, run_of(arm)) for arm in (TWO, ONE))

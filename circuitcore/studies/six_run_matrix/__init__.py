@@ -7,7 +7,12 @@ from circuitcore.studies.six_run_matrix import inference_views, matrix_views, pi
 from circuitcore.studies.six_run_matrix.checks import CHECKS
 from circuitcore.studies.six_run_matrix.claims import CIRCUIT_CLAIMS, CLAIMS
 from circuitcore.studies.six_run_matrix.design import Params, battery, published_epochs, recipes
+from circuitcore.studies.six_run_matrix.explorer import explorer
 
-__all__ = ["CHECKS", "CIRCUIT_CLAIMS", "CLAIMS", "VIEWS", "Params", "battery", "published_epochs", "recipes"]
+__all__ = [
+    "CHECKS", "CIRCUIT_CLAIMS", "CLAIMS", "EXPLORERS", "VIEWS", "Params", "battery", "published_epochs", "recipes",
+]  # fmt: skip
 
 VIEWS = {**pilot_views.VIEWS, **matrix_views.VIEWS, **inference_views.VIEWS}
+
+EXPLORERS = {"explorer": explorer}

@@ -6,12 +6,14 @@ Source: section 2 of "Retrieval Motif Emergence in Small Transformers" (Alex 202
 from circuitcore.studies.story_control.checks import CHECKS
 from circuitcore.studies.story_control.claims import CLAIMS, PUBLISHED
 from circuitcore.studies.story_control.design import Params, battery, published_epochs, recipes
+from circuitcore.studies.story_control.explorer import planted, story
 from circuitcore.studies.story_control.pieces import false_positives
 from circuitcore.studies.story_control.views import VIEWS
 
 __all__ = [
     "CHECKS",
     "CLAIMS",
+    "EXPLORERS",
     "PUBLISHED",
     "VIEWS",
     "Params",
@@ -20,3 +22,5 @@ __all__ = [
     "published_epochs",
     "recipes",
 ]
+
+EXPLORERS = {"story": story, "planted": planted}

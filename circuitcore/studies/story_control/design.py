@@ -6,6 +6,7 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field
 
 from circuitcore.metrics.battery import BatterySpec
+from circuitcore.metrics.snapshots import spread
 from circuitcore.models.config import ModelConfig
 from circuitcore.studies.six_run_matrix.design import geometric_epochs
 from circuitcore.studies.symbolic_kv.design import DATA_SEED_OFFSET, EngineName, SomeSeeds
@@ -150,9 +151,16 @@ def eighths(epochs: int) -> tuple[int, ...]:
     return tuple(sorted({round(epochs * part / 8) for part in range(9)}))
 
 
-def published_epochs(params: Params, arm: str, seed: int) -> tuple[int, ...]:  # noqa: ARG001 - none of any
-    """Epochs whose weights are shipped: none, since the chapter stands on tables alone."""
-    return ()
+SHIPPED = 5
+"""Checkpoints, evenly spread, whose weights are shipped of one network of each arm that the reader can use."""
+
+
+def published_epochs(params: Params, arm: str, seed: int) -> tuple[int, ...]:
+    """Epochs whose weights are shipped: of the story and of the planted repeats, of the first network."""
+    plans = {STORY: story_epochs(params.story_epochs), PLANTED: eighths(params.planted_epochs)}
+    if arm not in plans or seed != params.seeds[0]:
+        return ()
+    return tuple(spread(plans[arm], SHIPPED))
 
 
 def battery(params: Params, arm: str) -> BatterySpec:

@@ -7,12 +7,14 @@ ours minus one: its "layer-1 support" is layer 0 here.
 from circuitcore.studies.symbolic_kv.checks import CHECKS
 from circuitcore.studies.symbolic_kv.claims import CIRCUIT_CLAIMS, CLAIMS, PUBLISHED
 from circuitcore.studies.symbolic_kv.design import Params, battery, published_epochs, recipes
+from circuitcore.studies.symbolic_kv.explorer import explorer
 from circuitcore.studies.symbolic_kv.views import VIEWS
 
 __all__ = [
     "CHECKS",
     "CIRCUIT_CLAIMS",
     "CLAIMS",
+    "EXPLORERS",
     "PUBLISHED",
     "VIEWS",
     "Params",
@@ -20,3 +22,5 @@ __all__ = [
     "published_epochs",
     "recipes",
 ]
+
+EXPLORERS = {"explorer": explorer}

@@ -1,0 +1,139 @@
+"""A path through a network that looks values up: what it does, when it came, what breaks it, what moves its answer.
+
+Every sentence is worded from what the network says in that state.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from circuitcore.explorer.exhibit import PathStep
+from circuitcore.explorer.probe import Reading, probe
+from circuitcore.tasks.forms import matching
+from circuitcore.training.run import Run
+
+
+@dataclass(frozen=True, eq=False)
+class Lookup:
+    """One prompt that asks for the value beside a key, and one run that is asked.
+
+    Attributes:
+        run: with weights at its last step.
+        prompt: of a task whose forms have a ``lookup``.
+    """
+
+    run: Run
+    prompt: str
+
+    @cached_property
+    def words(self) -> tuple[str, ...]:
+        """The tokens."""
+        return tuple(self.prompt.split())
+
+    @cached_property
+    def lookup(self) -> tuple[int, tuple[tuple[int, int], ...]]:
+        """Positions of the query, and of every key and its value."""
+        return matching(self.run.recipe.make_task().forms, self.words).lookup
+
+    @property
+    def key(self) -> str:
+        """The word that is asked for."""
+        return self.words[self.lookup[0]]
+
+    @property
+    def value_position(self) -> int:
+        """Where the answer stands."""
+        return next(value for key, value in self.lookup[1] if self.words[key] == self.key)
+
+    @cached_property
+    def other(self) -> "Lookup":
+        """The same pairs, asked for another key."""
+        query, pairs = self.lookup
+        another = next(self.words[key] for key, _ in pairs if self.words[key] != self.key)
+        words = [another if at == query else word for at, word in enumerate(self.words)]
+        return Lookup(self.run, " ".join(words))
+
+    @cached_property
+    def head(self) -> tuple[int, int]:
+        """Layer and index of the head that reads the answer most at the last position, at the end of training."""
+        found = {
+            (layer, head): pattern[-1, self.value_position].item()
+            for layer, patterns in enumerate(self.read().patterns)
+            for head, pattern in enumerate(patterns)
+        }
+        return max(found, key=found.get)
+
+    @cached_property
+    def early(self) -> int:
+        """The last kept step at which the answer is less likely than not; the first where there is none."""
+        unsure = [step for step in self.run.steps if self.share(self.read(step=step)) < 0.5]
+        return (unsure or self.run.steps)[-1 if unsure else 0]
+
+    def read(self, **state: object) -> Reading:
+        """The prompt's reading in a state."""
+        return probe(self.run, prompt=self.prompt, **{"step": self.run.steps[-1], **state})
+
+    def share(self, reading: Reading) -> float:
+        """Probability of the answer."""
+        return reading.probability_of(self.words[self.value_position])
+
+
+def retrieval_path(asked: Lookup, other_run: Run | None = None) -> tuple[PathStep, ...]:
+    """Five stops, and a sixth that compares with another run where there is one."""
+    last, place = len(asked.words) - 1, asked.value_position
+    answer, name, before = asked.words[place], "L{}H{}".format(*asked.head), asked.read(step=asked.early)
+    edits = {
+        "layer": [f"zero(L{asked.head[0]}H{head})@all" for head in range(asked.run.recipe.model.n_heads)],
+        "cut": [f"cut({name}:{last}->{place})"],
+        "patch": [f"patch({name}.q<-source)@{last}"],
+    }
+    source = asked.other.prompt
+    alone, broken = asked.read(edits=[f"zero({name})@all"]), asked.read(edits=edits["layer"])
+    cut = asked.read(edits=edits["cut"])
+    moved = asked.read(edits=edits["patch"], source=source)
+    goal = asked.other.words[asked.other.value_position]
+    stops = [
+        PathStep(
+            title="It works.",
+            text=f"Asked for {asked.key}, the network says {asked.read().says}. At the last position head {name} reads "
+            f"{answer} with attention {_attention(asked, asked.read())}: the bottom row of its map.",
+        ),
+        PathStep(
+            title="See it appear.",
+            text=f"At step {asked.early:,} it says {before.says}, and {name} reads {answer} with attention "
+            f"{_attention(asked, before)}. Drag the slider, or press Play.",
+            state={"step": asked.early},
+        ),
+        PathStep(
+            title="Break it.",
+            text=f"With {name} set to zero it says {alone.says}; with every head of layer {asked.head[0]}, as here, "
+            f"{broken.says}.",
+            state={"edits": edits["layer"]},
+        ),
+        PathStep(
+            title="Cut one edge.",
+            text=f"Now {name} may not read {answer} from the last position, and nothing else is changed. It says "
+            f"{cut.says}; {answer} has {asked.share(cut):.2f}.",
+            state={"edits": edits["cut"]},
+        ),
+        PathStep(
+            title="Move the answer.",
+            text=f"The query of {name} at the last position comes from the second prompt, which asks for "
+            f"{asked.other.key}. The network says {moved.says}; the second prompt's own answer is {goal}.",
+            state={"edits": edits["patch"], "source": source},
+        ),
+    ]
+    if other_run:
+        stops.append(
+            PathStep(
+                title="Compare.",
+                text=f"Seed {asked.run.recipe.init_seed} beside seed {other_run.recipe.init_seed}, both at their last "
+                "checkpoint. Which head does the reading is up to the seed.",
+                state={"other": {"run": other_run.run_id, "step": other_run.steps[-1]}},
+            )
+        )
+    return tuple(stops)
+
+
+def _attention(asked: Lookup, reading: Reading) -> str:
+    layer, head = asked.head
+    return f"{reading.patterns[layer][head][-1, asked.value_position].item():.2f}"

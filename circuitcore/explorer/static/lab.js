@@ -1,0 +1,137 @@
+// What the explorer computes, without the page: networks, prompts, edits -> numbers. Defines `circuitLab`; needs
+// `circuitDecoder`, `circuitPrompt` and `circuitEdits`.
+globalThis.circuitLab = (() => {
+  'use strict';
+  const MOST_MODELS = 64; // unpacked checkpoints that are kept; about 20 MB at most
+  const MOST_SUBSETS = 64;
+
+  // The most recent `limit` values by key.
+  class Recent extends Map {
+    constructor(limit) {
+      super();
+      this.limit = limit;
+    }
+
+    of(key, make) {
+      if (!this.has(key)) {
+        const value = make();
+        if (this.size >= this.limit) this.delete(this.keys().next().value);
+        this.set(key, value);
+      }
+      return this.get(key);
+    }
+  }
+
+  function softmax(logits) {
+    const top = Math.max(...logits), powers = Array.from(logits, value => Math.exp(value - top));
+    const sum = powers.reduce((total, value) => total + value, 0);
+    return powers.map(value => value / sum);
+  }
+
+  class Lab {
+    constructor({ task, runs }) {
+      Object.assign(this, { task, runs, packed: new Map(), models: new Recent(MOST_MODELS), means: new Recent(8) });
+    }
+
+    run(id) {
+      const found = this.runs.find(run => run.id === id);
+      if (!found) throw new Error(`there is no run ${id} here`);
+      return found;
+    }
+
+    has(id) { return this.packed.has(id); }
+
+    add(id, packed) {
+      if (!packed?.checkpoints?.length) throw new Error(`the weights of run ${id} are damaged`);
+      this.packed.set(id, packed);
+    }
+
+    // The checkpoint nearest to a step.
+    nearest(id, step) {
+      return this.run(id).steps.reduce((best, at) => (Math.abs(at - step) < Math.abs(best - step) ? at : best));
+    }
+
+    model({ run, step }) {
+      return this.models.of(`${run} ${step}`, () => {
+        const packed = this.packed.get(run), index = packed.checkpoints.findIndex(({ at }) => at === step);
+        if (index < 0) throw new Error(`run ${run} has no weights at step ${step}`);
+        return circuitDecoder.unpack(packed, index);
+      });
+    }
+
+    mean(place, n) {
+      const rows = () => circuitPrompt.references(this.task, n).map(ids => this.cacheOf(place, ids));
+      return this.means.of(`${place.run} ${place.step} ${n}`, () => circuitEdits.mean(rows()));
+    }
+
+    cacheOf(place, ids) { return circuitDecoder.forward(this.model(place), ids).cache; }
+
+    // Activations that the edits take their values from; only those that some edit uses.
+    sources(place, { edits, source, resample }, n) {
+      const kinds = new Set(edits.map(text => circuitEdits.parse(text).kind)), found = {};
+      if (kinds.has('mean')) found.mean = this.mean(place, n);
+      if (kinds.has('resample')) found.resample = this.cacheOf(place, this.reference(resample, n));
+      if (kinds.has('patch')) found.source = this.cacheOf(place, this.second(source, n).ids);
+      return found;
+    }
+
+    reference(index, n) {
+      const rows = circuitPrompt.references(this.task, n);
+      if (!rows[index]) throw new Error(`reference prompt ${index}: there are 0 to ${rows.length - 1}`);
+      return rows[index];
+    }
+
+    second(text, n) {
+      if (!text.trim()) throw new Error('a patch needs a second prompt to take the activation from');
+      const found = circuitPrompt.read(this.task, text);
+      if (found.ids.length !== n) {
+        throw new Error(`the second prompt has ${found.ids.length} tokens, the first ${n}; they must have as many`);
+      }
+      return found;
+    }
+
+    // One network at one checkpoint on the prompt of `state`, as it is and under the edits.
+    read(place, state) {
+      const asked = circuitPrompt.read(this.task, state.prompt), n = asked.ids.length, model = this.model(place);
+      const plain = circuitDecoder.forward(model, asked.ids);
+      const edits = state.edits.length ? circuitEdits.compile(state.edits, n, this.sources(place, state, n)) : null;
+      const found = edits ? circuitDecoder.forward(model, asked.ids, edits) : plain;
+      return { model, asked, before: this.summary(model, asked, plain), now: this.summary(model, asked, found) };
+    }
+
+    // Probabilities of every token at the last position, and the margin: of the answer (without one: of the likeliest
+    // token) over the likeliest other one. Among tokens that can be answers.
+    summary({ config }, { ids, answer }, result) {
+      const size = config.d_vocab, logits = result.logits.subarray((ids.length - 1) * size, ids.length * size);
+      const best = without => this.task.answers.reduce(
+        (top, token) => (token !== without && (top < 0 || logits[token] > logits[top]) ? token : top), -1);
+      const target = answer === null ? best(-1) : this.task.vocab.indexOf(answer), rival = best(target);
+      const margin = logits[target] - logits[rival];
+      return { result, logits, probabilities: softmax(logits), target, rival, margin, top: best(-1) };
+    }
+
+    // What each part adds to the margin; an Error where that is not defined.
+    attribution({ model, asked, now }) {
+      const { target, rival } = now;
+      return circuitDecoder.attribution(model, now.result, asked.ids.length - 1)
+        .map(({ part, shares }) => ({ part, value: shares[target] - shares[rival] }));
+    }
+
+    // Every set of heads switched off together (with the edits of `state` in place): the margin and the answer's
+    // probability. Of a network with too many heads, single heads and pairs.
+    subsets(place, state) {
+      const { n_layers: layers, n_heads: heads } = this.run(place.run).config;
+      const all = Array.from({ length: layers * heads }, (_, i) => `L${Math.floor(i / heads)}H${i % heads}`);
+      const chosen = 2 ** all.length <= MOST_SUBSETS
+        ? Array.from({ length: 2 ** all.length }, (_, bits) => all.filter((_, i) => bits & (1 << i)))
+        : [[], ...all.map(head => [head]), ...all.flatMap((a, i) => all.slice(i + 1).map(b => [a, b]))];
+      return chosen.map(off => {
+        const edits = [...state.edits, ...off.map(head => `zero(${head})@all`)];
+        const { now } = this.read(place, { ...state, edits });
+        return { off, margin: now.margin, probability: now.probabilities[now.target], says: now.top };
+      });
+    }
+  }
+
+  return { Lab };
+})();

@@ -1,0 +1,68 @@
+// What was measured on a run through its training, as a strip under the slider: curves, births, and the chosen step.
+// Defines `circuitStrip`.
+globalThis.circuitStrip = (() => {
+  'use strict';
+  const NAMESPACE = 'http://www.w3.org/2000/svg';
+  const DASHES = ['', '7 3', '2 2', '9 3 2 3'];
+  const PAD = 8, HEIGHT = 76, LANE = 17; // a slider's thumb stands 8 px inside its ends
+  const number = step => step.toLocaleString('en-US');
+
+  function svg(tag, attributes, text) {
+    const node = document.createElementNS(NAMESPACE, tag);
+    for (const [key, value] of Object.entries(attributes)) node.setAttribute(key, value);
+    if (text !== undefined) node.textContent = text;
+    return node;
+  }
+
+  // curves: [{ label, steps, values, chance }], values between 0 and 1; births: [{ label, after, by }] in steps.
+  class Strip {
+    constructor() {
+      this.node = svg('svg', { role: 'img' });
+      new ResizeObserver(() => this.draw()).observe(this.node);
+    }
+
+    show(run, step, other) {
+      Object.assign(this, { run, step, other });
+      this.draw();
+    }
+
+    draw() {
+      const width = this.node.clientWidth;
+      if (!this.run || !width) return;
+      const { curves, births, final } = this.run, x = step => PAD + (width - 2 * PAD) * (step / final);
+      const height = HEIGHT + LANE * births.length, y = value => 4 + (HEIGHT - 10) * (1 - value);
+      this.node.setAttribute('viewBox', `0 0 ${width} ${height}`);
+      this.node.style.height = `${height}px`;
+      this.node.setAttribute('aria-label', this.told());
+      const frame = [0, 1].map(value => svg('line', { class: 'grid', x1: PAD, x2: width - PAD, y1: y(value), y2: y(value) }));
+      const chances = [...new Set(curves.map(({ chance }) => chance).filter(Boolean))];
+      const lines = chances.map(value => svg('line', { class: 'chance', x1: PAD, x2: width - PAD, y1: y(value), y2: y(value) }));
+      const paths = curves.map(({ steps, values }, i) => svg('polyline', {
+        class: `curve s${i}`, 'stroke-dasharray': DASHES[i % DASHES.length],
+        points: steps.map((step, at) => `${x(step).toFixed(1)},${y(values[at]).toFixed(1)}`).join(' '),
+      }));
+      const lanes = births.flatMap((birth, i) => this.lane(birth, HEIGHT + LANE * i, x, width));
+      const marker = (step, name) => svg('line', { class: name, x1: x(step), x2: x(step), y1: 0, y2: height });
+      const others = this.other === undefined ? [] : [marker(this.other, 'other')];
+      this.node.replaceChildren(...frame, ...lines, ...paths, ...lanes, ...others, marker(this.step, 'now'));
+    }
+
+    // A bar from the last checkpoint known to be below to the first at or above; its name on the side with room.
+    lane({ label, after, by }, top, x, width) {
+      const text = (at, anchor, words) => svg('text', { x: at, y: top + 12, 'text-anchor': anchor }, words);
+      if (by === null) return [text(width - PAD, 'end', `${label}: not born`)];
+      const [from, to] = [x(after ?? 0), x(by)], isLate = to > width * 0.6;
+      const bar = svg('rect', { class: 'birth', x: from, y: top + 3, width: Math.max(to - from, 3), height: 10 });
+      return [bar, text(isLate ? from - 5 : Math.max(to, from + 3) + 5, isLate ? 'end' : 'start', label)];
+    }
+
+    told() {
+      const born = this.run.births.map(({ label, after, by }) =>
+        (by === null ? `${label} not born` : `${label} born between step ${number(after ?? 0)} and ${number(by)}`));
+      const names = this.run.curves.map(({ label }) => label).join(', ');
+      return `Through training, ${names || 'nothing measured'}. ${born.join('; ')}`;
+    }
+  }
+
+  return { Strip, number };
+})();
