@@ -1,15 +1,13 @@
 // The decoder of circuitcore/models/transformer.py in the page: same names, same order of operations, on Float32Array.
 // A classic script without dependencies; it defines `circuitDecoder`:
-//   unpack(packed, index)                 one checkpoint of what circuitcore/explorer/weights.py packs -> a model
-//   forward(model, inputs, edits)         -> { logits, cache }
-//   attribution(model, result, position)  -> [{ part, shares }]
+//   unpack(packed, index) -> a model: one checkpoint of what circuitcore/explorer/weights.py packs
+//   forward(model, inputs, edits) -> { logits, cache }
+//   attribution(model, result, position) -> [{ part, shares }]
 // `inputs` are token ids, or vectors where the config has d_in. Arrays are row-major; shapes stand in brackets.
 globalThis.circuitDecoder = (() => {
   'use strict';
   const ROPE_BASE = 10000;
   const HEAD_SITES = ['q', 'k', 'v', 'z']; // those [pos head d_head]
-
-  // ---- weights ----
 
   function float16(bits) {
     const sign = bits & 0x8000 ? -1 : 1, exponent = (bits >> 10) & 31, fraction = bits & 1023;
@@ -32,19 +30,17 @@ globalThis.circuitDecoder = (() => {
   }
 
   function unpack(packed, index) {
-    const length = shape => shape.reduce((product, n) => product * n, 1);
-    const count = packed.tensors.reduce((sum, [, shape]) => sum + length(shape), 0);
-    const all = numbers(packed.checkpoints[index].data, packed.dtype, count), { config } = packed, weights = {};
+    const sizes = packed.tensors.map(([, shape]) => shape.reduce((product, n) => product * n, 1));
+    const count = sizes.reduce((sum, size) => sum + size, 0), { config } = packed, weights = {};
+    const all = numbers(packed.checkpoints[index].data, packed.dtype, count);
     let start = 0;
-    for (const [name, shape] of packed.tensors) weights[name] = all.subarray(start, start += length(shape));
+    packed.tensors.forEach(([name], i) => { weights[name] = all.subarray(start, start += sizes[i]); });
     if (config.tied) {
       const E = weights['embed.W_E'], { d_model: d, d_vocab: nTokens } = config;
       weights['unembed.W_U'] = E.map((_, at) => E[(at % nTokens) * d + Math.floor(at / nTokens)]);
     }
     return { config, weights };
   }
-
-  // ---- arithmetic ----
 
   // x [n in] @ weight [in out] + bias [out] -> [n out]
   function linear(x, weight, bias, nIn, nOut) {
@@ -102,8 +98,6 @@ globalThis.circuitDecoder = (() => {
       x[at + 1] = even * sin + odd * cos;
     }
   }
-
-  // ---- the decoder ----
 
   function embed({ config, weights }, inputs) {
     const { d_model: d, d_vocab: nTokens, d_in: dIn, n_ctx: nCtx } = config, n = inputs.length;
@@ -182,15 +176,13 @@ globalThis.circuitDecoder = (() => {
     return at.site('mlp_out', layer, linear(hidden, weights[`${name}.W_out`], weights[`${name}.b_out`], width, d));
   }
 
-  // ---- edits ----
-
   // Edits as what the forward pass calls. An edit that it does not meet is of a part that is not there.
   function hooks({ cuts = [], puts = [] }, { n_heads: nHeads, d_head: dHead }, n) {
     const cache = {}, edge = (layer, head, query, key) => `L${layer}H${head}:${query}->${key}`;
     const part = ({ site, layer, head }) => `L${layer}${head == null ? '' : `H${head}`}.${site}`;
     const cut = new Set(cuts.map(four => edge(...four))), unmet = new Set([...cut, ...puts.map(part)]);
 
-    // `value` [pos width] with what is put there; a copy, since sites that nothing lies between share an array.
+    // `value` [pos width] with what is put there; a copy, since neighbouring sites may share an array.
     function replaced(value, put) {
       const { site, head, positions, value: given } = put, width = value.length / n, isWhole = head == null;
       if (given !== 0 && given.length !== value.length) {
@@ -212,7 +204,7 @@ globalThis.circuitDecoder = (() => {
       cache,
       unmet,
       isCut: (...four) => cut.size > 0 && cut.has(edge(...four)) && (unmet.delete(edge(...four)), true),
-      // The value of a site after the puts there, in their order; the cache keeps it.
+      // The value of a site after the puts there; the cache keeps it.
       site(name, layer, value) {
         for (const put of puts) if (put.site === name && put.layer === layer) value = replaced(value, put);
         return cache[`${name}.${layer}`] = value;
@@ -220,8 +212,8 @@ globalThis.circuitDecoder = (() => {
     };
   }
 
-  const unembed = ({ config, weights }, x, bias) =>
-    linear(x, weights['unembed.W_U'], bias, config.d_model, config.d_vocab);
+  const unembed = ({ config: { d_model: d, d_vocab: nTokens }, weights }, x, bias) =>
+    linear(x, weights['unembed.W_U'], bias, d, nTokens);
 
   // edits: { cuts: [[layer, head, query, key]], puts: [{ site, layer, head, positions, value }] }; head and positions
   // may be null for all. A put replaces a part of a site by zeros (value 0) or by that part of a whole such site.

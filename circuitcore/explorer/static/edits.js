@@ -61,9 +61,8 @@ globalThis.circuitEdits = (() => {
 
   // The mean of caches of equally long prompts, site by site.
   function mean(caches) {
-    const sum = (site, i) => caches.reduce((total, cache) => total + cache[site][i], 0);
-    const middle = site => caches[0][site].map((_, i) => sum(site, i) / caches.length);
-    return Object.fromEntries(Object.keys(caches[0]).map(site => [site, middle(site)]));
+    const middle = all => all[0].map((_, i) => all.reduce((sum, values) => sum + values[i], 0) / all.length);
+    return Object.fromEntries(Object.keys(caches[0]).map(site => [site, middle(caches.map(cache => cache[site]))]));
   }
 
   return { parse, text, compile, mean };
