@@ -77,10 +77,14 @@ class Reading:
         return self.logits[-1].softmax(-1)
 
     @property
+    def likeliest(self) -> str:
+        """The likeliest of all tokens."""
+        return self._likeliest(self.vocab)
+
+    @property
     def says(self) -> str:
         """The likeliest token and its probability, in words."""
-        word = self._likeliest(self.vocab)
-        return f"{word} (probability {self.probability_of(word):.2f})"
+        return f"{self.likeliest} (probability {self.probability_of(self.likeliest):.2f})"
 
     def probability_of(self, word: str) -> float:
         """Of one word as the next one after the prompt."""

@@ -81,13 +81,14 @@ def retrieval_path(asked: Lookup, other_run: Run | None = None) -> tuple[PathSte
     """Five stops, and a sixth that compares with another run where there is one."""
     last, place = len(asked.words) - 1, asked.value_position
     answer, name, before = asked.words[place], "L{}H{}".format(*asked.head), asked.read(step=asked.early)
+    heads = [f"L{asked.head[0]}H{head}" for head in range(asked.run.recipe.model.n_heads)]
     edits = {
-        "layer": [f"zero(L{asked.head[0]}H{head})@all" for head in range(asked.run.recipe.model.n_heads)],
-        "cut": [f"cut({name}:{last}->{place})"],
-        "patch": [f"patch({name}.q<-source)@{last}"],
+        "zero": [f"zero({head})@all" for head in heads],
+        "cut": [f"cut({head}:{last}->{place})" for head in heads],
+        "patch": [f"patch({head}.q<-source)@{last}" for head in heads],
     }
     source = asked.other.prompt
-    alone, broken = asked.read(edits=[f"zero({name})@all"]), asked.read(edits=edits["layer"])
+    alone, broken = asked.read(edits=[f"zero({name})@all"]), asked.read(edits=edits["zero"])
     cut = asked.read(edits=edits["cut"])
     moved = asked.read(edits=edits["patch"], source=source)
     goal = asked.other.words[asked.other.value_position]
@@ -104,21 +105,21 @@ def retrieval_path(asked: Lookup, other_run: Run | None = None) -> tuple[PathSte
             state={"step": asked.early},
         ),
         PathStep(
-            title="Break it.",
+            title="Switch heads off.",
             text=f"With {name} set to zero it says {alone.says}; with every head of layer {asked.head[0]}, as here, "
             f"{broken.says}.",
-            state={"edits": edits["layer"]},
+            state={"edits": edits["zero"]},
         ),
         PathStep(
-            title="Cut one edge.",
-            text=f"Now {name} may not read {answer} from the last position, and nothing else is changed. It says "
-            f"{cut.says}; {answer} has {asked.share(cut):.2f}.",
+            title="Cut what they read.",
+            text=f"The heads of layer {asked.head[0]} are back, but may not read {answer} from the last position. "
+            f"Nothing else is changed. The network says {cut.says}; {answer} has {asked.share(cut):.2f}.",
             state={"edits": edits["cut"]},
         ),
         PathStep(
             title="Move the answer.",
-            text=f"The query of {name} at the last position comes from the second prompt, which asks for "
-            f"{asked.other.key}. The network says {moved.says}; the second prompt's own answer is {goal}.",
+            text=f"Their queries at the last position come from the second prompt, which asks for {asked.other.key}. "
+            f"The network says {moved.says}; the second prompt's own answer is {goal}.",
             state={"edits": edits["patch"], "source": source},
         ),
     ]

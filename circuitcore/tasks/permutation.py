@@ -105,23 +105,23 @@ class PermutationRecall(Task):
     def forms(self) -> tuple[PromptForm, ...]:
         """One for each step, which asks for the y of its last x.
 
-        A repeated slot other than the last shows its y. That this is the y shown before goes unchecked: a form says
-        which words differ, not which are the same.
+        An x may come again in the repeated slot also where no row that is trained on has one: that is how recall is
+        tested there. A repeated slot other than the last shows its y. That this is the y shown before goes unchecked: a
+        form says which words differ, not which are the same.
         """
         return tuple(self._form(step) for step in range(1, self.n_symbols + 1))
 
     def _form(self, step: int) -> PromptForm:
         words, n_pos = self.vocab[1:], 2 * step - 1
-        free = self.sources if self.repeat_ratio > 0 else ()  # slots whose words the repeated slot may show again
         distinct = []
         for start in (0, 1):  # x, y
             group = range(start, n_pos, 2)
             again = 2 * self.repeated + start
-            if not free or again not in group:
+            if again not in group:
                 distinct.append(tuple(group))
                 continue
             others = [at for at in group if at != again]
-            allowed = {2 * source + start for source in free}
+            allowed = {2 * source + start for source in self.sources}
             distinct += [tuple(others), *((at, again) for at in others if at not in allowed)]
         return PromptForm(
             name=f"step {step}",

@@ -139,7 +139,7 @@ class View {
     this.told = el('span', 'quiet', { aria: { role: 'status' } });
     const link = () => `${location.href.split('#')[0]}${address(this.data.name, this.state, this.opening)}`;
     const made = [
-      button('button', () => this.take(python(this.state), 'The snippet'), { textContent: 'Copy as Python' }),
+      button('button', () => this.take(python(this.state, this.panesNow), 'The snippet'), { textContent: 'Copy as Python' }),
       button('button', () => download(`${this.data.name}.csv`, csv(this.lab, this.state, this.panesNow)), { textContent: 'Download CSV' }),
       button('button', () => { this.at = 0; this.change(this.opening); }, { textContent: 'Start again' }),
     ];
@@ -172,6 +172,7 @@ class View {
   cut(head, query, key) { this.edit([`cut(${head}:${query}->${key})`]); }
 
   follow() {
+    if (this.isSharing) return;
     const asked = Object.fromEntries(FIELDS.map(field => [field, this.model.get(field)]));
     if (this.state && !same(asked, this.state)) this.change(asked);
   }
@@ -220,7 +221,9 @@ class View {
   }
 
   share() {
+    this.isSharing = true; // a model tells of every field by itself, when the others are still the old ones
     for (const field of FIELDS) if (!same(this.model.get(field), this.state[field])) this.model.set(field, this.state[field]);
+    this.isSharing = false;
     this.model.save_changes();
     if (this.model.get('linked') && this.box.contains(this.live)) {
       history.replaceState(null, '', address(this.data.name, this.state, this.opening));

@@ -77,8 +77,8 @@ globalThis.circuitPlaces = (() => {
       if (isOther) {
         options(this.seed, runs.map(({ seed }) => seed));
         this.ticks.replaceChildren(...run.steps.map(value => el('option', '', { value })));
-        this.legend.replaceChildren(...run.curves.map(({ label }, i) => el('span', `key s${i}`, { textContent: label })));
-        this.legend.append(el('span', 'quiet', { textContent: run.curves.length ? `0 to 1${run.curves.some(({ chance }) => chance) ? ', dotted: chance' : ''}` : '' }));
+        this.legend.replaceChildren(...run.curves.map(({ label }, i) => el('span', 'key', {}, Strip.key(i), label)));
+        this.legend.append(el('span', 'quiet', { textContent: run.curves.length ? `0 to 1${run.curves.some(({ chance }) => chance) ? ', grey: chance' : ''}` : '' }));
       }
       this.seedField.hidden = runs.length < 2;
       this.player.hidden = this.slider.hidden = run.steps.length < 2;

@@ -56,6 +56,14 @@ globalThis.circuitStrip = (() => {
       return [bar, text(isLate ? from - 5 : Math.max(to, from + 3) + 5, isLate ? 'end' : 'start', label)];
     }
 
+    // The dash of curve i, for a legend.
+    static key(i) {
+      const line = svg('line', { class: `curve s${i}`, x1: 0, x2: 28, y1: 5, y2: 5, 'stroke-dasharray': DASHES[i % DASHES.length] });
+      const node = svg('svg', { class: 'key', viewBox: '0 0 28 10', 'aria-hidden': 'true' });
+      node.append(line);
+      return node;
+    }
+
     told() {
       const born = this.run.births.map(({ label, after, by }) =>
         (by === null ? `${label} not born` : `${label} born between step ${number(after ?? 0)} and ${number(by)}`));

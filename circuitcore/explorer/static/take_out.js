@@ -28,16 +28,17 @@ globalThis.circuitTakeOut = (() => {
     return state;
   }
 
-  function python(state) {
-    const one = ({ run, step }) => {
+  function python(state, readings) {
+    const one = ({ run, step }, { asked }) => {
       const lines = [`${JSON.stringify(run)}`, `step=${step}`, `prompt=${JSON.stringify(state.prompt)}`];
       const has = kind => state.edits.some(text => text.startsWith(kind));
       if (state.edits.length) lines.push(`edits=${JSON.stringify(state.edits)}`);
       if (has('patch')) lines.push(`source=${JSON.stringify(state.source)}`);
       if (has('resample')) lines.push(`resample=${state.resample}`);
+      if (asked.answer !== null) lines.push(`answer=${JSON.stringify(asked.answer)}`);
       return `print(probe(\n${lines.map(line => `    ${line},\n`).join('')}))\n`;
     };
-    return `from circuitcore.explorer import probe\n\n${one(state)}${state.other ? one(state.other) : ''}`;
+    return `from circuitcore.explorer import probe\n\n${[state, state.other].slice(0, readings.length).map((place, i) => one(place, readings[i])).join('')}`;
   }
 
   const quoted = value => (/[",\n]/.test(value) ? `"${String(value).replaceAll('"', '""')}"` : value);

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from circuitcore.explorer.exhibit import Curve, Exhibit, PathStep, ShownRun, spread_examples
+from circuitcore.explorer.exhibit import Curve, Example, Exhibit, PathStep, ShownRun, spread_examples
 from circuitcore.explorer.material import Material
 from circuitcore.explorer.probe import probe
 from circuitcore.studies.story_control.design import PLANTED, STORY
@@ -14,17 +14,17 @@ def story(materials: Sequence[Material]) -> Exhibit:
     """The network trained on the story, asked for words it was trained on and for words it was not."""
     run = materials[0].run(STORY)
     task = run.recipe.make_task()
-    examples = (*spread_examples(task, "train", 2), *spread_examples(task, "val", 3))
-    seen, unseen = examples[0], examples[2]
+    examples = (*spread_examples(task, "train", 2), *spread_examples(task, "val", 6))
+    seen, unseen = examples[0], _first_miss(run, examples[2:])
     path = (
         PathStep(
             title="Known by heart.",
-            text=f"A row it was trained on. Wanted is {seen.answer}; it says {probe(run, prompt=seen.prompt).says}.",
+            text=f'A row it was trained on. Wanted is "{seen.answer}"; it says {probe(run, prompt=seen.prompt).says}.',
         ),
         PathStep(
-            title="Not read from the context.",
-            text=f"A row it was not trained on. Wanted is {unseen.answer}; it says "
-            f"{probe(run, prompt=unseen.prompt).says}.",
+            title="Elsewhere it guesses.",
+            text=f'A row of the next tenth of the story, the first that it gets wrong. Wanted is "{unseen.answer}"; it '
+            f"says {probe(run, prompt=unseen.prompt).says}.",
             state={"prompt": unseen.prompt},
         ),
     )
@@ -42,36 +42,40 @@ def planted(materials: Sequence[Material]) -> Exhibit:
     prompt, answer = examples[0].prompt, examples[0].answer
     words = prompt.split()
     last, place = len(words) - 1, _copied_from(words, answer)
+    layer = run.recipe.model.n_layers - 1
     reading = probe(run, prompt=prompt)
-    heads = {
-        (layer, head): pattern[-1, place].item()
-        for layer, found in enumerate(reading.patterns)
-        for head, pattern in enumerate(found)
-    }
-    layer, head = max(heads, key=heads.get)
-    name, early = f"L{layer}H{head}", run.steps[0]
-    cut = [f"cut({name}:{last}->{place})"]
+    read = int(reading.patterns[layer][:, -1].mean(0).argmax())
+    share = reading.patterns[layer][:, -1, read].mean().item()
+    where = "that position" if read == place else f"position {read} instead, {read - place:+d} from it,"
+    cuts = [f"cut(L{layer}H{head}:{last}->{read})" for head in range(run.recipe.model.n_heads)]
     path = (
         PathStep(
             title="It retrieves.",
             text=f"{words[-1]} stood before, and {answer} came after it, at position {place}. The network says "
-            f"{reading.says}; {name} reads that position with attention {heads[layer, head]:.2f}.",
+            f"{reading.says}. Its last layer reads {where} with attention {share:.2f}.",
         ),
         PathStep(
             title="Before training.",
-            text=f"At step {early} it says {probe(run, step=early, prompt=prompt).says}.",
-            state={"step": early},
+            text=f"At step {run.steps[0]} it says {probe(run, step=run.steps[0], prompt=prompt).says}.",
+            state={"step": run.steps[0]},
         ),
         PathStep(
-            title="Cut that edge.",
-            text=f"Without it {answer} has {probe(run, prompt=prompt, edits=cut).probability_of(answer):.2f}.",
-            state={"edits": cut},
+            title="Cut what it reads.",
+            text=f"Without that edge in any head of layer {layer} it says "
+            f"{probe(run, prompt=prompt, edits=cuts).says}.",
+            state={"edits": cuts},
         ),
     )
     return Exhibit(
         name="explorer-planted", task=task, shown=tuple(_runs(materials, PLANTED)), examples=examples,
         opening={"run": run.run_id}, path=path,
     )  # fmt: skip
+
+
+def _first_miss(run: Run, examples: Sequence[Example]) -> Example:
+    """The first example whose answer is not the likeliest token; the first where there is none."""
+    missed = (one for one in examples if probe(run, prompt=one.prompt).likeliest != one.answer)
+    return next(missed, examples[0])
 
 
 def _copied_from(words: Sequence[str], answer: str) -> int:
