@@ -99,7 +99,8 @@ def cells(results: Results) -> View:
         born = int((score > BORN).sum())
         rate = share_interval(born, len(score))
         rows.append({
-            "size": _size(cell), "data": DATA[cell.data].removeprefix("trained "),
+            "size": ", ".join(part.replace(" ", "\u00a0") for part in _size(cell).split(", ")),
+            "data": DATA[cell.data].removeprefix("trained "),
             "networks that recall": f"{born} of {len(score)} [{rate.low:.2f}, {rate.high:.2f}]",
             "mean recall": f"{score.mean():.3f}",
             "median epoch of recall": "-" if came.empty else f"{came.median():.0f}",

@@ -38,7 +38,7 @@ def patterns(run_of: Callable[[str], Run]) -> View:
         ]
     table = pd.DataFrame(found).assign(arm=TWO, init_seed=run.recipe.init_seed)
     note = (
-        f"Means over {len(rows[AGAIN]):,} rows of either kind, of one network after epoch "
+        f"Means over {len(rows[AGAIN]):,} rows of either kind, of one large network after epoch "
         f"{run.recipe.schedule.epoch_ends.index(run.steps[-1])}. Before x5 the two kinds are the same rows: only the "
         "last line differs. A mean hides how rows differ, and a map says where a head looks, not what for"
     )

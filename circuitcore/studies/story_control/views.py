@@ -65,15 +65,15 @@ def accuracy(results: Results) -> View:
 def variables(results: Results) -> View:
     """The source's figure 1, right: what probes read and what patches move, for each variable."""
     metrics = {"probe_published_best": "probe, best site", "faithfulness_published": "patch at that site"}
-    units = dict(zip(metrics.values(), ("rows read rightly", "answers moved"), strict=True))
+    units = dict(zip(metrics.values(), ("share read rightly", "share moved"), strict=True))
     found = []
     for metric, panel in metrics.items():
         rows = results.curve(metric, STORY, family="all")
         found.append(rows.assign(panel=panel, series=rows["variable"].astype(str).map(VARIABLES)))
     table = _with_epochs(pd.concat(found, ignore_index=True), results)
     table = in_order(in_order(table, "series", VARIABLES.values()), "panel", metrics.values())
-    table = table.assign(unit="share of " + table["panel"].map(units))
-    return View(table[["panel", "unit", *_CURVE]], f"share of {' and of '.join(units.values())}", SWEPT, BAND)
+    table = table.assign(unit=table["panel"].map(units))
+    return View(table[["panel", "unit", *_CURVE]], ", ".join(units.values()), SWEPT, BAND)
 
 
 def operators(results: Results) -> View:
@@ -94,9 +94,8 @@ def operators(results: Results) -> View:
     table = table.assign(chance=table["panel"].map(guessed))
     with_copy = int(results.curve("routing", STORY, family="all")["n"].iloc[0])
     note = (
-        f"Routing and copying count the {with_copy} of these rows whose context holds the target. Chance, of one head: "
-        f"any position so far ({guessed['routing']:.3f}, {guessed['recency']:.3f}), any word "
-        f"({guessed['copying']:.4f})."
+        f"Routing and copying count the {with_copy} of these rows whose context holds the target. Chance is that of "
+        "one head: routing and recency, any position so far; copying, any word"
     )
     return View(table[["panel", "chance", *_CURVE]], "share of rows", SWEPT, BAND, note=note)
 
