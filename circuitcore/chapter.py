@@ -224,7 +224,9 @@ class Chapter(Page):
         views = getattr(self.evidence.study, "WEIGHT_VIEWS", {})
         if name not in views:
             raise ChapterError(unknown("view of weights", name, views))
-        return views[name](self.evidence.material(self._ready())[0].run)
+        view = views[name](self.evidence.material(self._ready())[0].run)
+        self._made_by[id(view)] = (view, views[name])
+        return view
 
     def comparison(self, name: str) -> pd.DataFrame:
         """The source's numbers beside ours, as a table to show with ``table``.
