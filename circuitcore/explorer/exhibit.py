@@ -21,7 +21,10 @@ from circuitcore.training.run import Run
 NAME = re.compile(r"explorer-[a-z0-9-]+")
 MOST_BYTES = 6_000_000
 """Of one run's weights on the page, in base64."""
-STATE = ("run", "step", "prompt", "source", "edits", "resample", "other")
+AROUND, AROUND_EACH = 5_000, 40
+"""Bytes kept for what stands around all weights, and around those of each checkpoint."""
+PLACE = ("run", "step")
+STATE = (*PLACE, "prompt", "source", "edits", "resample", "other")
 
 
 class ExhibitError(ValueError):
@@ -71,9 +74,8 @@ class ShownRun:
 
     @cached_property
     def steps(self) -> list[int]:
-        """Those of its checkpoints that the reader gets: as many, evenly spread, as fit into ``MOST_BYTES``."""
-        n_numbers = sum(math.prod(shape) for shape, _ in weight_shapes(self.run.recipe.model).values())
-        return spread(self.run.steps, max(2, int(MOST_BYTES / (n_numbers * 4 * 4 / 3))))
+        """Those of its checkpoints that the reader gets."""
+        return shown_steps(self.run)
 
     def entry(self) -> dict[str, Any]:
         """The run as the page knows it before its weights are loaded."""
@@ -93,6 +95,12 @@ class ShownRun:
     def weights(self) -> dict[str, Any]:
         """All its checkpoints, packed for the page; float32, so that the page's network is the published one."""
         return packed(self.run.recipe.model, {step: self.run.weights(step) for step in self.steps}, "float32")
+
+
+def shown_steps(run: Run) -> list[int]:
+    """Those of its checkpoints that a reader gets: as many, evenly spread, as fit into ``MOST_BYTES``; two at least."""
+    n_numbers = sum(math.prod(shape) for shape, _ in weight_shapes(run.recipe.model).values())
+    return spread(run.steps, max(2, (MOST_BYTES - AROUND) // (4 * math.ceil(4 * n_numbers / 3) + AROUND_EACH)))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -193,9 +201,18 @@ class Exhibit:
         """Compute a state; errors as ``probe``, and ExhibitError for a run or a field that is not here."""
         if wrong := sorted(set(state) - set(STATE)):
             raise ExhibitError(f"{self.name}: {unknown('field of the state', wrong[0], STATE)}")
-        for place in (state, *([state["other"]] if state["other"] else [])):
+        other = state["other"]
+        if other and not (isinstance(other, Mapping) and set(other) == set(PLACE)):
+            raise ExhibitError(f"{self.name}: the other network is given by run and step; got {other!r}")
+        for place in (state, *([other] if other else [])):
+            shown = self.find(place["run"])
+            if place["step"] not in shown.steps:
+                steps = ", ".join(map(str, shown.steps))
+                raise ExhibitError(
+                    f"{self.name}: no step {place['step']} of {shown.run.run_id} here; there are {steps}"
+                )
             asked = {key: state[key] for key in ("prompt", "edits", "resample")}
-            probe(self.find(place["run"]).run, step=place["step"], source=state["source"] or None, **asked)
+            probe(shown.run, step=place["step"], source=state["source"] or None, **asked)
 
 
 def spread_examples(task: Task, split: str, n_examples: int) -> tuple[Example, ...]:

@@ -6,7 +6,7 @@ Every sentence is worded from what the network says in that state.
 from dataclasses import dataclass
 from functools import cached_property
 
-from circuitcore.explorer.exhibit import PathStep
+from circuitcore.explorer.exhibit import PathStep, shown_steps
 from circuitcore.explorer.probe import Reading, probe
 from circuitcore.tasks.forms import matching
 from circuitcore.training.run import Run
@@ -64,9 +64,10 @@ class Lookup:
 
     @cached_property
     def early(self) -> int:
-        """The last kept step at which the answer is less likely than not; the first where there is none."""
-        unsure = [step for step in self.run.steps if self.share(self.read(step=step)) < 0.5]
-        return (unsure or self.run.steps)[-1 if unsure else 0]
+        """The last shown step at which the answer is less likely than not; the first where there is none."""
+        steps = shown_steps(self.run)
+        unsure = [step for step in steps if self.share(self.read(step=step)) < 0.5]
+        return unsure[-1] if unsure else steps[0]
 
     def read(self, **state: object) -> Reading:
         """The prompt's reading in a state."""
