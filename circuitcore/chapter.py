@@ -2,13 +2,11 @@
 
 A notebook holds a ``# Parameters`` cell of plain literals, then::
 
-    from circuitcore import chapter
     paper = chapter.open("symbolic_kv")   # checks the parameters, says what it will cost
     paper.prepare()                       # trains and measures what is missing
     view = paper.view("training")
     paper.figure("fig-kv-training", curves.training(view), view, takeaway="...", alt="...")
     paper.claim("KV1")
-    paper.number("val_accuracy", value, ".3f")
     paper.close()
 """
 
@@ -30,7 +28,7 @@ from circuitcore import provenance, studies
 from circuitcore.claims import Status, Verdict, from_json, to_json
 from circuitcore.costs import Costs, published
 from circuitcore.emergence.view import View
-from circuitcore.evidence import Evidence, Folders, joined
+from circuitcore.evidence import Evidence, Folders
 from circuitcore.explorer.exhibit import Exhibit
 from circuitcore.explorer.widget import Explorer
 from circuitcore.figures.bundle import Figure
@@ -41,7 +39,7 @@ from circuitcore.figures.tables import comparison, table_html, table_markdown
 from circuitcore.figures.verdict_text import claim_html, claim_markdown, claim_text
 from circuitcore.parameter_cells import parameters
 from circuitcore.progress import Watch
-from circuitcore.results import Results, SelectionError
+from circuitcore.results import Results
 from circuitcore.spelling import unknown
 
 GLUED = "application/papermill.record/"
@@ -101,6 +99,14 @@ def ledger() -> None:
     display({**bundle, "text/plain": ", ".join(chapters)}, raw=True)
 
 
+def _show_explorer(evidence: Evidence, found: tuple[Results, ...], name: str) -> None:
+    explorers = getattr(evidence.study, "EXPLORERS", {})
+    if name not in explorers:
+        raise ChapterError(unknown("explorer", name, explorers))
+    shown = explorers[name](evidence.material(found))
+    display(Explorer(shown) if isinstance(shown, Exhibit) else shown)
+
+
 def _results_folder(root: Path) -> Path:
     return Path(os.environ.get("PAPER_RESULTS", root / "build/results"))
 
@@ -151,6 +157,18 @@ class Page:
         self._numbers[name] = (value, text)
         _glue(name, {"text/plain": text})
 
+    def explorer(self, name: str) -> None:
+        """Show an explorer of a chapter's published networks: ``symbolic_kv.explorer``.
+
+        Raises:
+            ChapterError: no such explorer, or the chapter's published runs are not here.
+        """
+        study, _, name = name.rpartition(".")
+        evidence = Evidence(study, studies.load_params(study), Folders.from_environment())
+        if not evidence.is_published:
+            raise ChapterError(evidence.situation())
+        _show_explorer(evidence, evidence.gather(None), name)
+
     def _makers_of(self, view: View) -> tuple[Callable, ...]:
         """The functions that made a view, as far as they are known."""
         return ()
@@ -191,19 +209,11 @@ class Chapter(Page):
             ChapterError: no such view, or called before ``prepare``.
             SelectionError: the results hold nothing for it.
         """
-        views = self.evidence.study.VIEWS
-        if name not in views:
-            raise ChapterError(unknown("view", name, views))
-        parts, silent = {}, {}
-        for results in self._ready():
-            try:
-                parts[results.origin] = views[name](results)
-            except SelectionError as error:
-                silent[results.origin] = error
-        if not parts:
-            raise next(iter(silent.values()))
-        view = joined(parts, silent)
-        self._made_by[id(view)] = (view, views[name])
+        makers = self.evidence.makers
+        if name not in makers:
+            raise ChapterError(unknown("view", name, makers))
+        view = self.evidence.view(name, self._ready())
+        self._made_by[id(view)] = (view, makers[name])
         return view
 
     def explorer(self, name: str) -> None:
@@ -213,20 +223,7 @@ class Chapter(Page):
             ChapterError: no such explorer, or called before ``prepare``.
             SelectionError, StoreError: weights that it needs are not here.
         """
-        explorers = getattr(self.evidence.study, "EXPLORERS", {})
-        if name not in explorers:
-            raise ChapterError(unknown("explorer", name, explorers))
-        shown = explorers[name](self.evidence.material(self._ready()))
-        display(Explorer(shown) if isinstance(shown, Exhibit) else shown)
-
-    def weights_view(self, name: str) -> View:
-        """One of the study's ``WEIGHT_VIEWS``: a table made with a network's weights; errors as ``explorer``."""
-        views = getattr(self.evidence.study, "WEIGHT_VIEWS", {})
-        if name not in views:
-            raise ChapterError(unknown("view of weights", name, views))
-        view = views[name](self.evidence.material(self._ready())[0].run)
-        self._made_by[id(view)] = (view, views[name])
-        return view
+        _show_explorer(self.evidence, self._ready(), name)
 
     def comparison(self, name: str) -> pd.DataFrame:
         """The source's numbers beside ours, as a table to show with ``table``.

@@ -1,6 +1,6 @@
 """The runs a chapter stands on: which are published, which are the reader's, and what was measured on them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from types import ModuleType
@@ -18,7 +18,7 @@ from circuitcore.measuring import MeasuringForecast, by_spec, measure_all, table
 from circuitcore.measuring import forecast as measuring_forecast
 from circuitcore.metrics.battery import BatterySpec
 from circuitcore.progress import Watch
-from circuitcore.results import Origin, Results
+from circuitcore.results import Origin, Results, SelectionError
 from circuitcore.training.errors import StoreError
 from circuitcore.training.progress import Forecast, forecast
 from circuitcore.training.recipe import Recipe
@@ -167,6 +167,34 @@ class Evidence:
         """Run ids by arm."""
         arms = self.published_arms if origin == "paper" else self.arms
         return {arm: tuple(recipe.run_id for recipe in recipes) for arm, recipes in arms.items()}
+
+    @property
+    def makers(self) -> dict[str, Callable]:
+        """The functions that make the study's views, by name: of results, and of networks' weights."""
+        return {**self.study.VIEWS, **getattr(self.study, "WEIGHT_VIEWS", {})}
+
+    def view(self, name: str, found: Sequence[Results]) -> View:
+        """One of ``makers``' views; of results, those of every origin under each other.
+
+        Args:
+            name: which.
+            found: of ``gather``.
+
+        Raises:
+            SelectionError: nothing in any of the results to make it of.
+        """
+        make = self.makers[name]
+        if name not in self.study.VIEWS:
+            return make(self.material(found)[0].run)
+        parts, silent = {}, {}
+        for results in found:
+            try:
+                parts[results.origin] = make(results)
+            except SelectionError as error:
+                silent[results.origin] = error
+        if not parts:
+            raise next(iter(silent.values()))
+        return joined(parts, silent)
 
     def material(self, found: Sequence[Results]) -> tuple[Material, ...]:
         """What the study's explorers are made from, for each of the results of ``gather``."""
