@@ -181,6 +181,10 @@ class Exhibit:
             raise ExhibitError(unknown("run", run_id, found))
         return found[run_id]
 
+    def answer(self, prompt: str) -> str | None:
+        """The answer of the example that has this prompt; None where there is none."""
+        return next((one.answer for one in self.examples if one.prompt.split() == prompt.split()), None)
+
     def payload(self) -> dict[str, Any]:
         """What the page gets before any weights, as JSON literals."""
         return {

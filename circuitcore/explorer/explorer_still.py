@@ -14,7 +14,7 @@ def still_html(exhibit: Exhibit) -> str:
     state = {**exhibit.start, **(exhibit.path[0].state if exhibit.path else {})}
     shown = exhibit.find(state["run"])
     asked = {key: state[key] for key in ("step", "prompt", "edits", "resample")}
-    reading = probe(shown.run, source=state["source"] or None, **asked)
+    reading = probe(shown.run, source=state["source"] or None, answer=exhibit.answer(state["prompt"]), **asked)
     story = (
         f"<p><strong>{_text(exhibit.path[0].title)}</strong> {_text(exhibit.path[0].text)}</p>" if exhibit.path else ""
     )
@@ -34,6 +34,8 @@ def _text(words: object) -> str:
 
 def _answers(reading: Reading, vocab: tuple[str, ...]) -> str:
     order = reading.probabilities.argsort(descending=True).tolist()[:MOST_ANSWERS]
+    if reading.target and (target := vocab.index(reading.target)) not in order:
+        order[-1] = target
     rows = "".join(_answer(reading, token, vocab[token]) for token in order)
     head = "".join(f'<th scope="col">{name}</th>' for name in ("token", "probability", ""))
     return f"<table><caption>The next token.</caption><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"

@@ -84,7 +84,7 @@ class Explorer(anywidget.AnyWidget):
         """The numbers on screen, as ``probe`` gives them; of the first network where two are compared."""
         shown = self._shown.find(self.run)
         asked = {"prompt": self.prompt, "edits": self.edits, "resample": self.resample}
-        answer = next((one.answer for one in self._shown.examples if one.prompt == self.prompt), None)
+        answer = self._shown.answer(self.prompt)
         return probe(shown.run, step=self.step, source=self.source or None, answer=answer, **asked)
 
     @traitlets.validate("run", "step", "prompt", "edits", "resample", "source", "other")
