@@ -81,13 +81,14 @@ class View {
     return el('div', 'part', {}, this.places[0].node, this.places[1].node, el('div', 'row', {}, this.compare));
   }
 
-  line(label, field, shuffle) {
+  // A field for a prompt, what is wrong with it, and a button to fill it; `more` stands beside the button.
+  line(label, field, shuffle, ...more) {
     const input = el('input', 'prompt', { type: 'text', spellcheck: false, autocomplete: 'off', onchange: () => this.change({ [field]: input.value }, field) });
     const problem = el('p', 'problem', { aria: { role: 'alert' } });
     const fill = button('button', () => { input.value = shuffle(); input.onchange(); }, { textContent: 'Shuffle' });
     mark(fill, 'label', `Shuffle: ${label.toLowerCase()}`);
     this[field] = { input, problem };
-    return el('div', 'ask', {}, el('label', 'field', {}, label, input), fill, problem);
+    return el('div', 'ask', {}, el('label', 'field', {}, label, input), problem, el('div', 'row', {}, fill, ...more));
   }
 
   prompt() {
@@ -97,7 +98,7 @@ class View {
       ...this.lab.task.examples.map(({ label, prompt }) => el('option', '', { value: prompt, textContent: label })));
     mark(this.examples, 'label', 'Examples of prompts');
     this.secondLine = this.line('Second prompt', 'source', shuffled);
-    return el('div', 'part', {}, this.line('Prompt', 'prompt', shuffled), el('div', 'row', {}, this.examples), this.secondLine);
+    return el('div', 'part', {}, this.line('Prompt', 'prompt', shuffled, this.examples), this.secondLine);
   }
 
   edits() {

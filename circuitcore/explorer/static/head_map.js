@@ -30,10 +30,10 @@ globalThis.circuitHeadMap = (() => {
       this.canvas.onkeydown = event => this.key(event);
     }
 
-    // words [n]; pattern [query key] of this head; cuts: "query,key" of the edges that are cut.
-    show(words, pattern, cuts) {
+    // words [n], and what each is in the prompt; pattern [query key] of this head; cuts: "query,key" of cut edges.
+    show(words, roles, pattern, cuts) {
       const n = words.length, isOther = n !== this.words?.length;
-      Object.assign(this, { words, pattern, cuts });
+      Object.assign(this, { words, roles, pattern, cuts });
       if (isOther || !this.cursor) {
         const row = pattern.subarray((n - 1) * n);
         this.cursor = [n - 1, row.indexOf(Math.max(...row))];
@@ -44,7 +44,7 @@ globalThis.circuitHeadMap = (() => {
     }
 
     sentence() {
-      const [query, key] = this.cursor, n = this.words.length, place = at => `${this.words[at]} (position ${at})`;
+      const [query, key] = this.cursor, n = this.words.length, place = at => `${this.words[at]} (${this.roles[at] ? `${this.roles[at]}, ` : ''}position ${at})`;
       const found = this.cuts.has(`${query},${key}`) ? 'cut' : share(this.pattern[query * n + key]);
       return `${this.name}: ${place(query)} reads ${place(key)}: ${found}`;
     }

@@ -55,8 +55,14 @@
     } finally { URL.revokeObjectURL(url); }
   }
 
+  // Nothing is loaded for what a reader has not come to; an address that names an explorer comes to it at once.
+  const near = new IntersectionObserver(changes => changes.filter(({ isIntersecting }) => isIntersecting).forEach(({ target }) => {
+    near.unobserve(target);
+    mount(target);
+  }), { rootMargin: '400px' });
   document.querySelectorAll('.explorer:not(.is-mounted)').forEach(box => {
     box.classList.add('is-mounted');
-    mount(box);
+    if (location.hash.startsWith(`#${box.id}?`)) mount(box);
+    else near.observe(box);
   });
 })();

@@ -75,11 +75,11 @@ globalThis.circuitPane = (() => {
     }
 
     showMaps({ model, asked, now }, cuts) {
-      const { n_layers: layers, n_heads: heads } = model.config, n = asked.ids.length;
+      const { n_layers: layers, n_heads: heads } = model.config, n = asked.ids.length, roles = circuitPrompt.roles(asked.form, n);
       if (this.heads.length !== layers * heads) this.makeMaps(layers, heads);
       for (const { map, layer, head, name } of this.heads) {
         const pattern = now.result.cache[`pattern.${layer}`].subarray(head * n * n, (head + 1) * n * n);
-        map.show(asked.words, pattern, cuts.get(name) ?? new Set());
+        map.show(asked.words, roles, pattern, cuts.get(name) ?? new Set());
       }
     }
 
