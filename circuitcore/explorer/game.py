@@ -14,7 +14,7 @@ from circuitcore.explorer.weights import Dtype, in_script, packed
 from circuitcore.models.config import ModelConfig
 
 STATIC = Path(__file__).parent / "static"
-SCRIPTS = ("decoder.js", "recall_rules.js", "recall_game.js")
+SCRIPTS = ("parts.js", "decoder.js", "recall_rules.js", "recall_game.js")
 """In the order in which a page runs them."""
 NAME = re.compile(r"[a-z][a-z0-9-]*")
 

@@ -1,48 +1,13 @@
 // Permutation recall, played against the network in the page. Mounts every `.recall-game` that is not live yet; where
-// that fails the still stays. Needs `circuitDecoder` and `recallRules`; defines `recallGame`.
+// that fails the still stays. Needs `pageParts`, `circuitDecoder` and `recallRules`; defines `recallGame`.
 globalThis.recallGame = (() => {
   'use strict';
   const { Game, shuffled, answer, first, share, reading, outcome, scoreLine } = recallRules;
   const HINT = 'The height of a bar is the attention the last position pays. Press a bar to cut that edge.';
   const REFUSED = 'A head needs at least one edge. Switch the head off instead.';
 
-  // An element with a class of ours, properties and children; text only ever goes in as text.
-  function el(tag, name = '', properties = {}, ...children) {
-    const { aria = {}, ...own } = properties, node = document.createElement(tag);
-    if (name) node.className = name.split(' ').map(word => `recall-game-${word}`).join(' ');
-    Object.assign(node, own);
-    for (const [key, value] of Object.entries(aria)) mark(node, key, value);
-    node.append(...children);
-    return node;
-  }
-
-  const mark = (node, key, value) => node.setAttribute(key === 'role' ? key : `aria-${key}`, value);
-  const say = (node, text) => node.textContent === text || (node.textContent = text);
+  const { el, mark, say, enable, button, toolbar } = pageParts('recall-game');
   const unbroken = text => text.replaceAll(' = ', '\u00a0=\u00a0'); // "y = 3" stays on one line
-  // A button that is out of use keeps the focus, so that a keyboard does not lose its place.
-  const enable = (button, can) => mark(button, 'disabled', !can);
-  const button = (name, act, properties) => el('button', name, {
-    type: 'button', onclick: event => event.currentTarget.getAttribute('aria-disabled') === 'true' || act(event), ...properties,
-  });
-
-  // One stop of the Tab key for a group of buttons; arrows, Home and End move inside it.
-  function toolbar(box) {
-    const all = () => [...box.querySelectorAll('button')].filter(node => !node.hidden);
-    const stopAt = node => all().forEach(other => (other.tabIndex = other === node ? 0 : -1));
-    mark(box, 'role', 'toolbar');
-    box.addEventListener('focusin', event => stopAt(event.target));
-    box.addEventListener('keydown', event => {
-      const nodes = all(), at = nodes.indexOf(event.target), last = nodes.length - 1;
-      const to = { ArrowRight: at + 1, ArrowDown: at + 1, ArrowLeft: at - 1, ArrowUp: at - 1, Home: 0, End: last };
-      if (!(event.key in to) || event.ctrlKey || event.metaKey || event.altKey) return;
-      event.preventDefault();
-      nodes[Math.min(Math.max(to[event.key], 0), last)].focus();
-    });
-    return preferred => {
-      const nodes = all();
-      if (!nodes.includes(document.activeElement)) stopAt(nodes.includes(preferred) ? preferred : nodes[0]);
-    };
-  }
 
   // What the reader has changed in the network. Cuts are edges from the last position: "layer,head,key".
   class Edits {
