@@ -4,6 +4,7 @@ import contextlib
 import importlib
 import inspect
 import io
+import json
 import re
 import shlex
 import tomllib
@@ -130,6 +131,13 @@ def test_the_page_on_rerunning_opens_a_run_and_finds_the_number_of_its_table(mon
 def test_the_readme_opens_a_run(monkeypatch):
     _, names = run_blocks(README, monkeypatch)
     assert "embed.W_E" in names["weights"]
+
+
+def test_the_explorer_s_page_asks_a_published_network(monkeypatch):
+    cells = json.loads(BOOK["explorer.ipynb"])["cells"]
+    page = "\n\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown") + "\n"
+    printed, names = run_blocks(page, monkeypatch)
+    assert "margin over" in printed[0] and names["explorer"].run in page
 
 
 def test_the_message_shown_for_a_misspelt_parameter_is_the_real_one():

@@ -112,8 +112,8 @@ class View {
     this.kind = select('What to do', () => this.fillComposer());
     this.kind.replaceChildren(...Object.entries(KINDS).map(([value, textContent]) => el('option', '', { value, textContent })));
     [this.part, this.where] = [select('Which part'), select('At which position')];
-    const add = () => this.edit([`${this.kind.value}(${this.part.value})@${this.where.value}`]);
-    const composer = el('div', 'row', {}, this.part, this.kind, this.where, button('button', add, { textContent: 'Add edit' }));
+    this.add = button('button', () => this.edit([`${this.kind.value}(${this.part.value})@${this.where.value}`]), { textContent: 'Add edit' });
+    const composer = el('div', 'row', {}, this.part, this.kind, this.where, this.add);
     this.number = el('input', 'count', { type: 'number', min: 0, step: 1, onchange: () => this.change({ resample: Number(this.number.value) }) });
     this.reference = el('span', 'quiet');
     this.referenceLine = el('div', 'row', {}, el('label', 'field', {}, 'Reference prompt ', this.number), this.reference);
@@ -202,7 +202,7 @@ class View {
       if (turn !== this.turn) return false;
       next.step = this.lab.nearest(next.run, next.step);
       if (next.other) next.other = { ...next.other, step: this.lab.nearest(next.other.run, next.other.step) };
-      if (this.state && !this.fits(next)) next.edits = [];
+      if (this.state && !('edits' in changes) && !this.fits(next)) next.edits = [];
       this.panesNow = placesOf(next).map(place => this.lab.read(place, next));
     } catch (error) {
       if (turn === this.turn) this.complain(`${error.message[0].toUpperCase()}${error.message.slice(1)}.`, field);
@@ -218,7 +218,7 @@ class View {
   // Another network may lack the parts that were edited: its edits start anew.
   fits(next) {
     const size = ({ run }) => { const { n_layers: l, n_heads: h } = this.lab.run(run).config; return [l, h]; };
-    return same(placesOf(this.state).map(size), placesOf(next).map(size)) || !next.edits.length;
+    return placesOf(next).every(place => same(size(place), size(this.state)));
   }
 
   share() {
@@ -286,10 +286,12 @@ class View {
       mark(node, 'pressed', isOff);
     }
     this.switchStop();
+    const at = [...this.chips.children].indexOf(document.activeElement);
     this.chips.replaceChildren(...edits.map(text => button('chip', () => this.edit([text]), { textContent: `${text} \u00d7` })));
     if (edits.length > 1) this.chips.append(button('chip', () => this.change({ edits: [] }), { textContent: 'Undo all edits' }));
     this.chips.hidden = !edits.length;
     if (edits.length) this.chipStop();
+    if (at >= 0) (this.chips.children[Math.min(at, edits.length - 1)] ?? this.add).focus();
     const known = circuitPrompt.references(this.lab.task, asked.ids.length);
     Object.assign(this.number, { value: resample, max: known.length - 1 });
     say(this.reference, known[resample]?.map(token => this.lab.task.vocab[token]).join(' ') ?? '');

@@ -3,12 +3,14 @@
 (() => {
   'use strict';
 
-  // Weights scripts call this; whoever asked for that run gets them.
-  const wanted = new Map();
-  globalThis.paperWeights = message => {
-    wanted.get(message.run)?.forEach(tell => tell(message));
+  // Weights scripts call this; whoever asked for that run gets them. One for all explorers of a page: each brings this
+  // script along.
+  globalThis.paperWeights ??= message => {
+    const { wanted } = paperWeights, tellers = wanted.get(message.run);
     wanted.delete(message.run);
+    tellers?.forEach(tell => tell(message));
   };
+  const wanted = (paperWeights.wanted ??= new Map());
 
   function load(run, tell) {
     const isComing = wanted.has(run);

@@ -19,11 +19,17 @@ globalThis.circuitTakeOut = (() => {
   function fromAddress(hash, name, opening) {
     if (!hash.startsWith(`#${name}?`)) return null;
     const asked = new URLSearchParams(hash.slice(name.length + 2)), state = { ...opening };
+    const number = (text, field) => {
+      if (!/^\d+$/.test(text)) throw new Error(`${field} is "${text ?? ''}"; it must be a number`);
+      return Number(text);
+    };
     for (const [field, value] of asked) {
       if (!FIELDS.includes(field)) throw new Error(`the address has a part "${field}"; it may have ${FIELDS.join(', ')}`);
       if (field === 'edits') state.edits = value.split(' ').filter(Boolean);
-      else if (field === 'other') state.other = value ? { run: value.split(' ')[0], step: Number(value.split(' ')[1]) } : null;
-      else state[field] = field === 'step' || field === 'resample' ? Number(value) : value;
+      else if (field === 'other') {
+        const [run, step] = value.split(' ');
+        state.other = value ? { run, step: number(step, 'the step of the other network') } : null;
+      } else state[field] = field === 'step' || field === 'resample' ? number(value, field) : value;
     }
     return state;
   }
