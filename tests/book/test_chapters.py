@@ -19,7 +19,7 @@ ROOT = Path(paper.__file__).resolve().parent
 NOTEBOOKS = sorted((ROOT / "book").glob("*.ipynb"))
 TIERS = [(name, tier) for name in studies.names() for tier in studies.tiers(name)]
 
-MAX_CELLS = 36  # the six-run matrix has a counterpart of each of its source's figures
+MAX_CELLS = 42  # permutation recall: figures of a replication, a factorial and a dissection, a game, an explorer
 MAX_LINES = 12  # of a code cell
 SHORTEST_ALT = 20  # letters
 # What prose may hold decimals in: code, roles (they end in a code span), formulas, link targets, numbered places.

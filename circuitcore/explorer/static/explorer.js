@@ -203,9 +203,13 @@ class View {
       next.step = this.lab.nearest(next.run, next.step);
       if (next.other) next.other = { ...next.other, step: this.lab.nearest(next.other.run, next.other.step) };
       if (this.state && !('edits' in changes) && !this.fits(next)) next.edits = [];
-      this.panesNow = placesOf(next).map(place => this.lab.read(place, next));
+      const found = placesOf(next).map(place => this.lab.read(place, next));
+      if (field === 'source' && next.source.trim()) this.lab.second(next.source, found[0].asked.ids.length);
+      this.panesNow = found;
     } catch (error) {
-      if (turn === this.turn) this.complain(`${error.message[0].toUpperCase()}${error.message.slice(1)}.`, field);
+      if (turn !== this.turn) return false;
+      if (this.state) this.paintPlaces(); // menus go back to what is shown
+      this.complain(`${error.message[0].toUpperCase()}${error.message.slice(1)}.`, field);
       return false;
     }
     this.state = next;

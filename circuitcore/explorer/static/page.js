@@ -58,13 +58,18 @@
   }
 
   // Nothing is loaded for what a reader has not come to; an address that names an explorer comes to it at once.
-  const near = new IntersectionObserver(changes => changes.filter(({ isIntersecting }) => isIntersecting).forEach(({ target }) => {
-    near.unobserve(target);
-    mount(target);
-  }), { rootMargin: '400px' });
+  const still = new Set();
+  const come = box => {
+    near.unobserve(box);
+    if (still.delete(box)) mount(box);
+  };
+  const near = new IntersectionObserver(changes => changes.forEach(({ isIntersecting, target }) => isIntersecting && come(target)), { rootMargin: '400px' });
   document.querySelectorAll('.explorer:not(.is-mounted)').forEach(box => {
+    const follow = () => location.hash.startsWith(`#${box.id}?`) && come(box);
     box.classList.add('is-mounted');
-    if (location.hash.startsWith(`#${box.id}?`)) mount(box);
-    else near.observe(box);
+    still.add(box);
+    near.observe(box);
+    addEventListener('hashchange', follow);
+    follow();
   });
 })();
