@@ -33,6 +33,8 @@ THEME = (
     "dark.addEventListener('change', follow); follow();"
 )
 LAYOUT = ".bd-article-container { max-width: 50rem; margin-inline: auto; }"
+MOST_WEIGHTS = 16_000_000
+"""Bytes of networks' weights that one file takes along: of the run an explorer opens on, then of the reader's."""
 # In the book the references are a page of their own.
 REFERENCES = "## References\n\n```{bibliography}\n:filter: docname in docnames\n```\n"
 TOC = "format: jb-book\nroot: book/{name}\n"
@@ -102,6 +104,7 @@ def inlined(page: Path) -> str:
         for element in soup.select(selector):
             element.decompose()
     _inline_scripts(soup, page)
+    _inline_weights(soup, page)
     _inline_links(soup, page)
     for picture in soup.find_all("img"):
         if _is_local(picture["src"]):
@@ -138,6 +141,22 @@ def _inline_scripts(soup: BeautifulSoup, page: Path) -> None:
     soup.head.append(theme)
     for script in deferred:
         soup.body.append(script)
+
+
+def _inline_weights(soup: BeautifulSoup, page: Path) -> None:
+    """What explorers load, as texts that they find in the page; runs that find no room are said to be elsewhere."""
+    room = MOST_WEIGHTS
+    for box in soup.select("div.explorer"):
+        exhibit = json.loads(box.select_one("script.explorer-data").string)
+        names = [exhibit["opening"]["run"], *reversed([run["id"] for run in exhibit["runs"]])]
+        for run in dict.fromkeys(names):
+            text = _file(f"../_static/explorer/{run}.js", page).read_text(encoding="utf-8")
+            if len(text) <= room:
+                room -= len(text)
+                named = {"type": "text/plain", "class": "explorer-weights", "data-run": run}
+                weights = soup.new_tag("script", attrs=named)
+                weights.string = text
+                box.append(weights)
 
 
 def _inline_links(soup: BeautifulSoup, page: Path) -> None:

@@ -1,9 +1,11 @@
 import base64
+import json
 import re
 
 import pytest
 from bs4 import BeautifulSoup
 
+from circuitcore import single_page
 from circuitcore.book_build import BookError
 from circuitcore.single_page import inlined
 
@@ -72,3 +74,18 @@ def test_a_file_that_is_missing_is_named(page):
     (page.parent.parent / "_static" / "dot.png").unlink()
     with pytest.raises(BookError, match=r"theme\.css needs dot\.png"):
         inlined(page)
+
+
+def test_an_explorer_takes_its_runs_along_as_far_as_there_is_room(page, monkeypatch):
+    exhibit = {"opening": {"run": "b"}, "runs": [{"id": name} for name in "abc"]}
+    data = f'<script type="application/json" class="explorer-data">{json.dumps(exhibit)}</script>'
+    page.write_text(PAGE.replace("MATH", f'</p><div class="explorer">{data}</div><p>'))
+    folder = page.parent.parent / "_static" / "explorer"
+    folder.mkdir()
+    for name in "abc":
+        (folder / f"{name}.js").write_text(f"paperWeights('{name}');")
+    monkeypatch.setattr(single_page, "MOST_WEIGHTS", 2 * len("paperWeights('a');"))
+    found = BeautifulSoup(inlined(page), "html.parser").select("div.explorer script.explorer-weights")
+    assert [script["data-run"] for script in found] == ["b", "c"], "the opening's first, then the reader's, which are last"
+    assert [script.string for script in found] == ["paperWeights('b');", "paperWeights('c');"]
+    assert {script["type"] for script in found} == {"text/plain"}
