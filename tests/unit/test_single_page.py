@@ -86,6 +86,6 @@ def test_an_explorer_takes_its_runs_along_as_far_as_there_is_room(page, monkeypa
         (folder / f"{name}.js").write_text(f"paperWeights('{name}');")
     monkeypatch.setattr(single_page, "MOST_WEIGHTS", 2 * len("paperWeights('a');"))
     found = BeautifulSoup(inlined(page), "html.parser").select("div.explorer script.explorer-weights")
-    assert [script["data-run"] for script in found] == ["b", "c"], "the opening's first, then the reader's, which are last"
+    assert [script["data-run"] for script in found] == ["b", "c"], "opening, then the last: the reader's"
     assert [script.string for script in found] == ["paperWeights('b');", "paperWeights('c');"]
     assert {script["type"] for script in found} == {"text/plain"}
