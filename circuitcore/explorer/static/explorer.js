@@ -158,11 +158,11 @@ class View {
     (navigator.clipboard?.writeText(text) ?? Promise.reject()).then(() => told(true), () => told(false));
   }
 
-  follow_path(index) {
-    const step = this.data.path[index];
+  async follow_path(index) {
+    const step = this.data.path[index], before = this.at;
     if (!step) return;
     this.at = index;
-    this.change({ ...this.opening, ...step.state });
+    if (!(await this.change({ ...this.opening, ...step.state }))) this.at = before;
   }
 
   edit(texts) {

@@ -1,0 +1,174 @@
+"""Bare pages with explorers in them, as a book has them, and what a reader can see there beside ``probe``."""
+
+import contextlib
+import re
+from pathlib import Path
+
+import pytest
+from conftest import Opened
+from test_pages import OFFLINE
+
+from circuitcore.environment import Folders
+from circuitcore.explorer.exhibit import Birth, Curve, Example, Exhibit, ShownRun
+from circuitcore.explorer.probe import probe
+from circuitcore.explorer.retrieval_path import Lookup, retrieval_path
+from circuitcore.explorer.widget import page_html, weights_script
+from circuitcore.training.store import RunStore
+
+RUN, SECOND, LARGE = "symbolic_kv-184c3e21d23e", "symbolic_kv-3ce50adb7c4e", "textual_kv-4f47b903cbfb"
+PROMPT = "<bos> K1 V1 ; K6 V6 ; K7 V0 ; Q K7 ->"
+LAST = len(PROMPT.split()) - 1
+SIZE = {"most": 420, "margin": 8, "letter": 6.6}
+"""How ``static/head_map.js`` lays out a map."""
+EDGE = re.compile(r"L(\d)H(\d): \S+ \(.*?position (\d+)\) reads \S+ \(.*?position (\d+)\): (\S+)$")
+"""How a map tells one attention."""
+PAGE = """<!doctype html><html lang="en" data-theme="{theme}" data-content_root="../"><head><meta charset="utf-8">
+<meta name="viewport" content="width=device-width"><link rel="icon" href="data:,"><title>Explorer</title><style>
+body {{ font: 16px system-ui; max-width: 46rem; margin: 1rem auto; padding: 0 .5rem }}
+html[data-theme=dark] {{ background: #14181e; color: #e6e9ed }}
+</style></head><body><main><h1>Explorer</h1>{explorers}</main></body></html>"""
+
+
+def published(run_id):
+    return RunStore(Folders.from_environment().published, None).get(run_id)
+
+
+def small():
+    """Two seeds of one condition, with a strip, a path and an example."""
+    first, second = published(RUN), published(SECOND)
+    curve = Curve(label="accuracy", steps=(0, first.steps[-1]), values=(0.1, 1.0), chance=0.125)
+    births = (Birth(label="routes", after=0, by=first.steps[3]), Birth(label="copies", after=None, by=None))
+    strip = {"curves": (curve,), "births": births}
+    shown = (ShownRun(run=first, condition="trained", **strip), ShownRun(run=second, condition="trained"))
+    examples = (
+        Example(label="three pairs", prompt=PROMPT),
+        Example(label="asks K1", prompt=PROMPT.replace("Q K7", "Q K1")),
+    )
+    path = retrieval_path(Lookup(first, PROMPT), second)
+    return Exhibit(name="explorer-small", task=first.recipe.make_task(), shown=shown, examples=examples, path=path)
+
+
+def large():
+    """The network of 84,000 numbers."""
+    run = published(LARGE)
+    task = run.recipe.make_task()
+    prompt = task.decode(task.split("val").tokens[0])
+    shown = (ShownRun(run=run, condition="trained"),)
+    return Exhibit(name="explorer-large", task=task, shown=shown, examples=(Example(label="one", prompt=prompt),))
+
+
+def write_site(folder: Path) -> Path:
+    """Pages small, dark, large and both below ``folder/book``, and the weights that they load."""
+    (folder / "book").mkdir()
+    (folder / "_static/explorer").mkdir(parents=True)
+    exhibits = small(), large()
+    for shown in (shown for exhibit in exhibits for shown in exhibit.shown):
+        (folder / f"_static/explorer/{shown.run.run_id}.js").write_text(weights_script(shown), encoding="utf-8")
+    of_small, of_large = (page_html(exhibit) for exhibit in exhibits)
+    pages = {"small": ("light", of_small), "dark": ("dark", of_small), "large": ("light", of_large)}
+    pages["both"] = "light", of_small + of_large
+    for name, (theme, explorers) in pages.items():
+        page = PAGE.format(theme=theme, explorers=explorers)
+        (folder / f"book/{name}.html").write_text(page, encoding="utf-8")
+    return folder
+
+
+@contextlib.contextmanager
+def opening(browser, url, *, is_clean=True, **context):
+    """A page in a context of its own; unless it is to be damaged, nothing failed and the console stayed silent."""
+    made = browser.new_context(**{"viewport": {"width": 1280, "height": 900}, **context})
+    made.set_default_timeout(20_000)
+    opened = Opened(made.new_page())
+    opened.open(url)
+    yield opened
+    if is_clean:
+        assert [url for url in opened.requests if not url.startswith(OFFLINE)] == []
+        assert opened.failures == opened.complaints == []
+    made.close()
+
+
+def live(opened, name="explorer-small"):
+    """The explorer of that name, once it is live."""
+    found = opened.page.locator(f"#{name}.is-live")
+    found.wait_for()
+    return found
+
+
+def press(explorer, name):
+    explorer.get_by_role("button", name=name, exact=True).click()
+
+
+def ask(explorer, text, label="Prompt"):
+    """Type a prompt and leave the field."""
+    field = explorer.get_by_label(label, exact=True)
+    field.fill(text)
+    field.press("Enter")
+
+
+def problems(explorer):
+    """The sentences that say what is wrong."""
+    return [text for text in explorer.get_by_role("alert").all_inner_texts() if text]
+
+
+def panes(explorer):
+    return explorer.locator(".explorer-pane:visible")
+
+
+def numbers(pane):
+    """Word -> (probability, logit) of the table of answers."""
+    rows = pane.locator("table").first.locator("tbody tr")
+    cells = [row.locator("th, td").all_inner_texts() for row in rows.all()]
+    return {word.removesuffix(" answer"): (float(p.lstrip("<>")), float(logit)) for word, _, p, logit in cells}
+
+
+def margin(pane):
+    """The margin that the pane tells."""
+    text = pane.locator(".explorer-margin").inner_text()
+    return float(re.search(r"margin ([+\u2212][\d.]+) over", text)[1].replace("\u2212", "-"))
+
+
+def assert_reads(pane, run=RUN, prompt=PROMPT, **asked):
+    """The pane shows what ``probe`` reads: answers, logits, margin, attention, and the shares of the margin."""
+    reading = probe(run, prompt=prompt, **asked)
+    found = numbers(pane)
+    assert found.keys() >= {reading.likeliest, reading.favoured}
+    for word, (p, logit) in found.items():
+        assert p == pytest.approx(reading.probability_of(word), abs=1.1e-3)
+        assert logit == pytest.approx(reading.logits[-1, reading.vocab.index(word)].item(), abs=0.011)
+    assert margin(pane) == pytest.approx(reading.margin, abs=0.011)
+    for canvas in pane.locator("canvas").all():
+        told = EDGE.search(canvas.get_attribute("aria-label"))
+        layer, head, query, key = (int(number) for number in told.groups()[:4])
+        attention = reading.patterns[layer][head][query, key].item()
+        assert (
+            0 == attention if told[5] == "cut" else float(told[5].lstrip("<>")) == pytest.approx(attention, abs=1.1e-3)
+        )
+    shares = dict(
+        row.locator("th, td").all_inner_texts()[::2] for row in pane.locator("table").last.locator("tbody tr").all()
+    )
+    target, rival = (reading.vocab.index(word) for word in (reading.favoured, reading.runner_up))
+    for part, logits in reading.attribution.items():
+        shown = float(shares.pop(part).replace("\u2212", "-"))
+        assert shown == pytest.approx((logits[target] - logits[rival]).item(), abs=0.011)
+    assert shares == {}
+
+
+def square(canvas, query, key):
+    """Where an edge lies on the canvas of a head."""
+    words, width = PROMPT.split(), canvas.evaluate("node => node.parentElement.clientWidth")
+    left = SIZE["margin"] + SIZE["letter"] * max(len(word) for word in words)
+    cell = (min(width, SIZE["most"]) - left - 2) / len(words)
+    return {"x": left + (key + 0.5) * cell, "y": (query + 0.5) * cell}
+
+
+def tab_to(opened, pattern, key="Tab"):
+    """Press Tab until what has the focus is called like that."""
+    name = """() => {
+        const node = document.activeElement;
+        return node.ariaLabel ?? node.labels?.[0]?.innerText ?? node.innerText ?? '';
+    }"""
+    for _ in range(60):
+        opened.page.keyboard.press(key)
+        if re.search(pattern, opened.page.evaluate(name)):
+            return
+    pytest.fail(f"Tab does not lead to {pattern}")
