@@ -105,6 +105,15 @@ def ask(explorer, text, label="Prompt"):
     field.press("Enter")
 
 
+def compare_seeds(explorer):
+    """Show the second run beside the first, at its last checkpoint."""
+    press(explorer, "Compare with another")
+    seed = published(SECOND).recipe.init_seed
+    explorer.get_by_label("Seed").last.select_option(str(seed))
+    panes(explorer).last.get_by_text(re.compile(f"seed {seed}, step")).wait_for()  # its weights are loaded
+    explorer.get_by_role("slider").last.press("End")
+
+
 def problems(explorer):
     """The sentences that say what is wrong."""
     return [text for text in explorer.get_by_role("alert").all_inner_texts() if text]

@@ -5,6 +5,7 @@ const { el, mark, say, enable, button, toolbar } = pageParts('explorer');
 const { FIELDS, address, fromAddress, python, csv, download } = circuitTakeOut;
 const KINDS = { zero: 'set to zero', mean: 'set to its mean', resample: 'take from a reference prompt', patch: 'take from the second prompt' };
 const STREAM = { resid_pre: 0, resid_mid: 0, mlp_post: 1, mlp_out: 1, resid_post: 0 }; // 1: only where there is an MLP
+const PAUSE = 300; // milliseconds until the address follows
 const same = (a, b) => JSON.stringify(a) === JSON.stringify(b);
 const placesOf = state => (state.other ? [state, state.other] : [state]);
 
@@ -231,7 +232,9 @@ class View {
     this.isSharing = false;
     this.model.save_changes();
     if (this.model.get('linked') && this.box.contains(this.live)) {
-      history.replaceState(null, '', address(this.data.name, this.state, this.opening));
+      // A browser takes some 40 ms for it, and refuses it to those who ask too often.
+      clearTimeout(this.writing);
+      this.writing = setTimeout(() => history.replaceState(null, '', address(this.data.name, this.state, this.opening)), PAUSE);
     }
   }
 

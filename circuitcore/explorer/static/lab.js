@@ -55,7 +55,9 @@ globalThis.circuitLab = (() => {
       return this.models.of(`${run} ${step}`, () => {
         const packed = this.packed.get(run), index = packed.checkpoints.findIndex(({ at }) => at === step);
         if (index < 0) throw new Error(`run ${run} has no weights at step ${step}`);
-        return circuitDecoder.unpack(packed, index);
+        try {
+          return circuitDecoder.unpack(packed, index);
+        } catch { throw new Error(`the weights of run ${run} at step ${step} are damaged`); }
       });
     }
 
@@ -90,10 +92,11 @@ globalThis.circuitLab = (() => {
       return found;
     }
 
-    // One network at one checkpoint on the prompt of `state`, as it is and under the edits.
-    read(place, state) {
+    // One network at one checkpoint on the prompt of `state`, as it is and under the edits. `known`: the same without
+    // edits, where it has been read.
+    read(place, state, known = null) {
       const asked = circuitPrompt.read(this.task, state.prompt), n = asked.ids.length, model = this.model(place);
-      const plain = circuitDecoder.forward(model, asked.ids);
+      const plain = known?.now.result ?? circuitDecoder.forward(model, asked.ids);
       const edits = state.edits.length ? circuitEdits.compile(state.edits, n, this.sources(place, state, n)) : null;
       const found = edits ? circuitDecoder.forward(model, asked.ids, edits) : plain;
       return { model, asked, before: this.summary(model, asked, plain), now: this.summary(model, asked, found) };
@@ -125,9 +128,10 @@ globalThis.circuitLab = (() => {
       const chosen = 2 ** all.length <= MOST_SUBSETS
         ? Array.from({ length: 2 ** all.length }, (_, bits) => all.filter((_, i) => bits & (1 << i)))
         : [[], ...all.map(head => [head]), ...all.flatMap((a, i) => all.slice(i + 1).map(b => [a, b]))];
+      const known = this.read(place, { ...state, edits: [] });
       return chosen.map(off => {
         const edits = [...state.edits, ...off.map(head => `zero(${head})@all`)];
-        const { now } = this.read(place, { ...state, edits });
+        const { now } = this.read(place, { ...state, edits }, known);
         return { off, margin: now.margin, probability: now.probabilities[now.target], says: now.top };
       });
     }
