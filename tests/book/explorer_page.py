@@ -114,6 +114,13 @@ def compare_seeds(explorer):
     explorer.get_by_role("slider").last.press("End")
 
 
+def compose(explorer, kind, part, where):
+    explorer.get_by_label("What to do").select_option(kind)
+    explorer.get_by_label("Which part").select_option(part)
+    explorer.get_by_label("At which position").select_option(where)
+    press(explorer, "Add edit")
+
+
 def problems(explorer):
     """The sentences that say what is wrong."""
     return [text for text in explorer.get_by_role("alert").all_inner_texts() if text]
