@@ -25,6 +25,7 @@ from circuitcore.training import (
     Stage,
     StoreError,
     TorchEngine,
+    loop,
     verify,
 )
 from circuitcore.training.progress import forecast
@@ -194,9 +195,11 @@ def test_a_task_whose_rows_changed_is_noticed(tmp_path, monkeypatch):
     run = store.get_or_train(recipe)
     rows = type(recipe.make_task()).split
     monkeypatch.setattr("toy.recall.Recall.split", lambda task, name: rows(task, name).rows(slice(1, None)))
+    loop._rows_sha256.cache_clear()  # as in a new process
     with pytest.raises(StoreError, match="other rows"):
         store.get_or_train(toy_recipe())
     assert any("other rows" in problem.message for problem in verify(run.path))
+    loop._rows_sha256.cache_clear()
 
 
 def test_a_loss_that_is_no_number_stops_the_run(tmp_path):
