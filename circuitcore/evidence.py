@@ -10,7 +10,7 @@ from pydantic import BaseModel
 
 from circuitcore import studies
 from circuitcore.claims import Claim, Verdict, from_json
-from circuitcore.emergence.view import View
+from circuitcore.emergence.view import NoRowsError, View
 from circuitcore.environment import Folders
 from circuitcore.explorer.material import Material
 from circuitcore.figures.verdict_text import FalseAlarms
@@ -192,6 +192,8 @@ class Evidence:
                 parts[results.origin] = make(results)
             except SelectionError as error:
                 silent[results.origin] = error
+            except NoRowsError:
+                silent[results.origin] = SelectionError("no such networks among them")
         if not parts:
             raise next(iter(silent.values()))
         return joined(parts, silent)

@@ -6,6 +6,10 @@ from dataclasses import dataclass
 import pandas as pd
 
 
+class NoRowsError(ValueError):
+    """A table without rows, of which no figure can be drawn."""
+
+
 @dataclass(frozen=True, eq=False)
 class View:
     """One figure's table and the facts its caption states.
@@ -20,7 +24,7 @@ class View:
         note: anything else a reader must know before trusting the picture.
 
     Raises:
-        ValueError: an empty table or an empty unit: such a figure would show or say nothing.
+        NoRowsError: an empty table, which would show nothing. ValueError: an empty unit.
     """
 
     table: pd.DataFrame
@@ -32,7 +36,7 @@ class View:
 
     def __post_init__(self):
         if self.table.empty:
-            raise ValueError(f"a view needs rows to draw; this table has none (columns {list(self.table.columns)})")
+            raise NoRowsError(f"a view needs rows to draw; this table has none (columns {list(self.table.columns)})")
         if not self.unit.strip():
             raise ValueError("a view needs the unit of its value in words; got an empty string")
 

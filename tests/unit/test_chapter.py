@@ -41,6 +41,11 @@ def only_published(results):
     return final_accuracy(results)
 
 
+def rows_of_published(results):
+    whole = final_accuracy(results)
+    return View(whole.table[[results.origin == "paper"] * len(whole.table)], whole.unit, whole.split)
+
+
 def fixed_counts(results):
     return View(pd.DataFrame({"group": ["a"], "value": [3.0]}), "rows", "train")
 
@@ -71,7 +76,13 @@ STUDY.recipes = lambda params: {}
 STUDY.battery = lambda params, arm: BatterySpec()
 STUDY.CLAIMS = (claim("C1"), claim("C2.published", "at_most"), claim("C3"))
 STUDY.CHECKS = {"C1": high, "C2.published": high}
-STUDY.VIEWS = {"final": final_accuracy, "part": only_published, "counts": fixed_counts, "numbers": numbers}
+STUDY.VIEWS = {
+    "final": final_accuracy,
+    "part": only_published,
+    "rows": rows_of_published,
+    "counts": fixed_counts,
+    "numbers": numbers,
+}
 
 
 def results_of(origin):
@@ -224,6 +235,12 @@ def test_a_view_that_one_side_lacks_says_so_in_its_note(paper):
     view = paper.view("part")
     assert set(view.table["origin"]) == {"paper"}
     assert view.note == "Not drawn: your runs (no arm 'control')"
+
+
+def test_a_view_that_has_rows_of_one_side_only_says_so_too(paper):
+    view = paper.view("rows")
+    assert set(view.table["origin"]) == {"paper"}
+    assert view.note == "Not drawn: your runs (no such networks among them)"
 
 
 def test_a_view_without_runs_is_not_doubled(paper):
