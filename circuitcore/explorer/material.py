@@ -60,6 +60,19 @@ class Material:
         best = rows.groupby("step", sort=True)["value"].max().dropna()
         return Curve(label=label, steps=tuple(map(int, best.index)), values=tuple(best.round(4)), chance=chance)
 
+    def retrieval_curves(self, run: Run, splits: Mapping[str, str]) -> tuple[Curve, ...]:
+        """Accuracy on some splits (label -> split), with the line of chance on "val", and the operators of layer 1."""
+        chance = run.recipe.make_task().chance["val"]
+        accuracies = (
+            self.curve(run, label, "accuracy", split=split, chance=chance if split == "val" else None)
+            for label, split in splits.items()
+        )
+        operators = (
+            self.curve(run, f"{metric}, best head of layer 1", metric, layer=1, family="all")
+            for metric in ("routing", "copying")
+        )
+        return (*accuracies, *operators)
+
 
 def births_of(
     table: pd.DataFrame, run: Run, labels: Mapping[str, str], *, in_epochs: bool = False

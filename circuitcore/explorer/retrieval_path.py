@@ -57,7 +57,7 @@ class Lookup:
         """Layer and index of the head that reads the answer most at the last position, at the end of training."""
         found = {
             (layer, head): pattern[-1, self.value_position].item()
-            for layer, patterns in enumerate(self.read().patterns)
+            for layer, patterns in enumerate(self.plain.patterns)
             for head, pattern in enumerate(patterns)
         }
         return max(found, key=found.get)
@@ -68,6 +68,11 @@ class Lookup:
         steps = shown_steps(self.run)
         unsure = [step for step in steps if self.share(self.read(step=step)) < 0.5]
         return unsure[-1] if unsure else steps[0]
+
+    @cached_property
+    def plain(self) -> Reading:
+        """The prompt's reading at the end of training."""
+        return self.read()
 
     def read(self, **state: object) -> Reading:
         """The prompt's reading in a state."""
@@ -96,8 +101,8 @@ def retrieval_path(asked: Lookup, other_run: Run | None = None) -> tuple[PathSte
     stops = [
         PathStep(
             title="It works.",
-            text=f"Asked for {asked.key}, the network says {asked.read().says}. At the last position head {name} reads "
-            f"{answer} with attention {_attention(asked, asked.read())}: the bottom row of its map.",
+            text=f"Asked for {asked.key}, the network says {asked.plain.says}. At the last position head {name} reads "
+            f"{answer} with attention {_attention(asked, asked.plain)}: the bottom row of its map.",
         ),
         PathStep(
             title="See it appear.",

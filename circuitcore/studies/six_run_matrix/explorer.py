@@ -2,13 +2,14 @@
 
 from collections.abc import Iterator, Sequence
 
-from circuitcore.explorer.exhibit import Curve, Exhibit, ShownRun, spread_examples
+from circuitcore.explorer.exhibit import Exhibit, ShownRun, spread_examples
 from circuitcore.explorer.material import Material, births_of
 from circuitcore.explorer.retrieval_path import Lookup, retrieval_path
 from circuitcore.studies.six_run_matrix.design import MATRIX
 from circuitcore.studies.six_run_matrix.pieces import SHOWN, corrected_births
 from circuitcore.tasks.textual_kv import LONGER
-from circuitcore.training.run import Run
+
+SPLITS = {"accuracy, held out": "val", "accuracy, four pairs": LONGER}
 
 OPENS_ON = "on"
 
@@ -33,15 +34,4 @@ def _runs(material: Material) -> Iterator[ShownRun]:
         for run in material.runs(arm):
             births = births_of(born[born["arm"] == arm], run, {piece: piece for piece in SHOWN}, in_epochs=True)
             condition = material.condition(arm, f"curriculum {arm}")
-            yield ShownRun(run=run, condition=condition, curves=_curves(material, run), births=births)
-
-
-def _curves(material: Material, run: Run) -> tuple[Curve, ...]:
-    chance = run.recipe.make_task().chance["val"]
-    best = {"layer": 1, "family": "all"}
-    return (
-        material.curve(run, "accuracy, held out", "accuracy", split="val", chance=chance),
-        material.curve(run, "accuracy, four pairs", "accuracy", split=LONGER),
-        material.curve(run, "routing, best head of layer 1", "routing", **best),
-        material.curve(run, "copying, best head of layer 1", "copying", **best),
-    )
+            yield ShownRun(run=run, condition=condition, curves=material.retrieval_curves(run, SPLITS), births=births)

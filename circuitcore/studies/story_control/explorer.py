@@ -2,12 +2,13 @@
 
 from collections.abc import Iterator, Sequence
 
-from circuitcore.explorer.exhibit import Curve, Example, Exhibit, PathStep, ShownRun, spread_examples
+from circuitcore.explorer.exhibit import Example, Exhibit, PathStep, ShownRun, spread_examples
 from circuitcore.explorer.material import Material
 from circuitcore.explorer.probe import probe
 from circuitcore.studies.story_control.design import PLANTED, STORY
-from circuitcore.tasks.base import Task
 from circuitcore.training.run import Run
+
+SPLITS = {"accuracy, trained rows": "train", "accuracy, held out": "val"}
 
 
 def story(materials: Sequence[Material]) -> Exhibit:
@@ -86,15 +87,4 @@ def _copied_from(words: Sequence[str], answer: str) -> int:
 def _runs(materials: Sequence[Material], arm: str) -> Iterator[ShownRun]:
     for material in materials:
         for run in material.runs(arm):
-            yield ShownRun(run=run, condition=material.condition(arm), curves=_curves(material, run))
-
-
-def _curves(material: Material, run: Run) -> tuple[Curve, ...]:
-    task: Task = run.recipe.make_task()
-    best = {"layer": 1, "family": "all"}
-    return (
-        material.curve(run, "accuracy, trained rows", "accuracy", split="train"),
-        material.curve(run, "accuracy, held out", "accuracy", split="val", chance=task.chance["val"]),
-        material.curve(run, "routing, best head of layer 1", "routing", **best),
-        material.curve(run, "copying, best head of layer 1", "copying", **best),
-    )
+            yield ShownRun(run=run, condition=material.condition(arm), curves=material.retrieval_curves(run, SPLITS))

@@ -2,12 +2,13 @@
 
 from collections.abc import Iterator, Sequence
 
-from circuitcore.explorer.exhibit import Curve, Exhibit, ShownRun, spread_examples
+from circuitcore.explorer.exhibit import Exhibit, ShownRun, spread_examples
 from circuitcore.explorer.material import Material, births_of
 from circuitcore.explorer.retrieval_path import Lookup, retrieval_path
 from circuitcore.studies.symbolic_kv.design import ARMS
 from circuitcore.studies.symbolic_kv.pieces import ANSWERS, COPIES, ROUTES, piece_births
-from circuitcore.training.run import Run
+
+SPLITS = {"accuracy, held out": "val", "accuracy, more pairs": "ood"}
 
 TRAINED = "trained"
 BIRTHS = {ANSWERS: "answers", ROUTES: "routes", COPIES: "copies"}
@@ -32,16 +33,8 @@ def _runs(material: Material) -> Iterator[ShownRun]:
         for run in material.runs(arm):
             births = births_of(born, run, BIRTHS) if arm == TRAINED else ()
             yield ShownRun(
-                run=run, condition=material.condition(arm, label), curves=_curves(material, run), births=births
+                run=run,
+                condition=material.condition(arm, label),
+                curves=material.retrieval_curves(run, SPLITS),
+                births=births,
             )
-
-
-def _curves(material: Material, run: Run) -> tuple[Curve, ...]:
-    chance = run.recipe.make_task().chance["val"]
-    best = {"layer": 1, "family": "all"}
-    return (
-        material.curve(run, "accuracy, held out", "accuracy", split="val", chance=chance),
-        material.curve(run, "accuracy, more pairs", "accuracy", split="ood"),
-        material.curve(run, "routing, best head of layer 1", "routing", **best),
-        material.curve(run, "copying, best head of layer 1", "copying", **best),
-    )
