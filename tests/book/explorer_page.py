@@ -17,6 +17,8 @@ from circuitcore.training.store import RunStore
 
 RUN, SECOND, LARGE = "symbolic_kv-184c3e21d23e", "symbolic_kv-3ce50adb7c4e", "textual_kv-4f47b903cbfb"
 PROMPT = "<bos> K1 V1 ; K6 V6 ; K7 V0 ; Q K7 ->"
+SOURCE = PROMPT.replace("Q K7", "Q K1")
+"""The same pairs, asked for another key."""
 LAST = len(PROMPT.split()) - 1
 SIZE = {"most": 420, "margin": 8, "letter": 6.6}
 """How ``static/head_map.js`` lays out a map."""
@@ -42,7 +44,7 @@ def small():
     shown = (ShownRun(run=first, condition="trained", **strip), ShownRun(run=second, condition="trained"))
     examples = (
         Example(label="three pairs", prompt=PROMPT),
-        Example(label="asks K1", prompt=PROMPT.replace("Q K7", "Q K1")),
+        Example(label="asks K1", prompt=SOURCE),
     )
     path = retrieval_path(Lookup(first, PROMPT), second)
     return Exhibit(name="explorer-small", task=first.recipe.make_task(), shown=shown, examples=examples, path=path)
@@ -124,6 +126,10 @@ def compose(explorer, kind, part, where):
 def problems(explorer):
     """The sentences that say what is wrong."""
     return [text for text in explorer.get_by_role("alert").all_inner_texts() if text]
+
+
+def story(explorer):
+    return explorer.locator(".explorer-story").inner_text()
 
 
 def panes(explorer):

@@ -5,6 +5,7 @@ from explorer_page import (
     LAST,
     PROMPT,
     RUN,
+    SOURCE,
     ask,
     assert_reads,
     compose,
@@ -16,6 +17,7 @@ from explorer_page import (
     problems,
     published,
     square,
+    story,
     write_site,
 )
 
@@ -24,7 +26,6 @@ from circuitcore.tasks.forms import PromptError, matching
 
 STEPS = published(RUN).steps
 TASK = published(RUN).recipe.make_task()
-SOURCE = PROMPT.replace("Q K7", "Q K1")
 
 
 @pytest.fixture(scope="module")
@@ -51,10 +52,6 @@ def pane(explorer):
 def sentence(error):
     """As the page writes it beside a field."""
     return f"{str(error)[0].upper()}{str(error)[1:]}."
-
-
-def story(explorer):
-    return explorer.locator(".explorer-story").inner_text()
 
 
 # ---- training ----

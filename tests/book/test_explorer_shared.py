@@ -11,6 +11,7 @@ from explorer_page import (
     PROMPT,
     RUN,
     SECOND,
+    SOURCE,
     ask,
     assert_reads,
     compare_seeds,
@@ -22,6 +23,7 @@ from explorer_page import (
     press,
     problems,
     published,
+    story,
     tab_to,
     write_site,
 )
@@ -29,7 +31,6 @@ from explorer_page import (
 from circuitcore.explorer.probe import probe
 
 STEPS = published(RUN).steps
-SOURCE = PROMPT.replace("Q K7", "Q K1")
 
 
 @pytest.fixture(scope="module")
@@ -46,10 +47,6 @@ def opened(browser, address):
 @pytest.fixture
 def explorer(opened):
     return live(opened)
-
-
-def story(explorer):
-    return explorer.locator(".explorer-story").inner_text()
 
 
 def test_another_run_is_loaded_when_it_is_asked_for(opened, explorer):
