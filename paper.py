@@ -83,7 +83,7 @@ def set_up() -> None:
             venv.create(VENV, clear=True, with_pip=True)
         except subprocess.CalledProcessError:
             sys.exit("This Python cannot create environments. On Debian or Ubuntu: apt-get install python3-venv")
-    pins = (ROOT / "requirements.txt").read_text().split()
+    pins = (ROOT / "requirements.txt").read_text().splitlines()
     torch = next(pin for pin in pins if pin.startswith("torch=="))
     # The CPU build of torch is 2 GB smaller. Its index is asked once, for torch alone; where it cannot be reached,
     # the same version comes from wherever pip looks.

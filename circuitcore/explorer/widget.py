@@ -35,9 +35,19 @@ N_EXAMPLES = 6
 
 @cache
 def module() -> str:
-    """The one ES module, without the comments and indents of its sources."""
-    text = "\n".join((STATIC / name).read_text(encoding="utf-8") for name in SCRIPTS)
-    return re.sub(r"^\s+", "", re.sub(r"^\s*//.*$", "", text, flags=re.MULTILINE), flags=re.MULTILINE)
+    """The one ES module: its scripts in a function of their own, so that the global each defines is a local there."""
+    scripts = "\n".join((STATIC / name).read_text(encoding="utf-8") for name in SCRIPTS)
+    local = re.sub(r"^globalThis\.(?=\w+ = )", "const ", scripts, flags=re.MULTILINE)
+    return _smaller(f"export default (() => {{\n{local}\nreturn circuitExplorer;\n}})();\n")
+
+
+def _smaller(script: str) -> str:
+    """The same script minified or, where no minifier is installed, without comments and indents."""
+    try:
+        import minify
+    except ImportError:  # tdewolff-minify has no wheels for macOS
+        return re.sub(r"^\s+", "", re.sub(r"^\s*//.*$", "", script, flags=re.MULTILINE), flags=re.MULTILINE)
+    return minify.string("application/javascript", script)
 
 
 @cache

@@ -16,7 +16,7 @@ import paper
 
 ROOT = Path(paper.__file__).resolve().parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-PINS = [Requirement(line) for line in (ROOT / "requirements.txt").read_text().split()]
+PINS = [Requirement(line) for line in (ROOT / "requirements.txt").read_text().splitlines()]
 DEPENDENCIES = [
     Requirement(text)
     for group in (PROJECT["dependencies"], *PROJECT["optional-dependencies"].values())
@@ -24,10 +24,14 @@ DEPENDENCIES = [
 ]
 
 
-def pinned(name: str) -> Version:
+def pin_of(name: str) -> Requirement:
     found = [pin for pin in PINS if canonicalize_name(pin.name) == canonicalize_name(name)]
     assert len(found) == 1, f"{name} must be in requirements.txt once, is there {len(found)} times"
-    return Version(str(found[0].specifier).removeprefix("=="))
+    return found[0]
+
+
+def pinned(name: str) -> Version:
+    return Version(str(pin_of(name).specifier).removeprefix("=="))
 
 
 @pytest.mark.parametrize("pin", PINS, ids=str)
@@ -40,10 +44,13 @@ def test_every_requirement_is_one_exact_public_version(pin):
 @pytest.mark.parametrize("dependency", DEPENDENCIES, ids=str)
 def test_every_dependency_is_pinned_within_its_range(dependency):
     assert pinned(dependency.name) in dependency.specifier
+    assert pin_of(dependency.name).marker == dependency.marker, "both must be for the same machines"
 
 
 @pytest.mark.parametrize("pin", PINS, ids=str)
 def test_the_pinned_version_is_installed(pin):
+    if pin.marker and not pin.marker.evaluate():
+        pytest.skip(f"not for this machine: {pin.marker}")
     try:
         installed = Version(version(pin.name))
     except PackageNotFoundError:
