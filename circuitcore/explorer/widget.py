@@ -27,7 +27,7 @@ from circuitcore.training.run import Run
 STATIC = Path(__file__).parent / "static"
 SCRIPTS = (
     *("parts.js", "decoder.js", "edits.js", "prompt.js", "lab.js", "head_map.js", "strip.js", "pane.js", "places.js"),
-    *("take_out.js", "explorer.js"),
+    *("composer.js", "take_out.js", "explorer.js"),
 )
 """In the order in which they are joined to one module."""
 N_EXAMPLES = 6

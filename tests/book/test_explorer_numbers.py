@@ -45,7 +45,12 @@ READ = """([packed, ids, edits, rows, resample, source]) => {
         for (const { part, shares: own } of circuitDecoder.attribution(model, result, ids.length - 1)) shares[part] = [...own];
     }
     const patterns = layers.map(layer => [...result.cache[`pattern.${layer}`]]);
-    return { logits: [...result.logits], patterns, shares, texts: parsed.map(circuitEdits.text) };
+    const again = ({ kind, site, layer, head, source, positions, query, key }) => {
+        const part = `L${layer}${head === null ? '' : `H${head}`}`;
+        const what = kind === 'patch' ? `.${site}<-${source}` : head === null ? 'MLP' : '';
+        return kind === 'cut' ? `cut(${part}:${query}->${key})` : `${kind}(${part}${what})@${positions}`;
+    };
+    return { logits: [...result.logits], patterns, shares, texts: parsed.map(again) };
 }"""  # noqa: E501
 
 

@@ -14,7 +14,6 @@ globalThis.circuitEdits = (() => {
   ].map(shape => new RegExp(`^${shape.replaceAll('>N', '>0|[1-9][0-9]*')}$`));
 
   const fail = sentence => { throw new Error(sentence); };
-  const part = (layer, head) => `L${layer}${head === null ? '' : `H${head}`}`;
 
   // -> { kind, layer, head (or null), ... }: of a cut query and key, else site, source and positions, which stay words.
   function parse(text) {
@@ -26,13 +25,6 @@ globalThis.circuitEdits = (() => {
       fail(`${site} has no head axis to take head ${head} of; those with one: ${HEAD_SITES.join(', ')}`);
     }
     return { ...found, site, source, layer: Number(layer), head: head === null ? null : Number(head) };
-  }
-
-  function text({ kind, site, layer, head, source, positions, query, key }) {
-    const name = part(layer, head);
-    if (kind === 'cut') return `cut(${name}:${query}->${key})`;
-    const what = kind === 'patch' ? `.${site}<-${source}` : head === null ? 'MLP' : '';
-    return `${kind}(${name}${what})@${positions}`;
   }
 
   // Texts -> edits of a prompt of n tokens. `caches`: activations by name (mean, resample, source), as far as used.
@@ -48,7 +40,8 @@ globalThis.circuitEdits = (() => {
         cuts.push([layer, head, from, to]);
         continue;
       }
-      const at = positions === 'all' ? null : [position(positions)], name = `${part(layer, head)}.${site}`;
+      const at = positions === 'all' ? null : [position(positions)];
+      const name = `L${layer}${head === null ? '' : `H${head}`}.${site}`;
       if (kind === 'patch' && source !== 'source') fail(`${edit}: a patch takes from the second prompt, <-source`);
       if (RECORD_ONLY.includes(site)) {
         fail(`${name} can be recorded but not patched; patch z, or cut edges with CutEdge`);
@@ -65,5 +58,5 @@ globalThis.circuitEdits = (() => {
     return Object.fromEntries(Object.keys(caches[0]).map(site => [site, middle(caches.map(cache => cache[site]))]));
   }
 
-  return { parse, text, compile, mean };
+  return { parse, compile, mean };
 })();

@@ -4,6 +4,7 @@ globalThis.circuitLab = (() => {
   'use strict';
   const MOST_MODELS = 64; // unpacked checkpoints that are kept; about 20 MB at most
   const MOST_SUBSETS = 64;
+  const fail = sentence => { throw new Error(sentence); };
 
   // The most recent `limit` values by key.
   class Recent extends Map {
@@ -28,22 +29,26 @@ globalThis.circuitLab = (() => {
     return powers.map(value => value / sum);
   }
 
+  // The heads of a network.
+  const headsOf = ({ n_layers: layers, n_heads: heads }) => Array.from({ length: layers * heads }, (_, i) => {
+    const layer = Math.floor(i / heads), head = i % heads;
+    return { name: `L${layer}H${head}`, layer, head };
+  });
+
   class Lab {
-    constructor({ task, runs }) {
-      Object.assign(this, { task, runs, packed: new Map(), models: new Recent(MOST_MODELS), means: new Recent(8) });
-    }
+    #packed = new Map();
+    #models = new Recent(MOST_MODELS);
+    #means = new Recent(8);
 
-    run(id) {
-      const found = this.runs.find(run => run.id === id);
-      if (!found) throw new Error(`there is no run ${id} here`);
-      return found;
-    }
+    constructor({ task, runs }) { Object.assign(this, { task, runs }); }
 
-    has(id) { return this.packed.has(id); }
+    run(id) { return this.runs.find(run => run.id === id) ?? fail(`there is no run ${id} here`); }
+
+    has(id) { return this.#packed.has(id); }
 
     add(id, packed) {
-      if (!packed?.checkpoints?.length) throw new Error(`the weights of run ${id} are damaged`);
-      this.packed.set(id, packed);
+      if (!packed?.checkpoints?.length) fail(`the weights of run ${id} are damaged`);
+      this.#packed.set(id, packed);
     }
 
     // The checkpoint nearest to a step.
@@ -51,60 +56,54 @@ globalThis.circuitLab = (() => {
       return this.run(id).steps.reduce((best, at) => (Math.abs(at - step) < Math.abs(best - step) ? at : best));
     }
 
-    model({ run, step }) {
-      return this.models.of(`${run} ${step}`, () => {
-        const packed = this.packed.get(run), index = packed.checkpoints.findIndex(({ at }) => at === step);
-        if (index < 0) throw new Error(`run ${run} has no weights at step ${step}`);
+    #model({ run, step }) {
+      return this.#models.of(`${run} ${step}`, () => {
+        const packed = this.#packed.get(run), index = packed.checkpoints.findIndex(({ at }) => at === step);
+        if (index < 0) fail(`run ${run} has no weights at step ${step}`);
         try {
           return circuitDecoder.unpack(packed, index);
-        } catch { throw new Error(`the weights of run ${run} at step ${step} are damaged`); }
+        } catch { return fail(`the weights of run ${run} at step ${step} are damaged`); }
       });
     }
 
-    mean(place, n) {
-      const rows = () => circuitPrompt.references(this.task, n).map(ids => this.cacheOf(place, ids));
-      return this.means.of(`${place.run} ${place.step} ${n}`, () => circuitEdits.mean(rows()));
-    }
-
-    cacheOf(place, ids) { return circuitDecoder.forward(this.model(place), ids).cache; }
-
     // Activations that the edits take their values from; only those that some edit uses.
-    sources(place, { edits, source, resample }, n) {
+    #sources(place, { edits, source, resample }, n) {
       const kinds = new Set(edits.map(text => circuitEdits.parse(text).kind)), found = {};
-      if (kinds.has('mean')) found.mean = this.mean(place, n);
-      if (kinds.has('resample')) found.resample = this.cacheOf(place, this.reference(resample, n));
-      if (kinds.has('patch')) found.source = this.cacheOf(place, this.second(source, n).ids);
-      return found;
-    }
-
-    reference(index, n) {
-      const rows = circuitPrompt.references(this.task, n);
-      if (!rows[index]) throw new Error(`reference prompt ${index}: there are 0 to ${rows.length - 1}`);
-      return rows[index];
-    }
-
-    second(text, n) {
-      if (!text.trim()) throw new Error('a patch needs a second prompt to take the activation from');
-      const found = circuitPrompt.read(this.task, text);
-      if (found.ids.length !== n) {
-        throw new Error(`the second prompt has ${found.ids.length} tokens, the first ${n}; they must have as many`);
+      const cacheOf = ids => circuitDecoder.forward(this.#model(place), ids).cache;
+      const rows = () => circuitPrompt.references(this.task, n);
+      if (kinds.has('mean')) {
+        const mean = () => circuitEdits.mean(rows().map(cacheOf));
+        found.mean = this.#means.of(`${place.run} ${place.step} ${n}`, mean);
       }
+      if (kinds.has('resample')) {
+        const last = rows().length - 1;
+        found.resample = cacheOf(rows()[resample] ?? fail(`reference prompt ${resample}: there are 0 to ${last}`));
+      }
+      if (kinds.has('patch')) found.source = cacheOf(this.second(source, n));
       return found;
+    }
+
+    // The tokens of a second prompt, beside a first one of n tokens.
+    second(text, n) {
+      if (!text.trim()) fail('a patch needs a second prompt to take the activation from');
+      const { ids } = circuitPrompt.read(this.task, text);
+      if (ids.length !== n) fail(`the second prompt has ${ids.length} tokens, the first ${n}; they must have as many`);
+      return ids;
     }
 
     // One network at one checkpoint on the prompt of `state`, as it is and under the edits. `known`: the same without
     // edits, where it has been read.
     read(place, state, known = null) {
-      const asked = circuitPrompt.read(this.task, state.prompt), n = asked.ids.length, model = this.model(place);
+      const asked = circuitPrompt.read(this.task, state.prompt), n = asked.ids.length, model = this.#model(place);
       const plain = known?.now.result ?? circuitDecoder.forward(model, asked.ids);
-      const edits = state.edits.length ? circuitEdits.compile(state.edits, n, this.sources(place, state, n)) : null;
+      const edits = state.edits.length ? circuitEdits.compile(state.edits, n, this.#sources(place, state, n)) : null;
       const found = edits ? circuitDecoder.forward(model, asked.ids, edits) : plain;
-      return { model, asked, before: this.summary(model, asked, plain), now: this.summary(model, asked, found) };
+      return { model, asked, before: this.#summary(model, asked, plain), now: this.#summary(model, asked, found) };
     }
 
     // Probabilities of every token at the last position, and the margin: of the answer (without one: of the likeliest
     // token) over the likeliest other one. Among tokens that can be answers.
-    summary({ config }, { ids, answer }, result) {
+    #summary({ config }, { ids, answer }, result) {
       const size = config.d_vocab, logits = result.logits.subarray((ids.length - 1) * size, ids.length * size);
       const best = without => this.task.answers.reduce(
         (top, token) => (token !== without && (top < 0 || logits[token] > logits[top]) ? token : top), -1);
@@ -123,8 +122,7 @@ globalThis.circuitLab = (() => {
     // Every set of heads switched off together (with the edits of `state` in place): the margin and the answer's
     // probability. Of a network with too many heads, single heads and pairs.
     subsets(place, state) {
-      const { n_layers: layers, n_heads: heads } = this.run(place.run).config;
-      const all = Array.from({ length: layers * heads }, (_, i) => `L${Math.floor(i / heads)}H${i % heads}`);
+      const all = headsOf(this.run(place.run).config).map(({ name }) => name);
       const chosen = 2 ** all.length <= MOST_SUBSETS
         ? Array.from({ length: 2 ** all.length }, (_, bits) => all.filter((_, i) => bits & (1 << i)))
         : [[], ...all.map(head => [head]), ...all.flatMap((a, i) => all.slice(i + 1).map(b => [a, b]))];
@@ -137,5 +135,5 @@ globalThis.circuitLab = (() => {
     }
   }
 
-  return { Lab };
+  return { Lab, headsOf };
 })();

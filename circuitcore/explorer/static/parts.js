@@ -2,30 +2,39 @@
 // ever goes in as text.
 globalThis.pageParts = prefix => {
   'use strict';
-  const mark = (node, key, value) => node.setAttribute(key === 'role' ? key : `aria-${key}`, value);
+  const same = (a, b) => JSON.stringify(a) === JSON.stringify(b);
   const say = (node, text) => node.textContent === text || (node.textContent = text);
 
-  // An element with classes of ours, properties, aria attributes and children.
-  function el(tag, name = '', properties = {}, ...children) {
-    const { aria = {}, ...own } = properties, node = document.createElement(tag);
-    if (name) node.className = name.split(' ').map(word => `${prefix}-${word}`).join(' ');
-    Object.assign(node, own);
-    for (const [key, value] of Object.entries(aria)) mark(node, key, value);
-    node.append(...children);
+  // An element with classes of ours; then its properties (`role` and `ariaLabel` are such), texts and children.
+  function el(tag, classes = '', ...parts) {
+    const node = document.createElement(tag);
+    if (classes) node.className = classes.replace(/\S+/g, `${prefix}-$&`);
+    for (const part of parts) {
+      if (typeof part === 'string' || part instanceof Node) node.append(part);
+      else Object.assign(node, part);
+    }
     return node;
   }
 
   // A button that is out of use keeps the focus, so that a keyboard does not lose its place.
-  const enable = (node, can) => mark(node, 'disabled', !can);
-  const button = (name, act, properties) => el('button', name, {
-    type: 'button', onclick: event => event.currentTarget.getAttribute('aria-disabled') === 'true' || act(event), ...properties,
-  });
+  const enable = (node, can) => { node.ariaDisabled = !can; };
+  const button = (classes, act, ...parts) => el('button', classes, {
+    type: 'button', onclick: event => event.currentTarget.ariaDisabled === 'true' || act(event),
+  }, ...parts);
+
+  // Make [value, text] pairs the options of a menu; what was chosen stays so while it is among them.
+  function fill(menu, pairs) {
+    if (same([...menu.options].map(({ value, text }) => [value, text]), pairs)) return;
+    const before = menu.value;
+    menu.replaceChildren(...pairs.map(([value, text]) => el('option', '', { value, text })));
+    if (pairs.some(([value]) => value === before)) menu.value = before;
+  }
 
   // One stop of the Tab key for a group of buttons; arrows, Home and End move inside it.
   function toolbar(box) {
     const all = () => [...box.querySelectorAll('button')].filter(node => !node.hidden);
     const stopAt = node => all().forEach(other => (other.tabIndex = other === node ? 0 : -1));
-    mark(box, 'role', 'toolbar');
+    box.role = 'toolbar';
     box.addEventListener('focusin', event => stopAt(event.target));
     box.addEventListener('keydown', event => {
       const nodes = all(), at = nodes.indexOf(event.target), last = nodes.length - 1;
@@ -40,5 +49,5 @@ globalThis.pageParts = prefix => {
     };
   }
 
-  return { el, mark, say, enable, button, toolbar };
+  return { el, same, say, enable, button, fill, toolbar };
 };

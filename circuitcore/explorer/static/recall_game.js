@@ -6,7 +6,7 @@ globalThis.recallGame = (() => {
   const HINT = 'The height of a bar is the attention the last position pays. Press a bar to cut that edge.';
   const REFUSED = 'A head needs at least one edge. Switch the head off instead.';
 
-  const { el, mark, say, enable, button, toolbar } = pageParts('recall-game');
+  const { el, say, enable, button, toolbar } = pageParts('recall-game');
   const unbroken = text => text.replaceAll(' = ', '\u00a0=\u00a0'); // "y = 3" stays on one line
 
   // What the reader has changed in the network. Cuts are edges from the last position: "layer,head,key".
@@ -64,7 +64,7 @@ globalThis.recallGame = (() => {
       const options = this.data.models.map(({ label }, value) => el('option', '', { value, textContent: label }));
       this.menu = el('select', 'select', { onchange: () => this.choose(Number(this.menu.value)) }, ...options);
       this.epoch = el('span', 'epoch');
-      this.slider = el('input', 'slider', { type: 'range', min: 0, step: 1, aria: { label: 'Epoch of training' } });
+      this.slider = el('input', 'slider', { type: 'range', min: 0, step: 1, ariaLabel: 'Epoch of training' });
       this.slider.oninput = () => this.choose(this.choice.model, Number(this.slider.value));
       this.time = el('label', 'field', {}, el('span', '', { textContent: 'Epoch ' }), this.slider, this.epoch);
       const menu = el('label', 'field', {}, el('span', '', { textContent: 'Network ' }), this.menu);
@@ -73,7 +73,7 @@ globalThis.recallGame = (() => {
 
     cards() {
       this.stepLine = el('p', 'step');
-      const group = el('div', 'cards', { aria: { label: 'Pick the next x' } });
+      const group = el('div', 'cards', { ariaLabel: 'Pick the next x' });
       this.cardStop = toolbar(group);
       this.cardOf = this.data.permutation.map((_, i) => {
         const parts = { x: el('strong', '', { textContent: i + 1 }), y: el('span') };
@@ -90,12 +90,12 @@ globalThis.recallGame = (() => {
       this.networkKey = el('span');
       this.beforeKey = key('before', 'before your edits');
       const legend = el('p', 'legend', {}, key('exact', 'exact posterior'), key('network', this.networkKey), this.beforeKey);
-      const group = el('div', 'bars', { aria: { label: 'Guess the y: the answer is then shown' } });
+      const group = el('div', 'bars', { ariaLabel: 'Guess the y: the answer is then shown' });
       this.guessStop = toolbar(group);
       this.rowOf = this.data.permutation.map((_, i) => this.answerRow(group, i + 1));
       this.reading = el('p');
       this.outcome = el('p');
-      const status = el('div', 'status', { aria: { role: 'status' } }, this.reading, this.outcome);
+      const status = el('div', 'status', { role: 'status' }, this.reading, this.outcome);
       this.score = el('p', 'score');
       this.show = button('button', () => this.reveal(), { textContent: 'Show the answer' });
       return el('div', 'part', {}, legend, group, status, el('div', 'row', {}, this.show, this.score));
@@ -123,7 +123,7 @@ globalThis.recallGame = (() => {
       this.undo = button('button', () => this.resetEdits(), { textContent: 'Undo all edits' });
       const title = el('p', 'step', { textContent: 'Inside the network, at its last position' });
       const undo = el('div', 'row', {}, this.undo);
-      return el('div', 'part', { aria: { role: 'group', label: 'Change the network' } }, title, this.strip, this.readout, undo);
+      return el('div', 'part', { role: 'group', ariaLabel: 'Change the network' }, title, this.strip, this.readout, undo);
     }
 
     dealing() {
@@ -141,7 +141,7 @@ globalThis.recallGame = (() => {
     fillStrip() {
       const { n_layers: layers, n_heads: heads, mlp } = this.packed.config, places = 2 * this.game.size - 1;
       this.tokenOf = Array.from({ length: places }, () => el('li', 'token'));
-      const tokens = el('ol', 'tokens', { aria: { label: 'What the network reads' } }, ...this.tokenOf);
+      const tokens = el('ol', 'tokens', { ariaLabel: 'What the network reads' }, ...this.tokenOf);
       const read = el('span', 'side', { textContent: 'reads' });
       this.headRows = [];
       this.mlpSwitches = [];
@@ -155,18 +155,18 @@ globalThis.recallGame = (() => {
     switchOf(kind, key, words) {
       const state = el('span'), node = button('switch', () => this.change(() => this.edits.flip(kind, key)));
       node.append(el('span', '', { textContent: words }), state);
-      mark(node, 'role', 'switch');
-      mark(node, 'label', words);
+      node.role = 'switch';
+      node.ariaLabel = words;
       return { node, state, isOn: () => !this.edits[kind].has(key) };
     }
 
     headRow(layer, head, places) {
-      const name = `L${layer}H${head}`, group = el('div', 'cells', { aria: { label: `Edges of ${name}` } });
+      const name = `L${layer}H${head}`, group = el('div', 'cells', { ariaLabel: `Edges of ${name}` });
       const row = { layer, head, name, stop: toolbar(group), on: this.switchOf('heads', `${layer},${head}`, name) };
       row.cells = Array.from({ length: places }, (_, key) => {
         const fill = el('i', 'fill'), cell = button('cell', () => this.cut(layer, head, key));
         cell.append(fill);
-        cell.onmouseenter = cell.onfocus = () => say(this.readout, cell.getAttribute('aria-label'));
+        cell.onmouseenter = cell.onfocus = () => say(this.readout, cell.ariaLabel);
         cell.onmouseleave = cell.onblur = () => say(this.readout, HINT);
         group.append(cell);
         return { cell, fill };
@@ -255,7 +255,7 @@ globalThis.recallGame = (() => {
       const { at: epoch } = this.packed.checkpoints[this.choice.checkpoint];
       this.menu.value = this.choice.model;
       this.slider.value = this.choice.checkpoint;
-      mark(this.slider, 'valuetext', `epoch ${epoch}`);
+      this.slider.ariaValueText = `epoch ${epoch}`;
       say(this.epoch, String(epoch));
     }
 
@@ -266,8 +266,8 @@ globalThis.recallGame = (() => {
       this.cardOf.forEach(({ card, y }, i) => {
         const x = i + 1, isShown = game.shown.includes(x);
         say(y, `→ ${isShown ? game.permutation[i] : '?'}`);
-        mark(card, 'label', `x = ${x}, ${isShown ? `goes with y = ${game.permutation[i]}` : 'its y is hidden'}`);
-        mark(card, 'pressed', x === game.x);
+        card.ariaLabel = `x = ${x}, ${isShown ? `goes with y = ${game.permutation[i]}` : 'its y is hidden'}`;
+        card.ariaPressed = x === game.x;
         enable(card, game.mayAsk(x));
       });
       this.cardStop(this.cardOf[game.x - 1].card);
@@ -299,7 +299,7 @@ globalThis.recallGame = (() => {
       const note = [isAnswer && 'answer', isGuess && 'your guess'].filter(Boolean).join(', ');
       say(row.note, note);
       row.line.classList.toggle('is-answer', isAnswer);
-      mark(row.guess, 'label', `y = ${y}: ${numbers}${note && `; ${note}`}`);
+      row.guess.ariaLabel = `y = ${y}: ${numbers}${note && `; ${note}`}`;
       enable(row.guess, game.isOpen);
     }
 
@@ -328,13 +328,13 @@ globalThis.recallGame = (() => {
     paintCell({ cell, fill }, row, edge, attention, told) {
       const isCut = this.edits.cuts.has(edge), off = this.edits.heads.has(`${row.layer},${row.head}`) ? ', head off' : '';
       fill.style.height = `${100 * attention}%`;
-      mark(cell, 'pressed', isCut);
-      mark(cell, 'label', `${row.name} to ${told}: ${isCut ? 'cut' : `attention ${share(attention)}`}${off}`);
-      if (cell.matches(':hover, :focus')) say(this.readout, cell.getAttribute('aria-label'));
+      cell.ariaPressed = isCut;
+      cell.ariaLabel = `${row.name} to ${told}: ${isCut ? 'cut' : `attention ${share(attention)}`}${off}`;
+      if (cell.matches(':hover, :focus')) say(this.readout, cell.ariaLabel);
     }
 
     paintSwitch({ node, state, isOn }) {
-      mark(node, 'checked', isOn());
+      node.ariaChecked = isOn();
       say(state, isOn() ? 'on' : 'off');
       return isOn();
     }

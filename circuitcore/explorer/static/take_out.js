@@ -3,12 +3,14 @@ globalThis.circuitTakeOut = (() => {
   'use strict';
   const FIELDS = ['run', 'step', 'prompt', 'source', 'edits', 'resample', 'other'];
 
+  const json = JSON.stringify, fail = sentence => { throw new Error(sentence); };
+
   // `#explorer-kv?run=...&step=...`: only what differs from `opening`.
   function address(name, state, opening) {
     const asked = new URLSearchParams();
     for (const field of FIELDS) {
       const value = state[field];
-      if (JSON.stringify(value) === JSON.stringify(opening[field])) continue;
+      if (json(value) === json(opening[field])) continue;
       if (field === 'edits') asked.set('edits', value.join(' '));
       else asked.set(field, field === 'other' ? (value ? `${value.run} ${value.step}` : '') : value);
     }
@@ -19,12 +21,10 @@ globalThis.circuitTakeOut = (() => {
   function fromAddress(hash, name, opening) {
     if (!hash.startsWith(`#${name}?`)) return null;
     const asked = new URLSearchParams(hash.slice(name.length + 2)), state = { ...opening };
-    const number = (text, field) => {
-      if (!/^\d+$/.test(text)) throw new Error(`${field} is "${text ?? ''}"; it must be a number`);
-      return Number(text);
-    };
+    const number = (text, field) =>
+      (/^\d+$/.test(text) ? Number(text) : fail(`${field} is "${text ?? ''}"; it must be a number`));
     for (const [field, value] of asked) {
-      if (!FIELDS.includes(field)) throw new Error(`the address has a part "${field}"; it may have ${FIELDS.join(', ')}`);
+      if (!FIELDS.includes(field)) fail(`the address has a part "${field}"; it may have ${FIELDS.join(', ')}`);
       if (field === 'edits') state.edits = value.split(' ').filter(Boolean);
       else if (field === 'other') {
         const [run, step] = value.split(' ');
@@ -36,15 +36,16 @@ globalThis.circuitTakeOut = (() => {
 
   function python(state, readings) {
     const one = ({ run, step }, { asked }) => {
-      const lines = [`${JSON.stringify(run)}`, `step=${step}`, `prompt=${JSON.stringify(state.prompt)}`];
-      const has = kind => state.edits.some(text => text.startsWith(kind));
-      if (state.edits.length) lines.push(`edits=${JSON.stringify(state.edits)}`);
-      if (has('patch')) lines.push(`source=${JSON.stringify(state.source)}`);
-      if (has('resample')) lines.push(`resample=${state.resample}`);
-      if (asked.answer !== null) lines.push(`answer=${JSON.stringify(asked.answer)}`);
+      const { edits, source, resample } = state, has = kind => edits.some(text => text.startsWith(kind));
+      const lines = [json(run), `step=${step}`, `prompt=${json(state.prompt)}`];
+      if (edits.length) lines.push(`edits=${json(edits)}`);
+      if (has('patch')) lines.push(`source=${json(source)}`);
+      if (has('resample')) lines.push(`resample=${resample}`);
+      if (asked.answer !== null) lines.push(`answer=${json(asked.answer)}`);
       return `print(probe(\n${lines.map(line => `    ${line},\n`).join('')}))\n`;
     };
-    return `from circuitcore.explorer import probe\n\n${[state, state.other].slice(0, readings.length).map((place, i) => one(place, readings[i])).join('')}`;
+    const shown = readings.map((reading, i) => one(i ? state.other : state, reading));
+    return `from circuitcore.explorer import probe\n\n${shown.join('')}`;
   }
 
   const quoted = value => (/[",\n]/.test(value) ? `"${String(value).replaceAll('"', '""')}"` : value);
@@ -59,12 +60,10 @@ globalThis.circuitTakeOut = (() => {
         add('probability', '', n - 1, word, now.probabilities[token]);
         add('logit', '', n - 1, word, now.logits[token]);
       });
-      for (let layer = 0; layer < model.config.n_layers; layer++) {
-        const pattern = now.result.cache[`pattern.${layer}`];
-        for (let at = 0; at < pattern.length; at++) {
-          const [head, query, key] = [Math.floor(at / n / n), Math.floor(at / n) % n, at % n];
-          if (key <= query) add('attention', `L${layer}H${head}`, query, `${key} ${asked.words[key]}`, pattern[at]);
-        }
+      for (const { name, layer, head } of circuitLab.headsOf(model.config)) {
+        const pattern = now.result.cache[`pattern.${layer}`].subarray(head * n * n);
+        asked.words.forEach((_, query) => asked.words.slice(0, query + 1).forEach((word, key) =>
+          add('attention', name, query, `${key} ${word}`, pattern[query * n + key])));
       }
       if (model.config.norm_position === 'pre') {
         lab.attribution(reading).forEach(({ part, value }) => add('attribution', part, n - 1, '', value));
