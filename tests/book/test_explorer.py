@@ -5,6 +5,7 @@ from explorer_page import (
     LAST,
     PROMPT,
     RUN,
+    SECOND,
     SOURCE,
     ask,
     assert_reads,
@@ -24,7 +25,13 @@ from explorer_page import (
 from circuitcore.explorer.probe import probe
 from circuitcore.tasks.forms import PromptError, matching
 
+LONGER = PROMPT.replace(" ; Q", " ; K2 V2 ; Q")
 STEPS = published(RUN).steps
+HOLD = """() => {
+    const tell = paperWeights, held = [];
+    globalThis.paperWeights = Object.assign(message => held.push(message), { wanted: tell.wanted });
+    window.release = () => { globalThis.paperWeights = tell; held.forEach(tell); };
+}"""
 TASK = published(RUN).recipe.make_task()
 
 
@@ -91,6 +98,20 @@ def test_play_goes_through_training_and_stops(opened, explorer):
     assert explorer.get_by_role("button", name="Play", exact=True).is_visible()
 
 
+def test_what_is_changed_while_another_run_loads_is_changed_of_that_run(opened, explorer, pane):
+    opened.page.evaluate(HOLD)
+    explorer.get_by_label("Seed").first.select_option(str(published(SECOND).recipe.init_seed))
+    explorer.get_by_role("button", name="L0H1 on", exact=True).click()
+    explorer.get_by_role("button", name="L1H0 on", exact=True).click()
+    explorer.get_by_role("slider").press("Home")
+    ask(explorer, SOURCE)
+    assert_reads(pane)
+    opened.page.evaluate("release()")
+    explorer.get_by_role("button", name="L0H1 off", exact=True).wait_for()
+    assert problems(explorer) == []
+    assert_reads(pane, run=SECOND, step=0, prompt=SOURCE, edits=["zero(L0H1)@all", "zero(L1H0)@all"])
+
+
 # ---- prompts ----
 
 
@@ -117,7 +138,7 @@ def test_a_prompt_that_is_none_gets_pythons_sentence_and_the_numbers_stay(explor
 
 def test_a_second_prompt_that_is_none_is_told_beside_its_field(explorer, pane):
     explorer.get_by_label("What to do").select_option("patch")
-    for text in ("<bos> K99", PROMPT.replace(" ; Q", " ; K2 V2 ; Q")):
+    for text in ("<bos> K99", LONGER):
         ask(explorer, text, "Second prompt")
         beside = explorer.get_by_label("Second prompt", exact=True).locator(
             "xpath=ancestor::*[contains(@class, 'explorer-ask')]"
@@ -188,6 +209,24 @@ def test_the_composer_adds_what_probe_reads(explorer, pane, chosen, more):
     edit = f"{kind}({part})@{where}"
     assert explorer.locator(".explorer-chip").all_inner_texts() == [f"{edit} \u00d7"]
     assert_reads(pane, edits=[edit], **more)
+
+
+def test_a_prompt_of_another_length_drops_the_patches_alone_and_says_so(explorer, pane):
+    explorer.get_by_label("What to do").select_option("patch")
+    ask(explorer, SOURCE, "Second prompt")
+    compose(explorer, "patch", "L1H0.q<-source", "all")
+    explorer.get_by_role("button", name="L0H1 on", exact=True).click()
+    assert_reads(pane, edits=["patch(L1H0.q<-source)@all", "zero(L0H1)@all"], source=SOURCE)
+    ask(explorer, f"{LONGER} K99")
+    assert problems(explorer) == ["Token 16: 'K99' is no word of this task."]
+    assert_reads(pane, edits=["patch(L1H0.q<-source)@all", "zero(L0H1)@all"], source=SOURCE)
+    ask(explorer, LONGER)
+    told = "Patches are removed: the prompt has 16 tokens, the second one 13; they must have as many."
+    assert problems(explorer) == [told]
+    assert_reads(pane, prompt=LONGER, edits=["zero(L0H1)@all"])
+    assert explorer.get_by_label("Second prompt", exact=True).input_value() == SOURCE
+    ask(explorer, PROMPT)
+    assert problems(explorer) == []
 
 
 def test_what_cannot_be_made_is_told_and_the_numbers_stay(explorer, pane):

@@ -140,6 +140,7 @@ globalThis.circuitExplorer = (() => {
     async #change(changes, field = '') {
       const turn = ++this.#turn, lab = this.#lab, next = this.#coming = { ...this.#base };
       for (const name of FIELDS) if (name in changes) next[name] = changes[name];
+      let told = '';
       try {
         for (const { run } of placesOf(next)) {
           lab.run(run);
@@ -150,6 +151,7 @@ globalThis.circuitExplorer = (() => {
         next.step = lab.nearest(next.run, next.step);
         if (next.other) next.other = { ...next.other, step: lab.nearest(next.other.run, next.other.step) };
         if (this.#state && !('edits' in changes) && !this.#fits(next)) next.edits = [];
+        if (field === 'prompt') told = this.#dropPatches(next);
         const found = placesOf(next).map(place => lab.read(place, next));
         if (field === 'source' && next.source.trim()) lab.second(next.source, found[0].asked.ids.length);
         this.#readings = found;
@@ -161,7 +163,7 @@ globalThis.circuitExplorer = (() => {
         return false;
       }
       [this.#state, this.#coming] = [next, null];
-      this.#complain('');
+      this.#complain(told);
       this.#paint();
       this.#share();
       return true;
@@ -171,6 +173,16 @@ globalThis.circuitExplorer = (() => {
     #fits(next) {
       const heads = ({ run }) => headsOf(this.#lab.run(run).config);
       return placesOf(next).every(place => same(heads(place), heads(this.#state)));
+    }
+
+    // A typed prompt of another length than the second one leaves a patch nothing to take: it goes, and that is told.
+    #dropPatches(next) {
+      const edits = next.edits.filter(text => !text.startsWith('patch'));
+      if (edits.length === next.edits.length) return '';
+      const [n, second] = [next.prompt, next.source].map(text => circuitPrompt.read(this.#lab.task, text).ids.length);
+      if (n === second) return '';
+      next.edits = edits;
+      return `Patches are removed: the prompt has ${n} tokens, the second one ${second}; they must have as many.`;
     }
 
     // ---- parts, made once ----

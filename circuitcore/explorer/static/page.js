@@ -16,10 +16,14 @@
     const isComing = wanted.has(run);
     wanted.set(run, [...(wanted.get(run) ?? []), tell]);
     if (isComing) return;
-    const script = document.createElement('script'), fail = words => paperWeights({ run, error: `the weights of run ${run} ${words}` });
+    const script = document.createElement('script');
+    const fail = words => paperWeights({ run, error: `the weights of run ${run} ${words}` });
     const inside = document.querySelector(`script.explorer-weights[data-run="${CSS.escape(run)}"]`);
     if (inside) script.textContent = inside.textContent;
-    else script.src = `${document.documentElement.dataset.content_root ?? './'}_static/explorer/${encodeURIComponent(run)}.js`;
+    else {
+      const root = document.documentElement.dataset.content_root ?? './';
+      script.src = `${root}_static/explorer/${encodeURIComponent(run)}.js`;
+    }
     script.onload = () => wanted.has(run) && fail('are damaged');
     script.onerror = () => fail('are not here');
     document.head.append(script);
@@ -40,7 +44,9 @@
       for (const name of names.split(' ')) this.#listeners.set(name, [...(this.#listeners.get(name) ?? []), listener]);
     }
     off(names, listener) {
-      for (const name of names.split(' ')) this.#listeners.set(name, (this.#listeners.get(name) ?? []).filter(other => other !== listener));
+      for (const name of names.split(' ')) {
+        this.#listeners.set(name, (this.#listeners.get(name) ?? []).filter(other => other !== listener));
+      }
     }
     send({ want }) { load(want, message => this.#tell('msg:custom', message)); }
     #tell(name, ...what) { for (const listener of this.#listeners.get(name) ?? []) listener(...what); }
@@ -50,7 +56,8 @@
     const text = name => JSON.parse(box.querySelector(`.explorer-${name}`).textContent);
     const url = URL.createObjectURL(new Blob([text('module')], { type: 'text/javascript' }));
     try {
-      const exhibit = text('data'), model = new Model({ exhibit, linked: true, ...exhibit.opening, ...exhibit.path[0]?.state });
+      const exhibit = text('data'), state = { ...exhibit.opening, ...exhibit.path[0]?.state };
+      const model = new Model({ exhibit, linked: true, ...state });
       await (await import(url)).default.render({ model, el: box });
     } catch (error) {
       console.error('the explorer stays a still picture:', error);
@@ -63,7 +70,9 @@
     near.unobserve(box);
     if (still.delete(box)) mount(box);
   };
-  const near = new IntersectionObserver(changes => changes.forEach(({ isIntersecting, target }) => isIntersecting && come(target)), { rootMargin: '400px' });
+  const near = new IntersectionObserver(changes => changes.forEach(({ isIntersecting, target }) => {
+    if (isIntersecting) come(target);
+  }), { rootMargin: '400px' });
   document.querySelectorAll('.explorer:not(.is-mounted)').forEach(box => {
     const follow = () => location.hash.startsWith(`#${box.id}?`) && come(box);
     box.classList.add('is-mounted');

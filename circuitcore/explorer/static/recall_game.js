@@ -39,7 +39,8 @@ globalThis.recallGame = (() => {
       Object.assign(this, { box, data, edits: new Edits(), models: new Map(), refused: false });
       this.game = new Game(data.permutation, data.order);
       this.choice = { model: 0, checkpoint: data.models[0].checkpoints.length - 1 };
-      this.live = el('div', 'live', {}, this.rules(), this.networkMenu(), this.cards(), this.answers(), this.network(), this.dealing());
+      this.live = el('div', 'live', this.rules(), this.networkMenu(), this.cards(), this.answers(), this.network(),
+        this.dealing());
       this.chosen(); // also the first paint: what cannot run throws here, before anything is shown
       box.append(this.live);
       box.classList.add('is-live');
@@ -56,8 +57,8 @@ globalThis.recallGame = (() => {
     // ---- parts, made once ----
 
     rules() {
-      const words = `A permutation is hidden: every x from 1 to ${this.game.size} goes with a y of its own. Pick an x and guess its y.`;
-      return el('p', '', { textContent: words });
+      const { size } = this.game, rule = 'goes with a y of its own. Pick an x and guess its y.';
+      return el('p', '', `A permutation is hidden: every x from 1 to ${size} ${rule}`);
     }
 
     networkMenu() {
@@ -66,9 +67,9 @@ globalThis.recallGame = (() => {
       this.epoch = el('span', 'epoch');
       this.slider = el('input', 'slider', { type: 'range', min: 0, step: 1, ariaLabel: 'Epoch of training' });
       this.slider.oninput = () => this.choose(this.choice.model, Number(this.slider.value));
-      this.time = el('label', 'field', {}, el('span', '', { textContent: 'Epoch ' }), this.slider, this.epoch);
-      const menu = el('label', 'field', {}, el('span', '', { textContent: 'Network ' }), this.menu);
-      return el('div', 'row', {}, menu, this.time);
+      this.time = el('label', 'field', el('span', '', { textContent: 'Epoch ' }), this.slider, this.epoch);
+      const menu = el('label', 'field', el('span', '', { textContent: 'Network ' }), this.menu);
+      return el('div', 'row', menu, this.time);
     }
 
     cards() {
@@ -82,14 +83,15 @@ globalThis.recallGame = (() => {
         group.append(card);
         return { card, ...parts };
       });
-      return el('div', 'part', {}, this.stepLine, group);
+      return el('div', 'part', this.stepLine, group);
     }
 
     answers() {
-      const key = (name, words) => el('span', 'key', {}, el('i', `swatch ${name}`), words);
+      const key = (name, words) => el('span', 'key', el('i', `swatch ${name}`), words);
       this.networkKey = el('span');
       this.beforeKey = key('before', 'before your edits');
-      const legend = el('p', 'legend', {}, key('exact', 'exact posterior'), key('network', this.networkKey), this.beforeKey);
+      const exact = key('exact', 'exact posterior'), network = key('network', this.networkKey);
+      const legend = el('p', 'legend', exact, network, this.beforeKey);
       const group = el('div', 'bars', { ariaLabel: 'Guess the y: the answer is then shown' });
       this.guessStop = toolbar(group);
       this.rowOf = this.data.permutation.map((_, i) => this.answerRow(group, i + 1));
@@ -98,12 +100,12 @@ globalThis.recallGame = (() => {
       const status = el('div', 'status', { role: 'status' }, this.reading, this.outcome);
       this.score = el('p', 'score');
       this.show = button('button', () => this.reveal(), { textContent: 'Show the answer' });
-      return el('div', 'part', {}, legend, group, status, el('div', 'row', {}, this.show, this.score));
+      return el('div', 'part', legend, group, status, el('div', 'row', this.show, this.score));
     }
 
     answerRow(group, y) {
-      const row = { guess: button('guess', () => this.reveal(y), { textContent: unbroken(`y = ${y}`) }), note: el('span', 'note') };
-      row.line = el('div', 'answer', {}, row.guess);
+      const row = { guess: button('guess', () => this.reveal(y), unbroken(`y = ${y}`)), note: el('span', 'note') };
+      row.line = el('div', 'answer', row.guess);
       for (const name of ['exact', 'network']) {
         row[name] = el('i', `bar ${name}`);
         row[`${name}Number`] = el('span', `number of-${name}`);
@@ -122,16 +124,18 @@ globalThis.recallGame = (() => {
       this.readout = el('p', 'readout', { textContent: HINT });
       this.undo = button('button', () => this.resetEdits(), { textContent: 'Undo all edits' });
       const title = el('p', 'step', { textContent: 'Inside the network, at its last position' });
-      const undo = el('div', 'row', {}, this.undo);
-      return el('div', 'part', { role: 'group', ariaLabel: 'Change the network' }, title, this.strip, this.readout, undo);
+      const undo = el('div', 'row', this.undo);
+      return el('div', 'part', { role: 'group', ariaLabel: 'Change the network' },
+        title, this.strip, this.readout, undo);
     }
 
     dealing() {
       this.backButton = button('button', () => this.go(() => this.game.back()), { textContent: 'Back one step' });
       const fresh = () => this.go(() => this.game.deal(shuffled(this.game.size), [1]));
       const opening = () => this.go(() => this.game.deal(this.data.permutation, this.data.order));
-      const letters = this.data.models.flatMap(({ checkpoints }) => checkpoints).reduce((sum, { data }) => sum + data.length, 0);
-      return el('div', 'row end', {}, this.backButton,
+      const checkpoints = this.data.models.flatMap(model => model.checkpoints);
+      const letters = checkpoints.reduce((sum, { data }) => sum + data.length, 0);
+      return el('div', 'row end', this.backButton,
         button('button', fresh, { textContent: 'New permutation' }),
         button('button', opening, { textContent: 'Opening position' }),
         el('span', 'side', { textContent: `Weights in this page: ${Math.ceil(letters / 1000)} kB` }));
@@ -145,7 +149,7 @@ globalThis.recallGame = (() => {
       const read = el('span', 'side', { textContent: 'reads' });
       this.headRows = [];
       this.mlpSwitches = [];
-      this.strip.replaceChildren(el('div', 'line', {}, read, tokens));
+      this.strip.replaceChildren(el('div', 'line', read, tokens));
       for (let layer = 0; layer < layers; layer++) {
         for (let head = 0; head < heads; head++) this.strip.append(this.headRow(layer, head, places));
         if (mlp !== 'none') this.strip.append(this.mlpRow(layer, layers));
@@ -172,14 +176,14 @@ globalThis.recallGame = (() => {
         return { cell, fill };
       });
       this.headRows.push(row);
-      row.line = el('div', 'line', {}, row.on.node, group);
+      row.line = el('div', 'line', row.on.node, group);
       return row.line;
     }
 
     mlpRow(layer, layers) {
       const found = this.switchOf('mlps', layer, layers > 1 ? `L${layer} MLP` : 'MLP');
       this.mlpSwitches.push(found);
-      return el('div', 'line', {}, found.node);
+      return el('div', 'line', found.node);
     }
 
     // ---- what the reader does ----
@@ -235,9 +239,9 @@ globalThis.recallGame = (() => {
     change(act) {
       act();
       this.refused = false;
-      const { game } = this, { tokens } = game;
-      this.plain = answer(this.model, tokens, {}, game.size);
-      this.found = this.edits.any ? answer(this.model, tokens, this.edits.lists(tokens.length - 1), game.size) : this.plain;
+      const { tokens, size } = this.game, read = edits => answer(this.model, tokens, edits, size);
+      this.plain = read({});
+      this.found = this.edits.any ? read(this.edits.lists(tokens.length - 1)) : this.plain;
       this.paint();
     }
 
@@ -317,7 +321,8 @@ globalThis.recallGame = (() => {
         row.line.classList.toggle('is-off', !isOn);
         row.cells.forEach((cell, at) => {
           cell.cell.hidden = at > last;
-          if (at <= last) this.paintCell(cell, row, `${row.layer},${row.head},${at}`, pattern.at(at - last - 1), told[at]);
+          const edge = `${row.layer},${row.head},${at}`;
+          if (at <= last) this.paintCell(cell, row, edge, pattern.at(at - last - 1), told[at]);
         });
         row.stop();
       }
@@ -326,7 +331,8 @@ globalThis.recallGame = (() => {
     }
 
     paintCell({ cell, fill }, row, edge, attention, told) {
-      const isCut = this.edits.cuts.has(edge), off = this.edits.heads.has(`${row.layer},${row.head}`) ? ', head off' : '';
+      const { cuts, heads } = this.edits, isCut = cuts.has(edge);
+      const off = heads.has(`${row.layer},${row.head}`) ? ', head off' : '';
       fill.style.height = `${100 * attention}%`;
       cell.ariaPressed = isCut;
       cell.ariaLabel = `${row.name} to ${told}: ${isCut ? 'cut' : `attention ${share(attention)}`}${off}`;

@@ -111,8 +111,9 @@ globalThis.recallRules = (() => {
     if (!game.isRepeat) {
       const onUnused = mass(unused);
       if (!game.before.length) return `x = ${x} comes first: every y is possible.`;
-      const left = unused.length > 1 ? `one of the ${unused.length} values not used yet` : `the value left, ${unused[0]}`;
-      const onThese = `${who} puts ${share(onUnused)} on ${unused.length > 1 ? 'these' : 'it'}`;
+      const { length } = unused;
+      const left = length > 1 ? `one of the ${length} values not used yet` : `the value left, ${unused[0]}`;
+      const onThese = `${who} puts ${share(onUnused)} on ${length > 1 ? 'these' : 'it'}`;
       const verdict = onUnused >= 0.9 ? 'it eliminates' : 'it does not eliminate well';
       return `x = ${x} is new: its y is ${left}. ${onThese}: ${verdict}.`;
     }
