@@ -109,7 +109,7 @@ globalThis.recallGame = (() => {
       for (const name of ['exact', 'network']) {
         row[name] = el('i', `bar ${name}`);
         row[`${name}Number`] = el('span', `number of-${name}`);
-        row.line.append(el('span', `track of-${name}`, {}, row[name]), row[`${name}Number`]);
+        row.line.append(el('span', `track of-${name}`, row[name]), row[`${name}Number`]);
       }
       row.before = el('i', 'before-edits');
       row.network.after(row.before);
