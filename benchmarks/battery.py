@@ -9,7 +9,7 @@ from torch import Tensor
 from benchmarks.designs import Unavailable
 from benchmarks.workloads import DATA_SEED, Workload
 from circuitcore.environment import exported
-from circuitcore.metrics.network import Network
+from circuitcore.metrics.network import Network, positions_of
 from circuitcore.models import Ablate, Head, Mlp, ModelConfig, Patch, Site
 from circuitcore.native import why_not
 from circuitcore.native.build import SWITCH
@@ -101,7 +101,7 @@ class LibraryBattery:
     def _some(self, tokens: Tensor, other: Tensor, wanted: tuple[Condition, ...]) -> Tensor:
         layers = range(self.network.config.n_layers)
         record = [f"{name}.{layer}" for layer in layers for name in ("resid_pre", "z", "mlp_out")]
-        source = self.network.record(_asked(other), record)
+        source = self.network.record(_asked(other), record, positions_of(_asked(other), ("read_out", "early")))
         edited = [as_edits(condition, tokens.shape[1]) for condition in wanted]
         return self.network.answers_under(_asked(tokens), edited, {"corrupted": source}).logits[:, 0]
 

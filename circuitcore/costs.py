@@ -136,8 +136,7 @@ class Costs:
 
     def _missed(self) -> str:
         missed = [
-            f"{goal['words']} ({_reached(goal)} where "
-            f"{_figure(goal['least'], goal['quantity'])} was wanted)"
+            f"{goal['words']} ({_reached(goal)} where {_figure(goal['least'], goal['quantity'])} was wanted)"
             for goal in self.record["goals"]
             if goal["met"] is False
         ]

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import torch
 
 from circuitcore.metrics.edited import Answers
-from circuitcore.metrics.network import Network
+from circuitcore.metrics.network import Network, positions_of
 from circuitcore.models import Patch, Site
 from circuitcore.models.reach import passes_on
 from circuitcore.tasks.base import Batch, Interchange
@@ -81,7 +81,8 @@ def patch(
     """
     base = _with_wrong_position(experiment.base)
     record = sorted({site.key for group in found.values() for site, _ in group})
-    source = net.record(experiment.source, record)
+    read = {role for group in found.values() for _, role in group} | {"wrong_position"}
+    source = net.record(experiment.source, record, positions_of(base, read))
     unrelated = torch.randperm(len(base), generator=torch.Generator().manual_seed(0))
     sources = {"source": source, "random": {key: value[:, unrelated] for key, value in source.items()}}
     labels, interventions = [], []

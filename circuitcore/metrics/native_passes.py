@@ -2,6 +2,7 @@
 
 import functools
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 import torch
 from jaxtyping import Float
@@ -31,12 +32,12 @@ def covers_record(config: ModelConfig, weights: Weights, keys: Iterable[str]) ->
 
 
 def native_record(
-    config: ModelConfig, weights: Weights, batch: Batch, keys: Sequence[str], *, with_logits: bool
+    config: ModelConfig, weights: Weights, batch: Batch, keys: Sequence[str], **how: Any
 ) -> tuple[Float[Tensor, "ckpt batch pos vocab"] | None, dict[str, Tensor]]:
-    """Logits of the clean pass at every position, if they are wanted, and the recorded sites."""
+    """Logits of the clean pass and the recorded sites; ``how``: ``with_logits``, ``at`` as ``NativeDecoder.record``."""
     decoder = _decoder(config)
-    found = [decoder.record(flat, batch.tokens, keys, with_logits=with_logits) for flat in _flat(decoder, weights)]
-    logits = _stacked([logits for logits, _ in found], 0) if with_logits else None
+    found = [decoder.record(flat, batch.tokens, keys, **how) for flat in _flat(decoder, weights)]
+    logits = None if found[0][0] is None else _stacked([logits for logits, _ in found], 0)
     return logits, {key: _stacked([cache[key] for _, cache in found], 0) for key in keys}
 
 

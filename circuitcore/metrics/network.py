@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor
 
 from circuitcore.metrics.edited import EDITS_AT_ONCE, Answers, answers_under
@@ -43,12 +43,20 @@ class Network:
                 return Output(*native_record(self.config, self.weights, batch, keys, with_logits=True))
             return forward(self.config, self.weights, batch.tokens, record=keys)
 
-    def record(self, batch: Batch, keys: Collection[str]) -> Cache:
-        """Sites of the clean pass, for less than ``run`` takes, which also gives the logits."""
+    def record(self, batch: Batch, keys: Collection[str], at: Bool[Tensor, " pos"] | None = None) -> Cache:
+        """Sites of the clean pass, for less than ``run`` takes, which also gives the logits.
+
+        Args:
+            batch: rows that are run.
+            keys: the sites, as in ``run``.
+            at: the positions that will be read, which costs less; elsewhere the sites may be NaN. All by default, and
+                for patterns.
+        """
         _, output = self.kept.get(id(batch), (batch, None))
         if output is None and covers_record(self.config, self.weights, keys):
+            at = None if any(key.startswith("pattern") for key in keys) else at
             with torch.inference_mode():
-                return native_record(self.config, self.weights, batch, sorted(set(keys)), with_logits=False)[1]
+                return native_record(self.config, self.weights, batch, sorted(set(keys)), with_logits=False, at=at)[1]
         return self.run(batch, keys).cache
 
     def keep(self, batch: Batch, record: Collection[str]) -> Output:
@@ -106,6 +114,14 @@ def at_role(
     """The values at each row's position of a role that names one position per row."""
     rows = torch.arange(len(batch))
     return values[..., rows, batch.roles[role], :]
+
+
+def positions_of(batch: Batch, roles: Collection[str]) -> Bool[Tensor, " pos"]:
+    """The positions that a role of any row points to."""
+    at = torch.zeros(batch.tokens.shape[1], dtype=torch.bool)
+    for role in roles:
+        at[batch.roles[role].flatten()] = True
+    return at
 
 
 def concat(caches: Sequence[Cache]) -> dict[str, Tensor]:

@@ -14,7 +14,7 @@ from circuitcore.metrics import behavior as beh
 from circuitcore.metrics import operators as ops
 from circuitcore.metrics import probes as prb
 from circuitcore.metrics.groups import published_groups, worst_share
-from circuitcore.metrics.network import Network
+from circuitcore.metrics.network import Network, positions_of
 from circuitcore.metrics.read_off import read_off, source_sites
 from circuitcore.metrics.sections import SLOT_ROLES, Session
 from circuitcore.metrics.table import Rows, head_labels
@@ -107,7 +107,8 @@ def gives_source_answer(net: Network, test: Interchange, sites: list[Site]) -> B
     inside = [site for site in sites if site.name != "resid_final"]
     said = {}
     if inside:
-        source = net.record(test.source, sorted({site.key for site in inside}))
+        at = positions_of(test.base, ["read_out"])
+        source = net.record(test.source, sorted({site.key for site in inside}), at)
         edits = [(Patch(site, "read_out", "source"),) for site in inside]
         patched = net.answers_under(test.base, edits, {"source": source}).logits.argmax(-1)
         said = dict(zip(inside, patched, strict=True))

@@ -54,7 +54,7 @@ ALSO_RECORDED = {"pattern": 100, "resid_final": 101}  # record.hpp
 WANTED = _structure("Wanted", site=c_int64, layer=c_int64, to=c_void_p)
 RECORDING = _structure(
     "Recording",
-    inputs=c_void_p,
+    **dict.fromkeys(("inputs", "at"), c_void_p),
     **dict.fromkeys(("size", "positions", "wanted"), c_int64),
     **dict.fromkeys(("each", "logits"), c_void_p),
 )
@@ -218,6 +218,7 @@ class NativeDecoder:
         keys: Sequence[str],
         *,
         with_logits: bool = True,
+        at: Bool[Tensor, " pos"] | None = None,
     ) -> tuple[Float[Tensor, "batch pos d_vocab"] | None, dict[str, Tensor]]:
         """Logits of a clean pass, and sites by keys like ``"pattern.1"``, shaped as ``circuitcore.models.sites`` says.
 
@@ -226,24 +227,32 @@ class NativeDecoder:
             tokens: ids, or vectors.
             keys: of ``RECORDABLE`` sites that the decoder has.
             with_logits: whether there are logits; None in their place otherwise.
+            at: positions that are wanted; all by default. At the others the sites hold NaN.
 
         Raises:
-            ValueError: more positions than the model has, an id outside the vocabulary.
+            ValueError: more positions than the model has, an id outside the vocabulary; logits or patterns at some
+                positions only, or at none.
         """
         (size, positions), c, tokens = tokens.shape[:2], self._config, self._inputs(tokens)
         widths = dict.fromkeys(("q", "k", "v", "z"), (c.n_heads, c.d_head)) | {"mlp_post": (c.d_mlp,)}
+        at = torch.ones(positions, dtype=torch.bool) if at is None else at
+        if not at.all() and (with_logits or not at.any() or any(key.startswith("pattern") for key in keys)):
+            raise ValueError(f"logits and patterns come at all of {positions} positions, sites at one at least: {at}")
         found, wanted = {}, []
         for key in dict.fromkeys(keys):  # each once: what C++ writes to must stay
             name, layer = key.split(".")
             lead = (size, c.n_heads, positions) if name == "pattern" else (size, positions)
             width = (positions,) if name == "pattern" else widths.get(name, (c.d_model,))
-            empty = torch.zeros if name == "pattern" else torch.empty  # above its diagonal nothing is written
-            found[key] = empty(*lead, *width)
+            found[key] = torch.empty(*lead, *width)
+            if name == "pattern" or not at.all():  # nothing is written above the diagonal, or where nothing is wanted
+                found[key].fill_(0 if name == "pattern" else torch.nan)
             site = ALSO_RECORDED[name] if name in ALSO_RECORDED else SITES.index(name)
             wanted.append(WANTED(site, int(layer), found[key].data_ptr()))
         each, logits = (WANTED * len(wanted))(*wanted), torch.empty(size, positions, c.d_vocab) if with_logits else None
         to = None if logits is None else logits.data_ptr()
-        recording = RECORDING(tokens.data_ptr(), size, positions, len(wanted), ctypes.addressof(each), to)
+        mask = at.expand(size, positions).contiguous()
+        where = (tokens.data_ptr(), mask.data_ptr(), size, positions)
+        recording = RECORDING(*where, len(wanted), ctypes.addressof(each), to)
         self._library.decoder_record(self._handle, parameters.data_ptr(), ctypes.byref(recording))
         return logits, found
 

@@ -165,3 +165,16 @@ def test_a_row_without_loss_adds_nothing():
     assert alone[0] == pytest.approx(of_all[0], rel=LOSS_BOUND)
     found = decoder.flat.views(alone[1])
     assert all(torch.allclose(found[name].double(), value, atol=1e-6) for name, value in of_all[1].items())
+
+
+def test_gradients_too_small_for_a_float_are_zero_and_python_keeps_its_own():
+    """Those of a network that is sure of its answers: processors are slow with them (see ``NoDenormals``)."""
+    weights, smallest = lively_weights(PLAIN), torch.finfo(torch.float32).tiny
+    weights["unembed.b_U"] = torch.tensor([0.0, *[-86.0] * (PLAIN.d_vocab - 1)])
+    tokens, targets, mask = rows_of(PLAIN, (40, N_POS))
+    decoder, rows = NativeDecoder(PLAIN), (tokens, torch.zeros_like(targets), mask)
+    true = torch.cat([value.flatten().abs() for value in autograd(PLAIN, weights, rows)[1].values()])
+    assert ((true > 0) & (true < smallest)).any(), "nothing here is as small as this is about"
+    _, found = decoder.gradient(decoder.flat.join(weights), *rows)
+    assert not ((found != 0) & (found.abs() < smallest)).any()
+    assert (torch.tensor(1e-30) * 1e-10 != 0).item()

@@ -78,6 +78,29 @@ def test_a_site_asked_for_twice_is_written_once():
     assert list(twice) == keys and all(torch.equal(once[key], twice[key]) for key in keys)
 
 
+@pytest.mark.parametrize("wanted", [[0], [11], [3, 7], [0, 5, 11]], ids=str)
+def test_some_positions_are_recorded_as_all_of_them_are_and_the_others_are_nan(wanted):
+    tokens, decoder = rows_of(PLAIN, (30, 12))[0], NativeDecoder(PLAIN)
+    weights, at = decoder.flat.join(lively_weights(PLAIN)), torch.zeros(12, dtype=torch.bool)
+    at[wanted] = True
+    keys = [key for key in keys_of(PLAIN) if not key.startswith("pattern")]
+    _, everywhere = decoder.record(weights, tokens, keys, with_logits=False)
+    _, some = decoder.record(weights, tokens, keys, with_logits=False, at=at)
+    for key in keys:
+        assert torch.allclose(some[key][:, at], everywhere[key][:, at], rtol=1e-5, atol=1e-6), key
+        assert some[key][:, ~at].isnan().all(), key
+
+
+@pytest.mark.parametrize(
+    ("keys", "with_logits", "wanted"), [(["z.0"], True, [3]), (["pattern.1"], False, [3]), (["z.0"], False, [])]
+)
+def test_logits_and_patterns_are_recorded_at_all_positions_and_nothing_at_none(keys, with_logits, wanted):
+    tokens, decoder, at = rows_of(PLAIN, (3, 12))[0], NativeDecoder(PLAIN), torch.zeros(12, dtype=torch.bool)
+    at[wanted] = True
+    with pytest.raises(ValueError, match="at all of 12 positions, sites at one at least"):
+        decoder.record(decoder.flat.join(lively_weights(PLAIN)), tokens, keys, with_logits=with_logits, at=at)
+
+
 @pytest.mark.parametrize(
     ("tokens", "words"),
     [

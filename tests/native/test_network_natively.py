@@ -1,10 +1,12 @@
 """A network under measurement makes its clean passes in C++ where that can be done, and in torch elsewhere."""
 
+import dataclasses
+
 import pytest
 import torch
 
 from circuitcore.metrics.native_passes import covers_record
-from circuitcore.metrics.network import Network
+from circuitcore.metrics.network import Network, positions_of
 from circuitcore.models import ModelConfig, init_weights
 from circuitcore.tasks.base import Batch
 
@@ -32,6 +34,19 @@ def test_a_network_runs_natively_and_says_the_same_as_torch(monkeypatch):
     torch.testing.assert_close(native[1], network.answers(batch), rtol=1e-5, atol=1e-5)
     for key in keys:
         torch.testing.assert_close(native[2][key], torch_run.cache[key], rtol=1e-5, atol=1e-5)
+
+
+def test_a_network_asked_for_some_positions_gives_those_and_patterns_whole(monkeypatch):
+    network, batch = network_and_rows()
+    batch = dataclasses.replace(batch, roles=batch.roles | {"pair": torch.tensor([[2, 5]]).repeat(len(batch), 1)})
+    at, whole = positions_of(batch, ["pair"]), network.record(batch, ["z.1"])["z.1"]
+    assert at.nonzero().flatten().tolist() == [2, 5]
+    some = network.record(batch, ["z.1"], at)["z.1"]
+    torch.testing.assert_close(some[:, :, at], whole[:, :, at])
+    assert some[:, :, ~at].isnan().all()
+    assert not network.record(batch, ["z.1", "pattern.1"], at)["pattern.1"].isnan().any()
+    monkeypatch.setattr("circuitcore.metrics.network.covers_record", lambda *_: False)
+    torch.testing.assert_close(network.record(batch, ["z.1"], at)["z.1"][:, :, at], whole[:, :, at])
 
 
 @pytest.mark.parametrize("keys", [["result.0"], ["scores.0"], ["z.7"], ["resid_final.0"], ["nonsense.0"]], ids=str)

@@ -1,9 +1,24 @@
 // What Python calls.
+#include <xmmintrin.h>
+
 #include <ctime>
 
 #include "edits.hpp"
 #include "record.hpp"
 #include "train.hpp"
+
+// While it lives, this thread takes numbers below 1.2e-38 for 0. A network that has learnt its task has gradients full
+// of them, and many processors need a hundred cycles for a product with one: its training would slow down tenfold.
+class NoDenormals {
+ public:
+  NoDenormals() { _mm_setcsr(before | FLUSH_RESULTS | READ_AS_ZERO); }
+  ~NoDenormals() { _mm_setcsr(before); }
+  NoDenormals(const NoDenormals&) = delete;
+
+ private:
+  static constexpr unsigned FLUSH_RESULTS = 1u << 15, READ_AS_ZERO = 1u << 6;
+  unsigned before = _mm_getcsr();
+};
 
 #pragma GCC visibility push(default)
 extern "C" {
@@ -17,12 +32,14 @@ void decoder_free(Decoder* decoder) { delete decoder; }
 int batch_fits(const Decoder* decoder, const Batch* batch) { return ids_fit(decoder->c, *batch); }
 
 double decoder_gradient(Decoder* decoder, const float* parameters, const Batch* batch, float* gradient, int64_t count) {
+  NoDenormals here;
   return batch_gradient(*decoder, parameters, *batch, gradient, count);
 }
 
 // One update; returns the loss before it. `moments` [2 count]; grad_norm gets the norm of the unclipped gradient.
 double decoder_step(Decoder* decoder, float* parameters, float* moments, float* gradient, int64_t count,
                     const Batch* batch, const Adam* rule, int64_t step, double* grad_norm) {
+  NoDenormals here;
   double loss = batch_gradient(*decoder, parameters, *batch, gradient, count);
   *grad_norm = norm_of(count, gradient);
   double scale = rule->clip_norm > 0 ? rule->clip_norm / (*grad_norm + 1e-6) : 1;
@@ -31,10 +48,12 @@ double decoder_step(Decoder* decoder, float* parameters, float* moments, float* 
 }
 
 void decoder_answers(Decoder* decoder, const float* parameters, const Question* question) {
+  NoDenormals here;
   answers(*decoder, parameters, *question);
 }
 
 void decoder_record(Decoder* decoder, const float* parameters, const Recording* recording) {
+  NoDenormals here;
   record(*decoder, parameters, *recording);
 }
 

@@ -1,5 +1,6 @@
-// A clean pass over all positions that hands out what it comes by.
+// A clean pass that hands out what it comes by.
 #pragma once
+#include "chunks.hpp"
 #include "forward.hpp"
 
 struct Wanted {
@@ -10,6 +11,7 @@ constexpr int64_t PATTERN = 100, RESID_FINAL = 101;  // mirrored in library.py
 
 struct Recording {
   const void* inputs;  // as in Batch
+  const uint8_t* at;   // [batch positions]: where anything is wanted; everywhere, for logits and patterns
   int64_t size, positions, wanted;
   const Wanted* each;
   float* logits;  // [batch positions d_vocab], or null
@@ -28,13 +30,14 @@ struct Listening {
   const Chunk& chunk;
   const Recording& recording;
 
-  void operator()(Site site, long l, Over, Rows x) {
-    for (long n = 0; n < recording.wanted; n++)
-      if (recording.each[n].layer == l && recording.each[n].site == int64_t(site))
-        deliver(x, recording.each[n].to, width_of(m.c, site));
+  void operator()(Site site, long l, Over over, Rows x) {
+    if (float* to = find(int64_t(site), l)) deliver(over, x, to, width_of(m.c, site));
   }
-  void deliver(Rows x, float* to, long width) {
-    for (long i = 0; i < chunk.rows(); i++) copy_row(to + chunk.place(i, recording.positions) * width, x[i], width);
+  // The rows that are wanted, which are the live ones.
+  void deliver(Over over, Rows x, float* to, long width) {
+    for (std::size_t i = 0; i < chunk.live.size(); i++)
+      copy_row(to + chunk.place(chunk.live[i], recording.positions) * width,
+               x[over == Over::live ? long(i) : chunk.live[i]], width);
   }
   bool wants_mlp_out(long l) { return find(int64_t(Site::mlp_out), l); }
   void scores(long, long, long, const Sequence&, float*, long) {}
@@ -54,23 +57,22 @@ inline void deliver_pattern(const Decoder& m, const Chunk& chunk, const Tape& ta
 
 inline void record(Decoder& m, const float* parameters, const Recording& r) {
   m.pack(parameters);
-  long t = r.positions, at_once = std::max<long>(1, CHUNK_ROWS / t);
-  for (long first = 0; first < r.size; first += at_once) {
-    Chunk chunk{first, std::min(at_once, r.size - first), t, {}, {}, {}};
-    chunk.live.resize(chunk.rows());  // every row is live, so no layer is narrow and none of them is looked up
+  for (const Chunk& chunk : chunks_of(r.size, r.positions, r.at)) {
     Listening listen{m, chunk, r};
-    embed_rows(m, parameters, r.inputs, t, chunk);
-    Rows x = forward(m, chunk, listen), in = final_input(m, chunk.rows(), x);
+    embed_rows(m, parameters, r.inputs, r.positions, chunk);
+    long live = chunk.live.size();
+    Rows x = forward(m, chunk, listen), in = final_input(m, live, x);
     if (r.logits) {
       Rows logits = m.rows_of(m.logits, stride_of(m.c.d_vocab));
-      m.unembed.forward(chunk.rows(), in, logits);
-      listen.deliver(logits, r.logits, m.c.d_vocab);
+      m.unembed.forward(live, in, logits);
+      listen.deliver(Over::live, logits, r.logits, m.c.d_vocab);
     }
     for (long l = 0; l < m.c.n_layers; l++)
       if (float* to = listen.find(PATTERN, l)) deliver_pattern(m, chunk, m.tapes[l], to);
     if (float* to = listen.find(RESID_FINAL, m.c.n_layers - 1)) {
-      if (m.final_norm.exists()) m.final_norm.scale(chunk.rows(), in, m.rows_of(m.stream, m.d));
-      listen.deliver(m.rows_of(m.stream, m.d), to, m.c.d_model);
+      Rows final = m.final_norm.exists() ? m.rows_of(m.stream, m.d) : x;
+      if (m.final_norm.exists()) m.final_norm.scale(live, in, final);
+      listen.deliver(Over::live, final, to, m.c.d_model);
     }
   }
 }

@@ -2,6 +2,7 @@
 #pragma once
 #include "adam.hpp"
 #include "backward.hpp"
+#include "chunks.hpp"
 #include "loss.hpp"
 
 // A batch, and which of its positions carry a loss.
@@ -21,27 +22,6 @@ inline bool ids_fit(const Config& c, const Batch& batch) {
     if (!batch.vector_targets && batch.mask[i] && (targets[i] < 0 || targets[i] >= c.d_vocab)) return false;
   }
   return true;
-}
-
-// The chunks of a batch: as many sequences as CHUNK_ROWS holds, cut after the last position with a loss.
-inline std::vector<Chunk> chunks_of(long size, long positions, const uint8_t* mask) {
-  long last = 0;
-  for (long i = 0; i < size; i++)
-    for (long t = positions - 1; t > last; t--)
-      if (mask[i * positions + t]) last = t;
-  long kept = last + 1, at_once = std::max<long>(1, CHUNK_ROWS / kept);
-  std::vector<Chunk> chunks;
-  for (long first = 0; first < size; first += at_once) {
-    Chunk chunk{first, std::min(at_once, size - first), kept, {}, {}, {}};
-    for (long s = 0; s < chunk.sequences; s++) {
-      chunk.live_from.push_back(chunk.live.size());
-      for (long t = 0; t < kept; t++)
-        if (mask[(first + s) * positions + t]) chunk.live.push_back(s * kept + t), chunk.live_at.push_back(t);
-    }
-    chunk.live_from.push_back(chunk.live.size());
-    chunks.push_back(std::move(chunk));
-  }
-  return chunks;
 }
 
 // The losses of one chunk's live rows, summed; their gradient goes into m.logits. `weight`: 1 / rows with a loss.
