@@ -1,6 +1,7 @@
-"""What the library costs beside its peers, as the bench published it: tables and sentences, all from one file.
+"""What the library costs beside its peers, as the bench published it: tables and sentences, from one file a machine.
 
-``python3 paper.py bench --out published/bench/results.json`` writes that file; nothing here measures anything.
+``python3 paper.py bench --out published/bench/results.json`` writes the file that the page is about; any other file in
+that folder is another machine's, which the page sets beside it. Nothing here measures anything.
 """
 
 import json
@@ -22,10 +23,12 @@ SUBJECTS = {FALLBACK: "Our fallback", OURS: "Our native design"}
 BOOK_STEP = "B1"  # the first chapter's own step
 UNKNOWN = "(not measured)"
 MACHINE = {
-    "processor": "processor", "cores": "cores", "vector_instructions": "vector instructions", "system": "system",
+    "cores": "cores", "vector_instructions": "vector instructions", "system": "system",
     "compiler": "compiler", "blas": "BLAS behind torch", "python": "Python", "torch": "torch", "numpy": "numpy",
     "transformer-lens": "TransformerLens", "circuitcore": "circuitcore",
 }  # fmt: skip
+
+RATES = {"fma": "multiply-adds on registers", "torch_matmul": "torch's best matrix product"}
 
 
 class CostsError(LookupError):
@@ -39,10 +42,17 @@ class Costs:
     Attributes:
         record: what the bench wrote.
         published: the folder of the published runs.
+        elsewhere: the same of other machines.
     """
 
     record: Mapping[str, Any]
     published: Path
+    elsewhere: tuple["Costs", ...] = ()
+
+    @property
+    def processor(self) -> str:
+        """What it was measured on."""
+        return self.record["machine"]["processor"]
 
     def value(self, workload: str, design: str, quantity: str) -> Any:
         """One measured quantity; None where it was not measured."""
@@ -86,7 +96,7 @@ class Costs:
         return pd.DataFrame(rows)
 
     def goals(self) -> pd.DataFrame:
-        """What was to be reached, what the native step reaches, and what the fallback reaches."""
+        """What was to be reached; what native reaches, here, at the peak and elsewhere; what the fallback reaches."""
         words = {True: "reached", False: "not reached", None: "not measured"}
         rows = []
         for goal in self.record["goals"]:
@@ -99,31 +109,45 @@ class Costs:
                     "goal": f"{side} {_figure(goal['least'], quantity)}",
                     "native": _reached(goal),
                     "verdict": words[goal["met"]],
+                    "at the peak": _figure(self._limit(goal), quantity),
                     "fallback": _figure(fallback, quantity),
+                }
+                | {
+                    f"native on {other.processor}": _figure(other.value(goal["workload"], OURS, quantity), quantity)
+                    for other in self.elsewhere
                 }
             )
         return pd.DataFrame(rows)
 
+    def _limit(self, goal: Mapping[str, Any]) -> float | None:
+        """What a step that does the same products at the core's peak would reach of a ratio."""
+        share = self.value(goal["workload"], OURS, "share_of_peak")
+        known = goal["quantity"].startswith("ratio") and share and goal["reached"] is not None
+        return goal["reached"] / share if known else None
+
     def machine(self) -> pd.DataFrame:
-        """What it was measured on and with."""
-        machine, peak = self.record["machine"], self.record["peak_gflops"]
-        rows = [{"what": words, "measured on": str(machine[key])} for key, words in MACHINE.items() if key in machine]
-        for key, words in {"fma": "multiply-adds on registers", "torch_matmul": "torch's best matrix product"}.items():
-            rate = f"{peak[key]['median']:.0f} GFLOP/s on one core" if peak[key] else UNKNOWN
-            rows.append({"what": words, "measured on": rate})
-        return pd.DataFrame(rows)
+        """What it was measured on and with, a column a machine."""
+        return pd.DataFrame({"what": [*MACHINE.values(), *RATES.values()]} | self._columns())
+
+    def _columns(self) -> dict[str, list[str]]:
+        found = {}
+        for one in (self, *self.elsewhere):
+            machine, peak = one.record["machine"], one.record["peak_gflops"]
+            rates = [f"{peak[key]['median']:.0f} GFLOP/s on one core" if peak[key] else UNKNOWN for key in RATES]
+            found[one.processor] = [*(str(machine.get(key, UNKNOWN)) for key in MACHINE), *rates]
+        return found
 
     def numbers(self) -> dict[str, str]:
         """Every number and every sentence of the page that depends on what was measured."""
-        peak, matrix = self.record["peak_gflops"], "W6"
-        share = peak["torch_matmul"]["median"] / peak["fma"]["median"] if peak["fma"] else None
-        met = [goal["met"] for goal in self.record["goals"]]
+        matrix = "W6"
         return {
             "rounds": str(self.record["method"]["rounds"]),
-            "torch_share": _percent(share) or UNKNOWN,
+            "processor": self.processor,
+            "torch_share": self._torch_share(),
             "torch_blas": self.record["machine"]["blas"],
-            "goals_met": str(met.count(True)),
-            "goals_all": str(len(met)),
+            "goals_met": self._goals_met(),
+            "goals_all": str(len(self.record["goals"])),
+            "elsewhere": self._elsewhere(),
             "missed": self._missed(),
             "slower": self._slower(),
             "left_out": self._left_out(),
@@ -133,6 +157,24 @@ class Costs:
             "matrix_peer_minutes": _said(self._peer_minutes(), "{:.0f}"),
             "matrix_how": self._how_long(),
         } | self._book()
+
+    def _torch_share(self) -> str:
+        """Torch's best product as a share of what the core can do."""
+        peak = self.record["peak_gflops"]
+        known = peak["fma"] and peak["torch_matmul"]
+        return _percent(peak["torch_matmul"]["median"] / peak["fma"]["median"]) if known else UNKNOWN
+
+    def _goals_met(self) -> str:
+        return str([goal["met"] for goal in self.record["goals"]].count(True))
+
+    def _elsewhere(self) -> str:
+        """How torch and the goals fared on the other machines."""
+        said = [
+            f"On {other.processor} torch's best product reaches {other._torch_share()} of that, and "
+            f"{other._goals_met()} goals were reached (by circuitcore {other.record['machine']['circuitcore']})."
+            for other in self.elsewhere
+        ]
+        return " ".join(said) or "No other machine was measured."
 
     def _missed(self) -> str:
         missed = [
@@ -199,24 +241,31 @@ class Costs:
 
 
 def published(folder: Path) -> Costs:
-    """The measurement shipped with the book.
+    """The measurement shipped with the book, and those of other machines beside it.
 
     Args:
         folder: the folder of the published runs.
 
     Raises:
-        CostsError: there is none, or it is a smoke run's, whose numbers mean nothing.
+        CostsError: there is none, or one is a smoke run's, whose numbers mean nothing.
+        StoreError: one cannot be read.
     """
-    path, remedy = folder / RESULTS, f"run: python3 paper.py bench --out {folder.name}/{RESULTS}"
+    path = folder / RESULTS
     if not path.is_file():
-        raise CostsError(f"{path} is missing; {remedy}")
+        raise CostsError(f"{path} is missing; run: python3 paper.py bench --out {folder.name}/{RESULTS}")
+    others = sorted(other for other in path.parent.glob("*.json") if other != path)
+    return Costs(_read(path), folder, tuple(Costs(_read(other), folder) for other in others))
+
+
+def _read(path: Path) -> dict[str, Any]:
+    remedy = f"run: python3 paper.py bench --out {path.parents[1].name}/bench/{path.name}"
     try:
         record = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
         raise StoreError(f"{path} is not JSON ({error}); {remedy}") from error
     if record["method"]["smoke"]:
         raise CostsError(f"{path} is of a smoke run, whose numbers mean nothing; {remedy}")
-    return Costs(record, folder)
+    return record
 
 
 def _figure(value: float | int | None, quantity: str) -> str:

@@ -16,7 +16,7 @@ from circuitcore.training.errors import StoreError
 
 ROOT = Path(paper.__file__).resolve().parent
 PEAKS = [{"fma": 200.0, "torch_matmul": 90.0}]
-MACHINE = {"processor": "a processor", "blas": "a BLAS", "torch": "2"}
+MACHINE = {"processor": "a processor", "blas": "a BLAS", "torch": "2", "circuitcore": "1.0"}
 
 
 def row(workload, design, **fields):
@@ -46,9 +46,9 @@ ROWS = [
 ]
 
 
-def made(rows=ROWS, *, smoke=False):
-    plain = report.record(Plan(smoke=smoke), rows, PEAKS, MACHINE)
-    return Costs(json.loads(json.dumps(plain)), ROOT / "published")
+def made(rows=ROWS, *, smoke=False, elsewhere=(), processor="a processor"):
+    plain = report.record(Plan(smoke=smoke), rows, PEAKS, MACHINE | {"processor": processor})
+    return Costs(json.loads(json.dumps(plain)), ROOT / "published", elsewhere)
 
 
 def test_every_design_of_the_bench_has_a_label():
@@ -73,8 +73,10 @@ def test_tables_say_what_was_measured_and_what_was_not():
         "at least 4.5 times",
         "5 times",
         "reached",
+        "7.14 times",
         "0.8 times",
     ]
+    assert goals.loc["two cores against one"]["at the peak"] == "–"
     assert goals.loc["textual-KV step against TransformerLens"]["verdict"] == "not reached"
     assert goals.loc["two cores against one"]["verdict"] == "not measured"
     assert goals.loc["six runs with 900 measured checkpoints"]["native"] == "4 min"
@@ -87,6 +89,18 @@ def test_the_sentences_name_what_is_missed_slower_or_left_out():
     assert "TransformerLens on title of W1 (not measured: it is not installed)" in numbers["left_out"]
     assert numbers["torch_share"] == "45%"
     assert (numbers["goals_met"], numbers["goals_all"]) == ("3", "11")
+
+
+def test_another_machine_stands_beside_the_first():
+    slower = [timed("W1", "eager", 20.0, 1.0), timed("W1", "native", 8.0, 2.5, ratio_to_lens=3.0, share_of_peak=0.6)]
+    both = made(elsewhere=(made(slower, processor="another"),))
+    goals = both.goals().set_index("what")
+    assert goals.loc["textual-KV step against eager torch"]["native on another"] == "2.5 times"
+    assert goals.loc["two cores against one"]["native on another"] == "–"
+    assert list(both.machine()) == ["what", "a processor", "another"]
+    said = "On another torch's best product reaches 45% of that, and 0 goals were reached (by circuitcore 1.0)."
+    assert both.numbers()["elsewhere"] == said
+    assert made().numbers()["elsewhere"] == "No other machine was measured."
 
 
 def test_what_was_not_run_is_said_to_be_extrapolated():
@@ -130,11 +144,19 @@ def test_a_missing_a_broken_and_a_smoke_file_are_refused(tmp_path):
     path.write_text(json.dumps(dict(made(smoke=True).record)))
     with pytest.raises(CostsError, match="smoke"):
         costs.published(tmp_path)
+    path.write_text(json.dumps(dict(made().record)))
+    (path.parent / "zen.json").write_text(json.dumps(dict(made(processor="Zen").record)))
+    assert [other.processor for other in costs.published(tmp_path).elsewhere] == ["Zen"]
+    (path.parent / "zen.json").write_text("{")
+    with pytest.raises(StoreError, match=r"zen\.json is not JSON"):
+        costs.published(tmp_path)
 
 
-def test_the_published_measurement_is_whole():
+@pytest.mark.parametrize("number", range(2), ids=["first", "elsewhere"])
+def test_the_published_measurements_are_whole(number):
     """Every design at every workload has a row, the goals are the bench's, and the verdicts follow from the numbers."""
-    found = costs.published(ROOT / "published")
+    first = costs.published(ROOT / "published")
+    found = (first, *first.elsewhere)[number]
     rows = [Row(**copy.deepcopy(fields)) for fields in found.record["rows"]]
     assert {(r.workload, r.design) for r in rows} == {(w, d) for w in found.titles() for d in DESIGNS}
     assert json.loads(json.dumps(report.goals(rows))) == found.record["goals"]
