@@ -102,7 +102,7 @@ class Costs:
         for goal in self.record["goals"]:
             quantity = goal["quantity"]
             fallback = self.value(goal["workload"], FALLBACK, quantity)
-            side = "at most" if quantity == "minutes" else "at least"
+            side = "≤" if quantity == "minutes" else "≥"
             rows.append(
                 {
                     "what": goal["words"],
@@ -112,12 +112,14 @@ class Costs:
                     "at the peak": _figure(self._limit(goal), quantity),
                     "fallback": _figure(fallback, quantity),
                 }
-                | {
-                    f"native on {other.processor}": _figure(other.value(goal["workload"], OURS, quantity), quantity)
-                    for other in self.elsewhere
-                }
+                | {f"native on {other.processor}": other._reached(goal["words"]) for other in self.elsewhere}
             )
         return pd.DataFrame(rows)
+
+    def _reached(self, words: str) -> str:
+        """What was reached of the goal with these words."""
+        goals = {goal["words"]: goal for goal in self.record["goals"]}
+        return _reached(goals[words]) if words in goals else "–"
 
     def _limit(self, goal: Mapping[str, Any]) -> float | None:
         """What a step that does the same products at the core's peak would reach of a ratio."""
@@ -148,7 +150,6 @@ class Costs:
             "goals_met": self._goals_met(),
             "goals_all": str(len(self.record["goals"])),
             "elsewhere": self._elsewhere(),
-            "missed": self._missed(),
             "slower": self._slower(),
             "left_out": self._left_out(),
             "matrix_minutes": _said(self.value(matrix, OURS, "minutes"), "{:.1f}"),
@@ -175,14 +176,6 @@ class Costs:
             for other in self.elsewhere
         ]
         return " ".join(said) or "No other machine was measured."
-
-    def _missed(self) -> str:
-        missed = [
-            f"{goal['words']} ({_reached(goal)} where {_figure(goal['least'], goal['quantity'])} was wanted)"
-            for goal in self.record["goals"]
-            if goal["met"] is False
-        ]
-        return f"Not reached: {'; '.join(missed)}." if missed else "No goal that was measured is missed."
 
     def _slower(self) -> str:
         said = []
@@ -274,7 +267,7 @@ def _figure(value: float | int | None, quantity: str) -> str:
         return "–"
     if quantity == "share_of_peak":
         return f"{value:.0%}"
-    return f"{value:.3g} min" if quantity == "minutes" else f"{value:.3g} times"
+    return f"{value:.3g} min" if quantity == "minutes" else f"{value:.3g}×"
 
 
 def _reached(goal: Mapping[str, Any]) -> str:
@@ -282,7 +275,7 @@ def _reached(goal: Mapping[str, Any]) -> str:
     short, quantity = _figure(goal["reached"], goal["quantity"]), goal["quantity"]
     if goal["met"] is not False or short != _figure(goal["least"], quantity):
         return short
-    scale, unit = (100, "%") if quantity == "share_of_peak" else (1, " min" if quantity == "minutes" else " times")
+    scale, unit = (100, "%") if quantity == "share_of_peak" else (1, " min" if quantity == "minutes" else "×")
     return f"{goal['reached'] * scale:.4g}{unit}"
 
 

@@ -70,11 +70,11 @@ def test_tables_say_what_was_measured_and_what_was_not():
     assert first.isna()["TransformerLens"]
     goals = made().goals().set_index("what")
     assert list(goals.loc["textual-KV step against eager torch"]) == [
-        "at least 4.5 times",
-        "5 times",
+        "≥ 4.5×",
+        "5×",
         "reached",
-        "7.14 times",
-        "0.8 times",
+        "7.14×",
+        "0.8×",
     ]
     assert goals.loc["two cores against one"]["at the peak"] == "–"
     assert goals.loc["textual-KV step against TransformerLens"]["verdict"] == "not reached"
@@ -82,9 +82,8 @@ def test_tables_say_what_was_measured_and_what_was_not():
     assert goals.loc["six runs with 900 measured checkpoints"]["native"] == "4 min"
 
 
-def test_the_sentences_name_what_is_missed_slower_or_left_out():
+def test_the_sentences_name_what_is_slower_or_left_out():
     numbers = made().numbers()
-    assert "textual-KV step against TransformerLens (5.5 times where 6 times was wanted)" in numbers["missed"]
     assert numbers["slower"] == "Our fallback is slower than eager torch (times as fast) on title of W1 (0.80)."
     assert "TransformerLens on title of W1 (not measured: it is not installed)" in numbers["left_out"]
     assert numbers["torch_share"] == "45%"
@@ -95,7 +94,7 @@ def test_another_machine_stands_beside_the_first():
     slower = [timed("W1", "eager", 20.0, 1.0), timed("W1", "native", 8.0, 2.5, ratio_to_lens=3.0, share_of_peak=0.6)]
     both = made(elsewhere=(made(slower, processor="another"),))
     goals = both.goals().set_index("what")
-    assert goals.loc["textual-KV step against eager torch"]["native on another"] == "2.5 times"
+    assert goals.loc["textual-KV step against eager torch"]["native on another"] == "2.5×"
     assert goals.loc["two cores against one"]["native on another"] == "–"
     assert list(both.machine()) == ["what", "a processor", "another"]
     said = "On another torch's best product reaches 45% of that, and 0 goals were reached (by circuitcore 1.0)."
@@ -165,7 +164,7 @@ def test_the_published_measurements_are_whole(number):
 
 
 @pytest.mark.parametrize(
-    ("reached", "met", "said"), [(1.8966, False, "1.897 times"), (1.5, False, "1.5 times"), (1.9004, True, "1.9 times")]
+    ("reached", "met", "said"), [(1.8966, False, "1.897×"), (1.5, False, "1.5×"), (1.9004, True, "1.9×")]
 )
 def test_a_miss_never_reads_like_its_goal(reached, met, said):
     goal = {"quantity": "throughput_ratio", "least": 1.9, "reached": reached, "met": met}
