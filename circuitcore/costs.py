@@ -106,7 +106,7 @@ class Costs:
             rows.append(
                 {
                     "what": goal["words"],
-                    "goal": f"{side} {_figure(goal['least'], quantity)}",
+                    "goal": f"{side}\N{NO-BREAK SPACE}{_figure(goal['least'], quantity)}",
                     "native": _reached(goal),
                     "verdict": words[goal["met"]],
                     "at the peak": _figure(self._limit(goal), quantity),

@@ -70,7 +70,7 @@ def test_tables_say_what_was_measured_and_what_was_not():
     assert first.isna()["TransformerLens"]
     goals = made().goals().set_index("what")
     assert list(goals.loc["textual-KV step against eager torch"]) == [
-        "≥ 4.5×",
+        "≥\N{NO-BREAK SPACE}4.5×",
         "5×",
         "reached",
         "7.14×",
