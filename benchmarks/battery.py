@@ -101,7 +101,8 @@ class LibraryBattery:
     def _some(self, tokens: Tensor, other: Tensor, wanted: tuple[Condition, ...]) -> Tensor:
         layers = range(self.network.config.n_layers)
         record = [f"{name}.{layer}" for layer in layers for name in ("resid_pre", "z", "mlp_out")]
-        source = self.network.record(_asked(other), record, positions_of(_asked(other), ("read_out", "early")))
+        asked = _asked(other)
+        source = self.network.record(asked, record, positions_of(asked, ("read_out", "early")))
         edited = [as_edits(condition, tokens.shape[1]) for condition in wanted]
         return self.network.answers_under(_asked(tokens), edited, {"corrupted": source}).logits[:, 0]
 

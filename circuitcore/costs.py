@@ -98,6 +98,10 @@ class Costs:
     def goals(self) -> pd.DataFrame:
         """What was to be reached; what native reaches, here, at the peak and elsewhere; what the fallback reaches."""
         words = {True: "reached", False: "not reached", None: "not measured"}
+        elsewhere = {
+            f"native on {other.processor}": {goal["words"]: _reached(goal) for goal in other.record["goals"]}
+            for other in self.elsewhere
+        }
         rows = []
         for goal in self.record["goals"]:
             quantity = goal["quantity"]
@@ -112,14 +116,9 @@ class Costs:
                     "at the peak": _figure(self._limit(goal), quantity),
                     "fallback": _figure(fallback, quantity),
                 }
-                | {f"native on {other.processor}": other._reached(goal["words"]) for other in self.elsewhere}
+                | {column: reached.get(goal["words"], "–") for column, reached in elsewhere.items()}
             )
         return pd.DataFrame(rows)
-
-    def _reached(self, words: str) -> str:
-        """What was reached of the goal with these words."""
-        goals = {goal["words"]: goal for goal in self.record["goals"]}
-        return _reached(goals[words]) if words in goals else "–"
 
     def _limit(self, goal: Mapping[str, Any]) -> float | None:
         """What a step that does the same products at the core's peak would reach of a ratio."""
@@ -129,15 +128,12 @@ class Costs:
 
     def machine(self) -> pd.DataFrame:
         """What it was measured on and with, a column a machine."""
-        return pd.DataFrame({"what": [*MACHINE.values(), *RATES.values()]} | self._columns())
-
-    def _columns(self) -> dict[str, list[str]]:
-        found = {}
+        found = {"what": [*MACHINE.values(), *RATES.values()]}
         for one in (self, *self.elsewhere):
             machine, peak = one.record["machine"], one.record["peak_gflops"]
             rates = [f"{peak[key]['median']:.0f} GFLOP/s on one core" if peak[key] else UNKNOWN for key in RATES]
             found[one.processor] = [*(str(machine.get(key, UNKNOWN)) for key in MACHINE), *rates]
-        return found
+        return pd.DataFrame(found)
 
     def numbers(self) -> dict[str, str]:
         """Every number and every sentence of the page that depends on what was measured."""
@@ -244,14 +240,14 @@ def published(folder: Path) -> Costs:
         StoreError: one cannot be read.
     """
     path = folder / RESULTS
-    if not path.is_file():
-        raise CostsError(f"{path} is missing; run: python3 paper.py bench --out {folder.name}/{RESULTS}")
     others = sorted(other for other in path.parent.glob("*.json") if other != path)
     return Costs(_read(path), folder, tuple(Costs(_read(other), folder) for other in others))
 
 
 def _read(path: Path) -> dict[str, Any]:
-    remedy = f"run: python3 paper.py bench --out {path.parents[1].name}/bench/{path.name}"
+    remedy = f"run: python3 paper.py bench --out {'/'.join(path.parts[-3:])}"
+    if not path.is_file():
+        raise CostsError(f"{path} is missing; {remedy}")
     try:
         record = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:

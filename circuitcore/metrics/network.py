@@ -13,7 +13,7 @@ from torch import Tensor
 from circuitcore.metrics.edited import EDITS_AT_ONCE, Answers, answers_under
 from circuitcore.metrics.native_passes import covers, covers_record, native_passes, native_record
 from circuitcore.models import Head, ModelConfig, Output, compile_edits, forward
-from circuitcore.models.edits import Cache, Edit
+from circuitcore.models.edits import Cache, Edit, role_mask
 from circuitcore.models.plan import Plan
 from circuitcore.models.sites import all_heads
 from circuitcore.models.transformer import apply_norm
@@ -118,10 +118,8 @@ def at_role(
 
 def positions_of(batch: Batch, roles: Collection[str]) -> Bool[Tensor, " pos"]:
     """The positions that a role of any row points to."""
-    at = torch.zeros(batch.tokens.shape[1], dtype=torch.bool)
-    for role in roles:
-        at[batch.roles[role].flatten()] = True
-    return at
+    shape, device = batch.tokens.shape[:2], batch.tokens.device
+    return torch.cat([role_mask(role, batch.roles, shape, device) for role in roles]).any(0)
 
 
 def concat(caches: Sequence[Cache]) -> dict[str, Tensor]:

@@ -105,7 +105,7 @@ def _cut(edit: CutEdge, roles: Roles, like: Cache) -> Resolved:
     site = edited_site(edit)
     shape, scores = _shape(site.key, like), like.get(site.key)
     _check_head(edit, edit.head.index, shape[1])
-    query, to = (_positions(role, roles, (shape[0], shape[-1]), scores.device) for role in (edit.query, edit.key))
+    query, to = (role_mask(role, roles, (shape[0], shape[-1]), scores.device) for role in (edit.query, edit.key))
     return Resolved(site, query, torch.tensor(-torch.inf, dtype=scores.dtype, device=scores.device), shape[1], to)
 
 
@@ -116,7 +116,7 @@ def _replaced(edit: Ablate | Patch, roles: Roles, sources: Mapping[str, Cache], 
         raise ValueError(f"{site} can be recorded but not patched; patch z, or cut edges with CutEdge")
     shape = _shape(site.key, like)
     clean = like[site.key]
-    where = _positions(edit.positions, roles, shape[:2], clean.device)
+    where = role_mask(edit.positions, roles, shape[:2], clean.device)
     n_heads = shape[2] if site.name in HEAD_SITES else 0
     if site.head is not None:
         _check_head(edit, site.head, n_heads)
@@ -172,7 +172,7 @@ def _shape(key: str, like: Cache) -> tuple[int, ...]:
     return tuple(like[key].shape[-site_rank(key.split(".")[0]) :])
 
 
-def _positions(role: str, roles: Roles, shape: tuple[int, int], device: torch.device) -> Tensor:
+def role_mask(role: str, roles: Roles, shape: tuple[int, int], device: torch.device) -> Tensor:
     """``[batch pos]`` true at the positions of a role."""
     if role == "all":
         return torch.ones(shape, dtype=torch.bool, device=device)

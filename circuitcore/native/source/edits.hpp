@@ -1,6 +1,7 @@
 // The read-out under many interventions: a clean pass of each chunk, kept, and of each intervention what lies behind
 // the first site it edits.
 #pragma once
+#include "chunks.hpp"
 #include "forward.hpp"
 
 // New values at one site for one intervention. Values are read where they are: null means zero, and a stride of 0 gives
@@ -175,21 +176,11 @@ inline const Edit* first_edit(const Edit* begin, const Edit* end) {
   });
 }
 
-// Chunks with one live row per sequence, its read-out, cut after the last of these.
+// Chunks whose live rows are the read-outs.
 inline std::vector<Chunk> chunks_to_read_out(const Question& q) {
-  long kept = *std::max_element(q.read_out, q.read_out + q.size) + 1, at_once = std::max<long>(1, CHUNK_ROWS / kept);
-  std::vector<Chunk> chunks;
-  for (long first = 0; first < q.size; first += at_once) {
-    Chunk chunk{first, std::min(at_once, q.size - first), kept, {}, {}, {}};
-    for (long s = 0; s < chunk.sequences; s++) {
-      chunk.live_from.push_back(s);
-      chunk.live.push_back(s * kept + q.read_out[first + s]);
-      chunk.live_at.push_back(q.read_out[first + s]);
-    }
-    chunk.live_from.push_back(chunk.sequences);
-    chunks.push_back(std::move(chunk));
-  }
-  return chunks;
+  std::vector<uint8_t> mask(q.size * q.positions);
+  for (long row = 0; row < q.size; row++) mask[row * q.positions + q.read_out[row]] = 1;
+  return chunks_of(q.size, q.positions, mask.data());
 }
 
 // The chunk whose live rows are those that the edits touch in one layer.
