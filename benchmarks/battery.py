@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from benchmarks.designs import Unavailable
-from benchmarks.workloads import DATA_SEED, Workload
+from benchmarks.workloads import BATTERY_PROMPTS, DATA_SEED, Workload
 from circuitcore.environment import exported
 from circuitcore.metrics.network import Network, positions_of
 from circuitcore.models import Ablate, Head, Mlp, ModelConfig, Patch, Site
@@ -16,7 +16,7 @@ from circuitcore.native.build import SWITCH
 from circuitcore.tasks.base import Batch
 
 EARLY = 5  # the position patched beside the read-out
-PROMPTS_AT_ONCE = 200  # what fits the caches, for either way
+PROMPTS_AT_ONCE = {"native": BATTERY_PROMPTS, "torch": 200}  # the fastest of each; compiled passes cut them up themselves
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,7 +74,7 @@ def as_edits(condition: Condition, n_pos: int) -> tuple:
 
 
 class LibraryBattery:
-    """What the book's own battery does: all interventions of a few hundred prompts through ``Network``.
+    """What the book's own battery does: all interventions of many prompts through ``Network``.
 
     Args:
         workload: gives the model.
@@ -89,12 +89,13 @@ class LibraryBattery:
         self.environment = {SWITCH: "0"} if design == "torch" else {}
         if design == "native" and (reason := why_not()):
             raise Unavailable(reason)
+        self.at_once = PROMPTS_AT_ONCE[design]
         self.network = Network(workload.model, {name: value[None] for name, value in weights.items()})
 
     @torch.inference_mode()
     def measure(self, tokens: Tensor, other: Tensor, wanted: tuple[Condition, ...]) -> Tensor:
         """Read-out logits ``[condition prompt d_vocab]``; patches take their values from a run on ``other``."""
-        pairs = zip(tokens.split(PROMPTS_AT_ONCE), other.split(PROMPTS_AT_ONCE), strict=True)
+        pairs = zip(tokens.split(self.at_once), other.split(self.at_once), strict=True)
         with exported(self.environment):
             return torch.cat([self._some(clean, corrupted, wanted) for clean, corrupted in pairs], 1)
 

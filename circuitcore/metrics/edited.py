@@ -67,12 +67,9 @@ def answers_under(
     structural = tuple(bool(edits) and start is None for edits, start in zip(found, onsets, strict=True))
     if not covers(weights, found):
         return Answers(*_torch_passes(config, weights, batch, found, onsets), structural)
-    run = [number for number, start in enumerate(onsets) if start is not None]
-    logits, pattern = native_passes(config, weights, batch, [found[number] for number in run])
-    # The others' answers are those of the clean pass, which comes first.
-    place = torch.zeros(len(found), dtype=torch.int64)
-    place[run] = torch.arange(1, len(run) + 1)
-    return Answers(logits[place], pattern[place], structural)
+    seen = [() if start is None else edits for edits, start in zip(found, onsets, strict=True)]
+    logits, pattern = native_passes(config, weights, batch, seen)
+    return Answers(logits[1:], pattern[1:], structural)  # the clean pass comes first
 
 
 def _torch_passes(

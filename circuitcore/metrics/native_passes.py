@@ -50,7 +50,7 @@ def native_passes(
         config: the architecture.
         weights: a stack of checkpoints.
         batch: rows that are run.
-        interventions: each with at least one edit.
+        interventions: each its edits; without any, its answers are those of the clean pass.
     """
     decoder, found = _decoder(config), []
     for ckpt, flat in enumerate(_flat(decoder, weights)):

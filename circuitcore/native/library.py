@@ -191,7 +191,8 @@ class NativeDecoder:
             parameters: the weights of one checkpoint.
             tokens: ids, or vectors.
             read_out: one position per row.
-            edits: per intervention at least one replacement; where two meet, the later one wins.
+            edits: per intervention its replacements; where two meet, the later one wins. Without any, the answers are
+                the clean ones.
 
         Raises:
             ValueError: more positions than the model has, an id outside the vocabulary, a read-out outside its row.
@@ -209,6 +210,8 @@ class NativeDecoder:
             *(ctypes.addressof(array), logits.data_ptr(), pattern.data_ptr()),
         )
         self._library.decoder_answers(self._handle, parameters.data_ptr(), ctypes.byref(question))
+        for number in (number for number, together in enumerate(edits, 1) if not together):
+            logits[number], pattern[number] = logits[0], pattern[0]
         return logits, pattern
 
     def record(

@@ -89,13 +89,13 @@ inline void attention_backward(Decoder& m, long l, const Chunk& chunk, bool prun
     scatter(chunk.live, d_out, dx, padded(m.c.d_model), false);
   }
   Rows in = m.rows_of(tape.input1, m.d), d_unit = m.rows_of(m.d_unit, m.d);
+  project_backward_weights(m, layer, chunk, pruned, in, dp);
   if (m.c.post_norm || !layer.norm1.exists()) {
     project_backward(m, layer, chunk, pruned, dp, dx, true);
   } else {
     project_backward(m, layer, chunk, pruned, dp, d_unit, false);
     layer.norm1.backward(chunk.rows(), d_unit, in, tape.inverse1.data(), dx, true);
   }
-  project_backward_weights(m, layer, chunk, pruned, in, dp);
 }
 
 inline void embed_backward(Decoder& m, const void* inputs, long positions, const Chunk& chunk, float* gradient) {

@@ -116,15 +116,19 @@ inline void copy_kept(const Chunk& chunk, Kept kept, Buffer& to, const Buffer& f
     copy_row(&to[s * chunk.open() * width], &from[(s * chunk.positions + chunk.begin) * width], chunk.open() * width);
 }
 
+// The queries, keys and values of a clean layer, onto the working tape.
+inline void take_projections(const Decoder& m, long l, const Chunk& chunk, Kept kept, Tape& work) {
+  const Tape& tape = m.tapes[l];
+  copy_row(work.qkv.data(), tape.qkv.data(), chunk.sequences * chunk.positions * 3 * m.q_width);
+  if (kept == Kept::same) copy_row(work.queries.data(), tape.queries.data(), chunk.live.size() * m.q_width);
+  for (long i = 0; i < chunk.rows() && chunk.begin && kept == Kept::open; i++)
+    copy_row(&work.queries[i * m.q_width], &tape.qkv[chunk.full(i) * 3 * m.q_width], m.q_width);
+}
+
 // Lay out the clean pass before site `from` of layer l on the working tape; returns the stream there.
 inline Rows take_up(Decoder& m, long l, Site from, const Chunk& chunk, Kept kept, const CleanPass& clean, Tape& work) {
-  Tape& tape = m.tapes[l];
-  if (from >= Site::q && from <= Site::scores) {
-    copy_row(work.qkv.data(), tape.qkv.data(), chunk.sequences * chunk.positions * 3 * m.q_width);
-    if (kept == Kept::same) copy_row(work.queries.data(), tape.queries.data(), chunk.live.size() * m.q_width);
-    for (long i = 0; i < chunk.rows() && chunk.begin && kept == Kept::open; i++)
-      copy_row(&work.queries[i * m.q_width], &tape.qkv[chunk.full(i) * 3 * m.q_width], m.q_width);
-  }
+  const Tape& tape = m.tapes[l];
+  if (from >= Site::q && from <= Site::scores) take_projections(m, l, chunk, kept, work);
   if (from == Site::z) copy_kept(chunk, kept, work.z, tape.z, m.q_width);
   if (from >= Site::z && l + 1 == m.c.n_layers)
     copy_row(work.pattern.data(), tape.pattern.data(), m.c.n_heads * chunk.live.size() * padded(chunk.positions));
@@ -183,13 +187,13 @@ inline std::vector<Chunk> chunks_to_read_out(const Question& q) {
   return chunks_of(q.size, q.positions, mask.data());
 }
 
-// The chunk whose live rows are those that the edits touch in one layer.
+// The chunk whose live rows are those that edits touch up to layer l.
 inline Chunk touched_by(const Chunk& chunk, const Question& q, long l, const Edit* begin, const Edit* end) {
   Chunk touched = chunk;
   touched.live.clear(), touched.live_at.clear(), touched.live_from.clear();
   for (long i = 0; i < chunk.rows(); i++) {
     long at = chunk.place(i, q.positions);
-    bool edited = std::any_of(begin, end, [&](const Edit& e) { return e.layer == l && e.positions[at]; });
+    bool edited = std::any_of(begin, end, [&](const Edit& e) { return e.layer <= l && e.positions[at]; });
     if (edited) touched.live.push_back(i), touched.live_at.push_back(chunk.position(i));
   }
   return touched;
@@ -207,23 +211,49 @@ inline Rows edit_rows(Decoder& m, long l, Site from, const Chunk& chunk, const C
   return m.rows_of(m.stream, m.d);
 }
 
+// Queries, keys and values of the touched rows from the stream x, the clean ones at the others.
+inline void project_touched(Decoder& m, long l, const Chunk& chunk, bool narrow, const Chunk& touched, Rows x,
+                            Tape& work) {
+  long count = touched.live.size(), w = m.q_width;
+  Rows picked = m.rows_of(m.picked, m.d), fresh = m.rows_of(m.d_qkv, 3 * w);
+  Projections to = projections(m, work.qkv, work.queries, chunk, narrow);
+  take_projections(m, l, chunk, narrow ? Kept::same : Kept::open, work);
+  gather(touched.live, x, picked, m.d);
+  m.layers[l].qkv.forward(count, part_input(m, m.layers[l].norm1, count, picked, work.input1, work.inverse1), fresh);
+  for (long i = 0, live = 0; i < count; i++) {
+    long row = touched.live[i], last = chunk.live.size();
+    m.rotation.turn(fresh[i], touched.live_at[i], 1);
+    m.rotation.turn(fresh[i] + w, touched.live_at[i], 1);
+    copy_row(to.k[chunk.full(row)], fresh[i] + w, 2 * w);
+    while (live < last && chunk.live[live] < row) live++;
+    if (!narrow)
+      copy_row(to.q[row], fresh[i], w);
+    else if (live < last && chunk.live[live] == row)
+      copy_row(to.q[live], fresh[i], w);
+  }
+}
+
 // One intervention on one chunk, from its first site on.
 inline void intervene(Decoder& m, const Chunk& chunk, const CleanPass& clean, Editing edit, Tape& work) {
   const Edit* first = first_edit(edit.begin, edit.end);
   long l = first->layer;
   Site from = Site(first->site);
-  bool narrow = is_narrow(m, l, chunk);
-  Rows x = m.rows_of(m.stream, m.d);
+  Rows x;
   if (from >= Site::z && l + 1 < m.c.n_layers) {
-    x = edit_rows(m, l, from, chunk, clean, edit, work);
+    x = edit_rows(m, l++, from, chunk, clean, edit, work);
+    from = Site::resid_pre;
   } else {
-    x = take_up(m, l, from, chunk, narrow ? Kept::same : Kept::open, clean, work);
-    if (from == Site::resid_pre) take_earlier(m, l, chunk, work);
-    x = layer_forward(m, l, work, chunk, narrow, x, edit, from);
+    x = take_up(m, l, from, chunk, is_narrow(m, l, chunk) ? Kept::same : Kept::open, clean, work);
   }
-  while (++l < m.c.n_layers) {
-    take_earlier(m, l, chunk, work);
-    x = layer_forward(m, l, work, chunk, is_narrow(m, l, chunk), x, edit, Site::resid_pre);
+  Chunk touched = touched_by(chunk, edit.question, l, edit.begin, edit.end);
+  if (from == Site::resid_pre && long(touched.live.size()) < chunk.rows()) {
+    edit(from, l, Over::open, x);
+    project_touched(m, l, chunk, is_narrow(m, l, chunk), touched, x, work);
+    from = Site::q;
+  }
+  for (; l < m.c.n_layers; l++, from = Site::resid_pre) {
+    if (from == Site::resid_pre) take_earlier(m, l, chunk, work);
+    x = layer_forward(m, l, work, chunk, is_narrow(m, l, chunk), x, edit, from);
   }
   answer(m, chunk, edit.question, edit.begin->intervention, x, work);
 }

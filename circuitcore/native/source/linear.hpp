@@ -100,10 +100,9 @@ class Linear {
   }
   // y += x W + b.
   void forward_add(long rows, Rows x, Rows y) const {
-    for (long i = 0; i < rows && has_bias(); i++)
-      for (long j = 0; j < columns; j += LANES) store(y[i] + j, load(y[i] + j) + load(&bias[j]));
     Right w{weights.data(), LANES, inputs * LANES};
-    matmul(rows, columns / LANES, inputs, {x.data, x.stride, 1}, w, {y.data, y.stride}, y.data, y.stride);
+    Start start{y.data, y.stride, has_bias() ? bias.data() : nullptr};
+    matmul(rows, columns / LANES, inputs, {x.data, x.stride, 1}, w, start, y.data, y.stride);
   }
   // dx [rows x inputs] = dy W^T (added to dx if `add`), with dy the gradient at the columns from `first`.
   void backward_input(long rows, Rows dy, Rows dx, bool add, long first = 0, long width = 0) const {
@@ -123,11 +122,7 @@ class Linear {
       Right right{x.data, x.stride, LANES};
       matmul(width, by_column / LANES, rows, {dy.data, 1, dy.stride}, right, {to, by_column}, to, by_column);
     }
-    for (long j = 0; j < width; j += LANES) {
-      vec total = load(&bias_gradient[first + j]);
-      for (long i = 0; i < rows; i++) total += load(dy[i] + j);
-      store(&bias_gradient[first + j], total);
-    }
+    add_up<4>(rows, dy, &bias_gradient[first], width);
   }
 
  private:
@@ -140,6 +135,21 @@ class Linear {
   Buffer gradient;
   long by_input = 0, by_column = 0;
   Buffer bias, bias_gradient;
+
+  // Add the rows of x to one. Several vectors are summed side by side: each addition waits for the one before it.
+  template <int SIDE>
+  static void add_up(long rows, Rows x, float* to, long width) {
+    long j = 0;
+    for (; j + SIDE * LANES <= width; j += SIDE * LANES) {
+      vec total[SIDE];
+      for (int n = 0; n < SIDE; n++) total[n] = load(to + j + n * LANES);
+      for (long i = 0; i < rows; i++)
+        for (int n = 0; n < SIDE; n++) total[n] += load(x[i] + j + n * LANES);
+      for (int n = 0; n < SIDE; n++) store(to + j + n * LANES, total[n]);
+    }
+    if constexpr (SIDE > 1)
+      if (j < width) add_up<1>(rows, x.from_column(j), to + j, width - j);
+  }
   // Row k of a piece, into its columns of `plain`.
   void collect(const float* parameters, const Piece& piece, long k) {
     for (long n = 0; n < piece.outputs; n += piece.block) {
