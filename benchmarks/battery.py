@@ -16,7 +16,7 @@ from circuitcore.native.build import SWITCH
 from circuitcore.tasks.base import Batch
 
 EARLY = 5  # the position patched beside the read-out
-PROMPTS_AT_ONCE = {"native": BATTERY_PROMPTS, "torch": 200}  # the fastest of each; compiled passes cut them up themselves
+PROMPTS_AT_ONCE = {"native": BATTERY_PROMPTS, "torch": 200}  # the fastest of each; the native one cuts them up itself
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,8 +1,10 @@
 """Training in C++: torch's losses and weights, and bits that depend on nothing but the recipe."""
 
+import ctypes
 import hashlib
 import itertools
 import os
+import shutil
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -10,11 +12,12 @@ from pathlib import Path
 
 import pytest
 import torch
-from native_cases import N_POS, config_of, pairwise, rows_of
+from native_cases import CHUNK_ROWS, N_POS, config_of, pairwise, rows_of
 
 from benchmarks.workloads import SYMBOLIC, SYMBOLIC_ADAM, WORKLOADS, batches, shrunk
 from circuitcore.models import ModelConfig, init_weights
 from circuitcore.native import NativeDecoder, Training, UpdateRule, why_not
+from circuitcore.native.build import COMPILERS, FLAGS, SOURCE
 from circuitcore.training import Optimizer, TorchEngine
 from circuitcore.training.native_engine import NativeEngine
 
@@ -220,3 +223,29 @@ def test_the_first_chapters_rule_is_fixed_by_its_losses():
     of_torch, of_native = engines(SYMBOLIC, SYMBOLIC_ADAM)
     assert_alike(of_torch, of_native, [rows] * 5)
     assert of_native.state()["step"] == of_torch.state()["step"] == 5
+
+
+@pytest.fixture(scope="module")
+def in_small_chunks(tmp_path_factory):
+    """The library as it would be where a processor's cache holds no more than two sequences."""
+    folder = tmp_path_factory.mktemp("chunks") / "source"
+    shutil.copytree(SOURCE, folder)
+    text = (folder / "decoder.hpp").read_text()
+    assert text.count("CHUNK_ROWS = 144") == 1
+    (folder / "decoder.hpp").write_text(text.replace("CHUNK_ROWS = 144", f"CHUNK_ROWS = {2 * N_POS}"))
+    compiler = next(path for name in COMPILERS if (path := shutil.which(name)))
+    built = str(folder / "library.so")
+    subprocess.run([compiler, *FLAGS, str(folder / "api.cpp"), "-o", built], check=True)
+    return ctypes.CDLL(built)
+
+
+@pytest.mark.parametrize("case", pairwise(seed=4), ids=lambda case: "-".join(map(str, case.values())))
+def test_the_size_of_a_chunk_changes_no_bit(in_small_chunks, case):
+    """So that processors with other caches train the same network."""
+    config, rows = config_of(case), (2 * CHUNK_ROWS // N_POS + 3, N_POS)
+    batch = rows_of(config, rows, mask=case["mask"], targets=case["targets"])
+    decoders = NativeDecoder(config), NativeDecoder(config, in_small_chunks)
+    weights = decoders[0].flat.join(init_weights(config, 5))
+    (loss, gradient), (other_loss, other_gradient) = (decoder.gradient(weights, *batch) for decoder in decoders)
+    assert loss == other_loss
+    assert torch.equal(gradient, other_gradient)

@@ -2,14 +2,14 @@
 #pragma once
 #include "decoder.hpp"
 
-// The chunks of a batch: as many sequences as CHUNK_ROWS holds, cut after the last position in the
-// mask; the positions in the mask are the live ones.
-inline std::vector<Chunk> chunks_of(long size, long positions, const uint8_t* mask) {
+// The chunks of a batch: as many sequences as the decoder takes at once, cut after the last position in the mask; the
+// positions in the mask are the live ones.
+inline std::vector<Chunk> chunks_of(const Decoder& m, long size, long positions, const uint8_t* mask) {
   long last = 0;
   for (long i = 0; i < size; i++)
     for (long t = positions - 1; t > last; t--)
       if (mask[i * positions + t]) last = t;
-  long kept = last + 1, at_once = std::max<long>(1, CHUNK_ROWS / kept);
+  long kept = last + 1, at_once = std::max<long>(1, m.at_once / kept);
   std::vector<Chunk> chunks;
   for (long first = 0; first < size; first += at_once) {
     Chunk chunk{first, std::min(at_once, size - first), kept, {}, {}, {}};

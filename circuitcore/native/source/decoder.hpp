@@ -3,12 +3,24 @@
 // A chunk is a few sequences, so that its activations stay in the cache. In the last layer only the rows that something
 // reads (those with a loss) go through queries, attention output, MLP and unembedding: the chunk's *live* rows.
 #pragma once
+#include <unistd.h>
+
 #include "attention.hpp"
 #include "config.hpp"
 #include "mlp.hpp"
 #include "norm.hpp"
 
-constexpr long CHUNK_ROWS = 144;  // positions of a chunk; a longer sequence is a chunk of its own
+constexpr long CHUNK_ROWS = 144;  // positions of a chunk at most; a longer sequence is a chunk of its own
+
+// Positions of a chunk whose stream, normalised stream and the gradients of both fill little more than half of the
+// core's own cache. No number depends on it: sums run on from chunk to chunk in the order of the positions.
+inline long chunk_rows(long stride) {
+  long cache = 1 << 20;
+#ifdef _SC_LEVEL2_CACHE_SIZE
+  if (long found = sysconf(_SC_LEVEL2_CACHE_SIZE); found > 0) cache = found;
+#endif
+  return std::min<long>(CHUNK_ROWS, 0.6 * cache / (4 * stride * sizeof(float)));
+}
 
 struct Layer {
   Linear qkv, out, up, down;
@@ -60,7 +72,7 @@ struct Decoder {
   Rotation rotation;
   Attention attention;
   long d, q_width, mlp_width;       // floats between rows of the stream; widths of q (and k, v, z) and of the MLP
-  long capacity;                    // rows of a chunk at most
+  long at_once, capacity;           // rows of a chunk; and at most, if one sequence has more
   std::vector<int> every_position;  // 0, 1, 2, ...
   std::vector<Tape> tapes;
   Buffer inputs, stream, live_stream, picked, mlp_out, final_unit, final_inverse, logits;
@@ -71,7 +83,8 @@ struct Decoder {
     d = stride_of(c.d_model);
     q_width = padded(c.n_heads * c.d_head);
     mlp_width = activation == Activation::none ? 0 : padded(c.d_mlp);
-    capacity = std::max<long>(CHUNK_ROWS, c.n_ctx);
+    at_once = chunk_rows(d);
+    capacity = std::max<long>(at_once, c.n_ctx);
     if (c.d_in) embed = Linear(c.d_in, {whole(places.embed, -1, c.d_model)});
     Piece out = whole(c.tied ? places.embed : places.W_U, places.b_U, c.d_vocab);
     if (c.tied) out.row = 1, out.column = c.d_model;

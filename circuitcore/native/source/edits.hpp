@@ -181,10 +181,10 @@ inline const Edit* first_edit(const Edit* begin, const Edit* end) {
 }
 
 // Chunks whose live rows are the read-outs.
-inline std::vector<Chunk> chunks_to_read_out(const Question& q) {
+inline std::vector<Chunk> chunks_to_read_out(const Decoder& m, const Question& q) {
   std::vector<uint8_t> mask(q.size * q.positions);
   for (long row = 0; row < q.size; row++) mask[row * q.positions + q.read_out[row]] = 1;
-  return chunks_of(q.size, q.positions, mask.data());
+  return chunks_of(m, q.size, q.positions, mask.data());
 }
 
 // The chunk whose live rows are those that edits touch up to layer l.
@@ -269,7 +269,7 @@ inline void answers(Decoder& m, const float* parameters, const Question& q) {
       opens.push_back(first_position(q, q.edit + starts.back(), q.edit + i + 1));
       starts.push_back(i + 1);
     }
-  for (const Chunk& chunk : chunks_to_read_out(q)) {
+  for (const Chunk& chunk : chunks_to_read_out(m, q)) {
     embed_rows(m, parameters, q.inputs, q.positions, chunk);
     Keeping keep{m, clean, chunk};
     answer(m, chunk, q, 0, forward(m, chunk, keep), m.tapes.back());

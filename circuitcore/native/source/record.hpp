@@ -57,7 +57,7 @@ inline void deliver_pattern(const Decoder& m, const Chunk& chunk, const Tape& ta
 
 inline void record(Decoder& m, const float* parameters, const Recording& r) {
   m.pack(parameters);
-  for (const Chunk& chunk : chunks_of(r.size, r.positions, r.at)) {
+  for (const Chunk& chunk : chunks_of(m, r.size, r.positions, r.at)) {
     Listening listen{m, chunk, r};
     embed_rows(m, parameters, r.inputs, r.positions, chunk);
     long live = chunk.live.size();

@@ -24,9 +24,9 @@ inline bool ids_fit(const Config& c, const Batch& batch) {
   return true;
 }
 
-// The losses of one chunk's live rows, summed; their gradient goes into m.logits. `weight`: 1 / rows with a loss.
-inline double losses(Decoder& m, const Batch& batch, const Chunk& chunk, Rows logits, float weight) {
-  double total = 0;
+// Adds the losses of one chunk's live rows to the total; their gradient goes into m.logits. `weight`: 1 / rows with a
+// loss.
+inline void losses(Decoder& m, const Batch& batch, const Chunk& chunk, Rows logits, float weight, double& total) {
   long v = m.c.d_vocab;
   for (std::size_t i = 0; i < chunk.live.size(); i++) {
     long at = chunk.place(chunk.live[i], batch.positions);
@@ -35,19 +35,18 @@ inline double losses(Decoder& m, const Batch& batch, const Chunk& chunk, Rows lo
     else
       total += cross_entropy(logits[i], v, static_cast<const int64_t*>(batch.targets)[at], weight);
   }
-  return total;
 }
 
-// Forward and backward pass of one chunk; returns the sum of its losses.
-inline double chunk_gradient(Decoder& m, const float* parameters, const Batch& batch, const Chunk& chunk, float weight,
-                             float* gradient) {
+// Forward and backward pass of one chunk; adds up its losses and gradients.
+inline void chunk_gradient(Decoder& m, const float* parameters, const Batch& batch, const Chunk& chunk, float weight,
+                           float* gradient, double& loss) {
   embed_rows(m, parameters, batch.inputs, batch.positions, chunk);
   Untouched at;
   Rows x = forward(m, chunk, at), logits = m.rows_of(m.logits, stride_of(m.c.d_vocab));
   long live = chunk.live.size();
   Rows in = final_input(m, live, x);
   m.unembed.forward(live, in, logits);
-  double loss = losses(m, batch, chunk, logits, weight);
+  losses(m, batch, chunk, logits, weight, loss);
   m.unembed.backward_weights(live, in, logits);
   Rows dx = m.rows_of(chunk.pruned() ? m.d_live : m.d_stream, m.d);
   m.unembed.backward_input(live, logits, dx, false);
@@ -55,7 +54,6 @@ inline double chunk_gradient(Decoder& m, const float* parameters, const Batch& b
     m.final_norm.backward(live, dx, in, m.final_inverse.data(), dx, false);
   backward(m, chunk);
   embed_backward(m, batch.inputs, batch.positions, chunk, gradient);
-  return loss;
 }
 
 // The mean loss over the positions in the mask; `gradient` [parameters] is overwritten.
@@ -66,8 +64,8 @@ inline double batch_gradient(Decoder& m, const float* parameters, const Batch& b
   m.clear_gradient();
   std::fill_n(gradient, count, 0.f);
   double loss = 0;
-  for (const Chunk& chunk : chunks_of(batch.size, batch.positions, batch.mask))
-    loss += chunk_gradient(m, parameters, batch, chunk, 1.f / scored, gradient);
+  for (const Chunk& chunk : chunks_of(m, batch.size, batch.positions, batch.mask))
+    chunk_gradient(m, parameters, batch, chunk, 1.f / scored, gradient, loss);
   m.unpack_gradient(parameters, gradient);
   return loss / scored;
 }
