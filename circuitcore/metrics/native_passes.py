@@ -2,10 +2,9 @@
 
 import functools
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor
 
 from circuitcore.models import ModelConfig
@@ -32,11 +31,18 @@ def covers_record(config: ModelConfig, weights: Weights, keys: Iterable[str]) ->
 
 
 def native_record(
-    config: ModelConfig, weights: Weights, batch: Batch, keys: Sequence[str], **how: Any
+    config: ModelConfig,
+    weights: Weights,
+    batch: Batch,
+    keys: Sequence[str],
+    *,
+    with_logits: bool,
+    at: Bool[Tensor, " pos"] | None = None,
 ) -> tuple[Float[Tensor, "ckpt batch pos vocab"] | None, dict[str, Tensor]]:
-    """Logits of the clean pass and the recorded sites; ``how``: ``with_logits``, ``at`` as ``NativeDecoder.record``."""
+    """Logits of the clean pass and the recorded sites; ``with_logits`` and ``at`` as in ``NativeDecoder.record``."""
     decoder = _decoder(config)
-    found = [decoder.record(flat, batch.tokens, keys, **how) for flat in _flat(decoder, weights)]
+    flats = _flat(decoder, weights)
+    found = [decoder.record(flat, batch.tokens, keys, with_logits=with_logits, at=at) for flat in flats]
     logits = None if found[0][0] is None else _stacked([logits for logits, _ in found], 0)
     return logits, {key: _stacked([cache[key] for _, cache in found], 0) for key in keys}
 

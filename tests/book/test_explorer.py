@@ -112,6 +112,20 @@ def test_what_is_changed_while_another_run_loads_is_changed_of_that_run(opened, 
     assert_reads(pane, run=SECOND, step=0, prompt=SOURCE, edits=["zero(L0H1)@all", "zero(L1H0)@all"])
 
 
+def test_a_prompt_that_is_refused_while_another_run_loads_does_not_keep_that_run_away(opened, explorer, pane):
+    opened.page.evaluate(HOLD)
+    explorer.get_by_label("Seed").first.select_option(str(published(SECOND).recipe.init_seed))
+    ask(explorer, "<bos> K99")
+    opened.page.evaluate("release()")
+    explorer.get_by_role("alert").filter(has_text="Token 1").wait_for()
+    assert len(problems(explorer)) == 1
+    assert explorer.get_by_label("Prompt", exact=True).input_value() == "<bos> K99"
+    assert_reads(pane, run=SECOND)
+    ask(explorer, SOURCE)
+    assert problems(explorer) == []
+    assert_reads(pane, run=SECOND, prompt=SOURCE)
+
+
 # ---- prompts ----
 
 

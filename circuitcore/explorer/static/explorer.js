@@ -138,7 +138,7 @@ globalThis.circuitExplorer = (() => {
 
     // Compute the changed state and show it; what cannot be computed is told, and nothing else changes.
     async #change(changes, field = '') {
-      const turn = ++this.#turn, lab = this.#lab, next = this.#coming = { ...this.#base };
+      const turn = ++this.#turn, lab = this.#lab, before = this.#coming, next = this.#coming = { ...this.#base };
       for (const name of FIELDS) if (name in changes) next[name] = changes[name];
       let told = '';
       try {
@@ -158,7 +158,9 @@ globalThis.circuitExplorer = (() => {
       } catch (error) {
         if (turn !== this.#turn) return false;
         this.#coming = null;
+        if (before && !(await this.#change(before))) return false; // what was on its way arrives all the same
         if (this.#state) this.#paintPlaces(); // menus go back to what is shown
+        if (field) this.#inputs[field].value = changes[field];
         this.#complain(`${error.message[0].toUpperCase()}${error.message.slice(1)}.`, field);
         return false;
       }
@@ -226,7 +228,7 @@ globalThis.circuitExplorer = (() => {
     // A field for a prompt, what is wrong with it, and a button to fill it; `more` stands beside the button.
     #line(label, field, shuffled, ...more) {
       const act = () => this.#change({ [field]: input.value }, field);
-      const input = el('input', 'prompt', { type: 'text', spellcheck: false, autocomplete: 'off', onchange: act });
+      const input = this.#inputs[field] = el('input', 'prompt', { type: 'text', spellcheck: false, autocomplete: 'off', onchange: act });
       const problem = this.#problems[field] = el('p', 'problem', { role: 'alert' });
       const shuffle = button('button', () => { input.value = shuffled(); act(); }, 'Shuffle');
       shuffle.ariaLabel = `Shuffle: ${label.toLowerCase()}`;

@@ -62,13 +62,13 @@ globalThis.recallGame = (() => {
     }
 
     networkMenu() {
-      const options = this.data.models.map(({ label }, value) => el('option', '', { value, textContent: label }));
+      const options = this.data.models.map(({ label }, value) => el('option', '', { value }, label));
       this.menu = el('select', 'select', { onchange: () => this.choose(Number(this.menu.value)) }, ...options);
       this.epoch = el('span', 'epoch');
       this.slider = el('input', 'slider', { type: 'range', min: 0, step: 1, ariaLabel: 'Epoch of training' });
       this.slider.oninput = () => this.choose(this.choice.model, Number(this.slider.value));
-      this.time = el('label', 'field', el('span', '', { textContent: 'Epoch ' }), this.slider, this.epoch);
-      const menu = el('label', 'field', el('span', '', { textContent: 'Network ' }), this.menu);
+      this.time = el('label', 'field', el('span', '', 'Epoch '), this.slider, this.epoch);
+      const menu = el('label', 'field', el('span', '', 'Network '), this.menu);
       return el('div', 'row', menu, this.time);
     }
 
@@ -77,7 +77,7 @@ globalThis.recallGame = (() => {
       const group = el('div', 'cards', { ariaLabel: 'Pick the next x' });
       this.cardStop = toolbar(group);
       this.cardOf = this.data.permutation.map((_, i) => {
-        const parts = { x: el('strong', '', { textContent: i + 1 }), y: el('span') };
+        const parts = { x: el('strong', '', `${i + 1}`), y: el('span') };
         const card = button('card', () => this.ask(i + 1));
         card.append(parts.x, parts.y);
         group.append(card);
@@ -99,7 +99,7 @@ globalThis.recallGame = (() => {
       this.outcome = el('p');
       const status = el('div', 'status', { role: 'status' }, this.reading, this.outcome);
       this.score = el('p', 'score');
-      this.show = button('button', () => this.reveal(), { textContent: 'Show the answer' });
+      this.show = button('button', () => this.reveal(), 'Show the answer');
       return el('div', 'part', legend, group, status, el('div', 'row', this.show, this.score));
     }
 
@@ -121,24 +121,24 @@ globalThis.recallGame = (() => {
     network() {
       this.strip = el('div', 'strip');
       this.strip.style.setProperty('--positions', 2 * this.game.size - 1);
-      this.readout = el('p', 'readout', { textContent: HINT });
-      this.undo = button('button', () => this.resetEdits(), { textContent: 'Undo all edits' });
-      const title = el('p', 'step', { textContent: 'Inside the network, at its last position' });
+      this.readout = el('p', 'readout', HINT);
+      this.undo = button('button', () => this.resetEdits(), 'Undo all edits');
+      const title = el('p', 'step', 'Inside the network, at its last position');
       const undo = el('div', 'row', this.undo);
       return el('div', 'part', { role: 'group', ariaLabel: 'Change the network' },
         title, this.strip, this.readout, undo);
     }
 
     dealing() {
-      this.backButton = button('button', () => this.go(() => this.game.back()), { textContent: 'Back one step' });
+      this.backButton = button('button', () => this.go(() => this.game.back()), 'Back one step');
       const fresh = () => this.go(() => this.game.deal(shuffled(this.game.size), [1]));
       const opening = () => this.go(() => this.game.deal(this.data.permutation, this.data.order));
       const checkpoints = this.data.models.flatMap(model => model.checkpoints);
       const letters = checkpoints.reduce((sum, { data }) => sum + data.length, 0);
       return el('div', 'row end', this.backButton,
-        button('button', fresh, { textContent: 'New permutation' }),
-        button('button', opening, { textContent: 'Opening position' }),
-        el('span', 'side', { textContent: `Weights in this page: ${Math.ceil(letters / 1000)} kB` }));
+        button('button', fresh, 'New permutation'),
+        button('button', opening, 'Opening position'),
+        el('span', 'side', `Weights in this page: ${Math.ceil(letters / 1000)} kB`));
     }
 
     // A row of positions, and one row for every head and MLP of the chosen network.
@@ -146,7 +146,7 @@ globalThis.recallGame = (() => {
       const { n_layers: layers, n_heads: heads, mlp } = this.packed.config, places = 2 * this.game.size - 1;
       this.tokenOf = Array.from({ length: places }, () => el('li', 'token'));
       const tokens = el('ol', 'tokens', { ariaLabel: 'What the network reads' }, ...this.tokenOf);
-      const read = el('span', 'side', { textContent: 'reads' });
+      const read = el('span', 'side', 'reads');
       this.headRows = [];
       this.mlpSwitches = [];
       this.strip.replaceChildren(el('div', 'line', read, tokens));
@@ -158,7 +158,7 @@ globalThis.recallGame = (() => {
 
     switchOf(kind, key, words) {
       const state = el('span'), node = button('switch', () => this.change(() => this.edits.flip(kind, key)));
-      node.append(el('span', '', { textContent: words }), state);
+      node.append(el('span', '', words), state);
       node.role = 'switch';
       node.ariaLabel = words;
       return { node, state, isOn: () => !this.edits[kind].has(key) };
