@@ -30,21 +30,27 @@ def covers_record(config: ModelConfig, weights: Weights, keys: Iterable[str]) ->
     return there and layers and all(key == last for key in keys if key.startswith("resid_final")) and covers(weights)
 
 
+def native_run(
+    config: ModelConfig, weights: Weights, batch: Batch, keys: Sequence[str]
+) -> tuple[Float[Tensor, "ckpt batch pos vocab"], dict[str, Tensor]]:
+    """Logits of the clean pass, and the recorded sites."""
+    decoder = _decoder(config)
+    logits, caches = zip(*(decoder.record(flat, batch.tokens, keys) for flat in _flat(decoder, weights)), strict=True)
+    return _stacked(logits, 0), _by_site(caches)
+
+
 def native_record(
-    config: ModelConfig,
-    weights: Weights,
-    batch: Batch,
-    keys: Sequence[str],
-    *,
-    with_logits: bool,
-    at: Bool[Tensor, " pos"] | None = None,
-) -> tuple[Float[Tensor, "ckpt batch pos vocab"] | None, dict[str, Tensor]]:
-    """Logits of the clean pass and the recorded sites; ``with_logits`` and ``at`` as in ``NativeDecoder.record``."""
+    config: ModelConfig, weights: Weights, batch: Batch, keys: Sequence[str], at: Bool[Tensor, " pos"] | None
+) -> dict[str, Tensor]:
+    """The recorded sites of the clean pass; ``at`` as in ``NativeDecoder.record``."""
     decoder = _decoder(config)
     flats = _flat(decoder, weights)
-    found = [decoder.record(flat, batch.tokens, keys, with_logits=with_logits, at=at) for flat in flats]
-    logits = None if found[0][0] is None else _stacked([logits for logits, _ in found], 0)
-    return logits, {key: _stacked([cache[key] for _, cache in found], 0) for key in keys}
+    return _by_site([decoder.record(flat, batch.tokens, keys, with_logits=False, at=at)[1] for flat in flats])
+
+
+def _by_site(caches: Sequence[dict[str, Tensor]]) -> dict[str, Tensor]:
+    """The sites of several checkpoints, stacked."""
+    return {key: _stacked([cache[key] for cache in caches], 0) for key in caches[0]}
 
 
 def native_passes(

@@ -11,7 +11,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from circuitcore.metrics.edited import EDITS_AT_ONCE, Answers, answers_under
-from circuitcore.metrics.native_passes import covers, covers_record, native_passes, native_record
+from circuitcore.metrics.native_passes import covers, covers_record, native_passes, native_record, native_run
 from circuitcore.models import Head, ModelConfig, Output, compile_edits, forward
 from circuitcore.models.edits import Cache, Edit, role_mask
 from circuitcore.models.plan import Plan
@@ -40,7 +40,7 @@ class Network:
         keys = sorted(set(record))
         with torch.inference_mode():
             if covers_record(self.config, self.weights, keys):
-                return Output(*native_record(self.config, self.weights, batch, keys, with_logits=True))
+                return Output(*native_run(self.config, self.weights, batch, keys))
             return forward(self.config, self.weights, batch.tokens, record=keys)
 
     def record(self, batch: Batch, keys: Collection[str], at: Bool[Tensor, " pos"] | None = None) -> Cache:
@@ -56,7 +56,7 @@ class Network:
         if output is None and covers_record(self.config, self.weights, keys):
             at = None if any(key.startswith("pattern") for key in keys) else at
             with torch.inference_mode():
-                return native_record(self.config, self.weights, batch, sorted(set(keys)), with_logits=False, at=at)[1]
+                return native_record(self.config, self.weights, batch, sorted(set(keys)), at)
         return self.run(batch, keys).cache
 
     def keep(self, batch: Batch, record: Collection[str]) -> Output:
