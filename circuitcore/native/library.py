@@ -210,8 +210,9 @@ class NativeDecoder:
             *(ctypes.addressof(array), logits.data_ptr(), pattern.data_ptr()),
         )
         self._library.decoder_answers(self._handle, parameters.data_ptr(), ctypes.byref(question))
-        for number in (number for number, together in enumerate(edits, 1) if not together):
-            logits[number], pattern[number] = logits[0], pattern[0]
+        for number, together in enumerate(edits, 1):
+            if not together:
+                logits[number], pattern[number] = logits[0], pattern[0]
         return logits, pattern
 
     def record(

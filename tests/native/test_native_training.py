@@ -1,6 +1,5 @@
 """Training in C++: torch's losses and weights, and bits that depend on nothing but the recipe."""
 
-import ctypes
 import hashlib
 import itertools
 import os
@@ -16,8 +15,7 @@ from native_cases import CHUNK_ROWS, N_POS, config_of, pairwise, rows_of
 
 from benchmarks.workloads import SYMBOLIC, SYMBOLIC_ADAM, WORKLOADS, batches, shrunk
 from circuitcore.models import ModelConfig, init_weights
-from circuitcore.native import NativeDecoder, Training, UpdateRule, why_not
-from circuitcore.native.build import COMPILERS, FLAGS, SOURCE
+from circuitcore.native import NativeDecoder, Training, UpdateRule, build, why_not
 from circuitcore.training import Optimizer, TorchEngine
 from circuitcore.training.native_engine import NativeEngine
 
@@ -229,14 +227,14 @@ def test_the_first_chapters_rule_is_fixed_by_its_losses():
 def in_small_chunks(tmp_path_factory):
     """The library as it would be where a processor's cache holds no more than two sequences."""
     folder = tmp_path_factory.mktemp("chunks") / "source"
-    shutil.copytree(SOURCE, folder)
+    shutil.copytree(build.SOURCE, folder)
     text = (folder / "decoder.hpp").read_text()
-    assert text.count("CHUNK_ROWS = 144") == 1
-    (folder / "decoder.hpp").write_text(text.replace("CHUNK_ROWS = 144", f"CHUNK_ROWS = {2 * N_POS}"))
-    compiler = next(path for name in COMPILERS if (path := shutil.which(name)))
-    built = str(folder / "library.so")
-    subprocess.run([compiler, *FLAGS, str(folder / "api.cpp"), "-o", built], check=True)
-    return ctypes.CDLL(built)
+    assert text.count(f"CHUNK_ROWS = {CHUNK_ROWS}") == 1
+    (folder / "decoder.hpp").write_text(text.replace(f"CHUNK_ROWS = {CHUNK_ROWS}", f"CHUNK_ROWS = {2 * N_POS}"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(build, "SOURCE", folder)
+        patch.setenv("XDG_CACHE_HOME", str(folder.parent))
+        return build._open("")
 
 
 @pytest.mark.parametrize("case", pairwise(seed=4), ids=lambda case: "-".join(map(str, case.values())))

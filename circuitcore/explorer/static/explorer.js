@@ -228,7 +228,9 @@ globalThis.circuitExplorer = (() => {
     // A field for a prompt, what is wrong with it, and a button to fill it; `more` stands beside the button.
     #line(label, field, shuffled, ...more) {
       const act = () => this.#change({ [field]: input.value }, field);
-      const input = this.#inputs[field] = el('input', 'prompt', { type: 'text', spellcheck: false, autocomplete: 'off', onchange: act });
+      const input = this.#inputs[field] = el('input', 'prompt', {
+        type: 'text', spellcheck: false, autocomplete: 'off', onchange: act,
+      });
       const problem = this.#problems[field] = el('p', 'problem', { role: 'alert' });
       const shuffle = button('button', () => { input.value = shuffled(); act(); }, 'Shuffle');
       shuffle.ariaLabel = `Shuffle: ${label.toLowerCase()}`;

@@ -211,10 +211,14 @@ inline Rows edit_rows(Decoder& m, long l, Site from, const Chunk& chunk, const C
   return m.rows_of(m.stream, m.d);
 }
 
-// Queries, keys and values of the touched rows from the stream x, the clean ones at the others.
-inline void project_touched(Decoder& m, long l, const Chunk& chunk, bool narrow, const Chunk& touched, Rows x,
-                            Tape& work) {
+// Enter layer l by the stream x. Where edits touch but some of the rows, the projections of those are made, and the
+// clean ones taken at the others. Returns the site to go on from.
+inline Site project_touched(Decoder& m, long l, const Chunk& chunk, Rows x, Editing& edit, Tape& work) {
+  Chunk touched = touched_by(chunk, edit.question, l, edit.begin, edit.end);
   long count = touched.live.size(), w = m.q_width;
+  if (count == chunk.rows()) return Site::resid_pre;
+  edit(Site::resid_pre, l, Over::open, x);
+  bool narrow = is_narrow(m, l, chunk);
   Rows picked = m.rows_of(m.picked, m.d), fresh = m.rows_of(m.d_qkv, 3 * w);
   Projections to = projections(m, work.qkv, work.queries, chunk, narrow);
   take_projections(m, l, chunk, narrow ? Kept::same : Kept::open, work);
@@ -231,6 +235,7 @@ inline void project_touched(Decoder& m, long l, const Chunk& chunk, bool narrow,
     else if (live < last && chunk.live[live] == row)
       copy_row(to.q[live], fresh[i], w);
   }
+  return Site::q;
 }
 
 // One intervention on one chunk, from its first site on.
@@ -245,12 +250,7 @@ inline void intervene(Decoder& m, const Chunk& chunk, const CleanPass& clean, Ed
   } else {
     x = take_up(m, l, from, chunk, is_narrow(m, l, chunk) ? Kept::same : Kept::open, clean, work);
   }
-  Chunk touched = touched_by(chunk, edit.question, l, edit.begin, edit.end);
-  if (from == Site::resid_pre && long(touched.live.size()) < chunk.rows()) {
-    edit(from, l, Over::open, x);
-    project_touched(m, l, chunk, is_narrow(m, l, chunk), touched, x, work);
-    from = Site::q;
-  }
+  if (from == Site::resid_pre) from = project_touched(m, l, chunk, x, edit, work);
   for (; l < m.c.n_layers; l++, from = Site::resid_pre) {
     if (from == Site::resid_pre) take_earlier(m, l, chunk, work);
     x = layer_forward(m, l, work, chunk, is_narrow(m, l, chunk), x, edit, from);

@@ -71,8 +71,6 @@ inline Tile find_tile(long rows) {
   return tiles[rows - 1];
 }
 
-inline long ceiling(long n, long by) { return (n + by - 1) / by; }
-
 template <int COLS>
 void panel(long rows, long depth, Left a, Right b, Start start, float* c, long c_row) {
   for (long tiles = ceiling(rows, TALLEST[COLS]), here; tiles > 0; tiles--, rows -= here) {

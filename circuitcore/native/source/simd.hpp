@@ -17,8 +17,9 @@ constexpr int REGISTERS = 16;
 typedef float vec __attribute__((vector_size(LANES * 4)));
 typedef int32_t ivec __attribute__((vector_size(LANES * 4)));
 
+inline long ceiling(long n, long by) { return (n + by - 1) / by; }
 // Any count of floats rounded up to whole vectors.
-inline long padded(long n) { return (n + LANES - 1) / LANES * LANES; }
+inline long padded(long n) { return ceiling(n, LANES) * LANES; }
 
 inline vec load(const float* p) {
   vec v;

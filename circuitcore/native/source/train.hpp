@@ -24,8 +24,7 @@ inline bool ids_fit(const Config& c, const Batch& batch) {
   return true;
 }
 
-// Adds the losses of one chunk's live rows to the total; their gradient goes into m.logits. `weight`: 1 / rows with a
-// loss.
+// Adds up the losses of one chunk's live rows; their gradient goes into m.logits. `weight`: 1 / rows with a loss.
 inline void losses(Decoder& m, const Batch& batch, const Chunk& chunk, Rows logits, float weight, double& total) {
   long v = m.c.d_vocab;
   for (std::size_t i = 0; i < chunk.live.size(); i++) {
