@@ -29,6 +29,8 @@ ROOT = Path(__file__).resolve().parent
 VENV = ROOT / ".venv"
 PYTHON = VENV / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
 CPU_TORCH = "https://download.pytorch.org/whl/cpu"
+# One worker a core; a file is one worker's, since its tests share what is trained or opened for them.
+SIDE_BY_SIDE = ("-n", "logical", "--maxprocesses", "4", "--dist", "loadfile")
 BROWSERS = (
     "chromium",
     "chromium-browser",
@@ -71,18 +73,28 @@ def fingerprint() -> str:
     return digest.hexdigest()
 
 
+def works(program: str) -> bool:
+    """Whether the environment's Python can be started, and runs ``program`` to its end."""
+    try:
+        return run("-c", program) == 0
+    except OSError:  # there is none, or what is there is no program of this system
+        return False
+
+
 def set_up() -> None:
     """Create or update .venv unless it is as the project's pins want it."""
     marker = VENV / "installed"
-    if PYTHON.exists() and marker.exists() and marker.read_text() == fingerprint():
+    if marker.is_file() and marker.read_bytes() == fingerprint().encode() and works("pass"):
         return
     print("Setting up .venv (once; a minute or more, 1.6 GB) ...", flush=True)
-    marker.unlink(missing_ok=True)
-    if not PYTHON.exists() or run("-c", "import pip") != 0:
-        try:
+    try:
+        marker.unlink(missing_ok=True)
+        if not works("import pip"):
             venv.create(VENV, clear=True, with_pip=True)
-        except subprocess.CalledProcessError:
-            sys.exit("This Python cannot create environments. On Debian or Ubuntu: apt-get install python3-venv")
+    except subprocess.CalledProcessError:
+        sys.exit("This Python cannot create environments. On Debian or Ubuntu: apt-get install python3-venv")
+    except (OSError, ValueError) as error:  # venv raises both of what is in its way
+        sys.exit(f"{VENV} cannot be made ({error}). Delete it, and run the same command again.")
     pins = (ROOT / "requirements.txt").read_text().splitlines()
     torch = next(pin for pin in pins if pin.startswith("torch=="))
     # The CPU build of torch is 2 GB smaller. Its index is asked once, for torch alone; where it cannot be reached,
@@ -100,7 +112,7 @@ def test() -> int:
     print(f"Linting and testing: {f'expected {duration(known)}' if known else 'not timed here before'}.", flush=True)
     start = time.perf_counter()
     code = run("-m", "ruff", "check", ".")
-    code = run("-m", "pytest") or code
+    code = run("-m", "pytest", *SIDE_BY_SIDE) or code
     if code == 0:
         durations.remember("test", time.perf_counter() - start)
     if find_browser():
@@ -132,4 +144,8 @@ def main(words: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    try:
+        sys.exit(main(sys.argv[1:]))
+    except KeyboardInterrupt:
+        print("\nInterrupted. The same command goes on from where it was.", file=sys.stderr)
+        sys.exit(130)

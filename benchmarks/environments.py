@@ -8,6 +8,8 @@ import venv
 from dataclasses import dataclass
 from pathlib import Path
 
+from filelock import FileLock
+
 WANTED = "transformer-lens<4"  # 4.0 dropped HookedTransformer
 
 
@@ -28,8 +30,14 @@ def is_made(folder: Path) -> bool:
 def lens(folder: Path) -> Lens:
     """Find or make the environment. It sees this one's packages, so that both measure the same torch."""
     python = folder / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")
-    if is_made(folder):
-        return Lens(python)
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with FileLock(folder.with_name(f"{folder.name}.lock")):  # two processes may want it at once
+        reason = "" if is_made(folder) else _make(folder, python)
+    return Lens(None, reason) if reason else Lens(python)
+
+
+def _make(folder: Path, python: Path) -> str:
+    """Make the environment; returns why it could not be made, or nothing."""
     shutil.rmtree(folder, ignore_errors=True)
     try:
         venv.create(folder)
@@ -37,14 +45,14 @@ def lens(folder: Path) -> Lens:
         # Packages installed here come first, those of the environment the bench runs in, pip too, after them.
         Path(site, "shared.pth").write_text(sysconfig.get_path("purelib") + "\n", encoding="utf-8")
     except (OSError, subprocess.CalledProcessError) as error:
-        return Lens(None, f"its environment could not be made: {error}")
+        return f"its environment could not be made: {error}"
     command = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", WANTED]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         last = [line for line in done.stderr.splitlines() if line.startswith("ERROR")] or ["pip failed"]
-        return Lens(None, f"{WANTED} could not be installed: {last[-1]}")
+        return f"{WANTED} could not be installed: {last[-1]}"
     (folder / "installed").write_text(_fingerprint())
-    return Lens(python)
+    return ""
 
 
 def _fingerprint() -> str:

@@ -1,8 +1,9 @@
 """The peer of the field: TransformerLens 3, the last line that has ``HookedTransformer``, with its own hooks.
 
-Runs in an environment of its own (``environments.py``); the library's tensor names are TransformerLens' names.
+Runs in an environment of its own (``environments.py``).
 """
 
+import dataclasses
 from collections.abc import Mapping
 from functools import partial
 
@@ -15,30 +16,26 @@ from benchmarks.battery import Condition
 from benchmarks.eager import fused
 from benchmarks.workloads import Workload
 from circuitcore.models import ModelConfig
+from circuitcore.models.transformer_lens import hooked_config, hooked_weights
 
 
 def hooked(config: ModelConfig, weights: Mapping[str, Tensor]) -> HookedTransformer:
     """The same decoder as a ``HookedTransformer`` that holds ``weights``.
 
+    Of a model that reads vectors, all but the linear map before its first layer; the embedding then is a random one.
+
     Raises:
-        NotImplementedError: a variant that it lacks or that would need other weights.
+        NotImplementedError: a model that ``HookedTransformer`` cannot express.
     """
-    variant = (config.norm, config.norm_position, config.positions, config.tied, config.bias)
-    if variant != ("layer", "pre", "learned", False, True) or config.mlp not in ("gelu", "none"):
-        raise NotImplementedError(
-            "this peer is set up for LayerNorm, learned positions, biases and an unembedding of its own"
-        )
-    made = HookedTransformer(
-        HookedTransformerConfig(
-            n_layers=config.n_layers, d_model=config.d_model, n_ctx=config.n_ctx, d_head=config.d_head,
-            n_heads=config.n_heads, d_mlp=config.d_mlp or None, d_vocab=config.d_vocab, act_fn="gelu",
-            eps=config.norm_eps, normalization_type="LN", attn_only=config.mlp == "none", device="cpu", seed=0,
-        )
-    )  # fmt: skip
+    plain = dataclasses.replace(config, d_in=0)
+    try:
+        described = hooked_config(plain)
+    except ValueError as error:
+        raise NotImplementedError(str(error)) from error
+    made = HookedTransformer(HookedTransformerConfig(**described, device="cpu", seed=0))
     own = dict(made.named_parameters())
-    if config.d_in:
-        own.pop("embed.W_E")
-    given = {name: value for name, value in weights.items() if name != "embed.W_in"}
+    table = {"embed.W_E": own["embed.W_E"].detach()} if config.d_in else {}
+    given = hooked_weights(plain, {**weights, **table})
     if own.keys() != given.keys():
         raise ValueError(f"weights that do not match TransformerLens: {sorted(own.keys() ^ given.keys())}")
     with torch.no_grad():
@@ -51,7 +48,10 @@ class LensStep:
     """Training steps of the ``HookedTransformer``; vectors enter as the residual stream of its first layer."""
 
     def __init__(self, workload: Workload, weights: Mapping[str, Tensor]):
-        self.model, self.at = hooked(workload.model, weights), list(workload.loss_positions)
+        config = workload.model
+        if config.tied or not config.bias or config.positions == "none":
+            raise NotImplementedError("trained by this peer, it would have parameters that it does not have here")
+        self.model, self.at = hooked(config, weights), list(workload.loss_positions)
         if workload.model.d_in:
             self.model.embed = nn.Linear(workload.model.d_in, workload.model.d_model, bias=False)
             with torch.no_grad():

@@ -22,8 +22,10 @@ from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 
+from circuitcore.contents import ContentsError, check_present
 from circuitcore.durations import Durations
 from circuitcore.environment import exported
+from circuitcore.errors import UserError
 from circuitcore.outlook import Outlook
 from circuitcore.parameters import ParameterError, read_yaml
 from circuitcore.progress import Stages, Watch, write_line
@@ -45,7 +47,7 @@ EXECUTED_IN = "executed in "
 ANSI_COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 
 
-class BookError(RuntimeError):
+class BookError(UserError, RuntimeError):
     """The book cannot be built; the message says which file is at fault and why."""
 
 
@@ -277,10 +279,11 @@ def build(root: Path, tier: str, executed: Path, out: Path, watch: Watch) -> Pat
     """Say how long it will take, execute what has to be, build the pages; returns the path of the first page.
 
     Raises:
-        BookError, ParameterError: the book cannot be built.
+        BookError, ParameterError: the book cannot be built. ContentsError: published runs are missing, or too many.
     """
     if not (root / "_config.yml").exists():
         raise BookError(f"no _config.yml in {root}: run this from the folder of the book")
+    check_present(root / "published")
     expected = outlook(root, tier, executed, out)
     watch.say(str(expected))
     with watch.over(expected.lengths(), "building") as stages:
@@ -336,7 +339,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     executed = (options.executed or Path("build/executed") / options.tier).resolve()
     try:
         index = build(root, options.tier, executed, options.out.resolve(), Watch(say=partial(print, flush=True)))
-    except (BookError, ParameterError) as error:
+    except (BookError, ParameterError, ContentsError) as error:
         print(f"\nThe book was not built.\n{error}", file=sys.stderr)
         return 1
     print(f"{index} ({options.tier} tier, {time.perf_counter() - start:.1f} s)")

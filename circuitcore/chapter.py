@@ -36,11 +36,12 @@ from circuitcore.figures.chart_html import loader_html
 from circuitcore.figures.claim_ledger import ledger_html, ledger_markdown
 from circuitcore.figures.provenance_html import provenance_html
 from circuitcore.figures.tables import comparison, table_html, table_markdown
-from circuitcore.figures.verdict_text import claim_html, claim_markdown, claim_text
+from circuitcore.figures.verdict_text import NOT_MEASURED, claim_html, claim_markdown, claim_text, verdict_words
 from circuitcore.parameter_cells import parameters
 from circuitcore.progress import Watch
 from circuitcore.results import Results
 from circuitcore.spelling import unknown
+from circuitcore.training.sealed import contents_of
 
 GLUED = "application/papermill.record/"
 """Prefix that hides an output from a notebook and lets a book page find it by name (MyST-NB's glue)."""
@@ -67,6 +68,8 @@ def open(study: str) -> "Chapter":  # noqa: A001 - read as chapter.open
     given = parameters(shell.user_ns, tuple(studies.load(study).Params.model_fields))
     evidence = Evidence(study, studies.validate(study, given), Folders.from_environment())
     _bring_charts_to_life()
+    if "PAPER_BUILD" in os.environ:
+        evidence.require_for_a_book()
     _say(evidence.cost())
     return Chapter(evidence)
 
@@ -239,7 +242,7 @@ class Chapter(Page):
         Beside a claim that a circuit exists stands how often the battery reports one where there is none.
 
         Effect and badge become numbers for the prose, ``KV1_effect`` and ``KV1_status`` (dots as underscores): those of
-        the published runs where they are here.
+        the published runs where they are here; as a share the effect is ``KV1_percent`` and ``KV1_count`` too.
 
         Raises:
             ChapterError: no such claim; or the published verdict is not the recorded one.
@@ -249,8 +252,9 @@ class Chapter(Page):
         bundle = {"text/markdown": claim_markdown(verdicts, beside), "text/html": claim_html(verdicts, beside)}
         display({**bundle, "text/plain": claim_text(verdicts, beside)}, raw=True)
         name, check = claim_id.replace(".", "_"), verdicts[0].check
-        self.number(f"{name}_effect", check.effect if check else "(not measured)", ".2f" if check else "")
-        self.number(f"{name}_status", str(verdicts[0].status))
+        self.number(f"{name}_effect", check.effect if check else NOT_MEASURED, ".2f" if check else "")
+        for unit, text in verdict_words(verdicts[0]).items():
+            self.number(f"{name}_{unit}", text)
 
     def verdicts(self, claim_id: str) -> list[Verdict]:
         """The verdicts on one claim, the paper's first; errors as ``claim``."""
@@ -289,10 +293,11 @@ class Chapter(Page):
             "parameters": evidence.params.model_dump(mode="json"),
             "numbers": numbers,
             "values": {name: value for name, (value, _) in self._numbers.items()},
-            "verdicts": json.loads(to_json(verdicts)),
+            "verdicts": json.loads(to_json(verdicts, samples=True)),
             "runs": {results.origin: evidence.run_ids(results.origin) for results in self._ready()},
             "versions": provenance.versions(),
             "commit": provenance.commit(evidence.folders.root),
+            "contents": listed.root if (listed := contents_of(evidence.folders.published)) else None,
         }
 
     def _ready(self) -> tuple[Results, ...]:
@@ -318,16 +323,13 @@ class Chapter(Page):
         return found
 
     def _require_recorded(self, verdict: Verdict) -> None:
-        path = self.evidence.folders.published / "verdicts" / f"{self.evidence.name.rpartition('.')[2]}.json"
-        if not path.is_file():
-            return
-        recorded = {old.claim.id: old.status for old in from_json(path.read_text(encoding="utf-8"))}
-        before = recorded.get(verdict.claim.id)
-        if before != verdict.status:
+        recorded, name = self.evidence.recorded, self.evidence.name.rpartition(".")[2]
+        before = recorded[verdict.claim.id].status if verdict.claim.id in recorded else None
+        if recorded and before != verdict.status:
             raise ChapterError(
-                f"claim {verdict.claim.id} is now {verdict.status}, but {path.name} records "
+                f"claim {verdict.claim.id} is now {verdict.status}, but {name}.json records "
                 f"{before or 'nothing for it'}. If this is meant, write it under 'Results changed' in CHANGELOG.md "
-                f"and record the verdicts again in {path}"
+                f"and publish the study again (python -m circuitcore.publish {name})"
             )
 
 

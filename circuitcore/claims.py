@@ -7,7 +7,7 @@ A claim is written down before its figure. A check is computed from results. Pro
 import json
 import math
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, field, fields
 from enum import StrEnum
 from numbers import Integral, Real
 from typing import Literal
@@ -24,6 +24,7 @@ __all__ = [
     "Claim",
     "Origin",
     "Results",
+    "Sample",
     "SelectionError",
     "Status",
     "Verdict",
@@ -86,6 +87,19 @@ class Claim:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Sample:
+    """The values whose mean is a check's effect.
+
+    Attributes:
+        values: one per seed.
+        within: (low, high) of the values that are possible at all.
+    """
+
+    values: tuple[float, ...]
+    within: tuple[float, float]
+
+
+@dataclass(frozen=True, kw_only=True)
 class Check:
     """What was found when a claim was tested.
 
@@ -96,6 +110,8 @@ class Check:
         control_passed: whether the claim's control came out as it must.
         control_value: what the control showed, for the reader.
         note: anything that limits the check.
+        sample: what the effect is the mean of; None if it is no mean over seeds. Checks that differ in it alone are
+            equal, and it is recorded only where that is asked for.
 
     Raises:
         ValueError: NaN, an inverted interval, or an effect outside its own interval. A check that could not
@@ -108,6 +124,7 @@ class Check:
     control_passed: bool | np.bool_
     control_value: str = ""
     note: str = ""
+    sample: Sample | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self):
         # numpy's numbers come in from every table; plain ones go out to JSON.
@@ -180,6 +197,7 @@ def mean_check(
         control_passed=control_passed,
         control_value=control_value,
         note=note,
+        sample=Sample(values=tuple(values), within=(float(within[0]), float(within[1]))),
     )
 
 
@@ -259,15 +277,22 @@ def verdict_table(verdicts: Iterable[Verdict]) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def to_json(verdicts: Iterable[Verdict]) -> str:
-    """Verdicts as JSON text: a list, keys sorted, infinite bounds as the words "inf" and "-inf"."""
+def to_json(verdicts: Iterable[Verdict], *, samples: bool = False) -> str:
+    """Verdicts as JSON text: a list, keys sorted, infinite bounds as the words "inf" and "-inf".
+
+    Args:
+        verdicts: in the order they are to have.
+        samples: whether to keep the value of each seed.
+    """
     records = []
     for verdict in verdicts:
         record = asdict(verdict)
         if verdict.check:
-            record["check"]["interval"] = [
-                bound if math.isfinite(bound) else str(bound) for bound in verdict.check.interval
-            ]
+            check = record["check"]
+            sample = check.pop("sample")
+            check["interval"] = _words(verdict.check.interval)
+            if samples and sample:
+                check["sample"] = {"values": list(sample["values"]), "within": _words(sample["within"])}
         records.append(record)
     return json.dumps(records, indent=1, sort_keys=True, allow_nan=False) + "\n"
 
@@ -277,15 +302,30 @@ def from_json(text: str) -> tuple[Verdict, ...]:
     return tuple(_verdict(record) for record in json.loads(text))
 
 
+def _words(bounds: tuple[Real, Real]) -> list[Real | str]:
+    """Bounds as JSON has them; it has no infinity."""
+    return [bound if math.isfinite(bound) else str(bound) for bound in bounds]
+
+
 def _verdict(record: dict) -> Verdict:
     _same_keys(Verdict, record)
     _same_keys(Claim, record["claim"])
     check = record["check"]
-    if check is not None:
-        _same_keys(Check, check)
-        low, high = (float(bound) for bound in check["interval"])
-        check = Check(**{**check, "interval": (low, high)})
-    return Verdict(Claim(**record["claim"]), check, Status(record["status"]), record["origin"])
+    return Verdict(Claim(**record["claim"]), check and _check(check), Status(record["status"]), record["origin"])
+
+
+def _check(record: dict) -> Check:
+    _same_keys(Check, {"sample": None, **record})
+    low, high = (float(bound) for bound in record["interval"])
+    return Check(**{**record, "interval": (low, high), "sample": _sample(record.get("sample"))})
+
+
+def _sample(record: dict | None) -> Sample | None:
+    if record is None:
+        return None
+    _same_keys(Sample, record)
+    low, high = (float(bound) for bound in record["within"])
+    return Sample(values=tuple(map(float, record["values"])), within=(low, high))
 
 
 def _same_keys(kind: type, record: dict) -> None:

@@ -1,56 +1,52 @@
-"""The command line: ``circuitcore train|sweep|measure|rerun|verify|status|dataset``."""
+"""The command line: ``circuitcore train|sweep|measure|rerun|verify|status|dataset|export``.
+
+What a command needs is imported inside it: torch and pandas take seconds, and ``--help`` needs neither.
+"""
 
 import argparse
 import os
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
-from datetime import datetime
 from functools import partial
 from pathlib import Path
 
-from circuitcore import studies
-from circuitcore.book_build import BookError
-from circuitcore.dataset import json_lines, parameters_of
-from circuitcore.durations import duration
-from circuitcore.progress import Watch, one_by_one, write_line
-from circuitcore.status_page import status_lines, status_page
-from circuitcore.sweep_status import sweep_status
-from circuitcore.tasks import TASKS, make_task
-from circuitcore.training import ExecutorError, Recipe, RunStore, StoreError, verify
-from circuitcore.training.durable import write_durably
-from circuitcore.training.executor import SCHEMES
-from circuitcore.training.ledger import LEDGER_NAME, Ledger
-from circuitcore.training.loop import steps_done
-from circuitcore.training.run import RECIPE_NAME, read_recipe
-from circuitcore.training.sweep import obtainable, train_all
-from circuitcore.training.verify import run_folders
-
-# Wrong words on a command line, in a params file or a recipe; files that cannot be used. Anything else is a defect of
-# ours, and keeps its traceback.
-EXPECTED = (studies.StudyError, ValueError, StoreError, ExecutorError, BookError, ArithmeticError)
+from circuitcore.errors import EXPECTED, UserError
+from circuitcore.interruption import INTERRUPTED, exit_while_importing
 
 TIER = "params/NAME.TIER.yaml (default: published)"
 STATUS_FOLDER = Path("build/status")
+INTERRUPTION = "\ncircuitcore: interrupted. The same command goes on from the last checkpoint."
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit status (0 done, 1 failed or damaged, 2 misused, 130 interrupted)."""
-    arguments = _parser().parse_args(argv)
-    try:
-        return arguments.command(arguments)
-    except BrokenPipeError:  # whoever read, such as head, has enough
-        _drop_output()
-        return 0
-    except EXPECTED as error:
-        print(f"circuitcore: {error}", file=sys.stderr)
-        return 1
-    except KeyboardInterrupt:
-        print("\ncircuitcore: interrupted. The same command goes on from the last checkpoint.", file=sys.stderr)
-        return 130
+    with exit_while_importing(INTERRUPTION):
+        try:
+            arguments = _parser().parse_args(argv)
+            return arguments.command(arguments)
+        except BrokenPipeError:  # whoever read, such as head, has enough
+            _drop_output()
+            return 0
+        except EXPECTED as error:
+            print(f"circuitcore: {error}", file=sys.stderr)
+            return 1
+        except OSError as error:
+            print(f"circuitcore: {_unusable(error)}", file=sys.stderr)
+            return 1
+        except KeyboardInterrupt:
+            print(INTERRUPTION, file=sys.stderr)
+            return INTERRUPTED
+
+
+def _unusable(error: OSError) -> str:
+    """What the system refused, with the path if it named one."""
+    return f"{error.filename}: {error.strerror}" if error.filename else str(error)
 
 
 def _parser() -> argparse.ArgumentParser:
+    from circuitcore import studies
+
     parser = argparse.ArgumentParser(prog="circuitcore", description="Train, measure and check the runs of the paper.")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     train = _add(commands, "train", _train, "train one seed of a study, every arm of it")
@@ -59,7 +55,7 @@ def _parser() -> argparse.ArgumentParser:
     measure = _add(commands, "measure", _measure, "measure every run of a study that has no table yet")
     rerun = _add(commands, "rerun", _rerun, "run a chapter with other seeds, beside the published ones")
     rerun.add_argument("--seeds", type=int, nargs="+", required=True, metavar="SEED")
-    rerun.add_argument("--out", type=Path, help="folder for the page and compare.json")
+    rerun.add_argument("--out", type=_folder, help="folder for the page and compare.json")
     status = commands.add_parser("status", help="list runs: finished or how far; or show how far a study's sweep is")
     status.add_argument("what", nargs="*", metavar="NAME", help="a study; or folders to list (default: runs published)")
     status.add_argument("--tier", default="published", help=TIER)
@@ -79,34 +75,73 @@ def _parser() -> argparse.ArgumentParser:
             default=argparse.SUPPRESS,
             type=_address,
             metavar="ADDRESS",
-            help="the same as --executor ADDRESS, of a Dask scheduler: tcp://HOST:PORT",
+            help="the same as --executor ADDRESS, of a Dask scheduler: tcp://HOST:PORT, or tls://HOST:PORT",
         )
     for command in (train, sweep, measure, status):
         command.add_argument("--no-published", action="store_true", help="do without what is published")
         command.add_argument("--params", type=Path, default=studies.PARAMS_FOLDER, help="folder of parameter files")
-        command.add_argument("--runs", type=Path, default=Path("runs"), help="folder of the runs (default: runs)")
+        command.add_argument("--runs", type=_folder, default=Path("runs"), help="folder of the runs (default: runs)")
+    _allows_tasks(status)
+    _add_others(commands)
+    return parser
+
+
+def _add_others(commands) -> None:
+    """The commands about runs, tasks and files rather than studies."""
+    from circuitcore.task_names import TASK_NAMES
+
     check = commands.add_parser("verify", help="check hashes, chain and recorded losses")
     check.add_argument("paths", nargs="*", type=Path, help="runs, folders of runs, or files (default: runs published)")
+    _allows_tasks(check)
     check.set_defaults(command=_verify)
     rows = commands.add_parser("dataset", help="write a task's rows to standard output, one JSON object a line")
-    rows.add_argument("task", metavar="TASK", help=f"one of: {', '.join(TASKS)}; or package.module:Class")
+    rows.add_argument("task", metavar="TASK", help=f"one of: {', '.join(TASK_NAMES)}; or package.module:Class")
     rows.add_argument("--split", action="append", default=[], help="may be repeated (default: all splits, in order)")
     rows.add_argument(
         "--set", action="append", default=[], metavar="NAME=VALUE", help="a parameter of the task, such as n_val=100"
     )
     rows.set_defaults(command=_dataset)
-    return parser
+    bridge = commands.add_parser("export", help="write a run's weights as files that another library loads")
+    bridge.add_argument("run", metavar="RUN", help="a run id, the beginning of one, or a run's folder")
+    bridge.add_argument("--to", required=True, metavar="FORMAT", help="transformer-lens (TransformerLens below 4)")
+    bridge.add_argument("--step", type=int, help="of a checkpoint whose weights are here (default: the last)")
+    bridge.add_argument("--out", type=Path, metavar="FOLDER", help="new or empty (default: build/export/RUN-STEP)")
+    bridge.add_argument("--runs", type=_folder, default=Path("runs"), help="folder of the runs (default: runs)")
+    bridge.set_defaults(command=_export)
+
+
+def _allows_tasks(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--allow-task",
+        action="append",
+        default=[],
+        metavar="MODULE:CLASS",
+        help="a task from elsewhere that the runs may name, whose code is then imported; may be repeated",
+    )
+
+
+def _folder(text: str) -> Path:
+    """A folder, or where one can be made as far as that is known without making it."""
+    path = Path(text)
+    there = next((above for above in (path, *path.absolute().parents) if above.exists()), path)
+    if not there.is_dir():
+        raise argparse.ArgumentTypeError(f"{there} is no folder; allowed: a folder, or a place where one can be made")
+    return path
 
 
 def _address(text: str) -> str:
     """The address of a Dask scheduler, checked as far as that goes without one."""
+    from circuitcore.training.executor import SCHEMES
+
     if not text.startswith(SCHEMES):
-        raise argparse.ArgumentTypeError(f"{text!r}; allowed: tcp://HOST:PORT of a Dask scheduler")
+        raise argparse.ArgumentTypeError(f"{text!r}; allowed: tcp://HOST:PORT or tls://HOST:PORT of a Dask scheduler")
     return text
 
 
 def _add(commands, name: str, command, text: str) -> argparse.ArgumentParser:
     """A command about one study in one tier."""
+    from circuitcore import studies
+
     parser = commands.add_parser(name, help=text, description=text)
     parser.add_argument("study", metavar="NAME", help=f"one of: {', '.join(studies.names())}; or an import path")
     parser.add_argument("--tier", default="published", help=TIER)
@@ -115,7 +150,6 @@ def _add(commands, name: str, command, text: str) -> argparse.ArgumentParser:
 
 
 def _train(arguments: argparse.Namespace) -> int:
-    studies.load(arguments.study)  # a misspelt study before a missing file of it
     recipes = _recipes(arguments, _params(arguments, seeds=[arguments.seed]))
     return _train_recipes(arguments, [recipe for recipe in recipes if recipe.init_seed == arguments.seed])
 
@@ -125,9 +159,13 @@ def _sweep(arguments: argparse.Namespace) -> int:
 
 
 def _measure(arguments: argparse.Namespace) -> int:
-    from circuitcore.measuring import by_spec, measure_all  # the metrics take a second to import; training needs none
+    from circuitcore import studies
 
-    study, params, store = studies.load(arguments.study), _params(arguments), _store(arguments)
+    params, store = _params(arguments), _store(arguments)  # before what follows: wrong words should not wait for it
+    from circuitcore.measuring import by_spec, measure_all
+    from circuitcore.training.sweep import obtainable, train_all
+
+    study = studies.load(arguments.study)
     arms = {arm: obtainable(store, recipes) for arm, recipes in study.recipes(params).items()}
     train_all(store, _recipes(arguments, params), arguments.executor, watch=_watch())
     for spec, recipes in by_spec(arms, {arm: study.battery(params, arm) for arm in arms}).items():
@@ -137,33 +175,25 @@ def _measure(arguments: argparse.Namespace) -> int:
 
 
 def _rerun(arguments: argparse.Namespace) -> int:
-    from circuitcore.rerun import rerun  # brings in the whole book
+    from circuitcore.rerun import rerun
 
     made = rerun(arguments.study, _instead(arguments, seeds=arguments.seeds), arguments.tier, arguments.out, _watch())
-    print(f"{made.page}\n{made.comparison}")
+    print(f"{made.summary}\n{made.page}\n{made.comparison}")
     return 0
 
 
 def _verify(arguments: argparse.Namespace) -> int:
-    paths = arguments.paths or _default_folders()
-    subjects = [found for path in paths for found in (run_folders(path) or [path] if path.is_dir() else [path])]
-    what = f"Checking {len(subjects)} run(s) or file(s): hashes, chain, and the recorded loss of every checkpoint"
-    loads = {subject: float(len(list(subject.glob("step-*"))) or 1) for subject in subjects}
-    checked = one_by_one(lambda subject: (subject, verify(subject)), loads, _watch(), partial(_expected_of, what))
-    n_bad = 0
-    for subject, problems in checked:
-        n_bad += bool(problems)
-        lines = [f"BAD  {problem}" for problem in problems] or [f"ok   {subject}"]
-        write_line("\n".join(lines))
-    print(f"{len(subjects) - n_bad} ok, {n_bad} bad.")
+    from circuitcore.run_checks import check_runs
+
+    n_ok, n_bad = check_runs(arguments.paths or _default_folders(), arguments.allow_task, _watch())
+    print(f"{n_ok} ok, {n_bad} bad.")
     return 1 if n_bad else 0
 
 
-def _expected_of(what: str, seconds: float) -> str:
-    return f"{what}: expected {duration(seconds)} (the first few, timed here, times what is left)."
-
-
 def _dataset(arguments: argparse.Namespace) -> int:
+    from circuitcore.dataset import json_lines, parameters_of
+    from circuitcore.tasks import make_task
+
     task = make_task(arguments.task, parameters_of(arguments.set))
     for line in json_lines(task, arguments.split):
         sys.stdout.buffer.write(line.encode())  # bytes: the same lines where text would end them otherwise
@@ -171,64 +201,70 @@ def _dataset(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def _export(arguments: argparse.Namespace) -> int:
+    from circuitcore.export import export, find_run
+    from circuitcore.training.store import RunStore
+
+    folder = export(find_run(arguments.run, RunStore(arguments.runs)), arguments.to, arguments.step, arguments.out)
+    print(f"{folder}\nIn an environment with TransformerLens below 4, in that folder: from load import load")
+    return 0
+
+
 def _status(arguments: argparse.Namespace) -> int:
     if len(arguments.what) == 1 and _is_study(arguments.what[0]):
         return _sweep_status(arguments, arguments.what[0])
-    return _list_runs([Path(name) for name in arguments.what] or _default_folders())
+    return _list_runs([Path(name) for name in arguments.what] or _default_folders(), arguments.allow_task)
 
 
 def _is_study(name: str) -> bool:
     """Whether a word means a study (perhaps misspelt) rather than a folder of runs."""
+    from circuitcore import studies
+
     return name in studies.names() or not (Path(name).exists() or set(name) & set("/\\"))
 
 
 def _sweep_status(arguments: argparse.Namespace, study: str) -> int:
-    arguments.study, store = study, _store(arguments)
-    recipes = studies.load(study).recipes(_params(arguments))
+    from datetime import datetime
+
+    from circuitcore import studies
+
+    arguments.study = study
+    params, store = _params(arguments), _store(arguments)
+    recipes = studies.load(study).recipes(params)
+    from circuitcore.status_page import status_lines, status_page
+    from circuitcore.sweep_status import sweep_status
+    from circuitcore.training.durable import write_durably
+    from circuitcore.training.sweep import obtainable
+
     status = sweep_status(store, {arm: obtainable(store, of_arm) for arm, of_arm in recipes.items()})
     name, command = study, f"circuitcore status {study}"
     if arguments.tier != "published":
         name, command = f"{study}.{arguments.tier}", f"{command} --tier {arguments.tier}"
+    print("\n".join(status_lines(status)))  # first: it can be read where the page cannot be written
     page = STATUS_FOLDER / f"{name}.html"
     text = status_page(f"Sweep of {name}", command, status, datetime.now().astimezone())
     write_durably(page, text.encode())
-    print("\n".join([*status_lines(status), str(page)]))
+    print(page)
     return 0
 
 
-def _list_runs(folders: Iterable[Path]) -> int:
-    rows = [
-        (str(folder), _state(folder), f"{_size(folder) / 1e6:.1f} MB")
-        for path in folders
-        for folder in sorted(recipe.parent for recipe in path.glob(f"[!.]*/{RECIPE_NAME}"))
-    ]
-    for row in rows:
-        print("  ".join(text.ljust(max(len(other[i]) for other in rows)) for i, text in enumerate(row)).rstrip())
-    print(f"{len(rows)} run(s).")
+def _list_runs(folders: Sequence[Path], allow_tasks: Sequence[str]) -> int:
+    for path in folders:
+        if not path.is_dir():
+            reason = "is no folder" if path.exists() else "there is no such folder"
+            raise UserError(f"{path}: {reason}; allowed: a study's name, or folders that hold runs")
+    from circuitcore.run_listing import run_lines
+
+    print("\n".join(run_lines(folders, allow_tasks)))
     return 0
-
-
-def _state(folder: Path) -> str:
-    """Finished, or how far; or why that cannot be said."""
-    if not (folder / LEDGER_NAME).exists():
-        return "begun"
-    try:
-        ledger = Ledger.read(folder)
-        if not ledger.finished:
-            return f"{steps_done(folder):,} of {read_recipe(folder, ledger).n_steps:,} steps"
-    except (StoreError, ValueError) as error:
-        return f"BAD: {error}"
-    kept = sum(entry.kept for entry in ledger.entries)
-    return f"finished, {ledger.entries[-1].step:,} steps, {kept} of {len(ledger.entries)} checkpoints here"
-
-
-def _size(folder: Path) -> int:
-    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
 
 
 def _params(arguments: argparse.Namespace, **instead):
     """The parameters of the study and tier, some of them as the command line has them."""
-    studies.load(arguments.study)  # a misspelt study before a missing file of it
+    from circuitcore import studies
+
+    if arguments.study not in studies.names():
+        studies.load(arguments.study)  # a misspelt study before a missing file of it
     values = studies.read_params(arguments.study, arguments.tier, arguments.params)
     return studies.validate(arguments.study, values | _instead(arguments, **instead))
 
@@ -238,24 +274,35 @@ def _instead(arguments: argparse.Namespace, **instead) -> dict[str, object]:
     return instead | ({} if arguments.engine is None else {"engine": arguments.engine})
 
 
-def _recipes(arguments: argparse.Namespace, params) -> list[Recipe]:
+def _recipes(arguments: argparse.Namespace, params) -> list:
     """The recipes of every arm, each once, as far as they can be had here."""
-    arms: Iterable[tuple[Recipe, ...]] = studies.load(arguments.study).recipes(params).values()
+    from circuitcore import studies
+    from circuitcore.training.sweep import obtainable
+
+    arms = studies.load(arguments.study).recipes(params).values()
     return obtainable(_store(arguments), dict.fromkeys(recipe for arm in arms for recipe in arm))
 
 
-def _train_recipes(arguments: argparse.Namespace, recipes: list[Recipe]) -> int:
+def _train_recipes(arguments: argparse.Namespace, recipes: list) -> int:
+    from circuitcore.training.sweep import train_all
+
     runs = train_all(_store(arguments), recipes, arguments.executor, arguments.workers, _watch())
     for run in runs:
         print(f"{run.path}  {run.origin}, {len(run.steps)} checkpoints, final step {run.final_step:,}")
     return 0
 
 
-def _store(arguments: argparse.Namespace) -> RunStore:
+def _store(arguments: argparse.Namespace):
+    """The ``RunStore`` that the command line names."""
+    from circuitcore.training.store import RunStore
+
     return RunStore(arguments.runs, None if arguments.no_published else Path("published"))
 
 
-def _watch() -> Watch:
+def _watch():
+    """A ``Watch`` that prints."""
+    from circuitcore.progress import Watch
+
     return Watch(say=partial(print, flush=True))
 
 

@@ -4,7 +4,6 @@
 that folder is another machine's, which the page sets beside it. Nothing here measures anything.
 """
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,8 +12,8 @@ from typing import Any
 import pandas as pd
 
 from circuitcore.emergence.view import View
-from circuitcore.training.errors import StoreError
-from circuitcore.training.ledger import LEDGER_NAME, Ledger
+from circuitcore.training.sealed import read_record
+from circuitcore.training.store import RunStore
 
 RESULTS = "bench/results.json"
 OURS, FALLBACK, EAGER, LENS = "native", "torch", "eager", "lens"
@@ -215,8 +214,7 @@ class Costs:
 
     def _book(self) -> dict[str, str]:
         """The published runs: how many, how long, and what their training costs here."""
-        folders = [path.parent for path in sorted(self.published.glob(f"*/{LEDGER_NAME}"))]
-        ledgers = [Ledger.read(folder) for folder in folders]
+        ledgers = [run.ledger for run in RunStore(self.published, None).runs()]
         steps = sum(ledger.entries[-1].step for ledger in ledgers)
         found = {
             "book_runs": str(len(ledgers)),
@@ -241,17 +239,14 @@ def published(folder: Path) -> Costs:
     """
     path = folder / RESULTS
     others = sorted(other for other in path.parent.glob("*.json") if other != path)
-    return Costs(_read(path), folder, tuple(Costs(_read(other), folder) for other in others))
+    return Costs(_read(path, folder), folder, tuple(Costs(_read(other, folder), folder) for other in others))
 
 
-def _read(path: Path) -> dict[str, Any]:
+def _read(path: Path, folder: Path) -> dict[str, Any]:
+    record = read_record(folder, path.relative_to(folder).with_suffix("").as_posix())
     remedy = f"run: python3 paper.py bench --out {'/'.join(path.parts[-3:])}"
-    if not path.is_file():
+    if record is None:
         raise CostsError(f"{path} is missing; {remedy}")
-    try:
-        record = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise StoreError(f"{path} is not JSON ({error}); {remedy}") from error
     if record["method"]["smoke"]:
         raise CostsError(f"{path} is of a smoke run, whose numbers mean nothing; {remedy}")
     return record

@@ -44,6 +44,6 @@ def parameters_of(words: Iterable[str]) -> dict[str, Any]:
             raise ValueError(f"--set {word}: {name!r} is given twice")
         try:
             given[name] = json.loads(text)
-        except ValueError:
+        except (ValueError, RecursionError):  # the latter of lists inside each other
             given[name] = text
     return given

@@ -1,5 +1,6 @@
 """The runs a chapter stands on: which are published, which are the reader's, and what was measured on them."""
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -10,7 +11,7 @@ from pydantic import BaseModel
 
 from circuitcore import studies
 from circuitcore.claims import Claim, Verdict, from_json
-from circuitcore.emergence.view import NoRowsError, View
+from circuitcore.emergence.view import NoRowsError, View, joined
 from circuitcore.environment import Folders
 from circuitcore.explorer.material import Material
 from circuitcore.figures.verdict_text import FalseAlarms
@@ -23,9 +24,11 @@ from circuitcore.training.errors import StoreError
 from circuitcore.training.progress import Forecast, forecast
 from circuitcore.training.recipe import Recipe
 from circuitcore.training.run import Run
+from circuitcore.training.sealed import read_record
 from circuitcore.training.store import RunStore
 from circuitcore.training.sweep import obtainable, train_all
 
+MOST_NAMED = 5
 CONTROL_STUDY, FALSE_ALARMS = "story_control", ("SC5", "SC6")
 """The study of networks that cannot have the circuit, and its claims on all of it and on a part of it."""
 Arms = Mapping[str, tuple[Recipe, ...]]
@@ -53,8 +56,7 @@ class Evidence:
     @cached_property
     def arms(self) -> Arms:
         """The reader's recipes by arm, as far as they can be had here (see ``obtainable``)."""
-        arms = self.study.recipes(self.params)
-        return {arm: tuple(obtainable(self.store, recipes)) for arm, recipes in arms.items()}
+        return {arm: tuple(obtainable(self.store, recipes)) for arm, recipes in self._asked.items()}
 
     @cached_property
     def specs(self) -> Mapping[str, BatterySpec]:
@@ -101,6 +103,18 @@ class Evidence:
         return ("paper", "rerun") if self.has_published else ("rerun",)
 
     @cached_property
+    def changed(self) -> tuple[str, ...]:
+        """Parameters, other than seeds and engine, that are not as published: then the seeds are another design's."""
+        if not self.has_published:
+            return ()
+        before = self.published_params.model_dump()
+        return tuple(
+            name
+            for name, value in self.params.model_dump().items()
+            if value != before[name] and not name.endswith("seeds") and name != "engine"
+        )
+
+    @cached_property
     def missing(self) -> tuple[Recipe, ...]:
         """The reader's recipes that have to be trained, each once."""
         if self.is_published:
@@ -110,9 +124,10 @@ class Evidence:
     @cached_property
     def store(self) -> RunStore:
         """Where the reader's runs are found and kept. Published runs serve too, if what is measured is the same:
-        they keep too few checkpoints to be measured otherwise.
+        they keep too few checkpoints to be measured otherwise. The study's own tasks may be imported.
         """
-        return RunStore(self.folders.runs, self.folders.published if self.published_specs == self.specs else None)
+        published = self.folders.published if self.published_specs == self.specs else None
+        return RunStore(self.folders.runs, published, tuple({recipe.task for recipe in _each(self._asked)}))
 
     def cost(self, executor: str = "processes") -> str:
         """What is there, what is missing, and how long the missing should take on this machine."""
@@ -132,6 +147,11 @@ class Evidence:
             verb = "missing from" if found else "in"
             lines.append(f"{absent} {verb} {self.folders.published}: only the runs asked for are shown.")
         lines.append(f"You ask for {len(wanted)} run(s); {len(wanted) - len(self.missing)} are here already.")
+        again = len(set(wanted) & set(runs)) if self.has_published else 0
+        if again:
+            lines.append(f"{again} of yours are published ones, and tell nothing new beside them.")
+        if self.changed:
+            lines.append(f"Not only the seeds are yours: other values of {', '.join(self.changed)}.")
         return "\n".join(lines)
 
     def forecasts(self, executor: str = "processes") -> list[Forecast | MeasuringForecast]:
@@ -219,13 +239,54 @@ class Evidence:
 
         None for claims that are not among the study's ``CIRCUIT_CLAIMS``, and where nothing is published.
         """
-        path = self.folders.published / "verdicts" / f"{CONTROL_STUDY}.json"
-        if claim_id not in getattr(self.study, "CIRCUIT_CLAIMS", ()) or not path.is_file():
+        if claim_id not in getattr(self.study, "CIRCUIT_CLAIMS", ()):
             return None
-        verdicts = {verdict.claim.id: verdict for verdict in from_json(path.read_text(encoding="utf-8"))}
+        verdicts = self._recorded_of(CONTROL_STUDY)
         ending = ".published" if claim_id.endswith(".published") else ""
         found = [verdicts.get(claim + ending) for claim in FALSE_ALARMS]
         return FalseAlarms(*found) if all(verdict and verdict.check for verdict in found) else None
+
+    @property
+    def recorded(self) -> dict[str, Verdict]:
+        """The study's verdicts as they were published, by claim id; none where none were.
+
+        Raises:
+            StoreError: they are not what was published.
+        """
+        return self._recorded_of(self.name.rpartition(".")[2])
+
+    def _recorded_of(self, name: str) -> dict[str, Verdict]:
+        records = read_record(self.folders.published, f"verdicts/{name}")
+        return {verdict.claim.id: verdict for verdict in from_json(json.dumps(records or []))}
+
+    def require_for_a_book(self) -> None:
+        """Stop where a page of the book would train, or be made without some of the runs it is about.
+
+        A book shows finished runs. Those of other parameters than the published ones may be trained by their page.
+
+        Raises:
+            StoreError: says which runs are missing, and what to do.
+        """
+        if not self.unpublished or not self._asks_the_same:
+            return
+        n_runs, n_absent = len(_each(self.published_arms)), len(self.unpublished)
+        named = f"{', '.join(self.unpublished[:MOST_NAMED])}{' ...' if n_absent > MOST_NAMED else ''}"
+        if self.recorded or n_absent < n_runs:
+            raise StoreError(
+                f"{self.folders.published}: {n_absent} of {n_runs} runs of study {self.name} are missing: {named}. A "
+                f"book trains none of them. Restore the folder (git restore {self.folders.published}); if its "
+                f"parameters are new: circuitcore measure {self.name}, then python -m circuitcore.publish {self.name}."
+            )
+        if self.missing or any(unmeasured(self.store, *todo) for todo in by_spec(self.arms, self.specs).items()):
+            raise StoreError(
+                f"{self.folders.runs}: study {self.name} has runs that are not trained or measured yet, of {n_runs}: "
+                f"{named}. A book trains none of them: circuitcore measure {self.name}"
+            )
+
+    @cached_property
+    def _asked(self) -> Arms:
+        """The reader's recipes by arm, whether or not they can be trained here."""
+        return self.study.recipes(self.params)
 
     @property
     def _shipped(self) -> RunStore:
@@ -243,21 +304,6 @@ class Evidence:
 
     def _specs(self, params: BaseModel) -> dict[str, BatterySpec]:
         return {arm: self.study.battery(params, arm) for arm in self.study.recipes(params)}
-
-
-def joined(parts: Mapping[Origin, View], silent: Mapping[Origin, Exception]) -> View:
-    """Views of both origins as one with a column ``origin``; a note says whose results could not be drawn.
-
-    A view that no training run enters (counts in a data set) is the same for both, and stays one.
-    """
-    first = next(iter(parts.values()))
-    if "init_seed" not in first.table:
-        return first
-    table = pd.concat([view.table.assign(origin=origin) for origin, view in parts.items()], ignore_index=True)
-    whose = {"paper": "the published runs", "rerun": "your runs"}
-    notes = [first.note.rstrip(".")] if first.note else []
-    notes += [f"Not drawn: {whose[origin]} ({error})" for origin, error in silent.items()]
-    return View(table, first.unit, first.split, first.band, first.chance, ". ".join(notes))
 
 
 def _each(arms: Arms) -> list[Recipe]:

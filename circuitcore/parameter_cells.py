@@ -36,7 +36,7 @@ def _unquoted(value: Any) -> Any:
         return value
     try:
         return ast.literal_eval(value.strip())
-    except (SyntaxError, ValueError):
+    except (SyntaxError, ValueError, MemoryError, RecursionError):  # the last two of lists inside each other
         return value
 
 

@@ -8,10 +8,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-import yaml
 from pydantic import BaseModel, ValidationError
 
+from circuitcore.plain_values import fault, named, shown
+from circuitcore.plain_yaml import FileFault, read_mapping
 from circuitcore.spelling import close_match
+
+MOST_UNKNOWN = 20  # parameters that do not exist which are named one by one
 
 
 @dataclass(frozen=True)
@@ -54,34 +57,38 @@ def parse(model: type[BaseModel], where: str, given: Mapping[str, object]) -> Ba
     """
     schema = model.model_json_schema()
     known = schema.get("properties", {})
-    problems = {str(key): _problem_of_kind(str(key), value) for key, value in given.items() if not _is_plain(value)}
-    plain = {str(key): value for key, value in given.items() if str(key) not in problems}
+    surplus = [key for key in given if key not in known][MOST_UNKNOWN:]
+    if surplus:
+        raise ParameterError(where, (_too_many(surplus, known),))
+    problems, plain = {}, {}
+    for key, value in given.items():
+        if allowed := fault(value):
+            problems[named(key)] = Problem(named(key), shown(value), allowed)
+        else:
+            plain[named(key)] = value
     try:
         # Through JSON: there, and only there, pydantic's strict mode takes a list for a tuple.
         parsed = model.model_validate_json(json.dumps(plain))
     except ValidationError as error:
         for detail in error.errors(include_url=False):
             key = str(detail["loc"][0]) if detail["loc"] else ""
-            problems.setdefault(key, _problem(detail, known, schema.get("$defs", {})))
+            if key not in problems:  # of a list, the first unusable item stands for all
+                problems[key] = _problem(detail, known, schema.get("$defs", {}))
     if problems:
         raise ParameterError(where, tuple(problems.values()))
     return parsed
 
 
 def read_yaml(path: Path) -> dict[str, object]:
-    """A YAML file that is one mapping with every key once.
+    """A YAML file that is one mapping of plain values with every key once.
 
     Raises:
-        ParameterError: no YAML, no mapping, or a repeated key (which YAML readers otherwise drop in silence).
+        ParameterError: anything else (``circuitcore.plain_yaml`` says what); names the key and the line.
     """
-    allowed = "YAML that is one mapping from parameter to value, every key once"
     try:
-        values = yaml.load(path.read_text(encoding="utf-8"), Loader=_OneOfEachKey)
-    except yaml.YAMLError as error:
-        raise ParameterError(str(path), (Problem(path.name, " ".join(str(error).split()), allowed),)) from error
-    if not isinstance(values, dict):
-        raise ParameterError(str(path), (Problem(path.name, _shown(values), allowed),))
-    return {str(key): value for key, value in values.items()}
+        return read_mapping(path)
+    except FileFault as found:
+        raise ParameterError(str(path), (Problem(found.key, found.given, found.allowed),)) from found
 
 
 def describe(schema: Mapping, definitions: Mapping) -> str:
@@ -129,6 +136,11 @@ def _limits(schema: Mapping) -> list[str]:
     return [words[key].format(schema[key]) for key in words if key in schema and key not in skip]
 
 
+def _too_many(surplus: list[object], known: Mapping[str, dict]) -> Problem:
+    others = f" and {len(surplus) - 1:,} more" if len(surplus) > 1 else ""
+    return Problem(f"{named(surplus[0])}{others}", "parameters that do not exist", ", ".join(sorted(known)))
+
+
 def _problem(detail: dict, known: Mapping[str, dict], definitions: Mapping) -> Problem:
     """One pydantic error in our words; ``detail["loc"]`` starts with the parameter's name."""
     if not detail["loc"]:
@@ -138,7 +150,7 @@ def _problem(detail: dict, known: Mapping[str, dict], definitions: Mapping) -> P
     if key not in known:
         return Problem(
             key,
-            f"{_shown(value)} to a parameter that does not exist",
+            f"{shown(value)} to a parameter that does not exist",
             ", ".join(sorted(known)),
             close_match(key, known),
         )
@@ -151,7 +163,7 @@ def _problem(detail: dict, known: Mapping[str, dict], definitions: Mapping) -> P
         allowed += f" ({detail['msg'].removeprefix('Value error, ').removeprefix('Assertion failed, ')})"
     words = [word for word in spec.get("enum", spec.get("items", {}).get("enum", [])) if isinstance(word, str)]
     close = close_match(value, words) if isinstance(value, str) else None
-    return Problem(key, _shown(value) + place + _hint(value, detail["type"]), allowed, close)
+    return Problem(key, shown(value) + place + _hint(value, detail["type"]), allowed, close)
 
 
 def _hint(value: object, kind: str) -> str:
@@ -163,34 +175,3 @@ def _hint(value: object, kind: str) -> str:
     except ValueError:
         return ""
     return ", which is text here (YAML wants a dot in 1.0e-3, and no quotes)"
-
-
-def _problem_of_kind(key: str, value: object) -> Problem:
-    return Problem(key, _shown(value), "finite numbers, text, true/false, none, and lists or mappings of them")
-
-
-def _is_plain(value: object) -> bool:
-    try:
-        json.dumps(value, allow_nan=False)
-    except (TypeError, ValueError, RecursionError):
-        return False
-    return True
-
-
-def _shown(value: object) -> str:
-    text = repr(value)
-    shortened = text if len(text) <= 80 else text[:77] + "..."
-    return f"{shortened} ({type(value).__name__})"
-
-
-class _OneOfEachKey(yaml.SafeLoader):
-    """Safe YAML that refuses a mapping with a repeated key."""
-
-    def construct_mapping(self, node, deep=False):  # noqa: FBT002 - the signature is PyYAML's
-        keys = [self.construct_object(key, deep=True) for key, _ in node.value]
-        repeated = sorted({str(key) for key in keys if keys.count(key) > 1})
-        if repeated:
-            raise yaml.constructor.ConstructorError(
-                None, None, f"key given twice: {', '.join(repeated)}", node.start_mark
-            )
-        return super().construct_mapping(node, deep=deep)

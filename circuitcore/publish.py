@@ -1,26 +1,34 @@
-"""``python -m circuitcore.publish STUDY``: ship a study's finished runs with the book, and record its verdicts.
+"""``python -m circuitcore.publish STUDY|--seal``: ship a study's finished runs with the book, and record its verdicts.
 
-Tables go whole, weights only at the epochs the study names. Everything that is copied is checked on the way.
+Tables go whole, weights only at the epochs the study names. Everything that is copied is checked on the way. The list
+of what is published (``contents.json``, see ``circuitcore.contents``) is brought up to date, here and nowhere else;
+``--seal`` makes it anew of what is there.
 """
 
 import argparse
 from collections.abc import Sequence
 from functools import partial
+from pathlib import Path
 from types import ModuleType
 
 from pydantic import BaseModel
 
 from circuitcore import studies
 from circuitcore.claims import to_json
+from circuitcore.contents import CONTENTS_NAME, Contents, ContentsError, check_present
 from circuitcore.durations import Durations
 from circuitcore.evidence import Evidence, Folders
 from circuitcore.progress import SILENT, Watch, in_all, one_by_one
 from circuitcore.training.run import Run
+from circuitcore.training.sealed import contents_of
+from circuitcore.training.sealing import seal, seal_all
 from circuitcore.training.store import RunStore
 
 
 def publish(name: str, folders: Folders, watch: Watch | None = None) -> int:
     """Copy every run of a study's published tier from ``runs`` to ``published`` and judge its claims on the copies.
+
+    A run that is not in ``runs`` and has been published before, with the same weights, stays as it is.
 
     Args:
         name: the study; its ``published_epochs(params, arm, seed)`` says after which epochs weights are shipped.
@@ -28,13 +36,13 @@ def publish(name: str, folders: Folders, watch: Watch | None = None) -> int:
         watch: told the expected time once a few runs are copied, then shows a bar; None for silence.
 
     Returns:
-        Number of runs published.
+        Number of runs copied.
 
     Raises:
         StoreError: a run is damaged. StudyError: no such study. LookupError: a run that was never trained or measured.
     """
     study, params, durations = studies.load(name), studies.load_params(name), Durations.of(folders.root)
-    steps = _published_steps(study, params, RunStore(folders.runs, None), name)
+    steps = _published_steps(study, params, folders, name)
     judging = f"judge {name}"
 
     def told(seconds: float) -> str:
@@ -45,6 +53,7 @@ def publish(name: str, folders: Folders, watch: Watch | None = None) -> int:
 
     loads = {run: float(1 + len(kept)) for run, kept in steps.items()}
     copies = list(one_by_one(copy, loads, watch or SILENT, told))
+    seal(folders.published, [run.run_id for run in copies], ())  # before they are read: reading asks the list
     with durations.timed(judging):
         evidence = Evidence(name, params, folders)
         (results,) = evidence.gather(None)
@@ -52,32 +61,65 @@ def publish(name: str, folders: Folders, watch: Watch | None = None) -> int:
     path = folders.published / "verdicts" / f"{name}.json"
     path.parent.mkdir(exist_ok=True)
     path.write_text(to_json(verdicts), encoding="utf-8")
+    seal(folders.published, (), [f"verdicts/{name}"])
     return len(copies)
 
 
-def _published_steps(study: ModuleType, params: BaseModel, store: RunStore, name: str) -> dict[Run, list[int]]:
-    """Every run of the study, and the steps at which its weights are shipped."""
-    steps = {}
+def _published_steps(study: ModuleType, params: BaseModel, folders: Folders, name: str) -> dict[Run, list[int]]:
+    """Every run of the study that is to be copied, and the steps at which its weights are shipped."""
+    store, shipped, steps = RunStore(folders.runs, None), RunStore(folders.published, None), {}
     for arm, recipes in study.recipes(params).items():
         key = study.battery(params, arm).key
         for recipe in recipes:
-            run = store.find(recipe)
+            run, epochs = store.find(recipe), study.published_epochs(params, arm, recipe.init_seed)
+            kept = [recipe.schedule.epoch_ends[epoch] for epoch in epochs]
+            if run is None and (before := shipped.find(recipe)) and key in before.tables and list(before.steps) == kept:
+                continue
             if run is None or key not in run.tables:
                 raise LookupError(
                     f"{recipe.run_id} ({arm}) is not trained and measured: run circuitcore measure {name}"
                 )
-            epochs = study.published_epochs(params, arm, recipe.init_seed)
-            steps[run] = [recipe.schedule.epoch_ends[epoch] for epoch in epochs]
+            steps[run] = kept
     return steps
+
+
+def reseal(folder: Path) -> list[str]:
+    """List everything that is in ``folder`` now; returns lines that say what the list names otherwise than before.
+
+    Raises:
+        StoreError: something in it is damaged in itself.
+    """
+    path = folder / CONTENTS_NAME
+    before = contents_of(folder) or Contents({})
+    after = seal_all(folder)
+    changed = {
+        "new": after.hashes.keys() - before.hashes.keys(),
+        "gone": before.hashes.keys() - after.hashes.keys(),
+        "changed": {name for name, value in before.hashes.items() if after.hashes.get(name, value) != value},
+    }
+    lines = [f"{word:<8} {name}" for word, names in changed.items() for name in sorted(names)]
+    counts = ", ".join(f"{len(names)} {word}" for word, names in changed.items())
+    return [*lines, f"{path}: {len(after.hashes)} parts ({counts}), root {after.root}"]
 
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Command line of this module."""
     parser = argparse.ArgumentParser(prog="python -m circuitcore.publish", description=__doc__)
-    parser.add_argument("study", choices=studies.names())
-    name = parser.parse_args(argv).study
-    n_runs = publish(name, Folders.from_environment(), Watch(say=partial(print, flush=True)))
+    what = parser.add_mutually_exclusive_group(required=True)
+    what.add_argument("study", nargs="?", choices=studies.names())
+    what.add_argument("--seal", action="store_true", help="list what is in published now, whatever was listed before")
+    options = parser.parse_args(argv)
+    if options.seal:
+        print("\n".join(reseal(Folders.from_environment().published)))
+        return
+    name = options.study
+    folders = Folders.from_environment()
+    n_runs = publish(name, folders, Watch(say=partial(print, flush=True)))
     print(f"published {n_runs} runs of {name} and recorded its verdicts")
+    try:
+        check_present(folders.published)
+    except ContentsError as error:  # such as runs of earlier parameters, deleted by hand
+        print(error)
 
 
 if __name__ == "__main__":

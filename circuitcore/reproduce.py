@@ -12,15 +12,13 @@ from pathlib import Path
 from typing import Any
 
 from circuitcore import studies
-from circuitcore.book_build import BookError
 from circuitcore.claims import to_json
+from circuitcore.errors import EXPECTED
 from circuitcore.evidence import Evidence, Folders
 from circuitcore.progress import Watch
 from circuitcore.rerun import Rerun, compared, make_page, say_total, write_pages
-from circuitcore.training.errors import ExecutorError, StoreError
 
 HEADINGS = ("claim", "published", "reproduced", "verdict")
-EXPECTED = (studies.StudyError, ValueError, StoreError, ExecutorError, BookError, ArithmeticError)
 
 
 def reproduce(study: str, folder: Path, watch: Watch | None = None) -> Rerun:
@@ -57,7 +55,7 @@ def published_verdicts(evidence: Evidence) -> list[dict[str, Any]]:
     if not evidence.has_published:
         return []
     results = evidence.gather(None)[0]
-    return json.loads(to_json(evidence.judged(claim, results) for claim in evidence.study.CLAIMS))
+    return json.loads(to_json((evidence.judged(claim, results) for claim in evidence.study.CLAIMS), samples=True))
 
 
 def comparison_table(records: Sequence[Mapping[str, Any]]) -> str:

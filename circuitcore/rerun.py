@@ -2,19 +2,23 @@
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from types import MappingProxyType
 from typing import Any
 
 from circuitcore import studies
 from circuitcore.book_build import BookError, Job, kernel_environment, run_notebook
+from circuitcore.claims import Check, from_json
 from circuitcore.durations import UNKNOWN_SECONDS, Durations
 from circuitcore.evidence import Evidence, Folders
+from circuitcore.predictions import Prediction, predict, summary
 from circuitcore.progress import SILENT, Watch, in_all
 from circuitcore.single_page import build_page
 
 NUMBERS = ("effect", "interval", "n_seeds", "control_passed", "control_value")
+EMPTY = MappingProxyType(dict.fromkeys(("inside", "prediction", "says", "paper", "rerun", "same")))
 
 
 @dataclass(frozen=True)
@@ -25,11 +29,19 @@ class Rerun:
         page: the chapter as one HTML file.
         comparison: JSON file of ``compared``: both numbers and verdicts for each claim.
         verdicts: records of ``claims.to_json``.
+        changed: parameters, other than seeds and engine, that were not as published.
     """
 
     page: Path
     comparison: Path
     verdicts: tuple[dict[str, Any], ...]
+    changed: tuple[str, ...] = ()
+
+    @property
+    def summary(self) -> str:
+        """How many effects lie where the published seeds expect them; nothing, where none are published."""
+        predictions = _predictions(self.verdicts)
+        return summary(predictions, self.changed) if predictions else "There are no published verdicts to compare with."
 
 
 def rerun(
@@ -66,7 +78,8 @@ def rerun(
         watch = watch.told()
     evidence.gather(watch)  # here and not in the kernel, where nobody would see the progress
     page, verdicts = make_page(folders, notebook, values, tier, watch)
-    return write_pages(page, verdicts, name, out or folders.root / "build" / "rerun" / name)
+    made = write_pages(page, verdicts, name, out or folders.root / "build" / "rerun" / name)
+    return replace(made, changed=evidence.changed)
 
 
 def say_total(evidence: Evidence, watch: Watch) -> None:
@@ -125,16 +138,28 @@ def write_comparison(verdicts: Iterable[Mapping[str, Any]], out: Path) -> Path:
 def compared(verdicts: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """One record a claim from verdict records (``claims.to_json``): the paper's and the rerun's number and verdict.
 
-    Keys: ``claim sentence paper rerun same``; ``paper`` and ``rerun`` hold ``status effect interval n_seeds
-    control_passed control_value``, or None. ``same`` says whether the statuses agree, None where one is missing.
+    Keys: ``claim sentence inside prediction says paper rerun same``. ``inside`` is whether the rerun's effect lies in
+    ``prediction``, the (low, high) that the published seeds predict for as many new ones; both None where they predict
+    nothing, and ``says`` has either in words. ``paper`` and ``rerun`` hold ``status effect interval n_seeds
+    control_passed control_value``, or None. ``same`` is whether the statuses agree, None where one is missing; few
+    seeds earn no status, so that it says little of them.
     """
+    verdicts = list(verdicts)
     found: dict[str, dict[str, Any]] = {}
     for verdict in verdicts:
         claim, check = verdict["claim"], verdict["check"] or {}
-        empty = {"claim": claim["id"], "sentence": claim["sentence"], "paper": None, "rerun": None, "same": None}
-        record = found.setdefault(claim["id"], empty)
+        record = found.setdefault(claim["id"], {"claim": claim["id"], "sentence": claim["sentence"], **EMPTY})
         record[verdict["origin"]] = {"status": verdict["status"], **{name: check.get(name) for name in NUMBERS}}
-    for record in found.values():
-        if record["paper"] and record["rerun"]:
-            record["same"] = record["paper"]["status"] == record["rerun"]["status"]
+    for claim, prediction in _predictions(verdicts).items():
+        record = found[claim]
+        record["same"] = record["paper"]["status"] == record["rerun"]["status"]
+        record |= {"inside": prediction.inside, "prediction": prediction.interval, "says": prediction.sentence}
     return list(found.values())
+
+
+def _predictions(verdicts: Iterable[Mapping[str, Any]]) -> dict[str, Prediction]:
+    """By claim, where there is a verdict of both the paper and the rerun."""
+    sides: dict[str, dict[str, Check | None]] = {}
+    for verdict in from_json(json.dumps(list(verdicts))):
+        sides.setdefault(verdict.claim.id, {})[verdict.origin] = verdict.check
+    return {claim: predict(both["paper"], both["rerun"]) for claim, both in sides.items() if len(both) == 2}

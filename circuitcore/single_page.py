@@ -1,13 +1,16 @@
 """One chapter as one HTML file: built by the book's own toolchain, then everything it loads written into it."""
 
 import base64
+import itertools
 import json
 import mimetypes
 import re
 import shutil
 import warnings
+from collections.abc import Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from bs4 import BeautifulSoup
@@ -34,7 +37,8 @@ THEME = (
 )
 LAYOUT = ".bd-article-container { max-width: 50rem; margin-inline: auto; }"
 MOST_WEIGHTS = 16_000_000
-"""Bytes of networks' weights that one file takes along: of the run an explorer opens on, then of the reader's."""
+"""Bytes of networks' weights that one file takes along: of what explorers open on, then of their paths, then of the
+reader's runs."""
 # In the book the references are a page of their own.
 REFERENCES = "## References\n\n```{bibliography}\n:filter: docname in docnames\n```\n"
 TOC = "format: jb-book\nroot: book/{name}\n"
@@ -144,19 +148,31 @@ def _inline_scripts(soup: BeautifulSoup, page: Path) -> None:
 
 
 def _inline_weights(soup: BeautifulSoup, page: Path) -> None:
-    """What explorers load, as texts that they find in the page; runs that find no room are said to be elsewhere."""
-    room = MOST_WEIGHTS
-    for box in soup.select("div.explorer"):
-        exhibit = json.loads(box.select_one("script.explorer-data").string)
-        names = [exhibit["opening"]["run"], *reversed([run["id"] for run in exhibit["runs"]])]
-        for run in dict.fromkeys(names):
-            text = _file(f"../_static/explorer/{run}.js", page).read_text(encoding="utf-8")
-            if len(text) <= room:
-                room -= len(text)
-                named = {"type": "text/plain", "class": "explorer-weights", "data-run": run}
-                weights = soup.new_tag("script", attrs=named)
-                weights.string = text
-                box.append(weights)
+    """What explorers load, as texts that they find in the page; each is told which runs found no room."""
+    boxes = soup.select("div.explorer")
+    exhibits = [json.loads(box.select_one("script.explorer-data").string) for box in boxes]
+    wanted, room, taken = [_wanted_runs(exhibit) for exhibit in exhibits], MOST_WEIGHTS, set()
+    # An explorer further down needs its opening more than the first one needs all its runs.
+    for run in dict.fromkeys(run for rank in range(3) for runs in wanted for run in runs[rank]):
+        text = _file(f"../_static/explorer/{run}.js", page).read_text(encoding="utf-8")
+        if len(text) <= room:
+            room -= len(text)
+            taken.add(run)
+            weights = soup.new_tag("script", type="text/plain", attrs={"class": "explorer-weights", "data-run": run})
+            weights.string = text
+            # Before the script that looks for them, in the first explorer that shows the run.
+            first = next(box for box, runs in zip(boxes, wanted, strict=True) if run in runs[-1])
+            first.select_one("script.explorer-data").insert_before(weights)
+    for box, exhibit in zip(boxes, exhibits, strict=True):
+        if left_out := [run["id"] for run in exhibit["runs"] if run["id"] not in taken]:
+            box["data-left-out"] = " ".join(left_out)
+
+
+def _wanted_runs(exhibit: Mapping[str, Any]) -> tuple[list[str], list[str], list[str]]:
+    """The runs an explorer opens on, those of its path, and all: the last, which are the reader's, first."""
+    states = [{**exhibit["opening"], **stop["state"]} for stop in exhibit["path"]] or [exhibit["opening"]]
+    shown = [[place["run"] for place in (state, state.get("other")) if place] for state in states]
+    return shown[0], list(itertools.chain(*shown)), [run["id"] for run in reversed(exhibit["runs"])]
 
 
 def _inline_links(soup: BeautifulSoup, page: Path) -> None:

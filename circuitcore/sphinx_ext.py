@@ -2,7 +2,8 @@
 
 - ``source-read``: a notebook's source gets the outputs of its executed copy, cell by cell.
 - ``config-inited``: the numbers that chapters left in ``results/NAME.json`` become MyST substitutions:
-  ``{{ symbolic_kv_n_seeds }}`` in a Markdown page is ``numbers["n_seeds"]`` of ``results/symbolic_kv.json``.
+  ``{{ symbolic_kv_n_seeds }}`` in a Markdown page is ``numbers["n_seeds"]`` of ``results/symbolic_kv.json``;
+  ``{{ published_root }}`` begins the root hash of what is published.
 - ``builder-inited``: Vega and MathJax are copied into the site from installed packages, and the weights that
   explorers load from beside the executed notebooks.
 - ``html-page-context``: Vega is loaded only by the pages that have a chart; bibliographies read well aloud.
@@ -22,6 +23,8 @@ import nbformat
 from sphinx.application import Sphinx
 from sphinx.config import Config
 from sphinx.util import logging
+
+from circuitcore.contents import Contents
 
 # Counts that add up over chapters.
 TOTALS = ("n_claims", "n_supported", "n_negative", "n_unsupported", "n_hypothesis")
@@ -106,6 +109,8 @@ def add_numbers(app: Sphinx, config: Config) -> None:
         numbers |= {f"{prefix}{name}": value for name, value in computed.items()}
         if prefix:
             totals.update({name: int(computed[name]) for name in TOTALS if name in computed})
+    if listed := Contents.of(Path(app.srcdir, "published")):
+        numbers["published_root"] = listed.root[:12]
     config.myst_substitutions = {name: str(total) for name, total in totals.items()} | numbers
 
 

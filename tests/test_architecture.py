@@ -16,7 +16,9 @@ PACKAGE = ROOT / "circuitcore"
 
 # Left to right: a layer imports only from layers to its left. Names in one layer do not import each other.
 LAYERS = (
-    ("spelling", "provenance", "environment", "parameter_cells", "durations"),
+    ("errors", "interruption", "task_names", "durable", "plain_values"),
+    ("plain_yaml",),
+    ("spelling", "provenance", "environment", "parameter_cells", "durations", "contents"),
     ("parameters", "progress"),
     ("outlook",),
     ("tasks", "models"),
@@ -27,6 +29,7 @@ LAYERS = (
     ("emergence",),
     ("results", "costs"),
     ("claims",),
+    ("predictions",),
     ("explorer",),
     ("studies", "figures"),
     ("evidence",),
@@ -34,11 +37,12 @@ LAYERS = (
     ("book_build", "sphinx_ext"),
     ("single_page",),
     ("rerun",),
-    ("reproduce", "publish", "dataset", "status_page"),
+    ("reproduce", "publish", "dataset", "export", "status_page", "run_listing", "run_checks"),
     ("cli",),
 )
 RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
-WITHOUT_TORCH = ("spelling", "parameters", "emergence", "results", "claims", "figures")
+WITHOUT_TORCH = ("plain_values", "plain_yaml", "spelling", "parameters", "emergence", "results", "claims")
+WITHOUT_TORCH += ("predictions", "figures")
 MAY_PRINT = ("cli", "book_build", "reproduce", "publish")
 MAY_KNOW_JUPYTER = ("chapter", "book_build", "sphinx_ext")
 JUPYTER = ("IPython", "ipykernel", "jupyter_client", "myst_nb", "nbclient", "nbformat", "papermill")

@@ -2,7 +2,8 @@
 // from file://. A chart is
 //   <div class="vl-chart"><img class="vl-still" alt="..." src="data:..."><script type="application/json"
 //   class="vl-spec">{...}</script></div>
-// and the spec's usermeta may hold `dark` (a Vega-Lite config) and `narrow` (a layout without data for small screens).
+// and the spec's usermeta may hold `dark` (a Vega-Lite config), `narrow` (a layout without data for small screens) and
+// `presets` (controls that are set together).
 (() => {
   'use strict';
 
@@ -41,7 +42,9 @@
       this.box.append(host);
       try {
         const options = { renderer: 'svg', actions: false, tooltip: { theme: theme() } };
-        this.show(host, await window.vegaEmbed(host, this.specification(wanted), options), wanted);
+        const result = await window.vegaEmbed(host, this.specification(wanted), options);
+        window.vegaPresets(result.view, this.spec.usermeta?.presets);
+        this.show(host, result, wanted);
       } catch (error) {
         host.remove(); // what was there before stays: the still, or the chart in its former look
         this.box.classList.add('has-failed');

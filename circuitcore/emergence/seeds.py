@@ -52,6 +52,28 @@ def mean_interval(values: Iterable[Real], level: Real = 0.95) -> Interval:
     return Interval(mean - half, mean, mean + half, n)
 
 
+def prediction_interval(values: Iterable[Real], n_new: Integral = 1, level: Real = 0.95) -> Interval:
+    """Where the mean of ``n_new`` further seeds is expected, given these: mean -+ t s sqrt(1/n_new + 1/n).
+
+    Args:
+        values: one number per seed; their scatter is taken to be normal.
+        n_new: further seeds, drawn as these were.
+        level: how often the mean of such seeds lies within.
+
+    Raises:
+        SeedsError: fewer than two seeds, a value that is not finite, or no further seed.
+    """
+    numbers = _finite(values, "prediction_interval")
+    _level(level)
+    n = len(numbers)
+    if n < 2 or n_new < 1:
+        raise SeedsError(f"prediction_interval needs at least 2 seeds, and 1 further one; got {n} and {n_new}")
+    mean = float(numbers.mean())
+    spread = float(numbers.std(ddof=1)) * math.sqrt(1 / n_new + 1 / n)
+    half = float(stats.t.ppf((1 + level) / 2, n - 1)) * spread
+    return Interval(mean - half, mean, mean + half, n)
+
+
 def share_interval(successes: Integral, n: Integral, level: Real = 0.95) -> Interval:
     """Share of seeds that succeeded with its Wilson score interval, bounds in [0, 1].
 

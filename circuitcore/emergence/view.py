@@ -1,6 +1,6 @@
 """What a figure draws, together with everything its caption must say about it."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import pandas as pd
@@ -65,3 +65,18 @@ def in_order(table: pd.DataFrame, column: str, order: Iterable[object]) -> pd.Da
     """Rows sorted so that ``column`` appears in the order wanted; figures draw in order of appearance."""
     places = {name: place for place, name in enumerate(order)}
     return table.assign(_place=table[column].map(places)).sort_values("_place", kind="stable").drop(columns="_place")
+
+
+def joined(parts: Mapping[str, View], silent: Mapping[str, Exception]) -> View:
+    """Views of both origins as one with a column ``origin``; a note says whose results could not be drawn.
+
+    A view that no training run enters (counts in a data set) is the same for both, and stays one.
+    """
+    first = next(iter(parts.values()))
+    if "init_seed" not in first.table:
+        return first
+    table = pd.concat([view.table.assign(origin=origin) for origin, view in parts.items()], ignore_index=True)
+    whose = {"paper": "the published runs", "rerun": "your runs"}
+    notes = [first.note.rstrip(".")] if first.note else []
+    notes += [f"Not drawn: {whose[origin]} ({error})" for origin, error in silent.items()]
+    return View(table, first.unit, first.split, first.band, first.chance, ". ".join(notes))

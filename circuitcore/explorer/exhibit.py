@@ -1,6 +1,7 @@
 """What an explorer shows: runs with their weights, what was measured on them, prompts, and a path for the reader."""
 
 import bisect
+import json
 import math
 import re
 from collections.abc import Mapping
@@ -95,6 +96,11 @@ class ShownRun:
     def weights(self) -> dict[str, Any]:
         """All its checkpoints, packed for the page; float32, so that the page's network is the published one."""
         return packed(self.run.recipe.model, {step: self.run.weights(step) for step in self.steps}, "float32")
+
+    @cached_property
+    def weights_text(self) -> str:
+        """The same as JSON, in ASCII."""
+        return json.dumps(self.weights(), separators=(",", ":"), allow_nan=False)
 
 
 def shown_steps(run: Run) -> list[int]:

@@ -23,7 +23,7 @@ def still_html(exhibit: Exhibit) -> str:
     prompt = f"<code>{_text(state['prompt'])}</code>"
     return (
         f'<div class="explorer-still">{story}<p>{_text(place)}. Prompt: {prompt}.{edits}</p>'
-        f'<div class="explorer-tables">{_answers(reading, exhibit.task.vocab)}{_attention(reading)}</div>'
+        f'<div class="explorer-tables">{_answers(reading, reading.vocab)}{_attention(reading)}</div>'
         '<p class="explorer-without">This is the opening. With JavaScript every checkpoint can be used here.</p></div>'
     )
 

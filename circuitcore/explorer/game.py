@@ -12,11 +12,14 @@ from torch import Tensor
 from circuitcore.explorer.game_still import opening, still_html
 from circuitcore.explorer.weights import Dtype, in_script, packed
 from circuitcore.models.config import ModelConfig
+from circuitcore.tasks.permutation import PermutationRecall
 
 STATIC = Path(__file__).parent / "static"
-SCRIPTS = ("parts.js", "decoder.js", "recall_rules.js", "recall_game.js")
+SCRIPTS = ("parts.js", "decoder.js", "recall_rules.js", "recall_inside.js", "recall_game.js")
 """In the order in which a page runs them."""
 NAME = re.compile(r"[a-z][a-z0-9-]*")
+REPEATS = PermutationRecall.repeat_ratio
+"""Share of rows whose last x is one seen before, as the task draws them."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,18 +45,19 @@ class RecallGame:
     permutation: tuple[int, ...]
     order: tuple[int, ...]
     name: str
+    repeats: float
 
     @cached_property
     def html(self) -> str:
         """Still, data, styles and scripts: one ``div`` that needs no other file."""
-        data = in_script(payload(self.models, permutation=self.permutation, order=self.order))
+        data = in_script(payload(self.models, permutation=self.permutation, order=self.order, repeats=self.repeats))
         styles = (STATIC / "recall_game.css").read_text(encoding="utf-8")
         scripts = "".join(f"<script>{_script(name)}</script>" for name in SCRIPTS)
         first = self.models[0]
         still = still_html(opening(first.config, first.checkpoints, self.permutation, self.order), first.label)
         return (
             f'<div class="recall-game" id="{self.name}" role="group" aria-label="Game: permutation recall">'
-            f"<style>{styles}</style>{still}"
+            f"<style>{styles}</style><p>{_rules(len(self.permutation))}</p>{still}"
             f'<script type="application/json" class="recall-game-data">{data}</script>{scripts}</div>'
         )
 
@@ -67,7 +71,12 @@ class RecallGame:
 
 
 def recall_game(
-    models: Sequence[GameModel], *, permutation: tuple[int, ...], order: tuple[int, ...], name: str
+    models: Sequence[GameModel],
+    *,
+    permutation: tuple[int, ...],
+    order: tuple[int, ...],
+    name: str,
+    repeats: float = REPEATS,
 ) -> RecallGame:
     """A game that opens on the first model's last checkpoint.
 
@@ -76,10 +85,14 @@ def recall_game(
         permutation: ``permutation[i]`` is the y of x = i + 1 in the opening position.
         order: the x's asked so far; the last is open. At the last step it may repeat an earlier one.
         name: id of the block in the page, lower-case words with dashes.
+        repeats: share of rows that the game draws whose last x is one seen before.
 
     Raises:
-        ValueError: an opening or a network that does not fit the task, two models of one label, an unusable name.
+        ValueError: an opening or a network that does not fit the task, two models of one label, an unusable name, or
+            repeats outside [0, 1].
     """
+    if not 0 <= repeats <= 1:
+        raise ValueError(f"repeats is a share of rows, in [0, 1]; got {repeats}")
     if not NAME.fullmatch(name):
         raise ValueError(f"a game's name is lower-case words with dashes ('game-recall'); got {name!r}")
     _check_opening(permutation, order)
@@ -88,18 +101,32 @@ def recall_game(
         raise ValueError(f"a game needs models with labels of their own; got {labels}")
     for model in models:
         _check_config(model, len(permutation))
-    return RecallGame(models=tuple(models), permutation=permutation, order=order, name=name)
+    return RecallGame(models=tuple(models), permutation=permutation, order=order, name=name, repeats=repeats)
 
 
 def payload(
-    models: Sequence[GameModel], *, permutation: tuple[int, ...], order: tuple[int, ...], dtype: Dtype = "float16"
+    models: Sequence[GameModel],
+    *,
+    permutation: tuple[int, ...],
+    order: tuple[int, ...],
+    dtype: Dtype = "float16",
+    repeats: float = REPEATS,
 ) -> dict[str, Any]:
-    """What the page gets, as JSON literals: the opening, and every model at every checkpoint."""
+    """What the page gets, as JSON literals: the opening, how often an x comes again, and all checkpoints."""
     return {
         "permutation": list(permutation),
         "order": list(order),
+        "repeats": repeats,
         "models": [{"label": model.label, **packed(model.config, model.checkpoints, dtype)} for model in models],
     }
+
+
+def _rules(size: int) -> str:
+    return (
+        f"A permutation is hidden: every x from 1 to {size} goes with a y of its own. Pick an x and guess its y. Then "
+        "see what the network said, and what the pairs shown leave possible: the <em>exact posterior</em>, whose guess "
+        "is its most likely y, the smallest where several tie. Whoever is right more often in five rounds wins."
+    )
 
 
 def _script(name: str) -> str:

@@ -83,7 +83,8 @@ def still_html(position: Opening, label: str) -> str:
     return (
         f'<div class="recall-game-still"><p>{told.replace(" = ", "&nbsp;=&nbsp;")}</p>'
         f'<div class="recall-game-tables">{_answers(position, label)}{_attention(position)}</div>'
-        '<p class="recall-game-without">This is the opening position. With JavaScript it is a game.</p></div>'
+        '<p class="recall-game-without">This is the opening position with its answers. With JavaScript it is a game, '
+        "and you guess first.</p></div>"
     )
 
 

@@ -13,6 +13,7 @@ from torch import Tensor
 
 from circuitcore.environment import Folders
 from circuitcore.explorer.references import references
+from circuitcore.metrics import behavior
 from circuitcore.metrics.attribution import direct_logit_attribution
 from circuitcore.metrics.network import Network
 from circuitcore.models import ModelConfig, Output, Patch, compile_edits, forward
@@ -50,7 +51,7 @@ class Question:
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class Reading:
-    """What a network makes of a prompt. ``print`` shows the likeliest tokens and the margin.
+    """What a network makes of a prompt. ``print`` shows the likeliest tokens and both margins.
 
     Attributes:
         words: of the prompt.
@@ -92,18 +93,28 @@ class Reading:
 
     @property
     def favoured(self) -> str:
-        """What the margin is of: the target; without one, the likeliest of the answers."""
+        """What the margins are of: the target; without one, the likeliest of the answers."""
         return self.target or self._likeliest(self.answers)
 
     @property
     def runner_up(self) -> str:
+        """The likeliest of all other tokens."""
+        return self._likeliest([word for word in self.vocab if word != self.favoured])
+
+    @property
+    def runner_up_answer(self) -> str:
         """The likeliest of the other answers."""
         return self._likeliest([word for word in self.answers if word != self.favoured])
 
     @property
     def margin(self) -> float:
-        """Logit of ``favoured`` minus that of ``runner_up``, after the prompt."""
-        return self._logit(self.favoured) - self._logit(self.runner_up)
+        """Logit of ``favoured`` minus that of ``runner_up``, after the prompt: the margin of the tables."""
+        return self._margin_over(self.vocab)
+
+    @property
+    def margin_over_answer_words(self) -> float:
+        """Logit of ``favoured`` minus that of ``runner_up_answer``; at least the margin."""
+        return self._margin_over(self.answers)
 
     def __repr__(self) -> str:
         tokens = self.probabilities.argsort(descending=True)[:N_SHOWN].tolist()
@@ -112,7 +123,18 @@ class Reading:
         for token in tokens:
             p, logit = self.probabilities[token], self.logits[-1, token]
             lines.append(f"{self.vocab[token]:<{width}}  {p:11.4f}  {logit:7.3f}")
-        return "\n".join([*lines, f"margin over {self.runner_up}: {self.margin:.4f}"])
+        return "\n".join(
+            [
+                *lines,
+                f"margin: {self.margin:.4f} (over {self.runner_up})",
+                f"margin over answer words: {self.margin_over_answer_words:.4f} (over {self.runner_up_answer})",
+            ]
+        )
+
+    def _margin_over(self, words: Sequence[str]) -> float:
+        tokens = {word: token for token, word in enumerate(self.vocab)}
+        among = [tokens[self.favoured], *(tokens[word] for word in words if word != self.favoured)]
+        return behavior.margin(self.logits[-1:, among], torch.tensor([0])).item()
 
     def _logit(self, word: str) -> float:
         return self.logits[-1, self.vocab.index(word)].item()

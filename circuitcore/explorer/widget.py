@@ -7,6 +7,7 @@ In a notebook it is linked both ways::
     explorer.edits = ["zero(L1H0)@all"] # what the reader sees
 """
 
+import hashlib
 import json
 import os
 import re
@@ -52,7 +53,8 @@ def _smaller(script: str) -> str:
 
 @cache
 def _page_script() -> str:
-    return (STATIC / "page.js").read_text(encoding="utf-8").replace("</script", "<\\/script")
+    scripts = "\n".join((STATIC / name).read_text(encoding="utf-8") for name in ("sha256.js", "page.js"))
+    return scripts.replace("</script", "<\\/script")
 
 
 @cache
@@ -138,8 +140,14 @@ def exhibit_of(run: Run) -> Exhibit:
 
 
 def page_html(exhibit: Exhibit) -> str:
-    """The explorer as a page of the book has it: still, data, styles and module; weights are files of their own."""
-    data, source = in_script(exhibit.payload()), json.dumps(module()).replace("<", "\\u003c")
+    """The explorer as a page of the book has it: still, data, styles and module; weights are files of their own.
+
+    The data holds the SHA-256 of each run's weights, as text.
+    """
+    payload, source = exhibit.payload(), json.dumps(module()).replace("<", "\\u003c")
+    for entry, shown in zip(payload["runs"], exhibit.shown, strict=True):
+        entry["sha256"] = hashlib.sha256(shown.weights_text.encode()).hexdigest()
+    data = in_script(payload)
     return (
         f'<div class="explorer" id="{exhibit.name}" role="group" aria-label="Explorer of trained networks">'
         f"<style>{styles()}</style>{still_html(exhibit)}"
@@ -150,5 +158,8 @@ def page_html(exhibit: Exhibit) -> str:
 
 
 def weights_script(shown: ShownRun) -> str:
-    """A classic script that hands a run's weights to the page: the only kind of file a page can load from a disk."""
-    return f"paperWeights({in_script({'run': shown.run.run_id, 'packed': shown.weights()})});\n"
+    """A classic script that hands a run's weights to the page: the only kind of file a page can load from a disk.
+
+    As a text, whose hash the page knows: nothing in the script can change without being noticed.
+    """
+    return f"paperWeights({in_script(shown.run.run_id)},{in_script(shown.weights_text)})"

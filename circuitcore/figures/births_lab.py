@@ -12,55 +12,71 @@ import altair as alt
 import numpy as np
 import pandas as pd
 
+from circuitcore.emergence.definitions import Definitions
 from circuitcore.emergence.view import View
 from circuitcore.figures import style
-from circuitcore.figures.lab_verdict import verdict
+from circuitcore.figures.lab_rules import BEHAVIOUR, controls, in_words, presets
+from circuitcore.figures.lab_verdict import Counted, verdict
 from circuitcore.figures.row_labels import LETTER
 from circuitcore.figures.rows import ColumnsError, both_origins, order_of, rows_of
 from circuitcore.spelling import unknown
 
-BEHAVIOUR = "behaviour"
-"""The piece with a threshold of its own."""
 UNITS = 10_000
 """Units in 1 of what a page carries."""
-GATES = {"none": "none", "named": "worst named family", "published": "published"}
-"""Value of the menu -> what it says."""
 CURVES = {"score": "score", "gate_published": "published", "gate_named": "named"}
 """Column of the view -> list in a row of the chart."""
-KEYS = ["origin", "arm", "init_seed", "piece"]
+KEYS = ["origin", "arm", "init_seed", "scores", "piece"]
 
 
 @style.responsive
-def births_lab(view: View, width: int, *, first: str = "copying", second: str = "routing") -> alt.TopLevelMixin:
-    """Births of every piece in every run, and whether ``first`` comes before ``second``, under rules the reader sets.
+def births_lab(
+    view: View, width: int, *, first: str = "copying", second: str = "routing", definitions: Definitions | None = None
+) -> alt.TopLevelMixin:
+    """Births of every piece in every run, how far they lie apart, and whether ``first`` comes before ``second``.
+
+    The rules are the reader's to set. With ``definitions`` the lab opens on the first of them, and a menu has all.
 
     Columns: ``arm``, ``init_seed``, ``piece`` (drawn in the order given), ``epoch`` (of the checkpoint), ``score`` (in
     [0, 1]; missing: not measured, which never passes), ``gate_published`` and ``gate_named`` (in [0, 1]; missing: that
-    gate does not bind there); optional ``origin``, each with a verdict of its own.
+    gate does not bind there); optional ``origin``, each with a verdict of its own, and ``scores``, each dated by
+    itself (needed with ``definitions``).
 
     A piece is born at the first checkpoint from which it passes for as many checkpoints as asked. Of two births at one
     checkpoint, or two that never happen, none is first: such a run does not decide. The verdict is that of
-    ``claims.judge`` on the Wilson interval of the share among the runs that decide.
+    ``claims.judge`` on the Wilson interval of the share among the runs that decide. The spread is that of
+    ``emergence.spread``: of the definitions' pieces ``apart``, else of all.
 
     Raises:
-        ColumnsError: a missing column, a checkpoint with two rows, a score or gate outside [0, 1], or a run without
-            one of the two pieces.
+        ColumnsError: a missing column, a checkpoint with two rows, a score or gate outside [0, 1], a run without one
+            of the two pieces, or a definition that the controls cannot express or the table has no scores for.
     """
-    curves = _curves(view)
-    _require(curves, first, second)
+    curves = _curves(view, ["scores"] if definitions else [])
+    for scores in [definition.scores for definition in definitions.among] if definitions else [""]:
+        if scores not in set(curves["scores"]):
+            raise ColumnsError(unknown("scores", scores, order_of(curves, "scores")))
+        _require(curves[curves["scores"] == scores], first, second)
     own = BEHAVIOUR in set(curves["piece"])
     wide = width >= style.WIDE
     labels = min(int(LETTER * curves["run"].str.len().max()) + 16, 150 if wide else 84)
     room = width - labels  # both panels start where the labels of the runs end
     heat = _heat(curves, room, wide=wide, legend=style.map_legend(view.unit, width))
-    order = verdict((first, second), order_of(curves, "runs"), _rule(own=own, wide=wide), room)
-    chart = alt.vconcat(heat, *order, data=curves, transform=_births(own=own), spacing=12)
-    return chart.resolve_scale(color="independent").add_params(*_controls(own=own))
+    counted = Counted(first=first, second=second, apart=definitions.apart if definitions else order_of(curves, "piece"))
+    words = in_words(definitions, own=own, wide=wide)
+    chosen = [{"filter": "datum.scores === scores"}] if definitions else []
+    chart = alt.vconcat(
+        heat, *verdict(counted, order_of(curves, "runs"), words, room), data=curves,
+        transform=[*chosen, *_births(own=own)], spacing=12,
+    )  # fmt: skip
+    chart = chart.resolve_scale(color="independent").add_params(*controls(definitions, own=own))
+    if definitions:
+        chart.usermeta = {"presets": presets(definitions, own=own)}
+    return chart
 
 
-def _curves(view: View) -> pd.DataFrame:
-    """One row a run and piece: ``run`` and ``runs`` (whose) in words, and lists over its checkpoints."""
-    rows = rows_of(view, ["arm", "init_seed", "piece", "epoch", *CURVES])
+def _curves(view: View, needed: list[str]) -> pd.DataFrame:
+    """One row a run and piece (and scores): ``run`` and ``runs`` (whose) in words, and lists over its checkpoints."""
+    rows = rows_of(view, ["arm", "init_seed", "piece", "epoch", *CURVES, *needed])
+    rows = rows if needed else rows.assign(scores="")
     # Not the rounded numbers: they are cut below, and only once.
     exact = view.table[list(CURVES)].to_numpy(dtype=float, na_value=np.nan)
     outside = ~np.isnan(exact) & ((exact < 0) | (exact > 1))
@@ -77,9 +93,10 @@ def _curves(view: View) -> pd.DataFrame:
     if both_origins(rows):
         rows["run"] += np.where(rows["origin"] == "rerun", ", yours", "")
     pieces = {piece: place for place, piece in enumerate(order_of(rows, "piece"))}
-    rows = rows.assign(place=rows["piece"].astype(str).map(pieces)).sort_values([*KEYS[:3], "place", "epoch"])
+    rows = rows.assign(place=rows["piece"].astype(str).map(pieces)).sort_values([*KEYS[:4], "place", "epoch"])
     lists = {"epochs": ("epoch", _whole), **{name: (column, _whole) for column, name in CURVES.items()}}
-    found = rows.groupby(["run", "runs", "piece"], sort=False, observed=True).agg(**lists, last=("epoch", "max"))
+    one = ["run", "runs", "init_seed", "scores", "piece"]
+    found = rows.groupby(one, sort=False, observed=True).agg(**lists, last=("epoch", "max"))
     return found.reset_index().astype({"piece": str})
 
 
@@ -98,24 +115,9 @@ def _require(curves: pd.DataFrame, first: str, second: str) -> None:
             raise ColumnsError(f"no {piece!r} in run {min(lacking)!r}: its order cannot be told")
 
 
-def _controls(*, own: bool) -> list[alt.Parameter]:
-    """What the reader sets, in the order in which the page shows it."""
-    share: dict[str, Any] = {"max": 1, "step": 0.01}
-    behaviour = alt.binding_range(min=0.5, **share, name=f"{BEHAVIOUR} at least ")
-    menu = alt.binding_select(options=list(GATES), labels=list(GATES.values()), name="gate ")
-    every = [
-        alt.param(name="threshold", value=0.85, bind=alt.binding_range(min=0.5, **share, name="score at least ")),
-        alt.param(name="threshold_behaviour", value=0.9, bind=behaviour),
-        alt.param(name="gate", value="published", bind=menu),
-        alt.param(name="threshold_gate", value=0.75, bind=alt.binding_range(min=0, **share, name="gate at least ")),
-        alt.param(name="held", value=1, bind=alt.binding_range(min=1, max=5, step=1, name="checkpoints it must hold ")),
-    ]
-    return [param for param in every if own or param.name != "threshold_behaviour"]
-
-
 def _births(*, own: bool) -> list[dict[str, Any]]:
     """Transforms from curves to ``born``: the epoch of the birth of each run and piece, invalid where there is none."""
-    curve, in_time = ["run", "runs", "piece", "last"], [{"field": "epochs"}]
+    curve, in_time = ["run", "runs", "init_seed", "piece", "last"], [{"field": "epochs"}]
     least = f"(datum.piece === {json.dumps(BEHAVIOUR)} ? threshold_behaviour : threshold)" if own else "threshold"
     score = f"isValid(datum.score) && datum.score >= round({UNITS} * {least})"
     gate = "gate === 'none' ? null : gate === 'named' ? datum.named : datum.published"
@@ -136,16 +138,6 @@ def _births(*, own: bool) -> list[dict[str, Any]]:
         {"calculate": f"{passing} >= held ? datum.epochs : null", "as": "holds_from"},
         {"aggregate": [{"op": "min", "field": "holds_from", "as": "born"}], "groupby": curve},
     ]
-
-
-def _rule(*, own: bool, wide: bool) -> list[str]:
-    """What the controls say now, in words, a line each: paper has no controls."""
-    score = "'Born: score at least ' + format(threshold, '.2f')"
-    score += f" + ' ({BEHAVIOUR}: ' + format(threshold_behaviour, '.2f') + '),'" if own else " + ','"
-    gate = "gate === 'none' ? 'no gate, ' : " + json.dumps({**GATES, "published": "published gate"}) + "[gate]"
-    gate = f"({gate} + ' at least ' + format(threshold_gate, '.2f') + ', ')"
-    held = "'held for ' + held + (held > 1 ? ' checkpoints.' : ' checkpoint.')"
-    return [score, f"{gate} + {held}"] if wide else [score, gate, held]
 
 
 def _heat(curves: pd.DataFrame, room: int, *, wide: bool, legend: alt.Legend) -> alt.LayerChart:

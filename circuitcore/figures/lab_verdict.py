@@ -1,12 +1,14 @@
-"""The birth lab's second panel: which of two pieces is born first, counted over runs, and the badge that this earns.
+"""The birth lab's second panel: how far births lie apart, which of two pieces is born first, and what badge it earns.
 
-The arithmetic of ``emergence.order``, ``emergence.seeds.share_interval`` and ``claims.judge`` once more, as transforms
-of the chart; a test holds the two together.
+The arithmetic of ``emergence.spread``, ``emergence.order``, ``emergence.seeds.share_interval`` and ``claims.judge``
+once more, as transforms of the chart; a test holds them together.
 """
 
 import json
 import re
 import textwrap
+from collections.abc import Sequence
+from dataclasses import dataclass
 from statistics import NormalDist
 from typing import Any
 
@@ -26,54 +28,69 @@ LETTER = 6.2
 """Width of an average letter of a sentence of 12 pixels."""
 
 
-def verdict(pair: tuple[str, str], whose: list[str], rule: list[str], width: int) -> list[alt.LayerChart]:
+@dataclass(frozen=True, kw_only=True)
+class Counted:
+    """What is counted over births: the piece claimed to be first, the other, and those whose spread is taken."""
+
+    first: str
+    second: str
+    apart: Sequence[str]
+
+
+def verdict(counted: Counted, whose: list[str], rule: list[str], width: int) -> list[alt.LayerChart]:
     """Words, and the interval on a line from 0 to 1, for each origin of runs.
 
     The data are those of the chart around it: a row a run and piece with ``run``, ``runs`` (its origin in words),
-    ``piece`` and ``born`` (an epoch, or invalid for never).
+    ``init_seed``, ``piece`` and ``born`` (an epoch, or invalid for never).
 
     Args:
-        pair: the piece claimed to be first, and the other.
+        counted: the pieces in question.
         whose: the origins in words, in the order drawn.
         rule: what counts as born: expressions of Vega, a line each.
         width: of the plots, in pixels.
     """
-    counted = [*_orders(*pair), *_interval()]
+    over_runs = [*_orders(counted), *_interval()]
     y = alt.Y("runs:N", sort=whose, axis=None, title=None, scale=alt.Scale(type="band", padding=0), bandPosition=0)
-    says, n_lines = _says(pair, int(width / LETTER))
+    says, n_lines = _says(counted, int(width / LETTER))
     badge = _badge() if len(whose) == 1 else f"datum.runs + ': ' + ({_badge()})"
     look = {"align": "left", "baseline": "top", "lineBreak": "\n", "lineHeight": LINE, "tooltip": False}
     base = alt.Chart().encode(x=alt.value(0), y=y)
     words = alt.layer(
         base.transform_calculate(badge=badge).mark_text(**look, fontWeight=700, fontSize=13).encode(text="badge:N"),
         base.transform_calculate(says=says).mark_text(**look, dy=LINE + 2).encode(text="says:N"),
-        transform=counted,
+        transform=over_runs,
     )
     given = alt.TitleParams(alt.expr(f"[{', '.join(rule)}]"), fontSize=12, fontWeight="normal", offset=8)
     words = words.properties(width=width, height=((n_lines + 1) * LINE + 8) * len(whose), title=given)
-    return [words, _strip(pair[0], whose, counted, width)]
+    return [words, _strip(counted.first, whose, over_runs, width)]
 
 
-def _orders(first: str, second: str) -> list[dict[str, Any]]:
+def _orders(counted: Counted) -> list[dict[str, Any]]:
     """Births to counts over the runs of one origin.
 
-    ``k`` runs have the first piece first, ``after`` the second; ``n_runs`` there are; ``spread`` is the median over
-    ``n_spread`` runs of the epochs between the first and the last birth.
+    ``k`` runs have the first piece first, ``after`` the second; ``n_runs`` there are. ``spread`` is the mean over
+    ``n_spread`` seeds of the mean over a seed's runs of the epochs from the first to the last birth; ``n_never`` of
+    ``n_apart`` births are left out of it because they never happen.
     """
-    first, second = json.dumps(first), json.dumps(second)
-    births = {"first": ("min", "first_born"), "second": ("min", "second_born"), "earliest": ("min", "born")}
-    births |= {"latest": ("max", "born"), "n_born": ("valid", "born")}
-    counts = {"k": ("sum", "before"), "after": ("sum", "after"), "n_runs": ("count", None)}
-    counts |= {"spread": ("median", "spread"), "n_spread": ("valid", "spread")}
+    first, second = json.dumps(counted.first), json.dumps(counted.second)
+    births = {"first": ("min", "first_born"), "second": ("min", "second_born"), "earliest": ("min", "apart_born")}
+    births |= {"latest": ("max", "apart_born"), "n_born": ("valid", "apart_born"), "n_apart": ("sum", "is_apart")}
+    in_seed = {"k": ("sum", "before"), "after": ("sum", "after"), "n_runs": ("count", None)}
+    in_seed |= {"spread": ("mean", "spread"), "n_born": ("sum", "n_born"), "n_apart": ("sum", "n_apart")}
+    in_all = in_seed | {"k": ("sum", "k"), "n_runs": ("sum", "n_runs"), "n_spread": ("valid", "spread")}
     earlier = "isValid(datum.{0}) && (!isValid(datum.{1}) || datum.{0} < datum.{1}) ? 1 : 0"
     return [
         {"calculate": f"datum.piece === {first} ? datum.born : null", "as": "first_born"},
         {"calculate": f"datum.piece === {second} ? datum.born : null", "as": "second_born"},
-        _aggregate(births, ["run", "runs"]),
+        {"calculate": f"indexof({json.dumps(list(counted.apart))}, datum.piece) < 0 ? 0 : 1", "as": "is_apart"},
+        {"calculate": "datum.is_apart ? datum.born : null", "as": "apart_born"},
+        _aggregate(births, ["run", "runs", "init_seed"]),
         {"calculate": earlier.format("first", "second"), "as": "before"},
         {"calculate": earlier.format("second", "first"), "as": "after"},
-        {"calculate": "datum.n_born > 1 ? datum.latest - datum.earliest : null", "as": "spread"},
-        _aggregate(counts, ["runs"]),
+        {"calculate": "datum.n_born > 0 ? datum.latest - datum.earliest : null", "as": "spread"},
+        _aggregate(in_seed, ["runs", "init_seed"]),
+        _aggregate(in_all, ["runs"]),
+        {"calculate": "datum.n_apart - datum.n_born", "as": "n_never"},
     ]
 
 
@@ -104,22 +121,25 @@ def _badge() -> str:
     return f"({json.dumps(ICONS, ensure_ascii=False)})[datum.status] + ' ' + datum.status + ({why})"
 
 
-def _says(pair: tuple[str, str], letters: int) -> tuple[str, int]:
+def _says(counted: Counted, letters: int) -> tuple[str, int]:
     """The sentences below the badge as one expression, and the most lines they take."""
-    first, second = pair
+    first, second = counted.first, counted.second
     order = f"{first[:1].upper()}{first[1:]} is born before {second} in {{k}} of {{n}} runs that decide;"
     interval = "Wilson interval [{low},\u00a0{high}]; {rest} of {runs} runs do not decide."
     none = f"No run decides whether {first} is born before {second}."
-    spread = "Births of one run are spread over {spread} epochs (median of {of} runs)."
+    names = [piece.replace(", ", " ") for piece in counted.apart]  # "slot, patch" would read as two in a list
+    pieces = " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+    spread = f"The births of {pieces} in one run lie {{spread}} epochs apart, first to last "
+    spread += "(mean over {of} seeds; not born and left out: {never} of {apart})."
     values = {
         "k": "datum.k", "n": "datum.n", "low": "format(datum.low, '.2f')", "high": "format(datum.high, '.2f')",
-        "rest": "(datum.n_runs - datum.n)", "runs": "datum.n_runs", "spread": "format(datum.spread, '~r')",
-        "of": "datum.n_spread",
+        "rest": "(datum.n_runs - datum.n)", "runs": "datum.n_runs", "spread": "format(datum.spread, '.1f')",
+        "of": "datum.n_spread", "never": "datum.n_never", "apart": "datum.n_apart",
     }  # fmt: skip
     decided = f"{_wrapped(order, letters)}\n{_wrapped(interval, letters)}"
     undecided, spread = _wrapped(none, letters), _wrapped(spread, letters)
     order = f"datum.n > 0 ? {_filled(decided, values)} : {_filled(undecided, values)}"
-    far = f"datum.n_spread > 0 ? {_filled(spread, values)} : 'No run has two births.'"
+    far = f"datum.n_spread > 0 ? {_filled(spread, values)} : 'Nothing is born.'"
     return f"({order}) + '\\n' + ({far})", decided.count("\n") + spread.count("\n") + 2
 
 

@@ -90,7 +90,8 @@ def responsive(draw: Callable[..., alt.TopLevelMixin]) -> Callable[..., alt.TopL
 
     ``draw(view, width=...)`` must lay the same rows out in the room given. Called without ``width``, the result is the
     wide chart, whose ``usermeta`` holds ``narrow`` (a specification without data), ``dark`` (a theme) and ``maker``
-    ("module:function", so that a figure can show the code that drew it). With ``width`` it is that one layout.
+    ("module:function", so that a figure can show the code that drew it), beside what the picture itself put there.
+    With ``width`` it is that one layout.
     """
 
     @functools.wraps(draw)
@@ -99,8 +100,11 @@ def responsive(draw: Callable[..., alt.TopLevelMixin]) -> Callable[..., alt.TopL
             return draw(view, width=width, **options)
         wide = draw(view, width=WIDE, **options)
         narrow = specification(draw(view, width=NARROW, **options))
-        narrow.pop("datasets", None)
-        wide.usermeta = {"narrow": narrow, "dark": theme("dark"), "maker": f"{draw.__module__}:{draw.__name__}"}
+        for shared in ("datasets", "usermeta"):
+            narrow.pop(shared, None)
+        own = wide.usermeta if isinstance(wide.usermeta, dict) else {}
+        made = {"narrow": narrow, "dark": theme("dark"), "maker": f"{draw.__module__}:{draw.__name__}"}
+        wide.usermeta = {**own, **made}
         return wide
 
     return picture

@@ -1,9 +1,12 @@
 """Vega as one classic script, made from an installed package: no download, and it works from ``file://`` too."""
 
 import functools
+from pathlib import Path
 
 import altair as alt
 import vl_convert
+
+PRESETS = Path(__file__).parent / "static/presets.js"
 
 
 def version() -> str:
@@ -13,8 +16,9 @@ def version() -> str:
 
 @functools.cache
 def javascript() -> str:
-    """Vega, Vega-Lite and vega-embed (0.9 MB), setting ``window.vegaEmbed``.
+    """Vega, Vega-Lite and vega-embed (0.9 MB), setting ``window.vegaEmbed``; and ``window.vegaPresets`` of our own.
 
     Wrapped in a function because the bundle is written as a module, and browsers refuse modules from ``file://``.
     """
-    return "(()=>{" + vl_convert.javascript_bundle(vl_version=version()) + "})();"
+    bundle = vl_convert.javascript_bundle(vl_version=version())
+    return "(()=>{" + bundle + "})();\n" + PRESETS.read_text(encoding="utf-8")

@@ -9,9 +9,11 @@ from dataclasses import dataclass
 from circuitcore.claims import Check, Claim, Verdict
 from circuitcore.figures.badges import badge
 from circuitcore.figures.caption import escape_markdown, markdown_to_html
+from circuitcore.predictions import number, predict
 
 WHOSE = {"paper": "paper", "rerun": "your seeds"}
 CONTROL = "the negative control"
+NOT_MEASURED = "(not measured)"
 
 
 @dataclass(frozen=True)
@@ -74,15 +76,20 @@ def anchor(claim: Claim) -> str:
 
 
 def claim_lines(verdicts: Sequence[Verdict]) -> list[str]:
-    """What the badges rest on, in plain sentences: one for each origin, then bound, control and source."""
+    """What the badges rest on, in plain sentences.
+
+    One for each origin; of a rerun beside published runs, whether its effect is one to expect; bound, control, source.
+    """
     claim, both = verdicts[0].claim, len(verdicts) > 1
     lines = []
     for verdict in verdicts:
         whose = WHOSE[verdict.origin]
         lines.append((f"{whose[0].upper()}{whose[1:]}: " if both else "") + check_sentence(claim, verdict.check))
+    if both:
+        lines.append(predict(*(verdict.check for verdict in verdicts)).sentence)
     word = "at least" if claim.direction == "at_least" else "at most"
     seeds = f" over {claim.min_seeds} seeds or more" if claim.min_seeds else ""
-    lines.append(f"Fixed beforehand: {word} {_number(claim.smallest_effect)} ({claim.metric}){seeds}.")
+    lines.append(f"Fixed beforehand: {word} {number(claim.smallest_effect)} ({claim.metric}){seeds}.")
     if claim.source_verdict:
         lines.append(f"The source: {claim.source_verdict.rstrip('.')}.")
     return lines
@@ -97,20 +104,29 @@ def check_sentence(claim: Claim, check: Check | None) -> str:
     shown = f": {check.control_value.rstrip('.')}" if check.control_value else ""
     few = check.n_seeds < claim.min_seeds
     spread = f"{seeds}, too few for a verdict ({claim.min_seeds} needed)" if few else f"{_interval(check)}, {seeds}"
-    text = f"Effect {_number(check.effect)}, {spread}. Control ({claim.control}) {control}{shown}."
+    text = f"Effect {number(check.effect)}, {spread}. Control ({claim.control}) {control}{shown}."
     return f"{text} {check.note.rstrip('.')}." if check.note else text
 
 
 def effect_words(check: Check) -> str:
     """Effect, interval and n in a few words."""
-    return f"{_number(check.effect)} ({_interval(check)}, n = {check.n_seeds})"
+    return f"{number(check.effect)} ({_interval(check)}, n = {check.n_seeds})"
+
+
+def verdict_words(verdict: Verdict) -> dict[str, str]:
+    """A verdict's badge, and its effect as prose says it if it is a share: ``percent`` "30 %", ``count`` "6 of 20"."""
+    words, check = {"status": str(verdict.status)}, verdict.check
+    if check is None:
+        return words | dict.fromkeys(("percent", "count"), NOT_MEASURED)
+    count = f"{round(check.effect * check.n_seeds)} of {check.n_seeds}"
+    return words | {"percent": f"{100 * check.effect:.0f} %", "count": count}
 
 
 def _counted(check: Check) -> str:
     """A check of a share of runs: the count, the rate and its interval."""
     low, high = check.interval
     count = f"{round(check.effect * check.n_seeds)} of {check.n_seeds} runs"
-    return f"{count} (false-positive rate {_number(check.effect)}, 95 % interval {_number(low)} to {_number(high)})"
+    return f"{count} (false-positive rate {number(check.effect)}, 95 % interval {number(low)} to {number(high)})"
 
 
 def _interval(check: Check) -> str:
@@ -119,11 +135,7 @@ def _interval(check: Check) -> str:
         return "no interval"
     if low == high == check.effect:
         return "the same in every seed" if check.n_seeds > 1 else "no interval"
-    return f"95 % interval {_number(low)} to {_number(high)}"
-
-
-def _number(value: float) -> str:
-    return f"{value:.3g}" if abs(value) < 1000 else f"{value:,.0f}"
+    return f"95 % interval {number(low)} to {number(high)}"
 
 
 def _badges(verdicts: Sequence[Verdict]) -> str:

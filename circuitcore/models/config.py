@@ -55,8 +55,11 @@ class ModelConfig:
 
     @classmethod
     def from_dict(cls, fields: Mapping[str, Any]) -> "ModelConfig":
-        """The config those fields describe; an unknown field is an error that names it."""
+        """The config those fields describe; an unknown field, or one that is missing, is an error that names it."""
         allowed = [field.name for field in dataclasses.fields(cls)]
+        needed = [field.name for field in dataclasses.fields(cls) if field.default is dataclasses.MISSING]
+        if missing := [name for name in needed if name not in fields]:
+            raise ValueError(f"the model lacks {', '.join(missing)}")
         for name in fields:
             if name not in allowed:
                 raise ValueError(unknown("model field", name, allowed))

@@ -1,21 +1,26 @@
 """Compiling the C++ once per processor, into a cache of the user's.
 
 A cached library is named by a hash of the source, the compiler and the processor, so that a change of any of them makes
-another one. A new one is used only after it has given autograd's gradients on one small model.
+another one. A new one is used only after it has given autograd's gradients on one small model, and later only while it
+is byte for byte that one (``circuitcore.native.cache``).
 """
 
 import ctypes
 import functools
 import hashlib
+import logging
 import os
 import platform
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 from filelock import FileLock
 
+from circuitcore import durable
+from circuitcore.native.cache import cache_folder, distrust, private_folder, record
+
+LOG = logging.getLogger(__name__)
 SOURCE = Path(__file__).parent / "source"
 FLAGS = ("-O3", "-march=native", "-std=c++17", "-fno-math-errno", "-fno-trapping-math")
 FLAGS += ("-shared", "-fPIC", "-fvisibility=hidden")  # hidden: two libraries in one process share nothing
@@ -61,24 +66,21 @@ def _open(switch: str) -> ctypes.CDLL:
     compiler = next((path for name in COMPILERS if (path := shutil.which(name))), None)
     if compiler is None:
         raise BuildError(f"no C++ compiler was found (looked for {', '.join(COMPILERS)})")
-    path = cache_folder() / f"native-{_key(compiler)}.so"
+    name, folder = f"native-{_key(compiler)}.so", Path("the user's cache folder")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        folder = cache_folder()
+        path = private_folder(folder) / name
         with FileLock(path.with_suffix(".lock"), timeout=LOCK_SECONDS):  # many workers start at once, one compiles
+            if os.path.lexists(path) and (reason := distrust(path)):
+                LOG.warning("%s is not loaded but compiled again: %s.", path, reason)
+                path.unlink()
             if not path.exists():
+                if path.parent != folder:
+                    LOG.warning("%s belongs to another user; the native engine is kept in %s.", folder, path.parent)
                 _build(compiler, path)
-        return ctypes.CDLL(str(path))
+            return ctypes.CDLL(str(path))
     except OSError as error:
-        raise BuildError(f"{path.parent} cannot be used as its cache ({error.strerror or error})") from error
-
-
-def cache_folder() -> Path:
-    """Where compiled libraries are kept: the user's cache, ``$XDG_CACHE_HOME`` first."""
-    if sys.platform == "darwin":
-        base = Path.home() / "Library" / "Caches"
-    else:
-        base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    return base / "circuitcore"
+        raise BuildError(f"{folder} cannot be used as its cache ({error.strerror or error})") from error
 
 
 def _key(compiler: str) -> str:
@@ -121,6 +123,7 @@ def _build(compiler: str, path: Path) -> None:
         wrong = differs_from_autograd(ctypes.CDLL(str(fresh)))
         if wrong:
             raise BuildError(f"what {Path(compiler).name} made of it gives wrong gradients ({wrong})")
-        os.replace(fresh, path)
+        record(path, hashlib.sha256(fresh.read_bytes()).hexdigest())
+        durable.rename(fresh, path)
     finally:
         fresh.unlink(missing_ok=True)

@@ -14,6 +14,7 @@ from types import ModuleType
 
 from pydantic import BaseModel
 
+from circuitcore.errors import UserError
 from circuitcore.parameters import ParameterError, Problem, parse, read_yaml
 from circuitcore.spelling import unknown
 
@@ -34,7 +35,7 @@ PARTS = ("Params", "recipes", "battery", "CLAIMS", "CHECKS", "VIEWS")
 PARAMS_FOLDER = Path(__file__).resolve().parents[2] / "params"
 
 
-class StudyError(LookupError):
+class StudyError(UserError, LookupError):
     """No such study or tier, or an incomplete study module; the message lists what exists."""
 
 
@@ -50,9 +51,7 @@ def load(name: str) -> ModuleType:
     Raises:
         StudyError: no such study (lists them), a study that lacks a part, a check without its claim.
     """
-    if "." not in name and name not in names():
-        raise StudyError(unknown("study", name, names()))
-    path = name if "." in name else f"{__name__}.{name}"
+    path = _path_of(name)
     try:
         module = importlib.import_module(path)
     except ModuleNotFoundError as error:
@@ -99,6 +98,17 @@ def validate(study_name: str, given: Mapping[str, object]) -> BaseModel:
         ParameterError: lists every unusable key with what was given, what is allowed, and a close match.
     """
     return parse(load(study_name).Params, study_name, given)
+
+
+def _path_of(name: str) -> str:
+    """The import path of a study that was named; StudyError where the name is neither a study's nor such a path."""
+    if name in names():
+        return f"{__name__}.{name}"
+    if "." not in name:
+        raise StudyError(unknown("study", name, names()))
+    if not all(part.isidentifier() for part in name.split(".")):
+        raise StudyError(f"{unknown('study', name, names())}; or an import path such as my_package.my_study")
+    return name
 
 
 def _stem(name: str) -> str:

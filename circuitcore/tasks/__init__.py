@@ -1,28 +1,47 @@
-"""The tasks by name. Adding one here is one file and one line; outsiders pass ``module:Class``."""
+"""The tasks by name. Adding one here is one file and one line; outsiders pass ``module:Class``.
+
+Whoever writes ``module:Class`` in code, in a parameter file or on a command line names the code to import. A name that
+stands in a file of a stored run was written by somebody else: it counts only if the caller allows it (``may_import``).
+"""
 
 import dataclasses
+import functools
 import importlib
 import json
+import re
 import typing
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from types import MappingProxyType
 from typing import Any
 
 import pydantic
 
+from circuitcore.plain_values import fault, shown
 from circuitcore.spelling import unknown
 from circuitcore.tasks.base import Batch, Interchange, Task, TaskError
+from circuitcore.tasks.errors import OutsideTaskError
 from circuitcore.tasks.permutation import PermutationRecall
 from circuitcore.tasks.planted import PlantedRepeats
 from circuitcore.tasks.story import Story
 from circuitcore.tasks.symbolic_kv import SymbolicKV
 from circuitcore.tasks.textual_kv import TextualKV
 
-__all__ = ["TASKS", "Batch", "Interchange", "Task", "TaskError", "make_task"]
+__all__ = [
+    "TASKS",
+    "Batch",
+    "Interchange",
+    "OutsideTaskError",
+    "Task",
+    "TaskError",
+    "allowed_tasks",
+    "make_task",
+    "require_allowed",
+]
 
 TASKS: Mapping[str, type[Task]] = MappingProxyType(
     {kind.name: kind for kind in (SymbolicKV, TextualKV, Story, PlantedRepeats, PermutationRecall)}
 )
+_IMPORT_PATH = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*")
 
 
 def make_task(name: str, params: Mapping[str, Any]) -> Task:
@@ -37,22 +56,54 @@ def make_task(name: str, params: Mapping[str, Any]) -> Task:
             task refuses. The text names the key, what was given and what is allowed.
     """
     kind = _task_type(name)
-    hints = typing.get_type_hints(kind)
     fields = [item.name for item in dataclasses.fields(kind)]
     checked = {}
     for key, value in params.items():
         if key not in fields:
             raise TaskError(f"task {name!r}: {unknown('parameter', key, fields)}")
-        checked[key] = _checked(f"task {name!r}: parameter {key!r}", hints[key], value)
+        checked[key] = _checked(f"task {name!r}: parameter {key!r}", _adapter(kind, key), value)
     return kind(**checked)
+
+
+def require_allowed(name: str, allow_tasks: Collection[str]) -> None:
+    """Stop before a name out of a file makes anything be imported.
+
+    Args:
+        name: of a task, as the file has it.
+        allow_tasks: import paths that the caller vouches for.
+
+    Raises:
+        OutsideTaskError: an import path that is not among them.
+    """
+    if name in TASKS or name in allow_tasks or not _IMPORT_PATH.fullmatch(name):
+        return  # what is neither a task nor an import path is refused by ``make_task``, which imports nothing for it
+    raise OutsideTaskError(
+        f"its task {name!r} is code from outside circuitcore. Reading a run imports no such code, and none was "
+        f"imported. If you trust whoever wrote it, allow it by name: allow_tasks=({name!r},) for RunStore or verify, "
+        f"or --allow-task {name} on the command line."
+    )
+
+
+def allowed_tasks(names: Collection[str]) -> tuple[str, ...]:
+    """Import paths that the caller allows, checked for their form; nothing is imported.
+
+    Raises:
+        TaskError: one that is no import path, or a text in place of a list of them.
+    """
+    if isinstance(names, str):
+        raise TaskError(f"allow_tasks = {names!r}; allowed: a tuple of import paths, such as ({names!r},)")
+    for name in names:
+        if not (isinstance(name, str) and (_IMPORT_PATH.fullmatch(name) or name in TASKS)):
+            raise TaskError(f"allow_tasks: {name!r} is no import path; allowed: 'package.module:Class'")
+    return tuple(names)
 
 
 def _task_type(name: str) -> type[Task]:
     if name in TASKS:
         return TASKS[name]
-    if ":" not in name:
+    if not _IMPORT_PATH.fullmatch(name):
         raise TaskError(unknown("task", name, TASKS) + ", or an import path 'package.module:Class'")
-    module_name, class_name = name.split(":", 1)
+    module_name, _, class_name = name.partition(":")
     try:
         module = importlib.import_module(module_name)
     except ImportError as error:
@@ -68,11 +119,20 @@ def _is_task(value: object) -> bool:
     return isinstance(value, type) and issubclass(value, Task) and value is not Task
 
 
-def _checked(where: str, hint: Any, value: Any) -> Any:
+@functools.cache
+def _adapter(kind: type[Task], key: str) -> tuple[Any, pydantic.TypeAdapter]:
+    """The type of a task's parameter, and what checks it: made once, as hundreds of runs share a few tasks."""
+    hint = typing.get_type_hints(kind)[key]
+    return hint, pydantic.TypeAdapter(hint)
+
+
+def _checked(where: str, typed: tuple[Any, pydantic.TypeAdapter], value: Any) -> Any:
     """The value if its type is right. Through JSON, so that a list from a file becomes a tuple."""
+    hint, adapter = typed
+    if allowed := fault(value):
+        raise TaskError(f"{where} = {shown(value)}; allowed: {allowed}")
     try:
-        text = json.dumps(value)
-        return pydantic.TypeAdapter(hint).validate_json(text, strict=True)
+        return adapter.validate_json(json.dumps(value), strict=True)
     except (TypeError, ValueError) as error:
         allowed = getattr(hint, "__name__", None) if isinstance(hint, type) else hint
-        raise TaskError(f"{where} = {value!r} ({type(value).__name__}); allowed: {allowed}") from error
+        raise TaskError(f"{where} = {shown(value)}; allowed: {allowed}") from error

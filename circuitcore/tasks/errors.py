@@ -3,3 +3,7 @@
 
 class TaskError(ValueError):
     """A task was asked for something it cannot give; the text says what, and what it can give."""
+
+
+class OutsideTaskError(TaskError):
+    """A file names a task from outside this package, and nobody allowed it: its code was not imported."""

@@ -21,6 +21,7 @@ from circuitcore.spelling import unknown
 from circuitcore.tasks.base import Batch, Interchange, Task, TaskError
 from circuitcore.tasks.forms import PromptForm, Slot
 from circuitcore.tasks.kv_sampling import random_bits
+from circuitcore.tasks.limits import refuse_sizes
 
 MAX_SYMBOLS = 8  # 40,320 permutations; nine would make tables of millions of rows
 
@@ -73,6 +74,7 @@ class PermutationRecall(Task):
             raise TaskError(
                 f"repeat_sources = {self.repeat_sources}; slot {self.repeated} can repeat only earlier ones"
             )
+        refuse_sizes({"n_rows": self.n_rows}, words={}, length={"n_symbols": self.max_length})
         if self.n_rows < 1:
             raise TaskError(f"n_rows = {self.n_rows}; no split is empty")
 

@@ -15,6 +15,7 @@ from torch import Tensor
 
 from circuitcore.tasks.base import Batch, TaskError
 from circuitcore.tasks.kv_sampling import random_bits, random_choice
+from circuitcore.tasks.limits import refuse_sizes
 from circuitcore.tasks.next_word import SPLITS, NextWord
 
 
@@ -51,16 +52,23 @@ class PlantedRepeats(NextWord):
 
     def __post_init__(self):
         super().__post_init__()
+        asked = {name: getattr(self, name) for name in ("n_train", "n_val", "n_test", "n_ood")}
+        refuse_sizes(asked, words={"n_words": self.n_words}, length={"n_context_ood": self.max_length})
+        asked_for = f"n_phrases = {self.n_phrases}, n_phrase = {self.n_phrase}"
         if self.n_phrases < 1 or self.n_phrase < 2:
-            raise TaskError(f"{self.n_phrases} phrases of {self.n_phrase} words; at least 1 of at least 2")
+            raise TaskError(f"{asked_for}: {self.n_phrases} phrases of {self.n_phrase} words; at least 1 of at least 2")
         taken = self.n_phrases * self.n_phrase
         if taken >= self.n_words:
-            raise TaskError(f"n_words = {self.n_words}; the phrases of a row take {taken}, and one must be left")
+            raise TaskError(
+                f"{asked_for}, n_words = {self.n_words}; the phrases of a row take {taken}, and one must be left"
+            )
         if 2 * taken > self.n_context + 1:
             raise TaskError(f"n_context = {self.n_context}; phrases of {taken} words, each twice, need {2 * taken - 1}")
-        for split, n_rows in self.sizes.items():
+        for name, (split, n_rows) in zip(asked, self.sizes.items(), strict=True):
             if n_rows < 1:
-                raise TaskError(f"split {split} has {n_rows} rows; no split is empty")
+                raise TaskError(f"{name}: split {split} has {n_rows} rows; no split is empty")
+        if self.generator_seed < 0:
+            raise TaskError(f"generator_seed = {self.generator_seed}; must be at least 0: seeds are not negative")
 
     @property
     def sizes(self) -> Mapping[str, int]:

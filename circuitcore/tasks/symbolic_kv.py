@@ -14,6 +14,7 @@ from circuitcore.tasks.base import TaskError
 from circuitcore.tasks.kv_prompts import SPECIALS, KVAlphabet, KVPrompts
 from circuitcore.tasks.kv_sampling import random_bits, sample_disjoint, sample_independent
 from circuitcore.tasks.kv_task import KVTask, Targets
+from circuitcore.tasks.limits import refuse_sizes
 
 Sampling = Literal["disjoint", "published"]
 
@@ -51,6 +52,11 @@ class SymbolicKV(KVTask):
         for key, allowed in {"sampling": get_args(Sampling), "targets": get_args(Targets)}.items():
             if getattr(self, key) not in allowed:
                 raise TaskError(unknown(key, str(getattr(self, key)), allowed))
+        refuse_sizes(
+            {name: getattr(self, name) for name in ("n_train", "n_val", "n_test", "n_ood")},
+            words={"n_keys": self.n_keys, "n_values": self.n_values},
+            length={"n_pairs_ood": self.max_length},
+        )
         distinct = f"a prompt of {self.n_pairs_ood} pairs holds as many different ones"
         least = {
             "n_pairs": (2, "with one pair there is nothing to choose from"),

@@ -4,6 +4,7 @@ The balanced data set of "Retrieval Motif Emergence in Small Transformers", rege
 default parameters.
 """
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from random import Random
@@ -16,6 +17,7 @@ from circuitcore.tasks import kv_counterfactuals
 from circuitcore.tasks.base import Interchange, TaskError
 from circuitcore.tasks.kv_prompts import SPECIALS, KVAlphabet, KVPrompts, ReadOut, prompts_of
 from circuitcore.tasks.kv_task import KVTask, Targets
+from circuitcore.tasks.limits import refuse_sizes
 
 KEYS = tuple("Mara Ivo Sera Niko Tali Bram Oren Leda Enzo Mira Cato Rhea Kian Lyra Veda Dima".split())
 VALUES = tuple(
@@ -62,9 +64,14 @@ class TextualKV(KVTask):
         for key, allowed in {"read_out": get_args(ReadOut), "targets": get_args(Targets)}.items():
             if getattr(self, key) not in allowed:
                 raise TaskError(unknown(key, str(getattr(self, key)), allowed))
-        for split, n_rows in self.sizes.items():
+        asked = {name: getattr(self, name) for name in ("n_train_2", "n_train_3", "n_val", "n_test", "n_ood")}
+        refuse_sizes(asked, words={}, length={"a row": self.max_length})
+        for (name, n_rows), (split, n_pairs) in zip(asked.items(), DRAWN.items(), strict=True):
             if n_rows < 1:
-                raise TaskError(f"split {split} has {n_rows} rows; no split is empty")
+                raise TaskError(f"{name}: split {split} has {n_rows} rows; no split is empty")
+            available = n_pairs * math.perm(len(KEYS), n_pairs) * math.perm(len(VALUES), n_pairs)
+            if n_rows > available:
+                raise TaskError(f"{name} = {n_rows:,}; there are {available:,} different prompts of {n_pairs} pairs")
 
     @property
     def sizes(self) -> Mapping[str, int]:

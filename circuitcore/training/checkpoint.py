@@ -9,6 +9,7 @@ import safetensors.torch
 from torch import Tensor
 
 from circuitcore.training.errors import CheckpointError
+from circuitcore.training.reading import parse_json, read_file
 
 # First bytes of a pickle (protocol 2 and up) and of the zip archive that torch.save writes.
 _PICKLE_STARTS = (b"\x80", b"PK\x03\x04")
@@ -43,18 +44,20 @@ def unpack(path: Path, data: bytes) -> tuple[dict[str, Tensor], dict[str, str]]:
     identity = read_identity(path, data)
     try:
         return safetensors.torch.load(data), identity
-    except safetensors.SafetensorError as error:
-        raise CheckpointError(f"{path}: cut short or damaged ({error}).") from error
+    except Exception as error:  # the library raises all sorts for a header that was made up
+        raise CheckpointError(f"{path}: cut short or damaged ({_cause(error)}).") from error
 
 
 def read_identity(path: Path, data: bytes) -> dict[str, str]:
     """What the header of the bytes of ``path`` says they are; errors as in ``unpack``."""
     refuse_pickle(path, data)
     try:
-        fields = json.loads(_split(data)[0])
-        return dict(fields.get("__metadata__", {}))
-    except (ValueError, AttributeError, TypeError) as error:
+        identity = parse_json(_split(data)[0]).get("__metadata__", {})
+        if not all(isinstance(value, str) for value in identity.values()):
+            raise ValueError("metadata that is no text")
+    except (ValueError, AttributeError) as error:
         raise CheckpointError(f"{path}: no safetensors file, or one whose header is damaged.") from error
+    return identity
 
 
 def refuse_pickle(path: Path, data: bytes) -> None:
@@ -96,9 +99,13 @@ def read_sealed(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
 def read_bytes(path: Path) -> bytes:
     """The bytes of ``path``; CheckpointError where there is no such file or it cannot be read."""
     try:
-        return path.read_bytes()
+        return read_file(path)
     except OSError as error:
         raise CheckpointError(f"{path}: cannot be read ({error.strerror}).") from error
+
+
+def _cause(error: Exception) -> str:
+    return str(error) if isinstance(error, safetensors.SafetensorError) else f"{type(error).__name__}: {error}"
 
 
 def _split(data: bytes) -> tuple[bytes, bytes]:

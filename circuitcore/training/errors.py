@@ -2,6 +2,8 @@
 
 from collections.abc import Mapping
 
+from circuitcore.errors import UserError
+
 REMEDY = "Restore the file (a published one with git restore), or delete the run's folder and train it again."
 
 
@@ -9,7 +11,7 @@ class RecipeError(ValueError):
     """A recipe that cannot be trained as written; the text names the field, what was given, what is allowed."""
 
 
-class StoreError(Exception):
+class StoreError(UserError):
     """A run's files cannot be written or read; the text names the file and the remedy."""
 
 
@@ -21,7 +23,7 @@ class DivergedError(ArithmeticError):
     """The training loss stopped being a number."""
 
 
-class ExecutorError(RuntimeError):
+class ExecutorError(UserError, RuntimeError):
     """Runs that an executor could not finish.
 
     Attributes:

@@ -30,8 +30,9 @@ from circuitcore.training.recipe import Recipe
 # must not be tried for ever.
 MAX_LOST_POOLS = 3
 CONNECT_SECONDS = 10
-ALLOWED = ("serial", "processes", "cuda", "cuda:1", "tcp://HOST:PORT")
+ALLOWED = ("serial", "processes", "cuda", "cuda:1", "tcp://HOST:PORT", "tls://HOST:PORT")
 SCHEMES = ("tcp://", "tls://", "ucx://", "ws://", "wss://")
+ENCRYPTED = ("tls://", "wss://")
 Function = Callable[[Recipe], Any] | str
 
 
@@ -50,8 +51,8 @@ def map_runs(
         function: a function of the top level of a module, or ``"module:function"``.
         recipes: what to call it with.
         executor: "serial"; "processes", a pool of processes on this machine; or the address of a Dask scheduler
-            ("tcp://HOST:PORT"), whose workers must see the store's folder and hold this library; "cuda" as
-            "processes".
+            ("tcp://HOST:PORT", or "tls://HOST:PORT" with the certificates that Dask's configuration names), whose
+            workers must see the store's folder and hold this library; "cuda" as "processes".
         workers: processes in the pool; None for one per core. A cluster has its own number.
         progress: called with the number of recipes that are done, after each.
 
@@ -232,10 +233,36 @@ def _client(address: str):
     except ImportError as error:
         text = f"executor {address!r} needs Dask; install it with: pip install 'circuitcore[cluster]'"
         raise ExecutorError(text) from error
+    security = _security(address)
     try:
-        return distributed.Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
+        return distributed.Client(address, timeout=CONNECT_SECONDS, set_as_default=False, security=security)
     except OSError as error:
         raise ExecutorError(f"no Dask scheduler answers at {address} ({error})") from error
+
+
+def _security(address: str):
+    """What Dask's configuration says of encryption, if that is enough for ``address``; asked before anything is sent.
+
+    Raises:
+        ExecutorError: an encrypted address without certificates that can be used, or an open one where the
+            configuration allows encrypted ones only.
+    """
+    security = importlib.import_module("distributed.security").Security()
+    try:
+        certificates = security.get_connection_args("client")["ssl_context"]
+    except OSError as error:
+        raise ExecutorError(f"executor {address!r}: the certificates in Dask's configuration: {error}") from error
+    if address.startswith(ENCRYPTED) and certificates is None:
+        raise ExecutorError(
+            f"executor {address!r} needs certificates: name them in Dask's configuration, as distributed.comm.tls."
+            "ca-file, .client.cert and .client.key"
+        )
+    if security.require_encryption and not address.startswith(ENCRYPTED):
+        raise ExecutorError(
+            f"executor {address!r} is not encrypted, and Dask's configuration (distributed.comm.require-encryption) "
+            "allows encrypted ones only: tls://HOST:PORT"
+        )
+    return security
 
 
 def _outcome(future: Any) -> tuple[Any, BaseException | None]:

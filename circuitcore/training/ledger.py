@@ -5,13 +5,27 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import ConfigDict, Field, TypeAdapter, ValidationError, with_config
 
 from circuitcore.training.checkpoint import sha256
 from circuitcore.training.durable import write_durably
 from circuitcore.training.errors import REMEDY, StoreError
+from circuitcore.training.reading import MAX_JSON_BYTES, parse_json, read_file
 
 LEDGER_NAME = "ledger.json"
+MAX_STEP = 10**12
+TABLE_KEY = r"[A-Za-z0-9][A-Za-z0-9._-]*"  # a file name without its ending: no separator, nothing hidden
+
+# What a ledger on disk may say; ``Ledger.read`` holds it to these, in files that may come from a stranger.
+Hash = Annotated[str, Field(strict=True, pattern=r"^[0-9a-f]{64}$")]
+Name = Annotated[str, Field(strict=True, pattern=r"^[A-Za-z0-9_-]+$", max_length=200)]
+Key = Annotated[str, Field(strict=True, pattern=f"^{TABLE_KEY}$", max_length=200)]
+Words = Annotated[str, Field(strict=True, max_length=500)]
+Step = Annotated[int, Field(strict=True, ge=0, le=MAX_STEP)]
+Nats = Annotated[float, Field(strict=True, allow_inf_nan=False)]
+Flag = Annotated[bool, Field(strict=True)]
 
 
 def checkpoint_name(step: int) -> str:
@@ -19,6 +33,7 @@ def checkpoint_name(step: int) -> str:
     return f"step-{step:07d}.safetensors"
 
 
+@with_config(ConfigDict(extra="forbid"))
 @dataclass(frozen=True, kw_only=True)
 class Entry:
     """One checkpoint.
@@ -32,14 +47,15 @@ class Entry:
         kept: whether the file is here; a published run keeps only some.
     """
 
-    step: int
-    file: str
-    sha256: str
-    parent: str
-    loss: float
-    kept: bool = True
+    step: Step
+    file: Words
+    sha256: Hash
+    parent: Hash
+    loss: Nats
+    kept: Flag = True
 
 
+@with_config(ConfigDict(extra="forbid"))
 @dataclass(frozen=True, kw_only=True)
 class Ledger:
     """What a run consists of.
@@ -56,15 +72,15 @@ class Ledger:
         history_thinned: whether ``history.parquet`` has one row per epoch (see ``history.per_epoch``), not per step.
     """
 
-    run_id: str
-    recipe_sha256: str
-    data_sha256: str
+    run_id: Name
+    recipe_sha256: Hash
+    data_sha256: Hash
     entries: tuple[Entry, ...] = ()
-    finished: bool = False
-    history_sha256: str | None = None
-    tables: Mapping[str, str] = field(default_factory=dict)
-    made_with: tuple[str, ...] = ()
-    history_thinned: bool = False
+    finished: Flag = False
+    history_sha256: Hash | None = None
+    tables: Mapping[Key, Hash] = field(default_factory=dict)
+    made_with: tuple[Words, ...] = ()
+    history_thinned: Flag = False
 
     @property
     def last_hash(self) -> str:
@@ -76,39 +92,52 @@ class Ledger:
         return next((entry for entry in self.entries if entry.step == step), None)
 
     def write(self, folder: Path) -> None:
-        """Write it durably as ``ledger.json``, one checkpoint a line, with a hash of itself."""
+        """Write it durably as ``ledger.json``."""
+        write_durably(folder / LEDGER_NAME, self.to_bytes())
+
+    def to_bytes(self) -> bytes:
+        """The bytes of ``ledger.json``: one checkpoint a line, with a hash of the content."""
         fields = {key: _line(value) for key, value in self._fields().items() if key != "entries"}
         fields["seal"] = _line(self._seal())
-        lines = ",\n".join(f"  {_line(dataclasses.asdict(entry))}" for entry in self.entries)
+        lines = ",\n".join(f"  {_line(vars(entry))}" for entry in self.entries)
         fields["entries"] = f"[\n{lines}\n ]" if lines else "[]"
         body = ",\n".join(f' "{key}": {text}' for key, text in fields.items())
-        write_durably(folder / LEDGER_NAME, f"{{\n{body}\n}}\n".encode())
+        return f"{{\n{body}\n}}\n".encode()
 
     @classmethod
     def read(cls, folder: Path) -> "Ledger":
         """The ledger in ``folder``.
 
         Raises:
-            StoreError: absent, damaged, or its checkpoints do not form one chain.
+            StoreError: absent, damaged, of another run, or its checkpoints do not form one chain.
         """
         path = folder / LEDGER_NAME
         try:
-            fields = json.loads(path.read_bytes())
-            seal, entries = fields.pop("seal"), fields.pop("entries")
-            fields["made_with"] = tuple(fields["made_with"])
-            ledger = cls(**fields, entries=tuple(Entry(**entry) for entry in entries))
+            fields = parse_json(read_file(path, MAX_JSON_BYTES))
+            seal = fields.pop("seal")
+            ledger = _SCHEMA.validate_python(fields)
         except OSError as error:
             raise StoreError(f"{path}: cannot be read ({error.strerror}). {REMEDY}") from error
+        except ValidationError as error:
+            raise StoreError(f"{path}: damaged, it is no ledger any more ({_first(error)}). {REMEDY}") from error
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise StoreError(f"{path}: damaged, it is no ledger any more ({error}). {REMEDY}") from error
         if seal != ledger._seal():
             raise StoreError(f"{path}: damaged, its content does not give the hash in its 'seal'. {REMEDY}")
-        if ledger.run_id != folder.name:
+        if fields != ledger._fields():
+            raise StoreError(f"{path}: damaged, it lacks fields of a ledger or spells out a default. {REMEDY}")
+        if ledger.run_id != folder.absolute().name:
             raise StoreError(f"{path}: of run {ledger.run_id}, in a folder of another name. {REMEDY}")
-        ledger._check_chain(path)
+        ledger._check_parts(path)
         return ledger
 
-    def _check_chain(self, path: Path) -> None:
+    def _check_parts(self, path: Path) -> None:
+        """Hold the parts of a ledger to each other."""
+        if not self.run_id.endswith(f"-{self.recipe_sha256[:12]}"):
+            raise StoreError(f"{path}: its run_id does not end as the hash of its recipe begins. {REMEDY}")
+        if self.finished != (self.history_sha256 is not None) or (self.finished and not self.entries):
+            text = "a finished run has checkpoints and a history, and no other run has a history"
+            raise StoreError(f"{path}: contradicts itself: {text}. {REMEDY}")
         parent, last = self.recipe_sha256, -1
         for entry in self.entries:
             if entry.parent != parent or entry.step <= last or entry.file != checkpoint_name(entry.step):
@@ -119,10 +148,21 @@ class Ledger:
         fields = {item.name: getattr(self, item.name) for item in dataclasses.fields(self)}
         if not self.history_thinned:
             del fields["history_thinned"]  # younger than many a sealed ledger
-        return fields | {"entries": [dataclasses.asdict(entry) for entry in self.entries]}
+        lists = {"entries": [vars(entry) for entry in self.entries], "made_with": list(self.made_with)}
+        return fields | lists
 
     def _seal(self) -> str:
         return sha256(_line(self._fields()).encode())
+
+
+_SCHEMA = TypeAdapter(Ledger)
+
+
+def _first(error: ValidationError) -> str:
+    """What is wrong first, and where."""
+    detail = error.errors(include_url=False)[0]
+    place = ".".join(str(part) for part in detail["loc"]) or "the whole"
+    return f"{place[:200]} = {repr(detail['input'])[:80]}: {detail['msg']}"
 
 
 def _line(value: Any) -> str:

@@ -74,6 +74,8 @@ def versions() -> str:
 def steps_done(folder: Path) -> int:
     """Steps an unfinished run can go on from; 0 if there is nothing to go on from."""
     try:
+        if not (folder / RESUME_NAME).is_file():  # a pipe, say, would be waited for
+            return 0
         with open(folder / RESUME_NAME, "rb") as file:
             length = file.read(8)
             header = length + file.read(int.from_bytes(length, "little"))

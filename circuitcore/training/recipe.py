@@ -1,26 +1,33 @@
 """A recipe: everything that decides the weights of a run, as one frozen value named by its hash."""
 
 import dataclasses
+import functools
 import hashlib
 import json
 import math
 import re
-from collections.abc import Mapping
+import sys
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any, Literal, get_args
+from typing import Any, Literal, get_args, get_origin, get_type_hints
+
+from pydantic import TypeAdapter
 
 from circuitcore.models.config import ModelConfig
 from circuitcore.spelling import unknown
-from circuitcore.tasks import make_task
+from circuitcore.tasks import allowed_tasks, make_task, require_allowed
 from circuitcore.tasks.base import Task
 from circuitcore.training.errors import RecipeError
+from circuitcore.training.reading import parse_json
 from circuitcore.training.schedule import MAX_DATA_SEED, MAX_EPOCHS, Schedule, Stage
 
 # Bump it whenever the same recipe gives other weights: a changed update rule, loss, batch order or initialisation.
 ENGINE_VERSION = 1
 MAX_INIT_SEED = 2**32 - 1  # torch's CPU generator reads 32 bits of its seed
+MAX_FRESH_ROWS = 10**7  # drawn at once: a hundred times what any study here draws in an epoch
+MAX_SHOWN = 200  # characters of a value in an error
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,6 +98,7 @@ class Recipe:
     engine_version: int = ENGINE_VERSION
 
     def __post_init__(self):
+        _check_kinds(self)
         task = make_task(self.task, self.task_params)
         object.__setattr__(self, "task_params", MappingProxyType(task.params))
         _check_sizes(self)
@@ -111,28 +119,35 @@ class Recipe:
         return json.dumps(fields, sort_keys=True, separators=(",", ":"), allow_nan=False)
 
     @classmethod
-    def from_json(cls, text: str) -> "Recipe":
-        """The recipe that ``text`` holds.
+    def from_json(cls, text: str, allow_tasks: Collection[str] = ()) -> "Recipe":
+        """The recipe that ``text`` holds. No code is imported for it but that of ``allow_tasks``.
+
+        Args:
+            text: as ``to_json`` makes it.
+            allow_tasks: import paths (``module:Class``) of tasks outside this package that it may name.
 
         Raises:
+            OutsideTaskError: it names a task outside this package that is not allowed.
             RecipeError: no JSON object, a key that is unknown or missing, or a value that cannot be used.
         """
         try:
-            values = json.loads(text)
+            values = parse_json(text.encode())
         except ValueError as error:
             raise RecipeError(f"a recipe is a JSON object; this is no JSON: {error}") from error
         values = _checked_keys(cls, "recipe", values)
-        optimizer = _checked_keys(Optimizer, "recipe.optimizer", values["optimizer"])
-        stages = [
-            _checked_keys(Stage, "recipe.stages", stage, ("fresh",)) for stage in _list(values["stages"], "stages")
-        ]
-        values["model"] = ModelConfig.from_dict(values["model"])
-        values["optimizer"] = Optimizer(**optimizer | {"betas": tuple(_list(optimizer["betas"], "betas"))})
-        values["stages"] = tuple(
-            Stage(**stage | {"splits": tuple(_list(stage["splits"], "stages.splits"))}) for stage in stages
+        _require(isinstance(values["task"], str), "task", values["task"], "text")
+        require_allowed(values["task"], allowed_tasks(allow_tasks))
+        model, optimizer, stages = (values.pop(name) for name in ("model", "optimizer", "stages"))
+        _require(isinstance(model, dict), "model", model, "a JSON object")
+        _require(isinstance(stages, list), "stages", stages, "a list")
+        optimizer = _checked_keys(Optimizer, "recipe.optimizer", optimizer)
+        stages = [_checked_keys(Stage, "recipe.stages", stage, ("fresh",)) for stage in stages]
+        return cls(
+            **_typed(cls, "", values),
+            model=ModelConfig.from_dict(_typed(ModelConfig, "model.", model)),
+            optimizer=Optimizer(**_typed(Optimizer, "optimizer.", optimizer)),
+            stages=tuple(Stage(**_typed(Stage, "stages.", stage)) for stage in stages),
         )
-        values["checkpoint_epochs"] = tuple(_list(values["checkpoint_epochs"], "checkpoint_epochs"))
-        return cls(**values)
 
     @cached_property
     def sha256(self) -> str:
@@ -171,12 +186,13 @@ class Recipe:
         return hash(self.sha256)
 
     def __reduce__(self):
-        # Between processes a recipe travels as its JSON: a mapping proxy does not pickle.
-        return Recipe.from_json, (self.to_json(),)
+        # Between processes a recipe travels as its JSON: a mapping proxy does not pickle. Whoever made it named its
+        # task, and pickles are exchanged only among our own processes.
+        return Recipe.from_json, (self.to_json(), (self.task,))
 
 
 def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
 
 
 def _is_count(value: object, low: int = 1, high: int | float = math.inf) -> bool:
@@ -185,7 +201,20 @@ def _is_count(value: object, low: int = 1, high: int | float = math.inf) -> bool
 
 def _require(holds: bool, field: str, given: object, allowed: str) -> None:  # noqa: FBT001 - the condition itself
     if not holds:
-        raise RecipeError(f"{field} = {given!r} ({type(given).__name__}); allowed: {allowed}")
+        raise RecipeError(f"{field} = {_shown(given)} ({type(given).__name__}); allowed: {allowed}")
+
+
+def _shown(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= MAX_SHOWN else f"{text[:MAX_SHOWN]}..."
+
+
+def _check_kinds(recipe: Recipe) -> None:
+    _require(isinstance(recipe.task, str), "task", recipe.task, "text")
+    _require(isinstance(recipe.task_params, Mapping), "task_params", recipe.task_params, "a mapping")
+    _require(isinstance(recipe.model, ModelConfig), "model", recipe.model, "a ModelConfig")
+    _require(isinstance(recipe.optimizer, Optimizer), "optimizer", recipe.optimizer, "an Optimizer")
+    _require(isinstance(recipe.engine, str), "engine", recipe.engine, "text")
 
 
 def _check_sizes(recipe: Recipe) -> None:
@@ -200,13 +229,15 @@ def _check_sizes(recipe: Recipe) -> None:
 def _check_stages(stages: tuple[Stage, ...], task: Task) -> None:
     _require(isinstance(stages, tuple) and len(stages) > 0, "stages", stages, "a tuple of at least one Stage")
     for stage in stages:
+        _require(isinstance(stage, Stage), "stages", stage, "a tuple of at least one Stage")
         named = isinstance(stage.splits, tuple) and len(stage.splits) > 0
         _require(named, "stages.splits", stage.splits, "a tuple of at least one split name")
         for split in stage.splits:
             if split not in task.splits:
                 raise RecipeError(f"stages.splits: {unknown('split', str(split), task.splits)}")
         _require(_is_count(stage.epochs), "stages.epochs", stage.epochs, "an integer >= 1")
-        _require(_is_count(stage.fresh, 0), "stages.fresh", stage.fresh, "an integer >= 0")
+        fits = _is_count(stage.fresh, 0, MAX_FRESH_ROWS)
+        _require(fits, "stages.fresh", stage.fresh, f"an integer >= 0, at most {MAX_FRESH_ROWS:,}")
         can_draw = not stage.fresh or type(task).draw is not Task.draw
         _require(can_draw, "stages.fresh", stage.fresh, f"0, since task {task.name!r} draws no fresh rows")
         one = not stage.fresh or len(stage.splits) == 1
@@ -225,7 +256,7 @@ def _check_checkpoints(epochs: tuple[int, ...], last: int) -> None:
 def _checked_keys(kind: type, where: str, values: object, may_lack: tuple[str, ...] = ()) -> dict[str, Any]:
     """``values`` if it is an object with exactly the fields of ``kind``, or without those that it may lack."""
     if not isinstance(values, dict):
-        raise RecipeError(f"{where} must be a JSON object, got {values!r}")
+        raise RecipeError(f"{where} must be a JSON object, got {_shown(values)}")
     names = [field.name for field in dataclasses.fields(kind)]
     for key in values:
         if key not in names:
@@ -236,7 +267,24 @@ def _checked_keys(kind: type, where: str, values: object, may_lack: tuple[str, .
     return dict(values)
 
 
-def _list(value: object, field: str) -> list:
-    if not isinstance(value, list):
-        raise RecipeError(f"{field} = {value!r} ({type(value).__name__}); allowed: a list")
-    return value
+def _typed(kind: type, prefix: str, values: Mapping[str, Any]) -> dict[str, Any]:
+    """JSON values as the fields of ``kind`` want them (a list as a tuple); RecipeError for one of another type.
+
+    Words are left to ``kind``, which knows a misspelt one, and so are names that it does not have.
+    """
+    typed = dict(values)
+    for name in values.keys() & get_type_hints(kind).keys():
+        hint, adapter = _adapter(kind, name)
+        try:
+            typed[name] = adapter.validate_json(json.dumps(values[name]), strict=True)
+        except ValueError:
+            _require(False, f"{prefix}{name}", values[name], str(getattr(hint, "__name__", hint)))  # noqa: FBT003
+    return typed
+
+
+@functools.cache
+def _adapter(kind: type, name: str) -> tuple[Any, TypeAdapter]:
+    """The type of a field, and what checks it."""
+    hint = get_type_hints(kind)[name]
+    hint = str if get_origin(hint) is Literal else hint
+    return hint, TypeAdapter(hint)

@@ -1,8 +1,7 @@
 """A finished run as the rest of the library sees it: recipe, per-step history, weights at each kept step."""
 
 import dataclasses
-import json
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -12,29 +11,39 @@ import pandas as pd
 import torch
 from torch import Tensor
 
+from circuitcore.tasks import TASKS, OutsideTaskError
 from circuitcore.training.checkpoint import read_bytes, read_identity, refuse_pickle, sha256, unpack
+from circuitcore.training.digests import table_sha256, weights_sha256
 from circuitcore.training.errors import REMEDY, CheckpointError, StoreError
 from circuitcore.training.ledger import Entry, Ledger
 from circuitcore.training.parquet import from_parquet
+from circuitcore.training.reading import MAX_JSON_BYTES, canonical_json, parse_json, read_file
 from circuitcore.training.recipe import Recipe
+from circuitcore.training.sealed import require_as_sealed
 
 RECIPE_NAME = "recipe.json"
 HISTORY_NAME = "history.parquet"
+TABLE_FOLDER = "tables"
 
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """One trained run. Reading weights checks them against the ledger, each time.
+    """One trained run. Reading checks against the ledger each time, and against the contents that were published.
 
     Attributes:
         path: its folder.
         origin: "local" (trained here) or "published" (shipped with the book, perhaps with fewer checkpoints).
         ledger: its files and their hashes.
+        sealed: part -> hash, as the list of a published folder's contents has them (``training.sealed``); None for a
+            run that is in no such folder.
+        allow_tasks: import paths of tasks outside this package that its ``recipe.json`` may name (see ``RunStore``).
     """
 
     path: Path
     origin: Literal["local", "published"]
     ledger: Ledger = field(repr=False)
+    allow_tasks: tuple[str, ...] = field(default=(), repr=False)
+    sealed: Mapping[str, str] | None = field(default=None, repr=False)
 
     @property
     def run_id(self) -> str:
@@ -66,9 +75,10 @@ class Run:
         """What the run was trained from.
 
         Raises:
-            StoreError: ``recipe.json`` is damaged, or was written for other code than this.
+            StoreError: ``recipe.json`` is damaged, was written for other code than this, or names a task outside this
+                package that is not among ``allow_tasks``.
         """
-        return read_recipe(self.path, self.ledger)
+        return read_recipe(self.path, self.ledger, self.allow_tasks)
 
     @property
     def history(self) -> pd.DataFrame:
@@ -114,7 +124,10 @@ class Run:
                 f"{self.run_id}: {reason} step {step}; the nearest one here is {near}, of {len(self.steps)}"
                 + ("." if entry is None else ". Train the run again for all of them.")
             )
-        return read_checkpoint(self.path, entry, self.run_id)
+        weights = read_checkpoint(self.path, entry, self.run_id)
+        if self.sealed is not None:
+            require_as_sealed(self.sealed, f"weights/{step}", self.path / entry.file, weights_sha256(weights))
+        return weights
 
     def stack(self, steps: Iterable[int]) -> dict[str, Tensor]:
         """The weights at several steps, one more leading axis ``checkpoint`` in the order of ``steps``."""
@@ -124,7 +137,10 @@ class Run:
     @cached_property
     def _history(self) -> pd.DataFrame:
         path = self.path / HISTORY_NAME
-        return from_parquet(path, read_checked(path, self.ledger.history_sha256))
+        history = from_parquet(path, read_checked(path, self.ledger.history_sha256))
+        if self.sealed is not None:
+            require_as_sealed(self.sealed, "history", path, table_sha256(history))
+        return history
 
     def only(self, steps: Collection[int]) -> "Run":
         """The same run seen through fewer of its checkpoints; nothing on disk changes.
@@ -165,7 +181,7 @@ def read_checkpoint(folder: Path, entry: Entry, run_id: str) -> dict[str, Tensor
 def read_checked(path: Path, expected: str | None) -> bytes:
     """The bytes of ``path`` if they have the hash that the ledger holds for them; StoreError otherwise."""
     try:
-        data = path.read_bytes()
+        data = read_file(path)
     except OSError as error:
         raise StoreError(f"{path}: cannot be read ({error.strerror}). {REMEDY}") from error
     if sha256(data) != expected:
@@ -173,12 +189,20 @@ def read_checked(path: Path, expected: str | None) -> bytes:
     return data
 
 
-def read_recipe(folder: Path, ledger: Ledger) -> Recipe:
-    """The recipe in ``folder``, if it is the one the ledger was kept for; StoreError otherwise."""
+def read_recipe(folder: Path, ledger: Ledger, allow_tasks: Collection[str] = ()) -> Recipe:
+    """The recipe in ``folder``, if it is the one the ledger was kept for. Imports no code but that of ``allow_tasks``.
+
+    Args:
+        folder: of the run.
+        ledger: the run's.
+        allow_tasks: import paths of tasks outside this package that the recipe may name.
+
+    Raises:
+        StoreError: absent, damaged, another run's, written for other code, or of a task that is not allowed.
+    """
     path = folder / RECIPE_NAME
     try:
-        text = path.read_text()
-        canonical = json.dumps(json.loads(text), sort_keys=True, separators=(",", ":"))
+        canonical = canonical_json(parse_json(read_file(path, MAX_JSON_BYTES)))
     except OSError as error:
         raise StoreError(f"{path}: cannot be read ({error.strerror}). {REMEDY}") from error
     except ValueError as error:
@@ -186,8 +210,10 @@ def read_recipe(folder: Path, ledger: Ledger) -> Recipe:
     if sha256(canonical.encode()) != ledger.recipe_sha256:
         raise StoreError(f"{path}: damaged, or another run's: its hash is not in the ledger. {REMEDY}")
     try:
-        recipe = Recipe.from_json(text)
-    except ValueError as error:
+        recipe = Recipe.from_json(canonical, allow_tasks)
+    except OutsideTaskError as error:
+        raise StoreError(f"{path}: {error}") from error
+    except Exception as error:  # a task from outside may raise anything
         raise StoreError(f"{path}: this circuitcore cannot use the recipe. {error}") from error
     if recipe.sha256 != ledger.recipe_sha256:
         raise StoreError(
@@ -195,6 +221,18 @@ def read_recipe(folder: Path, ledger: Ledger) -> Recipe:
             f"It was made with {' then '.join(ledger.made_with)}."
         )
     return recipe
+
+
+def outside_task(folder: Path) -> str | None:
+    """The import path of the task that the recipe in ``folder`` names, without importing it.
+
+    None for a task of this package, and where there is no recipe that says.
+    """
+    try:
+        task = parse_json(read_file(folder / RECIPE_NAME, MAX_JSON_BYTES))["task"]
+    except (OSError, ValueError, TypeError, KeyError):
+        return None
+    return task if isinstance(task, str) and task not in TASKS else None
 
 
 def _what_is_wrong(path: Path, data: bytes, expected: dict[str, str]) -> str:

@@ -5,7 +5,7 @@ import logging
 import re
 import shutil
 from collections.abc import Collection, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,19 +13,21 @@ import pandas as pd
 from filelock import FileLock, Timeout
 
 from circuitcore.spelling import unknown
+from circuitcore.tasks import allowed_tasks
 from circuitcore.training.checkpoint import sha256
+from circuitcore.training.digests import table_sha256
 from circuitcore.training.durable import cannot_write, write_durably
 from circuitcore.training.errors import StoreError
 from circuitcore.training.failures import FailureNote
 from circuitcore.training.history import LONGEST_WHOLE, per_epoch
-from circuitcore.training.ledger import LEDGER_NAME, Ledger
+from circuitcore.training.ledger import LEDGER_NAME, TABLE_KEY, Ledger
 from circuitcore.training.loop import RESUME_NAME, Report, check_same_rows, steps_done, train
 from circuitcore.training.parquet import from_parquet, to_parquet
 from circuitcore.training.recipe import Recipe
-from circuitcore.training.run import HISTORY_NAME, RECIPE_NAME, Run, read_checked, thinned
+from circuitcore.training.run import HISTORY_NAME, RECIPE_NAME, TABLE_FOLDER, Run, read_checked, thinned
+from circuitcore.training.sealed import contents_of, refuse_sealed, require_as_sealed, sealed_parts
 
 LOG = logging.getLogger(__name__)
-TABLE_FOLDER = "tables"
 LOCK_FOLDER = ".locks"
 
 
@@ -35,23 +37,35 @@ class RunStore:
 
     A process that trains a run holds its lock; another one that wants the same run waits and then finds it done.
 
+    A folder with a list of its contents (``circuitcore.contents``) is only read, and what is read from it must be what
+    the list names: a run that is listed and missing is an error, not one to be trained.
+
     Args:
         root: folder of the runs trained here; made when needed.
         published: folder of shipped runs; None to do without them.
+        allow_tasks: tasks outside this package, each as ``module:Class``, that stored runs may name. Reading a run
+            imports no other code: a run of another task opens, but its ``recipe`` is refused. A run found by its recipe
+            needs none of this, as whoever holds the recipe has named its task.
+
+    Raises:
+        TaskError: an entry of ``allow_tasks`` that is no import path.
     """
 
     root: Path | str = Path("runs")
     published: Path | str | None = Path("published")
+    allow_tasks: Collection[str] = ()
 
     def __post_init__(self):
         object.__setattr__(self, "root", Path(self.root))
         object.__setattr__(self, "published", None if self.published is None else Path(self.published))
+        object.__setattr__(self, "allow_tasks", allowed_tasks(self.allow_tasks))
 
     def find(self, recipe: Recipe) -> Run | None:
         """The finished run of ``recipe``: from ``root``, else from ``published``, else None.
 
         Raises:
-            StoreError: there is one, and its ledger is damaged or another recipe's.
+            StoreError: there is one, and its ledger is damaged or another recipe's; or it was published, and is gone
+                or is not what was published.
         """
         run = self._open(recipe.run_id)
         if run and run.ledger.recipe_sha256 != recipe.sha256:
@@ -59,7 +73,7 @@ class RunStore:
                 f"{run.path / LEDGER_NAME}: of recipe {run.ledger.recipe_sha256}, not {recipe.sha256}; it was put "
                 "there under another run's name. Delete that folder to train the run again."
             )
-        return run
+        return run and dataclasses.replace(run, allow_tasks=(*run.allow_tasks, recipe.task))
 
     def get(self, run_id: str) -> Run:
         """The finished run called ``run_id``; StoreError with the close ones if there is none."""
@@ -69,9 +83,14 @@ class RunStore:
         return run
 
     def runs(self) -> list[Run]:
-        """Every finished run by name; one that is in both folders is the local one."""
+        """Every finished run by name; one that is in both folders is the local one.
+
+        Raises:
+            StoreError: as ``find``.
+        """
         folders = [folder for folder in (self.root, self.published) if folder is not None]
         names = {path.parent.name for folder in folders for path in folder.glob(f"[!.]*/{LEDGER_NAME}")}
+        names.update(*(contents.runs for folder in folders if (contents := contents_of(folder))))
         return [run for name in sorted(names) if (run := self._open(name))]
 
     def get_or_train(self, recipe: Recipe, progress: Report | None = None) -> Run:
@@ -87,6 +106,7 @@ class RunStore:
         """
         run = self.find(recipe)
         if run is None:
+            refuse_sealed(self.root, f"run {recipe.run_id}")
             with self.lock(recipe.run_id):
                 run = self.find(recipe)  # another process may have finished it while this one waited
                 if run is None:
@@ -94,7 +114,8 @@ class RunStore:
                         train(recipe, self.root / recipe.run_id, progress)
                     run = self.find(recipe)
         if run.origin == "local":
-            (run.path / RESUME_NAME).unlink(missing_ok=True)  # left by a kill just after the last ledger
+            with suppress(OSError):  # a finished run can be used where nothing can be written
+                (run.path / RESUME_NAME).unlink()  # left by a kill just after the last ledger
         check_same_rows(recipe, run.ledger.data_sha256, run.path)
         return run
 
@@ -106,19 +127,23 @@ class RunStore:
         """The table saved for ``run`` under ``key``, or None.
 
         Raises:
-            StoreError: the file is absent or damaged though the ledger names it.
+            StoreError: the file is absent or damaged though the ledger names it, or is not what was published.
         """
         path, ledger = _table_path(run, key), Ledger.read(run.path)
         if key not in ledger.tables:
             return None
-        return from_parquet(path, read_checked(path, ledger.tables[key]))
+        table = from_parquet(path, read_checked(path, ledger.tables[key]))
+        if run.sealed is not None:
+            require_as_sealed(run.sealed, f"table/{key}", path, table_sha256(table))
+        return table
 
     def save_table(self, run: Run, key: str, table: pd.DataFrame) -> None:
         """Keep ``table`` beside ``run`` as ``tables/KEY.parquet``, in place of an earlier one.
 
         Raises:
-            StoreError: the key is no file name, or the file cannot be written.
+            StoreError: the key is no file name, the file cannot be written, or the run is among published ones.
         """
+        refuse_sealed(run.path.parent, f"table {key} of run {run.run_id}")
         path, data = _table_path(run, key), to_parquet(table)
         with self.lock(run.run_id):
             # The ledger forgets the old table first: a kill in between leaves no table, not a false alarm.
@@ -161,7 +186,14 @@ class RunStore:
         shutil.rmtree(target, ignore_errors=True)
         staged.rename(target)
         staged.parent.rmdir()
-        return Run(target, "published", ledger)
+        return Run(target, "published", ledger, run.allow_tasks)
+
+    def make_root(self) -> None:
+        """Make the folder of the runs if it is not there; StoreError where that cannot be."""
+        try:
+            self.root.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise cannot_write(self.root, error) from error
 
     @contextmanager
     def lock(self, run_id: str) -> Iterator[None]:
@@ -198,15 +230,18 @@ class RunStore:
 
     def absolute(self) -> "RunStore":
         """The same store for a process with another working folder."""
-        return RunStore(self.root.absolute(), self.published and self.published.absolute())
+        return RunStore(self.root.absolute(), self.published and self.published.absolute(), self.allow_tasks)
 
     def _open(self, run_id: str) -> Run | None:
         """The finished run of that name, the local one first."""
         for folder, origin in ((self.root, "local"), (self.published, "published")):
-            if folder is not None and (folder / run_id / LEDGER_NAME).exists():
-                ledger = Ledger.read(folder / run_id)
-                if ledger.finished:
-                    return Run(folder / run_id, origin, ledger)
+            if folder is None:
+                continue
+            path = folder / run_id
+            ledger = Ledger.read(path) if (path / LEDGER_NAME).exists() else None
+            sealed = sealed_parts(folder, run_id, ledger)
+            if ledger and ledger.finished:
+                return Run(path, origin, ledger, self.allow_tasks, sealed)
         return None
 
 
@@ -221,6 +256,6 @@ def _history_to_ship(folder: Path, ledger: Ledger) -> tuple[Ledger, bytes]:
 
 
 def _table_path(run: Run, key: str) -> Path:
-    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", key):
+    if not re.fullmatch(TABLE_KEY, key):
         raise StoreError(f"table key {key!r}; allowed: letters, digits, '.', '_', '-'")
     return run.path / TABLE_FOLDER / f"{key}.parquet"

@@ -46,11 +46,14 @@ def train_all(
 
     Raises:
         ExecutorError: runs that failed; the others are finished and kept.
+        StoreError: the folder of the runs cannot be made.
     """
     recipes = list(recipes)
     device = stacked_device(executor)
     left = {recipe: recipe.n_steps - store.steps_done(recipe) for recipe in dict.fromkeys(recipes)}
     missing = [recipe for recipe in left if store.find(recipe) is None]
+    if missing:
+        store.make_root()
     if missing and device is not None:
         check_device(device)
         train_stacks(store, list(left), device, watch)
@@ -157,7 +160,7 @@ def _stacks_shown(
 
 
 def _seconds_of_stack(store: RunStore, group: tuple[Recipe, ...], left: dict[Recipe, int], device: str) -> float:
-    store.root.mkdir(parents=True, exist_ok=True)
+    store.make_root()
     with TemporaryDirectory(prefix=".timing-", dir=store.root) as folder:
         cost = time_stack(group, Path(folder), device)
     waiting = {recipe: recipe.n_steps - left[recipe] for recipe in group if recipe in left}  # steps done
@@ -171,7 +174,6 @@ def _shown(
 ) -> AbstractContextManager[None]:
     if watch is None:
         return nullcontext()
-    store.root.mkdir(parents=True, exist_ok=True)
     if watch.say:
         watch.say(str(forecast(left, executor, workers, store.root)))
     for recipe in left:

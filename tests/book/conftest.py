@@ -12,11 +12,13 @@ from pathlib import Path
 
 import pytest
 import yaml
+from filelock import FileLock
 from playwright.sync_api import Browser, Page, sync_playwright
 
 import paper
 
 ROOT = Path(paper.__file__).resolve().parent
+PAGES = "_build/html"
 NO_NETWORK = "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"
 # A chart is done when it is live, or has said that it cannot be drawn (which the tests then see).
 SETTLED = """async () => {
@@ -85,16 +87,30 @@ class Opened:
 
 
 @pytest.fixture(scope="session")
-def site(tmp_path_factory) -> Path:
-    """The folder of the smoke book's pages: every run is trained anew, in a store of its own."""
-    folder = tmp_path_factory.mktemp("book")
+def site(tmp_path_factory, worker_id) -> Path:
+    """The folder of the smoke book's pages, built once for all workers."""
+    if worker_id == "master":
+        return build_site(tmp_path_factory.mktemp("book"))
+    folder = tmp_path_factory.getbasetemp().parent / "book"
+    with FileLock(f"{folder}.lock"):  # whoever comes second waits, and finds it built, or that it cannot be built
+        if not folder.exists():
+            folder.mkdir()
+            build_site(folder)
+    pages = folder / PAGES
+    if not pages.is_dir():
+        pytest.fail("the smoke book was not built; another worker's first failure says why", pytrace=False)
+    return pages
+
+
+def build_site(folder: Path) -> Path:
+    """Build the smoke book in ``folder``: every run is trained anew, in a store of its own. Returns its pages."""
     command = [sys.executable, "-m", "circuitcore.book_build", "--tier", "smoke"]
     command += ["--out", str(folder / "_build"), "--executed", str(folder / "executed")]
     environment = {**os.environ, "CIRCUITCORE_RUNS": str(folder / "runs")}
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
     if done.returncode:
         pytest.fail(f"the smoke book was not built\n{done.stdout[-2000:]}\n{done.stderr[-4000:]}", pytrace=False)
-    return folder / "_build/html"
+    return folder / PAGES
 
 
 @pytest.fixture(scope="session")

@@ -76,10 +76,10 @@ def write_site(folder: Path) -> Path:
 
 
 @contextlib.contextmanager
-def opening(browser, url, *, is_clean=True, **context):
+def opening(browser, url, *, is_clean=True, timeout=20_000, **context):
     """A page in a context of its own; unless it is to be damaged, nothing failed and the console stayed silent."""
     made = browser.new_context(**{"viewport": {"width": 1280, "height": 900}, **context})
-    made.set_default_timeout(20_000)
+    made.set_default_timeout(timeout)
     opened = Opened(made.new_page())
     opened.open(url)
     yield opened
@@ -143,14 +143,19 @@ def numbers(pane):
     return {word.removesuffix(" answer"): (float(p.lstrip("<>")), float(logit)) for word, _, p, logit in cells}
 
 
-def margin(pane):
-    """The margin that the pane tells."""
+def margin(pane, name=": margin"):
+    """The margin that the pane tells, or the one of another name."""
     text = pane.locator(".explorer-margin").inner_text()
-    return float(re.search(r"margin ([+\u2212][\d.]+) over", text)[1].replace("\u2212", "-"))
+    return float(re.search(rf"{name} ([+\u2212][\d.]+) over", text)[1].replace("\u2212", "-"))
+
+
+def margin_over_answer_words(pane):
+    """The other margin that the pane tells."""
+    return margin(pane, r"\.\s+Margin over answer words")
 
 
 def assert_reads(pane, run=RUN, prompt=PROMPT, **asked):
-    """The pane shows what ``probe`` reads: answers, logits, margin, attention, and the shares of the margin."""
+    """The pane shows what ``probe`` reads: answers, logits, margins, attention, and the shares of the margin."""
     reading = probe(run, prompt=prompt, **asked)
     found = numbers(pane)
     assert found.keys() >= {reading.likeliest, reading.favoured}
@@ -158,6 +163,7 @@ def assert_reads(pane, run=RUN, prompt=PROMPT, **asked):
         assert p == pytest.approx(reading.probability_of(word), abs=1.1e-3)
         assert logit == pytest.approx(reading.logits[-1, reading.vocab.index(word)].item(), abs=0.011)
     assert margin(pane) == pytest.approx(reading.margin, abs=0.011)
+    assert margin_over_answer_words(pane) == pytest.approx(reading.margin_over_answer_words, abs=0.011)
     for canvas in pane.locator("canvas").all():
         told = EDGE.search(canvas.get_attribute("aria-label"))
         layer, head, query, key = (int(number) for number in told.groups()[:4])
@@ -165,6 +171,9 @@ def assert_reads(pane, run=RUN, prompt=PROMPT, **asked):
         assert (
             0 == attention if told[5] == "cut" else float(told[5].lstrip("<>")) == pytest.approx(attention, abs=1.1e-3)
         )
+    if reading.attribution is None:
+        assert "No direct logit attribution here" in pane.inner_text()
+        return
     shares = dict(
         row.locator("th, td").all_inner_texts()[::2] for row in pane.locator("table").last.locator("tbody tr").all()
     )

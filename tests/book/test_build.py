@@ -3,6 +3,7 @@
 On a small project of three pages whose chapter writes one number. Every build is a process of its own, as a reader's.
 """
 
+import contextlib
 import json
 import shutil
 import subprocess
@@ -14,9 +15,11 @@ import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 import paper
-from circuitcore.book_build import BookError, code_cells, declared_parameters, read_parameters
+from circuitcore.book_build import BookError, code_cells, declared_parameters, main, read_parameters
+from circuitcore.contents import Contents
 from circuitcore.sphinx_ext import merge, overlay_values
 
+LISTED = Contents({"run/run/recipe": "0" * 64})
 TOC = "{format: jb-book, root: book/index, chapters: [{file: book/chapter}, {file: book/claims}]}"
 CELLS = {
     "title": "# A chapter\n\nA first sentence.",
@@ -65,10 +68,12 @@ class Project:
         self.write("book/references.bib", "")
         self.write(
             "book/index.md",
-            "# A book\n\nIt rests on {{ chapter_n_seeds }} seeds. {{ abstract }} In all {{ n_claims }}.\n",
+            "# A book\n\nIt rests on {{ chapter_n_seeds }} seeds. {{ abstract }} In all {{ n_claims }}. "
+            "Its root is {{ published_root }}.\n",
         )
         self.write("params/chapter.yaml", "seeds: [3, 4]\n")
         self.write("published/run/ledger.json", "{}")
+        self.write("published/contents.json", LISTED.to_json())
         self.chapter(**CELLS)
         write_notebook(root / "book/claims.ipynb", {"title": "# All claims", "read": READS_RESULTS})
 
@@ -84,10 +89,15 @@ class Project:
 
     def executed(self) -> dict[str, bool]:
         """Build, which must succeed; whether each notebook was executed."""
+        before = self.published()
         done = self.build()
         assert done.returncode == 0, done.stdout + done.stderr
+        assert self.published() == before, "a build writes nothing there"
         lines = dict(line.split(": ", 1) for line in done.stdout.splitlines() if ".ipynb: " in line)
         return {name.removesuffix(".ipynb"): words.startswith("executed") for name, words in lines.items()}
+
+    def published(self) -> dict[Path, bytes]:
+        return {path: path.read_bytes() for path in (self.root / "published").rglob("*") if path.is_file()}
 
     def page(self, name: str) -> str:
         return (self.root / f"_build/html/book/{name}.html").read_text()
@@ -106,6 +116,7 @@ NEITHER = {"chapter": False, "claims": False}
 def test_a_notebook_is_executed_only_when_what_it_computes_from_has_changed(project):
     assert project.executed() == BOTH
     assert "It rests on 2 seeds. Two claims. In all 2." in project.page("index")
+    assert f"Its root is {LISTED.root[:12]}." in project.page("index")
     assert "seeds [3, 4] published 1" in project.page("chapter")
 
     assert project.executed() == NEITHER
@@ -174,6 +185,24 @@ def test_a_tier_without_parameters_of_its_own_is_refused(project):
     done = project.build("--tier", "smoke")
     assert done.returncode == 1
     assert "params/chapter.smoke.yaml is missing" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("damage", "told"),
+    [
+        (lambda folder: shutil.rmtree(folder / "run"), "missing: run."),
+        (lambda folder: shutil.copytree(folder / "run", folder / "more"), "never published: more."),
+        (lambda folder: (folder / "contents.json").unlink(), "contents.json: missing"),
+        (lambda folder: (folder / "contents.json").write_text("{}"), "contents.json: damaged"),
+    ],
+)
+def test_published_runs_that_are_not_those_listed_stop_it_before_a_kernel_starts(project, capsys, damage, told):
+    damage(project.root / "published")
+    with contextlib.chdir(project.root):
+        assert main([]) == 1
+    error = capsys.readouterr().err
+    assert "The book was not built." in error and told in error and str(project.root / "published") in error
+    assert not (project.root / "build").exists()
 
 
 def test_the_command_must_run_in_the_books_folder(project):

@@ -29,8 +29,8 @@ LONGER = PROMPT.replace(" ; Q", " ; K2 V2 ; Q")
 STEPS = published(RUN).steps
 HOLD = """() => {
     const tell = paperWeights, held = [];
-    globalThis.paperWeights = Object.assign(message => held.push(message), { wanted: tell.wanted });
-    window.release = () => { globalThis.paperWeights = tell; held.forEach(tell); };
+    globalThis.paperWeights = Object.assign((...words) => held.push(words), { wanted: tell.wanted });
+    window.release = () => { globalThis.paperWeights = tell; held.forEach(words => tell(...words)); };
 }"""
 TASK = published(RUN).recipe.make_task()
 

@@ -18,6 +18,7 @@ from explorer_page import (
     compose,
     live,
     margin,
+    margin_over_answer_words,
     opening,
     panes,
     press,
@@ -128,8 +129,9 @@ def test_the_python_that_is_copied_prints_the_numbers_of_the_page(opened, explor
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
         exec(explorer.get_by_label("Copied text").input_value(), {})
-    margins = [float(number) for number in re.findall(r"margin over \S+: (\S+)", printed.getvalue())]
-    assert margins == pytest.approx([margin(panes(explorer).nth(i)) for i in (0, 1)], abs=0.011)
+    for name, of_page in (("margin", margin), ("margin over answer words", margin_over_answer_words)):
+        margins = [float(number) for number in re.findall(rf"^{name}: (\S+) \(over", printed.getvalue(), re.MULTILINE)]
+        assert margins == pytest.approx([of_page(panes(explorer).nth(i)) for i in (0, 1)], abs=0.011)
 
 
 def test_the_table_that_is_downloaded_holds_the_numbers_of_the_page(opened, explorer):
@@ -147,6 +149,10 @@ def test_the_table_that_is_downloaded_holds_the_numbers_of_the_page(opened, expl
         for token, word in enumerate(reading.vocab):
             assert values["probability", "", str(LAST), word] == pytest.approx(reading.probability_of(word), abs=1e-5)
             assert values["logit", "", str(LAST), word] == pytest.approx(reading.logits[-1, token].item(), abs=1e-4)
+        at = "margin", "", str(LAST), f"{reading.favoured} over {reading.runner_up}"
+        assert values[at] == pytest.approx(reading.margin, abs=1e-4)
+        at = "margin over answer words", "", str(LAST), f"{reading.favoured} over {reading.runner_up_answer}"
+        assert values[at] == pytest.approx(reading.margin_over_answer_words, abs=1e-4)
         attention = values["attention", "L1H1", str(LAST), f"3 {reading.words[3]}"]
         assert attention == pytest.approx(reading.patterns[1][1][LAST, 3].item(), abs=1e-5)
         assert sum(row["table"] == "attention" for row in own) == 4 * (LAST + 1) * (LAST + 2) / 2

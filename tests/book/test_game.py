@@ -164,7 +164,7 @@ def test_damaged_weights_are_an_error(blank, data):
 def test_the_posterior_and_the_answer_are_pythons(blank):
     weights = init_weights(TASK, 5)
     script = """([packed, cases]) => cases.map(([permutation, order]) => {
-        const game = new recallRules.Game(permutation, order), model = recallGame.model(packed, 0);
+        const game = new recallRules.Game({ permutation, order }), model = recallGame.model(packed, 0);
         return [game.posterior, recallGame.answer(model, game.tokens).probabilities, game.tokens];
     })"""
     cases = [(PERMUTATION, order) for n in range(1, 6) for order in itertools.permutations(range(1, 6), n)]
@@ -179,6 +179,109 @@ def test_the_posterior_and_the_answer_are_pythons(blank):
         expected = torch.tensor([posterior(PERMUTATION, order) for order in orders], dtype=torch.float64)
         assert torch.allclose(torch.tensor(exact, dtype=torch.float64), expected)
         assert torch.allclose(torch.tensor(network), logits.softmax(-1), atol=1e-5)
+
+
+PROMPTS = [(PERMUTATION, (1, 3)), (PERMUTATION, (1, 3, 5)), (PERMUTATION, (1, 3, 5, 2, 1))]
+UNTOLD = """([html, more]) => {
+    document.body.innerHTML = '';
+    const box = document.createElement('div');
+    box.innerHTML = html;
+    document.body.append(box);
+    recallGame.mount();
+    const live = box.querySelector('.recall-game-live'), pages = [live.outerHTML];
+    for (const words of more) {
+        [...live.querySelectorAll('button')].find(found => found.textContent === words).click();
+        pages.push(live.outerHTML);
+    }
+    return pages;
+}"""
+
+
+def with_another_end(permutation, order):
+    """A permutation with the same pairs before the last x, and another y for that if it is new."""
+    told = [permutation[x - 1] for x in order[:-1]]
+    rest = [y for y in permutation if y not in told]
+    turned = dict(zip(rest, rest[1:] + rest[:1], strict=True))
+    return tuple(turned.get(y, y) for y in permutation)
+
+
+@pytest.mark.parametrize(("permutation", "order"), PROMPTS)
+def test_before_a_guess_the_page_is_the_same_whatever_is_right(blank, permutation, order):
+    """No text and no attribute may depend on the answer, the posterior of a repeat, or what the network would say."""
+
+    def page(permutation, seed):
+        checkpoints = {epoch: init_weights(TASK, epoch + seed) for epoch in (1, 50)}
+        made = [GameModel(label="a", config=TASK, checkpoints=checkpoints)]
+        html = recall_game(made, permutation=permutation, order=order, name="game-recall").html
+        return blank.evaluate(UNTOLD, [html, ["Show the answer"]])
+
+    (before, after), (as_before, another) = page(permutation, 0), page(with_another_end(permutation, order), 7)
+    assert before == as_before
+    assert after != another
+    assert "style=" not in re.sub(r'style="--positions: 9;?"', "", before)  # no bar, however short
+    assert not re.search(r"\d\.\d|recall-game-(bar|number|cell|fill|note|before-edits)\b", before)
+
+
+PLAYED = """([permutation, order, acts]) => {
+    const game = new recallRules.Game({ permutation, order, repeats: 0.3 });
+    const right = () => game.answer, wrong = () => game.answer % game.size + 1;
+    acts.forEach(act => new Function('game', 'right', 'wrong', act)(game, right, wrong));
+    return [game.scored.length, recallRules.scoreLine(game)];
+}"""
+RIGHT, WRONG = "game.reveal(right(), wrong())", "game.reveal(wrong(), right())"
+
+
+@pytest.mark.parametrize(
+    ("acts", "score"),
+    [
+        ([RIGHT], "Right so far: you 1 of 1, the network 0 of 1, the exact posterior 1 of 1."),
+        ([WRONG], "Right so far: you 0 of 1, the network 1 of 1, the exact posterior 1 of 1."),
+        ([RIGHT, RIGHT, WRONG], "you 1 of 1"),  # a round has one guess
+        (["game.reveal()"], "You have not guessed yet."),
+        (["game.reveal()", "game.open()", RIGHT], "You have not guessed yet."),  # its answer had been shown
+        ([RIGHT, "game.open()", RIGHT], "you 1 of 1"),
+        ([RIGHT, "game.back()", RIGHT], "you 1 of 1"),
+        (["game.back()", RIGHT], "You have not guessed yet."),
+        ([RIGHT, "game.fresh()", RIGHT, "game.back()", "game.ask(2)", RIGHT], "you 2 of 2"),
+        (["game.fresh()", "game.reveal()", "game.next()", RIGHT], "you 1 of 1"),  # a pair that was shown is no cheating
+        ([RIGHT, *["game.next()", RIGHT] * 4], "Five rounds are over. You beat the network. Right: you 5 of 5,"),
+        ([WRONG, *["game.next()", WRONG] * 4], "Five rounds are over. The network beat you. Right: you 0 of 5,"),
+        ([RIGHT, *["game.next()", RIGHT] * 4, "game.fresh()", RIGHT], "you 5 of 5"),
+        ([RIGHT, *["game.next()", RIGHT] * 5], "you 1 of 1"),  # played again
+    ],
+)
+def test_a_round_scores_once(blank, acts, score):
+    n, line = blank.evaluate(PLAYED, [PERMUTATION, ORDER, acts])
+    assert score in line and n <= 5
+
+
+def test_ties_of_the_posterior_are_said_and_count_as_their_smallest(blank):
+    script = """([permutation, order]) => {
+        const game = new recallRules.Game({ permutation, order, repeats: 0 });
+        game.reveal(1, 1);
+        for (let round = 0; round < 4; round++) { game.next(); game.reveal(1, 1); }
+        return [game.scored, recallRules.outcome(game), recallRules.scoreLine(game)];
+    }"""
+    scored, outcome, line = blank.evaluate(script, [PERMUTATION, ORDER])
+    assert [round(1 / one["chance"]) for one in scored] == [1, 5, 4, 3, 2]
+    assert ", the smallest of 2 that tie. " in outcome + " "
+    exact = sum(one["exact"] == one["answer"] for one in scored)
+    assert f"the exact posterior {exact} of 5 (2.3 on average, ties drawn by lot)." in line
+
+
+def test_rows_are_drawn_as_the_task_draws_them(blank):
+    """Five steps of one row, all new x's but for the last, which comes again in the share of rows asked for."""
+    script = """([permutation, order, repeats]) => Array.from({ length: 400 }, () => {
+        const game = new recallRules.Game({ permutation, order, repeats });
+        game.reveal();
+        for (let step = 0; step < 5; step++) { game.next(); game.reveal(); }
+        return [game.asked, [...game.permutation].sort().join('') === '12345'];
+    })"""
+    for repeats in (0, 0.3, 1):
+        rows = blank.evaluate(script, [PERMUTATION, ORDER, repeats])
+        assert all(len(set(asked[:4])) == 4 and len(asked) == 5 and fair for asked, fair in rows)
+        again = sum(asked[4] in asked[:4] for asked, _ in rows) / len(rows)
+        assert again == pytest.approx(repeats, abs=0.12)
 
 
 # ---- in a page of the book ----
@@ -244,25 +347,51 @@ def press(game, name):
     game.get_by_role("button", name=name, exact=True).click()
 
 
+def guess(game, y):
+    press(game, f"y = {y}")
+
+
+def shown(game):
+    """The game with the answer of its opening shown."""
+    press(game, "Show the answer")
+    return game
+
+
 def test_it_opens_on_the_position_of_the_still(game):
+    assert said(game).startswith("x = 1 again: which y? Round 1 of 5.")
+    assert numbers(game, "exact") == numbers(game) == [] and game.locator(".recall-game-cell").count() == 0
+    shown(game)
     still = game.locator(".recall-game-still table").first.locator("td").all_text_contents()
     assert [still[::2], still[1::2]] == [numbers(game, "exact"), numbers(game)]
     attention = game.locator(".recall-game-still table").last.locator("td").all_text_contents()
     cells = game.locator(".recall-game-cell").evaluate_all("all => all.map(cell => cell.ariaLabel)")
     assert [cell.rpartition(" ")[2] for cell in cells] == attention[::2] + attention[1::2]
     assert numbers(game, "exact") == ["0.000", "0.000", "0.000", "1.000", "0.000"]
-    assert said(game).startswith("x = 1 was shown before, with y = 4. The network puts")
+    assert "x = 1 was shown before, with y = 4. The network puts" in said(game)
     assert not game.locator(".recall-game-still").is_visible()
 
 
 def test_a_repeat_recalls_and_a_new_x_eliminates(game):
     game.get_by_role("button", name="x = 4, its y is hidden").click()
+    shown(game)
     assert numbers(game, "exact") == ["0.000", "0.000", "0.000", "0.000", "1.000"]
-    assert said(game).startswith("x = 4 is new: its y is the value left, 5.")
+    assert "x = 4 is new: its y is the value left, 5." in said(game)
+    press(game, "Opening position")
     game.get_by_role("button", name="x = 5, goes with y = 2").click()
-    assert numbers(game, "exact") == ["0.000", "1.000", "0.000", "0.000", "0.000"]
-    game.get_by_role("button", name=re.compile("^y = 2: exact 1.000")).click()
+    guess(game, 2)
     assert "x = 5 goes with y = 2. You said 2 (right)." in said(game)
+    assert "You have not guessed yet." in said(game)  # the answer of this row had been shown
+
+
+def test_a_guess_at_a_repeat_scores(game):
+    game.get_by_role("button", name="x = 5, goes with y = 2").click()
+    guess(game, 2)
+    assert numbers(game, "exact") == ["0.000", "1.000", "0.000", "0.000", "0.000"]
+    assert game.get_by_role("button", name=re.compile("^y = 2: exact 1.000.*; answer, your guess$")).count() == 1
+    assert "x = 5 goes with y = 2. You said 2 (right)." in said(game)
+    assert re.search(
+        r"The network’s first choice was \d \((right|wrong)\), the exact posterior’s 2 \(right\)\.", said(game)
+    )
     assert "This was the last step." in said(game)
     assert re.search(r"you 1 of 1, the network [01] of 1", game.inner_text())
 
@@ -296,12 +425,14 @@ def test_a_keyboard_alone_plays_a_round_and_takes_the_network_apart(opened, game
         keys.press("ArrowDown")
         outline = opened.page.evaluate("getComputedStyle(document.activeElement).outlineWidth")
         assert focused(opened).startswith("y = 2") and outline == "3px"
+        assert focused(opened) == "y = 2"  # and nothing of what it is worth
         keys.press(" ")
         assert f"x = {6 - step} goes with y = " in said(game)
         assert focused(opened).startswith("y = 2")  # the place is kept
         tab_to(opened, f"^x = {6 - step}, ", "Shift+Tab")
         keys.press("Home")
     assert re.search(r"you 1 of 5, the network \d of 5", game.inner_text())
+    assert said(game).count("Five rounds are over.") == 1
     before = numbers(game)
     tab_to(opened, "^L0H1$")
     keys.press(" ")
@@ -316,11 +447,18 @@ def test_a_keyboard_alone_plays_a_round_and_takes_the_network_apart(opened, game
     assert numbers(game) == before
     tab_to(opened, "^Opening position$")
     keys.press("Enter")
+    assert "x = 1 again: which y? Play again to guess." in said(game)
+    tab_to(opened, "^Show the answer$", "Shift+Tab")
+    keys.press("Enter")
     assert "x = 1 was shown before, with y = 4" in said(game)
+    tab_to(opened, "^Play again$", "Shift+Tab")
+    keys.press("Enter")
+    assert "Round 1 of 5." in said(game) and "You have not guessed yet." in said(game)
 
 
 def test_edits_change_the_bars_as_python_says(game):
     """Head off, MLP off, edge cut: each alone and together, against Python's probabilities."""
+    shown(game)
     tokens = torch.tensor([[1, 4, 3, 3, 5, 2, 2, 1, 1]])
     weights = rounded(init_weights(TASK, 50))
 
@@ -349,19 +487,62 @@ def test_edits_change_the_bars_as_python_says(game):
     assert bars() == expected()
 
 
+def test_five_rounds_are_scored_against_the_network_as_trained(opened, game):
+    """No edit and no other checkpoint, chosen before or after, scores twice or makes the network lose."""
+    weights = rounded(init_weights(TASK, 50))
+    logits = forward(TASK, weights, torch.tensor([[1, 4, 3, 3, 5, 2, 2, 1, 1]])).logits[0, -1, 1:]
+    choice = int(logits.argmax()) + 1
+    guess(game, 4)
+    line = f"Right so far: you 1 of 1, the network {int(choice == 4)} of 1, the exact posterior 1 of 1."
+    assert f"The network’s first choice was {choice} " in said(game) and line in said(game)
+    game.get_by_role("button", name=re.compile("^y = 2")).click(force=True)
+    game.get_by_role("slider").fill("0")
+    assert line in said(game) and f"The network’s first choice was {choice} " in said(game)
+    game.get_by_role("switch", name="L0H0").click()
+    assert f"{line} Your edits do not enter the score." in said(game)
+    game.get_by_role("slider").fill("1")
+    for n in range(2, 6):
+        press(game, "Next round")
+        assert f"which y? Round {n} of 5." in said(game)
+        guess(game, 1)
+    assert re.search(r"Five rounds are over\. .*Right: you \d of 5, the network \d of 5, the exact", said(game))
+    game.get_by_role("button", name="x = ").and_(game.locator("[aria-disabled=false]")).first.click()
+    assert "Play again to guess." in said(game)
+    assert game.get_by_role("button", name="y = 1", exact=True).get_attribute("aria-disabled") == "true"
+    press(game, "Play again")
+    assert "Round 1 of 5." in said(game) and "You have not guessed yet." in said(game)
+
+
+def test_choosing_a_network_before_a_guess_tells_nothing(opened, game):
+    live = game.locator(".recall-game-live")
+    inside = ".recall-game-bars, .recall-game-status, .recall-game-strip, .recall-game-readout"
+    before = live.locator(inside).evaluate_all("all => all.map(one => one.outerHTML)")
+    game.get_by_role("slider").fill("0")
+    assert live.locator(inside).evaluate_all("all => all.map(one => one.outerHTML)") == before
+    assert game.get_by_role("status").count() == 1
+
+
 def test_cuts_end_with_the_step_and_switches_stay(game):
+    shown(game)
     cut = game.get_by_role("button", name="L0H0 to y = 4: cut", exact=True)
     game.get_by_role("button", name=re.compile("^L0H0 to y = 4")).click()
     game.get_by_role("switch", name="MLP").click()
+    press(game, "Opening position")
+    assert not cut.is_visible()  # what it did would tell the answer
     game.get_by_role("button", name=re.compile("^x = 4")).click()
+    shown(game)
     assert cut.is_visible()  # another x, the same position
+    press(game, "Opening position")
     press(game, "Back one step")
     assert "Step 4 of 5" in game.inner_text()
+    shown(game)
+    assert game.get_by_role("button", name=re.compile("^L0H0 to y = 4: attention")).is_visible()
     assert not cut.is_visible()
     assert game.get_by_role("switch", name="MLP").get_attribute("aria-checked") == "false"
 
 
 def test_the_last_edge_of_a_head_stays(game):
+    shown(game)
     for cell in game.locator("[aria-label='Edges of L0H0'] button").all():
         cell.click()
     assert "A head needs at least one edge." in said(game)
@@ -369,6 +550,7 @@ def test_the_last_edge_of_a_head_stays(game):
 
 
 def test_another_network_has_its_own_parts(game):
+    shown(game)
     game.get_by_role("switch", name="L0H0").click()
     game.get_by_role("combobox").select_option("two layers")
     assert game.get_by_role("switch").evaluate_all("all => all.map(one => one.ariaLabel)") == [
@@ -383,23 +565,24 @@ def test_another_network_has_its_own_parts(game):
 def test_only_the_last_step_may_repeat(game):
     press(game, "New permutation")
     press(game, "Show the answer")
-    shown = game.get_by_role("button", name=re.compile("^x = 1, goes with y = "))
-    assert shown.get_attribute("aria-disabled") == "true"
-    shown.click(force=True)  # it says that it is out of use, and is
+    first = game.get_by_role("button", name=re.compile("^x = 1, goes with y = "))
+    assert first.get_attribute("aria-disabled") == "true"
+    first.click(force=True)  # it says that it is out of use, and is
     assert "Step 1 of 5" in game.inner_text()
     for x in (2, 3, 4):
         game.get_by_role("button", name=re.compile(f"^x = {x}, ")).click()
         press(game, "Show the answer")
     assert "Step 4 of 5. At the last step you may repeat an x." in game.inner_text()
-    shown.click()
+    first.click()
+    press(game, "Show the answer")
     assert "x = 1 was shown before" in said(game)
     assert "You have not guessed yet." in game.inner_text()
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_a_phone_never_scrolls_sideways(opened, game, theme):
+    guess(game, 4)
     game.get_by_role("switch", name="L0H0").click()
-    game.get_by_role("button", name=re.compile("^y = 4: ")).click()
     page = opened.look(width=400, theme=theme)
     assert page.evaluate("document.documentElement.scrollWidth") <= 400
     assert (

@@ -16,7 +16,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 import torch
-from toy.recall import toy_recipe
+from toy.recall import ALLOWED, toy_recipe
 
 from circuitcore import cli
 from circuitcore.training import CheckpointError, RunStore, StoreError, verify
@@ -107,7 +107,7 @@ def test_a_sweep_killed_five_times_ends_bit_identical(tmp_path):
         assert process.returncode == 0, output
     whole, killed = runs_in(tmp_path / "whole"), runs_in(tmp_path / "killed")
     assert len(whole) == N_RUNS and whole == killed
-    assert cli.main(["verify", str(tmp_path / "killed")]) == 0
+    assert cli.main(["verify", "--allow-task", *ALLOWED, str(tmp_path / "killed")]) == 0
 
 
 def progress_of(root):
@@ -160,8 +160,10 @@ def test_a_full_disk_names_file_and_remedy_and_harms_nothing(store, run, monkeyp
     folder = store.root / recipe.run_id
     assert str(folder) in str(caught.value)
     assert not list(store.root.rglob("*.tmp")), "temporary files are left"
-    assert Ledger.read(folder).entries and not verify(folder), "checkpoints written before are readable"
-    assert files(run.path) == other and not verify(run.path)
+    assert Ledger.read(folder).entries and not verify(folder, allow_tasks=ALLOWED), (
+        "checkpoints written before are readable"
+    )
+    assert files(run.path) == other and not verify(run.path, allow_tasks=ALLOWED)
     monkeypatch.setattr(os, "fsync", fsync)
     resumed = store.get_or_train(recipe)
     assert files(resumed.path) == files(RunStore(store.root / "again", None).get_or_train(recipe).path)
@@ -181,7 +183,7 @@ def test_a_disk_that_fills_up_within_a_file(tmp_path, run):
     now = runs_in(run.path.parent)
     (begun,) = set(now) - set(others)
     assert {name: now[name] for name in others} == others
-    assert steps_done(run.path.parent / begun) > 0 and not verify(run.path.parent / begun)
+    assert steps_done(run.path.parent / begun) > 0 and not verify(run.path.parent / begun, allow_tasks=ALLOWED)
     process = start(*command)
     output, _ = process.communicate(timeout=PATIENCE)
     assert process.returncode == 0, output
@@ -260,11 +262,11 @@ def test_a_damaged_checkpoint_is_named_by_every_reader(store, run, damage, capsy
         with pytest.raises(CheckpointError) as caught:
             read()
         assert str(path) in str(caught.value) and DAMAGES[damage] in str(caught.value)
-    assert [problem.path for problem in verify(run.path)] == [path]
-    assert cli.main(["verify", str(store.root)]) == 1
+    assert [problem.path for problem in verify(run.path, allow_tasks=ALLOWED)] == [path]
+    assert cli.main(["verify", "--allow-task", *ALLOWED, str(store.root)]) == 1
     output = capsys.readouterr().out
     assert f"BAD  {path}: " in output and "1 ok, 1 bad" in output
-    assert cli.main(["verify", str(path)]) == 1
+    assert cli.main(["verify", "--allow-task", *ALLOWED, str(path)]) == 1
     run.weights(run.steps[0]), run.weights(run.steps[2])
 
 
@@ -274,13 +276,13 @@ def test_a_checkpoint_renamed_to_another_step_is_named(store, run):
     second.replace(first)
     with pytest.raises(CheckpointError, match=f"{first.name}: another checkpoint under this name"):
         run.weights(run.steps[0])
-    assert {problem.path for problem in verify(run.path)} == {first, second}
+    assert {problem.path for problem in verify(run.path, allow_tasks=ALLOWED)} == {first, second}
     first.write_bytes(kept)
     stranger = run.path / "step-0000099.safetensors"
     stranger.write_bytes(kept)
     second.write_bytes(files(store.find(toy_recipe(0)).path)[first.name])
-    assert {problem.path for problem in verify(run.path)} == {second, stranger}
-    assert "does not know this file" in str(verify(stranger)[0])
+    assert {problem.path for problem in verify(run.path, allow_tasks=ALLOWED)} == {second, stranger}
+    assert "does not know this file" in str(verify(stranger, allow_tasks=ALLOWED)[0])
 
 
 def test_no_flipped_byte_gets_through(run):
@@ -291,14 +293,14 @@ def test_no_flipped_byte_gets_through(run):
         with pytest.raises(CheckpointError, match=path.name):
             run.weights(run.steps[1])
         path.write_bytes(kept)
-    assert not verify(run.path)
+    assert not verify(run.path, allow_tasks=ALLOWED)
 
 
 def test_a_wrong_loss_in_the_ledger_is_found_by_computing_it_again(store, run):
     """A ledger rewritten with valid hashes still has to agree with what the weights do."""
     entries = [dataclasses.replace(entry, loss=entry.loss * 1.01) for entry in run.ledger.entries[:1]]
     dataclasses.replace(run.ledger, entries=(*entries, *run.ledger.entries[1:])).write(run.path)
-    (problem,) = verify(run.path)
+    (problem,) = verify(run.path, allow_tasks=ALLOWED)
     assert problem.path == run.path / "step-0000000.safetensors" and "when recomputed" in problem.message
 
 
@@ -314,7 +316,7 @@ def test_every_flipped_byte_of_the_ledger_is_noticed(store, run):
             for read in (lambda: store.find(toy_recipe(0)), store.runs, lambda: store.get_or_train(toy_recipe(0))):
                 with pytest.raises(StoreError, match="ledger.json"):
                     read()
-            assert verify(run.path)[0].path == path
+            assert verify(run.path, allow_tasks=ALLOWED)[0].path == path
         path.write_bytes(kept)
 
 
@@ -329,7 +331,7 @@ def json_value(data):
 def test_damage_to_any_other_file_is_named(store, run, name):
     path = run.path / name
     flip(path, path.stat().st_size // 2)
-    assert [problem.path for problem in verify(run.path)] == [path]
+    assert [problem.path for problem in verify(run.path, allow_tasks=ALLOWED)] == [path]
     read = {
         "recipe.json": lambda: store.get(run.run_id).recipe,
         "history.parquet": lambda: run.history,
@@ -365,7 +367,7 @@ def test_a_damaged_or_foreign_resume_state_is_named(tmp_path):
     with pytest.raises(StoreError, match="step-0000012.safetensors: its bytes have changed"):
         store.get_or_train(recipe)
     path.unlink()
-    assert not verify(store.get_or_train(recipe).path), "the remedy works"
+    assert not verify(store.get_or_train(recipe).path, allow_tasks=ALLOWED), "the remedy works"
 
 
 def test_a_run_in_a_folder_of_another_name_is_named(store, run):
@@ -403,7 +405,7 @@ def test_a_published_run_keeps_the_whole_ledger_and_some_weights(store, run, tmp
     published = store.publish(run, tmp_path / "published", [0, run.final_step])
     published = store.publish(run, tmp_path / "published", [0, 12, run.final_step])  # again, in its place
     assert published.steps == (0, 12, 36) and published.all_steps == run.all_steps
-    assert not verify(published.path) and not list((tmp_path / "published").glob(".*"))
+    assert not verify(published.path, allow_tasks=ALLOWED) and not list((tmp_path / "published").glob(".*"))
     fresh = RunStore(tmp_path / "elsewhere", tmp_path / "published")
     found = fresh.get_or_train(toy_recipe(0))
     assert found.origin == "published" and fresh.runs()[0].run_id == run.run_id

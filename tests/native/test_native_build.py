@@ -1,7 +1,9 @@
 """Compiling on first use: what goes wrong is said in a sentence, and nothing wrong is ever used."""
 
+import json
 import os
 import shutil
+import stat
 import subprocess
 import sys
 from pathlib import Path
@@ -145,12 +147,181 @@ def test_a_cache_that_cannot_be_written(cache):
     assert_refused("circuitcore cannot be used as its cache (Permission denied)")
 
 
-def test_a_spoilt_library_in_the_cache(cache, compiler, tmp_path):
-    compiler("exit 1")
+# What is in the cache must be what was compiled
+
+
+def empty(library, path):
+    path.write_bytes(b"")
+
+
+def halve(library, path):
+    path.write_bytes(library[: len(library) // 2])
+
+
+def flip_a_bit(library, path):
+    path.write_bytes(library[:-9] + bytes([library[-9] ^ 0x10]) + library[-8:])
+
+
+def append(library, path):
+    path.write_bytes(library + b"\0")
+
+
+def no_library(library, path):
+    path.write_bytes(b"no library")
+
+
+def link(library, path):
+    elsewhere = path.with_name("elsewhere")
+    elsewhere.write_bytes(library)
+    path.symlink_to(elsewhere)
+
+
+def pipe(library, path):
+    os.mkfifo(path)
+
+
+def unrecorded(library, path):
+    path.write_bytes(library)
+    path.with_suffix(".json").unlink()
+
+
+def halve_the_record(library, path):
+    path.write_bytes(library)
+    record = path.with_suffix(".json")
+    record.write_text(record.read_text()[:20])
+
+
+def record_of_another_user(library, path):
+    path.write_bytes(library)
+    record = path.with_suffix(".json")
+    fields = json.loads(record.read_text())
+    record.write_text(json.dumps(fields | {"owner": fields["owner"] + 1}))
+
+
+DAMAGES = {
+    empty: "it is not the file that was compiled here",
+    halve: "it is not the file that was compiled here",
+    flip_a_bit: "it is not the file that was compiled here",
+    append: "it is not the file that was compiled here",
+    no_library: "it is not the file that was compiled here",
+    link: "it or the record of its hash is no file of yours",
+    pipe: "it or the record of its hash is no file of yours",
+    unrecorded: "no hash of it was recorded",
+    halve_the_record: "the record of its hash is damaged",
+    record_of_another_user: "it is not the file that was compiled here",
+}
+
+
+@pytest.fixture(scope="module")
+def compiled(tmp_path_factory):
+    """The bytes of a library, compiled once, without optimisation."""
+    if COMPILER is None:
+        pytest.skip("no compiler")
+    path = tmp_path_factory.mktemp("compiled") / "native.so"
+    made = build._run(COMPILER, "-O0", *build.FLAGS[1:], str(build.SOURCE / "api.cpp"), "-o", str(path))
+    assert made.returncode == 0, made.stderr
+    return path.read_bytes()
+
+
+@pytest.fixture
+def copying(compiler, compiled, tmp_path, monkeypatch):
+    """In the place of every compiler: copies the library of ``compiled``, without a trial. Counts how often."""
+    (tmp_path / "library").write_bytes(compiled)
+    compiler(f'for out; do :; done; cp "{tmp_path / "library"}" "$out"')
+    monkeypatch.setattr("circuitcore.native.trial.differs_from_autograd", lambda library: "")
+    return lambda: compilations(tmp_path)
+
+
+@pytest.mark.parametrize("damage", DAMAGES, ids=lambda damage: damage.__name__)
+def test_a_library_that_is_not_what_was_compiled_is_compiled_again(damage, copying, compiled, cache, caplog):
+    assert why_not() == "" and caplog.text == ""
+    path = cache / libraries(cache)[0]
+    path.unlink()  # never changed in place: it is loaded
+    damage(compiled, path)
+    build._opened.cache_clear()
+    assert why_not() == ""
+    (said,) = caplog.messages
+    assert said == f"{path} is not loaded but compiled again: {DAMAGES[damage]}."
+    assert path.read_bytes() == compiled and not path.is_symlink() and copying() == 2
+    build._opened.cache_clear()
+    assert why_not() == "" and len(caplog.messages) == 1 and copying() == 2
+
+
+def test_a_damaged_library_is_not_loaded_where_it_cannot_be_compiled_again(copying, cache, caplog):
+    assert why_not() == ""
+    path = cache / libraries(cache)[0]
+    data = path.read_bytes()
+    path.unlink()
+    halve(data, path)
+    compiler_says = 'echo "api.cpp:7:1: error: what is this?" >&2; exit 1'
+    script = Path(shutil.which("g++"))
+    script.write_text(script.read_text().rpartition("for out")[0] + compiler_says + "\n")
+    build._opened.cache_clear()
+    assert_refused("g++ could not compile it (what is this?)")
+    assert "is not loaded but compiled again: it is not the file" in caplog.text
+    assert libraries(cache) == []
+
+
+def test_without_a_compiler_a_library_in_the_cache_is_not_loaded(copying, monkeypatch, tmp_path):
+    assert why_not() == ""
+    build._opened.cache_clear()
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert_refused("no C++ compiler was found")
+
+
+def test_the_cache_is_closed_to_everybody_else(copying, cache):
+    cache.mkdir(parents=True, mode=0o755)
+    cache.chmod(0o777)
+    assert why_not() == ""
+    assert cache.stat().st_mode & 0o777 == 0o700
+
+
+@pytest.mark.skipif(os.name != "posix" or os.geteuid() != 0, reason="only root may give a folder away")
+def test_a_cache_of_another_user_is_not_used(copying, cache, caplog):
     cache.mkdir(parents=True)
-    (cache / f"native-{build._key(shutil.which('g++'))}.so").write_bytes(b"spoilt")
-    assert_refused(f"{cache} cannot be used as its cache")
-    assert compilations(tmp_path) == 0
+    os.chown(cache, 12345, 12345)
+    beside = cache.with_name(f"circuitcore-{os.geteuid()}")
+    for _ in range(2):  # said when it is compiled, not each time
+        assert why_not() == ""
+        assert caplog.messages == [f"{cache} belongs to another user; the native engine is kept in {beside}."]
+        build._opened.cache_clear()
+    assert libraries(cache) == [] and len(libraries(beside)) == copying() == 1
+    assert beside.stat().st_mode & 0o777 == 0o700
+
+
+@pytest.mark.skipif(os.name != "posix", reason="files belong to users on POSIX alone")
+def test_where_every_cache_is_another_users_there_is_no_engine(copying, cache, monkeypatch):
+    me = os.geteuid()
+    monkeypatch.setattr("circuitcore.native.cache._user", lambda: me + 1)
+    assert_refused(f"{cache} cannot be used as its cache (it and {cache}-{me + 1} belong to other users)")
+    assert copying() == 0
+
+
+def test_a_library_and_its_record_are_on_disk_before_they_have_their_names(copying, cache, monkeypatch):
+    order, fsync, replace = [], os.fsync, os.replace
+
+    def note_sync(descriptor):
+        order.append("folder" if stat.S_ISDIR(os.fstat(descriptor).st_mode) else "file")
+        fsync(descriptor)
+
+    def note_rename(source, target):
+        order.append(Path(target).suffix)
+        replace(source, target)
+
+    monkeypatch.setattr(os, "fsync", note_sync)
+    monkeypatch.setattr(os, "replace", note_rename)
+    assert why_not() == ""
+    assert order == ["file", ".json", "folder", "file", ".so", "folder"]
+
+
+def test_without_any_home_the_cache_is_asked_for(monkeypatch, copying):
+    monkeypatch.delenv("XDG_CACHE_HOME")
+
+    def homeless():
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.setattr(Path, "home", homeless)
+    assert_refused("the user's cache folder cannot be used as its cache (no home folder is known; set XDG_CACHE_HOME")
 
 
 @needs_compiler

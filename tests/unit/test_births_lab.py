@@ -4,6 +4,7 @@ import html
 import itertools
 import json
 import re
+from decimal import ROUND_HALF_UP, Decimal
 
 import numpy as np
 import pandas as pd
@@ -12,7 +13,9 @@ import vl_convert
 
 from circuitcore.claims import Claim, judge, share_check
 from circuitcore.emergence.births import BirthRule, find_births
+from circuitcore.emergence.definitions import Definition, Definitions
 from circuitcore.emergence.order import orders
+from circuitcore.emergence.spread import spread_per_seed
 from circuitcore.emergence.view import View
 from circuitcore.figures import style, vega
 from circuitcore.figures.births_lab import births_lab
@@ -100,14 +103,26 @@ def wanted_births(born):
     return {(f"{row.arm} {row.init_seed}", row.piece): None if pd.isna(row.by) else row.by for row in born.itertuples()}
 
 
-def wanted_words(born, pair=("copying", "routing")):
+def one_decimal(value):
+    """As the page writes it: a half goes up."""
+    return str(Decimal(float(value)).quantize(Decimal("0.1"), ROUND_HALF_UP))
+
+
+def wanted_spread(born, apart):
+    """What ``emergence.spread``, and so the claims, say of how far births lie apart."""
+    spans = spread_per_seed(born, apart)
+    dated = born[born["piece"].isin(apart)]["by"]
+    left_out = f"(mean over {len(spans)} seeds; not born and left out: {int(dated.isna().sum())} of {len(dated)})"
+    names = " and ".join(", ".join(piece.replace(", ", " ") for piece in apart).rsplit(", ", 1))
+    far = f"The births of {names} in one run lie {one_decimal(spans.mean())} epochs apart, first to last {left_out}."
+    return [far if len(spans) else "Nothing is born."]
+
+
+def wanted_words(born, pair=("copying", "routing"), apart=None):
     """The sentences that the library's own functions lead to."""
     order = orders(born, pairs=[pair])["order"]
     k, n, runs = int((order == "before").sum()), int((order != "undecided").sum()), len(order)
-    by_run = born.dropna(subset=["by"]).groupby(["arm", "init_seed"])["by"]
-    spans = (by_run.max() - by_run.min())[by_run.count() > 1].astype(float)
-    far = f"spread over {spans.median():g} epochs (median of {len(spans)} runs)"
-    words = [far if len(spans) else "No run has two births"]
+    words = wanted_spread(born, apart or PIECES)
     if not n:
         return [*words, "Hypothesis: fewer than 5 runs decide", "No run decides whether copying is born before routing"]
     check = share_check(k, n, control_passed=True)
@@ -139,6 +154,91 @@ def test_missing_scores_never_pass_and_missing_gates_never_bind():
     spec = style.specification(births_lab(view_of(table)))
     for setting in settings(6, seed=9):
         assert shown_births(svg_of(spec, setting)) == wanted_births(births_by_library(table, setting)), setting
+
+
+RULES = {
+    "This paper's": {
+        piece: BirthRule(0.7 if piece == "behaviour" else 0.6, gate, 0.5, 2)
+        for piece, gate in zip(PIECES, ("none", "named_families", "none", "named_families"), strict=True)
+    },
+    "The source's": {
+        piece: BirthRule(0.9 if piece == "behaviour" else 0.85, "none" if piece == "behaviour" else "published")
+        for piece in PIECES
+    },
+}
+
+
+def defined(rules=RULES, apart=("behaviour", "copying")):
+    """A definition for each of the rules, with scores ``a``, ``b``, ..."""
+    among = [
+        Definition(name=name, scores=scores, whose=f"{scores}'s", rules=of)
+        for scores, (name, of) in zip("ab", rules.items(), strict=False)
+    ]
+    return Definitions(among=tuple(among), apart=apart)
+
+
+def with_scores():
+    """Curves of two kinds for the same runs."""
+    return pd.concat([curves(seed=4).assign(scores="a"), curves(seed=5).assign(scores="b")], ignore_index=True)
+
+
+def births_by_rules(table, rules):
+    """Births under a definition's own rules; gates as the table has them."""
+    rows = []
+    for (arm, seed, piece), part in table.groupby(["arm", "init_seed", "piece"], sort=False):
+        rule = rules[piece]
+        gates = part["gate_published" if rule.gate == "published" else "gate_named"].fillna(np.inf).to_numpy()[None]
+        after, by = find_births(part["epoch"].to_numpy(), part["score"].to_numpy()[None], gates, rule)
+        rows.append((arm, seed, piece, after[0], by[0]))
+    born = pd.DataFrame(rows, columns=["arm", "init_seed", "piece", "after", "by"])
+    return born.astype({"after": "Int64", "by": "Int64"})
+
+
+def test_a_definition_is_a_setting_by_name():
+    """It opens on the first; each dates its own scores by its own rules, and says how far its births lie apart."""
+    definitions, table = defined(), with_scores()
+    # Where the rules of the first definition have no gate, neither have its scores.
+    ungated = (table["scores"] == "a") & ~table["piece"].isin(["routing", "copying"])
+    table.loc[ungated, ["gate_published", "gate_named"]] = np.nan
+    spec = style.specification(births_lab(view_of(table), definitions=definitions))
+    presets = spec["usermeta"]["presets"]
+    at_start = {param["name"]: param["value"] for param in spec["params"]}
+    assert at_start == {"definition": "This paper's", **presets["settings"]["This paper's"]}
+    assert presets["by"] == "definition" and list(presets["settings"]) == list(RULES)
+    assert spec["params"][0]["bind"]["options"] == [*RULES, presets["other"]]
+    for definition in definitions.among:
+        svg = svg_of(spec, {"definition": definition.name, **presets["settings"][definition.name]})
+        born = births_by_rules(table[table["scores"] == definition.scores], definition.rules)
+        assert shown_births(svg) == wanted_births(born)
+        said = " ".join(words_of(svg))
+        assert f"{definition.name}. Born: {definition.scores}'s score at least" in said
+        for words in wanted_words(born, apart=definitions.apart):
+            assert words in said
+    assert "A definition of your own. Born: " in " ".join(words_of(svg_of(spec, {"definition": presets["other"]})))
+
+
+@pytest.mark.parametrize(
+    ("copying", "words"),
+    [
+        (BirthRule(0.65, "none", 0.5, 2), r"one 'threshold' for all pieces; got \[0.6, 0.65"),
+        (BirthRule(0.6, persistence=3), r"one 'held'.*got \[2, 3\]"),
+        (BirthRule(0.6, "published", 0.5, 2), "one 'gate' for all"),
+    ],
+)
+def test_rules_that_the_controls_cannot_express_are_refused(copying, words):
+    definitions = defined({"One": {**RULES["This paper's"], "copying": copying}})
+    with pytest.raises(ColumnsError, match=words):
+        births_lab(view_of(with_scores()), definitions=definitions)
+
+
+def test_definitions_need_their_scores_and_names_of_their_own():
+    only = with_scores().query("scores == 'a'")
+    with pytest.raises(ColumnsError, match="unknown scores 'b'.*known: a"):
+        births_lab(view_of(only), definitions=defined())
+    with pytest.raises(ColumnsError, match="needs column 'scores'"):
+        births_lab(view_of(curves()), definitions=defined())
+    with pytest.raises(ValueError, match="a name each that no other has"):
+        Definitions(among=(defined().among[0],) * 2, apart=PIECES)
 
 
 def hand_made(orders, **changes):

@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from circuitcore import chapter, provenance
 from circuitcore.claims import Claim, Status, from_json, mean_check, to_json
+from circuitcore.contents import Contents
 from circuitcore.emergence.view import View
 from circuitcore.evidence import Evidence, Folders
 from circuitcore.figures import bars
@@ -343,6 +344,12 @@ def test_close_leaves_numbers_verdicts_and_provenance(paper, shown, tmp_path):
         (claim.id, origin) for claim in STUDY.CLAIMS for origin in ("paper", "rerun")
     ]
     assert left["runs"]["rerun"] == {"trained": ["toy-rerun-11", "toy-rerun-12"]}
+    assert left["contents"] is None and "Published contents" not in shown[-1][0]["text/html"]
+    listed = Contents({"bench/results": "0" * 64})
+    paper.evidence.folders.published.mkdir()
+    (paper.evidence.folders.published / "contents.json").write_text(listed.to_json())
+    paper.close()
+    assert f"<summary><code>{listed.root[:12]}</code></summary><code>{listed.root}</code>" in shown[-1][0]["text/html"]
     assert left["parameters"] == {"seeds": [11, 12], "rate": 0.1}
     footer = shown[-1][0]["text/html"]
     for word in ("toy-paper-0", "seeds = [11, 12]", "torch", left["commit"]):

@@ -63,21 +63,41 @@ def check_command(words: list[str]) -> None:
             given = {name: yaml.safe_load(value) for name, value in zip(pairs[::3], pairs[1::3], strict=True)}
             study = Path(notebook).stem
             studies.validate(study, studies.read_params(study) | given)
-        case ["pip", "install", "-e", extra]:
-            project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-            assert extra.strip(".[]") in project["optional-dependencies"]
-        case ["conda", "env", "create", "-f", path]:
-            assert (ROOT / path).is_file()
+        case ["pip", "install", "-e", _] | ["conda", "env", "create", "-f", _]:
+            check_installable(words[0], words[-1])
         case [".venv/bin/python", "-m", module, "--store", _]:
             assert "--store" in inspect.getsource(importlib.import_module(module).main)
-        case ["dask", "scheduler" | "worker", *_] | ["source", ".venv/bin/activate"]:
+        case ["dask", "scheduler" | "worker", *options]:
+            check_loopback(options)
+        # The first two are run by tests/integration/test_cluster_commands.py.
+        case ["mkdir" | "export", *_] | ["openssl", "req" | "x509", *_] | ["source", ".venv/bin/activate"]:
             pass
         case _:
             pytest.fail(f"a command nobody knows: {shlex.join(words)}")
 
 
+def check_installable(by: str, what: str) -> None:
+    """An extra of the package for pip, a file of packages for conda."""
+    if by == "conda":
+        assert (ROOT / what).is_file()
+        return
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert what.strip(".[]") in project["optional-dependencies"]
+
+
+def check_loopback(options: list[str]) -> None:
+    """A Dask server that is started so listens on this machine alone: Dask has no password, and it unpickles."""
+    given = dict(zip(options, options[1:], strict=False))
+    for name in ("--host", "--dashboard-address"):
+        assert name in given, f"without {name} it listens on every interface: {shlex.join(options)}"
+        assert given[name].partition(":")[0] == "127.0.0.1"
+    assert all("//127.0.0.1:" in word for word in options if "://" in word)
+
+
 def check_parsed(arguments) -> None:
-    """The study and tier that a command line of ours names exist."""
+    """The study and tier, or the run, that a command line of ours names exist."""
+    if hasattr(arguments, "run"):
+        assert (ROOT / "published" / arguments.run / LEDGER_NAME).is_file()
     if hasattr(arguments, "study"):
         assert arguments.study in studies.names()
         assert arguments.tier in studies.tiers(arguments.study)
@@ -100,11 +120,25 @@ def test_every_command_on_the_page_would_be_understood(page):
         "papermill book/symbolic_kv.ipynb out.ipynb -p seed 1",
         "papermill book/symbolic.ipynb out.ipynb -p seeds [1]",
         "python3 paper.py reproduce nothing",
+        "dask scheduler",
+        "dask scheduler --host 127.0.0.1",
+        "dask scheduler --host 127.0.0.1 --dashboard-address :8787",
+        "dask worker tcp://10.0.0.1:8786 --host 127.0.0.1 --dashboard-address 127.0.0.1:0",
     ],
 )
 def test_a_command_that_would_not_be_understood_is_found(command):
     with pytest.raises((SystemExit, ParameterError, AssertionError)), contextlib.redirect_stderr(io.StringIO()):
         check_command(shlex.split(command))
+
+
+def test_dask_is_shown_on_this_machine_alone_wherever_it_is_shown():
+    """In every page and notebook, in whatever kind of block."""
+    pages = [*ROOT.glob("*.md"), *(ROOT / "book").glob("*.md"), *(ROOT / "book").glob("*.ipynb")]
+    lines = [line for page in pages for line in page.read_text(encoding="utf-8").splitlines()]
+    shown = [found.group(1) for line in lines if (found := re.search(r"dask (?:scheduler|worker)\b(.*)", line))]
+    assert len(shown) >= 4
+    for options in shown:
+        check_loopback(shlex.split(options))
 
 
 def run_blocks(page: str, monkeypatch) -> tuple[list[str], dict]:

@@ -1,5 +1,11 @@
 """The newcomer's command: what it accepts, what it runs, and what it says without a browser."""
 
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 
 import paper
@@ -43,7 +49,7 @@ def test_testing_lints_and_tests_even_when_the_lint_fails(calls, monkeypatch):
     monkeypatch.setattr(paper, "find_browser", lambda: "/bin/browser")
     monkeypatch.setattr(paper, "run", lambda *words: calls.append(words) or int("ruff" in words))
     assert paper.main(["test"]) == 1
-    assert calls == [("set up",), ("-m", "ruff", "check", "."), ("-m", "pytest")]
+    assert calls == [("set up",), ("-m", "ruff", "check", "."), ("-m", "pytest", *paper.SIDE_BY_SIDE)]
 
 
 def test_testing_says_how_long_it_took_here_the_last_time_it_passed(calls, monkeypatch, capsys):
@@ -99,6 +105,64 @@ def test_setting_up_installs_cpu_torch_first_and_a_second_time_nothing(environme
     assert paper.CPU_TORCH in environment[0]
     paper.set_up()
     assert len(environment) == 3
+
+
+@pytest.fixture
+def real(monkeypatch, tmp_path):
+    """The same project, whose environment is what lies in .venv; counts the environments that are made anew."""
+    made = []
+    for name in ("requirements.txt", "pyproject.toml"):
+        (tmp_path / name).write_text("torch==2.13.0\n" if name == "requirements.txt" else "")
+    monkeypatch.setattr(paper, "ROOT", tmp_path)
+    monkeypatch.setattr(paper, "VENV", tmp_path / ".venv")
+    monkeypatch.setattr(paper, "PYTHON", tmp_path / ".venv/bin/python")
+    monkeypatch.setattr(paper, "pip_install", lambda *words: 0)
+    monkeypatch.setattr(paper.venv, "create", lambda folder, **options: made.append(folder))
+    return made
+
+
+@pytest.mark.parametrize("content", [b"garbage", b"", b"\x7fELF\0\0", b"#!/no/such/shell\n"])
+@pytest.mark.parametrize("mode", [0o755, 0o644])
+def test_an_environment_whose_python_is_none_is_made_anew(content, mode, real):
+    paper.PYTHON.parent.mkdir(parents=True)
+    paper.PYTHON.write_bytes(content)
+    paper.PYTHON.chmod(mode)
+    (paper.VENV / "installed").write_text(paper.fingerprint())  # it once was complete
+    paper.set_up()
+    assert real == [paper.VENV]
+
+
+def test_an_environment_that_works_is_left_alone_whatever_its_marker_holds(real):
+    paper.PYTHON.parent.mkdir(parents=True)
+    paper.PYTHON.symlink_to(sys.executable)
+    for marker in (paper.fingerprint().encode(), b"\xff\0"):
+        (paper.VENV / "installed").write_bytes(marker)
+        paper.set_up()
+    assert real == [] and (paper.VENV / "installed").read_text() == paper.fingerprint()
+
+
+@pytest.mark.parametrize("error", [OSError(20, "Not a directory"), ValueError("Unable to create directory")])
+def test_what_is_in_the_way_of_the_environment_is_named(error, real, monkeypatch):
+    def refuse(folder, **options):
+        raise error
+
+    monkeypatch.setattr(paper.venv, "create", refuse)
+    with pytest.raises(SystemExit, match=r"\.venv cannot be made \(.*\)\. Delete it, and run the same command again"):
+        paper.set_up()
+
+
+def test_ctrl_c_is_a_sentence(tmp_path):
+    program = "import runpy, sys, venv; sys.argv = ['paper.py', 'book']; import subprocess\n"
+    program += "def interrupt(*words, **options): raise KeyboardInterrupt\nsubprocess.run = interrupt\n"
+    program += "runpy.run_path(sys.argv[0], run_name='__main__')"
+    shutil.copy(paper.__file__, tmp_path)
+    for name in ("requirements.txt", "pyproject.toml"):
+        (tmp_path / name).write_text("torch==2.13.0\n")
+    command, root = [sys.executable, "-c", program], Path(paper.__file__).parent
+    environment = os.environ | {"PYTHONPATH": str(root)}
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 130
+    assert done.stderr.strip() == "Interrupted. The same command goes on from where it was."
 
 
 def test_a_changed_pin_is_installed(environment, tmp_path):

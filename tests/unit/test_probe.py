@@ -1,6 +1,7 @@
 """``probe``: what a network makes of a prompt under edits, and what it refuses."""
 
 import re
+from dataclasses import replace
 
 import pytest
 import torch
@@ -52,29 +53,40 @@ def test_without_edits_it_is_the_plain_forward_pass():
 
 def test_the_table_holds_the_likeliest_tokens_and_the_margin():
     reading = asked()
-    head, *rows, last = str(reading).splitlines()
+    head, *rows, margin, over_answers = str(reading).splitlines()
     assert head.split() == ["token", "probability", "logit"]
     order = reading.logits[-1].argsort(descending=True)[:5].tolist()
     assert [row.split()[0] for row in rows] == [TASK.vocab[token] for token in order]
     assert [float(row.split()[2]) for row in rows] == pytest.approx(reading.logits[-1, order].tolist(), abs=6e-4)
     assert [float(row.split()[1]) for row in rows] == pytest.approx(reading.probabilities[order].tolist(), abs=6e-5)
-    assert last == f"margin over {reading.runner_up}: {reading.margin:.4f}"
+    assert margin == f"margin: {reading.margin:.4f} (over {reading.runner_up})"
+    told = f"{reading.margin_over_answer_words:.4f} (over {reading.runner_up_answer})"
+    assert over_answers == f"margin over answer words: {told}"
 
 
-def test_the_margin_is_of_the_target_over_the_likeliest_other_answer():
-    reading = asked()
-    values = {word: reading.logits[-1, TASK.vocab.index(word)].item() for word in reading.answers}
+@pytest.mark.parametrize("config", [CONFIG, replace(CONFIG, d_vocab=len(TASK.vocab) + 3)], ids=["all used", "unused"])
+def test_the_margin_is_the_tables_and_the_other_one_is_over_answer_words(config):
+    """Also where the network has more tokens than the task has words: the tables count them too."""
+    reading = asked(config=config, weights={name: w.double() for name, w in init_weights(config, 0).items()})
+    values = dict(zip(reading.vocab, reading.logits[-1].tolist(), strict=True))
     others = {word: logit for word, logit in values.items() if word != "V0"}
+    among = {word: logit for word, logit in others.items() if word in reading.answers}
     assert reading.margin == pytest.approx(values["V0"] - max(others.values()))
     assert reading.runner_up == max(others, key=others.get)
+    assert reading.margin_over_answer_words == pytest.approx(values["V0"] - max(among.values()))
+    assert reading.runner_up_answer == max(among, key=among.get)
+    assert reading.margin < reading.margin_over_answer_words, "here a word that is no value comes second"
 
 
-def test_without_a_target_the_margin_is_of_the_likeliest_answer():
+def test_without_a_target_the_margins_are_of_the_likeliest_answer():
     shuffled = make_task("symbolic_kv", {"targets": "shuffled"})
     reading = read(CONFIG, WEIGHTS, shuffled, Question(prompt=PROMPT))
     values = sorted((reading.logits[-1, shuffled.vocab.index(word)].item() for word in reading.answers), reverse=True)
     assert reading.target is None
-    assert reading.margin == pytest.approx(values[0] - values[1])
+    assert reading.margin_over_answer_words == pytest.approx(values[0] - values[1])
+    rival = reading.logits[-1, shuffled.vocab.index(reading.runner_up)].item()
+    assert reading.margin == pytest.approx(values[0] - rival)
+    assert reading.runner_up == max((w for w in reading.vocab if w != reading.favoured), key=reading.probability_of)
     told = read(CONFIG, WEIGHTS, shuffled, Question(prompt=PROMPT, answer="V5"))
     assert told.target == told.favoured == "V5"
     with pytest.raises(ValueError, match="the answer 'V9' is no word of this task"):

@@ -76,16 +76,43 @@ def test_a_file_that_is_missing_is_named(page):
         inlined(page)
 
 
-def test_an_explorer_takes_its_runs_along_as_far_as_there_is_room(page, monkeypatch):
-    exhibit = {"opening": {"run": "b"}, "runs": [{"id": name} for name in "abc"]}
-    data = f'<script type="application/json" class="explorer-data">{json.dumps(exhibit)}</script>'
-    page.write_text(PAGE.replace("MATH", f'</p><div class="explorer">{data}</div><p>'))
-    folder = page.parent.parent / "_static" / "explorer"
+def explorers(page, monkeypatch, n_runs, *shown):
+    """Explorers as a page with room for so many runs has them; each is made from runs, opening, and path."""
+    folder, boxes = page.parent.parent / "_static" / "explorer", []
     folder.mkdir()
-    for name in "abc":
-        (folder / f"{name}.js").write_text(f"paperWeights('{name}');")
-    monkeypatch.setattr(single_page, "MOST_WEIGHTS", 2 * len("paperWeights('a');"))
-    found = BeautifulSoup(inlined(page), "html.parser").select("div.explorer script.explorer-weights")
+    for runs, opening, path in shown:
+        states = [{"state": state} for state in path]
+        exhibit = {"opening": {"run": opening}, "runs": [{"id": name} for name in runs], "path": states}
+        data = f'<script type="application/json" class="explorer-data">{json.dumps(exhibit)}</script>'
+        boxes.append(f'<div class="explorer">{data}</div>')
+        for name in runs:
+            (folder / f"{name}.js").write_text(f"paperWeights('{name}');")
+    page.write_text(PAGE.replace("MATH", f"</p>{''.join(boxes)}<p>"))
+    monkeypatch.setattr(single_page, "MOST_WEIGHTS", n_runs * len("paperWeights('a');"))
+    return BeautifulSoup(inlined(page), "html.parser").select("div.explorer")
+
+
+def test_an_explorer_takes_its_runs_along_as_far_as_there_is_room(page, monkeypatch):
+    [box] = explorers(page, monkeypatch, 2, ("abc", "b", ()))
+    found = box.select("script.explorer-weights")
     assert [script["data-run"] for script in found] == ["b", "c"], "opening, then the last: the reader's"
     assert [script.string for script in found] == ["paperWeights('b');", "paperWeights('c');"]
     assert {script["type"] for script in found} == {"text/plain"}
+    assert box["data-left-out"] == "a"
+    classes = [script["class"][0] for script in box.select("script")]
+    assert classes == [*["explorer-weights"] * 2, "explorer-data"], "weights stand before the script that needs them"
+
+
+def test_every_explorer_gets_what_it_opens_on_before_any_gets_more(page, monkeypatch):
+    path = ({}, {"run": "b"}, {"other": {"run": "a", "step": 0}})
+    first, second = explorers(page, monkeypatch, 4, ("abcd", "d", path), ("efg", "e", ({"run": "f"},)))
+    taken = [[script["data-run"] for script in box.select("script.explorer-weights")] for box in (first, second)]
+    assert taken == [["d", "b", "a"], ["f"]], "openings, then paths, then the others"
+    assert [first["data-left-out"], second["data-left-out"]] == ["c", "e g"]
+
+
+def test_a_run_of_two_explorers_is_taken_along_once_and_the_first_has_it(page, monkeypatch):
+    first, second = explorers(page, monkeypatch, 9, ("ab", "a", ()), ("bc", "b", ()))
+    taken = [[script["data-run"] for script in box.select("script.explorer-weights")] for box in (first, second)]
+    assert taken == [["a", "b"], ["c"]]
+    assert not first.has_attr("data-left-out") and not second.has_attr("data-left-out")

@@ -1,6 +1,6 @@
 // The explorer: trained networks that a reader can take apart. An anywidget module, in a notebook and in the page.
 // The model holds `exhibit` (what there is to see), the fields of the state, and answers { want: run } with its
-// weights. Defines `circuitExplorer`, which widget.py makes the default export.
+// weights: later, or at once, before `send` returns. Defines `circuitExplorer`, which widget.py makes the default export.
 globalThis.circuitExplorer = (() => {
   'use strict';
   const { el, same, say, enable, button, fill } = pageParts('explorer'), { headsOf } = circuitLab;
@@ -106,13 +106,14 @@ globalThis.circuitExplorer = (() => {
 
     #want(run) {
       if (this.#lab.has(run)) return null;
-      if (!this.#waiting.has(run)) {
-        const waiter = {};
+      let waiter = this.#waiting.get(run);
+      if (!waiter) {
+        waiter = {};
         waiter.done = new Promise((resolve, reject) => Object.assign(waiter, { resolve, reject }));
         this.#waiting.set(run, waiter);
         this.#model.send({ want: run });
       }
-      return this.#waiting.get(run).done;
+      return waiter.done;
     }
 
     #arrived({ run, packed, error }) {
@@ -268,12 +269,12 @@ globalThis.circuitExplorer = (() => {
     }
 
     #sweep() {
-      const lab = this.#lab, { vocab } = lab.task, found = el('div');
+      const lab = this.#lab, found = el('div');
       const paint = () => {
         if (!node.open || !this.#state) return;
         const rows = lab.subsets(this.#state, this.#state).map(({ off, margin, probability: p, says }) => el('tr', '',
-          named(off.join(', ') || 'none'), bar(p), cell(share(p)), cell(signed(margin)), cell(vocab[says])));
-        const answer = vocab[this.#readings[0].now.target];
+          named(off.join(', ') || 'none'), bar(p), cell(share(p)), cell(signed(margin)), cell(lab.word(says))));
+        const answer = lab.word(this.#readings[0].now.target);
         const caption = `Probability of ${answer} with these heads set to zero, on top of the edits in place.`;
         found.replaceChildren(table(caption, ['off', 'probability', '', 'margin', 'likeliest'], rows));
       };

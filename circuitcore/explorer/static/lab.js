@@ -40,11 +40,15 @@ globalThis.circuitLab = (() => {
     #models = new Recent(MOST_MODELS);
     #means = new Recent(8);
 
-    constructor({ task, runs }) { Object.assign(this, { task, runs }); }
+    // leftOut: ids of runs whose weights are not to be had here.
+    constructor({ task, runs, leftOut = [] }) { Object.assign(this, { task, runs, leftOut }); }
 
     run(id) { return this.runs.find(run => run.id === id) ?? fail(`there is no run ${id} here`); }
 
     has(id) { return this.#packed.has(id); }
+
+    // A network may have more tokens than the task has words.
+    word(token) { return this.task.vocab[token] ?? `<unused ${token - this.task.vocab.length}>`; }
 
     add(id, packed) {
       if (!packed?.checkpoints?.length) fail(`the weights of run ${id} are damaged`);
@@ -101,15 +105,19 @@ globalThis.circuitLab = (() => {
       return { model, asked, before: this.#summary(model, asked, plain), now: this.#summary(model, asked, found) };
     }
 
-    // Probabilities of every token at the last position, and the margin: of the answer (without one: of the likeliest
-    // token) over the likeliest other one. Among tokens that can be answers.
+    // Probabilities of every token at the last position, and the margin of the answer (without one: of the likeliest
+    // answer word) over the likeliest other token; `overAnswers`: over the likeliest other answer word.
     #summary({ config }, { ids, answer }, result) {
       const size = config.d_vocab, logits = result.logits.subarray((ids.length - 1) * size, ids.length * size);
-      const best = without => this.task.answers.reduce(
+      const best = (tokens, without = -1) => tokens.reduce(
         (top, token) => (token !== without && (top < 0 || logits[token] > logits[top]) ? token : top), -1);
-      const target = answer === null ? best(-1) : this.task.vocab.indexOf(answer), rival = best(target);
-      const margin = logits[target] - logits[rival];
-      return { result, logits, probabilities: softmax(logits), target, rival, margin, top: best(-1) };
+      const { answers, vocab } = this.task, target = answer === null ? best(answers) : vocab.indexOf(answer);
+      const over = tokens => {
+        const rival = best(tokens, target);
+        return { rival, margin: logits[target] - logits[rival] };
+      };
+      const every = [...logits.keys()], top = best(every), overAnswers = over(answers);
+      return { result, logits, probabilities: softmax(logits), target, top, ...over(every), overAnswers };
     }
 
     // What each part adds to the margin; an Error where that is not defined.

@@ -1,14 +1,15 @@
 // Mounts every `.explorer` of a page that is not live yet: the widget's module, with a stand-in for its model, where no
 // kernel runs. Weights are classic scripts below `_static/explorer`, or texts inside the page; both work from file://.
+// They come as text, and are used only if it has the hash that the page was built with. Needs `paperSha256`.
 (() => {
   'use strict';
 
-  // Weights scripts call this; whoever asked for that run gets them. One for all explorers of a page: each brings this
-  // script along.
-  globalThis.paperWeights ??= message => {
-    const { wanted } = paperWeights, tellers = wanted.get(message.run);
-    wanted.delete(message.run);
-    tellers?.forEach(tell => tell(message));
+  // Weights scripts call this; whoever asked for that run gets the text, or what went wrong. One for all explorers of a
+  // page: each brings this script along.
+  globalThis.paperWeights ??= (run, text, error) => {
+    const { wanted } = paperWeights, tellers = wanted.get(run);
+    wanted.delete(run);
+    tellers?.forEach(tell => tell(text, error));
   };
   const wanted = (paperWeights.wanted ??= new Map());
 
@@ -17,7 +18,7 @@
     wanted.set(run, [...(wanted.get(run) ?? []), tell]);
     if (isComing) return;
     const script = document.createElement('script');
-    const fail = words => paperWeights({ run, error: `the weights of run ${run} ${words}` });
+    const fail = words => paperWeights(run, '', `the weights of run ${run} ${words}`);
     const inside = document.querySelector(`script.explorer-weights[data-run="${CSS.escape(run)}"]`);
     if (inside) script.textContent = inside.textContent;
     else {
@@ -28,6 +29,14 @@
     script.onerror = () => fail('are not here');
     document.head.append(script);
     if (inside && wanted.has(run)) fail('are damaged');
+  }
+
+  // What the explorer gets: the weights in a text that is the one the page was built with, or an error.
+  async function opened(run, expected, text, error) {
+    if (error) return { run, error };
+    const isSame = typeof text === 'string' && await paperSha256(text) === expected;
+    return isSame ? { run, packed: JSON.parse(text) }
+      : { run, error: `the weights of run ${run} are damaged: they are not those that this page was built with` };
   }
 
   class Model {
@@ -48,7 +57,19 @@
         this.#listeners.set(name, (this.#listeners.get(name) ?? []).filter(other => other !== listener));
       }
     }
-    send({ want }) { load(want, message => this.#tell('msg:custom', message)); }
+    // Answers at once where the weights are inside the page, else later.
+    send({ want }) {
+      const { runs, leftOut } = this.#values.exhibit, tell = message => this.#tell('msg:custom', message);
+      const { sha256 } = runs.find(({ id }) => id === want);
+      if (!leftOut.includes(want)) {
+        load(want, async (text, error) => tell(await opened(want, sha256, text, error)));
+        return;
+      }
+      const room = `${runs.length - leftOut.length} of ${runs.length} networks`;
+      const error = `the weights of run ${want} are not in this file, which has room for ${room}; `
+        + `in Jupyter, Explorer("${want}") shows it`;
+      tell({ run: want, error });
+    }
     #tell(name, ...what) { for (const listener of this.#listeners.get(name) ?? []) listener(...what); }
   }
 
@@ -56,7 +77,8 @@
     const text = name => JSON.parse(box.querySelector(`.explorer-${name}`).textContent);
     const url = URL.createObjectURL(new Blob([text('module')], { type: 'text/javascript' }));
     try {
-      const exhibit = text('data'), state = { ...exhibit.opening, ...exhibit.path[0]?.state };
+      const leftOut = box.dataset.leftOut?.split(' ') ?? []; // of a file that is alone
+      const exhibit = { ...text('data'), leftOut }, state = { ...exhibit.opening, ...exhibit.path[0]?.state };
       const model = new Model({ exhibit, linked: true, ...state });
       await (await import(url)).default.render({ model, el: box });
     } catch (error) {

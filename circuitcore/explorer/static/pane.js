@@ -39,12 +39,14 @@ globalThis.circuitPane = (() => {
     #cut;
     #title = el('p', 'title');
     #answers = el('div');
-    #margin = el('p', 'margin', { role: 'status' });
+    #margin = el('strong');
+    #overAnswers = el('span');
+    #margins = el('p', 'margin', { role: 'status' }, this.#margin, ' ', this.#overAnswers);
     #maps = el('div', 'maps');
     #readout = el('p', 'readout', { ariaLive: 'polite' });
     #parts = el('div');
     #heads = []; // as headsOf has them, with their maps
-    node = el('div', 'pane', this.#title, this.#answers, this.#margin, this.#maps, this.#readout, this.#parts);
+    node = el('div', 'pane', this.#title, this.#answers, this.#margins, this.#maps, this.#readout, this.#parts);
 
     constructor(lab, cut) {
       [this.#lab, this.#cut] = [lab, cut];
@@ -61,19 +63,21 @@ globalThis.circuitPane = (() => {
     }
 
     #showAnswers({ asked, before, now }, isEdited) {
-      const { vocab } = this.#lab.task, known = asked.answer !== null, p = now.probabilities;
+      const lab = this.#lab, known = asked.answer !== null, p = now.probabilities;
       const top = [...p.keys()].sort((a, b) => p[b] - p[a]).slice(0, MOST_ANSWERS);
       if (known && !top.includes(now.target)) top.splice(-1, 1, now.target);
       const rows = top.map(token => {
-        const word = named(vocab[token]), was = isEdited ? before.probabilities[token] : null;
+        const word = named(lab.word(token)), was = isEdited ? before.probabilities[token] : null;
         if (known && token === now.target) word.append(el('span', 'right', ' answer'));
         return el('tr', '', word, bar(p[token], was), cell(share(p[token])), cell(now.logits[token].toFixed(2)));
       });
       const caption = `The next token. ${isEdited ? 'Marks: before the edits.' : ''}`;
       this.#answers.replaceChildren(table(caption, ['token', 'probability', '', 'logit'], rows));
-      const name = `${known ? 'Answer' : 'No answer is determined; likeliest'} ${vocab[now.target]}`;
-      const was = isEdited ? ` (before the edits ${signed(before.margin)})` : '';
-      say(this.#margin, `${name}: margin ${signed(now.margin)} over ${vocab[now.rival]}${was}.`);
+      const name = `${known ? 'Answer' : 'No answer is determined; likeliest answer word'} ${lab.word(now.target)}`;
+      const told = ({ margin, rival }, was) =>
+        `${signed(margin)} over ${lab.word(rival)}${isEdited ? ` (before the edits ${signed(was.margin)})` : ''}.`;
+      say(this.#margin, `${name}: margin ${told(now, before)}`);
+      say(this.#overAnswers, `Margin over answer words ${told(now.overAnswers, before.overAnswers)}`);
     }
 
     #showMaps({ model, asked, now }, cuts) {
@@ -97,7 +101,7 @@ globalThis.circuitPane = (() => {
     }
 
     #showParts(reading) {
-      const { target, rival, margin } = reading.now, [a, b] = [target, rival].map(token => this.#lab.task.vocab[token]);
+      const { target, rival, margin } = reading.now, [a, b] = [target, rival].map(token => this.#lab.word(token));
       let found;
       try {
         found = this.#lab.attribution(reading);

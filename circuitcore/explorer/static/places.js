@@ -5,7 +5,7 @@ globalThis.circuitPlaces = (() => {
   const { el, say, button, fill } = pageParts('explorer'), { Strip, number } = circuitStrip;
   const PAUSE = 700; // milliseconds a checkpoint stays while playing
 
-  const twice = values => values.map(value => [value, value]); // as options of a menu
+  const LEFT_OUT = ', not in this file';
 
   class Place {
     #lab;
@@ -34,7 +34,17 @@ globalThis.circuitPlaces = (() => {
       this.node = el('div', 'place', { role: 'group', ariaLabel: name },
         el('div', 'row', condition, this.#seedField, this.#player, this.#time),
         slider, this.#ticks, this.#strip.node, this.#legend);
-      fill(this.#condition, twice([...new Set(lab.runs.map(({ condition }) => condition))]));
+      fill(this.#condition, this.#options(lab.runs, 'condition'));
+    }
+
+    #isHere(run) { return !this.#lab.leftOut.includes(run.id); }
+
+    // A menu of what some runs differ in, as it is told where none of them can be shown.
+    #options(runs, field) {
+      return [...new Set(runs.map(run => String(run[field])))].map(value => {
+        const isHere = runs.some(run => String(run[field]) === value && this.#isHere(run));
+        return [value, isHere ? value : value + LEFT_OUT];
+      });
     }
 
     get #run() { return this.#lab.run(this.#at.run); }
@@ -44,7 +54,8 @@ globalThis.circuitPlaces = (() => {
     // As far through training as before.
     #pickRun(seed) {
       const runs = this.#lab.runs.filter(({ condition }) => condition === this.#condition.value);
-      const run = runs.find(found => String(found.seed) === seed) ?? runs[0], share = this.#at.step / this.#run.final;
+      const run = runs.find(found => String(found.seed) === seed) ?? runs.find(found => this.#isHere(found)) ?? runs[0];
+      const share = this.#at.step / this.#run.final;
       this.#go({ run: run.id, step: this.#nearest(share * run.final, run) });
     }
 
@@ -87,7 +98,7 @@ globalThis.circuitPlaces = (() => {
       const { condition, seed, steps, epochs, final, curves } = this.#run, isOne = steps.length < 2;
       const runs = this.#lab.runs.filter(run => run.condition === condition);
       if (isOther) {
-        fill(this.#seed, twice(runs.map(run => run.seed)));
+        fill(this.#seed, this.#options(runs, 'seed'));
         this.#ticks.replaceChildren(...steps.map(value => el('option', '', { value })));
         const chance = curves.some(curve => curve.chance) ? ', grey: chance' : '';
         this.#legend.replaceChildren(...curves.map(({ label }, i) => el('span', 'key', Strip.key(i), label)),

@@ -1,21 +1,26 @@
 // Permutation recall as a game, without the page: state, posterior, the network's answer, and sentences about them.
-// Defines `recallRules`; needs `circuitDecoder`.
+// Defines `recallRules`.
 globalThis.recallRules = (() => {
   'use strict';
+  const ROUNDS = 5; // that a score is kept over
 
   // The pairs known so far lie in `asked` and `rounds`: round i asked x = asked[i] and showed its y. The last x asked
   // is open until its round is there. Values are 1..size; a y is also its place + 1 in arrays of probabilities.
+  // `scored` outlives a row: the guesses that count. None does in a row of which the reader has seen too much.
   class Game {
-    constructor(permutation, order) {
-      this.deal(permutation, order);
+    constructor({ permutation, order, repeats }) {
+      Object.assign(this, { opening: [permutation, order], repeats });
+      this.scored = [];
+      this.open();
     }
 
     // The x's of `order` are asked; all but the last are answered, by nobody's guess.
-    deal(permutation, order) {
-      this.permutation = permutation;
-      this.asked = [...order];
-      this.rounds = order.slice(1).map(() => ({}));
+    deal(permutation, order, counts = true) {
+      Object.assign(this, { permutation, asked: [...order], rounds: order.slice(1).map(() => ({})), counts });
     }
+
+    open() { this.deal(...this.opening, !this.isOpeningKnown); }
+    fresh() { this.deal(shuffled(this.size), [1]); }
 
     get size() { return this.permutation.length; }
     get step() { return this.asked.length; }
@@ -41,52 +46,50 @@ globalThis.recallRules = (() => {
       return this.permutation.map((_, i) => i + 1).filter(y => !used.includes(y));
     }
 
-    // Uniform over the permutations that fit the pairs before the current x.
+    // The y's of the permutations that fit the pairs before the current x, and the uniform posterior over them.
+    get fitting() { return this.isRepeat ? [this.answer] : this.unused; }
     get posterior() {
-      const fitting = this.isRepeat ? [this.answer] : this.unused;
-      return this.permutation.map((_, i) => (fitting.includes(i + 1) ? 1 / fitting.length : 0));
+      return this.permutation.map((_, i) => (this.fitting.includes(i + 1) ? 1 / this.fitting.length : 0));
     }
 
     // A new x, or at the last step any x.
-    mayAsk(x) {
-      const last = this.isOpen ? this.step === this.size : this.step === this.size - 1;
-      return !this.isOver && (last || !this.shown.includes(x));
-    }
+    get mayRepeat() { return this.step === this.size - (this.isOpen ? 0 : 1); }
+    mayAsk(x) { return this.mayRepeat || !this.isOver && !this.shown.includes(x); }
 
     ask(x) {
       if (this.isOpen) this.asked.pop();
       this.asked.push(x);
     }
 
-    // Show the y of the open x; `guess` may be missing.
-    reveal(guess, network) {
-      this.rounds.push({ guess, network });
+    // The next step as the task draws it: its last x may come again. After five rounds, or a row, comes a new row.
+    next() {
+      if (this.isDone || this.isOver) this.deal(shuffled(this.size), []);
+      if (this.isDone) this.scored = [];
+      const again = this.step === this.size - 1 && Math.random() < this.repeats;
+      this.ask(shuffled(this.size).find(x => this.asked.includes(x) === again));
     }
 
-    get canGoBack() { return this.rounds.length > 0; }
+    get isDone() { return this.scored.length === ROUNDS; }
+    get mayGuess() { return this.isOpen && !this.isDone; }
+
+    // Show the y of the open x, once. `guess` may be missing; `network` is what the network would have said.
+    reveal(guess, network) {
+      if (!this.isOpen) return;
+      const { answer, fitting, permutation } = this, exact = fitting[0], chance = 1 / fitting.length;
+      if (guess && this.counts && !this.isDone) this.scored.push({ guess, network, exact, answer, chance });
+      this.rounds.push({ guess, network });
+      this.isOpeningKnown ||= permutation === this.opening[0];
+    }
 
     back() {
       if (this.isOpen) this.asked.pop();
       this.rounds.pop();
-    }
-
-    // How often the reader and the network were right, over the rounds in which the reader guessed.
-    get score() {
-      const guessed = this.rounds.map((round, i) => ({ ...round, answer: this.permutation[this.asked[i] - 1] }))
-        .filter(({ guess }) => guess);
-      const right = who => guessed.filter(round => round[who] === round.answer).length;
-      return { rounds: guessed.length, reader: right('guess'), network: right('network') };
+      this.counts = false;
     }
   }
 
-  function shuffled(size) {
-    const values = Array.from({ length: size }, (_, i) => i + 1);
-    for (let i = size - 1; i > 0; i--) {
-      const j = Math.floor(Math.random() * (i + 1));
-      [values[i], values[j]] = [values[j], values[i]];
-    }
-    return values;
-  }
+  const shuffled = size => Array.from({ length: size }, (_, i) => [Math.random(), i + 1])
+    .sort(([a], [b]) => a - b).map(([, value]) => value);
 
   // The network's answer at the last position: logits [d_vocab], probabilities of y = 1..size, and the whole cache.
   function answer(model, tokens, edits = {}, size = model.config.d_vocab - 1) {
@@ -107,37 +110,48 @@ globalThis.recallRules = (() => {
   // What the network does with the current x, judged by where its probability lies.
   function reading(game, probabilities, who) {
     const mass = values => values.reduce((sum, y) => sum + probabilities[y - 1], 0);
-    const { x, unused, answer: y } = game;
-    if (!game.isRepeat) {
-      const onUnused = mass(unused);
+    const { x, unused, answer: y, isRepeat } = game, recalled = mass([y]), left = mass(unused), one = unused.length < 2;
+    if (!isRepeat) {
       if (!game.before.length) return `x = ${x} comes first: every y is possible.`;
-      const { length } = unused;
-      const left = length > 1 ? `one of the ${length} values not used yet` : `the value left, ${unused[0]}`;
-      const onThese = `${who} puts ${share(onUnused)} on ${length > 1 ? 'these' : 'it'}`;
-      const verdict = onUnused >= 0.9 ? 'it eliminates' : 'it does not eliminate well';
-      return `x = ${x} is new: its y is ${left}. ${onThese}: ${verdict}.`;
+      const among = one ? `the value left, ${unused[0]}` : `one of the ${unused.length} values not used yet`;
+      const verdict = `it ${left >= 0.9 ? 'eliminates' : 'does not eliminate well'}`;
+      return `x = ${x} is new: its y is ${among}. ${who} puts ${share(left)} on ${one ? 'it' : 'these'}: ${verdict}.`;
     }
-    const seen = `x = ${x} was shown before, with y = ${y}.`, recalled = probabilities[y - 1], left = mass(unused);
-    if (recalled > 0.5) return `${seen} ${who} puts ${share(recalled)} on it: it recalls.`;
-    const rest = unused.length > 1 ? 'values not used yet' : `the one value not used yet, ${unused[0]}`;
-    if (left > 0.5) return `${seen} ${who} puts ${share(left)} on ${rest}: it eliminates, as if x = ${x} were new.`;
+    const seen = `x = ${x} was shown before, with y = ${y}. ${who} puts`;
+    if (recalled > 0.5) return `${seen} ${share(recalled)} on it: it recalls.`;
+    const rest = one ? `the one value not used yet, ${unused[0]}` : 'values not used yet';
+    if (left > 0.5) return `${seen} ${share(left)} on ${rest}: it eliminates, as if x = ${x} were new.`;
     const others = `${share(recalled)} on it, ${share(left)} on ${rest}, ${share(1 - recalled - left)} on other values`;
-    return `${seen} ${who} puts ${others}: neither recall nor elimination.`;
+    return `${seen} ${others}: neither recall nor elimination.`;
   }
 
-  // What the last round showed.
+  // What is asked, before anything tells the answer.
+  function question({ x, isRepeat, isDone, counts, scored }) {
+    const round = counts ? `Round ${scored.length + 1} of ${ROUNDS}` : 'Not scored: you have seen more of this row';
+    return `x = ${x}${isRepeat ? ' again' : ''}: which y? ${isDone ? 'Play again to guess' : round}.`;
+  }
+
+  // Who was right in the last round.
   function outcome(game) {
-    const { guess, network } = game.round, { answer: y } = game;
+    const { answer: y, fitting } = game, { guess, network } = game.round;
     const judged = value => `${value} (${value === y ? 'right' : 'wrong'})`;
     const yours = guess ? ` You said ${judged(guess)}.` : '';
-    const next = game.isOver ? 'This was the last step.' : 'Pick the next x.';
-    return `x = ${game.x} goes with y = ${y}.${yours} The network’s first choice was ${judged(network)}. ${next}`;
+    const tie = fitting.length > 1 ? `, the smallest of ${fitting.length} that tie` : '';
+    const theirs = `The network’s first choice was ${judged(network)}, the exact posterior’s ${judged(fitting[0])}${tie}.`;
+    return `x = ${game.x} goes with y = ${y}.${yours} ${theirs}${game.isOver ? ' This was the last step.' : ''}`;
   }
 
-  function scoreLine({ rounds, reader, network }) {
-    if (!rounds) return 'You have not guessed yet.';
-    return `Right so far: you ${reader} of ${rounds}, the network ${network} of ${rounds}.`;
+  function scoreLine({ scored, isDone }) {
+    if (!scored.length) return 'You have not guessed yet.';
+    const right = who => scored.filter(round => round[who] === round.answer).length, of = `of ${scored.length}`;
+    const [you, network, exact] = ['guess', 'network', 'exact'].map(right);
+    const all = `you ${you} ${of}, the network ${network} ${of}, the exact posterior ${exact} ${of}`;
+    if (!isDone) return `Right so far: ${all}.`;
+    const winner = ['The network beat you', 'You and the network are level', 'You beat the network'];
+    const mean = scored.reduce((sum, { chance }) => sum + chance, 0).toFixed(1);
+    const end = `Five rounds are over. ${winner[1 + Math.sign(you - network)]}.`;
+    return `${end} Right: ${all} (${mean} on average, ties drawn by lot).`;
   }
 
-  return { Game, shuffled, answer, first, share, reading, outcome, scoreLine };
+  return { Game, answer, first, share, reading, question, outcome, scoreLine };
 })();

@@ -50,7 +50,7 @@ globalThis.circuitTakeOut = (() => {
 
   const quoted = value => (/[",\n]/.test(value) ? `"${String(value).replaceAll('"', '""')}"` : value);
 
-  // Every number on screen: probabilities and logits of all tokens, all attention, what each part adds.
+  // Every number on screen: probabilities and logits of all tokens, both margins, all attention, what each part adds.
   function csv(lab, state, readings) {
     const rows = [['run', 'step', 'table', 'part', 'position', 'token', 'value']];
     readings.forEach((reading, i) => {
@@ -60,6 +60,9 @@ globalThis.circuitTakeOut = (() => {
         add('probability', '', n - 1, word, now.probabilities[token]);
         add('logit', '', n - 1, word, now.logits[token]);
       });
+      for (const [table, { rival, margin }] of [['margin', now], ['margin over answer words', now.overAnswers]]) {
+        add(table, '', n - 1, `${lab.word(now.target)} over ${lab.word(rival)}`, margin);
+      }
       for (const { name, layer, head } of circuitLab.headsOf(model.config)) {
         const pattern = now.result.cache[`pattern.${layer}`].subarray(head * n * n);
         asked.words.forEach((_, query) => asked.words.slice(0, query + 1).forEach((word, key) =>

@@ -9,7 +9,8 @@ window.paperDraw = box => {
   const host = document.createElement('div');
   host.className = 'vl-live';
   window.vegaEmbed(host, spec, { renderer: 'svg', actions: false, tooltip: { theme: dark ? 'dark' : 'light' } })
-    .then(() => {
+    .then(({ view }) => {
+      window.vegaPresets(view, usermeta.presets);
       box.querySelector('.vl-still').style.display = 'none';
       box.append(host);
     })

@@ -252,6 +252,12 @@ def _elsewhere(table: pd.DataFrame) -> str:
     )
 
 
+def one_layer_at_arrow(cells: View) -> str:
+    """Test accuracy of the networks of one layer read out at the arrow, from the worst to the best, in words."""
+    rows = cells.table[(cells.table["group"] == "arrow, 1 layer of 2") & (cells.table["series"] == "test accuracy")]
+    return f"{100 * rows['value'].min():.0f} to {100 * rows['value'].max():.0f} %" if len(rows) else "(not measured)"
+
+
 def _cell(values: pd.Series, group: str, series: str) -> pd.DataFrame:
     return values.rename("value").reset_index()[["init_seed", "value"]].assign(group=group, series=series)
 

@@ -1,10 +1,10 @@
-"""Figures of the matrix: outcomes, localisation, births and their gates, the birth lab."""
+"""Figures of the matrix: outcomes, localisation, births and their gates."""
 
 import pandas as pd
 
 from circuitcore.claims import Results, SelectionError
 from circuitcore.emergence.view import View
-from circuitcore.studies.six_run_matrix import curriculum, timing
+from circuitcore.studies.six_run_matrix import curriculum, definitions, timing
 from circuitcore.studies.six_run_matrix import readings as of
 from circuitcore.studies.six_run_matrix.design import MATRIX
 from circuitcore.studies.six_run_matrix.pieces import (
@@ -14,9 +14,7 @@ from circuitcore.studies.six_run_matrix.pieces import (
     PROBES,
     VARIABLES,
     corrected_births,
-    on_source_grid,
     published_births,
-    published_curves,
 )
 from circuitcore.studies.six_run_matrix.published import BIRTHS, FINALS, GROUPED
 
@@ -134,26 +132,6 @@ def localisation(results: Results) -> View:
     return View(table[["panel", "row", "column", "arm", "init_seed", "value"]], "accuracy lost", split)
 
 
-def birth_lab(results: Results) -> View:
-    """The nine published scores at every checkpoint the source would have saved, with both gates."""
-    curves = on_source_grid(published_curves(results))
-    keys = ["arm", "init_seed", "epoch"]
-    pooled = curves[curves["family"].isin(["", "all"])]
-    scores = pooled[pooled["metric"].isin(PIECES)].rename(columns={"value": "score", "metric": "piece"})
-    worst = pooled[pooled["metric"].str.endswith("_worst_base")]
-    worst = worst.assign(piece=worst["metric"].str.removesuffix("_worst_base")).rename(
-        columns={"value": "gate_published"}
-    )
-    named = curves[~curves["family"].isin(["", "all"]) & curves["metric"].isin(PIECES)]
-    named = named.groupby([*keys, "metric"], observed=True)["value"].min().rename("gate_named").reset_index()
-    table = scores.merge(worst[[*keys, "piece", "gate_published"]], on=[*keys, "piece"], how="left")
-    table = table.merge(named.rename(columns={"metric": "piece"}), on=[*keys, "piece"], how="left")
-    order = {piece: place for place, piece in enumerate(PIECES)}
-    table = table.assign(place=table["piece"].map(order)).sort_values(["arm", "init_seed", "place", "epoch"])
-    columns = ["arm", "init_seed", "piece", "epoch", "score", "gate_published", "gate_named"]
-    return View(table[columns], "epoch of birth", "validation prompts and all six families")
-
-
 def births(results: Results) -> View:
     """Births of the source's nine pieces beside ours under the same definition, in epochs."""
     born = published_births(results)
@@ -242,7 +220,7 @@ VIEWS = {
     "grouped": grouped,
     "per_seed": per_seed,
     "localisation": localisation,
-    "birth_lab": birth_lab,
+    "birth_lab": definitions.birth_lab,
     "births": births,
     "birth_table": birth_table,
     "gates": gates,

@@ -118,6 +118,29 @@ def new_best(rows: pd.DataFrame) -> pd.Series:
     return best > best.groupby([rows[name] for name in RUN], observed=True).shift(fill_value=-1.0)
 
 
+def published_rules(threshold: float | None = None, *, gate: bool = True) -> dict[str, BirthRule]:
+    """What the source counts as born, piece by piece.
+
+    Args:
+        threshold: in place of the source's thresholds.
+        gate: whether its gate applies (never to behaviour).
+    """
+    return {
+        piece: BirthRule(threshold or least, "published" if gate and piece != BEHAVIOUR else "none", GATE)
+        for piece, least in THRESHOLDS.items()
+    }
+
+
+def corrected_rules() -> dict[str, BirthRule]:
+    """What we count as born: operators gated by the worst named family, all held for some checkpoints."""
+    return {
+        piece: BirthRule(
+            least, "named_families" if piece in OPERATORS.values() else "none", GATE, persistence=PERSISTENCE
+        )
+        for piece, least in THRESHOLDS.items()
+    }
+
+
 @functools.lru_cache(maxsize=32)  # checks and figures ask for the same few rules again and again
 def published_births(results: Results, threshold: float | None = None, *, gate: bool = True) -> pd.DataFrame:
     """Births as the source dates them, in epochs: first checkpoint of its grid to reach score and gate.
@@ -128,23 +151,13 @@ def published_births(results: Results, threshold: float | None = None, *, gate: 
         gate: whether its gate applies (never to behaviour).
     """
     curves = in_epochs(on_source_grid(published_curves(results)))
-    rules = {
-        piece: BirthRule(threshold or least, "published" if gate and piece != BEHAVIOUR else "none", GATE)
-        for piece, least in THRESHOLDS.items()
-    }
-    return births(curves, rules)
+    return births(curves, published_rules(threshold, gate=gate))
 
 
 @functools.lru_cache(maxsize=4)
 def corrected_births(results: Results) -> pd.DataFrame:
-    """Births under our definitions, in epochs: operators gated by the worst named family, all held for some time."""
-    rules = {
-        piece: BirthRule(
-            least, "named_families" if piece in OPERATORS.values() else "none", GATE, persistence=PERSISTENCE
-        )
-        for piece, least in THRESHOLDS.items()
-    }
-    return births(in_epochs(corrected_curves(results)), rules)
+    """Births under our definitions, in epochs."""
+    return births(in_epochs(corrected_curves(results)), corrected_rules())
 
 
 def in_epochs(curves: pd.DataFrame) -> pd.DataFrame:

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 
 from circuitcore.claims import Check, Results, mean_check, share_check
+from circuitcore.emergence import spread
 from circuitcore.emergence.order import orders
 from circuitcore.results import with_epochs
 from circuitcore.studies.six_run_matrix import readings as of
@@ -35,16 +36,15 @@ def wide(born: pd.DataFrame, pieces=PIECES) -> pd.DataFrame:
 
 def spreads(born: pd.DataFrame) -> pd.DataFrame:
     """Epochs from the first to the last of the four shown births of each run, and how many are born."""
-    shown = born[born["piece"].isin(SHOWN)].assign(by=lambda rows: rows["by"].astype("Float64").astype(float))
-    runs = shown.groupby(RUN, observed=True)["by"]
-    return runs.agg(lambda births: births.max() - births.min()).rename("spread").to_frame().assign(born=runs.count())
+    return spread.spreads(born, SHOWN, RUN)
 
 
-def spread(born_under, results: Results) -> Check | None:
+def births_apart(born_under, results: Results) -> Check | None:
     """SR5.published, SR5."""
-    found = spreads(born_under(results)).reset_index()
-    most = float((found["born"] >= 3).mean())
-    return mean_check(of.mean_of_runs(found, "spread"), **of.at_least(most, of.MOST, "share of runs with three births"))
+    born = born_under(results)
+    most = float((spreads(born)["born"] >= 3).mean())
+    per_seed = spread.spread_per_seed(born, SHOWN, RUN)
+    return mean_check(per_seed, **of.at_least(most, of.MOST, "share of runs with three births"))
 
 
 def gate_shift(results: Results) -> pd.DataFrame:
@@ -136,8 +136,8 @@ def slot_probe(results: Results) -> Check | None:
 
 
 CHECKS = {
-    "SR5.published": partial(spread, published_births),
-    "SR5": partial(spread, corrected_births),
+    "SR5.published": partial(births_apart, published_births),
+    "SR5": partial(births_apart, corrected_births),
     "SR6": gate_decides,
     "SR7.published": partial(copying_first, published_births),
     "SR7": partial(copying_first, corrected_births),

@@ -1,0 +1,144 @@
+"""Ways in which files get lost, cut, mixed up or replaced: name -> (what happens, words that the problem must contain).
+
+What happens is a function of the run's folder and of another good run beside it.
+"""
+
+import os
+import shutil
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+from forging import HISTORY, LEDGER, RECIPE, TABLE
+
+Damage = Callable[[Path, Path], object]
+FIRST, SECOND, LAST = (f"step-{step:07d}.safetensors" for step in (0, 4, 8))
+EACH = (LEDGER, RECIPE, HISTORY, TABLE, SECOND)
+UNKNOWN = "the ledger does not know this"
+
+
+def on(name: str, change: Callable[[Path], object]) -> Damage:
+    """Do something to one file of the run."""
+    return lambda run, other: change(run / name)
+
+
+def written(text: str) -> Callable[[Path], object]:
+    return lambda path: path.write_text(text)
+
+
+def longer(data: bytes) -> Callable[[Path], object]:
+    return lambda path: path.write_bytes(path.read_bytes() + data)
+
+
+def shorter(n_bytes: int) -> Callable[[Path], object]:
+    """Without its last bytes."""
+    return lambda path: os.truncate(path, path.stat().st_size - n_bytes)
+
+
+def halved(path: Path) -> None:
+    os.truncate(path, path.stat().st_size // 2)
+
+
+def flipped(place: float, path: Path) -> None:
+    data = bytearray(path.read_bytes())
+    data[int(place * len(data))] ^= 0x04
+    path.write_bytes(data)
+
+
+def linked(path: Path) -> None:
+    """A link to the very same, moved out of the store."""
+    away = next(folder for folder in path.parents if folder.name == "runs").with_name(f"away-{path.name}")
+    path.rename(away)
+    path.symlink_to(away)
+
+
+def replaced(make: Callable[[Path], object]) -> Callable[[Path], object]:
+    return lambda path: (path.unlink(), make(path))
+
+
+def swapped(first: Path, second: Path) -> None:
+    kept = first.read_bytes()
+    first.write_bytes(second.read_bytes())
+    second.write_bytes(kept)
+
+
+def only(*names: str) -> Damage:
+    """All other files are gone."""
+
+    def damage(run: Path, other: Path) -> None:
+        for path in sorted(run.rglob("*"), reverse=True):
+            if path.name not in names:
+                path.rmdir() if path.is_dir() else path.unlink()
+
+    return damage
+
+
+def instead_of_the_folder(make: Callable[[Path, Path], object]) -> Damage:
+    return lambda run, other: (shutil.rmtree(run), make(run, other))
+
+
+def to_each(name: str) -> dict[str, tuple[Damage, str]]:
+    """What can happen to any file."""
+    gone = "is missing" if name == LEDGER else "cannot be read"
+    changes = {
+        "deleted": (Path.unlink, gone),
+        "renamed": (lambda path: path.rename(f"{path}.bak"), gone),
+        "emptied": (written(""), name),
+        "cut in half": (halved, name),
+        "without its last byte": (shorter(1), name),
+        "a blank after its end": (longer(b" "), name),
+        "a line after its end": (longer(b"\n"), name),
+        "zeros after its end": (longer(bytes(64)), name),
+        "twice": (lambda path: path.write_bytes(2 * path.read_bytes()), name),
+        "a link to the same": (linked, "is a link"),
+        "a link to nothing": (replaced(lambda path: path.symlink_to("gone")), "cannot be read"),
+        "a link to itself": (replaced(lambda path: path.symlink_to(path)), "cannot be"),
+        "a folder": (replaced(Path.mkdir), "it is a folder"),
+        "a pipe": (replaced(os.mkfifo), "it is a pipe"),
+        "a device": (replaced(lambda path: path.symlink_to("/dev/zero")), "it is a pipe, a device"),
+    }
+    changes |= {
+        f"a bit flipped at {place}": (partial(flipped, place), name) for place in (0, 0.1, 0.3, 0.6, 0.9, 0.999)
+    }
+    found = {f"{name}: {what}": (on(name, change), words) for what, (change, words) in changes.items()}
+    return found | {f"{name}: of the other run": (lambda run, other: swapped(run / name, other / name), name)}
+
+
+ACCIDENTS = {what: damage for name in EACH for what, damage in to_each(name).items()} | {
+    "checkpoints swapped": (lambda run, other: swapped(run / FIRST, run / SECOND), "another checkpoint"),
+    "checkpoint in place of another": (lambda run, other: shutil.copy(run / FIRST, run / SECOND), "another checkpoint"),
+    "history and table swapped": (lambda run, other: swapped(run / HISTORY, run / TABLE), HISTORY),
+    "ledger and recipe swapped": (lambda run, other: swapped(run / LEDGER, run / RECIPE), LEDGER),
+    "last checkpoint deleted": (on(LAST, Path.unlink), LAST),
+    "tables deleted": (on("tables", shutil.rmtree), TABLE),
+    "tables: a link to the same": (on("tables", linked), "is a link"),
+    "a file more": (on("notes.txt", written("x")), f"{UNKNOWN} file"),
+    "a hidden file more": (on(".notes", written("x")), f"{UNKNOWN} file"),
+    "a leftover in a finished run": (on(f".{SECOND}.7.tmp", written("x")), f"{UNKNOWN} file"),
+    "a table more": (on("tables/x.parquet", written("x")), f"{UNKNOWN} file"),
+    "a checkpoint more": (on("step-0000099.safetensors", written("x")), f"{UNKNOWN} file"),
+    "a name that steers the terminal": (on("a\n\x1b[2Jok", written("x")), r"a\n\x1b[2Jok"),
+    "a name that is no text": (on(os.fsdecode(b"\xff"), written("x")), r"\udcff"),
+    "a link more": (on("more", lambda path: path.symlink_to("/")), "is a link"),
+    "a pipe more": (on("more", os.mkfifo), "is a pipe"),
+    "an empty folder more": (on("more", Path.mkdir), f"{UNKNOWN} folder"),
+    "a full folder more": (lambda run, other: shutil.copytree(other, run / "copy"), f"{UNKNOWN} folder"),
+    "resume state of a stranger": (on("resume.safetensors", written("x")), "resume.safetensors"),
+    "resume state: a pipe": (on("resume.safetensors", os.mkfifo), "it is a pipe"),
+    "folder: emptied": (only(), "The folder is empty"),
+    "folder: only the recipe left": (only(RECIPE), "has no checkpoint yet, or it lost its files"),
+    "folder: only checkpoints left": (only(FIRST, SECOND, LAST), "ledger.json: is missing"),
+    "folder: only the history left": (only(HISTORY), "ledger.json: is missing"),
+    "folder: only the ledger left": (only(LEDGER), SECOND),
+    "folder: a link to the same": (lambda run, other: linked(run), "is a link"),
+    "folder: a link to nothing": (instead_of_the_folder(lambda run, other: run.symlink_to("no")), "a run is a folder"),
+    "folder: a link to the other run": (instead_of_the_folder(lambda run, other: run.symlink_to(other)), "is a link"),
+    "folder: a file": (instead_of_the_folder(lambda run, other: run.write_text("x")), "a run is a folder"),
+    "folder: a pipe": (instead_of_the_folder(lambda run, other: os.mkfifo(run)), "a run is a folder"),
+    "folder: holds the other run": (
+        instead_of_the_folder(lambda run, other: shutil.copytree(other, run)),
+        "in a folder of another name",
+    ),
+    "folder: renamed": (lambda run, other: run.rename(f"{run}x"), "in a folder of another name"),
+    "folder: another one, empty": (lambda run, other: (run.parent / "new").mkdir(), "The folder is empty"),
+}  # fmt: skip

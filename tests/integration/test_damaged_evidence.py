@@ -1,0 +1,154 @@
+"""A book stands on what was published: where that is damaged it stops, and neither trains nor shows another number."""
+
+import dataclasses
+import json
+import shutil
+
+import pytest
+
+from circuitcore import publish, studies
+from circuitcore.contents import RUN, Contents
+from circuitcore.evidence import Evidence, Folders
+from circuitcore.measuring import measure_all
+from circuitcore.studies import symbolic_kv as study
+from circuitcore.training import ExecutorError, RunStore, StoreError, store
+from circuitcore.training.checkpoint import sha256
+from circuitcore.training.ledger import LEDGER_NAME
+from circuitcore.training.parquet import to_parquet
+from circuitcore.training.sealing import differences
+
+SMALL = study.Params(
+    seeds=(5,), control_seeds=(), epochs=1, learning_rate=0.001, batch_size=500, engine="torch", n_bases=8
+)
+(RECIPE,) = study.recipes(SMALL)["trained"]
+
+
+@pytest.fixture(autouse=True, scope="module")
+def small():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(studies, "load_params", lambda name: SMALL)
+        patch.setattr(studies, "tiers", lambda name: ("published",))
+        yield
+
+
+@pytest.fixture(scope="module")
+def made(small, tmp_path_factory):
+    root = tmp_path_factory.mktemp("made")
+    folders = Folders(root, root / "runs", root / "published")
+    measure_all(RunStore(folders.runs, None), study.battery(SMALL, "trained"), [RECIPE], "serial")
+    publish.publish("symbolic_kv", folders)
+    return folders
+
+
+@pytest.fixture
+def folders(made, tmp_path, monkeypatch):
+    """What was published, for a reader who has nothing else; training is an error."""
+
+    def train(recipe, *_):
+        raise AssertionError(f"{recipe.run_id} is trained")
+
+    monkeypatch.setattr(store, "train", train)
+    shutil.copytree(made.published, tmp_path / "published")
+    return Folders(tmp_path, tmp_path / "runs", tmp_path / "published")
+
+
+def built(folders, params=SMALL):
+    """What a page of the book does first."""
+    evidence = Evidence("symbolic_kv", params, folders)
+    evidence.require_for_a_book()
+    evidence.cost()
+    (results,) = evidence.gather(None, "serial")
+    return evidence, results
+
+
+def run_of(folders):
+    return RunStore(folders.published, None).find(RECIPE)
+
+
+def test_publishing_lists_what_it_has_published(folders):
+    assert list(differences(folders.published)) == []
+    names = Contents.of(folders.published).hashes
+    weights = {f"{RUN}/{RECIPE.run_id}/weights/{step}" for step in (0, RECIPE.n_steps)}
+    assert names.keys() >= {"verdicts/symbolic_kv", f"{RUN}/{RECIPE.run_id}/recipe", *weights}
+    before = {path: path.read_bytes() for path in folders.published.rglob("*") if path.is_file()}
+    evidence, results = built(folders)
+    assert evidence.origins == ("paper",) and len(results.measurements)
+    assert {claim.id for claim in study.CLAIMS} == evidence.recorded.keys()
+    assert {path: path.read_bytes() for path in folders.published.rglob("*") if path.is_file()} == before
+
+
+def test_publishing_again_brings_the_list_up_to_date(folders, made, monkeypatch):
+    monkeypatch.undo()
+    monkeypatch.setattr(studies, "load_params", lambda name: SMALL)
+    monkeypatch.setattr(studies, "tiers", lambda name: ("published",))
+    root = Contents.of(folders.published).root
+    (run_of(folders).path / "history.parquet").write_bytes(b"x")
+    again = dataclasses.replace(folders, runs=made.runs)
+    assert publish.publish("symbolic_kv", again) == 1
+    assert Contents.of(folders.published).root == root and list(differences(folders.published)) == []
+    assert publish.publish("symbolic_kv", folders) == 0, "what is published already need not be here too"
+    assert Contents.of(folders.published).root == root
+
+
+def a_missing_run(folders):
+    shutil.rmtree(folders.published / RECIPE.run_id)
+
+
+def a_missing_ledger(folders):
+    (folders.published / RECIPE.run_id / LEDGER_NAME).unlink()
+
+
+def a_missing_table(folders):
+    next((folders.published / RECIPE.run_id / "tables").glob("battery*")).unlink()
+
+
+def an_edited_table(folders):
+    """Every hash but the list's is computed anew."""
+    run, key = run_of(folders), study.battery(SMALL, "trained").key
+    table = RunStore(folders.published, None).load_table(run, key)
+    data = to_parquet(table.assign(value=table["value"] * 0.9))
+    (run.path / f"tables/{key}.parquet").write_bytes(data)
+    dataclasses.replace(run.ledger, tables=run.tables | {key: sha256(data)}).write(run.path)
+
+
+@pytest.mark.parametrize("damage", [a_missing_run, a_missing_ledger, a_missing_table, an_edited_table])
+def test_a_damaged_run_stops_the_book_by_name(folders, damage):
+    damage(folders)
+    with pytest.raises(StoreError, match=f"{RECIPE.run_id}.*(git restore|Restore)"):
+        built(folders)
+    assert not folders.runs.exists()
+
+
+def test_an_edited_verdict_stops_the_book_by_name(folders):
+    path = folders.published / "verdicts/symbolic_kv.json"
+    records = json.loads(path.read_text())
+    checked = next(record["check"] for record in records if record["check"])
+    checked["effect"] += 1e-4
+    path.write_text(json.dumps(records))
+    evidence, _ = built(folders)
+    with pytest.raises(StoreError, match=f"{path}: its contents are not the published ones"):
+        evidence.recorded  # noqa: B018
+    path.unlink()
+    with pytest.raises(StoreError, match=f"{path}: missing"):
+        evidence.recorded  # noqa: B018
+
+
+def test_a_run_taken_off_the_list_too_is_not_trained_by_a_book(folders):
+    a_missing_run(folders)
+    contents = Contents.of(folders.published).replaced([RECIPE.run_id], {})
+    (folders.published / "contents.json").write_text(contents.to_json())
+    with pytest.raises(StoreError, match=f"1 of 1 runs of study symbolic_kv are missing: {RECIPE.run_id}.*publish"):
+        built(folders)
+
+
+def test_a_book_trains_no_chapter_in_the_making(folders, made):
+    shutil.rmtree(folders.published)
+    with pytest.raises(StoreError, match="not trained or measured yet.*circuitcore measure symbolic_kv"):
+        built(folders)
+    evidence, results = built(dataclasses.replace(folders, runs=made.runs))
+    assert evidence.origins == ("rerun",) and len(results.measurements)
+
+
+def test_other_seeds_are_trained_as_before(folders):
+    with pytest.raises(ExecutorError, match="is trained"):
+        Evidence("symbolic_kv", SMALL.model_copy(update={"seeds": (6,)}), folders).gather(None, "serial")

@@ -1,0 +1,106 @@
+"""Chapter and birth lab on the published runs: the same births, and one number for how far they lie apart."""
+
+import re
+from pathlib import Path
+
+import pandas as pd
+import pytest
+import vl_convert
+
+import paper
+from circuitcore import studies
+from circuitcore.claims import Results
+from circuitcore.emergence.spread import spread_per_seed
+from circuitcore.figures import style, vega
+from circuitcore.figures.births_lab import births_lab
+from circuitcore.measuring import tables_of
+from circuitcore.studies.six_run_matrix.definitions import DEFINITIONS
+from circuitcore.studies.six_run_matrix.design import MATRIX
+from circuitcore.studies.six_run_matrix.pieces import SHOWN, corrected_births, published_births
+from circuitcore.training.store import RunStore
+
+STUDY, PARAMS = studies.load("six_run_matrix"), studies.load_params("six_run_matrix")
+PUBLISHED = Path(paper.__file__).resolve().parent / "published"
+CLAIMED = {"This chapter's definition": ("SR5", 11.1), "The source's definition": ("SR5.published", 60.5)}
+
+
+@pytest.fixture(scope="module")
+def results():
+    """What was measured on the published matrix: the arms that births are dated in."""
+    store, tables, histories = RunStore(PUBLISHED, None), [], []
+    for arm in MATRIX:
+        key = tables_of(STUDY.battery(PARAMS, arm))["measurements"]
+        for recipe in STUDY.recipes(PARAMS)[arm]:
+            run = store.find(recipe)
+            assert run is not None, f"{recipe.run_id} is not published"
+            whose = {"arm": arm, "init_seed": recipe.init_seed}
+            table = store.load_table(run, key).assign(**whose)
+            words = [name for name in table if isinstance(table[name].dtype, pd.CategoricalDtype)]
+            tables.append(table.astype({name: "str" for name in words}))
+            histories.append(run.history.assign(run_id=run.run_id, **whose))
+    return Results(pd.concat(tables, ignore_index=True), pd.concat(histories, ignore_index=True), "paper")
+
+
+@pytest.fixture(scope="module")
+def lab(results):
+    """The chapter's lab as a specification."""
+    return style.specification(births_lab(STUDY.VIEWS["birth_lab"](results), definitions=DEFINITIONS))
+
+
+def drawn(lab, **setting):
+    """Births by run and piece, and all words, with the controls moved."""
+    params = [{**param, "value": setting.get(param["name"], param["value"])} for param in lab["params"]]
+    spec = {name: part for name, part in lab.items() if name != "usermeta"} | {"params": params}
+    svg = vl_convert.vegalite_to_svg(spec, vl_version=vega.version())
+    cells = re.findall(r'aria-label="piece: ([^"]*?); run: ([^"]*?); born: (\d+|never)"', svg)
+    words = " ".join(re.sub(r"<[^>]*>", " ", svg).split())
+    return {(run, piece): None if epoch == "never" else int(epoch) for piece, run, epoch in cells}, words
+
+
+def apart(words):
+    return float(re.search(r"in one run lie ([\d.]+) epochs apart", words)[1])
+
+
+@pytest.mark.parametrize(
+    ("born_under", "claim", "effect", "interval"),
+    [
+        (corrected_births, "SR5", 11.1, (7.520037517916167, 14.679962482083832)),
+        (published_births, "SR5.published", 60.5, (39.33072623335791, 81.66927376664209)),
+    ],
+)
+def test_the_claims_say_what_they_said(results, born_under, claim, effect, interval):
+    check = STUDY.CHECKS[claim](results)
+    assert (check.effect, check.n_seeds) == (pytest.approx(effect, abs=1e-12), 10)
+    assert check.interval == pytest.approx(interval, abs=1e-12)
+    assert spread_per_seed(born_under(results), SHOWN).mean() == pytest.approx(effect, abs=1e-12)
+
+
+@pytest.mark.parametrize(("name", "born_under"), list(zip(CLAIMED, (corrected_births, published_births), strict=True)))
+def test_the_lab_dates_births_and_measures_their_spread_as_the_claim_does(results, lab, name, born_under):
+    settings = lab["usermeta"]["presets"]["settings"][name]
+    births, words = drawn(lab, definition=name, **settings)
+    wanted = born_under(results)
+    assert births == {
+        (f"{row.arm} {row.init_seed}", row.piece): None if pd.isna(row.by) else row.by for row in wanted.itertuples()
+    }
+    claim, effect = CLAIMED[name]
+    assert f"{name}. Born: " in words and apart(words) == effect == pytest.approx(STUDY.CHECKS[claim](results).effect)
+
+
+def test_the_lab_opens_on_the_chapters_own_definition(lab):
+    at_start = {param["name"]: param["value"] for param in lab["params"]}
+    own = "This chapter's definition"
+    assert at_start == {"definition": own, **lab["usermeta"]["presets"]["settings"][own]}
+
+
+def test_the_gate_takes_most_of_the_distance_and_the_scores_the_rest(lab):
+    """What the chapter says beside the lab, and that gates which bind differently give different numbers."""
+    source = lab["usermeta"]["presets"]["settings"]["The source's definition"]
+    changes = {
+        "as published": {}, "no gate": {"gate": "none"}, "families": {"gate": "named"},
+        "held for two": {"gate": "none", "held": 2}, "our scores": {"gate": "none", "scores": "ours"},
+    }  # fmt: skip
+    found = {what: apart(drawn(lab, **{**source, **change})[1]) for what, change in changes.items()}
+    assert found["as published"] - found["no gate"] > found["no gate"]
+    assert found["no gate"] != found["families"]
+    assert found["no gate"] - found["our scores"] > 4 * (found["no gate"] - found["held for two"]) > 0

@@ -1,0 +1,130 @@
+"""The first half second of a command: help needs no torch, wrong words need no wait, Ctrl-C needs no traceback."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from circuitcore.interruption import INTERRUPTED, exit_while_importing
+from circuitcore.task_names import TASK_NAMES
+from circuitcore.tasks import TASKS
+
+ROOT = Path(__file__).resolve().parents[2]
+COMMANDS = ("train", "sweep", "measure", "rerun", "status", "verify", "dataset")
+SLOW = ("torch", "pandas", "numpy", "scipy", "pyarrow", "altair", "jaxtyping")
+
+
+@pytest.fixture(autouse=True)
+def with_ctrl_c():
+    """Ctrl-C as in a terminal, wherever these tests run: whoever starts them in the background has it ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+def python(program, *words):
+    """What a fresh process made of a program, without the machinery of these tests."""
+    command = [sys.executable, "-W", "error", "-c", program, *words]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120, check=False)
+
+
+WITHOUT_SLOW = """
+import resource, sys
+from circuitcore.cli import main
+try:
+    code = main(sys.argv[2:])
+except SystemExit as end:
+    code = end.code
+slow = [name for name in sys.argv[1].split() if name in sys.modules]
+used = resource.getrusage(resource.RUSAGE_SELF)
+print("STATUS", code, "IMPORTED", *slow, "SECONDS", used.ru_utime + used.ru_stime)
+"""
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "shown"),
+    [
+        *(((*command, "--help"), 0, "show this help message") for command in ((), *((name,) for name in COMMANDS))),
+        (("trian",), 2, "invalid choice: 'trian'"),
+        ((), 2, "the following arguments are required: COMMAND"),
+        (("train", "symbolic_kv"), 2, "the following arguments are required: --seed"),
+        (("sweep", "symbolic_vk"), 1, "unknown study 'symbolic_vk'; did you mean 'symbolic_kv'?"),
+        (("sweep", "../x"), 1, "unknown study '../x'"),
+        (("measure", "symbolic_kv", "--tier", "smok"), 1, "unknown tier 'smok'; did you mean 'smoke'?"),
+        (("status", "symbolic_kw"), 1, "unknown study 'symbolic_kw'"),
+        (("status", "no/such/folder"), 1, "no/such/folder: there is no such folder"),
+    ],
+    ids=str,
+)
+def test_what_needs_no_torch_imports_none_and_takes_no_time(words, code, shown):
+    done = python(WITHOUT_SLOW, " ".join(SLOW), *words)
+    assert shown in done.stdout + done.stderr and "Traceback" not in done.stderr
+    _, status, _, *slow, _, seconds = done.stdout.splitlines()[-1].split()
+    assert (int(status), slow) == (code, [])
+    assert float(seconds) < 0.5, "of the processor's time, which other processes do not change by much"
+
+
+def test_help_names_every_task_and_study():
+    assert tuple(TASKS) == TASK_NAMES
+    assert f"one of: {', '.join(TASKS)}; or" in " ".join(python(WITHOUT_SLOW, "", "dataset", "--help").stdout.split())
+
+
+INTERRUPTED_AT_IMPORT = """
+import os, signal, sys
+
+class Interrupt:
+    def find_spec(self, name, path=None, target=None):
+        if name == sys.argv[1]:
+            os.kill(os.getpid(), signal.SIGINT)
+
+sys.meta_path.insert(0, Interrupt())
+from circuitcore.cli import main
+sys.exit(main(sys.argv[2:]))
+"""
+
+
+@pytest.mark.parametrize("module", ["circuitcore.studies", "pydantic", "torch", "torch.autograd", "pandas"])
+def test_ctrl_c_while_modules_are_imported_is_a_sentence(module, tmp_path):
+    words = ("sweep", "symbolic_kv", "--tier", "smoke", "--params", "params", "--runs", str(tmp_path))
+    done = python(INTERRUPTED_AT_IMPORT, module, *words)
+    assert done.returncode == INTERRUPTED == 130
+    assert done.stdout == "" and done.stderr.strip() == (
+        "circuitcore: interrupted. The same command goes on from the last checkpoint."
+    )
+
+
+def test_ctrl_c_at_any_other_time_is_an_exception_as_always():
+    before = signal.getsignal(signal.SIGINT)
+    with pytest.raises(KeyboardInterrupt), exit_while_importing("not now"):
+        assert signal.getsignal(signal.SIGINT) is not before
+        os.kill(os.getpid(), signal.SIGINT)
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_who_handles_ctrl_c_already_keeps_doing_so():
+    def handle(number, frame):
+        raise AssertionError("nobody sends it")
+
+    before = signal.signal(signal.SIGINT, handle)
+    try:
+        with exit_while_importing("not now"):
+            assert signal.getsignal(signal.SIGINT) is handle
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def test_other_threads_change_no_handling():
+    seen = []
+
+    def work():
+        with exit_while_importing("not now"):
+            seen.append(signal.getsignal(signal.SIGINT))
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert seen == [signal.getsignal(signal.SIGINT)]

@@ -1,0 +1,89 @@
+"""What ``circuitcore export`` takes, writes and refuses; what the files hold is tested with TransformerLens."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from safetensors import safe_open
+
+from circuitcore import export as exporting
+from circuitcore.cli import main
+from circuitcore.models import ModelConfig, Site
+from circuitcore.models.transformer_lens import hook_name
+
+ROOT = Path(__file__).resolve().parents[2]
+RUN = "symbolic_kv-184c3e21d23e"
+FILES = {"config.json", "weights.safetensors", "check.safetensors", "load.py"}
+
+
+@pytest.fixture(autouse=True)
+def in_the_project(monkeypatch):
+    monkeypatch.chdir(ROOT)
+
+
+def run(capsys, *words):
+    """Exit status, standard output and errors of ``circuitcore export ... --to transformer-lens``."""
+    status = main(["export", *map(str, words), *([] if "--to" in words else ["--to", "transformer-lens"])])
+    return status, *capsys.readouterr()
+
+
+@pytest.mark.parametrize("name", [RUN, "symbolic_kv-184", f"published/{RUN}"])
+def test_a_run_is_named_by_its_id_the_beginning_of_it_or_its_folder(name, capsys, tmp_path):
+    status, out, errors = run(capsys, name, "--out", tmp_path / "new/folder", "--step", 790)
+    assert (status, errors) == (0, "") and out.startswith(str(tmp_path / "new/folder"))
+    assert {path.name for path in (tmp_path / "new/folder").iterdir()} == FILES
+    config = json.loads((tmp_path / "new/folder/config.json").read_text())
+    assert (config["run"], config["step"], config["vocab"][0]) == (RUN, 790, "<bos>")
+    with safe_open(tmp_path / "new/folder/weights.safetensors", "pt") as weights:
+        assert weights.metadata() == {"run": RUN, "step": "790"}
+
+
+def test_the_last_checkpoint_is_the_default_and_an_export_may_be_made_again(capsys, tmp_path):
+    for _ in range(2):
+        assert run(capsys, RUN, "--out", tmp_path)[0] == 0
+        assert json.loads((tmp_path / "config.json").read_text())["step"] == 9954
+        (tmp_path / "__pycache__").mkdir(exist_ok=True)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["nothing"], "no run 'nothing' in runs or published"),
+        (["symbolic_kv-184c3e21d23f"], f"did you mean '{RUN}'?"),
+        (["symbolic_kv"], "'symbolic_kv' is the beginning of 25 runs: symbolic_kv-0e2d8c18a5eb, "),
+        ([""], "no run ''"),
+        ([RUN, "--step", 5], "no weights at step 5; there are those at 0, 790, "),
+        ([RUN, "--to", "nnsight"], "unknown format 'nnsight'; known: transformer-lens"),
+        ([RUN, "--out", "published"], "published holds other files ("),
+        ([RUN, "--out", "LICENSE"], "LICENSE is a file; name a folder"),
+        (["permutation_recall-11bb9daa40bc"], "cannot express this model: norm_position='post'"),
+        (["textual_kv-0"], "none of its weights are here; train the run again for them"),
+    ],
+)
+def test_what_cannot_be_exported_is_said_in_a_sentence(words, said, capsys, tmp_path):
+    if words == ["textual_kv-0"]:
+        words = [next(path.name for path in Path("published").glob("textual_kv-*") if not list(path.glob("step-*")))]
+    words = words if "--out" in words else [*words, "--out", tmp_path / "out"]
+    status, out, errors = run(capsys, *words)
+    assert status == 1 and out == "" and errors.startswith("circuitcore: ") and said in errors
+    assert errors.count("\n") == 1 and not (tmp_path / "out").exists()
+
+
+def test_a_run_that_is_not_finished_is_refused(capsys, tmp_path):
+    folder = tmp_path / RUN
+    shutil.copytree(ROOT / "published" / RUN, folder)
+    ledger = exporting.Ledger.read(folder)
+    exporting.Ledger(**{**vars(ledger), "finished": False, "history_sha256": None}).write(folder)
+    assert "this run is not finished" in run(capsys, folder)[2]
+
+
+def test_hooks_of_sites_that_are_called_otherwise_or_not_there():
+    rope = ModelConfig(d_vocab=4, n_ctx=4)
+    bare = ModelConfig(d_vocab=4, n_ctx=4, positions="learned", mlp="none", d_mlp=0)
+    assert hook_name(rope, Site("q", 1)) == "blocks.1.attn.hook_rot_q"
+    assert hook_name(bare, Site("q", 1, 0)) == "blocks.1.attn.hook_q"
+    assert hook_name(bare, Site("resid_mid", 0)) == "blocks.0.hook_resid_post"
+    for config, site in ((rope, Site("resid_final", 1)), (bare, Site("mlp_out", 0))):
+        with pytest.raises(ValueError, match=f"no hook for {site}; it has: "):
+            hook_name(config, site)

@@ -1,0 +1,178 @@
+"""What a rerun of few seeds can be told: whether its effect is one that the published seeds expect."""
+
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from circuitcore import studies
+from circuitcore.claims import Check, Claim, Verdict, from_json, mean_check, share_check, to_json
+from circuitcore.emergence.seeds import SeedsError, prediction_interval
+from circuitcore.evidence import Evidence, Folders
+from circuitcore.figures.verdict_text import claim_html, claim_lines
+from circuitcore.predictions import predict, summary
+from circuitcore.rerun import Rerun, compared
+
+ROOT = Path(__file__).resolve().parents[2]
+PUBLISHED = (0.90, 0.95, 0.92, 0.97, 0.91)
+
+
+def checked(values, **options):
+    return mean_check(values, control_passed=True, **options)
+
+
+def verdict(check, origin, **changes):
+    fixed = {"id": "C1", "sentence": "It learns.", "metric": "accuracy", "direction": "at_least", "control": "none"}
+    return Verdict.of(Claim(**{**fixed, "smallest_effect": 0.5, **changes}), check, origin)
+
+
+def both(published, rerun, **changes):
+    return [verdict(published, "paper", **changes), verdict(rerun, "rerun", **changes)]
+
+
+@pytest.mark.parametrize("n_new", [1, 2, 7])
+def test_the_interval_against_scipy(n_new):
+    """A Student t whose scale is that of a difference of two means."""
+    n = len(PUBLISHED)
+    scale = math.sqrt(np.var(PUBLISHED, ddof=1) * (1 / n_new + 1 / n))
+    low, high = stats.t(df=n - 1, loc=np.mean(PUBLISHED), scale=scale).interval(0.95)
+    found = prediction_interval(PUBLISHED, n_new)
+    assert (found.low, found.high, found.n) == (pytest.approx(low), pytest.approx(high), n)
+    assert found.mean == pytest.approx(np.mean(PUBLISHED))
+
+
+def test_the_interval_by_hand():
+    # 1..5: mean 3, standard deviation sqrt(2.5), t(.975, 4) = 2.776445
+    found = prediction_interval([1, 2, 3, 4, 5])
+    assert found.high - 3 == pytest.approx(2.776445 * math.sqrt(2.5) * math.sqrt(1.2), abs=1e-5)
+
+
+@pytest.mark.parametrize(("n", "n_new"), [(3, 1), (5, 1), (10, 3)])
+def test_the_interval_covers_as_often_as_it_says(n, n_new):
+    drawn = np.random.default_rng(5).normal(2.0, 3.0, size=(8000, n + n_new))
+    found = [prediction_interval(row[:n], n_new) for row in drawn]
+    inside = [one.low <= row[n:].mean() <= one.high for one, row in zip(found, drawn, strict=True)]
+    assert np.mean(inside) == pytest.approx(0.95, abs=0.01)
+
+
+@pytest.mark.parametrize(("values", "n_new"), [([0.9], 1), ([], 1), ([0.9, 0.8], 0), ([0.9, math.nan], 1)])
+def test_what_predicts_nothing_is_refused(values, n_new):
+    with pytest.raises(SeedsError, match="prediction_interval"):
+        prediction_interval(values, n_new)
+
+
+def test_one_seed_inside_and_outside():
+    found = predict(checked(PUBLISHED), checked([0.96]))
+    wanted = prediction_interval(PUBLISHED)
+    assert found.inside is True and found.interval == (wanted.low, wanted.high)
+    assert found.sentence == (
+        "Your seed: 0.96, inside what one more seed of the published design should give "
+        "(95 % prediction interval 0.841 to 1.02)."
+    )
+    far = predict(checked(PUBLISHED), checked([0.80]))
+    assert far.inside is False and far.sentence.startswith("Your seed: 0.8, outside what one more seed")
+
+
+def test_several_seeds_are_held_against_what_as_many_should_give():
+    """A mean that one seed may well have, two seldom have."""
+    assert predict(checked(PUBLISHED), checked([0.858])).inside is True
+    found = predict(checked(PUBLISHED), checked([0.857, 0.859]))
+    assert found.inside is False
+    assert found.sentence.startswith("Your 2 seeds: 0.858 on average, outside what 2 more seeds of the published")
+
+
+def test_a_share_is_cut_to_what_is_possible_and_says_so():
+    found = predict(checked(PUBLISHED, within=(0, 1)), checked([1.0], within=(0, 1)))
+    assert found.inside is True and found.interval[1] == 1.0 and found.interval[0] < 0.9
+    assert "(95 % prediction interval 0.841 to 1, cut to what is possible)" in found.sentence
+
+
+COUNT = Check(effect=3, interval=(3, 3), n_seeds=0, control_passed=True)
+
+
+@pytest.mark.parametrize(
+    ("published", "rerun", "words"),
+    [
+        (checked([1.0] * 5), checked([1.0]), "all 5 published seeds gave 1; yours gave the same"),
+        (checked([1.0] * 5), checked([0.93]), "all 5 published seeds gave 1; yours: 0.93"),
+        (checked([0.9]), checked([0.93]), "one published seed shows no spread"),
+        (share_check(5, 5, control_passed=True), share_check(1, 1, control_passed=True), "a share or a count"),
+        (COUNT, COUNT, "a share or a count"),
+        (None, checked([0.93]), "not checked on the published runs"),
+        (checked(PUBLISHED), None, "not checked on your runs"),
+    ],
+)
+def test_where_nothing_is_predicted_the_reason_is_said(published, rerun, words):
+    found = predict(published, rerun)
+    assert (found.interval, found.inside) == (None, None)
+    assert found.sentence.startswith("No prediction interval: ") and words in found.sentence
+
+
+def test_the_page_of_a_rerun_says_it_and_the_books_page_does_not():
+    verdicts = both(checked(PUBLISHED), checked([0.96]))
+    said = predict(*(one.check for one in verdicts)).sentence
+    assert said in claim_lines(verdicts) and said in claim_html(verdicts)
+    assert not any("prediction" in line for line in claim_lines(verdicts[:1]))
+    assert not any("prediction" in line for line in claim_lines(verdicts[1:]))
+
+
+def records_of(*verdicts):
+    return json.loads(to_json(verdicts, samples=True))
+
+
+def test_the_comparison_leads_with_it():
+    verdicts = both(checked(PUBLISHED), checked([0.96]))
+    (record,) = compared(records_of(*verdicts))
+    assert list(record)[:5] == ["claim", "sentence", "inside", "prediction", "says"]
+    wanted = predict(*(one.check for one in verdicts))
+    assert record["inside"] is True and record["says"] == wanted.sentence
+    assert record["prediction"] == pytest.approx(wanted.interval)
+    assert record["same"] is False and record["paper"]["n_seeds"] == 5 and record["rerun"]["effect"] == 0.96
+    (alone,) = compared(records_of(verdicts[1]))
+    assert alone["inside"] is alone["prediction"] is alone["says"] is alone["same"] is None
+
+
+def test_the_summary_counts_and_names():
+    verdicts = [
+        *both(checked(PUBLISHED), checked([0.96])),
+        *both(checked(PUBLISHED), checked([0.5]), id="C2"),
+        *both(checked([1.0] * 5), checked([1.0]), id="C3"),
+    ]
+    made = Rerun(Path("page"), Path("comparison"), tuple(records_of(*verdicts)))
+    assert made.summary == "1 of 2 effects lie inside what the published seeds predict for yours; outside: C2."
+    many = {f"C{number}": predict(checked(PUBLISHED), checked([0.93])) for number in range(40)}
+    assert summary(many).endswith("By chance alone, about 2 would lie outside.")
+    assert summary({}) == "No claim has a prediction interval to hold your seeds against."
+    other = summary(many, ("epochs", "learning_rate"))
+    assert other.endswith("Your runs are of another design than the published ones: epochs, learning_rate.")
+    assert "no published" in Rerun(Path("page"), Path("comparison"), ()).summary
+
+
+def test_published_records_keep_their_form_and_a_rerun_s_hold_the_values():
+    """What is published has no values of single seeds; what compares a rerun needs them."""
+    verdicts = tuple(both(checked(PUBLISHED, within=(0, 1)), checked([0.96])))
+    assert "sample" not in to_json(verdicts)
+    text = to_json(verdicts, samples=True)
+    again = from_json(text)
+    assert again == verdicts and to_json(again, samples=True) == text
+    assert again[0].check.sample.values == PUBLISHED and again[0].check.sample.within == (0.0, 1.0)
+    assert again[1].check.sample.within == (-math.inf, math.inf)
+
+
+@pytest.mark.parametrize(
+    ("instead", "said"),
+    [
+        ({"seeds": (0, 11)}, "are published ones, and tell nothing new"),
+        ({"seeds": (11,), "engine": "native"}, ""),
+        ({"seeds": (11,), "learning_rate": 0.002}, "Not only the seeds are yours: other values of learning_rate."),
+    ],
+)
+def test_seeds_that_are_not_new_or_not_all_that_is_new_are_named(instead, said, tmp_path):
+    params = studies.load_params("symbolic_kv").model_copy(update={**instead, "control_seeds": ()})
+    evidence = Evidence("symbolic_kv", params, Folders(ROOT, tmp_path, ROOT / "published"))
+    lines = evidence.situation().splitlines()
+    assert len(lines) == 2 + bool(said) and said in lines[-1]
+    assert evidence.changed == (("learning_rate",) if "learning_rate" in instead else ())
