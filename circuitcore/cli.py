@@ -107,6 +107,7 @@ def _add_others(commands) -> None:
     bridge.add_argument("--step", type=int, help="of a checkpoint whose weights are here (default: the last)")
     bridge.add_argument("--out", type=Path, metavar="FOLDER", help="new or empty (default: build/export/RUN-STEP)")
     bridge.add_argument("--runs", type=_folder, default=Path("runs"), help="folder of the runs (default: runs)")
+    _allows_tasks(bridge)
     bridge.set_defaults(command=_export)
 
 
@@ -205,7 +206,8 @@ def _export(arguments: argparse.Namespace) -> int:
     from circuitcore.export import export, find_run
     from circuitcore.training.store import RunStore
 
-    folder = export(find_run(arguments.run, RunStore(arguments.runs)), arguments.to, arguments.step, arguments.out)
+    store = RunStore(arguments.runs, allow_tasks=arguments.allow_task)
+    folder = export(find_run(arguments.run, store), arguments.to, arguments.step, arguments.out)
     print(f"{folder}\nIn an environment with TransformerLens below 4, in that folder: from load import load")
     return 0
 

@@ -16,12 +16,19 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from circuitcore.reading import MAX_JSON_BYTES, canonical_json, folders_with, inside, is_there, parse_json, read_file
+
 CONTENTS_NAME = "contents.json"
 RUN, RECORDS = "run", ("verdicts", "bench")
 """First words of the names: of what a run consists of, and of records in JSON, in folders of that name."""
-_NAME = re.compile(r"run/[^/]+/(recipe|training|history|table/[^/]+|weights/\d+)|(verdicts|bench)/[^/]+")
+# Paths are made of these names, so each word is one that a file can have on any disk: no "..", no line end, short.
+_WORD = r"[A-Za-z0-9_-][A-Za-z0-9_ .+-]{0,199}"
+_NAME = re.compile(
+    rf"run/{_WORD}/(recipe|training|history|table/{_WORD}|weights/[0-9]{{1,13}})|(verdicts|bench)/{_WORD}"
+)
+_HASH = re.compile("[0-9a-f]{64}")
 RESEAL = "python -m circuitcore.publish --seal"
-MOST_NAMED = 5
+MOST_NAMED, MOST_SHOWN = 5, 80
 
 
 class ContentsError(Exception):
@@ -34,9 +41,18 @@ class Contents:
 
     Attributes:
         hashes: name of a part -> SHA-256 of its value, 64 hex digits.
+
+    Raises:
+        ValueError: what is no name of a part, or no hash.
     """
 
     hashes: Mapping[str, str]
+
+    def __post_init__(self):
+        for name, value in self.hashes.items():
+            if not (_NAME.fullmatch(name) and isinstance(value, str) and _HASH.fullmatch(value)):
+                given = f"{name[:MOST_SHOWN]!r}: {str(value)[:MOST_SHOWN]!r}"
+                raise ValueError(f"{given} is no name of a part and its hash")
 
     @cached_property
     def root(self) -> str:
@@ -70,13 +86,15 @@ class Contents:
         """The list in ``folder``; None where there is none.
 
         Raises:
-            ContentsError: it is damaged.
+            ContentsError: it is damaged, or cannot be read.
         """
         path = folder / CONTENTS_NAME
         try:
+            if not is_there(path):
+                return None
             state = path.stat()
-        except OSError:
-            return None
+        except OSError as error:
+            raise _unreadable(path, error) from error
         return _read(path, state.st_ino, state.st_mtime_ns, state.st_size)
 
 
@@ -84,21 +102,24 @@ class Contents:
 def _read(path: Path, *marks: int) -> Contents:
     remedy = f"Restore it (git restore {path})."
     try:
-        fields = json.loads(path.read_bytes())
-        root, hashes = fields["root"], dict(fields["contents"])
-        if not all(_NAME.fullmatch(name) and re.fullmatch("[0-9a-f]{64}", hashes[name]) for name in hashes):
-            raise ValueError("a line that is no name of a part and its hash")
-    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+        fields = parse_json(read_file(path, MAX_JSON_BYTES))
+        root, contents = fields["root"], Contents(dict(fields["contents"]))
+    except OSError as error:
+        raise _unreadable(path, error) from error
+    except (ValueError, KeyError, TypeError) as error:
         raise ContentsError(f"{path}: damaged, it is no list of contents ({error!r}). {remedy}") from error
-    contents = Contents(hashes)
     if contents.root != root:
         raise ContentsError(f"{path}: damaged, its lines do not give its root hash {str(root)[:12]}. {remedy}")
     return contents
 
 
+def _unreadable(path: Path, error: OSError) -> ContentsError:
+    return ContentsError(f"{path}: cannot be read ({error.strerror}). Restore it (git restore {path}).")
+
+
 def json_sha256(value: Any) -> str:
-    """SHA-256 of a value's canonical JSON: sorted keys, no spaces."""
-    return hashlib.sha256(json.dumps(value, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+    """SHA-256 of a value's canonical JSON; ValueError for a number that is not finite."""
+    return hashlib.sha256(canonical_json(value).encode()).hexdigest()
 
 
 def not_as_listed(path: Path, listed: str | None) -> str:
@@ -141,9 +162,9 @@ def check_present(folder: Path) -> None:
 
 def _present(folder: Path) -> Iterator[str]:
     """Names of the runs and records that are in a folder."""
-    yield from (f"{RUN}/{path.parent.name}" for path in folder.glob("[!.]*/ledger.json"))
+    yield from (f"{RUN}/{path.name}" for path in folders_with(folder, "ledger.json"))
     for kind in RECORDS:
-        yield from (f"{kind}/{path.stem}" for path in (folder / kind).glob("*.json"))
+        yield from (f"{kind}/{path.stem}" for path in inside(folder / kind) if path.suffix == ".json")
 
 
 def _named(names: set[str]) -> str:

@@ -1,7 +1,11 @@
 """Giving a file its name so that a kill or a power cut leaves the old one or the new one, never a half."""
 
 import os
+import threading
 from pathlib import Path
+
+# A new file of our own: whoever put a link there under the name that we would use has nothing written through it.
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | sum(getattr(os, name, 0) for name in ("O_NOFOLLOW", "O_BINARY"))
 
 
 def write(path: Path, data: bytes) -> None:
@@ -10,7 +14,8 @@ def write(path: Path, data: bytes) -> None:
     Raises:
         OSError: the disk is full or the folder cannot be written; no temporary file is left behind.
     """
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_native_id()}.tmp")
+    temporary.unlink(missing_ok=True)  # left by a process that had our numbers
     try:
         _write_and_sync(temporary, data)
         _rename(temporary, path)
@@ -25,7 +30,7 @@ def rename(finished: Path, path: Path) -> None:
 
 
 def _write_and_sync(path: Path, data: bytes) -> None:
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
+    descriptor = os.open(path, _NEW, 0o644)
     try:
         view = memoryview(data)
         while view:  # a nearly full disk takes part of it, and refuses the rest at the next call

@@ -7,6 +7,7 @@ from typing import NoReturn
 import yaml
 
 from circuitcore.plain_values import MAX_DEPTH, MAX_DIGITS, MAX_VALUES, named, shown
+from circuitcore.reading import read_file
 
 MAX_BYTES = 1_000_000
 MAPPING = "YAML that is one mapping from parameter to value, every key once"
@@ -32,7 +33,7 @@ def read_mapping(path: Path) -> dict[str, object]:
     try:
         if path.stat().st_size > MAX_BYTES:
             raise FileFault(path.name, f"{path.stat().st_size:,} bytes", f"a file of at most {MAX_BYTES:,} bytes")
-        text = path.read_text(encoding="utf-8")
+        text = read_file(path, MAX_BYTES).decode()
     except OSError as error:
         raise FileFault(path.name, f"a file that cannot be read ({error.strerror})", MAPPING) from error
     except UnicodeDecodeError as error:

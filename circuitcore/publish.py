@@ -19,6 +19,7 @@ from circuitcore.contents import CONTENTS_NAME, Contents, ContentsError, check_p
 from circuitcore.durations import Durations
 from circuitcore.evidence import Evidence, Folders
 from circuitcore.progress import SILENT, Watch, in_all, one_by_one
+from circuitcore.training.durable import write_durably
 from circuitcore.training.run import Run
 from circuitcore.training.sealed import contents_of
 from circuitcore.training.sealing import seal, seal_all
@@ -39,7 +40,8 @@ def publish(name: str, folders: Folders, watch: Watch | None = None) -> int:
         Number of runs copied.
 
     Raises:
-        StoreError: a run is damaged. StudyError: no such study. LookupError: a run that was never trained or measured.
+        StoreError: a run is damaged, or a file cannot be written. OSError: an earlier copy of a run cannot be replaced.
+        StudyError: no such study. LookupError: a run that was never trained or measured.
     """
     study, params, durations = studies.load(name), studies.load_params(name), Durations.of(folders.root)
     steps = _published_steps(study, params, folders, name)
@@ -58,9 +60,7 @@ def publish(name: str, folders: Folders, watch: Watch | None = None) -> int:
         evidence = Evidence(name, params, folders)
         (results,) = evidence.gather(None)
         verdicts = [evidence.judged(claim, results) for claim in study.CLAIMS]
-    path = folders.published / "verdicts" / f"{name}.json"
-    path.parent.mkdir(exist_ok=True)
-    path.write_text(to_json(verdicts), encoding="utf-8")
+    write_durably(folders.published / "verdicts" / f"{name}.json", to_json(verdicts).encode())
     seal(folders.published, (), [f"verdicts/{name}"])
     return len(copies)
 

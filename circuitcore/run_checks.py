@@ -1,5 +1,6 @@
 """Checking runs and published folders, a line for each: fine, or what is wrong with it."""
 
+import os
 from collections.abc import Collection, Iterable, Iterator
 from functools import partial
 from itertools import chain
@@ -8,10 +9,11 @@ from pathlib import Path
 from circuitcore.contents import CONTENTS_NAME
 from circuitcore.durations import duration
 from circuitcore.progress import Watch, one_by_one, write_line
+from circuitcore.reading import inside
 from circuitcore.tasks import allowed_tasks
 from circuitcore.training.sealed import contents_of
 from circuitcore.training.sealing import differences, is_published
-from circuitcore.training.verify import printable, run_folders, verify
+from circuitcore.training.verify import Problem, printable, run_folders, verify
 
 
 def check_runs(paths: Iterable[Path], allow_tasks: Collection[str], watch: Watch) -> tuple[int, int]:
@@ -29,9 +31,9 @@ def check_runs(paths: Iterable[Path], allow_tasks: Collection[str], watch: Watch
         TaskError: an entry of ``allow_tasks`` that is no import path.
     """
     paths, check = list(paths), partial(verify, allow_tasks=allowed_tasks(allow_tasks))
-    subjects = [found for path in paths for found in (run_folders(path) or [path] if path.is_dir() else [path])]
+    subjects = [found for path in paths for found in (run_folders(path) if os.path.isdir(path) else []) or [path]]
     what = f"Checking {len(subjects)} run(s) or file(s): hashes, chain, and the recorded loss of every checkpoint"
-    loads = {subject: float(len(list(subject.glob("step-*"))) or 1) for subject in subjects}
+    loads = {subject: float(_n_checkpoints(subject) or 1) for subject in subjects}
     checked = one_by_one(lambda subject: (subject, check(subject)), loads, watch, partial(_expected_of, what))
     n_all = n_bad = 0
     for subject, problems in chain(checked, _published_problems(paths)):
@@ -40,16 +42,21 @@ def check_runs(paths: Iterable[Path], allow_tasks: Collection[str], watch: Watch
     return n_all - n_bad, n_bad
 
 
-def _published_problems(paths: Iterable[Path]) -> Iterator[tuple[str, list[str]]]:
+def _n_checkpoints(folder: Path) -> int:
+    return sum(path.name.startswith("step-") for path in inside(folder))
+
+
+def _published_problems(paths: Iterable[Path]) -> Iterator[tuple[str, list[Problem]]]:
     """Of every folder of published runs, and every run in one: whether it holds what was published."""
     for path in paths:
+        run = path.resolve() if ".." in path.parts else path.absolute()  # "." and ".." are in some folder, too
         if is_published(path):
-            problems = [text for _, text in differences(path)]
-            root = "" if problems else f", root {contents_of(path).root}"
+            problems = [Problem(*found) for found in differences(path)]
+            listed = None if problems else contents_of(path)
+            root = f", root {listed.root}" if listed else ""
             yield f"{path / CONTENTS_NAME}: nothing differs from it{root}", problems
-        elif is_published(path.parent) and path.is_dir():
-            problems = [text for _, text in differences(path.parent, path.name)]
-            yield f"{path}: as published", problems
+        elif is_published(run.parent) and os.path.isdir(run):
+            yield f"{path}: as published", [Problem(*found) for found in differences(run.parent, run.name)]
 
 
 def _expected_of(what: str, seconds: float) -> str:

@@ -16,7 +16,7 @@ PACKAGE = ROOT / "circuitcore"
 
 # Left to right: a layer imports only from layers to its left. Names in one layer do not import each other.
 LAYERS = (
-    ("errors", "interruption", "task_names", "durable", "plain_values"),
+    ("errors", "interruption", "task_names", "durable", "plain_values", "reading"),
     ("plain_yaml",),
     ("spelling", "provenance", "environment", "parameter_cells", "durations", "contents"),
     ("parameters", "progress"),
@@ -41,7 +41,7 @@ LAYERS = (
     ("cli",),
 )
 RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
-WITHOUT_TORCH = ("plain_values", "plain_yaml", "spelling", "parameters", "emergence", "results", "claims")
+WITHOUT_TORCH = ("plain_values", "reading", "plain_yaml", "spelling", "parameters", "emergence", "results", "claims")
 WITHOUT_TORCH += ("predictions", "figures")
 MAY_PRINT = ("cli", "book_build", "reproduce", "publish")
 MAY_KNOW_JUPYTER = ("chapter", "book_build", "sphinx_ext")

@@ -125,7 +125,8 @@ def _rules(size: int) -> str:
     return (
         f"A permutation is hidden: every x from 1 to {size} goes with a y of its own. Pick an x and guess its y. Then "
         "see what the network said, and what the pairs shown leave possible: the <em>exact posterior</em>, whose guess "
-        "is its most likely y, the smallest where several tie. Whoever is right more often in five rounds wins."
+        "is its most likely y, the smallest where several tie. You win if you are right more often in five rounds than "
+        "the network."
     )
 
 

@@ -11,6 +11,7 @@ from torch import Tensor
 from circuitcore.models.config import ModelConfig
 from circuitcore.models.transformer import forward
 from circuitcore.models.transformer_lens import hooked_config, hooked_weights
+from circuitcore.reading import folders_with
 from circuitcore.spelling import close_match, unknown
 from circuitcore.training.checkpoint import pack
 from circuitcore.training.durable import write_durably
@@ -85,6 +86,10 @@ def transformer_lens_files(
 def find_run(name: str, store: RunStore) -> Run:
     """The finished run that a word on the command line means: a folder, a run id, or the beginning of just one.
 
+    Args:
+        name: the word.
+        store: where a run id is looked up, and which tasks from outside a run may name, wherever it lies.
+
     Raises:
         StoreError: there is none, there are several, it is not finished, or its ledger is damaged.
     """
@@ -92,9 +97,9 @@ def find_run(name: str, store: RunStore) -> Run:
     if (folder / LEDGER_NAME).is_file():
         if not Ledger.read(folder).finished:
             raise StoreError(f"{name}: this run is not finished; train it to its end first")
-        return RunStore(folder.parent, None).get(folder.name)
+        return RunStore(folder.parent, None, store.allow_tasks).get(folder.name)
     places = [place for place in (store.root, store.published) if place is not None]
-    known = {path.parent.name for place in places for path in place.glob(f"[!.]*/{LEDGER_NAME}")}
+    known = {path.name for place in places for path in folders_with(place, LEDGER_NAME)}
     meant = {name} & known or {run_id for run_id in known if name and run_id.startswith(name)}
     if len(meant) > 1:
         raise StoreError(f"{name!r} is the beginning of {len(meant)} runs: {', '.join(sorted(meant)[:N_NAMED])} ...")

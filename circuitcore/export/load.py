@@ -31,7 +31,7 @@ def load(folder: Path | str = HERE, dtype: torch.dtype = torch.float32, **config
         **config: further arguments of ``HookedTransformerConfig``, such as ``device="cuda"``, ``use_attn_result=True``.
 
     Returns:
-        The model, and the words of its token ids in order (none, for a task without words).
+        The model, and the words of its token ids in order; an id that means none is called ``<unused 7>``.
 
     Raises:
         ImportError: no TransformerLens, or version 4, which has no ``HookedTransformer``.

@@ -29,7 +29,9 @@ class FalseAlarms:
     part: Verdict
 
     def __str__(self) -> str:
-        whole, part = (_counted(verdict.check) for verdict in (self.whole, self.part))
+        whole, part = (
+            f"{_counted(verdict.check)} [{verdict.claim.id}: {verdict.status}]" for verdict in (self.whole, self.part)
+        )
         return (
             f"On networks that cannot have it, this battery reported the circuit in {whole}, and a part of it in {part}"
         )

@@ -8,6 +8,9 @@ from typing import Any, Literal, get_args, get_origin
 from circuitcore.spelling import unknown
 
 NORM_EPS = 1e-6
+# Sizes only make tensors larger, and a tensor that is there has been paid for; layers make names. A recipe of a few
+# hundred bytes could ask for those of a billion layers.
+MAX_LAYERS = 1_000
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -15,7 +18,8 @@ class ModelConfig:
     """What a decoder is made of; every variant is a word, never a boolean pair.
 
     Raises:
-        ValueError: a word that is not allowed, a size below one, an odd ``d_head`` with RoPE.
+        ValueError: a word that is not allowed, a size below one, more than ``MAX_LAYERS`` layers, an odd ``d_head``
+            with RoPE.
     """
 
     d_vocab: int
@@ -39,6 +43,8 @@ class ModelConfig:
         may_be_zero = {"d_head", "d_in"} | ({"d_mlp"} if self.mlp == "none" else set())
         for field in dataclasses.fields(self):
             _check_field(field, getattr(self, field.name), 0 if field.name in may_be_zero else 1)
+        if self.n_layers > MAX_LAYERS:
+            raise ValueError(f"n_layers must be at most {MAX_LAYERS:,}, got {self.n_layers}")
         if not self.d_head:
             if self.d_model % self.n_heads:
                 raise ValueError(f"d_model {self.d_model} is not a multiple of n_heads {self.n_heads}: give d_head")

@@ -1,4 +1,4 @@
-"""The decoder in the terms of TransformerLens 3: arguments of its config, its tensors, its hooks. Imports none of it.
+"""The decoder in the terms of TransformerLens 3: arguments of its config, and its tensors. Imports none of it.
 
 Most names are the same on both sides. What differs: TransformerLens always has biases (here: zeros where a model has
 none), an unembedding of its own (the embedding transposed, where it is tied) and, without RoPE, a table of positions
@@ -13,17 +13,10 @@ import torch
 from torch import Tensor
 
 from circuitcore.models.config import ModelConfig
-from circuitcore.models.sites import Site
 from circuitcore.models.transformer import ROPE_BASE, weight_shapes
 
 _NORMS = {"layer": "LN", "rms": "RMS", "none": None}
 _ACTIVATIONS = {"swiglu": "silu", "gelu": "gelu", "relu": "relu", "none": None}
-_HOOKS = {
-    **{name: f"hook_{name}" for name in ("resid_pre", "resid_mid", "resid_post", "mlp_out")},
-    **{"q": "attn.hook_q", "k": "attn.hook_k", "v": "attn.hook_v", "z": "attn.hook_z"},
-    **{"scores": "attn.hook_attn_scores", "pattern": "attn.hook_pattern", "result": "attn.hook_result"},
-    "mlp_post": "mlp.hook_post",
-}
 
 
 def hooked_config(config: ModelConfig) -> dict[str, Any]:
@@ -70,25 +63,6 @@ def hooked_weights(config: ModelConfig, weights: Mapping[str, Tensor]) -> dict[s
     if config.tied:
         made["unembed.W_U"] = table.T.contiguous()
     return {name: weights.get(name, value) for name, value in made.items() if not name.endswith(".b_gate")}
-
-
-def hook_name(config: ModelConfig, site: Site) -> str:
-    """The hook that carries the tensor of a site: ``blocks.1.attn.hook_z`` for ``L1H0.z``.
-
-    ``result`` exists there with ``use_attn_result=True`` only.
-
-    Raises:
-        ValueError: TransformerLens shows no such tensor of this model.
-    """
-    name = site.name
-    if name == "resid_mid" and config.mlp == "none":
-        name = "resid_post"  # the same tensor, and the only name it has there
-    if name not in _HOOKS or (name.startswith("mlp") and config.mlp == "none"):
-        raise ValueError(f"TransformerLens has no hook for {site}; it has: {', '.join(sorted(_HOOKS))}")
-    hook = _HOOKS[name]
-    if config.positions == "rope" and name in ("q", "k"):
-        hook = f"attn.hook_rot_{name}"  # q and k are those after RoPE
-    return f"blocks.{site.layer}.{hook}"
 
 
 def _inexpressible(config: ModelConfig) -> list[str]:

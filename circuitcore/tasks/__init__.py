@@ -1,7 +1,9 @@
-"""The tasks by name. Adding one here is one file and one line; outsiders pass ``module:Class``.
+"""The tasks by name. Adding one here is a file, a line below and its name in ``task_names``; outsiders pass
+``module:Class``.
 
 Whoever writes ``module:Class`` in code, in a parameter file or on a command line names the code to import. A name that
-stands in a file of a stored run was written by somebody else: it counts only if the caller allows it (``may_import``).
+stands in a file of a stored run was written by somebody else: it counts only if the caller allows it
+(``require_allowed``).
 """
 
 import dataclasses

@@ -8,8 +8,8 @@ from pathlib import Path
 import safetensors.torch
 from torch import Tensor
 
+from circuitcore.reading import MAX_RUN_JSON_BYTES, parse_json, read_file
 from circuitcore.training.errors import CheckpointError
-from circuitcore.training.reading import parse_json, read_file
 
 # First bytes of a pickle (protocol 2 and up) and of the zip archive that torch.save writes.
 _PICKLE_STARTS = (b"\x80", b"PK\x03\x04")
@@ -56,7 +56,7 @@ def read_identity(path: Path, data: bytes) -> dict[str, str]:
         if not all(isinstance(value, str) for value in identity.values()):
             raise ValueError("metadata that is no text")
     except (ValueError, AttributeError) as error:
-        raise CheckpointError(f"{path}: no safetensors file, or one whose header is damaged.") from error
+        raise CheckpointError(f"{path}: no safetensors file, or one whose header is damaged ({error}).") from error
     return identity
 
 
@@ -108,9 +108,21 @@ def _cause(error: Exception) -> str:
     return str(error) if isinstance(error, safetensors.SafetensorError) else f"{type(error).__name__}: {error}"
 
 
+def header_length(start: bytes) -> int:
+    """Bytes of a safetensors file's header, out of the 8 that the file starts with.
+
+    Raises:
+        ValueError: more than any checkpoint needs; parsed, they would take thirty times that.
+    """
+    length = int.from_bytes(start, "little")
+    if length > MAX_RUN_JSON_BYTES:
+        raise ValueError(f"header of {length:,} bytes announced; allowed: at most {MAX_RUN_JSON_BYTES:,}")
+    return length
+
+
 def _split(data: bytes) -> tuple[bytes, bytes]:
     """Header text and tensor bytes of a safetensors file: 8 bytes of header length, header, tensors."""
-    length = int.from_bytes(data[:8], "little")
+    length = header_length(data[:8])
     if len(data) < 8 + length:
         raise ValueError(f"header of {length} bytes announced, {len(data)} bytes in all")
     return data[8 : 8 + length], data[8 + length :]

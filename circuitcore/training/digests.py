@@ -16,7 +16,8 @@ from torch import Tensor
 from circuitcore.contents import json_sha256
 from circuitcore.training.ledger import Ledger
 
-MOST_SMALL = 255  # words that a byte can number; 0 stands for a missing one
+MOST_SMALL = 255  # fewer words than this are numbered in a byte: up to 254, from 1, as 0 stands for a missing one
+MOST_WHOLE = 2**63 - 1
 
 
 def table_sha256(table: pd.DataFrame) -> str:
@@ -29,10 +30,10 @@ def table_sha256(table: pd.DataFrame) -> str:
     What is hashed: JSON of the number of rows and of each column's name, kind and words; then the rows, sorted as
     bytes. A word is its number in the sorted list of the column's words (from 1; 0: missing), in one byte or four; a
     whole number has eight bytes, and a mark of its absence where the column lacks some; a number is a float64 with one
-    NaN; a truth is a byte.
+    NaN; a truth is a byte. Zeros are the one case where equal cells differ here: 0.0 and -0.0 have other bytes.
 
     Raises:
-        ValueError: a column of another kind.
+        ValueError: a column of another kind, or a whole number above 2**63 - 1.
     """
     names = sorted(table.columns)
     columns, blocks = [], []
@@ -89,6 +90,9 @@ def _column(name: str, cells: ExtensionArray) -> tuple[str, list[str], np.ndarra
         numbers = cells.to_numpy("<f8", na_value=np.nan)
         return "number", [], _bytes(np.where(np.isnan(numbers), np.nan, numbers))
     if letter in "iu":
+        if letter == "u" and len(cells) and int(cells.to_numpy("<u8", na_value=0).max()) > MOST_WHOLE:
+            # In eight bytes with a sign it would be a negative one.
+            raise ValueError(f"column {name!r} holds a whole number above {MOST_WHOLE}")
         absent = cells.isna()
         if not absent.any():
             return "whole", [], _bytes(cells.to_numpy("<i8"))

@@ -7,16 +7,25 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import ConfigDict, Field, TypeAdapter, ValidationError, with_config
+from pydantic import BeforeValidator, ConfigDict, FailFast, Field, TypeAdapter, ValidationError, with_config
 
+from circuitcore.reading import MAX_RUN_JSON_BYTES, parse_json, read_file
 from circuitcore.training.checkpoint import sha256
 from circuitcore.training.durable import write_durably
 from circuitcore.training.errors import REMEDY, StoreError
-from circuitcore.training.reading import MAX_JSON_BYTES, parse_json, read_file
 
 LEDGER_NAME = "ledger.json"
 MAX_STEP = 10**12
+MAX_TABLES = 1_000
 TABLE_KEY = r"[A-Za-z0-9][A-Za-z0-9._-]*"  # a file name without its ending: no separator, nothing hidden
+
+
+def _few(fields: Any) -> Any:
+    """``fields``, if they can be looked at one by one: each that is wrong makes an error, a hundred times its size."""
+    if isinstance(fields, dict) and len(fields) > MAX_TABLES:
+        raise ValueError(f"{len(fields):,} keys; allowed: at most {MAX_TABLES:,}")
+    return fields
+
 
 # What a ledger on disk may say; ``Ledger.read`` holds it to these, in files that may come from a stranger.
 Hash = Annotated[str, Field(strict=True, pattern=r"^[0-9a-f]{64}$")]
@@ -75,11 +84,11 @@ class Ledger:
     run_id: Name
     recipe_sha256: Hash
     data_sha256: Hash
-    entries: tuple[Entry, ...] = ()
+    entries: Annotated[tuple[Annotated[Entry, BeforeValidator(_few)], ...], FailFast()] = ()
     finished: Flag = False
     history_sha256: Hash | None = None
-    tables: Mapping[Key, Hash] = field(default_factory=dict)
-    made_with: tuple[Words, ...] = ()
+    tables: Annotated[Mapping[Key, Hash], BeforeValidator(_few)] = field(default_factory=dict)
+    made_with: Annotated[tuple[Words, ...], FailFast()] = ()
     history_thinned: Flag = False
 
     @property
@@ -92,13 +101,20 @@ class Ledger:
         return next((entry for entry in self.entries if entry.step == step), None)
 
     def write(self, folder: Path) -> None:
-        """Write it durably as ``ledger.json``."""
+        """Write it durably as ``ledger.json``.
+
+        Raises:
+            StoreError: it cannot be written, or ``read`` would refuse it.
+        """
+        if len(self.tables) > MAX_TABLES:
+            raise StoreError(f"{folder / LEDGER_NAME}: a run keeps at most {MAX_TABLES:,} tables.")
         write_durably(folder / LEDGER_NAME, self.to_bytes())
 
     def to_bytes(self) -> bytes:
         """The bytes of ``ledger.json``: one checkpoint a line, with a hash of the content."""
-        fields = {key: _line(value) for key, value in self._fields().items() if key != "entries"}
-        fields["seal"] = _line(self._seal())
+        content = self._fields()
+        fields = {key: _line(value) for key, value in content.items() if key != "entries"}
+        fields["seal"] = _line(_seal(content))
         lines = ",\n".join(f"  {_line(vars(entry))}" for entry in self.entries)
         fields["entries"] = f"[\n{lines}\n ]" if lines else "[]"
         body = ",\n".join(f' "{key}": {text}' for key, text in fields.items())
@@ -113,7 +129,7 @@ class Ledger:
         """
         path = folder / LEDGER_NAME
         try:
-            fields = parse_json(read_file(path, MAX_JSON_BYTES))
+            fields = parse_json(read_file(path, MAX_RUN_JSON_BYTES))
             seal = fields.pop("seal")
             ledger = _SCHEMA.validate_python(fields)
         except OSError as error:
@@ -122,7 +138,7 @@ class Ledger:
             raise StoreError(f"{path}: damaged, it is no ledger any more ({_first(error)}). {REMEDY}") from error
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise StoreError(f"{path}: damaged, it is no ledger any more ({error}). {REMEDY}") from error
-        if seal != ledger._seal():
+        if seal != _seal(fields):
             raise StoreError(f"{path}: damaged, its content does not give the hash in its 'seal'. {REMEDY}")
         if fields != ledger._fields():
             raise StoreError(f"{path}: damaged, it lacks fields of a ledger or spells out a default. {REMEDY}")
@@ -151,11 +167,8 @@ class Ledger:
         lists = {"entries": [vars(entry) for entry in self.entries], "made_with": list(self.made_with)}
         return fields | lists
 
-    def _seal(self) -> str:
-        return sha256(_line(self._fields()).encode())
 
-
-_SCHEMA = TypeAdapter(Ledger)
+_SCHEMA = TypeAdapter(Annotated[Ledger, BeforeValidator(_few)])
 
 
 def _first(error: ValidationError) -> str:
@@ -163,6 +176,10 @@ def _first(error: ValidationError) -> str:
     detail = error.errors(include_url=False)[0]
     place = ".".join(str(part) for part in detail["loc"]) or "the whole"
     return f"{place[:200]} = {repr(detail['input'])[:80]}: {detail['msg']}"
+
+
+def _seal(fields: Mapping[str, Any]) -> str:
+    return sha256(_line(fields).encode())
 
 
 def _line(value: Any) -> str:

@@ -15,8 +15,9 @@ from torch import Tensor
 
 import circuitcore
 from circuitcore.models import forward
+from circuitcore.reading import plain_file
 from circuitcore.tasks.base import Task
-from circuitcore.training.checkpoint import pack, read_identity, read_sealed, seal, sha256
+from circuitcore.training.checkpoint import header_length, pack, read_identity, read_sealed, seal, sha256
 from circuitcore.training.durable import remove_leftovers, write_durably
 from circuitcore.training.engine import Engine, StepStats, masked_loss, one_thread
 from circuitcore.training.engines import make_engine
@@ -74,13 +75,11 @@ def versions() -> str:
 def steps_done(folder: Path) -> int:
     """Steps an unfinished run can go on from; 0 if there is nothing to go on from."""
     try:
-        if not (folder / RESUME_NAME).is_file():  # a pipe, say, would be waited for
-            return 0
-        with open(folder / RESUME_NAME, "rb") as file:
-            length = file.read(8)
-            header = length + file.read(int.from_bytes(length, "little"))
+        with plain_file(folder / RESUME_NAME) as file:
+            start = file.read(8)
+            header = start + file.read(header_length(start))
         return int(read_identity(folder / RESUME_NAME, header)["step"])
-    except (OSError, StoreError, KeyError, ValueError, OverflowError, MemoryError):
+    except (OSError, StoreError, KeyError, ValueError):
         return 0  # this only feeds a progress bar; reading the state to use it does complain
 
 

@@ -16,16 +16,17 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 from pydantic import TypeAdapter
 
 from circuitcore.models.config import ModelConfig
+from circuitcore.reading import canonical_json, parse_json
 from circuitcore.spelling import unknown
 from circuitcore.tasks import allowed_tasks, make_task, require_allowed
 from circuitcore.tasks.base import Task
 from circuitcore.training.errors import RecipeError
-from circuitcore.training.reading import parse_json
 from circuitcore.training.schedule import MAX_DATA_SEED, MAX_EPOCHS, Schedule, Stage
 
 # Bump it whenever the same recipe gives other weights: a changed update rule, loss, batch order or initialisation.
 ENGINE_VERSION = 1
 MAX_INIT_SEED = 2**32 - 1  # torch's CPU generator reads 32 bits of its seed
+MAX_CHECKPOINTS = 5_000  # their ledger takes 1.4 MB; a larger one than 2 MB would not be read
 MAX_FRESH_ROWS = 10**7  # drawn at once: a hundred times what any study here draws in an epoch
 MAX_SHOWN = 200  # characters of a value in an error
 
@@ -116,7 +117,7 @@ class Recipe:
         fields["model"] = self.model.to_dict()
         fields["optimizer"] = dataclasses.asdict(self.optimizer)
         fields["stages"] = [stage.to_dict() for stage in self.stages]
-        return json.dumps(fields, sort_keys=True, separators=(",", ":"), allow_nan=False)
+        return canonical_json(fields)
 
     @classmethod
     def from_json(cls, text: str, allow_tasks: Collection[str] = ()) -> "Recipe":
@@ -247,10 +248,11 @@ def _check_stages(stages: tuple[Stage, ...], task: Task) -> None:
 
 
 def _check_checkpoints(epochs: tuple[int, ...], last: int) -> None:
-    allowed = f"increasing integers from 0 up, the last one the end of training, {last}"
+    allowed = f"increasing integers from 0 up, at most {MAX_CHECKPOINTS:,}, the last one the end of training, {last}"
     counts = isinstance(epochs, tuple) and all(_is_count(epoch, 0, last) for epoch in epochs)
     increasing = counts and list(epochs) == sorted(set(epochs))
-    _require(increasing and bool(epochs) and epochs[-1] == last, "checkpoint_epochs", epochs, allowed)
+    fits = increasing and 0 < len(epochs) <= MAX_CHECKPOINTS
+    _require(fits and epochs[-1] == last, "checkpoint_epochs", epochs, allowed)
 
 
 def _checked_keys(kind: type, where: str, values: object, may_lack: tuple[str, ...] = ()) -> dict[str, Any]:

@@ -11,13 +11,13 @@ import pandas as pd
 import torch
 from torch import Tensor
 
+from circuitcore.reading import MAX_RUN_JSON_BYTES, canonical_json, parse_json, read_file
 from circuitcore.tasks import TASKS, OutsideTaskError
 from circuitcore.training.checkpoint import read_bytes, read_identity, refuse_pickle, sha256, unpack
 from circuitcore.training.digests import table_sha256, weights_sha256
 from circuitcore.training.errors import REMEDY, CheckpointError, StoreError
 from circuitcore.training.ledger import Entry, Ledger
 from circuitcore.training.parquet import from_parquet
-from circuitcore.training.reading import MAX_JSON_BYTES, canonical_json, parse_json, read_file
 from circuitcore.training.recipe import Recipe
 from circuitcore.training.sealed import require_as_sealed
 
@@ -202,7 +202,7 @@ def read_recipe(folder: Path, ledger: Ledger, allow_tasks: Collection[str] = ())
     """
     path = folder / RECIPE_NAME
     try:
-        canonical = canonical_json(parse_json(read_file(path, MAX_JSON_BYTES)))
+        canonical = canonical_json(parse_json(read_file(path, MAX_RUN_JSON_BYTES)))
     except OSError as error:
         raise StoreError(f"{path}: cannot be read ({error.strerror}). {REMEDY}") from error
     except ValueError as error:
@@ -229,7 +229,7 @@ def outside_task(folder: Path) -> str | None:
     None for a task of this package, and where there is no recipe that says.
     """
     try:
-        task = parse_json(read_file(folder / RECIPE_NAME, MAX_JSON_BYTES))["task"]
+        task = parse_json(read_file(folder / RECIPE_NAME, MAX_RUN_JSON_BYTES))["task"]
     except (OSError, ValueError, TypeError, KeyError):
         return None
     return task if isinstance(task, str) and task not in TASKS else None

@@ -1,11 +1,11 @@
 """What is read of published runs, checked against the list of their contents; nothing of ours is put among them."""
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from circuitcore.contents import CONTENTS_NAME, Contents, ContentsError, json_sha256, not_as_listed
+from circuitcore.reading import MAX_JSON_BYTES, is_there, parse_json, read_file
 from circuitcore.training.digests import training_sha256
 from circuitcore.training.errors import StoreError
 from circuitcore.training.ledger import LEDGER_NAME, Ledger
@@ -57,17 +57,20 @@ def read_record(folder: Path, name: str) -> Any:
     """The value of a JSON record of ``folder``, such as ``verdicts/symbolic_kv``; None where there is none.
 
     Raises:
-        StoreError: it is no JSON, or another one than the folder's list names, or the list names one that is gone.
+        StoreError: it cannot be read or is no JSON, it is another one than the folder's list names, or the list names
+            one that is gone.
     """
     path, contents = folder / f"{name}.json", contents_of(folder)
     listed = contents and contents.hashes.get(name)
-    if not path.is_file():
-        if listed:
-            raise StoreError(f"{path}: missing. {CONTENTS_NAME} lists it: restore it (git restore {path}).")
-        return None
     try:
-        value = json.loads(path.read_bytes())
-    except (ValueError, RecursionError) as error:
+        if not is_there(path):
+            if listed:
+                raise StoreError(f"{path}: missing. {CONTENTS_NAME} lists it: restore it (git restore {path}).")
+            return None
+        value = parse_json(read_file(path, MAX_JSON_BYTES))
+    except OSError as error:
+        raise StoreError(f"{path}: cannot be read ({error.strerror}). Restore it (git restore {path}).") from error
+    except ValueError as error:
         raise StoreError(f"{path} is not JSON ({error}). Restore it (git restore {path}).") from error
     if contents and json_sha256(value) != listed:
         raise StoreError(not_as_listed(path, listed))

@@ -1,6 +1,5 @@
 """The list of what a folder of published runs holds: made from what is there, and compared with it."""
 
-import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -17,6 +16,7 @@ from circuitcore.contents import (
     json_sha256,
     not_as_listed,
 )
+from circuitcore.reading import MAX_JSON_BYTES, folders_with, inside, is_there, parse_json, read_file
 from circuitcore.training.digests import table_sha256, training_sha256, weights_sha256
 from circuitcore.training.durable import write_durably
 from circuitcore.training.errors import REMEDY, StoreError
@@ -63,18 +63,39 @@ def seal_all(folder: Path) -> Contents:
 
 def is_published(folder: Path) -> bool:
     """Whether a folder is one of published runs: it has a list of its contents, or records that ought to have one."""
-    return (folder / CONTENTS_NAME).exists() or any((folder / kind).is_dir() for kind in RECORDS)
+    return os.path.lexists(folder / CONTENTS_NAME) or any(os.path.isdir(folder / kind) for kind in RECORDS)
 
 
 def differences(folder: Path, run_id: str | None = None) -> Iterator[Difference]:
     """Where a folder of published runs differs from its list.
 
-    A run that is missing, or was never published, is one difference; of the others every part is looked at.
+    A run that is missing, or was never published, is one difference; of the others every part is looked at. Nothing is
+    raised: a list that is absent or damaged is the only difference there then is, and what cannot be read is one among
+    others. Sentences name files as whoever made them called them; ``verify.printable`` makes them fit for a terminal.
 
     Args:
         folder: the runs.
         run_id: look at this one alone; None for everything in the folder.
     """
+    yield from _guarded(folder, _differences(folder, run_id))
+
+
+def _guarded(path: Path, found: Iterable[Difference]) -> Iterator[Difference]:
+    """``found``; an exception on the way is the last of it, and a difference of ``path``."""
+    try:
+        yield from found
+    except Exception as error:
+        yield path, str(_as_store_error(path, error))
+
+
+def _as_store_error(path: Path, error: Exception) -> StoreError:
+    """What went wrong with a file; one made to break its reader keeps no other from being looked at."""
+    if isinstance(error, StoreError):
+        return error
+    return StoreError(f"{path}: cannot be read ({type(error).__name__}: {error}). {REMEDY}")
+
+
+def _differences(folder: Path, run_id: str | None) -> Iterator[Difference]:
     path = folder / CONTENTS_NAME
     try:
         contents = Contents.of(folder)
@@ -89,24 +110,23 @@ def differences(folder: Path, run_id: str | None = None) -> Iterator[Difference]
     if run_id is None:
         wanted = {name: value for name, value in contents.hashes.items() if not name.startswith(f"{RUN}/")}
         parts = _records(folder)
-        yield from _strays(folder, contents.runs.keys() | runs)
+        yield from _guarded(folder, _strays(folder, contents.runs.keys() | runs))
     for name in sorted(contents.runs.keys() | runs) if run_id is None else [run_id]:
         try:
             parts |= _listed_parts(folder, name, contents)
             wanted |= {f"{RUN}/{name}/{part}": value for part, value in contents.runs[name].items()}
-        except StoreError as error:
-            yield folder / name / LEDGER_NAME, str(error)
+        except Exception as error:
+            at = folder / name / LEDGER_NAME
+            yield at, str(_as_store_error(at, error))
     yield from _part_differences(folder, wanted, parts)
 
 
 def _listed_parts(folder: Path, run_id: str, contents: Contents) -> dict[str, Part]:
     """The parts of a run that should be here and is; StoreError otherwise."""
     path = folder / run_id
-    if not (path / LEDGER_NAME).is_file():
-        raise StoreError(
-            f"{path / LEDGER_NAME if path.is_dir() else path}: missing. {CONTENTS_NAME} lists this run: restore it "
-            f"(git restore {path})."
-        )
+    if not is_there(path / LEDGER_NAME):
+        gone = path / LEDGER_NAME if os.path.isdir(path) else path
+        raise StoreError(f"{gone}: missing. {CONTENTS_NAME} lists this run: restore it (git restore {path}).")
     if run_id not in contents.runs:
         raise StoreError(not_as_listed(path, None))
     return run_parts(path)
@@ -126,14 +146,18 @@ def _part_differences(folder: Path, wanted: Mapping[str, str], parts: Mapping[st
 def _strays(folder: Path, runs: Iterable[str]) -> Iterator[Difference]:
     """Files beside the runs and the records."""
     known = {CONTENTS_NAME, *RECORDS, *runs}
-    found = [path for path in folder.iterdir() if path.name not in known and not _is_empty(path)]
-    found += [path for kind in RECORDS for path in (folder / kind).glob("*") if path.suffix != ".json"]
+    found = [path for path in inside(folder) if path.name not in known and not _is_empty(path)]
+    found += [path for kind in RECORDS for path in inside(folder / kind) if path.suffix != ".json"]
     for path in sorted(found):
         yield path, not_as_listed(path, None)
 
 
 def _is_empty(path: Path) -> bool:
-    return path.is_dir() and not any(path.iterdir())
+    """Whether a folder holds nothing; False where nobody may look."""
+    try:
+        return not os.listdir(path)
+    except OSError:
+        return False
 
 
 def run_parts(folder: Path) -> dict[str, Part]:
@@ -155,7 +179,7 @@ def run_parts(folder: Path) -> dict[str, Part]:
 
 
 def _records(folder: Path) -> dict[str, Part]:
-    paths = (path for kind in RECORDS for path in sorted((folder / kind).glob("*.json")))
+    paths = (path for kind in RECORDS for path in inside(folder / kind) if path.suffix == ".json")
     return {f"{path.parent.name}/{path.stem}": _record(path) for path in paths}
 
 
@@ -165,9 +189,11 @@ def _record(path: Path) -> Part:
 
 def _json(path: Path) -> str:
     try:
-        return json_sha256(json.loads(path.read_bytes()))
-    except (OSError, ValueError, RecursionError) as error:
-        raise StoreError(f"{path}: cannot be read ({error}). {REMEDY}") from error
+        return json_sha256(parse_json(read_file(path, MAX_JSON_BYTES)))
+    except OSError as error:
+        raise StoreError(f"{path}: cannot be read ({error.strerror}). {REMEDY}") from error
+    except ValueError as error:
+        raise StoreError(f"{path}: damaged ({error}). {REMEDY}") from error
 
 
 def _table(path: Path, expected: str | None) -> str:
@@ -179,7 +205,7 @@ def _weights(folder: Path, entry: Entry, run_id: str) -> str:
 
 
 def _run_folders(folder: Path) -> dict[str, Path]:
-    return {path.parent.name: path.parent for path in sorted(folder.glob(f"[!.]*/{LEDGER_NAME}"))}
+    return {path.name: path for path in folders_with(folder, LEDGER_NAME)}
 
 
 def _path_of(folder: Path, name: str) -> Path:
@@ -209,10 +235,8 @@ def _each(parts: Iterable[Part]) -> Iterator[str | StoreError]:
     def attempt(part: Part) -> str | StoreError:
         try:
             return part.sha256()
-        except StoreError as error:
-            return error
-        except Exception as error:  # a file made to break its reader keeps no other from being looked at
-            return StoreError(f"{part.path}: cannot be read ({type(error).__name__}: {error}). {REMEDY}")
+        except Exception as error:
+            return _as_store_error(part.path, error)
 
     with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
         yield from pool.map(attempt, parts)

@@ -2,6 +2,7 @@
 
 import dataclasses
 import logging
+import os
 import re
 import shutil
 from collections.abc import Collection, Iterator
@@ -12,6 +13,7 @@ from pathlib import Path
 import pandas as pd
 from filelock import FileLock, Timeout
 
+from circuitcore.reading import folders_with
 from circuitcore.spelling import unknown
 from circuitcore.tasks import allowed_tasks
 from circuitcore.training.checkpoint import sha256
@@ -89,7 +91,7 @@ class RunStore:
             StoreError: as ``find``.
         """
         folders = [folder for folder in (self.root, self.published) if folder is not None]
-        names = {path.parent.name for folder in folders for path in folder.glob(f"[!.]*/{LEDGER_NAME}")}
+        names = {path.name for folder in folders for path in folders_with(folder, LEDGER_NAME)}
         names.update(*(contents.runs for folder in folders if (contents := contents_of(folder))))
         return [run for name in sorted(names) if (run := self._open(name))]
 
@@ -113,7 +115,7 @@ class RunStore:
                     with FailureNote.of(self.root, recipe.run_id).left_on_error():
                         train(recipe, self.root / recipe.run_id, progress)
                     run = self.find(recipe)
-        if run.origin == "local":
+        if run.origin == "local" and run.sealed is None:  # nothing is deleted among published runs
             with suppress(OSError):  # a finished run can be used where nothing can be written
                 (run.path / RESUME_NAME).unlink()  # left by a kill just after the last ledger
         check_same_rows(recipe, run.ledger.data_sha256, run.path)
@@ -238,7 +240,7 @@ class RunStore:
             if folder is None:
                 continue
             path = folder / run_id
-            ledger = Ledger.read(path) if (path / LEDGER_NAME).exists() else None
+            ledger = Ledger.read(path) if os.path.lexists(path / LEDGER_NAME) else None
             sealed = sealed_parts(folder, run_id, ledger)
             if ledger and ledger.finished:
                 return Run(path, origin, ledger, self.allow_tasks, sealed)

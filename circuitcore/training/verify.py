@@ -4,24 +4,26 @@ What is checked may come from a stranger, or have been damaged in any way. Whate
 problem that names it, and checking goes on with the next file; no code is imported that the caller has not allowed.
 """
 
+import os
 import re
 import stat
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator
-from contextlib import suppress
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import TypeVar
 
 from torch import Tensor
 
+from circuitcore.models.config import ModelConfig
 from circuitcore.models.transformer import weight_shapes
+from circuitcore.reading import MAX_RUN_JSON_BYTES, read_file
 from circuitcore.tasks import allowed_tasks
 from circuitcore.training.checkpoint import read_bytes, read_sealed, unpack
 from circuitcore.training.errors import REMEDY, StoreError
 from circuitcore.training.ledger import LEDGER_NAME, Entry, Ledger, checkpoint_name
 from circuitcore.training.loop import RESUME_NAME, data_sha256, probe_loss
 from circuitcore.training.parquet import table_shape
-from circuitcore.training.reading import canonical_json, parse_json, read_file
 from circuitcore.training.recipe import Recipe
 from circuitcore.training.run import HISTORY_NAME, RECIPE_NAME, read_checked, read_checkpoint, read_recipe
 from circuitcore.training.store import TABLE_FOLDER
@@ -43,6 +45,13 @@ class Problem:
 
     path: Path
     message: str
+
+    @classmethod
+    def of(cls, path: Path, error: Exception) -> "Problem":
+        """What an exception says of the file at ``path``."""
+        if isinstance(error, StoreError):
+            return cls(path, str(error))
+        return cls(path, f"{path}: cannot be checked ({type(error).__name__}: {error}).")
 
     def __str__(self) -> str:
         return printable(self.message)
@@ -71,7 +80,7 @@ def run_folders(path: Path) -> list[Path]:
 
 def _holds_run(folder: Path) -> bool:
     named = (LEDGER_NAME, RECIPE_NAME, HISTORY_NAME, RESUME_NAME)
-    return any((folder / name).exists() for name in named) or any(folder.glob("step-*"))
+    return any(path.name in named or path.name.startswith("step-") for path in folder.iterdir())
 
 
 def _may_be_run(path: Path) -> bool:
@@ -109,7 +118,7 @@ def _guarded(path: Path, problems: Iterable[Problem]) -> Iterator[Problem]:
     try:
         yield from problems
     except Exception as error:
-        yield _problem(path, error)
+        yield Problem.of(path, error)
 
 
 def _read(path: Path, read: Callable[..., Found], *given: object) -> Generator[Problem, None, Found | None]:
@@ -117,21 +126,15 @@ def _read(path: Path, read: Callable[..., Found], *given: object) -> Generator[P
     try:
         return read(*given)
     except Exception as error:
-        yield _problem(path, error)
+        yield Problem.of(path, error)
         return None
-
-
-def _problem(path: Path, error: Exception) -> Problem:
-    if isinstance(error, StoreError):
-        return Problem(path, str(error))
-    return Problem(path, f"{path}: cannot be checked ({type(error).__name__}: {error}).")
 
 
 def _file_problems(path: Path) -> Iterator[Problem]:
     if RUN_NAME.fullmatch(path.name):
         raise StoreError(f"{path}: a run is a folder, and there is none here. {REMEDY}")
     unpack(path, read_bytes(path))
-    if (path.parent / LEDGER_NAME).exists():
+    if os.path.lexists(path.parent / LEDGER_NAME):
         ledger = Ledger.read(path.parent)
         entry = next((entry for entry in ledger.entries if entry.file == path.name), None)
         if entry is None:
@@ -144,7 +147,7 @@ def _run_problems(folder: Path, allow_tasks: tuple[str, ...]) -> Iterator[Proble
     if folder.is_symlink():
         yield Problem(folder, f"{folder}: {_wrong_kind(folder, folder.lstat().st_mode)}. Put a copy in its place.")
     path = folder / LEDGER_NAME
-    if not (path.exists() or path.is_symlink()):
+    if not os.path.lexists(path):
         yield Problem(path, f"{path}: is missing. {_lost(folder)} {REMEDY}")
         return
     ledger = yield from _read(path, Ledger.read, folder)
@@ -152,7 +155,7 @@ def _run_problems(folder: Path, allow_tasks: tuple[str, ...]) -> Iterator[Proble
         return
     recipe = yield from _read(folder / RECIPE_NAME, read_recipe, folder, ledger, allow_tasks)
     parts = {
-        path: _spelling_problems(folder, ledger),
+        path: _spelling_problems(folder, ledger, recipe),
         folder / RECIPE_NAME: _recipe_problems(folder, ledger, recipe) if recipe else (),
         folder: _checkpoint_problems(folder, ledger, recipe),
         folder / HISTORY_NAME: _history_problems(folder, ledger, recipe),
@@ -173,14 +176,13 @@ def _lost(folder: Path) -> str:
     return "Without it nothing vouches for the other files in the folder."
 
 
-def _spelling_problems(folder: Path, ledger: Ledger) -> Iterator[Problem]:
+def _spelling_problems(folder: Path, ledger: Ledger, recipe: Recipe | None) -> Iterator[Problem]:
     """A run's two texts have one spelling each: a blank more is a sign that somebody has been at them."""
-    path = folder / RECIPE_NAME
     texts = {folder / LEDGER_NAME: ledger.to_bytes()}
-    with suppress(OSError, ValueError):  # a recipe that cannot be read is named elsewhere
-        texts[path] = f"{canonical_json(parse_json(read_file(path)))}\n".encode()
+    if recipe is not None:  # one that cannot be used is named elsewhere
+        texts[folder / RECIPE_NAME] = f"{recipe.to_json()}\n".encode()
     for path, expected in texts.items():
-        if read_file(path) != expected:
+        if read_file(path, MAX_RUN_JSON_BYTES) != expected:
             yield Problem(path, f"{path}: holds what it should, but not in the bytes that it was written in. {REMEDY}")
 
 
@@ -203,17 +205,25 @@ def _checkpoint_problems(folder: Path, ledger: Ledger, recipe: Recipe | None) ->
 
 
 def _weight_problems(path: Path, entry: Entry, recipe: Recipe, weights: dict[str, Tensor]) -> Iterator[Problem]:
-    expected = {name: shape for name, (shape, _) in weight_shapes(recipe.model).items()}
-    shapes = {name: tuple(weight.shape) for name, weight in weights.items() if weight.is_floating_point()}
-    if shapes != expected:
-        name = min(name for name, _ in shapes.items() ^ expected.items())
-        here, there = (table.get(name, "missing") for table in (shapes, expected))
-        text = f"tensor {name!r} is {here}, in the recipe's model {there}"
+    text = _other_weights(recipe.model, weights)
+    if text:
         yield Problem(path, f"{path}: holds other weights than the recipe's model has: {text}.")
         return
     loss = probe_loss(recipe, weights)
     if not abs(loss - entry.loss) <= LOSS_ATOL + LOSS_RTOL * abs(entry.loss):
         yield Problem(path, f"{path}: its loss is {loss:.7g} when recomputed, {entry.loss:.7g} in the ledger.")
+
+
+def _other_weights(model: ModelConfig, weights: dict[str, Tensor]) -> str | None:
+    """How tensors differ from the weights of ``model`` in name, shape or type; None where they do not."""
+    expected = {name: shape for name, (shape, _) in weight_shapes(model).items()}
+    shapes = {name: tuple(weight.shape) for name, weight in weights.items()}
+    if shapes != expected:
+        name = min(name for name, _ in shapes.items() ^ expected.items())
+        here, there = (table.get(name, "missing") for table in (shapes, expected))
+        return f"tensor {name!r} is {here}, in the recipe's model {there}"
+    whole = [name for name, weight in sorted(weights.items()) if not weight.is_floating_point()]
+    return f"tensor {whole[0]!r} is of {weights[whole[0]].dtype}, weights are fractions" if whole else None
 
 
 def _history_problems(folder: Path, ledger: Ledger, recipe: Recipe | None) -> Iterator[Problem]:
@@ -243,7 +253,7 @@ def _table_problems(folder: Path, ledger: Ledger) -> Iterator[Problem]:
 def _resume_problems(folder: Path, ledger: Ledger) -> Iterator[Problem]:
     """The state to go on from, which a kill just after the last ledger leaves beside a finished run, too."""
     path = folder / RESUME_NAME
-    if path.exists():
+    if os.path.lexists(path):
         _, identity = read_sealed(path)
         if identity.get("run_id") != ledger.run_id:
             yield Problem(path, f"{path}: belongs to another run, {identity.get('run_id')!r}. Delete it.")
@@ -255,7 +265,7 @@ def _stray_problems(folder: Path, ledger: Ledger, recipe: Recipe | None) -> Iter
     known |= {entry.file for entry in ledger.entries if entry.kept or not ledger.finished}
     known |= {f"{TABLE_FOLDER}/{key}.parquet" for key in ledger.tables}
     known |= {TABLE_FOLDER} if ledger.tables else set()
-    for path in sorted(folder.rglob("*")):
+    for path in sorted(Path(place) / name for place, *names in os.walk(folder) for name in chain(*names)):
         name, mode = path.relative_to(folder).as_posix(), _mode(path)
         being_written = not ledger.finished and name.endswith(".tmp")
         wrong = _wrong_kind(path, mode) if mode else None

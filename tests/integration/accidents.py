@@ -1,10 +1,13 @@
 """Ways in which files get lost, cut, mixed up or replaced: name -> (what happens, words that the problem must contain).
 
-What happens is a function of the run's folder and of another good run beside it.
+What happens is a function of the run's folder and of another good run beside it; in ``PUBLISHED``, of the folder above.
 """
 
+import hashlib
+import json
 import os
 import shutil
+import socket
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -14,6 +17,7 @@ from forging import HISTORY, LEDGER, RECIPE, TABLE
 Damage = Callable[[Path, Path], object]
 FIRST, SECOND, LAST = (f"step-{step:07d}.safetensors" for step in (0, 4, 8))
 EACH = (LEDGER, RECIPE, HISTORY, TABLE, SECOND)
+LIST, VERDICT = "contents.json", "verdicts/toy.json"
 UNKNOWN = "the ledger does not know this"
 
 
@@ -56,10 +60,36 @@ def replaced(make: Callable[[Path], object]) -> Callable[[Path], object]:
     return lambda path: (path.unlink(), make(path))
 
 
+def listening(path: Path) -> None:
+    with socket.socket(socket.AF_UNIX) as made:
+        here = os.getcwd()
+        os.chdir(path.parent)  # the whole path is longer than a socket's name may be
+        try:
+            made.bind(path.name)
+        finally:
+            os.chdir(here)
+
+
 def swapped(first: Path, second: Path) -> None:
     kept = first.read_bytes()
     first.write_bytes(second.read_bytes())
     second.write_bytes(kept)
+
+
+def replaced_folder(make: Callable[[Path], object]) -> Callable[[Path], object]:
+    return lambda path: (shutil.rmtree(path), make(path))
+
+
+def listed(name: str) -> Damage:
+    """One more part in the list of contents, whose root hash is made anew."""
+
+    def damage(folder: Path, other: Path) -> None:
+        hashes = json.loads((folder / LIST).read_text())["contents"] | {name: "0" * 64}
+        lines = "".join(f"{key} {value}\n" for key, value in sorted(hashes.items()))
+        root = hashlib.sha256(lines.encode()).hexdigest()
+        (folder / LIST).write_text(json.dumps({"root": root, "contents": hashes}))
+
+    return damage
 
 
 def only(*names: str) -> Damage:
@@ -79,7 +109,7 @@ def instead_of_the_folder(make: Callable[[Path, Path], object]) -> Damage:
 
 def to_each(name: str) -> dict[str, tuple[Damage, str]]:
     """What can happen to any file."""
-    gone = "is missing" if name == LEDGER else "cannot be read"
+    gone = {LEDGER: "is missing", LIST: "missing", VERDICT: "missing"}.get(name, "cannot be read")
     changes = {
         "deleted": (Path.unlink, gone),
         "renamed": (lambda path: path.rename(f"{path}.bak"), gone),
@@ -92,10 +122,13 @@ def to_each(name: str) -> dict[str, tuple[Damage, str]]:
         "twice": (lambda path: path.write_bytes(2 * path.read_bytes()), name),
         "a link to the same": (linked, "is a link"),
         "a link to nothing": (replaced(lambda path: path.symlink_to("gone")), "cannot be read"),
+        "a link to a name that is too long": (replaced(lambda path: path.symlink_to("a" * 300)), "cannot be read"),
         "a link to itself": (replaced(lambda path: path.symlink_to(path)), "cannot be"),
         "a folder": (replaced(Path.mkdir), "it is a folder"),
         "a pipe": (replaced(os.mkfifo), "it is a pipe"),
+        "a socket": (replaced(listening), "it is a pipe, a device or a socket"),
         "a device": (replaced(lambda path: path.symlink_to("/dev/zero")), "it is a pipe, a device"),
+        "a file that nobody may read": (lambda path: path.chmod(0), "cannot be read (Permission denied)"),
     }
     changes |= {
         f"a bit flipped at {place}": (partial(flipped, place), name) for place in (0, 0.1, 0.3, 0.6, 0.9, 0.999)
@@ -123,8 +156,10 @@ ACCIDENTS = {what: damage for name in EACH for what, damage in to_each(name).ite
     "a pipe more": (on("more", os.mkfifo), "is a pipe"),
     "an empty folder more": (on("more", Path.mkdir), f"{UNKNOWN} folder"),
     "a full folder more": (lambda run, other: shutil.copytree(other, run / "copy"), f"{UNKNOWN} folder"),
+    "a folder more that nobody may open": (on("more", lambda path: path.mkdir(0)), f"{UNKNOWN} folder"),
     "resume state of a stranger": (on("resume.safetensors", written("x")), "resume.safetensors"),
     "resume state: a pipe": (on("resume.safetensors", os.mkfifo), "it is a pipe"),
+    "folder: nobody may open it": (lambda run, other: run.chmod(0), "Permission denied"),
     "folder: emptied": (only(), "The folder is empty"),
     "folder: only the recipe left": (only(RECIPE), "has no checkpoint yet, or it lost its files"),
     "folder: only checkpoints left": (only(FIRST, SECOND, LAST), "ledger.json: is missing"),
@@ -141,4 +176,31 @@ ACCIDENTS = {what: damage for name in EACH for what, damage in to_each(name).ite
     ),
     "folder: renamed": (lambda run, other: run.rename(f"{run}x"), "in a folder of another name"),
     "folder: another one, empty": (lambda run, other: (run.parent / "new").mkdir(), "The folder is empty"),
+}  # fmt: skip
+
+# A list of contents is about values: what leaves a value as it was is no accident to it. Its own last byte ends a line.
+SAME = ("a link to the same", "of the other run", "a blank after its end", "a line after its end")
+SAME += (f"{LIST}: without its last byte",)
+PUBLISHED = {
+    what: (damage, words)
+    for name in (LIST, VERDICT)
+    for what, (damage, words) in to_each(name).items()
+    if not what.endswith(SAME)
+} | {
+    "a stray that steers the terminal": (on("a\n\x1b[2Jok", written("x")), r"a\n\x1b[2Jok"),
+    "a stray that is no text": (on(os.fsdecode(b"\xff"), written("x")), r"\udcff"),
+    "a stray that nobody may open": (on("more", lambda path: path.mkdir(0)), "more: it was not published"),
+    "a stray pipe": (on("more", os.mkfifo), "more: it was not published"),
+    "a stray among the verdicts": (on("verdicts/a\x1b", written("x")), r"verdicts/a\x1b: it was not published"),
+    "a verdict that steers the terminal": (on("verdicts/a\x1b.json", written("{}")), r"verdicts/a\x1b.json: it was"),
+    "a verdict of brackets": (on(VERDICT, written("[" * 200_000)), "nested"),
+    "a verdict with NaN": (on(VERDICT, written("[NaN]")), "NaN is no number"),
+    "verdicts: a file": (on("verdicts", replaced_folder(written("x"))), "toy.json: missing"),
+    "verdicts: a link to itself": (on("verdicts", replaced_folder(lambda path: path.symlink_to(path))), "toy.json"),
+    "verdicts: nobody may look": (on("verdicts", lambda path: path.chmod(0)), "toy.json: missing"),
+    "list: a run of 300 letters": (listed(f"run/{'a' * 300}/recipe"), f"{LIST}: damaged"),
+    "list: a run elsewhere": (listed("run/../recipe"), f"{LIST}: damaged"),
+    "list: a step of 5,000 digits": (listed(f"run/a/weights/{'9' * 5_000}"), f"{LIST}: damaged"),
+    "list: a run that steers the terminal": (listed("run/a\x1b[2J/recipe"), f"{LIST}: damaged"),
+    "list: a run that is not there": (listed("run/a/recipe"), "a: missing"),
 }  # fmt: skip

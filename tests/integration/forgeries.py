@@ -7,9 +7,11 @@ import io
 import json
 import os
 import pickle
+import re
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pyarrow
 import pyarrow.parquet
@@ -78,6 +80,8 @@ def texts(name: str, words: str) -> dict[str, tuple[Forgery, str]]:
         f"{name}: UTF-16": (text_of(name, lambda text: text.encode("utf-16")), "no UTF-8"),
         f"{name}: Latin-1": (text_of(name, lambda text: text.replace("{", '{"é":1,', 1).encode("latin-1")), "no UTF-8"),
         f"{name}: a number of 5,000 digits": (text_of(name, lambda text: "9" * 5000), words),
+        f"{name}: a number of 1e999": (text_of(name, lambda text: "1e999"), "1e999 is too large"),
+        f"{name}: 60,000 keys, the last twice": (text_of(name, lambda text: many_keys()), "twice"),
         f"{name}: NaN": (text_of(name, lambda text: "NaN"), "NaN"),
         f"{name}: a list": (text_of(name, lambda text: "[]"), name),
         f"{name}: null": (text_of(name, lambda text: "null"), name),
@@ -85,6 +89,12 @@ def texts(name: str, words: str) -> dict[str, tuple[Forgery, str]]:
         f"{name}: a pickle": (text_of(name, lambda text: pickle.dumps(text)), name),
         f"{name}: 40 MB": (lambda run: os.truncate(run / name, 40_000_000), "allowed: at most"),
     }
+
+
+def many_keys() -> str:
+    """Short, and long to look through if every key is compared with all others."""
+    keys = [f"k{i}" for i in range(60_000)]
+    return "{" + ",".join(f'"{key}":0' for key in [*keys, keys[-1]]) + "}"
 
 
 def with_entry(change: Callable[[list[dict]], list[dict]]) -> Forgery:
@@ -112,7 +122,15 @@ LEDGERS = texts(LEDGER, NO_LEDGER) | {
         "loss is NaN": (entry(loss=float("nan")), "NaN"),
         "loss is infinite": (entry(loss=float("-inf")), "Infinity"),
         "loss has 400 digits": (entry(loss=HUGE), "entries.1.loss"),
-        "loss is 1e999": (text_of(LEDGER, lambda text: text.replace('"loss": ', '"loss": 1e999, "l": ', 1)), LEDGER),
+        "loss is 1e999": (text_of(LEDGER, lambda text: re.sub('"loss": [^,]*', '"loss": 1e999', text)), "1e999 is too"),
+        "100,000 empty entries": (ledger(entries=[{}] * 100_000), "entries.0"),
+        "10,000 wrong tables": (ledger(tables={f"t{i}": None for i in range(10_000)}), "10,000 keys; allowed: at most"),
+        "10,000 fields more": (ledger(**{f"t{i}": 0 for i in range(10_000)}), "keys; allowed: at most 1,000"),
+        "10,000 fields more in an entry": (
+            entry(**{f"t{i}": 0 for i in range(10_000)}),
+            "keys; allowed: at most 1,000",
+        ),
+        "3 MB": (ledger(made_with=["x" * 400] * 8_000), "bytes; allowed: at most 2,097,152"),
         "loss is another": (entry(loss=0.5), "when recomputed"),
         "kept is null": (entry(kept=None), "entries.1.kept"),
         "kept is 1": (entry(kept=1), "entries.1.kept = 1"),
@@ -215,6 +233,7 @@ RECIPES = texts(RECIPE, RECIPE) | {
     "recipe: betas is a number": (lambda run: change_optimizer(run, betas=3), "betas = 3"),
     "recipe: of a wider model": (lambda run: change_model(run, d_model=16, d_head=8), "holds other weights"),
     "recipe: of more layers": (lambda run: change_model(run, n_layers=2), "holds other weights"),
+    "recipe: of a billion layers": (lambda run: change_model(run, n_layers=10**9), "n_layers must be at most 1,000"),
     "recipe: of other arithmetic": (lambda run: change_model(run, mlp="gelu"), "holds other weights"),
     "recipe: with blanks": (text_of(RECIPE, lambda text: json.dumps(json.loads(text))), "not in the bytes"),
     "recipe: another seed, ledger as it was": (
@@ -267,6 +286,10 @@ CHECKPOINTS = {
         ),
         "header longer than the file": (lambda run: put_checkpoint(run, b"\xff" * 7 + b"\x00{}"), BAD_HEADER),
         "header of 2^63 bytes": (lambda run: put_checkpoint(run, b"\xff" * 8 + b"{}"), BAD_HEADER),
+        "header of 3 MB, most of them blanks": (
+            lambda run: change_header(run, lambda text: text + b" " * 3_000_000),
+            "bytes announced; allowed: at most",
+        ),
         "header empty": (lambda run: change_header(run, lambda text: b""), BAD_HEADER),
         "header no JSON": (lambda run: change_header(run, lambda text: b"x" * 64), BAD_HEADER),
         "header a list": (lambda run: change_header(run, lambda text: b"[]"), BAD_HEADER),
@@ -301,6 +324,7 @@ CHECKPOINTS = {
         "weights NaN": (weights(lambda found: {k: v * torch.nan for k, v in found.items()}), "its loss is nan"),
         "weights huge": (weights(lambda found: {k: v * 1e30 for k, v in found.items()}), "when recomputed"),
         "a tensor more": (weights(lambda found: found | {"x": torch.ones(3)}), "holds other weights"),
+        "a tensor of whole numbers more": (weights(lambda found: found | {"x": torch.ones(3).int()}), "other weights"),
         "a tensor less": (weights(lambda found: dict(list(found.items())[1:])), "holds other weights"),
         "a tensor wider": (weights(lambda found: found | {"embed.W_E": torch.ones(4, 99)}), "holds other weights"),
         "a tensor of whole numbers": (weights(lambda found: {k: v.int() for k, v in found.items()}), "other weights"),
@@ -330,11 +354,21 @@ def bomb() -> bytes:
     return buffer.getvalue()
 
 
+def text_bomb(*, categories: bool) -> bytes:
+    """A kilobyte that stands for ten million words of a thousand letters, ten gigabytes."""
+    buffer, numbers = io.BytesIO(), pyarrow.array(np.zeros(10_000_000, "int32"))
+    words = pyarrow.DictionaryArray.from_arrays(numbers, pyarrow.array(["x" * 1_000]))
+    pyarrow.parquet.write_table(pyarrow.table({"a": words}), buffer, store_schema=categories, compression="zstd")
+    return buffer.getvalue()
+
+
 TABLES = {
     "table: text": (lambda run: put_table(run, b"a,b\n1,2\n"), "no Parquet table"),
     "table: empty": (lambda run: put_table(run, b""), "no Parquet table"),
     "table: cut": (lambda run: put_table(run, (run / HISTORY).read_bytes()[:-9]), "no Parquet table"),
     "table: a bomb": (lambda run: put_table(run, bomb()), "allowed: at most 100,000,000 cells"),
+    "table: a bomb of text": (lambda run: put_table(run, text_bomb(categories=False)), "10,000,000,000 bytes"),
+    "table: a bomb of categories": (lambda run: put_table(run, text_bomb(categories=True)), "10,000,000,000 bytes"),
     "table: a pickle": (lambda run: put_table(run, pickle.dumps([1])), "no Parquet table"),
     "history: text": (lambda run: put_history(run, b"step,loss\n"), "no Parquet table"),
     "history: of fewer steps": (lambda run: put_history(run, to_parquet(history_of(run)[:-1])), "7 rows"),

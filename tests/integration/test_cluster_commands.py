@@ -119,9 +119,9 @@ def test_runs_go_through_it(cluster):
     assert found == [recipe.to_json() for recipe in recipes]
 
 
+@pytest.mark.parametrize("cluster", [1], ids=["tls"], indirect=True)
 def test_without_certificates_nobody_is_let_in(cluster, monkeypatch):
-    if not cluster.address.startswith("tls"):
-        return  # what the other block is for
+    assert cluster.address.startswith("tls")
     monkeypatch.setattr("circuitcore.training.executor.CONNECT_SECONDS", 3)
     with pytest.raises(ExecutorError, match="needs certificates: name them in Dask's configuration"):
         width(cluster.address)

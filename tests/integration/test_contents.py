@@ -1,5 +1,6 @@
 """The list of what is published: blind to how it is stored, and to nothing else."""
 
+import ast
 import dataclasses
 import io
 import json
@@ -9,6 +10,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 import safetensors.torch
+from rights import bound_by_rights
 from toy.recall import toy_recipe
 
 from circuitcore import cli, contents, publish
@@ -17,6 +19,7 @@ from circuitcore.training import RunStore, StoreError
 from circuitcore.training.checkpoint import pack, sha256, unpack
 from circuitcore.training.digests import table_sha256, weights_sha256
 from circuitcore.training.ledger import LEDGER_NAME, Ledger
+from circuitcore.training.loop import RESUME_NAME
 from circuitcore.training.parquet import to_parquet
 from circuitcore.training.run import HISTORY_NAME, RECIPE_NAME
 from circuitcore.training.sealed import read_record
@@ -117,6 +120,13 @@ def test_tables_are_equal_by_their_values():
     many = pd.DataFrame({"word": [f"w{i}" for i in range(600)]})
     assert table_sha256(many) == table_sha256(many[::-1]) != table_sha256(many.replace("w7", "w8"))
     assert table_sha256(TABLE) != table_sha256(pd.concat([TABLE, TABLE.iloc[:1]]))
+    assert table_sha256(pd.DataFrame({"value": [0.0]})) != table_sha256(pd.DataFrame({"value": [-0.0]}))
+    for large in (pd.array([2**64 - 1], "uint64"), pd.array([2**63, None], "UInt64")):
+        with pytest.raises(ValueError, match=f"column 'n' holds a whole number above {2**63 - 1}"):
+            table_sha256(pd.DataFrame({"n": large}))
+    for dtype in ("uint64", "UInt64", "int64"):
+        whole = pd.DataFrame({"n": pd.array([2**63 - 1, 0], dtype)})
+        assert table_sha256(whole) == table_sha256(whole.astype("int64"))
     with pytest.raises(ValueError, match="column 'when' holds datetime64"):
         table_sha256(pd.DataFrame({"when": pd.to_datetime(["2026-11-22"])}))
 
@@ -300,12 +310,46 @@ def test_a_damaged_list_is_no_list(folder, run):
         check_present(folder)
 
 
+def test_a_list_that_cannot_be_read_is_not_taken_for_none(folder, run):
+    """Else whoever makes it unreadable has the runs read unchecked."""
+    path = folder / CONTENTS_NAME
+    kept = path.rename(folder.with_name("kept.json"))
+    for target in ("gone", path, "a" * 300):
+        path.symlink_to(target)
+        with pytest.raises(StoreError, match=f"{CONTENTS_NAME}: cannot be read"):
+            RunStore(folder, None).find(toy_recipe(0))
+        path.unlink()
+    kept.rename(path)
+    with bound_by_rights():
+        for closed in (path, folder):
+            mode = closed.stat().st_mode
+            closed.chmod(0)
+            contents._read.cache_clear()  # which knows a list that it has read by its date
+            with pytest.raises(ContentsError, match=r"cannot be read \(Permission denied\)"):
+                Contents.of(folder)
+            closed.chmod(mode)
+    assert Contents.of(folder.with_name("nowhere")) is Contents.of(path) is None
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["run/../recipe", "run/a/table/../x", f"run/{'a' * 300}/recipe", "run/a/weights/" + "9" * 5_000, "run/a\n/recipe"],
+)
+def test_no_list_has_names_that_lead_elsewhere(name):
+    assert Contents({"run/a/table/b.c": "0" * 64, "bench/a b-3": "0" * 64}).root
+    with pytest.raises(ValueError, match="no name of a part"):
+        Contents({name: "0" * 64})
+
+
 # ---- who writes it ----
 
 
 def test_nothing_but_publishing_writes_among_published_runs(folder, run):
     before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
     store = RunStore(folder, None)
+    (run.path / RESUME_NAME).write_bytes(b"x")
+    before[run.path / RESUME_NAME] = b"x"
+    assert store.get_or_train(toy_recipe(0)).origin == "local", "a store may be asked for what is published alone"
     for write in (lambda: store.get_or_train(toy_recipe(5)), lambda: store.save_table(run, "more", TABLE)):
         with pytest.raises(StoreError, match="is not put there"):
             write()
@@ -313,14 +357,34 @@ def test_nothing_but_publishing_writes_among_published_runs(folder, run):
 
 
 def test_only_publish_makes_the_list():
-    writers = [
-        path.relative_to(ROOT).as_posix()
-        for path in sorted((ROOT / "circuitcore").rglob("*.py"))
-        if "seal(" in (text := path.read_text())
-        and "training.sealing import" in text
-        and "seal" in text.split("sealing import")[1].splitlines()[0]
-    ]
+    files = sorted((ROOT / "circuitcore").rglob("*.py"))
+    writers = [path.relative_to(ROOT).as_posix() for path in files if takes_a_writer(path.read_text())]
     assert writers == ["circuitcore/publish.py"]
+
+
+def takes_a_writer(text):
+    """Whether a file imports what writes the list, or the module that has it."""
+    for node in ast.walk(ast.parse(text)):
+        names = [alias.name for alias in getattr(node, "names", ())] if isinstance(node, ast.Import) else []
+        if isinstance(node, ast.ImportFrom):
+            names = [f"{node.module}.{alias.name}" for alias in node.names]
+        if {"circuitcore.training.sealing" + end for end in ("", ".seal", ".seal_all", ".*")} & set(names):
+            return True
+    return False
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "from circuitcore.training.sealing import (\n    differences,\n    seal_all,\n)",
+        "def f():\n    from circuitcore.training.sealing import seal as put",
+        "from circuitcore.training import sealing",
+        "import circuitcore.training.sealing",
+        "from circuitcore.training.sealing import *",
+    ],
+)
+def test_a_writer_is_seen_however_it_is_imported(line):
+    assert takes_a_writer(line) and not takes_a_writer(line.replace("sealing", "sealed"))
 
 
 def test_publishing_one_study_vouches_for_no_other_run(folder, run):
@@ -348,7 +412,7 @@ def test_sealing_says_what_is_listed_otherwise(folder, run):
 # ---- the command, and what is published ----
 
 
-def test_verify_names_what_differs(folder, run, capsys):
+def test_verify_names_what_differs(folder, run, capsys, monkeypatch):
     root = Contents.of(folder).root
     verify = ["verify", "--allow-task", toy_recipe().task]
     assert cli.main([*verify, str(folder)]) == 0
@@ -360,7 +424,12 @@ def test_verify_names_what_differs(folder, run, capsys):
     assert (
         f"BAD  {run.path / 'tables' / KEY}.parquet" in told and f"BAD  {folder / toy_recipe(1).run_id}: missing" in told
     )
-    assert cli.main([*verify, str(run.path)]) == 1
+    monkeypatch.chdir(run.path / "tables")
+    for named in (str(run.path), "..", "../../../published/" + run.run_id):
+        assert cli.main([*verify, named]) == 1
+        assert "not the published ones" in capsys.readouterr().out
+    monkeypatch.chdir(run.path)
+    assert cli.main([*verify, "."]) == 1
     assert "not the published ones" in capsys.readouterr().out
 
 

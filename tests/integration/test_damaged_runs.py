@@ -1,17 +1,30 @@
 """Whatever happens to a run's files, and whoever made them: `verify` names what is wrong, and goes on with the next."""
 
+import errno
 import importlib
+import json
+import os
 import shutil
+from contextlib import suppress
 from pathlib import Path
 
 import pandas as pd
 import pytest
-from accidents import ACCIDENTS
+from accidents import ACCIDENTS, PUBLISHED, VERDICT
 from forgeries import FORGERIES
+from forging import reseal
+from rights import bound_by_rights
 
 from circuitcore import cli
 from circuitcore.models import ModelConfig
-from circuitcore.training import Optimizer, Recipe, RunStore, Stage, verify
+from circuitcore.progress import SILENT
+from circuitcore.reading import MAX_RUN_JSON_BYTES, read_file
+from circuitcore.run_checks import check_runs
+from circuitcore.run_listing import run_lines
+from circuitcore.training import Optimizer, Recipe, RunStore, Stage, StoreError, verify
+from circuitcore.training.ledger import Ledger
+from circuitcore.training.sealed import read_record
+from circuitcore.training.sealing import seal_all
 from circuitcore.training.verify import run_folders
 
 CHOSEN = (
@@ -56,6 +69,31 @@ def other(root):
     return root / recipe(1).run_id
 
 
+@pytest.fixture(autouse=True)
+def somebody():
+    """Whoever checks a download is not root."""
+    with bound_by_rights():
+        yield
+
+
+@pytest.fixture
+def published(root):
+    """The same runs in a folder that has a list of its contents, and a verdict."""
+    (root / VERDICT).parent.mkdir()
+    (root / VERDICT).write_text(json.dumps([{"effect": 0.25}]))
+    seal_all(root)
+    return root
+
+
+def said_of(root, capsys):
+    """The lines of ``circuitcore verify``, all of which can be shown."""
+    n_ok, n_bad = check_runs([root], (), SILENT)
+    lines = capsys.readouterr().out.splitlines()
+    assert all(line.isprintable() and line.startswith(("ok   ", "BAD  ")) for line in lines), lines
+    assert (n_ok > 0) == any(line.startswith("ok") for line in lines)
+    return lines if n_bad else []
+
+
 def found_in(root):
     """Every problem in a folder of runs, by the run."""
     return {folder: verify(folder) for folder in run_folders(root)}
@@ -78,6 +116,27 @@ def test_an_accident_is_named(root, run, other, name):
     found = found_in(root)
     require_named(found, words)
     assert "other run" in name or found[other] == [], "the other run is checked too, and well"
+
+
+@pytest.mark.parametrize("name", ACCIDENTS)
+def test_an_accident_among_published_runs_is_named(published, run, other, name, capsys):
+    damage, words = ACCIDENTS[name]
+    damage(run, other)
+    lines = said_of(published, capsys)
+    assert any(words in line for line in lines), f"{words!r} is not in: {lines}"
+    assert "other run" in name or f"ok   {other}" in lines
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_an_accident_to_what_is_beside_published_runs_is_named(published, run, other, name, capsys):
+    damage, words = PUBLISHED[name]
+    damage(published, published)
+    run.joinpath("history.parquet").write_bytes(b"x")
+    lines = said_of(published, capsys)
+    assert any(words in line for line in lines), f"{words!r} is not in: {lines}"
+    assert f"ok   {other}" in lines and any(str(run / "history.parquet") in line for line in lines)
+    with suppress(StoreError):  # what is read is what was published, or nothing is
+        assert read_record(published, VERDICT.removesuffix(".json")) == [{"effect": 0.25}]
 
 
 @pytest.mark.parametrize("name", FORGERIES)
@@ -117,6 +176,67 @@ def test_the_command_goes_on_to_the_last_run(trained, tmp_path, capsys):
     output = capsys.readouterr().out
     assert all(f"BAD  {root}/bad-{place:012x}" in output for place in range(len(bad)))
     assert output.count("\nok   ") == 2 and f"2 ok, {len(bad)} bad." in output and len(bad) == len(CHOSEN)
+
+
+def test_a_recipe_that_is_not_used_is_not_read_again_and_none_in_full(run, monkeypatch):
+    """However long it is: a recipe is read once, up to its limit."""
+    asked = []
+    monkeypatch.setattr(CHECKING, "read_file", lambda *given: asked.append(given) or read_file(*given))
+    assert verify(run) == [] and [path.name for path, _ in asked] == ["ledger.json", "recipe.json"]
+    assert {most for _, most in asked} == {MAX_RUN_JSON_BYTES}
+    asked.clear()
+    (run / "recipe.json").write_text("{}")
+    assert verify(run) and [path.name for path, _ in asked] == ["ledger.json"]
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda run: run.chmod(0), "BAD: [Errno 13] Permission denied"),
+        (lambda run: (run / "tables").chmod(0), "finished, 8 steps"),
+        (ACCIDENTS["ledger.json: a link to a name that is too long"][0], "cannot be read (File name too long)"),
+        (ACCIDENTS["ledger.json: a link to nothing"][0], "cannot be read (No such file"),
+        (ACCIDENTS["ledger.json: a pipe"][0], "it is a pipe"),
+        (ACCIDENTS["ledger.json: a file that nobody may read"][0], "cannot be read (Permission denied)"),
+        (ACCIDENTS["resume state: a pipe"][0], "finished, 8 steps"),
+    ],
+)
+def test_the_listing_goes_on_to_the_last_run(root, run, other, change, said):
+    change(*[run, other][: change.__code__.co_argcount])
+    lines = run_lines([root])
+    assert len(lines) == 3 and lines[-1] == "2 run(s)." and all(line.isprintable() for line in lines)
+    (named,), (well,) = ([line for line in lines if str(folder) in line] for folder in (run, other))
+    assert said in named and "finished, 8 steps" in well
+
+
+def test_files_that_go_while_they_are_listed_count_for_nothing(root, run, monkeypatch):
+    seen, stat = set(), os.stat
+
+    def gone_at_the_second_look(path, *given, **options):
+        if str(path).endswith("history.parquet") and (str(path) in seen or seen.add(str(path))):
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
+        return stat(path, *given, **options)
+
+    monkeypatch.setattr(os, "stat", gone_at_the_second_look)
+    assert run_lines([root])[-1] == "2 run(s)."
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"entries": [{}] * 1_000},
+        {"entries": [0] * 1_000},
+        {"made_with": [0] * 1_000},
+        {f"x{i}": 0 for i in range(2_000)},
+    ],
+    ids=lambda changes: next(iter(changes)),
+)
+def test_what_is_wrong_with_a_ledger_is_not_collected(run, changes):
+    """Each error takes a kilobyte: all those of a ledger of 300 kB took half a gigabyte."""
+    reseal(run, **changes)
+    with pytest.raises(StoreError, match="it is no ledger any more") as caught:
+        Ledger.read(run)
+    assert caught.value.__cause__.error_count() <= 6
 
 
 @pytest.mark.parametrize("error", [RecursionError("deep"), MemoryError(), OSError(5, "I/O error"), AssertionError("x")])

@@ -295,9 +295,7 @@ def test_the_senders_changes_add_up_to_the_source_s_stream(path_net, layer):
         for name, edits in paths.sender_edits(path_net, layer).items()
         if ">" not in name and "*" not in name
     }
-    (received,) = path_net.passes(
-        test.base, list(senders.values()), {"source": source, "base": base}, base, [after]
-    )
+    (received,) = path_net.passes(test.base, list(senders.values()), {"source": source, "base": base}, base, [after])
     moved = received[after] - base[after]
     torch.testing.assert_close(moved.sum(0), source[after] - base[after], **CLOSE)
     assert list(senders) == ["embed", f"L{layer}H0", f"L{layer}H1"] + ([f"L{layer}MLP"] if config.mlp != "none" else [])

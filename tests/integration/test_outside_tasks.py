@@ -135,6 +135,16 @@ def test_the_commands_say_so_and_go_on(run, capsys, end):
     assert "BAD" not in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("named", [lambda run: run.name, str])
+def test_export_takes_the_option_that_it_names(run, capsys, named):
+    words = ["export", named(run), "--to", "transformer-lens", "--out", "exported"]
+    assert cli.main(words) == 1
+    assert f"--allow-task {TASK}" in capsys.readouterr().err
+    assert not (run.parent / "ran").exists() and not Path("exported").exists()
+    assert cli.main([*words, "--allow-task", TASK]) == 0
+    assert (run.parent / "ran").exists() and Path("exported/weights.safetensors").is_file()
+
+
 @pytest.mark.parametrize("command", ["verify", "status"])
 def test_the_command_in_the_folder_above_runs_nothing_of_it(run, command):
     """As one does with a download: unpack it, and check it from where it lies."""

@@ -31,10 +31,15 @@ def test_a_run_that_was_never_measured_is_named(folders):
 def test_what_is_published_is_whole_and_judged(folders):
     (recipe,) = study.recipes(SMALL)["trained"]
     measure_all(RunStore(folders.runs, None), study.battery(SMALL, "trained"), [recipe], "serial")
+    path, elsewhere = folders.published / "verdicts" / "symbolic_kv.json", folders.published.with_name("elsewhere")
+    elsewhere.write_text("[]")
+    path.parent.mkdir(parents=True)
+    path.symlink_to(elsewhere)
     assert publish.publish("symbolic_kv", folders) == 1
     run = RunStore(folders.published, None).find(recipe)
     assert run.steps == (0, recipe.n_steps) and verify(run.path) == []
     assert run.tables == RunStore(folders.runs, None).find(recipe).tables
-    verdicts = from_json((folders.published / "verdicts" / "symbolic_kv.json").read_text())
+    assert elsewhere.read_text() == "[]" and not path.is_symlink(), "written whole under its name, or not at all"
+    verdicts = from_json(path.read_text())
     assert [verdict.claim for verdict in verdicts] == list(study.CLAIMS)
     assert {str(verdict.status) for verdict in verdicts} == {"Hypothesis"}

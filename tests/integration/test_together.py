@@ -27,6 +27,7 @@ from circuitcore.training.together import stacks, step_bytes, train_together
 HERE = Path(__file__).parent
 N_RUNS = 3
 
+
 def recipe_of(seed, engine="stacked", **changes):
     """Rows of two lengths in an order of its own; 36 steps, checkpoints at 0, 18, 30 and 36."""
     fields = {"stages": (Stage(("train", "long"), 2), Stage(("train",), 3)), "checkpoint_epochs": (0, 2, 4, 5)}

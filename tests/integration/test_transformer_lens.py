@@ -20,7 +20,7 @@ from benchmarks.environments import lens
 from circuitcore.export import export, find_run, transformer_lens_files
 from circuitcore.models import Ablate, Head, ModelConfig, Patch, Site, compile_edits, forward, init_weights
 from circuitcore.models.sites import SITES
-from circuitcore.models.transformer_lens import hook_name, hooked_config
+from circuitcore.models.transformer_lens import hooked_config
 from circuitcore.training import RunStore
 
 ROOT = Path(paper.__file__).resolve().parent
@@ -37,6 +37,12 @@ PAGE = (ROOT / "book/rerun_and_extend.md").read_text(encoding="utf-8")
 # either library is then as far from its own float64 as from the other one.
 MOST_OFF = {"float32": 1e-5, "float64": 1e-13}
 HEAD, PATCHED_AT = 1, 3
+HOOKS = {
+    **{name: f"hook_{name}" for name in ("resid_pre", "resid_mid", "resid_post", "mlp_out")},
+    **{"q": "attn.hook_q", "k": "attn.hook_k", "v": "attn.hook_v", "z": "attn.hook_z"},
+    **{"scores": "attn.hook_attn_scores", "pattern": "attn.hook_pattern", "result": "attn.hook_result"},
+    "mlp_post": "mlp.hook_post",
+}
 WORDS = ("norm", "norm_position", "positions", "mlp", "tied", "bias")
 ALLOWED = {field.name: get_args(field.type) or (False, True) for field in dataclasses.fields(ModelConfig)}
 
@@ -65,6 +71,14 @@ def sites_of(config):
     """The sites that TransformerLens shows, too."""
     shown = [name for name in SITES if name != "resid_final" and (config.mlp != "none" or not name.startswith("mlp"))]
     return [Site(name, layer) for name in shown for layer in range(config.n_layers)]
+
+
+def hook_name(config, site):
+    """The hook that carries the tensor of a site; ``result`` exists with ``use_attn_result=True`` only."""
+    if site.name == "resid_mid" and config.mlp == "none":
+        return f"blocks.{site.layer}.hook_resid_post"  # the same tensor, and the only name it has there
+    rotated = config.positions == "rope" and site.name in ("q", "k")  # those after RoPE
+    return f"blocks.{site.layer}." + (f"attn.hook_rot_{site.name}" if rotated else HOOKS[site.name])
 
 
 def precisions(name):

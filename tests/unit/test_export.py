@@ -9,8 +9,6 @@ from safetensors import safe_open
 
 from circuitcore import export as exporting
 from circuitcore.cli import main
-from circuitcore.models import ModelConfig, Site
-from circuitcore.models.transformer_lens import hook_name
 
 ROOT = Path(__file__).resolve().parents[2]
 RUN = "symbolic_kv-184c3e21d23e"
@@ -76,14 +74,3 @@ def test_a_run_that_is_not_finished_is_refused(capsys, tmp_path):
     ledger = exporting.Ledger.read(folder)
     exporting.Ledger(**{**vars(ledger), "finished": False, "history_sha256": None}).write(folder)
     assert "this run is not finished" in run(capsys, folder)[2]
-
-
-def test_hooks_of_sites_that_are_called_otherwise_or_not_there():
-    rope = ModelConfig(d_vocab=4, n_ctx=4)
-    bare = ModelConfig(d_vocab=4, n_ctx=4, positions="learned", mlp="none", d_mlp=0)
-    assert hook_name(rope, Site("q", 1)) == "blocks.1.attn.hook_rot_q"
-    assert hook_name(bare, Site("q", 1, 0)) == "blocks.1.attn.hook_q"
-    assert hook_name(bare, Site("resid_mid", 0)) == "blocks.0.hook_resid_post"
-    for config, site in ((rope, Site("resid_final", 1)), (bare, Site("mlp_out", 0))):
-        with pytest.raises(ValueError, match=f"no hook for {site}; it has: "):
-            hook_name(config, site)

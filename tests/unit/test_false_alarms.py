@@ -49,8 +49,8 @@ def test_counts_rates_and_intervals_are_those_of_the_verdicts(evidence):
     whole, part = share_interval(0, 75), share_interval(25, 75)
     assert str(evidence.false_alarms("C1")) == (
         "On networks that cannot have it, this battery reported the circuit in 0 of 75 runs (false-positive rate 0, "
-        f"95 % interval {whole.low:.3g} to {whole.high:.3g}), and a part of it in 25 of 75 runs (false-positive rate "
-        f"0.333, 95 % interval {part.low:.3g} to {part.high:.3g})"
+        f"95 % interval {whole.low:.3g} to {whole.high:.3g}) [SC5: Supported], and a part of it in 25 of 75 "
+        f"runs (false-positive rate 0.333, 95 % interval {part.low:.3g} to {part.high:.3g}) [SC6: Negative]"
     )
     assert "3 of 75 runs" in str(evidence.false_alarms("C1.published"))
 

@@ -114,7 +114,7 @@ globalThis.circuitPane = (() => {
       const rows = found.map(({ part, value }) => el('tr', '', named(part), balance(value, most), cell(signed(value))));
       const rest = Math.abs(margin - sum) < 0.005 ? '' : `, biases ${signed(margin - sum)}`;
       const caption = `Direct logit attribution: what each part adds to ${a} over ${b}. Sum ${signed(sum)}${rest}.`;
-      this.#parts.replaceChildren(table(caption, ['part', 'share of the margin', ''], rows));
+      this.#parts.replaceChildren(table(caption, ['part', 'share of the margin (logits)', ''], rows));
     }
   }
 

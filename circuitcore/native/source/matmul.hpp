@@ -46,7 +46,7 @@ void tile(long depth, Left a, Right b, Start start, float* c, long c_row) {
     for (int i = 0; i < ROWS; i++) {
       vec left = splat(a.data[i * a.row + k * a.step]);
 #pragma GCC unroll 4
-      for (int j = 0; j < COLS; j++) total[i][j] += left * right[j];
+      for (int j = 0; j < COLS; j++) total[i][j] = fused(left, right[j], total[i][j]);
     }
   }
 #pragma GCC unroll 24

@@ -1,5 +1,7 @@
 // Vectors of floats, as wide as the processor has them, and the functions of them that a decoder needs.
 #pragma once
+#include <immintrin.h>
+
 #include <cmath>
 #include <cstdint>
 #include <cstring>
@@ -28,6 +30,15 @@ inline vec load(const float* p) {
 }
 inline void store(float* p, vec v) { std::memcpy(p, &v, sizeof v); }
 inline vec splat(float x) { return x - vec{}; }  // x - 0 is x, so only the broadcast is left
+// a b + c, rounded once. Compilers tuned for AMD's Zen write a product and a sum where one sum waits for the next, as in
+// the smallest tile alone; its rows would then differ in the last bit from the same rows in a larger one.
+inline vec fused(vec a, vec b, vec c) {
+#if defined(__AVX512F__)
+  return (vec)_mm512_fmadd_ps((__m512)a, (__m512)b, (__m512)c);
+#else
+  return (vec)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)c);
+#endif
+}
 inline vec larger(vec a, vec b) { return a > b ? a : b; }
 
 // Lane i of the result is lane from[i] of a, or lane from[i] - LANES of b.

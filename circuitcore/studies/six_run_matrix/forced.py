@@ -11,6 +11,7 @@ from circuitcore.studies.six_run_matrix.design import SHARES, cell_name
 QUERY_ONE, QUERY_TWO = cell_name("query", 1, 2), cell_name("query", 2, 2)
 DEEP = (cell_name("arrow", 3, 2), cell_name("query", 3, 2))
 EIGHT = cell_name("arrow", 2, 8)
+LAST = 2  # of three layers
 
 
 def one_layer(results: Results) -> Check | None:
@@ -44,19 +45,38 @@ def last_of_three(results: Results) -> Check | None:
     if not of.has(results, *DEEP):
         return None
     leaders = pd.concat([routing_layers(results, arm) for arm in DEEP])
-    runs = leaders.assign(last=(leaders["layer"] == 2).astype(float))
+    runs = leaders.assign(last=(leaders["layer"] == LAST).astype(float))
     accuracy = pd.concat([of.accuracy(results, arm) for arm in DEEP])
     return mean_check(
         of.mean_of_runs(runs, "last"),
         **of.at_least(float(accuracy.mean()), 0.9, "test accuracy, mean"),
         within=of.SHARE,
+        note=_ties(runs),
+    )
+
+
+def _ties(runs: pd.DataFrame) -> str:
+    """How many runs a tie decides, and what the mean were if ties went to the last layer; "" without a tie."""
+    tied = runs[runs["tied"]]
+    if tied.empty:
+        return ""
+    otherwise = of.mean_of_runs(runs.assign(last=runs["last"].where(~runs["tied"], 1.0)), "last").mean()
+    return (
+        f"in {len(tied)} of {len(runs)} runs a head of the last layer ties with the best one, at "
+        f"{tied['value'].max():.3f} at most (a guess: {1 / 3:.3f}), and the lower layer gets the run; if the last got "
+        f"it, the mean were {otherwise:.2f}"
     )
 
 
 def routing_layers(results: Results, arm: str) -> pd.DataFrame:
-    """The head of any layer that attends to the right value most often, with its layer."""
+    """The head of any layer that attends to the right value most often, with its ``layer``.
+
+    ``tied``: a head of the last layer does so exactly as often, though the tie counts for a lower one.
+    """
     rows = results.at_final("routing_value", arm, family=of.SWEEP)
-    return leading_head(rows).assign(layer=lambda heads: heads["site"].astype(str).str[1].astype(int))
+    last = rows[rows["layer"] == LAST].groupby("init_seed")["value"].max()
+    found = leading_head(rows).assign(layer=lambda heads: heads["site"].astype(str).str[1].astype(int))
+    return found.assign(tied=(found["layer"] != LAST) & (found["init_seed"].map(last) == found["value"]))
 
 
 def shared_heads(results: Results) -> Check | None:

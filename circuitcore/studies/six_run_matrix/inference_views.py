@@ -211,6 +211,9 @@ def _slot_neurons(results: Results, arm: str) -> dict[str, object]:
     return {"source": "0 of 6", "ours": f"{int(top['variable'].astype(str).eq('matching_slot').sum())} of {len(top)}"}
 
 
+FOUR_PAIRS = "accuracy on four pairs"
+
+
 def cells(results: Results) -> View:
     """What the read-out, the depth and the number of heads change: the summary figure."""
     parts = []
@@ -222,12 +225,13 @@ def cells(results: Results) -> View:
         group = f"{read_out}, {layers} layer{'s' * (layers > 1)} of {heads}"
         first = of.best_head(results, "routing_value", arm, family=of.SWEEP, layer=0)
         parts.append(_cell(of.accuracy(results, arm), group, "test accuracy"))
+        parts.append(_cell(of.accuracy(results, arm, of.OOD), group, FOUR_PAIRS))
         parts.append(_cell(first, group, "layer 0 attends to the right value"))
         if layers > 1:
             later = of.best_head(results, "routing_value", arm, family=of.SWEEP, layer=list(range(1, layers)))
             parts.append(_cell(later, group, "a later layer does"))
-            lost = of.heads_lost(results, arm, "mean@read_out", "L0H*")
-            parts.append(_cell(lost, group, "lost without layer 0 at the read-out"))
+        lost = of.heads_lost(results, arm, "mean@read_out", "L0H*")
+        parts.append(_cell(lost, group, "lost without layer 0 at the read-out"))
     table = pd.concat(parts, ignore_index=True)
     return View(
         table, "share of prompts", "test; its counterfactuals", BAND + _seeds_of(table), 1 / 3, _elsewhere(table)
@@ -252,9 +256,9 @@ def _elsewhere(table: pd.DataFrame) -> str:
     )
 
 
-def one_layer_at_arrow(cells: View) -> str:
-    """Test accuracy of the networks of one layer read out at the arrow, from the worst to the best, in words."""
-    rows = cells.table[(cells.table["group"] == "arrow, 1 layer of 2") & (cells.table["series"] == "test accuracy")]
+def reached(cells: View, group: str, series: str = "test accuracy") -> str:
+    """What the networks of a group reach in a series, from the worst to the best, in words."""
+    rows = cells.table[(cells.table["group"] == group) & (cells.table["series"] == series)]
     return f"{100 * rows['value'].min():.0f} to {100 * rows['value'].max():.0f} %" if len(rows) else "(not measured)"
 
 
@@ -268,8 +272,10 @@ def routing_layers(results: Results) -> View:
     if not parts:
         raise SelectionError("no networks of three layers were trained")
     table = pd.concat(parts, ignore_index=True)
-    counts = table.groupby(["arm", "layer"], observed=True).size().rename("runs").reset_index()
-    return View(counts.astype({"runs": int}), "runs", "test prompts, each asked for all three keys")
+    groups = table.groupby(["arm", "layer"], observed=True)["tied"]
+    counts = groups.agg(runs="size", tied_with_the_last="sum").reset_index()
+    counts = counts.astype({"runs": int, "tied_with_the_last": int})
+    return View(counts, "runs", "test prompts, each asked for all three keys")
 
 
 LOOKED = {"off": "arrow", cell_name("query", 2, 2): "query"}

@@ -45,7 +45,7 @@ VARIABLES = {
 BAND = "95 % t interval of the mean over seeds"
 SHORT = {STORY: "story", PLANTED: "repeats", PHRASES: "phrases"}
 SWEPT = f"{N_BASES} test rows, each with five lengths of context"
-POOL = "the three that could fail"
+POOL = "the three controls"
 HAS = {arm: f"{arm} (learnable)" for arm in REPEATS}
 _CURVE = ["epoch", "series", "arm", "init_seed", "value"]
 DEFINED = dict(zip(DEFINITIONS, ("the source's definitions", "our definitions"), strict=True))
