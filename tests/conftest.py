@@ -8,8 +8,10 @@ import os
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import jaxtyping  # noqa: E402
+from beartype import BeartypeConf, beartype  # noqa: E402
 
 with_shapes = jaxtyping.jaxtyped
+with_types = beartype(conf=BeartypeConf(violation_type=jaxtyping.TypeCheckError))  # as jaxtyping's: a TypeError
 
 
 def jaxtyped(fn=None, *, typechecker):
@@ -22,17 +24,18 @@ def jaxtyped(fn=None, *, typechecker):
         return lambda fn: jaxtyped(fn, typechecker=typechecker)
     if "<locals>" in fn.__qualname__:
         return fn
-    if dataclasses.is_dataclass(fn) and "__init__" in vars(fn) and not has_shapes(fn.__init__):
-        fn.__init__ = typechecker(fn.__init__)
+    if dataclasses.is_dataclass(fn) and "__init__" in vars(fn) and types_alone(fn.__init__):
+        fn.__init__ = with_types(fn.__init__)
         return fn
-    if inspect.isfunction(fn) and not has_shapes(fn):
-        return typechecker(fn)
+    if inspect.isfunction(fn) and types_alone(fn):
+        return with_types(fn)
     return with_shapes(fn, typechecker=typechecker)
 
 
-def has_shapes(fn) -> bool:
-    """Whether a function is annotated with the shape of anything."""
-    return "jaxtyping." in repr(fn.__annotations__)
+def types_alone(fn) -> bool:
+    """Whether its annotations name no shape and no type in quotes, which only the wrapper leaves unresolved."""
+    named = fn.__annotations__.values()
+    return "jaxtyping." not in repr(fn.__annotations__) and not any(isinstance(name, str) for name in named)
 
 
 jaxtyping.jaxtyped = jaxtyped

@@ -256,8 +256,18 @@ def _elsewhere(table: pd.DataFrame) -> str:
     )
 
 
-def reached(cells: View, group: str, series: str = "test accuracy") -> str:
-    """What the networks of a group reach in a series, from the worst to the best, in words."""
+def said_of_cells(cells: View) -> dict[str, str]:
+    """What the page's sentences say of the cells, by the name under which the page has it."""
+    return {
+        "elsewhere": cells.note,
+        "one_layer_at_arrow": _reached(cells, "arrow, 1 layer of 2", "test accuracy"),
+        "one_layer_longer": _reached(cells, "query, 1 layer of 2", "accuracy on four pairs"),
+        "two_layers_longer": _reached(cells, "query, 2 layers of 2", "accuracy on four pairs"),
+    }
+
+
+def _reached(cells: View, group: str, series: str) -> str:
+    """What the networks of a group reach in a series, from the worst to the best."""
     rows = cells.table[(cells.table["group"] == group) & (cells.table["series"] == series)]
     return f"{100 * rows['value'].min():.0f} to {100 * rows['value'].max():.0f} %" if len(rows) else "(not measured)"
 
