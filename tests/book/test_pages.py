@@ -8,6 +8,7 @@ from urllib.parse import unquote, urlsplit
 import axe_playwright_python
 import pytest
 from conftest import BOOK_PAGES, ROOT, Opened
+from playwright.sync_api import Page
 
 from circuitcore.book_build import TIERS
 
@@ -76,11 +77,9 @@ def test_every_figure_is_numbered_captioned_described_and_sourced(opened: Opened
         assert runs or "no training run enters" in words, f"no run id: {words}"
 
 
-@every_page
-@pytest.mark.parametrize("theme", ["light", "dark"])
-def test_a_phone_never_scrolls_sideways(opened: Opened, theme):
-    page = opened.look(width=400, theme=theme)
-    assert page.evaluate("document.documentElement.scrollWidth") <= 400
+def is_within_a_phone(page: Page) -> list[str]:
+    """What a phone would have to scroll to sideways, the page itself or a thing within it."""
+    width = page.evaluate("document.documentElement.scrollWidth")
     cut_off = """() => [...document.querySelectorAll('.vl-chart, .bd-article table, .bd-article pre, mjx-container')]
         .filter(el => el.getBoundingClientRect().right > 401)
         .filter(el => {
@@ -88,44 +87,57 @@ def test_a_phone_never_scrolls_sideways(opened: Opened, theme):
                 if (['auto', 'scroll'].includes(getComputedStyle(box).overflowX)) return false;
             return true;
         }).map(el => el.outerHTML.slice(0, 200))"""
-    assert page.evaluate(cut_off) == []
+    return [f"the page is {width} px wide"] * (width > 400) + page.evaluate(cut_off)
 
 
-@every_page
-def test_charts_and_text_follow_the_theme(opened: Opened):
-    ink = {}
-    for theme in ("light", "dark"):
-        page = opened.look(theme=theme)
-        words = page.locator(".vl-live svg .role-axis text")
-        colours = words.evaluate_all("all => all.map(word => getComputedStyle(word).fill)")
-        colours.append(page.evaluate("getComputedStyle(document.body).color"))
-        ink[theme] = [page.evaluate(LUMINANCE, colour) for colour in colours]
-    assert max(ink["light"]) < 0.5 < min(ink["dark"])
+def is_inked(page: Page) -> list[str]:
+    """The theme, where the ink of text or of a chart's axes is not of it."""
+    words = page.locator(".vl-live svg .role-axis text")
+    colours = words.evaluate_all("all => all.map(word => getComputedStyle(word).fill)")
+    colours.append(page.evaluate("getComputedStyle(document.body).color"))
+    ink = [page.evaluate(LUMINANCE, colour) for colour in colours]
+    theme = page.evaluate("document.documentElement.dataset.theme")
+    right = max(ink) < 0.5 if theme == "light" else min(ink) > 0.5
+    return [] if right else [f"{theme}: {colours}"]
 
 
-@pytest.mark.parametrize("opened", [f"http {name}" for name in BOOK_PAGES], indirect=True)
-@pytest.mark.parametrize("theme", ["light", "dark"])
-def test_paper_gets_a_still_of_every_chart_in_dark_ink(opened: Opened, theme):
-    page = opened.look(theme=theme, medium="print")
-    for chart in page.locator(".vl-chart").all():
-        box = chart.locator("img.vl-still").bounding_box()
-        assert box["width"] > 100 and box["height"] > 40
-        assert not chart.locator(".vl-live").is_visible()
-    words = page.locator(".bd-article :is(h1, p, td, pre, figcaption):visible")
-    ink = words.evaluate_all("all => all.map(word => getComputedStyle(word).color)")
-    assert max(page.evaluate(LUMINANCE, colour) for colour in set(ink)) < 0.5
-    opened.look()
-
-
-@every_page
-@pytest.mark.parametrize(("width", "theme"), [(1280, "light"), (1280, "dark"), (400, "light")])
-def test_axe_finds_nothing_serious(opened: Opened, width, theme):
-    page = opened.look(width=width, theme=theme)
+def is_accessible(page: Page) -> list[str]:
+    """What axe finds that is serious."""
     if not page.evaluate("'axe' in window"):
         page.evaluate(AXE)
     found = page.evaluate(AXE_RUN)["violations"]
     serious = [rule for rule in found if rule["impact"] in ("serious", "critical")]
-    assert [f"{rule['id']}: {node['html'][:300]}" for rule in serious for node in rule["nodes"]] == []
+    return [f"{rule['id']}: {node['html'][:300]}" for rule in serious for node in rule["nodes"]]
+
+
+def is_printed(page: Page) -> list[str]:
+    """Charts that paper gets no still of, and ink that is not dark."""
+    found = []
+    for chart in page.locator(".vl-chart").all():
+        box = chart.locator("img.vl-still").bounding_box()
+        if box["width"] <= 100 or box["height"] <= 40 or chart.locator(".vl-live").is_visible():
+            found.append(f"no still: {chart.evaluate('chart => chart.outerHTML.slice(0, 200)')}")
+    words = page.locator(".bd-article :is(h1, p, td, pre, figcaption):visible")
+    ink = words.evaluate_all("all => all.map(word => getComputedStyle(word).color)")
+    return found + [colour for colour in set(ink) if page.evaluate(LUMINANCE, colour) >= 0.5]
+
+
+# A look draws all charts of a page anew, which takes longer than most checks: each is taken once.
+LOOKS = {
+    (400, "light", "screen"): (is_within_a_phone, is_accessible),
+    (400, "dark", "screen"): (is_within_a_phone,),
+    (1280, "dark", "screen"): (is_inked, is_accessible),
+    (1280, "light", "screen"): (is_inked, is_accessible),
+    (1280, "light", "print"): (is_printed,),
+    (1280, "dark", "print"): (is_printed,),
+}
+
+
+@every_page
+@pytest.mark.parametrize("look", LOOKS, ids=lambda look: " ".join(map(str, look)))
+def test_every_look_is_right(opened: Opened, look):
+    page = opened.look(*look)
+    assert {check.__name__: check(page) for check in LOOKS[look]} == {check.__name__: [] for check in LOOKS[look]}
 
 
 @everywhere
