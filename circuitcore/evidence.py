@@ -19,7 +19,7 @@ from circuitcore.measuring import MeasuringForecast, by_spec, measure_all, table
 from circuitcore.measuring import forecast as measuring_forecast
 from circuitcore.metrics.battery import BatterySpec
 from circuitcore.progress import Watch
-from circuitcore.results import Origin, Results, SelectionError
+from circuitcore.results import Origin, Results, SelectionError, stacked
 from circuitcore.training.errors import StoreError
 from circuitcore.training.progress import Forecast, forecast
 from circuitcore.training.recipe import Recipe
@@ -81,9 +81,16 @@ class Evidence:
         return self._specs(self.published_params) if self.published_params else {}
 
     @cached_property
+    def shipped(self) -> Mapping[Recipe, Run]:
+        """The published runs that are here. They are read as they are: nothing is trained, and no row is drawn."""
+        store = RunStore(self.folders.published, None)
+        found = ((recipe, store.find(recipe)) for recipe in _each(self.published_arms))
+        return {recipe: run for recipe, run in found if run is not None}
+
+    @cached_property
     def unpublished(self) -> tuple[str, ...]:
         """Runs that should be in ``published`` and are not: all of them while the paper is being made."""
-        return tuple(recipe.run_id for recipe in _each(self.published_arms) if self._shipped.find(recipe) is None)
+        return tuple(recipe.run_id for recipe in _each(self.published_arms) if recipe not in self.shipped)
 
     @property
     def has_published(self) -> bool:
@@ -180,7 +187,7 @@ class Evidence:
             train_all(self.store, _each(self.arms), executor, watch=watch)
             for spec, recipes in by_spec(self.arms, self.specs).items():
                 measure_all(self.store, spec, recipes, executor, watch)
-            found.append(_results(self.store, self.arms, self.specs, "rerun"))
+            found.append(_results(self._found, self.arms, self.specs, "rerun"))
         return tuple(found)
 
     def run_ids(self, origin: Origin) -> dict[str, tuple[str, ...]]:
@@ -226,8 +233,16 @@ class Evidence:
         )
 
     def _runs(self, origin: Origin, arm: str) -> list[Run]:
-        store, arms = (self._shipped, self.published_arms) if origin == "paper" else (self.store, self.arms)
-        return [store.get_or_train(recipe) for recipe in arms[arm]]
+        if origin == "paper":
+            return [self.shipped[recipe] for recipe in self.published_arms[arm]]
+        return [self._found(recipe) for recipe in self.arms[arm]]
+
+    def _found(self, recipe: Recipe) -> Run:
+        """The reader's run of ``recipe``, which has been trained; StoreError if it has gone since."""
+        run = self.store.find(recipe)
+        if run is None:
+            raise StoreError(f"{self.folders.runs}: run {recipe.run_id} is not here any more; train it again.")
+        return run
 
     def judged(self, claim: Claim, results: Results) -> Verdict:
         """The verdict on a claim; Hypothesis when the study has no check for it."""
@@ -289,10 +304,6 @@ class Evidence:
         return self.study.recipes(self.params)
 
     @property
-    def _shipped(self) -> RunStore:
-        return RunStore(self.folders.published, None)
-
-    @property
     def _asks_the_same(self) -> bool:
         same_runs = {arm: set(recipes) for arm, recipes in self.arms.items()} == {
             arm: set(recipes) for arm, recipes in self.published_arms.items()
@@ -300,7 +311,7 @@ class Evidence:
         return same_runs and self.published_specs == self.specs
 
     def _published_results(self) -> Results:
-        return _results(self._shipped, self.published_arms, self.published_specs, "paper")
+        return _results(self.shipped.__getitem__, self.published_arms, self.published_specs, "paper")
 
     def _specs(self, params: BaseModel) -> dict[str, BatterySpec]:
         return {arm: self.study.battery(params, arm) for arm in self.study.recipes(params)}
@@ -311,35 +322,24 @@ def _each(arms: Arms) -> list[Recipe]:
     return list(dict.fromkeys(recipe for recipes in arms.values() for recipe in recipes))
 
 
-def _results(store: RunStore, arms: Arms, specs: Mapping[str, BatterySpec], origin: Origin) -> Results:
+def _results(find: Callable[[Recipe], Run], arms: Arms, specs: Mapping[str, BatterySpec], origin: Origin) -> Results:
     """The tables of finished, measured runs, all arms under each other, with ``arm`` and ``init_seed``."""
     found, histories = {"measurements": [], "snapshots": [], "features": []}, []
     for arm, recipes in arms.items():
-        for run in map(store.get_or_train, recipes):
-            named = {"arm": arm, "init_seed": run.recipe.init_seed}
+        for recipe in recipes:
+            run, named = find(recipe), {"arm": arm, "init_seed": recipe.init_seed}
             for field, key in tables_of(specs[arm]).items():
-                found[field].append(_table(store, run, key).assign(**named))
+                found[field].append(_table(run, key).assign(**named))
             histories.append(run.history.assign(run_id=run.run_id, **named))
-    tables = {field: _stacked(parts) for field, parts in found.items()}
-    return Results(history=_stacked(histories), origin=origin, **tables)
+    tables = {field: stacked(parts) for field, parts in found.items()}
+    return Results(history=stacked(histories), origin=origin, **tables)
 
 
-def _table(store: RunStore, run: Run, key: str) -> pd.DataFrame:
-    table = store.load_table(run, key)
+def _table(run: Run, key: str) -> pd.DataFrame:
+    table = run.table(key)
     if table is None:
         raise StoreError(
             f"{run.path}: has no table {key!r}. What is measured has changed since this run was published: measure and "
             "publish the runs again."
         )
     return table
-
-
-def _stacked(tables: list[pd.DataFrame]) -> pd.DataFrame:
-    """Tables under each other, categories of each column united (pandas would turn them into plain text)."""
-    if not tables:
-        return pd.DataFrame()
-    columns = [name for name in tables[0] if isinstance(tables[0][name].dtype, pd.CategoricalDtype)]
-    for name in columns:
-        words = pd.unique(pd.concat([table[name].astype("str") for table in tables]))
-        tables = [table.assign(**{name: pd.Categorical(table[name].astype("str"), words)}) for table in tables]
-    return pd.concat(tables, ignore_index=True)

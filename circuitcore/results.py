@@ -2,8 +2,10 @@
 
 import functools
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Literal
 
+import numpy as np
 import pandas as pd
 
 from circuitcore.spelling import unknown
@@ -61,7 +63,7 @@ class Results:
         Raises:
             SelectionError: nothing is left; names the filter that emptied the selection and what exists.
         """
-        rows = _select(self.measurements, "metric", metric)
+        rows = self._of_metric(metric)
         for column, wanted in {**({"arm": arm} if arm is not None else {}), **where}.items():
             rows = _select(rows, column, wanted)
         return rows.sort_values(["arm", "init_seed", "step"], kind="stable").reset_index(drop=True)
@@ -69,8 +71,7 @@ class Results:
     def at_final(self, metric: str, arm: str | None = None, **where) -> pd.DataFrame:
         """Rows of one metric at the last measured checkpoint of each run; arguments as in ``curve``."""
         rows = self.curve(metric, arm, **where)
-        last = self.measurements.groupby("run_id")["step"].max()
-        rows = rows[rows["step"] == rows["run_id"].map(last)].reset_index(drop=True)
+        rows = rows[rows["step"] == rows["run_id"].map(self._last_steps)].reset_index(drop=True)
         if rows.empty:
             raise SelectionError(f"metric {metric!r} was not measured at the last checkpoint of any selected run")
         return rows
@@ -87,6 +88,19 @@ class Results:
             free = [column for column in rows if column != "value" and group[column].nunique(dropna=False) > 1]
             raise SelectionError(f"{metric!r} in {arm!r} has several rows per seed; still varying: {free}")
         return rows.set_index("init_seed")["value"].sort_index()
+
+    # Readings ask for one metric of half a million rows thousands of times.
+    def _of_metric(self, metric: object) -> pd.DataFrame:
+        places = self._places.get(metric) if isinstance(metric, str) else None
+        return _select(self.measurements, "metric", metric) if places is None else self.measurements.take(places)
+
+    @cached_property
+    def _places(self) -> dict[str, np.ndarray]:
+        return self.measurements.groupby("metric", observed=True).indices
+
+    @cached_property
+    def _last_steps(self) -> pd.Series:
+        return self.measurements.groupby("run_id", observed=True)["step"].max()
 
 
 def with_epochs(rows: pd.DataFrame, results: Results) -> pd.DataFrame:
@@ -112,3 +126,26 @@ def _select(rows: pd.DataFrame, column: str, wanted: object) -> pd.DataFrame:
         present = [str(value) for value in rows[column].dropna().unique()]
         raise SelectionError(unknown(column, str(wanted), present))
     return kept
+
+
+def stacked(tables: list[pd.DataFrame]) -> pd.DataFrame:
+    """Tables under each other, categories of each column united (pandas would turn them into plain text)."""
+    if not tables:
+        return pd.DataFrame()
+    words = [name for name in tables[0] if isinstance(tables[0][name].dtype, pd.CategoricalDtype)]
+    stacked = pd.concat([table.drop(columns=words) for table in tables], ignore_index=True)
+    united = {name: _united([pd.Categorical(table[name]) for table in tables]) for name in words}
+    return stacked.assign(**united)[list(dict.fromkeys(name for table in tables for name in table))]
+
+
+def _united(columns: list[pd.Categorical]) -> pd.Categorical:
+    """Columns under each other; the categories are the words that occur, in the order in which they first do."""
+    place: dict[str, int] = {}
+    codes = []
+    for column in columns:
+        places = np.full(len(column.categories) + 1, -1)  # the last one is that of a missing word, whose code is -1
+        for code in pd.unique(column.codes):
+            if code >= 0:
+                places[code] = place.setdefault(str(column.categories[code]), len(place))
+        codes.append(places[column.codes])
+    return pd.Categorical.from_codes(np.concatenate(codes), list(place))

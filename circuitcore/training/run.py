@@ -1,6 +1,7 @@
 """A finished run as the rest of the library sees it: recipe, per-step history, weights at each kept step."""
 
 import dataclasses
+import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -16,7 +17,7 @@ from circuitcore.tasks import TASKS, OutsideTaskError
 from circuitcore.training.checkpoint import read_bytes, read_identity, refuse_pickle, sha256, unpack
 from circuitcore.training.digests import table_sha256, weights_sha256
 from circuitcore.training.errors import REMEDY, CheckpointError, StoreError
-from circuitcore.training.ledger import Entry, Ledger
+from circuitcore.training.ledger import TABLE_KEY, Entry, Ledger
 from circuitcore.training.parquet import from_parquet
 from circuitcore.training.recipe import Recipe
 from circuitcore.training.sealed import require_as_sealed
@@ -95,6 +96,20 @@ class Run:
         """
         return self._history.copy()
 
+    def table(self, key: str) -> pd.DataFrame | None:
+        """The table that was kept under ``key`` when the run was opened; None if there was none.
+
+        Raises:
+            StoreError: the file is absent or damaged though the ledger names it, or is not what was published.
+        """
+        path, expected = table_path(self.path, key), self.ledger.tables.get(key)
+        if expected is None:
+            return None
+        table = from_parquet(path, read_checked(path, expected))
+        if self.sealed is not None:
+            require_as_sealed(self.sealed, f"table/{key}", path, table_sha256(table))
+        return table
+
     def tokens_seen(self, step: int) -> int:
         """Input tokens trained on in the first ``step`` updates.
 
@@ -152,6 +167,13 @@ class Run:
         if absent:
             raise CheckpointError(f"{self.run_id}: no weights here for step(s) {absent}; here: {list(self.steps)}")
         return dataclasses.replace(self, ledger=thinned(self.ledger, steps))
+
+
+def table_path(folder: Path, key: str) -> Path:
+    """Where a run's folder keeps the table called ``key``; StoreError for what is no file name."""
+    if not re.fullmatch(TABLE_KEY, key):
+        raise StoreError(f"table key {key!r}; allowed: letters, digits, '.', '_', '-'")
+    return folder / TABLE_FOLDER / f"{key}.parquet"
 
 
 def thinned(ledger: Ledger, steps: Collection[int]) -> Ledger:

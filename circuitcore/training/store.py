@@ -3,7 +3,6 @@
 import dataclasses
 import logging
 import os
-import re
 import shutil
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
@@ -17,17 +16,16 @@ from circuitcore.reading import folders_with
 from circuitcore.spelling import unknown
 from circuitcore.tasks import allowed_tasks
 from circuitcore.training.checkpoint import sha256
-from circuitcore.training.digests import table_sha256
 from circuitcore.training.durable import cannot_write, write_durably
 from circuitcore.training.errors import StoreError
 from circuitcore.training.failures import FailureNote
 from circuitcore.training.history import LONGEST_WHOLE, per_epoch
-from circuitcore.training.ledger import LEDGER_NAME, TABLE_KEY, Ledger
+from circuitcore.training.ledger import LEDGER_NAME, Ledger
 from circuitcore.training.loop import RESUME_NAME, Report, check_same_rows, steps_done, train
 from circuitcore.training.parquet import from_parquet, to_parquet
 from circuitcore.training.recipe import Recipe
-from circuitcore.training.run import HISTORY_NAME, RECIPE_NAME, TABLE_FOLDER, Run, read_checked, thinned
-from circuitcore.training.sealed import contents_of, refuse_sealed, require_as_sealed, sealed_parts
+from circuitcore.training.run import HISTORY_NAME, RECIPE_NAME, TABLE_FOLDER, Run, read_checked, table_path, thinned
+from circuitcore.training.sealed import contents_of, refuse_sealed, sealed_parts
 
 LOG = logging.getLogger(__name__)
 LOCK_FOLDER = ".locks"
@@ -126,18 +124,12 @@ class RunStore:
         return recipe.n_steps if self.find(recipe) else steps_done(self.root / recipe.run_id)
 
     def load_table(self, run: Run, key: str) -> pd.DataFrame | None:
-        """The table saved for ``run`` under ``key``, or None.
+        """The table kept for ``run`` under ``key`` by now, or None; ``Run.table`` reads one that was there before.
 
         Raises:
             StoreError: the file is absent or damaged though the ledger names it, or is not what was published.
         """
-        path, ledger = _table_path(run, key), Ledger.read(run.path)
-        if key not in ledger.tables:
-            return None
-        table = from_parquet(path, read_checked(path, ledger.tables[key]))
-        if run.sealed is not None:
-            require_as_sealed(run.sealed, f"table/{key}", path, table_sha256(table))
-        return table
+        return dataclasses.replace(run, ledger=Ledger.read(run.path)).table(key)
 
     def save_table(self, run: Run, key: str, table: pd.DataFrame) -> None:
         """Keep ``table`` beside ``run`` as ``tables/KEY.parquet``, in place of an earlier one.
@@ -146,7 +138,7 @@ class RunStore:
             StoreError: the key is no file name, the file cannot be written, or the run is among published ones.
         """
         refuse_sealed(run.path.parent, f"table {key} of run {run.run_id}")
-        path, data = _table_path(run, key), to_parquet(table)
+        path, data = table_path(run.path, key), to_parquet(table)
         with self.lock(run.run_id):
             # The ledger forgets the old table first: a kill in between leaves no table, not a false alarm.
             for tables in ({}, {key: sha256(data)}):
@@ -255,9 +247,3 @@ def _history_to_ship(folder: Path, ledger: Ledger) -> tuple[Ledger, bytes]:
         return ledger, data
     data = to_parquet(per_epoch(from_parquet(path, data)))
     return dataclasses.replace(ledger, history_sha256=sha256(data), history_thinned=True), data
-
-
-def _table_path(run: Run, key: str) -> Path:
-    if not re.fullmatch(TABLE_KEY, key):
-        raise StoreError(f"table key {key!r}; allowed: letters, digits, '.', '_', '-'")
-    return run.path / TABLE_FOLDER / f"{key}.parquet"
