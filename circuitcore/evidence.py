@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, partial
 from types import ModuleType
 
@@ -47,6 +47,7 @@ class Evidence:
     name: str
     params: BaseModel
     folders: Folders
+    _judged: dict[tuple[str, Results], Verdict] = field(default_factory=dict, init=False, repr=False)
 
     @cached_property
     def study(self) -> ModuleType:
@@ -246,8 +247,11 @@ class Evidence:
 
     def judged(self, claim: Claim, results: Results) -> Verdict:
         """The verdict on a claim; Hypothesis when the study has no check for it."""
-        check = self.study.CHECKS.get(claim.id)
-        return Verdict.of(claim, check(results) if check else None, results.origin)
+        asked = claim.id, results
+        if asked not in self._judged:  # a page asks where it shows the claim, and again at its end
+            check = self.study.CHECKS.get(claim.id)
+            self._judged[asked] = Verdict.of(claim, check(results) if check else None, results.origin)
+        return self._judged[asked]
 
     def false_alarms(self, claim_id: str) -> FalseAlarms | None:
         """How often the battery reports a circuit where there is none, as published.
@@ -328,8 +332,8 @@ def _results(find: Callable[[Recipe], Run], arms: Arms, specs: Mapping[str, Batt
     for arm, recipes in arms.items():
         for recipe in recipes:
             run, named = find(recipe), {"arm": arm, "init_seed": recipe.init_seed}
-            for field, key in tables_of(specs[arm]).items():
-                found[field].append(_table(run, key).assign(**named))
+            for table, key in tables_of(specs[arm]).items():
+                found[table].append(_table(run, key).assign(**named))
             histories.append(run.history.assign(run_id=run.run_id, **named))
     tables = {field: stacked(parts) for field, parts in found.items()}
     return Results(history=stacked(histories), origin=origin, **tables)

@@ -99,7 +99,7 @@ def responsive(draw: Callable[..., alt.TopLevelMixin]) -> Callable[..., alt.TopL
         if width is not None:
             return draw(view, width=width, **options)
         wide = draw(view, width=WIDE, **options)
-        narrow = specification(draw(view, width=NARROW, **options))
+        narrow = specification(draw(view, width=NARROW, **options), validate=False)  # the wide one is checked
         for shared in ("datasets", "usermeta"):
             narrow.pop(shared, None)
         own = wide.usermeta if isinstance(wide.usermeta, dict) else {}
@@ -110,14 +110,18 @@ def responsive(draw: Callable[..., alt.TopLevelMixin]) -> Callable[..., alt.TopL
     return picture
 
 
-def specification(chart: alt.TopLevelMixin) -> dict[str, Any]:
+def specification(chart: alt.TopLevelMixin, *, validate: bool = True) -> dict[str, Any]:
     """The chart as a Vega-Lite specification (plain dict) in the light theme, whatever the session has switched on.
+
+    Args:
+        chart: the chart.
+        validate: whether it is held to Vega-Lite's schema.
 
     Raises:
         alt.MaxRowsError: a table of more than ``MAX_ROWS`` rows; draw fewer checkpoints or prompts.
     """
     with alt.theme.enable("none"), alt.data_transformers.enable("default", max_rows=MAX_ROWS):
-        spec = chart.to_dict()
+        spec = chart.to_dict(validate=validate)
     # Written into the dict, not through ``configure``, whose schema does not know Vega's legend layout.
     return {**spec, "config": theme("light")}
 

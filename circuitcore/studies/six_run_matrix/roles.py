@@ -1,5 +1,7 @@
 """Checks of roles and features: which head leads, whether seeds agree, what sparse features stand for."""
 
+import functools
+
 import pandas as pd
 
 from circuitcore.claims import Check, Results, mean_check
@@ -24,6 +26,7 @@ def identifiable(results: Results) -> Check | None:
     )
 
 
+@functools.lru_cache(maxsize=4)  # of two checks and a figure
 def agreements(results: Results, *, untrained: bool = False) -> pd.DataFrame:
     """Agreement of every pair of seeds of one curriculum; see ``emergence.agreement``."""
     parts = []

@@ -1,5 +1,7 @@
 """The pieces of the circuit as curves over training, and when each is born."""
 
+import functools
+
 import pandas as pd
 
 from circuitcore.claims import Results
@@ -18,6 +20,7 @@ OPERATORS = (ROUTES, COPIES)
 PERSISTENCE = 2
 
 
+@functools.lru_cache(maxsize=4)  # checks and figures ask for the same again and again
 def piece_curves(results: Results) -> pd.DataFrame:
     """One row per piece, seed, checkpoint and family: ``metric`` is the piece; families serve the gates only."""
     curves = [
@@ -48,6 +51,7 @@ def _operator(results: Results, metric: str, piece: str) -> list[pd.DataFrame]:
     ]
 
 
+@functools.lru_cache(maxsize=4)
 def piece_births(results: Results) -> pd.DataFrame:
     """Births under our rule: operators gated by the worst named family, every piece held for two checkpoints."""
     rules = {
