@@ -2,7 +2,6 @@
 
 import functools
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Literal
 
 import numpy as np
@@ -94,11 +93,11 @@ class Results:
         places = self._places.get(metric) if isinstance(metric, str) else None
         return _select(self.measurements, "metric", metric) if places is None else self.measurements.take(places)
 
-    @cached_property
+    @functools.cached_property
     def _places(self) -> dict[str, np.ndarray]:
         return self.measurements.groupby("metric", observed=True).indices
 
-    @cached_property
+    @functools.cached_property
     def _last_steps(self) -> pd.Series:
         return self.measurements.groupby("run_id", observed=True)["step"].max()
 
@@ -133,9 +132,9 @@ def stacked(tables: list[pd.DataFrame]) -> pd.DataFrame:
     if not tables:
         return pd.DataFrame()
     words = [name for name in tables[0] if isinstance(tables[0][name].dtype, pd.CategoricalDtype)]
-    stacked = pd.concat([table.drop(columns=words) for table in tables], ignore_index=True)
+    others = pd.concat([table.drop(columns=words) for table in tables], ignore_index=True)
     united = {name: _united([pd.Categorical(table[name]) for table in tables]) for name in words}
-    return stacked.assign(**united)[list(dict.fromkeys(name for table in tables for name in table))]
+    return others.assign(**united)[list(dict.fromkeys(name for table in tables for name in table))]
 
 
 def _united(columns: list[pd.Categorical]) -> pd.Categorical:

@@ -261,8 +261,8 @@ def said_of_cells(cells: View) -> dict[str, str]:
     return {
         "elsewhere": cells.note,
         "one_layer_at_arrow": _reached(cells, "arrow, 1 layer of 2", "test accuracy"),
-        "one_layer_longer": _reached(cells, "query, 1 layer of 2", "accuracy on four pairs"),
-        "two_layers_longer": _reached(cells, "query, 2 layers of 2", "accuracy on four pairs"),
+        "one_layer_longer": _reached(cells, "query, 1 layer of 2", FOUR_PAIRS),
+        "two_layers_longer": _reached(cells, "query, 2 layers of 2", FOUR_PAIRS),
     }
 
 
