@@ -14,15 +14,14 @@ from tqdm import tqdm
 
 from benchmarks import report
 from benchmarks.designs import DESIGNS
-from benchmarks.environments import Lens, is_made, lens, lens_version
-from benchmarks.forecast import LENS_SECONDS, checking, expected, slowness, timing
+from benchmarks.environments import Lens, lens, lens_version
 from benchmarks.matrix import EPOCHS
 from benchmarks.measuring import FEW_EPOCHS, Plan, measure
 from benchmarks.pool import ROOT, Crew
 from benchmarks.together import OWN, measure_matrix, measure_two_cores
 from benchmarks.workloads import WORKLOADS
+from circuitcore.durations import Durations, duration
 from circuitcore.spelling import unknown
-from circuitcore.training.progress import duration
 
 TOGETHER = {"W6": measure_matrix, "W7": measure_two_cores}
 NAMES = (*WORKLOADS, *TOGETHER)
@@ -38,13 +37,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if name not in NAMES:
             print(unknown("workload", name, NAMES), file=sys.stderr)
             return 2
-    start, plan = time.perf_counter(), _plan(options)
-    seconds = expected(plan, names, with_lens=not plan.smoke)
-    making = LENS_SECONDS if not plan.smoke and not is_made(LENS_FOLDER) else 0
-    print(f"Measuring {', '.join(names)}: expected {duration(seconds + making)}.", flush=True)
+    start, plan, durations = time.perf_counter(), _plan(options), Durations.of(ROOT)
+    timed = f"bench of {', '.join(names)} in {plan.rounds} round(s) of {plan.epochs} epoch(s){' (smoke)' * plan.smoke}"
+    told = "not timed here before" if (known := durations.here().get(timed)) is None else f"expected {duration(known)}"
+    print(f"Measuring {', '.join(names)}: {told}.", flush=True)
     found = Lens(None, "a smoke run goes without") if plan.smoke else lens(LENS_FOLDER)
     made = measure_all(plan, names, found)
     report.write(options.out, made)
+    durations.remember(timed, time.perf_counter() - start)
     print(report.table(made["rows"]))
     print("\nA smoke run: no number counts." if plan.smoke else f"\n{report.rates(made)}\n\n{report.goal_lines(made)}")
     print(f"\n{options.out} ({time.perf_counter() - start:.0f} s)")
@@ -56,29 +56,23 @@ def measure_all(plan: Plan, names: Sequence[str], found: Lens) -> dict[str, Any]
     reasons = {} if found.python else {"lens": found.reason}
     designs = ["machine", *(design for design in DESIGNS if design not in reasons)]
     pairs = OWN if set(names) & set(TOGETHER) else ()
-    total = round(expected(plan, names, with_lens="lens" not in reasons))
+    n_timings = {"W6": len(OWN), "W7": len(DESIGNS)}
+    total = sum(n_timings.get(name, 1 + plan.rounds * (len(designs) - 1)) for name in names)
     rows, peaks = [], []
     with (
         Crew(designs, pairs=pairs, pythons={"lens": found.python} if found.python else {}) as crew,
-        # Counts expected seconds: timings are too unequal to count them.
-        tqdm(total=total, unit="s", bar_format="{desc}: {percentage:3.0f}%|{bar}| {elapsed}, left {remaining}") as bar,
+        tqdm(total=total, unit="timing") as bar,
     ):
         (machine,) = crew.at("machine")
         machine.ask("load", workload="", kind="own", smoke=plan.smoke)
         described = machine.ask("check", path="") | {"transformer-lens": lens_version(found)}
         for name in names:
             bar.set_description_str(name)
-
-            def tick(design: str, name: str = name) -> None:
-                done = checking(plan, name, designs) if design == "check" else timing(plan, name, design)
-                bar.update(min(done, total - bar.n))
-
             if name in TOGETHER:
-                rows += TOGETHER[name](crew, plan, tick)
+                rows += TOGETHER[name](crew, plan, bar.update)
             else:
-                timed, rates = measure(crew, plan, name, reasons, tick)
+                timed, rates = measure(crew, plan, name, reasons, bar.update)
                 rows, peaks = rows + timed, peaks + rates
-        bar.update(total - bar.n)
     return report.record(plan, rows, peaks, described)
 
 
@@ -94,8 +88,8 @@ def _parser() -> argparse.ArgumentParser:
 
 def _plan(options: argparse.Namespace) -> Plan:
     if options.smoke:
-        return Plan(rounds=options.rounds or 1, seconds=0.01, epochs=1, smoke=True, slowness=slowness())
-    return Plan(rounds=options.rounds or 5, epochs=EPOCHS if options.full else FEW_EPOCHS, slowness=slowness())
+        return Plan(rounds=options.rounds or 1, seconds=0.01, epochs=1, smoke=True)
+    return Plan(rounds=options.rounds or 5, epochs=EPOCHS if options.full else FEW_EPOCHS)
 
 
 if __name__ == "__main__":

@@ -30,14 +30,12 @@ class Plan:
         seconds: CPU seconds a timing takes at least.
         epochs: epochs of each of the six runs of the native design; fewer than the matrix has are extrapolated.
         smoke: tiny shapes, whose numbers mean nothing.
-        slowness: how much longer this machine takes than that of the forecast's figures.
     """
 
     rounds: int = 5
     seconds: float = 0.4
     epochs: int = FEW_EPOCHS
     smoke: bool = False
-    slowness: float = 1.0
 
     def epochs_of(self, design: str) -> int:
         """Epochs of each of the six runs; the fallback would take an hour for all of them, so it does a few."""
@@ -131,7 +129,7 @@ class Timings:
 
 
 def measure(
-    crew: Crew, plan: Plan, name: str, reasons: Mapping[str, str], tick: Callable[[str], None]
+    crew: Crew, plan: Plan, name: str, reasons: Mapping[str, str], tick: Callable[[], Any]
 ) -> tuple[list[Row], list[dict[str, Any]]]:
     """All designs at one workload, in rounds.
 
@@ -140,7 +138,7 @@ def measure(
         plan: how often and how long.
         name: the workload.
         reasons: designs that were not started, and why.
-        tick: called with the design after every timing, and with "check" before them.
+        tick: called after the check, and after every timing.
 
     Returns:
         A row a design, and the machine's best rates of each round.
@@ -150,7 +148,7 @@ def measure(
     session = Session(plan.workload(name), plan, workers, dict(reasons))
     session.load()
     differences = session.differences()
-    tick("check")
+    tick()
     seconds, peaks = {design: [] for design in session.workers}, []
     for _ in range(plan.rounds):
         peaks.append(machine.ask("round", amount=plan.seconds))
@@ -158,7 +156,7 @@ def measure(
             answer = session.ask(design, "round", amount=plan.seconds)
             if answer is not None:
                 seconds[design].append(answer["cpu"])
-            tick(design)
+            tick()
     seconds = {design: seconds[design] for design in session.workers}
     timings = Timings(seconds, peaks, differences)
     return [row_of(session.workload, design, timings, session.reasons) for design in DESIGNS], peaks

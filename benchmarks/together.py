@@ -3,6 +3,7 @@
 import dataclasses
 from collections.abc import Callable
 from statistics import median
+from typing import Any
 
 from benchmarks.designs import DESIGNS
 from benchmarks.matrix import EPOCHS, RUNS, STEPS_PER_EPOCH
@@ -12,7 +13,7 @@ from benchmarks.pool import Crew, Stopped, Worker
 OWN = ("torch", "native")  # designs of this library
 
 
-def measure_matrix(crew: Crew, plan: Plan, tick: Callable[[str], None]) -> list[Row]:
+def measure_matrix(crew: Crew, plan: Plan, tick: Callable[[], Any]) -> list[Row]:
     """Six runs on two cores, one run a core at a time; wall and CPU time of so many epochs of each."""
     rows = []
     for design in DESIGNS:
@@ -21,11 +22,11 @@ def measure_matrix(crew: Crew, plan: Plan, tick: Callable[[str], None]) -> list[
             rows.append(row.without("follows from its step and its battery"))
             continue
         rows.append(_tried(_matrix_row, crew, plan, row))
-        tick(design)
+        tick()
     return rows
 
 
-def measure_two_cores(crew: Crew, plan: Plan, tick: Callable[[str], None]) -> list[Row]:
+def measure_two_cores(crew: Crew, plan: Plan, tick: Callable[[], Any]) -> list[Row]:
     """Steps a second of two processes on two cores by those of one, in the same round."""
     rows = []
     for design in DESIGNS:
@@ -36,7 +37,7 @@ def measure_two_cores(crew: Crew, plan: Plan, tick: Callable[[str], None]) -> li
             rows.append(row.without("this machine lends one core, or pins none"))
         else:
             rows.append(_tried(_two_cores_row, crew, plan, row))
-        tick(design)
+        tick()
     return rows
 
 

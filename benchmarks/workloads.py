@@ -32,7 +32,6 @@ class Workload:
         n_pos: positions a row.
         loss_at: positions the loss is taken at; () for all of them.
         check_steps: steps after which the designs must agree.
-        seconds: rough CPU seconds of one unit in eager torch, for the forecast only.
         kind: "step" (one optimizer update) or "battery" (all conditions on one checkpoint).
     """
 
@@ -44,7 +43,6 @@ class Workload:
     n_pos: int
     loss_at: tuple[int, ...] = ()
     check_steps: int = 10
-    seconds: float = 0.02
     kind: str = "step"
 
     @property
@@ -89,27 +87,26 @@ WORKLOADS = MappingProxyType(
             ),
             Workload(
                 name="W2", title="stream KV", model=STREAM, optimizer=ADAMW, batch=64, n_pos=96, check_steps=6,
-                seconds=0.3,
             ),
             Workload(
                 name="W3", title="permutation recall, loss at the last position", model=RECALL, optimizer=ADAMW,
-                batch=256, n_pos=9, loss_at=(8,), seconds=0.005,
+                batch=256, n_pos=9, loss_at=(8,),
             ),
             Workload(
                 name="W3b", title="permutation recall, loss at the even positions", model=RECALL, optimizer=ADAMW,
-                batch=256, n_pos=9, loss_at=(0, 2, 4, 6, 8), seconds=0.005,
+                batch=256, n_pos=9, loss_at=(0, 2, 4, 6, 8),
             ),
             Workload(
                 name="W4", title="attention only, 24 layers", model=STACKED_HEADS, optimizer=ADAMW, batch=256,
-                n_pos=36, loss_at=(35,), check_steps=3, seconds=1.2,
+                n_pos=36, loss_at=(35,), check_steps=3,
             ),
             Workload(
                 name="W5", title="battery, 19 conditions", model=TEXTUAL, optimizer=ADAMW, batch=BATTERY_PROMPTS,
-                n_pos=16, loss_at=(15,), seconds=4.0, kind="battery",
+                n_pos=16, loss_at=(15,), kind="battery",
             ),
             Workload(
                 name="B1", title="symbolic KV, the book's first chapter", model=SYMBOLIC, optimizer=SYMBOLIC_ADAM,
-                batch=64, n_pos=13, loss_at=(12,), seconds=0.006,
+                batch=64, n_pos=13, loss_at=(12,),
             ),
         )
     }
@@ -133,7 +130,7 @@ GOALS = (
 def shrunk(workload: Workload) -> Workload:
     """The same thing small enough for a smoke test; its ratios mean nothing."""
     battery = workload.kind == "battery"
-    return dataclasses.replace(workload, batch=24 if battery else 4, check_steps=2, seconds=0.01)
+    return dataclasses.replace(workload, batch=24 if battery else 4, check_steps=2)
 
 
 def batches(workload: Workload) -> list[Rows]:

@@ -286,9 +286,17 @@ def _recipes(arguments: argparse.Namespace, params) -> list:
 
 
 def _train_recipes(arguments: argparse.Namespace, recipes: list) -> int:
-    from circuitcore.training.sweep import train_all
+    from circuitcore.durations import Durations, expected
+    from circuitcore.environment import Folders
+    from circuitcore.training.sweep import left_to_train, train_all
 
-    runs = train_all(_store(arguments), recipes, arguments.executor, arguments.workers, _watch())
+    store, durations = _store(arguments), Durations.of(Folders.from_environment().root)
+    missing = [recipe for recipe in dict.fromkeys(recipes) if store.find(recipe) is None]
+    left = left_to_train(arguments.study, store, missing, arguments.executor)
+    if left:
+        print(expected(left, durations), flush=True)
+    with durations.timed_work(left):
+        runs = train_all(store, recipes, arguments.executor, arguments.workers, _watch())
     for run in runs:
         print(f"{run.path}  {run.origin}, {len(run.steps)} checkpoints, final step {run.final_step:,}")
     return 0

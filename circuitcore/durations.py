@@ -1,34 +1,18 @@
-"""How long the parts of a build take: as they did here the last time, or else as elsewhere, scaled to this machine.
+"""How long the parts of some work take: as they did here the last time, or else as shipped, scaled to this machine.
 
 Without the environment's packages: ``paper.py`` reads and writes it too.
 """
 
+import heapq
 import json
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from types import MappingProxyType
 
-# Seconds on the machine that ``REFERENCE_SECONDS`` is from. A part that is not here is known once it has run.
-TYPICAL: Mapping[str, float] = MappingProxyType(
-    {
-        "published symbolic_kv": 20.0,
-        "published what_it_costs": 6.0,
-        "published claims": 4.0,
-        "smoke symbolic_kv": 15.0,
-        "smoke what_it_costs": 6.0,
-        "smoke claims": 4.0,
-        "all pages": 4.0,
-        "changed pages": 3.0,
-        "same pages": 1.5,
-        "rerun symbolic_kv": 22.0,
-        "page": 4.0,
-    }
-)
-REFERENCE_SECONDS = 0.0033  # of one loop of ``slowness``
-LOOPS = 15
+PROBE_SECONDS = 1.0
+PROBE = "loops of plain Python in a second"
 UNKNOWN_SECONDS = 10.0  # the length in a bar of a part that has never run; no estimate is said for it
 
 
@@ -39,58 +23,120 @@ def duration(seconds: float) -> str:
     return f"about {seconds / 60:.0f} min" if seconds < 5400 else f"about {seconds / 3600:.1f} h"
 
 
-def slowness() -> float:
-    """How much longer plain Python takes here, now, than where ``TYPICAL`` is from; a third at least, at most ten."""
-    start = time.perf_counter()
-    for _ in range(LOOPS):
+def speed() -> float:
+    """How fast this machine is now, in loops of plain Python a second, of one core."""
+    start, loops = time.perf_counter(), 0
+    while (passed := time.perf_counter() - start) < PROBE_SECONDS:
         sum(number * number for number in range(100_000))
-    return min(10.0, max(1 / 3, (time.perf_counter() - start) / LOOPS / REFERENCE_SECONDS))
+        loops += 1
+    return loops / passed
+
+
+def time_in_parallel(loads: list[float], workers: int) -> float:
+    """When the last of ``loads`` (seconds each) ends, if they are handed out in their order to whoever is free."""
+    return max(ends_in_parallel(loads, workers), default=0.0)
+
+
+def ends_in_parallel(loads: list[float], workers: int) -> list[float]:
+    """When each of ``loads`` (seconds each) ends, if they are handed out in their order to whoever is free."""
+    free_at, ends = [0.0] * workers, []
+    for load in loads:
+        ends.append(heapq.heappop(free_at) + load)
+        heapq.heappush(free_at, ends[-1])
+    return ends
 
 
 @dataclass(frozen=True)
 class Durations:
-    """Seconds by name, kept in a file below ``build/``.
+    """Seconds by name.
 
     Args:
-        path: a JSON file; made when something is remembered.
+        path: a JSON file of what was remembered on this machine; made when something is.
+        shipped: a JSON file of what it took elsewhere, and how fast that machine is (``speed``).
     """
 
     path: Path
+    shipped: Path
 
     @classmethod
     def of(cls, root: Path) -> "Durations":
         """Those of the project in ``root``."""
-        return cls(root / "build" / "durations.json")
+        return cls(root / "build" / "durations.json", root / "params" / "durations.json")
 
     def here(self) -> dict[str, float]:
         """What was remembered on this machine; nothing where the file is absent or damaged."""
-        try:
-            found = json.loads(self.path.read_text(encoding="utf-8"))
-            return {str(name): float(seconds) for name, seconds in found.items()}
-        except (OSError, ValueError, TypeError, AttributeError):
-            return {}  # it only feeds an estimate
+        return _read(self.path)
 
-    def expected(self, names: list[str]) -> dict[str, float]:
+    def expected(self, names: Iterable[str]) -> dict[str, float]:
         """Seconds each of ``names`` should take; those of which nothing is known are left out."""
-        here, scale = self.here(), None
-        found = {}
+        here, elsewhere, found = self.here(), {}, {}
         for name in names:
-            if name in here:
-                found[name] = here[name]
-            elif name in TYPICAL:
-                scale = scale or slowness()
-                found[name] = TYPICAL[name] * scale
+            if name not in here and not elsewhere:
+                elsewhere = self._scaled()
+            if name in here or name in elsewhere:
+                found[name] = here.get(name, elsewhere.get(name, 0.0))
         return found
 
     def remember(self, name: str, seconds: float) -> None:
         """Keep how long ``name`` took."""
         with suppress(OSError):  # a folder that cannot be written costs the next estimate, nothing else
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            self.path.write_text(json.dumps(self.here() | {name: round(seconds, 2)}, indent=1), encoding="utf-8")
+            known = self.here() | {name: float(f"{seconds:.3g}")}
+            self.path.write_text(json.dumps(known, indent=1), encoding="utf-8")
 
     @contextmanager
-    def timed(self, name: str) -> Iterator[None]:
-        """Remember how long the body took, if it came to its end."""
+    def timed(self, name: str, units: float = 1.0) -> Iterator[None]:
+        """Remember how long the body took for each of its units of work, if it came to its end and had any to do."""
         start = time.perf_counter()
         yield
-        self.remember(name, time.perf_counter() - start)
+        if units:
+            self.remember(name, (time.perf_counter() - start) / units)
+
+    def timed_work(self, parts: Sequence["Work"]) -> AbstractContextManager[None]:
+        """Remember what a unit of some work takes; where there is work of several kinds, nobody knows of any one."""
+        return self.timed(parts[0].name, parts[0].units) if len(parts) == 1 else nullcontext()
+
+    def _scaled(self) -> dict[str, float]:
+        """What is shipped, as it should be on this machine."""
+        shipped, here = _read(self.shipped), self.here().get(PROBE)
+        if PROBE not in shipped:
+            return {}
+        if here is None:
+            here = speed()
+            self.remember(PROBE, here)
+        return {name: seconds * shipped[PROBE] / here for name, seconds in shipped.items() if name != PROBE}
+
+
+@dataclass(frozen=True)
+class Work:
+    """Some work of one kind.
+
+    Attributes:
+        what: it, in words.
+        name: under which the seconds of a unit are remembered.
+        units: how much there is to do, for each worker.
+    """
+
+    what: str
+    name: str
+    units: float = 1.0
+
+
+def expected(parts: Sequence[Work], durations: Durations) -> str:
+    """``Expected: about 5 min (training, about 4 min; the page, about 60 s; the rest, not known yet).``."""
+    known = durations.expected(part.name for part in parts)
+    seconds = [known[part.name] * part.units for part in parts if part.name in known]
+    each = (
+        f"{part.what}, {duration(known[part.name] * part.units) if part.name in known else 'not known yet'}"
+        for part in parts
+    )
+    total = duration(sum(seconds)) if seconds else "no time is known yet"
+    return f"Expected: {'more than ' if 0 < len(seconds) < len(parts) else ''}{total} ({'; '.join(each)})."
+
+
+def _read(path: Path) -> dict[str, float]:
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+        return {str(name): float(seconds) for name, seconds in found.items()}
+    except (OSError, ValueError, TypeError, AttributeError):
+        return {}  # it only feeds an estimate

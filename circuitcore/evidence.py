@@ -11,22 +11,21 @@ from pydantic import BaseModel
 
 from circuitcore import studies
 from circuitcore.claims import Claim, Verdict, from_json
+from circuitcore.durations import Durations, Work, expected
 from circuitcore.emergence.view import NoRowsError, View, joined
 from circuitcore.environment import Folders
 from circuitcore.explorer.material import Material
 from circuitcore.figures.verdict_text import FalseAlarms
-from circuitcore.measuring import MeasuringForecast, by_spec, measure_all, tables_of, unmeasured
-from circuitcore.measuring import forecast as measuring_forecast
+from circuitcore.measuring import by_spec, left_to_measure, measure_all, tables_of, unmeasured
 from circuitcore.metrics.battery import BatterySpec
 from circuitcore.progress import Watch
 from circuitcore.results import Origin, Results, SelectionError, stacked
 from circuitcore.training.errors import StoreError
-from circuitcore.training.progress import Forecast, forecast
 from circuitcore.training.recipe import Recipe
 from circuitcore.training.run import Run
 from circuitcore.training.sealed import read_record
 from circuitcore.training.store import RunStore
-from circuitcore.training.sweep import obtainable, train_all
+from circuitcore.training.sweep import left_to_train, obtainable, train_all
 
 MOST_NAMED = 5
 CONTROL_STUDY, FALSE_ALARMS = "story_control", ("SC5", "SC6")
@@ -139,7 +138,8 @@ class Evidence:
 
     def cost(self, executor: str = "processes") -> str:
         """What is there, what is missing, and how long the missing should take on this machine."""
-        return "\n".join([self.situation(), *map(str, self.forecasts(executor))])
+        left = self.left(executor)
+        return "\n".join([self.situation(), *([expected(left, Durations.of(self.folders.root))] if left else [])])
 
     def situation(self) -> str:
         """What is there and what is missing."""
@@ -162,17 +162,13 @@ class Evidence:
             lines.append(f"Not only the seeds are yours: other values of {', '.join(self.changed)}.")
         return "\n".join(lines)
 
-    def forecasts(self, executor: str = "processes") -> list[Forecast | MeasuringForecast]:
-        """How long training and measuring should take here, as far as there is anything to train or to measure."""
+    def left(self, executor: str = "processes") -> list[Work]:
+        """What there is to train, then what there is to measure."""
         if self.is_published:
             return []
-        found = []
-        if self.missing:
-            left = {recipe: recipe.n_steps - self.store.steps_done(recipe) for recipe in self.missing}
-            found.append(forecast(left, executor))
         todo = {spec: unmeasured(self.store, spec, recipes) for spec, recipes in by_spec(self.arms, self.specs).items()}
-        parts = [measuring_forecast(recipes, spec, executor) for spec, recipes in todo.items() if recipes]
-        return [*found, *([MeasuringForecast.together(parts)] if parts else [])]
+        measuring = [left_to_measure(self.name, spec, runs, executor) for spec, runs in todo.items() if runs]
+        return left_to_train(self.name, self.store, self.missing, executor) + measuring
 
     def gather(self, watch: Watch | None, executor: str = "processes") -> tuple[Results, ...]:
         """Train and measure what is missing, then load everything: one ``Results`` for each of ``origins``.
@@ -185,9 +181,13 @@ class Evidence:
         if "paper" in self.origins:
             found.append(self._published_results())
         if "rerun" in self.origins:
-            train_all(self.store, _each(self.arms), executor, watch=watch)
+            durations = Durations.of(self.folders.root)
+            with durations.timed_work(left_to_train(self.name, self.store, self.missing, executor)):
+                train_all(self.store, _each(self.arms), executor, watch=watch)
             for spec, recipes in by_spec(self.arms, self.specs).items():
-                measure_all(self.store, spec, recipes, executor, watch)
+                todo = unmeasured(self.store, spec, recipes)
+                with durations.timed_work([left_to_measure(self.name, spec, todo, executor)] if todo else []):
+                    measure_all(self.store, spec, recipes, executor, watch)
             found.append(_results(self._found, self.arms, self.specs, "rerun"))
         return tuple(found)
 

@@ -1,81 +1,22 @@
 """Measuring many runs with one battery: each run once, its table kept beside it."""
 
-import time
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 
 import pandas as pd
-from torch import Tensor
 
-from circuitcore.durations import duration
-from circuitcore.metrics.battery import CHECKPOINTS_AT_ONCE, BatterySpec, measure, open_session
-from circuitcore.metrics.snapshots import N_STEPS, snapshot, snapshot_key
-from circuitcore.models import init_weights
-from circuitcore.progress import Trail, Watch, polled, time_in_parallel
-from circuitcore.training.engine import one_thread
+from circuitcore.durations import Work
+from circuitcore.metrics.battery import BatterySpec, measure
+from circuitcore.metrics.snapshots import snapshot, snapshot_key
+from circuitcore.progress import Trail, Watch, polled
 from circuitcore.training.errors import StoreError
 from circuitcore.training.executor import map_runs, width
-from circuitcore.training.ledger import Entry, Ledger
-from circuitcore.training.progress import MOST_KINDS, mean_cost, side_by_side
 from circuitcore.training.recipe import Recipe
 from circuitcore.training.run import Run
 from circuitcore.training.store import RunStore
 
 TRAIL_FOLDER = ".measured"  # for each run being measured the checkpoints done, for the bar of whoever waits for it
-
-
-@dataclass(frozen=True)
-class MeasuringForecast:
-    """How long some measuring should take on this machine."""
-
-    n_runs: int
-    n_checkpoints: int
-    workers: int
-    seconds: float
-
-    @classmethod
-    def together(cls, parts: Sequence["MeasuringForecast"]) -> "MeasuringForecast":
-        """All of several measurings, one after the other; a run that is measured twice counts twice."""
-        return cls(
-            n_runs=sum(part.n_runs for part in parts),
-            n_checkpoints=sum(part.n_checkpoints for part in parts),
-            workers=max(part.workers for part in parts),
-            seconds=sum(part.seconds for part in parts),
-        )
-
-    @property
-    def what(self) -> str:
-        """What is to be done."""
-        return f"measuring {self.n_runs} run(s), {self.n_checkpoints:,} checkpoints, on {self.workers} worker(s)"
-
-    def __str__(self) -> str:
-        return (
-            f"{self.what.capitalize()}: expected {duration(self.seconds)} (a few checkpoints, timed here, times all of "
-            "them)."
-        )
-
-
-@dataclass(frozen=True)
-class MeasuringCost:
-    """What measuring one run costs here, in seconds.
-
-    Attributes:
-        begin: to make the prompts; once in each process.
-        checkpoint: what is measured on every checkpoint.
-        end: what is measured once, at the end of the run.
-        shown: one checkpoint of what figures show whole.
-        spent: until all this was known.
-    """
-
-    begin: float
-    checkpoint: float
-    end: float
-    shown: float
-    spent: float
 
 
 def by_spec(arms: Mapping[str, Iterable[Recipe]], specs: Mapping[str, BatterySpec]) -> dict[BatterySpec, list[Recipe]]:
@@ -103,7 +44,7 @@ def measure_all(
         spec: what is measured; tables are kept under ``spec.key``.
         recipes: whose runs; may repeat.
         executor: as in ``map_runs``.
-        watch: told the expected time before measuring starts, then shows a bar; None for silence.
+        watch: told what there is to measure, then shows a bar; None for silence.
 
     Raises:
         StoreError: a published run that keeps too few checkpoints to be measured again.
@@ -150,79 +91,14 @@ def unmeasured(store: RunStore, spec: BatterySpec, recipes: Iterable[Recipe]) ->
     return [recipe for recipe, run in found if run is None or not _measured(run, spec)]
 
 
-def forecast(recipes: Sequence[Recipe], spec: BatterySpec, executor: str = "processes") -> MeasuringForecast:
-    """The time until the runs of ``recipes`` are measured, in their order; they need not be trained yet.
-
-    As for training, the kinds of run with the most checkpoints are timed, on as many workers at once as will work.
-
-    Args:
-        recipes: whose runs.
-        spec: what is measured.
-        executor: as in ``map_runs``.
-    """
-    checkpoints: Counter = Counter()
-    for recipe in recipes:
-        checkpoints[_kind_of(recipe)] += len(recipe.checkpoint_epochs)
-    heaviest = {kind for kind, _ in checkpoints.most_common(MOST_KINDS)}
-    kinds = {_kind_of(recipe): recipe for recipe in reversed(recipes) if _kind_of(recipe) in heaviest}
-    side = min(width(executor), len(recipes))
-    found, start = side_by_side(partial(time_measuring, spec), list(kinds.values()), executor, side)
-    costs, usual = dict(zip(kinds, found, strict=True)), mean_cost(found)
-    lengths = [(costs.get(_kind_of(recipe), usual), len(recipe.checkpoint_epochs)) for recipe in recipes]
-    loads = [cost.checkpoint * length + cost.end + cost.shown * min(length, N_STEPS) for cost, length in lengths]
-    seconds = start + max(cost.begin for cost in found) + time_in_parallel(loads, side)
-    return MeasuringForecast(len(recipes), sum(length for _, length in lengths), side, seconds)
-
-
-def time_measuring(spec: BatterySpec, recipe: Recipe) -> MeasuringCost:
-    """Measure a few checkpoints of a network nobody trained; what a worker of ``forecast`` runs."""
-    clock = [time.perf_counter()]
-    with one_thread():
-        run = Untrained(recipe)
-        open_session(recipe.make_task(), spec)
-        clock.append(time.perf_counter())
-        measure(run, spec.throughout)
-        clock.append(time.perf_counter())
-        if spec.snapshots:
-            snapshot(run, spec)
-        clock.append(time.perf_counter())
-        _measure_end(recipe, spec)
-        clock.append(time.perf_counter())
-    begin, measured, shown, end = (after - before for before, after in zip(clock, clock[1:], strict=False))
-    return MeasuringCost(begin, measured / len(run.steps), end, shown / len(run.steps), clock[-1] - clock[0])
-
-
-def _measure_end(recipe: Recipe, spec: BatterySpec) -> None:
-    """Measure what is measured once a run, on a network nobody trained."""
-    if spec.at_end:
-        measure(Untrained(recipe, n_steps=1), spec.ending)
-    if spec.features:
-        from circuitcore.metrics.features import features
-
-        features(Untrained(recipe), spec)
-
-
-class Untrained(Run):
-    """A run that nobody trained: the same weights at as many steps as are measured at once. Nothing is on disk."""
-
-    def __init__(self, recipe: Recipe, n_steps: int = CHECKPOINTS_AT_ONCE):
-        entries = tuple(Entry(step=step, file="", sha256="", parent="", loss=0.0) for step in range(n_steps))
-        named = {"run_id": recipe.run_id, "recipe_sha256": recipe.sha256, "data_sha256": "", "made_with": ()}
-        super().__init__(Path(recipe.run_id), "local", Ledger(**named, entries=entries))
-        object.__setattr__(self, "_recipe", recipe)
-
-    @property
-    def recipe(self) -> Recipe:
-        """What it would be trained from."""
-        return self._recipe
-
-    def tokens_seen(self, step: int) -> int:
-        """None were."""
-        return 0
-
-    def weights(self, step: int) -> dict[str, Tensor]:
-        """Those before training."""
-        return init_weights(self._recipe.model, self._recipe.init_seed)
+def left_to_measure(study: str, spec: BatterySpec, missing: Sequence[Recipe], executor: str) -> Work:
+    """What measuring the runs of ``missing`` comes to."""
+    n_checkpoints = sum(len(recipe.checkpoint_epochs) for recipe in missing)
+    return Work(
+        what=f"measuring {len(missing)} run(s), {n_checkpoints:,} checkpoints",
+        name=f"a checkpoint of {study} ({spec.key})",
+        units=n_checkpoints / min(width(executor), len(missing)),
+    )
 
 
 def tables_of(spec: BatterySpec) -> dict[str, str]:
@@ -242,10 +118,6 @@ def measured_trail(store: RunStore, recipe: Recipe) -> Trail:
     return Trail(store.root / TRAIL_FOLDER / recipe.run_id)
 
 
-def _kind_of(recipe: Recipe) -> tuple:
-    return recipe.model, recipe.make_task()
-
-
 def _measured(run: Run, spec: BatterySpec) -> bool:
     return set(tables_of(spec).values()) <= run.tables.keys()
 
@@ -261,14 +133,15 @@ def _require_whole(run: Run, spec: BatterySpec) -> None:
 def _shown(
     store: RunStore, recipes: list[Recipe], spec: BatterySpec, executor: str, watch: Watch | None
 ) -> AbstractContextManager[None]:
-    """Say how long it should take; inside, a bar counts checkpoints, whichever process measures them."""
+    """Say what there is to measure; inside, a bar counts checkpoints, whichever process measures them."""
     if watch is None:
         return nullcontext()
+    total = sum(len(recipe.checkpoint_epochs) for recipe in recipes)
     if watch.say:
-        watch.say(str(forecast(recipes, spec, executor)))
+        side = min(width(executor), len(recipes))
+        watch.say(f"Measuring {len(recipes)} run(s), {total:,} checkpoints, on {side} worker(s).")
     trails = [measured_trail(store, recipe) for recipe in recipes]
     for trail in trails:
         trail.remove()  # of an attempt that was interrupted
-    total = sum(len(recipe.checkpoint_epochs) for recipe in recipes)
     bar = watch.bar(total=total, unit="checkpoint", desc="measuring")
     return polled(bar, lambda: sum(trail.read() for trail in trails))

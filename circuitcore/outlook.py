@@ -3,8 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from circuitcore.durations import UNKNOWN_SECONDS, duration
-from circuitcore.progress import time_in_parallel
+from circuitcore.durations import UNKNOWN_SECONDS, duration, time_in_parallel
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,5 @@
 """What a long command says about itself: how long it should take, before it starts, and how far it is."""
 
-import heapq
 import sys
 import threading
 import time
@@ -12,12 +11,9 @@ from typing import TypeVar
 
 from tqdm import tqdm
 
-from circuitcore.durations import duration
-
-Item, Result = TypeVar("Item"), TypeVar("Result")
+Item = TypeVar("Item")
 
 POLL_SECONDS = 0.5
-TIMED_ITEMS = 3
 LOG_SECONDS = 30  # between two lines of a bar where nobody watches it move: in a file, in the log of a CI run
 
 
@@ -44,26 +40,19 @@ class Watch:
         """Inside, a bar of stages of these estimated lengths; give it each as ``with stages.stage(name)``."""
         return _stages_shown(self.bar, seconds, what)
 
+    def each(self, items: Mapping[Item, float], what: str) -> Iterator[Item]:
+        """The items one after the other, beside a bar of how much there is to do for each, in any unit."""
+        with self.bar(total=sum(items.values()), desc=what, leave=False) as bar:
+            for item, load in items.items():
+                yield item
+                bar.update(load)
+
     def told(self) -> "Watch":
         """The same, for a part of a job that has said how long the whole takes."""
         return Watch(None, self.bar)
 
 
 SILENT = Watch(lambda line: None, lambda **options: tqdm(**options, disable=True))
-
-
-def time_in_parallel(loads: list[float], workers: int) -> float:
-    """When the last of ``loads`` (seconds each) ends, if they are handed out in their order to whoever is free."""
-    return max(ends_in_parallel(loads, workers), default=0.0)
-
-
-def ends_in_parallel(loads: list[float], workers: int) -> list[float]:
-    """When each of ``loads`` (seconds each) ends, if they are handed out in their order to whoever is free."""
-    free_at, ends = [0.0] * workers, []
-    for load in loads:
-        ends.append(heapq.heappop(free_at) + load)
-        heapq.heappush(free_at, ends[-1])
-    return ends
 
 
 @contextmanager
@@ -94,36 +83,6 @@ def write_line(text: str) -> None:
     else:
         sys.stdout.write(f"{text}\n")
     sys.stdout.flush()
-
-
-def one_by_one(
-    do: Callable[[Item], Result], items: Mapping[Item, float], watch: Watch, told: Callable[[float], str]
-) -> Iterator[Result]:
-    """``do(item)`` for each item, the results as they come. After a few the time of all is said.
-
-    The first pays for what the others reuse, so the rest is taken to go on like those after it.
-
-    Args:
-        do: what is done with one item.
-        items: how much there is to do for each, in any unit; more than 0.
-        watch: told the expected time, then shows a bar.
-        told: makes a line of text of the seconds for all items.
-    """
-    seconds, waiting = [], list(items)
-    for item in waiting[:TIMED_ITEMS]:
-        start = time.perf_counter()
-        result = do(item)
-        seconds.append(time.perf_counter() - start)
-        yield result
-    rest = waiting[TIMED_ITEMS:]
-    if rest:
-        pace = sum(seconds[1:]) / sum(items[item] for item in waiting[1:TIMED_ITEMS])
-        watch.say(told(sum(seconds) + pace * sum(items[item] for item in rest)))
-        with watch.bar(total=len(waiting), initial=len(seconds), unit="run", leave=False) as bar:
-            for item in rest:
-                result = do(item)
-                bar.update()
-                yield result
 
 
 class Trail:
@@ -204,15 +163,3 @@ def _stages_shown(bar: Callable[..., tqdm], seconds: Mapping[str, float], what: 
     form = "{desc}: {percentage:3.0f}%|{bar}| {elapsed}<{remaining}"
     with polled(bar(total=stages.total, desc=what, bar_format=form), stages.done):
         yield stages
-
-
-def in_all(parts: Mapping[str, float | None]) -> str:
-    """``Expected in all: about 5 min (training, about 4 min; the page, about 60 s; the rest, not known yet).``.
-
-    Args:
-        parts: what there is to do, and its seconds; None where nothing is known.
-    """
-    known = [seconds for seconds in parts.values() if seconds is not None]
-    listed = (f"{part}, {'not known yet' if seconds is None else duration(seconds)}" for part, seconds in parts.items())
-    total = duration(sum(known)) if known else "no time is known here yet"
-    return f"Expected in all: {'more than ' if 0 < len(known) < len(parts) else ''}{total} ({'; '.join(listed)})."

@@ -16,9 +16,9 @@ from pydantic import BaseModel
 from circuitcore import studies
 from circuitcore.claims import to_json
 from circuitcore.contents import CONTENTS_NAME, Contents, ContentsError, check_present
-from circuitcore.durations import Durations
+from circuitcore.durations import Durations, Work, expected
 from circuitcore.evidence import Evidence, Folders
-from circuitcore.progress import SILENT, Watch, in_all, one_by_one
+from circuitcore.progress import SILENT, Watch
 from circuitcore.training.durable import write_durably
 from circuitcore.training.run import Run
 from circuitcore.training.sealed import contents_of
@@ -34,7 +34,7 @@ def publish(name: str, folders: Folders, watch: Watch | None = None) -> int:
     Args:
         name: the study; its ``published_epochs(params, arm, seed)`` says after which epochs weights are shipped.
         folders: where runs lie and where they go.
-        watch: told the expected time once a few runs are copied, then shows a bar; None for silence.
+        watch: told the expected time, then shows a bar; None for silence.
 
     Returns:
         Number of runs copied.
@@ -45,16 +45,12 @@ def publish(name: str, folders: Folders, watch: Watch | None = None) -> int:
     """
     study, params, durations = studies.load(name), studies.load_params(name), Durations.of(folders.root)
     steps = _published_steps(study, params, folders, name)
-    judging = f"judge {name}"
-
-    def told(seconds: float) -> str:
-        return in_all({f"copying {len(steps)} runs": seconds, "judging": durations.expected([judging]).get(judging)})
-
-    def copy(run: Run) -> Run:
-        return RunStore(folders.runs, None).publish(run, folders.published, steps[run])
-
-    loads = {run: float(1 + len(kept)) for run, kept in steps.items()}
-    copies = list(one_by_one(copy, loads, watch or SILENT, told))
+    loads, watch = {run: float(1 + len(kept)) for run, kept in steps.items()}, watch or SILENT
+    copying = [Work(f"copying {len(loads)} runs", f"copy a part of {name}", sum(loads.values()))] if loads else []
+    judging, store = f"judge {name}", RunStore(folders.runs, None)
+    watch.say(expected([*copying, Work("judging", judging)], durations))
+    with durations.timed_work(copying):
+        copies = [store.publish(run, folders.published, steps[run]) for run in watch.each(loads, "copying")]
     seal(folders.published, [run.run_id for run in copies], ())  # before they are read: reading asks the list
     with durations.timed(judging):
         evidence = Evidence(name, params, folders)

@@ -11,10 +11,10 @@ from typing import Any
 from circuitcore import studies
 from circuitcore.book_build import BookError, Job, kernel_environment, run_notebook
 from circuitcore.claims import Check, from_json
-from circuitcore.durations import UNKNOWN_SECONDS, Durations
+from circuitcore.durations import UNKNOWN_SECONDS, Durations, Work, expected
 from circuitcore.evidence import Evidence, Folders
 from circuitcore.predictions import Prediction, predict, summary
-from circuitcore.progress import SILENT, Watch, in_all
+from circuitcore.progress import SILENT, Watch
 from circuitcore.single_page import build_page
 
 NUMBERS = ("effect", "interval", "n_seeds", "control_passed", "control_value")
@@ -84,11 +84,8 @@ def rerun(
 
 def say_total(evidence: Evidence, watch: Watch) -> None:
     """Say how long training and measuring what is missing, and making the chapter's page, should take together."""
-    parts: dict[str, float | None] = {part.what: part.seconds for part in evidence.forecasts()}
-    name = evidence.name.rpartition(".")[2]
-    seconds = Durations.of(evidence.folders.root).expected(_page_stages(name))
-    known = len(seconds) == len(_page_stages(name))
-    watch.say(in_all(parts | {"the chapter's notebook and page": sum(seconds.values()) if known else None}))
+    durations = Durations.of(evidence.folders.root)
+    watch.say(expected([*evidence.left(), *_page_work(evidence.name.rpartition(".")[2])], durations))
 
 
 def make_page(
@@ -100,8 +97,8 @@ def make_page(
         BookError: the notebook failed, did not end with ``paper.close()``, or its page did not build.
     """
     name, durations = notebook.stem, Durations.of(folders.root)
-    seconds = {stage: durations.expected([stage]).get(stage, UNKNOWN_SECONDS) for stage in _page_stages(name)}
-    execution, building = seconds
+    execution, building = parts = [part.name for part in _page_work(name)]
+    seconds = dict.fromkeys(parts, UNKNOWN_SECONDS) | durations.expected(parts)
     with TemporaryDirectory() as folder, (watch or SILENT).over(seconds, "page") as stages:
         executed = Path(folder)
         job = Job(source=notebook, parameters=values, executed=executed / notebook.name, inputs="")
@@ -123,9 +120,9 @@ def write_pages(page: str, verdicts: Sequence[Mapping[str, Any]], name: str, out
     return Rerun(out / f"{name}.html", write_comparison(verdicts, out), tuple(verdicts))
 
 
-def _page_stages(name: str) -> list[str]:
-    """What ``make_page`` does, in order, by the names its seconds are kept under."""
-    return [f"rerun {name}", "page"]
+def _page_work(name: str) -> list[Work]:
+    """What ``make_page`` does, in order."""
+    return [Work("the chapter's notebook", f"rerun {name}"), Work("its page", "page")]
 
 
 def write_comparison(verdicts: Iterable[Mapping[str, Any]], out: Path) -> Path:

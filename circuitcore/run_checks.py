@@ -7,8 +7,7 @@ from itertools import chain
 from pathlib import Path
 
 from circuitcore.contents import CONTENTS_NAME
-from circuitcore.durations import duration
-from circuitcore.progress import Watch, one_by_one, write_line
+from circuitcore.progress import Watch, write_line
 from circuitcore.reading import inside
 from circuitcore.tasks import allowed_tasks
 from circuitcore.training.sealed import contents_of
@@ -22,7 +21,7 @@ def check_runs(paths: Iterable[Path], allow_tasks: Collection[str], watch: Watch
     Args:
         paths: runs, folders of runs, or files.
         allow_tasks: import paths of tasks from elsewhere that the runs may name.
-        watch: told the expected time, then shows a bar.
+        watch: told what there is to check, then shows a bar.
 
     Returns:
         How many runs, files and folders are fine, and with how many something is wrong.
@@ -32,9 +31,9 @@ def check_runs(paths: Iterable[Path], allow_tasks: Collection[str], watch: Watch
     """
     paths, check = list(paths), partial(verify, allow_tasks=allowed_tasks(allow_tasks))
     subjects = [found for path in paths for found in (run_folders(path) if os.path.isdir(path) else []) or [path]]
-    what = f"Checking {len(subjects)} run(s) or file(s): hashes, chain, and the recorded loss of every checkpoint"
+    watch.say(f"Checking {len(subjects)} run(s) or file(s): hashes, chain, and the recorded loss of every checkpoint.")
     loads = {subject: float(_n_checkpoints(subject) or 1) for subject in subjects}
-    checked = one_by_one(lambda subject: (subject, check(subject)), loads, watch, partial(_expected_of, what))
+    checked = ((subject, check(subject)) for subject in watch.each(loads, "checking"))
     n_all = n_bad = 0
     for subject, problems in chain(checked, _published_problems(paths)):
         n_all, n_bad = n_all + 1, n_bad + bool(problems)
@@ -57,7 +56,3 @@ def _published_problems(paths: Iterable[Path]) -> Iterator[tuple[str, list[Probl
             yield f"{path / CONTENTS_NAME}: nothing differs from it{root}", problems
         elif is_published(run.parent) and os.path.isdir(run):
             yield f"{path}: as published", [Problem(*found) for found in differences(run.parent, run.name)]
-
-
-def _expected_of(what: str, seconds: float) -> str:
-    return f"{what}: expected {duration(seconds)} (the first few, timed here, times what is left)."

@@ -12,8 +12,7 @@ from pathlib import Path
 from statistics import mean, median
 from typing import Literal, get_args
 
-from circuitcore.durations import duration
-from circuitcore.progress import ends_in_parallel
+from circuitcore.durations import duration, ends_in_parallel
 from circuitcore.training.errors import StoreError
 from circuitcore.training.failures import FailureNote
 from circuitcore.training.ledger import LEDGER_NAME, Ledger

@@ -233,13 +233,9 @@ def _gate(
     rows = _one_per_checkpoint(rows, [*by, "step", "family"], f"metric {metric!r}")
     families = rows.groupby(by, dropna=False)["family"].transform("nunique")
     at_checkpoint = rows.assign(families=families).groupby([*by, "step"], dropna=False)
-    worst = at_checkpoint.agg(
-        # A family that is missing or NaN may be the worst one: then the minimum is not known.
-        gate=("value", lambda values: values.min(skipna=False)),
-        seen=("family", "size"),
-        families=("families", "first"),
-    )
-    return worst["gate"].where(worst["seen"] == worst["families"]).reset_index()
+    worst = at_checkpoint.agg(gate=("value", "min"), known=("value", "count"), families=("families", "first"))
+    # A family that is missing or NaN may be the worst one: then the minimum is not known.
+    return worst["gate"].where(worst["known"] == worst["families"]).reset_index()
 
 
 def _births_of_metric(scores: pd.DataFrame, gates: pd.DataFrame | None, rule: BirthRule, by: list[str]) -> pd.DataFrame:

@@ -120,10 +120,13 @@ def specification(chart: alt.TopLevelMixin, *, validate: bool = True) -> dict[st
     Raises:
         alt.MaxRowsError: a table of more than ``MAX_ROWS`` rows; draw fewer checkpoints or prompts.
     """
+    beside = {} if chart.usermeta is alt.Undefined else {"usermeta": chart.usermeta}
+    plain = chart.copy(deep=False)
+    plain.usermeta = alt.Undefined  # Altair would copy a whole layout several times, and check what is no part of it
     with alt.theme.enable("none"), alt.data_transformers.enable("default", max_rows=MAX_ROWS):
-        spec = chart.to_dict(validate=validate)
+        spec = plain.to_dict(validate=validate)
     # Written into the dict, not through ``configure``, whose schema does not know Vega's legend layout.
-    return {**spec, "config": theme("light")}
+    return {**spec, **beside, "config": theme("light")}
 
 
 def series_color(field: str = "series:N", *, order: list[str], legend: alt.Legend | None = None) -> alt.Color:

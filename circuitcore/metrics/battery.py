@@ -92,11 +92,6 @@ class BatterySpec:
         return BatterySpec(**{name: getattr(self, name) for name in COUNTS})
 
     @property
-    def throughout(self) -> "BatterySpec":
-        """What is measured on every checkpoint, alone."""
-        return dataclasses.replace(self, at_end=(), left_out=(*self.left_out, *self.at_end))
-
-    @property
     def ending(self) -> "BatterySpec":
         """What is measured on the last checkpoint alone, as if on all of them."""
         others = (section.__name__ for section in SECTIONS if section.__name__ not in self.at_end)

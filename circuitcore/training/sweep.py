@@ -1,23 +1,21 @@
-"""Training many recipes: says what it will cost, shows how far it is, leaves out what is already there."""
+"""Training many recipes: says what there is to do, shows how far it is, leaves out what is already there."""
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from functools import partial
-from pathlib import Path
-from tempfile import TemporaryDirectory
 
-from circuitcore.durations import duration
+from circuitcore.durations import Work
 from circuitcore.progress import Trail, Watch, polled
 from circuitcore.training.engines import trainable
 from circuitcore.training.errors import ExecutorError
-from circuitcore.training.executor import check_device, collect, map_runs, stacked_device
+from circuitcore.training.executor import check_device, collect, map_runs, stacked_device, width
 from circuitcore.training.failures import FailureNote
 from circuitcore.training.loop import Report
-from circuitcore.training.progress import forecast
 from circuitcore.training.recipe import Recipe
 from circuitcore.training.run import Run
 from circuitcore.training.store import RunStore
-from circuitcore.training.together import stacks, time_stack, train_together
+from circuitcore.training.together import stacks, train_together
 
 STACKED = "stacked"  # the engine whose recipes may be trained together
 STEPS_FOLDER = ".steps"  # for each run being trained the steps it has done, for the bar of whoever waits for it
@@ -26,6 +24,21 @@ STEPS_FOLDER = ".steps"  # for each run being trained the steps it has done, for
 def obtainable(store: RunStore, recipes: Iterable[Recipe]) -> list[Recipe]:
     """Each recipe as it is, or as its torch twin where it is neither in ``store`` nor trainable here."""
     return [recipe if store.find(recipe) else trainable(recipe) for recipe in recipes]
+
+
+def left_to_train(study: str, store: RunStore, missing: Sequence[Recipe], executor: str) -> list[Work]:
+    """What training ``missing`` of a study comes to: a part for each kind of step."""
+    kinds = defaultdict(list)
+    for recipe in missing:
+        kinds[recipe.engine, recipe.batch_size].append(recipe.n_steps - store.steps_done(recipe))
+    return [
+        Work(
+            what=f"training {len(steps)} run(s), {sum(steps):,} steps",
+            name=f"a step of {study} ({engine}, batches of {batch_size})",
+            units=sum(steps) / min(width(executor), len(missing)),
+        )
+        for (engine, batch_size), steps in kinds.items()
+    ]
 
 
 def train_all(
@@ -42,7 +55,7 @@ def train_all(
         recipes: may hold one recipe several times; it is trained once.
         executor: as in ``map_runs``; or "cuda", "cuda:1": all runs on that device, in stacks (``train_stacks``).
         workers: as in ``map_runs``.
-        watch: told the expected time before training starts, then shows a bar; None for silence.
+        watch: told what there is to train, then shows a bar; None for silence.
 
     Raises:
         ExecutorError: runs that failed; the others are finished and kept.
@@ -143,30 +156,15 @@ def _outcomes(
 def _stacks_shown(
     store: RunStore, groups: list[tuple[Recipe, ...]], left: dict[Recipe, int], device: str, watch: Watch | None
 ) -> Iterator[Report]:
-    """Say what the stacks should take; inside, the number of updates just done may be reported, for a bar."""
+    """Say what there is to train; inside, the number of updates just done may be reported, for a bar."""
     if watch is None:
         yield lambda updated: None
         return
     if watch.say:
-        seconds = sum(_seconds_of_stack(store, group, left, device) for group in groups)
-        watch.say(
-            f"Training {len(left)} run(s), {sum(left.values()):,} steps, in {len(groups)} stack(s) on "
-            f"{device}: expected {duration(seconds)} (a few steps and a checkpoint of each stack, timed here, times "
-            "what is left)."
-        )
+        watch.say(f"Training {len(left)} run(s), {sum(left.values()):,} steps, in {len(groups)} stack(s) on {device}.")
     total = sum(recipe.n_steps for recipe in left)
     with watch.bar(total=total, initial=total - sum(left.values()), unit="step", desc="training") as bar:
         yield bar.update
-
-
-def _seconds_of_stack(store: RunStore, group: tuple[Recipe, ...], left: dict[Recipe, int], device: str) -> float:
-    store.make_root()
-    with TemporaryDirectory(prefix=".timing-", dir=store.root) as folder:
-        cost = time_stack(group, Path(folder), device)
-    waiting = {recipe: recipe.n_steps - left[recipe] for recipe in group if recipe in left}  # steps done
-    checkpoints = sum(step > done for recipe, done in waiting.items() for step in recipe.checkpoint_steps)
-    steps = max(recipe.n_steps for recipe in waiting) - min(waiting.values())
-    return cost.begin * len(waiting) + cost.checkpoint * checkpoints + cost.step * steps
 
 
 def _shown(
@@ -175,7 +173,8 @@ def _shown(
     if watch is None:
         return nullcontext()
     if watch.say:
-        watch.say(str(forecast(left, executor, workers, store.root)))
+        side = min(width(executor, workers), len(left))
+        watch.say(f"Training {len(left)} run(s), {sum(left.values()):,} steps, on {side} worker(s).")
     for recipe in left:
         steps_trail(store, recipe).remove()  # of an attempt that was killed: it goes on from less
     total = sum(recipe.n_steps for recipe in left)

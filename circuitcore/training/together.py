@@ -1,13 +1,9 @@
 """Runs of one shape trained in step, each into its own folder: its own checkpoints, ledger and resume state."""
 
 import os
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from itertools import cycle, islice
 from pathlib import Path
-from statistics import median
 
 import torch
 
@@ -16,7 +12,6 @@ from circuitcore.models.transformer import weight_shapes
 from circuitcore.training.engine import one_thread
 from circuitcore.training.engines import make_engine
 from circuitcore.training.loop import Training
-from circuitcore.training.progress import TIMED_STEPS, WARM_UP_STEPS
 from circuitcore.training.recipe import Recipe
 from circuitcore.training.schedule import Rows
 from circuitcore.training.stacked import StackedTorch
@@ -102,34 +97,6 @@ class Lockstep:
             yield
         except Exception as error:
             self.failures[self._recipes[place]] = error
-
-
-@dataclass(frozen=True)
-class StackCost:
-    """What a stack takes here, in seconds: to begin a run, one checkpoint of a run, one step of all runs."""
-
-    begin: float
-    checkpoint: float
-    step: float
-
-
-def time_stack(recipes: Sequence[Recipe], folder: Path, device: str) -> StackCost:
-    """Begin one run of a stack in ``folder``, on the disk the runs will be on, and step the whole stack a few times."""
-    first, clock = recipes[0], [time.perf_counter()]
-    with one_thread(), _deterministic():
-        stack = empty_stack(recipes, device)
-        training = Training(first, folder, stack.runs[0])
-        clock.append(time.perf_counter())
-        training.checkpoint()
-        clock.append(time.perf_counter())
-        batches = list(first.schedule.epoch(0))
-        clock.append(time.perf_counter())
-        for rows in islice(cycle(batches), WARM_UP_STEPS + TIMED_STEPS):
-            stack.step(dict.fromkeys(range(len(recipes)), (rows.tokens, rows.targets, rows.loss_mask)))
-            clock.append(time.perf_counter())
-    begin, checkpoint, epoch, *steps = (after - before for before, after in zip(clock, clock[1:], strict=False))
-    rows_of_a_step = epoch / len(batches) * len(recipes)
-    return StackCost(begin, checkpoint, median(steps[WARM_UP_STEPS:]) + rows_of_a_step)
 
 
 def empty_stack(recipes: Sequence[Recipe], device: str) -> StackedTorch:

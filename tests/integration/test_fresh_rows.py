@@ -13,7 +13,6 @@ from circuitcore.native import why_not
 from circuitcore.tasks.permutation import PermutationRecall
 from circuitcore.training import Optimizer, Recipe, RunStore, Stage, StoreError, loop, map_runs, verify
 from circuitcore.training.loop import data_sha256
-from circuitcore.training.progress import forecast
 from circuitcore.training.schedule import drawn
 from circuitcore.training.sweep import train_all
 from circuitcore.training.together import train_together
@@ -162,11 +161,6 @@ class TestFingerprint:
             recipe(stages=(Stage(("train",), 5),)),
         ]
         assert len(set(map(data_sha256, kinds))) == len(kinds)
-
-
-def test_what_they_will_cost_is_forecast(tmp_path):
-    shown = forecast({recipe(): recipe().n_steps, recipe(1): 3}, root=tmp_path)
-    assert (shown.n_runs, shown.n_steps) == (2, 16) and 0 < shown.seconds < 60
 
 
 def test_a_sweep_trains_them(tmp_path):

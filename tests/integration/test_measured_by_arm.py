@@ -1,13 +1,15 @@
 """What is measured may differ by arm: a run of two arms is measured for each, and each arm reads its own table."""
 
 import dataclasses
+import re
 import sys
 from types import ModuleType, SimpleNamespace
 
 import pandas as pd
 
+from circuitcore.durations import Durations, expected
 from circuitcore.evidence import Evidence, Folders
-from circuitcore.measuring import MeasuringForecast, by_spec
+from circuitcore.measuring import by_spec
 from circuitcore.metrics.battery import BatterySpec
 from circuitcore.metrics.snapshots import snapshot_key
 from tests.integration import toy_task
@@ -40,19 +42,19 @@ def test_recipes_are_grouped_by_what_is_measured_each_once():
 
 def test_each_arm_is_measured_and_read_with_its_own_spec(tmp_path):
     evidence = given(tmp_path, battery)
-    *_, forecast = evidence.forecasts("serial")
-    assert (forecast.n_runs, forecast.n_checkpoints) == (3, 9), "the first run twice"
+    training, *measuring = evidence.left("serial")
+    assert training.units == sum(recipe.n_steps for recipe in recipes(PARAMS)["all"])
+    assert [work.units for work in measuring] == [6, 3] and measuring[0].name != measuring[1].name
+    assert "measuring 1 run(s), 3 checkpoints, not known yet" in evidence.cost("serial"), "the first run twice"
     (results,) = evidence.gather(None, "serial")
     n = {arm: set(results.at_final("accuracy", arm, split="test")["n"]) for arm in results.arms}
     assert n == {"all": {60}, "again": {60}, "first": {10}}
     first, second = (evidence.store.find(recipe) for recipe in recipes(PARAMS)["all"])
     assert {MANY.key, FEW.key} <= first.tables.keys() and FEW.key not in second.tables
-    assert dataclasses.replace(evidence).forecasts("serial") == []
-
-
-def test_forecasts_of_several_measurings_add_up():
-    parts = [MeasuringForecast(2, 10, 2, 4.0), MeasuringForecast(1, 5, 1, 3.0)]
-    assert MeasuringForecast.together(parts) == MeasuringForecast(3, 15, 2, 7.0)
+    assert dataclasses.replace(evidence).left("serial") == []
+    known = Durations.of(tmp_path).here()
+    assert set(known) == {training.name, *(work.name for work in measuring)} and min(known.values()) > 0
+    assert re.match(r"Expected: about \d+ s \(training", expected([training, *measuring], Durations.of(tmp_path)))
 
 
 def test_features_are_measured_where_they_are_asked_for(tmp_path, monkeypatch):
@@ -61,7 +63,7 @@ def test_features_are_measured_where_they_are_asked_for(tmp_path, monkeypatch):
     module.features = lambda run, spec: pd.DataFrame({"run_id": [run.run_id], "kind": ["neurons"], "value": [1.0]})
     monkeypatch.setitem(sys.modules, "circuitcore.metrics.features", module)
     evidence = given(tmp_path, lambda params, arm: dataclasses.replace(FEW, features=arm == "first"))
-    assert len(evidence.forecasts("serial")) == 2, "training and measuring"
+    assert len(evidence.left("serial")) == 3, "training, and measuring in two ways"
     (results,) = evidence.gather(None, "serial")
     assert results.features[["arm", "init_seed", "kind"]].to_numpy().tolist() == [["first", 0, "neurons"]]
     assert set(results.at_final("accuracy", split="test")["arm"]) == {"all", "again", "first"}

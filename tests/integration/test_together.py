@@ -297,7 +297,7 @@ def test_stacks_state_their_cost_first_and_show_how_far_they_are(whole, tmp_path
 
     class Bar(tqdm):
         def __init__(self, **options):
-            assert said, "the expected time comes before anything starts"
+            assert said, "what there is to do is said before anything starts"
             super().__init__(**options, file=io.StringIO())
             bars.append(self)
 
@@ -306,10 +306,9 @@ def test_stacks_state_their_cost_first_and_show_how_far_they_are(whole, tmp_path
         train_together(RECIPES, folders(tmp_path), report=kill_after(20))
     runs = train_all(store, [*RECIPES, RECIPES[0]], "cuda", watch=Watch(said.append, Bar))
     assert [run.run_id for run in runs] == [recipe.run_id for recipe in (*RECIPES, RECIPES[0])]
-    assert len(said) == 1 and "3 run(s), 54 steps, in 1 stack(s) on cpu: expected about 1 s" in said[0]
+    assert said == ["Training 3 run(s), 54 steps, in 1 stack(s) on cpu."]
     assert [(bar.total, bar.initial, bar.n) for bar in bars] == [(108, 54, 108)]
     assert files(tmp_path) == files(whole)
-    assert not list(tmp_path.glob(".timing*"))
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")

@@ -1,21 +1,21 @@
 """What long commands say and show: the arithmetic with clocks made up here, and the texts."""
 
+import dataclasses
 import io
 import json
-from functools import partial
-from types import SimpleNamespace
+from pathlib import Path
 
 import pytest
-import torch
 from tqdm import tqdm
 
+import paper
 from circuitcore import durations, progress
-from circuitcore.durations import TYPICAL, Durations
+from circuitcore.book_build import TIERS
+from circuitcore.durations import Durations, Work, expected
 from circuitcore.outlook import Outlook
-from circuitcore.progress import Stages, Trail, Watch, in_all, one_by_one, text_bar
-from circuitcore.training.engine import StepStats, TorchEngine
-from circuitcore.training.progress import step_times
-from circuitcore.training.schedule import Rows
+from circuitcore.progress import Stages, Trail, Watch, text_bar
+
+ROOT = Path(paper.__file__).resolve().parent
 
 
 class Clock:
@@ -71,38 +71,35 @@ def test_a_stage_that_nobody_expected_does_not_move_the_bar_and_one_that_fails_d
     assert stages.done() == 0
 
 
-def test_the_rest_is_taken_to_go_on_like_the_items_after_the_first(clock):
-    """The first takes 5 s for what the others reuse; after that a unit takes 2 s."""
-    told, bars, seen = [], [], []
-
-    def do(item):
-        clock.pass_seconds(5.0 if item == "a" else 2.0 * loads[item])
-        return item.upper()
-
-    loads = {"a": 1.0, "b": 2.0, "c": 3.0, "d": 4.0, "e": 1.0}
-    for result in one_by_one(do, loads, Watch(told.append, silent_bar(bars)), "all in {}".format):
-        seen.append((result, len(told)))
-    assert told == [f"all in {5.0 + 2.0 * 10}"]
-    assert seen == [("A", 0), ("B", 0), ("C", 0), ("D", 1), ("E", 1)]
-    assert [(bar.initial, bar.total, bar.n) for bar in bars] == [(3, 5, 5)]
-
-
-def test_a_few_items_are_done_before_anything_could_be_said(clock):
-    told = []
-    assert list(one_by_one(str.upper, {"a": 1.0, "b": 0.0}, Watch(told.append), str)) == ["A", "B"]
-    assert told == []
+def test_a_bar_stands_for_how_much_there_is_to_do_for_each_item():
+    bars, seen = [], []
+    for item in Watch(None, silent_bar(bars)).each({"a": 1.0, "b": 2.0, "c": 3.0}, "checking"):
+        seen.append((item, bars[0].n))
+    assert seen == [("a", 0), ("b", 1.0), ("c", 3.0)]
+    assert (bars[0].total, bars[0].n) == (6.0, 6.0)
 
 
 @pytest.mark.parametrize(
-    ("parts", "line"),
+    ("units", "line"),
     [
-        ({"training": 60.0, "the page": 20.0}, "about 80 s (training, about 60 s; the page, about 20 s)."),
-        ({"training": 600.0, "x": None}, "more than about 10 min (training, about 10 min; x, not known yet)."),
-        ({"x": None}, "no time is known here yet (x, not known yet)."),
+        ({"training": 60.0, "page": 20.0}, "about 80 s (training, about 60 s; page, about 20 s)."),
+        ({"training": 600.0, "x": 1.0}, "more than about 10 min (training, about 10 min; x, not known yet)."),
+        ({"x": 1.0}, "no time is known yet (x, not known yet)."),
     ],
 )
-def test_the_total_says_what_it_is_made_of_and_what_is_not_known(parts, line):
-    assert in_all(parts) == f"Expected in all: {line}"
+def test_the_total_says_what_it_is_made_of_and_what_is_not_known(tmp_path, units, line):
+    kept = Durations.of(tmp_path)
+    kept.remember("a training", 1.0)
+    kept.remember("a page", 1.0)
+    assert expected([Work(part, f"a {part}", each) for part, each in units.items()], kept) == f"Expected: {line}"
+
+
+def test_what_a_unit_took_is_remembered_where_there_was_one_kind_of_work(tmp_path, clock):
+    kept, first, second = Durations.of(tmp_path), Work("1", "first", 50.0), Work("2", "second", 5.0)
+    for parts in ([first], [first, second], [], [dataclasses.replace(second, units=0.0)]):
+        with kept.timed_work(parts):
+            clock.pass_seconds(100.0)
+    assert kept.here() == {"first": 2.0}
 
 
 def test_a_build_executes_chapters_side_by_side_and_summaries_after_them():
@@ -119,19 +116,45 @@ def test_a_build_names_what_it_does_not_know_and_claims_no_time_for_it():
     assert str(Outlook({}, {}, "same pages", 1.4, 2)) == "Building the book (the pages): expected about 1 s."
 
 
+def ship(root, seconds):
+    """Durations of a machine with a probe of 100 loops a second, on one with 50."""
+    kept = Durations.of(root)
+    kept.shipped.parent.mkdir()
+    kept.shipped.write_text(json.dumps({durations.PROBE: 100.0, **seconds}))
+    return kept
+
+
 def test_what_took_so_long_here_counts_before_what_it_takes_elsewhere(tmp_path, monkeypatch):
-    monkeypatch.setattr(durations, "slowness", lambda: 2.0)
-    kept = Durations.of(tmp_path)
-    assert kept.expected(["page", "brand new"]) == {"page": 2.0 * TYPICAL["page"]}
+    monkeypatch.setattr(durations, "speed", lambda: 50.0)
+    kept = ship(tmp_path, {"page": 3.0})
+    assert kept.expected(["page", "brand new"]) == {"page": 6.0}
+    monkeypatch.setattr(durations, "speed", lambda: pytest.fail("this machine was probed already"))
+    assert kept.expected(["page", "brand new"]) == {"page": 6.0}
     kept.remember("page", 7.0)
     kept.remember("brand new", 3.0)
     assert Durations.of(tmp_path).expected(["page", "brand new"]) == {"page": 7.0, "brand new": 3.0}
-    assert json.loads((tmp_path / "build/durations.json").read_text()) == {"page": 7.0, "brand new": 3.0}
+
+
+def test_a_machine_is_probed_only_where_something_of_another_is_scaled(tmp_path, monkeypatch):
+    monkeypatch.setattr(durations, "speed", lambda: pytest.fail("nothing is to be scaled"))
+    assert Durations.of(tmp_path).expected(["page"]) == {}
+    kept = ship(tmp_path, {"page": 3.0})
+    kept.remember("page", 7.0)
+    assert kept.expected(["page"]) == {"page": 7.0}
+
+
+def test_what_is_shipped_is_that_of_every_notebook_of_the_book():
+    """A first build says what it will take: 63 s were said once, and 190 s came, since chapters were not listed."""
+    shipped = json.loads((ROOT / "params" / "durations.json").read_text())
+    notebooks = [path.stem for path in (ROOT / "book").glob("*.ipynb")]
+    assert durations.PROBE in shipped and len(notebooks) > 5
+    wanted = {f"{tier} {name}" for tier in TIERS for name in notebooks} | {"all pages", "changed pages", "same pages"}
+    assert wanted <= shipped.keys()
 
 
 @pytest.mark.parametrize("text", ["", "[1]", '{"page": "long"}', "not json"])
 def test_a_damaged_file_of_durations_costs_only_what_it_knew(tmp_path, text):
-    kept = Durations(tmp_path / "durations.json")
+    kept = Durations(tmp_path / "durations.json", tmp_path / "shipped.json")
     kept.path.write_text(text)
     assert kept.here() == {}
     kept.remember("page", 7.0)
@@ -148,11 +171,12 @@ def test_what_did_not_come_to_its_end_is_not_remembered(tmp_path, clock):
     assert kept.here() == {"page": 12.0}
 
 
-def test_slowness_is_that_of_the_clock_and_bounded(monkeypatch):
-    for each, found in ((2 * durations.REFERENCE_SECONDS, 2.0), (1.0, 10.0), (0.0, 1 / 3)):
-        times = iter([0.0, each * durations.LOOPS])
-        monkeypatch.setattr(durations, "time", SimpleNamespace(perf_counter=partial(next, times)))
-        assert durations.slowness() == pytest.approx(found)
+def test_the_probe_counts_loops_for_a_second(clock, monkeypatch):
+    def loop(numbers):
+        clock.pass_seconds(0.3)
+
+    monkeypatch.setattr(durations, "sum", loop, raising=False)
+    assert durations.speed() == pytest.approx(4 / 1.2)
 
 
 def test_a_trail_is_written_twice_a_second_and_read_as_far_as_it_goes(tmp_path, monkeypatch):
@@ -183,31 +207,3 @@ def test_a_bar_in_a_log_does_not_flood_it(monkeypatch):
             bar.update()
     assert len(stream.getvalue().split("\r")) <= 4
     assert "2000/2000" in stream.getvalue()
-
-
-class TimedEngine(TorchEngine):
-    """An engine whose steps take the seconds given, and then the last of them for ever."""
-
-    def __init__(self, clock, seconds):  # no model: it only lets time pass
-        self.clock, self.seconds = clock, list(seconds)
-
-    def step(self, tokens, targets, loss_mask):
-        self.clock.pass_seconds(self.seconds.pop(0) if len(self.seconds) > 1 else self.seconds[0])
-        return StepStats(1.0, 1.0)
-
-
-@pytest.mark.parametrize(
-    ("seconds", "wanted", "limit", "n_steps"),
-    [
-        ([0.001], 0.0, 3.0, 15),  # few are wanted: three to warm up, and twelve
-        ([0.001], 100.0, 3.0, 103),
-        ([0.5], 100.0, 3.0, 6),  # slow steps: no longer than the limit
-        ([7.0, 4.0], 100.0, 3.0, 1),  # one step that is longer than the limit
-    ],
-)
-def test_steps_are_timed_for_a_share_of_the_work_and_no_longer_than_a_limit(clock, seconds, wanted, limit, n_steps):
-    ids = torch.zeros(1, 2, dtype=torch.int64)
-    rows = Rows(ids, ids, ids.bool())
-    times = step_times(TimedEngine(clock, seconds), iter(lambda: rows, None), wanted, limit)
-    assert len(times) == n_steps
-    assert times[0] == pytest.approx(seconds[0])
