@@ -16,7 +16,7 @@ from pathlib import Path
 if sys.version_info < (3, 11):  # noqa: UP036 - a newcomer may start this with any Python
     sys.exit(f"Python 3.11 or newer is needed; this is {sys.version.split()[0]}")
 
-from circuitcore.durations import Durations, duration  # noqa: E402 - needs nothing but that Python
+from circuitcore.ground.durations import Durations, duration  # noqa: E402 - needs nothing but that Python
 
 USAGE = """usage: python3 paper.py COMMAND
 
@@ -135,12 +135,12 @@ def main(words: list[str]) -> int:
         return 2
     set_up()
     if words == ["book"]:
-        return run("-m", "circuitcore.book_build")
+        return run("-m", "livingpaper.book.build")
     if words == ["test"]:
         return test()
     if words[0] == "bench":
         return run("-m", "benchmarks", *words[1:])
-    return run("-m", "circuitcore.reproduce", *words[1:])
+    return run("-m", "livingpaper.commands.reproduce", *words[1:])
 
 
 if __name__ == "__main__":

@@ -20,8 +20,8 @@ from benchmarks.measuring import FEW_EPOCHS, Plan, measure
 from benchmarks.pool import ROOT, Crew
 from benchmarks.together import OWN, measure_matrix, measure_two_cores
 from benchmarks.workloads import WORKLOADS
-from circuitcore.durations import Durations, duration
-from circuitcore.spelling import unknown
+from circuitcore.ground.durations import Durations, duration
+from circuitcore.ground.spelling import unknown
 
 TOGETHER = {"W6": measure_matrix, "W7": measure_two_cores}
 NAMES = (*WORKLOADS, *TOGETHER)

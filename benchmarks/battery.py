@@ -8,7 +8,7 @@ from torch import Tensor
 
 from benchmarks.designs import Unavailable
 from benchmarks.workloads import BATTERY_PROMPTS, DATA_SEED, Workload
-from circuitcore.environment import exported
+from circuitcore.ground.environment import exported
 from circuitcore.metrics.network import Network, positions_of
 from circuitcore.models import Ablate, Head, Mlp, ModelConfig, Patch, Site
 from circuitcore.native import why_not

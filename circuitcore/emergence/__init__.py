@@ -29,7 +29,6 @@ from circuitcore.emergence.seeds import (
     share_interval,
     what_n_can_show,
 )
-from circuitcore.emergence.view import View
 
 __all__ = [
     "BirthError",
@@ -43,7 +42,6 @@ __all__ = [
     "SeedsError",
     "SubsetScores",
     "SufficientSet",
-    "View",
     "circuits",
     "compare",
     "completeness",

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Bool, Float, Int
 
-from circuitcore.spelling import unknown
+from circuitcore.ground.spelling import unknown
 
 GATES = ("none", "named_families", "published")
 POOLED = ("", "all")  # values of `family` in rows that pool families, or do not know them

@@ -13,7 +13,7 @@ from scipy import stats
 
 from circuitcore.emergence.births import BirthInterval
 from circuitcore.emergence.seeds import what_n_can_show
-from circuitcore.spelling import unknown
+from circuitcore.ground.spelling import unknown
 
 Order = Literal["before", "after", "undecided"]
 

@@ -8,17 +8,17 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
+from circuitcore.ground.reading import folders_with
+from circuitcore.ground.spelling import close_match, unknown
 from circuitcore.models.config import ModelConfig
 from circuitcore.models.transformer import forward
 from circuitcore.models.transformer_lens import hooked_config, hooked_weights
-from circuitcore.reading import folders_with
-from circuitcore.spelling import close_match, unknown
-from circuitcore.training.checkpoint import pack
-from circuitcore.training.durable import write_durably
 from circuitcore.training.errors import CheckpointError, StoreError
-from circuitcore.training.ledger import LEDGER_NAME, Ledger
-from circuitcore.training.run import Run
-from circuitcore.training.store import RunStore
+from circuitcore.training.store.checkpoint import pack
+from circuitcore.training.store.durable import write_durably
+from circuitcore.training.store.ledger import LEDGER_NAME, Ledger
+from circuitcore.training.store.run import Run
+from circuitcore.training.store.run_store import RunStore
 
 FORMATS = ("transformer-lens",)
 FILES = CONFIG, WEIGHTS, CHECK, SNIPPET = ("config.json", "weights.safetensors", "check.safetensors", "load.py")

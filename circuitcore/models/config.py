@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, get_args, get_origin
 
-from circuitcore.spelling import unknown
+from circuitcore.ground.spelling import unknown
 
 NORM_EPS = 1e-6
 # Sizes only make tensors larger, and a tensor that is there has been paid for; layers make names. A recipe of a few

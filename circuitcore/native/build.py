@@ -17,7 +17,7 @@ from pathlib import Path
 
 from filelock import FileLock
 
-from circuitcore import durable
+from circuitcore.ground import durable
 from circuitcore.native.cache import cache_folder, distrust, private_folder, record
 
 LOG = logging.getLogger(__name__)

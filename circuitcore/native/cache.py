@@ -13,7 +13,7 @@ import stat
 import sys
 from pathlib import Path
 
-from circuitcore import durable
+from circuitcore.ground import durable
 
 PRIVATE = 0o700
 

@@ -18,8 +18,8 @@ from typing import Any
 
 import pydantic
 
-from circuitcore.plain_values import fault, shown
-from circuitcore.spelling import unknown
+from circuitcore.ground.plain_values import fault, shown
+from circuitcore.ground.spelling import unknown
 from circuitcore.tasks.base import Batch, Interchange, Task, TaskError
 from circuitcore.tasks.errors import OutsideTaskError
 from circuitcore.tasks.permutation import PermutationRecall

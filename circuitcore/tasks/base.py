@@ -16,7 +16,7 @@ import torch
 from jaxtyping import Bool, Int
 from torch import Tensor
 
-from circuitcore.spelling import unknown
+from circuitcore.ground.spelling import unknown
 from circuitcore.tasks.errors import TaskError
 from circuitcore.tasks.forms import PromptForm
 

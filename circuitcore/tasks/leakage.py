@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Int
 
-from circuitcore.spelling import unknown
+from circuitcore.ground.spelling import unknown
 from circuitcore.tasks.base import Batch, Task, TaskError
 
 DEGREES = ("prompt", "question", "mapping")

@@ -17,7 +17,7 @@ from jaxtyping import Int
 from numpy.random import PCG64
 from torch import Tensor
 
-from circuitcore.spelling import unknown
+from circuitcore.ground.spelling import unknown
 from circuitcore.tasks.base import Batch, Interchange, Task, TaskError
 from circuitcore.tasks.forms import PromptForm, Slot
 from circuitcore.tasks.kv_sampling import random_bits

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Literal, get_args
 
-from circuitcore.spelling import unknown
+from circuitcore.ground.spelling import unknown
 from circuitcore.tasks.base import TaskError
 from circuitcore.tasks.kv_prompts import SPECIALS, KVAlphabet, KVPrompts
 from circuitcore.tasks.kv_sampling import random_bits, sample_disjoint, sample_independent

@@ -12,7 +12,7 @@ from typing import ClassVar, get_args
 
 import torch
 
-from circuitcore.spelling import unknown
+from circuitcore.ground.spelling import unknown
 from circuitcore.tasks import kv_counterfactuals
 from circuitcore.tasks.base import Interchange, TaskError
 from circuitcore.tasks.kv_prompts import SPECIALS, KVAlphabet, KVPrompts, ReadOut, prompts_of

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from circuitcore.errors import UserError
+from circuitcore.ground.errors import UserError
 
 REMEDY = "Restore the file (a published one with git restore), or delete the run's folder and train it again."
 

@@ -14,19 +14,19 @@ import torch
 from torch import Tensor
 
 import circuitcore
+from circuitcore.ground.reading import plain_file
 from circuitcore.models import forward
-from circuitcore.reading import plain_file
 from circuitcore.tasks.base import Task
-from circuitcore.training.checkpoint import header_length, pack, read_identity, read_sealed, seal, sha256
-from circuitcore.training.durable import remove_leftovers, write_durably
-from circuitcore.training.engine import Engine, StepStats, masked_loss, one_thread
 from circuitcore.training.engines import make_engine
+from circuitcore.training.engines.engine import Engine, StepStats, masked_loss, one_thread
 from circuitcore.training.errors import CheckpointError, DivergedError, StoreError
-from circuitcore.training.ledger import LEDGER_NAME, Entry, Ledger, checkpoint_name
-from circuitcore.training.parquet import to_parquet
 from circuitcore.training.recipe import Recipe, Stage
-from circuitcore.training.run import HISTORY_NAME, RECIPE_NAME, read_checkpoint
 from circuitcore.training.schedule import Rows, drawn, rows_by_length
+from circuitcore.training.store.checkpoint import header_length, pack, read_identity, read_sealed, seal, sha256
+from circuitcore.training.store.durable import remove_leftovers, write_durably
+from circuitcore.training.store.ledger import LEDGER_NAME, Entry, Ledger, checkpoint_name
+from circuitcore.training.store.parquet import to_parquet
+from circuitcore.training.store.run import HISTORY_NAME, RECIPE_NAME, read_checkpoint
 
 RESUME_NAME = "resume.safetensors"
 PROBE_ROWS = 256  # enough to tell two checkpoints apart, few enough to cost a millisecond

@@ -15,9 +15,9 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from pydantic import TypeAdapter
 
+from circuitcore.ground.reading import canonical_json, parse_json
+from circuitcore.ground.spelling import unknown
 from circuitcore.models.config import ModelConfig
-from circuitcore.reading import canonical_json, parse_json
-from circuitcore.spelling import unknown
 from circuitcore.tasks import allowed_tasks, make_task, require_allowed
 from circuitcore.tasks.base import Task
 from circuitcore.training.errors import RecipeError

@@ -104,7 +104,7 @@ def site(tmp_path_factory, worker_id) -> Path:
 
 def build_site(folder: Path) -> Path:
     """Build the smoke book in ``folder``: every run is trained anew, in a store of its own. Returns its pages."""
-    command = [sys.executable, "-m", "circuitcore.book_build", "--tier", "smoke"]
+    command = [sys.executable, "-m", "livingpaper.book.build", "--tier", "smoke"]
     command += ["--out", str(folder / "_build"), "--executed", str(folder / "executed")]
     environment = {**os.environ, "CIRCUITCORE_RUNS": str(folder / "runs")}
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)

@@ -8,12 +8,12 @@ import pytest
 from conftest import Opened
 from test_pages import OFFLINE
 
-from circuitcore.environment import Folders
-from circuitcore.explorer.exhibit import Birth, Curve, Example, Exhibit, ShownRun
-from circuitcore.explorer.probe import probe
-from circuitcore.explorer.retrieval_path import Lookup, retrieval_path
-from circuitcore.explorer.widget import page_html, weights_script
-from circuitcore.training.store import RunStore
+from circuitcore.ground.environment import Folders
+from circuitcore.training.store.run_store import RunStore
+from livingpaper.explorer.exhibit import Birth, Curve, Example, Exhibit, ShownRun
+from livingpaper.explorer.probe import probe
+from livingpaper.explorer.retrieval_path import Lookup, retrieval_path
+from livingpaper.explorer.widget import page_html, weights_script
 
 RUN, SECOND, LARGE = "symbolic_kv-184c3e21d23e", "symbolic_kv-3ce50adb7c4e", "textual_kv-4f47b903cbfb"
 PROMPT = "<bos> K1 V1 ; K6 V6 ; K7 V0 ; Q K7 ->"

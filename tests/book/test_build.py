@@ -15,9 +15,10 @@ import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 import paper
-from circuitcore.book_build import BookError, code_cells, declared_parameters, main, read_parameters
-from circuitcore.contents import Contents
-from circuitcore.sphinx_ext import merge, overlay_values
+from circuitcore.ground.contents import Contents
+from livingpaper.book.build import main
+from livingpaper.book.notebooks import BookError, code_cells, declared_parameters, read_parameters
+from livingpaper.book.sphinx_ext import merge, overlay_values
 
 LISTED = Contents({"run/run/recipe": "0" * 64})
 TOC = "{format: jb-book, root: book/index, chapters: [{file: book/chapter}, {file: book/claims}]}"
@@ -63,7 +64,8 @@ class Project:
             shutil.copy(source / name, root / name)
         shutil.copytree(source / "book/_static", root / "book/_static")
         # A library of its own, so that one may edit the real one while the tests run.
-        shutil.copytree(source / "circuitcore", root / "circuitcore", ignore=shutil.ignore_patterns("__pycache__"))
+        for package in ("circuitcore", "livingpaper", "retrieval_circuits"):
+            shutil.copytree(source / package, root / package, ignore=shutil.ignore_patterns("__pycache__"))
         self.write("_toc.yml", TOC)
         self.write("book/references.bib", "")
         self.write(
@@ -84,7 +86,7 @@ class Project:
         write_notebook(self.root / "book/chapter.ipynb", cells)
 
     def build(self, *options: str) -> subprocess.CompletedProcess:
-        command = [sys.executable, "-m", "circuitcore.book_build", *options]
+        command = [sys.executable, "-m", "livingpaper.book.build", *options]
         return subprocess.run(command, cwd=self.root, capture_output=True, text=True, check=False)
 
     def executed(self) -> dict[str, bool]:
@@ -139,7 +141,8 @@ def test_a_notebook_is_executed_only_when_what_it_computes_from_has_changed(proj
     project.write("circuitcore/__init__.py", "# a new library")
     assert project.executed() == BOTH
 
-    project.write("circuitcore/sphinx_ext.py", (project.root / "circuitcore/sphinx_ext.py").read_text() + "# edited")
+    hook = "livingpaper/book/sphinx_ext.py"
+    project.write(hook, (project.root / hook).read_text() + "# edited")
     assert project.executed() == NEITHER, "this file only assembles pages"
 
     (project.root / "build/executed/published/results/chapter.json").write_text('{"numbers": {"n_seeds": "99"}}')

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 import paper
-from circuitcore import studies
-from circuitcore.parameters import read_yaml
+from livingpaper.book import studies
+from livingpaper.book.parameters import read_yaml
 
 ROOT = Path(paper.__file__).resolve().parent
 NOTEBOOKS = sorted((ROOT / "book").glob("*.ipynb"))
@@ -194,7 +194,7 @@ CLAIMS, PUBLISHED = ("X1", "X1.published"), {"seeds": [0, 1], "rate": 0.001}
 GOOD = {
     "title": "# A title\n\nThe answer, in {glue:text}`n_seeds` seeds ({cite:p}`a2026`, section 1.2).",
     "parameters": "# Parameters\nseeds = [0, 1]  # networks\nrate = 0.001",
-    "open": "from circuitcore import chapter\n\npaper = chapter.open('x')",
+    "open": "from livingpaper.book import chapter\n\npaper = chapter.open('x')",
     "question": "## What happens?\n\n### It does.\n\nAt `0.001`, $p < 0.05$ and [here](page-1.5.html), it does.",
     "figure": "paper.figure('fig-a', f(view), view, takeaway='It rises' ' soon.', alt='A curve that rises early.')",
     "claims": "paper.claim('X1')\npaper.claim('X1.published')",

@@ -22,8 +22,8 @@ from explorer_page import (
     write_site,
 )
 
-from circuitcore.explorer.probe import probe
 from circuitcore.tasks.forms import PromptError, matching
+from livingpaper.explorer.probe import probe
 
 LONGER = PROMPT.replace(" ; Q", " ; K2 V2 ; Q")
 STEPS = published(RUN).steps

@@ -8,11 +8,11 @@ import pytest
 from conftest import ROOT
 from explorer_page import assert_reads, live, opening, panes, press, problems
 
-from circuitcore import studies
-from circuitcore.environment import Folders
-from circuitcore.rerun import rerun
-from circuitcore.single_page import build_page
-from circuitcore.training.store import RunStore
+from circuitcore.ground.environment import Folders
+from circuitcore.training.store.run_store import RunStore
+from livingpaper.book import studies
+from livingpaper.book.single_page import build_page
+from livingpaper.commands.rerun import rerun
 
 RERUN = "rerun"
 SMALL = {"seeds": [7], "story_epochs": 2, "epochs": 2, "planted_epochs": 2, "n_train": 300, "n_planted": 300}
@@ -40,7 +40,8 @@ def stores(site, tmp_path_factory) -> dict[str, RunStore]:
 def short_book(folder):
     """A book of one chapter without its figures, so that a rerun takes seconds; the rest is the real book's."""
     (folder / "book").mkdir(parents=True)
-    for name in ("_config.yml", "circuitcore", "book/_static", "book/references.bib"):
+    packages = ("circuitcore", "livingpaper", "retrieval_circuits")
+    for name in ("_config.yml", *packages, "book/_static", "book/references.bib"):
         (folder / name).symlink_to(ROOT / name)
     notebook = json.loads((ROOT / "book/story_control.ipynb").read_text(encoding="utf-8"))
     code = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]

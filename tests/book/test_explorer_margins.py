@@ -2,11 +2,11 @@
 
 import pytest
 
-from circuitcore.environment import Folders
-from circuitcore.explorer.exhibit import Exhibit, ShownRun, spread_examples
-from circuitcore.explorer.game import STATIC
-from circuitcore.explorer.probe import probe
-from circuitcore.training.store import RunStore
+from circuitcore.ground.environment import Folders
+from circuitcore.training.store.run_store import RunStore
+from livingpaper.explorer.exhibit import Exhibit, ShownRun, spread_examples
+from livingpaper.explorer.game import STATIC
+from livingpaper.explorer.probe import probe
 
 PUBLISHED = Folders.from_environment().published
 N_PROMPTS = 3

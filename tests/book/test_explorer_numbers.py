@@ -11,15 +11,15 @@ import pytest
 import torch
 from test_game import VARIANTS, a_network
 
-from circuitcore.environment import Folders
-from circuitcore.explorer.game import STATIC
-from circuitcore.explorer.probe import Question, attribution, edited_pass, read
-from circuitcore.explorer.references import references
-from circuitcore.explorer.weights import packed
+from circuitcore.ground.environment import Folders
 from circuitcore.models import forward
 from circuitcore.models.edit_text import parse_edit
 from circuitcore.models.sites import HEAD_SITES
-from circuitcore.training.store import RunStore
+from circuitcore.training.store.run_store import RunStore
+from livingpaper.explorer.game import STATIC
+from livingpaper.explorer.probe import Question, attribution, edited_pass, read
+from livingpaper.explorer.references import references
+from livingpaper.explorer.weights import packed
 
 N_CASES, N_RANDOM, N_ROWS = 200, 60, 5
 EXACT = 1e-5

@@ -29,9 +29,9 @@ from explorer_page import (
 )
 from test_pages import AXE, AXE_RUN
 
-from circuitcore.explorer.probe import probe
-from circuitcore.explorer.widget import STATIC, weights_script
-from circuitcore.single_page import inlined
+from livingpaper.book.single_page import inlined
+from livingpaper.explorer.probe import probe
+from livingpaper.explorer.widget import STATIC, weights_script
 
 SEED = str(published(SECOND).recipe.init_seed)
 LIVE_AT = """() => new MutationObserver((_, watch) => {

@@ -29,7 +29,7 @@ from explorer_page import (
     write_site,
 )
 
-from circuitcore.explorer.probe import probe
+from livingpaper.explorer.probe import probe
 
 STEPS = published(RUN).steps
 

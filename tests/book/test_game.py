@@ -13,11 +13,11 @@ from conftest import ROOT, Opened
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 from test_pages import AXE, AXE_RUN, LUMINANCE, OFFLINE
 
-from circuitcore.explorer.game import SCRIPTS, STATIC, GameModel, payload, recall_game
-from circuitcore.explorer.game_still import posterior
-from circuitcore.explorer.weights import packed, rounded
 from circuitcore.models import Ablate, CutEdge, Head, Mlp, ModelConfig, compile_edits, forward, init_weights
-from circuitcore.single_page import build_page
+from livingpaper.book.single_page import build_page
+from livingpaper.explorer.game import SCRIPTS, STATIC, GameModel, payload, recall_game
+from livingpaper.explorer.game_still import posterior
+from livingpaper.explorer.weights import packed, rounded
 
 TASK = ModelConfig(
     d_vocab=6, n_ctx=9, n_layers=1, n_heads=2, d_model=32, d_mlp=64, norm="layer", norm_position="post",

@@ -8,10 +8,10 @@ from conftest import ROOT
 
 from circuitcore.emergence.births import BirthRule
 from circuitcore.emergence.definitions import Definition, Definitions
-from circuitcore.emergence.view import View
-from circuitcore.figures import vega
-from circuitcore.figures.births_lab import births_lab
-from circuitcore.figures.chart_html import STATIC, paper_html
+from livingpaper.claims.view import View
+from livingpaper.figures import vega
+from livingpaper.figures.births_lab import births_lab
+from livingpaper.figures.chart_html import STATIC, paper_html
 
 OURS, SOURCE = "This chapter's definition", "The source's definition"
 SETTINGS = {

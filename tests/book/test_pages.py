@@ -10,7 +10,7 @@ import pytest
 from conftest import BOOK_PAGES, ROOT, Opened
 from playwright.sync_api import Page
 
-from circuitcore.book_build import TIERS
+from livingpaper.book.notebooks import TIERS
 
 OFFLINE = ("file:", "http://127.0.0.1:", "data:", "blob:")
 AXE = (Path(axe_playwright_python.__file__).parent / "axe.min.js").read_text()

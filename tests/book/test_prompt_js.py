@@ -5,10 +5,10 @@ import random
 import pytest
 from conftest import Opened
 
-from circuitcore.explorer.game import STATIC
-from circuitcore.explorer.references import reference_tables, references
 from circuitcore.tasks import TASKS, TaskError, make_task
 from circuitcore.tasks.forms import PromptError, PromptForm, Slot, as_json, matching
+from livingpaper.explorer.game import STATIC
+from livingpaper.explorer.references import reference_tables, references
 
 N_MUTATED, N_SHUFFLED = 300, 200
 TASK_PARAMS = [

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import paper
-from circuitcore import studies
+from livingpaper.book import studies
 
 ROOT = Path(paper.__file__).resolve().parent
 PAGES = ("index.md", *(f"{name}.ipynb" for name in studies.names()))

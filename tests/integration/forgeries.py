@@ -32,7 +32,7 @@ from forging import (
     reseal_entry,
 )
 
-from circuitcore.training.parquet import from_parquet, to_parquet
+from circuitcore.training.store.parquet import from_parquet, to_parquet
 
 Forgery = Callable[[Path], object]
 DEEP, HUGE = 200_000, 10**400

@@ -4,7 +4,7 @@ import json
 from functools import partial
 from pathlib import Path
 
-from circuitcore.training.checkpoint import pack, sha256, unpack
+from circuitcore.training.store.checkpoint import pack, sha256, unpack
 
 LEDGER, RECIPE, HISTORY, TABLE = "ledger.json", "recipe.json", "history.parquet", "tables/scores-v1.parquet"
 

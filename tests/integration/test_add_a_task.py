@@ -10,13 +10,13 @@ from pathlib import Path
 
 import nbformat
 
-from circuitcore import studies
-from circuitcore.claims import Status
-from circuitcore.evidence import Evidence, Folders
-from circuitcore.figures import curves
-from circuitcore.figures.bundle import Figure
 from circuitcore.tasks import TASKS
-from circuitcore.training import verify
+from circuitcore.training.store import verify
+from livingpaper.book import studies
+from livingpaper.book.evidence import Evidence, Folders
+from livingpaper.claims.claim import Status
+from livingpaper.figures import curves
+from livingpaper.figures.bundle import Figure
 
 ROOT = Path(__file__).resolve().parents[2]
 TOY = "tests.integration.toy_task"
@@ -31,7 +31,8 @@ def evidence_of(seeds, folder):
 def test_the_file_is_short_and_the_package_does_not_know_it():
     assert len((ROOT / "tests/integration/toy_task.py").read_text().splitlines()) <= 60
     assert "first_word" not in TASKS
-    assert not any("toy_task" in path.read_text() for path in (ROOT / "circuitcore").rglob("*.py"))
+    floors = ("circuitcore", "livingpaper", "retrieval_circuits")
+    assert not any("toy_task" in path.read_text() for floor in floors for path in (ROOT / floor).rglob("*.py"))
 
 
 def test_it_is_trained_measured_judged_and_drawn(tmp_path):
@@ -72,7 +73,7 @@ def test_too_few_seeds_judge_nothing(tmp_path):
 
 CELLS = (
     "# Parameters\nseeds = [0, 1]",
-    f"from circuitcore import chapter\nfrom circuitcore.figures import curves\npaper = chapter.open('{TOY}')",
+    f"from livingpaper.book import chapter\nfrom livingpaper.figures import curves\npaper = chapter.open('{TOY}')",
     "paper.prepare()",
     "view = paper.view('learning')\n"
     "paper.figure('fig-toy', curves.training(view), view, takeaway='It learns.', alt='Two rising curves.')",
@@ -109,5 +110,5 @@ def test_the_recipes_name_files_and_tests_that_exist():
     named += [path for line in re.findall(r"python -m pytest (.+)", text) for path in line.split()]
     assert len(named) > 15
     assert [path for path in named if "NAME" not in path and not (ROOT / path).exists()] == []
-    for module in re.findall(r"python -m (circuitcore[.\w]*)", text):
+    for module in re.findall(r"python -m ((?:circuitcore|livingpaper)[.\w]*)", text):
         assert importlib.util.find_spec(module), module

@@ -11,8 +11,8 @@ import reference
 import torch
 from given_run import GivenRun, picked, untrained
 
-from circuitcore.metrics.battery import BatterySpec, measure
-from circuitcore.metrics.snapshots import snapshot
+from circuitcore.metrics.instruments.battery import BatterySpec, measure
+from circuitcore.metrics.instruments.snapshots import snapshot
 from circuitcore.metrics.table import COLUMNS, TEXT
 from circuitcore.models import ModelConfig
 from circuitcore.tasks import Batch, Task, make_task

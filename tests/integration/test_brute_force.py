@@ -8,9 +8,9 @@ import reference
 import torch
 from given_run import GivenRun, lively, picked
 
-from circuitcore.metrics import interchange, paths
-from circuitcore.metrics.battery import BatterySpec, measure, open_session
+from circuitcore.metrics.instruments.battery import BatterySpec, measure, open_session
 from circuitcore.metrics.network import Network
+from circuitcore.metrics.scores import interchange, paths
 from circuitcore.models import ModelConfig
 from circuitcore.models.sites import parse_head
 from circuitcore.tasks import make_task

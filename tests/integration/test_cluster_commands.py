@@ -16,7 +16,7 @@ from toy.recall import toy_recipe
 
 import paper
 from circuitcore.training import ExecutorError, map_runs
-from circuitcore.training.executor import width
+from circuitcore.training.sweeps.executor import width
 
 pytest.importorskip("distributed")
 dask_config = pytest.importorskip("dask").config
@@ -122,7 +122,7 @@ def test_runs_go_through_it(cluster):
 @pytest.mark.parametrize("cluster", [1], ids=["tls"], indirect=True)
 def test_without_certificates_nobody_is_let_in(cluster, monkeypatch):
     assert cluster.address.startswith("tls")
-    monkeypatch.setattr("circuitcore.training.executor.CONNECT_SECONDS", 3)
+    monkeypatch.setattr("circuitcore.training.sweeps.executor.CONNECT_SECONDS", 3)
     with pytest.raises(ExecutorError, match="needs certificates: name them in Dask's configuration"):
         width(cluster.address)
     with pytest.raises(ExecutorError, match="no Dask scheduler answers"):

@@ -13,17 +13,18 @@ import safetensors.torch
 from rights import bound_by_rights
 from toy.recall import toy_recipe
 
-from circuitcore import cli, contents, publish
-from circuitcore.contents import CONTENTS_NAME, Contents, ContentsError, check_present
+from circuitcore.ground import contents
+from circuitcore.ground.contents import CONTENTS_NAME, Contents, ContentsError, check_present
 from circuitcore.training import RunStore, StoreError
-from circuitcore.training.checkpoint import pack, sha256, unpack
-from circuitcore.training.digests import table_sha256, weights_sha256
-from circuitcore.training.ledger import LEDGER_NAME, Ledger
 from circuitcore.training.loop import RESUME_NAME
-from circuitcore.training.parquet import to_parquet
-from circuitcore.training.run import HISTORY_NAME, RECIPE_NAME
-from circuitcore.training.sealed import read_record
-from circuitcore.training.sealing import differences, seal, seal_all
+from circuitcore.training.store.checkpoint import pack, sha256, unpack
+from circuitcore.training.store.digests import table_sha256, weights_sha256
+from circuitcore.training.store.ledger import LEDGER_NAME, Ledger
+from circuitcore.training.store.parquet import to_parquet
+from circuitcore.training.store.run import HISTORY_NAME, RECIPE_NAME
+from circuitcore.training.store.sealed import read_record
+from circuitcore.training.store.sealing import differences, seal, seal_all
+from livingpaper.commands import cli, publish
 
 ROOT = Path(contents.__file__).resolve().parents[1]
 KEY = "scores-v1"
@@ -357,9 +358,9 @@ def test_nothing_but_publishing_writes_among_published_runs(folder, run):
 
 
 def test_only_publish_makes_the_list():
-    files = sorted((ROOT / "circuitcore").rglob("*.py"))
+    files = sorted(path for floor in ("circuitcore", "livingpaper", "retrieval_circuits") for path in (ROOT / floor).rglob("*.py"))
     writers = [path.relative_to(ROOT).as_posix() for path in files if takes_a_writer(path.read_text())]
-    assert writers == ["circuitcore/publish.py"]
+    assert writers == ["livingpaper/commands/publish.py"]
 
 
 def takes_a_writer(text):
@@ -368,7 +369,7 @@ def takes_a_writer(text):
         names = [alias.name for alias in getattr(node, "names", ())] if isinstance(node, ast.Import) else []
         if isinstance(node, ast.ImportFrom):
             names = [f"{node.module}.{alias.name}" for alias in node.names]
-        if {"circuitcore.training.sealing" + end for end in ("", ".seal", ".seal_all", ".*")} & set(names):
+        if {"circuitcore.training.store.sealing" + end for end in ("", ".seal", ".seal_all", ".*")} & set(names):
             return True
     return False
 
@@ -376,11 +377,11 @@ def takes_a_writer(text):
 @pytest.mark.parametrize(
     "line",
     [
-        "from circuitcore.training.sealing import (\n    differences,\n    seal_all,\n)",
-        "def f():\n    from circuitcore.training.sealing import seal as put",
+        "from circuitcore.training.store.sealing import (\n    differences,\n    seal_all,\n)",
+        "def f():\n    from circuitcore.training.store.sealing import seal as put",
         "from circuitcore.training import sealing",
-        "import circuitcore.training.sealing",
-        "from circuitcore.training.sealing import *",
+        "import circuitcore.training.store.sealing",
+        "from circuitcore.training.store.sealing import *",
     ],
 )
 def test_a_writer_is_seen_however_it_is_imported(line):

@@ -6,16 +6,18 @@ import shutil
 
 import pytest
 
-from circuitcore import publish, studies
-from circuitcore.contents import RUN, Contents
-from circuitcore.evidence import Evidence, Folders
-from circuitcore.measuring import measure_all
-from circuitcore.studies import symbolic_kv as study
-from circuitcore.training import ExecutorError, RunStore, StoreError, store
-from circuitcore.training.checkpoint import sha256
-from circuitcore.training.ledger import LEDGER_NAME
-from circuitcore.training.parquet import to_parquet
-from circuitcore.training.sealing import differences
+from circuitcore.ground.contents import RUN, Contents
+from circuitcore.metrics.instruments.measuring import measure_all
+from circuitcore.training import ExecutorError, RunStore, StoreError
+from circuitcore.training.store import run_store as store
+from circuitcore.training.store.checkpoint import sha256
+from circuitcore.training.store.ledger import LEDGER_NAME
+from circuitcore.training.store.parquet import to_parquet
+from circuitcore.training.store.sealing import differences
+from livingpaper.book import studies
+from livingpaper.book.evidence import Evidence, Folders
+from livingpaper.commands import publish
+from retrieval_circuits import symbolic_kv as study
 
 SMALL = study.Params(
     seeds=(5,), control_seeds=(), epochs=1, learning_rate=0.001, batch_size=500, engine="torch", n_bases=8

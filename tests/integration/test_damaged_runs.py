@@ -15,24 +15,25 @@ from forgeries import FORGERIES
 from forging import reseal
 from rights import bound_by_rights
 
-from circuitcore import cli
+from circuitcore.ground.progress import SILENT
+from circuitcore.ground.reading import MAX_RUN_JSON_BYTES, read_file
 from circuitcore.models import ModelConfig
-from circuitcore.progress import SILENT
-from circuitcore.reading import MAX_RUN_JSON_BYTES, read_file
-from circuitcore.run_checks import check_runs
-from circuitcore.run_listing import run_lines
-from circuitcore.training import Optimizer, Recipe, RunStore, Stage, StoreError, verify
-from circuitcore.training.ledger import Ledger
-from circuitcore.training.sealed import read_record
-from circuitcore.training.sealing import seal_all
-from circuitcore.training.verify import run_folders
+from circuitcore.training import Optimizer, Recipe, RunStore, Stage, StoreError
+from circuitcore.training.store import verify
+from circuitcore.training.store.ledger import Ledger
+from circuitcore.training.store.sealed import read_record
+from circuitcore.training.store.sealing import seal_all
+from circuitcore.training.store.verify import run_folders
+from livingpaper.commands import cli
+from livingpaper.commands.run_checks import check_runs
+from livingpaper.commands.run_listing import run_lines
 
 CHOSEN = (
     "ledger.json: deleted", "ledger.json: 200,000 open brackets", "ledger: step is text", "ledger: loss is text",
     "ledger: tables are null", "ledger: a table with NUL in its key", "checkpoint: header of 200,000 brackets",
     "recipe.json: 200,000 open objects", "a name that is no text", "folder: emptied", "folder: a link to nothing",
 )  # fmt: skip
-CHECKING = importlib.import_module("circuitcore.training.verify")  # the package has a function of that name, too
+CHECKING = importlib.import_module("circuitcore.training.store.verify")  # the package has a function of that name, too
 
 
 def recipe(seed):

@@ -8,7 +8,7 @@ from toy import workers
 from toy.recall import toy_recipe
 
 from circuitcore.training import ExecutorError, RunStore, map_runs
-from circuitcore.training.executor import width
+from circuitcore.training.sweeps.executor import width
 
 RECIPES = [toy_recipe(seed) for seed in range(3)]
 
@@ -98,7 +98,7 @@ def test_a_function_may_be_named(tmp_path):
 
 
 def test_an_executor_that_does_not_exist_is_named(monkeypatch):
-    monkeypatch.setattr("circuitcore.training.executor.CONNECT_SECONDS", 1)
+    monkeypatch.setattr("circuitcore.training.sweeps.executor.CONNECT_SECONDS", 1)
     with pytest.raises(ExecutorError, match="did you mean 'processes'"):
         map_runs("x:y", RECIPES, "proceses")
     with pytest.raises(ExecutorError, match="no Dask scheduler answers at tcp://127.0.0.1:9"):

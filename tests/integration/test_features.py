@@ -9,9 +9,9 @@ import pytest
 import torch
 from given_run import GivenRun, picked, untrained
 
-from circuitcore.metrics import features as module
-from circuitcore.metrics.battery import BatterySpec, open_session
-from circuitcore.metrics.features import COLUMNS, features, features_key
+from circuitcore.metrics.instruments import features as module
+from circuitcore.metrics.instruments.battery import BatterySpec, open_session
+from circuitcore.metrics.instruments.features import COLUMNS, features, features_key
 from circuitcore.models import ModelConfig, forward
 from circuitcore.tasks import make_task
 

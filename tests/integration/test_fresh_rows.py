@@ -11,11 +11,12 @@ from toy import workers
 from circuitcore.models import ModelConfig
 from circuitcore.native import why_not
 from circuitcore.tasks.permutation import PermutationRecall
-from circuitcore.training import Optimizer, Recipe, RunStore, Stage, StoreError, loop, map_runs, verify
+from circuitcore.training import Optimizer, Recipe, RunStore, Stage, StoreError, loop, map_runs
 from circuitcore.training.loop import data_sha256
 from circuitcore.training.schedule import drawn
-from circuitcore.training.sweep import train_all
-from circuitcore.training.together import train_together
+from circuitcore.training.store import verify
+from circuitcore.training.sweeps.sweep import train_all
+from circuitcore.training.sweeps.together import train_together
 
 MODEL = ModelConfig(
     d_vocab=4, n_ctx=5, n_layers=1, n_heads=2, d_model=8, d_mlp=8, norm="layer", norm_position="post",

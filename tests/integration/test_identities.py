@@ -8,9 +8,9 @@ import reference
 import torch
 from given_run import untrained
 
-from circuitcore.metrics import paths
-from circuitcore.metrics.attribution import direct_logit_attribution, recorded_sites
 from circuitcore.metrics.network import Network
+from circuitcore.metrics.scores import paths
+from circuitcore.metrics.scores.attribution import direct_logit_attribution, recorded_sites
 from circuitcore.models import Ablate, CutEdge, Head, Mlp, ModelConfig, Patch, Site, compile_edits, forward
 from circuitcore.models.plan import Plan
 from circuitcore.models.sites import HEAD_SITES, STREAM_SITES, all_heads

@@ -7,11 +7,11 @@ from types import ModuleType, SimpleNamespace
 
 import pandas as pd
 
-from circuitcore.durations import Durations, expected
-from circuitcore.evidence import Evidence, Folders
-from circuitcore.measuring import by_spec
-from circuitcore.metrics.battery import BatterySpec
-from circuitcore.metrics.snapshots import snapshot_key
+from circuitcore.ground.durations import Durations, expected
+from circuitcore.metrics.instruments.battery import BatterySpec
+from circuitcore.metrics.instruments.measuring import by_spec
+from circuitcore.metrics.instruments.snapshots import snapshot_key
+from livingpaper.book.evidence import Evidence, Folders
 from tests.integration import toy_task
 
 MANY, FEW = BatterySpec(n_bases=60), BatterySpec(n_bases=30, n_split=10)
@@ -61,7 +61,7 @@ def test_features_are_measured_where_they_are_asked_for(tmp_path, monkeypatch):
     module = ModuleType("features")
     module.features_key = lambda spec: f"features-{spec.key}"
     module.features = lambda run, spec: pd.DataFrame({"run_id": [run.run_id], "kind": ["neurons"], "value": [1.0]})
-    monkeypatch.setitem(sys.modules, "circuitcore.metrics.features", module)
+    monkeypatch.setitem(sys.modules, "circuitcore.metrics.instruments.features", module)
     evidence = given(tmp_path, lambda params, arm: dataclasses.replace(FEW, features=arm == "first"))
     assert len(evidence.left("serial")) == 3, "training, and measuring in two ways"
     (results,) = evidence.gather(None, "serial")

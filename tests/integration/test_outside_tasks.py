@@ -14,14 +14,15 @@ from forging import change_recipe, reseal
 from test_damaged_runs import recipe
 from toy.recall import ALLOWED, toy_recipe
 
-from circuitcore import cli
-from circuitcore.explorer import probe
-from circuitcore.explorer.widget import exhibit_of
 from circuitcore.tasks import OutsideTaskError, TaskError
-from circuitcore.training import Recipe, RunStore, StoreError, verify
-from circuitcore.training.ledger import Ledger
-from circuitcore.training.run import read_recipe
-from circuitcore.training.sweep import obtainable
+from circuitcore.training import Recipe, RunStore, StoreError
+from circuitcore.training.store import verify
+from circuitcore.training.store.ledger import Ledger
+from circuitcore.training.store.run import read_recipe
+from circuitcore.training.sweeps.sweep import obtainable
+from livingpaper.commands import cli
+from livingpaper.explorer import probe
+from livingpaper.explorer.widget import exhibit_of
 
 ROOT = Path(__file__).resolve().parents[2]
 PAYLOAD = """from pathlib import Path
@@ -148,7 +149,7 @@ def test_export_takes_the_option_that_it_names(run, capsys, named):
 @pytest.mark.parametrize("command", ["verify", "status"])
 def test_the_command_in_the_folder_above_runs_nothing_of_it(run, command):
     """As one does with a download: unpack it, and check it from where it lies."""
-    words = [sys.executable, "-W", "error", "-m", "circuitcore.cli", command, "runs"]
+    words = [sys.executable, "-W", "error", "-m", "livingpaper.commands.cli", command, "runs"]
     environment = os.environ | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
     done = subprocess.run(words, env=environment, capture_output=True, text=True, timeout=300)
     assert done.returncode == (1 if command == "verify" else 0), done.stderr

@@ -2,12 +2,14 @@
 
 import pytest
 
-from circuitcore import publish, studies
-from circuitcore.claims import from_json
-from circuitcore.evidence import Folders
-from circuitcore.measuring import measure_all
-from circuitcore.studies import symbolic_kv as study
-from circuitcore.training import RunStore, verify
+from circuitcore.metrics.instruments.measuring import measure_all
+from circuitcore.training import RunStore
+from circuitcore.training.store import verify
+from livingpaper.book import studies
+from livingpaper.book.evidence import Folders
+from livingpaper.claims.claim import from_json
+from livingpaper.commands import publish
+from retrieval_circuits import symbolic_kv as study
 
 SMALL = study.Params(
     seeds=(5,), control_seeds=(), epochs=1, learning_rate=0.001, batch_size=500, engine="torch", n_bases=8

@@ -8,16 +8,16 @@ import pytest
 import vl_convert
 
 import paper
-from circuitcore import studies
-from circuitcore.claims import Results
 from circuitcore.emergence.spread import spread_per_seed
-from circuitcore.figures import style, vega
-from circuitcore.figures.births_lab import births_lab
-from circuitcore.measuring import tables_of
-from circuitcore.studies.six_run_matrix.definitions import DEFINITIONS
-from circuitcore.studies.six_run_matrix.design import MATRIX
-from circuitcore.studies.six_run_matrix.pieces import SHOWN, corrected_births, published_births
-from circuitcore.training.store import RunStore
+from circuitcore.metrics.instruments.measuring import tables_of
+from circuitcore.training.store.run_store import RunStore
+from livingpaper.book import studies
+from livingpaper.claims.claim import Results
+from livingpaper.figures import style, vega
+from livingpaper.figures.births_lab import births_lab
+from retrieval_circuits.six_run_matrix.definitions import DEFINITIONS
+from retrieval_circuits.six_run_matrix.design import MATRIX
+from retrieval_circuits.six_run_matrix.pieces import SHOWN, corrected_births, published_births
 
 STUDY, PARAMS = studies.load("six_run_matrix"), studies.load_params("six_run_matrix")
 PUBLISHED = Path(paper.__file__).resolve().parent / "published"

@@ -10,10 +10,10 @@ import reference
 import torch
 from given_run import GivenRun, lively, picked, untrained
 
-from circuitcore.metrics.battery import BatterySpec, measure, open_session
+from circuitcore.metrics.instruments.battery import BatterySpec, measure, open_session
+from circuitcore.metrics.instruments.published import gives_source_answer
 from circuitcore.metrics.network import Network
-from circuitcore.metrics.published import gives_source_answer
-from circuitcore.metrics.read_off import source_sites
+from circuitcore.metrics.scores.read_off import source_sites
 from circuitcore.models import ModelConfig
 from circuitcore.tasks import make_task
 

@@ -12,11 +12,11 @@ import torch
 from given_run import GivenRun, picked, untrained
 from torch.nn.functional import layer_norm
 
-from circuitcore.metrics import recall_ffn, recall_parts
-from circuitcore.metrics.battery import SECTIONS, BatterySpec, measure, open_session
+from circuitcore.metrics.instruments import recall_ffn, recall_parts
+from circuitcore.metrics.instruments.battery import SECTIONS, BatterySpec, measure, open_session
 from circuitcore.models import forward
-from circuitcore.studies.permutation_recall.design import model
 from circuitcore.tasks import make_task
+from retrieval_circuits.permutation_recall.design import model
 
 TASK = make_task("permutation_recall", {"n_rows": 120})
 CONFIG = model(5, 8, 2, 12)

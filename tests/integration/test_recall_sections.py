@@ -9,10 +9,10 @@ import reference
 import torch
 from given_run import GivenRun, picked, untrained
 
-from circuitcore.metrics.battery import SECTIONS, BatterySpec, measure, open_session
-from circuitcore.studies.permutation_recall.design import model
+from circuitcore.metrics.instruments.battery import SECTIONS, BatterySpec, measure, open_session
 from circuitcore.tasks import make_task
 from circuitcore.tasks.permutation_posterior import marginal_posterior, train_posterior, uniform_posterior
+from retrieval_circuits.permutation_recall.design import model
 
 TASK = make_task("permutation_recall", {"n_rows": 300})
 OTHERS = tuple(section.__name__ for section in SECTIONS if not section.__name__.startswith("recall"))

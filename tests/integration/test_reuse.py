@@ -12,8 +12,9 @@ import reference
 import torch
 from given_run import untrained
 
-from circuitcore.metrics import edited, interchange
+from circuitcore.metrics import edited
 from circuitcore.metrics.network import Network
+from circuitcore.metrics.scores import interchange
 from circuitcore.models import Ablate, CutEdge, Head, Mlp, ModelConfig, Patch, Site, compile_edits, forward
 from circuitcore.models.edits import resolve
 from circuitcore.models.plan import plan

@@ -8,7 +8,7 @@ from torch.nn import functional
 
 from circuitcore.models import ModelConfig, forward, init_weights
 from circuitcore.training import Engine, Optimizer, TorchEngine
-from circuitcore.training.stacked import StackedTorch, run_losses, stacked_engine
+from circuitcore.training.engines.stacked import StackedTorch, run_losses, stacked_engine
 
 N_RUNS, N_STEPS = 3, 100
 SIZES = {"d_vocab": 9, "n_ctx": 6, "d_model": 16, "d_mlp": 24}

@@ -18,12 +18,13 @@ import pytest
 import torch
 from toy.recall import ALLOWED, toy_recipe
 
-from circuitcore import cli
-from circuitcore.training import CheckpointError, RunStore, StoreError, verify
-from circuitcore.training.checkpoint import pack, unpack
-from circuitcore.training.ledger import Ledger
+from circuitcore.training import CheckpointError, RunStore, StoreError
 from circuitcore.training.loop import RESUME_NAME, steps_done
-from circuitcore.training.run import HISTORY_NAME
+from circuitcore.training.store import verify
+from circuitcore.training.store.checkpoint import pack, unpack
+from circuitcore.training.store.ledger import Ledger
+from circuitcore.training.store.run import HISTORY_NAME
+from livingpaper.commands import cli
 
 HERE = Path(__file__).parent
 KILLS = 5
@@ -35,7 +36,7 @@ ENVIRONMENT = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": f"{HERE.parent
 def start(*words, **options):
     """The command line in a process group of its own."""
     return subprocess.Popen(
-        [sys.executable, "-W", "error", "-m", "circuitcore.cli", *map(str, words)],
+        [sys.executable, "-W", "error", "-m", "livingpaper.commands.cli", *map(str, words)],
         env=ENVIRONMENT,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,

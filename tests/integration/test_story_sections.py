@@ -8,7 +8,7 @@ import reference
 import torch
 from given_run import GivenRun, picked, untrained
 
-from circuitcore.metrics.battery import BatterySpec, measure, open_session
+from circuitcore.metrics.instruments.battery import BatterySpec, measure, open_session
 from circuitcore.models import ModelConfig
 from circuitcore.tasks import make_task
 

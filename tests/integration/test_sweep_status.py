@@ -14,14 +14,16 @@ from pathlib import Path
 import pytest
 from toy.recall import ALLOWED, toy_recipe
 
-from circuitcore import cli
 from circuitcore.models import ModelConfig
-from circuitcore.status_page import status_lines, status_page
-from circuitcore.sweep_status import sweep_status
-from circuitcore.training import DivergedError, ExecutorError, RunStore, StoreError, sweep, verify
-from circuitcore.training.failures import FAILURE_FOLDER
-from circuitcore.training.ledger import LEDGER_NAME
-from circuitcore.training.sweep import steps_trail, train_all, train_one, train_stacks
+from circuitcore.training import DivergedError, ExecutorError, RunStore, StoreError
+from circuitcore.training.store import verify
+from circuitcore.training.store.failures import FAILURE_FOLDER
+from circuitcore.training.store.ledger import LEDGER_NAME
+from circuitcore.training.sweeps import sweep
+from circuitcore.training.sweeps.status import sweep_status
+from circuitcore.training.sweeps.sweep import steps_trail, train_all, train_one, train_stacks
+from livingpaper.commands import cli
+from livingpaper.commands.status_page import status_lines, status_page
 
 HERE = Path(__file__).parent
 PARAMS = ["--params", str(HERE / "toy" / "params")]
@@ -126,7 +128,7 @@ def test_a_note_that_cannot_be_written_does_not_hide_the_failure(store, monkeypa
     def full(path, data):
         raise StoreError(f"{path}: no space")
 
-    monkeypatch.setattr("circuitcore.training.failures.write_durably", full)
+    monkeypatch.setattr("circuitcore.training.store.failures.write_durably", full)
     with pytest.raises(DivergedError):
         store.get_or_train(DIVERGING)
 

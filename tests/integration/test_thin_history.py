@@ -9,11 +9,12 @@ import pytest
 from toy.recall import ALLOWED, toy_recipe
 
 import circuitcore
-from circuitcore.training import RunStore, Stage, StoreError, verify
-from circuitcore.training import store as store_module
-from circuitcore.training.history import LONGEST_WHOLE, per_epoch
-from circuitcore.training.ledger import LEDGER_NAME, Ledger
-from circuitcore.training.run import HISTORY_NAME
+from circuitcore.training import RunStore, Stage, StoreError
+from circuitcore.training.store import run_store as store_module
+from circuitcore.training.store import verify
+from circuitcore.training.store.history import LONGEST_WHOLE, per_epoch
+from circuitcore.training.store.ledger import LEDGER_NAME, Ledger
+from circuitcore.training.store.run import HISTORY_NAME
 
 # Epochs of unlike lengths (6, 9 and 3 steps), as in a curriculum.
 RECIPE = toy_recipe(stages=(Stage(("train",), 2), Stage(("train", "long"), 3), Stage(("long",), 1)))

@@ -14,15 +14,16 @@ from filelock import FileLock, Timeout
 from toy.recall import ALLOWED, toy_recipe
 from tqdm import tqdm
 
+from circuitcore.ground.progress import Watch
 from circuitcore.models import ModelConfig, forward, init_weights
-from circuitcore.progress import Watch
-from circuitcore.training import DivergedError, ExecutorError, Optimizer, RunStore, Stage, StoreError, verify
-from circuitcore.training.checkpoint import read_sealed, seal
-from circuitcore.training.ledger import LEDGER_NAME
+from circuitcore.training import DivergedError, ExecutorError, Optimizer, RunStore, Stage, StoreError
+from circuitcore.training.engines.stacked import run_losses
 from circuitcore.training.loop import RESUME_NAME, Training
-from circuitcore.training.stacked import run_losses
-from circuitcore.training.sweep import train_all, train_stacks
-from circuitcore.training.together import stacks, step_bytes, train_together
+from circuitcore.training.store import verify
+from circuitcore.training.store.checkpoint import read_sealed, seal
+from circuitcore.training.store.ledger import LEDGER_NAME
+from circuitcore.training.sweeps.sweep import train_all, train_stacks
+from circuitcore.training.sweeps.together import stacks, step_bytes, train_together
 
 HERE = Path(__file__).parent
 N_RUNS = 3
@@ -192,7 +193,7 @@ def test_failed_runs_are_named_as_by_the_other_executors(tmp_path, monkeypatch):
 def test_a_stack_that_cannot_be_trained_does_not_stop_the_next(tmp_path, monkeypatch):
     """As when a device has no memory for it."""
     wide = [recipe_of(seed, model=ModelConfig(d_vocab=6, n_ctx=4, n_layers=1, d_model=32)) for seed in (0, 1)]
-    from circuitcore.training import together
+    from circuitcore.training.sweeps import together
 
     class TooSmall(together.StackedTorch):
         def step(self, batches):
@@ -217,7 +218,7 @@ def test_runs_are_locked_while_their_stack_is_trained(tmp_path, monkeypatch):
             seen.append(recipe)
         return train_together(recipes, folders, device, report)
 
-    monkeypatch.setattr("circuitcore.training.sweep.train_together", look)
+    monkeypatch.setattr("circuitcore.training.sweeps.sweep.train_together", look)
     train_stacks(RunStore(tmp_path, None), RECIPES, "cpu")
     assert seen == RECIPES
     FileLock(tmp_path / ".locks" / f"{RECIPES[0].run_id}.lock").acquire(timeout=0)
@@ -235,9 +236,9 @@ def test_recipes_are_stacked_by_shape_as_high_as_memory_allows(monkeypatch):
     mixed = [longer[0], RECIPES[0], faster[0], RECIPES[1], longer[1], faster[1], RECIPES[2]]
     assert stacks(mixed) == [tuple(longer), tuple(RECIPES), tuple(faster)]
     one = step_bytes(RECIPES[0].model, RECIPES[0].batch_size, 4)
-    monkeypatch.setattr("circuitcore.training.together.STACK_BYTES", 2 * one)
+    monkeypatch.setattr("circuitcore.training.sweeps.together.STACK_BYTES", 2 * one)
     assert stacks(RECIPES) == [tuple(RECIPES[:2]), tuple(RECIPES[2:])]
-    monkeypatch.setattr("circuitcore.training.together.STACK_BYTES", 1)
+    monkeypatch.setattr("circuitcore.training.sweeps.together.STACK_BYTES", 1)
     assert stacks(RECIPES) == [(recipe,) for recipe in RECIPES]
     with pytest.raises(ValueError, match="these are of 2"):
         train_together([RECIPES[0], longer[0]], {})
@@ -292,7 +293,7 @@ def test_a_finished_store_needs_no_device(whole):
 
 def test_stacks_state_their_cost_first_and_show_how_far_they_are(whole, tmp_path, monkeypatch):
     """The way of ``executor="cuda"`` from end to end, on the CPU."""
-    monkeypatch.setattr("circuitcore.training.sweep.stacked_device", lambda executor: {"cuda": "cpu"}[executor])
+    monkeypatch.setattr("circuitcore.training.sweeps.sweep.stacked_device", lambda executor: {"cuda": "cpu"}[executor])
     said, bars = [], []
 
     class Bar(tqdm):

@@ -13,10 +13,9 @@ from killing import Killed, files, killed_at
 from toy.recall import ALLOWED, toy_recipe
 from tqdm import tqdm
 
-from circuitcore import cli
-from circuitcore.durations import duration, time_in_parallel
+from circuitcore.ground.durations import duration, time_in_parallel
+from circuitcore.ground.progress import Watch
 from circuitcore.models import ModelConfig, forward
-from circuitcore.progress import Watch
 from circuitcore.training import (
     ENGINE_VERSION,
     DivergedError,
@@ -27,9 +26,10 @@ from circuitcore.training import (
     StoreError,
     TorchEngine,
     loop,
-    verify,
 )
-from circuitcore.training.sweep import train_all
+from circuitcore.training.store import verify
+from circuitcore.training.sweeps.sweep import train_all
+from livingpaper.commands import cli
 
 # Losses of the first 20 steps of ``GOLDEN`` must be ``GOLDEN_LOSSES``. Another processor's rounding, a relative 1e-7 in
 # every weight, moves them by less than a relative 1e-6 (measured): the tolerance leaves room for that, for little else.

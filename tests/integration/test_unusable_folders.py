@@ -7,10 +7,10 @@ import pandas as pd
 import pytest
 from toy.recall import toy_recipe
 
-from circuitcore import cli
 from circuitcore.training import RunStore, StoreError
 from circuitcore.training.loop import RESUME_NAME
-from circuitcore.training.sweep import train_all
+from circuitcore.training.sweeps.sweep import train_all
+from livingpaper.commands import cli
 
 WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC
 

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 import torch
 from pydantic import BaseModel
 
-from circuitcore.claims import Claim, mean_check
-from circuitcore.emergence import View
-from circuitcore.metrics.battery import BatterySpec
+from circuitcore.metrics.instruments.battery import BatterySpec
 from circuitcore.models import ModelConfig
 from circuitcore.tasks import Batch, Task
 from circuitcore.training import Optimizer, Recipe, Stage
+from livingpaper.claims.claim import Claim, mean_check
+from livingpaper.claims.view import View
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -21,7 +21,7 @@ from native_cases import (
 from benchmarks.workloads import WORKLOADS, batches, shrunk
 from circuitcore.models import ModelConfig, init_weights
 from circuitcore.native import NativeDecoder, why_not
-from circuitcore.studies import load, load_params, names
+from livingpaper.book.studies import load, load_params, names
 
 pytestmark = pytest.mark.skipif(bool(why_not()), reason=f"no native engine here: {why_not()}")
 

@@ -9,7 +9,7 @@ from native_cases import lively_weights, rows_of
 from circuitcore.models import ModelConfig, init_weights
 from circuitcore.native import NativeDecoder, Training, UpdateRule, why_not
 from circuitcore.training import Optimizer, TorchEngine
-from circuitcore.training.native_engine import NativeEngine
+from circuitcore.training.engines.native_engine import NativeEngine
 
 pytestmark = pytest.mark.skipif(bool(why_not()), reason=f"no native engine here: {why_not()}")
 

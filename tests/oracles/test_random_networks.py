@@ -6,7 +6,7 @@ over seeds is what must be near it. Bounds are four standard deviations of that 
 
 import pytest
 
-from circuitcore.metrics.battery import BatterySpec, measure
+from circuitcore.metrics.instruments.battery import BatterySpec, measure
 from circuitcore.models import ModelConfig, init_weights
 from circuitcore.tasks import make_task
 from tests.integration.given_run import GivenRun, picked

@@ -8,13 +8,13 @@ import torch
 import wired
 from wired import CARRIER, CONFIG, MATCHER, TAGGER, TASK
 
-from circuitcore.claims import Status, judge
-from circuitcore.metrics.battery import BatterySpec, measure
+from circuitcore.metrics.instruments.battery import BatterySpec, measure
 from circuitcore.models import init_weights
 from circuitcore.models.transformer import weight_shapes
-from circuitcore.results import Results
-from circuitcore.studies.symbolic_kv import CHECKS, CLAIMS, VIEWS
-from circuitcore.studies.symbolic_kv.checks import chosen_heads
+from livingpaper.claims.claim import Status, judge
+from livingpaper.claims.results import Results
+from retrieval_circuits.symbolic_kv import CHECKS, CLAIMS, VIEWS
+from retrieval_circuits.symbolic_kv.checks import chosen_heads
 from tests.integration.given_run import GivenRun
 
 SPEC = BatterySpec(n_bases=12, n_edge_bases=6, n_reference=48, n_probe=96, n_split=60)

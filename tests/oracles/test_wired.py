@@ -6,7 +6,7 @@ import wired
 from wired import CARRIER, CONFIG, DEAD, LOGIT, MATCHER, TAGGER, TASK
 
 from circuitcore.emergence.roles import smallest_sufficient_set, subset_scores
-from circuitcore.metrics.battery import BatterySpec, measure
+from circuitcore.metrics.instruments.battery import BatterySpec, measure
 from circuitcore.models import CutEdge, compile_edits, forward
 from tests.integration.given_run import GivenRun, picked
 

@@ -8,7 +8,7 @@ import torch
 import wired_recall as wired
 from wired_recall import CONFIG, MATCH, READ, TASK, V, W
 
-from circuitcore.metrics.battery import SECTIONS, BatterySpec, measure
+from circuitcore.metrics.instruments.battery import SECTIONS, BatterySpec, measure
 from circuitcore.models import Ablate, CutEdge, Mlp, Patch, Site, compile_edits, forward
 from circuitcore.tasks.permutation_posterior import loss_levels, uniform_posterior
 from tests.integration.given_run import GivenRun, picked

@@ -6,12 +6,13 @@ import time
 
 import pytest
 
-from circuitcore import cli, studies
-from circuitcore.dataset import parameters_of
-from circuitcore.parameter_cells import parameters
-from circuitcore.parameters import ParameterError, read_yaml
-from circuitcore.plain_values import MAX_DEPTH, MAX_VALUES
+from circuitcore.ground.plain_values import MAX_DEPTH, MAX_VALUES
 from circuitcore.tasks import TASKS, TaskError, make_task
+from livingpaper.book import studies
+from livingpaper.book.parameter_cells import parameters
+from livingpaper.book.parameters import ParameterError, read_yaml
+from livingpaper.commands import cli
+from livingpaper.commands.dataset import parameters_of
 
 SECONDS = 2.0  # of the processor's time, for any answer
 LONGEST = 600  # characters of any answer

@@ -11,16 +11,16 @@ import pandas as pd
 import pytest
 import vl_convert
 
-from circuitcore.claims import Claim, judge, share_check
 from circuitcore.emergence.births import BirthRule, find_births
 from circuitcore.emergence.definitions import Definition, Definitions
 from circuitcore.emergence.order import orders
 from circuitcore.emergence.spread import spread_per_seed
-from circuitcore.emergence.view import View
-from circuitcore.figures import style, vega
-from circuitcore.figures.births_lab import births_lab
-from circuitcore.figures.lab_verdict import HALF, MIN_RUNS
-from circuitcore.figures.rows import ColumnsError
+from livingpaper.claims.claim import Claim, judge, share_check
+from livingpaper.claims.view import View
+from livingpaper.figures import style, vega
+from livingpaper.figures.births_lab import births_lab
+from livingpaper.figures.lab_verdict import HALF, MIN_RUNS
+from livingpaper.figures.rows import ColumnsError
 
 PIECES = ("behaviour", "routing", "query key, probe", "copying")
 EPOCHS = np.array([0, 1, 2, 3, 5, 8, 13, 21, 34, 55, 89, 150])

@@ -5,9 +5,9 @@ import dataclasses
 import pytest
 import torch
 
-from circuitcore.metrics import interchange, localization, paths
-from circuitcore.metrics.attention import slot_mass, slot_mass_of_row
 from circuitcore.metrics.network import Network, at_role, concat, read_out
+from circuitcore.metrics.scores import interchange, localization, paths
+from circuitcore.metrics.scores.attention import slot_mass, slot_mass_of_row
 from circuitcore.metrics.table import COLUMNS, Rows, head_labels
 from circuitcore.models import Head, Mlp, ModelConfig, Site, init_weights
 from circuitcore.tasks import make_task

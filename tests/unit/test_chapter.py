@@ -8,18 +8,19 @@ import pandas as pd
 import pytest
 from pydantic import BaseModel, ConfigDict, Field
 
-from circuitcore import chapter, provenance
-from circuitcore.claims import Claim, Status, from_json, mean_check, to_json
-from circuitcore.contents import Contents
-from circuitcore.emergence.view import View
-from circuitcore.evidence import Evidence, Folders
-from circuitcore.figures import bars
-from circuitcore.metrics.battery import BatterySpec
-from circuitcore.parameters import ParameterError
-from circuitcore.progress import Watch
-from circuitcore.reproduce import comparison_table
-from circuitcore.rerun import compared
-from circuitcore.results import Results, SelectionError
+from circuitcore.ground import provenance
+from circuitcore.ground.contents import Contents
+from circuitcore.ground.progress import Watch
+from circuitcore.metrics.instruments.battery import BatterySpec
+from livingpaper.book import chapter
+from livingpaper.book.evidence import Evidence, Folders
+from livingpaper.book.parameters import ParameterError
+from livingpaper.claims.claim import Claim, Status, from_json, mean_check, to_json
+from livingpaper.claims.results import Results, SelectionError
+from livingpaper.claims.view import View
+from livingpaper.commands.reproduce import comparison_table
+from livingpaper.commands.rerun import compared
+from livingpaper.figures import bars
 
 SEEDS = {"paper": range(5), "rerun": (11, 12)}
 
@@ -145,7 +146,7 @@ def kernel(monkeypatch, shown):
             for statement in ast.parse(cell).body:
                 if isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Constant | ast.List):
                     namespace[statement.targets[0].id] = ast.literal_eval(statement.value)
-        namespace["In"].append("from circuitcore import chapter\npaper = chapter.open('toy_package.toy')")
+        namespace["In"].append("from livingpaper.book import chapter\npaper = chapter.open('toy_package.toy')")
         return chapter.open("toy_package.toy")
 
     return run

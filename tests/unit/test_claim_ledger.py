@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from circuitcore import chapter
-from circuitcore.claims import Check, Claim, Verdict, to_json
-from circuitcore.figures.claim_ledger import ledger_html, ledger_markdown, ledger_rows
+from livingpaper.book import chapter
+from livingpaper.claims.claim import Check, Claim, Verdict, to_json
+from livingpaper.figures.claim_ledger import ledger_html, ledger_markdown, ledger_rows
 
 
 def verdict(name, effect=0.9, source_verdict="", sentence="It <works>."):

@@ -6,7 +6,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from circuitcore.claims import (
+from livingpaper.claims.claim import (
     Check,
     Claim,
     Status,

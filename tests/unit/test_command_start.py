@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from circuitcore.interruption import INTERRUPTED, exit_while_importing
-from circuitcore.task_names import TASK_NAMES
+from circuitcore.ground.interruption import INTERRUPTED, exit_while_importing
+from circuitcore.ground.task_names import TASK_NAMES
 from circuitcore.tasks import TASKS
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -34,7 +34,7 @@ def python(program, *words):
 
 WITHOUT_SLOW = """
 import resource, sys
-from circuitcore.cli import main
+from livingpaper.commands.cli import main
 try:
     code = main(sys.argv[2:])
 except SystemExit as end:
@@ -82,12 +82,12 @@ class Interrupt:
             os.kill(os.getpid(), signal.SIGINT)
 
 sys.meta_path.insert(0, Interrupt())
-from circuitcore.cli import main
+from livingpaper.commands.cli import main
 sys.exit(main(sys.argv[2:]))
 """
 
 
-@pytest.mark.parametrize("module", ["circuitcore.studies", "pydantic", "torch", "torch.autograd", "pandas"])
+@pytest.mark.parametrize("module", ["livingpaper.book.studies", "pydantic", "torch", "torch.autograd", "pandas"])
 def test_ctrl_c_while_modules_are_imported_is_a_sentence(module, tmp_path):
     words = ("sweep", "symbolic_kv", "--tier", "smoke", "--params", "params", "--runs", str(tmp_path))
     done = python(INTERRUPTED_AT_IMPORT, module, *words)

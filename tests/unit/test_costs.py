@@ -10,9 +10,9 @@ import paper
 from benchmarks import report
 from benchmarks.designs import DESIGNS
 from benchmarks.measuring import Plan, Row
-from circuitcore import costs
-from circuitcore.costs import LABELS, Costs, CostsError
 from circuitcore.training.errors import StoreError
+from retrieval_circuits import costs
+from retrieval_circuits.costs import LABELS, Costs, CostsError
 
 ROOT = Path(paper.__file__).resolve().parent
 PEAKS = [{"fma": 200.0, "torch_matmul": 90.0}]
@@ -134,27 +134,27 @@ def test_the_books_own_runs_are_counted_from_their_ledgers():
 
 def test_a_missing_a_broken_and_a_smoke_file_are_refused(tmp_path):
     with pytest.raises(CostsError, match=r"is missing; run: python3 paper.py bench --out .*bench/results\.json"):
-        costs.published(tmp_path)
+        costs.published_costs(tmp_path)
     path = tmp_path / costs.RESULTS
     path.parent.mkdir()
     path.write_text("{")
     with pytest.raises(StoreError, match="is not JSON"):
-        costs.published(tmp_path)
+        costs.published_costs(tmp_path)
     path.write_text(json.dumps(dict(made(smoke=True).record)))
     with pytest.raises(CostsError, match="smoke"):
-        costs.published(tmp_path)
+        costs.published_costs(tmp_path)
     path.write_text(json.dumps(dict(made().record)))
     (path.parent / "zen.json").write_text(json.dumps(dict(made(processor="Zen").record)))
-    assert [other.processor for other in costs.published(tmp_path).elsewhere] == ["Zen"]
+    assert [other.processor for other in costs.published_costs(tmp_path).elsewhere] == ["Zen"]
     (path.parent / "zen.json").write_text("{")
     with pytest.raises(StoreError, match=r"zen\.json is not JSON"):
-        costs.published(tmp_path)
+        costs.published_costs(tmp_path)
 
 
 @pytest.mark.parametrize("number", range(2), ids=["first", "elsewhere"])
 def test_the_published_measurements_are_whole(number):
     """Every design at every workload has a row, the goals are the bench's, and the verdicts follow from the numbers."""
-    first = costs.published(ROOT / "published")
+    first = costs.published_costs(ROOT / "published")
     found = (first, *first.elsewhere)[number]
     rows = [Row(**copy.deepcopy(fields)) for fields in found.record["rows"]]
     assert {(r.workload, r.design) for r in rows} == {(w, d) for w in found.titles() for d in DESIGNS}

@@ -12,9 +12,9 @@ from typing import ClassVar
 import pytest
 import torch
 
-from circuitcore import cli
-from circuitcore.dataset import json_lines, parameters_of
 from circuitcore.tasks import TASKS, Batch, Task, TaskError, make_task
+from livingpaper.commands import cli
+from livingpaper.commands.dataset import json_lines, parameters_of
 
 # Of the source's five files, rendered as JSON lines ("Retrieval Motif Emergence in Small Transformers").
 PUBLISHED = {
@@ -147,7 +147,7 @@ def test_values_are_json_or_words():
 
 
 def test_a_reader_that_has_enough_ends_it_silently():
-    command = [sys.executable, "-W", "error", "-m", "circuitcore.cli", "dataset", "symbolic_kv"]
+    command = [sys.executable, "-W", "error", "-m", "livingpaper.commands.cli", "dataset", "symbolic_kv"]
     options = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "env": os.environ | {"OMP_NUM_THREADS": "1"}}
     with subprocess.Popen(command, **options) as process:
         assert json.loads(process.stdout.readline())["id"] == "train_000000"

@@ -16,12 +16,13 @@ import yaml
 import circuitcore
 import paper
 from benchmarks import __main__ as bench
-from circuitcore import cli, studies
-from circuitcore.parameters import ParameterError
-from circuitcore.training.ledger import LEDGER_NAME, checkpoint_name
 from circuitcore.training.loop import RESUME_NAME
-from circuitcore.training.run import HISTORY_NAME, RECIPE_NAME
-from circuitcore.training.store import TABLE_FOLDER
+from circuitcore.training.store.ledger import LEDGER_NAME, checkpoint_name
+from circuitcore.training.store.run import HISTORY_NAME, RECIPE_NAME
+from circuitcore.training.store.run_store import TABLE_FOLDER
+from livingpaper.book import studies
+from livingpaper.book.parameters import ParameterError
+from livingpaper.commands import cli
 
 ROOT = Path(paper.__file__).resolve().parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")

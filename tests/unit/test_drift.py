@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from circuitcore.metrics.drift import drift, linear_cka, mean_cosine, pairs, relative_change
-from circuitcore.metrics.tracked import Sweep
+from circuitcore.metrics.instruments.drift import drift, linear_cka, mean_cosine, pairs, relative_change
+from circuitcore.metrics.instruments.tracked import Sweep
 
 
 def drawn(*shape, seed=0):

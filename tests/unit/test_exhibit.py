@@ -7,8 +7,12 @@ import pandas as pd
 import pytest
 import torch
 
-from circuitcore.environment import Folders
-from circuitcore.explorer.exhibit import (
+from circuitcore.ground.environment import Folders
+from circuitcore.models import ModelConfig, init_weights
+from circuitcore.training.store.run import Run
+from circuitcore.training.store.run_store import RunStore
+from livingpaper.claims.results import Results
+from livingpaper.explorer.exhibit import (
     MOST_BYTES,
     Example,
     Exhibit,
@@ -17,14 +21,10 @@ from circuitcore.explorer.exhibit import (
     ShownRun,
     spread_examples,
 )
-from circuitcore.explorer.material import Material, births_of
-from circuitcore.explorer.probe import probe
-from circuitcore.explorer.retrieval_path import Lookup, retrieval_path
-from circuitcore.explorer.widget import weights_script
-from circuitcore.models import ModelConfig, init_weights
-from circuitcore.results import Results
-from circuitcore.training.run import Run
-from circuitcore.training.store import RunStore
+from livingpaper.explorer.material import Material, births_of
+from livingpaper.explorer.probe import probe
+from livingpaper.explorer.retrieval_path import Lookup, retrieval_path
+from livingpaper.explorer.widget import weights_script
 
 PROMPT = "<bos> K1 V1 ; K6 V6 ; K7 V0 ; Q K7 ->"
 RUN, SECOND, OF_ANOTHER_TASK = "symbolic_kv-184c3e21d23e", "symbolic_kv-3ce50adb7c4e", "textual_kv-4f47b903cbfb"

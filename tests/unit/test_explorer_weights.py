@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 import torch
 
-from circuitcore.explorer.game import GameModel, payload, recall_game
-from circuitcore.explorer.game_still import opening, posterior, share
-from circuitcore.explorer.weights import in_script, packed, rounded
 from circuitcore.models import ModelConfig, forward, init_weights
+from livingpaper.explorer.game import GameModel, payload, recall_game
+from livingpaper.explorer.game_still import opening, posterior, share
+from livingpaper.explorer.weights import in_script, packed, rounded
 
 TASK = {
     "d_vocab": 6, "n_ctx": 9, "n_layers": 1, "n_heads": 2, "d_model": 32, "d_mlp": 64, "norm": "layer",

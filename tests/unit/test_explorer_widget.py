@@ -11,14 +11,14 @@ import torch
 import traitlets
 from bs4 import BeautifulSoup
 
-from circuitcore.environment import Folders
-from circuitcore.explorer.exhibit import Example, Exhibit, ExhibitError, PathStep, ShownRun
-from circuitcore.explorer.game_still import share
-from circuitcore.explorer.probe import probe
-from circuitcore.explorer.weights import packed
-from circuitcore.explorer.widget import Explorer, exhibit_of, module, page_html, styles, weights_script
+from circuitcore.ground.environment import Folders
 from circuitcore.training.errors import StoreError
-from circuitcore.training.store import RunStore
+from circuitcore.training.store.run_store import RunStore
+from livingpaper.explorer.exhibit import Example, Exhibit, ExhibitError, PathStep, ShownRun
+from livingpaper.explorer.game_still import share
+from livingpaper.explorer.probe import probe
+from livingpaper.explorer.weights import packed
+from livingpaper.explorer.widget import Explorer, exhibit_of, module, page_html, styles, weights_script
 
 RUN, SECOND, STORY = "symbolic_kv-184c3e21d23e", "symbolic_kv-3ce50adb7c4e", "story-e6a34a3a5d93"
 PROMPT = "<bos> K1 V1 ; K6 V6 ; K7 V0 ; Q K7 ->"

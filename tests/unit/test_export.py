@@ -8,7 +8,7 @@ import pytest
 from safetensors import safe_open
 
 from circuitcore import export as exporting
-from circuitcore.cli import main
+from livingpaper.commands.cli import main
 
 ROOT = Path(__file__).resolve().parents[2]
 RUN = "symbolic_kv-184c3e21d23e"

@@ -6,15 +6,15 @@ import pandas as pd
 import pytest
 from pydantic import BaseModel
 
-from circuitcore import studies
-from circuitcore.claims import Claim, Verdict, share_check, to_json
 from circuitcore.emergence.seeds import share_interval
-from circuitcore.emergence.view import View
-from circuitcore.evidence import Evidence, Folders
-from circuitcore.figures.rates import rates
-from circuitcore.figures.rows import ColumnsError
-from circuitcore.figures.style import specification
-from circuitcore.figures.verdict_text import FalseAlarms, claim_html, claim_markdown, claim_text
+from livingpaper.book import studies
+from livingpaper.book.evidence import Evidence, Folders
+from livingpaper.claims.claim import Claim, Verdict, share_check, to_json
+from livingpaper.claims.view import View
+from livingpaper.figures.rates import rates
+from livingpaper.figures.rows import ColumnsError
+from livingpaper.figures.style import specification
+from livingpaper.figures.verdict_text import FalseAlarms, claim_html, claim_markdown, claim_text
 
 
 class NoParams(BaseModel):

@@ -12,17 +12,17 @@ import pandas as pd
 import pytest
 import vl_convert
 
-from circuitcore.claims import Check, Claim, Status, Verdict
 from circuitcore.emergence.seeds import mean_interval
-from circuitcore.emergence.view import View
-from circuitcore.figures import attention, bars, counts, curves, maps, ratios, removal, style, vega
-from circuitcore.figures.badges import ICONS, badge
-from circuitcore.figures.bundle import Figure, source_of
-from circuitcore.figures.caption import escape_markdown, facts, few_seeds
-from circuitcore.figures.chart_html import STATIC, compact, paper_html
-from circuitcore.figures.rows import ColumnsError, over_seeds, rounded, rows_of
-from circuitcore.figures.tables import cell_text, comparison, table_markdown
-from circuitcore.figures.verdict_text import anchor, claim_html, claim_markdown, claim_text
+from livingpaper.claims.claim import Check, Claim, Status, Verdict
+from livingpaper.claims.view import View
+from livingpaper.figures import attention, bars, counts, curves, maps, ratios, removal, style, vega
+from livingpaper.figures.badges import ICONS, badge
+from livingpaper.figures.bundle import Figure, source_of
+from livingpaper.figures.caption import escape_markdown, facts, few_seeds
+from livingpaper.figures.chart_html import STATIC, compact, paper_html
+from livingpaper.figures.rows import ColumnsError, over_seeds, rounded, rows_of
+from livingpaper.figures.tables import cell_text, comparison, table_markdown
+from livingpaper.figures.verdict_text import anchor, claim_html, claim_markdown, claim_text
 
 BAND = "95 % interval of the mean over seeds"
 HEADS = ("L0H0", "L0H1", "L1H0", "L1H1")
@@ -437,7 +437,7 @@ def test_a_chart_of_an_authors_own_is_shown_too():
 
 def test_code_without_a_file_is_left_out():
     assert source_of(eval("lambda view: view")) == ""
-    assert source_of(curves.training).startswith("# circuitcore.figures.curves")
+    assert source_of(curves.training).startswith("# livingpaper.figures.curves")
 
 
 @pytest.mark.parametrize(

@@ -7,10 +7,10 @@ from typing import ClassVar
 import pytest
 import torch
 
-from circuitcore.explorer.references import N_REFERENCES, reference_tables, references
 from circuitcore.tasks import TASKS, TaskError, make_task
 from circuitcore.tasks.base import Batch, Task
 from circuitcore.tasks.forms import PromptError, PromptForm, Slot, as_json, matching
+from livingpaper.explorer.references import N_REFERENCES, reference_tables, references
 
 N_ROWS = 300
 FEW = {"n_val": 40, "n_test": 40, "n_ood": 40}

@@ -4,11 +4,11 @@ import pandas as pd
 import pytest
 import torch
 
-from circuitcore.environment import Folders
-from circuitcore.explorer.probe import Question, read
-from circuitcore.metrics import behavior
-from circuitcore.metrics.battery import BatterySpec, open_session
-from circuitcore.training.store import RunStore
+from circuitcore.ground.environment import Folders
+from circuitcore.metrics.instruments.battery import BatterySpec, open_session
+from circuitcore.metrics.scores import behavior
+from circuitcore.training.store.run_store import RunStore
+from livingpaper.explorer.probe import Question, read
 
 PUBLISHED = Folders.from_environment().published
 WITH_WEIGHTS = sorted({path.parent.name for path in PUBLISHED.glob("*/*.safetensors")})

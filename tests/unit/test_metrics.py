@@ -5,9 +5,9 @@ import math
 import pytest
 import torch
 
-from circuitcore.metrics import attention, attribution, behavior, operators
-from circuitcore.metrics.groups import published_groups, worst_share
 from circuitcore.metrics.network import Network, read_out
+from circuitcore.metrics.scores import attention, attribution, behavior, operators
+from circuitcore.metrics.scores.groups import published_groups, worst_share
 from circuitcore.models import ModelConfig, init_weights
 from circuitcore.tasks import make_task
 from circuitcore.tasks.base import Batch

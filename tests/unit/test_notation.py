@@ -11,23 +11,23 @@ from pathlib import Path
 import pytest
 import torch
 
-import circuitcore
 import paper
-from circuitcore.claims import Status
-from circuitcore.metrics import attention
-from circuitcore.metrics.battery import SECTIONS, BatterySpec, open_session
+from circuitcore.metrics.instruments.battery import SECTIONS, BatterySpec, open_session
 from circuitcore.metrics.network import Network
+from circuitcore.metrics.scores import attention
 from circuitcore.metrics.table import COLUMNS, Rows
 from circuitcore.models import ModelConfig, init_weights
 from circuitcore.models.sites import SITES, parse_head
-from circuitcore.results import KEY_COLUMNS
-from circuitcore.studies.permutation_recall.design import model
 from circuitcore.tasks import make_task
 from circuitcore.tasks.leakage import DEGREES
+from livingpaper.claims.claim import Status
+from livingpaper.claims.results import KEY_COLUMNS
+from retrieval_circuits.permutation_recall.design import model
 
 ROOT = Path(paper.__file__).resolve().parent
 NOTATION = (ROOT / "book/notation.md").read_text(encoding="utf-8")
-LIBRARY = "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / "circuitcore").rglob("*.py"))
+FLOORS = ("circuitcore", "livingpaper", "retrieval_circuits")
+LIBRARY = "\n".join(path.read_text(encoding="utf-8") for floor in FLOORS for path in (ROOT / floor).rglob("*.py"))
 
 SPAN = re.compile(r"`([^`]+)`")
 NO_NAMES = re.compile(r"^```.*?^```$|\{[\w:]+\}`[^`]*`", re.MULTILINE | re.DOTALL)  # fenced blocks, and roles
@@ -67,9 +67,10 @@ def everything(task, network):
 def library_names() -> set[str]:
     """Public names of every module and class, dotted (``Run.steps``) and alone."""
     names = set()
-    for module in pkgutil.walk_packages(circuitcore.__path__, "circuitcore."):
+    homes = [(importlib.import_module(floor).__path__, f"{floor}.") for floor in FLOORS]
+    for module in (module for home in homes for module in pkgutil.walk_packages(*home)):
         for name, value in vars(importlib.import_module(module.name)).items():
-            if name.startswith("_") or not getattr(value, "__module__", "circuitcore").startswith("circuitcore"):
+            if name.startswith("_") or not getattr(value, "__module__", "circuitcore").startswith(FLOORS):
                 continue
             names.add(name)
             if isinstance(value, type):

@@ -33,9 +33,9 @@ def test_unknown_words_set_nothing_up(words, calls, capsys):
 @pytest.mark.parametrize(
     ("words", "command"),
     [
-        (["book"], ("-m", "circuitcore.book_build")),
-        (["reproduce"], ("-m", "circuitcore.reproduce")),
-        (["reproduce", "symbolic_kv"], ("-m", "circuitcore.reproduce", "symbolic_kv")),
+        (["book"], ("-m", "livingpaper.book.build")),
+        (["reproduce"], ("-m", "livingpaper.commands.reproduce")),
+        (["reproduce", "symbolic_kv"], ("-m", "livingpaper.commands.reproduce", "symbolic_kv")),
         (["bench"], ("-m", "benchmarks")),
         (["bench", "--only", "W1"], ("-m", "benchmarks", "--only", "W1")),
     ],

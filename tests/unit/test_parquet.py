@@ -12,7 +12,7 @@ import pyarrow.parquet
 import pytest
 
 from circuitcore.training import StoreError
-from circuitcore.training.parquet import from_parquet, table_shape, to_parquet
+from circuitcore.training.store.parquet import from_parquet, table_shape, to_parquet
 
 
 class Runs:
@@ -101,7 +101,7 @@ def with_footer(data, told, instead, which):
 
 def test_a_footer_that_makes_a_table_small_is_not_believed(tmp_path, monkeypatch):
     """Ten kilobytes of zeros that unpack to 16 MB, in one page."""
-    monkeypatch.setattr("circuitcore.training.parquet.MAX_UNPACKED_BYTES", 10**7)
+    monkeypatch.setattr("circuitcore.training.store.parquet.MAX_UNPACKED_BYTES", 10**7)
     n_rows, buffer = 2_000_000, io.BytesIO()
     zeros = pyarrow.table({"a": pyarrow.array(np.zeros(n_rows, "int64"))})
     pyarrow.parquet.write_table(
@@ -129,9 +129,9 @@ def test_words_are_counted_as_often_as_they_stand_there(tmp_path, monkeypatch):
     for table in (words, words.astype({"a": "category"})):
         data = to_parquet(table)
         pd.testing.assert_frame_equal(from_parquet(tmp_path, data), table)
-        monkeypatch.setattr("circuitcore.training.parquet.MAX_UNPACKED_BYTES", 2_000 * 1_002)
+        monkeypatch.setattr("circuitcore.training.store.parquet.MAX_UNPACKED_BYTES", 2_000 * 1_002)
         assert table_shape(tmp_path, data) == (6_000, ("a", "b"))
-        monkeypatch.setattr("circuitcore.training.parquet.MAX_UNPACKED_BYTES", 2_000 * 1_002 - 1)
+        monkeypatch.setattr("circuitcore.training.store.parquet.MAX_UNPACKED_BYTES", 2_000 * 1_002 - 1)
         for read in (table_shape, from_parquet):
             with pytest.raises(StoreError, match="2,004,000 bytes unpacked; allowed: at most .* and 2,003,999 bytes"):
                 read(tmp_path, data)

@@ -6,10 +6,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from circuitcore import studies
-from circuitcore.claims import Results, Status, judge
 from circuitcore.models.transformer import init_weights, weight_shapes
-from circuitcore.studies.permutation_recall import (
+from circuitcore.tasks.permutation import PermutationRecall
+from livingpaper.book import studies
+from livingpaper.claims.claim import Results, Status, judge
+from retrieval_circuits.permutation_recall import (
     checks,
     dissection,
     dissection_views,
@@ -18,8 +19,8 @@ from circuitcore.studies.permutation_recall import (
     pieces,
     widths,
 )
-from circuitcore.studies.permutation_recall.claims import CLAIMS, PUBLISHED_LOSS, PUBLISHED_STEPS
-from circuitcore.studies.permutation_recall.design import (
+from retrieval_circuits.permutation_recall.claims import CLAIMS, PUBLISHED_LOSS, PUBLISHED_STEPS
+from retrieval_circuits.permutation_recall.design import (
     CELLS,
     CROSSED,
     REPEATED,
@@ -31,7 +32,6 @@ from circuitcore.studies.permutation_recall.design import (
     recipes,
     split_of,
 )
-from circuitcore.tasks.permutation import PermutationRecall
 
 EPOCHS = (0, 1, 2, 4, 8)
 

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from circuitcore import studies
-from circuitcore.claims import Check, Claim, Verdict, from_json, mean_check, share_check, to_json
 from circuitcore.emergence.seeds import SeedsError, prediction_interval
-from circuitcore.evidence import Evidence, Folders
-from circuitcore.figures.verdict_text import claim_html, claim_lines
-from circuitcore.predictions import predict, summary
-from circuitcore.rerun import Rerun, compared
+from livingpaper.book import studies
+from livingpaper.book.evidence import Evidence, Folders
+from livingpaper.claims.claim import Check, Claim, Verdict, from_json, mean_check, share_check, to_json
+from livingpaper.claims.predictions import predict, summary
+from livingpaper.commands.rerun import Rerun, compared
+from livingpaper.figures.verdict_text import claim_html, claim_lines
 
 ROOT = Path(__file__).resolve().parents[2]
 PUBLISHED = (0.90, 0.95, 0.92, 0.97, 0.91)

@@ -6,15 +6,15 @@ from dataclasses import replace
 import pytest
 import torch
 
-from circuitcore.environment import Folders
-from circuitcore.explorer import probe
-from circuitcore.explorer.probe import Question, attribution, edited_pass, find_run, read
-from circuitcore.explorer.references import references
+from circuitcore.ground.environment import Folders
 from circuitcore.models import ModelConfig, forward, init_weights
 from circuitcore.models.edit_text import parse_edit
 from circuitcore.tasks import make_task
 from circuitcore.training.errors import StoreError
-from circuitcore.training.store import RunStore
+from circuitcore.training.store.run_store import RunStore
+from livingpaper.explorer import probe
+from livingpaper.explorer.probe import Question, attribution, edited_pass, find_run, read
+from livingpaper.explorer.references import references
 
 TASK = make_task("symbolic_kv", {})
 PROMPT, SOURCE = "<bos> K1 V1 ; K6 V6 ; K7 V0 ; Q K7 ->", "<bos> K7 V3 ; K6 V6 ; K1 V0 ; Q K1 ->"

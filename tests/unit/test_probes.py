@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from circuitcore.metrics.probes import RIDGE, Fit, Folds
+from circuitcore.metrics.scores.probes import RIDGE, Fit, Folds
 
 N_CLASSES, N_TRAIN, N_TEST, D = 4, 240, 2000, 12
 

@@ -9,11 +9,11 @@ import pytest
 from tqdm import tqdm
 
 import paper
-from circuitcore import durations, progress
-from circuitcore.book_build import TIERS
-from circuitcore.durations import Durations, Work, expected
-from circuitcore.outlook import Outlook
-from circuitcore.progress import Stages, Trail, Watch, text_bar
+from circuitcore.ground import durations, progress
+from circuitcore.ground.durations import Durations, Work, expected
+from circuitcore.ground.progress import Stages, Trail, Watch, text_bar
+from livingpaper.book.notebooks import TIERS
+from livingpaper.book.outlook import Outlook
 
 ROOT = Path(paper.__file__).resolve().parent
 

@@ -12,13 +12,14 @@ from pathlib import Path
 
 import pytest
 
-from circuitcore import durable, plain_yaml, reading
-from circuitcore.contents import json_sha256
-from circuitcore.reading import canonical_json, folders_with, inside, is_there, parse_json, plain_file, read_file
-from circuitcore.training.checkpoint import pack
-from circuitcore.training.ledger import MAX_TABLES, Entry, Ledger, checkpoint_name
+from circuitcore.ground import durable, reading
+from circuitcore.ground.contents import json_sha256
+from circuitcore.ground.reading import canonical_json, folders_with, inside, is_there, parse_json, plain_file, read_file
 from circuitcore.training.loop import RESUME_NAME, steps_done
 from circuitcore.training.recipe import MAX_CHECKPOINTS
+from circuitcore.training.store.checkpoint import pack
+from circuitcore.training.store.ledger import MAX_TABLES, Entry, Ledger, checkpoint_name
+from livingpaper.book import plain_yaml
 
 PACKAGE = Path(reading.__file__).resolve().parent
 

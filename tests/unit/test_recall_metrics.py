@@ -5,15 +5,15 @@ import math
 import pytest
 import torch
 
-from circuitcore.metrics import recall
-from circuitcore.metrics.battery import BatterySpec, open_session
+from circuitcore.metrics.instruments.battery import BatterySpec, open_session
+from circuitcore.metrics.instruments.recall_sections import outcomes, recall_posterior, recall_skills
 from circuitcore.metrics.network import Network
-from circuitcore.metrics.recall_sections import outcomes, recall_posterior, recall_skills
+from circuitcore.metrics.scores import recall
 from circuitcore.metrics.table import Rows
 from circuitcore.models import Output
-from circuitcore.studies.permutation_recall.design import model
 from circuitcore.tasks.permutation import PermutationRecall
 from circuitcore.tasks.permutation_posterior import marginal_posterior, train_posterior, uniform_posterior
+from retrieval_circuits.permutation_recall.design import model
 from tests.integration.given_run import picked
 
 TASK = PermutationRecall(n_rows=900)

@@ -1,8 +1,8 @@
 import pandas as pd
 import pytest
 
-from circuitcore.claims import Results, SelectionError
-from circuitcore.emergence.view import View
+from livingpaper.claims.claim import Results, SelectionError
+from livingpaper.claims.view import View
 
 
 def measurements():

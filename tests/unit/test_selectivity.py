@@ -9,8 +9,8 @@ import pytest
 import torch
 from scipy import stats
 
-from circuitcore.metrics.battery import BatterySpec, open_session
-from circuitcore.metrics.selectivity import (
+from circuitcore.metrics.instruments.battery import BatterySpec, open_session
+from circuitcore.metrics.instruments.selectivity import (
     N_SHUFFLES,
     QUANTILE,
     eta_squared,
@@ -19,7 +19,7 @@ from circuitcore.metrics.selectivity import (
     shuffled_bases,
     shuffled_rows,
 )
-from circuitcore.metrics.tracked import CONSTANT_BELOW, Sweep, deviation, tracked_sites, varies
+from circuitcore.metrics.instruments.tracked import CONSTANT_BELOW, Sweep, deviation, tracked_sites, varies
 from circuitcore.models import ModelConfig
 from circuitcore.models.sites import Site
 from circuitcore.tasks import Batch, Task, make_task

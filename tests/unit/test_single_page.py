@@ -5,9 +5,9 @@ import re
 import pytest
 from bs4 import BeautifulSoup
 
-from circuitcore import single_page
-from circuitcore.book_build import BookError
-from circuitcore.single_page import inlined
+from livingpaper.book import single_page
+from livingpaper.book.notebooks import BookError
+from livingpaper.book.single_page import inlined
 
 PAGE = """<!DOCTYPE html><html><head>
 <link rel="stylesheet" href="../_static/theme.css?v=1"><link rel="icon" href="../_static/icon.svg">

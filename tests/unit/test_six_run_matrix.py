@@ -6,12 +6,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from circuitcore import studies
-from circuitcore.claims import Results
 from circuitcore.models import init_weights
-from circuitcore.studies.six_run_matrix import published, timing
-from circuitcore.studies.six_run_matrix.design import MATRIX, checkpoint_epochs, geometric_epochs, source_epochs
-from circuitcore.studies.six_run_matrix.pieces import PIECES, SHOWN, on_source_grid, source_leaders
+from livingpaper.book import studies
+from livingpaper.claims.claim import Results
+from retrieval_circuits.six_run_matrix import published, timing
+from retrieval_circuits.six_run_matrix.design import MATRIX, checkpoint_epochs, geometric_epochs, source_epochs
+from retrieval_circuits.six_run_matrix.pieces import PIECES, SHOWN, on_source_grid, source_leaders
 
 STUDY, PARAMS = studies.load("six_run_matrix"), studies.load_params("six_run_matrix")
 LATE = (31, 33, 36, 38, 41, 44, 47, 50, 54, 57, 62, 66, 71, 76, 81, 87, 93, 99, 106, 114, 122, 131, 140, 150)

@@ -6,16 +6,16 @@ import numpy as np
 import pytest
 import torch
 
-from circuitcore.metrics import sparse_converged
-from circuitcore.metrics.sparse import (
+from circuitcore.metrics.scores import sparse_converged
+from circuitcore.metrics.scores.sparse import (
     PUBLISHED_L1,
     PUBLISHED_RATE,
     Autoencoders,
     Descent,
     train_as_published,
 )
-from circuitcore.metrics.sparse_converged import LengthKeepingDescent, train_to_convergence
-from circuitcore.metrics.superposition import activity, geometry, held_out
+from circuitcore.metrics.scores.sparse_converged import LengthKeepingDescent, train_to_convergence
+from circuitcore.metrics.scores.superposition import activity, geometry, held_out
 
 
 def generator(seed=0):

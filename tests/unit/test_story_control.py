@@ -6,13 +6,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from circuitcore import studies
 from circuitcore.emergence.seeds import share_interval
-from circuitcore.results import Results
-from circuitcore.studies.story_control import ceilings as ceil
-from circuitcore.studies.story_control import pieces
-from circuitcore.studies.story_control.claims import PUBLISHED_TEXT
-from circuitcore.studies.story_control.design import (
+from circuitcore.tasks import make_task
+from livingpaper.book import studies
+from livingpaper.claims.results import Results
+from retrieval_circuits.story_control import ceilings as ceil
+from retrieval_circuits.story_control import pieces
+from retrieval_circuits.story_control.claims import PUBLISHED_TEXT
+from retrieval_circuits.story_control.design import (
     ARMS,
     CANNOT,
     COULD_FAIL,
@@ -24,8 +25,7 @@ from circuitcore.studies.story_control.design import (
     eighths,
     story_epochs,
 )
-from circuitcore.studies.story_control.pieces import ANY, OURS, PIECES, PUBLISHED, WHOLE
-from circuitcore.tasks import make_task
+from retrieval_circuits.story_control.pieces import ANY, OURS, PIECES, PUBLISHED, WHOLE
 
 STUDY = studies.load("story_control")
 SEEDS = (0, 1, 2)

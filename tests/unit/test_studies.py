@@ -5,10 +5,10 @@ from typing import Literal
 import pytest
 from pydantic import BaseModel, Field, model_validator
 
-from circuitcore import studies
-from circuitcore.claims import Claim
-from circuitcore.parameters import ParameterError, describe, parse
-from circuitcore.studies import StudyError
+from livingpaper.book import studies
+from livingpaper.book.parameters import ParameterError, describe, parse
+from livingpaper.book.studies import StudyError
+from livingpaper.claims.claim import Claim
 
 
 class Params(BaseModel, frozen=True, extra="forbid", strict=True):

@@ -4,8 +4,8 @@ import pytest
 import torch
 from jaxtyping import TypeCheckError
 
-from circuitcore.durations import time_in_parallel
-from circuitcore.metrics.behavior import margin
+from circuitcore.ground.durations import time_in_parallel
+from circuitcore.metrics.scores.behavior import margin
 from circuitcore.training.recipe import Optimizer
 
 

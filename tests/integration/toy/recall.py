@@ -8,7 +8,7 @@ from typing import ClassVar
 import torch
 from pydantic import BaseModel
 
-from circuitcore.metrics.battery import BatterySpec
+from circuitcore.metrics.instruments.battery import BatterySpec
 from circuitcore.models import ModelConfig
 from circuitcore.tasks import Batch, Task
 from circuitcore.training import Optimizer, Recipe, Stage

@@ -1,6 +1,0 @@
-"""Trained decoders inside a page: weights as text, the forward pass in JavaScript, and what readers do with it."""
-
-from circuitcore.explorer.probe import Reading, probe
-from circuitcore.explorer.widget import Explorer
-
-__all__ = ["Explorer", "Reading", "probe"]

@@ -1,0 +1,180 @@
+"""The list of what a folder of published runs holds: one SHA-256 a part, and one root hash over all of them.
+
+``contents.json`` holds ``root`` and ``contents``, name -> hash. A part is a value, not a file: ``run/RUN_ID/recipe``,
+``training``, ``history``, ``table/KEY`` and ``weights/STEP`` below it, ``verdicts/STUDY`` and ``bench/MACHINE``. What a
+value's hash is, ``training.digests`` says. So another layout of the files leaves every hash as it is. Only
+``livingpaper.commands.publish`` writes the list; whoever reads a folder that has one checks what is read against it.
+"""
+
+import functools
+import hashlib
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from circuitcore.ground.reading import (
+    MAX_JSON_BYTES,
+    canonical_json,
+    folders_with,
+    inside,
+    is_there,
+    parse_json,
+    read_file,
+)
+
+CONTENTS_NAME = "contents.json"
+RUN, RECORDS = "run", ("verdicts", "bench")
+"""First words of the names: of what a run consists of, and of records in JSON, in folders of that name."""
+# Paths are made of these names, so each word is one that a file can have on any disk: no "..", no line end, short.
+_WORD = r"[A-Za-z0-9_-][A-Za-z0-9_ .+-]{0,199}"
+_NAME = re.compile(
+    rf"run/{_WORD}/(recipe|training|history|table/{_WORD}|weights/[0-9]{{1,13}})|(verdicts|bench)/{_WORD}"
+)
+_HASH = re.compile("[0-9a-f]{64}")
+RESEAL = "python -m livingpaper.commands.publish --seal"
+MOST_NAMED, MOST_SHOWN = 5, 80
+
+
+class ContentsError(Exception):
+    """The list is absent or damaged, or what is here is not what it names; the message says which file, and why."""
+
+
+@dataclass(frozen=True)
+class Contents:
+    """What a folder holds.
+
+    Attributes:
+        hashes: name of a part -> SHA-256 of its value, 64 hex digits.
+
+    Raises:
+        ValueError: what is no name of a part, or no hash.
+    """
+
+    hashes: Mapping[str, str]
+
+    def __post_init__(self):
+        for name, value in self.hashes.items():
+            if not (_NAME.fullmatch(name) and isinstance(value, str) and _HASH.fullmatch(value)):
+                given = f"{name[:MOST_SHOWN]!r}: {str(value)[:MOST_SHOWN]!r}"
+                raise ValueError(f"{given} is no name of a part and its hash")
+
+    @cached_property
+    def root(self) -> str:
+        """SHA-256 over the lines ``NAME HASH``, sorted by name."""
+        lines = (f"{name} {value}\n" for name, value in sorted(self.hashes.items()))
+        return hashlib.sha256("".join(lines).encode()).hexdigest()
+
+    @cached_property
+    def runs(self) -> dict[str, dict[str, str]]:
+        """The parts of each run, by run id: ``table/KEY`` -> hash, and so on."""
+        found: dict[str, dict[str, str]] = {}
+        for name, value in self.hashes.items():
+            kind, _, rest = name.partition("/")
+            if kind == RUN:
+                run_id, _, part = rest.partition("/")
+                found.setdefault(run_id, {})[part] = value
+        return found
+
+    def replaced(self, runs: Iterable[str], parts: Mapping[str, str]) -> "Contents":
+        """The same with other hashes of ``parts``, and of these runs only what stands in ``parts``."""
+        begins = tuple(f"{RUN}/{run_id}/" for run_id in runs)
+        others = {name: value for name, value in self.hashes.items() if not name.startswith(begins)}
+        return Contents(others | dict(parts))
+
+    def to_json(self) -> str:
+        """The file's text, one part a line."""
+        return json.dumps({"root": self.root, "contents": dict(sorted(self.hashes.items()))}, indent=1) + "\n"
+
+    @classmethod
+    def of(cls, folder: Path) -> "Contents | None":
+        """The list in ``folder``; None where there is none.
+
+        Raises:
+            ContentsError: it is damaged, or cannot be read.
+        """
+        path = folder / CONTENTS_NAME
+        try:
+            if not is_there(path):
+                return None
+            state = path.stat()
+        except OSError as error:
+            raise _unreadable(path, error) from error
+        return _read(path, state.st_ino, state.st_mtime_ns, state.st_size)
+
+
+@functools.lru_cache(maxsize=8)  # a chapter opens hundreds of runs; a changed file has other marks
+def _read(path: Path, *marks: int) -> Contents:
+    remedy = f"Restore it (git restore {path})."
+    try:
+        fields = parse_json(read_file(path, MAX_JSON_BYTES))
+        root, contents = fields["root"], Contents(dict(fields["contents"]))
+    except OSError as error:
+        raise _unreadable(path, error) from error
+    except (ValueError, KeyError, TypeError) as error:
+        raise ContentsError(f"{path}: damaged, it is no list of contents ({error!r}). {remedy}") from error
+    if contents.root != root:
+        raise ContentsError(f"{path}: damaged, its lines do not give its root hash {str(root)[:12]}. {remedy}")
+    return contents
+
+
+def _unreadable(path: Path, error: OSError) -> ContentsError:
+    return ContentsError(f"{path}: cannot be read ({error.strerror}). Restore it (git restore {path}).")
+
+
+def json_sha256(value: Any) -> str:
+    """SHA-256 of a value's canonical JSON; ValueError for a number that is not finite."""
+    return hashlib.sha256(canonical_json(value).encode()).hexdigest()
+
+
+def not_as_listed(path: Path, listed: str | None) -> str:
+    """What is wrong with a file whose value is another one than its folder's list names, or that it does not name."""
+    found = "its contents are not the published ones" if listed else "it was not published"
+    return (
+        f"{path}: {found} ({CONTENTS_NAME} lists {'another hash' if listed else 'no such part'}). Restore the file "
+        f"(git restore {path}){'' if listed else ', or delete it'}; what is meant to differ is published by python -m "
+        f"livingpaper.commands.publish NAME, or taken as it stands by {RESEAL}."
+    )
+
+
+def check_present(folder: Path) -> None:
+    """Look whether a folder of published runs has what its list names, by name alone: nothing is read but the list.
+
+    A folder without runs and records needs no list.
+
+    Raises:
+        ContentsError: the list is absent or damaged, or runs or records are missing or were never published.
+    """
+    here, contents = set(_present(folder)), Contents.of(folder)
+    if contents is None:
+        if here:
+            raise ContentsError(
+                f"{folder / CONTENTS_NAME}: missing, so nothing says what {folder.name} should hold. Restore it (git "
+                f"restore {folder / CONTENTS_NAME}), or list what is there: {RESEAL}"
+            )
+        return
+    records = {name for name in contents.hashes if name.startswith(RECORDS)}
+    listed = records | {f"{RUN}/{run_id}" for run_id in contents.runs}
+    lines = [f"missing: {_named(listed - here)}"] if listed - here else []
+    lines += [f"never published: {_named(here - listed)}"] if here - listed else []
+    if lines:
+        raise ContentsError(
+            f"{folder} does not hold what its {CONTENTS_NAME} lists. {'; '.join(lines)}. Restore the folder (git "
+            f"restore {folder}) and delete what is not of it; circuitcore verify {folder} names all. What is there on "
+            f"purpose is listed by {RESEAL}"
+        )
+
+
+def _present(folder: Path) -> Iterator[str]:
+    """Names of the runs and records that are in a folder."""
+    yield from (f"{RUN}/{path.name}" for path in folders_with(folder, "ledger.json"))
+    for kind in RECORDS:
+        yield from (f"{kind}/{path.stem}" for path in inside(folder / kind) if path.suffix == ".json")
+
+
+def _named(names: set[str]) -> str:
+    first = ", ".join(name.removeprefix(f"{RUN}/") for name in sorted(names)[:MOST_NAMED])
+    return first + (f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else "")

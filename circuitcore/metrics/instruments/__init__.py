@@ -1,0 +1,1 @@
+"""What is measured on a run, as named, versioned tables."""

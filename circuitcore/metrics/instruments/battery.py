@@ -1,0 +1,204 @@
+"""The battery: everything measured on every checkpoint of a run, as one tidy table.
+
+Sections run in order; one that needs named positions, families or later layers that a task or model lacks adds no rows.
+"""
+
+import dataclasses
+import functools
+import hashlib
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pandas as pd
+import torch
+
+from circuitcore.ground.spelling import unknown
+from circuitcore.metrics.instruments import sections
+from circuitcore.metrics.instruments.corrected import corrected
+from circuitcore.metrics.instruments.published import published
+from circuitcore.metrics.instruments.recall_ffn import recall_ffn
+from circuitcore.metrics.instruments.recall_parts import recall_edges, recall_interchanges, recall_roles
+from circuitcore.metrics.instruments.recall_sections import recall_posterior, recall_skills
+from circuitcore.metrics.instruments.story_sections import next_word_operators, next_word_writes
+from circuitcore.metrics.network import Network
+from circuitcore.metrics.table import Rows
+from circuitcore.tasks.base import Batch, Task
+
+if TYPE_CHECKING:
+    from circuitcore.training.store.run import Run
+
+BATTERY_VERSION = 1
+CHECKPOINTS_AT_ONCE = 2  # a larger stack only spills the caches
+COUNTS = ("n_bases", "n_edge_bases", "n_reference", "n_probe", "n_split")
+Section = Callable[[sections.Session, Network, Rows], None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class BatterySpec:
+    """What is measured, and how much. Part of the key its tables are stored under.
+
+    Attributes:
+        n_bases: test prompts that families and interchanges are made from.
+        n_edge_bases: test prompts that edge tests are made from.
+        n_reference: training prompts whose activations stand in for a removed part.
+        n_probe: training prompts that probes are fitted on.
+        n_split: prompts of each split, at most.
+        at_end: names of sections that are measured on the last checkpoint alone.
+        left_out: names of sections that are not measured.
+        published: whether the sections ``published`` and ``corrected`` are measured: a study's own scores, and ours.
+        snapshots: whether attention and maps are kept whole, too (``metrics.snapshots``), in a table of their own.
+        features: whether neurons and sparse features are measured, too (``metrics.features``), in a table of their own.
+
+    Raises:
+        ValueError: no such section, or one that is both left out and measured at the end.
+    """
+
+    n_bases: int = 64
+    n_edge_bases: int = 32
+    n_reference: int = 256
+    n_probe: int = 1024
+    n_split: int = 2000
+    at_end: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
+    published: bool = False
+    snapshots: bool = True
+    features: bool = False
+
+    def __post_init__(self):
+        allowed = [section.__name__ for section in SECTIONS]
+        for name in (*self.at_end, *self.left_out):
+            if name not in allowed:
+                raise ValueError(unknown("section of the battery", name, allowed))
+        if both := set(self.at_end) & set(self.left_out):
+            raise ValueError(f"left out and measured at the end: {', '.join(sorted(both))}")
+
+    @property
+    def key(self) -> str:
+        """Name of the stored table: version and a hash of these attributes."""
+        # Tables were stored when there were but counts. What was added since enters the hash only where it differs from
+        # its default, so that those tables keep their names.
+        defaults = {field.name: field.default for field in dataclasses.fields(self)}
+        said = {
+            name: value for name, value in dataclasses.asdict(self).items() if name in COUNTS or value != defaults[name]
+        }
+        text = json.dumps([BATTERY_VERSION, said], sort_keys=True)
+        return f"battery-v{BATTERY_VERSION}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
+
+    @property
+    def counts(self) -> "BatterySpec":
+        """This spec with nothing but its counts: all that the prompts depend on."""
+        return BatterySpec(**{name: getattr(self, name) for name in COUNTS})
+
+    @property
+    def ending(self) -> "BatterySpec":
+        """What is measured on the last checkpoint alone, as if on all of them."""
+        others = (section.__name__ for section in SECTIONS if section.__name__ not in self.at_end)
+        return dataclasses.replace(self, at_end=(), left_out=tuple(others))
+
+    @property
+    def sections(self) -> tuple["Section", ...]:
+        """What is measured on every checkpoint, in order."""
+        without = {*self.at_end, *self.left_out} | (set() if self.published else {"published", "corrected"})
+        return tuple(section for section in SECTIONS if section.__name__ not in without)
+
+
+SECTIONS: tuple[Section, ...] = (
+    sections.behavior,
+    sections.attention,
+    sections.operators,
+    sections.attribution,
+    sections.ablations,
+    sections.edges,
+    sections.interchanges,
+    sections.probes,
+    next_word_operators,
+    next_word_writes,
+    published,
+    corrected,
+    recall_posterior,
+    recall_skills,
+    recall_roles,
+    recall_edges,
+    recall_interchanges,
+    recall_ffn,
+)
+
+
+def measure(run: "Run", spec: BatterySpec, progress: Callable[[int], None] | None = None) -> pd.DataFrame:
+    """Measure every checkpoint of a run that is on disk, and then on the last one what is measured there alone.
+
+    Args:
+        run: a finished run.
+        spec: how much to measure.
+        progress: called with the number of checkpoints done since the last call.
+
+    Returns:
+        The tidy table; ``attrs["battery"]`` names version and spec.
+    """
+    session = open_session(run.recipe.make_task(), spec)
+    tables = []
+    for steps, net in stacks(run):
+        tables.append(_measured(run, steps, net, session, spec))
+        if progress is not None:
+            progress(len(steps))
+    if spec.at_end:
+        last = tuple(run.steps[-1:])
+        tables.append(_measured(run, last, Network(run.recipe.model, run.stack(last)), session, spec.ending))
+    return _join([table for table in tables if len(table)], spec)
+
+
+def stacks(run: "Run") -> Iterator[tuple[tuple[int, ...], Network]]:
+    """The run's checkpoints as stacked networks, a few at a time."""
+    for start in range(0, len(run.steps), CHECKPOINTS_AT_ONCE):
+        steps = tuple(run.steps[start : start + CHECKPOINTS_AT_ONCE])
+        yield steps, Network(run.recipe.model, run.stack(steps))
+
+
+def open_session(task: Task, spec: BatterySpec) -> sections.Session:
+    """All prompts the battery uses, made once."""
+    return _session(task, spec.counts)
+
+
+@functools.lru_cache(maxsize=4)  # the prompts are the same for all runs of an arm
+def _session(task: Task, spec: BatterySpec) -> sections.Session:
+    splits = {name: _first(task.split(name), spec.n_split) for name in task.splits}
+    families = dict(task.families(spec.n_bases))
+    train = task.split(task.splits[0])
+    return sections.Session(
+        task=task,
+        splits=splits,
+        families=families,
+        ablated=next(iter(families.values()), None) or task.bases(min(spec.n_bases, len(task.split("test")))),
+        reference=_first(train, spec.n_reference),
+        probe_train=_first(train, spec.n_probe),
+        interchanges=task.interchanges(spec.n_bases),
+        edge_tests=task.edge_tests(spec.n_edge_bases),
+    )
+
+
+def _measured(
+    run: "Run", steps: tuple[int, ...], net: Network, session: sections.Session, spec: BatterySpec
+) -> pd.DataFrame:
+    rows = Rows(run.run_id, steps, [run.tokens_seen(step) for step in steps])
+    with torch.inference_mode():
+        for section in spec.sections:
+            section(session, net, rows)
+    return rows.frame()
+
+
+def _first(batch: Batch, n_rows: int) -> Batch:
+    return batch.rows(slice(0, n_rows))
+
+
+def _join(tables: list[pd.DataFrame], spec: BatterySpec) -> pd.DataFrame:
+    plain = [
+        table.astype({name: "str" for name in table.columns if table[name].dtype == "category"}) for table in tables
+    ]
+    table = pd.concat(plain, ignore_index=True)
+    for name in table.columns:
+        if pd.api.types.is_string_dtype(table[name]):
+            table[name] = table[name].astype("category")
+    table.attrs["battery"] = spec.key
+    return table

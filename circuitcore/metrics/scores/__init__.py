@@ -1,0 +1,1 @@
+"""Pure functions: activations and weights in, numbers out."""

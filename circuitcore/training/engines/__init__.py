@@ -1,0 +1,55 @@
+"""The engines there are, and which one trains a recipe here."""
+
+import dataclasses
+import functools
+import logging
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+
+from circuitcore.ground.spelling import unknown
+from circuitcore.models import ModelConfig
+from circuitcore.native import why_not
+from circuitcore.training.engines.engine import Engine, TorchEngine
+from circuitcore.training.engines.native_engine import NativeEngine
+from circuitcore.training.engines.stacked import stacked_engine
+from circuitcore.training.errors import RecipeError
+from circuitcore.training.recipe import ENGINE_VERSION, Optimizer, Recipe
+
+LOG = logging.getLogger(__name__)
+ENGINES: Mapping[str, Callable[[ModelConfig, Optimizer, int], Engine]] = MappingProxyType(
+    {"torch": TorchEngine, "native": NativeEngine, "stacked": stacked_engine}
+)
+
+
+def make_engine(recipe: Recipe) -> Engine:
+    """The engine a recipe names, with its untrained model.
+
+    Raises:
+        RecipeError: an unknown engine or one that cannot be used here, or a recipe for another meaning of training.
+    """
+    if recipe.engine not in ENGINES:
+        raise RecipeError(unknown("engine", recipe.engine, ENGINES))
+    if recipe.engine_version != ENGINE_VERSION:
+        raise RecipeError(
+            f"engine_version = {recipe.engine_version}; this circuitcore trains version {ENGINE_VERSION}: runs of "
+            "another version can be read, not made"
+        )
+    if recipe.engine == "native" and (reason := why_not()):
+        raise RecipeError(f"engine = 'native' cannot be used here: {reason}; 'torch' can, and makes another run")
+    return ENGINES[recipe.engine](recipe.model, recipe.optimizer, recipe.init_seed)
+
+
+def trainable(recipe: Recipe) -> Recipe:
+    """``recipe``, or where its engine cannot be used here its twin for the torch engine, with one line saying so.
+
+    The twin is another run, with a name of its own: results of two engines are never mixed under one.
+    """
+    if recipe.engine == "native" and (reason := why_not()):
+        _say_once(f"The native engine cannot be used here: {reason}. Training with torch instead, which is slower.")
+        return dataclasses.replace(recipe, engine="torch")
+    return recipe
+
+
+@functools.cache
+def _say_once(line: str) -> None:
+    LOG.warning(line)

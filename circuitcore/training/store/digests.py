@@ -1,0 +1,115 @@
+"""Hashes of values, not of files: equal values have equal hashes, however they are stored.
+
+Each is a SHA-256, 64 hex digits. ``circuitcore.ground.contents`` lists those of what is published.
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping
+
+import numpy as np
+import pandas as pd
+import torch
+from pandas.api.extensions import ExtensionArray
+from torch import Tensor
+
+from circuitcore.ground.contents import json_sha256
+from circuitcore.training.store.ledger import Ledger
+
+MOST_SMALL = 255  # fewer words than this are numbered in a byte: up to 254, from 1, as 0 stands for a missing one
+MOST_WHOLE = 2**63 - 1
+
+
+def table_sha256(table: pd.DataFrame) -> str:
+    """Hash of a table's values.
+
+    A table is a set of rows (equal ones counted), so rows and columns may come in any order; a measurement is found by
+    what stands in its row. A cell is a word, a whole number, a number or a truth; whether words are categories, and in
+    how many bits a number is kept, does not matter while each number is the same.
+
+    What is hashed: JSON of the number of rows and of each column's name, kind and words; then the rows, sorted as
+    bytes. A word is its number in the sorted list of the column's words (from 1; 0: missing), in one byte or four; a
+    whole number has eight bytes, and a mark of its absence where the column lacks some; a number is a float64 with one
+    NaN; a truth is a byte. Zeros are the one case where equal cells differ here: 0.0 and -0.0 have other bytes.
+
+    Raises:
+        ValueError: a column of another kind, or a whole number above 2**63 - 1.
+    """
+    names = sorted(table.columns)
+    columns, blocks = [], []
+    for name in names:
+        kind, words, block = _column(name, table[name].array)
+        columns.append([name, kind, words])
+        blocks.append(block)
+    digest = hashlib.sha256(json.dumps([len(table), columns], separators=(",", ":")).encode())
+    if len(table) and blocks:
+        rows = np.hstack(blocks)
+        digest.update(np.sort(rows.view(f"S{rows.shape[1]}").ravel()))
+    return digest.hexdigest()
+
+
+def weights_sha256(weights: Mapping[str, Tensor]) -> str:
+    """Hash of tensors by name: names, types, shapes, and the bytes of their numbers."""
+    named = sorted(weights.items())
+    header = [[name, str(tensor.dtype).removeprefix("torch."), list(tensor.shape)] for name, tensor in named]
+    digest = hashlib.sha256(json.dumps(header, separators=(",", ":")).encode())
+    for _, tensor in named:
+        digest.update(tensor.detach().cpu().contiguous().flatten().view(torch.uint8).numpy())
+    return digest.hexdigest()
+
+
+def training_sha256(ledger: Ledger) -> str:
+    """Hash of what a ledger records of the training: everything but which files there are, and their hashes.
+
+    Of a checkpoint that is step, loss, and the hash that it had when it was made, a link of the chain.
+    """
+    return json_sha256(
+        {
+            "run_id": ledger.run_id,
+            "recipe_sha256": ledger.recipe_sha256,
+            "data_sha256": ledger.data_sha256,
+            "finished": ledger.finished,
+            "made_with": ledger.made_with,
+            "history_thinned": ledger.history_thinned,
+            "checkpoints": [[entry.step, entry.sha256, entry.loss] for entry in ledger.entries],
+        }
+    )
+
+
+def _column(name: str, cells: ExtensionArray) -> tuple[str, list[str], np.ndarray]:
+    """A column's kind, its words, and its cells as bytes ``[n_rows, n_bytes]``; see ``table_sha256``."""
+    letter = cells.dtype.kind
+    if letter == "O":  # of categories, text, and Python objects alike
+        words, numbers = _numbered(cells)
+        if not all(isinstance(word, str) for word in words):
+            raise ValueError(f"column {name!r} holds {cells.dtype}, not all of them words")
+        return "word", words, _bytes(numbers.astype("u1" if len(words) < MOST_SMALL else "<u4"))
+    if letter == "b":
+        return "truth", [], _bytes(cells.to_numpy("u1"))
+    if letter == "f":
+        numbers = cells.to_numpy("<f8", na_value=np.nan)
+        return "number", [], _bytes(np.where(np.isnan(numbers), np.nan, numbers))
+    if letter in "iu":
+        if letter == "u" and len(cells) and int(cells.to_numpy("<u8", na_value=0).max()) > MOST_WHOLE:
+            # In eight bytes with a sign it would be a negative one.
+            raise ValueError(f"column {name!r} holds a whole number above {MOST_WHOLE}")
+        absent = cells.isna()
+        if not absent.any():
+            return "whole", [], _bytes(cells.to_numpy("<i8"))
+        numbers = _bytes(cells.to_numpy("<i8", na_value=0))
+        return "whole, some missing", [], np.hstack([numbers, _bytes(absent.astype("u1"))])
+    raise ValueError(f"column {name!r} holds {cells.dtype}; allowed: words, whole numbers, numbers, truths")
+
+
+def _numbered(cells: ExtensionArray) -> tuple[list[str], np.ndarray]:
+    """The words of a column, sorted, and the number of each cell's among them, from 1; 0 where it is missing."""
+    codes, known = (cells.codes, cells.categories) if isinstance(cells, pd.Categorical) else pd.factorize(cells)
+    known, codes = known.tolist(), codes.astype("i8") + 1
+    used = np.bincount(codes, minlength=len(known) + 1)[1:]
+    words = sorted((word for word, times in zip(known, used, strict=True) if times), key=str)
+    place = {word: number for number, word in enumerate(words, 1)}
+    return words, np.array([0, *(place.get(word, 0) for word in known)])[codes]
+
+
+def _bytes(values: np.ndarray) -> np.ndarray:
+    return np.ascontiguousarray(values).view("u1").reshape(len(values), values.dtype.itemsize)

@@ -1,0 +1,272 @@
+"""A finished run as the rest of the library sees it: recipe, per-step history, weights at each kept step."""
+
+import dataclasses
+import re
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Literal
+
+import pandas as pd
+import torch
+from torch import Tensor
+
+from circuitcore.ground.reading import MAX_RUN_JSON_BYTES, canonical_json, parse_json, read_file
+from circuitcore.tasks import TASKS, OutsideTaskError
+from circuitcore.training.errors import REMEDY, CheckpointError, StoreError
+from circuitcore.training.recipe import Recipe
+from circuitcore.training.store.checkpoint import read_bytes, read_identity, refuse_pickle, sha256, unpack
+from circuitcore.training.store.digests import table_sha256, weights_sha256
+from circuitcore.training.store.ledger import TABLE_KEY, Entry, Ledger
+from circuitcore.training.store.parquet import from_parquet
+from circuitcore.training.store.sealed import require_as_sealed
+
+RECIPE_NAME = "recipe.json"
+HISTORY_NAME = "history.parquet"
+TABLE_FOLDER = "tables"
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """One trained run. Reading checks against the ledger each time, and against the contents that were published.
+
+    Attributes:
+        path: its folder.
+        origin: "local" (trained here) or "published" (shipped with the book, perhaps with fewer checkpoints).
+        ledger: its files and their hashes.
+        sealed: part -> hash, as the list of a published folder's contents has them (``training.sealed``); None for a
+            run that is in no such folder.
+        allow_tasks: import paths of tasks outside this package that its ``recipe.json`` may name (see ``RunStore``).
+    """
+
+    path: Path
+    origin: Literal["local", "published"]
+    ledger: Ledger = field(repr=False)
+    allow_tasks: tuple[str, ...] = field(default=(), repr=False)
+    sealed: Mapping[str, str] | None = field(default=None, repr=False)
+
+    @property
+    def run_id(self) -> str:
+        """Task name and recipe hash; also the folder's name."""
+        return self.ledger.run_id
+
+    @property
+    def steps(self) -> tuple[int, ...]:
+        """Steps whose weights are here, increasing."""
+        return tuple(entry.step for entry in self.ledger.entries if entry.kept)
+
+    @property
+    def all_steps(self) -> tuple[int, ...]:
+        """Steps at which a checkpoint was taken, whether or not it is still here."""
+        return tuple(entry.step for entry in self.ledger.entries)
+
+    @property
+    def final_step(self) -> int:
+        """Steps of the whole training; the last checkpoint's."""
+        return self.all_steps[-1]
+
+    @property
+    def tables(self) -> dict[str, str]:
+        """Key -> hash of every table kept with the run when it was opened."""
+        return dict(self.ledger.tables)
+
+    @cached_property
+    def recipe(self) -> Recipe:
+        """What the run was trained from.
+
+        Raises:
+            StoreError: ``recipe.json`` is damaged, was written for other code than this, or names a task outside this
+                package that is not among ``allow_tasks``.
+        """
+        return read_recipe(self.path, self.ledger, self.allow_tasks)
+
+    @property
+    def history(self) -> pd.DataFrame:
+        """One row per step: step epoch tokens_seen loss grad_norm.
+
+        Row ``s`` describes update ``s`` (from 1) in epoch ``epoch`` (from 1): ``loss`` is the batch's mean
+        cross-entropy in nats before the update, ``tokens_seen`` the input tokens up to and with this batch.
+
+        Of a long run that was published there is one row per epoch (``ledger.history_thinned``): its last step and
+        tokens_seen, the means of its losses and gradient norms.
+
+        Raises:
+            StoreError: the file is absent or damaged.
+        """
+        return self._history.copy()
+
+    def table(self, key: str) -> pd.DataFrame | None:
+        """The table that was kept under ``key`` when the run was opened; None if there was none.
+
+        Raises:
+            StoreError: the file is absent or damaged though the ledger names it, or is not what was published.
+        """
+        path, expected = table_path(self.path, key), self.ledger.tables.get(key)
+        if expected is None:
+            return None
+        table = from_parquet(path, read_checked(path, expected))
+        if self.sealed is not None:
+            require_as_sealed(self.sealed, f"table/{key}", path, table_sha256(table))
+        return table
+
+    def tokens_seen(self, step: int) -> int:
+        """Input tokens trained on in the first ``step`` updates.
+
+        Raises:
+            StoreError: the history is absent or damaged, or has no row for that step.
+        """
+        if not step:
+            return 0
+        history = self._history
+        found = history.loc[history["step"] == step, "tokens_seen"]
+        if found.empty:
+            unit = "epoch" if self.ledger.history_thinned else "step"
+            raise StoreError(f"{self.run_id}: its history has one row per {unit}, and none for step {step}.")
+        return int(found.iloc[0])
+
+    def weights(self, step: int) -> dict[str, Tensor]:
+        """The weights after ``step`` updates, named as ``init_weights`` names them.
+
+        Raises:
+            CheckpointError: no checkpoint at that step, not kept here, absent, damaged, or another one's file.
+        """
+        entry = self.ledger.entry(step)
+        if entry is None or not entry.kept:
+            near = min(self.steps, key=lambda kept: abs(kept - step), default=None)
+            reason = "no checkpoint was taken at" if entry is None else "this copy of the run does not keep"
+            raise CheckpointError(
+                f"{self.run_id}: {reason} step {step}; the nearest one here is {near}, of {len(self.steps)}"
+                + ("." if entry is None else ". Train the run again for all of them.")
+            )
+        weights = read_checkpoint(self.path, entry, self.run_id)
+        if self.sealed is not None:
+            require_as_sealed(self.sealed, f"weights/{step}", self.path / entry.file, weights_sha256(weights))
+        return weights
+
+    def stack(self, steps: Iterable[int]) -> dict[str, Tensor]:
+        """The weights at several steps, one more leading axis ``checkpoint`` in the order of ``steps``."""
+        loaded = [self.weights(step) for step in steps]
+        return {name: torch.stack([weights[name] for weights in loaded]) for name in loaded[0]}
+
+    @cached_property
+    def _history(self) -> pd.DataFrame:
+        path = self.path / HISTORY_NAME
+        history = from_parquet(path, read_checked(path, self.ledger.history_sha256))
+        if self.sealed is not None:
+            require_as_sealed(self.sealed, "history", path, table_sha256(history))
+        return history
+
+    def only(self, steps: Collection[int]) -> "Run":
+        """The same run seen through fewer of its checkpoints; nothing on disk changes.
+
+        Raises:
+            CheckpointError: a step whose weights are not here.
+        """
+        absent = sorted(set(steps) - set(self.steps))
+        if absent:
+            raise CheckpointError(f"{self.run_id}: no weights here for step(s) {absent}; here: {list(self.steps)}")
+        return dataclasses.replace(self, ledger=thinned(self.ledger, steps))
+
+
+def table_path(folder: Path, key: str) -> Path:
+    """Where a run's folder keeps the table called ``key``; StoreError for what is no file name."""
+    if not re.fullmatch(TABLE_KEY, key):
+        raise StoreError(f"table key {key!r}; allowed: letters, digits, '.', '_', '-'")
+    return folder / TABLE_FOLDER / f"{key}.parquet"
+
+
+def thinned(ledger: Ledger, steps: Collection[int]) -> Ledger:
+    """The whole chain of checkpoints, marked as kept only at ``steps``."""
+    entries = (dataclasses.replace(entry, kept=entry.step in steps) for entry in ledger.entries)
+    return dataclasses.replace(ledger, entries=tuple(entries))
+
+
+def read_checkpoint(folder: Path, entry: Entry, run_id: str) -> dict[str, Tensor]:
+    """The weights that ``entry`` speaks of.
+
+    Raises:
+        CheckpointError: absent, a pickle, cut short, changed in any bit, or another checkpoint under this name.
+    """
+    path = folder / entry.file
+    data = read_bytes(path)
+    refuse_pickle(path, data)
+    expected = {"run_id": run_id, "step": str(entry.step)}
+    if sha256(data) != entry.sha256:
+        raise CheckpointError(f"{path}: {_what_is_wrong(path, data, expected)} {REMEDY}")
+    weights, identity = unpack(path, data)
+    if identity != expected:
+        raise CheckpointError(f"{path}: its header says {identity}, the ledger {expected}. {REMEDY}")
+    return weights
+
+
+def read_checked(path: Path, expected: str | None) -> bytes:
+    """The bytes of ``path`` if they have the hash that the ledger holds for them; StoreError otherwise."""
+    try:
+        data = read_file(path)
+    except OSError as error:
+        raise StoreError(f"{path}: cannot be read ({error.strerror}). {REMEDY}") from error
+    if sha256(data) != expected:
+        raise StoreError(f"{path}: its bytes do not give the hash that the ledger holds. {REMEDY}")
+    return data
+
+
+def read_recipe(folder: Path, ledger: Ledger, allow_tasks: Collection[str] = ()) -> Recipe:
+    """The recipe in ``folder``, if it is the one the ledger was kept for. Imports no code but that of ``allow_tasks``.
+
+    Args:
+        folder: of the run.
+        ledger: the run's.
+        allow_tasks: import paths of tasks outside this package that the recipe may name.
+
+    Raises:
+        StoreError: absent, damaged, another run's, written for other code, or of a task that is not allowed.
+    """
+    path = folder / RECIPE_NAME
+    try:
+        canonical = canonical_json(parse_json(read_file(path, MAX_RUN_JSON_BYTES)))
+    except OSError as error:
+        raise StoreError(f"{path}: cannot be read ({error.strerror}). {REMEDY}") from error
+    except ValueError as error:
+        raise StoreError(f"{path}: damaged ({error}). {REMEDY}") from error
+    if sha256(canonical.encode()) != ledger.recipe_sha256:
+        raise StoreError(f"{path}: damaged, or another run's: its hash is not in the ledger. {REMEDY}")
+    try:
+        recipe = Recipe.from_json(canonical, allow_tasks)
+    except OutsideTaskError as error:
+        raise StoreError(f"{path}: {error}") from error
+    except Exception as error:  # a task from outside may raise anything
+        raise StoreError(f"{path}: this circuitcore cannot use the recipe. {error}") from error
+    if recipe.sha256 != ledger.recipe_sha256:
+        raise StoreError(
+            f"{path}: written for other code: its task or model has parameters now that the recipe does not name. "
+            f"It was made with {' then '.join(ledger.made_with)}."
+        )
+    return recipe
+
+
+def outside_task(folder: Path) -> str | None:
+    """The import path of the task that the recipe in ``folder`` names, without importing it.
+
+    None for a task of this package, and where there is no recipe that says.
+    """
+    try:
+        task = parse_json(read_file(folder / RECIPE_NAME, MAX_RUN_JSON_BYTES))["task"]
+    except (OSError, ValueError, TypeError, KeyError):
+        return None
+    return task if isinstance(task, str) and task not in TASKS else None
+
+
+def _what_is_wrong(path: Path, data: bytes, expected: dict[str, str]) -> str:
+    """Why bytes are not the ones the ledger holds a hash for, as far as they tell."""
+    try:
+        identity = read_identity(path, data)
+    except CheckpointError:
+        return "its header is damaged or cut."
+    if identity != expected:
+        return f"another checkpoint under this name: its header says {identity}, the ledger {expected}."
+    try:
+        unpack(path, data)
+    except CheckpointError:
+        return "cut short, or damaged in its header."
+    return "its bytes have changed: they do not give the hash that the ledger holds."

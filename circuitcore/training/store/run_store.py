@@ -1,0 +1,257 @@
+"""Where runs live: one folder per recipe, found by its hash, trained when absent."""
+
+import dataclasses
+import logging
+import os
+import shutil
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import pandas as pd
+from filelock import FileLock, Timeout
+
+from circuitcore.ground.reading import folders_with
+from circuitcore.ground.spelling import unknown
+from circuitcore.tasks import allowed_tasks
+from circuitcore.training.errors import StoreError
+from circuitcore.training.loop import RESUME_NAME, Report, check_same_rows, steps_done, train
+from circuitcore.training.recipe import Recipe
+from circuitcore.training.store.checkpoint import sha256
+from circuitcore.training.store.durable import cannot_write, write_durably
+from circuitcore.training.store.failures import FailureNote
+from circuitcore.training.store.history import LONGEST_WHOLE, per_epoch
+from circuitcore.training.store.ledger import LEDGER_NAME, Ledger
+from circuitcore.training.store.parquet import from_parquet, to_parquet
+from circuitcore.training.store.run import (
+    HISTORY_NAME,
+    RECIPE_NAME,
+    TABLE_FOLDER,
+    Run,
+    read_checked,
+    table_path,
+    thinned,
+)
+from circuitcore.training.store.sealed import contents_of, refuse_sealed, sealed_parts
+
+LOG = logging.getLogger(__name__)
+LOCK_FOLDER = ".locks"
+
+
+@dataclass(frozen=True)
+class RunStore:
+    """Runs on disk, in ``root/RUN_ID`` (trained here) and ``published/RUN_ID`` (shipped, only read).
+
+    A process that trains a run holds its lock; another one that wants the same run waits and then finds it done.
+
+    A folder with a list of its contents (``circuitcore.ground.contents``) is only read, and what is read from it must
+    be what the list names: a run that is listed and missing is an error, not one to be trained.
+
+    Args:
+        root: folder of the runs trained here; made when needed.
+        published: folder of shipped runs; None to do without them.
+        allow_tasks: tasks outside this package, each as ``module:Class``, that stored runs may name. Reading a run
+            imports no other code: a run of another task opens, but its ``recipe`` is refused. A run found by its recipe
+            needs none of this, as whoever holds the recipe has named its task.
+
+    Raises:
+        TaskError: an entry of ``allow_tasks`` that is no import path.
+    """
+
+    root: Path | str = Path("runs")
+    published: Path | str | None = Path("published")
+    allow_tasks: Collection[str] = ()
+
+    def __post_init__(self):
+        object.__setattr__(self, "root", Path(self.root))
+        object.__setattr__(self, "published", None if self.published is None else Path(self.published))
+        object.__setattr__(self, "allow_tasks", allowed_tasks(self.allow_tasks))
+
+    def find(self, recipe: Recipe) -> Run | None:
+        """The finished run of ``recipe``: from ``root``, else from ``published``, else None.
+
+        Raises:
+            StoreError: there is one, and its ledger is damaged or another recipe's; or it was published, and is gone
+                or is not what was published.
+        """
+        run = self._open(recipe.run_id)
+        if run and run.ledger.recipe_sha256 != recipe.sha256:
+            raise StoreError(
+                f"{run.path / LEDGER_NAME}: of recipe {run.ledger.recipe_sha256}, not {recipe.sha256}; it was put "
+                "there under another run's name. Delete that folder to train the run again."
+            )
+        return run and dataclasses.replace(run, allow_tasks=(*run.allow_tasks, recipe.task))
+
+    def get(self, run_id: str) -> Run:
+        """The finished run called ``run_id``; StoreError with the close ones if there is none."""
+        run = self._open(run_id)
+        if run is None:
+            raise StoreError(unknown("run", run_id, [run.run_id for run in self.runs()]))
+        return run
+
+    def runs(self) -> list[Run]:
+        """Every finished run by name; one that is in both folders is the local one.
+
+        Raises:
+            StoreError: as ``find``.
+        """
+        folders = [folder for folder in (self.root, self.published) if folder is not None]
+        names = {path.name for folder in folders for path in folders_with(folder, LEDGER_NAME)}
+        names.update(*(contents.runs for folder in folders if (contents := contents_of(folder))))
+        return [run for name in sorted(names) if (run := self._open(name))]
+
+    def get_or_train(self, recipe: Recipe, progress: Report | None = None) -> Run:
+        """The finished run of ``recipe``, trained now if there is none, from its last checkpoint if it was begun.
+
+        Args:
+            recipe: what to train.
+            progress: called after each step with the number of steps done.
+
+        Raises:
+            StoreError: files that cannot be written or are damaged, or a task whose rows have changed since.
+            RecipeError, DivergedError: as ``loop.train``.
+        """
+        run = self.find(recipe)
+        if run is None:
+            refuse_sealed(self.root, f"run {recipe.run_id}")
+            with self.lock(recipe.run_id):
+                run = self.find(recipe)  # another process may have finished it while this one waited
+                if run is None:
+                    with FailureNote.of(self.root, recipe.run_id).left_on_error():
+                        train(recipe, self.root / recipe.run_id, progress)
+                    run = self.find(recipe)
+        if run.origin == "local" and run.sealed is None:  # nothing is deleted among published runs
+            with suppress(OSError):  # a finished run can be used where nothing can be written
+                (run.path / RESUME_NAME).unlink()  # left by a kill just after the last ledger
+        check_same_rows(recipe, run.ledger.data_sha256, run.path)
+        return run
+
+    def steps_done(self, recipe: Recipe) -> int:
+        """Steps of ``recipe`` that need not be trained any more; all of them when the run is finished."""
+        return recipe.n_steps if self.find(recipe) else steps_done(self.root / recipe.run_id)
+
+    def load_table(self, run: Run, key: str) -> pd.DataFrame | None:
+        """The table kept for ``run`` under ``key`` by now, or None; ``Run.table`` reads one that was there before.
+
+        Raises:
+            StoreError: the file is absent or damaged though the ledger names it, or is not what was published.
+        """
+        return dataclasses.replace(run, ledger=Ledger.read(run.path)).table(key)
+
+    def save_table(self, run: Run, key: str, table: pd.DataFrame) -> None:
+        """Keep ``table`` beside ``run`` as ``tables/KEY.parquet``, in place of an earlier one.
+
+        Raises:
+            StoreError: the key is no file name, the file cannot be written, or the run is among published ones.
+        """
+        refuse_sealed(run.path.parent, f"table {key} of run {run.run_id}")
+        path, data = table_path(run.path, key), to_parquet(table)
+        with self.lock(run.run_id):
+            # The ledger forgets the old table first: a kill in between leaves no table, not a false alarm.
+            for tables in ({}, {key: sha256(data)}):
+                if tables:
+                    write_durably(path, data)
+                ledger = Ledger.read(run.path)
+                others = {name: value for name, value in ledger.tables.items() if name != key}
+                dataclasses.replace(ledger, tables=others | tables).write(run.path)
+
+    def publish(self, run: Run, to: Path, keep_steps: Collection[int]) -> Run:
+        """Copy ``run`` into the folder ``to`` with its whole ledger and tables, but only some of its weights.
+
+        The history of a run longer than ``history.LONGEST_WHOLE`` steps goes along as one row per epoch, and the
+        ledger of the copy says so.
+
+        Args:
+            run: what to publish; every file that is copied is checked first.
+            to: folder of published runs; an earlier copy of the run in it is replaced.
+            keep_steps: checkpoints whose weights go along.
+
+        Raises:
+            StoreError: a step whose weights are not here, or a damaged file.
+        """
+        chosen = run.only(keep_steps)
+        staged, target = to / ".staged" / run.run_id, to / run.run_id
+        shutil.rmtree(staged, ignore_errors=True)
+        with self.lock(run.run_id):
+            ledger = thinned(Ledger.read(run.path), keep_steps)
+            for step in chosen.steps:
+                run.weights(step)
+            files = {entry.file: entry.sha256 for entry in ledger.entries if entry.kept}
+            files |= {f"{TABLE_FOLDER}/{key}.parquet": value for key, value in ledger.tables.items()}
+            for name, expected in files.items():
+                write_durably(staged / name, read_checked(run.path / name, expected))
+            ledger, history = _history_to_ship(run.path, ledger)
+            write_durably(staged / HISTORY_NAME, history)
+            write_durably(staged / RECIPE_NAME, f"{run.recipe.to_json()}\n".encode())
+            ledger.write(staged)
+        shutil.rmtree(target, ignore_errors=True)
+        staged.rename(target)
+        staged.parent.rmdir()
+        return Run(target, "published", ledger, run.allow_tasks)
+
+    def make_root(self) -> None:
+        """Make the folder of the runs if it is not there; StoreError where that cannot be."""
+        try:
+            self.root.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise cannot_write(self.root, error) from error
+
+    @contextmanager
+    def lock(self, run_id: str) -> Iterator[None]:
+        """Hold a run: nobody else trains it or changes its ledger meanwhile. A killed process lets go."""
+        path = self.root / LOCK_FOLDER / f"{run_id}.lock"
+        held = FileLock(path)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            held.acquire(timeout=0)
+        except Timeout:  # which is an OSError too
+            LOG.warning("another process works on %s; waiting for it", run_id)
+            held.acquire()
+        except OSError as error:
+            raise cannot_write(path, error) from error
+        try:
+            yield
+        finally:
+            held.release()
+
+    def is_held(self, run_id: str) -> bool:
+        """Whether a live process holds the run (``lock``); asking may make it wait for a moment."""
+        path = self.root / LOCK_FOLDER / f"{run_id}.lock"
+        if not path.exists():
+            return False
+        held = FileLock(path)
+        try:
+            held.acquire(timeout=0)
+        except Timeout:
+            return True
+        except OSError:  # somebody else's folder, which only they can lock
+            return False
+        held.release()
+        return False
+
+    def absolute(self) -> "RunStore":
+        """The same store for a process with another working folder."""
+        return RunStore(self.root.absolute(), self.published and self.published.absolute(), self.allow_tasks)
+
+    def _open(self, run_id: str) -> Run | None:
+        """The finished run of that name, the local one first."""
+        for folder, origin in ((self.root, "local"), (self.published, "published")):
+            if folder is None:
+                continue
+            path = folder / run_id
+            ledger = Ledger.read(path) if os.path.lexists(path / LEDGER_NAME) else None
+            sealed = sealed_parts(folder, run_id, ledger)
+            if ledger and ledger.finished:
+                return Run(path, origin, ledger, self.allow_tasks, sealed)
+        return None
+
+
+def _history_to_ship(folder: Path, ledger: Ledger) -> tuple[Ledger, bytes]:
+    """The history a copy of a run gets, and the ledger that vouches for it."""
+    path = folder / HISTORY_NAME
+    data = read_checked(path, ledger.history_sha256)
+    if ledger.history_thinned or ledger.entries[-1].step <= LONGEST_WHOLE:
+        return ledger, data
+    data = to_parquet(per_epoch(from_parquet(path, data)))
+    return dataclasses.replace(ledger, history_sha256=sha256(data), history_thinned=True), data

@@ -1,0 +1,247 @@
+"""The list of what a folder of published runs holds: made from what is there, and compared with it."""
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+from circuitcore.ground.contents import (
+    CONTENTS_NAME,
+    RECORDS,
+    RUN,
+    Contents,
+    ContentsError,
+    json_sha256,
+    not_as_listed,
+)
+from circuitcore.ground.reading import MAX_JSON_BYTES, folders_with, inside, is_there, parse_json, read_file
+from circuitcore.training.errors import REMEDY, StoreError
+from circuitcore.training.store.digests import table_sha256, training_sha256, weights_sha256
+from circuitcore.training.store.durable import write_durably
+from circuitcore.training.store.ledger import LEDGER_NAME, Entry, Ledger, checkpoint_name
+from circuitcore.training.store.parquet import from_parquet
+from circuitcore.training.store.run import HISTORY_NAME, RECIPE_NAME, TABLE_FOLDER, read_checked, read_checkpoint
+from circuitcore.training.store.sealed import contents_of
+
+Difference = tuple[Path, str]
+"""A file or folder at fault, and a sentence that names it."""
+
+
+class Part(NamedTuple):
+    """Something that a folder of runs holds: the file where it stands, and what reads and hashes it."""
+
+    path: Path
+    sha256: Callable[[], str]
+
+
+def seal(folder: Path, runs: Iterable[str], records: Iterable[str]) -> Contents:
+    """List some runs and records of ``folder`` anew; everything else stays listed as it was.
+
+    Args:
+        folder: published runs. Where it has no list yet, all that is there is listed.
+        runs: run ids.
+        records: names such as ``verdicts/symbolic_kv``.
+
+    Raises:
+        StoreError: one of them is damaged or missing.
+    """
+    before, runs = contents_of(folder), list(runs)
+    if before is None:
+        return seal_all(folder)
+    parts = {name: part for run_id in runs for name, part in run_parts(folder / run_id).items()}
+    parts |= {name: _record(folder / f"{name}.json") for name in records}
+    return _written(folder, before.replaced(runs, _hashed(parts)))
+
+
+def seal_all(folder: Path) -> Contents:
+    """List everything that is in ``folder`` now; StoreError if any of it is damaged in itself."""
+    parts = {name: part for path in _run_folders(folder).values() for name, part in run_parts(path).items()}
+    return _written(folder, Contents(_hashed(parts | _records(folder))))
+
+
+def is_published(folder: Path) -> bool:
+    """Whether a folder is one of published runs: it has a list of its contents, or records that ought to have one."""
+    return os.path.lexists(folder / CONTENTS_NAME) or any(os.path.isdir(folder / kind) for kind in RECORDS)
+
+
+def differences(folder: Path, run_id: str | None = None) -> Iterator[Difference]:
+    """Where a folder of published runs differs from its list.
+
+    A run that is missing, or was never published, is one difference; of the others every part is looked at. Nothing is
+    raised: a list that is absent or damaged is the only difference there then is, and what cannot be read is one among
+    others. Sentences name files as whoever made them called them; ``verify.printable`` makes them fit for a terminal.
+
+    Args:
+        folder: the runs.
+        run_id: look at this one alone; None for everything in the folder.
+    """
+    yield from _guarded(folder, _differences(folder, run_id))
+
+
+def _guarded(path: Path, found: Iterable[Difference]) -> Iterator[Difference]:
+    """``found``; an exception on the way is the last of it, and a difference of ``path``."""
+    try:
+        yield from found
+    except Exception as error:
+        yield path, str(_as_store_error(path, error))
+
+
+def _as_store_error(path: Path, error: Exception) -> StoreError:
+    """What went wrong with a file; one made to break its reader keeps no other from being looked at."""
+    if isinstance(error, StoreError):
+        return error
+    return StoreError(f"{path}: cannot be read ({type(error).__name__}: {error}). {REMEDY}")
+
+
+def _differences(folder: Path, run_id: str | None) -> Iterator[Difference]:
+    path = folder / CONTENTS_NAME
+    try:
+        contents = Contents.of(folder)
+    except ContentsError as error:
+        yield path, str(error)
+        return
+    if contents is None:
+        yield path, f"{path}: missing, so nothing says what should be here. Restore it (git restore {path})."
+        return
+    runs = _run_folders(folder)
+    wanted, parts = {}, {}
+    if run_id is None:
+        wanted = {name: value for name, value in contents.hashes.items() if not name.startswith(f"{RUN}/")}
+        parts = _records(folder)
+        yield from _guarded(folder, _strays(folder, contents.runs.keys() | runs))
+    for name in sorted(contents.runs.keys() | runs) if run_id is None else [run_id]:
+        try:
+            parts |= _listed_parts(folder, name, contents)
+            wanted |= {f"{RUN}/{name}/{part}": value for part, value in contents.runs[name].items()}
+        except Exception as error:
+            at = folder / name / LEDGER_NAME
+            yield at, str(_as_store_error(at, error))
+    yield from _part_differences(folder, wanted, parts)
+
+
+def _listed_parts(folder: Path, run_id: str, contents: Contents) -> dict[str, Part]:
+    """The parts of a run that should be here and is; StoreError otherwise."""
+    path = folder / run_id
+    if not is_there(path / LEDGER_NAME):
+        gone = path / LEDGER_NAME if os.path.isdir(path) else path
+        raise StoreError(f"{gone}: missing. {CONTENTS_NAME} lists this run: restore it (git restore {path}).")
+    if run_id not in contents.runs:
+        raise StoreError(not_as_listed(path, None))
+    return run_parts(path)
+
+
+def _part_differences(folder: Path, wanted: Mapping[str, str], parts: Mapping[str, Part]) -> Iterator[Difference]:
+    for name in sorted(wanted.keys() - parts.keys()):
+        path = _path_of(folder, name)
+        yield path, f"{path}: missing. {CONTENTS_NAME} lists it as {name}: restore it (git restore {path})."
+    for (name, part), found in zip(parts.items(), _each(parts.values()), strict=True):
+        if isinstance(found, StoreError):
+            yield part.path, str(found)
+        elif found != wanted.get(name):
+            yield part.path, not_as_listed(part.path, wanted.get(name))
+
+
+def _strays(folder: Path, runs: Iterable[str]) -> Iterator[Difference]:
+    """Files beside the runs and the records."""
+    known = {CONTENTS_NAME, *RECORDS, *runs}
+    found = [path for path in inside(folder) if path.name not in known and not _is_empty(path)]
+    found += [path for kind in RECORDS for path in inside(folder / kind) if path.suffix != ".json"]
+    for path in sorted(found):
+        yield path, not_as_listed(path, None)
+
+
+def _is_empty(path: Path) -> bool:
+    """Whether a folder holds nothing; False where nobody may look."""
+    try:
+        return not os.listdir(path)
+    except OSError:
+        return False
+
+
+def run_parts(folder: Path) -> dict[str, Part]:
+    """The parts of one run's folder by name; StoreError if its ledger is damaged or absent."""
+    ledger = Ledger.read(folder)
+    history, recipe = folder / HISTORY_NAME, folder / RECIPE_NAME
+    found = {
+        "recipe": Part(recipe, partial(_json, recipe)),
+        "training": Part(folder / LEDGER_NAME, partial(training_sha256, ledger)),
+        "history": Part(history, partial(_table, history, ledger.history_sha256)),
+    }
+    for key, expected in ledger.tables.items():
+        path = folder / TABLE_FOLDER / f"{key}.parquet"
+        found[f"table/{key}"] = Part(path, partial(_table, path, expected))
+    for entry in ledger.entries:
+        if entry.kept:
+            found[f"weights/{entry.step}"] = Part(folder / entry.file, partial(_weights, folder, entry, ledger.run_id))
+    return {f"{RUN}/{folder.name}/{name}": part for name, part in found.items()}
+
+
+def _records(folder: Path) -> dict[str, Part]:
+    paths = (path for kind in RECORDS for path in inside(folder / kind) if path.suffix == ".json")
+    return {f"{path.parent.name}/{path.stem}": _record(path) for path in paths}
+
+
+def _record(path: Path) -> Part:
+    return Part(path, partial(_json, path))
+
+
+def _json(path: Path) -> str:
+    try:
+        return json_sha256(parse_json(read_file(path, MAX_JSON_BYTES)))
+    except OSError as error:
+        raise StoreError(f"{path}: cannot be read ({error.strerror}). {REMEDY}") from error
+    except ValueError as error:
+        raise StoreError(f"{path}: damaged ({error}). {REMEDY}") from error
+
+
+def _table(path: Path, expected: str | None) -> str:
+    return table_sha256(from_parquet(path, read_checked(path, expected)))
+
+
+def _weights(folder: Path, entry: Entry, run_id: str) -> str:
+    return weights_sha256(read_checkpoint(folder, entry, run_id))
+
+
+def _run_folders(folder: Path) -> dict[str, Path]:
+    return {path.name: path for path in folders_with(folder, LEDGER_NAME)}
+
+
+def _path_of(folder: Path, name: str) -> Path:
+    """Where a part that is not here should stand."""
+    kind, rest = name.split("/", 1)
+    if kind != RUN:
+        return folder / f"{name}.json"
+    run_id, part, *key = rest.split("/")
+    if part == "table":
+        return folder / run_id / TABLE_FOLDER / f"{key[0]}.parquet"
+    if part == "weights":
+        return folder / run_id / checkpoint_name(int(key[0]))
+    return folder / run_id / {"recipe": RECIPE_NAME, "training": LEDGER_NAME, "history": HISTORY_NAME}[part]
+
+
+def _hashed(parts: Mapping[str, Part]) -> dict[str, str]:
+    found = dict(zip(parts, _each(parts.values()), strict=True))
+    for value in found.values():
+        if isinstance(value, StoreError):
+            raise value
+    return found
+
+
+def _each(parts: Iterable[Part]) -> Iterator[str | StoreError]:
+    """The hashes of parts; of one that cannot be read, why. Each file is read by a thread of its own."""
+
+    def attempt(part: Part) -> str | StoreError:
+        try:
+            return part.sha256()
+        except Exception as error:
+            return _as_store_error(part.path, error)
+
+    with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+        yield from pool.map(attempt, parts)
+
+
+def _written(folder: Path, contents: Contents) -> Contents:
+    write_durably(folder / CONTENTS_NAME, contents.to_json().encode())
+    return contents

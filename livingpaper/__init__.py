@@ -1,0 +1,1 @@
+"""The machinery of a living paper: claims, figures, explorers, the book and its commands. It knows no study."""

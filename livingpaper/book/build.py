@@ -1,0 +1,190 @@
+"""Execute the chapters with one tier's parameters, then build the book.
+
+``python -m livingpaper.book.build [--tier published|smoke] [--out _build]``, from the folder that holds
+``_config.yml``. Papermill runs each notebook of ``book/`` into ``build/executed/TIER/``; a Sphinx hook
+(``livingpaper.book.sphinx_ext``) shows those outputs under the source's prose. A notebook runs again only when
+something it computes from has changed, so an edited sentence costs a page, not an execution.
+"""
+
+import argparse
+import os
+import sys
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from functools import partial
+from pathlib import Path
+
+from circuitcore.ground.contents import ContentsError, check_present
+from circuitcore.ground.durations import Durations
+from circuitcore.ground.progress import Stages, Watch, write_line
+from livingpaper.book.notebooks import (
+    EXECUTED_IN,
+    TIERS,
+    BookError,
+    Job,
+    hash_files,
+    hash_inputs,
+    kernel_environment,
+    read_parameters,
+    run_notebook,
+)
+from livingpaper.book.outlook import Outlook
+from livingpaper.book.parameters import ParameterError
+
+# Two kernels at once at most: a chapter may itself start one worker per core.
+MAX_KERNELS = 2
+# These read what the other chapters wrote to results/, so they run after them.
+SUMMARIES = ("claims",)
+
+
+def run_all(jobs: Sequence[Job], root: Path, tier: str, stages: Stages) -> None:
+    """Execute notebooks, two at a time; if some fail the others still finish.
+
+    Raises:
+        BookError: at least one failed; the message holds every failure.
+    """
+    failures = []
+
+    def run_timed(job: Job) -> str:
+        with stages.stage(job.source.stem):
+            return run_notebook(job, root)
+
+    with ThreadPoolExecutor(kernels()) as pool:
+        running = {pool.submit(run_timed, job): job for job in jobs}
+        for future in as_completed(running):
+            job, error = running[future], future.exception()
+            words = "FAILED" if error else future.result()
+            if error is not None:
+                failures.append(str(error))
+            elif words.startswith(EXECUTED_IN):
+                seconds = float(words.removeprefix(EXECUTED_IN).removesuffix(" s"))
+                Durations.of(root).remember(f"{tier} {job.source.stem}", seconds)
+            write_line(f"{job.source.name}: {words}")
+    if failures:
+        raise BookError("\n\n".join(failures))
+
+
+def kernels() -> int:
+    """How many notebooks are executed at once."""
+    return min(MAX_KERNELS, os.cpu_count() or 1)
+
+
+def find_jobs(root: Path, tier: str, executed: Path) -> tuple[list[Job], list[Job]]:
+    """Every notebook of the book with what it computes from now: the chapters, then those that read their results.
+
+    Args:
+        root: the folder that holds ``book/``, ``params/`` and ``published/``.
+        tier: which parameters: ``published`` or ``smoke``.
+        executed: the folder for the executed copies, their stamps and ``results/NAME.json``.
+    """
+    sources = sorted((root / "book").glob("*.ipynb"))
+    if not sources:
+        raise BookError(f"there is no notebook in {root / 'book'}")
+    inputs = hash_inputs(root)
+
+    def job(source: Path, inputs: str) -> Job:
+        parameters = read_parameters(root, source, tier)
+        return Job(source=source, parameters=parameters, executed=executed / source.name, inputs=inputs)
+
+    chapters = [job(source, inputs) for source in sources if source.stem not in SUMMARIES]
+    inputs += hash_files([chapter.results for chapter in chapters])
+    return chapters, [job(source, inputs) for source in sources if source.stem in SUMMARIES]
+
+
+def execute(root: Path, tier: str, executed: Path, stages: Stages) -> None:
+    """Bring the executed copy of every notebook of the book up to date; arguments as ``find_jobs``."""
+    executed.mkdir(parents=True, exist_ok=True)
+    chapters, summaries = find_jobs(root, tier, executed)
+    for result in (executed / "results").glob("*.json"):
+        if result.stem not in {job.source.stem for job in (*chapters, *summaries)}:
+            result.unlink()  # of a chapter that is gone
+    with kernel_environment(tier, executed):
+        run_all(chapters, root, tier, stages)
+        run_all(find_jobs(root, tier, executed)[1], root, tier, stages)  # their inputs are the chapters' new results
+
+
+def outlook(root: Path, tier: str, executed: Path, out: Path) -> Outlook:
+    """What would be executed and built now, and the seconds it should take."""
+    chapters, summaries = find_jobs(root, tier, executed)
+    stale = [job.source.stem for job in chapters if not job.is_current()]
+    last = [job.source.stem for job in summaries if stale or not job.is_current()]
+    pages = "all pages" if not _complete(out).exists() else "changed pages" if stale or last else "same pages"
+    known = Durations.of(root).expected([pages, *(f"{tier} {name}" for name in (*stale, *last))])
+    first, then = ({name: known.get(f"{tier} {name}") for name in names} for names in (stale, last))
+    return Outlook(first, then, pages, known.get(pages), kernels())
+
+
+def build(root: Path, tier: str, executed: Path, out: Path, watch: Watch) -> Path:
+    """Say how long it will take, execute what has to be, build the pages; returns the path of the first page.
+
+    Raises:
+        BookError, ParameterError: the book cannot be built. ContentsError: published runs are missing, or too many.
+    """
+    if not (root / "_config.yml").exists():
+        raise BookError(f"no _config.yml in {root}: run this from the folder of the book")
+    check_present(root / "published")
+    expected = outlook(root, tier, executed, out)
+    watch.say(str(expected))
+    with watch.over(expected.lengths(), "building") as stages:
+        execute(root, tier, executed, stages)
+        with stages.stage("pages"), Durations.of(root).timed(expected.pages):
+            return assemble(root, out, executed)
+
+
+def _complete(out: Path) -> Path:
+    """The file that says that the last build of the pages came to its end."""
+    return out / ".doctrees" / "complete"
+
+
+def assemble(root: Path, out: Path, executed: Path) -> Path:
+    """Build the pages from the sources and their executed copies; returns the path of the first page.
+
+    Raises:
+        BookError: Sphinx raised or gave a warning (each is printed).
+    """
+    from jupyter_book.sphinx import build_sphinx
+
+    # Sphinx warns of a page only when it reads it. After a build that failed or was killed, every page is read
+    # again: otherwise a second call would find nothing to read, hence nothing wrong.
+    complete = _complete(out)
+    fresh = not complete.exists()
+    complete.unlink(missing_ok=True)
+    code = build_sphinx(
+        root,
+        out / "html",
+        noconfig=True,  # there is no conf.py: everything is in _config.yml
+        path_config=root / "_config.yml",
+        confoverrides={"latex_individualpages": False, "paper_executed": str(executed)},
+        doctreedir=out / ".doctrees",
+        freshenv=fresh,
+        warningiserror=True,
+        keep_going=True,
+        quiet=True,
+    )
+    if code:
+        raise BookError("the pages did not build; the warnings are above")
+    complete.touch()
+    return out / "html" / "index.html"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Parse the command line, build the book, print where it is and how long it took."""
+    parser = argparse.ArgumentParser(prog="python -m livingpaper.book.build", description="Build the book.")
+    parser.add_argument("--tier", choices=list(TIERS), default="published", help="which params/ to execute with")
+    parser.add_argument("--out", type=Path, default=Path("_build"), help="folder for the pages")
+    parser.add_argument("--executed", type=Path, help="folder for executed notebooks (build/executed/TIER)")
+    options = parser.parse_args(arguments)
+    root, start = Path.cwd(), time.perf_counter()
+    executed = (options.executed or Path("build/executed") / options.tier).resolve()
+    try:
+        index = build(root, options.tier, executed, options.out.resolve(), Watch(say=partial(print, flush=True)))
+    except (BookError, ParameterError, ContentsError) as error:
+        print(f"\nThe book was not built.\n{error}", file=sys.stderr)
+        return 1
+    print(f"{index} ({options.tier} tier, {time.perf_counter() - start:.1f} s)")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,344 @@
+"""A chapter's notebook: the only file that knows Jupyter, papermill and MyST.
+
+A notebook holds a ``# Parameters`` cell of plain literals, then::
+
+    paper = chapter.open("STUDY")   # checks the parameters, says what it will cost
+    paper.prepare()                 # trains and measures what is missing
+    view = paper.view("training")
+    paper.figure("fig-training", curves.training(view), view, takeaway="...", alt="...")
+    paper.claim("CLAIM")
+    paper.close()
+"""
+
+import json
+import os
+import re
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import altair as alt
+import pandas as pd
+from IPython import get_ipython
+from IPython.display import display
+from tqdm.auto import tqdm
+
+from circuitcore.ground import provenance
+from circuitcore.ground.progress import Watch
+from circuitcore.ground.spelling import unknown
+from circuitcore.training.store.sealed import contents_of
+from livingpaper.book import studies
+from livingpaper.book.evidence import Evidence, Folders
+from livingpaper.book.parameter_cells import parameters
+from livingpaper.claims.claim import Status, Verdict, from_json, to_json
+from livingpaper.claims.results import Results
+from livingpaper.claims.view import View
+from livingpaper.explorer.exhibit import Exhibit
+from livingpaper.explorer.widget import Explorer
+from livingpaper.figures.bundle import Figure
+from livingpaper.figures.chart_html import loader_html
+from livingpaper.figures.claim_ledger import ledger_html, ledger_markdown
+from livingpaper.figures.provenance_html import provenance_html
+from livingpaper.figures.tables import comparison, table_html, table_markdown
+from livingpaper.figures.verdict_text import NOT_MEASURED, claim_html, claim_markdown, claim_text, verdict_words
+
+GLUED = "application/papermill.record/"
+"""Prefix that hides an output from a notebook and lets a book page find it by name (MyST-NB's glue)."""
+
+
+class ChapterError(RuntimeError):
+    """A chapter used in an order that cannot work, or a published verdict that has changed; says what to do."""
+
+
+def open(study: str) -> "Chapter":  # noqa: A001 - read as chapter.open
+    """Begin a chapter: take the notebook's parameters, check them, and say what they will cost.
+
+    Args:
+        study: a study's name, or the import path of one outside this package.
+
+    Raises:
+        ParameterError: names every parameter that the study lacks or cannot use; nothing has been spent then.
+        StudyError: no such study.
+        ChapterError: called outside a notebook.
+    """
+    shell = get_ipython()
+    if shell is None:
+        raise ChapterError("chapter.open reads a notebook's parameters; outside one, use evidence.Evidence")
+    given = parameters(shell.user_ns, tuple(studies.load(study).Params.model_fields))
+    evidence = Evidence(study, studies.validate(study, given), Folders.from_environment())
+    _bring_charts_to_life()
+    if "PAPER_BUILD" in os.environ:
+        evidence.require_for_a_book()
+    _say(evidence.cost())
+    return Chapter(evidence)
+
+
+def page() -> "Page":
+    """Begin a page that shows figures, tables and numbers of something else than training runs."""
+    _bring_charts_to_life()
+    return Page()
+
+
+def ledger() -> None:
+    """Show every claim of the chapters executed before this one, as they left them in ``$PAPER_RESULTS``.
+
+    Raises:
+        ChapterError: no chapter has left its verdicts yet.
+    """
+    records = sorted(_results_folder(Folders.from_environment().root).glob("*.json"))
+    if not records:
+        raise ChapterError("no chapter has left its verdicts yet: execute the chapters first (python3 paper.py book)")
+    chapters = {}
+    for path in records:
+        verdicts = from_json(json.dumps(json.loads(path.read_text(encoding="utf-8"))["verdicts"]))
+        chapters[path.stem] = [verdict for verdict in verdicts if verdict.origin == verdicts[0].origin]
+    bundle = {"text/markdown": ledger_markdown(chapters), "text/html": ledger_html(chapters)}
+    display({**bundle, "text/plain": ", ".join(chapters)}, raw=True)
+
+
+def _show_explorer(evidence: Evidence, found: tuple[Results, ...], name: str) -> None:
+    explorers = getattr(evidence.study, "EXPLORERS", {})
+    if name not in explorers:
+        raise ChapterError(unknown("explorer", name, explorers))
+    shown = explorers[name](evidence.material(found))
+    display(Explorer(shown) if isinstance(shown, Exhibit) else shown)
+
+
+def _results_folder(root: Path) -> Path:
+    return Path(os.environ.get("PAPER_RESULTS", root / "build/results"))
+
+
+class Page:
+    """What figures, tables and numbers a notebook shows; made by ``page``."""
+
+    def __init__(self):
+        self._numbers: dict[str, tuple[float | int | str, str]] = {}
+        self._n_figures = 0
+
+    def figure(self, name: str, chart: alt.TopLevelMixin, view: View, *, takeaway: str, alt: str) -> None:
+        """Show a numbered figure.
+
+        Args:
+            name: ``fig-...``; prose refers to it by ``{numref}``. One per book.
+            chart: made from ``view``.
+            view: gives data and facts to caption and links.
+            takeaway: what the reader should see; opens the caption.
+            alt: what is to be seen, in words, for those who cannot see it.
+        """
+        self._n_figures += 1
+        figure = Figure(
+            name=name, chart=chart, view=view, takeaway=takeaway, alt_text=alt, number=self._n_figures,
+            made_by=self._makers_of(view), runs=self._runs_of(view),
+        )  # fmt: skip
+        _glue(figure.glue_name, {"text/html": figure.chart_html, "text/plain": alt})
+        display(figure.mimebundle(), raw=True)
+
+    def table(self, rows: pd.DataFrame, *, digits: int = 3) -> None:
+        """Show a small table; its column names are the headings."""
+        if "origin" in rows and rows["origin"].nunique() == 1:  # says something only beside another
+            rows = rows.drop(columns="origin")
+        bundle = {"text/markdown": table_markdown(rows, digits), "text/html": table_html(rows, digits)}
+        display({**bundle, "text/plain": rows.to_string(index=False)}, raw=True)
+
+    def number(self, name: str, value: float | int | str, form: str = "") -> None:
+        """Keep a number for the prose: ``{glue:text}`name``` on this page, ``{{ CHAPTER_name }}`` on others.
+
+        Args:
+            name: a Python name.
+            value: computed, never typed.
+            form: a format such as ".3f".
+        """
+        if not name.isidentifier():
+            raise ChapterError(f"a number's name must be a Python name, got {name!r}")
+        text = format(value, form)
+        self._numbers[name] = (value, text)
+        _glue(name, {"text/plain": text})
+
+    def explorer(self, name: str) -> None:
+        """Show an explorer of a chapter's published networks: ``symbolic_kv.explorer``.
+
+        Raises:
+            ChapterError: no such explorer, or the chapter's published runs are not here.
+        """
+        study, _, name = name.rpartition(".")
+        evidence = Evidence(study, studies.load_params(study), Folders.from_environment())
+        if not evidence.is_published:
+            raise ChapterError(evidence.situation())
+        _show_explorer(evidence, evidence.gather(None), name)
+
+    def _makers_of(self, view: View) -> tuple[Callable, ...]:
+        """The functions that made a view, as far as they are known."""
+        return ()
+
+    def _runs_of(self, view: View) -> dict[str, tuple[str, ...]]:
+        """Run ids behind a view, by arm."""
+        return {}
+
+
+class Chapter(Page):
+    """An open chapter; made by ``open``, used from top to bottom of a notebook."""
+
+    def __init__(self, evidence: Evidence):
+        super().__init__()
+        self.evidence = evidence
+        self._results: tuple[Results, ...] = ()
+        self._made_by: dict[int, tuple[View, Callable]] = {}  # views by identity, kept alive so that it stays theirs
+
+    @property
+    def params(self) -> Any:
+        """The validated parameters."""
+        return self.evidence.params
+
+    def prepare(self) -> None:
+        """Train and measure what is missing, then load all results. Interrupted, it goes on where it stopped.
+
+        The number of networks in each arm is there for the prose afterwards: ``n_one_layer`` for an arm "one layer".
+        """
+        self._results = self.evidence.gather(Watch(say=None, bar=tqdm))  # the cost was said on opening
+        first = self._results[0]
+        for arm in first.arms:
+            self.number(f"n_{re.sub(r'[^0-9A-Za-z]+', '_', arm)}", len(first.seeds(arm)))
+
+    def view(self, name: str) -> View:
+        """One of the study's views, of the published results and the reader's under each other (``origin`` says which).
+
+        Raises:
+            ChapterError: no such view, or called before ``prepare``.
+            SelectionError: the results hold nothing for it.
+        """
+        makers = self.evidence.makers
+        if name not in makers:
+            raise ChapterError(unknown("view", name, makers))
+        view = self.evidence.view(name, self._ready())
+        self._made_by[id(view)] = (view, makers[name])
+        return view
+
+    def explorer(self, name: str) -> None:
+        """Show one of the study's ``EXPLORERS``: trained networks that the reader can use in the page.
+
+        Raises:
+            ChapterError: no such explorer, or called before ``prepare``.
+            SelectionError, StoreError: weights that it needs are not here.
+        """
+        _show_explorer(self.evidence, self._ready(), name)
+
+    def comparison(self, name: str) -> pd.DataFrame:
+        """The source's numbers beside ours, as a table to show with ``table``.
+
+        Args:
+            name: a view with columns ``quantity``, ``source``, ``init_seed``, ``value``.
+        """
+        return comparison(self.view(name))
+
+    def claim(self, claim_id: str) -> None:
+        """Show a claim: the badge it earned, and the numbers it earned it by; with a rerun, both verdicts.
+
+        Beside a claim that a circuit exists stands how often the battery reports one where there is none.
+
+        Effect and badge become numbers for the prose, ``KV1_effect`` and ``KV1_status`` (dots as underscores): those of
+        the published runs where they are here; as a share the effect is ``KV1_percent`` and ``KV1_count`` too.
+
+        Raises:
+            ChapterError: no such claim; or the published verdict is not the recorded one.
+        """
+        verdicts = self.verdicts(claim_id)
+        beside = self.evidence.false_alarms(claim_id)
+        bundle = {"text/markdown": claim_markdown(verdicts, beside), "text/html": claim_html(verdicts, beside)}
+        display({**bundle, "text/plain": claim_text(verdicts, beside)}, raw=True)
+        name, check = claim_id.replace(".", "_"), verdicts[0].check
+        self.number(f"{name}_effect", check.effect if check else NOT_MEASURED, ".2f" if check else "")
+        for unit, text in verdict_words(verdicts[0]).items():
+            self.number(f"{name}_{unit}", text)
+
+    def verdicts(self, claim_id: str) -> list[Verdict]:
+        """The verdicts on one claim, the paper's first; errors as ``claim``."""
+        claims = {claim.id: claim for claim in self.evidence.study.CLAIMS}
+        if claim_id not in claims:
+            raise ChapterError(unknown("claim", claim_id, claims))
+        found = [self.evidence.judged(claims[claim_id], results) for results in self._ready()]
+        for verdict in found:
+            if verdict.origin == "paper":
+                self._require_recorded(verdict)
+        return found
+
+    def close(self) -> None:
+        """Show what the chapter stands on, and leave its numbers and verdicts in ``$PAPER_RESULTS/NAME.json``."""
+        verdicts = [verdict for claim in self.evidence.study.CLAIMS for verdict in self.verdicts(claim.id)]
+        record = self._record(verdicts)
+        name = self.evidence.name.rpartition(".")[2]
+        path = _results_folder(self.evidence.folders.root) / f"{name}.json"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+        display({"text/html": provenance_html(record), "text/plain": f"numbers and verdicts: {path}"}, raw=True)
+
+    def _record(self, verdicts: list[Verdict]) -> dict[str, Any]:
+        evidence = self.evidence
+        first = self._ready()[0]
+        counts = Counter(str(verdict.status).lower() for verdict in verdicts if verdict.origin == first.origin)
+        numbers = {name: text for name, (_, text) in self._numbers.items()}
+        numbers |= {f"n_{status.lower()}": str(counts[status.lower()]) for status in map(str, Status)}
+        numbers |= {
+            "n_claims": str(len(evidence.study.CLAIMS)),
+            "n_runs": str(first.measurements["run_id"].nunique()),
+            "n_seeds": str(first.measurements["init_seed"].nunique()),
+        }
+        return {
+            "chapter": evidence.name,
+            "parameters": evidence.params.model_dump(mode="json"),
+            "numbers": numbers,
+            "values": {name: value for name, (value, _) in self._numbers.items()},
+            "verdicts": json.loads(to_json(verdicts, samples=True)),
+            "runs": {results.origin: evidence.run_ids(results.origin) for results in self._ready()},
+            "versions": provenance.versions(),
+            "commit": provenance.commit(evidence.folders.root),
+            "contents": listed.root if (listed := contents_of(evidence.folders.published)) else None,
+        }
+
+    def _ready(self) -> tuple[Results, ...]:
+        if not self._results:
+            raise ChapterError("nothing is loaded yet: call paper.prepare() first")
+        return self._results
+
+    def _makers_of(self, view: View) -> tuple[Callable, ...]:
+        return (self._made_by[id(view)][1],) if id(view) in self._made_by else ()
+
+    def _runs_of(self, view: View) -> dict[str, tuple[str, ...]]:
+        """Runs behind a view, by arm and origin; narrowed to its arms, seeds or run ids where the table names them."""
+        found = {}
+        for results in self._results if "init_seed" in view.table else ():
+            rows = results.measurements[["arm", "init_seed", "run_id"]].drop_duplicates().astype({"run_id": "str"})
+            drawn = view.table[view.table["origin"] == results.origin] if "origin" in view.table else view.table
+            for column in ("arm", "init_seed", "run_id"):
+                if column in drawn and (drawn.empty or drawn[column].notna().any()):
+                    rows = rows[rows[column].isin(drawn[column].dropna().unique())]
+            label = {"paper": "published", "rerun": "yours"}[results.origin]
+            for arm, part in rows.groupby("arm", sort=False, observed=True):
+                found[f"{arm} ({label})"] = tuple(part["run_id"])
+        return found
+
+    def _require_recorded(self, verdict: Verdict) -> None:
+        recorded, name = self.evidence.recorded, self.evidence.name.rpartition(".")[2]
+        before = recorded[verdict.claim.id].status if verdict.claim.id in recorded else None
+        if recorded and before != verdict.status:
+            raise ChapterError(
+                f"claim {verdict.claim.id} is now {verdict.status}, but {name}.json records "
+                f"{before or 'nothing for it'}. If this is meant, write it under 'Results changed' in CHANGELOG.md "
+                f"and publish the study again (python -m livingpaper.commands.publish {name})"
+            )
+
+
+def _glue(name: str, data: dict[str, str]) -> None:
+    """An output that a book page can fetch by name."""
+    metadata = {"scrapbook": {"name": name, "mime_prefix": GLUED}}
+    display({GLUED + kind: text for kind, text in data.items()}, raw=True, metadata=metadata)
+
+
+def _bring_charts_to_life() -> None:
+    """A live notebook needs Vega and its styles once; a book page has them."""
+    if "PAPER_BUILD" not in os.environ:
+        display({"text/html": loader_html(), "text/plain": ""}, raw=True)
+
+
+def _say(line: str) -> None:
+    display({"text/plain": line}, raw=True)

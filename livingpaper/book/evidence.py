@@ -1,0 +1,349 @@
+"""The runs a chapter stands on: which are published, which are the reader's, and what was measured on them."""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+from types import ModuleType
+
+import pandas as pd
+from pydantic import BaseModel
+
+from circuitcore.ground.durations import Durations, Work, expected
+from circuitcore.ground.environment import Folders
+from circuitcore.ground.progress import Watch
+from circuitcore.metrics.instruments.battery import BatterySpec
+from circuitcore.metrics.instruments.measuring import by_spec, left_to_measure, measure_all, tables_of, unmeasured
+from circuitcore.training.errors import StoreError
+from circuitcore.training.recipe import Recipe
+from circuitcore.training.store.run import Run
+from circuitcore.training.store.run_store import RunStore
+from circuitcore.training.store.sealed import read_record
+from circuitcore.training.sweeps.sweep import left_to_train, obtainable, train_all
+from livingpaper.book import studies
+from livingpaper.claims.claim import Claim, Verdict, from_json
+from livingpaper.claims.results import Origin, Results, SelectionError, stacked
+from livingpaper.claims.view import NoRowsError, View, joined
+from livingpaper.explorer.material import Material
+from livingpaper.figures.verdict_text import FalseAlarms
+
+MOST_NAMED = 5
+Arms = Mapping[str, tuple[Recipe, ...]]
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """What a study with the reader's parameters stands on, beside what is published.
+
+    Attributes:
+        name: the study.
+        params: its validated parameters.
+        folders: where runs are looked up and kept.
+    """
+
+    name: str
+    params: BaseModel
+    folders: Folders
+    _judged: dict[tuple[str, Results], Verdict] = field(default_factory=dict, init=False, repr=False)
+
+    @cached_property
+    def study(self) -> ModuleType:
+        """The study's module."""
+        return studies.load(self.name)
+
+    @cached_property
+    def arms(self) -> Arms:
+        """The reader's recipes by arm, as far as they can be had here (see ``obtainable``)."""
+        return {arm: tuple(obtainable(self.store, recipes)) for arm, recipes in self._asked.items()}
+
+    @cached_property
+    def specs(self) -> Mapping[str, BatterySpec]:
+        """What the reader measures on each arm."""
+        return self._specs(self.params)
+
+    @cached_property
+    def published_params(self) -> BaseModel | None:
+        """The published parameters; None for a study that publishes nothing."""
+        if "published" not in studies.tiers(self.name):
+            return None
+        return studies.load_params(self.name)
+
+    @cached_property
+    def published_arms(self) -> Arms:
+        """The published recipes by arm; none for a study that publishes nothing."""
+        return self.study.recipes(self.published_params) if self.published_params else {}
+
+    @cached_property
+    def published_specs(self) -> Mapping[str, BatterySpec]:
+        """What was measured on each published arm; nothing for a study that publishes nothing."""
+        return self._specs(self.published_params) if self.published_params else {}
+
+    @cached_property
+    def shipped(self) -> Mapping[Recipe, Run]:
+        """The published runs that are here. They are read as they are: nothing is trained, and no row is drawn."""
+        store = RunStore(self.folders.published, None)
+        found = ((recipe, store.find(recipe)) for recipe in _each(self.published_arms))
+        return {recipe: run for recipe, run in found if run is not None}
+
+    @cached_property
+    def unpublished(self) -> tuple[str, ...]:
+        """Runs that should be in ``published`` and are not: all of them while the paper is being made."""
+        return tuple(recipe.run_id for recipe in _each(self.published_arms) if recipe not in self.shipped)
+
+    @property
+    def has_published(self) -> bool:
+        """Whether the published runs are all here."""
+        return bool(self.published_arms) and not self.unpublished
+
+    @cached_property
+    def is_published(self) -> bool:
+        """Whether the reader asks for exactly what is published: then nothing is trained or measured."""
+        return self.has_published and self._asks_the_same
+
+    @property
+    def origins(self) -> tuple[Origin, ...]:
+        """Whose results there will be: "paper", "rerun", or both."""
+        if self.is_published:
+            return ("paper",)
+        return ("paper", "rerun") if self.has_published else ("rerun",)
+
+    @cached_property
+    def changed(self) -> tuple[str, ...]:
+        """Parameters, other than seeds and engine, that are not as published: then the seeds are another design's."""
+        if not self.has_published:
+            return ()
+        before = self.published_params.model_dump()
+        return tuple(
+            name
+            for name, value in self.params.model_dump().items()
+            if value != before[name] and not name.endswith("seeds") and name != "engine"
+        )
+
+    @cached_property
+    def missing(self) -> tuple[Recipe, ...]:
+        """The reader's recipes that have to be trained, each once."""
+        if self.is_published:
+            return ()
+        return tuple(recipe for recipe in _each(self.arms) if self.store.find(recipe) is None)
+
+    @cached_property
+    def store(self) -> RunStore:
+        """Where the reader's runs are found and kept. Published runs serve too, if what is measured is the same:
+        they keep too few checkpoints to be measured otherwise. The study's own tasks may be imported.
+        """
+        published = self.folders.published if self.published_specs == self.specs else None
+        return RunStore(self.folders.runs, published, tuple({recipe.task for recipe in _each(self._asked)}))
+
+    def cost(self, executor: str = "processes") -> str:
+        """What is there, what is missing, and how long the missing should take on this machine."""
+        left = self.left(executor)
+        return "\n".join([self.situation(), *([expected(left, Durations.of(self.folders.root))] if left else [])])
+
+    def situation(self) -> str:
+        """What is there and what is missing."""
+        runs, wanted = _each(self.published_arms), _each(self.arms)
+        if self.is_published:
+            return f"All {len(runs)} published runs are here: nothing is trained or measured."
+        lines = []
+        if self.has_published:
+            lines.append(f"All {len(runs)} published runs are here; yours are shown beside them.")
+        elif runs:
+            found = len(runs) - len(self.unpublished)
+            absent = f"{len(self.unpublished)} of {len(runs)} published runs are" if found else "No published run is"
+            verb = "missing from" if found else "in"
+            lines.append(f"{absent} {verb} {self.folders.published}: only the runs asked for are shown.")
+        lines.append(f"You ask for {len(wanted)} run(s); {len(wanted) - len(self.missing)} are here already.")
+        again = len(set(wanted) & set(runs)) if self.has_published else 0
+        if again:
+            lines.append(f"{again} of yours are published ones, and tell nothing new beside them.")
+        if self.changed:
+            lines.append(f"Not only the seeds are yours: other values of {', '.join(self.changed)}.")
+        return "\n".join(lines)
+
+    def left(self, executor: str = "processes") -> list[Work]:
+        """What there is to train, then what there is to measure."""
+        if self.is_published:
+            return []
+        todo = {spec: unmeasured(self.store, spec, recipes) for spec, recipes in by_spec(self.arms, self.specs).items()}
+        measuring = [left_to_measure(self.name, spec, runs, executor) for spec, runs in todo.items() if runs]
+        return left_to_train(self.name, self.store, self.missing, executor) + measuring
+
+    def gather(self, watch: Watch | None, executor: str = "processes") -> tuple[Results, ...]:
+        """Train and measure what is missing, then load everything: one ``Results`` for each of ``origins``.
+
+        Args:
+            watch: told what is going on; None for silence.
+            executor: as in ``train_all``.
+        """
+        found = []
+        if "paper" in self.origins:
+            found.append(self._published_results())
+        if "rerun" in self.origins:
+            durations = Durations.of(self.folders.root)
+            with durations.timed_work(left_to_train(self.name, self.store, self.missing, executor)):
+                train_all(self.store, _each(self.arms), executor, watch=watch)
+            for spec, recipes in by_spec(self.arms, self.specs).items():
+                todo = unmeasured(self.store, spec, recipes)
+                with durations.timed_work([left_to_measure(self.name, spec, todo, executor)] if todo else []):
+                    measure_all(self.store, spec, recipes, executor, watch)
+            found.append(_results(self._found, self.arms, self.specs, "rerun"))
+        return tuple(found)
+
+    def run_ids(self, origin: Origin) -> dict[str, tuple[str, ...]]:
+        """Run ids by arm."""
+        arms = self.published_arms if origin == "paper" else self.arms
+        return {arm: tuple(recipe.run_id for recipe in recipes) for arm, recipes in arms.items()}
+
+    @property
+    def makers(self) -> dict[str, Callable]:
+        """The functions that make the study's views, by name: of results, and of networks' weights."""
+        return {**self.study.VIEWS, **getattr(self.study, "WEIGHT_VIEWS", {})}
+
+    def view(self, name: str, found: Sequence[Results]) -> View:
+        """One of ``makers``' views; of results, those of every origin under each other.
+
+        Args:
+            name: which.
+            found: of ``gather``.
+
+        Raises:
+            SelectionError: nothing in any of the results to make it of.
+        """
+        make = self.makers[name]
+        if name not in self.study.VIEWS:
+            return make(self.material(found)[0].run)
+        parts, silent = {}, {}
+        for results in found:
+            try:
+                parts[results.origin] = make(results)
+            except SelectionError as error:
+                silent[results.origin] = error
+            except NoRowsError:
+                silent[results.origin] = SelectionError("no such networks among them")
+        if not parts:
+            raise next(iter(silent.values()))
+        return joined(parts, silent)
+
+    def material(self, found: Sequence[Results]) -> tuple[Material, ...]:
+        """What the study's explorers are made from, for each of the results of ``gather``."""
+        return tuple(
+            Material(results=results, runs_of=partial(self._runs, results.origin), beside=len(found) > 1)
+            for results in found
+        )
+
+    def _runs(self, origin: Origin, arm: str) -> list[Run]:
+        if origin == "paper":
+            return [self.shipped[recipe] for recipe in self.published_arms[arm]]
+        return [self._found(recipe) for recipe in self.arms[arm]]
+
+    def _found(self, recipe: Recipe) -> Run:
+        """The reader's run of ``recipe``, which has been trained; StoreError if it has gone since."""
+        run = self.store.find(recipe)
+        if run is None:
+            raise StoreError(f"{self.folders.runs}: run {recipe.run_id} is not here any more; train it again.")
+        return run
+
+    def judged(self, claim: Claim, results: Results) -> Verdict:
+        """The verdict on a claim; Hypothesis when the study has no check for it."""
+        asked = claim.id, results
+        if asked not in self._judged:  # a page asks where it shows the claim, and again at its end
+            check = self.study.CHECKS.get(claim.id)
+            self._judged[asked] = Verdict.of(claim, check(results) if check else None, results.origin)
+        return self._judged[asked]
+
+    def false_alarms(self, claim_id: str) -> FalseAlarms | None:
+        """How often the battery reports a circuit where there is none, as published.
+
+        None for claims that are not among the study's ``CIRCUIT_CLAIMS``, and where nothing is published.
+        """
+        if claim_id not in getattr(self.study, "CIRCUIT_CLAIMS", ()):
+            return None
+        control, claims = self.study.FALSE_ALARMS
+        verdicts = self._recorded_of(control)
+        ending = ".published" if claim_id.endswith(".published") else ""
+        found = [verdicts.get(claim + ending) for claim in claims]
+        return FalseAlarms(*found) if all(verdict and verdict.check for verdict in found) else None
+
+    @property
+    def recorded(self) -> dict[str, Verdict]:
+        """The study's verdicts as they were published, by claim id; none where none were.
+
+        Raises:
+            StoreError: they are not what was published.
+        """
+        return self._recorded_of(self.name.rpartition(".")[2])
+
+    def _recorded_of(self, name: str) -> dict[str, Verdict]:
+        records = read_record(self.folders.published, f"verdicts/{name}")
+        return {verdict.claim.id: verdict for verdict in from_json(json.dumps(records or []))}
+
+    def require_for_a_book(self) -> None:
+        """Stop where a page of the book would train, or be made without some of the runs it is about.
+
+        A book shows finished runs. Those of other parameters than the published ones may be trained by their page.
+
+        Raises:
+            StoreError: says which runs are missing, and what to do.
+        """
+        if not self.unpublished or not self._asks_the_same:
+            return
+        n_runs, n_absent = len(_each(self.published_arms)), len(self.unpublished)
+        named = f"{', '.join(self.unpublished[:MOST_NAMED])}{' ...' if n_absent > MOST_NAMED else ''}"
+        if self.recorded or n_absent < n_runs:
+            raise StoreError(
+                f"{self.folders.published}: {n_absent} of {n_runs} runs of study {self.name} are missing: {named}. A "
+                f"book trains none of them. Restore the folder (git restore {self.folders.published}); if its "
+                f"parameters are new: circuitcore measure {self.name}, then python -m livingpaper.commands.publish "
+                f"{self.name}."
+            )
+        if self.missing or any(unmeasured(self.store, *todo) for todo in by_spec(self.arms, self.specs).items()):
+            raise StoreError(
+                f"{self.folders.runs}: study {self.name} has runs that are not trained or measured yet, of {n_runs}: "
+                f"{named}. A book trains none of them: circuitcore measure {self.name}"
+            )
+
+    @cached_property
+    def _asked(self) -> Arms:
+        """The reader's recipes by arm, whether or not they can be trained here."""
+        return self.study.recipes(self.params)
+
+    @property
+    def _asks_the_same(self) -> bool:
+        same_runs = {arm: set(recipes) for arm, recipes in self.arms.items()} == {
+            arm: set(recipes) for arm, recipes in self.published_arms.items()
+        }
+        return same_runs and self.published_specs == self.specs
+
+    def _published_results(self) -> Results:
+        return _results(self.shipped.__getitem__, self.published_arms, self.published_specs, "paper")
+
+    def _specs(self, params: BaseModel) -> dict[str, BatterySpec]:
+        return {arm: self.study.battery(params, arm) for arm in self.study.recipes(params)}
+
+
+def _each(arms: Arms) -> list[Recipe]:
+    """Every recipe once, in the order of the arms."""
+    return list(dict.fromkeys(recipe for recipes in arms.values() for recipe in recipes))
+
+
+def _results(find: Callable[[Recipe], Run], arms: Arms, specs: Mapping[str, BatterySpec], origin: Origin) -> Results:
+    """The tables of finished, measured runs, all arms under each other, with ``arm`` and ``init_seed``."""
+    found, histories = {"measurements": [], "snapshots": [], "features": []}, []
+    for arm, recipes in arms.items():
+        for recipe in recipes:
+            run, named = find(recipe), {"arm": arm, "init_seed": recipe.init_seed}
+            for table, key in tables_of(specs[arm]).items():
+                found[table].append(_table(run, key).assign(**named))
+            histories.append(run.history.assign(run_id=run.run_id, **named))
+    tables = {field: stacked(parts) for field, parts in found.items()}
+    return Results(history=stacked(histories), origin=origin, **tables)
+
+
+def _table(run: Run, key: str) -> pd.DataFrame:
+    table = run.table(key)
+    if table is None:
+        raise StoreError(
+            f"{run.path}: has no table {key!r}. What is measured has changed since this run was published: measure and "
+            "publish the runs again."
+        )
+    return table

@@ -1,0 +1,184 @@
+"""The book's notebooks: with which parameters each is executed, what it is made from, and whether that has changed."""
+
+import ast
+import hashlib
+import json
+import re
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from types import MappingProxyType
+
+from circuitcore.ground.environment import exported
+from circuitcore.ground.errors import UserError
+from circuitcore.ground.spelling import unknown
+from livingpaper.book.parameters import read_yaml
+from livingpaper.book.studies import packages
+
+# Each tier and the ending of its parameter files.
+TIERS = MappingProxyType({"published": ".yaml", "smoke": ".smoke.yaml"})
+# These put pages together and compute nothing that a page shows.
+ASSEMBLY = tuple(f"livingpaper/book/{name}.py" for name in ("build", "notebooks", "sphinx_ext", "outlook"))
+ASSEMBLY += ("circuitcore/ground/durations.py", "circuitcore/ground/progress.py")
+# What a run is known by. The weights are not read: the ledger holds their hashes.
+RUN_RECORDS = (".json", ".parquet", ".csv")
+CODE = (".py", ".js", ".css")
+# ipykernel warns of its plain TCP socket at every start; its ipc transport fails when two kernels start at once.
+QUIET_KERNEL = ["--log-level=50"]
+EXECUTED_IN = "executed in "
+ANSI_COLOURS = re.compile(r"\x1b\[[0-9;]*m")
+
+
+class BookError(UserError, RuntimeError):
+    """The book cannot be built; the message says which file is at fault and why."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Job:
+    """One notebook to execute with one tier's parameters."""
+
+    source: Path
+    parameters: Mapping[str, object]
+    executed: Path  # the executed copy; its stamp and its results lie beside it
+    inputs: str  # hash of everything outside the notebook that it may compute from
+
+    @property
+    def results(self) -> Path:
+        """Where the notebook leaves its numbers and verdicts (it need not)."""
+        return self.executed.parent / "results" / f"{self.source.stem}.json"
+
+    @property
+    def stamp(self) -> Path:
+        """The file that says what the executed copy was made from, and what it was."""
+        return self.executed.with_suffix(".stamp.json")
+
+    def hashes(self) -> dict[str, str]:
+        """The stamp this job would leave now: one hash of what goes in, one of what came out."""
+        cells = [[cell["id"], cell["source"], cell["metadata"].get("tags", [])] for cell in code_cells(self.source)]
+        made_from = json.dumps([cells, self.parameters, self.inputs], sort_keys=True, default=str)
+        return {
+            "made_from": hashlib.sha256(made_from.encode()).hexdigest(),
+            "made": hash_files([self.executed, self.results]),
+        }
+
+    def is_current(self) -> bool:
+        """Whether the executed copy is there, unaltered, and made from today's inputs."""
+        return self.stamp.exists() and json.loads(self.stamp.read_text()) == self.hashes()
+
+
+def code_cells(notebook: Path) -> list[dict]:
+    """The code cells of a notebook file, as JSON.
+
+    Raises:
+        BookError: it is not a notebook, or a cell has no id (outputs are matched to cells by id).
+    """
+    try:
+        cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
+    except (json.JSONDecodeError, KeyError, TypeError) as error:
+        raise BookError(f"{notebook} is not a Jupyter notebook: {error!r}") from error
+    if nameless := [number for number, cell in enumerate(cells) if "id" not in cell]:
+        raise BookError(f"{notebook}: cells {nameless} have no id; save it as nbformat 4.5 or newer")
+    return [cell for cell in cells if cell["cell_type"] == "code"]
+
+
+def hash_files(paths: Sequence[Path]) -> str:
+    """One SHA-256 over the bytes of files, in the order given; a missing file counts as missing."""
+    digest = hashlib.sha256()
+    for path in paths:
+        digest.update(hashlib.sha256(path.read_bytes()).digest() if path.is_file() else b"missing")
+    return digest.hexdigest()
+
+
+def hash_inputs(root: Path) -> str:
+    """Hash what any chapter may compute from: the code, the pins and the published runs' records."""
+    homes = [Path(spec.origin).resolve().parent for spec in map(find_spec, ("circuitcore", "livingpaper", *packages()))]
+    code = {path: home for home in homes for path in home.rglob("*") if path.suffix in CODE}
+    code = {path: home.parent for path, home in code.items()}
+    code = {path: above for path, above in code.items() if path.relative_to(above).as_posix() not in ASSEMBLY}
+    records = [p for p in (root / "published").rglob("*") if p.suffix in RUN_RECORDS]
+    files = [*sorted(code), *sorted(records), root / "requirements.txt"]
+    named = [path.relative_to(code.get(path, root)).as_posix() for path in files]
+    return hashlib.sha256(json.dumps([named, hash_files(files)]).encode()).hexdigest()
+
+
+def read_parameters(root: Path, source: Path, tier: str) -> dict[str, object]:
+    """The tier's parameters of a chapter; none when the chapter has no params file.
+
+    Raises:
+        BookError: the tier's file is missing while the other tier's exists, or it names a parameter that the
+            notebook's ``parameters`` cell lacks (papermill would only warn).
+        ParameterError: the file holds no mapping, or a name twice.
+    """
+    files = {name: root / "params" / f"{source.stem}{ending}" for name, ending in TIERS.items()}
+    if not any(path.exists() for path in files.values()):
+        return {}
+    shown = files[tier].relative_to(root)
+    if not files[tier].exists():
+        raise BookError(f"{shown} is missing: {source.name} has parameters for another tier only")
+    given, known = read_yaml(files[tier]), declared_parameters(source)
+    for name in given:
+        if name not in known:
+            raise BookError(f"{shown}: {unknown('parameter', name, known)} in {source.name}")
+    return given
+
+
+def declared_parameters(notebook: Path) -> set[str]:
+    """The names assigned in a notebook's ``parameters`` cell."""
+    sources = [
+        "".join(cell["source"]) for cell in code_cells(notebook) if "parameters" in cell["metadata"].get("tags", [])
+    ]
+    targets = [
+        target
+        for source in sources
+        for statement in ast.parse(source).body
+        if isinstance(statement, ast.Assign)
+        for target in statement.targets
+    ]
+    return {target.id for target in targets if isinstance(target, ast.Name)}
+
+
+@contextmanager
+def kernel_environment(tier: str, executed: Path) -> Iterator[None]:
+    """Tell the kernels started inside that a book is being built, from which tier, and where results go."""
+    wanted = {
+        "PAPER_BUILD": "1",
+        "PAPER_TIER": tier,
+        "PAPER_RESULTS": str(executed / "results"),
+        "OMP_NUM_THREADS": "1",  # the kernels share the cores with each other and with their own workers
+    }
+    with exported(wanted):
+        yield
+
+
+def run_notebook(job: Job, root: Path) -> str:
+    """Execute one notebook unless its executed copy is current; returns what was done, in words.
+
+    Raises:
+        BookError: a cell raised, or the kernel died; the message ends with the traceback's end.
+    """
+    if job.is_current():
+        return "unchanged"
+    import papermill  # slow to import, and not needed when nothing has changed
+
+    for stale in (job.stamp, job.results):
+        stale.unlink(missing_ok=True)
+    job.results.parent.mkdir(parents=True, exist_ok=True)
+    start = time.perf_counter()
+    try:
+        papermill.execute_notebook(
+            str(job.source),
+            str(job.executed),
+            dict(job.parameters),
+            cwd=str(root),
+            kernel_name="python3",
+            progress_bar=False,
+            extra_arguments=QUIET_KERNEL,
+        )
+    except Exception as error:  # whatever stopped it, the book must not be built from its outputs
+        end = ANSI_COLOURS.sub("", str(error)).strip()[-2000:]
+        raise BookError(f"{job.source.name} failed ({type(error).__name__}):\n{end}") from error
+    job.stamp.write_text(json.dumps(job.hashes()))
+    return f"{EXECUTED_IN}{time.perf_counter() - start:.1f} s"

@@ -1,0 +1,201 @@
+"""Sphinx extension of the book: executed outputs, computed numbers, and nothing fetched from outside.
+
+- ``source-read``: a notebook's source gets the outputs of its executed copy, cell by cell.
+- ``config-inited``: the numbers that chapters left in ``results/NAME.json`` become MyST substitutions:
+  ``{{ symbolic_kv_n_seeds }}`` in a Markdown page is ``numbers["n_seeds"]`` of ``results/symbolic_kv.json``;
+  ``{{ published_root }}`` begins the root hash of what is published.
+- ``builder-inited``: Vega and MathJax are copied into the site from installed packages, and the weights that
+  explorers load from beside the executed notebooks.
+- ``html-page-context``: Vega is loaded only by the pages that have a chart; bibliographies read well aloud.
+"""
+
+import ast
+import hashlib
+import importlib.util
+import json
+import re
+import shutil
+from collections import Counter
+from importlib.metadata import version
+from pathlib import Path
+
+import nbformat
+from sphinx.application import Sphinx
+from sphinx.config import Config
+from sphinx.util import logging
+
+from circuitcore.ground.contents import Contents
+
+# Counts that add up over chapters.
+TOTALS = ("n_claims", "n_supported", "n_negative", "n_unsupported", "n_hypothesis")
+FIGURES = Path(__file__).resolve().parents[1] / "figures" / "static"
+WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
+MATHJAX = "vendor/mathjax-tex-svg.js"
+LOG = logging.getLogger(__name__)
+
+
+def merge(source: Path, executed: Path) -> str:
+    """A notebook's source, as JSON, with the outputs of its executed copy.
+
+    Prose, tags and code are the source's. The ``parameters`` cell shows the values it was executed with.
+
+    Raises:
+        KeyError: a code cell of the source is not in the executed copy (the copy is stale).
+    """
+    notebook = nbformat.read(source, as_version=4)
+    done = nbformat.read(executed, as_version=4)
+    ran = {cell.id: cell for cell in done.cells if cell.cell_type == "code"}
+    injected = [c.source for c in ran.values() if "injected-parameters" in c.metadata.get("tags", [])]
+    for cell in notebook.cells:
+        if cell.cell_type != "code":
+            continue
+        # A live widget (a progress bar) is nothing without a kernel.
+        cell.outputs = [output for output in ran[cell.id].outputs if WIDGET_VIEW not in output.get("data", {})]
+        cell.execution_count = None
+        if injected and "parameters" in cell.metadata.get("tags", []):
+            cell.source = overlay_values(cell.source, injected[0])
+    # Wherever a widget's state is present, the widget manager is loaded from outside.
+    notebook.metadata.pop("widgets", None)
+    return nbformat.writes(notebook)
+
+
+def overlay_values(parameters: str, injected: str) -> str:
+    """The code of a parameters cell, comments kept, with the values that another cell gives the same names.
+
+    >>> overlay_values("seeds = [0]  # init seeds", "seeds = [7, 8]")
+    'seeds = [7, 8]  # init seeds'
+    """
+    values = {
+        statement.targets[0].id: ast.unparse(statement.value)
+        for statement in ast.parse(injected).body
+        if isinstance(statement, ast.Assign)
+    }
+    # Offsets of the syntax tree count UTF-8 bytes. The last value is replaced first: the others stay put.
+    lines = parameters.encode().splitlines(keepends=True)
+    for statement in reversed(ast.parse(parameters).body):
+        if not isinstance(statement, ast.Assign) or statement.targets[0].id not in values:
+            continue
+        value = statement.value
+        before = lines[value.lineno - 1][: value.col_offset]
+        after = lines[value.end_lineno - 1][value.end_col_offset :]
+        lines[value.lineno - 1 : value.end_lineno] = [before + values[statement.targets[0].id].encode() + after]
+    return b"".join(lines).decode()
+
+
+def show_outputs(app: Sphinx, docname: str, source: list[str]) -> None:
+    """Put the executed outputs into a notebook before it is parsed; a missing copy is a warning."""
+    path = Path(app.env.doc2path(docname))
+    if path.suffix != ".ipynb":
+        return
+    executed = Path(app.config.paper_executed) / path.name
+    if not executed.with_suffix(".stamp.json").exists():  # written last, and only if no cell raised
+        LOG.warning("%s has not been executed: run python -m livingpaper.book.build", path.name)
+        return
+    app.env.note_dependency(str(executed))
+    source[0] = merge(path, executed)
+
+
+def add_numbers(app: Sphinx, config: Config) -> None:
+    """Make every computed number available to Markdown pages: ``CHAPTER_NAME``, or ``NAME`` from other notebooks.
+
+    Without a chapter's name, a count of claims (``n_supported``) is the sum over all chapters.
+    """
+    config.paper_executed = str(Path(app.srcdir, config.paper_executed))
+    numbers = dict(config.myst_substitutions)
+    totals = Counter()
+    for result in sorted(Path(config.paper_executed, "results").glob("*.json")):
+        record = json.loads(result.read_text(encoding="utf-8"))
+        prefix, computed = (f"{result.stem}_" if "chapter" in record else ""), record.get("numbers", {})
+        numbers |= {f"{prefix}{name}": value for name, value in computed.items()}
+        if prefix:
+            totals.update({name: int(computed[name]) for name in TOTALS if name in computed})
+    if listed := Contents.of(Path(app.srcdir, "published")):
+        numbers["published_root"] = listed.root[:12]
+    config.myst_substitutions = {name: str(total) for name, total in totals.items()} | numbers
+
+
+def note_assets(app: Sphinx, config: Config) -> None:
+    """Make an edited style sheet or script, or a new Vega, reach every page (Sphinx follows documents only)."""
+    files = [Path(__file__)]
+    for folder in config.html_static_path:
+        files += sorted(path for path in Path(app.confdir, folder).rglob("*") if path.is_file())
+    digest = hashlib.sha256(vega_bundle().encode())
+    for path in files:
+        digest.update(path.name.encode() + path.read_bytes())
+    config.paper_assets = digest.hexdigest()
+
+
+def add_figure_styles(app: Sphinx, config: Config) -> None:
+    """Figures, badges and provenance look in the book as in a live notebook."""
+    config.html_static_path.append(str(FIGURES))
+
+
+def vega_bundle() -> str:
+    """The file name of the Vega bundle, below ``_static``; it names what decides the file's content."""
+    return f"vendor/vega-altair-{version('altair')}-vl-convert-{version('vl-convert-python')}.js"
+
+
+def add_vendored_scripts(app: Sphinx) -> None:
+    """Write Vega (with Altair's version of Vega-Lite) and MathJax into the site, unless they are there."""
+    if app.builder.format != "html":
+        return
+    static = Path(app.outdir, "_static")
+    (static / "vendor").mkdir(parents=True, exist_ok=True)
+    vega, mathjax = static / vega_bundle(), static / MATHJAX
+    if not vega.exists():
+        from livingpaper.figures.vega import javascript  # slow to import, and rarely needed
+
+        vega.write_text(javascript(), encoding="utf-8")
+    if not mathjax.exists():
+        # Only one file of the package: as a Sphinx extension it would copy 24 MB of fonts.
+        package = importlib.util.find_spec("sphinx-mathjax-offline")
+        shutil.copyfile(Path(package.origin).parent / "static/mathjax/tex-svg.js", mathjax)
+
+
+def add_weights(app: Sphinx) -> None:
+    """Copy what explorers load into the site, where it is new or has changed."""
+    if app.builder.format != "html":
+        return
+    to = Path(app.outdir, "_static", "explorer")
+    to.mkdir(parents=True, exist_ok=True)
+    for path in sorted(Path(app.config.paper_executed, "explorer").glob("*.js")):
+        copy = to / path.name
+        if not copy.exists() or copy.read_bytes() != path.read_bytes():
+            shutil.copyfile(path, copy)
+
+
+def check_weights(app: Sphinx, body: str, pagename: str) -> None:
+    """Warn of runs that an explorer of the page names and whose weights are not in the site."""
+    for run in re.findall(r'"id":"([\w-]+)","condition"', body):
+        if not Path(app.outdir, "_static", "explorer", f"{run}.js").is_file():
+            LOG.warning("%s: the weights of run %s are not there; delete build/executed and build again", pagename, run)
+
+
+def finish_page(app: Sphinx, pagename: str, templatename: str, context: dict, doctree: object) -> None:  # noqa: PLR0913
+    """Load Vega on the pages that have a chart, and mend the bibliography's roles; the signature is Sphinx's."""
+    body = context.get("body", "")
+    if 'class="explorer"' in body:
+        check_weights(app, body, pagename)
+    if "vl-chart" in body:
+        app.add_js_file(vega_bundle(), loading_method="defer", priority=700)
+    app.add_js_file("mount.js", loading_method="defer", priority=800)
+    # docutils makes a list of things that are no list items, which screen readers announce as an empty list.
+    context["body"] = body.replace('<div role="list" class="citation-list">', '<div class="citation-list">').replace(
+        ' role="doc-biblioentry"', ""
+    )
+
+
+def setup(app: Sphinx) -> dict[str, object]:
+    """Connect the hooks; called by Sphinx."""
+    app.add_config_value("paper_executed", "build/executed/published", "env")
+    app.add_config_value("paper_assets", "", "env")
+    app.connect("config-inited", add_numbers)
+    app.connect("config-inited", add_figure_styles)
+    app.connect("config-inited", note_assets)
+    app.connect("source-read", show_outputs)
+    app.connect("builder-inited", add_vendored_scripts)
+    app.connect("builder-inited", add_weights)
+    app.connect("html-page-context", finish_page)
+    app.add_css_file("figures.css")
+    app.add_css_file("paper.css")
+    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,154 @@
+"""The studies: one module per chapter, found by name, with parameters checked before anything is spent.
+
+A paper is a package that holds its studies as packages; its distribution names it by an entry point of the group
+``livingpaper.studies``.
+
+A study is a module with ``Params`` (a frozen pydantic model), ``recipes(params)`` by arm, ``battery(params, arm)``,
+``CLAIMS``, ``CHECKS`` and ``VIEWS``; it may have ``CIRCUIT_CLAIMS``, the ids of claims that say that a circuit exists,
+and then has ``FALSE_ALARMS``: the study of networks that cannot have the circuit, and its claims on how often all of it
+and a part of it are reported there.
+Its values live in ``params/NAME.yaml`` (published) and ``params/NAME.TIER.yaml``.
+A study of no paper that is installed is named by its import path (``my_package.my_study``).
+"""
+
+import importlib
+import pkgutil
+from collections.abc import Mapping
+from importlib.metadata import entry_points
+from pathlib import Path
+from types import ModuleType
+
+from pydantic import BaseModel
+
+from circuitcore.ground.errors import UserError
+from circuitcore.ground.spelling import unknown
+from livingpaper.book.parameters import ParameterError, Problem, parse, read_yaml
+
+__all__ = [
+    "PARAMS_FOLDER",
+    "ParameterError",
+    "Problem",
+    "StudyError",
+    "load",
+    "load_params",
+    "names",
+    "packages",
+    "read_params",
+    "tiers",
+    "validate",
+]
+
+GROUP = "livingpaper.studies"
+PARTS = ("Params", "recipes", "battery", "CLAIMS", "CHECKS", "VIEWS")
+PARAMS_FOLDER = Path(__file__).resolve().parents[2] / "params"
+
+
+class StudyError(UserError, LookupError):
+    """No such study or tier, or an incomplete study module; the message lists what exists."""
+
+
+def packages() -> tuple[str, ...]:
+    """The import paths of the papers that are installed."""
+    return tuple(sorted({point.value for point in entry_points(group=GROUP)}))
+
+
+def names() -> tuple[str, ...]:
+    """Every study of the papers that are installed, sorted."""
+    return tuple(sorted(_paths()))
+
+
+def load(name: str) -> ModuleType:
+    """The study called ``name``: one of ``names()``, or the import path of a module.
+
+    Raises:
+        StudyError: no such study (lists them), a study that lacks a part, a check without its claim.
+    """
+    path = _path_of(name)
+    try:
+        module = importlib.import_module(path)
+    except ModuleNotFoundError as error:
+        # Only a missing study is ours to explain; a study that imports something missing must say so itself.
+        missing = error.name or ""
+        if path != missing and not path.startswith(f"{missing}."):
+            raise
+        raise StudyError(f"no module {path!r} to load as a study; installed: {', '.join(names())}") from error
+    _require_complete(name, module)
+    return module
+
+
+def tiers(name: str, folder: Path = PARAMS_FOLDER) -> tuple[str, ...]:
+    """Tiers of a study that have a parameter file; "published" is the file without a tier word."""
+    stem = _stem(name)
+    words = ["published"] if (folder / f"{stem}.yaml").is_file() else []
+    words += [path.name[len(stem) + 1 : -len(".yaml")] for path in folder.glob(f"{stem}.*.yaml")]
+    return tuple(sorted(words))
+
+
+def read_params(name: str, tier: str = "published", folder: Path = PARAMS_FOLDER) -> dict[str, object]:
+    """The plain values in a study's parameter file, not yet validated against the study.
+
+    Raises:
+        StudyError: no file for this study and tier; lists the tiers that have one.
+        ParameterError: the file is no YAML mapping, or holds a key twice.
+    """
+    if tier not in tiers(name, folder):
+        raise StudyError(f"study {name!r} in {folder}: {unknown('tier', tier, tiers(name, folder))}")
+    return read_yaml(folder / (f"{_stem(name)}.yaml" if tier == "published" else f"{_stem(name)}.{tier}.yaml"))
+
+
+def load_params(name: str, tier: str = "published", folder: Path = PARAMS_FOLDER) -> BaseModel:
+    """The validated parameters of one tier of a study; errors as in ``read_params`` and ``validate``."""
+    study = load(name)
+    return parse(study.Params, f"{name} ({tier})", read_params(name, tier, folder))
+
+
+def validate(study_name: str, given: Mapping[str, object]) -> BaseModel:
+    """Turn plain values (a notebook's parameters, a command line) into the study's ``Params``.
+
+    Raises:
+        StudyError: no such study.
+        ParameterError: lists every unusable key with what was given, what is allowed, and a close match.
+    """
+    return parse(load(study_name).Params, study_name, given)
+
+
+def _path_of(name: str) -> str:
+    """The import path of a study that was named; StudyError where the name is neither a study's nor such a path."""
+    if name in (paths := _paths()):
+        return paths[name]
+    if "." not in name:
+        raise StudyError(unknown("study", name, names()))
+    if not all(part.isidentifier() for part in name.split(".")):
+        raise StudyError(f"{unknown('study', name, names())}; or an import path such as my_package.my_study")
+    return name
+
+
+def _paths() -> dict[str, str]:
+    """The import path of each study of the papers that are installed, by name."""
+    papers = {package: importlib.import_module(package).__path__ for package in packages()}
+    return {
+        module.name: f"{package}.{module.name}"
+        for package, places in papers.items()
+        for module in pkgutil.iter_modules(places)
+        if module.ispkg
+    }
+
+
+def _stem(name: str) -> str:
+    return name.rpartition(".")[2]
+
+
+def _require_complete(name: str, module: ModuleType) -> None:
+    missing = [part for part in PARTS if not hasattr(module, part)]
+    if missing:
+        raise StudyError(f"study {name!r} lacks {', '.join(missing)}; a study has {', '.join(PARTS)}")
+    claims = [claim.id for claim in module.CLAIMS]
+    repeated = sorted({claim for claim in claims if claims.count(claim) > 1})
+    if repeated:
+        raise StudyError(f"study {name!r} declares a claim id twice: {', '.join(repeated)}")
+    for claim in getattr(module, "CIRCUIT_CLAIMS", ()):
+        if claim not in claims:
+            raise StudyError(f"study {name!r}, CIRCUIT_CLAIMS: {unknown('claim', claim, claims)}")
+    for check in module.CHECKS:
+        if check not in claims:
+            raise StudyError(f"study {name!r} checks what it does not claim: {unknown('claim', check, claims)}")

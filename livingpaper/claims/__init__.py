@@ -1,0 +1,1 @@
+"""Tables of results, claims about them, and the verdicts that they earn."""

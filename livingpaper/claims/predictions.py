@@ -1,0 +1,85 @@
+"""Does a rerun's point lie where the published seeds expect it? Few seeds earn no verdict, but this they can answer."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from circuitcore.emergence.seeds import prediction_interval
+from livingpaper.claims.claim import Check
+
+LEVEL = 0.95
+
+
+@dataclass(frozen=True, kw_only=True)
+class Prediction:
+    """What further seeds of the published design are expected to give, and whether a rerun gave it.
+
+    Attributes:
+        interval: (low, high) of their mean, in the metric's unit; None where the published seeds predict nothing.
+        inside: whether the rerun's effect lies in it, bounds included; None without an interval.
+        sentence: both in words; without an interval, the reason.
+    """
+
+    interval: tuple[float, float] | None
+    inside: bool | None
+    sentence: str
+
+
+def predict(published: Check | None, rerun: Check | None) -> Prediction:
+    """Hold a rerun's effect against what as many further seeds of the published design are expected to give.
+
+    The interval is mean -+ t s sqrt(1/m + 1/n) for the mean of the rerun's m seeds, cut to what is possible.
+    """
+    reason = _why_not(published, rerun)
+    if reason:
+        return Prediction(interval=None, inside=None, sentence=f"No prediction interval: {reason}.")
+    sample, n_new = published.sample, rerun.n_seeds
+    found = prediction_interval(sample.values, n_new, LEVEL)
+    low, high = max(found.low, sample.within[0]), min(found.high, sample.within[1])
+    # The last bits of a mean depend on the order of its terms.
+    slack = 1e-9 * max(1.0, abs(low), abs(high))
+    inside = low - slack <= rerun.effect <= high + slack
+    limits = f"95 % prediction interval {number(low)} to {number(high)}"
+    limits += ", cut to what is possible" if (low, high) != (found.low, found.high) else ""
+    effect = f"{number(rerun.effect)}{'' if n_new == 1 else ' on average'}, {'inside' if inside else 'outside'}"
+    whose, more = ("Your seed", "one more seed") if n_new == 1 else (f"Your {n_new} seeds", f"{n_new} more seeds")
+    sentence = f"{whose}: {effect} what {more} of the published design should give ({limits})."
+    return Prediction(interval=(low, high), inside=inside, sentence=sentence)
+
+
+def summary(found: Mapping[str, Prediction], changed: Sequence[str] = ()) -> str:
+    """How many points lie inside, which outside, and how many would by chance.
+
+    Args:
+        found: by the claims' ids.
+        changed: parameters that are not as published; no seed is then of the published design.
+    """
+    outside = [claim for claim, prediction in found.items() if prediction.inside is False]
+    n_held = sum(prediction.inside is not None for prediction in found.values())
+    if not n_held:
+        return "No claim has a prediction interval to hold your seeds against."
+    text = f"{n_held - len(outside)} of {n_held} effects lie inside what the published seeds predict for yours"
+    text += f"; outside: {', '.join(outside)}" if outside else ""
+    if changed:
+        return f"{text}. Your runs are of another design than the published ones: {', '.join(changed)}."
+    chance = (1 - LEVEL) * n_held
+    return f"{text}. By chance alone, about {chance:.0f} would lie outside." if chance >= 0.5 else f"{text}."
+
+
+def number(value: float) -> str:
+    """A measured number as sentences have it."""
+    return f"{value:.3g}" if abs(value) < 1000 else f"{value:,.0f}"
+
+
+def _why_not(published: Check | None, rerun: Check | None) -> str:
+    """Why there is no interval, or nothing."""
+    if published is None or rerun is None:
+        return f"not checked on {'the published runs' if published is None else 'your runs'}"
+    if published.sample is None:
+        return "the effect is a share or a count, not a mean of one value for each seed"
+    values = published.sample.values
+    if len(values) < 2:
+        return "one published seed shows no spread"
+    if min(values) == max(values):
+        yours = "yours gave the same" if rerun.effect == published.effect else f"yours: {number(rerun.effect)}"
+        return f"all {len(values)} published seeds gave {number(published.effect)}; {yours}"
+    return "" if rerun.n_seeds else "no seed of yours"

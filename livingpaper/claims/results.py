@@ -1,0 +1,150 @@
+"""Everything measured on a set of runs, and the few selections that checks and views are written in."""
+
+import functools
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+import pandas as pd
+
+from circuitcore.ground.spelling import unknown
+
+Origin = Literal["paper", "rerun"]
+KEY_COLUMNS = ("arm", "init_seed", "run_id", "step", "metric", "value")
+
+
+class SelectionError(LookupError):
+    """Nothing in the results matches what was asked for; the message lists what exists."""
+
+
+@dataclass(frozen=True, eq=False)
+class Results:
+    """Everything measured on a set of runs: what checks and views read.
+
+    Attributes:
+        measurements: the battery's tidy table with two more columns, ``arm`` (str) and ``init_seed`` (int).
+        history: per-step training table, same two columns.
+        origin: "paper" for the published runs, "rerun" for the reader's.
+        snapshots: attention patterns and circuit maps (``metrics.snapshots``), same two columns; may be empty.
+        features: neurons, sparse features and drift (``metrics.features``), same two columns; of the arms where they
+            are measured.
+    """
+
+    measurements: pd.DataFrame
+    history: pd.DataFrame
+    origin: Origin
+    snapshots: pd.DataFrame = field(default_factory=pd.DataFrame)
+    features: pd.DataFrame = field(default_factory=pd.DataFrame)
+
+    def __post_init__(self):
+        missing = [column for column in KEY_COLUMNS if column not in self.measurements]
+        if missing:
+            raise ValueError(f"measurements lack {missing}; columns are {list(self.measurements.columns)}")
+
+    @property
+    def arms(self) -> tuple[str, ...]:
+        """Arms present, in the order they first appear."""
+        return tuple(str(arm) for arm in self.measurements["arm"].unique())
+
+    def seeds(self, arm: str) -> tuple[int, ...]:
+        """Init seeds measured in one arm, sorted."""
+        rows = _select(self.measurements, "arm", arm)
+        return tuple(sorted(int(seed) for seed in rows["init_seed"].unique()))
+
+    def curve(self, metric: str, arm: str | None = None, **where) -> pd.DataFrame:
+        """Rows of one metric at every checkpoint, sorted by arm, seed and step.
+
+        Args:
+            metric: the battery's name for it.
+            arm: one arm; None for all of them.
+            **where: further columns and the value, or list of values, wanted (``split="test"``, ``layer=1``).
+
+        Raises:
+            SelectionError: nothing is left; names the filter that emptied the selection and what exists.
+        """
+        rows = self._of_metric(metric)
+        for column, wanted in {**({"arm": arm} if arm is not None else {}), **where}.items():
+            rows = _select(rows, column, wanted)
+        return rows.sort_values(["arm", "init_seed", "step"], kind="stable").reset_index(drop=True)
+
+    def at_final(self, metric: str, arm: str | None = None, **where) -> pd.DataFrame:
+        """Rows of one metric at the last measured checkpoint of each run; arguments as in ``curve``."""
+        rows = self.curve(metric, arm, **where)
+        rows = rows[rows["step"] == rows["run_id"].map(self._last_steps)].reset_index(drop=True)
+        if rows.empty:
+            raise SelectionError(f"metric {metric!r} was not measured at the last checkpoint of any selected run")
+        return rows
+
+    def final_values(self, metric: str, arm: str, **where) -> pd.Series:
+        """One number per seed at the end of training, indexed by ``init_seed``: the unit of evidence.
+
+        Raises:
+            SelectionError: more than one row per seed; names the columns that still vary.
+        """
+        rows = self.at_final(metric, arm, **where)
+        if rows["init_seed"].duplicated().any():
+            group = rows[rows["init_seed"] == rows.loc[rows["init_seed"].duplicated(), "init_seed"].iloc[0]]
+            free = [column for column in rows if column != "value" and group[column].nunique(dropna=False) > 1]
+            raise SelectionError(f"{metric!r} in {arm!r} has several rows per seed; still varying: {free}")
+        return rows.set_index("init_seed")["value"].sort_index()
+
+    # Readings ask for one metric of half a million rows thousands of times.
+    def _of_metric(self, metric: object) -> pd.DataFrame:
+        places = self._places.get(metric) if isinstance(metric, str) else None
+        return _select(self.measurements, "metric", metric) if places is None else self.measurements.take(places)
+
+    @functools.cached_property
+    def _places(self) -> dict[str, np.ndarray]:
+        return self.measurements.groupby("metric", observed=True).indices
+
+    @functools.cached_property
+    def _last_steps(self) -> pd.Series:
+        return self.measurements.groupby("run_id", observed=True)["step"].max()
+
+
+def with_epochs(rows: pd.DataFrame, results: Results) -> pd.DataFrame:
+    """The rows with the epoch that ends at their step (0 before training)."""
+    found = rows.assign(run_id=rows["run_id"].astype("str")).merge(
+        _epoch_ends(results), on=["run_id", "step"], how="left"
+    )
+    return found.assign(epoch=found["epoch"].fillna(0).astype("int64"))
+
+
+@functools.lru_cache(maxsize=4)  # histories hold a row for every step, and results come as one object
+def _epoch_ends(results: Results) -> pd.DataFrame:
+    ends = results.history.groupby(["run_id", "epoch"], observed=True)["step"].max().reset_index()
+    return ends.astype({"run_id": "str"})
+
+
+def _select(rows: pd.DataFrame, column: str, wanted: object) -> pd.DataFrame:
+    if column not in rows:
+        raise SelectionError(unknown("column", column, rows.columns))
+    many = isinstance(wanted, (list, tuple, set, frozenset, range))
+    kept = rows[rows[column].isin(list(wanted) if many else [wanted])]
+    if kept.empty:
+        present = [str(value) for value in rows[column].dropna().unique()]
+        raise SelectionError(unknown(column, str(wanted), present))
+    return kept
+
+
+def stacked(tables: list[pd.DataFrame]) -> pd.DataFrame:
+    """Tables under each other, categories of each column united (pandas would turn them into plain text)."""
+    if not tables:
+        return pd.DataFrame()
+    words = [name for name in tables[0] if isinstance(tables[0][name].dtype, pd.CategoricalDtype)]
+    others = pd.concat([table.drop(columns=words) for table in tables], ignore_index=True)
+    united = {name: _united([pd.Categorical(table[name]) for table in tables]) for name in words}
+    return others.assign(**united)[list(dict.fromkeys(name for table in tables for name in table))]
+
+
+def _united(columns: list[pd.Categorical]) -> pd.Categorical:
+    """Columns under each other; the categories are the words that occur, in the order in which they first do."""
+    place: dict[str, int] = {}
+    codes = []
+    for column in columns:
+        places = np.full(len(column.categories) + 1, -1)  # the last one is that of a missing word, whose code is -1
+        for code in pd.unique(column.codes):
+            if code >= 0:
+                places[code] = place.setdefault(str(column.categories[code]), len(place))
+        codes.append(places[column.codes])
+    return pd.Categorical.from_codes(np.concatenate(codes), list(place))

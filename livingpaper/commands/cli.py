@@ -1,0 +1,330 @@
+"""The command line: ``circuitcore train|sweep|measure|rerun|verify|status|dataset|export``.
+
+What a command needs is imported inside it: torch and pandas take seconds, and ``--help`` needs neither.
+"""
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+
+from circuitcore.ground.errors import EXPECTED, UserError
+from circuitcore.ground.interruption import INTERRUPTED, exit_while_importing
+
+TIER = "params/NAME.TIER.yaml (default: published)"
+STATUS_FOLDER = Path("build/status")
+INTERRUPTION = "\ncircuitcore: interrupted. The same command goes on from the last checkpoint."
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command; returns the exit status (0 done, 1 failed or damaged, 2 misused, 130 interrupted)."""
+    with exit_while_importing(INTERRUPTION):
+        try:
+            arguments = _parser().parse_args(argv)
+            return arguments.command(arguments)
+        except BrokenPipeError:  # whoever read, such as head, has enough
+            _drop_output()
+            return 0
+        except EXPECTED as error:
+            print(f"circuitcore: {error}", file=sys.stderr)
+            return 1
+        except OSError as error:
+            print(f"circuitcore: {_unusable(error)}", file=sys.stderr)
+            return 1
+        except KeyboardInterrupt:
+            print(INTERRUPTION, file=sys.stderr)
+            return INTERRUPTED
+
+
+def _unusable(error: OSError) -> str:
+    """What the system refused, with the path if it named one."""
+    return f"{error.filename}: {error.strerror}" if error.filename else str(error)
+
+
+def _parser() -> argparse.ArgumentParser:
+    from livingpaper.book import studies
+
+    parser = argparse.ArgumentParser(prog="circuitcore", description="Train, measure and check the runs of the paper.")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    train = _add(commands, "train", _train, "train one seed of a study, every arm of it")
+    train.add_argument("--seed", type=int, required=True, help="initial weights; need not be in the params file")
+    sweep = _add(commands, "sweep", _sweep, "train every run of a study that is missing")
+    measure = _add(commands, "measure", _measure, "measure every run of a study that has no table yet")
+    rerun = _add(commands, "rerun", _rerun, "run a chapter with other seeds, beside the published ones")
+    rerun.add_argument("--seeds", type=int, nargs="+", required=True, metavar="SEED")
+    rerun.add_argument("--out", type=_folder, help="folder for the page and compare.json")
+    status = commands.add_parser("status", help="list runs: finished or how far; or show how far a study's sweep is")
+    status.add_argument("what", nargs="*", metavar="NAME", help="a study; or folders to list (default: runs published)")
+    status.add_argument("--tier", default="published", help=TIER)
+    status.set_defaults(command=_status)
+    for command in (train, sweep, measure, rerun, status):
+        command.add_argument("--engine", help="torch, native or stacked instead of the params file's: other runs")
+    for command in (train, sweep):
+        command.add_argument("--workers", type=int, help="processes at once (default: one per core)")
+    for command in (train, sweep, measure):
+        where = command.add_mutually_exclusive_group()
+        where.add_argument(
+            "--executor", default="processes", help="serial, processes, tcp://HOST:PORT of Dask, or cuda (stacked)"
+        )
+        where.add_argument(
+            "--dask",
+            dest="executor",
+            default=argparse.SUPPRESS,
+            type=_address,
+            metavar="ADDRESS",
+            help="the same as --executor ADDRESS, of a Dask scheduler: tcp://HOST:PORT, or tls://HOST:PORT",
+        )
+    for command in (train, sweep, measure, status):
+        command.add_argument("--no-published", action="store_true", help="do without what is published")
+        command.add_argument("--params", type=Path, default=studies.PARAMS_FOLDER, help="folder of parameter files")
+        command.add_argument("--runs", type=_folder, default=Path("runs"), help="folder of the runs (default: runs)")
+    _allows_tasks(status)
+    _add_others(commands)
+    return parser
+
+
+def _add_others(commands) -> None:
+    """The commands about runs, tasks and files rather than studies."""
+    from circuitcore.ground.task_names import TASK_NAMES
+
+    check = commands.add_parser("verify", help="check hashes, chain and recorded losses")
+    check.add_argument("paths", nargs="*", type=Path, help="runs, folders of runs, or files (default: runs published)")
+    _allows_tasks(check)
+    check.set_defaults(command=_verify)
+    rows = commands.add_parser("dataset", help="write a task's rows to standard output, one JSON object a line")
+    rows.add_argument("task", metavar="TASK", help=f"one of: {', '.join(TASK_NAMES)}; or package.module:Class")
+    rows.add_argument("--split", action="append", default=[], help="may be repeated (default: all splits, in order)")
+    rows.add_argument(
+        "--set", action="append", default=[], metavar="NAME=VALUE", help="a parameter of the task, such as n_val=100"
+    )
+    rows.set_defaults(command=_dataset)
+    bridge = commands.add_parser("export", help="write a run's weights as files that another library loads")
+    bridge.add_argument("run", metavar="RUN", help="a run id, the beginning of one, or a run's folder")
+    bridge.add_argument("--to", required=True, metavar="FORMAT", help="transformer-lens (TransformerLens below 4)")
+    bridge.add_argument("--step", type=int, help="of a checkpoint whose weights are here (default: the last)")
+    bridge.add_argument("--out", type=Path, metavar="FOLDER", help="new or empty (default: build/export/RUN-STEP)")
+    bridge.add_argument("--runs", type=_folder, default=Path("runs"), help="folder of the runs (default: runs)")
+    _allows_tasks(bridge)
+    bridge.set_defaults(command=_export)
+
+
+def _allows_tasks(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--allow-task",
+        action="append",
+        default=[],
+        metavar="MODULE:CLASS",
+        help="a task from elsewhere that the runs may name, whose code is then imported; may be repeated",
+    )
+
+
+def _folder(text: str) -> Path:
+    """A folder, or where one can be made as far as that is known without making it."""
+    path = Path(text)
+    there = next((above for above in (path, *path.absolute().parents) if above.exists()), path)
+    if not there.is_dir():
+        raise argparse.ArgumentTypeError(f"{there} is no folder; allowed: a folder, or a place where one can be made")
+    return path
+
+
+def _address(text: str) -> str:
+    """The address of a Dask scheduler, checked as far as that goes without one."""
+    from circuitcore.training.sweeps.executor import SCHEMES
+
+    if not text.startswith(SCHEMES):
+        raise argparse.ArgumentTypeError(f"{text!r}; allowed: tcp://HOST:PORT or tls://HOST:PORT of a Dask scheduler")
+    return text
+
+
+def _add(commands, name: str, command, text: str) -> argparse.ArgumentParser:
+    """A command about one study in one tier."""
+    from livingpaper.book import studies
+
+    parser = commands.add_parser(name, help=text, description=text)
+    parser.add_argument("study", metavar="NAME", help=f"one of: {', '.join(studies.names())}; or an import path")
+    parser.add_argument("--tier", default="published", help=TIER)
+    parser.set_defaults(command=command)
+    return parser
+
+
+def _train(arguments: argparse.Namespace) -> int:
+    recipes = _recipes(arguments, _params(arguments, seeds=[arguments.seed]))
+    return _train_recipes(arguments, [recipe for recipe in recipes if recipe.init_seed == arguments.seed])
+
+
+def _sweep(arguments: argparse.Namespace) -> int:
+    return _train_recipes(arguments, _recipes(arguments, _params(arguments)))
+
+
+def _measure(arguments: argparse.Namespace) -> int:
+    from livingpaper.book import studies
+
+    params, store = _params(arguments), _store(arguments)  # before what follows: wrong words should not wait for it
+    from circuitcore.metrics.instruments.measuring import by_spec, measure_all
+    from circuitcore.training.sweeps.sweep import obtainable, train_all
+
+    study = studies.load(arguments.study)
+    arms = {arm: obtainable(store, recipes) for arm, recipes in study.recipes(params).items()}
+    train_all(store, _recipes(arguments, params), arguments.executor, watch=_watch())
+    for spec, recipes in by_spec(arms, {arm: study.battery(params, arm) for arm in arms}).items():
+        tables = measure_all(store, spec, recipes, arguments.executor, _watch())
+        print(f"{len(tables)} table(s) of battery {spec.key}, {sum(map(len, tables)):,} rows.")
+    return 0
+
+
+def _rerun(arguments: argparse.Namespace) -> int:
+    from livingpaper.commands.rerun import rerun
+
+    made = rerun(arguments.study, _instead(arguments, seeds=arguments.seeds), arguments.tier, arguments.out, _watch())
+    print(f"{made.summary}\n{made.page}\n{made.comparison}")
+    return 0
+
+
+def _verify(arguments: argparse.Namespace) -> int:
+    from livingpaper.commands.run_checks import check_runs
+
+    n_ok, n_bad = check_runs(arguments.paths or _default_folders(), arguments.allow_task, _watch())
+    print(f"{n_ok} ok, {n_bad} bad.")
+    return 1 if n_bad else 0
+
+
+def _dataset(arguments: argparse.Namespace) -> int:
+    from circuitcore.tasks import make_task
+    from livingpaper.commands.dataset import json_lines, parameters_of
+
+    task = make_task(arguments.task, parameters_of(arguments.set))
+    for line in json_lines(task, arguments.split):
+        sys.stdout.buffer.write(line.encode())  # bytes: the same lines where text would end them otherwise
+    sys.stdout.buffer.flush()
+    return 0
+
+
+def _export(arguments: argparse.Namespace) -> int:
+    from circuitcore.export import export, find_run
+    from circuitcore.training.store.run_store import RunStore
+
+    store = RunStore(arguments.runs, allow_tasks=arguments.allow_task)
+    folder = export(find_run(arguments.run, store), arguments.to, arguments.step, arguments.out)
+    print(f"{folder}\nIn an environment with TransformerLens below 4, in that folder: from load import load")
+    return 0
+
+
+def _status(arguments: argparse.Namespace) -> int:
+    if len(arguments.what) == 1 and _is_study(arguments.what[0]):
+        return _sweep_status(arguments, arguments.what[0])
+    return _list_runs([Path(name) for name in arguments.what] or _default_folders(), arguments.allow_task)
+
+
+def _is_study(name: str) -> bool:
+    """Whether a word means a study (perhaps misspelt) rather than a folder of runs."""
+    from livingpaper.book import studies
+
+    return name in studies.names() or not (Path(name).exists() or set(name) & set("/\\"))
+
+
+def _sweep_status(arguments: argparse.Namespace, study: str) -> int:
+    from datetime import datetime
+
+    from livingpaper.book import studies
+
+    arguments.study = study
+    params, store = _params(arguments), _store(arguments)
+    recipes = studies.load(study).recipes(params)
+    from circuitcore.training.store.durable import write_durably
+    from circuitcore.training.sweeps.status import sweep_status
+    from circuitcore.training.sweeps.sweep import obtainable
+    from livingpaper.commands.status_page import status_lines, status_page
+
+    status = sweep_status(store, {arm: obtainable(store, of_arm) for arm, of_arm in recipes.items()})
+    name, command = study, f"circuitcore status {study}"
+    if arguments.tier != "published":
+        name, command = f"{study}.{arguments.tier}", f"{command} --tier {arguments.tier}"
+    print("\n".join(status_lines(status)))  # first: it can be read where the page cannot be written
+    page = STATUS_FOLDER / f"{name}.html"
+    text = status_page(f"Sweep of {name}", command, status, datetime.now().astimezone())
+    write_durably(page, text.encode())
+    print(page)
+    return 0
+
+
+def _list_runs(folders: Sequence[Path], allow_tasks: Sequence[str]) -> int:
+    for path in folders:
+        if not path.is_dir():
+            reason = "is no folder" if path.exists() else "there is no such folder"
+            raise UserError(f"{path}: {reason}; allowed: a study's name, or folders that hold runs")
+    from livingpaper.commands.run_listing import run_lines
+
+    print("\n".join(run_lines(folders, allow_tasks)))
+    return 0
+
+
+def _params(arguments: argparse.Namespace, **instead):
+    """The parameters of the study and tier, some of them as the command line has them."""
+    from livingpaper.book import studies
+
+    if arguments.study not in studies.names():
+        studies.load(arguments.study)  # a misspelt study before a missing file of it
+    values = studies.read_params(arguments.study, arguments.tier, arguments.params)
+    return studies.validate(arguments.study, values | _instead(arguments, **instead))
+
+
+def _instead(arguments: argparse.Namespace, **instead) -> dict[str, object]:
+    """Parameters that the command line gives in place of the params file's."""
+    return instead | ({} if arguments.engine is None else {"engine": arguments.engine})
+
+
+def _recipes(arguments: argparse.Namespace, params) -> list:
+    """The recipes of every arm, each once, as far as they can be had here."""
+    from circuitcore.training.sweeps.sweep import obtainable
+    from livingpaper.book import studies
+
+    arms = studies.load(arguments.study).recipes(params).values()
+    return obtainable(_store(arguments), dict.fromkeys(recipe for arm in arms for recipe in arm))
+
+
+def _train_recipes(arguments: argparse.Namespace, recipes: list) -> int:
+    from circuitcore.ground.durations import Durations, expected
+    from circuitcore.ground.environment import Folders
+    from circuitcore.training.sweeps.sweep import left_to_train, train_all
+
+    store, durations = _store(arguments), Durations.of(Folders.from_environment().root)
+    missing = [recipe for recipe in dict.fromkeys(recipes) if store.find(recipe) is None]
+    left = left_to_train(arguments.study, store, missing, arguments.executor)
+    if left:
+        print(expected(left, durations), flush=True)
+    with durations.timed_work(left):
+        runs = train_all(store, recipes, arguments.executor, arguments.workers, _watch())
+    for run in runs:
+        print(f"{run.path}  {run.origin}, {len(run.steps)} checkpoints, final step {run.final_step:,}")
+    return 0
+
+
+def _store(arguments: argparse.Namespace):
+    """The ``RunStore`` that the command line names."""
+    from circuitcore.training.store.run_store import RunStore
+
+    return RunStore(arguments.runs, None if arguments.no_published else Path("published"))
+
+
+def _watch():
+    """A ``Watch`` that prints."""
+    from circuitcore.ground.progress import Watch
+
+    return Watch(say=partial(print, flush=True))
+
+
+def _drop_output() -> None:
+    """Let what is still to be written go nowhere: Python writes it out when it ends, and would complain."""
+    with suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _default_folders() -> list[Path]:
+    return [path for path in (Path("runs"), Path("published")) if path.is_dir()]
+
+
+if __name__ == "__main__":
+    sys.exit(main())

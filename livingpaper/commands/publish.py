@@ -1,0 +1,122 @@
+"""``python -m livingpaper.commands.publish STUDY|--seal``: ship finished runs with the book, and record verdicts.
+
+Tables go whole, weights only at the epochs the study names. Everything that is copied is checked on the way. The list
+of what is published (``contents.json``, see ``circuitcore.ground.contents``) is brought up to date, here and nowhere
+else; ``--seal`` makes it anew of what is there.
+"""
+
+import argparse
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from types import ModuleType
+
+from pydantic import BaseModel
+
+from circuitcore.ground.contents import CONTENTS_NAME, Contents, ContentsError, check_present
+from circuitcore.ground.durations import Durations, Work, expected
+from circuitcore.ground.progress import SILENT, Watch
+from circuitcore.training.store.durable import write_durably
+from circuitcore.training.store.run import Run
+from circuitcore.training.store.run_store import RunStore
+from circuitcore.training.store.sealed import contents_of
+from circuitcore.training.store.sealing import seal, seal_all
+from livingpaper.book import studies
+from livingpaper.book.evidence import Evidence, Folders
+from livingpaper.claims.claim import to_json
+
+
+def publish(name: str, folders: Folders, watch: Watch | None = None) -> int:
+    """Copy every run of a study's published tier from ``runs`` to ``published`` and judge its claims on the copies.
+
+    A run that is not in ``runs`` and has been published before, with the same weights, stays as it is.
+
+    Args:
+        name: the study; its ``published_epochs(params, arm, seed)`` says after which epochs weights are shipped.
+        folders: where runs lie and where they go.
+        watch: told the expected time, then shows a bar; None for silence.
+
+    Returns:
+        Number of runs copied.
+
+    Raises:
+        StoreError: a run is damaged, or a file cannot be written. OSError: an earlier copy of a run cannot be replaced.
+        StudyError: no such study. LookupError: a run that was never trained or measured.
+    """
+    study, params, durations = studies.load(name), studies.load_params(name), Durations.of(folders.root)
+    steps = _published_steps(study, params, folders, name)
+    loads, watch = {run: float(1 + len(kept)) for run, kept in steps.items()}, watch or SILENT
+    copying = [Work(f"copying {len(loads)} runs", f"copy a part of {name}", sum(loads.values()))] if loads else []
+    judging, store = f"judge {name}", RunStore(folders.runs, None)
+    watch.say(expected([*copying, Work("judging", judging)], durations))
+    with durations.timed_work(copying):
+        copies = [store.publish(run, folders.published, steps[run]) for run in watch.each(loads, "copying")]
+    seal(folders.published, [run.run_id for run in copies], ())  # before they are read: reading asks the list
+    with durations.timed(judging):
+        evidence = Evidence(name, params, folders)
+        (results,) = evidence.gather(None)
+        verdicts = [evidence.judged(claim, results) for claim in study.CLAIMS]
+    write_durably(folders.published / "verdicts" / f"{name}.json", to_json(verdicts).encode())
+    seal(folders.published, (), [f"verdicts/{name}"])
+    return len(copies)
+
+
+def _published_steps(study: ModuleType, params: BaseModel, folders: Folders, name: str) -> dict[Run, list[int]]:
+    """Every run of the study that is to be copied, and the steps at which its weights are shipped."""
+    store, shipped, steps = RunStore(folders.runs, None), RunStore(folders.published, None), {}
+    for arm, recipes in study.recipes(params).items():
+        key = study.battery(params, arm).key
+        for recipe in recipes:
+            run, epochs = store.find(recipe), study.published_epochs(params, arm, recipe.init_seed)
+            kept = [recipe.schedule.epoch_ends[epoch] for epoch in epochs]
+            if run is None and (before := shipped.find(recipe)) and key in before.tables and list(before.steps) == kept:
+                continue
+            if run is None or key not in run.tables:
+                raise LookupError(
+                    f"{recipe.run_id} ({arm}) is not trained and measured: run circuitcore measure {name}"
+                )
+            steps[run] = kept
+    return steps
+
+
+def reseal(folder: Path) -> list[str]:
+    """List everything that is in ``folder`` now; returns lines that say what the list names otherwise than before.
+
+    Raises:
+        StoreError: something in it is damaged in itself.
+    """
+    path = folder / CONTENTS_NAME
+    before = contents_of(folder) or Contents({})
+    after = seal_all(folder)
+    changed = {
+        "new": after.hashes.keys() - before.hashes.keys(),
+        "gone": before.hashes.keys() - after.hashes.keys(),
+        "changed": {name for name, value in before.hashes.items() if after.hashes.get(name, value) != value},
+    }
+    lines = [f"{word:<8} {name}" for word, names in changed.items() for name in sorted(names)]
+    counts = ", ".join(f"{len(names)} {word}" for word, names in changed.items())
+    return [*lines, f"{path}: {len(after.hashes)} parts ({counts}), root {after.root}"]
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Command line of this module."""
+    parser = argparse.ArgumentParser(prog="python -m livingpaper.commands.publish", description=__doc__)
+    what = parser.add_mutually_exclusive_group(required=True)
+    what.add_argument("study", nargs="?", choices=studies.names())
+    what.add_argument("--seal", action="store_true", help="list what is in published now, whatever was listed before")
+    options = parser.parse_args(argv)
+    if options.seal:
+        print("\n".join(reseal(Folders.from_environment().published)))
+        return
+    name = options.study
+    folders = Folders.from_environment()
+    n_runs = publish(name, folders, Watch(say=partial(print, flush=True)))
+    print(f"published {n_runs} runs of {name} and recorded its verdicts")
+    try:
+        check_present(folders.published)
+    except ContentsError as error:  # such as runs of earlier parameters, deleted by hand
+        print(error)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,70 @@
+"""The runs in some folders, a line each: finished, or how far, or what is wrong with them."""
+
+import os
+import stat
+from collections.abc import Collection, Iterable
+from contextlib import suppress
+from pathlib import Path
+
+from circuitcore.ground.reading import inside, is_there
+from circuitcore.tasks import allowed_tasks
+from circuitcore.training.loop import steps_done
+from circuitcore.training.store.ledger import LEDGER_NAME, Ledger
+from circuitcore.training.store.run import RECIPE_NAME, outside_task, read_recipe
+from circuitcore.training.store.verify import RUN_NAME, printable
+
+
+def run_lines(folders: Iterable[Path], allow_tasks: Collection[str] = ()) -> list[str]:
+    """A line for each run, finished or not, and their number.
+
+    Args:
+        folders: hold runs.
+        allow_tasks: import paths of tasks from elsewhere that the runs may name.
+
+    Raises:
+        TaskError: an entry of ``allow_tasks`` that is no import path.
+    """
+    allowed = allowed_tasks(allow_tasks)
+    rows = [
+        (printable(str(folder)), printable(_state(folder, allowed)), f"{_size(folder) / 1e6:.1f} MB")
+        for path in folders
+        for folder in inside(path)
+        if _is_run(folder)
+    ]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = ["  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+    return [*lines, f"{len(rows)} run(s)."]
+
+
+def _is_run(folder: Path) -> bool:
+    """Whether it holds a recipe; where nobody may look, whether it is named as runs are."""
+    try:
+        return not folder.name.startswith(".") and is_there(folder / RECIPE_NAME)
+    except OSError:
+        return bool(RUN_NAME.fullmatch(folder.name))
+
+
+def _state(folder: Path, allow_tasks: Collection[str]) -> str:
+    """Finished, or how far; or why that cannot be said."""
+    try:
+        if not is_there(folder / LEDGER_NAME):
+            return "begun"
+        ledger = Ledger.read(folder)
+        if not ledger.finished:
+            return f"{steps_done(folder):,} of {read_recipe(folder, ledger, allow_tasks).n_steps:,} steps"
+    except Exception as error:  # a folder that may be a stranger's: the others are still to be listed
+        return f"BAD: {error}"
+    kept, outside = sum(entry.kept for entry in ledger.entries), outside_task(folder)
+    note = f"; its task {outside!r} is from outside and was not imported" if outside else ""
+    return f"finished, {ledger.entries[-1].step:,} steps, {kept} of {len(ledger.entries)} checkpoints here{note}"
+
+
+def _size(folder: Path) -> int:
+    """Bytes of its files; those that go while they are counted count for nothing."""
+    total = 0
+    for place, _, names in os.walk(folder):
+        for name in names:
+            with suppress(OSError):
+                found = os.stat(os.path.join(place, name))
+                total += found.st_size if stat.S_ISREG(found.st_mode) else 0
+    return total

@@ -1,0 +1,234 @@
+"""What an explorer shows: runs with their weights, what was measured on them, prompts, and a path for the reader."""
+
+import bisect
+import json
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from functools import cached_property
+from typing import Any
+
+from circuitcore.ground.spelling import unknown
+from circuitcore.metrics.instruments.snapshots import spread
+from circuitcore.models.transformer import weight_shapes
+from circuitcore.tasks.base import Task
+from circuitcore.tasks.forms import as_json
+from circuitcore.training.store.run import Run
+from livingpaper.explorer.probe import probe
+from livingpaper.explorer.references import reference_tables
+from livingpaper.explorer.weights import packed
+
+NAME = re.compile(r"explorer-[a-z0-9-]+")
+MOST_BYTES = 6_000_000
+"""Of one run's weights on the page, in base64."""
+AROUND, AROUND_EACH = 5_000, 40
+"""Bytes kept for what stands around all weights, and around those of each checkpoint."""
+PLACE = ("run", "step")
+STATE = (*PLACE, "prompt", "source", "edits", "resample", "other")
+
+
+class ExhibitError(ValueError):
+    """An explorer that could not show what it is asked to; the message says what does not fit."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Curve:
+    """A score of one run through training, between 0 and 1.
+
+    Attributes:
+        label: for the legend.
+        steps: optimizer steps at which it was measured, rising.
+        values: one per step.
+        chance: what a guess scores; None where that says nothing.
+    """
+
+    label: str
+    steps: tuple[int, ...]
+    values: tuple[float, ...]
+    chance: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Birth:
+    """When a piece of the circuit appeared in one run: in (after, by], in steps; ``by`` None: not."""
+
+    label: str
+    after: int | None
+    by: int | None
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ShownRun:
+    """A run that the reader can open.
+
+    Attributes:
+        run: with weights at one step at least.
+        condition: what the reader chooses first: the arm.
+        curves, births: what is drawn under the slider.
+    """
+
+    run: Run
+    condition: str
+    curves: tuple[Curve, ...] = ()
+    births: tuple[Birth, ...] = ()
+
+    @cached_property
+    def steps(self) -> list[int]:
+        """Those of its checkpoints that the reader gets."""
+        return shown_steps(self.run)
+
+    def entry(self) -> dict[str, Any]:
+        """The run as the page knows it before its weights are loaded."""
+        ends = self.run.recipe.schedule.epoch_ends
+        return {
+            "id": self.run.run_id,
+            "condition": self.condition,
+            "seed": self.run.recipe.init_seed,
+            "config": self.run.recipe.model.to_dict(),
+            "steps": self.steps,
+            "epochs": [bisect.bisect_right(ends, step) - 1 for step in self.steps],
+            "final": self.run.final_step,
+            "curves": [asdict(curve) for curve in self.curves],
+            "births": [asdict(birth) for birth in self.births],
+        }
+
+    def weights(self) -> dict[str, Any]:
+        """All its checkpoints, packed for the page; float32, so that the page's network is the published one."""
+        return packed(self.run.recipe.model, {step: self.run.weights(step) for step in self.steps}, "float32")
+
+    @cached_property
+    def weights_text(self) -> str:
+        """The same as JSON, in ASCII."""
+        return json.dumps(self.weights(), separators=(",", ":"), allow_nan=False)
+
+
+def shown_steps(run: Run) -> list[int]:
+    """Those of its checkpoints that a reader gets: as many, evenly spread, as fit into ``MOST_BYTES``; two at least."""
+    n_numbers = sum(math.prod(shape) for shape, _ in weight_shapes(run.recipe.model).values())
+    return spread(run.steps, max(2, (MOST_BYTES - AROUND) // (4 * math.ceil(4 * n_numbers / 3) + AROUND_EACH)))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Example:
+    """A prompt to choose: words separated by spaces, and the answer where the task's form does not tell it."""
+
+    label: str
+    prompt: str
+    answer: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class PathStep:
+    """One stop of the suggested path: a sentence or two, and what differs from the opening state."""
+
+    title: str
+    text: str
+    state: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Exhibit:
+    """Everything one explorer needs, checked when it is made: the opening and every stop of the path are computed.
+
+    Attributes:
+        name: id of its block in the page, ``explorer-...``.
+        task: whose prompts are asked. Runs trained on another task must have the same vocabulary.
+        shown: the runs, in the order of the menus.
+        examples: at least one; the opening prompt unless the opening names another.
+        opening: fields of the state; by default the first run at its last checkpoint.
+        path: stops; the first is what a reader sees before touching anything.
+
+    Raises:
+        ExhibitError: nothing to show, two runs of one condition and seed, another vocabulary, a state that cannot be.
+    """
+
+    name: str
+    task: Task
+    shown: tuple[ShownRun, ...]
+    examples: tuple[Example, ...]
+    opening: Mapping[str, Any] = field(default_factory=dict)
+    path: tuple[PathStep, ...] = ()
+
+    def __post_init__(self):
+        if not NAME.fullmatch(self.name):
+            raise ExhibitError(f"an explorer's name is 'explorer-' and lower-case words with dashes; got {self.name!r}")
+        if not self.shown or not self.examples:
+            raise ExhibitError(
+                f"{self.name}: needs a run and an example; got {len(self.shown)} and {len(self.examples)}"
+            )
+        places = [(shown.condition, shown.run.recipe.init_seed) for shown in self.shown]
+        if len(set(places)) < len(places):
+            raise ExhibitError(f"{self.name}: two runs have the same condition and seed: {places}")
+        for shown in self.shown:
+            if not shown.run.steps:
+                raise ExhibitError(f"{self.name}: the weights of run {shown.run.run_id} are not here")
+            if shown.run.recipe.make_task().vocab != self.task.vocab:
+                raise ExhibitError(f"{self.name}: run {shown.run.run_id} was trained on another vocabulary")
+        for state in (self.start, *({**self.start, **stop.state} for stop in self.path)):
+            self.check(state)
+
+    @cached_property
+    def start(self) -> dict[str, Any]:
+        """The whole opening state."""
+        first = self.shown[0].run
+        defaults = {
+            "run": first.run_id, "step": None, "prompt": self.examples[0].prompt, "source": "", "edits": [],
+            "resample": 0, "other": None,
+        }  # fmt: skip
+        found = {**defaults, **self.opening}
+        run = self.find(found["run"]).run
+        return {**found, "step": run.steps[-1] if found["step"] is None else found["step"]}
+
+    def find(self, run_id: str) -> ShownRun:
+        """The run of that id; ExhibitError where it is not shown."""
+        found = {shown.run.run_id: shown for shown in self.shown}
+        if run_id not in found:
+            raise ExhibitError(unknown("run", run_id, found))
+        return found[run_id]
+
+    def answer(self, prompt: str) -> str | None:
+        """The answer of the example that has this prompt; None where there is none."""
+        return next((one.answer for one in self.examples if one.prompt.split() == prompt.split()), None)
+
+    def payload(self) -> dict[str, Any]:
+        """What the page gets before any weights, as JSON literals."""
+        return {
+            "name": self.name,
+            "task": {
+                "vocab": list(self.task.vocab),
+                "answers": list(self.task.answers),
+                **as_json(self.task.forms),
+                "references": reference_tables(self.task),
+                "examples": [asdict(example) for example in self.examples],
+            },
+            "runs": [shown.entry() for shown in self.shown],
+            "opening": self.start,
+            "path": [{"title": stop.title, "text": stop.text, "state": dict(stop.state)} for stop in self.path],
+        }
+
+    def check(self, state: Mapping[str, Any]) -> None:
+        """Compute a state; errors as ``probe``, and ExhibitError for a run or a field that is not here."""
+        if wrong := sorted(set(state) - set(STATE)):
+            raise ExhibitError(f"{self.name}: {unknown('field of the state', wrong[0], STATE)}")
+        other = state["other"]
+        if other and not (isinstance(other, Mapping) and set(other) == set(PLACE)):
+            raise ExhibitError(f"{self.name}: the other network is given by run and step; got {other!r}")
+        for place in (state, *([other] if other else [])):
+            shown = self.find(place["run"])
+            if place["step"] not in shown.steps:
+                steps = ", ".join(map(str, shown.steps))
+                raise ExhibitError(
+                    f"{self.name}: no step {place['step']} of {shown.run.run_id} here; there are {steps}"
+                )
+            asked = {key: state[key] for key in ("prompt", "edits", "resample")}
+            probe(shown.run, step=place["step"], source=state["source"] or None, **asked)
+
+
+def spread_examples(task: Task, split: str, n_examples: int) -> tuple[Example, ...]:
+    """The first rows of a split as examples, with the answers its rows want."""
+    rows = task.split(split)
+    return tuple(
+        Example(label=f"{split} {row}", prompt=task.decode(rows.tokens[row]), answer=task.vocab[rows.answers[row]])
+        for row in range(min(n_examples, len(rows)))
+    )

@@ -1,0 +1,98 @@
+"""What a study's explorers are made from: one origin's results, and the runs whose weights are here."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import pandas as pd
+
+from circuitcore.training.store.run import Run
+from livingpaper.claims.results import Origin, Results, SelectionError
+from livingpaper.explorer.exhibit import Birth, Curve
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Material:
+    """The published runs, or the reader's.
+
+    Attributes:
+        results: everything measured on them.
+        runs_of: arm -> its runs, in the order of the seeds; those without weights too.
+        beside: whether the other origin's material stands beside this one.
+    """
+
+    results: Results
+    runs_of: Callable[[str], list[Run]]
+    beside: bool = False
+
+    @property
+    def origin(self) -> Origin:
+        """Whose runs they are."""
+        return self.results.origin
+
+    def runs(self, arm: str) -> list[Run]:
+        """The runs of an arm whose weights are here; of an arm that these results lack, none."""
+        return [run for run in self.runs_of(arm) if run.steps] if arm in self.results.arms else []
+
+    def run(self, arm: str) -> Run:
+        """The run of an arm with most checkpoints here; among equals the first.
+
+        Raises:
+            SelectionError: no weights of any are here.
+        """
+        if not (runs := self.runs(arm)):
+            raise SelectionError(f"no weights of arm {arm!r} are here")
+        return max(runs, key=lambda run: len(run.steps))
+
+    def condition(self, arm: str, label: str = "") -> str:
+        """What the reader chooses: the arm or its label, and whose it is where that could be asked."""
+        whose = f" ({'published' if self.origin == 'paper' else 'yours'})" if self.beside else ""
+        return f"{label or arm}{whose}"
+
+    def curve(self, run: Run, label: str, metric: str, *, chance: float | None = None, **where: object) -> Curve:
+        """One score of one run through training; arguments as ``Results.curve``. Several rows a step: the best.
+
+        Where the score was not measured on this run, an empty curve.
+        """
+        try:
+            rows = self.results.curve(metric, run_id=run.run_id, **where)
+        except SelectionError:
+            return Curve(label=label, steps=(), values=())
+        best = rows.groupby("step", sort=True)["value"].max().dropna()
+        return Curve(label=label, steps=tuple(map(int, best.index)), values=tuple(best.round(4)), chance=chance)
+
+    def retrieval_curves(self, run: Run, splits: Mapping[str, str]) -> tuple[Curve, ...]:
+        """Accuracy on some splits (label -> split), with the line of chance on "val", and the operators of layer 1."""
+        chance = run.recipe.make_task().chance["val"]
+        accuracies = (
+            self.curve(run, label, "accuracy", split=split, chance=chance if split == "val" else None)
+            for label, split in splits.items()
+        )
+        operators = (
+            self.curve(run, f"{metric}, best head of layer 1", metric, layer=1, family="all")
+            for metric in ("routing", "copying")
+        )
+        return (*accuracies, *operators)
+
+
+def births_of(
+    table: pd.DataFrame, run: Run, labels: Mapping[str, str], *, in_epochs: bool = False
+) -> tuple[Birth, ...]:
+    """Births of one run from a table of ``emergence.births.births``.
+
+    Args:
+        table: columns ``init_seed``, ``piece``, ``after``, ``by``, of the run's arm alone.
+        run: whose rows are read.
+        labels: piece -> how it is called, in the order of the lanes.
+        in_epochs: ``after`` and ``by`` count epochs, not steps.
+    """
+    ends = run.recipe.schedule.epoch_ends
+    rows = table[table["init_seed"] == run.recipe.init_seed].set_index("piece")[["after", "by"]]
+
+    def step(value: object) -> int | None:
+        return None if pd.isna(value) else ends[int(value)] if in_epochs else int(value)
+
+    return tuple(
+        Birth(label=label, after=step(rows.at[piece, "after"]), by=step(rows.at[piece, "by"]))
+        for piece, label in labels.items()
+        if piece in rows.index
+    )

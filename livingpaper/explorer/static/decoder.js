@@ -1,0 +1,259 @@
+// The decoder of circuitcore/models/transformer.py in the page: same names, same order of operations, on Float32Array.
+// A classic script without dependencies; it defines `circuitDecoder`:
+//   unpack(packed, index) -> a model: one checkpoint of what livingpaper/explorer/weights.py packs
+//   forward(model, inputs, edits) -> { logits, cache }
+//   attribution(model, result, position) -> [{ part, shares }]
+// `inputs` are token ids, or vectors where the config has d_in. Arrays are row-major; shapes stand in brackets.
+globalThis.circuitDecoder = (() => {
+  'use strict';
+  const ROPE_BASE = 10000;
+  const HEAD_SITES = ['q', 'k', 'v', 'z']; // those [pos head d_head]
+
+  function float16(bits) {
+    const sign = bits & 0x8000 ? -1 : 1, exponent = (bits >> 10) & 31, fraction = bits & 1023;
+    if (exponent === 31) return fraction ? NaN : sign * Infinity;
+    return sign * (exponent ? 2 ** (exponent - 25) * (1024 + fraction) : 2 ** -24 * fraction);
+  }
+
+  // Base64 text -> Float32Array of exactly `count` finite numbers.
+  function numbers(text, dtype, count) {
+    const letters = atob(text), bytes = new Uint8Array(letters.length), size = { float16: 2, float32: 4 }[dtype];
+    if (!size) throw new Error(`weights of unknown type ${dtype}`);
+    if (bytes.length !== size * count) throw new Error(`${bytes.length} bytes of weights, needed are ${size * count}`);
+    for (let i = 0; i < bytes.length; i++) bytes[i] = letters.charCodeAt(i);
+    const view = new DataView(bytes.buffer), half = (_, i) => float16(view.getUint16(2 * i, true));
+    const whole = (_, i) => view.getFloat32(4 * i, true), isLittle = new Uint8Array(Uint16Array.of(1).buffer)[0];
+    const out = size === 4 && isLittle ? new Float32Array(bytes.buffer)
+      : Float32Array.from({ length: count }, size === 2 ? half : whole);
+    if (!out.every(Number.isFinite)) throw new Error('a weight is not a number');
+    return out;
+  }
+
+  function unpack(packed, index) {
+    const sizes = packed.tensors.map(([, shape]) => shape.reduce((product, n) => product * n, 1));
+    const count = sizes.reduce((sum, size) => sum + size, 0), { config } = packed, weights = {};
+    const all = numbers(packed.checkpoints[index].data, packed.dtype, count);
+    let start = 0;
+    packed.tensors.forEach(([name], i) => { weights[name] = all.subarray(start, start += sizes[i]); });
+    if (config.tied) {
+      const E = weights['embed.W_E'], { d_model: d, d_vocab: nTokens } = config;
+      weights['unembed.W_U'] = E.map((_, at) => E[(at % nTokens) * d + Math.floor(at / nTokens)]);
+    }
+    return { config, weights };
+  }
+
+  // x [n in] @ weight [in out] + bias [out] -> [n out]
+  function linear(x, weight, bias, nIn, nOut) {
+    const n = x.length / nIn, out = new Float32Array(n * nOut), row = new Float64Array(nOut);
+    for (let i = 0; i < n; i++) {
+      if (bias) row.set(bias);
+      else row.fill(0);
+      for (let j = 0; j < nIn; j++) {
+        const value = x[i * nIn + j], at = j * nOut;
+        if (value !== 0) for (let k = 0; k < nOut; k++) row[k] += value * weight[at + k];
+      }
+      out.set(row, i * nOut);
+    }
+    return out;
+  }
+
+  const piece = (x, number, size) => x.subarray(number * size, (number + 1) * size);
+  const plus = (a, b) => a.map((value, i) => value + b[i]);
+
+  // erf by a series of positive terms, exact to double precision.
+  function erf(x) {
+    const size = Math.abs(x);
+    if (size > 6) return Math.sign(x);
+    let term = size, sum = size;
+    for (let n = 1; term > 1e-17 * sum; n++) sum += term *= (2 * size * size) / (2 * n + 1);
+    return Math.sign(x) * (2 / Math.sqrt(Math.PI)) * Math.exp(-size * size) * sum;
+  }
+
+  const ACTIVATIONS = {
+    relu: x => (x > 0 ? x : 0),
+    gelu: x => 0.5 * x * (1 + erf(x / Math.SQRT2)),
+    silu: x => x / (1 + Math.exp(-x)),
+  };
+
+  // The norm called `name` on every row of x [n d_model]; with the scale of `whole`, and no shift, on a part of it.
+  function norm({ config, weights }, name, x, whole = x) {
+    if (config.norm === 'none') return x;
+    const d = config.d_model, gain = weights[`${name}.w`], shift = whole === x && weights[`${name}.b`];
+    const centre = row => (config.norm === 'layer' ? row.reduce((sum, value) => sum + value / d, 0) : 0);
+    const out = new Float32Array(x.length);
+    for (let i = 0; i < x.length / d; i++) {
+      const row = piece(x, i, d), all = piece(whole, i, d), mean = centre(row), middle = centre(all);
+      const scale = 1 / Math.sqrt(all.reduce((sum, value) => sum + (value - middle) ** 2 / d, 0) + config.norm_eps);
+      out.set(row.map((value, c) => (value - mean) * scale * gain[c] + (shift ? shift[c] : 0)), i * d);
+    }
+    return out;
+  }
+
+  // Rotary positions on x [n d_head], interleaved pairs of channels, in place.
+  function rotate(x, dHead) {
+    for (let at = 0; at < x.length; at += 2) {
+      const angle = Math.floor(at / dHead) * ROPE_BASE ** (-(at % dHead) / dHead);
+      const cos = Math.cos(angle), sin = Math.sin(angle), even = x[at], odd = x[at + 1];
+      x[at] = even * cos - odd * sin;
+      x[at + 1] = even * sin + odd * cos;
+    }
+  }
+
+  function embed({ config, weights }, inputs) {
+    const { d_model: d, d_vocab: nTokens, d_in: dIn, n_ctx: nCtx } = config, n = inputs.length;
+    if (!n) throw new Error('no input');
+    if (n > nCtx) throw new Error(`${n} positions, but the model was built for at most ${nCtx}`);
+    let x;
+    if (dIn) {
+      if (inputs.some(vector => vector.length !== dIn)) throw new Error(`every input needs ${dIn} numbers`);
+      x = linear(Float32Array.from(inputs.flatMap(vector => [...vector])), weights['embed.W_in'], null, dIn, d);
+    } else {
+      x = new Float32Array(n * d);
+      inputs.forEach((token, i) => {
+        if (!Number.isInteger(token) || token < 0 || token >= nTokens) throw new Error(`no token ${token}`);
+        x.set(piece(weights['embed.W_E'], token, d), i * d);
+      });
+    }
+    return config.positions === 'learned' ? plus(x, weights['pos_embed.W_pos']) : x;
+  }
+
+  // Patterns [head query key], -inf before softmax where a key is ahead or cut; and the values they mix, z.
+  function mixed(q, k, v, { n_heads: nHeads, d_head: dHead }, isCut) {
+    const width = nHeads * dHead, n = q.length / width, z = new Float32Array(q.length);
+    const patterns = new Float32Array(nHeads * n * n);
+    for (let at = 0; at < nHeads * n; at++) {
+      const i = at % n, head = Math.floor(at / n), start = head * dHead, pattern = piece(patterns, at, n);
+      const scores = new Float64Array(i + 1), row = new Float64Array(dHead);
+      for (let j = 0; j <= i; j++) {
+        let product = 0;
+        for (let c = start; c < start + dHead; c++) product += q[i * width + c] * k[j * width + c];
+        scores[j] = isCut(head, i, j) ? -Infinity : product / Math.sqrt(dHead);
+      }
+      const top = Math.max(...scores);
+      if (top === -Infinity) {
+        throw new Error('these cuts leave a query with no key to attend to; leave at least one, or ablate the head');
+      }
+      let sum = 0;
+      for (let j = 0; j <= i; j++) sum += scores[j] = Math.exp(scores[j] - top);
+      for (let j = 0; j <= i; j++) {
+        pattern[j] = scores[j] / sum;
+        for (let c = 0; c < dHead; c++) row[c] += pattern[j] * v[j * width + start + c];
+      }
+      z.set(row, i * width + start);
+    }
+    return { patterns, z };
+  }
+
+  // What the heads of a layer write, [n d_model].
+  function attention({ config, weights }, layer, x, at) {
+    const { d_model: d, d_head: dHead, n_heads: nHeads } = config, width = nHeads * dHead, n = x.length / d;
+    const name = `blocks.${layer}.attn`;
+    const [q, k, v] = ['Q', 'K', 'V'].map(site => {
+      const out = new Float32Array(n * width);
+      for (let head = 0; head < nHeads; head++) {
+        const weight = piece(weights[`${name}.W_${site}`], head, d * dHead), bias = weights[`${name}.b_${site}`];
+        const found = linear(x, weight, bias && piece(bias, head, dHead), d, dHead);
+        if (config.positions === 'rope' && site !== 'V') rotate(found, dHead);
+        for (let i = 0; i < n; i++) out.set(piece(found, i, dHead), i * width + head * dHead);
+      }
+      return at.site(site.toLowerCase(), layer, out);
+    });
+    const { patterns, z } = mixed(q, k, v, config, (...edge) => at.isCut(layer, ...edge));
+    at.cache[`pattern.${layer}`] = patterns;
+    return linear(at.site('z', layer, z), weights[`${name}.W_O`], weights[`${name}.b_O`], width, d);
+  }
+
+  // What the MLP of a layer writes, [n d_model].
+  function mlp({ config, weights }, layer, x, at) {
+    const { d_model: d, d_mlp: width, mlp: kind } = config, name = `blocks.${layer}.mlp`;
+    const into = part => linear(x, weights[`${name}.W_${part}`], weights[`${name}.b_${part}`], d, width);
+    let hidden = into('in');
+    if (kind === 'swiglu') {
+      const gate = into('gate');
+      hidden = hidden.map((up, i) => ACTIVATIONS.silu(gate[i]) * up);
+    } else hidden = hidden.map(ACTIVATIONS[kind]);
+    hidden = at.site('mlp_post', layer, hidden);
+    return at.site('mlp_out', layer, linear(hidden, weights[`${name}.W_out`], weights[`${name}.b_out`], width, d));
+  }
+
+  // Edits as what the forward pass calls. An edit that it does not meet is of a part that is not there.
+  function hooks({ cuts = [], puts = [] }, { n_heads: nHeads, d_head: dHead }, n) {
+    const cache = {}, edge = (layer, head, query, key) => `L${layer}H${head}:${query}->${key}`;
+    const part = ({ site, layer, head }) => `L${layer}${head == null ? '' : `H${head}`}.${site}`;
+    const cut = new Set(cuts.map(four => edge(...four))), unmet = new Set([...cut, ...puts.map(part)]);
+
+    // `value` [pos width] with what is put there; a copy, since neighbouring sites may share an array.
+    function replaced(value, put) {
+      const { site, head, positions, value: given } = put, width = value.length / n, isWhole = head == null;
+      if (given !== 0 && given.length !== value.length) {
+        throw new Error(`${part(put)}: ${given.length} numbers given, needed are ${value.length}`);
+      }
+      const at = positions ?? Array.from({ length: n }, (_, i) => i);
+      const isThere = isWhole || (HEAD_SITES.includes(site) && head < nHeads);
+      if (!isThere || at.some(i => value[i * width] === undefined)) return value;
+      unmet.delete(part(put));
+      const out = value.slice(), [first, size] = isWhole ? [0, width] : [head * dHead, dHead];
+      for (const start of at.map(i => i * width + first)) {
+        if (given === 0) out.fill(0, start, start + size);
+        else out.set(given.subarray(start, start + size), start);
+      }
+      return out;
+    }
+
+    return {
+      cache,
+      unmet,
+      isCut: (...four) => cut.size > 0 && cut.has(edge(...four)) && (unmet.delete(edge(...four)), true),
+      // The value of a site after the puts there; the cache keeps it.
+      site(name, layer, value) {
+        for (const put of puts) if (put.site === name && put.layer === layer) value = replaced(value, put);
+        return cache[`${name}.${layer}`] = value;
+      },
+    };
+  }
+
+  const unembed = ({ config: { d_model: d, d_vocab: nTokens }, weights }, x, bias) =>
+    linear(x, weights['unembed.W_U'], bias, d, nTokens);
+
+  // edits: { cuts: [[layer, head, query, key]], puts: [{ site, layer, head, positions, value }] }; head and positions
+  // may be null for all. A put replaces a part of a site by zeros (value 0) or by that part of a whole such site.
+  // Returns logits [n d_vocab] and the cache: every site of circuitcore/models/sites.py but scores and result.
+  function forward(model, inputs, edits = {}) {
+    const { config } = model, { n_layers: nLayers } = config, at = hooks(edits, config, inputs.length);
+    const pre = config.norm_position === 'pre', before = (name, x) => (pre ? norm(model, name, x) : x);
+    const after = (name, x) => (pre ? x : norm(model, name, x));
+    let x = embed(model, inputs);
+    for (let layer = 0; layer < nLayers; layer++) {
+      const [ln1, ln2] = [`blocks.${layer}.ln1`, `blocks.${layer}.ln2`];
+      x = at.site('resid_pre', layer, x);
+      x = at.site('resid_mid', layer, after(ln1, plus(x, attention(model, layer, before(ln1, x), at))));
+      if (config.mlp !== 'none') x = after(ln2, plus(x, mlp(model, layer, before(ln2, x), at)));
+      x = at.site('resid_post', layer, x);
+    }
+    x = at.site('resid_final', nLayers - 1, before('ln_final', x));
+    for (const part of at.unmet) throw new Error(`no such part to edit: ${part}`);
+    return { logits: unembed(model, x, model.weights['unembed.b_U']), cache: at.cache };
+  }
+
+  // The share [d_vocab] of the logits at a position that each part wrote, as circuitcore/metrics/scores/attribution.py has it.
+  function attribution(model, { cache }, position) {
+    const { config, weights } = model, { n_layers: nLayers, n_heads: nHeads, d_model: d, d_head: dHead } = config;
+    if (config.norm_position !== 'pre') {
+      throw new Error('direct logit attribution needs a pre-norm residual stream; this model is post-norm');
+    }
+    const whole = piece(cache[`resid_post.${nLayers - 1}`], position, d), parts = [];
+    const add = (part, wrote) => parts.push({ part, shares: unembed(model, norm(model, 'ln_final', wrote, whole)) });
+    add('embed', piece(cache['resid_pre.0'], position, d));
+    for (let layer = 0; layer < nLayers; layer++) {
+      for (let head = 0; head < nHeads; head++) {
+        const z = piece(cache[`z.${layer}`], position * nHeads + head, dHead);
+        const weight = piece(weights[`blocks.${layer}.attn.W_O`], head, dHead * d);
+        add(`L${layer}H${head}`, linear(z, weight, null, dHead, d));
+      }
+      if (config.mlp !== 'none') add(`L${layer}MLP`, piece(cache[`mlp_out.${layer}`], position, d));
+    }
+    return parts;
+  }
+
+  return { unpack, forward, attribution };
+})();

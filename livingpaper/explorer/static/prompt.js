@@ -1,0 +1,90 @@
+// Prompts that a reader may type, by the rules and with the sentences of circuitcore/tasks/forms.py. Defines
+// `circuitPrompt`. Tasks: { vocab, ...as_json(forms), references: { tokens: [[ids]] }, examples: [{ prompt, answer }]}
+globalThis.circuitPrompt = (() => {
+  'use strict';
+  const wordsOf = text => text.match(/\S+/g) ?? [];
+  const fail = sentence => { throw new Error(sentence); };
+
+  const hasLength = ({ slots, most }, n) => n >= slots.length && n <= most;
+
+  // What keeps words of a possible length from being a prompt of this form.
+  function fault({ sets }, { slots, open, distinct, member }, words) {
+    const token = at => `token ${at} ('${words[at]}') must be`;
+    const kind = at => (slots[at]?.[0] ?? 'word').replace(/ \d+$/, '');
+    for (const at of words.keys()) {
+      const allowed = sets[slots[at]?.[1] ?? open], article = /^[aeioux]/.test(kind(at)) ? 'an' : 'a';
+      const listed = allowed.length > 8 ? [...allowed.slice(0, 8), '...'] : allowed;
+      if (!allowed.includes(words[at])) return `${token(at)} ${article} ${kind(at)}: ${listed.join(', ')}`;
+    }
+    for (const group of distinct) {
+      for (const at of group) {
+        const first = group.find(other => words[other] === words[at]), both = `tokens ${first} and ${at} are both`;
+        if (first !== at) return `${both} '${words[at]}'; the ${kind(group[0])}s of a prompt differ`;
+      }
+    }
+    const among = member?.[1].map(at => words[at]);
+    if (among && !among.includes(words[member[0]])) return `${token(member[0])} one of '${among.join("', '")}'`;
+  }
+
+  function matching(task, words) {
+    const n = words.length, known = task.sets.flat(), at = words.findIndex(word => !known.includes(word));
+    if (!n) fail('the prompt has no tokens; separate tokens by spaces');
+    if (at >= 0) {
+      const near = known.find(word => word.toLowerCase() === words[at].toLowerCase());
+      fail(`token ${at}: '${words[at]}' is no word of this task${near ? ` (did you mean '${near}'?)` : ''}`);
+    }
+    const fitting = task.forms.filter(form => hasLength(form, n));
+    if (!fitting.length) fail(`${n} token${n > 1 ? 's' : ''}; prompts of this task have ${task.lengths}`);
+    return fitting.find(form => !fault(task, form, words)) ?? fail(fault(task, fitting[0], words));
+  }
+
+  // The answer as far as the prompt tells it.
+  function told({ sets }, { slots, lookup, leftover }, words) {
+    const pair = lookup?.[1].find(([key]) => words[key] === words[lookup[0]]);
+    if (pair) return words[pair[1]];
+    if (!lookup || !leftover.length) return null;
+    const taken = leftover.map(at => words[at]), left = sets[slots[leftover[0]][1]].filter(y => !taken.includes(y));
+    return left.length === 1 ? left[0] : null;
+  }
+
+  // Where the prompt does not tell the answer, an example may.
+  function read(task, text) {
+    const words = wordsOf(text), form = matching(task, words);
+    const example = task.examples.find(({ prompt }) => wordsOf(prompt).join(' ') === words.join(' '));
+    const answer = told(task, form, words) ?? example?.answer ?? null;
+    return { words, ids: words.map(word => task.vocab.indexOf(word)), form, answer };
+  }
+
+  // The rule of livingpaper/explorer/references.py: rows of n ids, or how the shortest longer rows begin.
+  function references(task, n) {
+    const all = Object.keys(task.references).map(Number), length = Math.min(...all.filter(one => one >= n));
+    const rows = task.references[length];
+    return rows?.map(row => row.slice(0, n))
+      ?? fail(`no row of this task has ${n} tokens; the longest have ${Math.max(...all)}`);
+  }
+
+  // A prompt drawn by the rules of a form; with free words, one of the task's own.
+  function shuffled(task, form, random = Math.random) {
+    const any = list => list[Math.floor(random() * list.length)];
+    const fits = words => hasLength(form, words.length) && !fault(task, form, words);
+    if (form.open !== null) {
+      const rows = Object.values(task.references).flat().map(row => row.map(id => task.vocab[id]));
+      return any([...task.examples.map(({ prompt }) => wordsOf(prompt)), ...rows].filter(fits)).join(' ');
+    }
+    for (let i = 0; i < 1000; i++) {
+      const words = [];
+      form.slots.forEach(([, set], at) => {
+        const taken = form.distinct.filter(group => group.includes(at)).flat().map(other => words[other]);
+        const allowed = form.member?.[0] === at ? form.member[1].map(other => words[other]) : task.sets[set];
+        words.push(any(allowed.filter(word => !taken.includes(word))));
+      });
+      if (fits(words)) return words.join(' ');
+    }
+    fail(`no prompt of the form '${form.name}' was found`);
+  }
+
+  // Names of n positions; free words have none.
+  const roles = (form, n) => Array.from({ length: n }, (_, at) => form.slots[at]?.[0] ?? '');
+
+  return { read, references, shuffled, roles };
+})();

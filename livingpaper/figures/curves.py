@@ -1,0 +1,248 @@
+"""Pictures over training time: curves, and the intervals in which pieces are born."""
+
+from dataclasses import dataclass
+
+import altair as alt
+import pandas as pd
+
+from livingpaper.claims.view import View
+from livingpaper.figures import style
+from livingpaper.figures.row_labels import row_labels, tallest
+from livingpaper.figures.rows import ColumnsError, both_origins, order_of, over_seeds, rows_of
+
+TIME = {"step": "training step", "epoch": "epoch", "tokens_seen": "training tokens seen"}
+
+
+@style.responsive
+def training(view: View, width: int) -> alt.TopLevelMixin:
+    """Curves over training: a thin line a seed, a strong line for their mean, a band where n allows one.
+
+    Columns: ``step`` (or ``epoch``, or ``tokens_seen``), ``series``, ``init_seed``, ``value``; optional ``origin``, and
+    ``panel`` for several small plots on one scale, with ``unit`` and ``chance`` of each panel in place of the view's
+    (``chance`` missing: none there). Click a series in the legend to see it alone.
+    """
+    time = next((name for name in TIME if name in view.table), "step")
+    rows = rows_of(view, [time, "series", "init_seed", "value"], ["panel", "unit", "chance"])
+    panelled = "panel" in rows
+    if not panelled:
+        rows["panel"] = ""
+    means = over_seeds(rows, ["panel", "series", time], band=view.band)
+    order, panels = order_of(rows, "series"), order_of(rows, "panel")
+    columns = 1 if width < style.WIDE or len(panels) == 1 else 2
+    size = {"width": (width - 66) // columns - 7 * columns, "height": 250 if len(panels) == 1 else 160}
+    pick = alt.selection_point(fields=["series"], bind="legend", name="series_picked")
+    axis = alt.Axis(format=",d", tickCount=max(3, size["width"] // 90), labelFlush=True)
+    x = alt.X(f"{time}:Q", title=style.axis_title(TIME[time], size["width"]), axis=axis)
+    drawn = [time, "series", "init_seed", "value", "origin"]
+    plots, shown = [], None
+    for panel in panels:
+        part, mean = rows[rows["panel"] == panel], means[means["panel"] == panel]
+        unit, chance = _of_panel(part, "unit", None) or view.unit, _of_panel(part, "chance", view.chance)
+        title = style.axis_title(str(unit), size["height"])
+        y = alt.Y("value:Q", title=title, scale=style.value_scale(rows["value"]))
+        layers = _lines(part[drawn], mean.drop(columns="panel"), _Look(x, y, order, pick, width, rows))
+        if chance is not None:
+            layers.append(style.chance_line(float(chance), axis="y", label=chance != shown))
+            shown = chance
+        plots.append(alt.layer(*layers).properties(**size, **({"title": panel} if panelled else {})))
+    plots[0] = plots[0].add_params(pick)
+    if not panelled:
+        return plots[0]
+    return alt.concat(*plots, columns=columns, spacing=14).resolve_scale(y="shared", x="shared")
+
+
+@style.responsive
+def lines(view: View, width: int) -> alt.TopLevelMixin:
+    """Small multiples over training, each with a scale of its own: for quantities that ``training`` cannot share one.
+
+    Columns: ``panel`` (drawn in the order given), ``series``, ``epoch`` (or ``step``, or ``tokens_seen``),
+    ``init_seed`` (missing where no seed of ours is behind a line), ``value``; optional ``unit`` and ``chance`` of each
+    panel (``chance`` missing: none there) in place of the view's, and ``origin``. Click a series in the legend to see
+    it alone.
+    """
+    time = next((name for name in TIME if name in view.table), "step")
+    rows = rows_of(view, ["panel", "series", time, "init_seed", "value"], ["unit", "chance"])
+    drawn = ["series", time, "init_seed", "value", "origin"]
+    means = over_seeds(rows, ["panel", "series", time], band=view.band)
+    columns = 1 if width < style.WIDE or rows["panel"].nunique() == 1 else 2
+    size = {"width": (width - 72 * columns) // columns, "height": 160}
+    pick = alt.selection_point(fields=["series"], bind="legend", name="series_picked")
+    axis = alt.Axis(format=",d", tickCount=max(3, size["width"] // 90), tickMinStep=1, labelFlush=True)
+    x = alt.X(f"{time}:Q", title=style.axis_title(TIME[time], size["width"]), axis=axis)
+    plots = []
+    for panel in order_of(rows, "panel"):
+        part, mean = rows[rows["panel"] == panel], means[means["panel"] == panel]
+        unit, chance = _of_panel(part, "unit", None) or view.unit, _of_panel(part, "chance", view.chance)
+        title = style.axis_title(str(unit), size["height"])
+        y = alt.Y("value:Q", title=title, scale=style.value_scale(part["value"]))
+        look = _Look(x, y, order_of(rows, "series"), pick, width, rows)
+        layers = _lines(part[drawn], mean.drop(columns="panel"), look)
+        if chance is not None:
+            layers.append(style.chance_line(float(chance), axis="y"))
+        plots.append(alt.layer(*layers).properties(**size, title=panel))
+    plots[0] = plots[0].add_params(pick)
+    return alt.concat(*plots, columns=columns, spacing=14).resolve_scale(x="shared")
+
+
+def _of_panel(part: pd.DataFrame, column: str, given: object) -> object:
+    """What a panel's rows say in a column that is the same in all of them; ``given`` where there is no such column."""
+    if column not in part:
+        return given
+    said = part[column].dropna().unique()
+    if len(said) > 1:
+        raise ColumnsError(f"panel {part['panel'].iloc[0]!r} has {len(said)} values of {column!r}; it takes one")
+    return said[0] if len(said) else None
+
+
+@dataclass(frozen=True)
+class _Look:
+    """What every layer of a curve plot shares."""
+
+    x: alt.X
+    y: alt.Y
+    order: list[str]
+    pick: alt.Parameter
+    width: int
+    runs: pd.DataFrame  # rows of all panels, which share one legend of whose runs they are
+
+    @property
+    def time(self) -> str:
+        return self.x.to_dict()["field"]
+
+
+def _lines(rows: pd.DataFrame, means: pd.DataFrame, look: _Look) -> list[alt.Chart]:
+    """Band, seed lines and mean lines of one plot; published runs stay thin and pale beside the reader's."""
+    both = both_origins(rows)
+    legend = style.legend_above(look.order, look.width - 60, "stroke")
+    color = style.series_color(order=look.order, legend=legend)
+    means = means.assign(runs=style.origin_labels(look.runs, means["origin"]))
+    layers = [] if means["low"].isna().all() else [_band(means, look, color)]
+    seeds = alt.Chart(rows[rows["origin"] == "rerun"] if both else rows).mark_line(strokeWidth=1)
+    tips = ["series:N", alt.Tooltip("init_seed:N", title="seed"), alt.Tooltip(f"{look.time}:Q", format=",d")]
+    several = rows.groupby("origin")["init_seed"].nunique().max() > 1
+    layers.append(
+        seeds.encode(
+            x=look.x, y=look.y, color=color, detail=["init_seed:N"], tooltip=[*tips, alt.Tooltip("value:Q")],
+            opacity=_faded(look.pick, (0.6 if both else 0.38) if several else 0),
+        )
+    )  # fmt: skip
+    dash = style.series_dash(order=look.order, legend=legend)
+    layers.append(
+        alt.Chart(means).mark_line().encode(
+            x=look.x, y=_over(look.y, "mean"), color=color, strokeDash=dash,
+            strokeWidth=style.origin_width(look.runs, look.width), detail="origin:N", opacity=_faded(look.pick, 1),
+        )
+    )  # fmt: skip
+    return [*layers, _hover(means, look, color)]
+
+
+def _band(means: pd.DataFrame, look: _Look, color: alt.Color) -> alt.Chart:
+    band = alt.Chart(means.dropna(subset=["low"])).mark_area(tooltip=False, clip=True)
+    return band.encode(
+        x=look.x, y=_over(look.y, "low"), y2="high:Q", color=color, detail="origin:N", opacity=_faded(look.pick, 0.17)
+    )
+
+
+def _hover(means: pd.DataFrame, look: _Look, color: alt.Color) -> alt.Chart:
+    """Unseen points on the mean lines that say the numbers when pointed at."""
+    unit = " ".join(look.y.to_dict()["title"])
+    tips = [
+        alt.Tooltip("series:N"), alt.Tooltip(f"{look.time}:Q", format=",d"),
+        alt.Tooltip("mean:Q", title=f"mean {unit}"), alt.Tooltip("n:Q", title="seeds"),
+        alt.Tooltip("runs:N", title="from"),
+    ]  # fmt: skip
+    if means["low"].notna().any():
+        tips += [alt.Tooltip("low:Q", title="interval from"), alt.Tooltip("high:Q", title="to")]
+    points = alt.Chart(means).mark_point(size=90, opacity=0, filled=True)
+    return points.encode(x=look.x, y=_over(look.y, "mean"), color=color, tooltip=tips)
+
+
+def _over(y: alt.Y, field: str) -> alt.Y:
+    """The same axis for another column."""
+    return alt.Y(**{**y.to_dict(), "field": field, "type": "quantitative"})
+
+
+def _faded(pick: alt.Parameter, opacity: float | int) -> dict:
+    return alt.condition(pick, alt.value(opacity), alt.value(min(opacity, 0.06)))
+
+
+@style.responsive
+def births(view: View, width: int) -> alt.TopLevelMixin:
+    """When each piece appeared in each seed: a bar from the last checkpoint without it to the first with it.
+
+    Columns: ``piece``, ``init_seed``, ``after`` (step; missing: there at the first checkpoint), ``by`` (step; missing:
+    not born), optional ``end`` (last step of training), ``arm``, ``origin``. Pieces are drawn in the order given.
+    Point at a bar to follow its seed through all pieces.
+    """
+    rows = _intervals(view)
+    pieces = order_of(rows, "piece")
+    lanes = rows[["origin", "arm", "init_seed"]].drop_duplicates().sort_values(["origin", "arm", "init_seed"])
+    lane_order = [f"{row.origin} {row.arm} {row.init_seed}" for row in lanes.itertuples()]
+    wide = width >= style.WIDE
+    y = alt.Y(
+        "piece:N", title=None, sort=pieces, scale=alt.Scale(paddingInner=0.22, paddingOuter=0.1),
+        axis=alt.Axis(labels=False, domain=False, ticks=False, grid=True, tickBand="extent"),
+    )  # fmt: skip
+    base = alt.Chart(rows).encode(y=y, yOffset=alt.YOffset("lane:N", sort=lane_order))
+    follow = alt.selection_point(fields=["lane"], on="pointerover", clear="pointerout", name="seed_followed")
+    label_room = 176 if wide else 108
+    room = width - label_room - 16
+    look = {"opacity": _followed(follow, rows, room), **_colours(rows, room)}
+    tips = [
+        alt.Tooltip("piece:N"), alt.Tooltip("init_seed:N", title="seed"), alt.Tooltip("arm:N"),
+        alt.Tooltip("says:N", title="born"), alt.Tooltip("runs:N", title="from"),
+    ]  # fmt: skip
+    axis = alt.Axis(format=",d", tickCount=max(3, room // 90), labelFlush=True)
+    x = alt.X("from:Q", title="training step", axis=axis)
+    bar = base.mark_bar(size=7, cornerRadius=2).encode(x=x, x2="to:Q", tooltip=tips, **look)
+    bar = bar.transform_filter("isValid(datum.by)")
+    born = base.mark_point(filled=True, size=62, opacity=1).encode(x=alt.X("by:Q"), tooltip=tips, **look)
+    born = born.transform_filter("isValid(datum.by)")
+    missing = base.mark_text(text="× not born", align="right", fontSize=11, dx=3, baseline="middle")
+    missing = missing.encode(x=alt.X("end:Q"), tooltip=tips, **look).transform_filter("!isValid(datum.by)")
+    height = len(pieces) * max(12 * len(lane_order) + 12, tallest(pieces, label_room) + 10)
+    chart = alt.layer(bar, born, missing, *row_labels(y, pieces, label_room)).properties(width=room, height=height)
+    return chart if both_origins(rows) else chart.add_params(follow)
+
+
+def _intervals(view: View) -> pd.DataFrame:
+    """The rows of a births picture with ends to draw (``from``, ``to``) and a sentence to show (``says``)."""
+    rows = rows_of(view, ["piece", "init_seed", "after", "by"], ["end", "arm"])
+    last = rows[["after", "by"]].max().max()
+    rows["end"] = rows["end"].fillna(last) if "end" in rows else last
+    rows["arm"] = rows["arm"].astype(str) if "arm" in rows else ""
+    rows["after"], rows["by"] = rows["after"].astype("Float64"), rows["by"].astype("Float64")
+    rows["from"], rows["to"] = rows["after"].fillna(0.0), rows["by"]
+    rows["lane"] = [f"{row.origin} {row.arm} {row.init_seed}" for row in rows.itertuples()]
+    rows["runs"] = style.origin_labels(rows, rows["origin"])
+    rows["says"] = [_sentence(row.after, row.by, row.end) for row in rows.itertuples()]
+    return rows
+
+
+def _sentence(after: object, by: object, end: object) -> str:
+    if pd.isna(by):
+        return f"not by step {int(end):,}"
+    if pd.isna(after):
+        return f"at the first checkpoint (step {int(by):,})"
+    return f"between steps {int(after):,} and {int(by):,}"
+
+
+def _colours(rows: pd.DataFrame, width: int) -> dict:
+    """Colour and marker by arm where there are several; otherwise one colour."""
+    arms = order_of(rows, "arm")
+    if len(arms) == 1:
+        return {"color": style.series_color("arm:N", order=arms)}
+    legend = style.legend_above(arms, width)
+    return {
+        "color": style.series_color("arm:N", order=arms, legend=legend),
+        "shape": style.series_shape("arm:N", order=arms, legend=legend),
+    }
+
+
+def _followed(follow: alt.Parameter, rows: pd.DataFrame, width: int) -> alt.Opacity | dict:
+    """Published runs pale beside the reader's; the seed pointed at in full, the others fainter still."""
+    if not both_origins(rows):
+        return alt.condition(follow, alt.value(0.9), alt.value(0.2))
+    labels = style.origin_domain(rows)
+    legend = style.legend_above(labels, width, "circle")
+    return alt.Opacity("runs:O", scale=alt.Scale(domain=labels, range=[0.5, 1.0]), legend=legend)

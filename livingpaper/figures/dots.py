@@ -1,0 +1,140 @@
+"""The dot plot behind several pictures: a row a group, a point a seed, mean and interval where n allows one."""
+
+from dataclasses import dataclass
+
+import altair as alt
+import pandas as pd
+
+from livingpaper.claims.view import View
+from livingpaper.figures import style
+from livingpaper.figures.row_labels import LETTER, row_labels, tallest
+from livingpaper.figures.rows import both_origins, order_of, over_seeds
+
+
+@dataclass(frozen=True, eq=False)
+class Dots:
+    """A dot plot to lay out.
+
+    Attributes:
+        rows: ``by``, ``init_seed``, ``value``, ``origin`` and, where points come in kinds, ``series``.
+        by: the column whose values are the rows of the plot.
+        view: for unit and chance level.
+        width: room for it, in pixels.
+        order: rows from top to bottom; () takes the order of the table.
+        zero: whether 0 is a level of its own, drawn as a line.
+        label_room: pixels for the row labels; None lets the width decide, 0 draws none.
+    """
+
+    rows: pd.DataFrame
+    by: str
+    view: View
+    width: int
+    order: tuple[str, ...] = ()
+    zero: bool = False
+    label_room: int | None = None
+
+    @property
+    def row_height(self) -> int:
+        """Pixels a row takes: more lanes, more room."""
+        return (
+            20
+            if len(self.lanes) == 1 and self.label_room == 0
+            else (9 if len(self.lanes) < 4 else 7) * len(self.lanes) + 14
+        )
+
+    @property
+    def lanes(self) -> list[str]:
+        """Lanes within a row: one for every series and origin."""
+        found = self.rows[["series", "origin"]].drop_duplicates() if "series" in self.rows else None
+        if found is None:
+            return sorted(self.rows["origin"].unique())
+        return [f"{series} {origin}" for series in order_of(found, "series") for origin in sorted(set(found["origin"]))]
+
+
+def dots(plot: Dots) -> alt.LayerChart:
+    """Draw it: striped rows, chance or zero line, points, and a bold mean with its interval for n >= 5."""
+    rows = plot.rows.copy()
+    series = "series" in rows
+    rows["series"] = rows["series"].astype(str) if series else ""
+    order = list(plot.order) or order_of(rows, plot.by)
+    means = over_seeds(rows, [plot.by, "series"], band=plot.view.band)
+    for table in (rows, means):
+        lane = table["series"] + " " + table["origin"] if series else table["origin"]
+        table["lane"], table["runs"] = lane, style.origin_labels(rows, table["origin"])
+    room = _label_room(plot)
+    unit = plot.view.unit
+    y = alt.Y(f"{plot.by}:N", sort=order, axis=None)
+    width = plot.width - room - 24
+    values = alt.Axis(tickCount=max(3, width // 80))
+    x = alt.X("value:Q", title=style.axis_title(unit, width), scale=style.value_scale(rows["value"]), axis=values)
+    color, shape, opacity = _look(rows, plot, width)
+    # Said, since points alone, where seeds are too few for intervals, would make it a scale without bands, and stripes
+    # of a fixed height.
+    offset = alt.YOffset("lane:N", sort=plot.lanes, scale=alt.Scale(type="band"))
+    shared = {"y": y, "yOffset": offset, "color": color, "opacity": opacity}
+    tips = [alt.Tooltip(f"{plot.by}:N"), *([alt.Tooltip("series:N")] if series else [])]
+    point = [alt.Tooltip("init_seed:N", title="seed"), alt.Tooltip("value:Q", title=unit)]
+    points = alt.Chart(rows).mark_point(filled=True, size=30)
+    points = points.encode(x=x, shape=shape, tooltip=[*tips, *point, alt.Tooltip("runs:N", title="from")], **shared)
+    layers = [_stripes(order, plot.by, y), *_levels(plot), *_means(means, x, shared, tips), points]
+    height = plot.row_height
+    if room:
+        layers += row_labels(y, order, room)
+        height = max(height, tallest(order, room))
+    return alt.layer(*layers).properties(width=width, height=height * len(order))
+
+
+def _label_room(plot: Dots) -> int:
+    if plot.label_room is not None:
+        return plot.label_room
+    longest = max(len(label) for label in order_of(plot.rows, plot.by))
+    return min(int(LETTER * longest) + 12, 200 if plot.width >= style.WIDE else 120)
+
+
+def _stripes(order: list[str], by: str, y: alt.Y) -> alt.Chart:
+    """A pale band behind every other row, so that the eye keeps its row."""
+    every_other = alt.Data(values=[{by: label} for label in order[::2]])
+    return (
+        alt.Chart(every_other).mark_bar(style="row", tooltip=False).encode(y=y, x=alt.value(0), x2=alt.value("width"))
+    )
+
+
+def _levels(plot: Dots) -> list[alt.TopLevelMixin]:
+    levels = []
+    if plot.zero:
+        levels.append(alt.Chart(alt.Data(values=[{}])).mark_rule(style="zero").encode(x=alt.datum(0)))
+    if plot.view.chance is not None:
+        levels.append(style.chance_line(plot.view.chance, axis="x"))
+    return levels
+
+
+def _look(rows: pd.DataFrame, plot: Dots, width: int) -> tuple[alt.Color, alt.Shape, alt.Opacity | dict]:
+    """Colour and marker by series, strength by origin."""
+    kinds = order_of(rows, "series")
+    legend = style.legend_above(kinds, width) if kinds != [""] else None
+    color = style.series_color(order=kinds, legend=legend)
+    shape = style.series_shape(order=kinds, legend=legend)
+    if not both_origins(rows):
+        return color, shape, alt.value(0.75)
+    labels = style.origin_domain(rows)
+    legend = style.legend_above(labels, width, "circle")
+    legend.symbolOpacity = alt.Undefined
+    return color, shape, alt.Opacity("runs:O", scale=alt.Scale(domain=labels, range=[0.4, 1]), legend=legend)
+
+
+def _means(means: pd.DataFrame, x: alt.X, shared: dict, tips: list[alt.Tooltip]) -> list[alt.Chart]:
+    """Interval bars and mean ticks of the groups that have enough seeds for one."""
+    enough = means.dropna(subset=["low"])
+    if enough.empty:
+        return []
+    tips = [
+        *tips, alt.Tooltip("mean:Q"), alt.Tooltip("low:Q", title="interval from"), alt.Tooltip("high:Q", title="to"),
+        alt.Tooltip("n:Q", title="seeds"), alt.Tooltip("runs:N", title="from"),
+    ]  # fmt: skip
+    axis = x.to_dict()
+    base = alt.Chart(enough)
+    low = alt.X(**{**axis, "field": "low"})
+    mean = alt.X(**{**axis, "field": "mean"})
+    bar = base.mark_rule(strokeWidth=1.8, clip=True).encode(x=low, x2="high:Q", tooltip=tips, **shared)
+    tick = base.mark_tick(thickness=3, size=15).encode(x=mean, tooltip=tips, **shared)
+    return [bar, tick]

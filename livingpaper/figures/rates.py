@@ -1,0 +1,73 @@
+"""How often something happened: one row a kind of run, a point with its interval for each way of counting."""
+
+import altair as alt
+import numpy as np
+import pandas as pd
+
+from circuitcore.emergence.seeds import share_interval
+from livingpaper.claims.view import View
+from livingpaper.figures import style
+from livingpaper.figures.row_labels import row_labels, tallest
+from livingpaper.figures.rows import ColumnsError, order_of, rows_of
+
+BAR = 18  # pixels for one point with its interval
+
+
+@style.responsive
+def rates(view: View, width: int) -> alt.TopLevelMixin:
+    """In which share of runs something happened: points, bars over Wilson intervals, counts in words; a plot a panel.
+
+    Columns: ``panel``, ``group`` and ``series`` (drawn in the order given), ``init_seed``, ``value`` (1 where it
+    happened in this run, else 0); optional ``arm``, which may differ within a group, ``origin``.
+    """
+    rows = _counted(rows_of(view, ["panel", "group", "series", "init_seed", "value"], ["arm"]))
+    groups, kinds = order_of(rows, "group"), order_of(rows, "series")
+    label_room = 190 if width >= style.WIDE else 112
+    room = width - label_room - 68
+    y = alt.Y("group:N", sort=groups, axis=None)
+    legend = style.legend_above(kinds, width - 24)
+    height = max(10 + BAR * len(kinds), tallest(groups, label_room)) * len(groups)
+    plots = []
+    for panel in order_of(rows, "panel"):
+        title = style.axis_title(f"{view.unit}: {panel}", room)
+        x = alt.X("value:Q", title=title, scale=alt.Scale(domain=[0, 1]), axis=alt.Axis(format="%", tickCount=4))
+        base = alt.Chart(rows[rows["panel"] == panel]).encode(**_look(y, kinds, legend))
+        bars = base.mark_rule(strokeWidth=2).encode(x=_at(x, "low"), x2="high:Q")
+        shape = style.series_shape(order=kinds, legend=legend)
+        points = base.mark_point(filled=True, size=70, opacity=1).encode(x=x, shape=shape)
+        words = base.mark_text(align="left", baseline="middle", dx=10, fontSize=11, tooltip=False)
+        words = words.encode(x=_at(x, "high"), text="counted:N")
+        layers = alt.layer(bars, points, words, *row_labels(y, groups, label_room))
+        plots.append(layers.properties(width=room, height=height))
+    return plots[0] if len(plots) == 1 else alt.vconcat(*plots, spacing=18)
+
+
+def _counted(rows: pd.DataFrame) -> pd.DataFrame:
+    """One row a panel, group, series and origin: ``value``, ``low``, ``high``, ``counted`` ("3 of 25")."""
+    if not rows["value"].isin([0, 1]).all():
+        raise ColumnsError("value must be 1 where it happened in a run, and 0 where it did not")
+    yours = (rows["origin"] == "rerun") & (rows["origin"].nunique() > 1)
+    rows["group"] = rows["group"].astype(str) + np.where(yours, " (yours)", "")
+    found = rows.groupby(["panel", "group", "series"], sort=False)["value"].agg(["sum", "size"]).reset_index()
+    intervals = [share_interval(int(k), int(n)) for k, n in zip(found["sum"], found["size"], strict=True)]
+    bounds = {end: [getattr(interval, end) for interval in intervals] for end in ("low", "mean", "high")}
+    counted = [f"{interval.mean * interval.n:.0f} of {interval.n}" for interval in intervals]
+    return found.assign(**bounds, counted=counted).drop(columns=["sum", "size"]).rename(columns={"mean": "value"})
+
+
+def _look(y: alt.Y, kinds: list[str], legend: alt.Legend) -> dict:
+    return {
+        "y": y,
+        "yOffset": alt.YOffset("series:N", sort=kinds),
+        "color": style.series_color(order=kinds, legend=legend),
+        "tooltip": [
+            "group:N", "series:N", alt.Tooltip("value:Q", title="share", format=".1%"),
+            alt.Tooltip("low:Q", title="interval from", format=".1%"),
+            alt.Tooltip("high:Q", title="to", format=".1%"), alt.Tooltip("counted:N", title="runs"),
+        ],
+    }  # fmt: skip
+
+
+def _at(x: alt.X, field: str) -> alt.X:
+    """The same axis for another column."""
+    return alt.X(**{**x.to_dict(), "field": field, "type": "quantitative"})

@@ -1,0 +1,114 @@
+"""The rows a picture draws: checked for the columns it needs, rounded, and summarised over seeds."""
+
+from collections.abc import Iterable
+
+import numpy as np
+import pandas as pd
+
+from circuitcore.emergence.seeds import mean_interval
+from circuitcore.ground.spelling import close_match
+from livingpaper.claims.view import View
+
+MIN_SEEDS = 5
+"""Fewest seeds for which an interval is drawn; with fewer the points stand alone."""
+DIGITS = 5
+"""Significant digits kept in what a page carries: enough to draw, small enough to load."""
+ORIGINS = ("paper", "rerun")
+
+
+class ColumnsError(ValueError):
+    """A view's table cannot be drawn by the picture asked for; names the column and what the table has."""
+
+
+def rows_of(view: View, needed: Iterable[str], optional: Iterable[str] = ()) -> pd.DataFrame:
+    """The columns of ``view.table`` a picture draws, plus ``origin``; numbers rounded to ``DIGITS`` digits.
+
+    Args:
+        view: what to draw.
+        needed: columns without which the picture means nothing.
+        optional: columns taken along when the table has them.
+
+    Returns:
+        A new table with a fresh index. ``origin`` is "rerun" where the table does not say, so that a single set of
+        runs is drawn in full strength.
+
+    Raises:
+        ColumnsError: a needed column is missing, ``value`` is no number, or ``origin`` is neither paper nor rerun.
+    """
+    table, needed = view.table, list(needed)
+    missing = [column for column in needed if column not in table]
+    if missing:
+        near = close_match(missing[0], [str(column) for column in table.columns])
+        guess = f" (is {near!r} meant?)" if near else ""
+        raise ColumnsError(
+            f"this picture needs column {missing[0]!r}{guess}; it draws {needed}, the table has {list(table.columns)}"
+        )
+    kept = [*needed, *(column for column in (*optional, "origin") if column in table and column not in needed)]
+    rows = table[kept].reset_index(drop=True)
+    if "origin" not in rows:
+        rows["origin"] = "rerun"
+    strange = sorted({str(origin) for origin in rows["origin"]} - set(ORIGINS))
+    if strange:
+        raise ColumnsError(f"origin must be one of {list(ORIGINS)}, got {strange}")
+    if "value" in rows and not pd.api.types.is_numeric_dtype(rows["value"]):
+        raise ColumnsError(f"column 'value' must be numbers, got dtype {rows['value'].dtype}")
+    return rounded(rows)
+
+
+def rounded(rows: pd.DataFrame) -> pd.DataFrame:
+    """The same table with floats rounded to ``DIGITS`` significant digits."""
+    rows = rows.copy()
+    for column in rows.select_dtypes("float"):
+        values = rows[column].to_numpy(dtype=float, na_value=np.nan, copy=True)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            scale = 10.0 ** (DIGITS - 1 - np.floor(np.log10(np.abs(values))))
+        known = np.isfinite(scale) & np.isfinite(values)
+        values[known] = np.round(values[known] * scale[known]) / scale[known]
+        rows[column] = values
+    return rows
+
+
+def order_of(rows: pd.DataFrame, column: str) -> list[str]:
+    """The distinct values of a column in order of first appearance, as text: how a study says what comes first."""
+    return [str(value) for value in rows[column].drop_duplicates()]
+
+
+def both_origins(rows: pd.DataFrame) -> bool:
+    """Whether published runs and the reader's are both in the table, so that they must look different."""
+    return rows["origin"].nunique() > 1
+
+
+def over_seeds(rows: pd.DataFrame, by: list[str], *, band: str) -> pd.DataFrame:
+    """Mean of ``value`` over seeds for each group, with its interval where there are enough seeds.
+
+    Args:
+        rows: has ``value``, ``init_seed``, ``origin`` and the grouping columns; one value per seed and group.
+        by: grouping columns; ``origin`` is added.
+        band: the view's word for the interval; "" for none.
+
+    Returns:
+        ``by``, ``origin``, ``mean``, ``low``, ``high``, ``n``. ``low`` and ``high`` are a 95 % Student t interval of
+        the mean; NaN below ``MIN_SEEDS`` seeds, or when the view asks for no band.
+
+    Raises:
+        ColumnsError: a seed occurs twice in a group: the mean would count it as two.
+    """
+    by = [*by, "origin"]
+    twice = rows.duplicated([*by, "init_seed"])
+    if twice.any():
+        first = rows.loc[twice].iloc[0]
+        where = ", ".join(f"{column}={first[column]}" for column in [*by, "init_seed"])
+        raise ColumnsError(f"two values for one seed ({where}); a picture over seeds needs one value per seed")
+    found = []
+    for key, group in rows.dropna(subset=["value"]).groupby(by, sort=False, dropna=False):
+        values = group["value"].to_numpy(dtype=float)
+        low, high = _bounds(values) if band else (float("nan"), float("nan"))
+        found.append((*key, values.mean(), low, high, len(values)))
+    return rounded(pd.DataFrame(found, columns=[*by, "mean", "low", "high", "n"]))
+
+
+def _bounds(values: np.ndarray) -> tuple[float, float]:
+    if len(values) < MIN_SEEDS:
+        return float("nan"), float("nan")
+    interval = mean_interval([float(value) for value in values])
+    return interval.low, interval.high

@@ -1,0 +1,250 @@
+"""How every chart of the book looks: colours, dashes, light and dark theme, and the two widths a page needs.
+
+Colours are Okabe and Ito's (2008), safe for colour-blind readers; a series always differs by dash or marker too, so
+that nothing is said by colour alone. Maps use cividis (Nunez, Anderton, Renslow 2018), whose lightness is monotone.
+"""
+
+import functools
+import json
+import textwrap
+from collections.abc import Callable
+from typing import Any, Literal
+
+import altair as alt
+import pandas as pd
+
+from livingpaper.claims.view import View
+
+Theme = Literal["light", "dark"]
+
+WIDE = 640
+"""Room for a chart on a page, in pixels: plot, axes and legend together."""
+NARROW = 344
+"""Room for a chart on a phone that is 400 pixels wide."""
+MAX_ROWS = 20_000
+"""Rows a chart may carry: above this a page stops being quick to load."""
+
+FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
+DASHES = [[1, 0], [7, 3], [2, 2], [9, 3, 2, 3], [4, 4], [1, 3], [12, 4]]
+MARKERS = ["circle", "square", "triangle-up", "diamond", "cross", "triangle-down"]
+ORIGIN_LABELS = {"paper": "published runs", "rerun": "your runs"}
+
+_INK = {
+    "light": {"text": "#1d232a", "quiet": "#59636e", "grid": "#e3e6ea"},
+    "dark": {"text": "#e6e9ed", "quiet": "#a7b0ba", "grid": "#343b44"},
+}
+_SERIES = {
+    "light": ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#59636e"],
+    "dark": ["#56B4E9", "#E69F00", "#1FC598", "#E29BC4", "#F0E442", "#D55E00", "#c3cad2"],
+}
+
+
+def theme(name: Theme) -> dict[str, Any]:
+    """Vega-Lite configuration of one theme; the background stays clear so that the page shows through."""
+    ink = _INK[name]
+    axis = {
+        "labelColor": ink["text"], "titleColor": ink["text"], "domainColor": ink["quiet"], "tickColor": ink["quiet"],
+        "gridColor": ink["grid"], "labelFontSize": 12, "titleFontSize": 13, "titleFontWeight": 600,
+        "labelFontWeight": "normal", "titlePadding": 8, "labelLimit": 220,
+    }  # fmt: skip
+    words = {"labelColor": ink["text"], "titleColor": ink["text"], "labelFontSize": 12, "titleFontSize": 13}
+    return {
+        "background": "transparent",
+        "font": FONT,
+        "view": {"stroke": None},
+        "axis": axis,
+        "legend": {
+            **words,
+            "titleFontWeight": 600,
+            "symbolSize": 110,
+            "symbolStrokeWidth": 2.5,
+            "labelLimit": 300,
+            "padding": 2,
+            "symbolBaseFillColor": ink["quiet"],
+            "symbolBaseStrokeColor": ink["quiet"],
+            "layout": {"top": {"direction": "vertical", "anchor": "start", "margin": 4}},
+        },
+        "header": {**words, "labelFontWeight": 600, "titleFontWeight": 600, "labelFontSize": 13},
+        "title": {"color": ink["text"], "subtitleColor": ink["quiet"], "fontSize": 14, "anchor": "start"},
+        "range": {"category": _SERIES[name], "symbol": MARKERS, "heatmap": {"scheme": "cividis"}},
+        "text": {"fill": ink["text"], "fontSize": 12},
+        "rule": {"stroke": ink["quiet"]},
+        "style": _styles(ink),
+    }
+
+
+def _styles(ink: dict[str, str]) -> dict[str, dict[str, Any]]:
+    """Named mark styles, so that a chart says what a mark is and the theme decides its colour."""
+    return {
+        "chance": {"stroke": ink["quiet"], "strokeDash": [5, 4], "strokeWidth": 1.3, "strokeOpacity": 1},
+        "chance-label": {"fill": ink["quiet"], "fontSize": 12, "fontStyle": "italic"},
+        "zero": {"stroke": ink["quiet"], "strokeWidth": 1},
+        "empty": {"color": ink["grid"]},
+        "ink": {"color": ink["text"]},
+        "row": {"color": ink["grid"], "fillOpacity": 0.5},
+    }
+
+
+def responsive(draw: Callable[..., alt.TopLevelMixin]) -> Callable[..., alt.TopLevelMixin]:
+    """Make a picture fit page and phone: the chart for a page carries the phone's layout and the dark theme with it.
+
+    ``draw(view, width=...)`` must lay the same rows out in the room given. Called without ``width``, the result is the
+    wide chart, whose ``usermeta`` holds ``narrow`` (a specification without data), ``dark`` (a theme) and ``maker``
+    ("module:function", so that a figure can show the code that drew it), beside what the picture itself put there.
+    With ``width`` it is that one layout.
+    """
+
+    @functools.wraps(draw)
+    def picture(view: View, *, width: int | None = None, **options: Any) -> alt.TopLevelMixin:
+        if width is not None:
+            return draw(view, width=width, **options)
+        wide = draw(view, width=WIDE, **options)
+        narrow = specification(draw(view, width=NARROW, **options), validate=False)  # the wide one is checked
+        for shared in ("datasets", "usermeta"):
+            narrow.pop(shared, None)
+        own = wide.usermeta if isinstance(wide.usermeta, dict) else {}
+        made = {"narrow": narrow, "dark": theme("dark"), "maker": f"{draw.__module__}:{draw.__name__}"}
+        wide.usermeta = {**own, **made}
+        return wide
+
+    return picture
+
+
+def specification(chart: alt.TopLevelMixin, *, validate: bool = True) -> dict[str, Any]:
+    """The chart as a Vega-Lite specification (plain dict) in the light theme, whatever the session has switched on.
+
+    Args:
+        chart: the chart.
+        validate: whether it is held to Vega-Lite's schema.
+
+    Raises:
+        alt.MaxRowsError: a table of more than ``MAX_ROWS`` rows; draw fewer checkpoints or prompts.
+    """
+    beside = {} if chart.usermeta is alt.Undefined else {"usermeta": chart.usermeta}
+    plain = chart.copy(deep=False)
+    plain.usermeta = alt.Undefined  # Altair would copy a whole layout several times, and check what is no part of it
+    with alt.theme.enable("none"), alt.data_transformers.enable("default", max_rows=MAX_ROWS):
+        spec = plain.to_dict(validate=validate)
+    # Written into the dict, not through ``configure``, whose schema does not know Vega's legend layout.
+    return {**spec, **beside, "config": theme("light")}
+
+
+def series_color(field: str = "series:N", *, order: list[str], legend: alt.Legend | None = None) -> alt.Color:
+    """Colour by series in the given order."""
+    return alt.Color(field, scale=alt.Scale(domain=order), legend=legend)
+
+
+def series_dash(field: str = "series:N", *, order: list[str], legend: alt.Legend | None = None) -> alt.StrokeDash:
+    """Dash by series; given the legend of ``series_color``, both share it."""
+    dashes = [DASHES[i % len(DASHES)] for i in range(len(order))]
+    return alt.StrokeDash(field, scale=alt.Scale(domain=order, range=dashes), legend=legend)
+
+
+def series_shape(field: str = "series:N", *, order: list[str], legend: alt.Legend | None = None) -> alt.Shape:
+    """Marker by series; given the legend of ``series_color``, both share it."""
+    return alt.Shape(field, scale=alt.Scale(domain=order), legend=legend)
+
+
+def legend_above(labels: list[str], width: int, symbol: Literal["stroke", "circle", "square", ""] = "") -> alt.Legend:
+    """A legend above the plot in as many columns as its labels leave room for, symbols in full strength.
+
+    Args:
+        labels: what it will say.
+        width: room for it, in pixels.
+        symbol: "stroke" for lines; "" leaves the symbol to the marks.
+    """
+    widest = 46 + 7.4 * max(len(label) for label in labels)
+    columns = min(len(labels), max(1, int(width / widest)))
+    look: dict[str, Any] = {"symbolOpacity": 1, "symbolLimit": 0, "columns": columns, "columnPadding": 14}
+    if symbol == "stroke":
+        look |= {"symbolType": "stroke", "symbolSize": 520, "symbolStrokeWidth": 2.4}
+    elif symbol:
+        look["symbolType"] = symbol
+    return alt.Legend(title=None, orient="top", **look)
+
+
+def chance_line(chance: float, *, axis: Literal["x", "y"], label: bool = True) -> alt.LayerChart:
+    """A dashed line at the level of a guesser, with the word and the number beside it.
+
+    Args:
+        chance: on the drawn scale.
+        axis: the axis that carries the value.
+        label: False where another facet of the same figure already says it.
+    """
+    data = alt.Data(values=[{"chance": round(chance, 4), "label": f"chance {chance:.3g}"}])
+    rule = alt.Chart(data).mark_rule(style="chance", tooltip=False).encode(**{axis: alt.datum(round(chance, 4))})
+    if not label:
+        return alt.layer(rule)
+    if axis == "y":
+        text = alt.Chart(data).mark_text(style="chance-label", align="right", baseline="bottom", dy=-3)
+        return alt.layer(rule, text.encode(x=alt.value("width"), y="chance:Q", text="label:N"))
+    text = alt.Chart(data).mark_text(style="chance-label", align="left", baseline="bottom", dx=4)
+    return alt.layer(rule, text.encode(y=alt.value(-3), x="chance:Q", text="label:N"))
+
+
+def origin_labels(rows: pd.DataFrame, origins: pd.Series) -> list[str]:
+    """Each origin in words with its number of seeds: "published runs (n = 5)"."""
+    words = {
+        origin: f"{ORIGIN_LABELS[origin]} (n = {part['init_seed'].nunique()})"
+        for origin, part in rows.groupby("origin")
+    }
+    return [words[origin] for origin in origins]
+
+
+def origin_domain(rows: pd.DataFrame) -> list[str]:
+    """The labels of ``origin_labels`` in drawing order: published first, the reader's on top."""
+    present = [origin for origin in ORIGIN_LABELS if (rows["origin"] == origin).any()]
+    return origin_labels(rows, pd.Series(present))
+
+
+def origin_width(rows: pd.DataFrame, width: int) -> alt.StrokeWidth | dict[str, Any]:
+    """Line width by origin: published runs thin, the reader's strong; a legend only when both are there."""
+    domain = origin_domain(rows)
+    if len(domain) == 1:
+        return alt.value(2.4)
+    legend = alt.Legend(
+        title=None, orient="top", symbolType="stroke", symbolSize=520, symbolOpacity=1, columns=1 if width < WIDE else 2
+    )
+    return alt.StrokeWidth("runs:O", scale=alt.Scale(domain=domain, range=[1.2, 3]), legend=legend)
+
+
+def wrapped(labels: list[str], width: int) -> str:
+    """A Vega expression that breaks long axis labels into lines of at most ``width`` characters."""
+    lines = {label: textwrap.wrap(label, width) or [""] for label in labels}
+    return f"({json.dumps(lines)})[datum.label]"
+
+
+def value_scale(values: pd.Series) -> alt.Scale:
+    """From 0 to 1 for shares and accuracies, so that two figures can be compared; otherwise left to the data.
+
+    Values that all lie far from 0, such as losses near a floor, are not drawn down to it.
+    """
+    if values.min() >= 0 and 0.5 <= values.max() <= 1:
+        return alt.Scale(domain=[0, 1])
+    if values.min() > values.max() / 2:
+        return alt.Scale(zero=False)
+    return alt.Scale()
+
+
+def map_legend(title: str, width: int) -> alt.Legend:
+    """The colour bar of a map, lying above it so that it takes no width."""
+    lines = textwrap.wrap(title, 60 if width >= WIDE else 30)
+    length = min(220, width - 124)
+    return alt.Legend(title=lines, orient="top", direction="horizontal", gradientLength=length, titleLimit=width)
+
+
+CHOSEN = "datum.origin === shown_runs"
+"""Filter of the rows that ``origin_menu`` has chosen."""
+
+
+def origin_menu(rows: pd.DataFrame) -> alt.Parameter | None:
+    """A menu between the reader's runs and the published ones, for pictures that can show only one; None for one."""
+    if rows["origin"].nunique() < 2:
+        return None
+    bind = alt.binding_select(options=["rerun", "paper"], labels=["your runs", "published runs"], name="maps of ")
+    return alt.param(name="shown_runs", value="rerun", bind=bind)
+
+
+def axis_title(words: str, length: int) -> list[str]:
+    """The title of an axis in lines that fit beside an axis of ``length`` pixels."""
+    return textwrap.wrap(words, max(12, int(length / 8)))

@@ -1,0 +1,60 @@
+"""A table of words and numbers as a page shows it."""
+
+import math
+
+import pandas as pd
+
+from livingpaper.claims.view import View
+from livingpaper.figures.caption import escape_markdown
+from livingpaper.figures.rows import rows_of
+from livingpaper.figures.style import ORIGIN_LABELS
+
+
+def comparison(view: View) -> pd.DataFrame:
+    """A source's numbers beside ours: one row a quantity, and for each set of runs mean and range over seeds.
+
+    Columns of the view: ``quantity`` (in the order given), ``source``, ``init_seed``, ``value``; optional ``origin``.
+    """
+    rows = rows_of(view, ["quantity", "source", "init_seed", "value"])
+    table = rows.groupby("quantity", sort=False)["source"].first().to_frame()
+    for origin, words in ORIGIN_LABELS.items():
+        part = rows[rows["origin"] == origin]
+        if part.empty:
+            continue
+        found = part.groupby("quantity", sort=False)["value"]
+        n = part["init_seed"].nunique()
+        table[f"{words}, n = {n}" if n == 1 else f"{words}, mean of {n}"] = found.mean()
+        if n > 1:
+            table["range" if origin == "paper" else "your range"] = [
+                f"{low:.3g} to {high:.3g}" for low, high in zip(found.min(), found.max(), strict=True)
+            ]
+    return table.reset_index()
+
+
+def table_markdown(rows: pd.DataFrame, digits: int) -> str:
+    """The table in Markdown, numbers to the right.
+
+    Args:
+        rows: column names are the headings; the index is not shown.
+        digits: significant digits of numbers that are not whole.
+    """
+    numeric = [pd.api.types.is_numeric_dtype(rows[name]) for name in rows]
+    head = [escape_markdown(str(name)) for name in rows]
+    lines = [head, ["--:" if number else ":--" for number in numeric]]
+    lines += [[escape_markdown(cell_text(cell, digits)) for cell in row] for row in rows.itertuples(index=False)]
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines) + "\n"
+
+
+def table_html(rows: pd.DataFrame, digits: int) -> str:
+    """The same table in HTML, for a live notebook."""
+    shown = rows.map(lambda cell: cell_text(cell, digits))
+    return shown.to_html(index=False, border=0)
+
+
+def cell_text(cell: object, digits: int) -> str:
+    """A cell in words: whole numbers whole, others to ``digits`` significant digits, missing ones a dash."""
+    if cell is None or cell is pd.NA or (isinstance(cell, float) and math.isnan(cell)):
+        return "–"
+    if isinstance(cell, float) and not cell.is_integer():
+        return f"{cell:.{digits}g}"
+    return f"{cell:,.0f}" if isinstance(cell, int | float) and not isinstance(cell, bool) else str(cell)

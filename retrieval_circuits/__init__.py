@@ -1,0 +1,1 @@
+"""How retrieval circuits emerge in small transformers: the studies of the paper, one package each."""

@@ -1,0 +1,25 @@
+"""The words that the designs of all studies share."""
+
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, Field
+
+# The order of the batches has a seed of its own, so that it never equals the one of the weights.
+DATA_SEED_OFFSET = 10_000
+
+
+def _distinct(seeds: tuple[int, ...]) -> tuple[int, ...]:
+    if len(set(seeds)) < len(seeds):
+        raise ValueError("each seed once")
+    return seeds
+
+
+Seed = Annotated[int, Field(ge=0, lt=DATA_SEED_OFFSET)]
+Seeds = Annotated[tuple[Seed, ...], AfterValidator(_distinct)]
+SomeSeeds = Annotated[tuple[Seed, ...], Field(min_length=1), AfterValidator(_distinct)]
+
+
+EngineName = Literal["torch", "native", "stacked"]
+
+FALSE_ALARMS = ("story_control", ("SC5", "SC6"))
+"""The study of networks that cannot have the circuit, and its claims on all of it and on a part of it."""

@@ -1,0 +1,187 @@
+"""Tables of the large model taken apart at the end of training: which part remembers, and which head does what."""
+
+import numpy as np
+import pandas as pd
+
+from circuitcore.metrics.instruments.recall_ffn import NEEDED
+from livingpaper.claims.claim import Results
+from livingpaper.claims.view import View, in_order
+from retrieval_circuits.permutation_recall import dissection as of
+from retrieval_circuits.permutation_recall.design import TASK_2
+from retrieval_circuits.permutation_recall.pieces import TWO
+
+BAND = "95 % t interval of the mean over seeds"
+PROBES = "probes of held-out permutations"
+CUTS = {
+    "cut y_source": "y to be recalled", "cut x_source": "x it belongs to", "cut other y": "other y",
+    "cut other x": "other x", "cut self": "itself",
+}  # fmt: skip
+ANSWERS = {
+    "recall_under": "the y shown (recall)",
+    "eliminates_under": "the y not shown",
+    "other_shown_under": "another y shown",
+}
+PARTS = {
+    ("none", "none"): "whole", ("L0MLP", "zero"): "FFN zeroed", ("L0MLP", "mean"): "FFN its mean",
+    ("L0MLP", "resample"): "FFN of another row", ("L0MLP", "linear"): "FFN linear",
+}  # fmt: skip
+MASS = {
+    "mass_x_source": "x that matches", "mass_y_source": "y to be recalled", "mass_all_y": "all y",
+    "mass_last_y": "last y", "mass_self": "itself",
+}  # fmt: skip
+
+
+def edges(results: Results) -> View:
+    """What is answered when the last position cannot look at some positions, in any head."""
+    found = [_under(results, metric, of.ALL_HEADS, list(CUTS)).assign(series=name) for metric, name in ANSWERS.items()]
+    table = pd.concat(found, ignore_index=True)
+    table = in_order(table.assign(group=table["edit"].astype(str).map(CUTS)), "group", CUTS.values())
+    return _seeds(table, "share of answers", note="Without any cut nearly all answers are the y shown.")
+
+
+def ffn(results: Results) -> View:
+    """Recall and elimination without the FFN, and with the best linear map in its place."""
+    found = []
+    for metric, series in {"recall_under": "recall", "elimination_under": "elimination"}.items():
+        for (site, edit), group in PARTS.items():
+            rows = _under(results, metric, site, [edit])
+            found.append(rows.assign(group=group, series=series))
+    return _seeds(
+        in_order(pd.concat(found, ignore_index=True), "group", PARTS.values()), "share of rows answered rightly"
+    )
+
+
+def neurons(results: Results) -> View:
+    """Recall without the FFN neurons that matter most, more and more of them."""
+    whole = of.uncut(results).rename("value").reset_index().assign(removed=0)
+    rows = results.at_final("recall_without_top", TWO, site="L0MLP")
+    rows = rows.assign(removed=rows["variable"].astype(str).astype(int)).sort_values(["removed", "init_seed"])
+    table = pd.concat([whole, rows], ignore_index=True).assign(parts="FFN neurons of largest effect")
+    note = (
+        f"Of {TASK_2.d_mlp} neurons, set to zero at the last position, ranked in each network by what the loss of each "
+        "alone costs on the same rows. Chance: any of the five"
+    )
+    return View(table[["removed", "parts", "init_seed", "value"]], "share of rows recalled", PROBES, "", 1 / 5, note)
+
+
+def needed(results: Results) -> View:
+    """How many FFN neurons each network needs: the loss of each of them alone costs more than ``NEEDED``."""
+    rows = results.at_final("neurons_needed", TWO, site="L0MLP")
+    costs = results.final_values("largest_neuron_drop", TWO, site="L0MLP")
+    note = (
+        f"Median: {rows['value'].median():g} of {TASK_2.d_mlp}, from {rows['value'].min():g} to "
+        f"{rows['value'].max():g}. The one that matters most costs {costs.median():.2f} in the median network, from "
+        f"{costs.min():.2f} to {costs.max():.2f}"
+    )
+    table = rows.assign(group=f"each alone costs > {NEEDED:g} of recall")
+    return _seeds(table, f"FFN neurons of {TASK_2.d_mlp}", note=note)
+
+
+def decoding(results: Results) -> View:
+    """What a linear probe reads of the y to be recalled, before and after the FFN."""
+    sites = {"L0.z": "heads' outputs", "L0.resid_mid": "before the FFN", "L0.resid_post": "after the FFN"}
+    rows = results.at_final("decodes_y_source", TWO, site=list(sites), variable="y_source")
+    table = rows.assign(
+        group=rows["site"].astype(str).map(sites),
+        series=rows["edit"].astype(str).map({"": "true labels", "random_labels": "random labels"}),
+    )
+    return _seeds(in_order(table, "group", sites.values()), "accuracy of a linear probe", 1 / 5, "Five classes.")
+
+
+def moves(results: Results) -> View:
+    """Answers moved by outputs from another row: which head carries the y, and which the match."""
+    found = []
+    carrier = of.carried(results).idxmax(axis=1)
+    names = {"trade": "two y in each other's place", "match": "two x in each other's place"}
+    for family, series in names.items():
+        for edit in ("", "random_source"):
+            wide = of.moved(results, family, edit)
+            other = carrier.map({of.HEADS[0]: of.HEADS[1], of.HEADS[1]: of.HEADS[0]})
+            picked = {
+                "the head that carries more of the y": [wide.loc[seed, head] for seed, head in carrier.items()],
+                "the other head": [wide.loc[seed, head] for seed, head in other.items()],
+                "both": wide[of.ALL_HEADS].tolist(),
+            }
+            if edit:
+                picked = {"both, from an unrelated row": picked["both"]}
+            for group, values in picked.items():
+                rows = pd.DataFrame({"init_seed": wide.index, "value": values})
+                found.append(rows.assign(group=group, series=series))
+    return _seeds(
+        pd.concat(found, ignore_index=True), "share of answers that follow the other row",
+        note="Heads are told apart by the result itself, so that the first row is above the second by choice.",
+    )  # fmt: skip
+
+
+def positions(results: Results) -> View:
+    """What is answered when the y to be recalled and another trade positional codes, in the values or in the keys."""
+    answers = {
+        "answers_swapped_under": "the other y", "recall_under": "the y shown (recall)",
+        "eliminates_under": "the y not shown",
+    }  # fmt: skip
+    found = [
+        _under(results, metric, of.ALL_HEADS, [f"swap {path}' positions"]).assign(group=name, series=f"in the {path}")
+        for metric, name in answers.items() for path in ("values", "keys")
+    ]  # fmt: skip
+    return _seeds(pd.concat(found, ignore_index=True), "share of answers", 1 / 5, "Chance: any of the five.")
+
+
+def roles(results: Results) -> View:
+    """What the loss of each head costs, elimination less recall: one point a network and head."""
+    scores = of.role_scores(results)
+    table = scores.reset_index().melt(id_vars="init_seed", var_name="group")
+    table["group"] = table["group"].map({"L0H0": "first head", "L0H1": "second head"})
+    return _seeds(
+        table, "elimination lost less recall lost, shares of rows", None,
+        "Each head replaced by its mean at the last position. 0: it matters to both alike.",
+    )  # fmt: skip
+
+
+def apart(results: Results) -> View:
+    """How far the heads of a network differ in role, three ways to remove them, beside heads dealt out anew."""
+    rows = []
+    for how in ("zero", "mean", "resample"):
+        own, dealt, p = separation_null(results, how)
+        scores = of.role_separation(results, how)
+        rows.append({
+            "head replaced by": {"zero": "zero", "mean": "its mean", "resample": "another row's"}[how],
+            "difference in role": own, "heads dealt out anew": dealt, "share of deals as large": p,
+            "networks above 0.5": f"{int((scores > of.APART).sum())} of {len(scores)}",
+        })  # fmt: skip
+    return View(pd.DataFrame(rows).assign(init_seed=pd.NA), "as named", PROBES)
+
+
+def attention(results: Results) -> View:
+    """Where each head looks from the last position of a probe; the eliminating head, and the other."""
+    first = of.first_head_eliminates(results)
+    found = []
+    for metric, group in MASS.items():
+        rows = results.at_final(metric, TWO, family="repeat").astype({"site": str})
+        rows = rows[(rows["variable"].astype(str) == "")]
+        eliminates = (rows["site"] == of.HEADS[0]) == rows["init_seed"].map(first)
+        series = np.where(eliminates, "head that eliminates more", "head that recalls more")
+        found.append(rows.assign(group=group, series=series))
+    heads = ["head that recalls more", "head that eliminates more"]
+    table = in_order(pd.concat(found, ignore_index=True), "group", MASS.values())
+    return _seeds(in_order(in_order(table, "series", heads), "group", MASS.values()), "attention mass")
+
+
+def separation_null(results: Results, how: str = "mean", rounds: int = 10_000) -> tuple[float, float, float]:
+    """Mean difference in role, its mean where heads are dealt out anew over networks, and the share of deals as large.
+
+    Heads are drawn without regard to the network they come from, ``rounds`` times; the seed of the draws is fixed.
+    """
+    scores = of.role_scores(results, how).to_numpy()
+    draw, pool = np.random.default_rng(0), scores.ravel()
+    dealt = np.abs(np.diff(draw.permuted(np.tile(pool, (rounds, 1)), axis=1).reshape(rounds, -1, 2))[..., 0]).mean(1)
+    own = float(np.abs(scores[:, 0] - scores[:, 1]).mean())
+    return own, float(dealt.mean()), float((1 + (dealt >= own).sum()) / (1 + rounds))
+
+
+def _under(results: Results, metric: str, site: str, edits: list[str]) -> pd.DataFrame:
+    return results.at_final(metric, TWO, site=site, edit=edits)
+
+
+def _seeds(table: pd.DataFrame, unit: str, chance: float | None = None, note: str = "") -> View:
+    kept = [name for name in ("group", "series", "init_seed", "value") if name in table]
+    return View(table[kept], unit, PROBES, BAND, chance, note)

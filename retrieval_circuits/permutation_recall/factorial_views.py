@@ -1,0 +1,149 @@
+"""Tables of the factorial that was missing, and of the scan over symbols and widths."""
+
+import itertools
+
+import numpy as np
+import pandas as pd
+
+from circuitcore.emergence.seeds import mean_interval, share_interval
+from livingpaper.claims.claim import Results
+from livingpaper.claims.view import View, in_order
+from retrieval_circuits.permutation_recall.claims import BORN
+from retrieval_circuits.permutation_recall.design import CELLS, CROSSED, NORMAL, REPEATED, WIDTHS, Width
+from retrieval_circuits.permutation_recall.pieces import cells_of, doublings, present, recall_times
+from retrieval_circuits.permutation_recall.widths import scanned
+
+DATA = {REPEATED: "trained with repeats", NORMAL: "trained without repeats"}
+PROBES = "probes of held-out permutations"
+WIDER, MORE_HEADS = "width 32, not 16", "two heads, not one"
+
+
+def success(results: Results) -> View:
+    """Which networks recall in the end: every cell."""
+    rows = results.at_final("recall", variable="")
+    cells = {str(cell): cell for cell in present(results, (*CELLS, *CROSSED))}
+    rows = rows[rows["arm"].isin(cells)]
+    of = rows["arm"].astype(str).map(cells)
+    sizes = [_size(cell) for cell in of]
+    table = rows.assign(
+        arm=rows["arm"].astype(str), group=sizes, series=[DATA[cell.data] for cell in of],
+        panel="recall more than half of the probes", value=(rows["value"] > BORN).astype(float),
+    )  # fmt: skip
+    table = in_order(table, "series", DATA.values())
+    table = in_order(table, "group", dict.fromkeys(_size(cell) for cell in sorted(cells.values())))
+    columns = ["panel", "group", "series", "arm", "init_seed", "value"]
+    return View(table[columns], "share of networks", PROBES, "95 % Wilson interval", note=_trained_for(results))
+
+
+def survival(results: Results) -> View:
+    """Share of networks that do not recall yet, by epoch: cells with repeats; FFN widths apart where crossed."""
+    times, found, cells = recall_times(results), [], present(results, cells_of(REPEATED))
+    crossed = any(cell in CROSSED for cell in cells)
+    for cell in sorted(cells) if crossed else cells:
+        runs = times[times["arm"] == str(cell)]
+        epochs = np.unique([0.0, *runs["after"], *runs["by"].dropna(), *runs["end"]])
+        waiting = [float((runs["by"].isna() | (runs["by"] > epoch)).mean()) for epoch in epochs]
+        size, _, ffn = _size(cell).rpartition(", ")
+        named = {"series": size, "panel": ffn} if crossed else {"series": _size(cell), "panel": "trained with repeats"}
+        found.append(pd.DataFrame({"epoch": epochs, "value": waiting, "arm": str(cell), **named}))
+    table = pd.concat(found, ignore_index=True).assign(init_seed=np.nan)
+    table = in_order(table, "panel", sorted(table["panel"].unique()))
+    note = f"{_counted(results)} Recall comes when more than half of the probes are answered with the y shown."
+    return View(
+        table[["panel", "series", "epoch", "arm", "init_seed", "value"]],
+        "share of networks without recall",
+        PROBES,
+        note=note,
+    )
+
+
+def n_crossed(success: View) -> int:
+    """How many of the networks in the view ``success`` have an FFN that is not twice as wide as the network."""
+    runs = success.table[["arm", "init_seed"]].drop_duplicates()
+    return int(runs["arm"].isin([str(cell) for cell in CROSSED]).sum())
+
+
+def effects(results: Results) -> View:
+    """One model of the time to recall: what each factor and pair of factors saves, in doublings, paired by seed."""
+    crossed = present(results, cells_of(REPEATED)) == cells_of(REPEATED)
+    used = cells_of(REPEATED, crossed=crossed)
+    wide = doublings(results, used)
+    factors = {WIDER: lambda cell: cell.d_model == 32, MORE_HEADS: lambda cell: cell.n_heads == 2}
+    if crossed:
+        factors["FFN 64, not 32"] = lambda cell: cell.d_mlp == 64
+    found = []
+    for n in range(1, len(factors) + 1):
+        for names in itertools.combinations(factors, n):
+            signs = np.array([np.prod([1 if factors[name](cell) else -1 for name in names]) for cell in used])
+            effect = -(wide * signs).sum(axis=1) / (len(used) / 2)
+            rows = effect.rename("value").reset_index().assign(group=" x ".join(names))
+            found.append(rows)
+    table = pd.concat(found, ignore_index=True)
+    note = "0: no effect. Never counts as the end of training: a lower bound where some networks never recall."
+    return View(
+        table[["group", "init_seed", "value"]], "doublings of the time to recall saved", PROBES,
+        "95 % t interval of the mean over seeds", None, f"{note}{_width_over_heads(table)}",
+    )  # fmt: skip
+
+
+def _width_over_heads(table: pd.DataFrame) -> str:
+    """By how much width saves more than a second head, as a sentence; nothing where one seed has no spread."""
+    by_seed = table.pivot(index="init_seed", columns="group", values="value")
+    more = (by_seed[WIDER] - by_seed[MORE_HEADS]).dropna()
+    if len(more) < 2:
+        return ""
+    found = mean_interval(more)
+    return f" Width less a second head: {more.mean():.2f} [{found.low:.2f}, {found.high:.2f}]"
+
+
+def cells(results: Results) -> View:
+    """Every cell in numbers."""
+    times, rows = recall_times(results), []
+    final = results.at_final("recall", variable="").astype({"arm": str})
+    sure = results.at_final("elimination").astype({"arm": str})
+    for cell in present(results, (*CELLS, *CROSSED)):
+        came = times.loc[times["arm"] == str(cell), "by"].dropna()
+        score = final.loc[final["arm"] == str(cell), "value"]
+        born = int((score > BORN).sum())
+        rate = share_interval(born, len(score))
+        rows.append({
+            "size": ", ".join(part.replace(" ", "\u00a0") for part in _size(cell).split(", ")),
+            "data": DATA[cell.data].removeprefix("trained "),
+            "networks that recall": f"{born} of {len(score)} [{rate.low:.2f}, {rate.high:.2f}]",
+            "mean recall": f"{score.mean():.3f}",
+            "median epoch of recall": "-" if came.empty else f"{came.median():.0f}",
+            "mean elimination": f"{sure.loc[sure['arm'] == str(cell), 'value'].mean():.3f}",
+        })  # fmt: skip
+    return View(pd.DataFrame(rows).assign(init_seed=pd.NA), "as named", PROBES)
+
+
+def widths(results: Results) -> View:
+    """Share of probes recalled in the end, by number of symbols and width; one and two layers."""
+    rows = scanned(results)
+    mean = rows.groupby(["n_layers", "n_symbols", "d_model"])["value"].mean().reset_index()
+    table = pd.DataFrame({
+        "panel": ["one layer" if n == 1 else "two layers" for n in mean["n_layers"]],
+        "row": "V " + mean["n_symbols"].astype(str), "column": "d " + mean["d_model"].astype(str),
+        "value": mean["value"], "init_seed": np.nan,
+    })  # fmt: skip
+    table["arm"] = [
+        str(Width(v, d, n)) for v, d, n in zip(mean["n_symbols"], mean["d_model"], mean["n_layers"], strict=True)
+    ]
+    seeds = rows["init_seed"].nunique()
+    order = dict.fromkeys(f"d {width.d_model}" for width in WIDTHS)
+    note = f"Mean of {seeds} network{'s' * (seeds > 1)} at each point; 2 heads, FFN twice the width, repeats."
+    return View(in_order(table, "column", order), "share of probes recalled", PROBES, note=note)
+
+
+def _size(cell) -> str:
+    return f"d {cell.d_model}, {cell.n_heads} head{'s' * (cell.n_heads > 1)}, FFN {cell.d_mlp}"
+
+
+def _counted(results: Results) -> str:
+    counts = recall_times(results).groupby("arm")["init_seed"].nunique()
+    low, high = int(counts.min()), int(counts.max())
+    return f"{low} networks a size." if low == high else f"{low} to {high} networks a size."
+
+
+def _trained_for(results: Results) -> str:
+    return f"All trained for {int(recall_times(results)['end'].max())} epochs."

@@ -1,0 +1,204 @@
+"""Tables of the source's own figures: loss, steps, posteriors, the split, the probe of recall."""
+
+import pandas as pd
+
+from circuitcore.tasks import make_task
+from circuitcore.tasks.permutation_posterior import loss_levels
+from livingpaper.claims.claim import Results
+from livingpaper.claims.results import with_epochs
+from livingpaper.claims.view import View, in_order
+from retrieval_circuits.permutation_recall.claims import (
+    PUBLISHED_ABLATION,
+    PUBLISHED_LAST,
+    PUBLISHED_LOSS,
+    PUBLISHED_STEPS,
+)
+from retrieval_circuits.permutation_recall.design import (
+    ALL_1,
+    ANY_SOURCE,
+    BALANCED_1,
+    NORMAL,
+    ONLY_FIRST,
+    OTHER_SPLITS,
+    RATIOS,
+    REPEATED,
+    SOURCE_SPLIT,
+)
+from retrieval_circuits.permutation_recall.pieces import (
+    CEILINGS,
+    ONE,
+    STEPS,
+    TWO,
+    UNSURE,
+    accuracies,
+    on_source_split,
+    predicted,
+    source_values,
+)
+
+BAND = "95 % t interval of the mean over seeds"
+PANELS = {ONE: f"task 1: {ONE}", TWO: f"task 2: {TWO}"}
+KINDS = {ONE: "task 1", TWO: "task 2"}
+LEVELS = {
+    NORMAL: ("elimination and recall", "train posterior"),
+    REPEATED: (
+        *("elimination, blind to repeats", "elimination, repeats detected"),
+        *("elimination and recall", "train posterior"),
+    ),
+}
+METRICS = {
+    "step_accuracy": "accuracy",
+    "bayes_mae": "mean error",
+    "bayes_max_batched": "largest in batch",
+    "bayes_max": "largest error",
+}
+SKILLS = {
+    "recall": "the y that was shown (recall)",
+    "eliminates": "the y not yet shown",
+    "other_shown": "another y that was shown",
+}
+FIRST_DRAWN = 2
+"""The first epochs' loss would squeeze all others."""
+
+
+def loss(results: Results) -> View:
+    """Mean loss of each epoch, ours and the source's, beside what each skill would reach."""
+    found = []
+    for arm, panel in PANELS.items():
+        history = results.history[results.history["arm"].astype(str) == arm]
+        ours = history.groupby(["init_seed", "epoch"])["loss"].mean().rename("value").reset_index()
+        last = int(ours["epoch"].max())
+        theirs = pd.DataFrame(
+            {"epoch": range(1, 1 + len(PUBLISHED_LOSS[KINDS[arm]])), "value": PUBLISHED_LOSS[KINDS[arm]]}
+        )
+        data = NORMAL if arm == ONE else REPEATED
+        task, names = make_task("permutation_recall", {"repeat_ratio": RATIOS[data]}), LEVELS[data]
+        levels = [
+            {"series": level, "epoch": epoch, "value": value}
+            for level, value in loss_levels(task).items() if level in names for epoch in (FIRST_DRAWN, last)
+        ]  # fmt: skip
+        parts = [
+            ours.assign(series="ours"),
+            theirs[theirs["epoch"] <= last].assign(series="source"),
+            pd.DataFrame(levels),
+        ]
+        found.append(pd.concat(parts, ignore_index=True).assign(panel=panel))
+    table = pd.concat(found, ignore_index=True)
+    table = table[table["epoch"] >= FIRST_DRAWN]
+    table = in_order(table, "series", ["ours", "source", *LEVELS[REPEATED]])
+    note = f"Epochs from {FIRST_DRAWN} on. The source stopped after 20 and 50. Straight lines are computed, not fitted."
+    return View(
+        table[["panel", "series", "epoch", "init_seed", "value"]], "loss, nats a position", "train", BAND, note=note
+    )
+
+
+def steps(results: Results) -> View:
+    """The source's table beside ours: accuracy and errors at each step, mean over our networks on its split."""
+    rows = [_step(results, arm, step, "") for arm in KINDS for step in STEPS]
+    rows += [_step(results, TWO, STEPS[-1], family) for family in PUBLISHED_LAST]
+    return View(pd.DataFrame(rows).assign(init_seed=pd.NA), "as named", "5,000 held-out rows, the source's split")
+
+
+def _step(results: Results, arm: str, step: str, family: str) -> dict[str, str]:
+    """One line of that table; ``family``: which rows of the last step, "" for all."""
+    kind, place = KINDS[arm], STEPS.index(step)
+    line = {"model, step": f"{kind}, {place + 1}" + (f", {family}" if family else "")}
+    for metric, called in METRICS.items():
+        values = source_values(results, metric, arm, split="test", variable=step, family=family)
+        ours = on_source_split(values).mean()
+        published = PUBLISHED_LAST[family] if family else PUBLISHED_STEPS[kind]
+        theirs = published.get(called)
+        theirs = theirs[place] if isinstance(theirs, tuple) else theirs
+        line |= {f"{called}: source": f"{theirs:.4f}"} if theirs is not None else {}
+        line |= {f"{called}: ours": f"{ours:.4f}"}
+    return line
+
+
+def held_out(results: Results) -> View:
+    """Accuracy at steps 1 to 4 beside the ceiling: held-out permutations, all of them, and what the split predicts."""
+    found = []
+    for arm, kind in KINDS.items():
+        series = {
+            f"{kind}, held out": accuracies(results, arm),
+            f"{kind}, all permutations": accuracies(results, arm, "all"),
+        }
+        for name, wide in series.items():
+            long = on_source_split(wide).reset_index().melt(id_vars="init_seed", value_name="value")
+            found.append(long.rename(columns={"variable": "step"}).assign(series=name))
+    table = pd.concat(found, ignore_index=True)
+    for by, name in {"marginal": "predicted, slight memory", "train": "predicted, whole memory"}.items():
+        counted = predicted(SOURCE_SPLIT, "shuffled", by)
+        known = pd.DataFrame({"step": counted.index, "value": counted.to_numpy(), "series": name})
+        table = pd.concat([table, known], ignore_index=True)
+    ceiling = pd.DataFrame({"step": list(UNSURE), "value": [CEILINGS[step] for step in UNSURE], "series": "ceiling"})
+    table = pd.concat([table, ceiling], ignore_index=True)
+    wide = table.groupby(["series", "step"], sort=False)["value"].mean().unstack("step")[list(UNSURE)].reset_index()
+    order = ["ceiling", "task 1, held out", "task 2, held out", "predicted, slight memory", "predicted, whole memory",
+             "task 1, all permutations", "task 2, all permutations"]  # fmt: skip
+    table = in_order(wide, "series", order).rename(columns={"series": "accuracy of"}).assign(init_seed=pd.NA)
+    return View(table, "accuracy", "as named")
+
+
+def splits(results: Results) -> View:
+    """Accuracy on held-out permutations of other divisions, steps 1 to 4: the small model."""
+    arms = {ONE: "source's rule", OTHER_SPLITS: "other splits", BALANCED_1: "balanced split", ALL_1: "nothing held out"}
+    found = []
+    for arm, called in arms.items():
+        if arm in results.arms:
+            long = accuracies(results, arm).reset_index().melt(id_vars="init_seed", var_name="group")
+            found.append(long.assign(series=called, arm=arm))
+    table = in_order(pd.concat(found, ignore_index=True), "group", UNSURE)
+    ceilings = ", ".join(f"{CEILINGS[step]:.2f}" for step in UNSURE)
+    return View(
+        table[["group", "series", "arm", "init_seed", "value"]], "accuracy", "held-out permutations", BAND,
+        note=f"Ceilings: {ceilings}. Where nothing is held out, rows of all permutations.",
+    )  # fmt: skip
+
+
+def leaning(results: Results) -> View:
+    """How far each model leans to the permutations it was trained on, over training, by step."""
+    found = []
+    for arm, panel in PANELS.items():
+        rows = with_epochs(results.curve("leaning", arm, edit="", variable=list(UNSURE)), results)
+        found.append(rows.assign(panel=panel, series=rows["variable"].astype(str), arm=arm))
+    table = pd.concat(found, ignore_index=True)
+    table = in_order(table[table["epoch"] > 0], "series", UNSURE)
+    return View(
+        table[["panel", "series", "epoch", "arm", "init_seed", "value"]], "weight of the training set",
+        "rows of all permutations", BAND, note="0: all permutations alike; 1: only those trained on are possible.",
+    )  # fmt: skip
+
+
+def skills(results: Results) -> View:
+    """What the large model answers to probes of recall, over training."""
+    found = [
+        with_epochs(results.curve(metric, TWO, variable=""), results).assign(series=series)
+        for metric, series in SKILLS.items()
+    ]
+    table = in_order(pd.concat(found, ignore_index=True), "series", SKILLS.values())
+    return View(
+        table[["series", "epoch", "init_seed", "value"]], "share of answers", "probes of held-out permutations", BAND,
+        1 / 5, "Chance: any of the five.",
+    )  # fmt: skip
+
+
+def probes(results: Results) -> View:
+    """Recall by slot repeated, on every probe: the source's models, and those of its later notebook."""
+    called = {ONE: "task 1", TWO: "task 2", ANY_SOURCE: "trained on any repeat", ONLY_FIRST: "trained on repeats of x1"}
+    slots = {f"source {slot}": f"repeats x{slot}" for slot in range(1, 5)}
+    found = []
+    for arm, series in called.items():
+        if arm in results.arms:
+            rows = results.at_final("recall_all", arm, variable=list(slots))
+            found.append(rows.assign(group=rows["variable"].astype(str).map(slots), series=series, arm=arm))
+    table = in_order(pd.concat(found, ignore_index=True), "group", slots.values())
+    return View(
+        table[["group", "series", "arm", "init_seed", "value"]], "share answered with the y shown",
+        "all 11,520 probes of held-out permutations", BAND, 1 / 5,
+        f"Source: one probe a task; later 200 a slot: {_ablated(ANY_SOURCE)} (any) and {_ablated(ONLY_FIRST)} (x1).",
+    )  # fmt: skip
+
+
+def _ablated(arm: str) -> str:
+    """What the source's later notebook has of a model, whole."""
+    return ", ".join(f"{share:g}" for share in PUBLISHED_ABLATION[arm]["with"])

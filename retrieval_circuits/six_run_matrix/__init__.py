@@ -1,0 +1,20 @@
+"""The six-run matrix: two curricula, their births, and what of the source's account survives ten seeds.
+
+Source: sections 3 and 4 of "Retrieval Motif Emergence in Small Transformers" (Alex 2026). Its block1 is layer 0 here.
+"""
+
+from retrieval_circuits.design import FALSE_ALARMS
+from retrieval_circuits.six_run_matrix import inference_views, matrix_views, pilot_views
+from retrieval_circuits.six_run_matrix.checks import CHECKS
+from retrieval_circuits.six_run_matrix.claims import CIRCUIT_CLAIMS, CLAIMS
+from retrieval_circuits.six_run_matrix.design import Params, battery, published_epochs, recipes
+from retrieval_circuits.six_run_matrix.explorer import explorer
+
+__all__ = [
+    "CHECKS", "CIRCUIT_CLAIMS", "CLAIMS", "EXPLORERS", "FALSE_ALARMS", "VIEWS", "Params", "battery", "published_epochs",
+    "recipes",
+]  # fmt: skip
+
+VIEWS = {**pilot_views.VIEWS, **matrix_views.VIEWS, **inference_views.VIEWS}
+
+EXPLORERS = {"explorer": explorer}

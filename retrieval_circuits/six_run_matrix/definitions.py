@@ -1,0 +1,55 @@
+"""The two definitions of a birth, as the birth lab shows them: what is measured, and what counts as born."""
+
+import pandas as pd
+
+from circuitcore.emergence.births import POOLED
+from circuitcore.emergence.definitions import Definition, Definitions
+from livingpaper.claims.claim import Results
+from livingpaper.claims.view import View
+from retrieval_circuits.six_run_matrix.pieces import (
+    PIECES,
+    SHOWN,
+    corrected_curves,
+    corrected_rules,
+    on_source_grid,
+    published_curves,
+    published_rules,
+)
+
+OURS, SOURCE = "ours", "source"
+DEFINITIONS = Definitions(
+    among=(
+        Definition(name="This chapter's definition", scores=OURS, whose="this chapter's", rules=corrected_rules()),
+        Definition(name="The source's definition", scores=SOURCE, whose="the source's", rules=published_rules()),
+    ),
+    apart=SHOWN,
+)
+"""The first is the chapter's own, on which its lab opens; ``apart`` are the births of SR5."""
+KEYS = ["arm", "init_seed", "epoch"]
+
+
+def birth_lab(results: Results) -> View:
+    """All nine scores under both definitions, each at the checkpoints it is dated on, with the gates it has."""
+    curves = {OURS: corrected_curves(results), SOURCE: on_source_grid(published_curves(results))}
+    table = pd.concat([_with_gates(rows).assign(scores=scores) for scores, rows in curves.items()], ignore_index=True)
+    columns = ["scores", "arm", "init_seed", "piece", "epoch", "score", "gate_published", "gate_named"]
+    return View(
+        table[columns], "epoch of birth", "validation prompts and all six families",
+        note="A gate binds where it is measured: among this chapter's scores for copying and routing; among the "
+        "source's for all but behaviour, with named families for copying, routing and the probes.",
+    )  # fmt: skip
+
+
+def _with_gates(curves: pd.DataFrame) -> pd.DataFrame:
+    """A row a piece and checkpoint: its score, and the score of either gate, missing where there is none."""
+    is_pooled = curves["family"].isin(POOLED)
+    pooled, families = curves[is_pooled], curves[~is_pooled & curves["metric"].isin(PIECES)]
+    table = pooled[pooled["metric"].isin(PIECES)].rename(columns={"value": "score", "metric": "piece"})
+    worst = pooled[pooled["metric"].str.endswith("_worst_base")]
+    worst = worst.assign(piece=worst["metric"].str.removesuffix("_worst_base"))
+    named = families.groupby([*KEYS, "metric"], observed=True)["value"].min().reset_index()
+    for gate, rows in (("published", worst), ("named", named.rename(columns={"metric": "piece"}))):
+        scores = rows.rename(columns={"value": f"gate_{gate}"})[[*KEYS, "piece", f"gate_{gate}"]]
+        table = table.merge(scores, on=[*KEYS, "piece"], how="left")
+    order = {piece: place for place, piece in enumerate(PIECES)}
+    return table.assign(place=table["piece"].map(order)).sort_values(["arm", "init_seed", "place", "epoch"])

@@ -1,0 +1,37 @@
+"""The explorer of the chapter: the networks of the matrix whose weights are shipped."""
+
+from collections.abc import Iterator, Sequence
+
+from circuitcore.tasks.textual_kv import LONGER
+from livingpaper.explorer.exhibit import Exhibit, ShownRun, spread_examples
+from livingpaper.explorer.material import Material, births_of
+from livingpaper.explorer.retrieval_path import Lookup, retrieval_path
+from retrieval_circuits.six_run_matrix.design import MATRIX
+from retrieval_circuits.six_run_matrix.pieces import SHOWN, corrected_births
+
+SPLITS = {"accuracy, held out": "val", "accuracy, four pairs": LONGER}
+
+OPENS_ON = "on"
+
+
+def explorer(materials: Sequence[Material]) -> Exhibit:
+    """Both curricula; it opens on the curriculum's run whose weights are shipped through training."""
+    shown = tuple(run for material in materials for run in _runs(material))
+    first = materials[0].run(OPENS_ON)
+    task = first.recipe.make_task()
+    examples = (*spread_examples(task, "val", 4), *spread_examples(task, LONGER, 2))
+    others = [run for run in materials[0].runs(OPENS_ON) if run.run_id != first.run_id]
+    path = retrieval_path(Lookup(first, examples[0].prompt), others[0] if others else None)
+    return Exhibit(
+        name="explorer-six-run-matrix", task=task, shown=shown, examples=examples, opening={"run": first.run_id},
+        path=path,
+    )  # fmt: skip
+
+
+def _runs(material: Material) -> Iterator[ShownRun]:
+    born = corrected_births(material.results)
+    for arm in MATRIX:
+        for run in material.runs(arm):
+            births = births_of(born[born["arm"] == arm], run, {piece: piece for piece in SHOWN}, in_epochs=True)
+            condition = material.condition(arm, f"curriculum {arm}")
+            yield ShownRun(run=run, condition=condition, curves=material.retrieval_curves(run, SPLITS), births=births)

@@ -1,0 +1,341 @@
+"""Figures of what the seeds show: the curriculum taken apart, roles, features, and what is forced."""
+
+import pandas as pd
+
+from livingpaper.claims.claim import Results, SelectionError
+from livingpaper.claims.view import View
+from retrieval_circuits.six_run_matrix import curriculum, forced, roles
+from retrieval_circuits.six_run_matrix import readings as of
+from retrieval_circuits.six_run_matrix.claims import HALF as MORE_OFTEN_THAN_NOT
+from retrieval_circuits.six_run_matrix.design import APART, CELLS, MATRIX, cell_name
+from retrieval_circuits.six_run_matrix.pieces import VARIABLES
+from retrieval_circuits.six_run_matrix.published import SLOT_FEATURES
+
+BAND = "95 % t interval of the mean over seeds"
+AGREEMENTS = {
+    "same_identity": "same head leads", "top3_overlap": "overlap of the three best", "profile_cosine": "cosine",
+    "matched": "ours: heads matched within layers",
+}  # fmt: skip
+
+
+def inference(results: Results) -> View:
+    """Every comparison of the two curricula with its interval and exact permutation test, in words."""
+    found = curriculum.tests(results)
+    three = found["p_of_three"].map(_three) + f" ({found['least_of_three'].iloc[0]:.2g} at best)"
+    spans = zip(found["difference"], found["low"], found["high"], strict=True)
+    table = pd.DataFrame(
+        {
+            "quantity": found["quantity"], "on": found["on"].map(_three), "off": found["off"].map(_three),
+            "difference": [f"{_three(mean)} [{_three(low)}, {_three(high)}]" for mean, low, high in spans],
+            "p": found["p_value"].map(_three), "p, Holm": found["p_holm"].map(_three),
+            "p of the source's seeds": three,
+        }
+    )  # fmt: skip
+    return View(table.assign(init_seed=pd.NA), "as named", "as named", note=f"{int(found['n'].max())} pairs of seeds.")
+
+
+def _three(value: float) -> str:
+    """Three significant digits, whole numbers whole."""
+    return "–" if pd.isna(value) else f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
+
+
+def apart(results: Results) -> View:
+    """Steps to validation accuracy 0.90 in every arm that keeps some ingredient of the curriculum."""
+    parts, never = [], 0
+    for arm in (*MATRIX, *APART):
+        if of.has(results, arm):
+            steps = of.behaviour_steps(results, arm)
+            end = int(results.at_final("accuracy", arm, split="val")["step"].max())
+            never += int(steps.isna().sum())
+            parts.append(steps.fillna(end).rename("value").reset_index().assign(group=arm, arm=arm))
+    note = f"{never} networks never get there and are drawn at the end of their training." if never else ""
+    table = pd.concat(parts, ignore_index=True)[["group", "arm", "init_seed", "value"]]
+    return View(table, "optimizer steps", "val", BAND, note=note)
+
+
+def apart_outcomes(results: Results) -> View:
+    """What the arms end in: accuracy on four pairs, and what is lost without layer 0's heads."""
+    arms = [arm for arm in (*MATRIX, *APART) if of.has(results, arm)]
+    read = {
+        "accuracy on four pairs": lambda arm: of.accuracy(results, arm, of.OOD),
+        "attention follows the patched query": lambda arm: results.final_values("attention_slot_follows", arm),
+    }
+    parts = [
+        values(arm).rename("value").reset_index().assign(group=arm, arm=arm, series=series)
+        for series, values in read.items() for arm in arms
+    ]  # fmt: skip
+    table = pd.concat(parts, ignore_index=True)
+    return View(table[["group", "arm", "series", "init_seed", "value"]], "share of prompts", "four pairs; test", BAND)
+
+
+def stability(results: Results) -> View:
+    """Agreement between seeds under the source's measures and ours, with what shuffled heads reach (its figure 10)."""
+    if min(len(results.seeds(arm)) for arm in MATRIX) < 2:
+        raise SelectionError("agreement needs two seeds of each curriculum")
+    found = roles.agreements(results)
+    found = found[found["metric"].isin(["routing", "copying", "all"])]
+    parts = []
+    for (measure, metric, arm), pairs in found.groupby(["measure", "metric", "arm"], sort=False, observed=True):
+        group = f"{AGREEMENTS[measure]}{'' if metric == 'all' else ', ' + metric} ({arm})"
+        for series, column in {"seeds": "value", "shuffled heads": "chance_all_heads"}.items():
+            values = roles.per_seed(pairs, pairs[column]).rename("value").reset_index()
+            parts.append(values.assign(group=group, series=series, arm=arm))
+    table = pd.concat(parts, ignore_index=True)
+    note = "Every point is a seed's mean over its pairs with the other seeds of its curriculum."
+    return View(
+        table[["group", "arm", "series", "init_seed", "value"]], "agreement", "all six families", BAND, note=note
+    )
+
+
+def leaders(results: Results) -> View:
+    """By how much the routing head leads at the end, and how often the operators change heads."""
+    parts = []
+    for arm in MATRIX:
+        for metric in ("routing", "copying"):
+            lead = curriculum.final_leaders(results, metric, arm)["lead"]
+            parts.append(lead.rename("value").reset_index().assign(group=f"{metric} ({arm})", arm=arm))
+    table = pd.concat(parts, ignore_index=True).astype({"value": float})
+    margin = curriculum.margin_of_noise(results)
+    return View(
+        table, "lead of the best head over the next, share of prompts", "all six families", BAND,
+        note=f"A lead of {margin:.3f} or less is noise.",
+    )  # fmt: skip
+
+
+def handoffs(results: Results) -> View:
+    """Changes of the leading head as the source counts them, in time order, and beyond noise."""
+    ways = {"file_order": "file order (as published)", "raw": "time order", "beyond_noise": "beyond noise"}
+    counted = curriculum.operator_handoffs(results)
+    table = counted.melt(["arm", "init_seed", "piece"], list(ways), "series", "value")
+    table = table.assign(
+        series=table["series"].map(ways),
+        group=table["piece"] + " (" + table["arm"] + ")",
+        value=table["value"].astype(float),
+    )
+    order = {series: place for place, series in enumerate(ways.values())}
+    table = table.assign(place=table["series"].map(order)).sort_values(["group", "place"], kind="stable")
+    return View(table[["group", "series", "arm", "init_seed", "value"]], "handoffs", "all six families", BAND)
+
+
+def slot(results: Results) -> View:
+    """What can be read at the arrow, and where attention goes when the query is exchanged."""
+    parts = []
+    for arm in MATRIX:
+        for variable, name in VARIABLES.items():
+            for metric, series in {
+                "probe_chosen": "probe", "probe_chosen_worst_class": "probe, its worst class",
+                "probe_chosen_random": "probe, random labels",
+            }.items():  # fmt: skip
+                values = results.final_values(metric, arm, variable=variable).rename("value").reset_index()
+                parts.append(values.assign(group=f"{name}, probed ({arm})", series=series, arm=arm))
+        follows = results.final_values("attention_slot_follows", arm).rename("value").reset_index()
+        parts.append(follows.assign(group=f"slot, by attention ({arm})", series="attention", arm=arm))
+    table = pd.concat(parts, ignore_index=True).sort_values("group", kind="stable")
+    note = "Chance: 1/16 for key and value, 1/3 for the slot (line)."
+    return View(table[["group", "series", "arm", "init_seed", "value"]], "share right", "test", BAND, 1 / 3, note)
+
+
+def carried(results: Results) -> View:
+    """Where key, slot and value point to three different answers: which one the answer follows, by patched site.
+
+    One number per seed: the mean over its two curricula.
+    """
+    names = {
+        "base_answer": "nothing moved", "query_key": "key", "matching_slot": "slot", "selected_value": "value",
+    }  # fmt: skip
+    sites = {
+        "L0H*.z": "layer 0 heads' writes", "L0.resid_post": "stream after layer 0", "L1H*.q": "layer 1 queries",
+        "L1H*.z": "layer 1 heads' writes", "L1.resid_post": "stream after layer 1",
+    }  # fmt: skip
+    where = {"family": "separating", "edit": "", "site": list(sites)}
+    rows = pd.concat([results.at_final("interchange", arm, **where) for arm in MATRIX], ignore_index=True)
+    rows = rows.assign(hypothesis=rows["variable"].astype(str).map(names), site=rows["site"].astype(str).map(sites))
+    table = rows.groupby(["site", "hypothesis", "init_seed"])["value"].mean().reset_index()
+    rest = (1 - table.groupby(["site", "init_seed"])["value"].sum()).rename("value").reset_index()
+    table = pd.concat([table, rest.assign(hypothesis="other")], ignore_index=True)
+    order = {name: place for place, name in enumerate([*sites.values(), *names.values(), "other"])}
+    table = table.assign(at=table["site"].map(order), what=table["hypothesis"].map(order))
+    table = table.sort_values(["at", "what", "init_seed"], kind="stable", ignore_index=True)
+    return View(table[["site", "hypothesis", "init_seed", "value"]], "share of answers", "test prompts", BAND)
+
+
+def sparse(results: Results) -> View:
+    """Share of active features and explained variance, the source's autoencoders beside converged ones."""
+    kinds = {"sae_published": "as published", "sae": "converged"}
+    read = {
+        "explained_variance": "variance explained", "density": "features active per prompt",
+        "decoder_cos_share": "pairs of features that are aligned",
+    }  # fmt: skip
+    parts = []
+    for kind, series in kinds.items():
+        sites = roles.site_labels(results, kind)
+        sites = sites[~sites["constant"].astype(bool)] if len(sites) else sites
+        for column, name in read.items():
+            if len(sites):
+                values = sites.groupby(["arm", "init_seed"])[column].mean().rename("value").reset_index()
+                parts.append(values.assign(group=name + " (" + values["arm"] + ")", series=series))
+    if not parts:
+        raise SelectionError("no features were measured")
+    table = pd.concat(parts, ignore_index=True)[["group", "series", "arm", "init_seed", "value"]]
+    note = "Means over the tracked sites that vary between prompts of one length. Aligned: a cosine of 0.2 or more."
+    return View(table, "share", "held-out training prompts", BAND, note=note)
+
+
+def signals(results: Results) -> View:
+    """The source's extra signals beside ours: sites and neurons labelled slot, constant sites."""
+    rows = []
+    for arm in MATRIX:
+        for kind, what in {"sae_published": "as published", "sae": "converged"}.items():
+            rows.append({"signal": f"sites labelled slot, {what} ({arm})", **_slot_sites(results, kind, arm)})
+        rows.append({"signal": f"layers whose top neuron stands for the slot ({arm})", **_slot_neurons(results, arm)})
+    return View(pd.DataFrame(rows), "sites", "all six families")
+
+
+def _slot_sites(results: Results, kind: str, arm: str) -> dict[str, object]:
+    sites = roles.site_labels(results, kind)
+    sites = sites[sites["arm"] == arm]
+    constant, named = sites["constant"].astype(bool), sites["label"].eq("matching_slot")
+    n, of_n = SLOT_FEATURES[arm]
+    return {
+        "source": f"{n} of {of_n}" if kind == "sae_published" else None,
+        "ours": f"{int(named.sum())} of {len(sites)}",
+        "of which constant": int((named & constant).sum()),
+        "varying and beyond the null": int((named & ~constant & sites["beyond"].astype(bool)).sum()),
+    }
+
+
+def _slot_neurons(results: Results, arm: str) -> dict[str, object]:
+    neurons = results.features[(results.features["kind"] == "neurons") & (results.features["arm"] == arm)]
+    ranked = neurons[neurons["metric"] == "eta2"].sort_values("value")
+    top = ranked.groupby(["init_seed", "site"], observed=True).tail(1)
+    return {"source": "0 of 6", "ours": f"{int(top['variable'].astype(str).eq('matching_slot').sum())} of {len(top)}"}
+
+
+FOUR_PAIRS = "accuracy on four pairs"
+
+
+def cells(results: Results) -> View:
+    """What the read-out, the depth and the number of heads change: the summary figure."""
+    parts = []
+    for cell in CELLS:
+        arm = cell_name(*cell)
+        if not of.has(results, arm):
+            continue
+        read_out, layers, heads = cell
+        group = f"{read_out}, {layers} layer{'s' * (layers > 1)} of {heads}"
+        first = of.best_head(results, "routing_value", arm, family=of.SWEEP, layer=0)
+        parts.append(_cell(of.accuracy(results, arm), group, "test accuracy"))
+        parts.append(_cell(of.accuracy(results, arm, of.OOD), group, FOUR_PAIRS))
+        parts.append(_cell(first, group, "layer 0 attends to the right value"))
+        if layers > 1:
+            later = of.best_head(results, "routing_value", arm, family=of.SWEEP, layer=list(range(1, layers)))
+            parts.append(_cell(later, group, "a later layer does"))
+        lost = of.heads_lost(results, arm, "mean@read_out", "L0H*")
+        parts.append(_cell(lost, group, "lost without layer 0 at the read-out"))
+    table = pd.concat(parts, ignore_index=True)
+    return View(
+        table, "share of prompts", "test; its counterfactuals", BAND + _seeds_of(table), 1 / 3, _elsewhere(table)
+    )
+
+
+def _seeds_of(table: pd.DataFrame) -> str:
+    """Which row has more seeds than the others, for the caption; "" where none has."""
+    n = table.groupby("group")["init_seed"].nunique()
+    return f"; {n.max()} seeds in '{n.idxmax()}', {n.min()} in every other row" if n.nunique() > 1 else ""
+
+
+def _elsewhere(table: pd.DataFrame) -> str:
+    """How many networks of three layers answer at the arrow without a head there that finds the value."""
+    deep = table[(table["group"] == "arrow, 3 layers of 2") & (table["series"] == "a later layer does")]
+    if deep.empty:
+        return ""
+    blind = int((deep["value"] < MORE_OFTEN_THAN_NOT).sum())
+    return (
+        f"With three layers, no head at the arrow attends to the right value more often than not in {blind} of "
+        f"{len(deep)} seeds."
+    )
+
+
+def said_of_cells(cells: View) -> dict[str, str]:
+    """What the page's sentences say of the cells, by the name under which the page has it."""
+    return {
+        "elsewhere": cells.note,
+        "one_layer_at_arrow": _reached(cells, "arrow, 1 layer of 2", "test accuracy"),
+        "one_layer_longer": _reached(cells, "query, 1 layer of 2", FOUR_PAIRS),
+        "two_layers_longer": _reached(cells, "query, 2 layers of 2", FOUR_PAIRS),
+    }
+
+
+def _reached(cells: View, group: str, series: str) -> str:
+    """What the networks of a group reach in a series, from the worst to the best."""
+    rows = cells.table[(cells.table["group"] == group) & (cells.table["series"] == series)]
+    return f"{100 * rows['value'].min():.0f} to {100 * rows['value'].max():.0f} %" if len(rows) else "(not measured)"
+
+
+def _cell(values: pd.Series, group: str, series: str) -> pd.DataFrame:
+    return values.rename("value").reset_index()[["init_seed", "value"]].assign(group=group, series=series)
+
+
+def routing_layers(results: Results) -> View:
+    """Which layer of three holds the best routing head."""
+    parts = [forced.routing_layers(results, arm).assign(arm=arm) for arm in forced.DEEP if of.has(results, arm)]
+    if not parts:
+        raise SelectionError("no networks of three layers were trained")
+    table = pd.concat(parts, ignore_index=True)
+    groups = table.groupby(["arm", "layer"], observed=True)["tied"]
+    counts = groups.agg(runs="size", tied_with_the_last="sum").reset_index()
+    counts = counts.astype({"runs": int, "tied_with_the_last": int})
+    return View(counts, "runs", "test prompts, each asked for all three keys")
+
+
+LOOKED = {"off": "arrow", cell_name("query", 2, 2): "query"}
+"""Arm -> where its answer is read, for two layers of two heads."""
+TOKENS = {0: "the key", 1: "its value", 2: "the separator after it"}
+"""Positions past the matching key -> what stands there."""
+
+
+def looked_at(results: Results) -> View:
+    """Where layer 1 looks from the read-out: attention to the three tokens of the matching pair, mean of its heads."""
+    shots = results.snapshots
+    if shots.empty or not of.has(results, *LOOKED):
+        raise SelectionError("no attention was kept of networks read out at the query")
+    rows = shots[(shots["kind"] == "pattern") & shots["arm"].isin(list(LOOKED))]
+    rows = rows[rows["head"].astype(str).str.startswith("L1")].astype({"run_id": "str"})
+    rows = rows[rows["step"] == rows.groupby("run_id")["step"].transform("max")]
+    rows = rows[rows["row"] == rows.groupby(["run_id", "prompt"])["row"].transform("max")]
+    past = rows["column"] - _matching_key(rows)
+    rows = rows.assign(token=past.map(TOKENS), read=rows["arm"].map(LOOKED)).dropna(subset=["token"])
+    table = rows.groupby(["read", "token", "init_seed"], observed=True)["value"].mean().reset_index()
+    table = table.assign(group="read out at the " + table["read"], series=table["token"])
+    order = {token: place for place, token in enumerate(TOKENS.values())}
+    table = table.sort_values(["read", "series"], key=lambda column: column.map(order).fillna(0), kind="stable")
+    return View(
+        table[["group", "series", "init_seed", "value"]], "attention", "two test prompts", BAND + _seeds_of(table)
+    )
+
+
+def _matching_key(rows: pd.DataFrame) -> pd.Series:
+    """Column of the key that a prompt asks for: the first column with the word of its queried key."""
+    prompt = [rows["run_id"], rows["prompt"], rows["head"]]
+    last = rows["column"].groupby(prompt, observed=True).transform("max")
+    asked = rows["arm"].map({arm: int(read == "arrow") for arm, read in LOOKED.items()})  # the arrow comes after it
+    word = rows["column_label"].astype(str)
+    query = word.where(rows["column"] == last - asked).groupby(prompt, observed=True).transform("first")
+    return rows["column"].where(word == query).groupby(prompt, observed=True).transform("min")
+
+
+VIEWS = {
+    "inference": inference,
+    "apart": apart,
+    "apart_outcomes": apart_outcomes,
+    "stability": stability,
+    "leaders": leaders,
+    "handoffs": handoffs,
+    "slot": slot,
+    "carried": carried,
+    "sparse": sparse,
+    "signals": signals,
+    "cells": cells,
+    "routing_layers": routing_layers,
+    "looked_at": looked_at,
+}

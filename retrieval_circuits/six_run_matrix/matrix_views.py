@@ -1,0 +1,228 @@
+"""Figures of the matrix: outcomes, localisation, births and their gates."""
+
+import pandas as pd
+
+from livingpaper.claims.claim import Results, SelectionError
+from livingpaper.claims.view import View
+from retrieval_circuits.six_run_matrix import curriculum, definitions, timing
+from retrieval_circuits.six_run_matrix import readings as of
+from retrieval_circuits.six_run_matrix.design import MATRIX
+from retrieval_circuits.six_run_matrix.pieces import (
+    OPERATORS,
+    PATCHES,
+    PIECES,
+    PROBES,
+    VARIABLES,
+    corrected_births,
+    published_births,
+)
+from retrieval_circuits.six_run_matrix.published import BIRTHS, FINALS, GROUPED
+
+BAND = "95 % t interval of the mean over seeds"
+SOURCE_SEEDS = (0, 1, 2)
+
+
+def finals(results: Results, arm: str) -> dict[str, pd.Series]:
+    """Quantity, as the source's tables call it -> its value per seed at the end."""
+    probe = {name: ("probe_published_best", variable) for variable, name in VARIABLES.items()}
+    patch = {name: ("faithfulness_published", variable) for variable, name in VARIABLES.items()}
+    handed = curriculum.operator_handoffs(results)
+    handed = handed[handed["arm"] == arm]
+    return {
+        "accuracy, val": of.accuracy(results, arm, "val"),
+        "accuracy, test": of.accuracy(results, arm),
+        "accuracy, four pairs": of.accuracy(results, arm, of.OOD),
+        **{
+            f"probe, {name}": results.final_values(metric, arm, variable=variable, family="all")
+            for name, (metric, variable) in probe.items()
+        },
+        **{piece: of.best_head(results, metric, arm, family="all") for metric, piece in OPERATORS.items()},
+        **{
+            f"patch, {name}": results.final_values(metric, arm, variable=variable, family="all")
+            for name, (metric, variable) in patch.items()
+        },
+        **{
+            f"handoffs of {piece}": handed[handed["piece"] == piece].set_index("init_seed")["file_order"].astype(float)
+            for piece in OPERATORS.values()
+        },
+    }
+
+
+def outcomes(results: Results) -> View:
+    """The source's grouped outcomes beside ours (its figure 7): shares only, one point a seed."""
+    parts = []
+    for arm in MATRIX:
+        for quantity, values in finals(results, arm).items():
+            if quantity.startswith("handoffs"):
+                continue
+            ours = pd.DataFrame({"init_seed": values.index, "value": values.to_numpy(), "who": "ours"})
+            theirs = pd.DataFrame({"init_seed": [None], "value": [GROUPED[quantity][arm]], "who": ["source"]})
+            parts.append(
+                pd.concat([ours, theirs], ignore_index=True).assign(group=f"{quantity} ({arm})", quantity=quantity)
+            )
+    table = pd.concat(parts, ignore_index=True)
+    order = {quantity: place for place, quantity in enumerate(GROUPED)}
+    table = table.assign(place=table["quantity"].map(order)).sort_values(["place", "group"], kind="stable")
+    return View(
+        table[["group", "who", "init_seed", "value"]], "share of prompts", "the named prompts; probes, patches and "
+        "operators on all six families", note="The source's points are means over three seeds.",
+    )  # fmt: skip
+
+
+def grouped(results: Results) -> View:
+    """The same numbers and the handoffs as a table."""
+    rows = []
+    for arm in MATRIX:
+        for quantity, values in finals(results, arm).items():
+            rows += [
+                {"quantity": f"{quantity} ({arm})", "source": GROUPED[quantity][arm], "init_seed": seed, "value": value}
+                for seed, value in values.items()
+            ]
+    return View(pd.DataFrame(rows).sort_values("quantity", kind="stable"), "as named", "as named")
+
+
+def per_seed(results: Results) -> View:
+    """The source's outcome table, run by run, beside our runs of the same seeds."""
+    rows = []
+    for arm in MATRIX:
+        top = of.top_loss(results, arm).set_index("init_seed")
+        heads = {piece: curriculum.final_leaders(results, metric, arm) for metric, piece in OPERATORS.items()}
+        longer = of.accuracy(results, arm, of.OOD)
+        for seed in longer.index:
+            theirs = FINALS.get((arm, seed), {})
+            rows.append(
+                {
+                    "run": f"{arm}, seed {seed}", "init_seed": seed,
+                    "four pairs": longer[seed], "source: four pairs": theirs.get("four pairs"),
+                    "largest loss": f"{top['value'][seed]:.3f} ({top['site'][seed]})",
+                    "source: largest loss": _with_head(theirs, "largest drop", "its head"),
+                    "routing": _led(heads["routing"], seed), "source: routing": _with_head(theirs, "routing", "router"),
+                    "copying": _led(heads["copying"], seed), "source: copying": _with_head(theirs, "copying", "copier"),
+                }
+            )  # fmt: skip
+    return View(pd.DataFrame(rows), "as named", "all six families")
+
+
+def _with_head(theirs: dict, value: str, head: str) -> str | None:
+    return f"{theirs[value]:.3f} ({theirs[head]})" if theirs else None
+
+
+def _led(heads: pd.DataFrame, seed: int) -> str:
+    row = heads.loc[seed]
+    tie = ", tie" if row["tied"] else ""
+    return f"{row['value']:.3f} ({row['site']}{tie})"
+
+
+def localisation(results: Results) -> View:
+    """Accuracy lost without each head, run by run (the source's figure 8), and without both heads of a layer."""
+    parts = []
+    for arm in MATRIX:
+        single = results.at_final("ablation_drop_published", arm)
+        single = single.assign(panel="zero at the arrow (as published)", column=single["site"].astype(str))
+        joint = results.at_final("joint_ablation_drop", arm, edit="mean@all")
+        names = joint["site"].astype(str).str.replace("H*", " both", regex=False)
+        joint = joint.assign(panel="mean at every position (ours)", column=names)
+        for part in (single, joint):
+            parts.append(part.assign(row=f"{arm}, " + part["init_seed"].astype(str), arm=arm))
+    table = pd.concat(parts, ignore_index=True)
+    table = table.sort_values(
+        ["panel", "arm", "init_seed", "column"], ascending=[False, True, True, True], kind="stable"
+    )
+    split = "all six families (as published) and test prompts, each asked for all three keys (ours)"
+    return View(table[["panel", "row", "column", "arm", "init_seed", "value"]], "accuracy lost", split)
+
+
+def births(results: Results) -> View:
+    """Births of the source's nine pieces beside ours under the same definition, in epochs."""
+    born = published_births(results)
+    born = born.assign(value=born["by"].astype("Float64").astype(float)).dropna(subset=["value"])
+    theirs = pd.DataFrame(
+        [
+            {"group": f"{piece} ({arm})", "who": "source", "init_seed": None, "value": float(epoch), "piece": piece}
+            for piece, of_run in BIRTHS.items() for (arm, _), epoch in of_run.items()
+        ]
+    ).dropna(subset=["value"])  # fmt: skip
+    ours = born.assign(group=born["piece"] + " (" + born["arm"] + ")", who="ours")
+    table = pd.concat([ours, theirs], ignore_index=True)
+    order = {piece: place for place, piece in enumerate(PIECES)}
+    table = table.assign(place=table["piece"].map(order)).sort_values(["place", "group"], kind="stable")
+    return View(
+        table[["group", "who", "init_seed", "value"]], "epoch of birth", "validation prompts and all six families",
+        note=f"{_never(results)} of ours never happen and are not drawn.",
+    )  # fmt: skip
+
+
+def _never(results: Results) -> str:
+    born = published_births(results)
+    return f"{int(born['by'].isna().sum())} of {len(born)} births"
+
+
+def birth_table(results: Results) -> View:
+    """Births run by run for the source's seeds: its epoch, a slash, ours."""
+    ours = timing.wide(published_births(results))
+    rows = [
+        {"source / ours": piece}
+        | {
+            f"{arm} {seed}": f"{_epoch(epoch)} / {_epoch(ours.loc[(arm, seed), piece])}"
+            for (arm, seed), epoch in of_run.items() if (arm, seed) in ours.index
+        }
+        for piece, of_run in BIRTHS.items()
+    ]  # fmt: skip
+    if len(rows[0]) == 1:
+        raise SelectionError(f"none of the source's seeds {SOURCE_SEEDS} is among these runs")
+    return View(pd.DataFrame(rows), "epoch of birth", "as published")
+
+
+def _epoch(epoch: float) -> str:
+    return "never" if pd.isna(epoch) else f"{epoch:.0f}"
+
+
+def gates(results: Results) -> View:
+    """Births of the operators under the published gate, no gate, and our definitions."""
+    under = {
+        "published gate": published_births(results),
+        "no gate": published_births(results, gate=False),
+        "ours": corrected_births(results),
+    }
+    pieces = [*OPERATORS.values(), PROBES["query_key"], PATCHES["matching_slot"]]
+    parts = [born[born["piece"].isin(pieces)].assign(series=series) for series, born in under.items()]
+    table = pd.concat(parts, ignore_index=True)
+    never = table["by"].isna()
+    table = table.assign(
+        value=table["by"].astype("Float64").astype(float), group=table["piece"] + " (" + table["arm"] + ")"
+    )
+    note = f"{int(never.sum())} of {len(table)} births never happen and are not drawn."
+    table = table[~never].sort_values(["group"], kind="stable")
+    return View(table[["group", "series", "init_seed", "value"]], "epoch of birth", "all six families", note=note)
+
+
+def robustness(results: Results) -> View:
+    """In how many runs the operators are born, and when, as threshold and gate are moved one at a time."""
+    rows = []
+    for gate in (True, False):
+        for threshold in timing.ROBUST:
+            born = published_births(results, threshold=threshold, gate=gate)
+            for piece in (*OPERATORS.values(), PATCHES["matching_slot"]):
+                epochs = born[born["piece"] == piece]["by"].astype("Float64").astype(float)
+                rows.append(
+                    {
+                        "piece": piece, "gate": "published" if gate else "none", "threshold": f"{threshold:.2f}",
+                        "born": f"{int(epochs.notna().sum())} of {len(epochs)}", "median epoch": epochs.median(),
+                        "earliest": epochs.min(), "latest": epochs.max(),
+                    }
+                )  # fmt: skip
+    table = pd.DataFrame(rows).sort_values(["piece", "gate", "threshold"], kind="stable")
+    return View(table, "epoch of birth", "all six families")
+
+
+VIEWS = {
+    "outcomes": outcomes,
+    "grouped": grouped,
+    "per_seed": per_seed,
+    "localisation": localisation,
+    "birth_lab": definitions.birth_lab,
+    "births": births,
+    "birth_table": birth_table,
+    "gates": gates,
+    "robustness": robustness,
+}

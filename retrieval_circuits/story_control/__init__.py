@@ -1,0 +1,26 @@
+"""The negative control as published, controls that could fail, and one that must not: how often the battery errs.
+
+Source: section 2 of "Retrieval Motif Emergence in Small Transformers" (Alex 2026).
+"""
+
+from retrieval_circuits.story_control.checks import CHECKS
+from retrieval_circuits.story_control.claims import CLAIMS, PUBLISHED
+from retrieval_circuits.story_control.design import Params, battery, published_epochs, recipes
+from retrieval_circuits.story_control.explorer import planted, story
+from retrieval_circuits.story_control.pieces import false_positives
+from retrieval_circuits.story_control.views import VIEWS
+
+__all__ = [
+    "CHECKS",
+    "CLAIMS",
+    "EXPLORERS",
+    "PUBLISHED",
+    "VIEWS",
+    "Params",
+    "battery",
+    "false_positives",
+    "published_epochs",
+    "recipes",
+]
+
+EXPLORERS = {"story": story, "planted": planted}

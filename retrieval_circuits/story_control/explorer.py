@@ -1,0 +1,90 @@
+"""The explorers of the chapter: the story's network, which cannot retrieve, and one that learnt to."""
+
+from collections.abc import Iterator, Sequence
+
+from circuitcore.training.store.run import Run
+from livingpaper.explorer.exhibit import Example, Exhibit, PathStep, ShownRun, spread_examples
+from livingpaper.explorer.material import Material
+from livingpaper.explorer.probe import probe
+from retrieval_circuits.story_control.design import PLANTED, STORY
+
+SPLITS = {"accuracy, trained rows": "train", "accuracy, held out": "val"}
+
+
+def story(materials: Sequence[Material]) -> Exhibit:
+    """The network trained on the story, asked for words it was trained on and for words it was not."""
+    run = materials[0].run(STORY)
+    task = run.recipe.make_task()
+    examples = (*spread_examples(task, "train", 2), *spread_examples(task, "val", 6))
+    seen, unseen = examples[0], _first_miss(run, examples[2:])
+    path = (
+        PathStep(
+            title="Known by heart.",
+            text=f'A row it was trained on. Wanted is "{seen.answer}"; it says {probe(run, prompt=seen.prompt).says}.',
+        ),
+        PathStep(
+            title="Elsewhere it guesses.",
+            text=f'A row of the next tenth of the story, the first that it gets wrong. Wanted is "{unseen.answer}"; it '
+            f"says {probe(run, prompt=unseen.prompt).says}.",
+            state={"prompt": unseen.prompt},
+        ),
+    )
+    return Exhibit(
+        name="explorer-story", task=task, shown=tuple(_runs(materials, STORY)), examples=examples,
+        opening={"run": run.run_id}, path=path,
+    )  # fmt: skip
+
+
+def planted(materials: Sequence[Material]) -> Exhibit:
+    """The network of the positive control, asked for a word that the context holds once before."""
+    run = materials[0].run(PLANTED)
+    task = run.recipe.make_task()
+    examples = spread_examples(task, "val", 4)
+    prompt, answer = examples[0].prompt, examples[0].answer
+    words = prompt.split()
+    last, place = len(words) - 1, _copied_from(words, answer)
+    layer = run.recipe.model.n_layers - 1
+    reading = probe(run, prompt=prompt)
+    read = int(reading.patterns[layer][:, -1].mean(0).argmax())
+    share = reading.patterns[layer][:, -1, read].mean().item()
+    where = "that position" if read == place else f"position {read} instead, {read - place:+d} from it,"
+    cuts = [f"cut(L{layer}H{head}:{last}->{read})" for head in range(run.recipe.model.n_heads)]
+    path = (
+        PathStep(
+            title="It retrieves.",
+            text=f"{words[-1]} stood before, and {answer} came after it, at position {place}. The network says "
+            f"{reading.says}. Its last layer reads {where} with attention {share:.2f}.",
+        ),
+        PathStep(
+            title="Before training.",
+            text=f"At step {run.steps[0]} it says {probe(run, step=run.steps[0], prompt=prompt).says}.",
+            state={"step": run.steps[0]},
+        ),
+        PathStep(
+            title="Cut what it reads.",
+            text=f"Without that edge in any head of layer {layer} it says "
+            f"{probe(run, prompt=prompt, edits=cuts).says}.",
+            state={"edits": cuts},
+        ),
+    )
+    return Exhibit(
+        name="explorer-planted", task=task, shown=tuple(_runs(materials, PLANTED)), examples=examples,
+        opening={"run": run.run_id}, path=path,
+    )  # fmt: skip
+
+
+def _first_miss(run: Run, examples: Sequence[Example]) -> Example:
+    """The first example whose answer is not the likeliest token; the first where there is none."""
+    missed = (one for one in examples if probe(run, prompt=one.prompt).likeliest != one.answer)
+    return next(missed, examples[0])
+
+
+def _copied_from(words: Sequence[str], answer: str) -> int:
+    """The position whose word is the answer and follows an earlier occurrence of the last word."""
+    return next(at for at in range(1, len(words)) if words[at] == answer and words[at - 1] == words[-1])
+
+
+def _runs(materials: Sequence[Material], arm: str) -> Iterator[ShownRun]:
+    for material in materials:
+        for run in material.runs(arm):
+            yield ShownRun(run=run, condition=material.condition(arm), curves=material.retrieval_curves(run, SPLITS))

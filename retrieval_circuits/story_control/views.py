@@ -1,0 +1,221 @@
+"""The table behind each figure of the chapter, with what its caption must say."""
+
+from collections.abc import Callable
+
+import pandas as pd
+
+from circuitcore.tasks import make_task
+from livingpaper.claims.claim import Results
+from livingpaper.claims.results import with_epochs
+from livingpaper.claims.view import View, in_order
+from retrieval_circuits.story_control.ceilings import ceilings, operator_chances, text_facts
+from retrieval_circuits.story_control.checks import N_BASES
+from retrieval_circuits.story_control.claims import PUBLISHED, PUBLISHED_TEXT
+from retrieval_circuits.story_control.design import (
+    ARMS,
+    CANNOT,
+    COULD_FAIL,
+    PHRASES,
+    PLANTED,
+    PROBE_ROWS,
+    REPEATS,
+    STORY,
+)
+from retrieval_circuits.story_control.pieces import (
+    ANY,
+    DEFINITIONS,
+    GATE,
+    PATCH,
+    PIECES,
+    REPORTED,
+    THRESHOLDS,
+    WHOLE,
+    curves,
+    false_positives,
+    reported,
+)
+
+SPLITS = {"train": "train", "val": "val", "test": "test", "ood": "40 words"}
+VARIABLES = {
+    "previous_token": "previous word",
+    "target_seen_in_context": "target seen before",
+    "repeat_distance_bucket": "how far back",
+    "target_token": "target",
+}
+BAND = "95 % t interval of the mean over seeds"
+SHORT = {STORY: "story", PLANTED: "repeats", PHRASES: "phrases"}
+SWEPT = f"{N_BASES} test rows, each with five lengths of context"
+POOL = "the three controls"
+HAS = {arm: f"{arm} (learnable)" for arm in REPEATS}
+_CURVE = ["epoch", "series", "arm", "init_seed", "value"]
+DEFINED = dict(zip(DEFINITIONS, ("the source's definitions", "our definitions"), strict=True))
+
+
+def accuracy(results: Results) -> View:
+    """The source's figure 1, left: accuracy on every split of the story."""
+    rows = results.curve("accuracy", STORY, split=list(SPLITS))
+    table = _with_epochs(rows.assign(series=rows["split"].astype(str).map(SPLITS)), results)
+    table = in_order(table, "series", SPLITS.values())
+    chance = make_task("story", {}).chance["val"]
+    return View(
+        table[_CURVE], "accuracy", "all four splits", BAND, chance, "Chance: always the commonest word, on val."
+    )
+
+
+def variables(results: Results) -> View:
+    """The source's figure 1, right: what probes read and what patches move, for each variable."""
+    metrics = {"probe_published_best": "probe, best site", "faithfulness_published": "patch at that site"}
+    units = dict(zip(metrics.values(), ("share read rightly", "share moved"), strict=True))
+    found = []
+    for metric, panel in metrics.items():
+        rows = results.curve(metric, STORY, family="all")
+        found.append(rows.assign(panel=panel, series=rows["variable"].astype(str).map(VARIABLES)))
+    table = _with_epochs(pd.concat(found, ignore_index=True), results)
+    table = in_order(in_order(table, "series", VARIABLES.values()), "panel", metrics.values())
+    table = table.assign(unit=table["panel"].map(units))
+    return View(table[["panel", "unit", *_CURVE]], ", ".join(units.values()), SWEPT, BAND)
+
+
+def operators(results: Results) -> View:
+    """The source's figure 2, the higher head of each layer: routing, copying, recency, and what its loss costs."""
+    metrics = {
+        "routing": "routing", "copying": "copying", "recency": "recency", "ablation_drop_published": "ablation drop",
+    }  # fmt: skip
+    found = []
+    for metric, panel in metrics.items():
+        rows = results.curve(metric, STORY)
+        rows = rows[rows["family"].isin(["", "all"])]
+        case = ["arm", "init_seed", "run_id", "step", "layer"]
+        found.append(rows.groupby(case, observed=True)["value"].max().reset_index().assign(panel=panel))
+    table = _with_epochs(pd.concat(found, ignore_index=True), results)
+    table = table.assign(series="layer " + table["layer"].astype(str) + ", its higher head")
+    table = in_order(table.sort_values("series", kind="stable"), "panel", metrics.values())
+    guessed = operator_chances(make_task("story", {}), N_BASES)
+    table = table.assign(chance=table["panel"].map(guessed))
+    with_copy = int(results.curve("routing", STORY, family="all")["n"].iloc[0])
+    note = (
+        f"Routing and copying count the {with_copy} of these rows whose context holds the target. Chance is that of "
+        "one head: routing and recency, any position so far; copying, any word"
+    )
+    return View(table[["panel", "chance", *_CURVE]], "share of rows", SWEPT, BAND, note=note)
+
+
+def highest(results: Results) -> View:
+    """The highest score of each piece and of its gate, at any checkpoint: the story and the positive controls."""
+    found = []
+    for arm, called in SHORT.items():
+        table = curves(results, arm, DEFINITIONS[0])
+        score = table[table["family"].isin(["", "all"])]
+        for ending, series in {"": "score", "_worst_base": "worst base prompt"}.items():
+            rows = score[score["metric"].str.endswith("_worst_base") == bool(ending)]
+            piece = rows["metric"].str.removesuffix("_worst_base").str.partition(":")[0]
+            top = rows.assign(piece=piece).groupby(["arm", "init_seed", "piece"])["value"].max().reset_index()
+            found.append(top.assign(group=f"{called}: " + top["piece"], series=series))
+    table = pd.concat(found, ignore_index=True)
+    table = in_order(table, "group", [f"{called}: {piece}" for called in SHORT.values() for piece in PIECES])
+    note = (
+        f"Born at {THRESHOLDS[PIECES[0]]:g} (behaviour) or {THRESHOLDS[PATCH]:g}, where the worst base prompt reaches "
+        f"{GATE:g} at the same checkpoint."
+    )
+    return View(table[["group", "series", "arm", "init_seed", "value"]], "highest share", SWEPT, BAND, note=note)
+
+
+def where(results: Results) -> View:
+    """Where the last layer looks in the end: the best head's share at the word to be copied, and one word past it."""
+    found = []
+    for arm in REPEATS:
+        for metric, place in {"routing": "at the word", "routing_after": "one past it"}.items():
+            rows = results.at_final(metric, arm, family="full")
+            best = rows[rows["layer"] == rows["layer"].max()].groupby(["arm", "init_seed"])["value"].max()
+            found.append(best.reset_index().assign(group=f"{SHORT[arm]}: {place}"))
+    table = pd.concat(found, ignore_index=True)[["group", "arm", "init_seed", "value"]]
+    past = table[table["group"] == f"{SHORT[PLANTED]}: one past it"]["value"]
+    note = (
+        "Better of the last layer's two heads. One past the word it looks more often than not in "
+        f"{int((past > 1 / 2).sum())} of {len(past)} networks of planted repeats."
+    )
+    return View(table, "share of rows", "test rows with their whole context", BAND, note=note)
+
+
+def rates(results: Results) -> View:
+    """Whether any birth, and all four, are reported of each run: every control, and those that could fail together."""
+    runs = pd.concat([reported(results, definitions) for definitions in DEFINITIONS], ignore_index=True)
+    runs = runs[runs["piece"].isin([WHOLE, ANY])]
+    pool = runs[runs["arm"].isin(COULD_FAIL)].assign(group=POOL)
+    table = pd.concat([runs.assign(group=runs["arm"].replace(HAS)), pool], ignore_index=True)
+    table = table.assign(series=table["definitions"].map(DEFINED), value=table["born"].astype(float))
+    table = table.rename(columns={"piece": "panel"})
+    table = in_order(in_order(table, "group", [*CANNOT, POOL, *HAS.values()]), "panel", [WHOLE, ANY])
+    note = f"T{POOL[1:]}: {', '.join(COULD_FAIL)}. Only planted repeats and phrases leave anything to find."
+    columns = ["panel", "group", "series", "arm", "init_seed", "value"]
+    return View(table[columns], "share of runs reported", "held-out prompts", "95 % Wilson interval", note=note)
+
+
+def pieces(results: Results) -> View:
+    """In how many runs each birth is reported, in words: one row per control and definition."""
+    table = false_positives(results)
+    table = table.assign(runs=table["k"].astype(str) + " of " + table["n"].astype(str))
+    table = table.assign(under=table["definitions"].map(DEFINED))
+    wide = table.pivot(index=["arm", "under"], columns="piece", values="runs").reset_index()
+    wide = in_order(wide[wide["arm"].isin(ARMS)], "under", DEFINED.values())
+    wide = in_order(wide, "arm", ARMS)[["arm", "under", *REPORTED]]
+    return View(wide.rename(columns={"arm": "networks"}).assign(init_seed=pd.NA), "runs", "held-out prompts")
+
+
+def ceiling(results: Results) -> View:
+    """What the rows allow, whatever the network: story and planted repeats."""
+    found = []
+    for arm, (name, called) in {STORY: ("story", "story"), PLANTED: ("planted_repeats", "planted repeats")}.items():
+        table = ceilings(make_task(name, {}), N_BASES, PROBE_ROWS[arm])
+        found.append(table.assign(possible=table["possible"].map({True: "yes", False: "no"}), task=called))
+    table = pd.concat(found, ignore_index=True).replace({"part": VARIABLES})
+    columns = {"task": "task", "piece": "piece", "part": "of", "score": "best score", "gate": "worst base prompt"}
+    return View(
+        table.rename(columns={**columns, "possible": "can be born"})[[*columns.values(), "can be born"]], "share", SWEPT
+    )
+
+
+def text(results: Results) -> View:
+    """The source's story and ours, counted."""
+    ours = text_facts(make_task("story", {}), N_BASES, PROBE_ROWS[STORY])
+    rows = [{"quantity": name, "source": PUBLISHED_TEXT[name], "ours": value} for name, value in ours.items()]
+    return View(pd.DataFrame(rows), "as named", "the story")
+
+
+def numbers(results: Results) -> View:
+    """The source's numbers beside ours, one row a quantity."""
+    rows = results.curve("accuracy", STORY, split="val")
+    best = rows.sort_values(["init_seed", "value", "step"], ascending=[True, False, True]).groupby("init_seed").head(1)
+    found = []
+    for split, called in SPLITS.items():
+        of_split = results.curve("accuracy", STORY, split=split)
+        if split != "train":
+            at_best = of_split.merge(best[["init_seed", "step"]], on=["init_seed", "step"])
+            found.append(at_best.assign(quantity=f"accuracy, {called}, best epoch"))
+        found.append(results.at_final("accuracy", STORY, split=split).assign(quantity=f"accuracy, {called}, final"))
+    born = reported(results, DEFINITIONS[0])
+    born = born[(born["arm"] == STORY) & born["piece"].isin(PIECES)].groupby("init_seed")["born"].sum()
+    born = born.rename("value").reset_index().assign(quantity="births")
+    table = pd.concat([*found, born], ignore_index=True)
+    table = table.assign(source=table["quantity"].map(PUBLISHED))
+    return View(
+        in_order(table, "quantity", PUBLISHED)[["quantity", "source", "init_seed", "value"]], "as named", "as named"
+    )
+
+
+def _with_epochs(rows: pd.DataFrame, results: Results) -> pd.DataFrame:
+    return with_epochs(rows.assign(arm=rows["arm"].astype(str)), results)
+
+
+VIEWS: dict[str, Callable[[Results], View]] = {
+    "accuracy": accuracy,
+    "variables": variables,
+    "operators": operators,
+    "highest": highest,
+    "where": where,
+    "rates": rates,
+    "pieces": pieces,
+    "ceiling": ceiling,
+    "text": text,
+    "numbers": numbers,
+}

@@ -1,0 +1,40 @@
+"""The explorer of the chapter: every network whose weights are shipped, and the look-up taken apart."""
+
+from collections.abc import Iterator, Sequence
+
+from livingpaper.explorer.exhibit import Exhibit, ShownRun, spread_examples
+from livingpaper.explorer.material import Material, births_of
+from livingpaper.explorer.retrieval_path import Lookup, retrieval_path
+from retrieval_circuits.symbolic_kv.design import ARMS
+from retrieval_circuits.symbolic_kv.pieces import ANSWERS, COPIES, ROUTES, piece_births
+
+SPLITS = {"accuracy, held out": "val", "accuracy, more pairs": "ood"}
+
+TRAINED = "trained"
+BIRTHS = {ANSWERS: "answers", ROUTES: "routes", COPIES: "copies"}
+
+
+def explorer(materials: Sequence[Material]) -> Exhibit:
+    """Networks of all arms; it opens on the first trained one whose weights are shipped through training."""
+    shown = tuple(run for material in materials for run in _runs(material))
+    first = materials[0].run(TRAINED)
+    task = first.recipe.make_task()
+    examples = (*spread_examples(task, "val", 4), *spread_examples(task, "ood", 2))
+    others = [run for run in materials[0].runs(TRAINED) if run.run_id != first.run_id]
+    path = retrieval_path(Lookup(first, examples[0].prompt), others[0] if others else None)
+    return Exhibit(
+        name="explorer-symbolic-kv", task=task, shown=shown, examples=examples, opening={"run": first.run_id}, path=path
+    )
+
+
+def _runs(material: Material) -> Iterator[ShownRun]:
+    born = piece_births(material.results)
+    for arm, label in ARMS.items():
+        for run in material.runs(arm):
+            births = births_of(born, run, BIRTHS) if arm == TRAINED else ()
+            yield ShownRun(
+                run=run,
+                condition=material.condition(arm, label),
+                curves=material.retrieval_curves(run, SPLITS),
+                births=births,
+            )
