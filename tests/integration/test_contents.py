@@ -358,7 +358,8 @@ def test_nothing_but_publishing_writes_among_published_runs(folder, run):
 
 
 def test_only_publish_makes_the_list():
-    files = sorted(path for floor in ("circuitcore", "livingpaper", "retrieval_circuits") for path in (ROOT / floor).rglob("*.py"))
+    floors = ("circuitcore", "livingpaper", "retrieval_circuits")
+    files = sorted(path for floor in floors for path in (ROOT / floor).rglob("*.py"))
     writers = [path.relative_to(ROOT).as_posix() for path in files if takes_a_writer(path.read_text())]
     assert writers == ["livingpaper/commands/publish.py"]
 
