@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, get_args, get_origin
 
+from circuitcore.ground.hashed import canonical, later
 from circuitcore.ground.spelling import unknown
 
 NORM_EPS = 1e-6
@@ -37,7 +38,7 @@ class ModelConfig:
     init: Literal["torch", "small", "encoder"] = "torch"  # see ``init_weights``
     tied: bool = True  # unembedding = embedding transposed
     bias: bool = False  # biases in attention, MLP and unembedding
-    norm_eps: float = NORM_EPS  # added to the mean square
+    norm_eps: float = later(NORM_EPS)  # added to the mean square
 
     def __post_init__(self):
         may_be_zero = {"d_head", "d_in"} | ({"d_mlp"} if self.mlp == "none" else set())
@@ -55,9 +56,8 @@ class ModelConfig:
             raise ValueError("vector inputs have no token embedding to tie to: set tied=False")
 
     def to_dict(self) -> dict[str, Any]:
-        """All fields, as JSON literals; ``norm_eps``, younger than the first runs, only where it is not 1e-6."""
-        fields = dataclasses.asdict(self)
-        return fields if self.norm_eps != NORM_EPS else {k: v for k, v in fields.items() if k != "norm_eps"}
+        """What is hashed of it, as JSON literals."""
+        return canonical(self)
 
     @classmethod
     def from_dict(cls, fields: Mapping[str, Any]) -> "ModelConfig":

@@ -15,6 +15,7 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from pydantic import TypeAdapter
 
+from circuitcore.ground.hashed import canonical, may_lack
 from circuitcore.ground.reading import canonical_json, parse_json
 from circuitcore.ground.spelling import unknown
 from circuitcore.models.config import ModelConfig
@@ -112,12 +113,13 @@ class Recipe:
 
     def to_json(self) -> str:
         """Canonical JSON: every field, sorted keys, no spaces. Equal recipes give equal text."""
-        fields = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
-        fields["task_params"] = dict(self.task_params)
-        fields["model"] = self.model.to_dict()
-        fields["optimizer"] = dataclasses.asdict(self.optimizer)
-        fields["stages"] = [stage.to_dict() for stage in self.stages]
-        return canonical_json(fields)
+        inside = {
+            "task_params": dict(self.task_params),
+            "model": canonical(self.model),
+            "optimizer": canonical(self.optimizer),
+            "stages": [canonical(stage) for stage in self.stages],
+        }
+        return canonical_json(canonical(self) | inside)
 
     @classmethod
     def from_json(cls, text: str, allow_tasks: Collection[str] = ()) -> "Recipe":
@@ -142,7 +144,7 @@ class Recipe:
         _require(isinstance(model, dict), "model", model, "a JSON object")
         _require(isinstance(stages, list), "stages", stages, "a list")
         optimizer = _checked_keys(Optimizer, "recipe.optimizer", optimizer)
-        stages = [_checked_keys(Stage, "recipe.stages", stage, ("fresh",)) for stage in stages]
+        stages = [_checked_keys(Stage, "recipe.stages", stage) for stage in stages]
         return cls(
             **_typed(cls, "", values),
             model=ModelConfig.from_dict(_typed(ModelConfig, "model.", model)),
@@ -255,7 +257,7 @@ def _check_checkpoints(epochs: tuple[int, ...], last: int) -> None:
     _require(fits and epochs[-1] == last, "checkpoint_epochs", epochs, allowed)
 
 
-def _checked_keys(kind: type, where: str, values: object, may_lack: tuple[str, ...] = ()) -> dict[str, Any]:
+def _checked_keys(kind: type, where: str, values: object) -> dict[str, Any]:
     """``values`` if it is an object with exactly the fields of ``kind``, or without those that it may lack."""
     if not isinstance(values, dict):
         raise RecipeError(f"{where} must be a JSON object, got {_shown(values)}")
@@ -263,7 +265,7 @@ def _checked_keys(kind: type, where: str, values: object, may_lack: tuple[str, .
     for key in values:
         if key not in names:
             raise RecipeError(f"{where}: {unknown('field', key, names)}")
-    missing = [name for name in names if name not in values and name not in may_lack]
+    missing = [name for name in names if name not in values and name not in may_lack(kind)]
     if missing:
         raise RecipeError(f"{where} lacks {', '.join(missing)}")
     return dict(values)

@@ -9,6 +9,7 @@ import torch
 from jaxtyping import Bool, Int, Shaped
 from torch import Tensor
 
+from circuitcore.ground.hashed import later
 from circuitcore.tasks.base import Batch, Task
 
 # torch's CPU generator reads only the low 32 bits of its seed (seeds 5 and 5 + 2**32 give one stream), so the
@@ -32,12 +33,7 @@ class Stage:
 
     splits: tuple[str, ...]
     epochs: int
-    fresh: int = 0
-
-    def to_dict(self) -> dict[str, object]:
-        """All fields; ``fresh``, which is younger than the first runs, only where it is not 0."""
-        fields = {"splits": self.splits, "epochs": self.epochs}
-        return fields | ({"fresh": self.fresh} if self.fresh else {})
+    fresh: int = later(0)
 
 
 @dataclass(frozen=True, eq=False)

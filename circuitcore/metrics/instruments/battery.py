@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 import torch
 
+from circuitcore.ground.hashed import canonical, later
 from circuitcore.ground.spelling import unknown
 from circuitcore.metrics.instruments import sections
 from circuitcore.metrics.instruments.corrected import corrected
@@ -60,11 +61,11 @@ class BatterySpec:
     n_reference: int = 256
     n_probe: int = 1024
     n_split: int = 2000
-    at_end: tuple[str, ...] = ()
-    left_out: tuple[str, ...] = ()
-    published: bool = False
-    snapshots: bool = True
-    features: bool = False
+    at_end: tuple[str, ...] = later(())
+    left_out: tuple[str, ...] = later(())
+    published: bool = later(False)
+    snapshots: bool = later(True)
+    features: bool = later(False)
 
     def __post_init__(self):
         allowed = [section.__name__ for section in SECTIONS]
@@ -77,13 +78,7 @@ class BatterySpec:
     @property
     def key(self) -> str:
         """Name of the stored table: version and a hash of these attributes."""
-        # Tables were stored when there were but counts. What was added since enters the hash only where it differs from
-        # its default, so that those tables keep their names.
-        defaults = {field.name: field.default for field in dataclasses.fields(self)}
-        said = {
-            name: value for name, value in dataclasses.asdict(self).items() if name in COUNTS or value != defaults[name]
-        }
-        text = json.dumps([BATTERY_VERSION, said], sort_keys=True)
+        text = json.dumps([BATTERY_VERSION, canonical(self)], sort_keys=True)
         return f"battery-v{BATTERY_VERSION}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
 
     @property

@@ -1,0 +1,62 @@
+"""A field that is added later renames nothing there is: no run, no table."""
+
+import dataclasses
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+import paper
+from circuitcore.ground.hashed import canonical, later, may_lack
+from livingpaper.book import studies
+
+ROOT = Path(paper.__file__).resolve().parent
+
+
+@dataclass(frozen=True)
+class Before:
+    size: int
+    words: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class After:
+    size: int
+    words: tuple[str, ...] = ()
+    rate: float = later(0.5)
+    kinds: tuple[str, ...] = later(())
+
+
+def test_a_field_added_later_enters_only_where_it_says_something():
+    assert canonical(After(3)) == canonical(Before(3)) == {"size": 3, "words": ()}
+    assert canonical(After(3, rate=0.25)) == {"size": 3, "words": (), "rate": 0.25}
+    assert canonical(After(3, kinds=("a",))) == {"size": 3, "words": (), "kinds": ("a",)}
+
+
+def test_a_field_that_was_there_from_the_start_always_enters():
+    """Else a changed default would give another value the old name."""
+    assert canonical(Before(3, ())) != canonical(Before(3, ("a",))) and "words" in canonical(Before(3))
+
+
+def test_what_may_be_missing_where_it_is_stored_is_what_was_added_later():
+    assert may_lack(After) == ("rate", "kinds") and may_lack(Before) == ()
+    assert After(**canonical(After(3))) == After(3)
+
+
+@pytest.mark.parametrize("name", studies.names())
+def test_published_runs_and_tables_have_the_names_that_their_study_gives_them(name):
+    study, params = studies.load(name), studies.load_params(name)
+    arms = study.recipes(params)
+    assert sum(map(len, arms.values())) > 20
+    for arm, recipes in arms.items():
+        tables = {study.battery(params, arm).key}
+        for recipe in recipes:
+            folder = ROOT / "published" / recipe.run_id
+            assert (folder / "recipe.json").read_text(encoding="utf-8").strip() == recipe.to_json(), recipe.run_id
+            assert tables <= {path.stem for path in folder.rglob("*.parquet")}, (arm, recipe.run_id)
+
+
+def test_another_value_is_another_name():
+    recipe = studies.load("symbolic_kv").recipes(studies.load_params("symbolic_kv"))["trained"][0]
+    longer = dataclasses.replace(recipe.model, norm_eps=1e-5)
+    assert dataclasses.replace(recipe, model=longer, task_params=dict(recipe.task_params)).run_id != recipe.run_id
