@@ -156,7 +156,7 @@ class Page:
         _glue(name, {"text/plain": text})
 
     def explorer(self, name: str) -> None:
-        """Show an explorer of a chapter's published networks: ``symbolic_kv.explorer``.
+        """Show an explorer of a chapter's published networks: ``STUDY.EXPLORER``.
 
         Raises:
             ChapterError: no such explorer, or the chapter's published runs are not here.

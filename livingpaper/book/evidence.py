@@ -262,7 +262,7 @@ class Evidence:
         verdicts = self._recorded_of(control)
         ending = ".published" if claim_id.endswith(".published") else ""
         found = [verdicts.get(claim + ending) for claim in claims]
-        return FalseAlarms(*found) if all(verdict and verdict.check for verdict in found) else None
+        return FalseAlarms(*found, control) if all(verdict and verdict.check for verdict in found) else None
 
     @property
     def recorded(self) -> dict[str, Verdict]:

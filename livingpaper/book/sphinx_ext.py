@@ -2,7 +2,7 @@
 
 - ``source-read``: a notebook's source gets the outputs of its executed copy, cell by cell.
 - ``config-inited``: the numbers that chapters left in ``results/NAME.json`` become MyST substitutions:
-  ``{{ symbolic_kv_n_seeds }}`` in a Markdown page is ``numbers["n_seeds"]`` of ``results/symbolic_kv.json``;
+  ``{{ NAME_n_seeds }}`` in a Markdown page is ``numbers["n_seeds"]`` of ``results/NAME.json``;
   ``{{ published_root }}`` begins the root hash of what is published.
 - ``builder-inited``: Vega and MathJax are copied into the site from installed packages, and the weights that
   explorers load from beside the executed notebooks.

@@ -146,6 +146,8 @@ def _require_complete(name: str, module: ModuleType) -> None:
     repeated = sorted({claim for claim in claims if claims.count(claim) > 1})
     if repeated:
         raise StudyError(f"study {name!r} declares a claim id twice: {', '.join(repeated)}")
+    if hasattr(module, "CIRCUIT_CLAIMS") and not hasattr(module, "FALSE_ALARMS"):
+        raise StudyError(f"study {name!r} has CIRCUIT_CLAIMS, but no FALSE_ALARMS: (a study, two of its claims' ids)")
     for claim in getattr(module, "CIRCUIT_CLAIMS", ()):
         if claim not in claims:
             raise StudyError(f"study {name!r}, CIRCUIT_CLAIMS: {unknown('claim', claim, claims)}")

@@ -23,10 +23,12 @@ class FalseAlarms:
     Attributes:
         whole: the claim on the whole circuit, with its check.
         part: the claim on any part of it, with its check.
+        study: whose claims they are; its chapter is linked to.
     """
 
     whole: Verdict
     part: Verdict
+    study: str
 
     def __str__(self) -> str:
         whole, part = (
@@ -60,7 +62,7 @@ def claim_html(verdicts: Sequence[Verdict], false_alarms: FalseAlarms | None = N
     claim, status = verdicts[0].claim, str(verdicts[-1].status).lower()
     facts = "".join(f"<p>{html.escape(line)}</p>" for line in claim_lines(verdicts))
     if false_alarms:
-        facts += f'<p>{html.escape(str(false_alarms))}; see <a href="story_control.ipynb">{CONTROL}</a>.</p>'
+        facts += f'<p>{html.escape(str(false_alarms))}; see <a href="{false_alarms.study}.ipynb">{CONTROL}</a>.</p>'
     head = f"<p>{_badges(verdicts)} <strong>{html.escape(claim.id)}.</strong> {markdown_to_html(claim.sentence)}</p>"
     return f'<div class="paper-claim status-{status}" id="{anchor(claim)}">{head}{facts}</div>'
 

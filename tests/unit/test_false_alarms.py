@@ -39,6 +39,7 @@ def recorded(folder):
 def evidence(tmp_path):
     study = ModuleType("toy")
     study.CIRCUIT_CLAIMS = frozenset({"C1", "C1.published"})
+    study.FALSE_ALARMS = ("story_control", ("SC5", "SC6"))
     made = Evidence("toy", NoParams(), Folders(tmp_path, tmp_path / "runs", tmp_path / "published"))
     made.__dict__["study"] = study
     return made
@@ -69,6 +70,17 @@ def test_the_line_stands_in_every_form_of_a_claim(evidence):
     for form in (claim_markdown, claim_html, claim_text):
         assert "0 of 75 runs" in form(shown, found) and "0 of 75 runs" not in form(shown)
     assert isinstance(found, FalseAlarms)
+
+
+def test_a_study_that_wants_the_line_says_what_it_rests_on():
+    study = studies.load("symbolic_kv")
+    before = study.FALSE_ALARMS
+    try:
+        del study.FALSE_ALARMS
+        with pytest.raises(studies.StudyError, match="has CIRCUIT_CLAIMS, but no FALSE_ALARMS"):
+            studies.load("symbolic_kv")
+    finally:
+        study.FALSE_ALARMS = before
 
 
 def test_claims_that_have_the_line_exist():
