@@ -11,7 +11,7 @@ from pathlib import Path
 import nbformat
 
 from circuitcore.tasks import TASKS
-from circuitcore.training.store import verify
+from circuitcore.training.store.verify import verify
 from livingpaper.book import studies
 from livingpaper.book.evidence import Evidence, Folders
 from livingpaper.claims.claim import Status

@@ -26,7 +26,7 @@ from circuitcore.training.store.sealed import read_record
 from circuitcore.training.store.sealing import differences, seal, seal_all
 from livingpaper.commands import cli, publish
 
-ROOT = Path(contents.__file__).resolve().parents[1]
+ROOT = Path(contents.__file__).resolve().parents[2]
 KEY = "scores-v1"
 TABLE = pd.DataFrame(
     {
@@ -380,7 +380,7 @@ def takes_a_writer(text):
     [
         "from circuitcore.training.store.sealing import (\n    differences,\n    seal_all,\n)",
         "def f():\n    from circuitcore.training.store.sealing import seal as put",
-        "from circuitcore.training import sealing",
+        "from circuitcore.training.store import sealing",
         "import circuitcore.training.store.sealing",
         "from circuitcore.training.store.sealing import *",
     ],

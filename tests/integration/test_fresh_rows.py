@@ -14,7 +14,7 @@ from circuitcore.tasks.permutation import PermutationRecall
 from circuitcore.training import Optimizer, Recipe, RunStore, Stage, StoreError, loop, map_runs
 from circuitcore.training.loop import data_sha256
 from circuitcore.training.schedule import drawn
-from circuitcore.training.store import verify
+from circuitcore.training.store.verify import verify
 from circuitcore.training.sweeps.sweep import train_all
 from circuitcore.training.sweeps.together import train_together
 

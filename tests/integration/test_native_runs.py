@@ -10,7 +10,7 @@ from toy.recall import ALLOWED, toy_recipe
 from circuitcore.native import build, why_not
 from circuitcore.training import Optimizer, RecipeError, RunStore, Stage
 from circuitcore.training.engines import _say_once, make_engine, trainable
-from circuitcore.training.store import verify
+from circuitcore.training.store.verify import verify
 
 RULE = Optimizer(name="adamw", lr=1e-2, weight_decay=0.01, clip_norm=0.5)
 STAGES = (Stage(("train", "long"), 2), Stage(("train",), 3))

@@ -16,9 +16,9 @@ from toy.recall import ALLOWED, toy_recipe
 
 from circuitcore.tasks import OutsideTaskError, TaskError
 from circuitcore.training import Recipe, RunStore, StoreError
-from circuitcore.training.store import verify
 from circuitcore.training.store.ledger import Ledger
 from circuitcore.training.store.run import read_recipe
+from circuitcore.training.store.verify import verify
 from circuitcore.training.sweeps.sweep import obtainable
 from livingpaper.commands import cli
 from livingpaper.explorer import probe

@@ -4,7 +4,7 @@ import pytest
 
 from circuitcore.metrics.instruments.measuring import measure_all
 from circuitcore.training import RunStore
-from circuitcore.training.store import verify
+from circuitcore.training.store.verify import verify
 from livingpaper.book import studies
 from livingpaper.book.evidence import Folders
 from livingpaper.claims.claim import from_json

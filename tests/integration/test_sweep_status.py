@@ -16,9 +16,9 @@ from toy.recall import ALLOWED, toy_recipe
 
 from circuitcore.models import ModelConfig
 from circuitcore.training import DivergedError, ExecutorError, RunStore, StoreError
-from circuitcore.training.store import verify
 from circuitcore.training.store.failures import FAILURE_FOLDER
 from circuitcore.training.store.ledger import LEDGER_NAME
+from circuitcore.training.store.verify import verify
 from circuitcore.training.sweeps import sweep
 from circuitcore.training.sweeps.status import sweep_status
 from circuitcore.training.sweeps.sweep import steps_trail, train_all, train_one, train_stacks

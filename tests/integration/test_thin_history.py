@@ -11,10 +11,10 @@ from toy.recall import ALLOWED, toy_recipe
 import circuitcore
 from circuitcore.training import RunStore, Stage, StoreError
 from circuitcore.training.store import run_store as store_module
-from circuitcore.training.store import verify
 from circuitcore.training.store.history import LONGEST_WHOLE, per_epoch
 from circuitcore.training.store.ledger import LEDGER_NAME, Ledger
 from circuitcore.training.store.run import HISTORY_NAME
+from circuitcore.training.store.verify import verify
 
 # Epochs of unlike lengths (6, 9 and 3 steps), as in a curriculum.
 RECIPE = toy_recipe(stages=(Stage(("train",), 2), Stage(("train", "long"), 3), Stage(("long",), 1)))
