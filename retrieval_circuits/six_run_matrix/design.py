@@ -36,7 +36,6 @@ class Params(BaseModel):
     batch_size: Annotated[int, Field(ge=1, le=5000)]
     engine: EngineName
     n_bases: Annotated[int, Field(ge=8, le=128, description="test prompts that counterfactuals are made from")]
-    n_rows: Annotated[int, Field(ge=100, le=30_000, description="prompts of each split that are measured, at most")]
 
 
 MATRIX = {"off": "three pairs throughout", "on": "two pairs, both, three pairs"}
@@ -148,7 +147,7 @@ AT_END = ("ablations", "interchanges", "probes")
 
 def battery(params: Params, arm: str) -> BatterySpec:
     """How much is measured: the matrix wholly at every checkpoint, other arms as far as a claim reads them."""
-    counts = {"n_bases": params.n_bases, "n_edge_bases": params.n_bases // 2, "n_split": params.n_rows}
+    counts = {"n_bases": params.n_bases, "n_edge_bases": params.n_bases // 2, "n_split": min(3000, params.n_train)}
     if arm in MATRIX:
         return BatterySpec(**counts, published=True, features=True, at_end=AT_END, left_out=NEVER)
     if arm == PILOT:

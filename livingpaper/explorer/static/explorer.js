@@ -191,7 +191,7 @@ globalThis.circuitExplorer = (() => {
     // ---- parts, made once ----
 
     #path() {
-      const { path } = this.#data, text = el('p'), told = el('span', 'quiet');
+      const { path } = this.#data, text = el('p', 'story'), told = el('span', 'quiet');
       const go = by => async () => {
         const before = this.#stop, step = path[before + by];
         if (!step) return;
