@@ -65,7 +65,10 @@ def test_what_is_looked_at_is_what_is_opened(tmp_path, monkeypatch):
     giver.start()
     with pytest.raises(OSError, match="it is a pipe, a device or a socket"):
         read_file(tmp_path / "pipe")
+    reader = os.open(tmp_path / "pipe", os.O_RDONLY | os.O_NONBLOCK)  # for a giver who had not begun yet
     giver.join(60)
+    os.close(reader)
+    assert not giver.is_alive()
 
 
 def test_no_descriptor_is_left_open(tmp_path):
