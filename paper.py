@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""One command for a newcomer: python3 paper.py book | test | reproduce [CHAPTER] | bench [OPTIONS].
+"""One command for a newcomer: python3 paper.py book | test [FLOOR] | reproduce [CHAPTER] | bench [OPTIONS].
 
 Everything is installed in .venv, once. Needs Python 3.11 or newer and nothing else.
 """
@@ -21,7 +21,8 @@ from circuitcore.ground.durations import Durations, duration  # noqa: E402 - nee
 USAGE = """usage: python3 paper.py COMMAND
 
   book                 build the book from the published runs and print where it is
-  test                 check the code and run every test, the browser tests included
+  test [FLOOR]         check the code and run every test, the browser tests included;
+                       FLOOR: the tests of library, paper, studies or book alone
   reproduce [CHAPTER]  train everything again and compare with the published numbers
   bench [OPTIONS]      time the library beside its peers on this machine (--help lists the options)
 """
@@ -31,6 +32,7 @@ PYTHON = VENV / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
 CPU_TORCH = "https://download.pytorch.org/whl/cpu"
 # One worker a core; a file is one worker's, since its tests share what is trained or opened for them.
 SIDE_BY_SIDE = ("-n", "logical", "--maxprocesses", "4", "--dist", "loadfile")
+FLOORS = ("library", "paper", "studies", "book")
 BROWSERS = (
     "chromium",
     "chromium-browser",
@@ -105,17 +107,17 @@ def set_up() -> None:
     marker.write_text(fingerprint())
 
 
-def test() -> int:
+def test(floors: list[str]) -> int:
     """Lint and test; says so last when the browser tests could not run, which in CI is a failure."""
-    durations = Durations.of(ROOT)
-    known = durations.here().get("test")
+    durations, name = Durations.of(ROOT), " ".join(["test", *floors])
+    known = durations.here().get(name)
     print(f"Linting and testing: {f'expected {duration(known)}' if known else 'not timed here before'}.", flush=True)
     start = time.perf_counter()
     code = run("-m", "ruff", "check", ".")
-    code = run("-m", "pytest", *SIDE_BY_SIDE) or code
+    code = run("-m", "pytest", *SIDE_BY_SIDE, *(f"tests/{floor}" for floor in floors)) or code
     if code == 0:
-        durations.remember("test", time.perf_counter() - start)
-    if find_browser():
+        durations.remember(name, time.perf_counter() - start)
+    if find_browser() or (floors and "book" not in floors):
         return code
     print(
         "\nNo browser was found, so the pages were not opened: the browser tests did not run."
@@ -129,15 +131,16 @@ def main(words: list[str]) -> int:
     if words in (["-h"], ["--help"]):
         print(USAGE, end="")
         return 0
-    known = words in (["book"], ["test"]) or words[:1] == ["bench"] or (words[:1] == ["reproduce"] and len(words) <= 2)
-    if not known:
+    command, *rest = words or [""]
+    allowed = {"book": not rest, "test": set(rest) <= set(FLOORS), "bench": True, "reproduce": len(rest) <= 1}
+    if not allowed.get(command):
         print(USAGE, end="", file=sys.stderr)
         return 2
     set_up()
     if words == ["book"]:
         return run("-m", "livingpaper.book.build")
-    if words == ["test"]:
-        return test()
+    if command == "test":
+        return test(rest)
     if words[0] == "bench":
         return run("-m", "benchmarks", *words[1:])
     return run("-m", "livingpaper.commands.reproduce", *words[1:])

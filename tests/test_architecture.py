@@ -243,6 +243,18 @@ def vague(part):
     return part.removesuffix(".py").strip("_").split("_")[-1] in VAGUE_NAMES
 
 
+@pytest.mark.parametrize(("tests", "above"), [("library", FLOORS[1:]), ("paper", FLOORS[2:])])
+def test_the_tests_of_a_floor_need_no_floor_above(tests, above):
+    files = sorted((ROOT / "tests" / tests).rglob("test_*.py"))
+    found = [
+        f"{path.relative_to(ROOT)}, line {line}: {module}"
+        for path in files
+        for module, line in imported_modules(ast.parse(path.read_text()))
+        if module.split(".")[0] in above
+    ]
+    assert len(files) > 25 and not found, "\n".join(found)
+
+
 def names_of_the_paper():
     """Tasks, studies and claims: what the machinery must not know, so that it serves another paper."""
     claims = {claim.id for name in studies.names() for claim in studies.load(name).CLAIMS}

@@ -70,7 +70,7 @@ def check_command(words: list[str]) -> None:
             assert "--store" in inspect.getsource(importlib.import_module(module).main)
         case ["dask", "scheduler" | "worker", *options]:
             check_loopback(options)
-        # The first two are run by tests/integration/test_cluster_commands.py.
+        # The first two are run by tests/library/integration/test_cluster_commands.py.
         case ["mkdir" | "export", *_] | ["openssl", "req" | "x509", *_] | ["source", ".venv/bin/activate"]:
             pass
         case _:

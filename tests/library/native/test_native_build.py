@@ -361,7 +361,7 @@ def test_a_library_is_named_by_all_it_depends_on(monkeypatch, tmp_path):
 def test_two_processes_at_once_compile_once(compiler, cache, tmp_path):
     compiler(QUICK)
     program = "from circuitcore.native import why_not; print(repr(why_not()))"
-    root = Path(__file__).parents[2]
+    root = Path(__file__).parents[3]
     running = [
         subprocess.Popen([sys.executable, "-c", program], cwd=root, stdout=subprocess.PIPE, text=True) for _ in range(2)
     ]
@@ -393,8 +393,8 @@ print("alike")
 def test_narrow_vectors_where_there_are_wide_ones(compiler, tmp_path):
     """The code for processors without AVX-512, on one that has it; alone in a process, as libraries are used."""
     compiler(f'shift; exec "{COMPILER}" -O1 "$@" -mno-avx512f')
-    here = Path(__file__).parent
-    paths = os.pathsep.join(map(str, (here, here.parents[1])))
+    root = Path(__file__).parents[3]
+    paths = os.pathsep.join(map(str, (root / "tests/support", root)))
     words = [sys.executable, "-c", NARROW]
     done = subprocess.run(words, env=os.environ | {"PYTHONPATH": paths}, capture_output=True, text=True, check=False)
     assert done.stdout.strip() == "alike", done.stderr

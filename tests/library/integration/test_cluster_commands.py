@@ -63,7 +63,7 @@ class Cluster:
         self.config = dask_config.merge(dask_config.config, dask_config.collect_env(self.environment))
 
     def __enter__(self):
-        path = os.pathsep.join([str(ROOT), str(ROOT / "tests/integration")])
+        path = os.pathsep.join([str(ROOT), str(ROOT / "tests/support")])
         for words in self.commands:
             log = (self.folder / f"{words[1]}.log").open("w")
             command, environment = [sys.executable, "-m", *words], self.environment | {"PYTHONPATH": path}

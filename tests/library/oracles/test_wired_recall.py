@@ -6,12 +6,12 @@ import math
 import pytest
 import torch
 import wired_recall as wired
+from given_run import GivenRun, picked
 from wired_recall import CONFIG, MATCH, READ, TASK, V, W
 
 from circuitcore.metrics.instruments.battery import SECTIONS, BatterySpec, measure
 from circuitcore.models import Ablate, CutEdge, Mlp, Patch, Site, compile_edits, forward
 from circuitcore.tasks.permutation_posterior import loss_levels, uniform_posterior
-from tests.integration.given_run import GivenRun, picked
 
 SITES = ("q", "k", "v", "z")
 RECORD = [*(f"{name}.0" for name in (*SITES, "scores", "pattern", "resid_pre", "resid_mid", "mlp_out", "mlp_post"))]

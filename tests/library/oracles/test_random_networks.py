@@ -5,11 +5,11 @@ over seeds is what must be near it. Bounds are four standard deviations of that 
 """
 
 import pytest
+from given_run import GivenRun, picked
 
 from circuitcore.metrics.instruments.battery import BatterySpec, measure
 from circuitcore.models import ModelConfig, init_weights
 from circuitcore.tasks import make_task
-from tests.integration.given_run import GivenRun, picked
 
 TASK = make_task("symbolic_kv", {})
 SPEC = BatterySpec(n_bases=12, n_edge_bases=6, n_reference=96, n_probe=192, n_split=120)

@@ -24,7 +24,7 @@ from livingpaper.commands import cli
 from livingpaper.explorer import probe
 from livingpaper.explorer.widget import exhibit_of
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 PAYLOAD = """from pathlib import Path
 from circuitcore.tasks.permutation import PermutationRecall as X
 Path(__file__).with_name("ran").touch()

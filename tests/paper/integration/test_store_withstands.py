@@ -26,11 +26,12 @@ from circuitcore.training.store.run import HISTORY_NAME
 from circuitcore.training.store.verify import verify
 from livingpaper.commands import cli
 
-HERE = Path(__file__).parent
+ROOT = Path(__file__).resolve().parents[3]
+SUPPORT = ROOT / "tests/support"
 KILLS = 5
 N_RUNS, N_STEPS = 4, 600  # of the sweep in toy/params/recall.yaml
 PATIENCE = 300  # seconds; a busy machine is slow to start a process
-ENVIRONMENT = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": f"{HERE.parents[1]}:{HERE}"}
+ENVIRONMENT = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": f"{ROOT}:{SUPPORT}"}
 
 
 def start(*words, **options):
@@ -90,7 +91,7 @@ def test_a_sweep_killed_five_times_ends_bit_identical(tmp_path):
 
     Every second attempt uses a pool; its workers are not killed and have to end by themselves.
     """
-    command = ["sweep", "toy.recall", "--params", HERE / "toy" / "params", "--runs"]
+    command = ["sweep", "toy.recall", "--params", SUPPORT / "toy" / "params", "--runs"]
     pool, serial = ["--workers", "2"], ["--executor", "serial"]
     undisturbed = start(*command, tmp_path / "whole", *serial)
     chance = random.Random()
@@ -173,7 +174,7 @@ def test_a_full_disk_names_file_and_remedy_and_harms_nothing(store, run, monkeyp
 def test_a_disk_that_fills_up_within_a_file(tmp_path, run):
     """The kernel refuses the rest of a file (here through a limit on file sizes); the command says which and why."""
     limit = 34_000
-    command = ["train", "toy.recall", "--seed", 9, "--params", HERE / "toy" / "params", "--runs", run.path.parent]
+    command = ["train", "toy.recall", "--seed", 9, "--params", SUPPORT / "toy" / "params", "--runs", run.path.parent]
     others = runs_in(run.path.parent)
     process = start(*command, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)))
     output, _ = process.communicate(timeout=PATIENCE)

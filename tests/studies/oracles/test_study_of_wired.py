@@ -6,6 +6,7 @@ import pandas as pd
 import pytest
 import torch
 import wired
+from given_run import GivenRun
 from wired import CARRIER, CONFIG, MATCHER, TAGGER, TASK
 
 from circuitcore.metrics.instruments.battery import BatterySpec, measure
@@ -15,7 +16,6 @@ from livingpaper.claims.claim import Status, judge
 from livingpaper.claims.results import Results
 from retrieval_circuits.symbolic_kv import CHECKS, CLAIMS, VIEWS
 from retrieval_circuits.symbolic_kv.checks import chosen_heads
-from tests.integration.given_run import GivenRun
 
 SPEC = BatterySpec(n_bases=12, n_edge_bases=6, n_reference=48, n_probe=96, n_split=60)
 SEEDS = range(5)

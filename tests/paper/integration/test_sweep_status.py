@@ -25,8 +25,9 @@ from circuitcore.training.sweeps.sweep import steps_trail, train_all, train_one,
 from livingpaper.commands import cli
 from livingpaper.commands.status_page import status_lines, status_page
 
-HERE = Path(__file__).parent
-PARAMS = ["--params", str(HERE / "toy" / "params")]
+ROOT = Path(__file__).resolve().parents[3]
+SUPPORT = ROOT / "tests/support"
+PARAMS = ["--params", str(SUPPORT / "toy" / "params")]
 DIVERGING = toy_recipe(3, lr=1e30)
 
 
@@ -87,7 +88,7 @@ def test_a_run_is_running_as_long_as_the_process_that_holds_it_lives(store):
         f"def wait(step):\n  if step == 20: print('there', flush=True); time.sleep(600)\n"
         f"RunStore({str(store.root)!r}, None).get_or_train(toy_recipe(), wait)"
     )
-    environment = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": f"{HERE.parents[1]}:{HERE}"}
+    environment = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": f"{ROOT}:{SUPPORT}"}
     with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, env=environment) as process:
         assert process.stdout.readline() == b"there\n"
         assert states(store, [recipe]) == ["running"]

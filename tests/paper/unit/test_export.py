@@ -10,7 +10,7 @@ from safetensors import safe_open
 from circuitcore import export as exporting
 from livingpaper.commands.cli import main
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 RUN = "symbolic_kv-184c3e21d23e"
 FILES = {"config.json", "weights.safetensors", "check.safetensors", "load.py"}
 

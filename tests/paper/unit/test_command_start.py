@@ -13,7 +13,7 @@ from circuitcore.ground.interruption import INTERRUPTED, exit_while_importing
 from circuitcore.ground.task_names import TASK_NAMES
 from circuitcore.tasks import TASKS
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 COMMANDS = ("train", "sweep", "measure", "rerun", "status", "verify", "dataset")
 SLOW = ("torch", "pandas", "numpy", "scipy", "pyarrow", "altair", "jaxtyping")
 

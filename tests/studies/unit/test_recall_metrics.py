@@ -4,6 +4,7 @@ import math
 
 import pytest
 import torch
+from given_run import picked
 
 from circuitcore.metrics.instruments.battery import BatterySpec, open_session
 from circuitcore.metrics.instruments.recall_sections import outcomes, recall_posterior, recall_skills
@@ -14,7 +15,6 @@ from circuitcore.models import Output
 from circuitcore.tasks.permutation import PermutationRecall
 from circuitcore.tasks.permutation_posterior import marginal_posterior, train_posterior, uniform_posterior
 from retrieval_circuits.permutation_recall.design import model
-from tests.integration.given_run import picked
 
 TASK = PermutationRecall(n_rows=900)
 NEVER = 1e-300  # as good as zero, with a logarithm

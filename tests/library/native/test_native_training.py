@@ -160,12 +160,12 @@ def test_runs_on_one_decoder_do_not_meet():
 def test_processes_beside_each_other_have_the_same_bits():
     """Two processes at once, one of them with several torch threads, and this one."""
     folder = Path(__file__).parent
-    program = f"import sys; sys.path.insert(0, {str(folder)!r})\n"
+    program = f"import sys; sys.path[:0] = {[str(folder), str(folder.parents[1] / 'support')]!r}\n"
     program += "from test_native_training import trained\nprint(trained(300)[0])"
     running = [
         subprocess.Popen(
             [sys.executable, "-c", program],
-            cwd=folder.parents[1],
+            cwd=folder.parents[2],
             env=os.environ | {"OMP_NUM_THREADS": threads},
             stdout=subprocess.PIPE,
             text=True,

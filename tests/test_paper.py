@@ -52,6 +52,14 @@ def test_testing_lints_and_tests_even_when_the_lint_fails(calls, monkeypatch):
     assert calls == [("set up",), ("-m", "ruff", "check", "."), ("-m", "pytest", *paper.SIDE_BY_SIDE)]
 
 
+def test_the_tests_of_one_floor_run_alone(calls, monkeypatch, capsys):
+    monkeypatch.setattr(paper, "find_browser", lambda: None)
+    assert paper.main(["test", "library"]) == 0 and "No browser" not in capsys.readouterr().out
+    assert calls[-1] == ("-m", "pytest", *paper.SIDE_BY_SIDE, "tests/library")
+    assert paper.main(["test", "libary"]) == 2 and "FLOOR" in capsys.readouterr().err
+    assert {path.name for path in (paper.ROOT / "tests").iterdir() if path.is_dir()} >= set(paper.FLOORS)
+
+
 def test_testing_says_how_long_it_took_here_the_last_time_it_passed(calls, monkeypatch, capsys):
     monkeypatch.setattr(paper, "find_browser", lambda: "/bin/browser")
     clock = iter([0.0, 300.0, 0.0, 50.0, 0.0, 1.0])

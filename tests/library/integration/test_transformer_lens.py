@@ -157,7 +157,7 @@ def answered(models, tmp_path_factory):
         ask(root / name, config, tokens, donor)
     damage(root, PUBLISHED[0])
     (root / PUBLISHED[0] / "page.py").write_text(SNIPPET)
-    command = [str(found.python), str(ROOT / "tests/integration/lens_side.py"), str(root)]
+    command = [str(found.python), str(ROOT / "tests/support/lens_side.py"), str(root)]
     done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False, timeout=600)
     assert done.returncode == 0, done.stderr[-3000:]
     return root

@@ -18,8 +18,8 @@ from livingpaper.claims.claim import Status
 from livingpaper.figures import curves
 from livingpaper.figures.bundle import Figure
 
-ROOT = Path(__file__).resolve().parents[2]
-TOY = "tests.integration.toy_task"
+ROOT = Path(__file__).resolve().parents[3]
+TOY = "tests.support.toy_task"
 SEEDS = [0, 1, 2, 3, 4]
 
 
@@ -29,7 +29,7 @@ def evidence_of(seeds, folder):
 
 
 def test_the_file_is_short_and_the_package_does_not_know_it():
-    assert len((ROOT / "tests/integration/toy_task.py").read_text().splitlines()) <= 60
+    assert len((ROOT / "tests/support/toy_task.py").read_text().splitlines()) <= 60
     assert "first_word" not in TASKS
     floors = ("circuitcore", "livingpaper", "retrieval_circuits")
     assert not any("toy_task" in path.read_text() for floor in floors for path in (ROOT / floor).rglob("*.py"))

@@ -12,7 +12,7 @@ from circuitcore.metrics.instruments.battery import BatterySpec
 from circuitcore.metrics.instruments.measuring import by_spec
 from circuitcore.metrics.instruments.snapshots import snapshot_key
 from livingpaper.book.evidence import Evidence, Folders
-from tests.integration import toy_task
+from tests.support import toy_task
 
 MANY, FEW = BatterySpec(n_bases=60), BatterySpec(n_bases=30, n_split=10)
 PARAMS = toy_task.Params(seeds=(0, 1))

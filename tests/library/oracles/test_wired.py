@@ -3,12 +3,12 @@
 import pytest
 import torch
 import wired
+from given_run import GivenRun, picked
 from wired import CARRIER, CONFIG, DEAD, LOGIT, MATCHER, TAGGER, TASK
 
 from circuitcore.emergence.roles import smallest_sufficient_set, subset_scores
 from circuitcore.metrics.instruments.battery import BatterySpec, measure
 from circuitcore.models import CutEdge, compile_edits, forward
-from tests.integration.given_run import GivenRun, picked
 
 SOLVES, COPIES_SLOT_0 = 0, 1  # steps of the given run
 SPEC = BatterySpec(n_bases=24, n_edge_bases=12, n_reference=96, n_probe=192, n_split=120, published=True)

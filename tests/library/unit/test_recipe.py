@@ -13,7 +13,7 @@ from circuitcore.tasks import make_task
 from circuitcore.training import Optimizer, Recipe, RecipeError, Schedule, Stage
 
 N_TOKENS = len(make_task("symbolic_kv", {}).vocab)
-PUBLISHED = Path(__file__).parents[2] / "published"
+PUBLISHED = Path(__file__).parents[3] / "published"
 
 
 def recipe(**changes) -> Recipe:

@@ -25,7 +25,8 @@ from circuitcore.training.store.verify import verify
 from circuitcore.training.sweeps.sweep import train_all, train_stacks
 from circuitcore.training.sweeps.together import stacks, step_bytes, train_together
 
-HERE = Path(__file__).parent
+ROOT = Path(__file__).resolve().parents[3]
+SUPPORT = ROOT / "tests/support"
 N_RUNS = 3
 
 
@@ -124,7 +125,7 @@ def test_a_process_killed_with_its_stack_loses_nothing_else(whole, tmp_path):
         "kill = lambda updated: next(steps) == 25 and os.kill(os.getpid(), signal.SIGKILL)\n"
         f"t.train_together(t.RECIPES, t.folders(Path({str(tmp_path)!r})), report=kill)"
     )
-    environment = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": f"{HERE.parents[1]}:{HERE}"}
+    environment = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": f"{ROOT}:{SUPPORT}"}
     ended = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, timeout=300)
     assert ended.returncode == -signal.SIGKILL, ended.stderr
     assert {RunStore(tmp_path, None).steps_done(recipe) for recipe in RECIPES} == {18}
