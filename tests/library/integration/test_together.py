@@ -125,7 +125,7 @@ def test_a_process_killed_with_its_stack_loses_nothing_else(whole, tmp_path):
         "kill = lambda updated: next(steps) == 25 and os.kill(os.getpid(), signal.SIGKILL)\n"
         f"t.train_together(t.RECIPES, t.folders(Path({str(tmp_path)!r})), report=kill)"
     )
-    environment = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": f"{ROOT}:{SUPPORT}"}
+    environment = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": f"{ROOT}:{SUPPORT}:{Path(__file__).parent}"}
     ended = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, timeout=300)
     assert ended.returncode == -signal.SIGKILL, ended.stderr
     assert {RunStore(tmp_path, None).steps_done(recipe) for recipe in RECIPES} == {18}
