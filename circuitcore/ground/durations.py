@@ -69,13 +69,9 @@ class Durations:
 
     def expected(self, names: Iterable[str]) -> dict[str, float]:
         """Seconds each of ``names`` should take; those of which nothing is known are left out."""
-        here, elsewhere, found = self.here(), {}, {}
-        for name in names:
-            if name not in here and not elsewhere:
-                elsewhere = self._scaled()
-            if name in here or name in elsewhere:
-                found[name] = here.get(name, elsewhere.get(name, 0.0))
-        return found
+        here, wanted = self.here(), list(names)
+        known = self._scaled([name for name in wanted if name not in here]) | here
+        return {name: known[name] for name in wanted if name in known}
 
     def remember(self, name: str, seconds: float) -> None:
         """Keep how long ``name`` took."""
@@ -96,15 +92,17 @@ class Durations:
         """Remember what a unit of some work takes; where there is work of several kinds, nobody knows of any one."""
         return self.timed(parts[0].name, parts[0].units) if len(parts) == 1 else nullcontext()
 
-    def _scaled(self) -> dict[str, float]:
-        """What is shipped, as it should be on this machine."""
-        shipped, here = _read(self.shipped), self.here().get(PROBE)
-        if PROBE not in shipped:
+    def _scaled(self, names: Sequence[str]) -> dict[str, float]:
+        """What is shipped of ``names``, as it should be on this machine; it is probed once, where anything is."""
+        shipped = _read(self.shipped) if names else {}
+        found = {name: shipped[name] for name in names if name in shipped}
+        if not found or PROBE not in shipped:
             return {}
+        here = self.here().get(PROBE)
         if here is None:
             here = speed()
             self.remember(PROBE, here)
-        return {name: seconds * shipped[PROBE] / here for name, seconds in shipped.items() if name != PROBE}
+        return {name: seconds * shipped[PROBE] / here for name, seconds in found.items()}
 
 
 @dataclass(frozen=True)
@@ -124,14 +122,13 @@ class Work:
 
 def expected(parts: Sequence[Work], durations: Durations) -> str:
     """``Expected: about 5 min (training, about 4 min; the page, about 60 s; the rest, not known yet).``."""
-    known = durations.expected(part.name for part in parts)
-    seconds = [known[part.name] * part.units for part in parts if part.name in known]
-    each = (
-        f"{part.what}, {duration(known[part.name] * part.units) if part.name in known else 'not known yet'}"
-        for part in parts
-    )
-    total = duration(sum(seconds)) if seconds else "no time is known yet"
-    return f"Expected: {'more than ' if 0 < len(seconds) < len(parts) else ''}{total} ({'; '.join(each)})."
+    units = durations.expected(part.name for part in parts)
+    seconds = [units[part.name] * part.units if part.name in units else None for part in parts]
+    known = [one for one in seconds if one is not None]
+    told = ("not known yet" if one is None else duration(one) for one in seconds)
+    each = "; ".join(f"{part.what}, {words}" for part, words in zip(parts, told, strict=True))
+    total = duration(sum(known)) if known else "no time is known yet"
+    return f"Expected: {'more than ' if 0 < len(known) < len(parts) else ''}{total} ({each})."
 
 
 def _read(path: Path) -> dict[str, float]:

@@ -95,8 +95,7 @@ def hash_files(paths: Sequence[Path]) -> str:
 def hash_inputs(root: Path) -> str:
     """Hash what any chapter may compute from: the code, the pins and the published runs' records."""
     homes = [Path(spec.origin).resolve().parent for spec in map(find_spec, ("circuitcore", "livingpaper", *packages()))]
-    code = {path: home for home in homes for path in home.rglob("*") if path.suffix in CODE}
-    code = {path: home.parent for path, home in code.items()}
+    code = {path: home.parent for home in homes for path in home.rglob("*") if path.suffix in CODE}
     code = {path: above for path, above in code.items() if path.relative_to(above).as_posix() not in ASSEMBLY}
     records = [p for p in (root / "published").rglob("*") if p.suffix in RUN_RECORDS]
     files = [*sorted(code), *sorted(records), root / "requirements.txt"]
