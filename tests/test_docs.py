@@ -16,6 +16,7 @@ import yaml
 import circuitcore
 import paper
 from benchmarks import __main__ as bench
+from circuitcore.training import RunStore
 from circuitcore.training.loop import RESUME_NAME
 from circuitcore.training.store.ledger import LEDGER_NAME, checkpoint_name
 from circuitcore.training.store.run import HISTORY_NAME, RECIPE_NAME
@@ -98,7 +99,7 @@ def check_loopback(options: list[str]) -> None:
 def check_parsed(arguments) -> None:
     """The study and tier, or the run, that a command line of ours names exist."""
     if hasattr(arguments, "run"):
-        assert (ROOT / "published" / arguments.run / LEDGER_NAME).is_file()
+        assert RunStore(ROOT / "published", None).get(arguments.run).steps
     if hasattr(arguments, "study"):
         assert arguments.study in studies.names()
         assert arguments.tier in studies.tiers(arguments.study)

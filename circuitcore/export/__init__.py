@@ -8,7 +8,6 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from circuitcore.ground.reading import folders_with
 from circuitcore.ground.spelling import close_match, unknown
 from circuitcore.models.config import ModelConfig
 from circuitcore.models.transformer import forward
@@ -17,6 +16,7 @@ from circuitcore.training.errors import CheckpointError, StoreError
 from circuitcore.training.store.checkpoint import pack
 from circuitcore.training.store.durable import write_durably
 from circuitcore.training.store.ledger import LEDGER_NAME, Ledger
+from circuitcore.training.store.packed import packed_at
 from circuitcore.training.store.run import Run
 from circuitcore.training.store.run_store import RunStore
 
@@ -98,8 +98,9 @@ def find_run(name: str, store: RunStore) -> Run:
         if not Ledger.read(folder).finished:
             raise StoreError(f"{name}: this run is not finished; train it to its end first")
         return RunStore(folder.parent, None, store.allow_tasks).get(folder.name)
-    places = [place for place in (store.root, store.published) if place is not None]
-    known = {path.name for place in places for path in folders_with(place, LEDGER_NAME)}
+    if packed_at(folder):
+        return RunStore(folder.parents[2], None, store.allow_tasks).get(folder.name)
+    places, known = [place for place in (store.root, store.published) if place is not None], set(store.run_ids())
     meant = {name} & known or {run_id for run_id in known if name and run_id.startswith(name)}
     if len(meant) > 1:
         raise StoreError(f"{name!r} is the beginning of {len(meant)} runs: {', '.join(sorted(meant)[:N_NAMED])} ...")

@@ -10,21 +10,13 @@ import functools
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from circuitcore.ground.reading import (
-    MAX_JSON_BYTES,
-    canonical_json,
-    folders_with,
-    inside,
-    is_there,
-    parse_json,
-    read_file,
-)
+from circuitcore.ground.reading import MAX_JSON_BYTES, canonical_json, is_there, parse_json, read_file
 
 CONTENTS_NAME = "contents.json"
 RUN, RECORDS = "run", ("verdicts", "bench")
@@ -36,7 +28,7 @@ _NAME = re.compile(
 )
 _HASH = re.compile("[0-9a-f]{64}")
 RESEAL = "python -m livingpaper.commands.publish --seal"
-MOST_NAMED, MOST_SHOWN = 5, 80
+MOST_SHOWN = 80
 
 
 class ContentsError(Exception):
@@ -130,51 +122,17 @@ def json_sha256(value: Any) -> str:
     return hashlib.sha256(canonical_json(value).encode()).hexdigest()
 
 
-def not_as_listed(path: Path, listed: str | None) -> str:
-    """What is wrong with a file whose value is another one than its folder's list names, or that it does not name."""
+def not_as_listed(path: Path, listed: str | None, of: str = "") -> str:
+    """What is wrong with a value that is another one than its folder's list names, or that it does not name.
+
+    Args:
+        path: its file.
+        listed: the hash in the list; None where it names no such part.
+        of: whose it is, in a file that runs share (", run RUN_ID").
+    """
     found = "its contents are not the published ones" if listed else "it was not published"
     return (
-        f"{path}: {found} ({CONTENTS_NAME} lists {'another hash' if listed else 'no such part'}). Restore the file "
+        f"{path}{of}: {found} ({CONTENTS_NAME} lists {'another hash' if listed else 'no such part'}). Restore the file "
         f"(git restore {path}){'' if listed else ', or delete it'}; what is meant to differ is published by python -m "
         f"livingpaper.commands.publish NAME, or taken as it stands by {RESEAL}."
     )
-
-
-def check_present(folder: Path) -> None:
-    """Look whether a folder of published runs has what its list names, by name alone: nothing is read but the list.
-
-    A folder without runs and records needs no list.
-
-    Raises:
-        ContentsError: the list is absent or damaged, or runs or records are missing or were never published.
-    """
-    here, contents = set(_present(folder)), Contents.of(folder)
-    if contents is None:
-        if here:
-            raise ContentsError(
-                f"{folder / CONTENTS_NAME}: missing, so nothing says what {folder.name} should hold. Restore it (git "
-                f"restore {folder / CONTENTS_NAME}), or list what is there: {RESEAL}"
-            )
-        return
-    records = {name for name in contents.hashes if name.startswith(RECORDS)}
-    listed = records | {f"{RUN}/{run_id}" for run_id in contents.runs}
-    lines = [f"missing: {_named(listed - here)}"] if listed - here else []
-    lines += [f"never published: {_named(here - listed)}"] if here - listed else []
-    if lines:
-        raise ContentsError(
-            f"{folder} does not hold what its {CONTENTS_NAME} lists. {'; '.join(lines)}. Restore the folder (git "
-            f"restore {folder}) and delete what is not of it; circuitcore verify {folder} names all. What is there on "
-            f"purpose is listed by {RESEAL}"
-        )
-
-
-def _present(folder: Path) -> Iterator[str]:
-    """Names of the runs and records that are in a folder."""
-    yield from (f"{RUN}/{path.name}" for path in folders_with(folder, "ledger.json"))
-    for kind in RECORDS:
-        yield from (f"{kind}/{path.stem}" for path in inside(folder / kind) if path.suffix == ".json")
-
-
-def _named(names: set[str]) -> str:
-    first = ", ".join(name.removeprefix(f"{RUN}/") for name in sorted(names)[:MOST_NAMED])
-    return first + (f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else "")

@@ -15,8 +15,9 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from functools import partial
 from pathlib import Path
 
-from circuitcore.ground.contents import ContentsError, check_present
+from circuitcore.ground.contents import ContentsError
 from circuitcore.ground.durations import Durations
+from circuitcore.ground.present import check_present
 from circuitcore.ground.progress import Stages, Watch, write_line
 from livingpaper.book.notebooks import (
     EXECUTED_IN,

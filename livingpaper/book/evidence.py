@@ -12,6 +12,7 @@ from pydantic import BaseModel
 from circuitcore.ground.durations import Durations, Work, expected
 from circuitcore.ground.environment import Folders
 from circuitcore.ground.progress import Watch
+from circuitcore.ground.tables import stacked
 from circuitcore.metrics.instruments.battery import BatterySpec
 from circuitcore.metrics.instruments.measuring import by_spec, left_to_measure, measure_all, tables_of, unmeasured
 from circuitcore.training.errors import StoreError
@@ -22,7 +23,7 @@ from circuitcore.training.store.sealed import read_record
 from circuitcore.training.sweeps.sweep import left_to_train, obtainable, train_all
 from livingpaper.book import studies
 from livingpaper.claims.claim import Claim, Verdict, from_json
-from livingpaper.claims.results import Origin, Results, SelectionError, stacked
+from livingpaper.claims.results import Origin, Results, SelectionError
 from livingpaper.claims.view import NoRowsError, View, joined
 from livingpaper.explorer.material import Material
 from livingpaper.figures.verdict_text import FalseAlarms

@@ -6,21 +6,25 @@ else; ``--seal`` makes it anew of what is there.
 """
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from types import ModuleType
 
 from pydantic import BaseModel
 
-from circuitcore.ground.contents import CONTENTS_NAME, Contents, ContentsError, check_present
+from circuitcore.ground.contents import CONTENTS_NAME, Contents, ContentsError
 from circuitcore.ground.durations import Durations, Work, expected
+from circuitcore.ground.present import check_present
 from circuitcore.ground.progress import SILENT, Watch
+from circuitcore.training.recipe import Recipe
 from circuitcore.training.store.durable import write_durably
+from circuitcore.training.store.packed import packed_runs
+from circuitcore.training.store.packing import pack
 from circuitcore.training.store.run import Run
 from circuitcore.training.store.run_store import RunStore
 from circuitcore.training.store.sealed import contents_of
-from circuitcore.training.store.sealing import seal, seal_all
+from circuitcore.training.store.sealing import seal, seal_all, take_off
 from livingpaper.book import studies
 from livingpaper.book.evidence import Evidence, Folders
 from livingpaper.claims.claim import to_json
@@ -52,6 +56,7 @@ def publish(name: str, folders: Folders, watch: Watch | None = None) -> int:
     with durations.timed_work(copying):
         copies = [store.publish(run, folders.published, steps[run]) for run in watch.each(loads, "copying")]
     seal(folders.published, [run.run_id for run in copies], ())  # before they are read: reading asks the list
+    _pack(name, study.recipes(params), folders.published)
     with durations.timed(judging):
         evidence = Evidence(name, params, folders)
         (results,) = evidence.gather(None)
@@ -59,6 +64,14 @@ def publish(name: str, folders: Folders, watch: Watch | None = None) -> int:
     write_durably(folders.published / "verdicts" / f"{name}.json", to_json(verdicts).encode())
     seal(folders.published, (), [f"verdicts/{name}"])
     return len(copies)
+
+
+def _pack(name: str, arms: Mapping[str, Sequence[Recipe]], folder: Path) -> None:
+    """Put the study's runs into its pack; what it held of runs that no arm names any more goes, off the list too."""
+    ids = {arm: [recipe.run_id for recipe in recipes] for arm, recipes in arms.items()}
+    before = {run.line.run_id for run in packed_runs(folder)}
+    pack(folder, name.rpartition(".")[2], ids)
+    take_off(folder, before - {run.line.run_id for run in packed_runs(folder)})
 
 
 def _published_steps(study: ModuleType, params: BaseModel, folders: Folders, name: str) -> dict[Run, list[int]]:

@@ -2,14 +2,18 @@
 
 import os
 from collections.abc import Collection, Iterable, Iterator
+from contextlib import suppress
 from functools import partial
 from itertools import chain
 from pathlib import Path
 
 from circuitcore.ground.contents import CONTENTS_NAME
+from circuitcore.ground.packed import INDEX_NAME
 from circuitcore.ground.progress import Watch, write_line
 from circuitcore.ground.reading import inside
 from circuitcore.tasks import allowed_tasks
+from circuitcore.training.errors import StoreError
+from circuitcore.training.store.packed import packed_at, read_pack
 from circuitcore.training.store.sealed import contents_of
 from circuitcore.training.store.sealing import differences, is_published
 from circuitcore.training.store.verify import Problem, printable, run_folders, verify
@@ -54,5 +58,17 @@ def _published_problems(paths: Iterable[Path]) -> Iterator[tuple[str, list[Probl
             listed = None if problems else contents_of(path)
             root = f", root {listed.root}" if listed else ""
             yield f"{path / CONTENTS_NAME}: nothing differs from it{root}", problems
-        elif is_published(run.parent) and os.path.isdir(run):
-            yield f"{path}: as published", [Problem(*found) for found in differences(run.parent, run.name)]
+        elif found := _published_in(run):
+            home, names = found
+            yield f"{path}: as published", [Problem(*other) for name in names for other in differences(home, name)]
+
+
+def _published_in(path: Path) -> tuple[Path, list[str]] | None:
+    """The published folder that a run or a pack lies in, and the runs that are meant; None for anything else."""
+    with suppress(StoreError):  # a damaged index: whoever checked its runs has said so
+        if packed_at(path):
+            return path.parents[2], [path.name]
+        if os.path.isdir(path) and is_published(path.parent):
+            pack = os.path.lexists(path / INDEX_NAME)
+            return path.parent, [run.line.run_id for run in read_pack(path)] if pack else [path.name]
+    return None

@@ -10,7 +10,8 @@ from circuitcore.ground.reading import inside, is_there
 from circuitcore.tasks import allowed_tasks
 from circuitcore.training.loop import steps_done
 from circuitcore.training.store.ledger import LEDGER_NAME, Ledger
-from circuitcore.training.store.run import RECIPE_NAME, outside_task, read_recipe
+from circuitcore.training.store.packed import PackedRun, packed_runs
+from circuitcore.training.store.run import RECIPE_NAME, outside_task, outside_task_in, read_recipe
 from circuitcore.training.store.verify import RUN_NAME, printable
 
 
@@ -25,12 +26,15 @@ def run_lines(folders: Iterable[Path], allow_tasks: Collection[str] = ()) -> lis
         TaskError: an entry of ``allow_tasks`` that is no import path.
     """
     allowed = allowed_tasks(allow_tasks)
-    rows = [
-        (printable(str(folder)), printable(_state(folder, allowed)), f"{_size(folder) / 1e6:.1f} MB")
-        for path in folders
-        for folder in inside(path)
-        if _is_run(folder)
-    ]
+    rows = []
+    for path in folders:
+        rows += [
+            (str(folder), _state(folder, allowed), f"{_size(folder) / 1e6:.1f} MB")
+            for folder in inside(path)
+            if _is_run(folder)
+        ]
+        rows += [(str(run.address), _packed_state(run), "packed") for run in packed_runs(path)]
+    rows = [(printable(folder), printable(state), size) for folder, state, size in rows]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = ["  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip() for row in rows]
     return [*lines, f"{len(rows)} run(s)."]
@@ -54,7 +58,18 @@ def _state(folder: Path, allow_tasks: Collection[str]) -> str:
             return f"{steps_done(folder):,} of {read_recipe(folder, ledger, allow_tasks).n_steps:,} steps"
     except Exception as error:  # a folder that may be a stranger's: the others are still to be listed
         return f"BAD: {error}"
-    kept, outside = sum(entry.kept for entry in ledger.entries), outside_task(folder)
+    return _finished(ledger, outside_task(folder))
+
+
+def _packed_state(run: PackedRun) -> str:
+    try:
+        return _finished(run.ledger, outside_task_in(run.line.fields["recipe"]))
+    except Exception as error:
+        return f"BAD: {error}"
+
+
+def _finished(ledger: Ledger, outside: str | None) -> str:
+    kept = sum(entry.kept for entry in ledger.entries)
     note = f"; its task {outside!r} is from outside and was not imported" if outside else ""
     return f"finished, {ledger.entries[-1].step:,} steps, {kept} of {len(ledger.entries)} checkpoints here{note}"
 

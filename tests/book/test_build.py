@@ -20,7 +20,7 @@ from livingpaper.book.build import main
 from livingpaper.book.notebooks import BookError, code_cells, declared_parameters, read_parameters
 from livingpaper.book.sphinx_ext import merge, overlay_values
 
-LISTED = Contents({"run/run/recipe": "0" * 64})
+LISTED = Contents({"run/run/recipe": "0" * 64, "run/packed/recipe": "0" * 64})
 TOC = "{format: jb-book, root: book/index, chapters: [{file: book/chapter}, {file: book/claims}]}"
 CELLS = {
     "title": "# A chapter\n\nA first sentence.",
@@ -58,7 +58,7 @@ class Project:
     def __init__(self, root: Path):
         self.root = root
         source = Path(paper.__file__).parent
-        for folder in ("book", "params", "published/run"):
+        for folder in ("book", "params", "published/run", "published/pack"):
             (root / folder).mkdir(parents=True)
         for name in ("_config.yml", "requirements.txt"):
             shutil.copy(source / name, root / name)
@@ -75,6 +75,7 @@ class Project:
         )
         self.write("params/chapter.yaml", "seeds: [3, 4]\n")
         self.write("published/run/ledger.json", "{}")
+        self.write("published/pack/runs.jsonl", '{"run_id": "packed", "arm": "trained"}\n')
         self.write("published/contents.json", LISTED.to_json())
         self.chapter(**CELLS)
         write_notebook(root / "book/claims.ipynb", {"title": "# All claims", "read": READS_RESULTS})
@@ -194,6 +195,8 @@ def test_a_tier_without_parameters_of_its_own_is_refused(project):
     ("damage", "told"),
     [
         (lambda folder: shutil.rmtree(folder / "run"), "missing: run."),
+        (lambda folder: (folder / "pack/runs.jsonl").write_text(""), "missing: packed."),
+        (lambda folder: (folder / "pack/runs.jsonl").write_text("{"), "runs.jsonl: line 1 is damaged"),
         (lambda folder: shutil.copytree(folder / "run", folder / "more"), "never published: more."),
         (lambda folder: (folder / "contents.json").unlink(), "contents.json: missing"),
         (lambda folder: (folder / "contents.json").write_text("{}"), "contents.json: damaged"),

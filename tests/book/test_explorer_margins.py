@@ -49,7 +49,7 @@ def by_probe(run, state, answer):
 
 def test_the_page_tells_both_margins_as_probe_does(blank):
     n_apart, store = 0, RunStore(PUBLISHED, None)
-    for run in map(store.get, sorted({path.parent.name for path in PUBLISHED.glob("*/*.safetensors")})):
+    for run in map(store.get, sorted({path.parent.name for path in PUBLISHED.glob("*/*/*/*.safetensors")})):
         task, shown = run.recipe.make_task(), ShownRun(run=run, condition="trained")
         examples = spread_examples(task, task.splits[-1], N_PROMPTS)
         exhibit = Exhibit(name="explorer-one", task=task, shown=(shown,), examples=examples)

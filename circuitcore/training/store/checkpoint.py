@@ -9,7 +9,7 @@ import safetensors.torch
 from torch import Tensor
 
 from circuitcore.ground.reading import MAX_RUN_JSON_BYTES, parse_json, read_file
-from circuitcore.training.errors import CheckpointError
+from circuitcore.training.errors import REMEDY, CheckpointError, StoreError
 
 # First bytes of a pickle (protocol 2 and up) and of the zip archive that torch.save writes.
 _PICKLE_STARTS = (b"\x80", b"PK\x03\x04")
@@ -126,3 +126,14 @@ def _split(data: bytes) -> tuple[bytes, bytes]:
     if len(data) < 8 + length:
         raise ValueError(f"header of {length} bytes announced, {len(data)} bytes in all")
     return data[8 : 8 + length], data[8 + length :]
+
+
+def read_checked(path: Path, expected: str | None) -> bytes:
+    """The bytes of ``path`` if they have the hash that the ledger holds for them; StoreError otherwise."""
+    try:
+        data = read_file(path)
+    except OSError as error:
+        raise StoreError(f"{path}: cannot be read ({error.strerror}). {REMEDY}") from error
+    if sha256(data) != expected:
+        raise StoreError(f"{path}: its bytes do not give the hash that the ledger holds. {REMEDY}")
+    return data

@@ -131,13 +131,11 @@ class Ledger:
         try:
             fields = parse_json(read_file(path, MAX_RUN_JSON_BYTES))
             seal = fields.pop("seal")
-            ledger = _SCHEMA.validate_python(fields)
         except OSError as error:
             raise StoreError(f"{path}: cannot be read ({error.strerror}). {REMEDY}") from error
-        except ValidationError as error:
-            raise StoreError(f"{path}: damaged, it is no ledger any more ({_first(error)}). {REMEDY}") from error
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise StoreError(f"{path}: damaged, it is no ledger any more ({error}). {REMEDY}") from error
+        ledger = _validated(fields, path)
         if seal != _seal(fields):
             raise StoreError(f"{path}: damaged, its content does not give the hash in its 'seal'. {REMEDY}")
         if fields != ledger._fields():
@@ -147,7 +145,22 @@ class Ledger:
         ledger._check_parts(path)
         return ledger
 
-    def _check_parts(self, path: Path) -> None:
+    @classmethod
+    def of(cls, fields: Any, where: Path | str) -> "Ledger":
+        """The ledger that has these fields.
+
+        Args:
+            fields: of a ledger, as values of JSON.
+            where: they were found, for errors.
+
+        Raises:
+            StoreError: they are no ledger's, or its checkpoints do not form one chain.
+        """
+        ledger = _validated(fields, where)
+        ledger._check_parts(where)
+        return ledger
+
+    def _check_parts(self, path: Path | str) -> None:
         """Hold the parts of a ledger to each other."""
         if not self.run_id.endswith(f"-{self.recipe_sha256[:12]}"):
             raise StoreError(f"{path}: its run_id does not end as the hash of its recipe begins. {REMEDY}")
@@ -169,6 +182,15 @@ class Ledger:
 
 
 _SCHEMA = TypeAdapter(Annotated[Ledger, BeforeValidator(_few)])
+
+
+def _validated(fields: Any, where: Path | str) -> Ledger:
+    try:
+        return _SCHEMA.validate_python(fields)
+    except ValidationError as error:
+        raise StoreError(f"{where}: damaged, it is no ledger any more ({_first(error)}). {REMEDY}") from error
+    except (ValueError, TypeError) as error:
+        raise StoreError(f"{where}: damaged, it is no ledger any more ({error}). {REMEDY}") from error
 
 
 def _first(error: ValidationError) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import pandas as pd
 import torch
@@ -16,9 +16,10 @@ from circuitcore.ground.reading import MAX_RUN_JSON_BYTES, canonical_json, parse
 from circuitcore.tasks import TASKS, OutsideTaskError
 from circuitcore.training.errors import REMEDY, CheckpointError, StoreError
 from circuitcore.training.recipe import Recipe
-from circuitcore.training.store.checkpoint import read_bytes, read_identity, refuse_pickle, sha256, unpack
+from circuitcore.training.store.checkpoint import read_bytes, read_checked, read_identity, refuse_pickle, sha256, unpack
 from circuitcore.training.store.digests import table_sha256, weights_sha256
 from circuitcore.training.store.ledger import TABLE_KEY, Entry, Ledger
+from circuitcore.training.store.packed import HISTORY, PackedRun
 from circuitcore.training.store.parquet import from_parquet
 from circuitcore.training.store.sealed import require_as_sealed
 
@@ -35,6 +36,7 @@ class Run:
         path: its folder.
         origin: "local" (trained here) or "published" (shipped with the book, perhaps with fewer checkpoints).
         ledger: its files and their hashes.
+        packed: where its numbers are, if it shares files with others; then there are none but weights at ``path``.
         sealed: part -> hash, as the list of a published folder's contents has them (``training.sealed``); None for a
             run that is in no such folder.
         allow_tasks: import paths of tasks outside this package that its ``recipe.json`` may name (see ``RunStore``).
@@ -45,11 +47,17 @@ class Run:
     ledger: Ledger = field(repr=False)
     allow_tasks: tuple[str, ...] = field(default=(), repr=False)
     sealed: Mapping[str, str] | None = field(default=None, repr=False)
+    packed: PackedRun | None = field(default=None, repr=False)
 
     @property
     def run_id(self) -> str:
         """Task name and recipe hash; also the folder's name."""
         return self.ledger.run_id
+
+    @property
+    def home(self) -> Path:
+        """The folder of runs that it is in."""
+        return self.path.parents[2 if self.packed else 0]
 
     @property
     def steps(self) -> tuple[int, ...]:
@@ -79,7 +87,15 @@ class Run:
             StoreError: ``recipe.json`` is damaged, was written for other code than this, or names a task outside this
                 package that is not among ``allow_tasks``.
         """
+        if self.packed:
+            where = f"{self.packed.line.index}{self.packed.of}"
+            return recipe_of(self.recipe_json, where, self.ledger, self.allow_tasks)
         return read_recipe(self.path, self.ledger, self.allow_tasks)
+
+    @property
+    def recipe_json(self) -> str:
+        """The canonical JSON of the recipe, whatever task it names; StoreError if it is damaged."""
+        return self.packed.recipe_json if self.packed else read_recipe_json(self.path, self.ledger)
 
     @property
     def history(self) -> pd.DataFrame:
@@ -102,13 +118,13 @@ class Run:
         Raises:
             StoreError: the file is absent or damaged though the ledger names it, or is not what was published.
         """
-        path, expected = table_path(self.path, key), self.ledger.tables.get(key)
+        expected = self.ledger.tables.get(key)
         if expected is None:
             return None
-        table = from_parquet(path, read_checked(path, expected))
-        if self.sealed is not None:
-            require_as_sealed(self.sealed, f"table/{key}", path, table_sha256(table))
-        return table
+        if self.packed:
+            return self._as_sealed(f"table/{key}", self.packed.path(key), self.packed.table(key))
+        path = table_path(self.path, key)
+        return self._as_sealed(f"table/{key}", path, from_parquet(path, read_checked(path, expected)))
 
     def tokens_seen(self, step: int) -> int:
         """Input tokens trained on in the first ``step`` updates.
@@ -151,11 +167,17 @@ class Run:
 
     @cached_property
     def _history(self) -> pd.DataFrame:
+        if self.packed:
+            return self._as_sealed("history", self.packed.path(HISTORY), self.packed.history)
         path = self.path / HISTORY_NAME
         history = from_parquet(path, read_checked(path, self.ledger.history_sha256))
+        return self._as_sealed("history", path, history)
+
+    def _as_sealed(self, part: str, path: Path, table: pd.DataFrame) -> pd.DataFrame:
+        """The table, if it is what the folder's list of contents names, or there is no list."""
         if self.sealed is not None:
-            require_as_sealed(self.sealed, "history", path, table_sha256(history))
-        return history
+            require_as_sealed(self.sealed, part, path, table_sha256(table), self.packed.of if self.packed else "")
+        return table
 
     def only(self, steps: Collection[int]) -> "Run":
         """The same run seen through fewer of its checkpoints; nothing on disk changes.
@@ -200,17 +222,6 @@ def read_checkpoint(folder: Path, entry: Entry, run_id: str) -> dict[str, Tensor
     return weights
 
 
-def read_checked(path: Path, expected: str | None) -> bytes:
-    """The bytes of ``path`` if they have the hash that the ledger holds for them; StoreError otherwise."""
-    try:
-        data = read_file(path)
-    except OSError as error:
-        raise StoreError(f"{path}: cannot be read ({error.strerror}). {REMEDY}") from error
-    if sha256(data) != expected:
-        raise StoreError(f"{path}: its bytes do not give the hash that the ledger holds. {REMEDY}")
-    return data
-
-
 def read_recipe(folder: Path, ledger: Ledger, allow_tasks: Collection[str] = ()) -> Recipe:
     """The recipe in ``folder``, if it is the one the ledger was kept for. Imports no code but that of ``allow_tasks``.
 
@@ -222,6 +233,11 @@ def read_recipe(folder: Path, ledger: Ledger, allow_tasks: Collection[str] = ())
     Raises:
         StoreError: absent, damaged, another run's, written for other code, or of a task that is not allowed.
     """
+    return recipe_of(read_recipe_json(folder, ledger), folder / RECIPE_NAME, ledger, allow_tasks)
+
+
+def read_recipe_json(folder: Path, ledger: Ledger) -> str:
+    """The canonical JSON of the recipe in ``folder``. StoreError: absent, damaged, or another run's."""
     path = folder / RECIPE_NAME
     try:
         canonical = canonical_json(parse_json(read_file(path, MAX_RUN_JSON_BYTES)))
@@ -231,15 +247,20 @@ def read_recipe(folder: Path, ledger: Ledger, allow_tasks: Collection[str] = ())
         raise StoreError(f"{path}: damaged ({error}). {REMEDY}") from error
     if sha256(canonical.encode()) != ledger.recipe_sha256:
         raise StoreError(f"{path}: damaged, or another run's: its hash is not in the ledger. {REMEDY}")
+    return canonical
+
+
+def recipe_of(canonical: str, where: Path | str, ledger: Ledger, allow_tasks: Collection[str] = ()) -> Recipe:
+    """The recipe of some canonical JSON, found in a place called ``where``; otherwise as ``read_recipe``."""
     try:
         recipe = Recipe.from_json(canonical, allow_tasks)
     except OutsideTaskError as error:
-        raise StoreError(f"{path}: {error}") from error
+        raise StoreError(f"{where}: {error}") from error
     except Exception as error:  # a task from outside may raise anything
-        raise StoreError(f"{path}: this circuitcore cannot use the recipe. {error}") from error
+        raise StoreError(f"{where}: this circuitcore cannot use the recipe. {error}") from error
     if recipe.sha256 != ledger.recipe_sha256:
         raise StoreError(
-            f"{path}: written for other code: its task or model has parameters now that the recipe does not name. "
+            f"{where}: written for other code: its task or model has parameters now that the recipe does not name. "
             f"It was made with {' then '.join(ledger.made_with)}."
         )
     return recipe
@@ -251,9 +272,14 @@ def outside_task(folder: Path) -> str | None:
     None for a task of this package, and where there is no recipe that says.
     """
     try:
-        task = parse_json(read_file(folder / RECIPE_NAME, MAX_RUN_JSON_BYTES))["task"]
-    except (OSError, ValueError, TypeError, KeyError):
+        return outside_task_in(parse_json(read_file(folder / RECIPE_NAME, MAX_RUN_JSON_BYTES)))
+    except (OSError, ValueError):
         return None
+
+
+def outside_task_in(recipe: Any) -> str | None:
+    """The import path of the task that the JSON of a recipe names; otherwise as ``outside_task``."""
+    task = recipe.get("task") if isinstance(recipe, dict) else None
     return task if isinstance(task, str) and task not in TASKS else None
 
 

@@ -18,21 +18,14 @@ from circuitcore.tasks import allowed_tasks
 from circuitcore.training.errors import StoreError
 from circuitcore.training.loop import RESUME_NAME, Report, check_same_rows, steps_done, train
 from circuitcore.training.recipe import Recipe
-from circuitcore.training.store.checkpoint import sha256
+from circuitcore.training.store.checkpoint import read_checked, sha256
 from circuitcore.training.store.durable import cannot_write, write_durably
 from circuitcore.training.store.failures import FailureNote
 from circuitcore.training.store.history import LONGEST_WHOLE, per_epoch
 from circuitcore.training.store.ledger import LEDGER_NAME, Ledger
+from circuitcore.training.store.packed import packed_run, packed_runs
 from circuitcore.training.store.parquet import from_parquet, to_parquet
-from circuitcore.training.store.run import (
-    HISTORY_NAME,
-    RECIPE_NAME,
-    TABLE_FOLDER,
-    Run,
-    read_checked,
-    table_path,
-    thinned,
-)
+from circuitcore.training.store.run import HISTORY_NAME, RECIPE_NAME, TABLE_FOLDER, Run, table_path, thinned
 from circuitcore.training.store.sealed import contents_of, refuse_sealed, sealed_parts
 
 LOG = logging.getLogger(__name__)
@@ -41,7 +34,7 @@ LOCK_FOLDER = ".locks"
 
 @dataclass(frozen=True)
 class RunStore:
-    """Runs on disk, in ``root/RUN_ID`` (trained here) and ``published/RUN_ID`` (shipped, only read).
+    """Runs on disk, in ``root/RUN_ID`` (trained here) and ``published`` (shipped, only read; packed or as in ``root``).
 
     A process that trains a run holds its lock; another one that wants the same run waits and then finds it done.
 
@@ -96,10 +89,17 @@ class RunStore:
         Raises:
             StoreError: as ``find``.
         """
-        folders = [folder for folder in (self.root, self.published) if folder is not None]
-        names = {path.name for folder in folders for path in folders_with(folder, LEDGER_NAME)}
-        names.update(*(contents.runs for folder in folders if (contents := contents_of(folder))))
-        return [run for name in sorted(names) if (run := self._open(name))]
+        return [run for name in self.run_ids() if (run := self._open(name))]
+
+    def run_ids(self) -> list[str]:
+        """Names of all runs that are here or should be, finished or not, sorted. StoreError: a damaged list."""
+        names = set()
+        for folder in (self.root, self.published):
+            if folder is not None:
+                names.update(path.name for path in folders_with(folder, LEDGER_NAME))
+                names.update(run.line.run_id for run in packed_runs(folder))
+                names.update(contents.runs if (contents := contents_of(folder)) else ())
+        return sorted(names)
 
     def get_or_train(self, recipe: Recipe, progress: Report | None = None) -> Run:
         """The finished run of ``recipe``, trained now if there is none, from its last checkpoint if it was begun.
@@ -137,7 +137,7 @@ class RunStore:
         Raises:
             StoreError: the file is absent or damaged though the ledger names it, or is not what was published.
         """
-        return dataclasses.replace(run, ledger=Ledger.read(run.path)).table(key)
+        return (run if run.packed else dataclasses.replace(run, ledger=Ledger.read(run.path))).table(key)
 
     def save_table(self, run: Run, key: str, table: pd.DataFrame) -> None:
         """Keep ``table`` beside ``run`` as ``tables/KEY.parquet``, in place of an earlier one.
@@ -145,7 +145,7 @@ class RunStore:
         Raises:
             StoreError: the key is no file name, the file cannot be written, or the run is among published ones.
         """
-        refuse_sealed(run.path.parent, f"table {key} of run {run.run_id}")
+        refuse_sealed(run.home, f"table {key} of run {run.run_id}")
         path, data = table_path(run.path, key), to_parquet(table)
         with self.lock(run.run_id):
             # The ledger forgets the old table first: a kill in between leaves no table, not a false alarm.
@@ -168,8 +168,12 @@ class RunStore:
             keep_steps: checkpoints whose weights go along.
 
         Raises:
-            StoreError: a step whose weights are not here, or a damaged file.
+            StoreError: a step whose weights are not here, a damaged file, or a run that is packed.
         """
+        if run.packed:
+            raise StoreError(
+                f"{run.path}: is published already, and packed; copy the whole pack, {run.path.parents[1]}"
+            )
         chosen = run.only(keep_steps)
         staged, target = to / ".staged" / run.run_id, to / run.run_id
         shutil.rmtree(staged, ignore_errors=True)
@@ -240,10 +244,12 @@ class RunStore:
             if folder is None:
                 continue
             path = folder / run_id
-            ledger = Ledger.read(path) if os.path.lexists(path / LEDGER_NAME) else None
-            sealed = sealed_parts(folder, run_id, ledger)
+            alone = os.path.lexists(path / LEDGER_NAME)
+            packed = None if alone else packed_run(folder, run_id)
+            ledger = Ledger.read(path) if alone else packed and packed.ledger
+            sealed = sealed_parts(folder, run_id, ledger, packed)
             if ledger and ledger.finished:
-                return Run(path, origin, ledger, self.allow_tasks, sealed)
+                return Run(packed.address if packed else path, origin, ledger, self.allow_tasks, sealed, packed)
         return None
 
 

@@ -9,6 +9,7 @@ from circuitcore.ground.reading import MAX_JSON_BYTES, is_there, parse_json, rea
 from circuitcore.training.errors import StoreError
 from circuitcore.training.store.digests import training_sha256
 from circuitcore.training.store.ledger import LEDGER_NAME, Ledger
+from circuitcore.training.store.packed import PackedRun
 
 
 def contents_of(folder: Path) -> Contents | None:
@@ -19,13 +20,16 @@ def contents_of(folder: Path) -> Contents | None:
         raise StoreError(str(error)) from error
 
 
-def sealed_parts(folder: Path, run_id: str, ledger: Ledger | None) -> Mapping[str, str] | None:
+def sealed_parts(
+    folder: Path, run_id: str, ledger: Ledger | None, packed: PackedRun | None = None
+) -> Mapping[str, str] | None:
     """What the list of ``folder`` says of a run that is about to be read from there: part -> hash.
 
     Args:
         folder: holds runs.
         run_id: which.
         ledger: the run's, as read from there; None if it is not there.
+        packed: where the ledger is from, if the run is packed.
 
     Returns:
         None where the folder has no list; nothing where neither folder nor list has the run.
@@ -39,18 +43,19 @@ def sealed_parts(folder: Path, run_id: str, ledger: Ledger | None) -> Mapping[st
     path, listed = folder / run_id / LEDGER_NAME, contents.runs.get(run_id, {})
     if ledger is None and listed:
         raise StoreError(
-            f"{path}: missing. {CONTENTS_NAME} lists this run, so it is not trained again: restore it (git restore "
-            f"{path.parent})."
+            f"{path.parent}: missing. {CONTENTS_NAME} lists this run, so it is not trained again: restore it (git "
+            f"restore {folder})."
         )
     if ledger and (listed.get("training") != training_sha256(ledger) or _stored(ledger) != _stored_of(listed)):
-        raise StoreError(not_as_listed(path, listed.get("training")))
+        path, of = (packed.line.index, packed.of) if packed else (path, "")
+        raise StoreError(not_as_listed(path, listed.get("training"), of))
     return listed
 
 
-def require_as_sealed(sealed: Mapping[str, str] | None, part: str, path: Path, found: str) -> None:
-    """StoreError unless ``found`` is the hash that ``sealed_parts`` gave for a part, read from ``path``."""
+def require_as_sealed(sealed: Mapping[str, str] | None, part: str, path: Path, found: str, of: str = "") -> None:
+    """StoreError unless ``found`` is the hash that ``sealed_parts`` gave for a part, read from ``path`` (of a run)."""
     if sealed is not None and sealed.get(part) != found:
-        raise StoreError(not_as_listed(path, sealed.get(part)))
+        raise StoreError(not_as_listed(path, sealed.get(part), of))
 
 
 def read_record(folder: Path, name: str) -> Any:

@@ -16,13 +16,16 @@ from circuitcore.ground.contents import (
     json_sha256,
     not_as_listed,
 )
+from circuitcore.ground.packed import packs
 from circuitcore.ground.reading import MAX_JSON_BYTES, folders_with, inside, is_there, parse_json, read_file
 from circuitcore.training.errors import REMEDY, StoreError
+from circuitcore.training.store.checkpoint import read_checked
 from circuitcore.training.store.digests import table_sha256, training_sha256, weights_sha256
 from circuitcore.training.store.durable import write_durably
 from circuitcore.training.store.ledger import LEDGER_NAME, Entry, Ledger, checkpoint_name
+from circuitcore.training.store.packed import HISTORY, PackedRun, files_of, packed_run, packed_runs
 from circuitcore.training.store.parquet import from_parquet
-from circuitcore.training.store.run import HISTORY_NAME, RECIPE_NAME, TABLE_FOLDER, read_checked, read_checkpoint
+from circuitcore.training.store.run import HISTORY_NAME, RECIPE_NAME, TABLE_FOLDER, read_checkpoint
 from circuitcore.training.store.sealed import contents_of
 
 Difference = tuple[Path, str]
@@ -30,10 +33,14 @@ Difference = tuple[Path, str]
 
 
 class Part(NamedTuple):
-    """Something that a folder of runs holds: the file where it stands, and what reads and hashes it."""
+    """Something that a folder of runs holds: where it stands, what reads and hashes it, and whose it is there.
+
+    ``of`` is empty, or names the run in a file that runs share.
+    """
 
     path: Path
     sha256: Callable[[], str]
+    of: str = ""
 
 
 def seal(folder: Path, runs: Iterable[str], records: Iterable[str]) -> Contents:
@@ -50,14 +57,19 @@ def seal(folder: Path, runs: Iterable[str], records: Iterable[str]) -> Contents:
     before, runs = contents_of(folder), list(runs)
     if before is None:
         return seal_all(folder)
-    parts = {name: part for run_id in runs for name, part in run_parts(folder / run_id).items()}
+    parts = {name: part for run_id in runs for name, part in run_parts(folder, run_id).items()}
     parts |= {name: _record(folder / f"{name}.json") for name in records}
     return _written(folder, before.replaced(runs, _hashed(parts)))
 
 
+def take_off(folder: Path, runs: Iterable[str]) -> Contents:
+    """List some runs no more: those that publishing has just taken away."""
+    return _written(folder, (contents_of(folder) or Contents({})).replaced(runs, {}))
+
+
 def seal_all(folder: Path) -> Contents:
     """List everything that is in ``folder`` now; StoreError if any of it is damaged in itself."""
-    parts = {name: part for path in _run_folders(folder).values() for name, part in run_parts(path).items()}
+    parts = {name: part for run_id in _runs(folder) for name, part in run_parts(folder, run_id).items()}
     return _written(folder, Contents(_hashed(parts | _records(folder))))
 
 
@@ -105,13 +117,12 @@ def _differences(folder: Path, run_id: str | None) -> Iterator[Difference]:
     if contents is None:
         yield path, f"{path}: missing, so nothing says what should be here. Restore it (git restore {path})."
         return
-    runs = _run_folders(folder)
-    wanted, parts = {}, {}
+    wanted, parts, runs = {}, {}, [run_id]
     if run_id is None:
         wanted = {name: value for name, value in contents.hashes.items() if not name.startswith(f"{RUN}/")}
-        parts = _records(folder)
-        yield from _guarded(folder, _strays(folder, contents.runs.keys() | runs))
-    for name in sorted(contents.runs.keys() | runs) if run_id is None else [run_id]:
+        parts, runs = _records(folder), sorted(contents.runs.keys() | _runs(folder))
+        yield from _guarded(folder, _strays(folder, runs))
+    for name in runs:
         try:
             parts |= _listed_parts(folder, name, contents)
             wanted |= {f"{RUN}/{name}/{part}": value for part, value in contents.runs[name].items()}
@@ -124,12 +135,12 @@ def _differences(folder: Path, run_id: str | None) -> Iterator[Difference]:
 def _listed_parts(folder: Path, run_id: str, contents: Contents) -> dict[str, Part]:
     """The parts of a run that should be here and is; StoreError otherwise."""
     path = folder / run_id
-    if not is_there(path / LEDGER_NAME):
+    if not (is_there(path / LEDGER_NAME) or packed_run(folder, run_id)):
         gone = path / LEDGER_NAME if os.path.isdir(path) else path
-        raise StoreError(f"{gone}: missing. {CONTENTS_NAME} lists this run: restore it (git restore {path}).")
+        raise StoreError(f"{gone}: missing. {CONTENTS_NAME} lists this run: restore it (git restore {folder}).")
     if run_id not in contents.runs:
         raise StoreError(not_as_listed(path, None))
-    return run_parts(path)
+    return run_parts(folder, run_id)
 
 
 def _part_differences(folder: Path, wanted: Mapping[str, str], parts: Mapping[str, Part]) -> Iterator[Difference]:
@@ -140,16 +151,28 @@ def _part_differences(folder: Path, wanted: Mapping[str, str], parts: Mapping[st
         if isinstance(found, StoreError):
             yield part.path, str(found)
         elif found != wanted.get(name):
-            yield part.path, not_as_listed(part.path, wanted.get(name))
+            yield part.path, not_as_listed(part.path, wanted.get(name), part.of)
 
 
 def _strays(folder: Path, runs: Iterable[str]) -> Iterator[Difference]:
     """Files beside the runs and the records."""
-    known = {CONTENTS_NAME, *RECORDS, *runs}
+    held = packs(folder)
+    known = {CONTENTS_NAME, *RECORDS, *runs, *(pack.name for pack in held)}
     found = [path for path in inside(folder) if path.name not in known and not _is_empty(path)]
+    found += [path for pack in held for path in _strays_of(pack)]
     found += [path for kind in RECORDS for path in inside(folder / kind) if path.suffix != ".json"]
     for path in sorted(found):
         yield path, not_as_listed(path, None)
+
+
+def _strays_of(pack: Path) -> Iterator[Path]:
+    """What lies in a pack and is no run's."""
+    files = files_of(pack)
+    folders = {parent for path in files for parent in path.parents}
+    for place, inner, names in os.walk(pack):
+        found = {Path(place) / name for name in (*inner, *names)}
+        yield from found - files - folders
+        inner[:] = [name for name in inner if Path(place) / name in folders]
 
 
 def _is_empty(path: Path) -> bool:
@@ -160,8 +183,27 @@ def _is_empty(path: Path) -> bool:
         return False
 
 
-def run_parts(folder: Path) -> dict[str, Part]:
-    """The parts of one run's folder by name; StoreError if its ledger is damaged or absent."""
+def run_parts(folder: Path, run_id: str) -> dict[str, Part]:
+    """The parts of one run by name, packed or in a folder of its own; StoreError if its ledger is damaged or absent."""
+    alone = is_there(folder / run_id / LEDGER_NAME)
+    packed = None if alone else packed_run(folder, run_id)
+    found = _packed_parts(packed) if packed else _folder_parts(folder / run_id)
+    return {f"{RUN}/{run_id}/{name}": part for name, part in found.items()}
+
+
+def _packed_parts(run: PackedRun) -> dict[str, Part]:
+    index, history = run.line.index, run.path(HISTORY)
+    found = {
+        "recipe": Part(index, lambda: json_sha256(run.line.fields["recipe"]), run.of),
+        "training": Part(index, partial(training_sha256, run.ledger), run.of),
+        "history": Part(history, lambda: table_sha256(run.history), run.of),
+    }
+    for key in run.ledger.tables:
+        found[f"table/{key}"] = Part(run.path(key), lambda key=key: table_sha256(run.table(key)), run.of)
+    return found | _weight_parts(run.address, run.ledger)
+
+
+def _folder_parts(folder: Path) -> dict[str, Part]:
     ledger = Ledger.read(folder)
     history, recipe = folder / HISTORY_NAME, folder / RECIPE_NAME
     found = {
@@ -172,10 +214,15 @@ def run_parts(folder: Path) -> dict[str, Part]:
     for key, expected in ledger.tables.items():
         path = folder / TABLE_FOLDER / f"{key}.parquet"
         found[f"table/{key}"] = Part(path, partial(_table, path, expected))
-    for entry in ledger.entries:
-        if entry.kept:
-            found[f"weights/{entry.step}"] = Part(folder / entry.file, partial(_weights, folder, entry, ledger.run_id))
-    return {f"{RUN}/{folder.name}/{name}": part for name, part in found.items()}
+    return found | _weight_parts(folder, ledger)
+
+
+def _weight_parts(folder: Path, ledger: Ledger) -> dict[str, Part]:
+    return {
+        f"weights/{entry.step}": Part(folder / entry.file, partial(_weights, folder, entry, ledger.run_id))
+        for entry in ledger.entries
+        if entry.kept
+    }
 
 
 def _records(folder: Path) -> dict[str, Part]:
@@ -204,8 +251,10 @@ def _weights(folder: Path, entry: Entry, run_id: str) -> str:
     return weights_sha256(read_checkpoint(folder, entry, run_id))
 
 
-def _run_folders(folder: Path) -> dict[str, Path]:
-    return {path.name: path for path in folders_with(folder, LEDGER_NAME)}
+def _runs(folder: Path) -> set[str]:
+    """Ids of the runs that are there, packed or not."""
+    alone = {path.name for path in folders_with(folder, LEDGER_NAME)}
+    return alone | {run.line.run_id for run in packed_runs(folder)}
 
 
 def _path_of(folder: Path, name: str) -> Path:
@@ -214,6 +263,10 @@ def _path_of(folder: Path, name: str) -> Path:
     if kind != RUN:
         return folder / f"{name}.json"
     run_id, part, *key = rest.split("/")
+    if run := packed_run(folder, run_id):
+        tables = {"history": run.path(HISTORY)} | ({"table": run.path(key[0])} if part == "table" else {})
+        weights = {"weights": run.address / checkpoint_name(int(key[0]))} if part == "weights" else {}
+        return (tables | weights).get(part, run.line.index)
     if part == "table":
         return folder / run_id / TABLE_FOLDER / f"{key[0]}.parquet"
     if part == "weights":
@@ -229,8 +282,8 @@ def _hashed(parts: Mapping[str, Part]) -> dict[str, str]:
     return found
 
 
-def _each(parts: Iterable[Part]) -> Iterator[str | StoreError]:
-    """The hashes of parts; of one that cannot be read, why. Each file is read by a thread of its own."""
+def _each(parts: Iterable[Part]) -> list[str | StoreError]:
+    """The hashes of parts; of one that cannot be read, why. Several threads read, one file after the other."""
 
     def attempt(part: Part) -> str | StoreError:
         try:
@@ -238,8 +291,11 @@ def _each(parts: Iterable[Part]) -> Iterator[str | StoreError]:
         except Exception as error:
             return _as_store_error(part.path, error)
 
+    parts = list(parts)
+    order = sorted(range(len(parts)), key=lambda place: parts[place].path)  # so that a shared file is read once
     with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
-        yield from pool.map(attempt, parts)
+        found = dict(zip(order, pool.map(attempt, (parts[place] for place in order)), strict=True))
+    return [found[place] for place in range(len(parts))]
 
 
 def _written(folder: Path, contents: Contents) -> Contents:

@@ -15,6 +15,7 @@ from typing import TypeVar
 
 from torch import Tensor
 
+from circuitcore.ground.packed import INDEX_NAME, packs
 from circuitcore.ground.reading import MAX_RUN_JSON_BYTES, read_file
 from circuitcore.models.config import ModelConfig
 from circuitcore.models.transformer import weight_shapes
@@ -22,10 +23,11 @@ from circuitcore.tasks import allowed_tasks
 from circuitcore.training.errors import REMEDY, StoreError
 from circuitcore.training.loop import RESUME_NAME, data_sha256, probe_loss
 from circuitcore.training.recipe import Recipe
-from circuitcore.training.store.checkpoint import read_bytes, read_sealed, unpack
+from circuitcore.training.store.checkpoint import read_bytes, read_checked, read_sealed, unpack
 from circuitcore.training.store.ledger import LEDGER_NAME, Entry, Ledger, checkpoint_name
+from circuitcore.training.store.packed import HISTORY, PackedRun, packed_at, read_pack
 from circuitcore.training.store.parquet import table_shape
-from circuitcore.training.store.run import HISTORY_NAME, RECIPE_NAME, read_checked, read_checkpoint, read_recipe
+from circuitcore.training.store.run import HISTORY_NAME, RECIPE_NAME, read_checkpoint, read_recipe, recipe_of
 from circuitcore.training.store.run_store import TABLE_FOLDER
 
 # Processors differ in the last bits of a float32 sum. A loss of 1 is recomputed to 1e-6; one near 0 is a difference
@@ -64,18 +66,29 @@ def printable(text: str) -> str:
 
 
 def run_folders(path: Path) -> list[Path]:
-    """The runs at ``path``: itself if it is a run's folder, else whatever in it is a run or should be one.
+    """The runs at ``path``: itself if it is a run's folder, else whatever in it is a run or should be one, or packed.
 
     That is all that holds a file of a run, is named as runs are, or is empty: a run that lost its ledger, or all its
     files, is not passed over. Names that begin with a dot are the store's own.
     """
     try:
+        if os.path.lexists(path / INDEX_NAME):
+            return _addresses(path)
         if _holds_run(path):
             return [path]
         inside = [found for found in sorted(path.iterdir()) if not found.name.startswith(".")]
     except OSError:  # ``verify`` of the folder says why
         return []
-    return [found for found in inside if RUN_NAME.fullmatch(found.name) or _may_be_run(found)]
+    alone = [found for found in inside if RUN_NAME.fullmatch(found.name) or _may_be_run(found)]
+    return alone + [found for pack in packs(path) for found in _addresses(pack)]
+
+
+def _addresses(pack: Path) -> list[Path]:
+    """Of the runs of a pack; of one whose index is damaged the index."""
+    try:
+        return [run.address for run in read_pack(pack)]
+    except StoreError:
+        return [pack / INDEX_NAME]
 
 
 def _holds_run(folder: Path) -> bool:
@@ -110,7 +123,28 @@ def verify(path: Path, *, allow_tasks: Collection[str] = ()) -> list[Problem]:
 
 
 def _problems(path: Path, allow_tasks: tuple[str, ...]) -> Iterator[Problem]:
-    yield from _run_problems(path, allow_tasks) if path.is_dir() else _file_problems(path)
+    if path.name == INDEX_NAME:
+        read_pack(path.parent)
+    elif packed := packed_at(path):
+        yield from _packed_problems(packed, allow_tasks)
+    else:
+        yield from _run_problems(path, allow_tasks) if path.is_dir() else _file_problems(path)
+
+
+def _packed_problems(run: PackedRun, allow_tasks: tuple[str, ...]) -> Iterator[Problem]:
+    """Of a run that shares files. Its rows are compared with the list of contents (``sealing.differences``)."""
+    index = run.line.index
+    ledger = yield from _read(index, lambda: run.ledger)
+    if ledger is None:
+        return
+    recipe = yield from _read(index, recipe_of, run.recipe_json, f"{index}{run.of}", ledger, allow_tasks)
+    if recipe:
+        yield from _guarded(index, _recipe_problems(index, index, ledger, recipe))
+    yield from _guarded(run.address, _checkpoint_problems(run.address, ledger, recipe))
+    path = run.path(HISTORY)
+    history = yield from _read(path, lambda: run.history)
+    if history is not None:
+        yield from _history_shape(path, ledger, recipe, (len(history), tuple(history)))
 
 
 def _guarded(path: Path, problems: Iterable[Problem]) -> Iterator[Problem]:
@@ -156,7 +190,7 @@ def _run_problems(folder: Path, allow_tasks: tuple[str, ...]) -> Iterator[Proble
     recipe = yield from _read(folder / RECIPE_NAME, read_recipe, folder, ledger, allow_tasks)
     parts = {
         path: _spelling_problems(folder, ledger, recipe),
-        folder / RECIPE_NAME: _recipe_problems(folder, ledger, recipe) if recipe else (),
+        folder / RECIPE_NAME: _recipe_problems(path, folder / RECIPE_NAME, ledger, recipe) if recipe else (),
         folder: _checkpoint_problems(folder, ledger, recipe),
         folder / HISTORY_NAME: _history_problems(folder, ledger, recipe),
         folder / TABLE_FOLDER: _table_problems(folder, ledger),
@@ -186,14 +220,13 @@ def _spelling_problems(folder: Path, ledger: Ledger, recipe: Recipe | None) -> I
             yield Problem(path, f"{path}: holds what it should, but not in the bytes that it was written in. {REMEDY}")
 
 
-def _recipe_problems(folder: Path, ledger: Ledger, recipe: Recipe) -> Iterator[Problem]:
-    path = folder / LEDGER_NAME
+def _recipe_problems(path: Path, recipe_path: Path, ledger: Ledger, recipe: Recipe) -> Iterator[Problem]:
     due, found = recipe.checkpoint_steps, tuple(entry.step for entry in ledger.entries)
     if found != (due if ledger.finished else due[: len(found)]):
         yield Problem(path, f"{path}: has checkpoints at {found}, the recipe asks for {due}.")
     if data_sha256(recipe) != ledger.data_sha256:
-        text = f"{folder}: trained on other rows than task {recipe.task!r} makes now."
-        yield Problem(folder / RECIPE_NAME, text)
+        text = f"{recipe_path.parent}: trained on other rows than task {recipe.task!r} makes now."
+        yield Problem(recipe_path, text)
 
 
 def _checkpoint_problems(folder: Path, ledger: Ledger, recipe: Recipe | None) -> Iterator[Problem]:
@@ -232,8 +265,13 @@ def _history_problems(folder: Path, ledger: Ledger, recipe: Recipe | None) -> It
         return
     data = yield from _read(path, read_checked, path, ledger.history_sha256)
     shape = (yield from _read(path, table_shape, path, data)) if data is not None else None
-    if shape is None:
-        return
+    if shape is not None:
+        yield from _history_shape(path, ledger, recipe, shape)
+
+
+def _history_shape(
+    path: Path, ledger: Ledger, recipe: Recipe | None, shape: tuple[int, tuple[str, ...]]
+) -> Iterator[Problem]:
     unit, n_rows = "step", ledger.entries[-1].step
     if ledger.history_thinned:
         unit, n_rows = "epoch", recipe.schedule.n_epochs if recipe else shape[0]

@@ -67,13 +67,14 @@ def test_fresh_rows_reach_the_hash_and_none_of_them_does_not():
 
 @pytest.mark.parametrize("task", ["planted_repeats", "story", "symbolic_kv", "textual_kv"])
 def test_published_runs_keep_their_names(task):
-    """A folder is named by the text of its recipe: a field that is younger than the run must not show in it."""
-    folders = sorted(PUBLISHED.glob(f"{task}-*"))
-    assert folders
-    for folder in (folders[0], folders[-1]):
-        text = (folder / "recipe.json").read_text().strip()
+    """A run is named by the text of its recipe: a field that is younger than the run must not show in it."""
+    lines = [json.loads(line) for path in PUBLISHED.glob("*/runs.jsonl") for line in path.read_text().splitlines()]
+    lines = [line for line in lines if line["recipe"]["task"] == task]
+    assert lines
+    for line in (lines[0], lines[-1]):
+        text = json.dumps(line["recipe"], sort_keys=True, separators=(",", ":"))
         read = Recipe.from_json(text)
-        assert read.to_json() == text and read.run_id == folder.name
+        assert read.to_json() == text and read.run_id == line["run_id"]
 
 
 def test_the_second_model_of_permutation_recall_keeps_its_name():

@@ -14,7 +14,8 @@ from rights import bound_by_rights
 from toy.recall import toy_recipe
 
 from circuitcore.ground import contents
-from circuitcore.ground.contents import CONTENTS_NAME, Contents, ContentsError, check_present
+from circuitcore.ground.contents import CONTENTS_NAME, Contents, ContentsError
+from circuitcore.ground.present import check_present
 from circuitcore.training import RunStore, StoreError
 from circuitcore.training.loop import RESUME_NAME
 from circuitcore.training.store.checkpoint import pack, sha256, unpack
@@ -370,7 +371,8 @@ def takes_a_writer(text):
         names = [alias.name for alias in getattr(node, "names", ())] if isinstance(node, ast.Import) else []
         if isinstance(node, ast.ImportFrom):
             names = [f"{node.module}.{alias.name}" for alias in node.names]
-        if {"circuitcore.training.store.sealing" + end for end in ("", ".seal", ".seal_all", ".*")} & set(names):
+        writers = ("", ".seal", ".seal_all", ".take_off", ".*")
+        if {f"circuitcore.training.store.sealing{writer}" for writer in writers} & set(names):
             return True
     return False
 

@@ -1,13 +1,14 @@
 """What ``circuitcore export`` takes, writes and refuses; what the files hold is tested with TransformerLens."""
 
 import json
-import shutil
 from pathlib import Path
 
 import pytest
 from safetensors import safe_open
+from toy.recall import toy_recipe
 
 from circuitcore import export as exporting
+from circuitcore.training import RunStore
 from livingpaper.commands.cli import main
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -26,7 +27,7 @@ def run(capsys, *words):
     return status, *capsys.readouterr()
 
 
-@pytest.mark.parametrize("name", [RUN, "symbolic_kv-184", f"published/{RUN}"])
+@pytest.mark.parametrize("name", [RUN, "symbolic_kv-184", f"published/symbolic_kv/trained/{RUN}"])
 def test_a_run_is_named_by_its_id_the_beginning_of_it_or_its_folder(name, capsys, tmp_path):
     status, out, errors = run(capsys, name, "--out", tmp_path / "new/folder", "--step", 790)
     assert (status, errors) == (0, "") and out.startswith(str(tmp_path / "new/folder"))
@@ -61,7 +62,8 @@ def test_the_last_checkpoint_is_the_default_and_an_export_may_be_made_again(caps
 )
 def test_what_cannot_be_exported_is_said_in_a_sentence(words, said, capsys, tmp_path):
     if words == ["textual_kv-0"]:
-        words = [next(path.name for path in Path("published").glob("textual_kv-*") if not list(path.glob("step-*")))]
+        lines = map(json.loads, Path("published/six_run_matrix/runs.jsonl").read_text().splitlines())
+        words = [next(line["run_id"] for line in lines if not line["kept"])]
     words = words if "--out" in words else [*words, "--out", tmp_path / "out"]
     status, out, errors = run(capsys, *words)
     assert status == 1 and out == "" and errors.startswith("circuitcore: ") and said in errors
@@ -69,8 +71,7 @@ def test_what_cannot_be_exported_is_said_in_a_sentence(words, said, capsys, tmp_
 
 
 def test_a_run_that_is_not_finished_is_refused(capsys, tmp_path):
-    folder = tmp_path / RUN
-    shutil.copytree(ROOT / "published" / RUN, folder)
+    folder = RunStore(tmp_path, None).get_or_train(toy_recipe()).path
     ledger = exporting.Ledger.read(folder)
     exporting.Ledger(**{**vars(ledger), "finished": False, "history_sha256": None}).write(folder)
     assert "this run is not finished" in run(capsys, folder)[2]

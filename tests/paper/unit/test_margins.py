@@ -11,11 +11,15 @@ from circuitcore.training.store.run_store import RunStore
 from livingpaper.explorer.probe import Question, read
 
 PUBLISHED = Folders.from_environment().published
-WITH_WEIGHTS = sorted({path.parent.name for path in PUBLISHED.glob("*/*.safetensors")})
+WITH_WEIGHTS = sorted({path.parent.name for path in PUBLISHED.glob("*/*/*/*.safetensors")})
 N_ROWS = 5
 TRAINED = ("symbolic_kv-184c3e21d23e", "symbolic_kv-3ce50adb7c4e")
 FAMILY = "longer_context"
 """The smallest of the batches that a table holds a mean margin of."""
+
+
+def test_there_are_networks_to_ask():
+    assert len(WITH_WEIGHTS) > 20
 
 
 def published(run_id):
@@ -57,8 +61,9 @@ def test_every_published_network_has_both_margins(run_id):
 def test_the_mean_margin_is_the_number_in_the_table_and_the_other_one_is_not(run_id):
     run, task = published(run_id), published(run_id).recipe.make_task()
     found = readings(run, task, family(task))
-    [table] = (PUBLISHED / run_id / "tables").glob("battery-*.parquet")
-    rows = pd.read_parquet(table).query("metric == 'margin' and step == @run.steps[-1] and family == @FAMILY")
+    [table] = run.path.parent.glob("battery-*.parquet")
+    asked = "run_id == @run_id and metric == 'margin' and step == @run.steps[-1] and family == @FAMILY"
+    rows = pd.read_parquet(table).query(asked)
     [stored] = rows.itertuples()
     assert len(found) == stored.n
     assert sum(reading.margin for reading in found) / stored.n == pytest.approx(stored.value, rel=1e-5)

@@ -7,11 +7,11 @@ import shutil
 import pytest
 
 from circuitcore.ground.contents import RUN, Contents
+from circuitcore.ground.packed import INDEX_NAME
 from circuitcore.metrics.instruments.measuring import measure_all
 from circuitcore.training import ExecutorError, RunStore, StoreError
 from circuitcore.training.store import run_store as store
 from circuitcore.training.store.checkpoint import sha256
-from circuitcore.training.store.ledger import LEDGER_NAME
 from circuitcore.training.store.parquet import to_parquet
 from circuitcore.training.store.sealing import differences
 from livingpaper.book import studies
@@ -93,7 +93,7 @@ def test_publishing_again_brings_the_list_up_to_date(folders, made, monkeypatch)
     monkeypatch.setattr(studies, "load_params", lambda name: SMALL)
     monkeypatch.setattr(studies, "tiers", lambda name: ("published",))
     root = Contents.of(folders.published).root
-    (run_of(folders).path / "history.parquet").write_bytes(b"x")
+    shared_file(folders, "history").write_bytes(b"x")
     again = dataclasses.replace(folders, runs=made.runs)
     assert publish.publish("symbolic_kv", again) == 1
     assert Contents.of(folders.published).root == root and list(differences(folders.published)) == []
@@ -101,31 +101,37 @@ def test_publishing_again_brings_the_list_up_to_date(folders, made, monkeypatch)
     assert Contents.of(folders.published).root == root
 
 
+def shared_file(folders, key):
+    return folders.published / "symbolic_kv" / "trained" / f"{key}.parquet"
+
+
 def a_missing_run(folders):
-    shutil.rmtree(folders.published / RECIPE.run_id)
+    (folders.published / "symbolic_kv" / INDEX_NAME).write_text("")
 
 
-def a_missing_ledger(folders):
-    (folders.published / RECIPE.run_id / LEDGER_NAME).unlink()
+def a_missing_index(folders):
+    (folders.published / "symbolic_kv" / INDEX_NAME).unlink()
 
 
 def a_missing_table(folders):
-    next((folders.published / RECIPE.run_id / "tables").glob("battery*")).unlink()
+    shared_file(folders, study.battery(SMALL, "trained").key).unlink()
 
 
 def an_edited_table(folders):
     """Every hash but the list's is computed anew."""
-    run, key = run_of(folders), study.battery(SMALL, "trained").key
-    table = RunStore(folders.published, None).load_table(run, key)
+    key, index = study.battery(SMALL, "trained").key, folders.published / "symbolic_kv" / INDEX_NAME
+    table = run_of(folders).table(key)
     data = to_parquet(table.assign(value=table["value"] * 0.9))
-    (run.path / f"tables/{key}.parquet").write_bytes(data)
-    dataclasses.replace(run.ledger, tables=run.tables | {key: sha256(data)}).write(run.path)
+    shared_file(folders, key).write_bytes(data)
+    line = json.loads(index.read_text())
+    line["tables"][key] = sha256(data)
+    index.write_text(json.dumps(line))
 
 
-@pytest.mark.parametrize("damage", [a_missing_run, a_missing_ledger, a_missing_table, an_edited_table])
+@pytest.mark.parametrize("damage", [a_missing_run, a_missing_index, a_missing_table, an_edited_table])
 def test_a_damaged_run_stops_the_book_by_name(folders, damage):
     damage(folders)
-    with pytest.raises(StoreError, match=f"{RECIPE.run_id}.*(git restore|Restore)"):
+    with pytest.raises(StoreError, match=f"({RECIPE.run_id}|trained/battery).*(git restore|Restore)"):
         built(folders)
     assert not folders.runs.exists()
 

@@ -2,8 +2,11 @@
 
 import pytest
 
+from circuitcore.ground.contents import Contents
+from circuitcore.ground.present import check_present
 from circuitcore.metrics.instruments.measuring import measure_all
 from circuitcore.training import RunStore
+from circuitcore.training.store.sealing import differences
 from circuitcore.training.store.verify import verify
 from livingpaper.book import studies
 from livingpaper.book.evidence import Folders
@@ -40,8 +43,23 @@ def test_what_is_published_is_whole_and_judged(folders):
     assert publish.publish("symbolic_kv", folders) == 1
     run = RunStore(folders.published, None).find(recipe)
     assert run.steps == (0, recipe.n_steps) and verify(run.path) == []
-    assert run.tables == RunStore(folders.runs, None).find(recipe).tables
+    assert run.path == folders.published / "symbolic_kv" / "trained" / recipe.run_id
+    assert not (folders.published / recipe.run_id).exists(), "one place for each run"
+    assert run.tables.keys() == RunStore(folders.runs, None).find(recipe).tables.keys()
     assert elsewhere.read_text() == "[]" and not path.is_symlink(), "written whole under its name, or not at all"
     verdicts = from_json(path.read_text())
     assert [verdict.claim for verdict in verdicts] == list(study.CLAIMS)
     assert {str(verdict.status) for verdict in verdicts} == {"Hypothesis"}
+
+
+def test_runs_of_earlier_parameters_go_from_pack_and_list(folders, monkeypatch):
+    for seed in (5, 6):
+        small = SMALL.model_copy(update={"seeds": (seed,)})
+        monkeypatch.setattr(studies, "load_params", lambda name, small=small: small)
+        (recipe,) = study.recipes(small)["trained"]
+        measure_all(RunStore(folders.runs, None), study.battery(small, "trained"), [recipe], "serial")
+        assert publish.publish("symbolic_kv", folders) == 1
+        assert RunStore(folders.published, None).run_ids() == [recipe.run_id]
+        assert list(Contents.of(folders.published).runs) == [recipe.run_id]
+        check_present(folders.published)
+        assert list(differences(folders.published)) == []

@@ -1,6 +1,7 @@
 """A field that is added later renames nothing there is: no run, no table."""
 
 import dataclasses
+import json
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -47,13 +48,15 @@ def test_what_may_be_missing_where_it_is_stored_is_what_was_added_later():
 def test_published_runs_and_tables_have_the_names_that_their_study_gives_them(name):
     study, params = studies.load(name), studies.load_params(name)
     arms = study.recipes(params)
+    lines = map(json.loads, (ROOT / "published" / name / "runs.jsonl").read_text(encoding="utf-8").splitlines())
+    packed = {line["run_id"]: line for line in lines}
     assert sum(map(len, arms.values())) > 20
     for arm, recipes in arms.items():
         tables = {study.battery(params, arm).key}
         for recipe in recipes:
-            folder = ROOT / "published" / recipe.run_id
-            assert (folder / "recipe.json").read_text(encoding="utf-8").strip() == recipe.to_json(), recipe.run_id
-            assert tables <= {path.stem for path in folder.rglob("*.parquet")}, (arm, recipe.run_id)
+            line = packed[recipe.run_id]
+            assert line["recipe"] == json.loads(recipe.to_json()), recipe.run_id
+            assert tables <= line["tables"].keys(), (arm, recipe.run_id)
 
 
 def test_another_value_is_another_name():

@@ -1,0 +1,114 @@
+"""Which runs of a folder are packed, and where: read from the packs' indices, by name alone and without torch.
+
+A folder of published runs holds packs, one a study. In ``PACK/runs.jsonl`` a line is a run; what the runs of an arm
+share lies in ``PACK/ARM/`` (``circuitcore.training.store.packed`` says what). A run's address is ``PACK/ARM/RUN_ID``,
+whether or not anything lies there.
+"""
+
+import functools
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from circuitcore.ground.reading import MAX_JSON_BYTES, folders_with, parse_json, read_file
+
+INDEX_NAME = "runs.jsonl"
+_RUN = re.compile(r"[A-Za-z0-9_-]{1,200}")
+_ARM = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")  # a folder's name on any disk
+
+
+class PackedError(Exception):
+    """An index is damaged; the message says which file and line, and why."""
+
+
+@dataclass(frozen=True)
+class Line:
+    """One run of an index.
+
+    Attributes:
+        address: ``PACK/ARM/RUN_ID``.
+        fields: what the line says of it, still to be checked.
+    """
+
+    address: Path
+    fields: Mapping[str, Any]
+
+    @property
+    def run_id(self) -> str:
+        """Its name."""
+        return self.address.name
+
+    @property
+    def index(self) -> Path:
+        """The file that the line is in."""
+        return self.address.parents[1] / INDEX_NAME
+
+
+def packs(folder: Path) -> list[Path]:
+    """The packs in a folder of published runs."""
+    return folders_with(folder, INDEX_NAME)
+
+
+def packed(folder: Path, run_id: str) -> Line | None:
+    """The line of a run in any pack of ``folder``; None where there is none. PackedError where an index is damaged."""
+    return next((lines[run_id] for pack in packs(folder) if run_id in (lines := read_index(pack))), None)
+
+
+def all_packed(folder: Path) -> Iterator[Line]:
+    """The line of every run in every pack of ``folder``. PackedError where an index is damaged."""
+    for pack in packs(folder):
+        yield from read_index(pack).values()
+
+
+def packed_at(address: Path) -> Line | None:
+    """The line of the run at an address; None for what is no packed run's. PackedError where the index is damaged."""
+    if len(address.parts) < 3 or not (address.parents[1] / INDEX_NAME).is_file():
+        return None
+    line = read_index(address.parents[1]).get(address.name)
+    return line if line and line.address.parent.name == address.parent.name else None
+
+
+def read_index(pack: Path) -> Mapping[str, Line]:
+    """The lines of a pack's index by run; PackedError where it is absent or damaged."""
+    path = pack / INDEX_NAME
+    try:
+        state = path.stat()
+    except OSError as error:
+        raise _unreadable(path, error) from error
+    return _read(path, state.st_ino, state.st_mtime_ns, state.st_size)
+
+
+@functools.lru_cache(maxsize=32)  # hundreds of runs are asked for one by one; a changed file has other marks
+def _read(path: Path, *marks: int) -> Mapping[str, Line]:
+    try:
+        data = read_file(path, MAX_JSON_BYTES)
+    except OSError as error:
+        raise _unreadable(path, error) from error
+    found: dict[str, Line] = {}
+    for number, text in enumerate(data.splitlines(), 1):
+        try:
+            line = _line(path.parent, parse_json(text))
+            if line.run_id in found:
+                raise ValueError(f"run {line.run_id} stands there twice")
+        except ValueError as error:
+            raise PackedError(
+                f"{path}: line {number} is damaged ({error}). Restore it (git restore {path})."
+            ) from error
+        found[line.run_id] = line
+    return found
+
+
+def _line(pack: Path, fields: Any) -> Line:
+    names = {"run_id": _RUN, "arm": _ARM}
+    for name, form in names.items():
+        value = fields.get(name) if isinstance(fields, dict) else None
+        if not (isinstance(value, str) and len(value) <= 200 and form.fullmatch(value)):
+            raise ValueError(f"{name} = {str(value)[:80]!r}")
+    rest = {name: value for name, value in fields.items() if name not in names}
+    return Line(pack / fields["arm"] / fields["run_id"], rest)
+
+
+def _unreadable(path: Path, error: OSError) -> PackedError:
+    return PackedError(f"{path}: cannot be read ({error.strerror}). Restore it (git restore {path}).")

@@ -1,0 +1,54 @@
+"""Whether a folder of published runs has what its list names, by name alone: nothing is read but the lists."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from circuitcore.ground.contents import CONTENTS_NAME, RECORDS, RESEAL, RUN, Contents, ContentsError
+from circuitcore.ground.packed import PackedError, all_packed
+from circuitcore.ground.reading import folders_with, inside
+
+MOST_NAMED = 5
+
+
+def check_present(folder: Path) -> None:
+    """Look whether a folder of published runs has what its list names, by name alone.
+
+    A folder without runs and records needs no list.
+
+    Raises:
+        ContentsError: the list is absent or damaged, or runs or records are missing or were never published.
+    """
+    try:
+        here, contents = set(_present(folder)), Contents.of(folder)
+    except PackedError as error:
+        raise ContentsError(str(error)) from error
+    if contents is None:
+        if here:
+            raise ContentsError(
+                f"{folder / CONTENTS_NAME}: missing, so nothing says what {folder.name} should hold. Restore it (git "
+                f"restore {folder / CONTENTS_NAME}), or list what is there: {RESEAL}"
+            )
+        return
+    records = {name for name in contents.hashes if name.startswith(RECORDS)}
+    listed = records | {f"{RUN}/{run_id}" for run_id in contents.runs}
+    lines = [f"missing: {_named(listed - here)}"] if listed - here else []
+    lines += [f"never published: {_named(here - listed)}"] if here - listed else []
+    if lines:
+        raise ContentsError(
+            f"{folder} does not hold what its {CONTENTS_NAME} lists. {'; '.join(lines)}. Restore the folder (git "
+            f"restore {folder}) and delete what is not of it; circuitcore verify {folder} names all. What is there on "
+            f"purpose is listed by {RESEAL}"
+        )
+
+
+def _present(folder: Path) -> Iterator[str]:
+    """Names of the runs and records that are in a folder."""
+    yield from (f"{RUN}/{line.run_id}" for line in all_packed(folder))
+    yield from (f"{RUN}/{path.name}" for path in folders_with(folder, "ledger.json"))
+    for kind in RECORDS:
+        yield from (f"{kind}/{path.stem}" for path in inside(folder / kind) if path.suffix == ".json")
+
+
+def _named(names: set[str]) -> str:
+    first = ", ".join(name.removeprefix(f"{RUN}/") for name in sorted(names)[:MOST_NAMED])
+    return first + (f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else "")

@@ -1,0 +1,163 @@
+"""Published runs packed: those of an arm share one file a table, those of a study one file of what they are.
+
+``PACK/runs.jsonl`` has one line a run: its recipe, its chain of checkpoints, and the hash of each file it shares.
+``PACK/ARM/history.parquet`` and ``PACK/ARM/KEY.parquet`` hold the rows of all runs of an arm, told apart by
+``run_id``; ``PACK/ARM/RUN_ID/`` the weights that are kept. Each file is held to its hash before it is read, and
+each run's rows to the list of contents, which is one of values: packing runs moves no line of it.
+"""
+
+import functools
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from circuitcore.ground import packed as ground
+from circuitcore.ground.packed import INDEX_NAME, Line, PackedError
+from circuitcore.ground.reading import canonical_json
+from circuitcore.training.errors import REMEDY, StoreError
+from circuitcore.training.store.checkpoint import read_checked, sha256
+from circuitcore.training.store.ledger import Ledger, checkpoint_name
+from circuitcore.training.store.parquet import from_parquet
+
+HISTORY = "history"
+_PLAIN = ("data_sha256", "made_with", "history_thinned")  # fields of a ledger that a line has as they are
+_REST = ("recipe", "checkpoints", "kept", HISTORY, "tables")
+
+
+@dataclass(frozen=True)
+class PackedRun:
+    """What a pack holds of one run.
+
+    Attributes:
+        line: the run's, of the index.
+    """
+
+    line: Line
+
+    @property
+    def address(self) -> Path:
+        """``PACK/ARM/RUN_ID``; its weights lie there."""
+        return self.line.address
+
+    @cached_property
+    def ledger(self) -> Ledger:
+        """The run's ledger; its hashes of history and tables are those of the files that it shares.
+
+        Raises:
+            StoreError: the line is no run's, or its checkpoints do not form one chain.
+        """
+        where = f"{self.line.index}{self.of}"
+        try:
+            fields = _ledger_fields(self.line)
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise StoreError(f"{where}: damaged ({error!r}). {REMEDY}") from error
+        return Ledger.of(fields, where)
+
+    @property
+    def recipe_json(self) -> str:
+        """The canonical JSON of its recipe."""
+        return canonical_json(self.line.fields["recipe"])
+
+    def path(self, key: str) -> Path:
+        """The file that has its rows of one table, or of its history."""
+        return self.address.parent / f"{key}.parquet"
+
+    @property
+    def of(self) -> str:
+        """What a sentence adds to the name of a file that this run shares."""
+        return f", run {self.line.run_id}"
+
+    def table(self, key: str) -> pd.DataFrame:
+        """Its rows of one table.
+
+        Raises:
+            StoreError: the file is absent or damaged, or has no row of this run.
+        """
+        path, ledger = self.path(key), self.ledger
+        table, places = _shared(path, ledger.history_sha256 if key == HISTORY else ledger.tables[key])
+        if self.line.run_id not in places:
+            raise StoreError(f"{path}{self.of}: none of its rows are there. {REMEDY}")
+        return table.take(places[self.line.run_id]).reset_index(drop=True)
+
+    @property
+    def history(self) -> pd.DataFrame:
+        """Its history, as ``Run.history``; StoreError as ``table``."""
+        return self.table(HISTORY).drop(columns="run_id")
+
+
+def packed_run(folder: Path, run_id: str) -> PackedRun | None:
+    """The run of that name in any pack of ``folder``; None where there is none. StoreError: a damaged index."""
+    line = _told(ground.packed, folder, run_id)
+    return None if line is None else PackedRun(line)
+
+
+def packed_at(address: Path) -> PackedRun | None:
+    """The packed run at an address; None for what is none. StoreError: a damaged index."""
+    line = _told(ground.packed_at, address)
+    return None if line is None else PackedRun(line)
+
+
+def packed_runs(folder: Path) -> list[PackedRun]:
+    """Every run in the packs of ``folder``. StoreError: a damaged index."""
+    return [PackedRun(line) for line in _told(lambda: list(ground.all_packed(folder)))]
+
+
+def read_pack(pack: Path) -> list[PackedRun]:
+    """Every run of one pack. StoreError: a damaged index."""
+    return [PackedRun(line) for line in _told(ground.read_index, pack).values()]
+
+
+def files_of(pack: Path) -> set[Path]:
+    """Every file that the runs of a pack are made of."""
+    found = {pack / INDEX_NAME}
+    for run in read_pack(pack):
+        found |= {run.path(HISTORY), *(run.path(key) for key in run.ledger.tables)}
+        found |= {run.address / entry.file for entry in run.ledger.entries if entry.kept}
+    return found
+
+
+def _told(read, *given):
+    try:
+        return read(*given)
+    except PackedError as error:
+        raise StoreError(str(error)) from error
+
+
+def _ledger_fields(line: Line) -> dict[str, Any]:
+    """A line as the fields of a ledger; what is repeated in each entry is filled in."""
+    fields = line.fields
+    if others := fields.keys() - {*_PLAIN, *_REST}:
+        raise ValueError(f"unknown: {', '.join(sorted(others))[:80]}")
+    recipe_sha256, kept = sha256(canonical_json(fields["recipe"]).encode()), set(fields["kept"])
+    entries, parent = [], recipe_sha256
+    for step, digest, loss in fields["checkpoints"]:
+        named = {"step": step, "file": checkpoint_name(step), "sha256": digest, "parent": parent, "loss": loss}
+        entries.append(named | {"kept": step in kept})
+        parent = digest
+    if strange := kept - {entry["step"] for entry in entries}:
+        raise ValueError(f"weights are kept of steps {sorted(strange)[:5]}, at which there is no checkpoint")
+    plain = {name: fields[name] for name in _PLAIN if name in fields}
+    hashes = {"recipe_sha256": recipe_sha256, "history_sha256": fields[HISTORY], "tables": fields["tables"]}
+    return {"run_id": line.run_id, "entries": entries, "finished": True, **plain, **hashes}
+
+
+def _shared(path: Path, expected: str) -> tuple[pd.DataFrame, Mapping[str, np.ndarray]]:
+    try:
+        state = path.stat()
+    except OSError as error:
+        raise StoreError(f"{path}: cannot be read ({error.strerror}). {REMEDY}") from error
+    return _read_shared(path, expected, state.st_ino, state.st_mtime_ns, state.st_size)
+
+
+@functools.lru_cache(maxsize=8)  # arms are read one by one, each with a history and a few tables
+def _read_shared(path: Path, expected: str, *marks: int) -> tuple[pd.DataFrame, Mapping[str, np.ndarray]]:
+    """A file that runs share, and the places of each run's rows in it."""
+    table = from_parquet(path, read_checked(path, expected))
+    if "run_id" not in table:
+        raise StoreError(f"{path}: damaged, no column says whose its rows are. {REMEDY}")
+    return table, table.groupby("run_id", observed=True, sort=False).indices

@@ -1,0 +1,130 @@
+"""Putting runs of a folder into one of its packs (``store.packed``): many small files become a few."""
+
+import re
+import shutil
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+import pandas as pd
+
+from circuitcore.ground.contents import RECORDS
+from circuitcore.ground.packed import INDEX_NAME
+from circuitcore.ground.reading import canonical_json, parse_json
+from circuitcore.ground.tables import stacked
+from circuitcore.training.errors import StoreError
+from circuitcore.training.store.checkpoint import read_checked, sha256
+from circuitcore.training.store.durable import write_durably
+from circuitcore.training.store.packed import HISTORY
+from circuitcore.training.store.parquet import to_parquet
+from circuitcore.training.store.run import Run
+from circuitcore.training.store.run_store import RunStore
+
+STAGED = ".staged"
+_PACK = re.compile(r"[A-Za-z0-9_-]{1,100}")
+
+
+def pack(folder: Path, name: str, arms: Mapping[str, Iterable[str]]) -> Path:
+    """Put runs into the pack ``name``, in place of what it held; folders that they had of their own go.
+
+    A run that several arms name is stored with the first of them, one that another pack holds stays there. Every
+    value is checked against the run's ledger and the folder's list of contents on the way, and none changes.
+
+    Args:
+        folder: published runs.
+        name: of the pack.
+        arms: arm -> ids of its runs.
+
+    Returns:
+        The pack's folder.
+
+    Raises:
+        StoreError: a name that no pack can have, a run that is missing or damaged, a table whose rows do not say whose
+            they are, or a file that cannot be written.
+    """
+    if name in RECORDS or not _PACK.fullmatch(name):
+        raise StoreError(f"a pack called {name!r}; allowed: letters, digits, '_', '-', and not {' or '.join(RECORDS)}")
+    target, staged = folder / name, folder / STAGED / name
+    shutil.rmtree(staged, ignore_errors=True)
+    lines, alone = [], []
+    for arm, runs in _stored_here(folder, target, arms).items():
+        hashes = _write_tables(staged / arm, runs)
+        for run in runs:
+            for entry in run.ledger.entries:
+                if entry.kept:
+                    data = read_checked(run.path / entry.file, entry.sha256)
+                    write_durably(staged / arm / run.run_id / entry.file, data)
+        lines += [_line(arm, run, hashes) for run in runs]
+        alone += [run.path for run in runs if not run.packed]
+    write_durably(staged / INDEX_NAME, "".join(f"{line}\n" for line in lines).encode())
+    _put_in_place(staged, target)
+    for path in alone:
+        shutil.rmtree(path)
+    return target
+
+
+def _stored_here(folder: Path, target: Path, arms: Mapping[str, Iterable[str]]) -> dict[str, list[Run]]:
+    """The runs of each arm that belong into the pack, by the arm's folder."""
+    store, found, seen = RunStore(folder, None), {}, set()
+    for arm, name in folder_names(arms).items():
+        runs = [store.get(run_id) for run_id in dict.fromkeys(arms[arm]) if run_id not in seen]
+        seen.update(run.run_id for run in runs)
+        runs = [run for run in runs if not run.packed or run.path.parents[1] == target]
+        found |= {name: runs} if runs else {}
+    return found
+
+
+def folder_names(arms: Iterable[str]) -> dict[str, str]:
+    """A name for each arm that a folder can have on any disk, and no other arm has."""
+    found: dict[str, str] = {}
+    for arm in arms:
+        plain = re.sub(r"[^a-z0-9]+", "-", arm.lower()).strip("-")[:60].strip("-") or "arm"
+        names = (plain, *(f"{plain}-{number}" for number in range(2, len(found) + 3)))
+        found[arm] = next(name for name in names if name not in found.values())
+    return found
+
+
+def _write_tables(folder: Path, runs: list[Run]) -> dict[str, str]:
+    """One file a table, with the rows of all runs; one for their histories. Returns each one's hash by key."""
+    found = {}
+    for key in sorted({key for run in runs for key in run.tables}):
+        parts = [part for run in runs if (part := run.table(key)) is not None]
+        for run, part in zip((run for run in runs if key in run.tables), parts, strict=True):
+            if "run_id" not in part or not (part["run_id"] == run.run_id).all():
+                raise StoreError(f"{run.path}: table {key!r} needs a column 'run_id' that is {run.run_id} in each row.")
+        table = stacked(parts)
+        table.attrs = parts[0].attrs
+        found[key] = to_parquet(table)
+    histories = [run.history.assign(run_id=pd.Categorical([run.run_id] * len(run.history))) for run in runs]
+    found[HISTORY] = to_parquet(stacked(histories))
+    for key, data in found.items():
+        write_durably(folder / f"{key}.parquet", data)
+    return {key: sha256(data) for key, data in found.items()}
+
+
+def _line(arm: str, run: Run, hashes: Mapping[str, str]) -> str:
+    """What the index says of a run."""
+    ledger, recipe = run.ledger, parse_json(run.recipe_json.encode())
+    thinned = {"history_thinned": True} if ledger.history_thinned else {}
+    fields = {
+        "run_id": run.run_id,
+        "arm": arm,
+        "recipe": recipe,
+        "data_sha256": ledger.data_sha256,
+        "made_with": list(ledger.made_with),
+        "checkpoints": [[entry.step, entry.sha256, entry.loss] for entry in ledger.entries],
+        "kept": [entry.step for entry in ledger.entries if entry.kept],
+        HISTORY: hashes[HISTORY],
+        "tables": {key: hashes[key] for key in sorted(run.tables)},
+    }
+    return canonical_json(fields | thinned)
+
+
+def _put_in_place(staged: Path, target: Path) -> None:
+    """The new pack for the old one; what was there goes last."""
+    old = staged.with_name(f"{staged.name}.old")
+    shutil.rmtree(old, ignore_errors=True)
+    if target.exists():
+        target.rename(old)
+    staged.rename(target)
+    shutil.rmtree(old, ignore_errors=True)
+    staged.parent.rmdir()

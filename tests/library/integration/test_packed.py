@@ -1,0 +1,355 @@
+"""Packed runs: the same values in a few files, each of them checked whenever it is read."""
+
+import json
+import shutil
+
+import pandas as pd
+import pyarrow.parquet
+import pytest
+from toy.recall import ALLOWED, toy_recipe
+
+from circuitcore.ground.contents import CONTENTS_NAME, Contents, ContentsError
+from circuitcore.ground.packed import INDEX_NAME
+from circuitcore.ground.present import check_present
+from circuitcore.training import RunStore, StoreError
+from circuitcore.training.store.checkpoint import sha256
+from circuitcore.training.store.digests import training_sha256
+from circuitcore.training.store.packing import folder_names, pack
+from circuitcore.training.store.sealing import differences, seal, seal_all
+from circuitcore.training.store.verify import run_folders, verify
+
+KEY, SOME = "scores-v1", "few-v1"
+SEEDS = (0, 1, 2)
+IDS = [toy_recipe(seed).run_id for seed in SEEDS]
+ARMS = {"All of it, twice": IDS[:2], "all of it: twice!": IDS[1:]}
+FOLDERS = ("all-of-it-twice", "all-of-it-twice-2")
+
+
+def scores(run_id, seed):
+    """Words, some of which only one run has; whole numbers, some missing; numbers."""
+    return pd.DataFrame(
+        {
+            "run_id": run_id,
+            "metric": pd.Categorical(["accuracy", f"only of {seed}", "accuracy"]),
+            "head": pd.array([0, None, seed], "Int64"),
+            "value": [0.1 + seed, float("nan"), -0.0],
+        }
+    )
+
+
+@pytest.fixture(scope="module")
+def alone(tmp_path_factory):
+    """Three published runs, each in a folder of its own; the last has one table more."""
+    root = tmp_path_factory.mktemp("made")
+    store, folder = RunStore(root / "runs", None), root / "published"
+    for seed in SEEDS:
+        run = store.get_or_train(toy_recipe(seed))
+        store.save_table(run, KEY, scores(run.run_id, seed))
+        if seed == 2:
+            store.save_table(run, SOME, scores(run.run_id, 9))
+        store.publish(store.find(run.recipe), folder, [0, run.final_step])
+    seal_all(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def packed_once(alone, tmp_path_factory):
+    folder = shutil.copytree(alone, tmp_path_factory.mktemp("packed") / "published")
+    pack(folder, "toy", ARMS)
+    return folder
+
+
+@pytest.fixture
+def folder(packed_once, tmp_path):
+    return shutil.copytree(packed_once, tmp_path / "published")
+
+
+def files(folder):
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def run_of(folder, seed):
+    return RunStore(folder, None).find(toy_recipe(seed))
+
+
+def everything(folder):
+    """Every value of every run, read as anybody reads it."""
+    for seed in SEEDS:
+        run = run_of(folder, seed)
+        yield run.recipe.to_json()
+        yield run.history
+        yield from (run.table(key) for key in sorted(run.tables))
+        yield from (run.weights(step) for step in run.steps)
+
+
+# ---- the same values ----
+
+
+def test_few_files_and_no_value_has_moved(alone, folder):
+    steps = [f"step-{step:07d}.safetensors" for step in (0, run_of(folder, 0).final_step)]
+    shared = {f"toy/{FOLDERS[0]}/{name}.parquet" for name in ("history", KEY)}
+    shared |= {f"toy/{FOLDERS[1]}/{name}.parquet" for name in ("history", KEY, SOME)}
+    at = zip((FOLDERS[0], FOLDERS[0], FOLDERS[1]), IDS, strict=True)
+    weights = {f"toy/{arm}/{run_id}/{step}" for arm, run_id in at for step in steps}
+    assert files(folder).keys() == {CONTENTS_NAME, f"toy/{INDEX_NAME}"} | shared | weights
+    assert (folder / CONTENTS_NAME).read_bytes() == (alone / CONTENTS_NAME).read_bytes()
+    assert list(differences(folder)) == []
+    for seed in SEEDS:
+        before, after = run_of(alone, seed), run_of(folder, seed)
+        assert after.recipe == before.recipe and after.recipe_json == before.recipe_json
+        assert training_sha256(after.ledger) == training_sha256(before.ledger)
+        assert [vars(entry) for entry in after.ledger.entries] == [vars(entry) for entry in before.ledger.entries]
+        pd.testing.assert_frame_equal(after.history, before.history, check_exact=True)
+        shared = {key: sha256((after.path.parent / f"{key}.parquet").read_bytes()) for key in before.tables}
+        assert after.tables == shared
+        for key in after.tables:
+            plain = {"run_id": "str", "metric": "str"}
+            found, expected = (table.astype(plain) for table in (after.table(key), before.table(key)))
+            pd.testing.assert_frame_equal(found, expected, check_exact=True)
+        for step in before.steps:
+            assert all(value.equal(after.weights(step)[name]) for name, value in before.weights(step).items())
+    assert RunStore(folder, None).run_ids() == sorted(IDS)
+
+
+def test_a_shared_file_is_a_plain_table(folder):
+    """Read by another library, without this one."""
+    table = pyarrow.parquet.read_table(folder / "toy" / FOLDERS[0] / f"{KEY}.parquet").to_pylist()
+    assert [(row["run_id"], row["metric"], row["head"]) for row in table] == [
+        (run_id, metric, head)
+        for seed, run_id in enumerate(IDS[:2])
+        for metric, head in (("accuracy", 0), (f"only of {seed}", None), ("accuracy", seed))
+    ]
+
+
+def test_packing_again_writes_the_same_bytes(folder):
+    before = files(folder)
+    pack(folder, "toy", ARMS)
+    assert files(folder) == before
+
+
+def test_a_run_that_is_published_anew_takes_the_place_of_the_packed_one(alone, folder):
+    shutil.copytree(alone / IDS[1], folder / IDS[1])
+    assert run_of(folder, 1).path == folder / IDS[1] and list(differences(folder)) == []
+    before = files(folder)
+    pack(folder, "toy", ARMS)
+    assert files(folder) == {name: data for name, data in before.items() if not name.startswith(IDS[1])}
+
+
+def test_what_no_arm_names_any_more_is_not_packed_and_is_missed_by_name(folder):
+    pack(folder, "toy", {"rest": IDS[1:]})
+    with pytest.raises(ContentsError, match=f"missing: {IDS[0]}"):
+        check_present(folder)
+    with pytest.raises(StoreError, match=f"{IDS[0]}: missing.*git restore"):
+        run_of(folder, 0)
+    assert run_of(folder, 1).path == folder / "toy" / "rest" / IDS[1]
+
+
+def test_a_run_that_another_pack_holds_stays_there(folder):
+    before = files(folder)
+    pack(folder, "more", {"shared": IDS})
+    assert files(folder) == before | {f"more/{INDEX_NAME}": b""}
+
+
+def test_arms_get_folders_that_any_disk_can_have():
+    assert folder_names(ARMS) == dict(zip(ARMS, FOLDERS, strict=True))
+    names = folder_names(["", "ä", "x" * 300, "a/../b", "A/..\\B", "a-b-2"])
+    assert list(names.values()) == ["arm", "arm-2", "x" * 60, "a-b", "a-b-2", "a-b-2-2"]
+
+
+@pytest.mark.parametrize("name", ["bench", "verdicts", "../toy", "a b", ""])
+def test_a_name_that_no_pack_can_have_is_refused(folder, name):
+    with pytest.raises(StoreError, match=f"a pack called {name!r}; allowed"):
+        pack(folder, name, ARMS)
+
+
+@pytest.mark.parametrize("named", [None, "another-run"])
+def test_a_table_whose_rows_do_not_name_their_run_is_refused(alone, tmp_path, named):
+    store, to = RunStore(tmp_path / "runs", None, ALLOWED), tmp_path / "published"
+    shutil.copytree(alone.parent / "runs", tmp_path / "runs")
+    table = scores(named, 0)
+    store.save_table(store.get(IDS[0]), KEY, table if named else table.drop(columns="run_id"))
+    store.publish(store.get(IDS[0]), to, [0])
+    seal(to, (), ())
+    before = files(to)
+    with pytest.raises(StoreError, match=f"table '{KEY}' needs a column 'run_id' that is {IDS[0]} in each row"):
+        pack(to, "toy", {"all": IDS[:1]})
+    assert files(to).items() >= before.items(), "nothing is lost"
+
+
+# ---- everything is checked ----
+
+
+def cut(data):
+    return data[:-1]
+
+
+def flipped(data):
+    at = len(data) // 2
+    return data[:at] + bytes([data[at] ^ 4]) + data[at + 1 :]
+
+
+def gone(data):
+    return None
+
+
+SHARED = {"history": f"toy/{FOLDERS[0]}/history.parquet", "table": f"toy/{FOLDERS[0]}/{KEY}.parquet"}
+ALL = {**SHARED, "index": f"toy/{INDEX_NAME}"}
+
+
+def doubled(data):
+    return data + data
+
+
+@pytest.mark.parametrize("damage", [cut, doubled, flipped, gone])
+@pytest.mark.parametrize("file", [*ALL, "weights"])
+def test_a_damaged_file_is_named_and_none_of_its_numbers_are_read(folder, file, damage):
+    path = folder / ALL[file] if file in ALL else next((folder / "toy" / FOLDERS[0] / IDS[0]).iterdir())
+    data = damage(path.read_bytes())
+    path.unlink() if data is None else path.write_bytes(data)
+    if file == "index" and data is not None and damage is cut:
+        assert list(everything(folder)), "the last line end says nothing"
+        return
+    with pytest.raises(StoreError, match=IDS[0] if (file, damage) == ("index", gone) else str(path)):
+        list(everything(folder))
+    assert any(str(path) in text or IDS[0] in text for _, text in differences(folder))
+
+
+def vouch(index, path):
+    """Put the hash of an edited file into the index: what only the list of contents can tell."""
+    lines = [json.loads(line) for line in index.read_text().splitlines()]
+    for line in lines:
+        hashes = line if path.stem == "history" else line["tables"]
+        if line["arm"] == path.parent.name and path.stem in hashes:
+            hashes[path.stem] = sha256(path.read_bytes())
+    index.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+
+
+@pytest.mark.parametrize("file", SHARED)
+def test_an_edited_cell_is_named_with_its_run_even_if_the_index_vouches_for_it(folder, file):
+    path, index = folder / SHARED[file], folder / "toy" / INDEX_NAME
+    table = pd.read_parquet(path)
+    column = "loss" if file == "history" else "value"
+    place = table.index[table["run_id"] == IDS[1]][0]
+    table.loc[place, column] += 1e-3
+    table.to_parquet(path, index=False)
+    with pytest.raises(StoreError, match=f"{path}: its bytes do not give the hash"):
+        list(everything(folder))
+    vouch(index, path)
+    assert run_of(folder, 0).table(KEY) is not None, "the other run of that file is none the worse"
+    with pytest.raises(StoreError, match=rf"{path}, run {IDS[1]}: its contents are not the published ones"):
+        list(everything(folder))
+    assert [(found, IDS[1] in text) for found, text in differences(folder)] == [(path, True)]
+
+
+def test_rows_of_one_run_under_the_name_of_another_are_noticed(folder):
+    path = folder / SHARED["table"]
+    table = pd.read_parquet(path)
+    swapped = table["run_id"].astype("str").map(dict(zip(IDS[:2], IDS[1::-1], strict=True)))
+    table.assign(run_id=swapped.astype("category")).to_parquet(path, index=False)
+    vouch(folder / "toy" / INDEX_NAME, path)
+    for seed in (0, 1):
+        with pytest.raises(StoreError, match=f"{path}, run {IDS[seed]}"):
+            run_of(folder, seed).table(KEY)
+
+
+def edited(change):
+    """The first line of the index, changed; the others as they are."""
+
+    def damage(lines):
+        first = json.loads(lines[0])
+        return [json.dumps(change(first) or first), *lines[1:]]
+
+    return damage
+
+
+DAMAGES = {
+    "no JSON": (lambda lines: ["{", *lines[1:]], "line 1 is damaged"),
+    "brackets": (lambda lines: ["[" * 10**5, *lines[1:]], "line 1 is damaged"),
+    "a list": (lambda lines: ["[]", *lines], "line 1 is damaged .run_id = 'None'"),
+    "a run twice": (lambda lines: [*lines, lines[0]], f"line 4 is damaged .run {IDS[0]} stands there twice"),
+    "a run elsewhere": (edited(lambda line: line.update(run_id="../x")), "run_id = '../x'"),
+    "an arm elsewhere": (edited(lambda line: line.update(arm="../x")), "arm = '../x'"),
+    "no recipe": (edited(lambda line: line.pop("recipe") and None), f", run {IDS[0]}: damaged.*'recipe'"),
+    "another recipe": (edited(lambda line: line["recipe"].update(batch_size=7)), "run_id does not end as the hash"),
+    "a key more": (edited(lambda line: line.update(more=1)), "unknown: more"),
+    "no list of checkpoints": (edited(lambda line: line.update(checkpoints=3)), "damaged"),
+    "a step is text": (edited(lambda line: line["checkpoints"][0].__setitem__(0, "0")), "damaged"),
+    "checkpoints swapped": (edited(lambda line: line["checkpoints"].reverse()), "does not follow"),
+    "another loss": (edited(lambda line: line["checkpoints"][0].__setitem__(2, 0.5)), "not the published ones"),
+    "weights more": (edited(lambda line: line["kept"].append(12)), "not the published ones"),
+    "weights of no checkpoint": (edited(lambda line: line["kept"].append(13)), "no checkpoint"),
+    "a table less": (edited(lambda line: line["tables"].clear()), "not the published ones"),
+    "a table elsewhere": (edited(lambda line: line["tables"].update({"../x": "0" * 64})), "damaged"),
+    "a hash of no hex": (edited(lambda line: line.update(history="x")), "damaged"),
+    "other versions": (edited(lambda line: line.update(made_with=[])), "not the published ones"),
+}
+
+
+@pytest.mark.parametrize("what", DAMAGES)
+def test_a_damaged_line_is_named_and_its_run_is_not_read(folder, what):
+    change, told = DAMAGES[what]
+    index = folder / "toy" / INDEX_NAME
+    index.write_text("".join(f"{line}\n" for line in change(index.read_text().splitlines())))
+    with pytest.raises(StoreError, match=rf"{INDEX_NAME}.*?{told}"):
+        list(everything(folder))
+    assert list(differences(folder))
+
+
+def test_a_line_that_is_gone_is_a_run_that_is_missing(folder, tmp_path):
+    index = folder / "toy" / INDEX_NAME
+    index.write_text("".join(f"{line}\n" for line in index.read_text().splitlines()[1:]))
+    with pytest.raises(ContentsError, match=f"missing: {IDS[0]}"):
+        check_present(folder)
+    for ask in (RunStore(tmp_path / "runs", folder).get_or_train, RunStore(folder, None).get_or_train):
+        with pytest.raises(StoreError, match=f"{IDS[0]}: missing.*not trained again"):
+            ask(toy_recipe(0))
+    strays = {path for path, _ in differences(folder)}
+    assert folder / "toy" / FOLDERS[0] / IDS[0] in strays, "its weights are nobody's now"
+
+
+def test_a_stray_in_a_pack_is_named(folder):
+    for name in (
+        "notes.txt",
+        f"{FOLDERS[0]}/more.parquet",
+        f"{FOLDERS[0]}/{IDS[0]}/step-0000099.safetensors",
+        "more/x",
+    ):
+        path = folder / "toy" / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("x")
+        found = [found for found, _ in differences(folder)]
+        assert found == [path if name != "more/x" else path.parent]
+        shutil.rmtree(path.parent) if name == "more/x" else path.unlink()
+
+
+# ---- packed runs are runs ----
+
+
+def test_a_packed_run_is_verified_at_its_address(folder):
+    addresses = run_folders(folder)
+    assert addresses == [run_of(folder, seed).path for seed in SEEDS] == run_folders(folder / "toy")
+    assert [verify(path, allow_tasks=ALLOWED) for path in addresses] == [[], [], []]
+    assert [problem.path for problem in verify(addresses[0])] == [folder / "toy" / INDEX_NAME], "whose task is outside"
+    checkpoint = next(addresses[1].iterdir())
+    checkpoint.write_bytes(flipped(checkpoint.read_bytes()))
+    assert [problem.path for problem in verify(addresses[1], allow_tasks=ALLOWED)] == [checkpoint]
+
+
+def test_nothing_is_written_among_packed_runs(folder):
+    before, run = files(folder), run_of(folder, 0)
+    store = RunStore(folder.parent / "runs", folder)
+    with pytest.raises(StoreError, match="is not put there"):
+        store.save_table(run, "more", scores(run.run_id, 0))
+    with pytest.raises(StoreError, match="published already"):
+        store.publish(run, folder.parent / "copy", [0])
+    assert store.get_or_train(toy_recipe(0)).path == run.path and store.load_table(run, KEY) is not None
+    assert files(folder) == before
+
+
+def test_the_list_is_made_anew_from_packed_runs_too(folder):
+    root = Contents.of(folder).root
+    (folder / CONTENTS_NAME).unlink()
+    assert seal_all(folder).root == root
+    with pytest.raises(ContentsError, match="missing"):
+        (folder / CONTENTS_NAME).unlink()
+        check_present(folder)
