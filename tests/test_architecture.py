@@ -8,9 +8,12 @@ import re
 import subprocess
 import sys
 import textwrap
+import tomllib
+from importlib.metadata import packages_distributions
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
 
 from circuitcore.tasks import TASKS
 from livingpaper.book import studies
@@ -288,23 +291,41 @@ def test_a_name_of_the_paper_is_seen(text):
     assert list(named(ast.parse(text), names_of_the_paper()))
 
 
-def test_what_draws_and_judges_works_where_torch_cannot_be_imported():
-    """Transitively: every module of these layers is imported in a process in which importing torch fails."""
-    named = [module_of(path) for path in sources() if path.parent != ROOT]
-    modules = [module for module in named if room_of(module) in WITHOUT_TORCH] + list(WITHOUT_TORCH_ALONE)
+def imported_without(packages, modules):
+    """Import ``modules`` in a process in which none of ``packages`` can be imported."""
     program = textwrap.dedent(f"""
         import importlib, sys
 
-        class NoTorch:
+        class Blocked:
             def find_spec(self, name, path=None, target=None):
-                if name.split(".")[0] == "torch":
+                if name.split(".")[0] in {packages!r}:
                     raise ImportError(f"{{name}} is blocked")
 
-        sys.meta_path.insert(0, NoTorch())
+        sys.meta_path.insert(0, Blocked())
         for module in {modules!r}:
             importlib.import_module(module)
-        assert "torch" not in sys.modules
+        assert not set({packages!r}) & {{name.split(".")[0] for name in sys.modules}}
     """)
-    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, timeout=120)
+    return subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, timeout=120)
+
+
+def test_the_library_works_where_nothing_of_the_book_is_installed():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    extra = [Requirement(text).name for text in project["optional-dependencies"]["book"]]
+    tops = {name: names for names, owners in packages_distributions().items() for name in owners}
+    modules = [module_of(path) for path in sources() if path.parts[len(ROOT.parts)] == FLOORS[0]]
+    modules.remove("circuitcore.export.load")  # runs where TransformerLens is, beside what was exported
+    blocked = sorted({tops[name] for name in extra if name in tops} | {"livingpaper", "retrieval_circuits"})
+    assert len(modules) > 80 and {"altair", "anywidget", "ipywidgets", "papermill"} <= set(blocked)
+    done = imported_without(blocked, modules)
+    assert done.returncode == 0, done.stderr
+    assert imported_without(blocked, ["livingpaper.figures.bars"]).returncode != 0, "nothing was blocked"
+
+
+def test_what_draws_and_judges_works_where_torch_cannot_be_imported():
+    """Transitively: every module of these layers is imported in a process in which importing torch fails."""
+    every = [module_of(path) for path in sources() if path.parent != ROOT]
+    modules = [module for module in every if room_of(module) in WITHOUT_TORCH] + list(WITHOUT_TORCH_ALONE)
+    done = imported_without(["torch"], modules)
     assert done.returncode == 0, done.stderr
     assert {room_of(module) for module in modules} > set(WITHOUT_TORCH)

@@ -36,19 +36,12 @@ N_EXAMPLES = 6
 
 @cache
 def module() -> str:
-    """The one ES module: its scripts in a function of their own, so that the global each defines is a local there."""
+    """The one ES module: its scripts without comments and indents, in a function where the global of each is a local."""
     scripts = "\n".join((STATIC / name).read_text(encoding="utf-8") for name in SCRIPTS)
     local = re.sub(r"^globalThis\.(?=\w+ = )", "const ", scripts, flags=re.MULTILINE)
-    return _smaller(f"export default (() => {{\n{local}\nreturn circuitExplorer;\n}})();\n")
-
-
-def _smaller(script: str) -> str:
-    """The same script minified or, where no minifier is installed, without comments and indents."""
-    try:
-        import minify
-    except ImportError:  # tdewolff-minify has no wheels for macOS
-        return re.sub(r"^\s+", "", re.sub(r"^\s*//.*$", "", script, flags=re.MULTILINE), flags=re.MULTILINE)
-    return minify.string("application/javascript", script)
+    whole = f"export default (() => {{\n{local}\nreturn circuitExplorer;\n}})();\n"
+    without_comments = re.sub(r"^\s*//.*$", "", whole, flags=re.MULTILINE)
+    return re.sub(r"^\s+", "", without_comments, flags=re.MULTILINE)
 
 
 @cache
