@@ -36,7 +36,7 @@ N_EXAMPLES = 6
 
 @cache
 def module() -> str:
-    """The one ES module: its scripts without comments and indents, in a function where the global of each is a local."""
+    """The one ES module: its scripts without comments and indents, in a function that makes their globals locals."""
     scripts = "\n".join((STATIC / name).read_text(encoding="utf-8") for name in SCRIPTS)
     local = re.sub(r"^globalThis\.(?=\w+ = )", "const ", scripts, flags=re.MULTILINE)
     whole = f"export default (() => {{\n{local}\nreturn circuitExplorer;\n}})();\n"
