@@ -1,4 +1,4 @@
-"""The command line: ``circuitcore train|sweep|measure|rerun|verify|status|dataset|export``.
+"""The command line: ``circuitcore train|sweep|measure|rerun|verify|recompute|status|dataset|export``.
 
 What a command needs is imported inside it: torch and pandas take seconds, and ``--help`` needs neither.
 """
@@ -101,6 +101,12 @@ def _add_others(commands) -> None:
         "--set", action="append", default=[], metavar="NAME=VALUE", help="a parameter of the task, such as n_val=100"
     )
     rows.set_defaults(command=_dataset)
+    again = commands.add_parser("recompute", help="compute a stored table again from the weights that are here")
+    again.add_argument("run", metavar="RUN", help="a run id, the beginning of one, or a run's place")
+    again.add_argument("table", metavar="TABLE", help="its key, or the beginning of it: battery, snapshots, features")
+    again.add_argument("--runs", type=_folder, default=Path("runs"), help="folder of the runs (default: runs)")
+    _allows_tasks(again)
+    again.set_defaults(command=_recompute)
     bridge = commands.add_parser("export", help="write a run's weights as files that another library loads")
     bridge.add_argument("run", metavar="RUN", help="a run id, the beginning of one, or a run's folder")
     bridge.add_argument("--to", required=True, metavar="FORMAT", help="transformer-lens (TransformerLens below 4)")
@@ -199,6 +205,15 @@ def _dataset(arguments: argparse.Namespace) -> int:
     for line in json_lines(task, arguments.split):
         sys.stdout.buffer.write(line.encode())  # bytes: the same lines where text would end them otherwise
     sys.stdout.buffer.flush()
+    return 0
+
+
+def _recompute(arguments: argparse.Namespace) -> int:
+    from circuitcore.training.store.run_store import RunStore
+    from livingpaper.commands.recompute import recompute
+
+    found = recompute(arguments.run, arguments.table, RunStore(arguments.runs, allow_tasks=arguments.allow_task))
+    print("\n".join(found.lines()))
     return 0
 
 

@@ -117,8 +117,7 @@ class Figure:
 def run_list(runs: Mapping[str, tuple[str, ...]]) -> str:
     """Run ids by arm as HTML."""
     arms = (
-        f"<dt>{html.escape(arm)}</dt><dd><code>{html.escape(', '.join(ids))}</code></dd>"
-        for arm, ids in runs.items()
+        f"<dt>{html.escape(arm)}</dt><dd><code>{html.escape(', '.join(ids))}</code></dd>" for arm, ids in runs.items()
     )
     return f"<dl>{''.join(arms)}</dl>"
 
