@@ -6,15 +6,13 @@ from dataclasses import dataclass, field
 from functools import cached_property, partial
 from types import ModuleType
 
-import pandas as pd
 from pydantic import BaseModel
 
 from circuitcore.ground.durations import Durations, Work, expected
 from circuitcore.ground.environment import Folders
 from circuitcore.ground.progress import Watch
-from circuitcore.ground.tables import stacked
 from circuitcore.metrics.instruments.battery import BatterySpec
-from circuitcore.metrics.instruments.measuring import by_spec, left_to_measure, measure_all, tables_of, unmeasured
+from circuitcore.metrics.instruments.measuring import by_spec, left_to_measure, measure_all, unmeasured
 from circuitcore.training.errors import StoreError
 from circuitcore.training.recipe import Recipe
 from circuitcore.training.store.run import Run
@@ -22,6 +20,7 @@ from circuitcore.training.store.run_store import RunStore
 from circuitcore.training.store.sealed import read_record
 from circuitcore.training.sweeps.sweep import left_to_train, obtainable, train_all
 from livingpaper.book import studies
+from livingpaper.book.gathering import Arms, results_of
 from livingpaper.claims.claim import Claim, Verdict, from_json
 from livingpaper.claims.results import Origin, Results, SelectionError
 from livingpaper.claims.view import NoRowsError, View, joined
@@ -29,7 +28,6 @@ from livingpaper.explorer.material import Material
 from livingpaper.figures.verdict_text import FalseAlarms
 
 MOST_NAMED = 5
-Arms = Mapping[str, tuple[Recipe, ...]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -187,7 +185,7 @@ class Evidence:
                 todo = unmeasured(self.store, spec, recipes)
                 with durations.timed_work([left_to_measure(self.name, spec, todo, executor)] if todo else []):
                     measure_all(self.store, spec, recipes, executor, watch)
-            found.append(_results(self._found, self.arms, self.specs, "rerun"))
+            found.append(results_of(self._found, self.arms, self.specs, "rerun"))
         return tuple(found)
 
     def run_ids(self, origin: Origin) -> dict[str, tuple[str, ...]]:
@@ -316,7 +314,7 @@ class Evidence:
         return same_runs and self.published_specs == self.specs
 
     def _published_results(self) -> Results:
-        return _results(self.shipped.__getitem__, self.published_arms, self.published_specs, "paper")
+        return results_of(self.shipped.__getitem__, self.published_arms, self.published_specs, "paper")
 
     def _specs(self, params: BaseModel) -> dict[str, BatterySpec]:
         return {arm: self.study.battery(params, arm) for arm in self.study.recipes(params)}
@@ -325,26 +323,3 @@ class Evidence:
 def _each(arms: Arms) -> list[Recipe]:
     """Every recipe once, in the order of the arms."""
     return list(dict.fromkeys(recipe for recipes in arms.values() for recipe in recipes))
-
-
-def _results(find: Callable[[Recipe], Run], arms: Arms, specs: Mapping[str, BatterySpec], origin: Origin) -> Results:
-    """The tables of finished, measured runs, all arms under each other, with ``arm`` and ``init_seed``."""
-    found, histories = {"measurements": [], "snapshots": [], "features": []}, []
-    for arm, recipes in arms.items():
-        for recipe in recipes:
-            run, named = find(recipe), {"arm": arm, "init_seed": recipe.init_seed}
-            for table, key in tables_of(specs[arm]).items():
-                found[table].append(_table(run, key).assign(**named))
-            histories.append(run.history.assign(run_id=run.run_id, **named))
-    tables = {field: stacked(parts) for field, parts in found.items()}
-    return Results(history=stacked(histories), origin=origin, **tables)
-
-
-def _table(run: Run, key: str) -> pd.DataFrame:
-    table = run.table(key)
-    if table is None:
-        raise StoreError(
-            f"{run.path}: has no table {key!r}. What is measured has changed since this run was published: measure and "
-            "publish the runs again."
-        )
-    return table

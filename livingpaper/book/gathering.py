@@ -1,0 +1,49 @@
+"""The tables of finished, measured runs, put under each other."""
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+import pandas as pd
+
+from circuitcore.ground.tables import stacked
+from circuitcore.metrics.instruments.battery import BatterySpec
+from circuitcore.metrics.instruments.measuring import tables_of
+from circuitcore.training.errors import StoreError
+from circuitcore.training.recipe import Recipe
+from circuitcore.training.store.run import Run
+from livingpaper.claims.results import Origin, Results
+
+Arms = Mapping[str, tuple[Recipe, ...]]
+
+
+def results_of(find: Callable[[Recipe], Run], arms: Arms, specs: Mapping[str, BatterySpec], origin: Origin) -> Results:
+    """The tables of finished, measured runs, all arms under each other, with ``arm`` and ``init_seed``."""
+    found = {"measurements": [], "history": [], "snapshots": [], "features": []}
+    for arm, recipes in arms.items():
+        for recipe in recipes:
+            run, named = find(recipe), (arm, recipe.init_seed)
+            for table, key in tables_of(specs[arm]).items():
+                found[table].append((*named, _table(run, key)))
+            found["history"].append((*named, run.history.assign(run_id=run.run_id)))
+    return Results(origin=origin, **{field: _named(parts) for field, parts in found.items()})
+
+
+def _named(parts: list[tuple[str, int, pd.DataFrame]]) -> pd.DataFrame:
+    """Tables of runs under each other, with two columns more that say which arm and seed a row is of."""
+    if not parts:
+        return pd.DataFrame()
+    arms, seeds, tables = zip(*parts, strict=True)
+    n_rows = [len(table) for table in tables]
+    return stacked(list(tables)).assign(
+        arm=pd.Series(arms, dtype="str").repeat(n_rows).array, init_seed=np.repeat(seeds, n_rows)
+    )
+
+
+def _table(run: Run, key: str) -> pd.DataFrame:
+    table = run.table(key)
+    if table is None:
+        raise StoreError(
+            f"{run.path}: has no table {key!r}. What is measured has changed since this run was published: measure and "
+            "publish the runs again."
+        )
+    return table

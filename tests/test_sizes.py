@@ -1,0 +1,40 @@
+"""The tree stays small, so that a clone is quick."""
+
+import os
+from pathlib import Path
+
+import pytest
+from same_published import compare
+
+import paper
+from circuitcore.ground.contents import CONTENTS_NAME, Contents
+
+ROOT = Path(paper.__file__).resolve().parent
+PUBLISHED = ROOT / "published"
+MADE_HERE = {".git", ".venv", ".pytest_cache", ".ruff_cache", "__pycache__", "_build", "build", "runs"}
+MAX_PUBLISHED, MAX_REST = 42e6, 8e6  # bytes
+MAX_FILES = 400
+
+
+def files(folder):
+    for place, inner, names in os.walk(folder):
+        inner[:] = [name for name in inner if name not in MADE_HERE and not name.endswith(".egg-info")]
+        yield from (Path(place) / name for name in names)
+
+
+def test_what_is_published_is_a_few_files_of_a_bounded_size():
+    found = list(files(PUBLISHED))
+    assert len(found) <= MAX_FILES
+    assert 20e6 < sum(path.stat().st_size for path in found) <= MAX_PUBLISHED
+
+
+def test_the_rest_of_the_tree_is_small():
+    found = [path for path in files(ROOT) if PUBLISHED not in path.parents]
+    assert 1e6 < sum(path.stat().st_size for path in found) <= MAX_REST
+
+
+def test_two_folders_that_differ_are_told_apart(tmp_path):
+    """By the script that shows that a new layout moves nothing."""
+    (tmp_path / CONTENTS_NAME).write_text(Contents({}).to_json())
+    with pytest.raises(AssertionError, match="lists of contents differ"):
+        compare(PUBLISHED, tmp_path)
