@@ -22,7 +22,8 @@ USAGE = """usage: python3 paper.py COMMAND
 
   book                 build the book from the published runs and print where it is
   test [FLOOR]         check the code and run every test, the browser tests included;
-                       FLOOR: the tests of library, paper, studies or book alone
+                       FLOOR: the tests of library, paper, studies or book alone;
+                       --quick instead: unit tests and oracles that take no seconds
   reproduce [CHAPTER]  train everything again and compare with the published numbers
   bench [OPTIONS]      time the library beside its peers on this machine (--help lists the options)
 """
@@ -33,6 +34,7 @@ CPU_TORCH = "https://download.pytorch.org/whl/cpu"
 # One worker a core; a file is one worker's, since its tests share what is trained or opened for them.
 SIDE_BY_SIDE = ("-n", "logical", "--maxprocesses", "4", "--dist", "loadfile")
 FLOORS = ("library", "paper", "studies", "book")
+QUICK = "--quick"
 BROWSERS = (
     "chromium",
     "chromium-browser",
@@ -114,7 +116,8 @@ def test(floors: list[str]) -> int:
     print(f"Linting and testing: {f'expected {duration(known)}' if known else 'not timed here before'}.", flush=True)
     start = time.perf_counter()
     code = run("-m", "ruff", "check", ".")
-    code = run("-m", "pytest", *SIDE_BY_SIDE, *(f"tests/{floor}" for floor in floors)) or code
+    chosen = quick_tests() if floors == [QUICK] else [f"tests/{floor}" for floor in floors]
+    code = run("-m", "pytest", *SIDE_BY_SIDE, *chosen) or code
     if code == 0:
         durations.remember(name, time.perf_counter() - start)
     if find_browser() or (floors and "book" not in floors):
@@ -126,13 +129,21 @@ def test(floors: list[str]) -> int:
     return code or int(os.environ.get("CI") == "true")
 
 
+def quick_tests() -> list[str]:
+    """What pytest is told to run of the tests that train nothing, start nothing and open no page."""
+    folders = [folder for kind in ("unit", "oracles") for folder in sorted((ROOT / "tests").glob(f"*/{kind}"))]
+    found = [*folders, *sorted((ROOT / "tests").glob("test_*.py"))]
+    return ["-m", "not slow", *(path.relative_to(ROOT).as_posix() for path in found)]
+
+
 def main(words: list[str]) -> int:
     """Do what the words say; returns the exit code (2: they say nothing known)."""
     if words in (["-h"], ["--help"]):
         print(USAGE, end="")
         return 0
     command, *rest = words or [""]
-    allowed = {"book": not rest, "test": set(rest) <= set(FLOORS), "bench": True, "reproduce": len(rest) <= 1}
+    tested = rest == [QUICK] or set(rest) <= set(FLOORS)
+    allowed = {"book": not rest, "test": tested, "bench": True, "reproduce": len(rest) <= 1}
     if not allowed.get(command):
         print(USAGE, end="", file=sys.stderr)
         return 2

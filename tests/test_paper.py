@@ -60,6 +60,20 @@ def test_the_tests_of_one_floor_run_alone(calls, monkeypatch, capsys):
     assert {path.name for path in Path(__file__).parent.iterdir() if path.is_dir()} >= set(paper.FLOORS)
 
 
+def test_the_quick_tests_are_of_every_floor_and_leave_slow_ones_out():
+    words = paper.quick_tests()
+    assert words[:2] == ["-m", "not slow"]
+    assert {"tests/library/unit", "tests/paper/unit", "tests/studies/unit", "tests/library/oracles"} < set(words[2:])
+    assert "tests/test_paper.py" in words and not any("integration" in word or "book" in word for word in words)
+
+
+def test_quick_tests_are_a_word_of_their_own(calls, monkeypatch):
+    monkeypatch.setattr(paper, "find_browser", lambda: "/bin/browser")
+    assert paper.main(["test", "--quick"]) == 0
+    assert calls[-1] == ("-m", "pytest", *paper.SIDE_BY_SIDE, "-m", "not slow")
+    assert paper.main(["test", "--quick", "library"]) == 2
+
+
 def test_testing_says_how_long_it_took_here_the_last_time_it_passed(calls, monkeypatch, capsys):
     monkeypatch.setattr(paper, "find_browser", lambda: "/bin/browser")
     clock = iter([0.0, 300.0, 0.0, 50.0, 0.0, 1.0])

@@ -158,6 +158,7 @@ def test_equal_profiles_are_matched_at_chance():
     assert (found.similarity, found.chance, found.p_value) == (pytest.approx(1), pytest.approx(1), 1.0)
 
 
+@pytest.mark.slow
 def test_many_heads_are_resampled_and_say_so():
     profiles = np.random.default_rng(2).random((8, 5))
     found = match_heads(profiles, profiles, [0] * 4 + [1] * 4)

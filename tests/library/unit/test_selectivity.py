@@ -169,6 +169,7 @@ def exceedances(values_of, labels_of_draw, base=None):
     return np.mean(beyond, 0)
 
 
+@pytest.mark.slow
 def test_nulls_are_calibrated_for_the_best_of_many_features():
     """Independent rows: either null is passed in one draw of twenty, although the best of 10 features is taken."""
     rows, bases = exceedances(lambda seed: drawn(60, 10, seed=seed), lambda seed: labels_of(60, 4, 10_000 + seed))
@@ -176,6 +177,7 @@ def test_nulls_are_calibrated_for_the_best_of_many_features():
     assert abs(rows - (1 - QUANTILE)) < bound and abs(bases - (1 - QUANTILE)) < bound
 
 
+@pytest.mark.slow
 def test_only_the_null_of_whole_bases_is_calibrated_where_rows_share_a_base():
     """Features and labels that are each the same in all rows of a base, and have nothing to do with one another."""
     base = torch.arange(30).repeat_interleave(6)

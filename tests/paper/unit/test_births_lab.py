@@ -22,6 +22,8 @@ from livingpaper.figures.births_lab import births_lab
 from livingpaper.figures.lab_verdict import HALF, MIN_RUNS
 from livingpaper.figures.rows import ColumnsError
 
+pytestmark = pytest.mark.slow
+
 PIECES = ("behaviour", "routing", "query key, probe", "copying")
 EPOCHS = np.array([0, 1, 2, 3, 5, 8, 13, 21, 34, 55, 89, 150])
 GATES = {"published": "gate_published", "named": "gate_named"}

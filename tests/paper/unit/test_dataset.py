@@ -16,6 +16,8 @@ from circuitcore.tasks import TASKS, Batch, Task, TaskError, make_task
 from livingpaper.commands import cli
 from livingpaper.commands.dataset import json_lines, parameters_of
 
+pytestmark = pytest.mark.slow
+
 # Of the source's five files, rendered as JSON lines ("Retrieval Motif Emergence in Small Transformers").
 PUBLISHED = {
     "train_2_pairs": "d75c126dd9e9230e259f102d56b2ca09d96bfa83cf21eb5fc95b2c0f9137e049",

@@ -24,6 +24,8 @@ from livingpaper.figures.rows import ColumnsError, over_seeds, rounded, rows_of
 from livingpaper.figures.tables import cell_text, comparison, table_markdown
 from livingpaper.figures.verdict_text import anchor, claim_html, claim_markdown, claim_text
 
+pytestmark = pytest.mark.slow
+
 BAND = "95 % interval of the mean over seeds"
 HEADS = ("L0H0", "L0H1", "L1H0", "L1H1")
 

@@ -38,6 +38,7 @@ def results():
     return Results(pd.concat(tables, ignore_index=True), pd.DataFrame(), "rerun")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", KNOWN)
 def test_each_link_has_its_known_effect(results, name):
     check = CHECKS[name](results)

@@ -16,6 +16,8 @@ from livingpaper.claims.predictions import predict, summary
 from livingpaper.commands.rerun import Rerun, compared
 from livingpaper.figures.verdict_text import claim_html, claim_lines
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parents[3]
 PUBLISHED = (0.90, 0.95, 0.92, 0.97, 0.91)
 

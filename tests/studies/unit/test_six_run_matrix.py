@@ -30,6 +30,7 @@ def test_geometric_epochs_take_each_epoch_once():
         assert found[0] == 3 and (len(found) == 1 or found[-1] == last)
 
 
+@pytest.mark.slow
 def test_the_matrix_is_the_sources():
     recipes = STUDY.recipes(PARAMS)
     steps = {arm: {recipe.n_steps for recipe in of_arm} for arm, of_arm in recipes.items()}

@@ -147,6 +147,7 @@ def test_rates_by_control_and_pooled():
     assert len(COULD_FAIL) == 3 and len(CANNOT) == 4
 
 
+@pytest.mark.slow
 def test_checks_of_made_up_results():
     levels = {(arm, seed): [HIGH if arm == PLANTED else LOW] * 2 for arm in ARMS for seed in range(25)}
     found = results(levels)
