@@ -64,7 +64,7 @@ def answers_under(
     found = [resolve(edits, batch.roles, sources, like) for edits in interventions]
     onsets = [onset(edits, batch.roles["read_out"], config.n_layers) for edits in found]
     structural = tuple(bool(edits) and start is None for edits, start in zip(found, onsets, strict=True))
-    if not covers(weights, found):
+    if not covers(config, weights, found):
         return Answers(*_torch_passes(config, weights, batch, found, onsets), structural)
     seen = [() if start is None else edits for edits, start in zip(found, onsets, strict=True)]
     logits, pattern = native_passes(config, weights, batch, seen)

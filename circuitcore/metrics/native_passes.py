@@ -10,15 +10,15 @@ from torch import Tensor
 from circuitcore.models import ModelConfig
 from circuitcore.models.edits import Resolved
 from circuitcore.models.transformer import Weights
-from circuitcore.native import RECORDABLE, NativeDecoder, Replace, why_not
+from circuitcore.native import RECORDABLE, NativeDecoder, Replace, unsupported, why_not
 from circuitcore.tasks.base import Batch
 
 
-def covers(weights: Weights, interventions: Sequence[Sequence[Resolved]] = ()) -> bool:
-    """Whether passes can be made natively: stacked float32 weights on the CPU, edits before the final norm."""
+def covers(config: ModelConfig, weights: Weights, interventions: Sequence[Sequence[Resolved]] = ()) -> bool:
+    """Whether passes can be made natively: a known model, float32 weights on the CPU, edits before the final norm."""
     plain = all(value.dtype == torch.float32 and value.device.type == "cpu" for value in weights.values())
     inside = all(edit.site.name != "resid_final" for edits in interventions for edit in edits)
-    return plain and inside and not why_not()
+    return plain and inside and not why_not() and not unsupported(config)
 
 
 def covers_record(config: ModelConfig, weights: Weights, keys: Iterable[str]) -> bool:
@@ -27,7 +27,8 @@ def covers_record(config: ModelConfig, weights: Weights, keys: Iterable[str]) ->
     there = names <= set(RECORDABLE) and not (config.mlp == "none" and names & {"mlp_out", "mlp_post"})
     last = f"resid_final.{config.n_layers - 1}"
     layers = all(key.split(".")[1] in map(str, range(config.n_layers)) for key in keys)
-    return there and layers and all(key == last for key in keys if key.startswith("resid_final")) and covers(weights)
+    at_end = all(key == last for key in keys if key.startswith("resid_final"))
+    return there and layers and at_end and covers(config, weights)
 
 
 def native_run(

@@ -74,7 +74,7 @@ class Network:
         if self.keeps(batch):
             return read_out(self.run(batch).logits, batch)
         with torch.inference_mode():
-            if covers(self.weights):
+            if covers(self.config, self.weights):
                 return native_passes(self.config, self.weights, batch, ())[0][0]
             window = Window.of_answers(batch.roles["read_out"], self.config.n_layers)
             return forward(self.config, self.weights, batch.tokens, Plan(1, {}, window)).logits[0, ..., 0, :]

@@ -6,6 +6,24 @@ or metrics: it takes flat weights and gives losses, gradients and logits.
 
 from circuitcore.native.build import why_not
 from circuitcore.native.flat import FlatWeights
-from circuitcore.native.library import RECORDABLE, NativeDecoder, Replace, Training, UpdateRule, peak_gflops
+from circuitcore.native.known import unsupported
+from circuitcore.native.library import (
+    RECORDABLE,
+    NativeDecoder,
+    Replace,
+    Training,
+    UpdateRule,
+    peak_gflops,
+)
 
-__all__ = ["RECORDABLE", "FlatWeights", "NativeDecoder", "Replace", "Training", "UpdateRule", "peak_gflops", "why_not"]
+__all__ = [
+    "RECORDABLE",
+    "FlatWeights",
+    "NativeDecoder",
+    "Replace",
+    "Training",
+    "UpdateRule",
+    "peak_gflops",
+    "unsupported",
+    "why_not",
+]

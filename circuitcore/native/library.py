@@ -10,17 +10,16 @@ from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor
 
 from circuitcore.models import ModelConfig
+from circuitcore.models.capabilities import require
 from circuitcore.native.build import open_library
 from circuitcore.native.flat import FlatWeights
-
-ACTIVATIONS = ("none", "relu", "gelu", "swiglu")  # in the order of the enum in mlp.hpp
+from circuitcore.native.known import ACTIVATIONS, KNOWN, SIZES, WHO
 
 
 def _structure(name: str, **fields: type) -> type[ctypes.Structure]:
     return type(name, (ctypes.Structure,), {"_fields_": list(fields.items())})
 
 
-SIZES = ("d_vocab", "n_ctx", "n_layers", "n_heads", "d_model", "d_head", "d_mlp", "d_in")
 WORDS = ("post_norm", "rope", "activation", "tied")
 CONFIG = _structure("Config", **dict.fromkeys((*SIZES, *WORDS), c_int64), norm_eps=c_double)
 # Field of the structure -> the tensor whose place it holds.
@@ -117,9 +116,11 @@ class NativeDecoder:
 
     Raises:
         BuildError: the native code cannot be used on this machine (``why_not`` says so beforehand).
+        UnsupportedError: it does not know a word of the config (``native.unsupported`` says so beforehand).
     """
 
     def __init__(self, config: ModelConfig, library: ctypes.CDLL | None = None):
+        require(WHO, KNOWN, config)
         self.flat, self._config = FlatWeights(config), config
         self._library = declared(library or open_library())
         everywhere, layers = _places(config, self.flat.places)

@@ -1,12 +1,11 @@
 """Checkpoints as text that a page can carry and ``static/decoder.js`` reads.
 
-A packed model is plain JSON: ``config`` (every field of ``ModelConfig``), ``dtype``, ``tensors`` (``[name, shape]`` in
+A packed model is plain JSON: ``config`` (the fields in ``KNOWN``), ``dtype``, ``tensors`` (``[name, shape]`` in
 the order in which they lie behind each other), and ``checkpoints`` (``at``: a step or an epoch, as whoever packs them
 counts; ``data``: those numbers, little endian, in base64).
 """
 
 import base64
-import dataclasses
 import json
 from collections.abc import Mapping
 from typing import Any, Literal
@@ -14,9 +13,21 @@ from typing import Any, Literal
 import torch
 from torch import Tensor
 
+from circuitcore.models.capabilities import Known, require
 from circuitcore.models.config import ModelConfig
 from circuitcore.models.transformer import Weights, weight_shapes
 
+# What ``decoder.js`` computes; it holds a config to the same words.
+KNOWN: Known = {
+    **dict.fromkeys(("d_vocab", "n_ctx", "n_layers", "n_heads", "d_model", "d_head", "d_mlp", "d_in"), ()),
+    **dict.fromkeys(("norm_eps", "init"), ()),
+    "norm": ("rms", "layer", "none"),
+    "norm_position": ("pre", "post"),
+    "positions": ("rope", "learned", "none"),
+    "mlp": ("swiglu", "gelu", "relu", "none"),
+    "tied": (True, False),
+    "bias": (True, False),
+}
 Dtype = Literal["float16", "float32"]
 _LITTLE_ENDIAN = {"float16": "<f2", "float32": "<f4"}
 
@@ -31,13 +42,15 @@ def packed(config: ModelConfig, checkpoints: Mapping[int, Weights], dtype: Dtype
             others that rounding moves logits by up to 4, so the explorer takes float32, which is exact.
 
     Raises:
+        UnsupportedError: the page's decoder does not know a word of the config.
         ValueError: no checkpoint, weights that do not fit the config, or a number the dtype cannot hold.
     """
     if not checkpoints:
         raise ValueError("no checkpoint: a page needs at least one")
+    require("the page's decoder", KNOWN, config)
     shapes = {name: shape for name, (shape, _) in weight_shapes(config).items()}
     return {
-        "config": dataclasses.asdict(config),
+        "config": {name: getattr(config, name) for name in KNOWN},
         "dtype": dtype,
         "tensors": [[name, list(shape)] for name, shape in shapes.items()],
         "checkpoints": [

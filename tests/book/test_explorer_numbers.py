@@ -19,7 +19,7 @@ from circuitcore.training.store.run_store import RunStore
 from livingpaper.explorer.game import STATIC
 from livingpaper.explorer.probe import Question, attribution, edited_pass, read
 from livingpaper.explorer.references import references
-from livingpaper.explorer.weights import packed
+from livingpaper.explorer.weights import KNOWN, packed
 
 N_CASES, N_RANDOM, N_ROWS = 200, 60, 5
 EXACT = 1e-5
@@ -269,3 +269,15 @@ def test_an_edit_is_not_made_twice(blank):
     clean = forward(config, weights, inputs, record=["resid_post.0"]).cache["resid_post.0"][0]
     clean[2] = 1
     assert torch.allclose(torch.tensor(edited).reshape(clean.shape), clean, atol=1e-5)
+
+
+def test_the_page_s_decoder_knows_what_is_packed_for_it_and_refuses_every_other_word(blank):
+    assert blank.evaluate("() => circuitDecoder.KNOWN") == {name: list(words) for name, words in KNOWN.items()}
+    config, weights, _ = a_network({})
+    whole = packed(config, {0: weights}, "float32")
+    refused = """packed => { try { circuitDecoder.unpack(packed, 0); } catch (error) { return error.message; } }"""
+    assert blank.evaluate(refused, whole) is None
+    for name, word in {"gate": "output", "norm": "batch", "mlp": "linear", "tied": "half"}.items():
+        asked = {**whole, "config": {**whole["config"], name: word}}
+        told = f"the page's decoder knows no {name}" + (f" = {word}" if name in KNOWN else "")
+        assert blank.evaluate(refused, asked) == told

@@ -6,8 +6,10 @@ import logging
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
+from circuitcore import native
 from circuitcore.ground.spelling import unknown
 from circuitcore.models import ModelConfig
+from circuitcore.models.capabilities import Known, unsupported
 from circuitcore.native import why_not
 from circuitcore.training.engines.engine import Engine, TorchEngine
 from circuitcore.training.engines.native_engine import NativeEngine
@@ -19,6 +21,10 @@ LOG = logging.getLogger(__name__)
 ENGINES: Mapping[str, Callable[[ModelConfig, Optimizer, int], Engine]] = MappingProxyType(
     {"torch": TorchEngine, "native": NativeEngine, "stacked": stacked_engine}
 )
+
+
+# Which update rules the engines know; all of them the same.
+RULES: Known = {"name": ("adam", "adamw"), **dict.fromkeys(("lr", "betas", "eps", "weight_decay", "clip_norm"), ())}
 
 
 def make_engine(recipe: Recipe) -> Engine:
@@ -34,7 +40,9 @@ def make_engine(recipe: Recipe) -> Engine:
             f"engine_version = {recipe.engine_version}; this circuitcore trains version {ENGINE_VERSION}: runs of "
             "another version can be read, not made"
         )
-    if recipe.engine == "native" and (reason := why_not()):
+    if reason := unsupported(f"engine {recipe.engine!r}", RULES, recipe.optimizer):
+        raise RecipeError(reason)
+    if reason := _why_not(recipe):
         raise RecipeError(f"engine = 'native' cannot be used here: {reason}; 'torch' can, and makes another run")
     return ENGINES[recipe.engine](recipe.model, recipe.optimizer, recipe.init_seed)
 
@@ -44,10 +52,15 @@ def trainable(recipe: Recipe) -> Recipe:
 
     The twin is another run, with a name of its own: results of two engines are never mixed under one.
     """
-    if recipe.engine == "native" and (reason := why_not()):
+    if reason := _why_not(recipe):
         _say_once(f"The native engine cannot be used here: {reason}. Training with torch instead, which is slower.")
         return dataclasses.replace(recipe, engine="torch")
     return recipe
+
+
+def _why_not(recipe: Recipe) -> str:
+    """Why the recipe's engine cannot train its model here; empty where it can, as torch always can."""
+    return (why_not() or native.unsupported(recipe.model)) if recipe.engine == "native" else ""
 
 
 @functools.cache
