@@ -3,6 +3,7 @@
 import re
 import shutil
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 
 import pandas as pd
@@ -87,10 +88,7 @@ def _write_tables(folder: Path, runs: list[Run]) -> dict[str, str]:
     """One file a table, with the rows of all runs; one for their histories. Returns each one's hash by key."""
     found = {}
     for key in sorted({key for run in runs for key in run.tables}):
-        parts = [part for run in runs if (part := run.table(key)) is not None]
-        for run, part in zip((run for run in runs if key in run.tables), parts, strict=True):
-            if "run_id" not in part or not (part["run_id"] == run.run_id).all():
-                raise StoreError(f"{run.path}: table {key!r} needs a column 'run_id' that is {run.run_id} in each row.")
+        parts = [_own_rows(run, key) for run in runs if key in run.tables]
         table = stacked(parts)
         table.attrs = parts[0].attrs
         found[key] = to_parquet(table)
@@ -99,6 +97,15 @@ def _write_tables(folder: Path, runs: list[Run]) -> dict[str, str]:
     for key, data in found.items():
         write_durably(folder / f"{key}.parquet", data)
     return {key: sha256(data) for key, data in found.items()}
+
+
+def _own_rows(run: Run, key: str) -> pd.DataFrame:
+    """A table that can share a file: each row says whose it is."""
+    table = run.table(key)
+    if key == HISTORY or "run_id" not in table or not (table["run_id"] == run.run_id).all():
+        reason = f"needs another name than {HISTORY!r}, and a column 'run_id' that is {run.run_id} in each row"
+        raise StoreError(f"{run.path}: table {key!r} {reason}.")
+    return table
 
 
 def _line(arm: str, run: Run, hashes: Mapping[str, str]) -> str:
@@ -127,4 +134,5 @@ def _put_in_place(staged: Path, target: Path) -> None:
         target.rename(old)
     staged.rename(target)
     shutil.rmtree(old, ignore_errors=True)
-    staged.parent.rmdir()
+    with suppress(OSError):  # another study is being packed beside this one
+        staged.parent.rmdir()

@@ -162,16 +162,24 @@ def test_a_name_that_no_pack_can_have_is_refused(folder, name):
         pack(folder, name, ARMS)
 
 
-@pytest.mark.parametrize("named", [None, "another-run"])
-def test_a_table_whose_rows_do_not_name_their_run_is_refused(alone, tmp_path, named):
+TABLES = {
+    "no column": (KEY, lambda table: table.drop(columns="run_id")),
+    "another run": (KEY, lambda table: table.assign(run_id="another-run")),
+    "a history": ("history", lambda table: table),
+}
+
+
+@pytest.mark.parametrize("what", TABLES)
+def test_a_table_that_cannot_share_a_file_is_refused(alone, tmp_path, what):
     store, to = RunStore(tmp_path / "runs", None, ALLOWED), tmp_path / "published"
     shutil.copytree(alone.parent / "runs", tmp_path / "runs")
-    table = scores(named, 0)
-    store.save_table(store.get(IDS[0]), KEY, table if named else table.drop(columns="run_id"))
+    key, change = TABLES[what]
+    store.save_table(store.get(IDS[0]), key, change(scores(IDS[0], 0)))
     store.publish(store.get(IDS[0]), to, [0])
     seal(to, (), ())
     before = files(to)
-    with pytest.raises(StoreError, match=f"table '{KEY}' needs a column 'run_id' that is {IDS[0]} in each row"):
+    told = f"table '{key}' needs another name than 'history', and a column 'run_id' that is"
+    with pytest.raises(StoreError, match=told):
         pack(to, "toy", {"all": IDS[:1]})
     assert files(to).items() >= before.items(), "nothing is lost"
 
