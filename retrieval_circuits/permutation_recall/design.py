@@ -9,6 +9,7 @@ from circuitcore.metrics.instruments.battery import BatterySpec
 from circuitcore.models.config import ModelConfig
 from circuitcore.training.recipe import Optimizer, Recipe, Stage
 from retrieval_circuits.design import DATA_SEED_OFFSET, EngineName, Seeds, SomeSeeds
+from retrieval_circuits.permutation_recall.measures import SECTIONS
 
 SOURCE_SPLIT = 42
 FIRST_OTHER_SPLIT = 100
@@ -229,4 +230,5 @@ def battery(params: Params, arm: str) -> BatterySpec:
             *(section for section in AT_END if section not in at_end),
         ),
         snapshots=False,
+        own=SECTIONS,
     )

@@ -3,11 +3,11 @@
 import numpy as np
 import pandas as pd
 
-from circuitcore.metrics.instruments.recall_ffn import NEEDED
 from livingpaper.claims.claim import Results
 from livingpaper.claims.view import View, in_order
 from retrieval_circuits.permutation_recall import dissection as of
 from retrieval_circuits.permutation_recall.design import TASK_2
+from retrieval_circuits.permutation_recall.measures.ffn import NEEDED
 from retrieval_circuits.permutation_recall.pieces import TWO
 
 BAND = "95 % t interval of the mean over seeds"

@@ -11,6 +11,7 @@ from circuitcore.models.config import ModelConfig
 from circuitcore.tasks import make_task
 from circuitcore.tasks.textual_kv import TRAIN
 from circuitcore.training.recipe import Optimizer, Recipe, Stage
+from retrieval_circuits import motifs
 from retrieval_circuits.design import DATA_SEED_OFFSET, EngineName, SomeSeeds
 from retrieval_circuits.six_run_matrix.design import geometric_epochs
 
@@ -169,8 +170,8 @@ def battery(params: Params, arm: str) -> BatterySpec:
         return BatterySpec(
             n_bases=params.n_story_bases,
             n_probe=PROBE_ROWS[arm],
-            published=True,
+            own=motifs.SECTIONS,
             snapshots=False,
             left_out=(*SLOW, "corrected"),
         )
-    return BatterySpec(n_bases=params.n_bases, n_split=500, published=True, snapshots=False, left_out=SLOW)
+    return BatterySpec(n_bases=params.n_bases, n_split=500, own=motifs.SECTIONS, snapshots=False, left_out=SLOW)

@@ -9,7 +9,7 @@ import hashlib
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pandas as pd
 import torch
@@ -17,12 +17,7 @@ import torch
 from circuitcore.ground.hashed import canonical, later
 from circuitcore.ground.spelling import unknown
 from circuitcore.metrics.instruments import sections
-from circuitcore.metrics.instruments.corrected import corrected
-from circuitcore.metrics.instruments.published import published
-from circuitcore.metrics.instruments.recall_ffn import recall_ffn
-from circuitcore.metrics.instruments.recall_parts import recall_edges, recall_interchanges, recall_roles
-from circuitcore.metrics.instruments.recall_sections import recall_posterior, recall_skills
-from circuitcore.metrics.instruments.story_sections import next_word_operators, next_word_writes
+from circuitcore.metrics.instruments.next_word import next_word_operators, next_word_writes
 from circuitcore.metrics.network import Network
 from circuitcore.metrics.table import Rows
 from circuitcore.tasks.base import Batch, Task
@@ -34,6 +29,26 @@ BATTERY_VERSION = 1
 CHECKPOINTS_AT_ONCE = 2  # a larger stack only spills the caches
 COUNTS = ("n_bases", "n_edge_bases", "n_reference", "n_probe", "n_split")
 Section = Callable[[sections.Session, Network, Rows], None]
+
+
+class Own(NamedTuple):
+    """A section that a study brings along.
+
+    Attributes:
+        section: at the top level of a module, as workers import it. Where a task lacks what it asks about, it adds no
+            rows.
+        enters: what it puts into the key of the table, as names and values; by default its name and version.
+        version: raised where it gives other numbers.
+    """
+
+    section: Section
+    enters: tuple[tuple[str, Any], ...] | None = None
+    version: int = 1
+
+    @property
+    def keyed(self) -> tuple[tuple[str, Any], ...]:
+        """What enters the key."""
+        return ((self.section.__name__, self.version),) if self.enters is None else self.enters
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,7 +63,7 @@ class BatterySpec:
         n_split: prompts of each split, at most.
         at_end: names of sections that are measured on the last checkpoint alone.
         left_out: names of sections that are not measured.
-        published: whether the sections ``published`` and ``corrected`` are measured: a study's own scores, and ours.
+        own: sections that a study brings along, measured after those of the library.
         snapshots: whether attention and maps are kept whole, too (``metrics.snapshots``), in a table of their own.
         features: whether neurons and sparse features are measured, too (``metrics.features``), in a table of their own.
 
@@ -63,12 +78,12 @@ class BatterySpec:
     n_split: int = 2000
     at_end: tuple[str, ...] = later(())
     left_out: tuple[str, ...] = later(())
-    published: bool = later(False)
+    own: tuple[Own, ...] = ()
     snapshots: bool = later(True)
     features: bool = later(False)
 
     def __post_init__(self):
-        allowed = [section.__name__ for section in SECTIONS]
+        allowed = [section.__name__ for section in self._all]
         for name in (*self.at_end, *self.left_out):
             if name not in allowed:
                 raise ValueError(unknown("section of the battery", name, allowed))
@@ -78,7 +93,9 @@ class BatterySpec:
     @property
     def key(self) -> str:
         """Name of the stored table: version and a hash of these attributes."""
-        text = json.dumps([BATTERY_VERSION, canonical(self)], sort_keys=True)
+        asked = {name: value for name, value in canonical(self).items() if name != "own"}
+        asked |= {name: value for own in self.own for name, value in own.keyed}
+        text = json.dumps([BATTERY_VERSION, asked], sort_keys=True)
         return f"battery-v{BATTERY_VERSION}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
 
     @property
@@ -89,14 +106,18 @@ class BatterySpec:
     @property
     def ending(self) -> "BatterySpec":
         """What is measured on the last checkpoint alone, as if on all of them."""
-        others = (section.__name__ for section in SECTIONS if section.__name__ not in self.at_end)
+        others = (section.__name__ for section in self._all if section.__name__ not in self.at_end)
         return dataclasses.replace(self, at_end=(), left_out=tuple(others))
 
     @property
     def sections(self) -> tuple["Section", ...]:
         """What is measured on every checkpoint, in order."""
-        without = {*self.at_end, *self.left_out} | (set() if self.published else {"published", "corrected"})
-        return tuple(section for section in SECTIONS if section.__name__ not in without)
+        without = {*self.at_end, *self.left_out}
+        return tuple(section for section in self._all if section.__name__ not in without)
+
+    @property
+    def _all(self) -> tuple["Section", ...]:
+        return (*SECTIONS, *(own.section for own in self.own))
 
 
 SECTIONS: tuple[Section, ...] = (
@@ -110,14 +131,6 @@ SECTIONS: tuple[Section, ...] = (
     sections.probes,
     next_word_operators,
     next_word_writes,
-    published,
-    corrected,
-    recall_posterior,
-    recall_skills,
-    recall_roles,
-    recall_edges,
-    recall_interchanges,
-    recall_ffn,
 )
 
 

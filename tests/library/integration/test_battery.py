@@ -11,7 +11,7 @@ import reference
 import torch
 from given_run import GivenRun, picked, untrained
 
-from circuitcore.metrics.instruments.battery import BatterySpec, measure
+from circuitcore.metrics.instruments.battery import SECTIONS, BatterySpec, Own, measure
 from circuitcore.metrics.instruments.snapshots import snapshot
 from circuitcore.metrics.table import COLUMNS, TEXT
 from circuitcore.models import ModelConfig
@@ -137,8 +137,28 @@ def test_spec_key_changes_with_every_count():
 def test_spec_key_of_published_tables_stays():
     """What was added to the spec later must not rename the tables there are; their names are written here."""
     assert BatterySpec(n_bases=64, n_edge_bases=32).key == "battery-v1-cbf13912"
-    others = [{"at_end": ("probes",)}, {"left_out": ("probes",)}, {"published": True}, {"features": True}]
+    own = {"own": (Own(a_section_of_a_study),)}
+    others = [{"at_end": ("probes",)}, {"left_out": ("probes",)}, own, {"features": True}]
     assert len({BatterySpec(**other).key for other in others} | {BatterySpec().key}) == 5
+
+
+def a_section_of_a_study(session, net, rows):
+    rows.add("n_heads", torch.full((len(rows.checkpoints),), len(net.heads)), 1)
+
+
+def test_a_study_brings_sections_along_and_they_enter_the_key_by_name_and_version():
+    own = Own(a_section_of_a_study)
+    spec = dataclasses.replace(SPEC, own=(own,), left_out=tuple(section.__name__ for section in SECTIONS))
+    found = measure(given(), spec)
+    assert set(found["metric"]) == {"n_heads"} and set(found["step"]) == {0, 1, 2}
+    last = dataclasses.replace(spec, at_end=("a_section_of_a_study",))
+    assert set(measure(given(), last)["step"]) == {2}
+    without = dataclasses.replace(SPEC, own=(own,), left_out=("a_section_of_a_study", *spec.left_out[1:]))
+    assert "n_heads" not in set(measure(given(), without)["metric"])
+    silent, raised = own._replace(enters=()), own._replace(version=2)
+    keys = {one: dataclasses.replace(SPEC, own=(one,)).key for one in (own, silent, raised)}
+    assert len(set(keys.values())) == 3 and keys[silent] == SPEC.key
+    assert dataclasses.replace(SPEC, own=(own._replace(enters=(("published", True),)),)).key not in keys.values()
 
 
 def test_sections_left_out_and_measured_at_the_end(table):

@@ -12,18 +12,25 @@ import torch
 from given_run import GivenRun, picked, untrained
 from torch.nn.functional import layer_norm
 
-from circuitcore.metrics.instruments import recall_ffn, recall_parts
 from circuitcore.metrics.instruments.battery import SECTIONS, BatterySpec, measure, open_session
 from circuitcore.models import forward
 from circuitcore.tasks import make_task
 from retrieval_circuits.permutation_recall.design import model
+from retrieval_circuits.permutation_recall.measures import SECTIONS as OWN
+from retrieval_circuits.permutation_recall.measures import ffn as recall_ffn
+from retrieval_circuits.permutation_recall.measures import parts as recall_parts
+
+
+def name_of(section):
+    return getattr(section, "section", section).__name__
+
 
 TASK = make_task("permutation_recall", {"n_rows": 120})
 CONFIG = model(5, 8, 2, 12)
 NAMES = ("recall_roles", "recall_edges", "recall_interchanges", "recall_ffn")
 SPEC = BatterySpec(
     n_bases=60, n_reference=16, n_split=60,
-    left_out=tuple(section.__name__ for section in SECTIONS if section.__name__ not in NAMES),
+    left_out=tuple(name for name in map(name_of, (*SECTIONS, *OWN)) if name not in NAMES), own=OWN,
 )  # fmt: skip
 FACTORS = {"W_Q": 2, "W_K": 2, "W_V": 4, "W_O": 4, "W_in": 2, "W_out": 4, "b_in": 2}
 HEADS = {"L0H0": (0,), "L0H1": (1,), "both": (0, 1)}

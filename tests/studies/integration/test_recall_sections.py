@@ -13,10 +13,11 @@ from circuitcore.metrics.instruments.battery import SECTIONS, BatterySpec, measu
 from circuitcore.tasks import make_task
 from circuitcore.tasks.permutation_posterior import marginal_posterior, train_posterior, uniform_posterior
 from retrieval_circuits.permutation_recall.design import model
+from retrieval_circuits.permutation_recall.measures import SECTIONS as OWN
 
 TASK = make_task("permutation_recall", {"n_rows": 300})
 OTHERS = tuple(section.__name__ for section in SECTIONS if not section.__name__.startswith("recall"))
-SPEC = BatterySpec(n_bases=12, n_reference=16, n_split=270, left_out=OTHERS)
+SPEC = BatterySpec(n_bases=12, n_reference=16, n_split=270, left_out=OTHERS, own=OWN)
 FACTORS = {"W_Q": 2, "W_K": 2, "W_V": 3, "W_O": 3, "W_in": 2, "W_out": 3, "W_U": 3}
 
 
@@ -159,7 +160,7 @@ def test_other_sizes_of_the_task(n_symbols, n_train):
 def test_other_tasks_get_no_rows(name):
     task = make_task(name, {"n_train": 32, "n_val": 16, "n_test": 16, "n_ood": 16})
     made = dataclasses.replace(config(), d_vocab=len(task.vocab), n_ctx=task.max_length)
-    spec = BatterySpec(n_bases=2, n_edge_bases=2, n_reference=8, n_probe=16, n_split=8)
+    spec = BatterySpec(n_bases=2, n_edge_bases=2, n_reference=8, n_probe=16, n_split=8, own=OWN)
     table = measure(GivenRun(task, made, [untrained(made, 0)]), spec)
-    recall = dataclasses.replace(spec, left_out=tuple(n for n in (s.__name__ for s in SECTIONS) if n[:6] == "recall"))
+    recall = dataclasses.replace(spec, own=())
     assert len(table) == len(measure(GivenRun(task, made, [untrained(made, 0)]), recall))

@@ -7,14 +7,14 @@ import torch
 from given_run import picked
 
 from circuitcore.metrics.instruments.battery import BatterySpec, open_session
-from circuitcore.metrics.instruments.recall_sections import outcomes, recall_posterior, recall_skills
 from circuitcore.metrics.network import Network
-from circuitcore.metrics.scores import recall
 from circuitcore.metrics.table import Rows
 from circuitcore.models import Output
 from circuitcore.tasks.permutation import PermutationRecall
 from circuitcore.tasks.permutation_posterior import marginal_posterior, train_posterior, uniform_posterior
 from retrieval_circuits.permutation_recall.design import model
+from retrieval_circuits.permutation_recall.measures import scores as recall
+from retrieval_circuits.permutation_recall.measures.skills import outcomes, recall_posterior, recall_skills
 
 TASK = PermutationRecall(n_rows=900)
 NEVER = 1e-300  # as good as zero, with a logarithm

@@ -12,6 +12,7 @@ from wired_recall import CONFIG, MATCH, READ, TASK, V, W
 from circuitcore.metrics.instruments.battery import SECTIONS, BatterySpec, measure
 from circuitcore.models import Ablate, CutEdge, Mlp, Patch, Site, compile_edits, forward
 from circuitcore.tasks.permutation_posterior import loss_levels, uniform_posterior
+from retrieval_circuits.permutation_recall.measures import SECTIONS as OWN
 
 SITES = ("q", "k", "v", "z")
 RECORD = [*(f"{name}.0" for name in (*SITES, "scores", "pattern", "resid_pre", "resid_mid", "mlp_out", "mlp_post"))]
@@ -229,7 +230,7 @@ def test_a_head_that_spreads_evenly_binds_nothing(weights, probes):
 
 
 OTHERS = tuple(section.__name__ for section in SECTIONS if not section.__name__.startswith("recall_"))
-SPEC = BatterySpec(n_bases=240, n_reference=256, n_split=1000, left_out=OTHERS)
+SPEC = BatterySpec(n_bases=240, n_reference=256, n_split=1000, left_out=OTHERS, own=OWN)
 M, R, ALL, FFN = str(MATCH), str(READ), "all heads", "L0MLP"
 UNDER = ("recall_under", "eliminates_under", "other_shown_under")
 

@@ -12,18 +12,10 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from circuitcore.metrics.instruments.recall_sections import (
-    add_by_source,
-    asks_to_recall,
-    every_source,
-    outcomes,
-    probes,
-    unused_symbols,
-)
 from circuitcore.metrics.instruments.sections import Session
 from circuitcore.metrics.network import Network
 from circuitcore.metrics.scores import attention as att
-from circuitcore.metrics.scores import interchange, recall
+from circuitcore.metrics.scores import interchange
 from circuitcore.metrics.scores.localization import HOWS, stand_ins
 from circuitcore.metrics.table import Rows, head_labels
 from circuitcore.models import Ablate, CutEdge, Head, Mlp, Patch, Site
@@ -31,6 +23,15 @@ from circuitcore.models.edits import Cache, Edit
 from circuitcore.models.transformer import apply_norm
 from circuitcore.tasks.base import Batch
 from circuitcore.tasks.permutation import PermutationRecall
+from retrieval_circuits.permutation_recall.measures import scores as recall
+from retrieval_circuits.permutation_recall.measures.skills import (
+    add_by_source,
+    asks_to_recall,
+    every_source,
+    outcomes,
+    probes,
+    unused_symbols,
+)
 
 MOST_ROWS = 11_520  # all probes of 24 permutations of five symbols; of more, as many are drawn
 ALL_HEADS = "all heads"

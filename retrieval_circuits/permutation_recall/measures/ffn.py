@@ -10,17 +10,17 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from circuitcore.metrics.instruments.recall_parts import add_under, every_row
-from circuitcore.metrics.instruments.recall_sections import asks_to_recall, every_source, outcomes, probes
 from circuitcore.metrics.instruments.sections import Session
 from circuitcore.metrics.network import Network, at_role
 from circuitcore.metrics.scores import probes as prb
-from circuitcore.metrics.scores import recall
 from circuitcore.metrics.table import Rows
 from circuitcore.models import Patch, Site
 from circuitcore.models.edits import Cache
 from circuitcore.tasks.base import Batch
 from circuitcore.tasks.permutation import PermutationRecall
+from retrieval_circuits.permutation_recall.measures import scores as recall
+from retrieval_circuits.permutation_recall.measures.parts import add_under, every_row
+from retrieval_circuits.permutation_recall.measures.skills import asks_to_recall, every_source, outcomes, probes
 
 N_FIT = 4096
 """Rows of trained permutations that linear maps are fitted on."""

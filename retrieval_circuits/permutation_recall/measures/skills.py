@@ -14,11 +14,11 @@ from torch import Tensor
 
 from circuitcore.metrics.instruments.sections import Session
 from circuitcore.metrics.network import Network
-from circuitcore.metrics.scores import recall
 from circuitcore.metrics.table import Rows
 from circuitcore.tasks.base import Batch
 from circuitcore.tasks.permutation import PermutationRecall
 from circuitcore.tasks.permutation_posterior import marginal_posterior, train_posterior, uniform_posterior
+from retrieval_circuits.permutation_recall.measures import scores as recall
 
 MEASURED_SPLITS = ("test", "all")
 ENTRIES_AT_ONCE = 4_000_000  # of row, slot and permutation, in which posteriors are found
