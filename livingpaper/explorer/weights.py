@@ -17,7 +17,7 @@ from circuitcore.models.capabilities import Known, require
 from circuitcore.models.config import ModelConfig
 from circuitcore.models.transformer import Weights, weight_shapes
 
-# What ``decoder.js`` computes; it holds a config to the same words.
+# What ``decoder.js`` computes; ``known.js`` holds the explorer to the same words.
 KNOWN: Known = {
     **dict.fromkeys(("d_vocab", "n_ctx", "n_layers", "n_heads", "d_model", "d_head", "d_mlp", "d_in"), ()),
     **dict.fromkeys(("norm_eps", "init"), ()),

@@ -27,8 +27,8 @@ from livingpaper.explorer.weights import in_script
 
 STATIC = Path(__file__).parent / "static"
 SCRIPTS = (
-    *("parts.js", "decoder.js", "edits.js", "prompt.js", "lab.js", "head_map.js", "strip.js", "pane.js", "places.js"),
-    *("composer.js", "take_out.js", "explorer.js"),
+    *("parts.js", "decoder.js", "known.js", "edits.js", "prompt.js", "lab.js", "head_map.js", "strip.js", "pane.js"),
+    *("places.js", "composer.js", "take_out.js", "explorer.js"),
 )
 """In the order in which they are joined to one module."""
 N_EXAMPLES = 6

@@ -10,7 +10,7 @@ from livingpaper.explorer.probe import probe
 
 PUBLISHED = Folders.from_environment().published
 N_PROMPTS = 3
-SCRIPTS = ("decoder.js", "edits.js", "prompt.js", "lab.js")
+SCRIPTS = ("decoder.js", "known.js", "edits.js", "prompt.js", "lab.js")
 READ = """([data, packed, states]) => {
     const lab = new circuitLab.Lab(data), run = data.runs[0].id;
     lab.add(run, packed);

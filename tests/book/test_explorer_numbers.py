@@ -271,13 +271,12 @@ def test_an_edit_is_not_made_twice(blank):
     assert torch.allclose(torch.tensor(edited).reshape(clean.shape), clean, atol=1e-5)
 
 
-def test_the_page_s_decoder_knows_what_is_packed_for_it_and_refuses_every_other_word(blank):
-    assert blank.evaluate("() => circuitDecoder.KNOWN") == {name: list(words) for name, words in KNOWN.items()}
-    config, weights, _ = a_network({})
-    whole = packed(config, {0: weights}, "float32")
-    refused = """packed => { try { circuitDecoder.unpack(packed, 0); } catch (error) { return error.message; } }"""
-    assert blank.evaluate(refused, whole) is None
+def test_the_page_knows_what_is_packed_for_it_and_every_other_word_is_strange(blank):
+    blank.add_script_tag(path=STATIC / "known.js")
+    assert blank.evaluate("() => circuitKnown.WORDS") == {name: list(words) for name, words in KNOWN.items()}
+    for variant in VARIANTS:
+        config, weights, _ = a_network(variant)
+        assert blank.evaluate("config => circuitKnown.strange(config)", packed(config, {0: weights})["config"]) == ""
     for name, word in {"gate": "output", "norm": "batch", "mlp": "linear", "tied": "half"}.items():
-        asked = {**whole, "config": {**whole["config"], name: word}}
-        told = f"the page's decoder knows no {name}" + (f" = {word}" if name in KNOWN else "")
-        assert blank.evaluate(refused, asked) == told
+        asked = {**packed(config, {0: weights})["config"], name: word}
+        assert blank.evaluate("config => circuitKnown.strange(config)", asked) == f"{name} = {word}"

@@ -7,12 +7,6 @@
 globalThis.circuitDecoder = (() => {
   'use strict';
   const ROPE_BASE = 10000;
-  // What this decoder computes: field of the config -> its words, none for a number or what only training reads.
-  const KNOWN = {
-    d_vocab: [], n_ctx: [], n_layers: [], n_heads: [], d_model: [], d_head: [], d_mlp: [], d_in: [], norm_eps: [], init: [],
-    norm: ['rms', 'layer', 'none'], norm_position: ['pre', 'post'], positions: ['rope', 'learned', 'none'],
-    mlp: ['swiglu', 'gelu', 'relu', 'none'], tied: [true, false], bias: [true, false],
-  };
   const HEAD_SITES = ['q', 'k', 'v', 'z']; // those [pos head d_head]
 
   function float16(bits) {
@@ -35,15 +29,7 @@ globalThis.circuitDecoder = (() => {
     return out;
   }
 
-  function refuseUnknown(config) {
-    for (const [name, word] of Object.entries(config)) {
-      if (!Object.hasOwn(KNOWN, name)) throw new Error(`the page's decoder knows no ${name}`);
-      if (KNOWN[name].length && !KNOWN[name].includes(word)) throw new Error(`the page's decoder knows no ${name} = ${word}`);
-    }
-  }
-
   function unpack(packed, index) {
-    refuseUnknown(packed.config);
     const sizes = packed.tensors.map(([, shape]) => shape.reduce((product, n) => product * n, 1));
     const count = sizes.reduce((sum, size) => sum + size, 0), { config } = packed, weights = {};
     const all = numbers(packed.checkpoints[index].data, packed.dtype, count);
@@ -269,5 +255,5 @@ globalThis.circuitDecoder = (() => {
     return parts;
   }
 
-  return { KNOWN, unpack, forward, attribution };
+  return { unpack, forward, attribution };
 })();
