@@ -32,7 +32,7 @@ VENV = ROOT / ".venv"
 PYTHON = VENV / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
 CPU_TORCH = "https://download.pytorch.org/whl/cpu"
 # One worker a core; a file is one worker's, since its tests share what is trained or opened for them.
-SIDE_BY_SIDE = ("-n", "logical", "--maxprocesses", "4", "--dist", "loadfile")
+SIDE_BY_SIDE = ("-n", "logical", "--maxprocesses", "4", "--dist", "loadfile", "--no-loadscope-reorder")
 FLOORS = ("library", "paper", "studies", "book")
 QUICK = "--quick"
 BROWSERS = (

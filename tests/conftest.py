@@ -39,3 +39,32 @@ def types_alone(fn) -> bool:
 
 
 jaxtyping.jaxtyped = jaxtyped
+
+# A file goes to one process (--dist loadfile). These take longest: begun last, one of them would end alone, and the
+# first one waits for a book that others need later.
+LONGEST = (
+    "book/test_pages.py",
+    "paper/integration/test_store_withstands.py",
+    "paper/unit/test_figures.py",
+    "library/integration/test_reuse.py",
+    "library/integration/test_stacked.py",
+    "studies/integration/test_published_by_hand.py",
+    "library/integration/test_transformer_lens.py",
+    "library/native/test_native_training.py",
+    "book/test_explorer_alone.py",
+    "book/test_build.py",
+    "book/test_explorer_page.py",
+    "book/test_explorer.py",
+    "book/test_game.py",
+    "library/integration/test_executors.py",
+    "library/integration/test_features.py",
+    "paper/unit/test_births_lab.py",
+    "book/test_explorer_shared.py",
+    "library/integration/test_bench_smoke.py",
+)
+
+
+def pytest_collection_modifyitems(items):
+    """The longest files first; the others as they come."""
+    place = {f"tests/{name}": number for number, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: place.get(item.nodeid.partition("::")[0], len(place)))

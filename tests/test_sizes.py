@@ -8,6 +8,7 @@ from same_published import compare
 
 import paper
 from circuitcore.ground.contents import CONTENTS_NAME, Contents
+from tests.conftest import LONGEST
 
 ROOT = Path(paper.__file__).resolve().parent
 PUBLISHED = ROOT / "published"
@@ -31,6 +32,10 @@ def test_what_is_published_is_a_few_files_of_a_bounded_size():
 def test_the_rest_of_the_tree_is_small():
     found = [path for path in files(ROOT) if PUBLISHED not in path.parents]
     assert 1e6 < sum(path.stat().st_size for path in found) <= MAX_REST
+
+
+def test_the_files_that_are_tested_first_are_there():
+    assert [name for name in LONGEST if not (ROOT / "tests" / name).is_file()] == []
 
 
 def test_two_folders_that_differ_are_told_apart(tmp_path):

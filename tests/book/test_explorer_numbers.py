@@ -273,7 +273,8 @@ def test_an_edit_is_not_made_twice(blank):
 
 def test_the_page_knows_what_is_packed_for_it_and_every_other_word_is_strange(blank):
     blank.add_script_tag(path=STATIC / "known.js")
-    assert blank.evaluate("() => circuitKnown.WORDS") == {name: list(words) for name, words in KNOWN.items()}
+    known = blank.evaluate("() => circuitKnown.WORDS") | dict.fromkeys(blank.evaluate("() => circuitKnown.NUMBERS"), [])
+    assert known == {name: list(words) for name, words in KNOWN.items()}
     for variant in VARIANTS:
         config, weights, _ = a_network(variant)
         assert blank.evaluate("config => circuitKnown.strange(config)", packed(config, {0: weights})["config"]) == ""

@@ -64,8 +64,8 @@ globalThis.circuitLab = (() => {
       return this.#models.of(`${run} ${step}`, () => {
         const packed = this.#packed.get(run), index = packed.checkpoints.findIndex(({ at }) => at === step);
         if (index < 0) fail(`run ${run} has no weights at step ${step}`);
-        const strange = circuitKnown.strange(packed.config);
-        if (strange) fail(`this page cannot compute run ${run}: it knows no ${strange}`);
+        const other = circuitKnown.strange(packed.config);
+        if (other) fail(`this page knows no ${other}, as run ${run} has`);
         try {
           return circuitDecoder.unpack(packed, index);
         } catch { return fail(`the weights of run ${run} at step ${step} are damaged`); }

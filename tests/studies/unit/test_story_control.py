@@ -10,6 +10,7 @@ from circuitcore.emergence.seeds import share_interval
 from circuitcore.tasks import make_task
 from livingpaper.book import studies
 from livingpaper.claims.results import Results
+from retrieval_circuits import motifs
 from retrieval_circuits.story_control import ceilings as ceil
 from retrieval_circuits.story_control import pieces
 from retrieval_circuits.story_control.claims import PUBLISHED_TEXT
@@ -242,4 +243,4 @@ def test_recipes_differ_in_what_their_arms_say():
     assert {arm for arm, epochs in shipped.items() if epochs} == {STORY, PLANTED}
     assert shipped[PLANTED] == (0, 3, 6, 9, 12) and (shipped[STORY][0], shipped[STORY][-1]) == (0, 150)
     assert all(STUDY.published_epochs(params, arm, params.seeds[1]) == () for arm in ARMS)
-    assert [STUDY.battery(params, arm).published for arm in ARMS] == [True] * len(ARMS)
+    assert all(STUDY.battery(params, arm).own == motifs.SECTIONS for arm in ARMS)
