@@ -94,7 +94,7 @@ class Contents:
                 return None
             state = path.stat()
         except OSError as error:
-            raise _unreadable(path, error) from error
+            raise unreadable(path, error) from error
         return _read(path, state.st_ino, state.st_mtime_ns, state.st_size)
 
 
@@ -105,7 +105,7 @@ def _read(path: Path, *marks: int) -> Contents:
         fields = parse_json(read_file(path, MAX_JSON_BYTES))
         root, contents = fields["root"], Contents(dict(fields["contents"]))
     except OSError as error:
-        raise _unreadable(path, error) from error
+        raise unreadable(path, error) from error
     except (ValueError, KeyError, TypeError) as error:
         raise ContentsError(f"{path}: damaged, it is no list of contents ({error!r}). {remedy}") from error
     if contents.root != root:
@@ -113,7 +113,8 @@ def _read(path: Path, *marks: int) -> Contents:
     return contents
 
 
-def _unreadable(path: Path, error: OSError) -> ContentsError:
+def unreadable(path: Path, error: OSError) -> ContentsError:
+    """What to raise where the system refuses to read a list."""
     return ContentsError(f"{path}: cannot be read ({error.strerror}). Restore it (git restore {path}).")
 
 

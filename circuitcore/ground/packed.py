@@ -12,15 +12,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from circuitcore.ground.contents import ContentsError, unreadable
 from circuitcore.ground.reading import MAX_JSON_BYTES, folders_with, parse_json, read_file
 
 INDEX_NAME = "runs.jsonl"
+LEDGER_NAME = "ledger.json"  # in the folder of a run that has one of its own
 _RUN = re.compile(r"[A-Za-z0-9_-]{1,200}")
 _ARM = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")  # a folder's name on any disk
-
-
-class PackedError(Exception):
-    """An index is damaged; the message says which file and line, and why."""
 
 
 @dataclass(frozen=True)
@@ -52,18 +50,24 @@ def packs(folder: Path) -> list[Path]:
 
 
 def packed(folder: Path, run_id: str) -> Line | None:
-    """The line of a run in any pack of ``folder``; None where there is none. PackedError where an index is damaged."""
+    """The line of a run in any pack of ``folder``; None where there is none. ContentsError: a damaged index."""
     return next((lines[run_id] for pack in packs(folder) if run_id in (lines := read_index(pack))), None)
 
 
 def all_packed(folder: Path) -> Iterator[Line]:
-    """The line of every run in every pack of ``folder``. PackedError where an index is damaged."""
+    """The line of every run in every pack of ``folder``. ContentsError where an index is damaged."""
     for pack in packs(folder):
         yield from read_index(pack).values()
 
 
+def run_ids(folder: Path) -> set[str]:
+    """Names of all runs in ``folder``, in folders of their own and packed. ContentsError where an index is damaged."""
+    alone = {path.name for path in folders_with(folder, LEDGER_NAME)}
+    return alone | {line.run_id for line in all_packed(folder)}
+
+
 def packed_at(address: Path) -> Line | None:
-    """The line of the run at an address; None for what is no packed run's. PackedError where the index is damaged."""
+    """The line of the run at an address; None for what is no packed run's. ContentsError where the index is damaged."""
     if len(address.parts) < 3 or not (address.parents[1] / INDEX_NAME).is_file():
         return None
     line = read_index(address.parents[1]).get(address.name)
@@ -71,12 +75,12 @@ def packed_at(address: Path) -> Line | None:
 
 
 def read_index(pack: Path) -> Mapping[str, Line]:
-    """The lines of a pack's index by run; PackedError where it is absent or damaged."""
+    """The lines of a pack's index by run; ContentsError where it is absent or damaged."""
     path = pack / INDEX_NAME
     try:
         state = path.stat()
     except OSError as error:
-        raise _unreadable(path, error) from error
+        raise unreadable(path, error) from error
     return _read(path, state.st_ino, state.st_mtime_ns, state.st_size)
 
 
@@ -85,7 +89,7 @@ def _read(path: Path, *marks: int) -> Mapping[str, Line]:
     try:
         data = read_file(path, MAX_JSON_BYTES)
     except OSError as error:
-        raise _unreadable(path, error) from error
+        raise unreadable(path, error) from error
     found: dict[str, Line] = {}
     for number, text in enumerate(data.splitlines(), 1):
         try:
@@ -93,9 +97,8 @@ def _read(path: Path, *marks: int) -> Mapping[str, Line]:
             if line.run_id in found:
                 raise ValueError(f"run {line.run_id} stands there twice")
         except ValueError as error:
-            raise PackedError(
-                f"{path}: line {number} is damaged ({error}). Restore it (git restore {path})."
-            ) from error
+            remedy = f"Restore it (git restore {path})."
+            raise ContentsError(f"{path}: line {number} is damaged ({error}). {remedy}") from error
         found[line.run_id] = line
     return found
 
@@ -108,7 +111,3 @@ def _line(pack: Path, fields: Any) -> Line:
             raise ValueError(f"{name} = {str(value)[:80]!r}")
     rest = {name: value for name, value in fields.items() if name not in names}
     return Line(pack / fields["arm"] / fields["run_id"], rest)
-
-
-def _unreadable(path: Path, error: OSError) -> PackedError:
-    return PackedError(f"{path}: cannot be read ({error.strerror}). Restore it (git restore {path}).")

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from circuitcore.ground.contents import CONTENTS_NAME, RECORDS, RESEAL, RUN, Contents, ContentsError
-from circuitcore.ground.packed import PackedError, all_packed
-from circuitcore.ground.reading import folders_with, inside
+from circuitcore.ground.packed import run_ids
+from circuitcore.ground.reading import inside
 
 MOST_NAMED = 5
 
@@ -18,10 +18,7 @@ def check_present(folder: Path) -> None:
     Raises:
         ContentsError: the list is absent or damaged, or runs or records are missing or were never published.
     """
-    try:
-        here, contents = set(_present(folder)), Contents.of(folder)
-    except PackedError as error:
-        raise ContentsError(str(error)) from error
+    here, contents = set(_present(folder)), Contents.of(folder)
     if contents is None:
         if here:
             raise ContentsError(
@@ -43,8 +40,7 @@ def check_present(folder: Path) -> None:
 
 def _present(folder: Path) -> Iterator[str]:
     """Names of the runs and records that are in a folder."""
-    yield from (f"{RUN}/{line.run_id}" for line in all_packed(folder))
-    yield from (f"{RUN}/{path.name}" for path in folders_with(folder, "ledger.json"))
+    yield from (f"{RUN}/{run_id}" for run_id in run_ids(folder))
     for kind in RECORDS:
         yield from (f"{kind}/{path.stem}" for path in inside(folder / kind) if path.suffix == ".json")
 

@@ -5,8 +5,8 @@ from circuitcore.models.capabilities import Known
 
 SIZES = ("d_vocab", "n_ctx", "n_layers", "n_heads", "d_model", "d_head", "d_mlp", "d_in")
 ACTIVATIONS = ("none", "relu", "gelu", "swiglu")  # in the order of the enum in mlp.hpp
-# It tells norms, positions and biases by which tensors there are. How weights begin is torch's.
 WHO = "the native decoder"
+# It tells norms, positions and biases by which tensors there are. How weights begin is torch's.
 KNOWN: Known = {
     **dict.fromkeys((*SIZES, "init", "norm_eps"), ()),
     "norm": ("rms", "layer", "none"),

@@ -17,7 +17,8 @@ import numpy as np
 import pandas as pd
 
 from circuitcore.ground import packed as ground
-from circuitcore.ground.packed import INDEX_NAME, Line, PackedError
+from circuitcore.ground.contents import ContentsError
+from circuitcore.ground.packed import INDEX_NAME, Line
 from circuitcore.ground.reading import canonical_json
 from circuitcore.training.errors import REMEDY, StoreError
 from circuitcore.training.store.checkpoint import read_checked, sha256
@@ -107,6 +108,11 @@ def packed_runs(folder: Path) -> list[PackedRun]:
     return [PackedRun(line) for line in _told(lambda: list(ground.all_packed(folder)))]
 
 
+def run_ids(folder: Path) -> set[str]:
+    """Names of all runs in ``folder``, in folders of their own and packed. StoreError: a damaged index."""
+    return _told(ground.run_ids, folder)
+
+
 def read_pack(pack: Path) -> list[PackedRun]:
     """Every run of one pack. StoreError: a damaged index."""
     return [PackedRun(line) for line in _told(ground.read_index, pack).values()]
@@ -124,7 +130,7 @@ def files_of(pack: Path) -> set[Path]:
 def _told(read, *given):
     try:
         return read(*given)
-    except PackedError as error:
+    except ContentsError as error:
         raise StoreError(str(error)) from error
 
 

@@ -12,7 +12,6 @@ from pathlib import Path
 import pandas as pd
 from filelock import FileLock, Timeout
 
-from circuitcore.ground.reading import folders_with
 from circuitcore.ground.spelling import unknown
 from circuitcore.tasks import allowed_tasks
 from circuitcore.training.errors import StoreError
@@ -23,7 +22,7 @@ from circuitcore.training.store.durable import cannot_write, write_durably
 from circuitcore.training.store.failures import FailureNote
 from circuitcore.training.store.history import LONGEST_WHOLE, per_epoch
 from circuitcore.training.store.ledger import LEDGER_NAME, Ledger
-from circuitcore.training.store.packed import packed_run, packed_runs
+from circuitcore.training.store.packed import packed_run, run_ids
 from circuitcore.training.store.parquet import from_parquet, to_parquet
 from circuitcore.training.store.run import HISTORY_NAME, RECIPE_NAME, TABLE_FOLDER, Run, table_path, thinned
 from circuitcore.training.store.sealed import contents_of, refuse_sealed, sealed_parts
@@ -96,8 +95,7 @@ class RunStore:
         names = set()
         for folder in (self.root, self.published):
             if folder is not None:
-                names.update(path.name for path in folders_with(folder, LEDGER_NAME))
-                names.update(run.line.run_id for run in packed_runs(folder))
+                names.update(run_ids(folder))
                 names.update(contents.runs if (contents := contents_of(folder)) else ())
         return sorted(names)
 

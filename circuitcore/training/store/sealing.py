@@ -16,13 +16,13 @@ from circuitcore.ground.contents import (
     not_as_listed,
 )
 from circuitcore.ground.packed import packs
-from circuitcore.ground.reading import MAX_JSON_BYTES, folders_with, inside, is_there, parse_json, read_file
+from circuitcore.ground.reading import MAX_JSON_BYTES, inside, is_there, parse_json, read_file
 from circuitcore.training.errors import REMEDY, StoreError
 from circuitcore.training.store.checkpoint import read_checked
 from circuitcore.training.store.digests import table_sha256, training_sha256, weights_sha256
 from circuitcore.training.store.durable import write_durably
 from circuitcore.training.store.ledger import LEDGER_NAME, Entry, Ledger, checkpoint_name
-from circuitcore.training.store.packed import HISTORY, PackedRun, files_of, packed_run, packed_runs
+from circuitcore.training.store.packed import HISTORY, PackedRun, files_of, packed_run, run_ids
 from circuitcore.training.store.parquet import from_parquet
 from circuitcore.training.store.run import HISTORY_NAME, RECIPE_NAME, TABLE_FOLDER, read_checkpoint
 from circuitcore.training.store.sealed import contents_of
@@ -68,7 +68,7 @@ def take_off(folder: Path, runs: Iterable[str]) -> Contents:
 
 def seal_all(folder: Path) -> Contents:
     """List everything that is in ``folder`` now; StoreError if any of it is damaged in itself."""
-    parts = {name: part for run_id in _runs(folder) for name, part in run_parts(folder, run_id).items()}
+    parts = {name: part for run_id in run_ids(folder) for name, part in run_parts(folder, run_id).items()}
     return _written(folder, Contents(_hashed(parts | _records(folder))))
 
 
@@ -119,7 +119,7 @@ def _differences(folder: Path, run_id: str | None) -> Iterator[Difference]:
     wanted, parts, runs = {}, {}, [run_id]
     if run_id is None:
         wanted = {name: value for name, value in contents.hashes.items() if not name.startswith(f"{RUN}/")}
-        parts, runs = _records(folder), sorted(contents.runs.keys() | _runs(folder))
+        parts, runs = _records(folder), sorted(contents.runs.keys() | run_ids(folder))
         yield from _guarded(folder, _strays(folder, runs))
     for name in runs:
         try:
@@ -248,12 +248,6 @@ def _table(path: Path, expected: str | None) -> str:
 
 def _weights(folder: Path, entry: Entry, run_id: str) -> str:
     return weights_sha256(read_checkpoint(folder, entry, run_id))
-
-
-def _runs(folder: Path) -> set[str]:
-    """Ids of the runs that are there, packed or not."""
-    alone = {path.name for path in folders_with(folder, LEDGER_NAME)}
-    return alone | {run.line.run_id for run in packed_runs(folder)}
 
 
 def _path_of(folder: Path, name: str) -> Path:
