@@ -11,7 +11,7 @@ import pytest
 import torch
 from conftest import ROOT, Opened
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
-from test_pages import AXE, AXE_RUN, LUMINANCE, OFFLINE
+from test_pages import LUMINANCE, OFFLINE, seriously_wrong
 
 from circuitcore.models import Ablate, CutEdge, Head, Mlp, ModelConfig, compile_edits, forward, init_weights
 from livingpaper.book.single_page import build_page
@@ -599,11 +599,9 @@ def test_a_phone_never_scrolls_sideways(opened, game, theme):
 @pytest.mark.parametrize(("width", "theme"), [(1280, "light"), (1280, "dark"), (400, "light"), (400, "dark")])
 def test_axe_finds_nothing_serious(opened, game, width, theme):
     page = opened.look(width=width, theme=theme)
-    page.evaluate(AXE)
     for act in (lambda: None, lambda: press(game, "Show the answer"), game.get_by_role("switch", name="L0H1").click):
         act()
-        found = [rule for rule in page.evaluate(AXE_RUN)["violations"] if rule["impact"] in ("serious", "critical")]
-        assert [f"{rule['id']}: {node['html'][:300]}" for rule in found for node in rule["nodes"]] == []
+        assert seriously_wrong(page) == []
 
 
 def test_paper_gets_the_still(opened, game):

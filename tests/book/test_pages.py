@@ -1,8 +1,10 @@
 """The book as a reader meets it: every page, opened from a file and from a server, with the network off."""
 
 import re
+from collections.abc import Mapping
 from html.parser import HTMLParser
 from pathlib import Path
+from types import MappingProxyType
 from urllib.parse import unquote, urlsplit
 
 import axe_playwright_python
@@ -15,7 +17,8 @@ from livingpaper.book.notebooks import TIERS
 OFFLINE = ("file:", "http://127.0.0.1:", "data:", "blob:")
 AXE = (Path(axe_playwright_python.__file__).parent / "axe.min.js").read_text()
 # Without preload: it would fetch style sheets again, some under wrong addresses.
-AXE_RUN = "axe.run(document, {resultTypes: ['violations'], preload: false})"
+AXE_RUN = "rules => axe.run(document, {resultTypes: ['violations'], preload: false, ...rules})"
+CONTRAST = "color-contrast"
 LUMINANCE = """colour => {
     const [r, g, b] = colour.match(/[\\d.]+/g).map(Number);
     return (0.2126 * r + 0.7152 * g + 0.0722 * b) / 255;
@@ -102,10 +105,20 @@ def is_inked(page: Page) -> list[str]:
 
 
 def is_accessible(page: Page) -> list[str]:
-    """What axe finds that is serious."""
+    """What axe finds that is serious, contrast apart: of that no theme changes anything."""
+    return seriously_wrong(page, {"rules": {CONTRAST: {"enabled": False}}})
+
+
+def is_legible(page: Page) -> list[str]:
+    """Text that stands out too little from what is behind it: of that no width changes anything."""
+    return seriously_wrong(page, {"runOnly": [CONTRAST]})
+
+
+def seriously_wrong(page: Page, rules: Mapping[str, object] = MappingProxyType({})) -> list[str]:
+    """What axe finds that is serious, by all of its rules or by some."""
     if not page.evaluate("'axe' in window"):
         page.evaluate(AXE)
-    found = page.evaluate(AXE_RUN)["violations"]
+    found = page.evaluate(AXE_RUN, dict(rules))["violations"]
     serious = [rule for rule in found if rule["impact"] in ("serious", "critical")]
     return [f"{rule['id']}: {node['html'][:300]}" for rule in serious for node in rule["nodes"]]
 
@@ -126,8 +139,8 @@ def is_printed(page: Page) -> list[str]:
 LOOKS = {
     (400, "light", "screen"): (is_within_a_phone, is_accessible),
     (400, "dark", "screen"): (is_within_a_phone,),
-    (1280, "dark", "screen"): (is_inked, is_accessible),
-    (1280, "light", "screen"): (is_inked, is_accessible),
+    (1280, "dark", "screen"): (is_inked, is_legible),
+    (1280, "light", "screen"): (is_inked, is_accessible, is_legible),
     (1280, "light", "print"): (is_printed,),
     (1280, "dark", "print"): (is_printed,),
 }
