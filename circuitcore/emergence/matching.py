@@ -11,8 +11,8 @@ from numbers import Integral
 from typing import Literal
 
 import numpy as np
+import scipy
 from jaxtyping import Float
-from scipy.optimize import linear_sum_assignment
 
 from circuitcore.emergence.roles import RolesError
 
@@ -114,7 +114,7 @@ def _best(similarity: Float[np.ndarray, "head head"], blocks: list[np.ndarray]) 
     """The relabelling within blocks whose summed similarity is largest."""
     relabel = np.arange(len(similarity))
     for block in blocks:
-        rows, columns = linear_sum_assignment(similarity[np.ix_(block, block)], maximize=True)
+        rows, columns = scipy.optimize.linear_sum_assignment(similarity[np.ix_(block, block)], maximize=True)
         relabel[block[rows]] = block[columns]
     return relabel
 

@@ -9,7 +9,7 @@ from typing import Literal
 
 import numpy as np
 import pandas as pd
-from scipy import stats
+import scipy  # its parts are imported when they are asked for: a second that most commands never need
 
 from circuitcore.emergence.births import BirthInterval
 from circuitcore.emergence.seeds import what_n_can_show
@@ -110,7 +110,7 @@ def _orders_of_pair(spans: pd.DataFrame, by: list[str], pair: tuple[str, str]) -
 
 
 def _sign_test(before: int, after: int) -> float:
-    return float(stats.binomtest(before, before + after, 0.5).pvalue) if before + after else 1.0
+    return float(scipy.stats.binomtest(before, before + after, 0.5).pvalue) if before + after else 1.0
 
 
 def _low(birth: BirthInterval) -> float:

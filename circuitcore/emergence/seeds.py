@@ -8,7 +8,7 @@ from typing import Literal
 
 import numpy as np
 import pandas as pd
-from scipy import stats
+import scipy  # its parts are imported when they are asked for: a second that most commands never need
 
 MOST_EXACT = 20_000  # relabellings that are all tried; beyond, RESAMPLES of them are drawn
 RESAMPLES = 10_000
@@ -48,7 +48,7 @@ def mean_interval(values: Iterable[Real], level: Real = 0.95) -> Interval:
     if n < 2:
         raise SeedsError(f"mean_interval needs at least 2 seeds to see any spread; got {n}: {numbers.tolist()}")
     mean = float(numbers.mean())
-    half = float(stats.t.ppf((1 + level) / 2, n - 1)) * float(numbers.std(ddof=1)) / math.sqrt(n)
+    half = float(scipy.stats.t.ppf((1 + level) / 2, n - 1)) * float(numbers.std(ddof=1)) / math.sqrt(n)
     return Interval(mean - half, mean, mean + half, n)
 
 
@@ -70,7 +70,7 @@ def prediction_interval(values: Iterable[Real], n_new: Integral = 1, level: Real
         raise SeedsError(f"prediction_interval needs at least 2 seeds, and 1 further one; got {n} and {n_new}")
     mean = float(numbers.mean())
     spread = float(numbers.std(ddof=1)) * math.sqrt(1 / n_new + 1 / n)
-    half = float(stats.t.ppf((1 + level) / 2, n - 1)) * spread
+    half = float(scipy.stats.t.ppf((1 + level) / 2, n - 1)) * spread
     return Interval(mean - half, mean, mean + half, n)
 
 
@@ -85,7 +85,7 @@ def share_interval(successes: Integral, n: Integral, level: Real = 0.95) -> Inte
     _level(level)
     if n < 1 or not 0 <= successes <= n:
         raise SeedsError(f"share_interval needs n >= 1 and 0 <= successes <= n; got {successes} of {n}")
-    found = stats.binomtest(int(successes), int(n)).proportion_ci(confidence_level=level, method="wilson")
+    found = scipy.stats.binomtest(int(successes), int(n)).proportion_ci(confidence_level=level, method="wilson")
     return Interval(float(found.low), successes / n, float(found.high), int(n))
 
 
@@ -210,7 +210,7 @@ def _permute(
     def difference(x: np.ndarray, y: np.ndarray, axis: int) -> np.ndarray | np.floating:
         return np.round((x.mean(axis=axis) - y.mean(axis=axis)) / scale, 12)
 
-    found = stats.permutation_test(
+    found = scipy.stats.permutation_test(
         (a, b),
         difference,
         permutation_type=kind,

@@ -6,6 +6,27 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+WORKERS = "CIRCUITCORE_WORKERS"
+
+
+def n_cores() -> int:
+    """Cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def n_workers() -> int:
+    """Worker processes of a pool whose size nobody gave: ``CIRCUITCORE_WORKERS``, by default one per core.
+
+    Raises:
+        ValueError: the variable is no whole number of at least 1.
+    """
+    given = os.environ.get(WORKERS)
+    if given is None:
+        return n_cores()
+    if not given.isdecimal() or int(given) < 1:
+        raise ValueError(f"{WORKERS} = {given!r}; allowed: a whole number of at least 1")
+    return int(given)
+
 
 @contextmanager
 def exported(wanted: Mapping[str, str]) -> Iterator[None]:

@@ -7,7 +7,7 @@ something it computes from has changed, so an edited sentence costs a page, not 
 """
 
 import argparse
-import os
+import math
 import sys
 import time
 from collections.abc import Sequence
@@ -17,6 +17,7 @@ from pathlib import Path
 
 from circuitcore.ground.contents import ContentsError
 from circuitcore.ground.durations import Durations
+from circuitcore.ground.environment import n_cores
 from circuitcore.ground.present import check_present
 from circuitcore.ground.progress import Stages, Watch, write_line
 from livingpaper.book.notebooks import (
@@ -60,7 +61,7 @@ def run_all(jobs: Sequence[Job], root: Path, tier: str, stages: Stages) -> None:
                 failures.append(str(error))
             elif words.startswith(EXECUTED_IN):
                 seconds = float(words.removeprefix(EXECUTED_IN).removesuffix(" s"))
-                Durations.of(root).remember(f"{tier} {job.source.stem}", seconds)
+                Durations.of(root).remember(_timed_as(tier, job.source), seconds)
             write_line(f"{job.source.name}: {words}")
     if failures:
         raise BookError("\n\n".join(failures))
@@ -68,11 +69,13 @@ def run_all(jobs: Sequence[Job], root: Path, tier: str, stages: Stages) -> None:
 
 def kernels() -> int:
     """How many notebooks are executed at once."""
-    return min(MAX_KERNELS, os.cpu_count() or 1)
+    return min(MAX_KERNELS, n_cores())
 
 
 def find_jobs(root: Path, tier: str, executed: Path) -> tuple[list[Job], list[Job]]:
     """Every notebook of the book with what it computes from now: the chapters, then those that read their results.
+
+    Those that take longest come first, so that none is left to end alone.
 
     Args:
         root: the folder that holds ``book/``, ``params/`` and ``published/``.
@@ -83,6 +86,8 @@ def find_jobs(root: Path, tier: str, executed: Path) -> tuple[list[Job], list[Jo
     if not sources:
         raise BookError(f"there is no notebook in {root / 'book'}")
     inputs = hash_inputs(root)
+    known = Durations.of(root).expected([_timed_as(tier, source) for source in sources])
+    sources.sort(key=lambda source: -known.get(_timed_as(tier, source), math.inf))
 
     def job(source: Path, inputs: str) -> Job:
         parameters = read_parameters(root, source, tier)
@@ -97,10 +102,12 @@ def execute(root: Path, tier: str, executed: Path, stages: Stages) -> None:
     """Bring the executed copy of every notebook of the book up to date; arguments as ``find_jobs``."""
     executed.mkdir(parents=True, exist_ok=True)
     chapters, summaries = find_jobs(root, tier, executed)
+    n_stale = sum(not job.is_current() for job in chapters)
     for result in (executed / "results").glob("*.json"):
         if result.stem not in {job.source.stem for job in (*chapters, *summaries)}:
             result.unlink()  # of a chapter that is gone
-    with kernel_environment(tier, executed):
+    # As many as run side by side import for themselves just as fast.
+    with kernel_environment(tier, executed, kernels(), forked=n_stale > kernels()):
         run_all(chapters, root, tier, stages)
         run_all(find_jobs(root, tier, executed)[1], root, tier, stages)  # their inputs are the chapters' new results
 
@@ -131,6 +138,11 @@ def build(root: Path, tier: str, executed: Path, out: Path, watch: Watch) -> Pat
         execute(root, tier, executed, stages)
         with stages.stage("pages"), Durations.of(root).timed(expected.pages):
             return assemble(root, out, executed)
+
+
+def _timed_as(tier: str, source: Path) -> str:
+    """The name under which the time of executing a notebook is kept."""
+    return f"{tier} {source.stem}"
 
 
 def _complete(out: Path) -> Path:

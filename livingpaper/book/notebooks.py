@@ -3,6 +3,7 @@
 import ast
 import hashlib
 import json
+import multiprocessing
 import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,7 +13,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from types import MappingProxyType
 
-from circuitcore.ground.environment import exported
+from circuitcore.ground.environment import WORKERS, exported, n_cores
 from circuitcore.ground.errors import UserError
 from circuitcore.ground.spelling import unknown
 from livingpaper.book.parameters import read_yaml
@@ -140,14 +141,24 @@ def declared_parameters(notebook: Path) -> set[str]:
 
 
 @contextmanager
-def kernel_environment(tier: str, executed: Path) -> Iterator[None]:
-    """Tell the kernels started inside that a book is being built, from which tier, and where results go."""
+def kernel_environment(tier: str, executed: Path, side_by_side: int = 1, *, forked: bool = False) -> Iterator[None]:
+    """Tell the kernels started inside that a book is being built, from which tier, and where results go.
+
+    Args:
+        tier: whose parameters they get.
+        executed: the folder of the executed copies.
+        side_by_side: how many run at once; each gets its share of the cores.
+        forked: begin them as forks of one process that has imported what chapters import (``forked_kernels``).
+    """
     wanted = {
         "PAPER_BUILD": "1",
         "PAPER_TIER": tier,
         "PAPER_RESULTS": str(executed / "results"),
         "OMP_NUM_THREADS": "1",  # the kernels share the cores with each other and with their own workers
+        WORKERS: str(max(1, n_cores() // side_by_side)),
     }
+    if forked and "forkserver" in multiprocessing.get_all_start_methods():
+        wanted["JUPYTER_DEFAULT_PROVISIONER_NAME"] = "forked-kernels"  # the entry point in pyproject.toml
     with exported(wanted):
         yield
 

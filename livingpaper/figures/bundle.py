@@ -75,7 +75,7 @@ class Figure:
         # The fence is longer than any in the code below it; the links are one line, so that MyST sees one HTML block.
         return (
             f"::::::{{glue:figure}} {self.glue_name}\n:name: {self.name}\n:figclass: paper-figure\n\n"
-            f"{' '.join(self.takeaway.split())} {computed}\n\n{self.links()}\n::::::\n"
+            f"{' '.join(self.takeaway.split())} {computed}\n\n{self.links}\n::::::\n"
         )
 
     def notebook_html(self) -> str:
@@ -84,7 +84,7 @@ class Figure:
         draw = "<script>window.paperDraw && document.querySelectorAll('.vl-chart').forEach(window.paperDraw)</script>"
         return (
             f'<figure id="{self.name}" style="margin:1em 0">{self.chart_html}'
-            f"<figcaption><strong>Figure {self.number}.</strong> {caption}</figcaption>{self.links()}</figure>{draw}"
+            f"<figcaption><strong>Figure {self.number}.</strong> {caption}</figcaption>{self.links}</figure>{draw}"
         )
 
     def mimebundle(self) -> dict[str, str]:
@@ -95,6 +95,7 @@ class Figure:
             "text/plain": f"Figure {self.number}: {self.alt_text}",
         }
 
+    @cached_property
     def links(self) -> str:
         """One line of HTML: the drawn table as CSV, the code that made it, the runs behind it."""
         table = rounded(self.view.table.reset_index(drop=True)).to_csv(index=False, lineterminator="\n")

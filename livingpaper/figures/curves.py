@@ -118,11 +118,16 @@ def _lines(rows: pd.DataFrame, means: pd.DataFrame, look: _Look) -> list[alt.Cha
     means = means.assign(runs=style.origin_labels(look.runs, means["origin"]))
     layers = [] if means["low"].isna().all() else [_band(means, look, color)]
     seeds = alt.Chart(rows[rows["origin"] == "rerun"] if both else rows).mark_line(strokeWidth=1)
-    tips = ["series:N", alt.Tooltip("init_seed:N", title="seed"), alt.Tooltip(f"{look.time}:Q", format=",d")]
+    tips = [
+        alt.Tooltip("series:N"),
+        alt.Tooltip("init_seed:N", title="seed"),
+        alt.Tooltip(f"{look.time}:Q", format=",d"),
+    ]
     several = rows.groupby("origin")["init_seed"].nunique().max() > 1
     layers.append(
         seeds.encode(
-            x=look.x, y=look.y, color=color, detail=["init_seed:N"], tooltip=[*tips, alt.Tooltip("value:Q")],
+            x=look.x, y=look.y, color=color, detail=[alt.Detail("init_seed:N")],
+            tooltip=[*tips, alt.Tooltip("value:Q")],
             opacity=_faded(look.pick, (0.6 if both else 0.38) if several else 0),
         )
     )  # fmt: skip
@@ -130,7 +135,8 @@ def _lines(rows: pd.DataFrame, means: pd.DataFrame, look: _Look) -> list[alt.Cha
     layers.append(
         alt.Chart(means).mark_line().encode(
             x=look.x, y=_over(look.y, "mean"), color=color, strokeDash=dash,
-            strokeWidth=style.origin_width(look.runs, look.width), detail="origin:N", opacity=_faded(look.pick, 1),
+            strokeWidth=style.origin_width(look.runs, look.width), detail=alt.Detail("origin:N"),
+            opacity=_faded(look.pick, 1),
         )
     )  # fmt: skip
     return [*layers, _hover(means, look, color)]
@@ -139,8 +145,9 @@ def _lines(rows: pd.DataFrame, means: pd.DataFrame, look: _Look) -> list[alt.Cha
 def _band(means: pd.DataFrame, look: _Look, color: alt.Color) -> alt.Chart:
     band = alt.Chart(means.dropna(subset=["low"])).mark_area(tooltip=False, clip=True)
     return band.encode(
-        x=look.x, y=_over(look.y, "low"), y2="high:Q", color=color, detail="origin:N", opacity=_faded(look.pick, 0.17)
-    )
+        x=look.x, y=_over(look.y, "low"), y2=alt.Y2("high:Q"), color=color, detail=alt.Detail("origin:N"),
+        opacity=_faded(look.pick, 0.17),
+    )  # fmt: skip
 
 
 def _hover(means: pd.DataFrame, look: _Look, color: alt.Color) -> alt.Chart:
@@ -162,8 +169,8 @@ def _over(y: alt.Y, field: str) -> alt.Y:
     return alt.Y(**{**y.to_dict(), "field": field, "type": "quantitative"})
 
 
-def _faded(pick: alt.Parameter, opacity: float | int) -> dict:
-    return alt.condition(pick, alt.value(opacity), alt.value(min(opacity, 0.06)))
+def _faded(pick: alt.Parameter, opacity: float | int) -> alt.OpacityValue:
+    return alt.OpacityValue(**alt.condition(pick, alt.value(opacity), alt.value(min(opacity, 0.06))))
 
 
 @style.responsive

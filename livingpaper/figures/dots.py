@@ -94,28 +94,27 @@ def _label_room(plot: Dots) -> int:
 def _stripes(order: list[str], by: str, y: alt.Y) -> alt.Chart:
     """A pale band behind every other row, so that the eye keeps its row."""
     every_other = alt.Data(values=[{by: label} for label in order[::2]])
-    return (
-        alt.Chart(every_other).mark_bar(style="row", tooltip=False).encode(y=y, x=alt.value(0), x2=alt.value("width"))
-    )
+    bars = alt.Chart(every_other).mark_bar(style="row", tooltip=False)
+    return bars.encode(y=y, x=alt.XValue(0), x2=alt.X2Value("width"))
 
 
 def _levels(plot: Dots) -> list[alt.TopLevelMixin]:
     levels = []
     if plot.zero:
-        levels.append(alt.Chart(alt.Data(values=[{}])).mark_rule(style="zero").encode(x=alt.datum(0)))
+        levels.append(alt.Chart(alt.Data(values=[{}])).mark_rule(style="zero").encode(x=alt.XDatum(0)))
     if plot.view.chance is not None:
         levels.append(style.chance_line(plot.view.chance, axis="x"))
     return levels
 
 
-def _look(rows: pd.DataFrame, plot: Dots, width: int) -> tuple[alt.Color, alt.Shape, alt.Opacity | dict]:
+def _look(rows: pd.DataFrame, plot: Dots, width: int) -> tuple[alt.Color, alt.Shape, alt.Opacity | alt.OpacityValue]:
     """Colour and marker by series, strength by origin."""
     kinds = order_of(rows, "series")
     legend = style.legend_above(kinds, width) if kinds != [""] else None
     color = style.series_color(order=kinds, legend=legend)
     shape = style.series_shape(order=kinds, legend=legend)
     if not both_origins(rows):
-        return color, shape, alt.value(0.75)
+        return color, shape, alt.OpacityValue(0.75)
     labels = style.origin_domain(rows)
     legend = style.legend_above(labels, width, "circle")
     legend.symbolOpacity = alt.Undefined
@@ -135,6 +134,6 @@ def _means(means: pd.DataFrame, x: alt.X, shared: dict, tips: list[alt.Tooltip])
     base = alt.Chart(enough)
     low = alt.X(**{**axis, "field": "low"})
     mean = alt.X(**{**axis, "field": "mean"})
-    bar = base.mark_rule(strokeWidth=1.8, clip=True).encode(x=low, x2="high:Q", tooltip=tips, **shared)
+    bar = base.mark_rule(strokeWidth=1.8, clip=True).encode(x=low, x2=alt.X2("high:Q"), tooltip=tips, **shared)
     tick = base.mark_tick(thickness=3, size=15).encode(x=mean, tooltip=tips, **shared)
     return [bar, tick]

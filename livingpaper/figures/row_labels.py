@@ -46,5 +46,5 @@ def row_labels(y: alt.Y, labels: list[str], room: int) -> list[alt.Chart]:
             lineHeight=LINE,
             tooltip=False,
         )
-        layers.append(text.encode(x=alt.value(-8), y=y, text="words:N"))
+        layers.append(text.encode(x=alt.XValue(-8), y=y, text=alt.Text("words:N")))
     return layers

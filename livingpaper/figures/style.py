@@ -172,14 +172,16 @@ def chance_line(chance: float, *, axis: Literal["x", "y"], label: bool = True) -
         label: False where another facet of the same figure already says it.
     """
     data = alt.Data(values=[{"chance": round(chance, 4), "label": f"chance {chance:.3g}"}])
-    rule = alt.Chart(data).mark_rule(style="chance", tooltip=False).encode(**{axis: alt.datum(round(chance, 4))})
+    level = {"x": alt.XDatum, "y": alt.YDatum}[axis](round(chance, 4))
+    rule = alt.Chart(data).mark_rule(style="chance", tooltip=False).encode(**{axis: level})
     if not label:
         return alt.layer(rule)
+    words = alt.Text("label:N")
     if axis == "y":
         text = alt.Chart(data).mark_text(style="chance-label", align="right", baseline="bottom", dy=-3)
-        return alt.layer(rule, text.encode(x=alt.value("width"), y="chance:Q", text="label:N"))
+        return alt.layer(rule, text.encode(x=alt.XValue("width"), y=alt.Y("chance:Q"), text=words))
     text = alt.Chart(data).mark_text(style="chance-label", align="left", baseline="bottom", dx=4)
-    return alt.layer(rule, text.encode(y=alt.value(-3), x="chance:Q", text="label:N"))
+    return alt.layer(rule, text.encode(y=alt.YValue(-3), x=alt.X("chance:Q"), text=words))
 
 
 def origin_labels(rows: pd.DataFrame, origins: pd.Series) -> list[str]:
@@ -197,11 +199,11 @@ def origin_domain(rows: pd.DataFrame) -> list[str]:
     return origin_labels(rows, pd.Series(present))
 
 
-def origin_width(rows: pd.DataFrame, width: int) -> alt.StrokeWidth | dict[str, Any]:
+def origin_width(rows: pd.DataFrame, width: int) -> alt.StrokeWidth | alt.StrokeWidthValue:
     """Line width by origin: published runs thin, the reader's strong; a legend only when both are there."""
     domain = origin_domain(rows)
     if len(domain) == 1:
-        return alt.value(2.4)
+        return alt.StrokeWidthValue(2.4)
     legend = alt.Legend(
         title=None, orient="top", symbolType="stroke", symbolSize=520, symbolOpacity=1, columns=1 if width < WIDE else 2
     )

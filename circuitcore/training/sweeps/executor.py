@@ -21,6 +21,7 @@ from typing import Any
 
 import torch
 
+from circuitcore.ground.environment import n_workers
 from circuitcore.ground.spelling import unknown
 from circuitcore.training.engines.engine import one_thread
 from circuitcore.training.errors import ExecutorError
@@ -91,8 +92,8 @@ def check_device(device: str) -> None:
 def width(executor: str, workers: int | None = None) -> int:
     """How many recipes an executor has room for side by side.
 
-    "serial": 1. "processes" and "cuda": ``workers``, by default one per core this process may use. A cluster: its
-    workers.
+    "serial": 1. "processes" and "cuda": ``workers``, by default one per core this process may use, or as many as
+    ``CIRCUITCORE_WORKERS`` says. A cluster: its workers.
 
     Raises:
         ExecutorError: unknown executor, fewer than one worker, or no scheduler at that address.
@@ -104,8 +105,7 @@ def width(executor: str, workers: int | None = None) -> int:
             return max(1, len(client.nthreads()))
     if executor not in ("serial", "processes") and stacked_device(executor) is None:
         raise ExecutorError(unknown("executor", executor, ALLOWED))
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return 1 if executor == "serial" else workers or cores
+    return 1 if executor == "serial" else workers or n_workers()
 
 
 Outcomes = Iterator[tuple[int, Any, BaseException | None]]
@@ -154,7 +154,7 @@ def _processes(call: Callable[[Recipe], Any], recipes: Sequence[Recipe], workers
     while left:
         before = len(left)
         # A pool that broke says so in every future that is left, and already in submit() if it breaks early.
-        with _pool(workers) as pool, suppress(BrokenProcessPool):
+        with _pool(workers, recipes) as pool, suppress(BrokenProcessPool):
             futures = {pool.submit(call, recipes[index]): index for index in sorted(left)}
             for future in as_completed(futures):
                 result, error = _outcome(future)
@@ -171,8 +171,8 @@ def _processes(call: Callable[[Recipe], Any], recipes: Sequence[Recipe], workers
 
 
 @contextmanager
-def _pool(workers: int) -> Iterator[ProcessPoolExecutor]:
-    context = _process_context()
+def _pool(workers: int, recipes: Sequence[Recipe]) -> Iterator[ProcessPoolExecutor]:
+    context = _process_context(recipes)
     others = set(multiprocessing.active_children())
     pool = ProcessPoolExecutor(workers, mp_context=context, initializer=_end_with_parent)
     try:
@@ -185,7 +185,7 @@ def _pool(workers: int) -> Iterator[ProcessPoolExecutor]:
         pool.shutdown(wait=True, cancel_futures=True)
 
 
-def _process_context() -> BaseContext:
+def _process_context(recipes: Sequence[Recipe]) -> BaseContext:
     """How worker processes begin: never as a fork of this one, whose torch may hold threads in any state.
 
     Where there is a fork server, a clean process imports torch once and every worker is a fork of that; elsewhere
@@ -194,17 +194,10 @@ def _process_context() -> BaseContext:
     if "forkserver" not in multiprocessing.get_all_start_methods():
         return multiprocessing.get_context("spawn")
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload([__name__])
+    # torch.optim imports it for a process's first optimizer, which takes as long as torch itself.
+    beside = ["torch._dynamo"] if any(recipe.engine == "torch" for recipe in recipes) else []
+    context.set_forkserver_preload([__name__, *beside])
     return context
-
-
-def start_fork_server() -> None:
-    """Let the fork server import torch now, once for all pools to come; nothing where workers begin without one."""
-    context = _process_context()
-    if context.get_start_method() == "forkserver":
-        process = context.Process(target=_end_with_parent)
-        process.start()
-        process.join()
 
 
 def _end_with_parent() -> None:

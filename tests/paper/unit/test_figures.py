@@ -414,7 +414,7 @@ def test_a_figure_carries_caption_facts_data_code_and_runs():
     assert caption.startswith("It *rises*, `->` too. Published runs: n = 5 seeds (0 to 4).")
     assert BAND in caption and "Chance level: 0.333" in caption and "accuracy, on test" in caption
     assert "Two lines rise." in bundle["text/plain"] and "Figure 2." in bundle["text/html"]
-    links = shown.links()
+    links = shown.links
     assert "\n" not in links, "a blank line in the code would end the HTML block"
     assert "kv-1" in links and "def _lines" in links and "def training" in links
     data = html.unescape(re.search(r'href="data:text/csv;charset=utf-8,([^"]*)"', links)[1])
@@ -434,7 +434,7 @@ def test_a_figure_that_cannot_be_shown_is_refused(changes):
 def test_a_chart_of_an_authors_own_is_shown_too():
     chart = alt.Chart(training()).mark_point().encode(x="step", y="value")
     assert "vl-spec" in figure(chart=chart).chart_html
-    assert "<summary>code" not in figure(chart=chart).links()
+    assert "<summary>code" not in figure(chart=chart).links
 
 
 def test_code_without_a_file_is_left_out():
