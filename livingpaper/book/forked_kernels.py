@@ -16,6 +16,8 @@ from typing import Any
 from jupyter_client.connect import KernelConnectionInfo
 from jupyter_client.provisioning import LocalProvisioner
 
+from circuitcore.ground.processes import end_with_parent
+
 IMPORTED = ("livingpaper.book.chapter", "ipykernel.kernelapp")
 LAUNCHER = ["-m", "ipykernel_launcher"]
 
@@ -65,9 +67,10 @@ class _Forked:
 def _kernel(arguments: list[str], env: Mapping[str, str], folder: str) -> None:
     """Be a kernel until it is shut down."""
     os.setsid()  # whoever kills the kernel kills its group, which must not be the book's
+    end_with_parent()
     os.environ.clear()
-    # The kernel ends when its parent does. That is the fork server, which ends with whoever started it.
-    os.environ.update({**env, "JPY_PARENT_PID": str(os.getppid())})
+    os.environ.update(env)
     os.chdir(folder)
-    sys.argv[1:] = arguments
+    # It says which process it belongs to, or it would explain itself as one started by hand.
+    sys.argv[1:] = [*arguments, f"--IPKernelApp.parent_handle={os.getppid()}"]
     runpy.run_module(LAUNCHER[1], run_name="__main__", alter_sys=True)

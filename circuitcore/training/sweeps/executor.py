@@ -6,15 +6,12 @@ Whatever else is asked of them is done by a pool of processes.
 
 import importlib
 import multiprocessing
-import os
 import re
-import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager, suppress
 from functools import partial
-from multiprocessing import connection
 from multiprocessing.context import BaseContext
 from operator import attrgetter
 from typing import Any
@@ -22,6 +19,7 @@ from typing import Any
 import torch
 
 from circuitcore.ground.environment import n_workers
+from circuitcore.ground.processes import end_with_parent
 from circuitcore.ground.spelling import unknown
 from circuitcore.training.engines.engine import one_thread
 from circuitcore.training.errors import ExecutorError
@@ -174,7 +172,7 @@ def _processes(call: Callable[[Recipe], Any], recipes: Sequence[Recipe], workers
 def _pool(workers: int, recipes: Sequence[Recipe]) -> Iterator[ProcessPoolExecutor]:
     context = _process_context(recipes)
     others = set(multiprocessing.active_children())
-    pool = ProcessPoolExecutor(workers, mp_context=context, initializer=_end_with_parent)
+    pool = ProcessPoolExecutor(workers, mp_context=context, initializer=end_with_parent)
     try:
         yield pool
     except BaseException:  # an interrupted kernel must not leave workers training behind it
@@ -198,17 +196,6 @@ def _process_context(recipes: Sequence[Recipe]) -> BaseContext:
     beside = ["torch._dynamo"] if any(recipe.engine == "torch" for recipe in recipes) else []
     context.set_forkserver_preload([__name__, *beside])
     return context
-
-
-def _end_with_parent() -> None:
-    """End this worker when the process that started it is gone, however it went."""
-    parent = multiprocessing.parent_process()
-
-    def watch() -> None:
-        connection.wait([parent.sentinel])
-        os._exit(1)
-
-    threading.Thread(target=watch, daemon=True).start()
 
 
 def _cluster(call: Callable[[Recipe], Any], recipes: Sequence[Recipe], address: str) -> Outcomes:
