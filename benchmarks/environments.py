@@ -46,7 +46,8 @@ def _make(folder: Path, python: Path) -> str:
         Path(site, "shared.pth").write_text(sysconfig.get_path("purelib") + "\n", encoding="utf-8")
     except (OSError, subprocess.CalledProcessError) as error:
         return f"its environment could not be made: {error}"
-    command = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", WANTED]
+    # Not compiled: most of it is never imported.
+    command = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-compile", WANTED]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         last = [line for line in done.stderr.splitlines() if line.startswith("ERROR")] or ["pip failed"]

@@ -33,6 +33,11 @@ CELLS = {
         "print('seeds', seeds, os.environ['PAPER_TIER'], os.environ['PAPER_BUILD'])"
     ),
 }
+STALE = (
+    "from livingpaper.book.build import find_jobs; from pathlib import Path; root = Path.cwd();"
+    "found = find_jobs(root, 'published', root / 'build/executed/published');"
+    "print(*sorted(job.source.stem for jobs in found for job in jobs if not job.is_current()))"
+)
 READS_RESULTS = (
     "import json, os, pathlib\n"
     "results = pathlib.Path(os.environ['PAPER_RESULTS'])\n"
@@ -99,6 +104,11 @@ class Project:
         lines = dict(line.split(": ", 1) for line in done.stdout.splitlines() if ".ipynb: " in line)
         return {name.removesuffix(".ipynb"): words.startswith("executed") for name, words in lines.items()}
 
+    def stale(self) -> list[str]:
+        """The notebooks that a build would execute now."""
+        done = subprocess.run([sys.executable, "-c", STALE], cwd=self.root, capture_output=True, text=True, check=True)
+        return done.stdout.split()
+
     def published(self) -> dict[Path, bytes]:
         return {path: path.read_bytes() for path in (self.root / "published").rglob("*") if path.is_file()}
 
@@ -122,12 +132,12 @@ def test_a_notebook_is_executed_only_when_what_it_computes_from_has_changed(proj
     assert f"Its root is {LISTED.root[:12]}." in project.page("index")
     assert "seeds [3, 4] published 1" in project.page("chapter")
 
-    assert project.executed() == NEITHER
-
     project.chapter(**CELLS | {"title": "# A chapter\n\nA better sentence."})
+    project.write("book/_static/paper.css", "/* new */")
     assert project.executed() == NEITHER
     assert "A better sentence." in project.page("chapter")
     assert "seeds [3, 4] published 1" in project.page("chapter")
+    assert (project.root / "_build/html/_static/paper.css").read_text() == "/* new */", "a style reaches the site"
 
     project.chapter(**CELLS | {"compute": CELLS["compute"] + "\nprint('more')"})
     assert project.executed() == CHAPTER, "its results are the same, so the claims are"
@@ -136,25 +146,19 @@ def test_a_notebook_is_executed_only_when_what_it_computes_from_has_changed(proj
     assert project.executed() == BOTH
     assert "It rests on 1 seeds." in project.page("index")
 
-    project.write("published/run/ledger.json", '{"step": 1}')
-    assert project.executed() == BOTH
-
-    project.write("circuitcore/__init__.py", "# a new library")
-    assert project.executed() == BOTH
-
     hook = "livingpaper/book/sphinx_ext.py"
-    project.write(hook, (project.root / hook).read_text() + "# edited")
-    assert project.executed() == NEITHER, "this file only assembles pages"
-
-    (project.root / "build/executed/published/results/chapter.json").write_text('{"numbers": {"n_seeds": "99"}}')
-    assert project.executed() == CHAPTER, "a result changed by hand is computed again"
-
-
-def test_an_edited_style_sheet_reaches_the_site(project):
-    project.executed()
-    project.write("book/_static/paper.css", "/* new */")
-    assert project.executed() == NEITHER
-    assert (project.root / "_build/html/_static/paper.css").read_text() == "/* new */"
+    by_hand = "build/executed/published/results/chapter.json"
+    for name, text, stale in (
+        ("published/run/ledger.json", '{"step": 1}', ["chapter", "claims"]),
+        ("circuitcore/__init__.py", "# a new library", ["chapter", "claims"]),
+        (hook, (project.root / hook).read_text() + "# it only assembles pages", []),
+        (by_hand, '{"numbers": {"n_seeds": "99"}}', ["chapter", "claims"]),
+    ):
+        before = (project.root / name).read_text()
+        assert project.stale() == []
+        project.write(name, text)
+        assert project.stale() == stale, name
+        project.write(name, before)
 
 
 def test_a_cell_that_raises_fails_the_build_every_time_and_nothing_is_built(project):
