@@ -1,18 +1,19 @@
 """The runs a chapter stands on: which are published, which are the reader's, and what was measured on them."""
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from types import ModuleType
+from typing import Any
 
 from pydantic import BaseModel
 
 from circuitcore.ground.durations import Durations, Work, expected
 from circuitcore.ground.environment import Folders
 from circuitcore.ground.progress import Watch
-from circuitcore.metrics.instruments.battery import BatterySpec
-from circuitcore.metrics.instruments.measuring import by_spec, left_to_measure, measure_all, unmeasured
+from circuitcore.metrics.instruments import measuring
+from circuitcore.metrics.instruments.measuring import Instruments
 from circuitcore.training.errors import StoreError
 from circuitcore.training.recipe import Recipe
 from circuitcore.training.store.run import Run
@@ -56,9 +57,9 @@ class Evidence:
         return {arm: tuple(obtainable(self.store, recipes)) for arm, recipes in self._asked.items()}
 
     @cached_property
-    def specs(self) -> Mapping[str, BatterySpec]:
+    def instruments(self) -> Mapping[str, Instruments]:
         """What the reader measures on each arm."""
-        return self._specs(self.params)
+        return studies.instruments(self.study, self.params)
 
     @cached_property
     def published_params(self) -> BaseModel | None:
@@ -73,16 +74,20 @@ class Evidence:
         return self.study.recipes(self.published_params) if self.published_params else {}
 
     @cached_property
-    def published_specs(self) -> Mapping[str, BatterySpec]:
-        """What was measured on each published arm; nothing for a study that publishes nothing."""
-        return self._specs(self.published_params) if self.published_params else {}
+    def published_instruments(self) -> Mapping[str, Instruments]:
+        """What is measured on each published arm; nothing for a study that publishes nothing."""
+        return studies.instruments(self.study, self.published_params) if self.published_params else {}
 
     @cached_property
     def shipped(self) -> Mapping[Recipe, Run]:
         """The published runs that are here. They are read as they are: nothing is trained, and no row is drawn."""
-        store = RunStore(self.folders.published, None)
-        found = ((recipe, store.find(recipe)) for recipe in _each(self.published_arms))
+        found = ((recipe, self._shipping.find(recipe)) for recipe in _each(self.published_arms))
         return {recipe: run for recipe, run in found if run is not None}
+
+    @property
+    def _shipping(self) -> RunStore:
+        """Finds published runs, never a local twin; what is measured on them since is kept beside the reader's."""
+        return RunStore(self.folders.runs, self.folders.published, only_published=True)
 
     @cached_property
     def unpublished(self) -> tuple[str, ...]:
@@ -96,7 +101,7 @@ class Evidence:
 
     @cached_property
     def is_published(self) -> bool:
-        """Whether the reader asks for exactly what is published: then nothing is trained or measured."""
+        """Whether the reader asks for exactly what is published: then nothing is trained."""
         return self.has_published and self._asks_the_same
 
     @property
@@ -130,7 +135,7 @@ class Evidence:
         """Where the reader's runs are found and kept. Published runs serve too, if what is measured is the same:
         they keep too few checkpoints to be measured otherwise. The study's own tasks may be imported.
         """
-        published = self.folders.published if self.published_specs == self.specs else None
+        published = self.folders.published if self.published_instruments == self.instruments else None
         return RunStore(self.folders.runs, published, tuple({recipe.task for recipe in _each(self._asked)}))
 
     def cost(self, executor: str = "processes") -> str:
@@ -142,7 +147,9 @@ class Evidence:
         """What is there and what is missing."""
         runs, wanted = _each(self.published_arms), _each(self.arms)
         if self.is_published:
-            return f"All {len(runs)} published runs are here: nothing is trained or measured."
+            new = _each(self._unmeasured("paper"))
+            measured = f", but {len(new)} of them lack a table, which is measured" if new else " or measured"
+            return f"All {len(runs)} published runs are here: nothing is trained{measured}."
         lines = []
         if self.has_published:
             lines.append(f"All {len(runs)} published runs are here; yours are shown beside them.")
@@ -161,11 +168,12 @@ class Evidence:
 
     def left(self, executor: str = "processes") -> list[Work]:
         """What there is to train, then what there is to measure."""
-        if self.is_published:
-            return []
-        todo = {spec: unmeasured(self.store, spec, recipes) for spec, recipes in by_spec(self.arms, self.specs).items()}
-        measuring = [left_to_measure(self.name, spec, runs, executor) for spec, runs in todo.items() if runs]
-        return left_to_train(self.name, self.store, self.missing, executor) + measuring
+        to_measure = [
+            measuring.left_to_measure(self.name, lacking, recipes, executor)
+            for origin in self.origins
+            for lacking, recipes in self._unmeasured(origin).items()
+        ]
+        return left_to_train(self.name, self.store, self.missing, executor) + to_measure
 
     def gather(self, watch: Watch | None, executor: str = "processes") -> tuple[Results, ...]:
         """Train and measure what is missing, then load everything: one ``Results`` for each of ``origins``.
@@ -173,20 +181,39 @@ class Evidence:
         Args:
             watch: told what is going on; None for silence.
             executor: as in ``train_all``.
+
+        Raises:
+            StoreError: a published run lacks a table and the weights to measure it on, or a file is damaged.
+            ExecutorError: runs that could not be trained or measured.
         """
         found = []
         if "paper" in self.origins:
-            found.append(self._published_results())
+            self._measure("paper", executor, watch)
+            shipped = self.shipped.__getitem__
+            found.append(results_of(shipped, self.published_arms, self.published_instruments, "paper"))
         if "rerun" in self.origins:
             durations = Durations.of(self.folders.root)
             with durations.timed_work(left_to_train(self.name, self.store, self.missing, executor)):
                 train_all(self.store, _each(self.arms), executor, watch=watch)
-            for spec, recipes in by_spec(self.arms, self.specs).items():
-                todo = unmeasured(self.store, spec, recipes)
-                with durations.timed_work([left_to_measure(self.name, spec, todo, executor)] if todo else []):
-                    measure_all(self.store, spec, recipes, executor, watch)
-            found.append(results_of(self._found, self.arms, self.specs, "rerun"))
+            self._measure("rerun", executor, watch)
+            found.append(results_of(self._found, self.arms, self.instruments, "rerun"))
         return tuple(found)
+
+    def _unmeasured(self, origin: Origin) -> dict[Instruments, list[Recipe]]:
+        """Recipes by the tables that their runs lack."""
+        if origin == "paper":
+            return measuring.unmeasured(self.shipped.get, self.published_arms, self.published_instruments)
+        return measuring.unmeasured(self.store.find, self.arms, self.instruments)
+
+    def _measure(self, origin: Origin, executor: str, watch: Watch | None) -> None:
+        """Measure what is missing on finished runs; StoreError where weights that it takes are not here."""
+        store = self._shipping if origin == "paper" else self.store
+        arms = self.published_arms if origin == "paper" else self.arms
+        todo, durations = self._unmeasured(origin), Durations.of(self.folders.root)
+        measuring.require_weights(self.name, store, todo, arms, durations)
+        for lacking, recipes in todo.items():
+            with durations.timed_work([measuring.left_to_measure(self.name, lacking, recipes, executor)]):
+                measuring.measure_all(store, lacking, recipes, executor, watch)
 
     def run_ids(self, origin: Origin) -> dict[str, tuple[str, ...]]:
         """Run ids by arm."""
@@ -295,7 +322,7 @@ class Evidence:
                 f"parameters are new: circuitcore measure {self.name}, then python -m livingpaper.commands.publish "
                 f"{self.name}."
             )
-        if self.missing or any(unmeasured(self.store, *todo) for todo in by_spec(self.arms, self.specs).items()):
+        if self.missing or self._unmeasured("rerun"):
             raise StoreError(
                 f"{self.folders.runs}: study {self.name} has runs that are not trained or measured yet, of {n_runs}: "
                 f"{named}. A book trains none of them: circuitcore measure {self.name}"
@@ -311,15 +338,9 @@ class Evidence:
         same_runs = {arm: set(recipes) for arm, recipes in self.arms.items()} == {
             arm: set(recipes) for arm, recipes in self.published_arms.items()
         }
-        return same_runs and self.published_specs == self.specs
-
-    def _published_results(self) -> Results:
-        return results_of(self.shipped.__getitem__, self.published_arms, self.published_specs, "paper")
-
-    def _specs(self, params: BaseModel) -> dict[str, BatterySpec]:
-        return {arm: self.study.battery(params, arm) for arm in self.study.recipes(params)}
+        return same_runs and self.published_instruments == self.instruments
 
 
-def _each(arms: Arms) -> list[Recipe]:
+def _each(arms: Mapping[Any, Iterable[Recipe]]) -> list[Recipe]:
     """Every recipe once, in the order of the arms."""
     return list(dict.fromkeys(recipe for recipes in arms.values() for recipe in recipes))

@@ -6,8 +6,7 @@ import numpy as np
 import pandas as pd
 
 from circuitcore.ground.tables import stacked
-from circuitcore.metrics.instruments.battery import BatterySpec
-from circuitcore.metrics.instruments.measuring import tables_of
+from circuitcore.metrics.instruments.measuring import Instruments
 from circuitcore.training.errors import StoreError
 from circuitcore.training.recipe import Recipe
 from circuitcore.training.store.run import Run
@@ -16,16 +15,19 @@ from livingpaper.claims.results import Origin, Results
 Arms = Mapping[str, tuple[Recipe, ...]]
 
 
-def results_of(find: Callable[[Recipe], Run], arms: Arms, specs: Mapping[str, BatterySpec], origin: Origin) -> Results:
+def results_of(
+    find: Callable[[Recipe], Run], arms: Arms, instruments: Mapping[str, Instruments], origin: Origin
+) -> Results:
     """The tables of finished, measured runs, all arms under each other, with ``arm`` and ``init_seed``."""
-    found = {"measurements": [], "history": [], "snapshots": [], "features": []}
+    found = {"measurements": [], "history": []}
     for arm, recipes in arms.items():
         for recipe in recipes:
             run, named = find(recipe), (arm, recipe.init_seed)
-            for table, key in tables_of(specs[arm]).items():
-                found[table].append((*named, _table(run, key)))
+            for one in instruments[arm]:
+                found.setdefault(one.name, []).append((*named, _table(run, one.key)))
             found["history"].append((*named, run.history.assign(run_id=run.run_id)))
-    return Results(origin=origin, **{field: _named(parts) for field, parts in found.items()})
+    tables = {name: _named(parts) for name, parts in found.items()}
+    return Results(tables.pop("measurements"), tables.pop("history"), origin, tables)
 
 
 def _named(parts: list[tuple[str, int, pd.DataFrame]]) -> pd.DataFrame:

@@ -3,10 +3,10 @@
 A paper is a package that holds its studies as packages; its distribution names it by an entry point of the group
 ``livingpaper.studies``.
 
-A study is a module with ``Params`` (a frozen pydantic model), ``recipes(params)`` by arm, ``battery(params, arm)``,
-``CLAIMS``, ``CHECKS`` and ``VIEWS``; it may have ``CIRCUIT_CLAIMS``, the ids of claims that say that a circuit exists,
-and then has ``FALSE_ALARMS``: the study of networks that cannot have the circuit, and its claims on how often all of it
-and a part of it are reported there.
+A study is a module with ``Params`` (a frozen pydantic model), ``recipes(params)`` by arm, ``instruments(params, arm)``
+(a tuple of what is measured: ``circuitcore.metrics.instruments``), ``CLAIMS``, ``CHECKS`` and ``VIEWS``; it may have
+``CIRCUIT_CLAIMS``, the ids of claims that say that a circuit exists, and then has ``FALSE_ALARMS``: the study of
+networks that cannot have the circuit, and its claims on how often all of it and a part of it are reported there.
 Its values live in ``params/NAME.yaml`` (published) and ``params/NAME.TIER.yaml``.
 A study of no paper that is installed is named by its import path (``my_package.my_study``).
 """
@@ -17,6 +17,7 @@ from collections.abc import Mapping
 from importlib.metadata import entry_points
 from pathlib import Path
 from types import ModuleType
+from typing import TYPE_CHECKING
 
 from pydantic import BaseModel
 
@@ -24,11 +25,15 @@ from circuitcore.ground.errors import UserError
 from circuitcore.ground.spelling import unknown
 from livingpaper.book.parameters import ParameterError, Problem, parse, read_yaml
 
+if TYPE_CHECKING:
+    from circuitcore.metrics.instruments.instrument import Instrument
+
 __all__ = [
     "PARAMS_FOLDER",
     "ParameterError",
     "Problem",
     "StudyError",
+    "instruments",
     "load",
     "load_params",
     "names",
@@ -39,7 +44,7 @@ __all__ = [
 ]
 
 GROUP = "livingpaper.studies"
-PARTS = ("Params", "recipes", "battery", "CLAIMS", "CHECKS", "VIEWS")
+PARTS = ("Params", "recipes", "instruments", "CLAIMS", "CHECKS", "VIEWS")
 PARAMS_FOLDER = Path(__file__).resolve().parents[2] / "params"
 
 
@@ -110,6 +115,20 @@ def validate(study_name: str, given: Mapping[str, object]) -> BaseModel:
         ParameterError: lists every unusable key with what was given, what is allowed, and a close match.
     """
     return parse(load(study_name).Params, study_name, given)
+
+
+def instruments(study: ModuleType, params: BaseModel) -> "dict[str, tuple[Instrument, ...]]":
+    """What a study measures on each arm.
+
+    Raises:
+        StudyError: two instruments of an arm have one name or one key, so that one's table would stand for the other's.
+    """
+    found = {arm: study.instruments(params, arm) for arm in study.recipes(params)}
+    for arm, asked in found.items():
+        for words in ([one.name for one in asked], [one.key for one in asked]):
+            if twice := sorted({word for word in words if words.count(word) > 1}):
+                raise StudyError(f"arm {arm!r} has {twice[0]!r} twice; allowed: each instrument's name and key once")
+    return found
 
 
 def _path_of(name: str) -> str:

@@ -1,6 +1,7 @@
 """Everything measured on a set of runs, and the few selections that checks and views are written in."""
 
 import functools
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -17,6 +18,13 @@ class SelectionError(LookupError):
     """Nothing in the results matches what was asked for; the message lists what exists."""
 
 
+class Tables(dict[str, pd.DataFrame]):
+    """Tables by instrument; SelectionError for one that was measured on no arm."""
+
+    def __missing__(self, name: str):
+        raise SelectionError(unknown("table", name, self))
+
+
 @dataclass(frozen=True, eq=False)
 class Results:
     """Everything measured on a set of runs: what checks and views read.
@@ -25,21 +33,30 @@ class Results:
         measurements: the battery's tidy table with two more columns, ``arm`` (str) and ``init_seed`` (int).
         history: per-step training table, same two columns.
         origin: "paper" for the published runs, "rerun" for the reader's.
-        snapshots: attention patterns and circuit maps (``metrics.snapshots``), same two columns; may be empty.
-        features: neurons, sparse features and drift (``metrics.features``), same two columns; of the arms where they
-            are measured.
+        tables: what each instrument measured, by its name (``measurements`` among them), same two columns; rows of the
+            arms that have it. A name that none has is a SelectionError.
     """
 
     measurements: pd.DataFrame
     history: pd.DataFrame
     origin: Origin
-    snapshots: pd.DataFrame = field(default_factory=pd.DataFrame)
-    features: pd.DataFrame = field(default_factory=pd.DataFrame)
+    tables: Mapping[str, pd.DataFrame] = field(default_factory=dict)
 
     def __post_init__(self):
+        object.__setattr__(self, "tables", Tables({**self.tables, "measurements": self.measurements}))
         missing = [column for column in KEY_COLUMNS if column not in self.measurements]
         if missing:
             raise ValueError(f"measurements lack {missing}; columns are {list(self.measurements.columns)}")
+
+    @property
+    def snapshots(self) -> pd.DataFrame:
+        """Attention patterns and circuit maps (``metrics.snapshots``); empty where no arm has them."""
+        return self.tables.get("snapshots", pd.DataFrame())
+
+    @property
+    def features(self) -> pd.DataFrame:
+        """Neurons, sparse features and drift (``metrics.features``); empty where no arm has them."""
+        return self.tables.get("features", pd.DataFrame())
 
     @property
     def arms(self) -> tuple[str, ...]:

@@ -169,15 +169,20 @@ def _measure(arguments: argparse.Namespace) -> int:
     from livingpaper.book import studies
 
     params, store = _params(arguments), _store(arguments)  # before what follows: wrong words should not wait for it
-    from circuitcore.metrics.instruments.measuring import by_spec, measure_all
+    from circuitcore.ground.durations import Durations
+    from circuitcore.ground.environment import Folders
+    from circuitcore.metrics.instruments.measuring import measure_all, require_weights, unmeasured
     from circuitcore.training.sweeps.sweep import obtainable, train_all
 
-    study = studies.load(arguments.study)
+    study, wanted = studies.load(arguments.study), _recipes(arguments, params)
     arms = {arm: obtainable(store, recipes) for arm, recipes in study.recipes(params).items()}
-    train_all(store, _recipes(arguments, params), arguments.executor, watch=_watch())
-    for spec, recipes in by_spec(arms, {arm: study.battery(params, arm) for arm in arms}).items():
-        tables = measure_all(store, spec, recipes, arguments.executor, _watch())
-        print(f"{len(tables)} table(s) of battery {spec.key}, {sum(map(len, tables)):,} rows.")
+    train_all(store, wanted, arguments.executor, watch=_watch())
+    todo = unmeasured(store.find, arms, studies.instruments(study, params))
+    require_weights(arguments.study, store, todo, arms, Durations.of(Folders.from_environment().root))
+    for lacking, recipes in todo.items():
+        measure_all(store, lacking, recipes, arguments.executor, _watch())
+        print(f"{len(recipes)} run(s) measured: {', '.join(one.key for one in lacking)}.")
+    print(f"All {len(wanted)} runs have their tables.")
     return 0
 
 

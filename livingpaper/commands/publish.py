@@ -20,7 +20,7 @@ from circuitcore.ground.progress import SILENT, Watch
 from circuitcore.training.recipe import Recipe
 from circuitcore.training.store.durable import write_durably
 from circuitcore.training.store.packed import packed_runs
-from circuitcore.training.store.packing import pack
+from circuitcore.training.store.packing import Tables, pack
 from circuitcore.training.store.run import Run
 from circuitcore.training.store.run_store import RunStore
 from circuitcore.training.store.sealed import contents_of
@@ -33,7 +33,8 @@ from livingpaper.claims.claim import to_json
 def publish(name: str, folders: Folders, watch: Watch | None = None) -> int:
     """Copy every run of a study's published tier from ``runs`` to ``published`` and judge its claims on the copies.
 
-    A run that is not in ``runs`` and has been published before, with the same weights, stays as it is.
+    A run that is not in ``runs`` and has been published before, with the same weights, stays as it is, but for tables
+    that were measured on it since: they are published, too.
 
     Args:
         name: the study; its ``published_epochs(params, arm, seed)`` says after which epochs weights are shipped.
@@ -48,7 +49,7 @@ def publish(name: str, folders: Folders, watch: Watch | None = None) -> int:
         StudyError: no such study. LookupError: a run that was never trained or measured.
     """
     study, params, durations = studies.load(name), studies.load_params(name), Durations.of(folders.root)
-    steps = _published_steps(study, params, folders, name)
+    steps, more = _to_publish(study, params, folders, name)
     loads, watch = {run: float(1 + len(kept)) for run, kept in steps.items()}, watch or SILENT
     copying = [Work(f"copying {len(loads)} runs", f"copy a part of {name}", sum(loads.values()))] if loads else []
     judging, store = f"judge {name}", RunStore(folders.runs, None)
@@ -56,7 +57,7 @@ def publish(name: str, folders: Folders, watch: Watch | None = None) -> int:
     with durations.timed_work(copying):
         copies = [store.publish(run, folders.published, steps[run]) for run in watch.each(loads, "copying")]
     seal(folders.published, [run.run_id for run in copies], ())  # before they are read: reading asks the list
-    _pack(name, study.recipes(params), folders.published)
+    _pack(name, study.recipes(params), folders.published, more)
     with durations.timed(judging):
         evidence = Evidence(name, params, folders)
         (results,) = evidence.gather(None)
@@ -66,30 +67,40 @@ def publish(name: str, folders: Folders, watch: Watch | None = None) -> int:
     return len(copies)
 
 
-def _pack(name: str, arms: Mapping[str, Sequence[Recipe]], folder: Path) -> None:
-    """Put the study's runs into its pack; what it held of runs that no arm names any more goes, off the list too."""
+def _pack(name: str, arms: Mapping[str, Sequence[Recipe]], folder: Path, more: Tables) -> None:
+    """Put the study's runs into its pack, with more tables; what it held of runs that no arm names goes, unlisted."""
     ids = {arm: [recipe.run_id for recipe in recipes] for arm, recipes in arms.items()}
     before = {run.line.run_id for run in packed_runs(folder)}
-    pack(folder, name.rpartition(".")[2], ids)
+    pack(folder, name.rpartition(".")[2], ids, more)
+    seal(folder, more, ())
     take_off(folder, before - {run.line.run_id for run in packed_runs(folder)})
 
 
-def _published_steps(study: ModuleType, params: BaseModel, folders: Folders, name: str) -> dict[Run, list[int]]:
-    """Every run of the study that is to be copied, and the steps at which its weights are shipped."""
-    store, shipped, steps = RunStore(folders.runs, None), RunStore(folders.published, None), {}
+def _to_publish(
+    study: ModuleType, params: BaseModel, folders: Folders, name: str
+) -> tuple[dict[Run, list[int]], Tables]:
+    """Every run of the study that is to be copied, and the steps at which its weights are shipped.
+
+    Of the others the tables that were measured since they were published, by run id and key.
+    """
+    store, shipped = RunStore(folders.runs, None), RunStore(folders.runs, folders.published, only_published=True)
+    instruments, steps, more = studies.instruments(study, params), {}, {}
     for arm, recipes in study.recipes(params).items():
-        key = study.battery(params, arm).key
+        keys = {one.key for one in instruments[arm]}
         for recipe in recipes:
             run, epochs = store.find(recipe), study.published_epochs(params, arm, recipe.init_seed)
             kept = [recipe.schedule.epoch_ends[epoch] for epoch in epochs]
-            if run is None and (before := shipped.find(recipe)) and key in before.tables and list(before.steps) == kept:
+            before = shipped.find(recipe) if run is None else None
+            if before and keys <= before.tables.keys() and list(before.steps) == kept:
+                if new := sorted(keys - before.ledger.tables.keys()):
+                    more.setdefault(before.run_id, {}).update((key, before.table(key)) for key in new)
                 continue
-            if run is None or key not in run.tables:
+            if run is None or not keys <= run.tables.keys():
                 raise LookupError(
                     f"{recipe.run_id} ({arm}) is not trained and measured: run circuitcore measure {name}"
                 )
             steps[run] = kept
-    return steps
+    return steps, more
 
 
 def reseal(folder: Path) -> list[str]:

@@ -1,15 +1,13 @@
 """Computing a stored table again from the weights that are here, and how far the two differ."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import pandas as pd
 
 from circuitcore.export import find_run
 from circuitcore.ground.spelling import unknown
-from circuitcore.metrics.instruments.battery import BatterySpec, measure
-from circuitcore.metrics.instruments.features import features, features_key
-from circuitcore.metrics.instruments.snapshots import snapshot, snapshot_key
+from circuitcore.metrics.instruments.instrument import Instrument
 from circuitcore.training.errors import CheckpointError, StoreError
 from circuitcore.training.store.run import Run
 from circuitcore.training.store.run_store import RunStore
@@ -76,30 +74,26 @@ def recompute(name: str, table: str, store: RunStore) -> Comparison:
     keys = [key for key in run.tables if key.startswith(table)]
     if len(keys) != 1:
         raise StoreError(f"{run.run_id}: {unknown('table', table, sorted(run.tables))}")
-    study, compute = _measurement(run, keys[0])
+    study, instrument = _asked(run, keys[0])
     if not run.steps:
         raise CheckpointError(
             f"{run.run_id}: none of its weights are here. All runs of {study} are trained again, weights and all, by "
             f"circuitcore sweep {study} --no-published, which says first how long that takes."
         )
-    stored, now = run.table(keys[0]), compute(run)
+    stored, now = run.table(keys[0]), instrument.measure(run)
     return Comparison(run, keys[0], len(stored), paired(stored, now))
 
 
-def _measurement(run: Run, key: str) -> tuple[str, Callable[[Run], pd.DataFrame]]:
-    """The study that has the run, and what computes the table of that key; StoreError where there is none."""
-    for name, spec in _specs(run):
-        made = {
-            spec.key: lambda run, spec=spec: measure(run, spec),
-            snapshot_key(spec): lambda run, spec=spec: snapshot(run, spec),
-            features_key(spec): lambda run, spec=spec: features(run, spec),
-        }
-        if key in made:
-            return name, made[key]
+def _asked(run: Run, key: str) -> tuple[str, Instrument]:
+    """The study that has the run, and what measures the table of that key; StoreError where there is none."""
+    for name, instruments in _instruments(run):
+        for instrument in instruments:
+            if instrument.key == key:
+                return name, instrument
     raise StoreError(f"{run.run_id}: no study's parameters ask for its table {key!r}")
 
 
-def _specs(run: Run) -> Iterator[tuple[str, BatterySpec]]:
+def _instruments(run: Run) -> Iterator[tuple[str, tuple[Instrument, ...]]]:
     """What each study measures on the run."""
     for name in studies.names():
         study = studies.load(name)
@@ -107,7 +101,7 @@ def _specs(run: Run) -> Iterator[tuple[str, BatterySpec]]:
             params = studies.load_params(name, tier)
             for arm, recipes in study.recipes(params).items():
                 if any(recipe.run_id == run.run_id for recipe in recipes):
-                    yield name, study.battery(params, arm)
+                    yield name, study.instruments(params, arm)
 
 
 def paired(stored: pd.DataFrame, now: pd.DataFrame) -> pd.DataFrame:

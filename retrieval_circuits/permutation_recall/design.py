@@ -6,6 +6,8 @@ from typing import Annotated, Literal, NamedTuple
 from pydantic import BaseModel, ConfigDict, Field
 
 from circuitcore.metrics.instruments.battery import BatterySpec
+from circuitcore.metrics.instruments.instrument import Instrument
+from circuitcore.metrics.instruments.standard import standard
 from circuitcore.models.config import ModelConfig
 from circuitcore.training.recipe import Optimizer, Recipe, Stage
 from retrieval_circuits.design import DATA_SEED_OFFSET, EngineName, Seeds, SomeSeeds
@@ -215,12 +217,12 @@ FOLLOWED = (str(TASK_1), str(TASK_2), BALANCED_1, BALANCED_2, ALL_1, ALL_2, OTHE
 """Arms whose distance from the posteriors is measured throughout training; of the other cells at the end."""
 
 
-def battery(params: Params, arm: str) -> BatterySpec:
+def instruments(params: Params, arm: str) -> tuple[Instrument, ...]:
     """What is measured: skills throughout, and of each arm what it is there for."""
     at_end = AT_END if arm in DISSECTED else AT_END[:1] if arm in NOT_DISSECTED else ()
     scan = arm in map(str, WIDTHS)
     once = () if scan or arm in FOLLOWED else ("recall_posterior",)
-    return BatterySpec(
+    spec = BatterySpec(
         n_bases=min(params.n_rows, PROBES),
         n_split=params.n_rows,
         at_end=(*at_end, *once),
@@ -232,3 +234,4 @@ def battery(params: Params, arm: str) -> BatterySpec:
         snapshots=False,
         own=SECTIONS,
     )
+    return standard(spec)

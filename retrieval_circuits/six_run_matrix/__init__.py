@@ -7,12 +7,12 @@ from retrieval_circuits.design import FALSE_ALARMS
 from retrieval_circuits.six_run_matrix import inference_views, matrix_views, pilot_views
 from retrieval_circuits.six_run_matrix.checks import CHECKS
 from retrieval_circuits.six_run_matrix.claims import CIRCUIT_CLAIMS, CLAIMS
-from retrieval_circuits.six_run_matrix.design import Params, battery, published_epochs, recipes
+from retrieval_circuits.six_run_matrix.design import Params, instruments, published_epochs, recipes
 from retrieval_circuits.six_run_matrix.explorer import explorer
 
 __all__ = [
-    "CHECKS", "CIRCUIT_CLAIMS", "CLAIMS", "EXPLORERS", "FALSE_ALARMS", "VIEWS", "Params", "battery", "published_epochs",
-    "recipes",
+    "CHECKS", "CIRCUIT_CLAIMS", "CLAIMS", "EXPLORERS", "FALSE_ALARMS", "VIEWS", "Params", "instruments",
+    "published_epochs", "recipes",
 ]  # fmt: skip
 
 VIEWS = {**pilot_views.VIEWS, **matrix_views.VIEWS, **inference_views.VIEWS}

@@ -5,6 +5,8 @@ from typing import Annotated
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from circuitcore.metrics.instruments.battery import BatterySpec
+from circuitcore.metrics.instruments.instrument import Instrument
+from circuitcore.metrics.instruments.standard import standard
 from circuitcore.models.config import ModelConfig
 from circuitcore.tasks import make_task
 from circuitcore.tasks.textual_kv import TRAIN, TRAIN_SHORTER
@@ -146,14 +148,15 @@ NEVER = ("attribution", "edges")
 AT_END = ("ablations", "interchanges", "probes")
 
 
-def battery(params: Params, arm: str) -> BatterySpec:
+def instruments(params: Params, arm: str) -> tuple[Instrument, ...]:
     """How much is measured: the matrix wholly at every checkpoint, other arms as far as a claim reads them."""
     counts = {"n_bases": params.n_bases, "n_edge_bases": params.n_bases // 2, "n_split": min(3000, params.n_train)}
     if arm in MATRIX:
-        return BatterySpec(**counts, own=motifs.SECTIONS, features=True, at_end=AT_END, left_out=NEVER)
+        return standard(BatterySpec(**counts, own=motifs.SECTIONS, features=True, at_end=AT_END, left_out=NEVER))
     if arm == PILOT:
-        return BatterySpec(**counts, left_out=("attention", "operators", *AT_END, *NEVER))
-    return BatterySpec(**counts, own=motifs.SECTIONS, at_end=OVER_TRAINING[1:], left_out=(*AT_END, *NEVER))
+        return standard(BatterySpec(**counts, left_out=("attention", "operators", *AT_END, *NEVER)))
+    left_out = (*AT_END, *NEVER)
+    return standard(BatterySpec(**counts, own=motifs.SECTIONS, at_end=OVER_TRAINING[1:], left_out=left_out))
 
 
 N_SHOWN, N_ENDS = 11, 5  # checkpoints shipped of one run of each curriculum; runs whose last one is shipped

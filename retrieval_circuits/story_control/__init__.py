@@ -5,7 +5,7 @@ Source: section 2 of "Retrieval Motif Emergence in Small Transformers" (Alex 202
 
 from retrieval_circuits.story_control.checks import CHECKS
 from retrieval_circuits.story_control.claims import CLAIMS, PUBLISHED
-from retrieval_circuits.story_control.design import Params, battery, published_epochs, recipes
+from retrieval_circuits.story_control.design import Params, instruments, published_epochs, recipes
 from retrieval_circuits.story_control.explorer import planted, story
 from retrieval_circuits.story_control.pieces import false_positives
 from retrieval_circuits.story_control.views import VIEWS
@@ -17,7 +17,7 @@ __all__ = [
     "PUBLISHED",
     "VIEWS",
     "Params",
-    "battery",
+    "instruments",
     "false_positives",
     "published_epochs",
     "recipes",

@@ -6,7 +6,9 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field
 
 from circuitcore.metrics.instruments.battery import BatterySpec
+from circuitcore.metrics.instruments.instrument import Instrument
 from circuitcore.metrics.instruments.snapshots import spread
+from circuitcore.metrics.instruments.standard import standard
 from circuitcore.models.config import ModelConfig
 from circuitcore.tasks import make_task
 from circuitcore.tasks.textual_kv import TRAIN
@@ -164,14 +166,16 @@ def published_epochs(params: Params, arm: str, seed: int) -> tuple[int, ...]:
     return tuple(spread(plans[arm], SHIPPED))
 
 
-def battery(params: Params, arm: str) -> BatterySpec:
+def instruments(params: Params, arm: str) -> tuple[Instrument, ...]:
     """How much is measured on every checkpoint: what births are read from, and at the end of training more."""
     if arm in NEXT_WORD:
-        return BatterySpec(
+        spec = BatterySpec(
             n_bases=params.n_story_bases,
             n_probe=PROBE_ROWS[arm],
             own=motifs.SECTIONS,
             snapshots=False,
             left_out=(*SLOW, "corrected"),
         )
-    return BatterySpec(n_bases=params.n_bases, n_split=500, own=motifs.SECTIONS, snapshots=False, left_out=SLOW)
+        return standard(spec)
+    spec = BatterySpec(n_bases=params.n_bases, n_split=500, own=motifs.SECTIONS, snapshots=False, left_out=SLOW)
+    return standard(spec)

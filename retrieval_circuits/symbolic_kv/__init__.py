@@ -7,7 +7,7 @@ ours minus one: its "layer-1 support" is layer 0 here.
 from retrieval_circuits.design import FALSE_ALARMS
 from retrieval_circuits.symbolic_kv.checks import CHECKS
 from retrieval_circuits.symbolic_kv.claims import CIRCUIT_CLAIMS, CLAIMS, PUBLISHED
-from retrieval_circuits.symbolic_kv.design import Params, battery, published_epochs, recipes
+from retrieval_circuits.symbolic_kv.design import Params, instruments, published_epochs, recipes
 from retrieval_circuits.symbolic_kv.explorer import explorer
 from retrieval_circuits.symbolic_kv.views import VIEWS
 
@@ -20,7 +20,7 @@ __all__ = [
     "PUBLISHED",
     "VIEWS",
     "Params",
-    "battery",
+    "instruments",
     "published_epochs",
     "recipes",
 ]

@@ -5,6 +5,8 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field
 
 from circuitcore.metrics.instruments.battery import BatterySpec
+from circuitcore.metrics.instruments.instrument import Instrument
+from circuitcore.metrics.instruments.standard import standard
 from circuitcore.models.config import ModelConfig
 from circuitcore.tasks import make_task
 from circuitcore.training.recipe import Optimizer, Recipe, Stage
@@ -83,6 +85,6 @@ def published_epochs(params: Params, arm: str, seed: int) -> tuple[int, ...]:
     return (*(dense if shown else ()), params.epochs)
 
 
-def battery(params: Params, arm: str) -> BatterySpec:
+def instruments(params: Params, arm: str) -> tuple[Instrument, ...]:
     """What is measured on the runs of an arm: the same on all."""
-    return BatterySpec(n_bases=params.n_bases, n_edge_bases=params.n_bases // 2)
+    return standard(BatterySpec(n_bases=params.n_bases, n_edge_bases=params.n_bases // 2))

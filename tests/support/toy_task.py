@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import torch
 from pydantic import BaseModel
 
-from circuitcore.metrics.instruments.battery import BatterySpec
+from circuitcore.metrics.instruments.standard import BatterySpec, standard
 from circuitcore.models import ModelConfig
 from circuitcore.tasks import Batch, Task
 from circuitcore.training import Optimizer, Recipe, Stage
@@ -42,8 +42,8 @@ def recipes(params):
     return {"trained": tuple(Recipe(**common, init_seed=seed) for seed in params.seeds)}
 
 
-def battery(params, arm):
-    return BatterySpec(n_bases=60)
+def instruments(params, arm):
+    return standard(BatterySpec(n_bases=60))
 
 
 def recall(results):

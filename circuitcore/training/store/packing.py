@@ -2,9 +2,11 @@
 
 import re
 import shutil
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 
 import pandas as pd
 
@@ -24,7 +26,10 @@ STAGED = ".staged"
 _PACK = re.compile(r"[A-Za-z0-9_-]{1,100}")
 
 
-def pack(folder: Path, name: str, arms: Mapping[str, Iterable[str]]) -> Path:
+Tables = Mapping[str, Mapping[str, pd.DataFrame]]  # run id -> key -> table
+
+
+def pack(folder: Path, name: str, arms: Mapping[str, Iterable[str]], more: Tables = MappingProxyType({})) -> Path:
     """Put runs into the pack ``name``, in place of what it held; folders that they had of their own go.
 
     A run that several arms name is stored with the first of them, one that another pack holds stays there. Every
@@ -34,6 +39,7 @@ def pack(folder: Path, name: str, arms: Mapping[str, Iterable[str]]) -> Path:
         folder: published runs.
         name: of the pack.
         arms: arm -> ids of its runs.
+        more: tables that go into the pack with those that the runs have: what was measured on packed runs since.
 
     Returns:
         The pack's folder.
@@ -46,16 +52,20 @@ def pack(folder: Path, name: str, arms: Mapping[str, Iterable[str]]) -> Path:
         raise StoreError(f"a pack called {name!r}; allowed: letters, digits, '_', '-', and not {' or '.join(RECORDS)}")
     target, staged = folder / name, folder / STAGED / name
     shutil.rmtree(staged, ignore_errors=True)
-    lines, alone = [], []
+    lines, alone, kept = [], [], set()
     for arm, runs in _stored_here(folder, target, arms).items():
-        hashes = _write_tables(staged / arm, runs)
+        tables = {run.run_id: _tables(run, more.get(run.run_id, {})) for run in runs}
+        hashes = _write_tables(staged / arm, runs, tables)
         for run in runs:
             for entry in run.ledger.entries:
                 if entry.kept:
                     data = read_checked(run.path / entry.file, entry.sha256)
                     write_durably(staged / arm / run.run_id / entry.file, data)
-        lines += [_line(arm, run, hashes) for run in runs]
+        lines += [_line(arm, run, {key: hashes[key] for key in (HISTORY, *tables[run.run_id])}) for run in runs]
         alone += [run.path for run in runs if not run.packed]
+        kept.update(tables)
+    if elsewhere := sorted(more.keys() - kept):
+        raise StoreError(f"{folder}: {elsewhere[0]} is in another pack: publish its tables with the study of that one.")
     write_durably(staged / INDEX_NAME, "".join(f"{line}\n" for line in lines).encode())
     _put_in_place(staged, target)
     for path in alone:
@@ -84,11 +94,19 @@ def folder_names(arms: Iterable[str]) -> dict[str, str]:
     return found
 
 
-def _write_tables(folder: Path, runs: list[Run]) -> dict[str, str]:
+def _tables(run: Run, more: Mapping[str, pd.DataFrame]) -> dict[str, Callable[[], pd.DataFrame]]:
+    """What reads each table that a run has in the pack, by key in order; they are read file by file, as they share."""
+    read = {key: partial(run.table, key) for key in run.tables} | {key: partial(more.get, key) for key in more}
+    return dict(sorted(read.items()))
+
+
+def _write_tables(
+    folder: Path, runs: list[Run], tables: Mapping[str, Mapping[str, Callable[[], pd.DataFrame]]]
+) -> dict[str, str]:
     """One file a table, with the rows of all runs; one for their histories. Returns each one's hash by key."""
     found = {}
-    for key in sorted({key for run in runs for key in run.tables}):
-        parts = [_own_rows(run, key) for run in runs if key in run.tables]
+    for key in sorted({key for of_run in tables.values() for key in of_run}):
+        parts = [_own_rows(run, key, tables[run.run_id][key]()) for run in runs if key in tables[run.run_id]]
         table = stacked(parts)
         table.attrs = parts[0].attrs
         found[key] = to_parquet(table)
@@ -99,9 +117,8 @@ def _write_tables(folder: Path, runs: list[Run]) -> dict[str, str]:
     return {key: sha256(data) for key, data in found.items()}
 
 
-def _own_rows(run: Run, key: str) -> pd.DataFrame:
+def _own_rows(run: Run, key: str, table: pd.DataFrame) -> pd.DataFrame:
     """A table that can share a file: each row says whose it is."""
-    table = run.table(key)
     if key == HISTORY or "run_id" not in table or not (table["run_id"] == run.run_id).all():
         reason = f"needs another name than {HISTORY!r}, and a column 'run_id' that is {run.run_id} in each row"
         raise StoreError(f"{run.path}: table {key!r} {reason}.")
@@ -109,7 +126,7 @@ def _own_rows(run: Run, key: str) -> pd.DataFrame:
 
 
 def _line(arm: str, run: Run, hashes: Mapping[str, str]) -> str:
-    """What the index says of a run."""
+    """What the index says of a run, with the hash of each file that it shares."""
     ledger, recipe = run.ledger, parse_json(run.recipe_json.encode())
     thinned = {"history_thinned": True} if ledger.history_thinned else {}
     fields = {
@@ -121,7 +138,7 @@ def _line(arm: str, run: Run, hashes: Mapping[str, str]) -> str:
         "checkpoints": [[entry.step, entry.sha256, entry.loss] for entry in ledger.entries],
         "kept": [entry.step for entry in ledger.entries if entry.kept],
         HISTORY: hashes[HISTORY],
-        "tables": {key: hashes[key] for key in sorted(run.tables)},
+        "tables": {key: value for key, value in hashes.items() if key != HISTORY},
     }
     return canonical_json(fields | thinned)
 

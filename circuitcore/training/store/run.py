@@ -16,6 +16,7 @@ from circuitcore.ground.reading import MAX_RUN_JSON_BYTES, canonical_json, parse
 from circuitcore.tasks import TASKS, OutsideTaskError
 from circuitcore.training.errors import REMEDY, CheckpointError, StoreError
 from circuitcore.training.recipe import Recipe
+from circuitcore.training.store.added import Added
 from circuitcore.training.store.checkpoint import read_bytes, read_checked, read_identity, refuse_pickle, sha256, unpack
 from circuitcore.training.store.digests import table_sha256, weights_sha256
 from circuitcore.training.store.ledger import TABLE_KEY, Entry, Ledger
@@ -40,6 +41,7 @@ class Run:
         sealed: part -> hash, as the list of a published folder's contents has them (``training.sealed``); None for a
             run that is in no such folder.
         allow_tasks: import paths of tasks outside this package that its ``recipe.json`` may name (see ``RunStore``).
+        added: what was measured on it since it was published; None for a run that is not published, or read alone.
     """
 
     path: Path
@@ -48,6 +50,7 @@ class Run:
     allow_tasks: tuple[str, ...] = field(default=(), repr=False)
     sealed: Mapping[str, str] | None = field(default=None, repr=False)
     packed: PackedRun | None = field(default=None, repr=False)
+    added: Added | None = field(default=None, repr=False)
 
     @property
     def run_id(self) -> str:
@@ -76,8 +79,8 @@ class Run:
 
     @property
     def tables(self) -> dict[str, str]:
-        """Key -> hash of every table kept with the run when it was opened."""
-        return dict(self.ledger.tables)
+        """Key -> hash of every table kept with the run when it was opened, and of those added to a published one."""
+        return (self.added.tables if self.added else {}) | self.ledger.tables
 
     @cached_property
     def recipe(self) -> Recipe:
@@ -113,14 +116,14 @@ class Run:
         return self._history.copy()
 
     def table(self, key: str) -> pd.DataFrame | None:
-        """The table that was kept under ``key`` when the run was opened; None if there was none.
+        """The table that was kept under ``key`` when the run was opened, or was added to it; None if there is none.
 
         Raises:
             StoreError: the file is absent or damaged though the ledger names it, or is not what was published.
         """
         expected = self.ledger.tables.get(key)
         if expected is None:
-            return None
+            return self.added.table(key) if self.added else None
         if self.packed:
             return self._as_sealed(f"table/{key}", self.packed.path(key), self.packed.table(key))
         path = table_path(self.path, key)

@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 import pandas as pd
 from filelock import FileLock, Timeout
@@ -17,6 +18,7 @@ from circuitcore.tasks import allowed_tasks
 from circuitcore.training.errors import StoreError
 from circuitcore.training.loop import RESUME_NAME, Report, check_same_rows, steps_done, train
 from circuitcore.training.recipe import Recipe
+from circuitcore.training.store.added import ADDED_FOLDER, Added
 from circuitcore.training.store.checkpoint import read_checked, sha256
 from circuitcore.training.store.durable import cannot_write, write_durably
 from circuitcore.training.store.failures import FailureNote
@@ -46,6 +48,8 @@ class RunStore:
         allow_tasks: tasks outside this package, each as ``module:Class``, that stored runs may name. Reading a run
             imports no other code: a run of another task opens, but its ``recipe`` is refused. A run found by its recipe
             needs none of this, as whoever holds the recipe has named its task.
+        only_published: whether the runs in ``root`` are left aside: then nothing is trained, and ``root`` gets no more
+            than tables measured on published runs.
 
     Raises:
         TaskError: an entry of ``allow_tasks`` that is no import path.
@@ -54,6 +58,7 @@ class RunStore:
     root: Path | str = Path("runs")
     published: Path | str | None = Path("published")
     allow_tasks: Collection[str] = ()
+    only_published: bool = False
 
     def __post_init__(self):
         object.__setattr__(self, "root", Path(self.root))
@@ -93,10 +98,9 @@ class RunStore:
     def run_ids(self) -> list[str]:
         """Names of all runs that are here or should be, finished or not, sorted. StoreError: a damaged list."""
         names = set()
-        for folder in (self.root, self.published):
-            if folder is not None:
-                names.update(run_ids(folder))
-                names.update(contents.runs if (contents := contents_of(folder)) else ())
+        for folder, _ in self._places:
+            names.update(run_ids(folder))
+            names.update(contents.runs if (contents := contents_of(folder)) else ())
         return sorted(names)
 
     def get_or_train(self, recipe: Recipe, progress: Report | None = None) -> Run:
@@ -112,6 +116,8 @@ class RunStore:
         """
         run = self.find(recipe)
         if run is None:
+            if self.only_published:
+                raise StoreError(f"{self.published}: run {recipe.run_id} is not there, and only published ones count.")
             refuse_sealed(self.root, f"run {recipe.run_id}")
             with self.lock(recipe.run_id):
                 run = self.find(recipe)  # another process may have finished it while this one waited
@@ -140,12 +146,17 @@ class RunStore:
     def save_table(self, run: Run, key: str, table: pd.DataFrame) -> None:
         """Keep ``table`` beside ``run`` as ``tables/KEY.parquet``, in place of an earlier one.
 
+        That of a published run is kept in ``root``, see ``store.added``.
+
         Raises:
-            StoreError: the key is no file name, the file cannot be written, or the run is among published ones.
+            StoreError: the key is no file name, the file cannot be written, or would lie among published runs.
         """
-        refuse_sealed(run.home, f"table {key} of run {run.run_id}")
+        refuse_sealed(self.root if run.added else run.home, f"table {key} of run {run.run_id}")
         path, data = table_path(run.path, key), to_parquet(table)
         with self.lock(run.run_id):
+            if run.added:
+                self._added(run.ledger).save(key, data)
+                return
             # The ledger forgets the old table first: a kill in between leaves no table, not a false alarm.
             for tables in ({}, {key: sha256(data)}):
                 if tables:
@@ -234,21 +245,30 @@ class RunStore:
 
     def absolute(self) -> "RunStore":
         """The same store for a process with another working folder."""
-        return RunStore(self.root.absolute(), self.published and self.published.absolute(), self.allow_tasks)
+        published = self.published and self.published.absolute()
+        return dataclasses.replace(self, root=self.root.absolute(), published=published)
 
     def _open(self, run_id: str) -> Run | None:
         """The finished run of that name, the local one first."""
-        for folder, origin in ((self.root, "local"), (self.published, "published")):
-            if folder is None:
-                continue
+        for folder, origin in self._places:
             path = folder / run_id
             alone = os.path.lexists(path / LEDGER_NAME)
             packed = None if alone else packed_run(folder, run_id)
             ledger = Ledger.read(path) if alone else packed and packed.ledger
             sealed = sealed_parts(folder, run_id, ledger, packed)
             if ledger and ledger.finished:
-                return Run(packed.address if packed else path, origin, ledger, self.allow_tasks, sealed, packed)
+                added = self._added(ledger) if origin == "published" else None
+                return Run(packed.address if packed else path, origin, ledger, self.allow_tasks, sealed, packed, added)
         return None
+
+    @property
+    def _places(self) -> list[tuple[Path, Literal["local", "published"]]]:
+        """The folders that runs are looked up in, and what those in them are; the first one has precedence."""
+        local = [] if self.only_published else [(self.root, "local")]
+        return local if self.published is None else [*local, (self.published, "published")]
+
+    def _added(self, ledger: Ledger) -> Added:
+        return Added(self.root / ADDED_FOLDER / ledger.run_id, ledger)
 
 
 def _history_to_ship(folder: Path, ledger: Ledger) -> tuple[Ledger, bytes]:

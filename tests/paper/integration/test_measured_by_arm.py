@@ -3,14 +3,16 @@
 import dataclasses
 import re
 import sys
-from types import ModuleType, SimpleNamespace
+from types import ModuleType
 
 import pandas as pd
 
 from circuitcore.ground.durations import Durations, expected
+from circuitcore.metrics import instruments
 from circuitcore.metrics.instruments.battery import BatterySpec
-from circuitcore.metrics.instruments.measuring import by_spec
+from circuitcore.metrics.instruments.measuring import unmeasured
 from circuitcore.metrics.instruments.snapshots import snapshot_key
+from circuitcore.metrics.instruments.standard import standard
 from livingpaper.book.evidence import Evidence, Folders
 from tests.support import toy_task
 
@@ -23,25 +25,28 @@ def recipes(params):
     return {"all": all_seeds, "again": all_seeds, "first": all_seeds[:1]}
 
 
-def battery(params, arm):
+def spec_of(arm):
     return FEW if arm == "first" else MANY
 
 
-def given(folder, battery):
+def given(folder, spec_of=spec_of):
     class Given(Evidence):
-        study = SimpleNamespace(recipes=recipes, battery=battery)
+        study = ModuleType("by_arm")
         published_params = None
+
+    Given.study.recipes, Given.study.instruments = recipes, lambda params, arm: standard(spec_of(arm))
 
     return Given("by_arm", PARAMS, Folders(folder, folder / "runs", folder / "published"))
 
 
 def test_recipes_are_grouped_by_what_is_measured_each_once():
-    arms, specs = recipes(PARAMS), {arm: battery(PARAMS, arm) for arm in recipes(PARAMS)}
-    assert by_spec(arms, specs) == {MANY: list(arms["all"]), FEW: list(arms["first"])}
+    arms = recipes(PARAMS)
+    found = unmeasured(lambda recipe: None, arms, {arm: standard(spec_of(arm)) for arm in arms})
+    assert found == {standard(MANY): list(arms["all"]), standard(FEW): list(arms["first"])}
 
 
 def test_each_arm_is_measured_and_read_with_its_own_spec(tmp_path):
-    evidence = given(tmp_path, battery)
+    evidence = given(tmp_path)
     training, *measuring = evidence.left("serial")
     assert training.units == sum(recipe.n_steps for recipe in recipes(PARAMS)["all"])
     assert [work.units for work in measuring] == [6, 3] and measuring[0].name != measuring[1].name
@@ -59,10 +64,12 @@ def test_each_arm_is_measured_and_read_with_its_own_spec(tmp_path):
 
 def test_features_are_measured_where_they_are_asked_for(tmp_path, monkeypatch):
     module = ModuleType("features")
+    module.FEATURES_VERSION = 1
     module.features_key = lambda spec: f"features-{spec.key}"
     module.features = lambda run, spec: pd.DataFrame({"run_id": [run.run_id], "kind": ["neurons"], "value": [1.0]})
     monkeypatch.setitem(sys.modules, "circuitcore.metrics.instruments.features", module)
-    evidence = given(tmp_path, lambda params, arm: dataclasses.replace(FEW, features=arm == "first"))
+    monkeypatch.setattr(instruments, "features", module, raising=False)
+    evidence = given(tmp_path, lambda arm: dataclasses.replace(FEW, features=arm == "first"))
     assert len(evidence.left("serial")) == 3, "training, and measuring in two ways"
     (results,) = evidence.gather(None, "serial")
     assert results.features[["arm", "init_seed", "kind"]].to_numpy().tolist() == [["first", 0, "neurons"]]
@@ -72,10 +79,10 @@ def test_features_are_measured_where_they_are_asked_for(tmp_path, monkeypatch):
 def test_snapshots_are_kept_where_they_are_not_declined(tmp_path):
     without = dataclasses.replace(FEW, snapshots=False)
     assert without.key != FEW.key and dataclasses.replace(FEW, snapshots=True).key == FEW.key
-    evidence = given(tmp_path, lambda params, arm: without if arm == "first" else MANY)
+    evidence = given(tmp_path, lambda arm: without if arm == "first" else MANY)
     (results,) = evidence.gather(None, "serial")
     first = evidence.store.find(recipes(PARAMS)["first"][0])
     assert set(first.tables) == {without.key, MANY.key, snapshot_key(MANY)}
     assert set(results.snapshots["arm"].astype(str)) == {"all", "again"}
-    (alone,) = given(tmp_path, lambda params, arm: without).gather(None, "serial")
+    (alone,) = given(tmp_path, lambda arm: without).gather(None, "serial")
     assert alone.snapshots.empty

@@ -12,6 +12,7 @@ from circuitcore.ground import provenance
 from circuitcore.ground.contents import Contents
 from circuitcore.ground.progress import Watch
 from circuitcore.metrics.instruments.battery import BatterySpec
+from circuitcore.metrics.instruments.standard import standard
 from livingpaper.book import chapter
 from livingpaper.book.evidence import Evidence, Folders
 from livingpaper.book.parameters import ParameterError
@@ -75,7 +76,7 @@ def claim(claim_id, direction="at_least"):
 STUDY = ModuleType("toy_package.toy")
 STUDY.Params = Params
 STUDY.recipes = lambda params: {}
-STUDY.battery = lambda params, arm: BatterySpec()
+STUDY.instruments = lambda params, arm: standard(BatterySpec())
 STUDY.CLAIMS = (claim("C1"), claim("C2.published", "at_most"), claim("C3"))
 STUDY.CHECKS = {"C1": high, "C2.published": high}
 STUDY.VIEWS = {

@@ -34,7 +34,14 @@ def toy(monkeypatch):
     """A study outside the package, as an outsider would add one."""
     module = ModuleType("toy_lab.toy_recall")
     claims = (Claim(id="T1", sentence="s", metric="m", direction="at_least", smallest_effect=0.5, control="c"),)
-    parts = {"Params": Params, "recipes": dict, "battery": dict, "CLAIMS": claims, "CHECKS": {"T1": len}, "VIEWS": {}}
+    parts = {
+        "Params": Params,
+        "recipes": dict,
+        "instruments": dict,
+        "CLAIMS": claims,
+        "CHECKS": {"T1": len},
+        "VIEWS": {},
+    }
     for name, value in parts.items():
         setattr(module, name, value)
     monkeypatch.setitem(sys.modules, "toy_lab", ModuleType("toy_lab"))

@@ -5,6 +5,7 @@ import json
 import shutil
 
 import pytest
+from measured import battery_of
 
 from circuitcore.ground.contents import RUN, Contents
 from circuitcore.ground.packed import INDEX_NAME
@@ -37,7 +38,7 @@ def small():
 def made(small, tmp_path_factory):
     root = tmp_path_factory.mktemp("made")
     folders = Folders(root, root / "runs", root / "published")
-    measure_all(RunStore(folders.runs, None), study.battery(SMALL, "trained"), [RECIPE], "serial")
+    measure_all(RunStore(folders.runs, None), study.instruments(SMALL, "trained"), [RECIPE], "serial")
     publish.publish("symbolic_kv", folders)
     return folders
 
@@ -114,12 +115,12 @@ def a_missing_index(folders):
 
 
 def a_missing_table(folders):
-    shared_file(folders, study.battery(SMALL, "trained").key).unlink()
+    shared_file(folders, battery_of(study, SMALL, "trained").key).unlink()
 
 
 def an_edited_table(folders):
     """Every hash but the list's is computed anew."""
-    key, index = study.battery(SMALL, "trained").key, folders.published / "symbolic_kv" / INDEX_NAME
+    key, index = battery_of(study, SMALL, "trained").key, folders.published / "symbolic_kv" / INDEX_NAME
     table = run_of(folders).table(key)
     data = to_parquet(table.assign(value=table["value"] * 0.9))
     shared_file(folders, key).write_bytes(data)

@@ -35,7 +35,7 @@ def test_a_run_that_was_never_measured_is_named(folders):
 
 def test_what_is_published_is_whole_and_judged(folders):
     (recipe,) = study.recipes(SMALL)["trained"]
-    measure_all(RunStore(folders.runs, None), study.battery(SMALL, "trained"), [recipe], "serial")
+    measure_all(RunStore(folders.runs, None), study.instruments(SMALL, "trained"), [recipe], "serial")
     path, elsewhere = folders.published / "verdicts" / "symbolic_kv.json", folders.published.with_name("elsewhere")
     elsewhere.write_text("[]")
     path.parent.mkdir(parents=True)
@@ -57,7 +57,7 @@ def test_runs_of_earlier_parameters_go_from_pack_and_list(folders, monkeypatch):
         small = SMALL.model_copy(update={"seeds": (seed,)})
         monkeypatch.setattr(studies, "load_params", lambda name, small=small: small)
         (recipe,) = study.recipes(small)["trained"]
-        measure_all(RunStore(folders.runs, None), study.battery(small, "trained"), [recipe], "serial")
+        measure_all(RunStore(folders.runs, None), study.instruments(small, "trained"), [recipe], "serial")
         assert publish.publish("symbolic_kv", folders) == 1
         assert RunStore(folders.published, None).run_ids() == [recipe.run_id]
         assert list(Contents.of(folders.published).runs) == [recipe.run_id]

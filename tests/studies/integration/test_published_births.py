@@ -6,10 +6,10 @@ from pathlib import Path
 import pandas as pd
 import pytest
 import vl_convert
+from measured import battery_of
 
 import paper
 from circuitcore.emergence.spread import spread_per_seed
-from circuitcore.metrics.instruments.measuring import tables_of
 from circuitcore.training.store.run_store import RunStore
 from livingpaper.book import studies
 from livingpaper.claims.claim import Results
@@ -29,7 +29,7 @@ def results():
     """What was measured on the published matrix: the arms that births are dated in."""
     store, tables, histories = RunStore(PUBLISHED, None), [], []
     for arm in MATRIX:
-        key = tables_of(STUDY.battery(PARAMS, arm))["measurements"]
+        key = battery_of(STUDY, PARAMS, arm).key
         for recipe in STUDY.recipes(PARAMS)[arm]:
             run = store.find(recipe)
             assert run is not None, f"{recipe.run_id} is not published"

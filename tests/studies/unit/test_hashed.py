@@ -52,7 +52,7 @@ def test_published_runs_and_tables_have_the_names_that_their_study_gives_them(na
     packed = {line["run_id"]: line for line in lines}
     assert sum(map(len, arms.values())) > 20
     for arm, recipes in arms.items():
-        tables = {study.battery(params, arm).key}
+        tables = {one.key for one in study.instruments(params, arm)}
         for recipe in recipes:
             line = packed[recipe.run_id]
             assert line["recipe"] == json.loads(recipe.to_json()), recipe.run_id

@@ -5,6 +5,7 @@ import itertools
 import numpy as np
 import pandas as pd
 import pytest
+from measured import battery_of
 
 from circuitcore.emergence.seeds import share_interval
 from circuitcore.tasks import make_task
@@ -243,4 +244,4 @@ def test_recipes_differ_in_what_their_arms_say():
     assert {arm for arm, epochs in shipped.items() if epochs} == {STORY, PLANTED}
     assert shipped[PLANTED] == (0, 3, 6, 9, 12) and (shipped[STORY][0], shipped[STORY][-1]) == (0, 150)
     assert all(STUDY.published_epochs(params, arm, params.seeds[1]) == () for arm in ARMS)
-    assert all(STUDY.battery(params, arm).own == motifs.SECTIONS for arm in ARMS)
+    assert all(battery_of(STUDY, params, arm).settings.own == motifs.SECTIONS for arm in ARMS)

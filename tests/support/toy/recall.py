@@ -9,6 +9,8 @@ import torch
 from pydantic import BaseModel
 
 from circuitcore.metrics.instruments.battery import BatterySpec
+from circuitcore.metrics.instruments.instrument import Instrument
+from circuitcore.metrics.instruments.standard import standard
 from circuitcore.models import ModelConfig
 from circuitcore.tasks import Batch, Task
 from circuitcore.training import Optimizer, Recipe, Stage
@@ -90,9 +92,9 @@ def recipes(params: Params) -> dict[str, tuple[Recipe, ...]]:
     return {"trained": trained, "first seed": trained[:1]}
 
 
-def battery(params: Params, arm: str) -> BatterySpec:
+def instruments(params: Params, arm: str) -> tuple[Instrument, ...]:
     """Measured by no test here."""
-    return BatterySpec(n_bases=4)
+    return standard(BatterySpec(n_bases=4))
 
 
 CLAIMS = ()
