@@ -52,7 +52,7 @@ def _parser() -> argparse.ArgumentParser:
     train = _add(commands, "train", _train, "train one seed of a study, every arm of it")
     train.add_argument("--seed", type=int, required=True, help="initial weights; need not be in the params file")
     sweep = _add(commands, "sweep", _sweep, "train every run of a study that is missing")
-    measure = _add(commands, "measure", _measure, "measure every run of a study that has no table yet")
+    measure = _add(commands, "measure", _measure, "measure what is missing on the runs of a study")
     rerun = _add(commands, "rerun", _rerun, "run a chapter with other seeds, beside the published ones")
     rerun.add_argument("--seeds", type=int, nargs="+", required=True, metavar="SEED")
     rerun.add_argument("--out", type=_folder, help="folder for the page and compare.json")

@@ -62,8 +62,9 @@ def publish(name: str, folders: Folders, watch: Watch | None = None) -> int:
         evidence = Evidence(name, params, folders)
         (results,) = evidence.gather(None)
         verdicts = [evidence.judged(claim, results) for claim in study.CLAIMS]
-    write_durably(folders.published / "verdicts" / f"{name}.json", to_json(verdicts).encode())
-    seal(folders.published, (), [f"verdicts/{name}"])
+    record = f"verdicts/{name.rpartition('.')[2]}"
+    write_durably(folders.published / f"{record}.json", to_json(verdicts).encode())
+    seal(folders.published, (), [record])
     return len(copies)
 
 
