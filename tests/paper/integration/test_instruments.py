@@ -210,6 +210,11 @@ def test_the_command_measures_just_the_new_version_beside_the_readers_own_runs(t
     after, run_id = files(tmp_path / "runs"), RECIPES[0].run_id
     changed = {name for name in after if after[name] != before.get(name) and not name.startswith(".measured")}
     assert changed == {f"{run_id}/tables/sizes-v2.parquet", f"{run_id}/ledger.json"} and measured == [run_id]
+    with_sizes(monkeypatch, version=3)
+    measure_all(RunStore("runs", None), toy_measured.instruments(PARAMS, "trained"), RECIPES[:1], "serial")
+    kept = {name for name in after if "/tables/" in name}
+    last = files(tmp_path / "runs")
+    assert len(kept) == 4 and {name: last[name] for name in kept} == {name: after[name] for name in kept}
 
 
 # ---- tables beside published runs ----
