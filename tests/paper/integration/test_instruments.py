@@ -13,6 +13,7 @@ import paper
 from circuitcore.metrics.instruments.instrument import Instrument
 from circuitcore.metrics.instruments.measuring import measure_all
 from circuitcore.training import RunStore, StoreError
+from circuitcore.training.store import added
 from circuitcore.training.store.added import ADDED_FOLDER, LIST_NAME
 from circuitcore.training.store.sealing import differences
 from livingpaper.book import studies
@@ -153,9 +154,11 @@ def test_a_new_version_is_measured_from_the_weights_there_are_and_nothing_else_i
     pd.testing.assert_frame_equal(after.measurements, before.measurements)
 
     assert files(reader / "published") == published, "what is published is only read"
-    added = {f"{ADDED_FOLDER}/{recipe.run_id}/{name}" for recipe in RECIPES for name in ("sizes-v2.parquet", LIST_NAME)}
+    beside = {
+        f"{ADDED_FOLDER}/{recipe.run_id}/{name}" for recipe in RECIPES for name in ("sizes-v2.parquet", LIST_NAME)
+    }
     trails = {path for path in files(reader / "runs") if path.startswith(".measured/")}
-    assert files(reader / "runs").keys() - trails == added
+    assert files(reader / "runs").keys() - trails == beside
     again = evidence_in(reader)
     assert again.left() == [] and "nothing is trained or measured" in again.situation()
     again.gather(None, "serial")
@@ -251,6 +254,32 @@ def test_one_of_another_training_does_not_count(reader, monkeypatch):
     path.write_text(json.dumps(fields | {"training": "0" * 64}))
     run = evidence_in(reader).shipped[RECIPES[0]]
     assert "sizes-v2" not in run.tables and run.table("sizes-v2") is None
+
+
+def test_a_local_twin_stands_for_no_published_run(made, tmp_path, monkeypatch):
+    shutil.copytree(made, tmp_path / "both")
+    with_sizes(monkeypatch, version=2)
+    evidence = evidence_in(tmp_path / "both")
+    evidence.gather(None, "serial")
+    twin = evidence.store.find(RECIPES[0])
+    assert twin.origin == "local" and "sizes-v2" not in twin.tables
+    assert "sizes-v2" in evidence.shipped[RECIPES[0]].tables
+
+
+def test_a_kill_while_one_is_replaced_leaves_none(reader, monkeypatch):
+    store, write = RunStore(reader / "runs", reader / "published"), added.write_durably
+    run, table = store.find(RECIPES[0]), pd.DataFrame({"run_id": ["r"], "value": [1.0]})
+    store.save_table(run, "more", table)
+
+    def killed(path, data):
+        write(path, data)
+        if path.suffix == ".parquet":
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(added, "write_durably", killed)
+    with pytest.raises(KeyboardInterrupt):
+        store.save_table(run, "more", table + table)
+    assert run.table("more") is None, "neither the old one nor a false alarm"
 
 
 def test_none_is_put_among_published_runs(reader):
