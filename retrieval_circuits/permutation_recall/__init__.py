@@ -3,13 +3,15 @@
 Source: "Can a Tiny Transformer Learn to Remember?", with its author's notebook.
 """
 
-from retrieval_circuits.permutation_recall import dissection_views, factorial_views, replication_views
 from retrieval_circuits.permutation_recall.checks import CHECKS
 from retrieval_circuits.permutation_recall.claims import CLAIMS
 from retrieval_circuits.permutation_recall.design import Params, instruments, published_epochs, recipes
 from retrieval_circuits.permutation_recall.explorer import explorer
+from retrieval_circuits.permutation_recall.figures import dissection as dissection_views
+from retrieval_circuits.permutation_recall.figures import factorial as factorial_views
+from retrieval_circuits.permutation_recall.figures import replication as replication_views
+from retrieval_circuits.permutation_recall.figures.weights import patterns
 from retrieval_circuits.permutation_recall.game import displayed, game
-from retrieval_circuits.permutation_recall.pattern_views import patterns
 
 __all__ = [
     "CHECKS", "CLAIMS", "EXPLORERS", "VIEWS", "WEIGHT_VIEWS", "Params", "instruments", "published_epochs", "recipes",

@@ -20,7 +20,7 @@ from retrieval_circuits.permutation_recall.design import (
     Cell,
     split_of,
 )
-from retrieval_circuits.permutation_recall.pieces import (
+from retrieval_circuits.permutation_recall.readings import (
     CEILINGS,
     ONE,
     STEPS,

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 
 from livingpaper.claims.claim import Results
-from retrieval_circuits.permutation_recall.pieces import TWO
+from retrieval_circuits.permutation_recall.readings import TWO
 
 HEADS = ("L0H0", "L0H1")
 ALL_HEADS = "all heads"

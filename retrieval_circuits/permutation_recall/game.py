@@ -12,7 +12,7 @@ from livingpaper.claims.view import View
 from livingpaper.explorer.game import GameModel, RecallGame, recall_game
 from livingpaper.explorer.material import Material
 from retrieval_circuits.permutation_recall.design import PUBLISHED_EPOCHS
-from retrieval_circuits.permutation_recall.pieces import ONE, SOURCE_EPOCHS, TWO
+from retrieval_circuits.permutation_recall.readings import ONE, SOURCE_EPOCHS, TWO
 
 RunOf = Callable[[str], Run]
 LABELS = {ONE: "small, trained without repeats", TWO: "large, trained with repeats"}

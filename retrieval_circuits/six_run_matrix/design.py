@@ -11,7 +11,7 @@ from circuitcore.models.config import ModelConfig
 from circuitcore.tasks import make_task
 from circuitcore.tasks.textual_kv import TRAIN, TRAIN_SHORTER
 from circuitcore.training.recipe import Optimizer, Recipe, Stage
-from retrieval_circuits import motifs
+from retrieval_circuits import motif_measures
 from retrieval_circuits.design import DATA_SEED_OFFSET, EngineName, Seeds, SomeSeeds
 
 SHARES = 5  # a curriculum's stages take 1, 1 and 3 of these shares of its epochs
@@ -152,11 +152,13 @@ def instruments(params: Params, arm: str) -> tuple[Instrument, ...]:
     """How much is measured: the matrix wholly at every checkpoint, other arms as far as a claim reads them."""
     counts = {"n_bases": params.n_bases, "n_edge_bases": params.n_bases // 2, "n_split": min(3000, params.n_train)}
     if arm in MATRIX:
-        return standard(BatterySpec(**counts, own=motifs.SECTIONS, features=True, at_end=AT_END, left_out=NEVER))
+        return standard(
+            BatterySpec(**counts, own=motif_measures.SECTIONS, features=True, at_end=AT_END, left_out=NEVER)
+        )
     if arm == PILOT:
         return standard(BatterySpec(**counts, left_out=("attention", "operators", *AT_END, *NEVER)))
     left_out = (*AT_END, *NEVER)
-    return standard(BatterySpec(**counts, own=motifs.SECTIONS, at_end=OVER_TRAINING[1:], left_out=left_out))
+    return standard(BatterySpec(**counts, own=motif_measures.SECTIONS, at_end=OVER_TRAINING[1:], left_out=left_out))
 
 
 N_SHOWN, N_ENDS = 11, 5  # checkpoints shipped of one run of each curriculum; runs whose last one is shipped

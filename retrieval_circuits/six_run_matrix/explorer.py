@@ -7,7 +7,7 @@ from livingpaper.explorer.exhibit import Exhibit, ShownRun, spread_examples
 from livingpaper.explorer.material import Material, births_of
 from livingpaper.explorer.retrieval_path import Lookup, retrieval_path
 from retrieval_circuits.six_run_matrix.design import MATRIX
-from retrieval_circuits.six_run_matrix.pieces import SHOWN, corrected_births
+from retrieval_circuits.six_run_matrix.readings.births import SHOWN, corrected_births
 
 SPLITS = {"accuracy, held out": "val", "accuracy, four pairs": LONGER}
 

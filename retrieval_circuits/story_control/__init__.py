@@ -7,8 +7,8 @@ from retrieval_circuits.story_control.checks import CHECKS
 from retrieval_circuits.story_control.claims import CLAIMS, PUBLISHED
 from retrieval_circuits.story_control.design import Params, instruments, published_epochs, recipes
 from retrieval_circuits.story_control.explorer import planted, story
-from retrieval_circuits.story_control.pieces import false_positives
-from retrieval_circuits.story_control.views import VIEWS
+from retrieval_circuits.story_control.figures import VIEWS
+from retrieval_circuits.story_control.readings import false_positives
 
 __all__ = [
     "CHECKS",

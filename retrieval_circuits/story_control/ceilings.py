@@ -10,7 +10,7 @@ from torch import Tensor
 from circuitcore.metrics.scores.groups import worst_share
 from circuitcore.tasks.next_word import NextWord
 from circuitcore.tasks.story import words
-from retrieval_circuits.story_control.pieces import BEHAVIOUR, COPYING, GATE, PATCH, PIECES, ROUTING, THRESHOLDS
+from retrieval_circuits.story_control.readings import BEHAVIOUR, COPYING, GATE, PATCH, PIECES, ROUTING, THRESHOLDS
 
 PROBE = "probe"
 

@@ -7,7 +7,7 @@ from circuitcore.tasks import make_task
 from livingpaper.claims.claim import Check, Results, mean_check, share_check
 from retrieval_circuits.story_control.ceilings import ceilings, possible_births
 from retrieval_circuits.story_control.design import COULD_FAIL, PHRASES, PLANTED, PROBE_ROWS, STORY
-from retrieval_circuits.story_control.pieces import ANY, OURS, PUBLISHED, WHOLE, detection, runs_reported
+from retrieval_circuits.story_control.readings import ANY, OURS, PUBLISHED, WHOLE, detection, runs_reported
 
 N_BASES = 32
 """Base rows of the source's story; what they could show is a fact about the text, whatever the parameters."""

@@ -13,7 +13,7 @@ from circuitcore.models.config import ModelConfig
 from circuitcore.tasks import make_task
 from circuitcore.tasks.textual_kv import TRAIN
 from circuitcore.training.recipe import Optimizer, Recipe, Stage
-from retrieval_circuits import motifs
+from retrieval_circuits import motif_measures
 from retrieval_circuits.design import DATA_SEED_OFFSET, EngineName, SomeSeeds
 from retrieval_circuits.six_run_matrix.design import geometric_epochs
 
@@ -172,10 +172,10 @@ def instruments(params: Params, arm: str) -> tuple[Instrument, ...]:
         spec = BatterySpec(
             n_bases=params.n_story_bases,
             n_probe=PROBE_ROWS[arm],
-            own=motifs.SECTIONS,
+            own=motif_measures.SECTIONS,
             snapshots=False,
             left_out=(*SLOW, "corrected"),
         )
         return standard(spec)
-    spec = BatterySpec(n_bases=params.n_bases, n_split=500, own=motifs.SECTIONS, snapshots=False, left_out=SLOW)
+    spec = BatterySpec(n_bases=params.n_bases, n_split=500, own=motif_measures.SECTIONS, snapshots=False, left_out=SLOW)
     return standard(spec)

@@ -9,7 +9,7 @@ from retrieval_circuits.symbolic_kv.checks import CHECKS
 from retrieval_circuits.symbolic_kv.claims import CIRCUIT_CLAIMS, CLAIMS, PUBLISHED
 from retrieval_circuits.symbolic_kv.design import Params, instruments, published_epochs, recipes
 from retrieval_circuits.symbolic_kv.explorer import explorer
-from retrieval_circuits.symbolic_kv.views import VIEWS
+from retrieval_circuits.symbolic_kv.figures import VIEWS
 
 __all__ = [
     "CHECKS",

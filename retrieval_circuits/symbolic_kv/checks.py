@@ -15,7 +15,7 @@ from circuitcore.emergence.order import orders
 from circuitcore.emergence.roles import RolesError, SubsetScores, subset_scores
 from livingpaper.claims.claim import Check, Results, mean_check, share_check
 from retrieval_circuits.symbolic_kv import leak
-from retrieval_circuits.symbolic_kv.pieces import CARRIES, ROUTES, SWEEP, TAGS, piece_births, piece_curves
+from retrieval_circuits.symbolic_kv.readings import CARRIES, ROUTES, SWEEP, TAGS, piece_births, piece_curves
 
 TRAINED = "trained"
 BEST_HEADS = {"carrier": ("query_key_mass", 0), "tagger": ("own_key_mass", 0), "router": ("routing", 1)}

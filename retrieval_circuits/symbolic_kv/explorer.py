@@ -6,7 +6,7 @@ from livingpaper.explorer.exhibit import Exhibit, ShownRun, spread_examples
 from livingpaper.explorer.material import Material, births_of
 from livingpaper.explorer.retrieval_path import Lookup, retrieval_path
 from retrieval_circuits.symbolic_kv.design import ARMS
-from retrieval_circuits.symbolic_kv.pieces import ANSWERS, COPIES, ROUTES, piece_births
+from retrieval_circuits.symbolic_kv.readings import ANSWERS, COPIES, ROUTES, piece_births
 
 SPLITS = {"accuracy, held out": "val", "accuracy, more pairs": "ood"}
 

@@ -15,9 +15,9 @@ from livingpaper.book import studies
 from livingpaper.claims.claim import Results
 from livingpaper.figures import style, vega
 from livingpaper.figures.births_lab import births_lab
-from retrieval_circuits.six_run_matrix.definitions import DEFINITIONS
 from retrieval_circuits.six_run_matrix.design import MATRIX
-from retrieval_circuits.six_run_matrix.pieces import SHOWN, corrected_births, published_births
+from retrieval_circuits.six_run_matrix.figures.birth_lab import DEFINITIONS
+from retrieval_circuits.six_run_matrix.readings.births import SHOWN, corrected_births, published_births
 
 STUDY, PARAMS = studies.load("six_run_matrix"), studies.load_params("six_run_matrix")
 PUBLISHED = Path(paper.__file__).resolve().parent / "published"

@@ -15,14 +15,14 @@ from circuitcore.metrics.network import Network
 from circuitcore.metrics.scores.read_off import source_sites
 from circuitcore.models import ModelConfig
 from circuitcore.tasks import make_task
-from retrieval_circuits import motifs
-from retrieval_circuits.motifs_published import gives_source_answer
+from retrieval_circuits import motif_measures
+from retrieval_circuits.motif_measures_published import gives_source_answer
 
 SIZES = {"n_train_2": 200, "n_train_3": 300, "n_val": 60, "n_test": 60, "n_ood": 60}
 TASK = make_task("textual_kv", SIZES)
 OTHERS = ("behavior", "attention", "operators", "attribution", "ablations", "edges", "interchanges", "probes")
 SPEC = BatterySpec(
-    n_bases=8, n_edge_bases=2, n_reference=24, n_probe=64, n_split=60, own=motifs.SECTIONS, left_out=OTHERS
+    n_bases=8, n_edge_bases=2, n_reference=24, n_probe=64, n_split=60, own=motif_measures.SECTIONS, left_out=OTHERS
 )
 CONFIG = ModelConfig(d_vocab=36, n_ctx=16, d_model=12, d_head=4, d_mlp=10, tied=False)
 FIRST_VALUE = TASK.alphabet.first_value

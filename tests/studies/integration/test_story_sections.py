@@ -11,13 +11,13 @@ from given_run import GivenRun, picked, untrained
 from circuitcore.metrics.instruments.battery import BatterySpec, measure, open_session
 from circuitcore.models import ModelConfig
 from circuitcore.tasks import make_task
-from retrieval_circuits import motifs
+from retrieval_circuits import motif_measures
 
 STORY = make_task("story", {})
 PLANTED = make_task("planted_repeats", {"n_train": 200, "n_val": 30, "n_test": 30, "n_ood": 30})
 N = 8
 SPEC = BatterySpec(
-    n_bases=N, n_edge_bases=1, n_probe=32, n_reference=8, n_split=10, own=motifs.SECTIONS,
+    n_bases=N, n_edge_bases=1, n_probe=32, n_reference=8, n_split=10, own=motif_measures.SECTIONS,
     left_out=("attribution", "ablations", "edges", "interchanges", "probes", "corrected"),
 )  # fmt: skip
 HEADS = list(itertools.product(range(2), range(2)))

@@ -9,10 +9,10 @@ from wired import CARRIER, CONFIG, DEAD, LOGIT, MATCHER, TAGGER, TASK
 from circuitcore.emergence.roles import smallest_sufficient_set, subset_scores
 from circuitcore.metrics.instruments.battery import BatterySpec, measure
 from circuitcore.models import CutEdge, compile_edits, forward
-from retrieval_circuits import motifs
+from retrieval_circuits import motif_measures
 
 SOLVES, COPIES_SLOT_0 = 0, 1  # steps of the given run
-SPEC = BatterySpec(n_bases=24, n_edge_bases=12, n_reference=96, n_probe=192, n_split=120, own=motifs.SECTIONS)
+SPEC = BatterySpec(n_bases=24, n_edge_bases=12, n_reference=96, n_probe=192, n_split=120, own=motif_measures.SECTIONS)
 SPLITS = ("train", "val", "test", "ood")
 THREE_PAIRS = (
     *("query_key_sweep", "slot_permutation", "value_permutation"),

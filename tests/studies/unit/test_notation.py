@@ -22,7 +22,7 @@ from circuitcore.tasks import make_task
 from circuitcore.tasks.leakage import DEGREES
 from livingpaper.claims.claim import Status
 from livingpaper.claims.results import KEY_COLUMNS
-from retrieval_circuits import motifs
+from retrieval_circuits import motif_measures
 from retrieval_circuits.permutation_recall import measures
 from retrieval_circuits.permutation_recall.design import model
 
@@ -61,7 +61,7 @@ def everything(task, network):
     session = open_session(task, BatterySpec(n_bases=1, n_edge_bases=1, n_reference=8, n_probe=16, n_split=8))
     rows = Rows("untrained", (0,), [0])
     with torch.inference_mode():
-        for section in (*SECTIONS, *(own.section for own in (*motifs.SECTIONS, *measures.SECTIONS))):
+        for section in (*SECTIONS, *(own.section for own in (*motif_measures.SECTIONS, *measures.SECTIONS))):
             section(session, network, rows)
     return rows.frame()
 

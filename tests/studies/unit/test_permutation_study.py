@@ -13,11 +13,10 @@ from livingpaper.claims.claim import Results, Status, judge
 from retrieval_circuits.permutation_recall import (
     checks,
     dissection,
-    dissection_views,
-    factorial_views,
-    pattern_views,
-    pieces,
     widths,
+)
+from retrieval_circuits.permutation_recall import (
+    readings as pieces,
 )
 from retrieval_circuits.permutation_recall.claims import CLAIMS, PUBLISHED_LOSS, PUBLISHED_STEPS
 from retrieval_circuits.permutation_recall.design import (
@@ -32,6 +31,9 @@ from retrieval_circuits.permutation_recall.design import (
     recipes,
     split_of,
 )
+from retrieval_circuits.permutation_recall.figures import dissection as dissection_views
+from retrieval_circuits.permutation_recall.figures import factorial as factorial_views
+from retrieval_circuits.permutation_recall.figures import weights as pattern_views
 
 EPOCHS = (0, 1, 2, 4, 8)
 

@@ -9,9 +9,10 @@ import pytest
 from circuitcore.models import init_weights
 from livingpaper.book import studies
 from livingpaper.claims.claim import Results
-from retrieval_circuits.six_run_matrix import published, timing
+from retrieval_circuits.six_run_matrix import published
+from retrieval_circuits.six_run_matrix.checks import timing
 from retrieval_circuits.six_run_matrix.design import MATRIX, checkpoint_epochs, geometric_epochs, source_epochs
-from retrieval_circuits.six_run_matrix.pieces import PIECES, SHOWN, on_source_grid, source_leaders
+from retrieval_circuits.six_run_matrix.readings.births import PIECES, SHOWN, on_source_grid, source_leaders
 
 STUDY, PARAMS = studies.load("six_run_matrix"), studies.load_params("six_run_matrix")
 LATE = (31, 33, 36, 38, 41, 44, 47, 50, 54, 57, 62, 66, 71, 76, 81, 87, 93, 99, 106, 114, 122, 131, 140, 150)

@@ -11,9 +11,9 @@ from circuitcore.emergence.seeds import share_interval
 from circuitcore.tasks import make_task
 from livingpaper.book import studies
 from livingpaper.claims.results import Results
-from retrieval_circuits import motifs
+from retrieval_circuits import motif_measures
 from retrieval_circuits.story_control import ceilings as ceil
-from retrieval_circuits.story_control import pieces
+from retrieval_circuits.story_control import readings as pieces
 from retrieval_circuits.story_control.claims import PUBLISHED_TEXT
 from retrieval_circuits.story_control.design import (
     ARMS,
@@ -27,7 +27,7 @@ from retrieval_circuits.story_control.design import (
     eighths,
     story_epochs,
 )
-from retrieval_circuits.story_control.pieces import ANY, OURS, PIECES, PUBLISHED, WHOLE
+from retrieval_circuits.story_control.readings import ANY, OURS, PIECES, PUBLISHED, WHOLE
 
 STUDY = studies.load("story_control")
 SEEDS = (0, 1, 2)
@@ -244,4 +244,4 @@ def test_recipes_differ_in_what_their_arms_say():
     assert {arm for arm, epochs in shipped.items() if epochs} == {STORY, PLANTED}
     assert shipped[PLANTED] == (0, 3, 6, 9, 12) and (shipped[STORY][0], shipped[STORY][-1]) == (0, 150)
     assert all(STUDY.published_epochs(params, arm, params.seeds[1]) == () for arm in ARMS)
-    assert all(battery_of(STUDY, params, arm).settings.own == motifs.SECTIONS for arm in ARMS)
+    assert all(battery_of(STUDY, params, arm).settings.own == motif_measures.SECTIONS for arm in ARMS)

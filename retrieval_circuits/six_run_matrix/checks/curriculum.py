@@ -17,9 +17,9 @@ from circuitcore.emergence.seeds import (
 )
 from livingpaper.claims.claim import Check, Results, mean_check
 from livingpaper.claims.results import with_epochs
-from retrieval_circuits.six_run_matrix import readings as of
 from retrieval_circuits.six_run_matrix.design import MATRIX, source_epochs
-from retrieval_circuits.six_run_matrix.pieces import (
+from retrieval_circuits.six_run_matrix.readings import per_seed as of
+from retrieval_circuits.six_run_matrix.readings.births import (
     BEHAVIOUR,
     OPERATORS,
     PATCHES,

@@ -10,7 +10,7 @@ from livingpaper.claims.view import View, in_order
 from retrieval_circuits.symbolic_kv import checks, leak
 from retrieval_circuits.symbolic_kv.claims import MORE_OFTEN_THAN_NOT, PUBLISHED
 from retrieval_circuits.symbolic_kv.design import ARMS
-from retrieval_circuits.symbolic_kv.pieces import PIECES, SWEEP, operator_births_by_gate, piece_births
+from retrieval_circuits.symbolic_kv.readings import PIECES, SWEEP, operator_births_by_gate, piece_births
 
 TRAINED = "trained"
 SPLITS = {"train": "train", "val": "val", "test": "test", "ood": "four pairs"}

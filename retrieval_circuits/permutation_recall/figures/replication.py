@@ -24,7 +24,7 @@ from retrieval_circuits.permutation_recall.design import (
     REPEATED,
     SOURCE_SPLIT,
 )
-from retrieval_circuits.permutation_recall.pieces import (
+from retrieval_circuits.permutation_recall.readings import (
     CEILINGS,
     ONE,
     STEPS,

@@ -5,11 +5,11 @@ import pandas as pd
 from livingpaper.claims.claim import Results, SelectionError
 from livingpaper.claims.results import with_epochs
 from livingpaper.claims.view import View
-from retrieval_circuits.six_run_matrix import readings as of
 from retrieval_circuits.six_run_matrix.design import PILOT, SHARES
-from retrieval_circuits.six_run_matrix.pieces import OPERATORS, published_curves
 from retrieval_circuits.six_run_matrix.published import PILOT as SOURCE
 from retrieval_circuits.six_run_matrix.published import PILOT_DROPS, PILOT_EPOCHS
+from retrieval_circuits.six_run_matrix.readings import per_seed as of
+from retrieval_circuits.six_run_matrix.readings.births import OPERATORS, published_curves
 
 ACCURACIES = {
     "train_2_pairs": "accuracy, two pairs (trained on)", "val": "accuracy, three pairs (never trained)",

@@ -8,7 +8,7 @@ from circuitcore.emergence.births import BirthRule, births
 from circuitcore.emergence.leaders import leading_head, of_leader
 from circuitcore.emergence.seeds import share_interval
 from livingpaper.claims.claim import Results
-from retrieval_circuits.six_run_matrix.pieces import (
+from retrieval_circuits.six_run_matrix.readings.births import (
     BEHAVIOUR,
     COPYING,
     GATE,

@@ -11,8 +11,8 @@ from circuitcore.tasks import make_task
 from circuitcore.tasks.textual_kv import LONGER, TRAIN
 from livingpaper.claims.claim import Check, Results, mean_check, share_check
 from livingpaper.claims.results import with_epochs
-from retrieval_circuits.six_run_matrix import readings as of
-from retrieval_circuits.six_run_matrix.pieces import (
+from retrieval_circuits.six_run_matrix.readings import per_seed as of
+from retrieval_circuits.six_run_matrix.readings.births import (
     BEHAVIOUR,
     COPYING,
     OPERATORS,

@@ -6,10 +6,10 @@ import pandas as pd
 
 from circuitcore.emergence.agreement import agreement
 from livingpaper.claims.claim import Check, Results, mean_check
-from retrieval_circuits.six_run_matrix import curriculum
-from retrieval_circuits.six_run_matrix import readings as of
+from retrieval_circuits.six_run_matrix.checks import curriculum
 from retrieval_circuits.six_run_matrix.design import MATRIX
-from retrieval_circuits.six_run_matrix.pieces import in_matrix
+from retrieval_circuits.six_run_matrix.readings import per_seed as of
+from retrieval_circuits.six_run_matrix.readings.births import in_matrix
 
 SITE = ["arm", "init_seed", "site"]
 PROFILE = {"routing": "all", "copying": "all", "query_key_mass": of.SWEEP, "own_key_mass": of.SWEEP}

@@ -9,7 +9,7 @@ from circuitcore.emergence.leaders import leading_head
 from livingpaper.claims.claim import Results
 from livingpaper.claims.results import with_epochs
 from retrieval_circuits.six_run_matrix.design import MATRIX
-from retrieval_circuits.six_run_matrix.pieces import BEHAVIOUR, in_matrix
+from retrieval_circuits.six_run_matrix.readings.births import BEHAVIOUR, in_matrix
 
 OOD = "test_ood_4_pairs"
 SWEEP = "query_key_sweep"

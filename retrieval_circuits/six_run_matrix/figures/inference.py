@@ -4,12 +4,12 @@ import pandas as pd
 
 from livingpaper.claims.claim import Results, SelectionError
 from livingpaper.claims.view import View
-from retrieval_circuits.six_run_matrix import curriculum, forced, roles
-from retrieval_circuits.six_run_matrix import readings as of
+from retrieval_circuits.six_run_matrix.checks import curriculum, forced, roles
 from retrieval_circuits.six_run_matrix.claims import HALF as MORE_OFTEN_THAN_NOT
 from retrieval_circuits.six_run_matrix.design import APART, CELLS, MATRIX, cell_name
-from retrieval_circuits.six_run_matrix.pieces import VARIABLES
 from retrieval_circuits.six_run_matrix.published import SLOT_FEATURES
+from retrieval_circuits.six_run_matrix.readings import per_seed as of
+from retrieval_circuits.six_run_matrix.readings.births import VARIABLES
 
 BAND = "95 % t interval of the mean over seeds"
 AGREEMENTS = {

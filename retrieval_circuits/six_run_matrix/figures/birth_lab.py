@@ -6,7 +6,7 @@ from circuitcore.emergence.births import POOLED
 from circuitcore.emergence.definitions import Definition, Definitions
 from livingpaper.claims.claim import Results
 from livingpaper.claims.view import View
-from retrieval_circuits.six_run_matrix.pieces import (
+from retrieval_circuits.six_run_matrix.readings.births import (
     PIECES,
     SHOWN,
     corrected_curves,

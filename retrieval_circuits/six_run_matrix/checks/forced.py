@@ -5,8 +5,8 @@ import pandas as pd
 from circuitcore.emergence.leaders import leading_head
 from livingpaper.claims.claim import Check, Results, mean_check
 from livingpaper.claims.results import with_epochs
-from retrieval_circuits.six_run_matrix import readings as of
 from retrieval_circuits.six_run_matrix.design import SHARES, cell_name
+from retrieval_circuits.six_run_matrix.readings import per_seed as of
 
 QUERY_ONE, QUERY_TWO = cell_name("query", 1, 2), cell_name("query", 2, 2)
 DEEP = (cell_name("arrow", 3, 2), cell_name("query", 3, 2))

@@ -21,7 +21,7 @@ from retrieval_circuits.story_control.design import (
     REPEATS,
     STORY,
 )
-from retrieval_circuits.story_control.pieces import (
+from retrieval_circuits.story_control.readings import (
     ANY,
     DEFINITIONS,
     GATE,

@@ -8,7 +8,7 @@ from livingpaper.claims.view import View, in_order
 from retrieval_circuits.permutation_recall import dissection as of
 from retrieval_circuits.permutation_recall.design import TASK_2
 from retrieval_circuits.permutation_recall.measures.ffn import NEEDED
-from retrieval_circuits.permutation_recall.pieces import TWO
+from retrieval_circuits.permutation_recall.readings import TWO
 
 BAND = "95 % t interval of the mean over seeds"
 PROBES = "probes of held-out permutations"

@@ -4,10 +4,12 @@ import pandas as pd
 
 from livingpaper.claims.claim import Results, SelectionError
 from livingpaper.claims.view import View
-from retrieval_circuits.six_run_matrix import curriculum, definitions, timing
-from retrieval_circuits.six_run_matrix import readings as of
+from retrieval_circuits.six_run_matrix.checks import curriculum, timing
 from retrieval_circuits.six_run_matrix.design import MATRIX
-from retrieval_circuits.six_run_matrix.pieces import (
+from retrieval_circuits.six_run_matrix.figures import birth_lab as definitions
+from retrieval_circuits.six_run_matrix.published import BIRTHS, FINALS, GROUPED
+from retrieval_circuits.six_run_matrix.readings import per_seed as of
+from retrieval_circuits.six_run_matrix.readings.births import (
     OPERATORS,
     PATCHES,
     PIECES,
@@ -16,7 +18,6 @@ from retrieval_circuits.six_run_matrix.pieces import (
     corrected_births,
     published_births,
 )
-from retrieval_circuits.six_run_matrix.published import BIRTHS, FINALS, GROUPED
 
 BAND = "95 % t interval of the mean over seeds"
 SOURCE_SEEDS = (0, 1, 2)

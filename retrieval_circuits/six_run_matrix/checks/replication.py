@@ -3,8 +3,8 @@
 import pandas as pd
 
 from livingpaper.claims.claim import Check, Results, mean_check
-from retrieval_circuits.six_run_matrix import readings as of
 from retrieval_circuits.six_run_matrix.design import MATRIX
+from retrieval_circuits.six_run_matrix.readings import per_seed as of
 
 
 def held_out(results: Results) -> Check | None:

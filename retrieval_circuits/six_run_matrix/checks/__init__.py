@@ -1,5 +1,5 @@
 """The check of each claim, gathered from the modules that hold them."""
 
-from retrieval_circuits.six_run_matrix import curriculum, forced, replication, roles, timing
+from retrieval_circuits.six_run_matrix.checks import curriculum, forced, replication, roles, timing
 
 CHECKS = {**replication.CHECKS, **timing.CHECKS, **curriculum.CHECKS, **roles.CHECKS, **forced.CHECKS}

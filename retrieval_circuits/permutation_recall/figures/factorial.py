@@ -10,7 +10,7 @@ from livingpaper.claims.claim import Results
 from livingpaper.claims.view import View, in_order
 from retrieval_circuits.permutation_recall.claims import BORN
 from retrieval_circuits.permutation_recall.design import CELLS, CROSSED, NORMAL, REPEATED, WIDTHS, Width
-from retrieval_circuits.permutation_recall.pieces import cells_of, doublings, present, recall_times
+from retrieval_circuits.permutation_recall.readings import cells_of, doublings, present, recall_times
 from retrieval_circuits.permutation_recall.widths import scanned
 
 DATA = {REPEATED: "trained with repeats", NORMAL: "trained without repeats"}

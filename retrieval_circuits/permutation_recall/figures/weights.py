@@ -8,7 +8,7 @@ import torch
 from circuitcore.models import forward
 from circuitcore.training.store.run import Run
 from livingpaper.claims.view import View
-from retrieval_circuits.permutation_recall.pieces import TWO
+from retrieval_circuits.permutation_recall.readings import TWO
 
 AGAIN, NEW = "x5 is x1 again", "x5 is new"
 

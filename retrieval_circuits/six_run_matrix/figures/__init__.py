@@ -1,0 +1,1 @@
+"""The table behind each figure of the chapter, with what its caption must say."""
