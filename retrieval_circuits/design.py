@@ -1,4 +1,4 @@
-"""The words that the designs of all studies share."""
+"""The words that all studies share: seeds, engines, what a caption calls the interval over seeds."""
 
 from typing import Annotated, Literal
 
@@ -23,3 +23,6 @@ EngineName = Literal["torch", "native", "stacked"]
 
 FALSE_ALARMS = ("story_control", ("SC5", "SC6"))
 """The study of networks that cannot have the circuit, and its claims on all of it and on a part of it."""
+
+BAND = "95 % t interval of the mean over seeds"
+"""What captions call the interval that is drawn."""

@@ -1,4 +1,4 @@
-"""When a piece of a circuit appears: from score curves to intervals between checkpoints.
+"""When a motif of a circuit appears: from score curves to intervals between checkpoints.
 
 A checkpoint grid censors: a score first seen at its threshold at step 40 and last seen below it at step 30 was born
 somewhere in (30, 40]. Nothing here picks a point inside that interval.
@@ -39,7 +39,7 @@ class BirthInterval:
 
     @property
     def born(self) -> bool:
-        """Whether the piece appeared at all."""
+        """Whether the motif appeared at all."""
         return self.by is not None
 
     def __str__(self) -> str:
@@ -144,13 +144,13 @@ def births(
 
     Args:
         table: tidy measurements with ``metric``, ``step``, ``value``, ``family`` and the columns in ``by``.
-        rules: metric -> what counts as born. Rename metrics first to treat, say, one head as its own piece.
+        rules: metric -> what counts as born. Rename metrics first to treat, say, one head as its own motif.
         by: the columns that tell curves apart.
         group_minima: metric -> metric that holds its worst group, for the published gate; by default the metric's
             name followed by ``_worst_base``.
 
     Returns:
-        One row per curve: the ``by`` columns, ``piece`` (the metric), ``after``, ``by`` (nullable integers, steps)
+        One row per curve: the ``by`` columns, ``motif`` (the metric), ``after``, ``by`` (nullable integers, steps)
         and ``rule`` in words.
 
     Raises:
@@ -161,10 +161,10 @@ def births(
     for metric, rule in rules.items():
         scores = _curves(_rows(table, metric), by, f"metric {metric!r}")
         gates = _gate(table, metric, rule, by=by, group_minima=group_minima or {})
-        found.append(_births_of_metric(scores, gates, rule, by).assign(piece=metric, rule=str(rule)))
+        found.append(_births_of_metric(scores, gates, rule, by).assign(motif=metric, rule=str(rule)))
     if not found:
-        return pd.DataFrame(columns=[*by, "piece", "after", "by", "rule"])
-    return pd.concat(found, ignore_index=True)[[*by, "piece", "after", "by", "rule"]]
+        return pd.DataFrame(columns=[*by, "motif", "after", "by", "rule"])
+    return pd.concat(found, ignore_index=True)[[*by, "motif", "after", "by", "rule"]]
 
 
 def _judged(

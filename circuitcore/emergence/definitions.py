@@ -14,7 +14,7 @@ class Definition:
         name: as a reader chooses it ("The source's definition").
         scores: which scores are dated, as the column ``scores`` of a table names them.
         whose: the same in words ("the source's").
-        rules: piece -> what counts as born, as ``emergence.births.births`` takes them.
+        rules: motif -> what counts as born, as ``emergence.births.births`` takes them.
     """
 
     name: str
@@ -29,7 +29,7 @@ class Definitions:
 
     Attributes:
         among: each with scores of its own; the first is the one to open on.
-        apart: the pieces between whose births a spread is measured (``emergence.spread``).
+        apart: the motifs between whose births a spread is measured (``emergence.spread``).
 
     Raises:
         ValueError: none, or two of one name or with the same scores.

@@ -1,4 +1,4 @@
-"""Which piece came first: orders between birth intervals, seed by seed, and what the seeds say together.
+"""Which motif came first: orders between birth intervals, seed by seed, and what the seeds say together.
 
 Intervals, not points, are ordered: two births inside the same gap between checkpoints have no order.
 """
@@ -25,9 +25,9 @@ class OrderError(ValueError):
 def compare(first: BirthInterval, second: BirthInterval) -> Order:
     """Order of two births: "before" when the first was surely born before the second.
 
-    Intervals are half-open, (after, by]: (0, 5] comes before (5, 10]; (0, 5] and (0, 5] are undecided. A piece never
-    born lies beyond its last checkpoint below, hence after everything born by then; two such pieces are undecided, and
-    so is everything against a piece that was never measured.
+    Intervals are half-open, (after, by]: (0, 5] comes before (5, 10]; (0, 5] and (0, 5] are undecided. A motif never
+    born lies beyond its last checkpoint below, hence after everything born by then; two such motifs are undecided, and
+    so is everything against a motif that was never measured.
     """
     if _high(first) <= _low(second):
         return "before"
@@ -41,34 +41,34 @@ def orders(
     by: Sequence[str] = ("arm", "init_seed"),
     pairs: Iterable[tuple[str, str]] | None = None,
 ) -> pd.DataFrame:
-    """Order of every pair of pieces in every seed.
+    """Order of every pair of motifs in every seed.
 
     Args:
-        births: what ``emergence.births.births`` gives: ``piece``, ``after``, ``by`` and the columns in ``by``.
+        births: what ``emergence.births.births`` gives: ``motif``, ``after``, ``by`` and the columns in ``by``.
         by: the columns that tell runs apart.
-        pairs: pairs of pieces to compare; all of them, in order of appearance, when None.
+        pairs: pairs of motifs to compare; all of them, in order of appearance, when None.
 
     Returns:
         One row per run and pair: the ``by`` columns, ``first``, ``second``, ``order``. A run that lacks one of the
-        two pieces has no row.
+        two motifs has no row.
 
     Raises:
-        OrderError: an unknown piece, or a piece with several births in one run (several rules in one table).
+        OrderError: an unknown motif, or a motif with several births in one run (several rules in one table).
     """
     by = list(by)
-    pieces = [str(piece) for piece in births["piece"].unique()]
-    pairs = list(combinations(pieces, 2)) if pairs is None else list(pairs)
-    for piece in (piece for pair in pairs for piece in pair):
-        if piece not in pieces:
-            raise OrderError(unknown("piece", piece, pieces))
-    repeated = births.duplicated([*by, "piece"])
+    motifs = [str(motif) for motif in births["motif"].unique()]
+    pairs = list(combinations(motifs, 2)) if pairs is None else list(pairs)
+    for motif in (motif for pair in pairs for motif in pair):
+        if motif not in motifs:
+            raise OrderError(unknown("motif", motif, motifs))
+    repeated = births.duplicated([*by, "motif"])
     if repeated.any():
         raise OrderError(
-            f"piece {births.loc[repeated, 'piece'].iloc[0]!r} has several births in one run; keep one rule"
+            f"motif {births.loc[repeated, 'motif'].iloc[0]!r} has several births in one run; keep one rule"
         )
     low = births["after"].astype("Float64").fillna(-np.inf).astype(float)
     high = births["by"].astype("Float64").fillna(np.inf).astype(float)
-    spans = births[[*by, "piece"]].assign(low=low, high=high)
+    spans = births[[*by, "motif"]].assign(low=low, high=high)
     found = [_orders_of_pair(spans, by, pair) for pair in pairs]
     columns = [*by, "first", "second", "order"]
     return pd.concat(found, ignore_index=True)[columns] if found else pd.DataFrame(columns=columns)
@@ -101,7 +101,7 @@ def order_summary(ordered: pd.DataFrame, by: Sequence[str] = ("arm",)) -> pd.Dat
 
 
 def _orders_of_pair(spans: pd.DataFrame, by: list[str], pair: tuple[str, str]) -> pd.DataFrame:
-    first, second = (spans[spans["piece"] == piece].drop(columns="piece") for piece in pair)
+    first, second = (spans[spans["motif"] == motif].drop(columns="motif") for motif in pair)
     both = first.merge(second, on=by, suffixes=("_first", "_second"))
     before = both["high_first"] <= both["low_second"]
     after = both["high_second"] <= both["low_first"]

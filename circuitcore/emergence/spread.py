@@ -5,32 +5,32 @@ from collections.abc import Sequence
 import pandas as pd
 
 
-def spreads(births: pd.DataFrame, pieces: Sequence[str], by: Sequence[str] = ("arm", "init_seed")) -> pd.DataFrame:
-    """From the first to the last birth of these pieces in each run.
+def spreads(births: pd.DataFrame, motifs: Sequence[str], by: Sequence[str] = ("arm", "init_seed")) -> pd.DataFrame:
+    """From the first to the last birth of these motifs in each run.
 
-    A piece that is never born is left out of its run. A run with a single birth has spread 0; one without any has
+    A motif that is never born is left out of its run. A run with a single birth has spread 0; one without any has
     none.
 
     Args:
-        births: what ``emergence.births.births`` gives: ``piece``, ``by`` and the columns in ``by``.
-        pieces: the pieces between whose births to measure.
+        births: what ``emergence.births.births`` gives: ``motif``, ``by`` and the columns in ``by``.
+        motifs: the motifs between whose births to measure.
         by: the columns that tell runs apart.
 
     Returns:
         Indexed by the columns in ``by``: ``spread`` in the unit of ``births["by"]`` (NaN without a birth), and
-        ``born``, how many of the pieces are.
+        ``born``, how many of the motifs are.
     """
-    dated = births[births["piece"].isin(list(pieces))]
+    dated = births[births["motif"].isin(list(motifs))]
     runs = dated.assign(by=dated["by"].astype("Float64").astype(float)).groupby(list(by), observed=True)["by"]
     return pd.DataFrame({"spread": runs.max() - runs.min(), "born": runs.count()})
 
 
-def spread_per_seed(births: pd.DataFrame, pieces: Sequence[str], by: Sequence[str] = ("arm", "init_seed")) -> pd.Series:
+def spread_per_seed(births: pd.DataFrame, motifs: Sequence[str], by: Sequence[str] = ("arm", "init_seed")) -> pd.Series:
     """Mean spread over the runs of each seed, since runs that share a seed are no independent evidence.
 
     Returns:
         Indexed by ``init_seed``, in the unit of ``births["by"]``; seeds without any birth have no row. The spread
         "in the mean" is the mean of this series.
     """
-    found = spreads(births, pieces, by)["spread"].dropna()
+    found = spreads(births, motifs, by)["spread"].dropna()
     return found.groupby(level="init_seed").mean()

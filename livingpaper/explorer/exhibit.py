@@ -51,7 +51,7 @@ class Curve:
 
 @dataclass(frozen=True, kw_only=True)
 class Birth:
-    """When a piece of the circuit appeared in one run: in (after, by], in steps; ``by`` None: not."""
+    """When a motif of the circuit appeared in one run: in (after, by], in steps; ``by`` None: not."""
 
     label: str
     after: int | None

@@ -80,19 +80,19 @@ def births_of(
     """Births of one run from a table of ``emergence.births.births``.
 
     Args:
-        table: columns ``init_seed``, ``piece``, ``after``, ``by``, of the run's arm alone.
+        table: columns ``init_seed``, ``motif``, ``after``, ``by``, of the run's arm alone.
         run: whose rows are read.
-        labels: piece -> how it is called, in the order of the lanes.
+        labels: motif -> how it is called, in the order of the lanes.
         in_epochs: ``after`` and ``by`` count epochs, not steps.
     """
     ends = run.recipe.schedule.epoch_ends
-    rows = table[table["init_seed"] == run.recipe.init_seed].set_index("piece")[["after", "by"]]
+    rows = table[table["init_seed"] == run.recipe.init_seed].set_index("motif")[["after", "by"]]
 
     def step(value: object) -> int | None:
         return None if pd.isna(value) else ends[int(value)] if in_epochs else int(value)
 
     return tuple(
-        Birth(label=label, after=step(rows.at[piece, "after"]), by=step(rows.at[piece, "by"]))
-        for piece, label in labels.items()
-        if piece in rows.index
+        Birth(label=label, after=step(rows.at[motif, "after"]), by=step(rows.at[motif, "by"]))
+        for motif, label in labels.items()
+        if motif in rows.index
     )

@@ -1,7 +1,7 @@
 """The birth lab: the reader moves what counts as born, and the births and the verdict on their order follow.
 
 All that follows the measured curves is computed by transforms inside the chart, so that a page needs no server. A run
-and piece is one row that carries its curves as lists. Scores and gates are whole ten-thousandths, cut rather than
+and motif is one row that carries its curves as lists. Scores and gates are whole ten-thousandths, cut rather than
 rounded: a threshold on the sliders' grid is then reached exactly where the measured score reaches it.
 """
 
@@ -25,42 +25,42 @@ UNITS = 10_000
 """Units in 1 of what a page carries."""
 CURVES = {"score": "score", "gate_published": "published", "gate_named": "named"}
 """Column of the view -> list in a row of the chart."""
-KEYS = ["origin", "arm", "init_seed", "scores", "piece"]
+KEYS = ["origin", "arm", "init_seed", "scores", "motif"]
 
 
 @style.responsive
 def births_lab(
     view: View, width: int, *, first: str = "copying", second: str = "routing", definitions: Definitions | None = None
 ) -> alt.TopLevelMixin:
-    """Births of every piece in every run, how far they lie apart, and whether ``first`` comes before ``second``.
+    """Births of every motif in every run, how far they lie apart, and whether ``first`` comes before ``second``.
 
     The rules are the reader's to set. With ``definitions`` the lab opens on the first of them, and a menu has all.
 
-    Columns: ``arm``, ``init_seed``, ``piece`` (drawn in the order given), ``epoch`` (of the checkpoint), ``score`` (in
+    Columns: ``arm``, ``init_seed``, ``motif`` (drawn in the order given), ``epoch`` (of the checkpoint), ``score`` (in
     [0, 1]; missing: not measured, which never passes), ``gate_published`` and ``gate_named`` (in [0, 1]; missing: that
     gate does not bind there); optional ``origin``, each with a verdict of its own, and ``scores``, each dated by
     itself (needed with ``definitions``).
 
-    A piece is born at the first checkpoint from which it passes for as many checkpoints as asked. Of two births at one
+    A motif is born at the first checkpoint from which it passes for as many checkpoints as asked. Of two births at one
     checkpoint, or two that never happen, none is first: such a run does not decide. The verdict is that of
     ``claims.judge`` on the Wilson interval of the share among the runs that decide. The spread is that of
-    ``emergence.spread``: of the definitions' pieces ``apart``, else of all.
+    ``emergence.spread``: of the definitions' motifs ``apart``, else of all.
 
     Raises:
         ColumnsError: a missing column, a checkpoint with two rows, a score or gate outside [0, 1], a run without one
-            of the two pieces, or a definition that the controls cannot express or the table has no scores for.
+            of the two motifs, or a definition that the controls cannot express or the table has no scores for.
     """
     curves = _curves(view, ["scores"] if definitions else [])
     for scores in [definition.scores for definition in definitions.among] if definitions else [""]:
         if scores not in set(curves["scores"]):
             raise ColumnsError(unknown("scores", scores, order_of(curves, "scores")))
         _require(curves[curves["scores"] == scores], first, second)
-    own = BEHAVIOUR in set(curves["piece"])
+    own = BEHAVIOUR in set(curves["motif"])
     wide = width >= style.WIDE
     labels = min(int(LETTER * curves["run"].str.len().max()) + 16, 150 if wide else 84)
     room = width - labels  # both panels start where the labels of the runs end
     heat = _heat(curves, room, wide=wide, legend=style.map_legend(view.unit, width))
-    counted = Counted(first=first, second=second, apart=definitions.apart if definitions else order_of(curves, "piece"))
+    counted = Counted(first=first, second=second, apart=definitions.apart if definitions else order_of(curves, "motif"))
     words = in_words(definitions, own=own, wide=wide)
     chosen = [{"filter": "datum.scores === scores"}] if definitions else []
     chart = alt.vconcat(
@@ -74,8 +74,8 @@ def births_lab(
 
 
 def _curves(view: View, needed: list[str]) -> pd.DataFrame:
-    """One row a run and piece (and scores): ``run`` and ``runs`` (whose) in words, and lists over its checkpoints."""
-    rows = rows_of(view, ["arm", "init_seed", "piece", "epoch", *CURVES, *needed])
+    """One row a run and motif (and scores): ``run`` and ``runs`` (whose) in words, and lists over its checkpoints."""
+    rows = rows_of(view, ["arm", "init_seed", "motif", "epoch", *CURVES, *needed])
     rows = rows if needed else rows.assign(scores="")
     # Not the rounded numbers: they are cut below, and only once.
     exact = view.table[list(CURVES)].to_numpy(dtype=float, na_value=np.nan)
@@ -92,12 +92,12 @@ def _curves(view: View, needed: list[str]) -> pd.DataFrame:
     rows["run"] = rows["arm"].astype(str) + " " + rows["init_seed"].astype(int).astype(str)
     if both_origins(rows):
         rows["run"] += np.where(rows["origin"] == "rerun", ", yours", "")
-    pieces = {piece: place for place, piece in enumerate(order_of(rows, "piece"))}
-    rows = rows.assign(place=rows["piece"].astype(str).map(pieces)).sort_values([*KEYS[:4], "place", "epoch"])
+    motifs = {motif: place for place, motif in enumerate(order_of(rows, "motif"))}
+    rows = rows.assign(place=rows["motif"].astype(str).map(motifs)).sort_values([*KEYS[:4], "place", "epoch"])
     lists = {"epochs": ("epoch", _whole), **{name: (column, _whole) for column, name in CURVES.items()}}
-    one = ["run", "runs", "init_seed", "scores", "piece"]
+    one = ["run", "runs", "init_seed", "scores", "motif"]
     found = rows.groupby(one, sort=False, observed=True).agg(**lists, last=("epoch", "max"))
-    return found.reset_index().astype({"piece": str})
+    return found.reset_index().astype({"motif": str})
 
 
 def _whole(values: pd.Series) -> list[int | None]:
@@ -106,19 +106,19 @@ def _whole(values: pd.Series) -> list[int | None]:
 
 
 def _require(curves: pd.DataFrame, first: str, second: str) -> None:
-    pieces = order_of(curves, "piece")
-    for piece in (first, second):
-        if piece not in pieces:
-            raise ColumnsError(unknown("piece", piece, pieces))
-        lacking = set(curves["run"]) - set(curves.loc[curves["piece"] == piece, "run"])
+    motifs = order_of(curves, "motif")
+    for motif in (first, second):
+        if motif not in motifs:
+            raise ColumnsError(unknown("motif", motif, motifs))
+        lacking = set(curves["run"]) - set(curves.loc[curves["motif"] == motif, "run"])
         if lacking:
-            raise ColumnsError(f"no {piece!r} in run {min(lacking)!r}: its order cannot be told")
+            raise ColumnsError(f"no {motif!r} in run {min(lacking)!r}: its order cannot be told")
 
 
 def _births(*, own: bool) -> list[dict[str, Any]]:
-    """Transforms from curves to ``born``: the epoch of the birth of each run and piece, invalid where there is none."""
-    curve, in_time = ["run", "runs", "init_seed", "piece", "last"], [{"field": "epochs"}]
-    least = f"(datum.piece === {json.dumps(BEHAVIOUR)} ? threshold_behaviour : threshold)" if own else "threshold"
+    """Transforms from curves to ``born``: the epoch of the birth of each run and motif, invalid where there is none."""
+    curve, in_time = ["run", "runs", "init_seed", "motif", "last"], [{"field": "epochs"}]
+    least = f"(datum.motif === {json.dumps(BEHAVIOUR)} ? threshold_behaviour : threshold)" if own else "threshold"
     score = f"isValid(datum.score) && datum.score >= round({UNITS} * {least})"
     gate = "gate === 'none' ? null : gate === 'named' ? datum.named : datum.published"
     gate = f"!isValid({gate}) || ({gate}) >= round({UNITS} * threshold_gate)"
@@ -141,17 +141,17 @@ def _births(*, own: bool) -> list[dict[str, Any]]:
 
 
 def _heat(curves: pd.DataFrame, room: int, *, wide: bool, legend: alt.Legend) -> alt.LayerChart:
-    """The map of births: a row a run, a column a piece; what is never born says so on a cell without colour."""
-    pieces, runs, last = order_of(curves, "piece"), order_of(curves, "run"), int(curves["last"].max())
+    """The map of births: a row a run, a column a motif; what is never born says so on a cell without colour."""
+    motifs, runs, last = order_of(curves, "motif"), order_of(curves, "run"), int(curves["last"].max())
     # Slanted labels reach beyond the last column; upright ones do not.
-    slant, beyond = (-60, int(0.5 * LETTER * len(pieces[-1]))) if wide else (-90, 0)
+    slant, beyond = (-60, int(0.5 * LETTER * len(motifs[-1]))) if wide else (-90, 0)
     axis = alt.Axis(orient="top", labelAngle=slant, ticks=False, domain=False, labelPadding=5)
     labels = alt.Axis(ticks=False, domain=False, labelPadding=5, labelFontSize=11, labelLimit=150 if wide else 80)
     gaps = alt.Scale(paddingInner=0.06, paddingOuter=0)
     base = alt.Chart().encode(
-        x=alt.X("piece:N", sort=pieces, title=None, axis=axis, scale=gaps),
+        x=alt.X("motif:N", sort=motifs, title=None, axis=axis, scale=gaps),
         y=alt.Y("run:N", sort=runs, title=None, axis=labels, scale=gaps),
-        tooltip=[alt.Tooltip("run:N"), alt.Tooltip("piece:N"), alt.Tooltip("says:N", title="born")],
+        tooltip=[alt.Tooltip("run:N"), alt.Tooltip("motif:N"), alt.Tooltip("says:N", title="born")],
     )
     base = base.transform_calculate(says="isValid(datum.born) ? 'at epoch ' + datum.born : 'never'")
     color = alt.Color("born:Q", scale=alt.Scale(scheme="cividis", domain=[0, last]), legend=legend)

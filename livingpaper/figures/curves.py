@@ -1,4 +1,4 @@
-"""Pictures over training time: curves, and the intervals in which pieces are born."""
+"""Pictures over training time: curves, and the intervals in which motifs are born."""
 
 from dataclasses import dataclass
 
@@ -175,19 +175,19 @@ def _faded(pick: alt.Parameter, opacity: float | int) -> alt.OpacityValue:
 
 @style.responsive
 def births(view: View, width: int) -> alt.TopLevelMixin:
-    """When each piece appeared in each seed: a bar from the last checkpoint without it to the first with it.
+    """When each motif appeared in each seed: a bar from the last checkpoint without it to the first with it.
 
-    Columns: ``piece``, ``init_seed``, ``after`` (step; missing: there at the first checkpoint), ``by`` (step; missing:
-    not born), optional ``end`` (last step of training), ``arm``, ``origin``. Pieces are drawn in the order given.
-    Point at a bar to follow its seed through all pieces.
+    Columns: ``motif``, ``init_seed``, ``after`` (step; missing: there at the first checkpoint), ``by`` (step; missing:
+    not born), optional ``end`` (last step of training), ``arm``, ``origin``. Motifs are drawn in the order given.
+    Point at a bar to follow its seed through all motifs.
     """
     rows = _intervals(view)
-    pieces = order_of(rows, "piece")
+    motifs = order_of(rows, "motif")
     lanes = rows[["origin", "arm", "init_seed"]].drop_duplicates().sort_values(["origin", "arm", "init_seed"])
     lane_order = [f"{row.origin} {row.arm} {row.init_seed}" for row in lanes.itertuples()]
     wide = width >= style.WIDE
     y = alt.Y(
-        "piece:N", title=None, sort=pieces, scale=alt.Scale(paddingInner=0.22, paddingOuter=0.1),
+        "motif:N", title=None, sort=motifs, scale=alt.Scale(paddingInner=0.22, paddingOuter=0.1),
         axis=alt.Axis(labels=False, domain=False, ticks=False, grid=True, tickBand="extent"),
     )  # fmt: skip
     base = alt.Chart(rows).encode(y=y, yOffset=alt.YOffset("lane:N", sort=lane_order))
@@ -196,7 +196,7 @@ def births(view: View, width: int) -> alt.TopLevelMixin:
     room = width - label_room - 16
     look = {"opacity": _followed(follow, rows, room), **_colours(rows, room)}
     tips = [
-        alt.Tooltip("piece:N"), alt.Tooltip("init_seed:N", title="seed"), alt.Tooltip("arm:N"),
+        alt.Tooltip("motif:N"), alt.Tooltip("init_seed:N", title="seed"), alt.Tooltip("arm:N"),
         alt.Tooltip("says:N", title="born"), alt.Tooltip("runs:N", title="from"),
     ]  # fmt: skip
     axis = alt.Axis(format=",d", tickCount=max(3, room // 90), labelFlush=True)
@@ -207,14 +207,14 @@ def births(view: View, width: int) -> alt.TopLevelMixin:
     born = born.transform_filter("isValid(datum.by)")
     missing = base.mark_text(text="× not born", align="right", fontSize=11, dx=3, baseline="middle")
     missing = missing.encode(x=alt.X("end:Q"), tooltip=tips, **look).transform_filter("!isValid(datum.by)")
-    height = len(pieces) * max(12 * len(lane_order) + 12, tallest(pieces, label_room) + 10)
-    chart = alt.layer(bar, born, missing, *row_labels(y, pieces, label_room)).properties(width=room, height=height)
+    height = len(motifs) * max(12 * len(lane_order) + 12, tallest(motifs, label_room) + 10)
+    chart = alt.layer(bar, born, missing, *row_labels(y, motifs, label_room)).properties(width=room, height=height)
     return chart if both_origins(rows) else chart.add_params(follow)
 
 
 def _intervals(view: View) -> pd.DataFrame:
     """The rows of a births picture with ends to draw (``from``, ``to``) and a sentence to show (``says``)."""
-    rows = rows_of(view, ["piece", "init_seed", "after", "by"], ["end", "arm"])
+    rows = rows_of(view, ["motif", "init_seed", "after", "by"], ["end", "arm"])
     last = rows[["after", "by"]].max().max()
     rows["end"] = rows["end"].fillna(last) if "end" in rows else last
     rows["arm"] = rows["arm"].astype(str) if "arm" in rows else ""

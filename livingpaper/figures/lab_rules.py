@@ -9,7 +9,7 @@ from circuitcore.emergence.definitions import Definition, Definitions
 from livingpaper.figures.rows import ColumnsError
 
 BEHAVIOUR = "behaviour"
-"""The piece with a threshold of its own."""
+"""The motif with a threshold of its own."""
 GATES = {"none": "none", "named": "worst named family", "published": "published"}
 """Value of the menu -> what it says."""
 GATE_OF = {"none": "none", "named_families": "named", "published": "published"}
@@ -24,12 +24,12 @@ def settings_of(definition: Definition) -> dict[str, Any]:
     """Where the controls stand under a definition, so that the lab dates births by its ``rules``.
 
     Raises:
-        ColumnsError: rules that differ between pieces in what the lab has one control for.
+        ColumnsError: rules that differ between motifs in what the lab has one control for.
     """
     rules = definition.rules
     gated = [rule for rule in rules.values() if rule.gate != "none"]
     every = {
-        "threshold": {rule.threshold for piece, rule in rules.items() if piece != BEHAVIOUR},
+        "threshold": {rule.threshold for motif, rule in rules.items() if motif != BEHAVIOUR},
         "threshold_behaviour": {rules[BEHAVIOUR].threshold} if BEHAVIOUR in rules else {START["threshold_behaviour"]},
         "gate": {GATE_OF[rule.gate] for rule in gated} or {"none"},
         "threshold_gate": {rule.gate_threshold for rule in gated} or {START["threshold_gate"]},
@@ -37,7 +37,7 @@ def settings_of(definition: Definition) -> dict[str, Any]:
     }
     for control, values in every.items():
         if len(values) != 1:
-            raise ColumnsError(f"{definition.name!r}: the lab has one {control!r} for all pieces; got {sorted(values)}")
+            raise ColumnsError(f"{definition.name!r}: the lab has one {control!r} for all motifs; got {sorted(values)}")
     return {"scores": definition.scores, **{control: values.pop() for control, values in every.items()}}
 
 

@@ -1,4 +1,4 @@
-"""The birth lab's second panel: how far births lie apart, which of two pieces is born first, and what badge it earns.
+"""The birth lab's second panel: how far births lie apart, which of two motifs is born first, and what badge it earns.
 
 The arithmetic of ``emergence.spread``, ``emergence.order``, ``emergence.seeds.share_interval`` and ``claims.judge``
 once more, as transforms of the chart; a test holds them together.
@@ -30,7 +30,7 @@ LETTER = 6.2
 
 @dataclass(frozen=True, kw_only=True)
 class Counted:
-    """What is counted over births: the piece claimed to be first, the other, and those whose spread is taken."""
+    """What is counted over births: the motif claimed to be first, the other, and those whose spread is taken."""
 
     first: str
     second: str
@@ -40,11 +40,11 @@ class Counted:
 def verdict(counted: Counted, whose: list[str], rule: list[str], width: int) -> list[alt.LayerChart]:
     """Words, and the interval on a line from 0 to 1, for each origin of runs.
 
-    The data are those of the chart around it: a row a run and piece with ``run``, ``runs`` (its origin in words),
-    ``init_seed``, ``piece`` and ``born`` (an epoch, or invalid for never).
+    The data are those of the chart around it: a row a run and motif with ``run``, ``runs`` (its origin in words),
+    ``init_seed``, ``motif`` and ``born`` (an epoch, or invalid for never).
 
     Args:
-        counted: the pieces in question.
+        counted: the motifs in question.
         whose: the origins in words, in the order drawn.
         rule: what counts as born: expressions of Vega, a line each.
         width: of the plots, in pixels.
@@ -68,7 +68,7 @@ def verdict(counted: Counted, whose: list[str], rule: list[str], width: int) -> 
 def _orders(counted: Counted) -> list[dict[str, Any]]:
     """Births to counts over the runs of one origin.
 
-    ``k`` runs have the first piece first, ``after`` the second; ``n_runs`` there are. ``spread`` is the mean over
+    ``k`` runs have the first motif first, ``after`` the second; ``n_runs`` there are. ``spread`` is the mean over
     ``n_spread`` seeds of the mean over a seed's runs of the epochs from the first to the last birth; ``n_never`` of
     ``n_apart`` births are left out of it because they never happen.
     """
@@ -80,9 +80,9 @@ def _orders(counted: Counted) -> list[dict[str, Any]]:
     in_all = in_seed | {"k": ("sum", "k"), "n_runs": ("sum", "n_runs"), "n_spread": ("valid", "spread")}
     earlier = "isValid(datum.{0}) && (!isValid(datum.{1}) || datum.{0} < datum.{1}) ? 1 : 0"
     return [
-        {"calculate": f"datum.piece === {first} ? datum.born : null", "as": "first_born"},
-        {"calculate": f"datum.piece === {second} ? datum.born : null", "as": "second_born"},
-        {"calculate": f"indexof({json.dumps(list(counted.apart))}, datum.piece) < 0 ? 0 : 1", "as": "is_apart"},
+        {"calculate": f"datum.motif === {first} ? datum.born : null", "as": "first_born"},
+        {"calculate": f"datum.motif === {second} ? datum.born : null", "as": "second_born"},
+        {"calculate": f"indexof({json.dumps(list(counted.apart))}, datum.motif) < 0 ? 0 : 1", "as": "is_apart"},
         {"calculate": "datum.is_apart ? datum.born : null", "as": "apart_born"},
         _aggregate(births, ["run", "runs", "init_seed"]),
         {"calculate": earlier.format("first", "second"), "as": "before"},
@@ -127,9 +127,9 @@ def _says(counted: Counted, letters: int) -> tuple[str, int]:
     order = f"{first[:1].upper()}{first[1:]} is born before {second} in {{k}} of {{n}} runs that decide;"
     interval = "Wilson interval [{low},\u00a0{high}]; {rest} of {runs} runs do not decide."
     none = f"No run decides whether {first} is born before {second}."
-    names = [piece.replace(", ", " ") for piece in counted.apart]  # "slot, patch" would read as two in a list
-    pieces = " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
-    spread = f"The births of {pieces} in one run lie {{spread}} epochs apart, first to last "
+    names = [motif.replace(", ", " ") for motif in counted.apart]  # "slot, patch" would read as two in a list
+    motifs = " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+    spread = f"The births of {motifs} in one run lie {{spread}} epochs apart, first to last "
     spread += "(mean over {of} seeds; not born and left out: {never} of {apart})."
     values = {
         "k": "datum.k", "n": "datum.n", "low": "format(datum.low, '.2f')", "high": "format(datum.high, '.2f')",

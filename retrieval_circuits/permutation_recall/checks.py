@@ -8,7 +8,7 @@ import pandas as pd
 from circuitcore.emergence.seeds import share_interval
 from livingpaper.claims.claim import Check, Results, mean_check, share_check
 from livingpaper.claims.results import with_epochs
-from retrieval_circuits.permutation_recall import dissection
+from retrieval_circuits.permutation_recall import readings
 from retrieval_circuits.permutation_recall.claims import LEARNT
 from retrieval_circuits.permutation_recall.design import (
     ANY_SOURCE,
@@ -30,20 +30,20 @@ from retrieval_circuits.permutation_recall.readings import (
     cells_of,
     doublings,
     on_source_split,
-    predicted,
+    predicted_accuracy,
     present,
     recall_times,
     recalls,
+    smallest_widths,
     source_values,
 )
-from retrieval_circuits.permutation_recall.widths import smallest_widths
 
 SMALL_REPEATED, ONE_HEAD = Cell(16, 1, 32, REPEATED), Cell(32, 1, 64, REPEATED)
 SURE = 0.99
 SHARE = (0.0, 1.0)
 
 
-def at_source(results: Results, arm: str) -> Check | None:
+def recall_at_source(results: Results, arm: str) -> Check | None:
     """PR1, PR2: recall of one of the source's models when the source stopped."""
     sure = source_values(results, "elimination", arm, family="normal").min()
     return mean_check(
@@ -52,7 +52,9 @@ def at_source(results: Results, arm: str) -> Check | None:
     )  # fmt: skip
 
 
-def of_cells(results: Results, cells: tuple[Cell, ...], control: tuple[Cell, ...], least: float) -> Check | None:
+def share_that_recalls(
+    results: Results, cells: tuple[Cell, ...], control: tuple[Cell, ...], least: float
+) -> Check | None:
     """PR3, PR4: share of networks that recall; the control passes where that of other cells reaches ``least``."""
     born, able = recalls(results, cells), recalls(results, control).mean()
     return share_check(
@@ -101,10 +103,12 @@ def balanced(results: Results) -> Check | None:
     )  # fmt: skip
 
 
-def foretold(results: Results) -> Check | None:
+def predicted(results: Results) -> Check | None:
     """PR9."""
     found = accuracies(results, ONE)
-    counted = pd.DataFrame([predicted(split_of(seed), "shuffled", "marginal") for seed in found.index], found.index)
+    counted = pd.DataFrame(
+        [predicted_accuracy(split_of(seed), "shuffled", "marginal") for seed in found.index], found.index
+    )
     missed = float((pd.Series(CEILINGS)[list(UNSURE)] - found).abs().mean(axis=None))
     return mean_check(
         (found - counted).abs().mean(axis=1),
@@ -118,7 +122,7 @@ def largest_error(results: Results, metric: str) -> Check | None:
     return mean_check(errors, **_last_step(results), within=SHARE)
 
 
-def knows_before(results: Results) -> Check | None:
+def elimination_before_recall(results: Results) -> Check | None:
     """PR11."""
     times = recall_times(results)
     times = times[(times["arm"] == TWO) & times["by"].notna()]
@@ -139,47 +143,49 @@ def _all_recall(results: Results) -> dict:
     return {"control_passed": worst >= LEARNT, "control_value": f"at least {worst:.3f}"}
 
 
-def mean_of(results: Results, reading: Callable[[Results], pd.Series], within: tuple[float, float]) -> Check | None:
+def mean_reading(
+    results: Results, reading: Callable[[Results], pd.Series], within: tuple[float, float]
+) -> Check | None:
     """PR12, PR13, PR15, PR17, PR18: a mean over networks that all recall."""
     return mean_check(reading(results), **_all_recall(results), within=within)
 
 
 def attention_alone(results: Results) -> Check | None:
     """PR14."""
-    after = float(dissection.decoded(results, "resid_post").mean())
+    after = float(readings.decoding_accuracy(results, "resid_post").mean())
     return mean_check(
-        dissection.decoded(results, "resid_mid"),
+        readings.decoding_accuracy(results, "resid_mid"),
         control_passed=after >= 0.95, control_value=f"{after:.3f} after it", within=SHARE,
     )  # fmt: skip
 
 
 def value_and_match(results: Results) -> Check | None:
     """PR16."""
-    together = float(dissection.moved_together(results).min())
+    together = float(readings.share_moved_together(results).min())
     return mean_check(
-        dissection.separation_of_moves(results),
+        readings.separation_of_moves(results),
         control_passed=together >= LEARNT, control_value=f"at least {together:.3f}", within=SHARE,
     )  # fmt: skip
 
 
 def earlier_rows(results: Results) -> Check | None:
     """PR19."""
-    lost = float(dissection.lost_without_edge(results, "cut y_source").mean())
+    lost = float(readings.lost_without_edge(results, "cut y_source").mean())
     return mean_check(
-        dissection.change_without_earlier_rows(results),
+        readings.change_without_earlier_rows(results),
         control_passed=lost >= 0.5, control_value=f"it falls by {lost:.2f}",
     )  # fmt: skip
 
 
 def roles_apart(results: Results) -> Check | None:
     """PR20."""
-    apart = dissection.role_separation(results) > dissection.APART
+    apart = readings.role_separation(results) > readings.ROLES_APART
     return share_check(int(apart.sum()), len(apart), **_all_recall(results))
 
 
 def which_head(results: Results) -> Check | None:
     """PR21: the interval of the share's distance from one half is that of the share, folded."""
-    first = dissection.first_head_eliminates(results)
+    first = readings.first_head_eliminates(results)
     found = share_interval(int(first.sum()), len(first))
     ends = (abs(found.low - 0.5), abs(found.high - 0.5))
     inside = found.low <= 0.5 <= found.high
@@ -189,7 +195,7 @@ def which_head(results: Results) -> Check | None:
     )  # fmt: skip
 
 
-def place_by_place(results: Results) -> Check | None:
+def by_position(results: Results) -> Check | None:
     """PR22."""
     if ONLY_FIRST not in results.arms:
         return None
@@ -226,31 +232,31 @@ def _later_sources(results: Results, arm: str) -> pd.Series:
 
 
 CHECKS: dict[str, Callable[[Results], Check | None]] = {
-    "PR1": partial(at_source, arm=ONE),
-    "PR2": partial(at_source, arm=TWO),
-    "PR3": lambda results: of_cells(
+    "PR1": partial(recall_at_source, arm=ONE),
+    "PR2": partial(recall_at_source, arm=TWO),
+    "PR3": lambda results: share_that_recalls(
         results, present(results, cells_of(NORMAL)), present(results, cells_of(REPEATED)), 0.5
     ),
-    "PR4": partial(of_cells, cells=(SMALL_REPEATED,), control=(TASK_2,), least=0.8),
+    "PR4": partial(share_that_recalls, cells=(SMALL_REPEATED,), control=(TASK_2,), least=0.8),
     "PR5": one_head,
     "PR6": width_or_heads,
     "PR7": shortfall,
     "PR8": balanced,
-    "PR9": foretold,
+    "PR9": predicted,
     "PR10.published": partial(largest_error, metric="bayes_max_batched"),
     "PR10": partial(largest_error, metric="bayes_max"),
-    "PR11": knows_before,
-    "PR12": partial(mean_of, reading=dissection.recall_without_y, within=SHARE),
-    "PR13": partial(mean_of, reading=dissection.lost_without_either, within=(-1.0, 1.0)),
+    "PR11": elimination_before_recall,
+    "PR12": partial(mean_reading, reading=readings.recall_without_y, within=SHARE),
+    "PR13": partial(mean_reading, reading=readings.lost_without_either, within=(-1.0, 1.0)),
     "PR14": attention_alone,
-    "PR15": partial(mean_of, reading=dissection.recall_with_linear_map, within=SHARE),
+    "PR15": partial(mean_reading, reading=readings.recall_with_linear_map, within=SHARE),
     "PR16": value_and_match,
-    "PR17": partial(mean_of, reading=partial(dissection.answers_traded, path="values"), within=SHARE),
-    "PR18": partial(mean_of, reading=partial(dissection.answers_traded, path="keys"), within=SHARE),
+    "PR17": partial(mean_reading, reading=partial(readings.answers_traded, path="values"), within=SHARE),
+    "PR18": partial(mean_reading, reading=partial(readings.answers_traded, path="keys"), within=SHARE),
     "PR19": earlier_rows,
     "PR20": roles_apart,
     "PR21": which_head,
-    "PR22": place_by_place,
+    "PR22": by_position,
     "PR23": without_ffn,
     "PR24": widths_needed,
 }

@@ -2,17 +2,11 @@
 
 from collections.abc import Callable, Sequence
 
-import pandas as pd
-import torch
-
 from circuitcore.metrics.instruments.snapshots import spread
-from circuitcore.models import forward
 from circuitcore.training.store.run import Run
-from livingpaper.claims.view import View
 from livingpaper.explorer.game import GameModel, RecallGame, recall_game
 from livingpaper.explorer.material import Material
-from retrieval_circuits.permutation_recall.design import PUBLISHED_EPOCHS
-from retrieval_circuits.permutation_recall.readings import ONE, SOURCE_EPOCHS, TWO
+from retrieval_circuits.permutation_recall.readings import ONE, TWO
 
 RunOf = Callable[[str], Run]
 LABELS = {ONE: "small, trained without repeats", TWO: "large, trained with repeats"}
@@ -37,30 +31,7 @@ def game(materials: Sequence[Material]) -> RecallGame:
     return recall_game(models, permutation=DISPLAYED[0], order=OPENING, name="game-recall")
 
 
-def displayed(run_of: RunOf) -> View:
-    """Step by step, what one network of the small model says of the displayed sequence when the source stopped."""
-    run = run_of(ONE)
-    permutation, order = DISPLAYED
-    tokens = torch.tensor([word for x in order for word in (x, permutation[x - 1])][:-1])
-    weights = run.weights(_at_source_epoch(run))
-    with torch.no_grad():
-        logits = forward(run.recipe.model, weights, tokens[None]).logits[0, ::2, 1:]
-    rows = []
-    for step, (x, probabilities) in enumerate(zip(order, logits.softmax(-1).tolist(), strict=True)):
-        shown = " ".join(f"{seen} {permutation[seen - 1]}" for seen in order[:step])
-        said = {f"y {y}": f"{p:.3f}" for y, p in enumerate(probabilities, 1)}
-        rows.append({"shown": shown or "-", "x": x, **said, "right": permutation[x - 1]})
-    return View(pd.DataFrame(rows), "probability", "one held-out sequence")
-
-
 def _checkpoints(run: Run) -> dict[int, dict]:
     """Epoch -> weights, evenly spread over those that are here."""
     ends = run.recipe.schedule.epoch_ends
     return {ends.index(step): run.weights(step) for step in spread(run.steps, MOST_CHECKPOINTS)}
-
-
-def _at_source_epoch(run: Run) -> int:
-    """The step at which the source stopped, or the same share of a shorter training; of the checkpoints here."""
-    ends = run.recipe.schedule.epoch_ends
-    wanted = SOURCE_EPOCHS[ONE] / PUBLISHED_EPOCHS * (len(ends) - 1)
-    return min(run.steps, key=lambda step: abs(ends.index(step) - wanted))

@@ -8,15 +8,19 @@ from retrieval_circuits.six_run_matrix.checks import CHECKS
 from retrieval_circuits.six_run_matrix.claims import CIRCUIT_CLAIMS, CLAIMS
 from retrieval_circuits.six_run_matrix.design import Params, instruments, published_epochs, recipes
 from retrieval_circuits.six_run_matrix.explorer import explorer
-from retrieval_circuits.six_run_matrix.figures import inference as inference_views
-from retrieval_circuits.six_run_matrix.figures import matrix as matrix_views
-from retrieval_circuits.six_run_matrix.figures import pilot as pilot_views
+from retrieval_circuits.six_run_matrix.figures import VIEWS
 
 __all__ = [
-    "CHECKS", "CIRCUIT_CLAIMS", "CLAIMS", "EXPLORERS", "FALSE_ALARMS", "VIEWS", "Params", "instruments",
-    "published_epochs", "recipes",
-]  # fmt: skip
-
-VIEWS = {**pilot_views.VIEWS, **matrix_views.VIEWS, **inference_views.VIEWS}
+    "CHECKS",
+    "CIRCUIT_CLAIMS",
+    "CLAIMS",
+    "EXPLORERS",
+    "FALSE_ALARMS",
+    "VIEWS",
+    "Params",
+    "instruments",
+    "published_epochs",
+    "recipes",
+]
 
 EXPLORERS = {"explorer": explorer}

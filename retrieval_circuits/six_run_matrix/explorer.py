@@ -32,6 +32,6 @@ def _runs(material: Material) -> Iterator[ShownRun]:
     born = corrected_births(material.results)
     for arm in MATRIX:
         for run in material.runs(arm):
-            births = births_of(born[born["arm"] == arm], run, {piece: piece for piece in SHOWN}, in_epochs=True)
+            births = births_of(born[born["arm"] == arm], run, {motif: motif for motif in SHOWN}, in_epochs=True)
             condition = material.condition(arm, f"curriculum {arm}")
             yield ShownRun(run=run, condition=condition, curves=material.retrieval_curves(run, SPLITS), births=births)

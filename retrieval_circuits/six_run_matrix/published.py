@@ -32,7 +32,7 @@ BIRTHS = {
         ("on", 0): 31, ("on", 1): 36, ("on", 2): 62, ("off", 0): 93, ("off", 1): 1, ("off", 2): 17,
     },
 }  # fmt: skip
-"""Piece -> (curriculum, seed) -> epoch of its birth; NaN where it is never born."""
+"""Motif -> (curriculum, seed) -> epoch of its birth; NaN where it is never born."""
 
 GROUPED = {
     "accuracy, val": {"on": 1.0, "off": 0.9999},

@@ -5,18 +5,25 @@ from functools import partial
 
 from circuitcore.tasks import make_task
 from livingpaper.claims.claim import Check, Results, mean_check, share_check
-from retrieval_circuits.story_control.ceilings import ceilings, possible_births
 from retrieval_circuits.story_control.design import COULD_FAIL, PHRASES, PLANTED, PROBE_ROWS, STORY
-from retrieval_circuits.story_control.readings import ANY, OURS, PUBLISHED, WHOLE, detection, runs_reported
+from retrieval_circuits.story_control.readings import (
+    ANY,
+    N_BASES,
+    OURS,
+    PUBLISHED,
+    WHOLE,
+    ceilings,
+    detection,
+    possible_births,
+    runs_reported,
+)
 
-N_BASES = 32
-"""Base rows of the source's story; what they could show is a fact about the text, whatever the parameters."""
 ABLE, LEARNT, BY_HEART = 0.5, 0.9, 0.99
 
 
-def births(results: Results, arms: tuple[str, ...], definitions: str, piece: str) -> Check | None:
+def births(results: Results, arms: tuple[str, ...], definitions: str, motif: str) -> Check | None:
     """Share of runs with a birth; the control passes where the same definitions find half of the positive controls."""
-    born = runs_reported(results, arms, definitions, piece)
+    born = runs_reported(results, arms, definitions, motif)
     found = detection(results, definitions)
     return share_check(
         int(born.sum()), len(born), control_passed=found >= ABLE, control_value=f"planted repeats: {found:.2f} of runs"
@@ -66,11 +73,11 @@ def _both(claim: str, check: Callable[..., Check | None], **chosen) -> dict[str,
 
 
 CHECKS: dict[str, Callable[[Results], Check | None]] = {
-    **_both("SC1", births, arms=(STORY,), piece=ANY),
+    **_both("SC1", births, arms=(STORY,), motif=ANY),
     "SC2": could_have_failed,
     "SC3": commonest_word,
     **_both("SC4", detected, arm=PLANTED),
-    **_both("SC5", births, arms=COULD_FAIL, piece=WHOLE),
-    **_both("SC6", births, arms=COULD_FAIL, piece=ANY),
+    **_both("SC5", births, arms=COULD_FAIL, motif=WHOLE),
+    **_both("SC6", births, arms=COULD_FAIL, motif=ANY),
     **_both("SC7", detected, arm=PHRASES),
 }

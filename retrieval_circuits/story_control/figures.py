@@ -8,7 +8,7 @@ from circuitcore.tasks import make_task
 from livingpaper.claims.claim import Results
 from livingpaper.claims.results import with_epochs
 from livingpaper.claims.view import View, in_order
-from retrieval_circuits.story_control.ceilings import ceilings, operator_chances, text_facts
+from retrieval_circuits.design import BAND
 from retrieval_circuits.story_control.checks import N_BASES
 from retrieval_circuits.story_control.claims import PUBLISHED, PUBLISHED_TEXT
 from retrieval_circuits.story_control.design import (
@@ -25,14 +25,17 @@ from retrieval_circuits.story_control.readings import (
     ANY,
     DEFINITIONS,
     GATE,
+    MOTIFS,
     PATCH,
-    PIECES,
     REPORTED,
     THRESHOLDS,
     WHOLE,
+    ceilings,
     curves,
     false_positives,
+    operator_chances,
     reported,
+    text_facts,
 )
 
 SPLITS = {"train": "train", "val": "val", "test": "test", "ood": "40 words"}
@@ -42,7 +45,6 @@ VARIABLES = {
     "repeat_distance_bucket": "how far back",
     "target_token": "target",
 }
-BAND = "95 % t interval of the mean over seeds"
 SHORT = {STORY: "story", PLANTED: "repeats", PHRASES: "phrases"}
 SWEPT = f"{N_BASES} test rows, each with five lengths of context"
 POOL = "the three controls"
@@ -101,20 +103,20 @@ def operators(results: Results) -> View:
 
 
 def highest(results: Results) -> View:
-    """The highest score of each piece and of its gate, at any checkpoint: the story and the positive controls."""
+    """The highest score of each motif and of its gate, at any checkpoint: the story and the positive controls."""
     found = []
     for arm, called in SHORT.items():
         table = curves(results, arm, DEFINITIONS[0])
         score = table[table["family"].isin(["", "all"])]
         for ending, series in {"": "score", "_worst_base": "worst base prompt"}.items():
             rows = score[score["metric"].str.endswith("_worst_base") == bool(ending)]
-            piece = rows["metric"].str.removesuffix("_worst_base").str.partition(":")[0]
-            top = rows.assign(piece=piece).groupby(["arm", "init_seed", "piece"])["value"].max().reset_index()
-            found.append(top.assign(group=f"{called}: " + top["piece"], series=series))
+            motif = rows["metric"].str.removesuffix("_worst_base").str.partition(":")[0]
+            top = rows.assign(motif=motif).groupby(["arm", "init_seed", "motif"])["value"].max().reset_index()
+            found.append(top.assign(group=f"{called}: " + top["motif"], series=series))
     table = pd.concat(found, ignore_index=True)
-    table = in_order(table, "group", [f"{called}: {piece}" for called in SHORT.values() for piece in PIECES])
+    table = in_order(table, "group", [f"{called}: {motif}" for called in SHORT.values() for motif in MOTIFS])
     note = (
-        f"Born at {THRESHOLDS[PIECES[0]]:g} (behaviour) or {THRESHOLDS[PATCH]:g}, where the worst base prompt reaches "
+        f"Born at {THRESHOLDS[MOTIFS[0]]:g} (behaviour) or {THRESHOLDS[PATCH]:g}, where the worst base prompt reaches "
         f"{GATE:g} at the same checkpoint."
     )
     return View(table[["group", "series", "arm", "init_seed", "value"]], "highest share", SWEPT, BAND, note=note)
@@ -140,23 +142,23 @@ def where(results: Results) -> View:
 def rates(results: Results) -> View:
     """Whether any birth, and all four, are reported of each run: every control, and those that could fail together."""
     runs = pd.concat([reported(results, definitions) for definitions in DEFINITIONS], ignore_index=True)
-    runs = runs[runs["piece"].isin([WHOLE, ANY])]
+    runs = runs[runs["motif"].isin([WHOLE, ANY])]
     pool = runs[runs["arm"].isin(COULD_FAIL)].assign(group=POOL)
     table = pd.concat([runs.assign(group=runs["arm"].replace(HAS)), pool], ignore_index=True)
     table = table.assign(series=table["definitions"].map(DEFINED), value=table["born"].astype(float))
-    table = table.rename(columns={"piece": "panel"})
+    table = table.rename(columns={"motif": "panel"})
     table = in_order(in_order(table, "group", [*CANNOT, POOL, *HAS.values()]), "panel", [WHOLE, ANY])
     note = f"T{POOL[1:]}: {', '.join(COULD_FAIL)}. Only planted repeats and phrases leave anything to find."
     columns = ["panel", "group", "series", "arm", "init_seed", "value"]
     return View(table[columns], "share of runs reported", "held-out prompts", "95 % Wilson interval", note=note)
 
 
-def pieces(results: Results) -> View:
+def motifs(results: Results) -> View:
     """In how many runs each birth is reported, in words: one row per control and definition."""
     table = false_positives(results)
     table = table.assign(runs=table["k"].astype(str) + " of " + table["n"].astype(str))
     table = table.assign(under=table["definitions"].map(DEFINED))
-    wide = table.pivot(index=["arm", "under"], columns="piece", values="runs").reset_index()
+    wide = table.pivot(index=["arm", "under"], columns="motif", values="runs").reset_index()
     wide = in_order(wide[wide["arm"].isin(ARMS)], "under", DEFINED.values())
     wide = in_order(wide, "arm", ARMS)[["arm", "under", *REPORTED]]
     return View(wide.rename(columns={"arm": "networks"}).assign(init_seed=pd.NA), "runs", "held-out prompts")
@@ -169,7 +171,7 @@ def ceiling(results: Results) -> View:
         table = ceilings(make_task(name, {}), N_BASES, PROBE_ROWS[arm])
         found.append(table.assign(possible=table["possible"].map({True: "yes", False: "no"}), task=called))
     table = pd.concat(found, ignore_index=True).replace({"part": VARIABLES})
-    columns = {"task": "task", "piece": "piece", "part": "of", "score": "best score", "gate": "worst base prompt"}
+    columns = {"task": "task", "motif": "motif", "part": "of", "score": "best score", "gate": "worst base prompt"}
     return View(
         table.rename(columns={**columns, "possible": "can be born"})[[*columns.values(), "can be born"]], "share", SWEPT
     )
@@ -194,7 +196,7 @@ def numbers(results: Results) -> View:
             found.append(at_best.assign(quantity=f"accuracy, {called}, best epoch"))
         found.append(results.at_final("accuracy", STORY, split=split).assign(quantity=f"accuracy, {called}, final"))
     born = reported(results, DEFINITIONS[0])
-    born = born[(born["arm"] == STORY) & born["piece"].isin(PIECES)].groupby("init_seed")["born"].sum()
+    born = born[(born["arm"] == STORY) & born["motif"].isin(MOTIFS)].groupby("init_seed")["born"].sum()
     born = born.rename("value").reset_index().assign(quantity="births")
     table = pd.concat([*found, born], ignore_index=True)
     table = table.assign(source=table["quantity"].map(PUBLISHED))
@@ -214,7 +216,7 @@ VIEWS: dict[str, Callable[[Results], View]] = {
     "highest": highest,
     "where": where,
     "rates": rates,
-    "pieces": pieces,
+    "motifs": motifs,
     "ceiling": ceiling,
     "text": text,
     "numbers": numbers,

@@ -1,12 +1,19 @@
-"""Which births the battery reports, in every arm alike, and how often it should not have."""
+"""What claims and figures read: births that the battery reports in every arm, and what the rows of a control allow."""
 
 import functools
+from collections.abc import Mapping
 
 import pandas as pd
+import torch
+from jaxtyping import Bool, Int
+from torch import Tensor
 
 from circuitcore.emergence.births import BirthRule, births
 from circuitcore.emergence.leaders import leading_head, of_leader
 from circuitcore.emergence.seeds import share_interval
+from circuitcore.metrics.scores.groups import worst_share
+from circuitcore.tasks.next_word import NextWord
+from circuitcore.tasks.story import words
 from livingpaper.claims.claim import Results
 from retrieval_circuits.six_run_matrix.readings.births import (
     BEHAVIOUR,
@@ -19,12 +26,15 @@ from retrieval_circuits.six_run_matrix.readings.births import (
 )
 from retrieval_circuits.story_control.design import CANNOT, COULD_FAIL, PLANTED, UNTRAINED
 
+N_BASES = 32
+"""Base rows of the source's story; what they could show is a fact about the text, whatever the parameters."""
 PATCH = "faithfulness"
-PIECES = (BEHAVIOUR, ROUTING, COPYING, PATCH)
+PROBE = "probe"
+MOTIFS = (BEHAVIOUR, ROUTING, COPYING, PATCH)
 """The four births that the source's claim about its control names."""
 THRESHOLDS = {BEHAVIOUR: 0.90, ROUTING: 0.85, COPYING: 0.85, PATCH: 0.85}
 ANY, WHOLE = "any of the four", "the whole circuit"
-REPORTED = (*PIECES, ANY, WHOLE)
+REPORTED = (*MOTIFS, ANY, WHOLE)
 PUBLISHED, OURS = "published", "ours"
 DEFINITIONS = (PUBLISHED, OURS)
 POOLED = {"could fail": COULD_FAIL, "cannot have it": CANNOT}
@@ -39,19 +49,19 @@ def curves(results: Results, arm: str, definitions: str) -> pd.DataFrame:
     """Scores of one arm at every checkpoint that counts (of untrained networks the first), as ``births`` reads them.
 
     Rows of ``family`` "all" or "" are scores; named families and ``METRIC_worst_base`` serve the gates. ``metric`` is
-    the piece, for faithfulness followed by its variable. The published operator is that of the best head of any layer,
+    the motif, for faithfulness followed by its variable. The published operator is that of the best head of any layer,
     ours of the last layer alone.
     """
     found = [results.curve("accuracy", arm, split="val").assign(metric=BEHAVIOUR, family="")]
     if definitions == PUBLISHED:
-        for metric, piece in OPERATORS.items():
-            found += of_source_leaders(results.curve(metric, arm), results.curve(f"{metric}_worst_base", arm), piece)
+        for metric, motif in OPERATORS.items():
+            found += of_source_leaders(results.curve(metric, arm), results.curve(f"{metric}_worst_base", arm), motif)
         for ending in ("", "_worst_base"):
             rows = results.curve(f"faithfulness_published{ending}", arm)
             found.append(rows.assign(metric=_patched(rows) + ending))
     else:
-        for metric, piece in OPERATORS.items():
-            found.append(_of_last_layer(results.curve(metric, arm), piece))
+        for metric, motif in OPERATORS.items():
+            found.append(_of_last_layer(results.curve(metric, arm), motif))
         rows = results.curve("interchange_chosen", arm, edit="")
         site = rows["site"].astype(str).str.rpartition(".")[2]
         rows = rows[rows["variable"].astype(str).map(OURS_PATCHED) == site]
@@ -64,9 +74,9 @@ def _patched(rows: pd.DataFrame) -> pd.Series:
     return f"{PATCH}: " + rows["variable"].astype(str)
 
 
-def _of_last_layer(rows: pd.DataFrame, piece: str) -> pd.DataFrame:
+def _of_last_layer(rows: pd.DataFrame, motif: str) -> pd.DataFrame:
     rows = rows[rows["layer"] == rows["layer"].max()]
-    return of_leader(rows, leading_head(rows[rows["family"] == "all"])).assign(metric=piece)
+    return of_leader(rows, leading_head(rows[rows["family"] == "all"])).assign(metric=motif)
 
 
 def arm_births(results: Results, arm: str, definitions: str) -> pd.DataFrame:
@@ -79,12 +89,12 @@ def arm_births(results: Results, arm: str, definitions: str) -> pd.DataFrame:
     held = min(PERSISTENCE, table["step"].nunique()) if definitions == OURS else 1
     rules = {}
     for metric in table["metric"].unique():
-        piece = metric.partition(":")[0]
+        motif = metric.partition(":")[0]
         if metric.endswith("_worst_base"):
             continue
-        gates = {PUBLISHED: "published"} if piece == PATCH else {PUBLISHED: "published", OURS: "named_families"}
-        gate = gates.get(definitions, "none") if piece != BEHAVIOUR else "none"
-        rules[metric] = BirthRule(THRESHOLDS[piece], gate, GATE, persistence=held)
+        gates = {PUBLISHED: "published"} if motif == PATCH else {PUBLISHED: "published", OURS: "named_families"}
+        gate = gates.get(definitions, "none") if motif != BEHAVIOUR else "none"
+        rules[metric] = BirthRule(THRESHOLDS[motif], gate, GATE, persistence=held)
     return births(table, rules)
 
 
@@ -92,16 +102,16 @@ def arm_births(results: Results, arm: str, definitions: str) -> pd.DataFrame:
 def reported(results: Results, definitions: str) -> pd.DataFrame:
     """What the battery reports of each run: one row per run and entry of ``REPORTED``, with ``born``.
 
-    Faithfulness counts as born with the birth of any of its variables; the whole circuit with all four pieces, whether
+    Faithfulness counts as born with the birth of any of its variables; the whole circuit with all four motifs, whether
     or not their times agree.
     """
     found = []
     for arm in results.arms:
         born = arm_births(results, arm, definitions)
-        born = born.assign(piece=born["piece"].str.partition(":")[0], born=born["by"].notna())
-        wide = born.groupby(["arm", "init_seed", "piece"])["born"].any().unstack("piece")[list(PIECES)].astype(bool)
-        wide = wide.assign(**{ANY: wide[list(PIECES)].any(axis=1), WHOLE: wide[list(PIECES)].all(axis=1)})
-        found.append(wide.melt(value_name="born", var_name="piece", ignore_index=False).reset_index())
+        born = born.assign(motif=born["motif"].str.partition(":")[0], born=born["by"].notna())
+        wide = born.groupby(["arm", "init_seed", "motif"])["born"].any().unstack("motif")[list(MOTIFS)].astype(bool)
+        wide = wide.assign(**{ANY: wide[list(MOTIFS)].any(axis=1), WHOLE: wide[list(MOTIFS)].all(axis=1)})
+        found.append(wide.melt(value_name="born", var_name="motif", ignore_index=False).reset_index())
     return pd.concat(found, ignore_index=True).assign(definitions=definitions)
 
 
@@ -109,13 +119,13 @@ def false_positives(results: Results) -> pd.DataFrame:
     """How often each birth is reported: in networks that cannot have the circuit, and in those that learnt it.
 
     Returns:
-        One row per ``arm`` (and per pool of arms, see ``POOLED``), ``definitions`` and ``piece`` (an entry of
+        One row per ``arm`` (and per pool of arms, see ``POOLED``), ``definitions`` and ``motif`` (an entry of
         ``REPORTED``): ``k`` of ``n`` runs, ``rate``, and its Wilson interval ``low``, ``high``. In the two
         positive controls the rate is one of detection.
     """
     runs = pd.concat([reported(results, definitions) for definitions in DEFINITIONS], ignore_index=True)
     pools = [runs[runs["arm"].isin(arms)].assign(arm=name) for name, arms in POOLED.items()]
-    grouped = pd.concat([runs, *pools]).groupby(["arm", "definitions", "piece"], sort=False)["born"]
+    grouped = pd.concat([runs, *pools]).groupby(["arm", "definitions", "motif"], sort=False)["born"]
     table = grouped.agg(k="sum", n="size").reset_index()
     intervals = [share_interval(int(k), int(n)) for k, n in zip(table["k"], table["n"], strict=True)]
     bounds = {
@@ -126,12 +136,108 @@ def false_positives(results: Results) -> pd.DataFrame:
     return table.assign(**bounds)
 
 
-def runs_reported(results: Results, arms: tuple[str, ...], definitions: str, piece: str) -> pd.Series:
+def runs_reported(results: Results, arms: tuple[str, ...], definitions: str, motif: str) -> pd.Series:
     """Whether each run of some arms has this birth."""
     runs = reported(results, definitions)
-    return runs.loc[runs["arm"].isin(arms) & (runs["piece"] == piece), "born"]
+    return runs.loc[runs["arm"].isin(arms) & (runs["motif"] == motif), "born"]
 
 
 def detection(results: Results, definitions: str) -> float:
     """Share of networks trained on planted repeats in which the whole circuit is reported."""
     return float(runs_reported(results, (PLANTED,), definitions, WHOLE).mean())
+
+
+def ceilings(task: NextWord, n_bases: int, n_probe: int) -> pd.DataFrame:
+    """The best score, and the best worst base prompt, that any network could have, under the source's definitions.
+
+    A network is granted every word that it was trained on or that stands in the prompt, and no other; a probe every
+    class that it was fitted on.
+
+    Args:
+        task: the story, or planted repeats.
+        n_bases: base rows.
+        n_probe: training rows that probes are fitted on.
+
+    Returns:
+        One row per ``motif`` and ``part`` (the variable, or ""): ``score``, ``gate`` (the worst base prompt's; missing
+        for behaviour) and ``possible``: whether both can reach what the source asks for. Probes are none of the four
+        motifs; the source dates them, too.
+    """
+    sweeps = list(task.families(n_bases).values())
+    bases = torch.cat([batch.base for batch in sweeps])
+    trained, val = task.split("train"), task.split("val")
+    learnt = torch.cat([trained.tokens.unique(), trained.answers.unique()])
+    found = [{"motif": BEHAVIOUR, "part": "", "score": _share(_known(val.answers, learnt, val.tokens))}]
+    copied = torch.cat([batch.roles["last_copy"] > 0 for batch in sweeps])
+    every_base = bool(torch.isin(bases, bases[copied]).all())  # one without a copy counts as 0
+    found += [{"motif": motif, "part": "", "score": 1.0, "gate": float(every_base)} for motif in (ROUTING, COPYING)]
+    for pairs in task.interchanges(n_bases):
+        prompts = torch.cat([pairs.base.tokens, pairs.source.tokens], 1)
+        known = _known(pairs.expected["source_answer"], learnt, prompts)
+        found.append({"motif": PATCH, "part": pairs.name, **_score_and_gate(known, pairs.base.base)})
+    for variable in task.variables:
+        classes = torch.cat([batch.variables[variable] for batch in sweeps])
+        known = torch.isin(classes, trained.variables[variable][:n_probe])
+        found.append({"motif": PROBE, "part": variable, **_score_and_gate(known, bases)})
+    table = pd.DataFrame(found)
+    needed = table["motif"].map(THRESHOLDS | {PROBE: THRESHOLDS[PATCH]})
+    return table.assign(possible=(table["score"] >= needed) & (table["gate"].isna() | (table["gate"] >= GATE)))
+
+
+def possible_births(table: pd.DataFrame) -> int:
+    """How many of the four motifs could be born; faithfulness could if that of any variable could."""
+    return int(table[table["motif"].isin(MOTIFS)].groupby("motif")["possible"].any().sum())
+
+
+def operator_chances(task: NextWord, n_bases: int) -> Mapping[str, float]:
+    """What a head reaches in routing, copying and recency that looks at any position so far, or raises any word.
+
+    Args:
+        task: the story, or planted repeats.
+        n_bases: base rows.
+    """
+    sweeps = list(task.families(n_bases).values())
+    looked_at = torch.cat([batch.roles["read_out"] + 1 for batch in sweeps]).double()
+    copied = torch.cat([batch.roles["last_copy"] > 0 for batch in sweeps])
+    return {
+        "routing": float((1 / looked_at[copied]).mean()),
+        "copying": 1 / len(task.vocab),
+        "recency": float((1 / looked_at).mean()),
+    }
+
+
+def text_facts(task: NextWord, n_bases: int, n_probe: int) -> Mapping[str, int | float | str]:
+    """What is counted on the story, under the names of ``PUBLISHED_TEXT``."""
+    splits = {name: task.split(name) for name in ("train", "val", "test")}
+    trained = splits["train"].answers
+    lead = torch.cat([splits["train"].tokens[0, 1:], trained])  # the words of the first context are never wanted
+    base = task.bases(n_bases)
+    fitted = splits["train"].rows(slice(0, n_probe)).variables
+    unfitted = ~torch.isin(base.variables["previous_token"], fitted["previous_token"])
+    unfitted |= ~torch.isin(base.variables["target_token"], fitted["target_token"])
+    lacking = int((base.roles["last_copy"] == 0).sum())
+    return {
+        "tokens": len(words()),
+        "types": len(set(words())),
+        "val targets never in train": _share(~torch.isin(splits["val"].answers, lead)),
+        "test targets never in train": _share(~torch.isin(splits["test"].answers, lead)),
+        "val, always the commonest word": task.chance["val"],
+        "test, always the commonest word": task.chance["test"],
+        "base rows without an earlier copy": f"{lacking} of {n_bases}",
+        "base rows with a word that the probe never saw": f"{int(unfitted.sum())} of {n_bases}",
+    }
+
+
+def _known(
+    wanted: Int[Tensor, " row"], learnt: Int[Tensor, " word"], prompts: Int[Tensor, "row pos"]
+) -> Bool[Tensor, " row"]:
+    """Whether each wanted word was trained on or stands in its prompt."""
+    return torch.isin(wanted, learnt) | (prompts == wanted[:, None]).any(1)
+
+
+def _score_and_gate(known: Bool[Tensor, " row"], bases: Int[Tensor, " row"]) -> dict[str, float]:
+    return {"score": _share(known), "gate": float(worst_share(known.double(), bases))}
+
+
+def _share(hits: Bool[Tensor, " row"]) -> float:
+    return float(hits.double().mean())

@@ -1,40 +1,37 @@
 """The check of each claim: results in, effect over seeds and control out.
 
-Heads are chosen by where they attend at the end of training, never by the score that is then reported: the *carrier*
-is the layer-0 head that attends most from the arrow to the query key, the *tagger* the layer-0 head that attends most
-from values to their own keys, the *router* the layer-1 head that attends to the matching slot most often.
-The one exception is KV9, which reports the routing of the better of two heads and says so.
+Heads are chosen by where they attend, never by the score that is then reported (``readings``). The one exception is
+KV9, which reports the routing of the better of two heads and says so.
 """
 
 from collections.abc import Callable
 
 import pandas as pd
 
-from circuitcore.emergence.leaders import leading_head
 from circuitcore.emergence.order import orders
-from circuitcore.emergence.roles import RolesError, SubsetScores, subset_scores
+from circuitcore.emergence.roles import SubsetScores
 from livingpaper.claims.claim import Check, Results, mean_check, share_check
-from retrieval_circuits.symbolic_kv import leak
-from retrieval_circuits.symbolic_kv.readings import CARRIES, ROUTES, SWEEP, TAGS, piece_births, piece_curves
+from retrieval_circuits.symbolic_kv.readings import (
+    CARRIES,
+    ROUTES,
+    SWEEP,
+    TAGS,
+    TRAINED,
+    by_site,
+    chosen_heads,
+    kept_heads,
+    key_effects,
+    leak_counts,
+    leaked_rows,
+    motif_births,
+    motif_curves,
+    probe_site,
+    query_effects,
+    separated,
+)
 
-TRAINED = "trained"
-BEST_HEADS = {"carrier": ("query_key_mass", 0), "tagger": ("own_key_mass", 0), "router": ("routing", 1)}
 SUFFICES = 0.9
 SHARE, DIFFERENCE = (0, 1), (-1, 1)
-
-
-def chosen_heads(results: Results, role: str) -> pd.Series:
-    """The head that plays a role in each seed at the end of training, indexed by ``init_seed``."""
-    metric, layer = BEST_HEADS[role]
-    rows = results.at_final(metric, TRAINED, layer=layer, family=SWEEP)
-    return leading_head(rows).set_index("init_seed")["site"].astype(str).sort_index()
-
-
-def by_site(results: Results, metric: str, sites: pd.Series, **where) -> pd.Series:
-    """Final value per seed at a site that differs between seeds."""
-    rows = results.at_final(metric, TRAINED, site=sorted(set(sites)), **where)
-    rows = rows[rows["site"].astype(str) == rows["init_seed"].map(sites)]
-    return rows.set_index("init_seed")["value"].sort_index()
 
 
 def _has(results: Results, *arms: str) -> bool:
@@ -85,21 +82,9 @@ def single_edge(results: Results) -> Check | None:
     return _limited(into["q"], into["k"], 0.1, "into the key")
 
 
-def query_effects(results: Results, into: str = "q") -> pd.Series:
-    """Per seed: answers that move when the carrier's write is exchanged in one input of layer 1 (its MLP reacting)."""
-    sender = chosen_heads(results, "carrier") + f">MLP->L1H*.{into}"
-    return by_site(results, "edge_switch", sender, family="query")
-
-
 def query_edge(results: Results) -> Check | None:
     """KV2."""
     return _limited(query_effects(results), query_effects(results, into="k"), 0.1, "into the keys")
-
-
-def key_effects(results: Results, into: str = "k") -> pd.Series:
-    """Per seed: the same for the tagger's write, when keys are exchanged."""
-    sender = chosen_heads(results, "tagger") + f">MLP->L1H*.{into}"
-    return by_site(results, "edge_switch", sender, family="keys")
 
 
 def key_edge(results: Results) -> Check | None:
@@ -115,12 +100,6 @@ def single_query(results: Results) -> Check | None:
     return _limited(
         found, by_site(results, "interchange", site, edit="random_source", **where), 0.45, "unrelated prompt"
     )
-
-
-def separated(results: Results, site: str, hypothesis: str, control: str = "") -> pd.Series:
-    """Per seed: answers that follow one hypothesis where key, slot and value point to three different answers."""
-    where = {"family": "separating", "site": site, "variable": hypothesis, "edit": control}
-    return results.final_values("interchange", TRAINED, **where)
 
 
 def _separated(results: Results, site: str, hypothesis: str, bound: float) -> Check | None:
@@ -146,21 +125,6 @@ def router_copies(results: Results) -> Check | None:
     return mean_check(
         copying, control_passed=passed, control_value=f"untrained: at most {untrained.max():.3f}", within=SHARE
     )
-
-
-def kept_heads(results: Results) -> dict[int, SubsetScores | None]:
-    """Accuracy with every subset of heads kept, the others at their mean everywhere: one object per seed.
-
-    None for a network whose heads together bring nothing to share out, such as an untrained one.
-    """
-    rows = results.at_final("ablated_accuracy", TRAINED, edit="mean@all")
-    found: dict[int, SubsetScores | None] = {}
-    for seed, of_seed in rows.groupby("init_seed"):
-        try:
-            found[int(seed)] = subset_scores(of_seed)
-        except RolesError:
-            found[int(seed)] = None
-    return found
 
 
 def one_head_per_layer(results: Results) -> Check | None:
@@ -208,13 +172,6 @@ def slot_probe_published(results: Results) -> Check | None:
     return _reached(best["matching_slot"], best["query_key"], 0.85, "query key")
 
 
-def probe_site(results: Results, variable: str) -> pd.Series:
-    """Site whose cross-validated probe of a variable is best in each seed."""
-    rows = results.at_final("probe_cv", TRAINED, variable=variable)
-    best = rows.loc[rows.groupby("init_seed")["value"].idxmax()]
-    return best.set_index("init_seed")["site"].astype(str)
-
-
 def slot_in_attention(results: Results) -> Check | None:
     """KV9."""
     site = probe_site(results, "matching_slot")
@@ -227,9 +184,9 @@ def slot_in_attention(results: Results) -> Check | None:
 
 def layer_0_first(results: Results) -> Check | None:
     """KV10."""
-    ordered = orders(piece_births(results), pairs=[(CARRIES, ROUTES), (TAGS, ROUTES)])
+    ordered = orders(motif_births(results), pairs=[(CARRIES, ROUTES), (TAGS, ROUTES)])
     before = ordered["order"].eq("before").groupby(ordered["init_seed"]).all()
-    curves = piece_curves(results)
+    curves = motif_curves(results)
     at_start = curves[
         (curves["step"] == 0) & curves["metric"].isin([CARRIES, TAGS]) & curves["family"].isin(["", "all"])
     ]
@@ -246,7 +203,7 @@ def leak_effect(results: Results) -> Check | None:
     leaky = results.final_values("accuracy", "leaky data", split="test")
     clean = results.final_values("accuracy", TRAINED, split="test")
     both = leaky.index.intersection(clean.index)
-    counted = leak.count(leak.leak_counts("published"), "test rows with pairs and query in train")
+    counted = leaked_rows(leak_counts("published"), "test rows with pairs and query in train")
     return mean_check(
         leaky[both] - clean[both],
         control_passed=counted >= 1,

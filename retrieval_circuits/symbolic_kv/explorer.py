@@ -6,11 +6,10 @@ from livingpaper.explorer.exhibit import Exhibit, ShownRun, spread_examples
 from livingpaper.explorer.material import Material, births_of
 from livingpaper.explorer.retrieval_path import Lookup, retrieval_path
 from retrieval_circuits.symbolic_kv.design import ARMS
-from retrieval_circuits.symbolic_kv.readings import ANSWERS, COPIES, ROUTES, piece_births
+from retrieval_circuits.symbolic_kv.readings import ANSWERS, COPIES, ROUTES, TRAINED, motif_births
 
 SPLITS = {"accuracy, held out": "val", "accuracy, more pairs": "ood"}
 
-TRAINED = "trained"
 BIRTHS = {ANSWERS: "answers", ROUTES: "routes", COPIES: "copies"}
 
 
@@ -28,7 +27,7 @@ def explorer(materials: Sequence[Material]) -> Exhibit:
 
 
 def _runs(material: Material) -> Iterator[ShownRun]:
-    born = piece_births(material.results)
+    born = motif_births(material.results)
     for arm, label in ARMS.items():
         for run in material.runs(arm):
             births = births_of(born, run, BIRTHS) if arm == TRAINED else ()

@@ -7,15 +7,27 @@ import pandas as pd
 from circuitcore.emergence.roles import circuits
 from livingpaper.claims.claim import Results, SelectionError
 from livingpaper.claims.view import View, in_order
-from retrieval_circuits.symbolic_kv import checks, leak
+from retrieval_circuits.design import BAND
 from retrieval_circuits.symbolic_kv.claims import MORE_OFTEN_THAN_NOT, PUBLISHED
 from retrieval_circuits.symbolic_kv.design import ARMS
-from retrieval_circuits.symbolic_kv.readings import PIECES, SWEEP, operator_births_by_gate, piece_births
+from retrieval_circuits.symbolic_kv.readings import (
+    MOTIFS,
+    N_DRAWS,
+    SWEEP,
+    TRAINED,
+    by_site,
+    chosen_heads,
+    key_effects,
+    leak_table,
+    motif_births,
+    operator_births_by_gate,
+    probe_site,
+    query_effects,
+    separated,
+)
 
-TRAINED = "trained"
 SPLITS = {"train": "train", "val": "val", "test": "test", "ood": "four pairs"}
 IN_CONTEXT = 1 / 3
-BAND = "95 % t interval of the mean over seeds"
 ROWS_SWEPT = "test prompts, each asked for all three keys"
 HOW = {"zero@all": "zero", "mean@all": "mean", "resample@all": "resample"}
 """How removed heads are replaced, at every position."""
@@ -46,9 +58,9 @@ def arms(results: Results) -> View:
 
 
 def births(results: Results) -> View:
-    """When each piece is born in each seed."""
-    table = piece_births(results).assign(end=int(results.measurements["step"].max()))
-    table = in_order(table, "piece", PIECES)[["piece", "init_seed", "after", "by", "end"]]
+    """When each motif is born in each seed."""
+    table = motif_births(results).assign(end=int(results.measurements["step"].max()))
+    table = in_order(table, "motif", MOTIFS)[["motif", "init_seed", "after", "by", "end"]]
     return View(table, "training step", "validation prompts and " + ROWS_SWEPT)
 
 
@@ -58,7 +70,7 @@ def gates(results: Results) -> View:
     born = born.assign(value=born["by"].astype("Float64").astype(float)).dropna(subset=["value"])
     if born.empty:
         raise SelectionError("routing and copying are born in no seed under any gate")
-    table = born.rename(columns={"piece": "group", "gate": "series"})[["group", "series", "init_seed", "value"]]
+    table = born.rename(columns={"motif": "group", "gate": "series"})[["group", "series", "init_seed", "value"]]
     return View(
         table,
         "training step of the birth",
@@ -81,7 +93,7 @@ def edges(results: Results) -> View:
     fixed = {"embed": "embedding", "L0H*": "both heads", "L0MLP": "MLP", "all": "all of these"}
     parts = [rows[rows["sender"] == name].assign(sender=label) for name, label in fixed.items()]
     for role in ("carrier", "tagger"):  # one head may play both roles; its edge then stands in both rows
-        own = rows["init_seed"].map(checks.chosen_heads(results, role))
+        own = rows["init_seed"].map(chosen_heads(results, role))
         parts.append(rows[rows["sender"] == own].assign(sender=role))
     inputs = {"q": "queries", "k": "keys", "v": "values"}
     asked = {"query": "another query", "keys": "keys exchanged", "values": "values exchanged"}
@@ -101,10 +113,10 @@ def edges(results: Results) -> View:
 def chain(results: Results) -> View:
     """Every link of the chain in every seed, and in how many seeds all of them move the answer."""
     links = {
-        "carrier to queries (KV2)": checks.query_effects(results),
-        "queries (KV3)": checks.separated(results, "L1H*.q", "query_key"),
-        "tagger to keys (KV5)": checks.key_effects(results),
-        "writes (KV4)": checks.separated(results, "L1H*.z", "selected_value"),
+        "carrier to queries (KV2)": query_effects(results),
+        "queries (KV3)": separated(results, "L1H*.q", "query_key"),
+        "tagger to keys (KV5)": key_effects(results),
+        "writes (KV4)": separated(results, "L1H*.z", "selected_value"),
     }
     table = pd.concat([values.reset_index().assign(group=link) for link, values in links.items()], ignore_index=True)
     moved = table.groupby("init_seed")["value"].min() >= MORE_OFTEN_THAN_NOT
@@ -153,7 +165,7 @@ def subsets(results: Results) -> View:
 
 def _leaders(results: Results) -> dict[str, pd.Series]:
     """Layer -> the head that plays its role in each seed."""
-    return {layer: checks.chosen_heads(results, role) for layer, (role, _) in ROLES.items()}
+    return {layer: chosen_heads(results, role) for layer, (role, _) in ROLES.items()}
 
 
 def _kept(ablated: str, seed: int, heads: list[str], leaders: dict[str, pd.Series]) -> str:
@@ -207,11 +219,11 @@ def slot(results: Results) -> View:
     """What probes read at the arrow against what attention chooses."""
     groups = []
     for variable, label in VARIABLES.items():
-        best = checks.probe_site(results, variable)
+        best = probe_site(results, variable)
         for metric, series in {"probe": "probe", "probe_random_labels": "probe, random labels"}.items():
-            found = checks.by_site(results, metric, best, variable=variable).reset_index()
+            found = by_site(results, metric, best, variable=variable).reset_index()
             groups.append(found.assign(group=f"{label}, probed at the arrow", series=series))
-    routing = checks.by_site(results, "routing", checks.chosen_heads(results, "router"), family=SWEEP).reset_index()
+    routing = by_site(results, "routing", chosen_heads(results, "router"), family=SWEEP).reset_index()
     groups.append(routing.assign(group="slot, chosen by the router's attention", series="attention"))
     table = pd.concat(groups, ignore_index=True)[["group", "series", "init_seed", "value"]]
     note = "Chance: 1/8 for key and value, 1/3 for the slot (line)."
@@ -244,15 +256,13 @@ def _first_seed(results: Results, kind: str) -> pd.DataFrame:
 
 def leakage(results: Results) -> View:
     """Rows that two splits share: ours, drawn as published, and the published files."""
-    table = leak.leak_table()
-    return View(
-        table, "rows", "5000 train, 500 val, 500 test rows", note=f"{leak.N_DRAWS} draws by the published rule."
-    )
+    table = leak_table()
+    return View(table, "rows", "5000 train, 500 val, 500 test rows", note=f"{N_DRAWS} draws by the published rule.")
 
 
 def numbers(results: Results) -> View:
     """The source's numbers beside ours, one row a quantity."""
-    roles = {role: checks.chosen_heads(results, role) for role in ("carrier", "router")}
+    roles = {role: chosen_heads(results, role) for role in ("carrier", "router")}
     ours = {
         f"accuracy, {name}": results.final_values("accuracy", "trained", split=split) for split, name in SPLITS.items()
     }
@@ -267,14 +277,12 @@ def numbers(results: Results) -> View:
         probes = results.at_final("probe_published", TRAINED, variable=variable)
         ours[f"probe, {name}"] = probes.groupby("init_seed")["value"].max()
     single = roles["carrier"] + "->" + roles["router"]
-    ours["patch, layer-0 head into layer-1 head"] = checks.by_site(
-        results, "edge_switch", single + ".q", family="query"
-    )
+    ours["patch, layer-0 head into layer-1 head"] = by_site(results, "edge_switch", single + ".q", family="query")
     for part, name in {"q": "query", "v": "value input"}.items():
-        ours[f"patch, {name} of one layer-1 head"] = checks.by_site(
+        ours[f"patch, {name} of one layer-1 head"] = by_site(
             results, "edge_switch", "all->" + roles["router"] + f".{part}", family="query"
         )
-    ours["program score, best variant"] = checks.by_site(results, "program_agreement", roles["router"], family=SWEEP)
+    ours["program score, best variant"] = by_site(results, "program_agreement", roles["router"], family=SWEEP)
     rows = [
         {"quantity": quantity, "source": PUBLISHED[quantity], "init_seed": seed, "value": value}
         for quantity, values in ours.items() for seed, value in values.items()

@@ -1,28 +1,51 @@
-"""The pieces of the circuit as curves over training, and when each is born."""
+"""What claims and figures read off the tables: motifs and their births, heads by role, rows that splits share.
+
+Heads are chosen by where they attend at the end of training, never by the score that is then reported: the *carrier*
+is the layer-0 head that attends most from the arrow to the query key, the *tagger* the layer-0 head that attends most
+from values to their own keys, the *router* the layer-1 head that attends to the matching slot most often.
+"""
 
 import functools
+from typing import Literal
 
 import pandas as pd
 
 from circuitcore.emergence.births import BirthRule, births
 from circuitcore.emergence.leaders import leading_head, of_leader
+from circuitcore.emergence.roles import RolesError, SubsetScores, subset_scores
+from circuitcore.tasks import make_task
+from circuitcore.tasks.leakage import leakage
 from livingpaper.claims.claim import Results
+from retrieval_circuits.symbolic_kv.claims import PUBLISHED_LEAK
 
+TRAINED = "trained"
 SWEEP = "query_key_sweep"
 LONGER = "longer_context"  # another length than the one trained on: a test of extension, not a gate for births
 ANSWERS, CARRIES, TAGS = "answers held-out prompts", "layer 0 attends to the query key", "layer 0 tags values with keys"
 ROUTES, COPIES, MOVES = "layer 1 routes to the slot", "layer 1 copies the value", "the query moves the answer"
-PIECES = (ANSWERS, CARRIES, TAGS, ROUTES, COPIES, MOVES)
+MOTIFS = (ANSWERS, CARRIES, TAGS, ROUTES, COPIES, MOVES)
 
-# The source's thresholds for behaviour and operators; half of the attention for the two attention pieces.
+# The source's thresholds for behaviour and operators; half of the attention for the two attention motifs.
 THRESHOLDS = {ANSWERS: 0.9, CARRIES: 0.5, TAGS: 0.5, ROUTES: 0.85, COPIES: 0.85, MOVES: 0.85}
 OPERATORS = (ROUTES, COPIES)
 PERSISTENCE = 2
+BEST_HEADS = {"carrier": ("query_key_mass", 0), "tagger": ("own_key_mass", 0), "router": ("routing", 1)}
+N_DRAWS = 20
+LEAKS = {
+    "duplicates inside train": ("train", "train", "prompt"),
+    "val rows literally in train": ("val", "train", "prompt"),
+    "test rows literally in train": ("test", "train", "prompt"),
+    "rows shared by val and test": ("test", "val", "prompt"),
+    "val rows with pairs and query in train": ("val", "train", "question"),
+    "test rows with pairs and query in train": ("test", "train", "question"),
+    "val rows with pairs in train": ("val", "train", "mapping"),
+    "test rows with pairs in train": ("test", "train", "mapping"),
+}
 
 
 @functools.lru_cache(maxsize=4)  # checks and figures ask for the same again and again
-def piece_curves(results: Results) -> pd.DataFrame:
-    """One row per piece, seed, checkpoint and family: ``metric`` is the piece; families serve the gates only."""
+def motif_curves(results: Results) -> pd.DataFrame:
+    """One row per motif, seed, checkpoint and family: ``metric`` is the motif; families serve the gates only."""
     curves = [
         results.curve("accuracy", "trained", split="val").assign(metric=ANSWERS),
         _best(results.curve("query_key_mass", "trained", layer=0, family=SWEEP)).assign(metric=CARRIES),
@@ -39,34 +62,113 @@ def _best(rows: pd.DataFrame) -> pd.DataFrame:
     return leading_head(rows).assign(family="")
 
 
-def _operator(results: Results, metric: str, piece: str) -> list[pd.DataFrame]:
+def _operator(results: Results, metric: str, motif: str) -> list[pd.DataFrame]:
     """Pooled score of the leading layer-1 head at each checkpoint, its score per family and its worst base prompt."""
     rows = results.curve(metric, "trained", layer=1)
     rows = rows[rows["family"] != LONGER]
     leaders = leading_head(rows[rows["family"] == "all"])
     worst = results.curve(f"{metric}_worst_base", "trained", layer=1)
     return [
-        of_leader(rows, leaders).assign(metric=piece),
-        of_leader(worst, leaders).assign(metric=f"{piece}_worst_base"),
+        of_leader(rows, leaders).assign(metric=motif),
+        of_leader(worst, leaders).assign(metric=f"{motif}_worst_base"),
     ]
 
 
 @functools.lru_cache(maxsize=4)
-def piece_births(results: Results) -> pd.DataFrame:
-    """Births under our rule: operators gated by the worst named family, every piece held for two checkpoints."""
+def motif_births(results: Results) -> pd.DataFrame:
+    """Births under our rule: operators gated by the worst named family, every motif held for two checkpoints."""
     rules = {
-        piece: BirthRule(threshold, "named_families" if piece in OPERATORS else "none", persistence=PERSISTENCE)
-        for piece, threshold in THRESHOLDS.items()
+        motif: BirthRule(threshold, "named_families" if motif in OPERATORS else "none", persistence=PERSISTENCE)
+        for motif, threshold in THRESHOLDS.items()
     }
-    return births(piece_curves(results), rules)
+    return births(motif_curves(results), rules)
 
 
 def operator_births_by_gate(results: Results) -> pd.DataFrame:
     """Births of the two operators under the published gate, the gate on named families, and none; first crossing."""
-    curves = piece_curves(results)
+    curves = motif_curves(results)
     gates = {"published": "published gate", "named_families": "worst named family", "none": "no gate"}
     found = [
-        births(curves, {piece: BirthRule(THRESHOLDS[piece], gate) for piece in OPERATORS}).assign(gate=label)
+        births(curves, {motif: BirthRule(THRESHOLDS[motif], gate) for motif in OPERATORS}).assign(gate=label)
         for gate, label in gates.items()
     ]
     return pd.concat(found, ignore_index=True)
+
+
+def chosen_heads(results: Results, role: str) -> pd.Series:
+    """The head that plays a role in each seed at the end of training, indexed by ``init_seed``."""
+    metric, layer = BEST_HEADS[role]
+    rows = results.at_final(metric, TRAINED, layer=layer, family=SWEEP)
+    return leading_head(rows).set_index("init_seed")["site"].astype(str).sort_index()
+
+
+def by_site(results: Results, metric: str, sites: pd.Series, **where) -> pd.Series:
+    """Final value per seed at a site that differs between seeds."""
+    rows = results.at_final(metric, TRAINED, site=sorted(set(sites)), **where)
+    rows = rows[rows["site"].astype(str) == rows["init_seed"].map(sites)]
+    return rows.set_index("init_seed")["value"].sort_index()
+
+
+def query_effects(results: Results, into: str = "q") -> pd.Series:
+    """Per seed: answers that move when the carrier's write is exchanged in one input of layer 1 (its MLP reacting)."""
+    sender = chosen_heads(results, "carrier") + f">MLP->L1H*.{into}"
+    return by_site(results, "edge_switch", sender, family="query")
+
+
+def key_effects(results: Results, into: str = "k") -> pd.Series:
+    """Per seed: the same for the tagger's write, when keys are exchanged."""
+    sender = chosen_heads(results, "tagger") + f">MLP->L1H*.{into}"
+    return by_site(results, "edge_switch", sender, family="keys")
+
+
+def separated(results: Results, site: str, hypothesis: str, control: str = "") -> pd.Series:
+    """Per seed: answers that follow one hypothesis where key, slot and value point to three different answers."""
+    where = {"family": "separating", "site": site, "variable": hypothesis, "edit": control}
+    return results.final_values("interchange", TRAINED, **where)
+
+
+def kept_heads(results: Results) -> dict[int, SubsetScores | None]:
+    """Accuracy with every subset of heads kept, the others at their mean everywhere: one object per seed.
+
+    None for a network whose heads together bring nothing to share out, such as an untrained one.
+    """
+    rows = results.at_final("ablated_accuracy", TRAINED, edit="mean@all")
+    found: dict[int, SubsetScores | None] = {}
+    for seed, of_seed in rows.groupby("init_seed"):
+        try:
+            found[int(seed)] = subset_scores(of_seed)
+        except RolesError:
+            found[int(seed)] = None
+    return found
+
+
+def probe_site(results: Results, variable: str) -> pd.Series:
+    """Site whose cross-validated probe of a variable is best in each seed."""
+    rows = results.at_final("probe_cv", TRAINED, variable=variable)
+    best = rows.loc[rows.groupby("init_seed")["value"].idxmax()]
+    return best.set_index("init_seed")["site"].astype(str)
+
+
+@functools.lru_cache(maxsize=64)
+def leak_counts(sampling: Literal["published", "disjoint"], generator_seed: int = 7) -> pd.DataFrame:
+    """Counts of rows already seen, as ``tasks.leakage.leakage`` gives them."""
+    return leakage(make_task("symbolic_kv", {"sampling": sampling, "generator_seed": generator_seed}))
+
+
+def leaked_rows(counts: pd.DataFrame, label: str) -> int:
+    """Rows of one kind of leak, by its label in ``LEAKS``."""
+    split, against, degree = LEAKS[label]
+    chosen = (counts["split"] == split) & (counts["against"] == against) & (counts["degree"] == degree)
+    return int(counts.loc[chosen, "n"].iloc[0])
+
+
+def leak_table() -> pd.DataFrame:
+    """One row per kind of leak, source and draw: ``group``, ``series``, ``draw``, ``value`` (rows)."""
+    found = []
+    for label in LEAKS:
+        draws = {("disjoint splits (ours)", 7): leak_counts("disjoint")}
+        draws |= {("drawn as published", seed): leak_counts("published", seed) for seed in range(N_DRAWS)}
+        for (series, draw), counts in draws.items():
+            found.append({"group": label, "series": series, "draw": draw, "value": float(leaked_rows(counts, label))})
+        found.append({"group": label, "series": "published files", "draw": 0, "value": float(PUBLISHED_LEAK[label])})
+    return pd.DataFrame(found)

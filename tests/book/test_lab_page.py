@@ -22,15 +22,15 @@ CONTROLS = ("scores", "score at least", "gate", "gate at least", "checkpoints it
 
 
 def lab():
-    """Two pieces in six runs: 4 epochs apart by one set of scores, 20 by the other."""
+    """Two motifs in six runs: 4 epochs apart by one set of scores, 20 by the other."""
     rows = [
-        (scores, "on", seed, piece, epoch, float(epoch >= born), 1.0, 1.0)
+        (scores, "on", seed, motif, epoch, float(epoch >= born), 1.0, 1.0)
         for scores, births in (("ours", {"copying": 1, "routing": 5}), ("source", {"copying": 1, "routing": 21}))
         for seed in range(6)
-        for piece, born in births.items()
+        for motif, born in births.items()
         for epoch in (0, 1, 5, 10, 21, 30)
     ]
-    columns = ["scores", "arm", "init_seed", "piece", "epoch", "score", "gate_published", "gate_named"]
+    columns = ["scores", "arm", "init_seed", "motif", "epoch", "score", "gate_published", "gate_named"]
     rules = (BirthRule(0.85, "named_families", 0.75, 2), BirthRule(0.9, "published", 0.6, 1))
     among = tuple(
         Definition(name=name, scores=scores, whose=f"{scores}'s", rules=dict.fromkeys(("copying", "routing"), rule))

@@ -5,12 +5,12 @@ import pandas as pd
 
 from livingpaper.claims.claim import Results
 from livingpaper.claims.view import View, in_order
-from retrieval_circuits.permutation_recall import dissection as of
+from retrieval_circuits.design import BAND
+from retrieval_circuits.permutation_recall import readings
 from retrieval_circuits.permutation_recall.design import TASK_2
 from retrieval_circuits.permutation_recall.measures.ffn import NEEDED
-from retrieval_circuits.permutation_recall.readings import TWO
+from retrieval_circuits.permutation_recall.readings import ALL_HEADS, TWO, separation_null
 
-BAND = "95 % t interval of the mean over seeds"
 PROBES = "probes of held-out permutations"
 CUTS = {
     "cut y_source": "y to be recalled", "cut x_source": "x it belongs to", "cut other y": "other y",
@@ -33,7 +33,7 @@ MASS = {
 
 def edges(results: Results) -> View:
     """What is answered when the last position cannot look at some positions, in any head."""
-    found = [_under(results, metric, of.ALL_HEADS, list(CUTS)).assign(series=name) for metric, name in ANSWERS.items()]
+    found = [_under(results, metric, ALL_HEADS, list(CUTS)).assign(series=name) for metric, name in ANSWERS.items()]
     table = pd.concat(found, ignore_index=True)
     table = in_order(table.assign(group=table["edit"].astype(str).map(CUTS)), "group", CUTS.values())
     return _seeds(table, "share of answers", note="Without any cut nearly all answers are the y shown.")
@@ -53,7 +53,7 @@ def ffn(results: Results) -> View:
 
 def neurons(results: Results) -> View:
     """Recall without the FFN neurons that matter most, more and more of them."""
-    whole = of.uncut(results).rename("value").reset_index().assign(removed=0)
+    whole = readings.recall_whole(results).rename("value").reset_index().assign(removed=0)
     rows = results.at_final("recall_without_top", TWO, site="L0MLP")
     rows = rows.assign(removed=rows["variable"].astype(str).astype(int)).sort_values(["removed", "init_seed"])
     table = pd.concat([whole, rows], ignore_index=True).assign(parts="FFN neurons of largest effect")
@@ -91,16 +91,16 @@ def decoding(results: Results) -> View:
 def moves(results: Results) -> View:
     """Answers moved by outputs from another row: which head carries the y, and which the match."""
     found = []
-    carrier = of.carried(results).idxmax(axis=1)
+    carrier = readings.y_less_match(results).idxmax(axis=1)
     names = {"trade": "two y in each other's place", "match": "two x in each other's place"}
     for family, series in names.items():
         for edit in ("", "random_source"):
-            wide = of.moved(results, family, edit)
-            other = carrier.map({of.HEADS[0]: of.HEADS[1], of.HEADS[1]: of.HEADS[0]})
+            wide = readings.share_moved(results, family, edit)
+            other = carrier.map({readings.HEADS[0]: readings.HEADS[1], readings.HEADS[1]: readings.HEADS[0]})
             picked = {
                 "the head that carries more of the y": [wide.loc[seed, head] for seed, head in carrier.items()],
                 "the other head": [wide.loc[seed, head] for seed, head in other.items()],
-                "both": wide[of.ALL_HEADS].tolist(),
+                "both": wide[ALL_HEADS].tolist(),
             }
             if edit:
                 picked = {"both, from an unrelated row": picked["both"]}
@@ -120,7 +120,7 @@ def positions(results: Results) -> View:
         "eliminates_under": "the y not shown",
     }  # fmt: skip
     found = [
-        _under(results, metric, of.ALL_HEADS, [f"swap {path}' positions"]).assign(group=name, series=f"in the {path}")
+        _under(results, metric, ALL_HEADS, [f"swap {path}' positions"]).assign(group=name, series=f"in the {path}")
         for metric, name in answers.items() for path in ("values", "keys")
     ]  # fmt: skip
     return _seeds(pd.concat(found, ignore_index=True), "share of answers", 1 / 5, "Chance: any of the five.")
@@ -128,7 +128,7 @@ def positions(results: Results) -> View:
 
 def roles(results: Results) -> View:
     """What the loss of each head costs, elimination less recall: one point a network and head."""
-    scores = of.role_scores(results)
+    scores = readings.role_scores(results)
     table = scores.reset_index().melt(id_vars="init_seed", var_name="group")
     table["group"] = table["group"].map({"L0H0": "first head", "L0H1": "second head"})
     return _seeds(
@@ -142,40 +142,28 @@ def apart(results: Results) -> View:
     rows = []
     for how in ("zero", "mean", "resample"):
         own, dealt, p = separation_null(results, how)
-        scores = of.role_separation(results, how)
+        scores = readings.role_separation(results, how)
         rows.append({
             "head replaced by": {"zero": "zero", "mean": "its mean", "resample": "another row's"}[how],
             "difference in role": own, "heads dealt out anew": dealt, "share of deals as large": p,
-            "networks above 0.5": f"{int((scores > of.APART).sum())} of {len(scores)}",
+            "networks above 0.5": f"{int((scores > readings.ROLES_APART).sum())} of {len(scores)}",
         })  # fmt: skip
     return View(pd.DataFrame(rows).assign(init_seed=pd.NA), "as named", PROBES)
 
 
 def attention(results: Results) -> View:
     """Where each head looks from the last position of a probe; the eliminating head, and the other."""
-    first = of.first_head_eliminates(results)
+    first = readings.first_head_eliminates(results)
     found = []
     for metric, group in MASS.items():
         rows = results.at_final(metric, TWO, family="repeat").astype({"site": str})
         rows = rows[(rows["variable"].astype(str) == "")]
-        eliminates = (rows["site"] == of.HEADS[0]) == rows["init_seed"].map(first)
+        eliminates = (rows["site"] == readings.HEADS[0]) == rows["init_seed"].map(first)
         series = np.where(eliminates, "head that eliminates more", "head that recalls more")
         found.append(rows.assign(group=group, series=series))
     heads = ["head that recalls more", "head that eliminates more"]
     table = in_order(pd.concat(found, ignore_index=True), "group", MASS.values())
     return _seeds(in_order(in_order(table, "series", heads), "group", MASS.values()), "attention mass")
-
-
-def separation_null(results: Results, how: str = "mean", rounds: int = 10_000) -> tuple[float, float, float]:
-    """Mean difference in role, its mean where heads are dealt out anew over networks, and the share of deals as large.
-
-    Heads are drawn without regard to the network they come from, ``rounds`` times; the seed of the draws is fixed.
-    """
-    scores = of.role_scores(results, how).to_numpy()
-    draw, pool = np.random.default_rng(0), scores.ravel()
-    dealt = np.abs(np.diff(draw.permuted(np.tile(pool, (rounds, 1)), axis=1).reshape(rounds, -1, 2))[..., 0]).mean(1)
-    own = float(np.abs(scores[:, 0] - scores[:, 1]).mean())
-    return own, float(dealt.mean()), float((1 + (dealt >= own).sum()) / (1 + rounds))
 
 
 def _under(results: Results, metric: str, site: str, edits: list[str]) -> pd.DataFrame:
@@ -185,3 +173,17 @@ def _under(results: Results, metric: str, site: str, edits: list[str]) -> pd.Dat
 def _seeds(table: pd.DataFrame, unit: str, chance: float | None = None, note: str = "") -> View:
     kept = [name for name in ("group", "series", "init_seed", "value") if name in table]
     return View(table[kept], unit, PROBES, BAND, chance, note)
+
+
+VIEWS = {
+    "edges": edges,
+    "ffn": ffn,
+    "neurons": neurons,
+    "needed": needed,
+    "decoding": decoding,
+    "moves": moves,
+    "positions": positions,
+    "roles": roles,
+    "apart": apart,
+    "attention": attention,
+}

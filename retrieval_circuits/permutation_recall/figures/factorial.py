@@ -8,10 +8,16 @@ import pandas as pd
 from circuitcore.emergence.seeds import mean_interval, share_interval
 from livingpaper.claims.claim import Results
 from livingpaper.claims.view import View, in_order
+from retrieval_circuits.design import BAND
 from retrieval_circuits.permutation_recall.claims import BORN
 from retrieval_circuits.permutation_recall.design import CELLS, CROSSED, NORMAL, REPEATED, WIDTHS, Width
-from retrieval_circuits.permutation_recall.readings import cells_of, doublings, present, recall_times
-from retrieval_circuits.permutation_recall.widths import scanned
+from retrieval_circuits.permutation_recall.readings import (
+    cells_of,
+    doublings,
+    present,
+    recall_scan,
+    recall_times,
+)
 
 DATA = {REPEATED: "trained with repeats", NORMAL: "trained without repeats"}
 PROBES = "probes of held-out permutations"
@@ -82,7 +88,7 @@ def effects(results: Results) -> View:
     note = "0: no effect. Never counts as the end of training: a lower bound where some networks never recall."
     return View(
         table[["group", "init_seed", "value"]], "doublings of the time to recall saved", PROBES,
-        "95 % t interval of the mean over seeds", None, f"{note}{_width_over_heads(table)}",
+        BAND, None, f"{note}{_width_over_heads(table)}",
     )  # fmt: skip
 
 
@@ -119,7 +125,7 @@ def cells(results: Results) -> View:
 
 def widths(results: Results) -> View:
     """Share of probes recalled in the end, by number of symbols and width; one and two layers."""
-    rows = scanned(results)
+    rows = recall_scan(results)
     mean = rows.groupby(["n_layers", "n_symbols", "d_model"])["value"].mean().reset_index()
     table = pd.DataFrame({
         "panel": ["one layer" if n == 1 else "two layers" for n in mean["n_layers"]],
@@ -147,3 +153,12 @@ def _counted(results: Results) -> str:
 
 def _trained_for(results: Results) -> str:
     return f"All trained for {int(recall_times(results)['end'].max())} epochs."
+
+
+VIEWS = {
+    "success": success,
+    "survival": survival,
+    "effects": effects,
+    "cells": cells,
+    "widths": widths,
+}

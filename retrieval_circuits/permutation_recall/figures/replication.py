@@ -7,6 +7,7 @@ from circuitcore.tasks.permutation_posterior import loss_levels
 from livingpaper.claims.claim import Results
 from livingpaper.claims.results import with_epochs
 from livingpaper.claims.view import View, in_order
+from retrieval_circuits.design import BAND
 from retrieval_circuits.permutation_recall.claims import (
     PUBLISHED_ABLATION,
     PUBLISHED_LAST,
@@ -32,11 +33,10 @@ from retrieval_circuits.permutation_recall.readings import (
     UNSURE,
     accuracies,
     on_source_split,
-    predicted,
+    predicted_accuracy,
     source_values,
 )
 
-BAND = "95 % t interval of the mean over seeds"
 PANELS = {ONE: f"task 1: {ONE}", TWO: f"task 2: {TWO}"}
 KINDS = {ONE: "task 1", TWO: "task 2"}
 LEVELS = {
@@ -127,7 +127,7 @@ def held_out(results: Results) -> View:
             found.append(long.rename(columns={"variable": "step"}).assign(series=name))
     table = pd.concat(found, ignore_index=True)
     for by, name in {"marginal": "predicted, slight memory", "train": "predicted, whole memory"}.items():
-        counted = predicted(SOURCE_SPLIT, "shuffled", by)
+        counted = predicted_accuracy(SOURCE_SPLIT, "shuffled", by)
         known = pd.DataFrame({"step": counted.index, "value": counted.to_numpy(), "series": name})
         table = pd.concat([table, known], ignore_index=True)
     ceiling = pd.DataFrame({"step": list(UNSURE), "value": [CEILINGS[step] for step in UNSURE], "series": "ceiling"})
@@ -202,3 +202,14 @@ def probes(results: Results) -> View:
 def _ablated(arm: str) -> str:
     """What the source's later notebook has of a model, whole."""
     return ", ".join(f"{share:g}" for share in PUBLISHED_ABLATION[arm]["with"])
+
+
+VIEWS = {
+    "loss": loss,
+    "steps": steps,
+    "held_out": held_out,
+    "splits": splits,
+    "leaning": leaning,
+    "skills": skills,
+    "probes": probes,
+}

@@ -1,4 +1,4 @@
-"""Where the heads of one of the large networks look, from every position, read off weights that are shipped."""
+"""What is drawn of weights that are shipped: where heads look, and what is answered to the source's sequence."""
 
 from collections.abc import Callable
 
@@ -8,7 +8,9 @@ import torch
 from circuitcore.models import forward
 from circuitcore.training.store.run import Run
 from livingpaper.claims.view import View
-from retrieval_circuits.permutation_recall.readings import TWO
+from retrieval_circuits.permutation_recall.design import PUBLISHED_EPOCHS
+from retrieval_circuits.permutation_recall.game import DISPLAYED, RunOf
+from retrieval_circuits.permutation_recall.readings import ONE, SOURCE_EPOCHS, TWO
 
 AGAIN, NEW = "x5 is x1 again", "x5 is new"
 
@@ -43,3 +45,32 @@ def patterns(run_of: Callable[[str], Run]) -> View:
         "last line differs. A mean hides how rows differ, and a map says where a head looks, not what for"
     )
     return View(table, "attention", "rows of held-out permutations", note=note)
+
+
+def displayed(run_of: RunOf) -> View:
+    """Step by step, what one network of the small model says of the displayed sequence when the source stopped."""
+    run = run_of(ONE)
+    permutation, order = DISPLAYED
+    tokens = torch.tensor([word for x in order for word in (x, permutation[x - 1])][:-1])
+    weights = run.weights(_at_source_epoch(run))
+    with torch.no_grad():
+        logits = forward(run.recipe.model, weights, tokens[None]).logits[0, ::2, 1:]
+    rows = []
+    for step, (x, probabilities) in enumerate(zip(order, logits.softmax(-1).tolist(), strict=True)):
+        shown = " ".join(f"{seen} {permutation[seen - 1]}" for seen in order[:step])
+        said = {f"y {y}": f"{p:.3f}" for y, p in enumerate(probabilities, 1)}
+        rows.append({"shown": shown or "-", "x": x, **said, "right": permutation[x - 1]})
+    return View(pd.DataFrame(rows), "probability", "one held-out sequence")
+
+
+def _at_source_epoch(run: Run) -> int:
+    """The step at which the source stopped, or the same share of a shorter training; of the checkpoints here."""
+    ends = run.recipe.schedule.epoch_ends
+    wanted = SOURCE_EPOCHS[ONE] / PUBLISHED_EPOCHS * (len(ends) - 1)
+    return min(run.steps, key=lambda step: abs(ends.index(step) - wanted))
+
+
+VIEWS = {
+    "displayed": displayed,
+    "patterns": patterns,
+}

@@ -1,4 +1,4 @@
-"""The check of each claim, gathered from the modules that hold them."""
+"""The check of each claim, gathered from the modules that hold them: results in, effect over seeds and control out."""
 
 from retrieval_circuits.six_run_matrix.checks import curriculum, forced, replication, roles, timing
 

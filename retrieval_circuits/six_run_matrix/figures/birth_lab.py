@@ -7,7 +7,7 @@ from circuitcore.emergence.definitions import Definition, Definitions
 from livingpaper.claims.claim import Results
 from livingpaper.claims.view import View
 from retrieval_circuits.six_run_matrix.readings.births import (
-    PIECES,
+    MOTIFS,
     SHOWN,
     corrected_curves,
     corrected_rules,
@@ -32,7 +32,7 @@ def birth_lab(results: Results) -> View:
     """All nine scores under both definitions, each at the checkpoints it is dated on, with the gates it has."""
     curves = {OURS: corrected_curves(results), SOURCE: on_source_grid(published_curves(results))}
     table = pd.concat([_with_gates(rows).assign(scores=scores) for scores, rows in curves.items()], ignore_index=True)
-    columns = ["scores", "arm", "init_seed", "piece", "epoch", "score", "gate_published", "gate_named"]
+    columns = ["scores", "arm", "init_seed", "motif", "epoch", "score", "gate_published", "gate_named"]
     return View(
         table[columns], "epoch of birth", "validation prompts and all six families",
         note="A gate binds where it is measured: among this chapter's scores for copying and routing; among the "
@@ -41,15 +41,15 @@ def birth_lab(results: Results) -> View:
 
 
 def _with_gates(curves: pd.DataFrame) -> pd.DataFrame:
-    """A row a piece and checkpoint: its score, and the score of either gate, missing where there is none."""
+    """A row a motif and checkpoint: its score, and the score of either gate, missing where there is none."""
     is_pooled = curves["family"].isin(POOLED)
-    pooled, families = curves[is_pooled], curves[~is_pooled & curves["metric"].isin(PIECES)]
-    table = pooled[pooled["metric"].isin(PIECES)].rename(columns={"value": "score", "metric": "piece"})
+    pooled, families = curves[is_pooled], curves[~is_pooled & curves["metric"].isin(MOTIFS)]
+    table = pooled[pooled["metric"].isin(MOTIFS)].rename(columns={"value": "score", "metric": "motif"})
     worst = pooled[pooled["metric"].str.endswith("_worst_base")]
-    worst = worst.assign(piece=worst["metric"].str.removesuffix("_worst_base"))
+    worst = worst.assign(motif=worst["metric"].str.removesuffix("_worst_base"))
     named = families.groupby([*KEYS, "metric"], observed=True)["value"].min().reset_index()
-    for gate, rows in (("published", worst), ("named", named.rename(columns={"metric": "piece"}))):
-        scores = rows.rename(columns={"value": f"gate_{gate}"})[[*KEYS, "piece", f"gate_{gate}"]]
-        table = table.merge(scores, on=[*KEYS, "piece"], how="left")
-    order = {piece: place for place, piece in enumerate(PIECES)}
-    return table.assign(place=table["piece"].map(order)).sort_values(["arm", "init_seed", "place", "epoch"])
+    for gate, rows in (("published", worst), ("named", named.rename(columns={"metric": "motif"}))):
+        scores = rows.rename(columns={"value": f"gate_{gate}"})[[*KEYS, "motif", f"gate_{gate}"]]
+        table = table.merge(scores, on=[*KEYS, "motif"], how="left")
+    order = {motif: place for place, motif in enumerate(MOTIFS)}
+    return table.assign(place=table["motif"].map(order)).sort_values(["arm", "init_seed", "place", "epoch"])

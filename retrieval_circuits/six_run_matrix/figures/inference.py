@@ -4,14 +4,13 @@ import pandas as pd
 
 from livingpaper.claims.claim import Results, SelectionError
 from livingpaper.claims.view import View
-from retrieval_circuits.six_run_matrix.checks import curriculum, forced, roles
+from retrieval_circuits.design import BAND
 from retrieval_circuits.six_run_matrix.claims import HALF as MORE_OFTEN_THAN_NOT
 from retrieval_circuits.six_run_matrix.design import APART, CELLS, MATRIX, cell_name
 from retrieval_circuits.six_run_matrix.published import SLOT_FEATURES
-from retrieval_circuits.six_run_matrix.readings import per_seed as of
+from retrieval_circuits.six_run_matrix.readings import curriculum, forced, per_seed, roles
 from retrieval_circuits.six_run_matrix.readings.births import VARIABLES
 
-BAND = "95 % t interval of the mean over seeds"
 AGREEMENTS = {
     "same_identity": "same head leads", "top3_overlap": "overlap of the three best", "profile_cosine": "cosine",
     "matched": "ours: heads matched within layers",
@@ -43,8 +42,8 @@ def apart(results: Results) -> View:
     """Steps to validation accuracy 0.90 in every arm that keeps some ingredient of the curriculum."""
     parts, never = [], 0
     for arm in (*MATRIX, *APART):
-        if of.has(results, arm):
-            steps = of.behaviour_steps(results, arm)
+        if per_seed.has(results, arm):
+            steps = per_seed.behaviour_steps(results, arm)
             end = int(results.at_final("accuracy", arm, split="val")["step"].max())
             never += int(steps.isna().sum())
             parts.append(steps.fillna(end).rename("value").reset_index().assign(group=arm, arm=arm))
@@ -55,9 +54,9 @@ def apart(results: Results) -> View:
 
 def apart_outcomes(results: Results) -> View:
     """What the arms end in: accuracy on four pairs, and what is lost without layer 0's heads."""
-    arms = [arm for arm in (*MATRIX, *APART) if of.has(results, arm)]
+    arms = [arm for arm in (*MATRIX, *APART) if per_seed.has(results, arm)]
     read = {
-        "accuracy on four pairs": lambda arm: of.accuracy(results, arm, of.OOD),
+        "accuracy on four pairs": lambda arm: per_seed.accuracy(results, arm, per_seed.OOD),
         "attention follows the patched query": lambda arm: results.final_values("attention_slot_follows", arm),
     }
     parts = [
@@ -78,7 +77,7 @@ def stability(results: Results) -> View:
     for (measure, metric, arm), pairs in found.groupby(["measure", "metric", "arm"], sort=False, observed=True):
         group = f"{AGREEMENTS[measure]}{'' if metric == 'all' else ', ' + metric} ({arm})"
         for series, column in {"seeds": "value", "shuffled heads": "chance_all_heads"}.items():
-            values = roles.per_seed(pairs, pairs[column]).rename("value").reset_index()
+            values = roles.mean_over_pairs(pairs, pairs[column]).rename("value").reset_index()
             parts.append(values.assign(group=group, series=series, arm=arm))
     table = pd.concat(parts, ignore_index=True)
     note = "Every point is a seed's mean over its pairs with the other seeds of its curriculum."
@@ -106,10 +105,10 @@ def handoffs(results: Results) -> View:
     """Changes of the leading head as the source counts them, in time order, and beyond noise."""
     ways = {"file_order": "file order (as published)", "raw": "time order", "beyond_noise": "beyond noise"}
     counted = curriculum.operator_handoffs(results)
-    table = counted.melt(["arm", "init_seed", "piece"], list(ways), "series", "value")
+    table = counted.melt(["arm", "init_seed", "motif"], list(ways), "series", "value")
     table = table.assign(
         series=table["series"].map(ways),
-        group=table["piece"] + " (" + table["arm"] + ")",
+        group=table["motif"] + " (" + table["arm"] + ")",
         value=table["value"].astype(float),
     )
     order = {series: place for place, series in enumerate(ways.values())}
@@ -219,18 +218,20 @@ def cells(results: Results) -> View:
     parts = []
     for cell in CELLS:
         arm = cell_name(*cell)
-        if not of.has(results, arm):
+        if not per_seed.has(results, arm):
             continue
         read_out, layers, heads = cell
         group = f"{read_out}, {layers} layer{'s' * (layers > 1)} of {heads}"
-        first = of.best_head(results, "routing_value", arm, family=of.SWEEP, layer=0)
-        parts.append(_cell(of.accuracy(results, arm), group, "test accuracy"))
-        parts.append(_cell(of.accuracy(results, arm, of.OOD), group, FOUR_PAIRS))
+        first = per_seed.best_head(results, "routing_value", arm, family=per_seed.SWEEP, layer=0)
+        parts.append(_cell(per_seed.accuracy(results, arm), group, "test accuracy"))
+        parts.append(_cell(per_seed.accuracy(results, arm, per_seed.OOD), group, FOUR_PAIRS))
         parts.append(_cell(first, group, "layer 0 attends to the right value"))
         if layers > 1:
-            later = of.best_head(results, "routing_value", arm, family=of.SWEEP, layer=list(range(1, layers)))
+            later = per_seed.best_head(
+                results, "routing_value", arm, family=per_seed.SWEEP, layer=list(range(1, layers))
+            )
             parts.append(_cell(later, group, "a later layer does"))
-        lost = of.heads_lost(results, arm, "mean@read_out", "L0H*")
+        lost = per_seed.heads_lost(results, arm, "mean@read_out", "L0H*")
         parts.append(_cell(lost, group, "lost without layer 0 at the read-out"))
     table = pd.concat(parts, ignore_index=True)
     return View(
@@ -256,8 +257,8 @@ def _elsewhere(table: pd.DataFrame) -> str:
     )
 
 
-def said_of_cells(cells: View) -> dict[str, str]:
-    """What the page's sentences say of the cells, by the name under which the page has it."""
+def cell_numbers(cells: View) -> dict[str, str]:
+    """What the page prints of the cells, by the name under which the page has it."""
     return {
         "elsewhere": cells.note,
         "one_layer_at_arrow": _reached(cells, "arrow, 1 layer of 2", "test accuracy"),
@@ -278,7 +279,7 @@ def _cell(values: pd.Series, group: str, series: str) -> pd.DataFrame:
 
 def routing_layers(results: Results) -> View:
     """Which layer of three holds the best routing head."""
-    parts = [forced.routing_layers(results, arm).assign(arm=arm) for arm in forced.DEEP if of.has(results, arm)]
+    parts = [forced.routing_layers(results, arm).assign(arm=arm) for arm in forced.DEEP if per_seed.has(results, arm)]
     if not parts:
         raise SelectionError("no networks of three layers were trained")
     table = pd.concat(parts, ignore_index=True)
@@ -297,7 +298,7 @@ TOKENS = {0: "the key", 1: "its value", 2: "the separator after it"}
 def looked_at(results: Results) -> View:
     """Where layer 1 looks from the read-out: attention to the three tokens of the matching pair, mean of its heads."""
     shots = results.snapshots
-    if shots.empty or not of.has(results, *LOOKED):
+    if shots.empty or not per_seed.has(results, *LOOKED):
         raise SelectionError("no attention was kept of networks read out at the query")
     rows = shots[(shots["kind"] == "pattern") & shots["arm"].isin(list(LOOKED))]
     rows = rows[rows["head"].astype(str).str.startswith("L1")].astype({"run_id": "str"})

@@ -4,22 +4,19 @@ import pandas as pd
 
 from livingpaper.claims.claim import Results, SelectionError
 from livingpaper.claims.view import View
-from retrieval_circuits.six_run_matrix.checks import curriculum, timing
 from retrieval_circuits.six_run_matrix.design import MATRIX
-from retrieval_circuits.six_run_matrix.figures import birth_lab as definitions
 from retrieval_circuits.six_run_matrix.published import BIRTHS, FINALS, GROUPED
-from retrieval_circuits.six_run_matrix.readings import per_seed as of
+from retrieval_circuits.six_run_matrix.readings import curriculum, per_seed, timing
 from retrieval_circuits.six_run_matrix.readings.births import (
+    MOTIFS,
     OPERATORS,
     PATCHES,
-    PIECES,
     PROBES,
     VARIABLES,
     corrected_births,
     published_births,
 )
 
-BAND = "95 % t interval of the mean over seeds"
 SOURCE_SEEDS = (0, 1, 2)
 
 
@@ -30,21 +27,21 @@ def finals(results: Results, arm: str) -> dict[str, pd.Series]:
     handed = curriculum.operator_handoffs(results)
     handed = handed[handed["arm"] == arm]
     return {
-        "accuracy, val": of.accuracy(results, arm, "val"),
-        "accuracy, test": of.accuracy(results, arm),
-        "accuracy, four pairs": of.accuracy(results, arm, of.OOD),
+        "accuracy, val": per_seed.accuracy(results, arm, "val"),
+        "accuracy, test": per_seed.accuracy(results, arm),
+        "accuracy, four pairs": per_seed.accuracy(results, arm, per_seed.OOD),
         **{
             f"probe, {name}": results.final_values(metric, arm, variable=variable, family="all")
             for name, (metric, variable) in probe.items()
         },
-        **{piece: of.best_head(results, metric, arm, family="all") for metric, piece in OPERATORS.items()},
+        **{motif: per_seed.best_head(results, metric, arm, family="all") for metric, motif in OPERATORS.items()},
         **{
             f"patch, {name}": results.final_values(metric, arm, variable=variable, family="all")
             for name, (metric, variable) in patch.items()
         },
         **{
-            f"handoffs of {piece}": handed[handed["piece"] == piece].set_index("init_seed")["file_order"].astype(float)
-            for piece in OPERATORS.values()
+            f"handoffs of {motif}": handed[handed["motif"] == motif].set_index("init_seed")["file_order"].astype(float)
+            for motif in OPERATORS.values()
         },
     }
 
@@ -82,13 +79,13 @@ def grouped(results: Results) -> View:
     return View(pd.DataFrame(rows).sort_values("quantity", kind="stable"), "as named", "as named")
 
 
-def per_seed(results: Results) -> View:
+def outcome_table(results: Results) -> View:
     """The source's outcome table, run by run, beside our runs of the same seeds."""
     rows = []
     for arm in MATRIX:
-        top = of.top_loss(results, arm).set_index("init_seed")
-        heads = {piece: curriculum.final_leaders(results, metric, arm) for metric, piece in OPERATORS.items()}
-        longer = of.accuracy(results, arm, of.OOD)
+        top = per_seed.top_loss(results, arm).set_index("init_seed")
+        heads = {motif: curriculum.final_leaders(results, metric, arm) for metric, motif in OPERATORS.items()}
+        longer = per_seed.accuracy(results, arm, per_seed.OOD)
         for seed in longer.index:
             theirs = FINALS.get((arm, seed), {})
             rows.append(
@@ -134,19 +131,19 @@ def localisation(results: Results) -> View:
 
 
 def births(results: Results) -> View:
-    """Births of the source's nine pieces beside ours under the same definition, in epochs."""
+    """Births of the source's nine motifs beside ours under the same definition, in epochs."""
     born = published_births(results)
     born = born.assign(value=born["by"].astype("Float64").astype(float)).dropna(subset=["value"])
     theirs = pd.DataFrame(
         [
-            {"group": f"{piece} ({arm})", "who": "source", "init_seed": None, "value": float(epoch), "piece": piece}
-            for piece, of_run in BIRTHS.items() for (arm, _), epoch in of_run.items()
+            {"group": f"{motif} ({arm})", "who": "source", "init_seed": None, "value": float(epoch), "motif": motif}
+            for motif, of_run in BIRTHS.items() for (arm, _), epoch in of_run.items()
         ]
     ).dropna(subset=["value"])  # fmt: skip
-    ours = born.assign(group=born["piece"] + " (" + born["arm"] + ")", who="ours")
+    ours = born.assign(group=born["motif"] + " (" + born["arm"] + ")", who="ours")
     table = pd.concat([ours, theirs], ignore_index=True)
-    order = {piece: place for place, piece in enumerate(PIECES)}
-    table = table.assign(place=table["piece"].map(order)).sort_values(["place", "group"], kind="stable")
+    order = {motif: place for place, motif in enumerate(MOTIFS)}
+    table = table.assign(place=table["motif"].map(order)).sort_values(["place", "group"], kind="stable")
     return View(
         table[["group", "who", "init_seed", "value"]], "epoch of birth", "validation prompts and all six families",
         note=f"{_never(results)} of ours never happen and are not drawn.",
@@ -162,12 +159,12 @@ def birth_table(results: Results) -> View:
     """Births run by run for the source's seeds: its epoch, a slash, ours."""
     ours = timing.wide(published_births(results))
     rows = [
-        {"source / ours": piece}
+        {"source / ours": motif}
         | {
-            f"{arm} {seed}": f"{_epoch(epoch)} / {_epoch(ours.loc[(arm, seed), piece])}"
+            f"{arm} {seed}": f"{_epoch(epoch)} / {_epoch(ours.loc[(arm, seed), motif])}"
             for (arm, seed), epoch in of_run.items() if (arm, seed) in ours.index
         }
-        for piece, of_run in BIRTHS.items()
+        for motif, of_run in BIRTHS.items()
     ]  # fmt: skip
     if len(rows[0]) == 1:
         raise SelectionError(f"none of the source's seeds {SOURCE_SEEDS} is among these runs")
@@ -185,12 +182,12 @@ def gates(results: Results) -> View:
         "no gate": published_births(results, gate=False),
         "ours": corrected_births(results),
     }
-    pieces = [*OPERATORS.values(), PROBES["query_key"], PATCHES["matching_slot"]]
-    parts = [born[born["piece"].isin(pieces)].assign(series=series) for series, born in under.items()]
+    motifs = [*OPERATORS.values(), PROBES["query_key"], PATCHES["matching_slot"]]
+    parts = [born[born["motif"].isin(motifs)].assign(series=series) for series, born in under.items()]
     table = pd.concat(parts, ignore_index=True)
     never = table["by"].isna()
     table = table.assign(
-        value=table["by"].astype("Float64").astype(float), group=table["piece"] + " (" + table["arm"] + ")"
+        value=table["by"].astype("Float64").astype(float), group=table["motif"] + " (" + table["arm"] + ")"
     )
     note = f"{int(never.sum())} of {len(table)} births never happen and are not drawn."
     table = table[~never].sort_values(["group"], kind="stable")
@@ -203,25 +200,24 @@ def robustness(results: Results) -> View:
     for gate in (True, False):
         for threshold in timing.ROBUST:
             born = published_births(results, threshold=threshold, gate=gate)
-            for piece in (*OPERATORS.values(), PATCHES["matching_slot"]):
-                epochs = born[born["piece"] == piece]["by"].astype("Float64").astype(float)
+            for motif in (*OPERATORS.values(), PATCHES["matching_slot"]):
+                epochs = born[born["motif"] == motif]["by"].astype("Float64").astype(float)
                 rows.append(
                     {
-                        "piece": piece, "gate": "published" if gate else "none", "threshold": f"{threshold:.2f}",
+                        "motif": motif, "gate": "published" if gate else "none", "threshold": f"{threshold:.2f}",
                         "born": f"{int(epochs.notna().sum())} of {len(epochs)}", "median epoch": epochs.median(),
                         "earliest": epochs.min(), "latest": epochs.max(),
                     }
                 )  # fmt: skip
-    table = pd.DataFrame(rows).sort_values(["piece", "gate", "threshold"], kind="stable")
+    table = pd.DataFrame(rows).sort_values(["motif", "gate", "threshold"], kind="stable")
     return View(table, "epoch of birth", "all six families")
 
 
 VIEWS = {
     "outcomes": outcomes,
     "grouped": grouped,
-    "per_seed": per_seed,
+    "per_seed": outcome_table,
     "localisation": localisation,
-    "birth_lab": definitions.birth_lab,
     "births": births,
     "birth_table": birth_table,
     "gates": gates,

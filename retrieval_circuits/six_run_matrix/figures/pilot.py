@@ -5,20 +5,20 @@ import pandas as pd
 from livingpaper.claims.claim import Results, SelectionError
 from livingpaper.claims.results import with_epochs
 from livingpaper.claims.view import View
+from retrieval_circuits.design import BAND
 from retrieval_circuits.six_run_matrix.design import PILOT, SHARES
 from retrieval_circuits.six_run_matrix.published import PILOT as SOURCE
 from retrieval_circuits.six_run_matrix.published import PILOT_DROPS, PILOT_EPOCHS
-from retrieval_circuits.six_run_matrix.readings import per_seed as of
+from retrieval_circuits.six_run_matrix.readings import per_seed
 from retrieval_circuits.six_run_matrix.readings.births import OPERATORS, published_curves
 
 ACCURACIES = {
     "train_2_pairs": "accuracy, two pairs (trained on)", "val": "accuracy, three pairs (never trained)",
-    of.OOD: "accuracy, four pairs (never trained)",
+    per_seed.OOD: "accuracy, four pairs (never trained)",
 }  # fmt: skip
 CHANCE = dict(zip(ACCURACIES.values(), (1 / 2, 1 / 3, 1 / 4), strict=True)) | {"routing, best head": 1 / 3}
 OURS, TORCH, THEIRS = "ours", "ours, by torch", "source (one seed)"
 COLUMNS = ["panel", "series", "epoch", "init_seed", "value"]
-BAND = "95 % t interval of the mean over seeds"
 
 
 def last_epoch(results: Results) -> int:
@@ -31,12 +31,12 @@ def transition(results: Results) -> View:
     parts = []
     for split, panel in ACCURACIES.items():
         parts.append(results.curve("accuracy", "on", split=split).assign(panel=panel, series=OURS))
-        if of.has(results, PILOT):
+        if per_seed.has(results, PILOT):
             parts.append(results.curve("accuracy", PILOT, split=split).assign(panel=panel, series=TORCH))
     curves = published_curves(results)
-    for piece in OPERATORS.values():
-        rows = curves[(curves["metric"] == piece) & (curves["family"] == "all") & (curves["arm"] == "on")]
-        parts.append(rows.assign(panel=f"{piece}, best head", series=OURS))
+    for motif in OPERATORS.values():
+        rows = curves[(curves["metric"] == motif) & (curves["family"] == "all") & (curves["arm"] == "on")]
+        parts.append(rows.assign(panel=f"{motif}, best head", series=OURS))
     rows = pd.concat([part if "epoch" in part else with_epochs(part, results) for part in parts], ignore_index=True)
     rows = rows[rows["epoch"] <= last_epoch(results)]
     table = pd.concat([rows[COLUMNS], _source_points()], ignore_index=True)
@@ -46,7 +46,7 @@ def transition(results: Results) -> View:
 
 def _source_points() -> pd.DataFrame:
     panels = {
-        "accuracy, val": ACCURACIES["val"], "accuracy, four pairs": ACCURACIES[of.OOD],
+        "accuracy, val": ACCURACIES["val"], "accuracy, four pairs": ACCURACIES[per_seed.OOD],
         "routing": "routing, best head", "copying": "copying, best head",
     }  # fmt: skip
     return pd.concat(
@@ -74,7 +74,7 @@ def losses(results: Results) -> View:
 
     A head's index within its layer means nothing across seeds, so heads are called by their loss within the layer.
     """
-    rows = of.at_epoch(results, last_epoch(results), "ablation_drop_published", "on")
+    rows = per_seed.at_epoch(results, last_epoch(results), "ablation_drop_published", "on")
     ours = rows.assign(series=OURS)[["layer", "init_seed", "value", "series"]]
     theirs = pd.DataFrame(
         [

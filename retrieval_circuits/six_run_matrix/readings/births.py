@@ -1,4 +1,4 @@
-"""The pieces whose births the source dates, as curves over training, under its definitions and under ours."""
+"""The motifs whose births the source dates, as curves over training, under its definitions and under ours."""
 
 import functools
 
@@ -15,10 +15,10 @@ VARIABLES = {"query_key": "query key", "matching_slot": "slot", "selected_value"
 PROBES = {variable: f"{name}, probe" for variable, name in VARIABLES.items()}
 PATCHES = {variable: f"{name}, patch" for variable, name in VARIABLES.items()}
 OPERATORS = {"routing": ROUTING, "copying": COPYING}
-PIECES = (BEHAVIOUR, COPYING, ROUTING, *PROBES.values(), *PATCHES.values())
+MOTIFS = (BEHAVIOUR, COPYING, ROUTING, *PROBES.values(), *PATCHES.values())
 SHOWN = (BEHAVIOUR, COPYING, ROUTING, PATCHES["matching_slot"])
 """The four births that the source's figure shows."""
-THRESHOLDS = {piece: 0.90 if piece == BEHAVIOUR else 0.85 for piece in PIECES}
+THRESHOLDS = {motif: 0.90 if motif == BEHAVIOUR else 0.85 for motif in MOTIFS}
 GATE, PERSISTENCE = 0.75, 2
 RUN = ["arm", "init_seed"]
 CASE = [*RUN, "step"]
@@ -29,13 +29,13 @@ COLUMNS = ["arm", "init_seed", "step", "epoch", "metric", "family", "value"]
 def published_curves(results: Results) -> pd.DataFrame:
     """The nine scores of the source at every checkpoint of the matrix.
 
-    Rows of ``family`` "all" or "" are scores; named families serve our gate; the metric ``PIECE_worst_base`` is the
+    Rows of ``family`` "all" or "" are scores; named families serve our gate; the metric ``MOTIF_worst_base`` is the
     source's gate. An operator's score is that of the best head of any layer at that checkpoint, ties broken as the
     source breaks them.
     """
     curves = [_of(results, "accuracy", BEHAVIOUR, split="val")]
-    for metric, piece in OPERATORS.items():
-        curves += _operator(results, metric, piece)
+    for metric, motif in OPERATORS.items():
+        curves += _operator(results, metric, motif)
     for variable in VARIABLES:
         curves += [
             _of(results, "probe_published_best", PROBES[variable], variable=variable),
@@ -55,8 +55,8 @@ def corrected_curves(results: Results) -> pd.DataFrame:
     the last layer, on prompts where key, slot and value point to three different answers.
     """
     curves = [_of(results, "accuracy", BEHAVIOUR, split="val")]
-    for metric, piece in OPERATORS.items():
-        curves += _operator(results, metric, piece, layer=1)
+    for metric, motif in OPERATORS.items():
+        curves += _operator(results, metric, motif, layer=1)
     curves += [_of(results, "probe_chosen", PROBES[variable], variable=variable) for variable in VARIABLES]
     queries, writes = {"site": "L1H*.q", "edit": ""}, {"site": "L1H*.z", "edit": ""}
     curves += [
@@ -67,9 +67,9 @@ def corrected_curves(results: Results) -> pd.DataFrame:
     return _joined([curve.replace({"family": {"separating": ""}}) for curve in curves], results)
 
 
-def _of(results: Results, metric: str, piece: str, **where) -> pd.DataFrame:
+def _of(results: Results, metric: str, motif: str, **where) -> pd.DataFrame:
     rows = in_matrix(results, metric, **where)
-    return rows.assign(metric=piece, family=rows["family"].astype(str))
+    return rows.assign(metric=motif, family=rows["family"].astype(str))
 
 
 def in_matrix(results: Results, metric: str, **where) -> pd.DataFrame:
@@ -77,17 +77,17 @@ def in_matrix(results: Results, metric: str, **where) -> pd.DataFrame:
     return pd.concat([results.curve(metric, arm, **where) for arm in MATRIX], ignore_index=True)
 
 
-def _operator(results: Results, metric: str, piece: str, **where) -> list[pd.DataFrame]:
+def _operator(results: Results, metric: str, motif: str, **where) -> list[pd.DataFrame]:
     rows, worst = in_matrix(results, metric, **where), in_matrix(results, f"{metric}_worst_base", **where)
-    return of_source_leaders(rows, worst, piece)
+    return of_source_leaders(rows, worst, motif)
 
 
-def of_source_leaders(rows: pd.DataFrame, worst: pd.DataFrame, piece: str) -> list[pd.DataFrame]:
+def of_source_leaders(rows: pd.DataFrame, worst: pd.DataFrame, motif: str) -> list[pd.DataFrame]:
     """Score of the source's candidate at each checkpoint, its score per family, and its worst base prompt."""
     leaders = source_leaders(rows[rows["family"] == "all"], worst)
     return [
-        of_leader(rows, leaders).assign(metric=piece),
-        of_leader(worst, leaders).assign(metric=f"{piece}_worst_base"),
+        of_leader(rows, leaders).assign(metric=motif),
+        of_leader(worst, leaders).assign(metric=f"{motif}_worst_base"),
     ]
 
 
@@ -119,25 +119,25 @@ def new_best(rows: pd.DataFrame) -> pd.Series:
 
 
 def published_rules(threshold: float | None = None, *, gate: bool = True) -> dict[str, BirthRule]:
-    """What the source counts as born, piece by piece.
+    """What the source counts as born, motif by motif.
 
     Args:
         threshold: in place of the source's thresholds.
         gate: whether its gate applies (never to behaviour).
     """
     return {
-        piece: BirthRule(threshold or least, "published" if gate and piece != BEHAVIOUR else "none", GATE)
-        for piece, least in THRESHOLDS.items()
+        motif: BirthRule(threshold or least, "published" if gate and motif != BEHAVIOUR else "none", GATE)
+        for motif, least in THRESHOLDS.items()
     }
 
 
 def corrected_rules() -> dict[str, BirthRule]:
     """What we count as born: operators gated by the worst named family, all held for some checkpoints."""
     return {
-        piece: BirthRule(
-            least, "named_families" if piece in OPERATORS.values() else "none", GATE, persistence=PERSISTENCE
+        motif: BirthRule(
+            least, "named_families" if motif in OPERATORS.values() else "none", GATE, persistence=PERSISTENCE
         )
-        for piece, least in THRESHOLDS.items()
+        for motif, least in THRESHOLDS.items()
     }
 
 

@@ -13,8 +13,6 @@ from retrieval_circuits.six_run_matrix.readings.births import BEHAVIOUR, in_matr
 
 OOD = "test_ood_4_pairs"
 SWEEP = "query_key_sweep"
-SHARE, DIFFERENCE = (0, 1), (-1, 1)
-MOST = 0.9  # "nine runs of ten"
 
 
 def has(results: Results, *arms: str) -> bool:
@@ -84,14 +82,3 @@ def behaviour_steps(results: Results, arm: str) -> pd.Series:
     rows = results.curve("accuracy", arm, split="val").assign(metric=BEHAVIOUR, family="")
     found = births(rows.astype({"family": str}), {BEHAVIOUR: BirthRule(0.90)})
     return found.set_index("init_seed")["by"].astype("Float64").astype(float)
-
-
-def at_most(control: pd.Series | float, bound: float, what: str) -> dict[str, object]:
-    """A control that passes when nothing exceeds its bound."""
-    worst = float(control.max()) if isinstance(control, pd.Series) else float(control)
-    return {"control_passed": worst <= bound, "control_value": f"{what}: at most {worst:.3f}"}
-
-
-def at_least(control: float, bound: float, what: str) -> dict[str, object]:
-    """A control that passes when a number reaches its bound."""
-    return {"control_passed": float(control) >= bound, "control_value": f"{what}: {float(control):.3f}"}

@@ -130,7 +130,7 @@ def test_table_of_births_keeps_curves_and_their_own_grids_apart():
         curve("copying", [0.9, 0.9, 0.9]),
     )
     found = births(measured, {"routing": BirthRule(0.85), "copying": BirthRule(0.85, persistence=2)})
-    assert list(found.columns) == ["arm", "init_seed", "piece", "after", "by", "rule"]
+    assert list(found.columns) == ["arm", "init_seed", "motif", "after", "by", "rule"]
     wanted = [
         ("main", 0, "routing", 0, 10), ("main", 1, "routing", 20, pd.NA), ("short", 2, "routing", pd.NA, 5),
         ("main", 0, "copying", pd.NA, 0),

@@ -78,10 +78,10 @@ def test_one_head_never_hands_off_and_leads_by_nothing_known():
 
 
 def test_runs_are_told_apart_by_the_columns_given_even_as_categories():
-    parts = [run_table([[0, 1, 0, 0], [1, 0, 0, 0]], arm=arm).assign(piece=piece) for arm in "ab" for piece in "xy"]
+    parts = [run_table([[0, 1, 0, 0], [1, 0, 0, 0]], arm=arm).assign(motif=motif) for arm in "ab" for motif in "xy"]
     table = pd.concat(parts).astype({"arm": "category", "site": "category"})
-    found = handoffs(table, 0.1, by=("arm", "init_seed", "piece"))
-    assert list(found) == ["arm", "init_seed", "piece", "raw", "beyond_noise", "final_site", "final_lead", "tied"]
+    found = handoffs(table, 0.1, by=("arm", "init_seed", "motif"))
+    assert list(found) == ["arm", "init_seed", "motif", "raw", "beyond_noise", "final_site", "final_lead", "tied"]
     assert len(found) == 4 and found["raw"].eq(1).all() and found["beyond_noise"].eq(1).all()
 
 

@@ -46,7 +46,7 @@ def test_compare_is_antisymmetric_and_the_table_agrees_with_it():
 
 
 def births_table(rows):
-    table = pd.DataFrame(rows, columns=["arm", "init_seed", "piece", "after", "by"])
+    table = pd.DataFrame(rows, columns=["arm", "init_seed", "motif", "after", "by"])
     return table.astype({"after": "Int64", "by": "Int64", "arm": "category"})
 
 
@@ -77,12 +77,12 @@ def test_sign_test_against_counting_by_hand():
 
 
 def test_no_decided_seed_gives_no_evidence():
-    rows = [("m", seed, piece, 0, 5) for seed in range(6) for piece in ("a", "b")]
+    rows = [("m", seed, motif, 0, 5) for seed in range(6) for motif in ("a", "b")]
     row = order_summary(orders(births_table(rows))).iloc[0]
     assert (row["undecided"], row["p_value"], row["smallest_p"]) == (6, 1.0, 1.0)
 
 
-def test_pairs_arms_and_runs_that_lack_a_piece():
+def test_pairs_arms_and_runs_that_lack_a_motif():
     rows = [("m", 0, "a", 0, 5), ("m", 0, "b", 5, 10), ("m", 0, "c", 10, 20), ("n", 0, "a", 0, 5), ("n", 0, "b", 0, 5)]
     table = orders(births_table(rows))
     assert len(table) == 4  # three pairs in m, one in n
@@ -93,7 +93,7 @@ def test_pairs_arms_and_runs_that_lack_a_piece():
 
 
 def test_refusals():
-    with pytest.raises(OrderError, match="unknown piece 'coping'; did you mean 'copying'"):
+    with pytest.raises(OrderError, match="unknown motif 'coping'; did you mean 'copying'"):
         orders(five_seeds(), pairs=[("coping", "routing")])
     with pytest.raises(OrderError, match="several births in one run"):
         orders(pd.concat([five_seeds(), five_seeds()]))

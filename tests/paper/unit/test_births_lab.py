@@ -24,27 +24,27 @@ from livingpaper.figures.rows import ColumnsError
 
 pytestmark = pytest.mark.slow
 
-PIECES = ("behaviour", "routing", "query key, probe", "copying")
+MOTIFS = ("behaviour", "routing", "query key, probe", "copying")
 EPOCHS = np.array([0, 1, 2, 3, 5, 8, 13, 21, 34, 55, 89, 150])
 GATES = {"published": "gate_published", "named": "gate_named"}
 CLAIM = Claim(id="X", sentence="x", metric="x", direction="at_least", smallest_effect=HALF, control="none")
 
 
-def curve(rng, piece, missing):
+def curve(rng, motif, missing):
     """A noisy rising curve with its gates; values on and just below the sliders' grid."""
     rising = 1 / (1 + np.exp(-(np.arange(len(EPOCHS)) - rng.uniform(0, 12)) / rng.uniform(0.2, 2)))
     values = np.clip(rising + rng.normal(0, 0.08, (3, len(EPOCHS))), 0, 1).round(2)
     values[0] -= 1e-6 * ((rng.random(len(EPOCHS)) < 0.2) & (values[0] > 0))
     values[rng.random(values.shape) < missing] = np.nan
-    if piece == "behaviour":
+    if motif == "behaviour":
         values[1:] = np.nan
-    return dict(zip(("score", "gate_published", "gate_named"), values, strict=True)) | {"piece": piece, "epoch": EPOCHS}
+    return dict(zip(("score", "gate_published", "gate_named"), values, strict=True)) | {"motif": motif, "epoch": EPOCHS}
 
 
 def curves(seeds=range(4), seed=0, missing=0.0):
     rng = np.random.default_rng(seed)
-    places = [(arm, run, piece) for arm in ("off", "on") for run in seeds for piece in PIECES]
-    parts = [pd.DataFrame(curve(rng, piece, missing)).assign(arm=arm, init_seed=run) for arm, run, piece in places]
+    places = [(arm, run, motif) for arm in ("off", "on") for run in seeds for motif in MOTIFS]
+    parts = [pd.DataFrame(curve(rng, motif, missing)).assign(arm=arm, init_seed=run) for arm, run, motif in places]
     return pd.concat(parts, ignore_index=True)
 
 
@@ -77,9 +77,9 @@ def svg_of(spec, setting=None):
 
 
 def shown_births(svg):
-    """(run, piece) -> epoch, or None for never, of every cell."""
-    cells = re.findall(r'aria-label="piece: ([^"]*?); run: ([^"]*?); born: (\d+|never)"', svg)
-    return {(run, piece): None if epoch == "never" else int(epoch) for piece, run, epoch in cells}
+    """(run, motif) -> epoch, or None for never, of every cell."""
+    cells = re.findall(r'aria-label="motif: ([^"]*?); run: ([^"]*?); born: (\d+|never)"', svg)
+    return {(run, motif): None if epoch == "never" else int(epoch) for motif, run, epoch in cells}
 
 
 def words_of(svg):
@@ -89,20 +89,20 @@ def words_of(svg):
 
 def births_by_library(table, setting):
     rows = []
-    for (arm, seed, piece), part in table.groupby(["arm", "init_seed", "piece"], sort=False):
-        least = setting["threshold_behaviour" if piece == "behaviour" else "threshold"]
+    for (arm, seed, motif), part in table.groupby(["arm", "init_seed", "motif"], sort=False):
+        least = setting["threshold_behaviour" if motif == "behaviour" else "threshold"]
         rule = BirthRule(
             least, "none" if setting["gate"] == "none" else "published", setting["threshold_gate"], setting["held"]
         )
         gates = part[GATES.get(setting["gate"], "gate_named")].fillna(np.inf).to_numpy(dtype=float)[None]
         after, by = find_births(part["epoch"].to_numpy(), part["score"].to_numpy()[None], gates, rule)
-        rows.append((arm, seed, piece, after[0], by[0]))
-    found = pd.DataFrame(rows, columns=["arm", "init_seed", "piece", "after", "by"])
+        rows.append((arm, seed, motif, after[0], by[0]))
+    found = pd.DataFrame(rows, columns=["arm", "init_seed", "motif", "after", "by"])
     return found.astype({"after": "Int64", "by": "Int64"})
 
 
 def wanted_births(born):
-    return {(f"{row.arm} {row.init_seed}", row.piece): None if pd.isna(row.by) else row.by for row in born.itertuples()}
+    return {(f"{row.arm} {row.init_seed}", row.motif): None if pd.isna(row.by) else row.by for row in born.itertuples()}
 
 
 def one_decimal(value):
@@ -113,9 +113,9 @@ def one_decimal(value):
 def wanted_spread(born, apart):
     """What ``emergence.spread``, and so the claims, say of how far births lie apart."""
     spans = spread_per_seed(born, apart)
-    dated = born[born["piece"].isin(apart)]["by"]
+    dated = born[born["motif"].isin(apart)]["by"]
     left_out = f"(mean over {len(spans)} seeds; not born and left out: {int(dated.isna().sum())} of {len(dated)})"
-    names = " and ".join(", ".join(piece.replace(", ", " ") for piece in apart).rsplit(", ", 1))
+    names = " and ".join(", ".join(motif.replace(", ", " ") for motif in apart).rsplit(", ", 1))
     far = f"The births of {names} in one run lie {one_decimal(spans.mean())} epochs apart, first to last {left_out}."
     return [far if len(spans) else "Nothing is born."]
 
@@ -124,7 +124,7 @@ def wanted_words(born, pair=("copying", "routing"), apart=None):
     """The sentences that the library's own functions lead to."""
     order = orders(born, pairs=[pair])["order"]
     k, n, runs = int((order == "before").sum()), int((order != "undecided").sum()), len(order)
-    words = wanted_spread(born, apart or PIECES)
+    words = wanted_spread(born, apart or MOTIFS)
     if not n:
         return [*words, "Hypothesis: fewer than 5 runs decide", "No run decides whether copying is born before routing"]
     check = share_check(k, n, control_passed=True)
@@ -160,12 +160,12 @@ def test_missing_scores_never_pass_and_missing_gates_never_bind():
 
 RULES = {
     "This paper's": {
-        piece: BirthRule(0.7 if piece == "behaviour" else 0.6, gate, 0.5, 2)
-        for piece, gate in zip(PIECES, ("none", "named_families", "none", "named_families"), strict=True)
+        motif: BirthRule(0.7 if motif == "behaviour" else 0.6, gate, 0.5, 2)
+        for motif, gate in zip(MOTIFS, ("none", "named_families", "none", "named_families"), strict=True)
     },
     "The source's": {
-        piece: BirthRule(0.9 if piece == "behaviour" else 0.85, "none" if piece == "behaviour" else "published")
-        for piece in PIECES
+        motif: BirthRule(0.9 if motif == "behaviour" else 0.85, "none" if motif == "behaviour" else "published")
+        for motif in MOTIFS
     },
 }
 
@@ -187,12 +187,12 @@ def with_scores():
 def births_by_rules(table, rules):
     """Births under a definition's own rules; gates as the table has them."""
     rows = []
-    for (arm, seed, piece), part in table.groupby(["arm", "init_seed", "piece"], sort=False):
-        rule = rules[piece]
+    for (arm, seed, motif), part in table.groupby(["arm", "init_seed", "motif"], sort=False):
+        rule = rules[motif]
         gates = part["gate_published" if rule.gate == "published" else "gate_named"].fillna(np.inf).to_numpy()[None]
         after, by = find_births(part["epoch"].to_numpy(), part["score"].to_numpy()[None], gates, rule)
-        rows.append((arm, seed, piece, after[0], by[0]))
-    born = pd.DataFrame(rows, columns=["arm", "init_seed", "piece", "after", "by"])
+        rows.append((arm, seed, motif, after[0], by[0]))
+    born = pd.DataFrame(rows, columns=["arm", "init_seed", "motif", "after", "by"])
     return born.astype({"after": "Int64", "by": "Int64"})
 
 
@@ -200,7 +200,7 @@ def test_a_definition_is_a_setting_by_name():
     """It opens on the first; each dates its own scores by its own rules, and says how far its births lie apart."""
     definitions, table = defined(), with_scores()
     # Where the rules of the first definition have no gate, neither have its scores.
-    ungated = (table["scores"] == "a") & ~table["piece"].isin(["routing", "copying"])
+    ungated = (table["scores"] == "a") & ~table["motif"].isin(["routing", "copying"])
     table.loc[ungated, ["gate_published", "gate_named"]] = np.nan
     spec = style.specification(births_lab(view_of(table), definitions=definitions))
     presets = spec["usermeta"]["presets"]
@@ -222,7 +222,7 @@ def test_a_definition_is_a_setting_by_name():
 @pytest.mark.parametrize(
     ("copying", "words"),
     [
-        (BirthRule(0.65, "none", 0.5, 2), r"one 'threshold' for all pieces; got \[0.6, 0.65"),
+        (BirthRule(0.65, "none", 0.5, 2), r"one 'threshold' for all motifs; got \[0.6, 0.65"),
         (BirthRule(0.6, persistence=3), r"one 'held'.*got \[2, 3\]"),
         (BirthRule(0.6, "published", 0.5, 2), "one 'gate' for all"),
     ],
@@ -240,18 +240,18 @@ def test_definitions_need_their_scores_and_names_of_their_own():
     with pytest.raises(ColumnsError, match="needs column 'scores'"):
         births_lab(view_of(curves()), definitions=defined())
     with pytest.raises(ValueError, match="a name each that no other has"):
-        Definitions(among=(defined().among[0],) * 2, apart=PIECES)
+        Definitions(among=(defined().among[0],) * 2, apart=MOTIFS)
 
 
 def hand_made(orders, **changes):
     """One run for every pair of births (epochs at which copying and routing jump to 1; None for never)."""
     rows = [
-        ("on", seed, piece, epoch, float(at is not None and epoch >= at), np.nan, np.nan)
+        ("on", seed, motif, epoch, float(at is not None and epoch >= at), np.nan, np.nan)
         for seed, pair in enumerate(orders)
-        for piece, at in zip(("copying", "routing"), pair, strict=True)
+        for motif, at in zip(("copying", "routing"), pair, strict=True)
         for epoch in (0, 10, 20, 30)
     ]
-    columns = ["arm", "init_seed", "piece", "epoch", "score", "gate_published", "gate_named"]
+    columns = ["arm", "init_seed", "motif", "epoch", "score", "gate_published", "gate_named"]
     return pd.DataFrame(rows, columns=columns).assign(**changes)
 
 
@@ -271,7 +271,7 @@ def test_every_badge_is_earned_by_hand(orders, badge, counts):
     assert badge in words and any(counts in said for said in words)
 
 
-def test_the_claim_may_be_about_any_two_pieces():
+def test_the_claim_may_be_about_any_two_motifs():
     spec = style.specification(births_lab(view_of(hand_made([(10, 20)] * 6)), first="routing", second="copying"))
     words = words_of(svg_of(spec))
     assert "✖ Negative at one half" in words
@@ -304,9 +304,9 @@ def test_the_controls_have_labels_and_the_picture_says_where_they_stand():
 
 
 def test_twenty_runs_fit_a_page_and_a_phone():
-    pieces = [*PIECES, *(f"{name}, {how}" for how in ("probe", "patch") for name in ("query key", "slot", "value"))]
-    levels = [["off", "on"], range(10), list(dict.fromkeys(pieces))[:9], range(75)]
-    table = pd.DataFrame(itertools.product(*levels), columns=["arm", "init_seed", "piece", "epoch"])
+    motifs = [*MOTIFS, *(f"{name}, {how}" for how in ("probe", "patch") for name in ("query key", "slot", "value"))]
+    levels = [["off", "on"], range(10), list(dict.fromkeys(motifs))[:9], range(75)]
+    table = pd.DataFrame(itertools.product(*levels), columns=["arm", "init_seed", "motif", "epoch"])
     rng = np.random.default_rng(0)
     scores = dict(zip(("score", "gate_published", "gate_named"), rng.random((3, len(table))), strict=True))
     spec = style.specification(births_lab(view_of(table.assign(**scores))))
@@ -322,10 +322,10 @@ def test_twenty_runs_fit_a_page_and_a_phone():
     ("change", "words"),
     [
         (lambda rows: rows.drop(columns="gate_named"), "needs column 'gate_named'"),
-        (lambda rows: pd.concat([rows, rows.head(1)]), "two rows for one checkpoint.*piece=copying, epoch=0"),
+        (lambda rows: pd.concat([rows, rows.head(1)]), "two rows for one checkpoint.*motif=copying, epoch=0"),
         (lambda rows: rows.assign(score=rows["score"] * 100), r"shares in \[0, 1\]; got 100"),
-        (lambda rows: rows[rows["piece"] == "copying"], "unknown piece 'routing'.*known: copying"),
-        (lambda rows: rows[(rows["piece"] == "copying") | (rows["init_seed"] > 0)], "no 'routing' in run 'on 0'"),
+        (lambda rows: rows[rows["motif"] == "copying"], "unknown motif 'routing'.*known: copying"),
+        (lambda rows: rows[(rows["motif"] == "copying") | (rows["init_seed"] > 0)], "no 'routing' in run 'on 0'"),
     ],
 )
 def test_tables_that_cannot_be_judged_are_refused(change, words):

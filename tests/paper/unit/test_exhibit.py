@@ -161,7 +161,7 @@ def test_the_payload_holds_all_that_the_menus_need(make, run):
 
 BIRTHS = pd.DataFrame(
     [(0, "routes", 2, 3), (0, "copies", None, 0), (0, "answers", 3, None), (1, "routes", 0, 1)],
-    columns=["init_seed", "piece", "after", "by"],
+    columns=["init_seed", "motif", "after", "by"],
 )
 
 

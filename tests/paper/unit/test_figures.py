@@ -48,7 +48,7 @@ def births():
         ("copying", 0, 20.0, 30.0),
         ("copying", 1, None, None),
     ]
-    return pd.DataFrame(rows, columns=["piece", "init_seed", "after", "by"]).assign(end=100)
+    return pd.DataFrame(rows, columns=["motif", "init_seed", "after", "by"]).assign(end=100)
 
 
 def pattern(steps=(0, 100)):

@@ -48,13 +48,13 @@ def lab(results):
 
 
 def drawn(lab, **setting):
-    """Births by run and piece, and all words, with the controls moved."""
+    """Births by run and motif, and all words, with the controls moved."""
     params = [{**param, "value": setting.get(param["name"], param["value"])} for param in lab["params"]]
     spec = {name: part for name, part in lab.items() if name != "usermeta"} | {"params": params}
     svg = vl_convert.vegalite_to_svg(spec, vl_version=vega.version())
-    cells = re.findall(r'aria-label="piece: ([^"]*?); run: ([^"]*?); born: (\d+|never)"', svg)
+    cells = re.findall(r'aria-label="motif: ([^"]*?); run: ([^"]*?); born: (\d+|never)"', svg)
     words = " ".join(re.sub(r"<[^>]*>", " ", svg).split())
-    return {(run, piece): None if epoch == "never" else int(epoch) for piece, run, epoch in cells}, words
+    return {(run, motif): None if epoch == "never" else int(epoch) for motif, run, epoch in cells}, words
 
 
 def apart(words):
@@ -81,7 +81,7 @@ def test_the_lab_dates_births_and_measures_their_spread_as_the_claim_does(result
     births, words = drawn(lab, definition=name, **settings)
     wanted = born_under(results)
     assert births == {
-        (f"{row.arm} {row.init_seed}", row.piece): None if pd.isna(row.by) else row.by for row in wanted.itertuples()
+        (f"{row.arm} {row.init_seed}", row.motif): None if pd.isna(row.by) else row.by for row in wanted.itertuples()
     }
     claim, effect = CLAIMED[name]
     assert f"{name}. Born: " in words and apart(words) == effect == pytest.approx(STUDY.CHECKS[claim](results).effect)

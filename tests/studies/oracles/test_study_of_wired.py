@@ -15,7 +15,7 @@ from circuitcore.models.transformer import weight_shapes
 from livingpaper.claims.claim import Status, judge
 from livingpaper.claims.results import Results
 from retrieval_circuits.symbolic_kv import CHECKS, CLAIMS, VIEWS
-from retrieval_circuits.symbolic_kv.checks import chosen_heads
+from retrieval_circuits.symbolic_kv.readings import chosen_heads
 
 SPEC = BatterySpec(n_bases=12, n_edge_bases=6, n_reference=48, n_probe=96, n_split=60)
 SEEDS = range(5)
@@ -55,7 +55,7 @@ def test_two_layer_0_heads_are_more_than_one_per_layer(results):
     assert CHECKS["KV6"](results).effect == 0
 
 
-def test_pieces_born_between_the_same_checkpoints_have_no_order(results):
+def test_motifs_born_between_the_same_checkpoints_have_no_order(results):
     assert CHECKS["KV10"](results).effect == 0
     assert set(VIEWS["births"](results).table["by"].dropna()) == {1}
 

@@ -10,14 +10,7 @@ from circuitcore.models.transformer import init_weights, weight_shapes
 from circuitcore.tasks.permutation import PermutationRecall
 from livingpaper.book import studies
 from livingpaper.claims.claim import Results, Status, judge
-from retrieval_circuits.permutation_recall import (
-    checks,
-    dissection,
-    widths,
-)
-from retrieval_circuits.permutation_recall import (
-    readings as pieces,
-)
+from retrieval_circuits.permutation_recall import checks, readings
 from retrieval_circuits.permutation_recall.claims import CLAIMS, PUBLISHED_LOSS, PUBLISHED_STEPS
 from retrieval_circuits.permutation_recall.design import (
     CELLS,
@@ -31,9 +24,8 @@ from retrieval_circuits.permutation_recall.design import (
     recipes,
     split_of,
 )
-from retrieval_circuits.permutation_recall.figures import dissection as dissection_views
-from retrieval_circuits.permutation_recall.figures import factorial as factorial_views
-from retrieval_circuits.permutation_recall.figures import weights as pattern_views
+from retrieval_circuits.permutation_recall.figures import dissection, factorial
+from retrieval_circuits.permutation_recall.figures.weights import AGAIN, NEW, patterns
 
 EPOCHS = (0, 1, 2, 4, 8)
 
@@ -104,12 +96,15 @@ def test_what_the_split_predicts_is_what_plain_counting_finds():
         counts = {y: sum(one[x] == y for one in train) for y in range(1, 6)}
         best = [y for y in counts if counts[y] == max(counts.values())]
         right += sum(one[x] in best for one in test) / len(best) / len(test) / 5
-    assert pieces.predicted(42, "shuffled", "marginal")["step 1"] == pytest.approx(right)
-    assert (pieces.predicted(42, "shuffled", "train") <= pieces.predicted(42, "shuffled", "marginal") + 1e-9).all()
+    assert readings.predicted_accuracy(42, "shuffled", "marginal")["step 1"] == pytest.approx(right)
+    assert (
+        readings.predicted_accuracy(42, "shuffled", "train")
+        <= readings.predicted_accuracy(42, "shuffled", "marginal") + 1e-9
+    ).all()
 
 
 def test_recall_comes_between_two_checkpoints_or_not_at_all():
-    found = pieces.recall_times(recall_curves({str(TASK_2): {1: 4, 2: None}})).set_index("init_seed")
+    found = readings.recall_times(recall_curves({str(TASK_2): {1: 4, 2: None}})).set_index("init_seed")
     assert found.loc[1, ["after", "by", "end"]].tolist() == [2, 4, 8]
     assert found.loc[2, ["after", "end"]].tolist() == [8, 8]
     assert np.isnan(found.loc[2, "by"])
@@ -121,14 +116,14 @@ def test_width_that_halves_the_time_saves_one_doubling_and_heads_none():
     check = checks.width_or_heads(recall_curves(came))
     assert check.effect == pytest.approx(1.0)
     assert judge(claim("PR6"), check) is Status.SUPPORTED
-    table = factorial_views.effects(recall_curves(came)).table.groupby("group")["value"].mean()
+    table = factorial.effects(recall_curves(came)).table.groupby("group")["value"].mean()
     assert table["width 32, not 16"] == pytest.approx(1.0)
     assert table["two heads, not one"] == pytest.approx(0.0)
     assert table["width 32, not 16 x two heads, not one"] == pytest.approx(0.0)
 
 
 def test_survival_starts_at_one_and_falls_when_recall_comes():
-    view = factorial_views.survival(recall_curves({str(TASK_2): {1: 4, 2: 8, 3: None, 4: None}}))
+    view = factorial.survival(recall_curves({str(TASK_2): {1: 4, 2: 8, 3: None, 4: None}}))
     waiting = view.table.set_index("epoch")["value"]
     assert waiting[0] == 1.0
     assert waiting[4] == 0.75
@@ -138,13 +133,13 @@ def test_survival_starts_at_one_and_falls_when_recall_comes():
 def test_crossed_cells_are_counted_and_their_survival_stands_apart_by_ffn():
     cells = [cell for cell in (*CELLS, *CROSSED) if cell.data == REPEATED]
     found = recall_curves({str(cell): {1: 4, 2: 8} for cell in cells})
-    assert factorial_views.n_crossed(factorial_views.success(found)) == 2 * 4
-    table = factorial_views.survival(found).table
+    assert factorial.n_crossed(factorial.success(found)) == 2 * 4
+    table = factorial.survival(found).table
     assert table.groupby("panel", sort=False)["series"].nunique().to_dict() == {"FFN 32": 4, "FFN 64": 4}
-    assert factorial_views.effects(found).table["group"].nunique() == 7
+    assert factorial.effects(found).table["group"].nunique() == 7
     plain = recall_curves({str(cell): {1: 4} for cell in CELLS})
-    assert factorial_views.n_crossed(factorial_views.success(plain)) == 0
-    assert factorial_views.survival(plain).table["panel"].unique().tolist() == ["trained with repeats"]
+    assert factorial.n_crossed(factorial.success(plain)) == 0
+    assert factorial.survival(plain).table["panel"].unique().tolist() == ["trained with repeats"]
 
 
 def test_what_is_left_without_neurons_begins_with_the_whole_network():
@@ -154,10 +149,10 @@ def test_what_is_left_without_neurons_begins_with_the_whole_network():
         rows += [{**part, "metric": "recall_without_top", "variable": str(k), "value": 1 / (k + seed)} for k in (16, 2)]
         rows += [{**part, "metric": "neurons_needed", "value": 10 * seed}]
         rows += [{**part, "metric": "largest_neuron_drop", "value": seed / 4}]
-    table = dissection_views.neurons(results(rows)).table.pivot(index="init_seed", columns="removed", values="value")
+    table = dissection.neurons(results(rows)).table.pivot(index="init_seed", columns="removed", values="value")
     assert table.columns.tolist() == [0, 2, 16]
     assert table.loc[2].tolist() == pytest.approx([1.0, 1 / 4, 1 / 18])
-    needed = dissection_views.needed(results(rows))
+    needed = dissection.needed(results(rows))
     assert needed.table["value"].tolist() == [10, 20] and "Median: 15 of 64, from 10 to 20" in needed.note
     assert "costs 0.38 in the median network, from 0.25 to 0.50" in needed.note
 
@@ -172,10 +167,10 @@ def test_mean_attention_is_what_each_row_shows_on_average():
         ),
         steps=(0, 391), weights=lambda step: weights,
     )  # fmt: skip
-    view = pattern_views.patterns(lambda arm: run)
+    view = patterns(lambda arm: run)
     table = view.table.set_index(["head", "kind", "query", "key"])["value"]
     assert table.groupby(["head", "kind", "query"]).sum().to_numpy() == pytest.approx(1.0)
-    again, new = table.unstack("kind")[pattern_views.AGAIN], table.unstack("kind")[pattern_views.NEW]
+    again, new = table.unstack("kind")[AGAIN], table.unstack("kind")[NEW]
     before = again.index.get_level_values("query") != "x5"
     assert again[before].to_numpy() == pytest.approx(new[before].to_numpy(), abs=1e-6)
     assert np.abs(again - new)[~before].max() > 1e-3 and "2,880 rows" in view.note and "epoch 1" in view.note
@@ -189,7 +184,7 @@ def roles(first: list[tuple[float, float]], second: list[tuple[float, float]]) -
         rows += [{**base, "metric": "recall", "value": 1.0}]
         whole = {**base, "site": "none", "edit": "none", "value": 1.0}
         rows += [{**whole, "metric": metric} for metric in ("recall_under", "elimination_under")]
-        for head, (elimination, recall) in zip(dissection.HEADS, costs, strict=True):
+        for head, (elimination, recall) in zip(readings.HEADS, costs, strict=True):
             lost = {"elimination_under": elimination, "recall_under": recall}
             rows += [
                 {**base, "metric": metric, "site": head, "edit": "mean", "value": 1 - value}
@@ -200,7 +195,7 @@ def roles(first: list[tuple[float, float]], second: list[tuple[float, float]]) -
 
 def test_heads_with_roles_of_their_own_are_apart_and_heads_alike_are_not():
     apart = roles([(0.9, 0.0)] * 40, [(0.0, 0.9)] * 40)
-    assert dissection.role_separation(apart).tolist() == pytest.approx([1.8] * 40)
+    assert readings.role_separation(apart).tolist() == pytest.approx([1.8] * 40)
     check = checks.roles_apart(apart)
     assert (check.effect, check.n_seeds) == (1.0, 40)
     assert not checks.roles_apart(roles([(0.5, 0.5)] * 40, [(0.5, 0.5)] * 40)).effect
@@ -217,13 +212,13 @@ def test_which_head_eliminates_is_chance_when_it_is_half_and_not_when_it_is_alwa
 
 def test_null_of_roles_finds_pairs_and_finds_none_where_heads_are_dealt_out():
     paired = roles([(0.9, 0.0)] * 20, [(0.0, 0.9)] * 20)
-    own, dealt, p = dissection_views.separation_null(paired, rounds=500)
+    own, dealt, p = readings.separation_null(paired, rounds=500)
     assert own == pytest.approx(1.8)
     assert dealt < own
     assert p < 0.01
     draw = np.random.default_rng(1)
     loose = roles(*([tuple(pair) for pair in draw.random((20, 2))] for _ in range(2)))
-    assert dissection_views.separation_null(loose, rounds=500)[2] > 0.01
+    assert readings.separation_null(loose, rounds=500)[2] > 0.01
 
 
 def test_smallest_widths_grow_with_one_layer_and_not_with_two():
@@ -234,8 +229,8 @@ def test_smallest_widths_grow_with_one_layer_and_not_with_two():
             {"arm": str(width), "init_seed": seed, "metric": "recall", "value": 1.0 if width.d_model >= needed else 0.2}
             for seed in range(5)
         ]
-    found = widths.smallest_widths(results(rows))
-    assert found.table.loc[(0, 1)].tolist() == [8, 16, 32, widths.MOST]
+    found = readings.smallest_widths(results(rows))
+    assert found.table.loc[(0, 1)].tolist() == [8, 16, 32, readings.NO_WIDTH]
     assert found.growth(1).tolist() == [3.0] * 5
     assert found.growth(2).tolist() == [0.0] * 5
     check = checks.widths_needed(results(rows))

@@ -10,9 +10,9 @@ from circuitcore.models import init_weights
 from livingpaper.book import studies
 from livingpaper.claims.claim import Results
 from retrieval_circuits.six_run_matrix import published
-from retrieval_circuits.six_run_matrix.checks import timing
 from retrieval_circuits.six_run_matrix.design import MATRIX, checkpoint_epochs, geometric_epochs, source_epochs
-from retrieval_circuits.six_run_matrix.readings.births import PIECES, SHOWN, on_source_grid, source_leaders
+from retrieval_circuits.six_run_matrix.readings import timing
+from retrieval_circuits.six_run_matrix.readings.births import MOTIFS, SHOWN, on_source_grid, source_leaders
 
 STUDY, PARAMS = studies.load("six_run_matrix"), studies.load_params("six_run_matrix")
 LATE = (31, 33, 36, 38, 41, 44, 47, 50, 54, 57, 62, 66, 71, 76, 81, 87, 93, 99, 106, 114, 122, 131, 140, 150)
@@ -86,8 +86,8 @@ def test_the_sources_candidate_breaks_ties_as_it_does():
 def born(table):
     """The source's births as ``emergence.births`` gives them."""
     rows = [
-        {"arm": arm, "init_seed": seed, "piece": piece, "after": pd.NA, "by": None if math.isnan(epoch) else int(epoch)}
-        for piece, of_run in table.items() for (arm, seed), epoch in of_run.items()
+        {"arm": arm, "init_seed": seed, "motif": motif, "after": pd.NA, "by": None if math.isnan(epoch) else int(epoch)}
+        for motif, of_run in table.items() for (arm, seed), epoch in of_run.items()
     ]  # fmt: skip
     return pd.DataFrame(rows).astype({"after": "Int64", "by": "Int64"})
 
@@ -95,7 +95,7 @@ def born(table):
 def test_claims_quote_the_sources_tables():
     """What the claims say of the source follows from its published births and outcomes."""
     table = born(published.BIRTHS)
-    assert set(published.BIRTHS) == set(PIECES)
+    assert set(published.BIRTHS) == set(MOTIFS)
     spread = timing.spreads(table)["spread"]
     assert (spread.min(), spread.max()) == (16, 114) and round(spread.mean()) == 76
     wide = timing.wide(table)
@@ -140,4 +140,4 @@ def test_unusable_parameters_are_named(change, named):
 
 
 def test_four_births_are_shown():
-    assert len(SHOWN) == 4 and set(SHOWN) <= set(PIECES)
+    assert len(SHOWN) == 4 and set(SHOWN) <= set(MOTIFS)

@@ -12,8 +12,7 @@ from circuitcore.tasks import make_task
 from livingpaper.book import studies
 from livingpaper.claims.results import Results
 from retrieval_circuits import motif_measures
-from retrieval_circuits.story_control import ceilings as ceil
-from retrieval_circuits.story_control import readings as pieces
+from retrieval_circuits.story_control import readings
 from retrieval_circuits.story_control.claims import PUBLISHED_TEXT
 from retrieval_circuits.story_control.design import (
     ARMS,
@@ -27,7 +26,7 @@ from retrieval_circuits.story_control.design import (
     eighths,
     story_epochs,
 )
-from retrieval_circuits.story_control.readings import ANY, OURS, PIECES, PUBLISHED, WHOLE
+from retrieval_circuits.story_control.readings import ANY, MOTIFS, OURS, PUBLISHED, WHOLE
 
 STUDY = studies.load("story_control")
 SEEDS = (0, 1, 2)
@@ -87,24 +86,24 @@ def results(levels):
 
 
 def born(found, arm, definitions):
-    runs = pieces.reported(found, definitions)
-    return runs[runs["arm"] == arm].groupby("piece", sort=False)["born"].sum().to_dict()
+    runs = readings.reported(found, definitions)
+    return runs[runs["arm"] == arm].groupby("motif", sort=False)["born"].sum().to_dict()
 
 
 @pytest.mark.parametrize("arm", ARMS)
 @pytest.mark.parametrize("definitions", [PUBLISHED, OURS])
 def test_all_or_nothing(arm, definitions):
     every = {(arm, seed): [HIGH, HIGH] for seed in SEEDS}
-    assert born(results(every), arm, definitions) == dict.fromkeys((*PIECES, ANY, WHOLE), 3)
+    assert born(results(every), arm, definitions) == dict.fromkeys((*MOTIFS, ANY, WHOLE), 3)
     none = {(arm, seed): [LOW, LOW] for seed in SEEDS}
-    assert born(results(none), arm, definitions) == dict.fromkeys((*PIECES, ANY, WHOLE), 0)
+    assert born(results(none), arm, definitions) == dict.fromkeys((*MOTIFS, ANY, WHOLE), 0)
 
 
-def test_one_piece_is_any_and_not_the_whole():
+def test_one_motif_is_any_and_not_the_whole():
     found = results({(SHUFFLED, 0): [LOW, {**LOW, "copying": 0.86}, {**LOW, "copying": 0.86}]})
     for definitions in (PUBLISHED, OURS):
         counts = born(found, SHUFFLED, definitions)
-        assert counts == {**dict.fromkeys((*PIECES, WHOLE), 0), "copying": 1, ANY: 1}
+        assert counts == {**dict.fromkeys((*MOTIFS, WHOLE), 0), "copying": 1, ANY: 1}
 
 
 def test_a_birth_of_ours_must_be_held_and_one_of_the_source_need_not():
@@ -134,13 +133,13 @@ def test_any_variable_is_enough_for_faithfulness():
 
 def test_untrained_networks_are_looked_at_before_their_first_step():
     found = results({(UNTRAINED, 0): [LOW, HIGH], (UNTRAINED, 1): [HIGH, LOW]})
-    assert born(found, UNTRAINED, OURS) == born(found, UNTRAINED, PUBLISHED) == dict.fromkeys((*PIECES, ANY, WHOLE), 1)
+    assert born(found, UNTRAINED, OURS) == born(found, UNTRAINED, PUBLISHED) == dict.fromkeys((*MOTIFS, ANY, WHOLE), 1)
 
 
 def test_rates_by_control_and_pooled():
     levels = {(arm, seed): [HIGH if arm == PLANTED else LOW] * 2 for arm in ARMS for seed in SEEDS}
     levels[SHUFFLED, 1] = [HIGH, HIGH]
-    table = pieces.false_positives(results(levels)).set_index(["arm", "definitions", "piece"])
+    table = readings.false_positives(results(levels)).set_index(["arm", "definitions", "motif"])
     wanted = {STORY: (0, 3), SHUFFLED: (1, 3), PLANTED: (3, 3), "could fail": (1, 9), "cannot have it": (1, 12)}
     for (arm, (k, n)), definitions in itertools.product(wanted.items(), (PUBLISHED, OURS)):
         row, interval = table.loc[arm, definitions, WHOLE], share_interval(k, n)
@@ -168,7 +167,7 @@ def test_ceilings_by_brute_force(name):
     """What a network that knows every word it may know could reach, word by word."""
     task = make_task(name, {} if name == "story" else {"n_train": 50, "n_val": 20, "n_test": 60, "n_ood": 20})
     n_bases, n_probe = 8, 24
-    table = ceil.ceilings(task, n_bases, n_probe).set_index(["piece", "part"])
+    table = readings.ceilings(task, n_bases, n_probe).set_index(["motif", "part"])
     train = task.split("train")
     learnt = {*train.tokens.flatten().tolist(), *train.answers.tolist()}
     val = task.split("val")
@@ -201,15 +200,15 @@ def test_ceilings_by_brute_force(name):
 
 
 def test_nothing_can_be_born_on_the_story_and_everything_on_planted_repeats():
-    assert ceil.possible_births(ceil.ceilings(make_task("story", {}), 32, 128)) == 0
-    assert ceil.possible_births(ceil.ceilings(make_task("planted_repeats", {}), 32, 1024)) == 4
+    assert readings.possible_births(readings.ceilings(make_task("story", {}), 32, 128)) == 0
+    assert readings.possible_births(readings.ceilings(make_task("planted_repeats", {}), 32, 1024)) == 4
     check = STUDY.CHECKS["SC2"](results({(STORY, 0): [LOW]}))
     assert (check.effect, check.interval, check.control_passed) == (0, (0, 0), True)
 
 
 def test_a_head_that_looks_anywhere_is_counted_by_hand():
     task = make_task("story", {})
-    found = ceil.operator_chances(task, 8)
+    found = readings.operator_chances(task, 8)
     everywhere, copied = [], []
     for batch in task.families(8).values():
         for read_out, last_copy in zip(batch.roles["read_out"], batch.roles["last_copy"], strict=True):
@@ -220,7 +219,7 @@ def test_a_head_that_looks_anywhere_is_counted_by_hand():
 
 
 def test_counts_of_the_text():
-    facts = ceil.text_facts(make_task("story", {}), 32, 128)
+    facts = readings.text_facts(make_task("story", {}), 32, 128)
     assert (facts["tokens"], facts["types"]) == (1168, 545)
     assert set(facts) == set(PUBLISHED_TEXT)
 

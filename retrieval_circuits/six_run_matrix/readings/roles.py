@@ -1,0 +1,50 @@
+"""Roles and features: whether seeds agree, what sparse features stand for."""
+
+import functools
+
+import pandas as pd
+
+from circuitcore.emergence.agreement import agreement
+from livingpaper.claims.claim import Results
+from retrieval_circuits.six_run_matrix.design import MATRIX
+from retrieval_circuits.six_run_matrix.readings import per_seed
+from retrieval_circuits.six_run_matrix.readings.births import in_matrix
+
+SITE = ["arm", "init_seed", "site"]
+PROFILE = {"routing": "all", "copying": "all", "query_key_mass": per_seed.SWEEP, "own_key_mass": per_seed.SWEEP}
+"""Metric -> family it is read on; together the profile of a head."""
+
+
+@functools.lru_cache(maxsize=4)  # of two checks and a figure
+def agreements(results: Results, *, untrained: bool = False) -> pd.DataFrame:
+    """Agreement of every pair of seeds of one curriculum; see ``emergence.agreement``."""
+    parts = []
+    for metric, family in PROFILE.items():
+        rows = in_matrix(results, metric, family=family)
+        at = 0 if untrained else rows.groupby("run_id", observed=True)["step"].transform("max")
+        parts.append(rows[rows["step"] == at])
+    found = agreement(pd.concat(parts, ignore_index=True))
+    return found[found["same_arm"]].rename(columns={"arm_a": "arm"})
+
+
+def mean_over_pairs(pairs: pd.DataFrame, values: pd.Series) -> pd.Series:
+    """Mean over all pairs that a seed is in: pairs are not independent, seeds are."""
+    both = pd.concat([pairs.assign(init_seed=pairs[side], read=values) for side in ("init_seed_a", "init_seed_b")])
+    return both.groupby("init_seed")["read"].mean()
+
+
+def site_labels(results: Results, kind: str) -> pd.DataFrame:
+    """One row per run and tracked site, with what its autoencoder reached.
+
+    Beside its scores: ``label`` (the variable its best feature tells apart best), whether the site is ``constant``
+    among prompts of one length, and whether the label is ``beyond`` the null that shuffles whole base prompts.
+    """
+    rows = results.features
+    rows = rows[(rows["kind"] == kind) & rows["arm"].isin(list(MATRIX))] if len(rows) else rows
+    if rows.empty:
+        return pd.DataFrame(columns=[*SITE, "label", "constant", "beyond", "explained_variance", "density"])
+    rows = rows.astype({"site": "str"})
+    wide = rows.pivot_table("value", SITE, "metric", observed=True)
+    label = rows[rows["metric"] == "eta2"].set_index(SITE)["variable"].astype(str)
+    constant = wide["constant"] > 0 if "constant" in wide else False
+    return wide.assign(label=label, constant=constant, beyond=wide["eta2"] > wide["null95_bases"]).reset_index()
