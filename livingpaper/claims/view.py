@@ -52,14 +52,6 @@ class View:
         """Number of distinct init seeds in the table (0 when no row comes from a training run)."""
         return len(self.seeds)
 
-    @property
-    def seeds_per_arm(self) -> dict[str, int]:
-        """Number of distinct init seeds of every arm, for captions of figures that compare arms."""
-        if "init_seed" not in self.table or "arm" not in self.table:
-            return {}
-        counts = self.table.dropna(subset=["init_seed"]).groupby("arm", sort=False)["init_seed"].nunique()
-        return {str(arm): int(count) for arm, count in counts.items()}
-
 
 def in_order(table: pd.DataFrame, column: str, order: Iterable[object]) -> pd.DataFrame:
     """Rows sorted so that ``column`` appears in the order wanted; figures draw in order of appearance."""

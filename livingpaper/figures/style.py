@@ -5,7 +5,6 @@ that nothing is said by colour alone. Maps use cividis (Nunez, Anderton, Renslow
 """
 
 import functools
-import json
 import textwrap
 from collections.abc import Callable
 from typing import Any, Literal
@@ -208,12 +207,6 @@ def origin_width(rows: pd.DataFrame, width: int) -> alt.StrokeWidth | alt.Stroke
         title=None, orient="top", symbolType="stroke", symbolSize=520, symbolOpacity=1, columns=1 if width < WIDE else 2
     )
     return alt.StrokeWidth("runs:O", scale=alt.Scale(domain=domain, range=[1.2, 3]), legend=legend)
-
-
-def wrapped(labels: list[str], width: int) -> str:
-    """A Vega expression that breaks long axis labels into lines of at most ``width`` characters."""
-    lines = {label: textwrap.wrap(label, width) or [""] for label in labels}
-    return f"({json.dumps(lines)})[datum.label]"
 
 
 def value_scale(values: pd.Series) -> alt.Scale:

@@ -253,7 +253,6 @@ CLAIMS = (
     ),
 )
 
-SOURCE = "Can a Tiny Transformer Learn to Remember?"
 
 PUBLISHED_STEPS = {
     "task 1": {

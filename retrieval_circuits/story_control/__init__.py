@@ -4,21 +4,18 @@ Source: section 2 of "Retrieval Motif Emergence in Small Transformers" (Alex 202
 """
 
 from retrieval_circuits.story_control.checks import CHECKS
-from retrieval_circuits.story_control.claims import CLAIMS, PUBLISHED
+from retrieval_circuits.story_control.claims import CLAIMS
 from retrieval_circuits.story_control.design import Params, instruments, published_epochs, recipes
 from retrieval_circuits.story_control.explorer import planted, story
 from retrieval_circuits.story_control.figures import VIEWS
-from retrieval_circuits.story_control.readings import false_positives
 
 __all__ = [
     "CHECKS",
     "CLAIMS",
     "EXPLORERS",
-    "PUBLISHED",
     "VIEWS",
     "Params",
     "instruments",
-    "false_positives",
     "published_epochs",
     "recipes",
 ]

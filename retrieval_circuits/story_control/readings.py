@@ -42,7 +42,6 @@ POOLED = {"could fail": COULD_FAIL, "cannot have it": CANNOT}
 OURS_PATCHED = {"query_key": "q", "selected_value": "z", "target_token": "z"}
 """Variable -> what is patched, in all heads of the last layer, to move the answer by it."""
 COLUMNS = ["arm", "init_seed", "step", "metric", "family", "value"]
-CASE = ["arm", "init_seed", "step"]
 
 
 def curves(results: Results, arm: str, definitions: str) -> pd.DataFrame:
