@@ -148,10 +148,10 @@ class Costs:
             "elsewhere": self._elsewhere(),
             "slower": self._slower(),
             "left_out": self._left_out(),
-            "matrix_minutes": _said(self.value(matrix, OURS, "minutes"), "{:.1f}"),
-            "matrix_cpu_minutes": _said(self.value(matrix, OURS, "cpu_minutes"), "{:.1f}"),
-            "matrix_fallback_minutes": _said(self.value(matrix, FALLBACK, "minutes"), "{:.1f}"),
-            "matrix_peer_minutes": _said(self._peer_minutes(), "{:.0f}"),
+            "matrix_minutes": _in_words(self.value(matrix, OURS, "minutes"), "{:.1f}"),
+            "matrix_cpu_minutes": _in_words(self.value(matrix, OURS, "cpu_minutes"), "{:.1f}"),
+            "matrix_fallback_minutes": _in_words(self.value(matrix, FALLBACK, "minutes"), "{:.1f}"),
+            "matrix_peer_minutes": _in_words(self._peer_minutes(), "{:.0f}"),
             "matrix_how": self._how_long(),
         } | self._book()
 
@@ -166,21 +166,21 @@ class Costs:
 
     def _elsewhere(self) -> str:
         """How torch and the goals fared on the other machines."""
-        said = [
+        sentences = [
             f"On {other.processor} torch's best product reaches {other._torch_share()} of that, and "
             f"{other._goals_met()} goals were reached (by circuitcore {other.record['machine']['circuitcore']})."
             for other in self.elsewhere
         ]
-        return " ".join(said) or "No other machine was measured."
+        return " ".join(sentences) or "No other machine was measured."
 
     def _slower(self) -> str:
-        said = []
+        sentences = []
         for design in (FALLBACK, OURS):
             ratios = {self.titles()[name]: self.value(name, design, "ratio_to_eager") for name in self._timed_alone()}
             slow = [f"{title} ({ratio:.2f})" for title, ratio in ratios.items() if ratio is not None and ratio < 1]
             if slow:
-                said.append(f"{SUBJECTS[design]} is slower than eager torch (times as fast) on {'; '.join(slow)}.")
-        return " ".join(said) or "Nothing of ours is slower than eager torch."
+                sentences.append(f"{SUBJECTS[design]} is slower than eager torch (times as fast) on {'; '.join(slow)}.")
+        return " ".join(sentences) or "Nothing of ours is slower than eager torch."
 
     def _left_out(self) -> str:
         found = [
@@ -205,13 +205,13 @@ class Costs:
 
     def _how_long(self) -> str:
         """Which of the six-run figures were measured whole, and which are extrapolated."""
-        said = []
+        sentences = []
         for design, subject in ((OURS, "The native figure"), (FALLBACK, "The fallback's")):
             done, all_ = (self.value("W6", design, name) for name in ("epochs_measured", "epochs"))
             if done is not None:
                 whole = "was measured whole" if done == all_ else f"is extrapolated from {done} of {all_} epochs a run"
-                said.append(f"{subject} {whole}.")
-        return " ".join(said) or "Neither was measured."
+                sentences.append(f"{subject} {whole}.")
+        return " ".join(sentences) or "Neither was measured."
 
     def _book(self) -> dict[str, str]:
         """The published runs: how many, how long, and what their training costs here."""
@@ -224,7 +224,7 @@ class Costs:
         }
         for design in (FALLBACK, OURS):
             step = self.value(BOOK_STEP, design, "cpu_ms_per_step")
-            found[f"book_{design}_minutes"] = _said(None if step is None else steps * step / 60_000, "{:.1f}")
+            found[f"book_{design}_minutes"] = _in_words(None if step is None else steps * step / 60_000, "{:.1f}")
         return found
 
 
@@ -281,5 +281,5 @@ def _percent(share: float | None) -> str | None:
     return None if share is None else f"{share:.0%}"
 
 
-def _said(value: float | int | None, form: str) -> str:
+def _in_words(value: float | int | None, form: str) -> str:
     return UNKNOWN if value is None else form.format(value)

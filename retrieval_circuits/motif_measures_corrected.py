@@ -63,7 +63,7 @@ def _probes(session: Session, net: Network, rows: Rows) -> None:
         best = torch.cat([folds.accuracy(labels, n_classes) for folds in folded], 1).argmax(-1)
         chosen = [list(by_site)[number] for number in best.tolist()]
         right, random = (
-            (_say(chosen, by_site, given, n_classes) == wanted).double() for given in (labels, labels[shuffled])
+            (_predict(chosen, by_site, given, n_classes) == wanted).double() for given in (labels, labels[shuffled])
         )
         found = {
             "probe_chosen": right.mean(-1),
@@ -74,19 +74,19 @@ def _probes(session: Session, net: Network, rows: Rows) -> None:
             rows.add_each(metric, values, len(test), [{"site": site} for site in chosen], variable=variable)
 
 
-def _say(
+def _predict(
     chosen: list[str], by_site: Mapping[str, tuple[Tensor, Tensor]], labels: Int[Tensor, " row"], n_classes: int
 ) -> Int[Tensor, "ckpt test_row"]:
     """The class that the probe of each checkpoint's chosen site gives each test row.
 
     ``by_site`` holds training and test rows of a site, each ``[ckpt row width]``.
     """
-    said = {}
+    predicted = {}
     for site in dict.fromkeys(chosen):
         train, test = by_site[site]
         fit = prb.Fit.of(train)
-        said[site] = fit.predict(labels, fit.seen(test), n_classes)
-    return torch.stack([said[site][ckpt] for ckpt, site in enumerate(chosen)])
+        predicted[site] = fit.predict(labels, fit.seen(test), n_classes)
+    return torch.stack([predicted[site][ckpt] for ckpt, site in enumerate(chosen)])
 
 
 def _spread(seen: BySize) -> Float[Tensor, "ckpt site"]:
@@ -97,10 +97,10 @@ def _interchange(net: Network, rows: Rows, test: Interchange) -> None:
     last, everywhere = net.config.n_layers - 1, inter.sites(net, set(test.base.roles))
     queries, writes = f"L{last}H*.q", f"L{last}H*.z"
     patched = inter.patch(net, test, {site: everywhere[site] for site in (queries, writes)}, ("", "random_source"))
-    said = patched.answers.logits.argmax(-1)
+    predicted = patched.answers.logits.argmax(-1)
     labels = [{"site": site, "edit": control} for site, control in patched.labels]
     for hypothesis, answers in test.expected.items():
-        shares = (said == answers).double().mean(-1)
+        shares = (predicted == answers).double().mean(-1)
         rows.add("interchange_chosen", shares.T, len(test), labels, family=test.name, variable=hypothesis)
     if {*SLOT_ROLES, "query_key"} <= test.base.roles.keys():
         follows = _slot_follows(patched.answers.pattern[patched.labels.index((queries, ""))], test)

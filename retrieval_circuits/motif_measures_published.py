@@ -79,8 +79,8 @@ def _probe_hits(session: Session, net: Network, sites: list[Site]) -> dict[str, 
     for variable, n_classes in session.task.variables.items():
         labels = session.probe_train.variables[variable]
         wanted = torch.cat([batch.variables[variable] for batch in session.families.values()])
-        said = torch.cat([fit.published_predict(labels, seen, n_classes) for fit, seen in ready], 1)
-        hits[variable] = (said[:, order] == wanted).double()
+        predicted = torch.cat([fit.published_predict(labels, seen, n_classes) for fit, seen in ready], 1)
+        hits[variable] = (predicted[:, order] == wanted).double()
     return hits
 
 
@@ -105,16 +105,16 @@ def _patches(session: Session, net: Network, rows: Rows, best: dict[str, list[Si
 def gives_source_answer(net: Network, test: Interchange, sites: list[Site]) -> Bool[Tensor, "site ckpt row"]:
     """Whether a row gives its source's answer with one site patched at the read-out, and nowhere else."""
     inside = [site for site in sites if site.name != "resid_final"]
-    said = {}
+    predicted = {}
     if inside:
         at = positions_of(test.base, ["read_out"])
         source = net.record(test.source, sorted({site.key for site in inside}), at)
         edits = [(Patch(site, "read_out", "source"),) for site in inside]
         patched = net.answers_under(test.base, edits, {"source": source}).logits.argmax(-1)
-        said = dict(zip(inside, patched, strict=True))
+        predicted = dict(zip(inside, patched, strict=True))
     if len(inside) < len(sites):  # behind it is the unembedding alone: the patch replaces the answer
-        said |= {site: net.answers(test.source).argmax(-1) for site in sites if site.name == "resid_final"}
-    return torch.stack([said[site] for site in sites]) == test.expected["source_answer"]
+        predicted |= {site: net.answers(test.source).argmax(-1) for site in sites if site.name == "resid_final"}
+    return torch.stack([predicted[site] for site in sites]) == test.expected["source_answer"]
 
 
 def _single_heads(session: Session, net: Network, rows: Rows) -> None:

@@ -125,8 +125,8 @@ def expected(parts: Sequence[Work], durations: Durations) -> str:
     units = durations.expected(part.name for part in parts)
     seconds = [units[part.name] * part.units if part.name in units else None for part in parts]
     known = [one for one in seconds if one is not None]
-    told = ("not known yet" if one is None else duration(one) for one in seconds)
-    each = "; ".join(f"{part.what}, {words}" for part, words in zip(parts, told, strict=True))
+    lengths = ("not known yet" if one is None else duration(one) for one in seconds)
+    each = "; ".join(f"{part.what}, {words}" for part, words in zip(parts, lengths, strict=True))
     total = duration(sum(known)) if known else "no time is known yet"
     return f"Expected: {'more than ' if 0 < len(known) < len(parts) else ''}{total} ({each})."
 

@@ -47,7 +47,7 @@ class Watch:
                 yield item
                 bar.update(load)
 
-    def told(self) -> "Watch":
+    def as_part(self) -> "Watch":
         """The same, for a part of a job that has said how long the whole takes."""
         return Watch(None, self.bar)
 

@@ -116,8 +116,8 @@ def _build(compiler: str, path: Path) -> None:
     fresh = path.with_suffix(f".{os.getpid()}.so")
     made = _run(compiler, *FLAGS, str(SOURCE / "api.cpp"), "-o", str(fresh))
     if made.returncode or not fresh.exists():
-        said = next((line for line in made.stderr.splitlines() if "error" in line), made.stderr.strip()[:200])
-        reason = said.split("error:")[-1].strip() or "it gave no reason"
+        message = next((line for line in made.stderr.splitlines() if "error" in line), made.stderr.strip()[:200])
+        reason = message.split("error:")[-1].strip() or "it gave no reason"
         raise BuildError(f"{Path(compiler).name} could not compile it ({reason})")
     try:
         wrong = differs_from_autograd(ctypes.CDLL(str(fresh)))

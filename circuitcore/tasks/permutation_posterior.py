@@ -34,11 +34,11 @@ def train_posterior(task: PermutationRecall, batch: Batch) -> tuple[Probabilitie
     """
     x, y = _pairs(batch)
     perms = task.permutations("train")
-    said = perms.T[x - 1]  # [row slot permutation]: what each permutation says at each slot
-    agrees = said == y[:, :, None]
+    mapped = perms.T[x - 1]  # [row slot permutation]: what each permutation says at each slot
+    agrees = mapped == y[:, :, None]
     before = torch.cat([torch.ones_like(agrees[:, :1]), agrees.cummin(1).values[:, :-1]], 1)  # fits all slots so far
     symbols = torch.arange(1, task.n_symbols + 1)
-    counts = torch.stack([(before & (said == symbol)).sum(-1) for symbol in symbols], -1).double()
+    counts = torch.stack([(before & (mapped == symbol)).sum(-1) for symbol in symbols], -1).double()
     fits = counts.sum(-1) > 0
     return torch.where(
         fits[..., None], counts / counts.sum(-1, keepdim=True).clamp(min=1), uniform_posterior(task, batch)

@@ -43,8 +43,8 @@ def read_mapping(path: Path) -> dict[str, object]:
         loader = _PlainLoader(text, path.name)  # refuses characters that YAML does not have
         return loader.mapping()
     except yaml.YAMLError as error:
-        said = " ".join(str(error).replace('in "<unicode string>",', "at").split())
-        raise FileFault((loader and loader.key) or path.name, f"no plain YAML: {said}", MAPPING) from error
+        message = " ".join(str(error).replace('in "<unicode string>",', "at").split())
+        raise FileFault((loader and loader.key) or path.name, f"no plain YAML: {message}", MAPPING) from error
 
 
 class _PlainLoader(yaml.SafeLoader):

@@ -43,7 +43,7 @@ def reproduce(study: str, folder: Path, watch: Watch | None = None) -> Rerun:
     fresh = Evidence(study, params, alone)
     if watch is not None:
         say_total(fresh, watch)
-        watch = watch.told()
+        watch = watch.as_part()
     fresh.gather(watch)
     notebook = here.root / "book" / f"{name}.ipynb"
     page, verdicts = make_page(alone, notebook, studies.read_params(study), "published", watch)

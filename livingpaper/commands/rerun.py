@@ -75,7 +75,7 @@ def rerun(
     if watch is not None:
         watch.say(evidence.situation())
         say_total(evidence, watch)
-        watch = watch.told()
+        watch = watch.as_part()
     evidence.gather(watch)  # here and not in the kernel, where nobody would see the progress
     page, verdicts = make_page(folders, notebook, values, tier, watch)
     made = write_pages(page, verdicts, name, out or folders.root / "build" / "rerun" / name)

@@ -79,9 +79,9 @@ def still_html(position: Opening, label: str) -> str:
     shown = ", ".join(f"x = {x} → y = {y}" for x, y in position.pairs)
     again = " again" if position.x in dict(position.pairs) else ""
     asked = f"x = {position.x}{again}: which y?"
-    told = f"Shown: {shown}. Asked: {asked}" if shown else f"Asked: {asked}"
+    opening = f"Shown: {shown}. Asked: {asked}" if shown else f"Asked: {asked}"
     return (
-        f'<div class="recall-game-still"><p>{told.replace(" = ", "&nbsp;=&nbsp;")}</p>'
+        f'<div class="recall-game-still"><p>{opening.replace(" = ", "&nbsp;=&nbsp;")}</p>'
         f'<div class="recall-game-tables">{_answers(position, label)}{_attention(position)}</div>'
         '<p class="recall-game-without">This is the opening position with its answers. With JavaScript it is a game, '
         "and you guess first.</p></div>"

@@ -88,10 +88,10 @@ def _of_panel(part: pd.DataFrame, column: str, given: object) -> object:
     """What a panel's rows say in a column that is the same in all of them; ``given`` where there is no such column."""
     if column not in part:
         return given
-    said = part[column].dropna().unique()
-    if len(said) > 1:
-        raise ColumnsError(f"panel {part['panel'].iloc[0]!r} has {len(said)} values of {column!r}; it takes one")
-    return said[0] if len(said) else None
+    values = part[column].dropna().unique()
+    if len(values) > 1:
+        raise ColumnsError(f"panel {part['panel'].iloc[0]!r} has {len(values)} values of {column!r}; it takes one")
+    return values[0] if len(values) else None
 
 
 @dataclass(frozen=True)

@@ -22,8 +22,10 @@ def provenance_html(record: Mapping[str, Any]) -> str:
     lines = [("Parameters", values), ("Made with", versions), ("Commit", record["commit"])]
     parts = [f"<dt>{term}</dt><dd>{html.escape(text)}</dd>" for term, text in lines]
     if root := record["contents"]:
-        told = "SHA-256 over all published runs, tables, weights, verdicts: <code>circuitcore verify published</code>"
-        folded = f"<details><summary><code>{root[:12]}</code></summary><code>{root}</code>, {told}</details>"
+        meaning = (
+            "SHA-256 over all published runs, tables, weights, verdicts: <code>circuitcore verify published</code>"
+        )
+        folded = f"<details><summary><code>{root[:12]}</code></summary><code>{root}</code>, {meaning}</details>"
         parts.append(f"<dt>Published contents</dt><dd>{folded}</dd>")
     for origin, arms in record["runs"].items():
         n_runs = len({run_id for ids in arms.values() for run_id in ids})

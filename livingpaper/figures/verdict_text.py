@@ -69,8 +69,8 @@ def claim_html(verdicts: Sequence[Verdict], false_alarms: FalseAlarms | None = N
 
 def claim_text(verdicts: Sequence[Verdict], false_alarms: FalseAlarms | None = None) -> str:
     """The same for a terminal."""
-    said = " · ".join(f"{WHOSE[verdict.origin]}: {verdict.status}" for verdict in verdicts)
-    lines = [f"{verdicts[0].claim.id} ({said}): {verdicts[0].claim.sentence}", *claim_lines(verdicts)]
+    statuses = " · ".join(f"{WHOSE[verdict.origin]}: {verdict.status}" for verdict in verdicts)
+    lines = [f"{verdicts[0].claim.id} ({statuses}): {verdicts[0].claim.sentence}", *claim_lines(verdicts)]
     return "\n".join([*lines, f"{false_alarms}; see {CONTROL}."] if false_alarms else lines)
 
 

@@ -87,7 +87,7 @@ def attention(session: Session, net: Network, rows: Rows) -> None:
         pattern = torch.cat([output.cache[key] for key in patterns], 2)  # every layer's heads side by side
         slots = att.slot_mass(pattern, batch, SLOT_ROLES)
         matching = batch.variables["matching_slot"]
-        said = read_out(output.logits, batch).argmax(-1)
+        predicted = read_out(output.logits, batch).argmax(-1)
         program = batch.tokens.gather(1, batch.roles["slot_value"])
         chosen = program.T[att.chosen_slot(slots), torch.arange(len(batch))[:, None]]
         values = att.slot_mass(pattern, batch, ("slot_value",))
@@ -97,7 +97,7 @@ def attention(session: Session, net: Network, rows: Rows) -> None:
             "value_mass": att.matching_mass(values, matching),
             "query_key_mass": att.mass(pattern, batch, "read_out", "query_key")[..., 0],
             "own_key_mass": att.mass(pattern, batch, "slot_value", "slot_key").mean(-1),
-            "program_agreement": (chosen == said[..., None]).double(),
+            "program_agreement": (chosen == predicted[..., None]).double(),
         }
         for metric, found in scores.items():
             rows.add(metric, found.mean(1), len(batch), labels, family=family)
@@ -193,22 +193,22 @@ def edges(session: Session, net: Network, rows: Rows) -> None:
         for test in session.edge_tests:
             found, logits = paths.edge_logits(net, layer, test)
             labels = [{"site": str(edge)} for edge in found]
-            said = logits.argmax(-1)
+            predicted = logits.argmax(-1)
             for metric, answers in {
                 "edge_switch": test.expected["source_answer"],
                 "edge_kept": test.base.answers,
             }.items():
-                rows.add(metric, (said == answers).double().mean(-1).T, len(test), labels, family=test.name)
+                rows.add(metric, (predicted == answers).double().mean(-1).T, len(test), labels, family=test.name)
 
 
 def interchanges(session: Session, net: Network, rows: Rows) -> None:
     """For each site: how often the answer follows each hypothesis, with the two controls, and where attention goes."""
     for test in session.interchanges:
         patched = inter.patch_everywhere(net, test)
-        said = patched.answers.logits.argmax(-1)
+        predicted = patched.answers.logits.argmax(-1)
         for hypothesis, answers in {**test.expected, "base_answer": test.base.answers}.items():
             labels = [{"site": site, "edit": control} for site, control in patched.labels]
-            hits = (said == answers).double()
+            hits = (predicted == answers).double()
             rows.add("interchange", hits.mean(-1).T, len(test), labels, family=test.name, variable=hypothesis)
             if hypothesis == "source_answer":
                 rows.add(

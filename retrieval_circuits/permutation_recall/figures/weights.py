@@ -58,8 +58,8 @@ def displayed(run_of: RunOf) -> View:
     rows = []
     for step, (x, probabilities) in enumerate(zip(order, logits.softmax(-1).tolist(), strict=True)):
         shown = " ".join(f"{seen} {permutation[seen - 1]}" for seen in order[:step])
-        said = {f"y {y}": f"{p:.3f}" for y, p in enumerate(probabilities, 1)}
-        rows.append({"shown": shown or "-", "x": x, **said, "right": permutation[x - 1]})
+        shares = {f"y {y}": f"{p:.3f}" for y, p in enumerate(probabilities, 1)}
+        rows.append({"shown": shown or "-", "x": x, **shares, "right": permutation[x - 1]})
     return View(pd.DataFrame(rows), "probability", "one held-out sequence")
 
 

@@ -113,4 +113,4 @@ def _with(
 
 
 def _recalls(logits: Float[Tensor, "edit ckpt row vocab"], batch: Batch) -> Float[Tensor, "edit ckpt"]:
-    return recall.share(outcomes(recall.said(logits), batch)["recall"])
+    return recall.share(outcomes(recall.likeliest_symbol(logits), batch)["recall"])

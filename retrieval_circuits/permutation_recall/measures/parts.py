@@ -57,11 +57,11 @@ def recall_roles(session: Session, net: Network, rows: Rows) -> None:
     for batch in (repeat, normal):
         logits = net.answers_under(batch, edits, _stand_ins(session, net, len(batch))).logits
         if batch is repeat:
-            hits = outcomes(recall.said(logits[0]), batch)["recall"]
+            hits = outcomes(recall.likeliest_symbol(logits[0]), batch)["recall"]
             add_by_source(rows, "recall_all", hits, batch)
             add_under(rows, logits, labels, repeat=batch)
         else:
-            rows.add("elimination_all", recall.share(recall.said(logits[0]) == batch.answers), len(batch))
+            rows.add("elimination_all", recall.share(recall.likeliest_symbol(logits[0]) == batch.answers), len(batch))
             add_under(rows, logits, labels, normal=batch)
     _add_masses(net, normal, repeat, rows)
 
@@ -103,11 +103,11 @@ def recall_interchanges(session: Session, net: Network, rows: Rows) -> None:
         by_site = {label["site"]: label for label, _ in found}
         for test in session.interchanges:
             patched = interchange.patch(net, test, together, ("", "random_source"))
-            said = recall.said(patched.answers.logits)
+            predicted = recall.likeliest_symbol(patched.answers.logits)
             labels = [{**by_site[site], "edit": control} for site, control in patched.labels]
             answers = {**test.expected, "base_answer": test.base.answers, "unused": unused_symbols(test.base)}
             for variable, wanted in answers.items():
-                values = recall.share(said == wanted).T
+                values = recall.share(predicted == wanted).T
                 rows.add("interchange", values, len(test), labels, family=test.name, variable=variable)
 
 
@@ -143,8 +143,8 @@ def add_under(
     normal: Batch | None = None,
 ) -> None:
     """What is said at the read-out under edits, of rows with a repeat or of those without."""
-    said, batch = recall.said(logits), repeat or normal
-    found = {"elimination": said == batch.answers} if repeat is None else outcomes(said, repeat)
+    predicted, batch = recall.likeliest_symbol(logits), repeat or normal
+    found = {"elimination": predicted == batch.answers} if repeat is None else outcomes(predicted, repeat)
     for metric, hits in found.items():
         rows.add(f"{metric}_under", recall.share(hits).T, len(batch), labels)
 
@@ -212,7 +212,7 @@ def _add_swapped(net: Network, repeat: Batch, rows: Rows) -> None:
     moved = {f"{site}.0": projected_at(net, site, repeat, swapped_places(repeat)) for site in SWAPPED}
     logits = net.answers_under(repeat, edits, {"moved": moved}).logits
     add_under(rows, logits, labels, repeat=repeat)
-    rows.add("answers_swapped_under", recall.share(recall.said(logits) == other).T, len(repeat), labels)
+    rows.add("answers_swapped_under", recall.share(recall.likeliest_symbol(logits) == other).T, len(repeat), labels)
 
 
 def swapped_places(repeat: Batch) -> Int[Tensor, "row pos"]:

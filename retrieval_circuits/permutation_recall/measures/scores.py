@@ -16,7 +16,7 @@ LEAST_VARIATION = 1e-6
 """Of the largest singular value; float32 leaves rounding of 1e-7."""
 
 PerStep = Float[Tensor, "*lead row slot"]
-Said = Float[Tensor, "*lead row slot symbol"]
+Probabilities = Float[Tensor, "*lead row slot symbol"]
 
 
 def symbols_apart(logits: Float[Tensor, "*lead vocab"]) -> Float[Tensor, "*lead vocab"]:
@@ -31,7 +31,7 @@ def probabilities(logits: Float[Tensor, "*lead vocab"]) -> Float[Tensor, "*lead 
     return sizes / sizes.sum(-1, keepdim=True)
 
 
-def said(logits: Float[Tensor, "*lead vocab"]) -> Int[Tensor, "*lead"]:
+def likeliest_symbol(logits: Float[Tensor, "*lead vocab"]) -> Int[Tensor, "*lead"]:
     """The likeliest symbol, 1..V. Chance: 1/V, or less for somebody who knows nothing of what is used up."""
     return logits[..., 1:].argmax(-1) + 1
 
@@ -65,7 +65,7 @@ def _batches(values: PerStep) -> Float[Tensor, "*lead part of_part slot"]:
 
 
 def leaning(
-    found: Said,
+    found: Probabilities,
     towards: Float[Tensor, "row slot symbol"],
     uniform: Float[Tensor, "row slot symbol"],
     weight: Shaped[Tensor, "row slot"],

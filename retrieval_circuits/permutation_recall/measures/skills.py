@@ -74,9 +74,10 @@ def recall_posterior(session: Session, net: Network, rows: Rows) -> None:
     asked = _asked(session)
     logits = recall.symbols_apart(net.run(asked.batch).logits[:, :, asked.batch.roles["x"][0]])
     found = recall.probabilities(logits)
-    error, loss, said = (found - asked.uniform).abs(), recall.loss(logits, asked.wanted), recall.said(logits)
+    error, loss = (found - asked.uniform).abs(), recall.loss(logits, asked.wanted)
+    predicted = recall.likeliest_symbol(logits)
     values = {
-        "hit": (said == asked.wanted).double(),
+        "hit": (predicted == asked.wanted).double(),
         "mean_error": error.mean(-1),
         "max_error": error.amax(-1),
     }
@@ -87,7 +88,7 @@ def recall_posterior(session: Session, net: Network, rows: Rows) -> None:
         rows.add("mean_loss", by_step.mean(-1), len(place), split=split)
     priors = _priors(session)
     _add_leaning(found[:, priors.rows], asked.uniform[priors.rows], priors, rows)
-    _add_follows(said[:, priors.rows], priors, rows)
+    _add_follows(predicted[:, priors.rows], priors, rows)
 
 
 def recall_skills(session: Session, net: Network, rows: Rows) -> None:
@@ -100,9 +101,9 @@ def recall_skills(session: Session, net: Network, rows: Rows) -> None:
         p = recall.probabilities(answered[family])
         right = p.gather(-1, (batch.answers - 1).expand(p.shape[:-1])[..., None])[..., 0]
         rows.add("p_answer", right.mean(-1), len(batch), family=family)
-    hits = recall.said(answered["normal"]) == batches["normal"].answers
+    hits = recall.likeliest_symbol(answered["normal"]) == batches["normal"].answers
     rows.add("elimination", recall.share(hits), len(batches["normal"]), family="normal")
-    for metric, hits in outcomes(recall.said(answered["repeat"]), batches["repeat"]).items():
+    for metric, hits in outcomes(recall.likeliest_symbol(answered["repeat"]), batches["repeat"]).items():
         add_by_source(rows, metric, hits, batches["repeat"], family="repeat")
 
 
@@ -174,13 +175,13 @@ def _add_leaning(
                 rows.add("leaning", value[:, step], int(weight[:, step].sum()), [label], split="all", edit=edit)
 
 
-def _add_follows(said: Int[Tensor, "ckpt row slot"], priors: Priors, rows: Rows) -> None:
+def _add_follows(predicted: Int[Tensor, "ckpt row slot"], priors: Priors, rows: Rows) -> None:
     """Share of rows answered with the commonest y of this x, of those in which only one of the unused y is that."""
     favourite, alone = recall.favourite(priors.marginal)
     count = priors.count[:, None] * alone
-    for step, label in enumerate(_steps(said.shape[-1])):
+    for step, label in enumerate(_steps(predicted.shape[-1])):
         if n := int(count[:, step].sum()):
-            hits = (said[..., step] == favourite[:, step]) * count[:, step]
+            hits = (predicted[..., step] == favourite[:, step]) * count[:, step]
             rows.add("follows_marginal", hits.sum(-1).double() / n, n, [label], split="all")
 
 

@@ -139,7 +139,7 @@ def test_means_over_batches_by_hand():
 
 def test_token_zero_takes_no_part_in_probabilities_and_answers_but_in_the_loss():
     logits = torch.tensor([[[9.0, 0.0, 0.0, 1.0]]], dtype=torch.float64)
-    assert recall.said(logits).tolist() == [[3]]
+    assert recall.likeliest_symbol(logits).tolist() == [[3]]
     expected = torch.tensor([1, 1, math.e], dtype=torch.float64) / (2 + math.e)
     torch.testing.assert_close(recall.probabilities(logits)[0, 0], expected)
     loss = recall.loss(logits, torch.tensor([[3]]))
@@ -184,8 +184,8 @@ def test_recall_is_scored_by_the_slot_that_is_repeated(session):
     """One who always remembers what stood in the first two slots, and guesses 1 otherwise."""
 
     def half(batch):
-        said = torch.where(batch.variables["source"] < 2, batch.answers, 1)
-        return torch.nn.functional.one_hot(said - 1, 5).double()[:, None].expand(-1, 5, -1)
+        predicted = torch.where(batch.variables["source"] < 2, batch.answers, 1)
+        return torch.nn.functional.one_hot(predicted - 1, 5).double()[:, None].expand(-1, 5, -1)
 
     table, probes = measured(session, half), session.families["repeat"]
     for slot in range(4):
