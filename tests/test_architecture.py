@@ -47,6 +47,8 @@ JUPYTER = ("IPython", "ipykernel", "jupyter_client", "myst_nb", "nbclient", "nbf
 PICKLES = ("pickle", "cPickle", "_pickle", "cloudpickle", "dill", "joblib", "shelve", "marshal")
 PICKLING_CALLS = ("torch.load", "torch.save", "pd.read_pickle", "pandas.read_pickle")
 VAGUE_NAMES = ("utils", "util", "helpers", "helper", "common", "misc")
+PARTS_OF_A_STUDY = {"__init__", "design", "claims", "checks", "readings", "figures", "explorer"}
+MAY_HAVE = {"measures", "game", "published"}
 MAX_FILE_LINES, MAX_FUNCTION_LINES = 350, 60
 
 
@@ -245,6 +247,15 @@ def test_no_file_is_too_long_or_vaguely_named():
 
 def vague(part):
     return part.removesuffix(".py").strip("_").split("_")[-1] in VAGUE_NAMES
+
+
+def test_all_studies_have_the_same_files():
+    """Each a file or a package. ``published`` holds a source's tables where ``claims`` has no room for them."""
+    for name in studies.names():
+        folder = ROOT / FLOORS[-1] / name
+        parts = {path.stem for path in folder.iterdir() if path.suffix == ".py" or (path / "__init__.py").exists()}
+        assert parts >= PARTS_OF_A_STUDY, name
+        assert parts <= PARTS_OF_A_STUDY | MAY_HAVE, name
 
 
 @pytest.mark.parametrize(("tests", "above"), [("library", FLOORS[1:]), ("paper", FLOORS[2:])])
