@@ -18,7 +18,7 @@ from retrieval_circuits.story_control.readings import (
     runs_reported,
 )
 
-ABLE, LEARNT, BY_HEART = 0.5, 0.9, 0.99
+ABLE, LEARNT, MEMORISED = 0.5, 0.9, 0.99
 
 
 def births(results: Results, arms: tuple[str, ...], definitions: str, motif: str) -> Check | None:
@@ -58,7 +58,7 @@ def commonest_word(results: Results) -> Check | None:
     learnt = float(results.final_values("accuracy", STORY, split="train").min())
     return mean_check(
         best - make_task("story", {}).chance["val"],
-        control_passed=learnt >= BY_HEART,
+        control_passed=learnt >= MEMORISED,
         control_value=f"at least {learnt:.3f}",
         within=(-1, 1),
     )
