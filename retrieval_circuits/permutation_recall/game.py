@@ -1,4 +1,4 @@
-"""The game of the chapter, and the source's displayed sequence, from weights that are shipped."""
+"""The game of the chapter, from weights that are shipped."""
 
 from collections.abc import Callable, Sequence
 

@@ -1,7 +1,5 @@
 """What is drawn of weights that are shipped: where heads look, and what is answered to the source's sequence."""
 
-from collections.abc import Callable
-
 import pandas as pd
 import torch
 
@@ -15,7 +13,7 @@ from retrieval_circuits.permutation_recall.readings import ONE, SOURCE_EPOCHS, T
 AGAIN, NEW = "x5 is x1 again", "x5 is new"
 
 
-def patterns(run_of: Callable[[str], Run]) -> View:
+def patterns(run_of: RunOf) -> View:
     """Attention of both heads at the end of training, a mean over rows with x1 again at the end, and without.
 
     Both kinds are all rows of held-out permutations in all orders, so that a position means the same in each of them.
