@@ -74,10 +74,10 @@ globalThis.circuitPane = (() => {
       const caption = `The next token. ${isEdited ? 'Marks: before the edits.' : ''}`;
       this.#answers.replaceChildren(table(caption, ['token', 'probability', '', 'logit'], rows));
       const name = `${known ? 'Answer' : 'No answer is determined; likeliest answer word'} ${lab.word(now.target)}`;
-      const overRival = ({ margin, rival }, was) =>
+      const over = ({ margin, rival }, was) =>
         `${signed(margin)} over ${lab.word(rival)}${isEdited ? ` (before the edits ${signed(was.margin)})` : ''}.`;
-      say(this.#margin, `${name}: margin ${overRival(now, before)}`);
-      say(this.#overAnswers, `Margin over answer words ${overRival(now.overAnswers, before.overAnswers)}`);
+      say(this.#margin, `${name}: margin ${over(now, before)}`);
+      say(this.#overAnswers, `Margin over answer words ${over(now.overAnswers, before.overAnswers)}`);
     }
 
     #showMaps({ model, asked, now }, cuts) {

@@ -39,7 +39,7 @@ globalThis.circuitPrompt = (() => {
   }
 
   // The answer as far as the prompt tells it.
-  function determined({ sets }, { slots, lookup, leftover }, words) {
+  function known({ sets }, { slots, lookup, leftover }, words) {
     const pair = lookup?.[1].find(([key]) => words[key] === words[lookup[0]]);
     if (pair) return words[pair[1]];
     if (!lookup || !leftover.length) return null;
@@ -51,7 +51,7 @@ globalThis.circuitPrompt = (() => {
   function read(task, text) {
     const words = wordsOf(text), form = matching(task, words);
     const example = task.examples.find(({ prompt }) => wordsOf(prompt).join(' ') === words.join(' '));
-    const answer = determined(task, form, words) ?? example?.answer ?? null;
+    const answer = known(task, form, words) ?? example?.answer ?? null;
     return { words, ids: words.map(word => task.vocab.indexOf(word)), form, answer };
   }
 

@@ -36,7 +36,7 @@ globalThis.circuitStrip = (() => {
       const height = HEIGHT + LANE * births.length, y = value => 4 + (HEIGHT - 10) * (1 - value);
       this.node.setAttribute('viewBox', `0 0 ${width} ${height}`);
       this.node.style.height = `${height}px`;
-      this.node.ariaLabel = this.#described();
+      this.node.ariaLabel = this.#text();
       const line = (name, x1, x2, y1, y2) => svg('line', { class: name, x1, x2, y1, y2 });
       const level = name => value => line(name, PAD, width - PAD, y(value), y(value));
       const chances = new Set(curves.map(({ chance }) => chance).filter(Boolean));
@@ -65,7 +65,7 @@ globalThis.circuitStrip = (() => {
       return node;
     }
 
-    #described() {
+    #text() {
       const born = this.#run.births.map(({ label, after, by }) =>
         (by === null ? `${label} not born` : `${label} born between step ${number(after ?? 0)} and ${number(by)}`));
       const names = this.#run.curves.map(({ label }) => label).join(', ');
