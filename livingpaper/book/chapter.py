@@ -31,8 +31,8 @@ from circuitcore.training.store.sealed import contents_of
 from livingpaper.book import studies
 from livingpaper.book.evidence import Evidence, Folders
 from livingpaper.book.parameter_cells import parameters
-from livingpaper.claims.claim import Status, Verdict, from_json, to_json
 from livingpaper.claims.results import Results
+from livingpaper.claims.verdict import Status, Verdict, from_json, to_json
 from livingpaper.claims.view import View
 from livingpaper.explorer.exhibit import Exhibit
 from livingpaper.explorer.widget import Explorer

@@ -22,8 +22,9 @@ from circuitcore.training.store.sealed import read_record
 from circuitcore.training.sweeps.sweep import left_to_train, obtainable, train_all
 from livingpaper.book import studies
 from livingpaper.book.gathering import Arms, results_of
-from livingpaper.claims.claim import Claim, Verdict, from_json
+from livingpaper.claims.claim import Claim
 from livingpaper.claims.results import Origin, Results, SelectionError
+from livingpaper.claims.verdict import Verdict, from_json
 from livingpaper.claims.view import NoRowsError, View, joined
 from livingpaper.explorer.material import Material
 from livingpaper.figures.verdict_text import FalseAlarms

@@ -27,7 +27,7 @@ from circuitcore.training.store.sealed import contents_of
 from circuitcore.training.store.sealing import seal, seal_all, take_off
 from livingpaper.book import studies
 from livingpaper.book.evidence import Evidence, Folders
-from livingpaper.claims.claim import to_json
+from livingpaper.claims.verdict import to_json
 
 
 def publish(name: str, folders: Folders, watch: Watch | None = None) -> int:

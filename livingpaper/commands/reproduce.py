@@ -15,7 +15,7 @@ from circuitcore.ground.errors import EXPECTED
 from circuitcore.ground.progress import Watch
 from livingpaper.book import studies
 from livingpaper.book.evidence import Evidence, Folders
-from livingpaper.claims.claim import to_json
+from livingpaper.claims.verdict import to_json
 from livingpaper.commands.rerun import Rerun, compared, make_page, say_total, write_pages
 
 HEADINGS = ("claim", "published", "reproduced", "verdict")

@@ -14,8 +14,9 @@ from livingpaper.book import studies
 from livingpaper.book.evidence import Evidence, Folders
 from livingpaper.book.notebooks import BookError, Job, kernel_environment, run_notebook
 from livingpaper.book.single_page import build_page
-from livingpaper.claims.claim import Check, from_json
+from livingpaper.claims.claim import Check
 from livingpaper.claims.predictions import Prediction, predict, summary
+from livingpaper.claims.verdict import from_json
 
 NUMBERS = ("effect", "interval", "n_seeds", "control_passed", "control_value")
 EMPTY = MappingProxyType(dict.fromkeys(("inside", "prediction", "says", "paper", "rerun", "same")))

@@ -2,7 +2,7 @@
 
 import html
 
-from livingpaper.claims.claim import Status
+from livingpaper.claims.verdict import Status
 
 ICONS = {
     str(Status.SUPPORTED): "✔",

@@ -3,7 +3,7 @@
 import html
 from collections.abc import Mapping, Sequence
 
-from livingpaper.claims.claim import Verdict
+from livingpaper.claims.verdict import Verdict
 from livingpaper.figures.badges import badge
 from livingpaper.figures.caption import escape_markdown
 from livingpaper.figures.verdict_text import anchor, effect_words

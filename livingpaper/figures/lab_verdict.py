@@ -14,7 +14,7 @@ from typing import Any
 
 import altair as alt
 
-from livingpaper.claims.claim import Status
+from livingpaper.claims.verdict import Status
 from livingpaper.figures import style
 from livingpaper.figures.badges import ICONS
 

@@ -6,8 +6,9 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from livingpaper.claims.claim import Check, Claim, Verdict
+from livingpaper.claims.claim import Check, Claim
 from livingpaper.claims.predictions import number, predict
+from livingpaper.claims.verdict import Verdict
 from livingpaper.figures.badges import badge
 from livingpaper.figures.caption import escape_markdown, markdown_to_html
 

@@ -6,8 +6,8 @@ from functools import partial
 import pandas as pd
 
 from circuitcore.emergence.seeds import share_interval
-from livingpaper.claims.claim import Check, Results, mean_check, share_check
-from livingpaper.claims.results import with_epochs
+from livingpaper.claims.claim import Check, mean_check, share_check
+from livingpaper.claims.results import Results, with_epochs
 from retrieval_circuits.permutation_recall import readings
 from retrieval_circuits.permutation_recall.claims import LEARNT
 from retrieval_circuits.permutation_recall.design import (

@@ -14,8 +14,7 @@ import pandas as pd
 from circuitcore.tasks import make_task
 from circuitcore.tasks.permutation import PermutationRecall
 from circuitcore.tasks.permutation_posterior import marginal_posterior, train_posterior
-from livingpaper.claims.claim import Results
-from livingpaper.claims.results import with_epochs
+from livingpaper.claims.results import Results, with_epochs
 from retrieval_circuits.permutation_recall.claims import BORN, LEARNT
 from retrieval_circuits.permutation_recall.design import (
     CELLS,

@@ -4,7 +4,8 @@ from collections.abc import Callable
 from functools import partial
 
 from circuitcore.tasks import make_task
-from livingpaper.claims.claim import Check, Results, mean_check, share_check
+from livingpaper.claims.claim import Check, mean_check, share_check
+from livingpaper.claims.results import Results
 from retrieval_circuits.story_control.design import COULD_FAIL, PHRASES, PLANTED, PROBE_ROWS, STORY
 from retrieval_circuits.story_control.readings import (
     ANY,

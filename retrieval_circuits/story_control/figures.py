@@ -5,8 +5,7 @@ from collections.abc import Callable
 import pandas as pd
 
 from circuitcore.tasks import make_task
-from livingpaper.claims.claim import Results
-from livingpaper.claims.results import with_epochs
+from livingpaper.claims.results import Results, with_epochs
 from livingpaper.claims.view import View, in_order
 from retrieval_circuits.design import BAND
 from retrieval_circuits.story_control.checks import N_BASES

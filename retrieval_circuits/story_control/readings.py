@@ -14,7 +14,7 @@ from circuitcore.emergence.seeds import share_interval
 from circuitcore.metrics.scores.groups import worst_share
 from circuitcore.tasks.next_word import NextWord
 from circuitcore.tasks.story import words
-from livingpaper.claims.claim import Results
+from livingpaper.claims.results import Results
 from retrieval_circuits.six_run_matrix.readings.births import (
     BEHAVIOUR,
     COPYING,

@@ -5,14 +5,12 @@ ours minus one: its "layer-1 support" is layer 0 here.
 """
 
 from retrieval_circuits.design import FALSE_ALARMS
-from retrieval_circuits.symbolic_kv.checks import CHECKS
 from retrieval_circuits.symbolic_kv.claims import CIRCUIT_CLAIMS, CLAIMS
 from retrieval_circuits.symbolic_kv.design import Params, instruments, published_epochs, recipes
 from retrieval_circuits.symbolic_kv.explorer import explorer
 from retrieval_circuits.symbolic_kv.figures import VIEWS
 
 __all__ = [
-    "CHECKS",
     "CIRCUIT_CLAIMS",
     "CLAIMS",
     "EXPLORERS",

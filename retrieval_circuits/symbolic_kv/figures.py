@@ -5,11 +5,12 @@ from collections.abc import Callable
 import pandas as pd
 
 from circuitcore.emergence.roles import circuits
-from livingpaper.claims.claim import Results, SelectionError
+from livingpaper.claims.results import Results, SelectionError
 from livingpaper.claims.view import View, in_order
+from retrieval_circuits.bounds import MORE_OFTEN_THAN_NOT
 from retrieval_circuits.design import BAND
-from retrieval_circuits.symbolic_kv.claims import MORE_OFTEN_THAN_NOT, PUBLISHED
 from retrieval_circuits.symbolic_kv.design import ARMS
+from retrieval_circuits.symbolic_kv.published import PUBLISHED
 from retrieval_circuits.symbolic_kv.readings import (
     MOTIFS,
     N_DRAWS,
@@ -119,7 +120,7 @@ def chain(results: Results) -> View:
         "writes (KV4)": separated(results, "L1H*.z", "selected_value"),
     }
     table = pd.concat([values.reset_index().assign(group=link) for link, values in links.items()], ignore_index=True)
-    moved = table.groupby("init_seed")["value"].min() >= MORE_OFTEN_THAN_NOT
+    moved = table.groupby("init_seed")["value"].min() >= MORE_OFTEN_THAN_NOT.value
     note = f"Every link moves the answer more often than not in {int(moved.sum())} of {len(moved)} seeds."
     return View(table[["group", "init_seed", "value"]], "share of answers that move", "test prompts", BAND, note=note)
 

@@ -6,17 +6,19 @@ from values to their own keys, the *router* the layer-1 head that attends to the
 """
 
 import functools
+from collections.abc import Callable
 from typing import Literal
 
 import pandas as pd
 
 from circuitcore.emergence.births import BirthRule, births
 from circuitcore.emergence.leaders import leading_head, of_leader
+from circuitcore.emergence.order import orders
 from circuitcore.emergence.roles import RolesError, SubsetScores, subset_scores
 from circuitcore.tasks import make_task
 from circuitcore.tasks.leakage import leakage
-from livingpaper.claims.claim import Results
-from retrieval_circuits.symbolic_kv.claims import PUBLISHED_LEAK
+from livingpaper.claims.results import Results
+from retrieval_circuits.symbolic_kv.published import PUBLISHED_LEAK
 
 TRAINED = "trained"
 SWEEP = "query_key_sweep"
@@ -142,11 +144,82 @@ def kept_heads(results: Results) -> dict[int, SubsetScores | None]:
     return found
 
 
+def single_edge(results: Results, into: str) -> pd.Series:
+    """Per seed: answers that switch along the edge from the carrier alone into one input of the router alone."""
+    pair = chosen_heads(results, "carrier") + "->" + chosen_heads(results, "router")
+    return by_site(results, "edge_switch", pair + f".{into}", family="query")
+
+
+def retargeted(results: Results, control: str = "") -> pd.Series:
+    """Per seed: answers that follow the query put into the router alone."""
+    where = {"family": "query_key", "variable": "source_answer", "edit": control}
+    return by_site(results, "interchange", chosen_heads(results, "router") + ".q", **where)
+
+
+def router_copies(results: Results) -> pd.Series:
+    """Per seed: copying of the router."""
+    return by_site(results, "copying", chosen_heads(results, "router"), family="all")
+
+
+def routing_of_router(results: Results) -> pd.Series:
+    """Per seed: routing of the router, which is the better of its layer's heads by that very score."""
+    return by_site(results, "routing", chosen_heads(results, "router"), family=SWEEP)
+
+
+def kept_by_pair(results: Results) -> pd.Series:
+    """Per seed: the largest share of what all heads bring that a pair keeps, one head from each layer."""
+    return _kept(results, lambda score: [(low, high) for low in _of(score, "L0") for high in _of(score, "L1")])
+
+
+def kept_by_one(results: Results) -> pd.Series:
+    """Per seed: the largest share of what all heads bring that a single head keeps."""
+    return _kept(results, lambda score: [(head,) for head in score.heads])
+
+
+def _kept(results: Results, sets: Callable[[SubsetScores], list[tuple[str, ...]]]) -> pd.Series:
+    """The best of some sets of heads; 0 where all heads together bring nothing that could be kept."""
+    scores = kept_heads(results)
+    best = [max(score.share(list(heads)) for heads in sets(score)) if score else 0.0 for score in scores.values()]
+    return pd.Series(best, pd.Index(list(scores), name="init_seed"))
+
+
+def _of(score: SubsetScores, layer: str) -> list[str]:
+    return [head for head in score.heads if head.startswith(layer)]
+
+
+def layer_0_first(results: Results) -> pd.Series:
+    """Per seed: 1 where both layer-0 births lie before the routing birth (disjoint birth intervals), else 0."""
+    ordered = orders(motif_births(results), pairs=[(CARRIES, ROUTES), (TAGS, ROUTES)])
+    return ordered["order"].eq("before").groupby(ordered["init_seed"]).all().astype(float)
+
+
+def born_at_start(results: Results) -> pd.Series:
+    """Per seed: how many of the motifs whose order is asked for are born at step 0."""
+    born = motif_births(results)
+    born = born[born["motif"].isin([CARRIES, TAGS, ROUTES])]
+    return born["by"].eq(0).fillna(value=False).groupby(born["init_seed"]).sum().astype(float)
+
+
+def leaked_questions(results: Results) -> float:
+    """Test prompts of the published draw whose pairs and query are in train."""
+    return float(leaked_rows(leak_counts("published"), "test rows with pairs and query in train"))
+
+
 def probe_site(results: Results, variable: str) -> pd.Series:
     """Site whose cross-validated probe of a variable is best in each seed."""
     rows = results.at_final("probe_cv", TRAINED, variable=variable)
     best = rows.loc[rows.groupby("init_seed")["value"].idxmax()]
     return best.set_index("init_seed")["site"].astype(str)
+
+
+def slot_probe(results: Results, metric: str = "probe") -> pd.Series:
+    """Per seed: accuracy of the slot probe at the site chosen by cross-validation."""
+    return by_site(results, metric, probe_site(results, "matching_slot"), variable="matching_slot")
+
+
+def random_slot_probe(results: Results) -> pd.Series:
+    """Per seed: the same of a probe trained on random labels."""
+    return slot_probe(results, "probe_random_labels")
 
 
 @functools.lru_cache(maxsize=64)

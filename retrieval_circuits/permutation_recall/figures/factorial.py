@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from circuitcore.emergence.seeds import mean_interval, share_interval
-from livingpaper.claims.claim import Results
+from livingpaper.claims.results import Results
 from livingpaper.claims.view import View, in_order
 from retrieval_circuits.design import BAND
 from retrieval_circuits.permutation_recall.claims import BORN

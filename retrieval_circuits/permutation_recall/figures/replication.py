@@ -4,8 +4,7 @@ import pandas as pd
 
 from circuitcore.tasks import make_task
 from circuitcore.tasks.permutation_posterior import loss_levels
-from livingpaper.claims.claim import Results
-from livingpaper.claims.results import with_epochs
+from livingpaper.claims.results import Results, with_epochs
 from livingpaper.claims.view import View, in_order
 from retrieval_circuits.design import BAND
 from retrieval_circuits.permutation_recall.claims import (

@@ -2,7 +2,8 @@
 
 import pandas as pd
 
-from livingpaper.claims.claim import Check, Results, mean_check
+from livingpaper.claims.claim import Check, mean_check
+from livingpaper.claims.results import Results
 from retrieval_circuits.six_run_matrix.checks.controls import DIFFERENCE, MOST, SHARE, at_least, at_most
 from retrieval_circuits.six_run_matrix.design import MATRIX
 from retrieval_circuits.six_run_matrix.readings import curriculum, per_seed

@@ -8,7 +8,8 @@ from circuitcore.emergence import spread
 from circuitcore.emergence.order import orders
 from circuitcore.tasks import make_task
 from circuitcore.tasks.textual_kv import LONGER, TRAIN
-from livingpaper.claims.claim import Check, Results, mean_check, share_check
+from livingpaper.claims.claim import Check, mean_check, share_check
+from livingpaper.claims.results import Results
 from retrieval_circuits.six_run_matrix.checks.controls import MOST, SHARE, at_least
 from retrieval_circuits.six_run_matrix.readings import per_seed
 from retrieval_circuits.six_run_matrix.readings.births import (

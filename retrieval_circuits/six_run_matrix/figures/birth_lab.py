@@ -4,7 +4,7 @@ import pandas as pd
 
 from circuitcore.emergence.births import POOLED
 from circuitcore.emergence.definitions import Definition, Definitions
-from livingpaper.claims.claim import Results
+from livingpaper.claims.results import Results
 from livingpaper.claims.view import View
 from retrieval_circuits.six_run_matrix.readings.births import (
     MOTIFS,

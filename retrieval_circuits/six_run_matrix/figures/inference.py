@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from livingpaper.claims.claim import Results, SelectionError
+from livingpaper.claims.results import Results, SelectionError
 from livingpaper.claims.view import View
 from retrieval_circuits.design import BAND
 from retrieval_circuits.six_run_matrix.claims import HALF as MORE_OFTEN_THAN_NOT

@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from livingpaper.claims.claim import Results, SelectionError
+from livingpaper.claims.results import Results, SelectionError
 from livingpaper.claims.view import View
 from retrieval_circuits.six_run_matrix.design import MATRIX
 from retrieval_circuits.six_run_matrix.published import BIRTHS, FINALS, GROUPED

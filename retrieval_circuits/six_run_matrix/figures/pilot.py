@@ -2,8 +2,7 @@
 
 import pandas as pd
 
-from livingpaper.claims.claim import Results, SelectionError
-from livingpaper.claims.results import with_epochs
+from livingpaper.claims.results import Results, SelectionError, with_epochs
 from livingpaper.claims.view import View
 from retrieval_circuits.design import BAND
 from retrieval_circuits.six_run_matrix.design import PILOT, SHARES

@@ -6,8 +6,7 @@ import pandas as pd
 
 from circuitcore.emergence.births import BirthRule, births
 from circuitcore.emergence.leaders import of_leader
-from livingpaper.claims.claim import Results
-from livingpaper.claims.results import with_epochs
+from livingpaper.claims.results import Results, with_epochs
 from retrieval_circuits.six_run_matrix.design import MATRIX, source_epochs
 
 BEHAVIOUR, ROUTING, COPYING = "behaviour", "routing", "copying"

@@ -15,8 +15,7 @@ from circuitcore.emergence.seeds import (
     permutation_test,
     what_n_can_show,
 )
-from livingpaper.claims.claim import Results
-from livingpaper.claims.results import with_epochs
+from livingpaper.claims.results import Results, with_epochs
 from retrieval_circuits.six_run_matrix.design import source_epochs
 from retrieval_circuits.six_run_matrix.readings import per_seed
 from retrieval_circuits.six_run_matrix.readings.births import (

@@ -3,7 +3,7 @@
 import pandas as pd
 
 from circuitcore.emergence.leaders import leading_head
-from livingpaper.claims.claim import Results
+from livingpaper.claims.results import Results
 from retrieval_circuits.six_run_matrix.design import cell_name
 from retrieval_circuits.six_run_matrix.readings import per_seed
 

@@ -5,7 +5,7 @@ import functools
 import pandas as pd
 
 from circuitcore.emergence.agreement import agreement
-from livingpaper.claims.claim import Results
+from livingpaper.claims.results import Results
 from retrieval_circuits.six_run_matrix.design import MATRIX
 from retrieval_circuits.six_run_matrix.readings import per_seed
 from retrieval_circuits.six_run_matrix.readings.births import in_matrix

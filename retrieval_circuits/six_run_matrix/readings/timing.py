@@ -4,8 +4,7 @@ import numpy as np
 import pandas as pd
 
 from circuitcore.emergence import spread
-from livingpaper.claims.claim import Results
-from livingpaper.claims.results import with_epochs
+from livingpaper.claims.results import Results, with_epochs
 from retrieval_circuits.six_run_matrix.readings.births import (
     BEHAVIOUR,
     COPYING,

@@ -1,0 +1,78 @@
+"""How many seeds would decide what is undecided, if the effect stays what it is."""
+
+import math
+from dataclasses import dataclass
+
+import scipy  # its parts are imported when they are asked for: a second that most commands never need
+
+from circuitcore.emergence.shares import Counted
+from livingpaper.claims.rules import Estimate, OnAverage, Outcome
+from livingpaper.claims.units import Bound
+from livingpaper.claims.verdict import Declared, Finding, Held
+
+NEAR = 0.1
+"""An effect within this many standard deviations of its bound takes more seeds than are worth naming."""
+MOST = 2000
+
+
+@dataclass(frozen=True)
+class Needed:
+    """What would decide: ``seeds`` in all (or data sets, where those are what was drawn); None where nothing would."""
+
+    seeds: int | None
+    have: int
+    of_sets: bool = False
+
+    @property
+    def more(self) -> int | None:
+        """Those that are still lacking."""
+        return None if self.seeds is None else max(self.seeds - self.have, 0)
+
+
+def needed(claim: Declared, finding: Finding) -> Needed:
+    """Draws with which the open questions of a claim, its own or its controls', would be decided."""
+    asked = [finding.held, *(guard.held for guard in finding.guards)]
+    unsettled = [held for held in asked if held.outcome is Outcome.OPEN]
+    found = [_draws(held) for held in unsettled]
+    estimate = finding.held.estimate
+    of_sets, have = estimate.n_sets > 1, estimate.n_sets if estimate.n_sets > 1 else estimate.n
+    if any(n is None for n in found):
+        return Needed(None, have, of_sets)
+    return Needed(max([*found, 0 if of_sets else claim.min_seeds]), have, of_sets)
+
+
+def _draws(held: Held) -> int | None:
+    found, bound = held.estimate, held.asked.bound
+    return _for_mean(found, bound) if held.asked.rule == OnAverage.name else _for_share(found, bound, held.asked.rule)
+
+
+def _for_mean(found: Estimate, bound: Bound) -> int | None:
+    n = found.n_sets if found.n_sets > 1 else found.n
+    if math.isinf(found.low) and math.isinf(found.high):
+        return OnAverage.least_sets if found.n_sets > 1 else OnAverage.least
+    half = max(found.high - found.effect, found.effect - found.low)  # an end may be cut to what is possible
+    deviation, gap = half * math.sqrt(n) / _t(n), abs(found.effect - bound.value)
+    if gap < NEAR * deviation:
+        return None
+    return next((more for more in range(n, MOST) if _t(more) * deviation / math.sqrt(more) <= gap), None)
+
+
+def _for_share(found: Estimate, bound: Bound, rule: str) -> int | None:
+    if rule == "distance from one half":
+        share = 0.5 + found.effect
+        bounds = (0.5 + bound.value,)
+    else:
+        share, bounds = found.effect, (bound.value,)
+    n = found.n_sets if found.n_sets > 1 else found.n
+    deviation = math.sqrt(share * (1 - share))
+    if min(abs(share - limit) for limit in bounds) < max(NEAR * deviation, 1e-9):
+        return None
+    for more in range(max(n, 2), MOST):
+        interval = Counted(share * more, more).interval()
+        if all(not interval.low < limit < interval.high for limit in bounds):
+            return more
+    return None
+
+
+def _t(n: int) -> float:
+    return float(scipy.stats.t.ppf(0.975, n - 1))

@@ -1,0 +1,108 @@
+"""Units of what claims measure, and bounds in them: how a number is told to people, and where it can lie at all."""
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+from circuitcore.ground.spelling import unknown
+
+MOST_DIGITS = 3
+"""Further decimals that ``Unit.words`` may take to keep a value and its bound apart."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Unit:
+    """What a number counts.
+
+    Attributes:
+        name: what follows the number: "%", "epochs"; "" for a plain number.
+        of: what a share is a share of, "prompts"; "" for anything else.
+        times: the number shown is the value times this.
+        digits: decimals shown.
+        low: least possible value.
+        high: largest possible value.
+    """
+
+    name: str = ""
+    of: str = ""
+    times: float = 1
+    digits: int = 0
+    low: float = -math.inf
+    high: float = math.inf
+
+    def number(self, value: float, beside: float | None = None) -> str:
+        """The number alone, with as many more decimals as it takes not to round onto, or past, another one."""
+        shown, other = value * self.times, None if beside is None else beside * self.times
+        for digits in range(self.digits, self.digits + MOST_DIGITS + 1):
+            text = f"{shown:,.{digits}f}"
+            rounded = float(text.replace(",", ""))
+            if other is None or shown == other or (rounded > other) == (shown > other) and rounded != other:
+                break
+        return text.replace("-", "−") if float(text.replace(",", "")) else text.lstrip("-")
+
+    def words(self, value: float, beside: float | None = None) -> str:
+        """The number with its unit: "80 %", "12 points", "3,518 steps"."""
+        return f"{self.number(value, beside)} {self.name}".rstrip()
+
+    def interval(self, low: float, high: float) -> str:
+        """Both ends in brackets: "[9, 15]"; an end that bounds nothing is left open."""
+        ends = ["..." if math.isinf(end) else self.number(end) for end in (low, high)]
+        return f"[{', '.join(ends)}]"
+
+    def cut(self, low: float, high: float) -> tuple[float, float]:
+        """The part of an interval that is possible."""
+        return max(low, self.low), min(high, self.high)
+
+
+def share_of(what: str) -> Unit:
+    """A share of prompts, networks, ...: 0 to 1, told in percent."""
+    return Unit(name="%", of=what, times=100, low=0, high=1)
+
+
+PROMPTS, SEEDS, RUNS = share_of("prompts"), share_of("seeds"), share_of("runs")
+SCORE = Unit(digits=2, low=0, high=1)
+"""A score from 0 to 1 that is no share, such as a similarity."""
+POINTS = Unit(name="points", times=100, low=-1, high=1)
+"""The difference of two shares, in percentage points."""
+EPOCHS, STEPS = Unit(name="epochs"), Unit(name="steps")
+COUNT = Unit()
+"""How many of something: motifs, orders, rows."""
+NUMBER = Unit(digits=2)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bound:
+    """The smallest effect of interest: which side of which number, and why that number.
+
+    The bound itself counts as reached, from either side.
+    """
+
+    direction: Literal["at_least", "at_most"]
+    value: float
+    why: str
+
+    def __post_init__(self):
+        if self.direction not in ("at_least", "at_most"):
+            raise ValueError(f"a bound: {unknown('direction', self.direction, ('at_least', 'at_most'))}")
+        if not math.isfinite(self.value):
+            raise ValueError(f"a bound must be finite, got {self.value}")
+        if not self.why.strip():
+            raise ValueError(f"a bound of {self.value} needs the reason for it in words; got an empty string")
+
+    def reached(self, value: float) -> bool:
+        """Whether a value lies on the right side."""
+        return value >= self.value if self.direction == "at_least" else value <= self.value
+
+    def words(self, unit: Unit) -> str:
+        """The bound in words, such as "at least 90 %"."""
+        return f"{self.direction.replace('_', ' ')} {unit.words(self.value)}"
+
+
+def at_least(value: float, why: str) -> Bound:
+    """A bound that is reached from above."""
+    return Bound(direction="at_least", value=value, why=why)
+
+
+def at_most(value: float, why: str) -> Bound:
+    """A bound that is reached from below."""
+    return Bound(direction="at_most", value=value, why=why)

@@ -1,0 +1,224 @@
+"""Claims on what the network does and on the links of its circuit."""
+
+from functools import partial
+
+from livingpaper.claims.claim import Claim, Control, Says
+from livingpaper.claims.reading import Reading, Values, at_end, at_start
+from livingpaper.claims.rules import Share
+from livingpaper.claims.units import PROMPTS, Unit, at_least, at_most
+from retrieval_circuits.bounds import BEHAVIOUR, MORE_OFTEN_THAN_NOT, OPERATOR
+from retrieval_circuits.symbolic_kv import readings
+from retrieval_circuits.symbolic_kv.readings import SWEEP, TRAINED
+
+LEAKY, SHUFFLED = "leaky data", "shuffled targets"
+ANSWERED = at_end("accuracy", TRAINED, split="test")
+
+
+def _trained(words: str, values: Values, unit: Unit = PROMPTS) -> Reading:
+    """What is read off the trained networks."""
+    return Reading(words, unit, values, arms=(TRAINED,))
+
+
+def _switched(path: str, values: Values) -> Reading:
+    return _trained(f"prompts whose answer switches to the source prompt's, patched {path}", values)
+
+
+def _little(path: str, values: Values) -> Control:
+    return Control(reading=_switched(path, values), bound=at_most(0.1, "no more than now and then"))
+
+
+def _followed(what: str, site: str, hypothesis: str) -> Reading:
+    return _trained(
+        f"prompts whose answer follows the {what}, where key, slot and value point to three answers",
+        partial(readings.separated, site=site, hypothesis=hypothesis),
+    )
+
+
+def _unrelated(what: str, site: str, hypothesis: str, bound: float, chance: str) -> Control:
+    return Control(
+        reading=_trained(
+            f"prompts that give that answer, patched with {what} of an unrelated prompt",
+            partial(readings.separated, site=site, hypothesis=hypothesis, control="random_source"),
+        ),
+        bound=at_most(bound, f"a little above chance, {chance}"),
+    )
+
+
+RETRIEVAL = (
+    Claim(
+        id="KV1.published",
+        says=Says(
+            holds="Networks trained on data drawn as published answer their own test split.",
+            fails="Networks trained on data drawn as published do not answer their own test split.",
+            whether="whether networks trained on data drawn as published answer their own test split",
+        ),
+        reading=Reading("test accuracy, leaky split", PROMPTS, at_end("accuracy", LEAKY, split="test")),
+        bound=BEHAVIOUR,
+        controls=(
+            Control(
+                reading=Reading(
+                    "test accuracy of the untrained networks",
+                    PROMPTS,
+                    at_start("accuracy", TRAINED, split="test"),
+                ),
+                bound=at_most(0.4, "a guess among the values of the prompt scores 1/3"),
+            ),
+        ),
+        source="source",
+        source_verdict="Supported: test accuracy 0.956 (one seed)",
+    ),
+    Claim(
+        id="KV1",
+        says=Says(
+            holds="The network retrieves in context: it answers prompts whose pairs and query it never saw.",
+            fails="The network does not answer prompts whose pairs and query it never saw.",
+            whether="whether the network answers prompts whose pairs and query it never saw",
+        ),
+        reading=Reading("test accuracy, splits disjoint by set of pairs and query", PROMPTS, ANSWERED),
+        bound=BEHAVIOUR,
+        controls=(
+            Control(
+                reading=Reading(
+                    "counterfactual prompts answered by networks trained on shuffled targets",
+                    PROMPTS,
+                    at_end("accuracy", SHUFFLED, family=SWEEP),
+                ),
+                bound=at_most(0.4, "a guess among the values of the prompt scores 1/3"),
+            ),
+        ),
+        source="source",
+        source_verdict="Supported: test accuracy 0.956 (one seed)",
+    ),
+)
+
+LINKS = (
+    Claim(
+        id="KV2.published",
+        says=Says(
+            holds="Layer-0 support: one layer-0 head, through the query of one layer-1 head, moves the answer.",
+            fails="No single layer-0 head moves the answer through the query of a single layer-1 head.",
+            whether="whether one layer-0 head moves the answer through the query of one layer-1 head",
+        ),
+        reading=_switched("along the edge between the two single heads", partial(readings.single_edge, into="q")),
+        bound=MORE_OFTEN_THAN_NOT,
+        controls=(_little("along the same edge into the key", partial(readings.single_edge, into="k")),),
+        source="source",
+        source_verdict="Supported: 0.359 for the path L0H0 to L1H0, 0.484 for that head's query (one seed, 64 swaps)",
+    ),
+    Claim(
+        id="KV2",
+        says=Says(
+            holds="Layer-0 support: what one layer-0 head writes at the arrow moves the answer through layer 1's "
+            "queries.",
+            fails="What one layer-0 head writes at the arrow does not move the answer through layer 1's queries.",
+            whether="whether what one layer-0 head writes at the arrow moves the answer through layer 1's queries",
+        ),
+        reading=_switched("from the carrier into all queries of layer 1", readings.query_effects),
+        bound=MORE_OFTEN_THAN_NOT,
+        controls=(_little("from the carrier into layer 1's keys", partial(readings.query_effects, into="k")),),
+        source="source",
+        source_verdict="Supported: 0.359 for the path, 0.484 for the query (one seed)",
+    ),
+    Claim(
+        id="KV3.published",
+        says=Says(
+            holds="Layer-1 query retargeting: replacing the query of one layer-1 head moves the answer.",
+            fails="Replacing the query of one layer-1 head does not move the answer.",
+            whether="whether replacing the query of one layer-1 head moves the answer",
+        ),
+        reading=_switched("in the query of the best routing head", readings.retargeted),
+        bound=MORE_OFTEN_THAN_NOT,
+        controls=(
+            Control(
+                reading=_trained(
+                    "prompts that give that answer, patched with the query of an unrelated prompt",
+                    partial(readings.retargeted, control="random_source"),
+                ),
+                bound=at_most(0.45, "a little above chance, 1/3"),
+            ),
+        ),
+        source="source",
+        source_verdict="Supported: 0.484 for L1H0's query alone, 0.016 without a patch (one seed)",
+    ),
+    Claim(
+        id="KV3",
+        says=Says(
+            holds="Layer-1 query retargeting: replacing layer 1's queries moves the answer, and they carry the key, "
+            "not the slot.",
+            fails="Layer 1's queries do not carry the key: the answer does not follow it.",
+            whether="whether layer 1's queries carry the key, not the slot",
+        ),
+        reading=_followed("key", "L1H*.q", "query_key"),
+        bound=MORE_OFTEN_THAN_NOT,
+        controls=(_unrelated("queries", "L1H*.q", "query_key", 0.45, "1/3"),),
+        source="source",
+        source_verdict="Supported: retargeting by the query key; key and slot were not separated",
+    ),
+    Claim(
+        id="KV4.published",
+        says=Says(
+            holds="Layer-1 value write: the OV circuit of the best routing head copies the value it attends to.",
+            fails="The OV circuit of the best routing head does not copy the value it attends to.",
+            whether="whether the OV circuit of the best routing head copies the value it attends to",
+        ),
+        reading=_trained(
+            "copying: prompts on which the attended value is the value raised most", readings.router_copies
+        ),
+        bound=OPERATOR,
+        controls=(
+            Control(
+                reading=Reading(
+                    "copying by the better head of the untrained networks",
+                    PROMPTS,
+                    at_start("copying", TRAINED, "max", layer=1, family="all"),
+                ),
+                bound=at_most(0.85, "an untrained network must not pass the source's threshold"),
+            ),
+        ),
+        source="source",
+        source_verdict="Supported: layer-2 value write (no score published for this checkpoint)",
+    ),
+    Claim(
+        id="KV4",
+        says=Says(
+            holds="Layer-1 value write: what layer-1 heads write at the arrow is the answer's value.",
+            fails="What layer-1 heads write at the arrow is not the answer's value.",
+            whether="whether what layer-1 heads write at the arrow is the answer's value",
+        ),
+        reading=_followed("value", "L1H*.z", "selected_value"),
+        bound=MORE_OFTEN_THAN_NOT,
+        controls=(_unrelated("writes", "L1H*.z", "selected_value", 0.3, "1/8"),),
+        source="source",
+        source_verdict="Supported: value write; key, slot and value were not separated",
+    ),
+    Claim(
+        id="KV5",
+        says=Says(
+            holds="The missing link: a layer-0 head writes each key onto its value, and layer 1 finds the value by it.",
+            fails="Layer 1 does not find the value by what one layer-0 head writes onto it.",
+            whether="whether layer 1 finds the value by the key that a layer-0 head writes onto it",
+        ),
+        reading=_switched("from the tagger into all keys of layer 1, keys exchanged", readings.key_effects),
+        bound=MORE_OFTEN_THAN_NOT,
+        controls=(_little("from the tagger into layer 1's queries", partial(readings.key_effects, into="q")),),
+    ),
+    Claim(
+        id="KV6",
+        says=Says(
+            holds="One head per layer suffices.",
+            fails="One head per layer does not suffice.",
+            whether="whether one head per layer suffices",
+        ),
+        reading=_trained("best pair of heads, one from each layer, keeping", readings.kept_by_pair),
+        rule=Share(each=at_least(0.9, "nearly all of what four heads bring")),
+        bound=MORE_OFTEN_THAN_NOT,
+        controls=(
+            Control(
+                reading=_trained("what the best single head keeps of the effect of all four", readings.kept_by_one),
+                bound=at_most(0.5, "less than half: a look-up takes two steps"),
+            ),
+        ),
+        source="source",
+        source_verdict="Implied: a chain of three roles in three heads (L0H0, L1H0, L1H1)",
+    ),
+)
