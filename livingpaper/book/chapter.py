@@ -29,16 +29,18 @@ from circuitcore.ground.progress import Watch
 from circuitcore.ground.spelling import unknown
 from circuitcore.training.store.sealed import contents_of
 from livingpaper.book import studies
+from livingpaper.book.book_order import recorded_verdicts, title_of
 from livingpaper.book.evidence import Evidence, Folders
 from livingpaper.book.parameter_cells import parameters
+from livingpaper.book.price import price
 from livingpaper.claims.results import Results
-from livingpaper.claims.verdict import Status, Verdict, from_json, to_json
+from livingpaper.claims.verdict import Status, Verdict, to_json
 from livingpaper.claims.view import View
 from livingpaper.explorer.exhibit import Exhibit
 from livingpaper.explorer.widget import Explorer
 from livingpaper.figures.bundle import Figure
 from livingpaper.figures.chart_html import loader_html
-from livingpaper.figures.claim_ledger import ledger_html, ledger_markdown
+from livingpaper.figures.claim_ledger import ledger_html, ledger_text
 from livingpaper.figures.provenance_html import provenance_html
 from livingpaper.figures.tables import comparison, table_html, table_markdown
 from livingpaper.figures.verdict_text import NOT_MEASURED, claim_html, claim_markdown, claim_text, verdict_words
@@ -86,15 +88,13 @@ def ledger() -> None:
     Raises:
         ChapterError: no chapter has left its verdicts yet.
     """
-    records = sorted(_results_folder(Folders.from_environment().root).glob("*.json"))
-    if not records:
+    root = Folders.from_environment().root
+    chapters = recorded_verdicts(root, _results_folder(root))
+    if not chapters:
         raise ChapterError("no chapter has left its verdicts yet: execute the chapters first (python3 paper.py book)")
-    chapters = {}
-    for path in records:
-        verdicts = from_json(json.dumps(json.loads(path.read_text(encoding="utf-8"))["verdicts"]))
-        chapters[path.stem] = [verdict for verdict in verdicts if verdict.origin == verdicts[0].origin]
-    bundle = {"text/markdown": ledger_markdown(chapters), "text/html": ledger_html(chapters)}
-    display({**bundle, "text/plain": ", ".join(chapters)}, raw=True)
+    titles = {name: title_of(root, name) for name in chapters}
+    ending = ".html" if "PAPER_BUILD" in os.environ else ".ipynb"
+    display({"text/html": ledger_html(chapters, titles, ending), "text/plain": ledger_text(chapters)}, raw=True)
 
 
 def _show_explorer(evidence: Evidence, found: tuple[Results, ...], name: str) -> None:
@@ -183,6 +183,7 @@ class Chapter(Page):
         super().__init__()
         self.evidence = evidence
         self._results: tuple[Results, ...] = ()
+        self._said_alarms = False
         self._made_by: dict[int, tuple[View, Callable]] = {}  # views by identity, kept alive so that it stays theirs
 
     @property
@@ -234,20 +235,24 @@ class Chapter(Page):
     def claim(self, claim_id: str) -> None:
         """Show a claim: the badge it earned, and the numbers it earned it by; with a rerun, both verdicts.
 
-        Beside a claim that a circuit exists stands how often the battery reports one where there is none.
+        Beside the first claim of a page that a circuit exists stands how often the battery reports one where there is
+        none.
 
-        Effect and badge become numbers for the prose, ``KV1_effect`` and ``KV1_status`` (dots as underscores): those of
-        the published runs where they are here; as a share the effect is ``KV1_percent`` and ``KV1_count`` too.
+        What was found becomes words for the prose, those of the published runs where they are here: ``KV1_says`` (the
+        sentence that its status allows), ``KV1_status``, ``KV1_found``, ``KV1_effect``, ``KV1_percent``, ``KV1_count``
+        (dots as underscores).
 
         Raises:
             ChapterError: no such claim; or the published verdict is not the recorded one.
         """
         verdicts = self.verdicts(claim_id)
-        beside = self.evidence.false_alarms(claim_id)
-        bundle = {"text/markdown": claim_markdown(verdicts, beside), "text/html": claim_html(verdicts, beside)}
-        display({**bundle, "text/plain": claim_text(verdicts, beside)}, raw=True)
-        name, check = claim_id.replace(".", "_"), verdicts[0].check
-        self.number(f"{name}_effect", check.effect if check else NOT_MEASURED, ".2f" if check else "")
+        beside = None if self._said_alarms else self.evidence.false_alarms(claim_id)
+        self._said_alarms = self._said_alarms or beside is not None
+        shown = verdicts, beside, price(self.evidence, verdicts[0])
+        bundle = {"text/markdown": claim_markdown(*shown), "text/html": claim_html(*shown)}
+        display({**bundle, "text/plain": claim_text(*shown)}, raw=True)
+        name, found = claim_id.replace(".", "_"), verdicts[0].estimate
+        self.number(f"{name}_effect", found.effect if found else NOT_MEASURED, ".2f" if found else "")
         for unit, text in verdict_words(verdicts[0]).items():
             self.number(f"{name}_{unit}", text)
 
@@ -275,9 +280,9 @@ class Chapter(Page):
     def _record(self, verdicts: list[Verdict]) -> dict[str, Any]:
         evidence = self.evidence
         first = self._ready()[0]
-        counts = Counter(str(verdict.status).lower() for verdict in verdicts if verdict.origin == first.origin)
+        counts = Counter(_counted_as(verdict.status) for verdict in verdicts if verdict.origin == first.origin)
         numbers = {name: text for name, (_, text) in self._numbers.items()}
-        numbers |= {f"n_{status.lower()}": str(counts[status.lower()]) for status in map(str, Status)}
+        numbers |= {(name := _counted_as(status)): str(counts[name]) for status in Status}
         numbers |= {
             "n_claims": str(len(evidence.study.CLAIMS)),
             "n_runs": str(first.measurements["run_id"].nunique()),
@@ -326,6 +331,11 @@ class Chapter(Page):
                 f"{before or 'nothing for it'}. If this is meant, write it under 'Results changed' in CHANGELOG.md "
                 f"and publish the study again (python -m livingpaper.commands.publish {name})"
             )
+
+
+def _counted_as(status: Status) -> str:
+    """The number of claims with a status, as pages name it: ``n_control_failed``."""
+    return f"n_{str(status).lower().replace(' ', '_')}"
 
 
 def _glue(name: str, data: dict[str, str]) -> None:

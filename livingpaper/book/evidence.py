@@ -271,11 +271,10 @@ class Evidence:
         return run
 
     def judged(self, claim: Claim, results: Results) -> Verdict:
-        """The verdict on a claim; Hypothesis when the study has no check for it."""
+        """The verdict on a claim."""
         asked = claim.id, results
         if asked not in self._judged:  # a page asks where it shows the claim, and again at its end
-            check = self.study.CHECKS.get(claim.id)
-            self._judged[asked] = Verdict.of(claim, check(results) if check else None, results.origin)
+            self._judged[asked] = claim.verdict(results)
         return self._judged[asked]
 
     def false_alarms(self, claim_id: str) -> FalseAlarms | None:
@@ -289,7 +288,7 @@ class Evidence:
         verdicts = self._recorded_of(control)
         ending = ".published" if claim_id.endswith(".published") else ""
         found = [verdicts.get(claim + ending) for claim in claims]
-        return FalseAlarms(*found, control) if all(verdict and verdict.check for verdict in found) else None
+        return FalseAlarms(*found, control) if all(verdict and verdict.finding for verdict in found) else None
 
     @property
     def recorded(self) -> dict[str, Verdict]:

@@ -25,9 +25,10 @@ from sphinx.config import Config
 from sphinx.util import logging
 
 from circuitcore.ground.contents import Contents
+from livingpaper.claims.verdict import Status
 
 # Counts that add up over chapters.
-TOTALS = ("n_claims", "n_supported", "n_negative", "n_unsupported", "n_hypothesis")
+TOTALS = ("n_claims", *(f"n_{str(status).lower().replace(' ', '_')}" for status in Status))
 FIGURES = Path(__file__).resolve().parents[1] / "figures" / "static"
 WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
 MATHJAX = "vendor/mathjax-tex-svg.js"

@@ -4,7 +4,7 @@ A paper is a package that holds its studies as packages; its distribution names 
 ``livingpaper.studies``.
 
 A study is a module with ``Params`` (a frozen pydantic model), ``recipes(params)`` by arm, ``instruments(params, arm)``
-(a tuple of what is measured: ``circuitcore.metrics.instruments``), ``CLAIMS``, ``CHECKS`` and ``VIEWS``; it may have
+(a tuple of what is measured: ``circuitcore.metrics.instruments``), ``CLAIMS`` and ``VIEWS``; it may have
 ``CIRCUIT_CLAIMS``, the ids of claims that say that a circuit exists, and then has ``FALSE_ALARMS``: the study of
 networks that cannot have the circuit, and its claims on how often all of it and a part of it are reported there.
 Its values live in ``params/NAME.yaml`` (published) and ``params/NAME.TIER.yaml``.
@@ -44,7 +44,7 @@ __all__ = [
 ]
 
 GROUP = "livingpaper.studies"
-PARTS = ("Params", "recipes", "instruments", "CLAIMS", "CHECKS", "VIEWS")
+PARTS = ("Params", "recipes", "instruments", "CLAIMS", "VIEWS")
 PARAMS_FOLDER = Path(__file__).resolve().parents[2] / "params"
 
 
@@ -66,7 +66,7 @@ def load(name: str) -> ModuleType:
     """The study called ``name``: one of ``names()``, or the import path of a module.
 
     Raises:
-        StudyError: no such study (lists them), a study that lacks a part, a check without its claim.
+        StudyError: no such study (lists them), a study that lacks a part, a claim id declared twice.
     """
     path = _path_of(name)
     try:
@@ -170,6 +170,6 @@ def _require_complete(name: str, module: ModuleType) -> None:
     for claim in getattr(module, "CIRCUIT_CLAIMS", ()):
         if claim not in claims:
             raise StudyError(f"study {name!r}, CIRCUIT_CLAIMS: {unknown('claim', claim, claims)}")
-    for check in module.CHECKS:
-        if check not in claims:
-            raise StudyError(f"study {name!r} checks what it does not claim: {unknown('claim', check, claims)}")
+    for claim in claims:
+        if claim.endswith(".published") and claim.removesuffix(".published") not in claims:
+            raise StudyError(f"study {name!r} has claim {claim}, but not the one it repeats, without .published")

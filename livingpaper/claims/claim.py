@@ -4,7 +4,6 @@ A claim is written down before the runs that it is about. Checks, cards, caption
 that no threshold stands anywhere twice; ``verdict.judge`` alone gives it a status.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
@@ -129,10 +128,3 @@ class Claim(Question):
         """The claim judged on results."""
         declared, finding = self.declared, self.finding(results)
         return Verdict(declared, finding, judge(declared, finding), results.origin)
-
-
-def require_complete(claims: Mapping[str, Claim]) -> None:
-    """Refuse a claim under the source's definition (``ID.published``) without the claim it repeats."""
-    for name in claims:
-        if name.endswith(".published") and name.removesuffix(".published") not in claims:
-            raise ValueError(f"claim {name} repeats {name.removesuffix('.published')}, which is not declared")

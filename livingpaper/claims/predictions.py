@@ -4,7 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from circuitcore.emergence.seeds import prediction_interval
-from livingpaper.claims.claim import Check
+from livingpaper.claims.rules import OnAverage
+from livingpaper.claims.verdict import Verdict
 
 LEVEL = 0.95
 
@@ -24,7 +25,7 @@ class Prediction:
     sentence: str
 
 
-def predict(published: Check | None, rerun: Check | None) -> Prediction:
+def predict(published: Verdict, rerun: Verdict) -> Prediction:
     """Hold a rerun's effect against what as many further seeds of the published design are expected to give.
 
     The interval is mean -+ t s sqrt(1/m + 1/n) for the mean of the rerun's m seeds, cut to what is possible.
@@ -32,16 +33,16 @@ def predict(published: Check | None, rerun: Check | None) -> Prediction:
     reason = _why_not(published, rerun)
     if reason:
         return Prediction(interval=None, inside=None, sentence=f"No prediction interval: {reason}.")
-    sample, n_new = published.sample, rerun.n_seeds
-    found = prediction_interval(sample.values, n_new, LEVEL)
-    low, high = max(found.low, sample.within[0]), min(found.high, sample.within[1])
+    before, now, unit = published.estimate, rerun.estimate, published.claim.asked.unit
+    found = prediction_interval(before.values, now.n, LEVEL)
+    low, high = unit.cut(found.low, found.high)
     # The last bits of a mean depend on the order of its terms.
     slack = 1e-9 * max(1.0, abs(low), abs(high))
-    inside = low - slack <= rerun.effect <= high + slack
-    limits = f"95 % prediction interval {number(low)} to {number(high)}"
+    inside = low - slack <= now.effect <= high + slack
+    limits = f"95 % prediction interval {unit.interval(low, high)}"
     limits += ", cut to what is possible" if (low, high) != (found.low, found.high) else ""
-    effect = f"{number(rerun.effect)}{'' if n_new == 1 else ' on average'}, {'inside' if inside else 'outside'}"
-    whose, more = ("Your seed", "one more seed") if n_new == 1 else (f"Your {n_new} seeds", f"{n_new} more seeds")
+    effect = f"{unit.words(now.effect)}{'' if now.n == 1 else ' on average'}, {'inside' if inside else 'outside'}"
+    whose, more = ("Your seed", "one more seed") if now.n == 1 else (f"Your {now.n} seeds", f"{now.n} more seeds")
     sentence = f"{whose}: {effect} what {more} of the published design should give ({limits})."
     return Prediction(interval=(low, high), inside=inside, sentence=sentence)
 
@@ -65,21 +66,19 @@ def summary(found: Mapping[str, Prediction], changed: Sequence[str] = ()) -> str
     return f"{text}. By chance alone, about {chance:.0f} would lie outside." if chance >= 0.5 else f"{text}."
 
 
-def number(value: float) -> str:
-    """A measured number as sentences have it."""
-    return f"{value:.3g}" if abs(value) < 1000 else f"{value:,.0f}"
-
-
-def _why_not(published: Check | None, rerun: Check | None) -> str:
+def _why_not(published: Verdict, rerun: Verdict) -> str:
     """Why there is no interval, or nothing."""
-    if published is None or rerun is None:
-        return f"not checked on {'the published runs' if published is None else 'your runs'}"
-    if published.sample is None:
+    before, now = published.estimate, rerun.estimate
+    if before is None or now is None:
+        return f"not checked on {'the published runs' if before is None else 'your runs'}"
+    if published.claim.asked.rule != OnAverage.name:
         return "the effect is a share or a count, not a mean of one value for each seed"
-    values = published.sample.values
-    if len(values) < 2:
+    if before.n_sets > 1:
+        return "the published seeds come from several data sets"
+    if len(before.values) < 2:
         return "one published seed shows no spread"
-    if min(values) == max(values):
-        yours = "yours gave the same" if rerun.effect == published.effect else f"yours: {number(rerun.effect)}"
-        return f"all {len(values)} published seeds gave {number(published.effect)}; {yours}"
-    return "" if rerun.n_seeds else "no seed of yours"
+    if min(before.values) == max(before.values):
+        unit = published.claim.asked.unit
+        yours = "yours gave the same" if now.effect == before.effect else f"yours: {unit.words(now.effect)}"
+        return f"all {len(before.values)} published seeds gave {unit.words(before.effect)}; {yours}"
+    return "" if now.n else "no seed of yours"

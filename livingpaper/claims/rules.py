@@ -149,13 +149,17 @@ class _OfEach(Rule):
         sets = [[self._reached(value) for value in part] for part in _by_set(values)]
         found = counted_in_groups(sets) if len(sets) > 1 else counted(sets[0])
         reached, interval = [share for part in sets for share in part], found.interval()
-        return self._as_effect(
-            Estimate(
-                effect=float(np.mean(reached)), low=interval.low, high=interval.high, p_value=found.p_value(bound.value),
-                n=len(reached), n_sets=len(sets), against=sum(share < 1 for share in reached),
-                values=tuple(map(float, values)),
-            ), found, bound,
-        )  # fmt: skip
+        share = Estimate(
+            effect=float(np.mean(reached)),
+            low=interval.low,
+            high=interval.high,
+            p_value=found.p_value(bound.value),
+            n=len(reached),
+            n_sets=len(sets),
+            against=sum(share < 1 for share in reached),
+            values=tuple(map(float, values)),
+        )
+        return self._as_effect(share, found, bound)
 
     def _as_effect(self, share: Estimate, found: CountedShare, bound: Bound) -> Estimate:
         """The estimate of the rule's effect from that of the share."""

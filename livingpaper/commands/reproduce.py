@@ -77,8 +77,8 @@ def _side(found: Mapping[str, Any] | None) -> str:
         return "-"
     if found["effect"] is None:
         return f"{found['status']} (not checked)"
-    low, high = (float(bound) for bound in found["interval"])
-    return f"{found['status']}  {found['effect']:.3g} [{low:.3g}, {high:.3g}] n={found['n_seeds']}"
+    low, high = (float(found[end]) for end in ("low", "high"))
+    return f"{found['status']}  {found['effect']:.3g} [{low:.3g}, {high:.3g}] n={found['n']}"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

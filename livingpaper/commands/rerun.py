@@ -1,6 +1,7 @@
 """A chapter run again with other seeds: one self-contained page, and a comparison of every verdict."""
 
 import json
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,11 +15,10 @@ from livingpaper.book import studies
 from livingpaper.book.evidence import Evidence, Folders
 from livingpaper.book.notebooks import BookError, Job, kernel_environment, run_notebook
 from livingpaper.book.single_page import build_page
-from livingpaper.claims.claim import Check
 from livingpaper.claims.predictions import Prediction, predict, summary
 from livingpaper.claims.verdict import from_json
 
-NUMBERS = ("effect", "interval", "n_seeds", "control_passed", "control_value")
+NUMBERS = ("effect", "low", "high", "n", "p_value")
 EMPTY = MappingProxyType(dict.fromkeys(("inside", "prediction", "says", "paper", "rerun", "same")))
 
 
@@ -138,26 +138,43 @@ def compared(verdicts: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
     Keys: ``claim sentence inside prediction says paper rerun same``. ``inside`` is whether the rerun's effect lies in
     ``prediction``, the (low, high) that the published seeds predict for as many new ones; both None where they predict
-    nothing, and ``says`` has either in words. ``paper`` and ``rerun`` hold ``status effect interval n_seeds
-    control_passed control_value``, or None. ``same`` is whether the statuses agree, None where one is missing; few
-    seeds earn no status, so that it says little of them.
+    nothing, and ``says`` has either in words. ``paper`` and ``rerun`` hold ``status sentence effect low high n
+    p_value controls`` (each control in words, and whether it holds), or None. ``same`` is whether the statuses agree, None where one
+    is missing; few seeds decide little, so that it says little of them.
     """
-    verdicts = list(verdicts)
-    found: dict[str, dict[str, Any]] = {}
-    for verdict in verdicts:
-        claim, check = verdict["claim"], verdict["check"] or {}
-        record = found.setdefault(claim["id"], {"claim": claim["id"], "sentence": claim["sentence"], **EMPTY})
-        record[verdict["origin"]] = {"status": verdict["status"], **{name: check.get(name) for name in NUMBERS}}
-    for claim, prediction in _predictions(verdicts).items():
-        record = found[claim]
-        record["same"] = record["paper"]["status"] == record["rerun"]["status"]
-        record |= {"inside": prediction.inside, "prediction": prediction.interval, "says": prediction.sentence}
-    return list(found.values())
+    sides: dict[str, dict[str, Verdict]] = {}
+    for verdict in _read(verdicts):
+        sides.setdefault(verdict.claim.id, {})[verdict.origin] = verdict
+    found = []
+    for claim, both in sides.items():
+        sentence = next(iter(both.values())).claim.says.holds
+        record = {"claim": claim, "sentence": sentence, **EMPTY}
+        record |= {origin: _side(verdict) for origin, verdict in both.items()}
+        if len(both) == 2:
+            prediction = predict(both["paper"], both["rerun"])
+            record["same"] = both["paper"].status == both["rerun"].status
+            record |= {"inside": prediction.inside, "prediction": prediction.interval, "says": prediction.sentence}
+        found.append(record)
+    return found
+
+
+def _side(verdict: Verdict) -> dict[str, Any]:
+    """One origin's verdict in plain values."""
+    found = verdict.estimate
+    numbers = {name: getattr(found, name) if found else None for name in NUMBERS}
+    numbers |= {end: str(numbers[end]) for end in ("low", "high") if found and math.isinf(numbers[end])}
+    guards = verdict.finding.guards if verdict.finding else ()
+    controls = [{"asked": str(guard.held.asked), "holds": guard.held.outcome} for guard in guards]
+    return {"status": verdict.status, "sentence": verdict.sentence, **numbers, "controls": controls}
 
 
 def _predictions(verdicts: Iterable[Mapping[str, Any]]) -> dict[str, Prediction]:
     """By claim, where there is a verdict of both the paper and the rerun."""
-    sides: dict[str, dict[str, Check | None]] = {}
-    for verdict in from_json(json.dumps(list(verdicts))):
-        sides.setdefault(verdict.claim.id, {})[verdict.origin] = verdict.check
+    sides: dict[str, dict[str, Verdict]] = {}
+    for verdict in _read(verdicts):
+        sides.setdefault(verdict.claim.id, {})[verdict.origin] = verdict
     return {claim: predict(both["paper"], both["rerun"]) for claim, both in sides.items() if len(both) == 2}
+
+
+def _read(records: Iterable[Mapping[str, Any]]) -> tuple[Verdict, ...]:
+    return from_json(json.dumps(list(records)))

@@ -1,4 +1,4 @@
-"""Badges: the word a check earned, with an icon and a colour, so that none of the three is needed alone."""
+"""Badges: the word a claim earned, with an icon and a colour, so that none of the three is needed alone."""
 
 import html
 
@@ -6,9 +6,11 @@ from livingpaper.claims.verdict import Status
 
 ICONS = {
     str(Status.SUPPORTED): "✔",
-    str(Status.NEGATIVE): "✖",
-    str(Status.UNSUPPORTED): "?",
-    str(Status.HYPOTHESIS): "○",
+    str(Status.REFUTED): "✖",
+    str(Status.UNDECIDED): "?",
+    str(Status.CONTROL_FAILED): "!",
+    str(Status.VOID): "∅",
+    str(Status.NOT_CHECKED): "○",
 }
 """A sign for each status that differs in shape, not only in colour."""
 
@@ -17,4 +19,9 @@ def badge(status: Status) -> str:
     """Inline HTML of a badge."""
     word = html.escape(str(status))
     icon = f'<span aria-hidden="true">{ICONS[str(status)]}</span>'
-    return f'<span class="status-badge status-{word.lower()}">{icon} {word}</span>'
+    return f'<span class="status-badge {status_class(status)}">{icon} {word}</span>'
+
+
+def status_class(status: Status) -> str:
+    """The class that colours a status: ``status-control-failed``."""
+    return f"status-{str(status).lower().replace(' ', '-')}"

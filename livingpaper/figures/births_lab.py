@@ -17,7 +17,7 @@ from circuitcore.ground.spelling import unknown
 from livingpaper.claims.view import View
 from livingpaper.figures import style
 from livingpaper.figures.lab_rules import BEHAVIOUR, controls, in_words, presets
-from livingpaper.figures.lab_verdict import Counted, verdict
+from livingpaper.figures.lab_verdict import Counted, Size, verdict
 from livingpaper.figures.row_labels import LETTER
 from livingpaper.figures.rows import ColumnsError, both_origins, order_of, rows_of
 
@@ -43,7 +43,8 @@ def births_lab(
 
     A motif is born at the first checkpoint from which it passes for as many checkpoints as asked. Of two births at one
     checkpoint, or two that never happen, none is first: such a run does not decide. The verdict is that of
-    ``claims.judge`` on the Wilson interval of the share among the runs that decide. The spread is that of
+    ``claims.judge`` on the Clopper-Pearson interval of the share of seeds, where each seed counts with its share of its
+    runs that decide. The spread is that of
     ``emergence.spread``: of the definitions' motifs ``apart``, else of all.
 
     Raises:
@@ -64,7 +65,7 @@ def births_lab(
     words = in_words(definitions, own=own, wide=wide)
     chosen = [{"filter": "datum.scores === scores"}] if definitions else []
     chart = alt.vconcat(
-        heat, *verdict(counted, order_of(curves, "runs"), words, room), data=curves,
+        heat, *verdict(counted, order_of(curves, "runs"), words, room, _size(curves)), data=curves,
         transform=[*chosen, *_births(own=own)], spacing=12,
     )  # fmt: skip
     chart = chart.resolve_scale(color="independent").add_params(*controls(definitions, own=own))
@@ -98,6 +99,12 @@ def _curves(view: View, needed: list[str]) -> pd.DataFrame:
     one = ["run", "runs", "init_seed", "scores", "motif"]
     found = rows.groupby(one, sort=False, observed=True).agg(**lists, last=("epoch", "max"))
     return found.reset_index().astype({"motif": str})
+
+
+def _size(curves: pd.DataFrame) -> Size:
+    """The most seeds of one origin, and the most runs of one seed."""
+    runs = curves.drop_duplicates(["run", "runs", "init_seed"]).groupby(["runs", "init_seed"], observed=True).size()
+    return Size(int(runs.groupby(level="runs", observed=True).size().max()), int(runs.max()))
 
 
 def _whole(values: pd.Series) -> list[int | None]:

@@ -1,16 +1,18 @@
-"""All claims of the book in one table: what the source said, its definition on our runs, the corrected one."""
+"""All claims of the book in one list: what the source said, its definition on our runs, the corrected one."""
 
 import html
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from livingpaper.claims.verdict import Verdict
-from livingpaper.figures.badges import badge
-from livingpaper.figures.caption import escape_markdown
+from livingpaper.claims.multiplicity import Many, many
+from livingpaper.claims.verdict import Status, Verdict
+from livingpaper.figures.badges import ICONS, badge, status_class
+from livingpaper.figures.interval_mark import interval_mark
 from livingpaper.figures.verdict_text import anchor, effect_words
 
 TWIN = ".published"
 """Ends the id of a claim that repeats another one under the source's own definition."""
-HEADINGS = ("claim", "the source", "its definition, our runs", "corrected or ours, our runs")
+SOURCES = {"source": "claims of a source", "ours": "claims of ours"}
 
 
 def ledger_rows(verdicts: Sequence[Verdict]) -> list[tuple[Verdict, Verdict | None]]:
@@ -26,39 +28,92 @@ def ledger_rows(verdicts: Sequence[Verdict]) -> list[tuple[Verdict, Verdict | No
     return [(verdict, by_id.get(name + TWIN)) for name, verdict in by_id.items() if not name.endswith(TWIN)]
 
 
-def ledger_markdown(chapters: Mapping[str, Sequence[Verdict]]) -> str:
-    """The table in MyST, a row a claim; ids link to the places where claims are made."""
-    lines = [f"| {' | '.join(HEADINGS)} |", "|:--|:--|:--|:--|"]
-    for verdict, twin in _rows(chapters):
-        claim = verdict.claim
-        name = f"{{ref}}`{claim.id} <{anchor(claim)}>` {claim.sentence}"
-        cells = [name, escape_markdown(_source(verdict, twin)), _found(twin), _found(verdict)]
-        lines.append(f"| {' | '.join(cells)} |")
-    return "\n".join(lines) + "\n"
+def ledger_html(chapters: Mapping[str, Sequence[Verdict]], titles: Mapping[str, str], ending: str = ".html") -> str:
+    """The list as HTML: totals, filters that need no script, a section a chapter, a row a claim.
+
+    Args:
+        chapters: verdicts by chapter, in the book's order.
+        titles: what the chapters are called.
+        ending: of the chapters' files: ".html" in the book, ".ipynb" in a live notebook.
+    """
+    everything = [verdict for verdicts in chapters.values() for verdict in verdicts]
+    sections = "".join(
+        f'<section><h2 class="ledger-chapter"><a href="{name}{ending}">{html.escape(titles[name])}</a></h2>'
+        f"{''.join(_row(verdict, twin, name + ending) for verdict, twin in ledger_rows(verdicts))}</section>"
+        for name, verdicts in chapters.items()
+    )
+    head = _totals(everything) + _luck(many(list(chapters.values()))) + _filters(everything)
+    return f'<div class="claim-ledger">{head}{sections}</div>'
 
 
-def ledger_html(chapters: Mapping[str, Sequence[Verdict]]) -> str:
-    """The same table for a live notebook."""
-    body = ""
-    for verdict, twin in _rows(chapters):
-        claim = verdict.claim
-        name = f"<b>{html.escape(claim.id)}</b> {html.escape(claim.sentence)}"
-        cells = [name, html.escape(_source(verdict, twin)), _found(twin), _found(verdict)]
-        body += f"<tr>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>"
-    return f"<table><thead><tr>{''.join(f'<th>{name}</th>' for name in HEADINGS)}</tr></thead>{body}</table>"
+def ledger_text(chapters: Mapping[str, Sequence[Verdict]]) -> str:
+    """The same for a terminal, a line a claim."""
+    return "\n".join(
+        f"{name}: {verdict.claim.id} {verdict.status}: {verdict.sentence}"
+        for name, verdicts in chapters.items()
+        for verdict in verdicts
+    )
 
 
-def _rows(chapters: Mapping[str, Sequence[Verdict]]) -> list[tuple[Verdict, Verdict | None]]:
-    return [row for verdicts in chapters.values() for row in ledger_rows(verdicts)]
+def difference(verdict: Verdict, twin: Verdict | None) -> str:
+    """Which definition made the difference, in a sentence; "" for a claim without a twin."""
+    if twin is None:
+        return ""
+    if verdict.status == twin.status:
+        return "Both definitions come to the same."
+    return f"The definition decides: {twin.status} under the source's, {verdict.status} under ours."
 
 
-def _source(verdict: Verdict, twin: Verdict | None) -> str:
-    """What the source concluded, said on the claim or on its twin."""
-    return verdict.claim.source_verdict or (twin.claim.source_verdict if twin else "") or "–"
+def _totals(verdicts: Sequence[Verdict]) -> str:
+    """A bar whose parts are the statuses, and the counts in words."""
+    counts = Counter(str(verdict.status) for verdict in verdicts)
+    parts = "".join(
+        f'<span class="{status_class(status)}" style="flex-grow: {counts[status]}" title="{counts[status]} {status}">'
+        f'<span aria-hidden="true">{ICONS[status]}</span></span>'
+        for status in map(str, Status)
+        if counts[status]
+    )
+    words = ", ".join(f"{counts[status]} {status}" for status in map(str, Status) if counts[status])
+    return f'<div class="ledger-totals" aria-hidden="true">{parts}</div><p>{len(verdicts)} claims: {words}.</p>'
 
 
-def _found(verdict: Verdict | None) -> str:
-    """Badge and numbers of one verdict, on one line."""
-    if verdict is None:
-        return "–"
-    return badge(verdict.status) + (f" {effect_words(verdict.check)}" if verdict.check else "")
+def _luck(found: Many) -> str:
+    lost = f"All but {', '.join(found.lost)} of the decided ones survive" if found.lost else "All decided ones survive"
+    return (
+        f"<p>{found.n_tested} of them were tested against their bound. If the truth lay exactly at every bound, about "
+        f"{found.by_luck:.0f} would be Supported by luck. {html.escape(lost)} Holm's correction over the claims of "
+        f"their chapter.</p>"
+    )
+
+
+def _filters(verdicts: Sequence[Verdict]) -> str:
+    present = {str(verdict.status) for verdict in verdicts}
+    boxes = [(status_class(status), status) for status in map(str, Status) if status in present]
+    boxes += [(f"source-{name}", words) for name, words in SOURCES.items()]
+    labels = "".join(
+        f'<label><input type="checkbox" checked data-shows="{kind}"/> {words}</label>' for kind, words in boxes
+    )
+    return f'<fieldset class="ledger-filter"><legend>Show</legend>{labels}</fieldset>'
+
+
+def _row(verdict: Verdict, twin: Verdict | None, page: str) -> str:
+    claim = verdict.claim
+    statuses = " ".join(dict.fromkeys(status_class(one.status) for one in (verdict, twin) if one))
+    source = claim.source_verdict or (twin.claim.source_verdict if twin else "")
+    whose = "source" if source else "ours"
+    said = f'<p class="ledger-source">The source: {html.escape(source.rstrip("."))}.</p>' if source else ""
+    ours = "ours" if twin else ("on our runs" if source else "")
+    found = _found(verdict, ours) + (_found(twin, "the source's definition") if twin else "")
+    note = f'<p class="ledger-difference">{difference(verdict, twin)}</p>' if twin else ""
+    name = f'<a href="{page}#{anchor(claim)}">{html.escape(claim.id)}</a>'
+    return (
+        f'<article class="ledger-row source-{whose} {statuses}"><p class="ledger-sentence">{name} '
+        f"{html.escape(verdict.sentence)}</p>{found}{said}{note}</article>"
+    )
+
+
+def _found(verdict: Verdict, whose: str) -> str:
+    """Badge, picture and numbers of one verdict."""
+    label = f'<span class="ledger-whose">{whose}</span> ' if whose else ""
+    picture = f"{interval_mark(verdict.finding.held)} {html.escape(effect_words(verdict))}" if verdict.finding else ""
+    return f'<p class="ledger-found">{label}{badge(verdict.status)} {picture}</p>'

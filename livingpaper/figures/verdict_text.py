@@ -1,29 +1,32 @@
-"""A claim with its verdicts as a page shows it: badge, sentence, and the numbers it was judged by."""
+"""A claim with its verdicts as a page shows it: one line with badge, sentence and picture; the rest folds."""
 
 import html
-import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from livingpaper.claims.claim import Check, Claim
-from livingpaper.claims.predictions import number, predict
-from livingpaper.claims.verdict import Verdict
-from livingpaper.figures.badges import badge
+from livingpaper.claims.needed import needed
+from livingpaper.claims.predictions import predict
+from livingpaper.claims.rules import Outcome
+from livingpaper.claims.verdict import Declared, Guard, Status, Verdict
+from livingpaper.figures.badges import badge, status_class
 from livingpaper.figures.caption import escape_markdown, markdown_to_html
+from livingpaper.figures.interval_mark import found_words, interval_mark
 
 WHOSE = {"paper": "paper", "rerun": "your seeds"}
 CONTROL = "the negative control"
 NOT_MEASURED = "(not measured)"
+NEEDED_FOR = {"yes": "for a yes", "no": "for a no", "either": "for any answer"}
+HELD = {Outcome.YES: "holds", Outcome.NO: "FAILED", Outcome.OPEN: "is undecided"}
 
 
 @dataclass(frozen=True)
 class FalseAlarms:
-    """How often the battery reported a circuit in networks that cannot have one.
+    """What is known of the battery on networks that cannot have the circuit.
 
     Attributes:
-        whole: the claim on the whole circuit, with its check.
-        part: the claim on any part of it, with its check.
+        whole: the claim on the whole circuit.
+        part: the claim on any part of it.
         study: whose claims they are; its chapter is linked to.
     """
 
@@ -32,115 +35,151 @@ class FalseAlarms:
     study: str
 
     def __str__(self) -> str:
-        whole, part = (
-            f"{_counted(verdict.check)} [{verdict.claim.id}: {verdict.status}]" for verdict in (self.whole, self.part)
-        )
-        return (
-            f"On networks that cannot have it, this battery reported the circuit in {whole}, and a part of it in {part}"
-        )
+        said = " ".join(f"{verdict.sentence} [{verdict.claim.id}: {_in_short(verdict)}]" for verdict in self._both)
+        return f"How far to trust this, from networks that cannot have the circuit: {said}"
+
+    @property
+    def _both(self) -> tuple[Verdict, Verdict]:
+        return self.part, self.whole
 
 
-def claim_markdown(verdicts: Sequence[Verdict], false_alarms: FalseAlarms | None = None) -> str:
+def claim_markdown(verdicts: Sequence[Verdict], false_alarms: FalseAlarms | None = None, price: str = "") -> str:
     """MyST for one claim: a box that search finds and ``claim-ID`` links to.
 
     Args:
         verdicts: one for each origin, the paper's first; all on the same claim.
         false_alarms: to be said beside a claim that a circuit exists.
+        price: how long the seeds that would decide take here; "" where that is not known.
     """
     claim = verdicts[0].claim
-    lines = [f"{_badges(verdicts)} **{escape_markdown(claim.id)}.** {claim.sentence}"]
-    lines += [escape_markdown(line) for line in claim_lines(verdicts)]
+    sentence = escape_markdown(_sentence(verdicts))
+    lines = [f"{_badges(verdicts)} **{escape_markdown(claim.id)}.** {sentence} {_pictures(verdicts)}"]
+    lines.append("<details><summary>What was asked and found</summary>")
+    lines += [escape_markdown(line) for line in claim_lines(verdicts, price)]
+    lines.append("</details>")
     if false_alarms:
-        target = anchor(false_alarms.whole.claim)
+        target = anchor(false_alarms.part.claim)
         lines.append(f"{escape_markdown(str(false_alarms))}; see {{ref}}`{CONTROL} <{target}>`.")
-    status = str(verdicts[-1].status).lower()
     body = "\n\n".join(lines)
-    return f"::::{{container}} paper-claim status-{status}\n:name: {anchor(claim)}\n\n{body}\n::::\n"
+    return (
+        f"::::{{container}} paper-claim {status_class(verdicts[-1].status)}\n:name: {anchor(claim)}\n\n{body}\n::::\n"
+    )
 
 
-def claim_html(verdicts: Sequence[Verdict], false_alarms: FalseAlarms | None = None) -> str:
+def claim_html(verdicts: Sequence[Verdict], false_alarms: FalseAlarms | None = None, price: str = "") -> str:
     """The same for a live notebook."""
-    claim, status = verdicts[0].claim, str(verdicts[-1].status).lower()
-    facts = "".join(f"<p>{html.escape(line)}</p>" for line in claim_lines(verdicts))
+    claim = verdicts[0].claim
+    facts = "".join(f"<p>{html.escape(line)}</p>" for line in claim_lines(verdicts, price))
+    folded = f"<details><summary>What was asked and found</summary>{facts}</details>"
     if false_alarms:
-        facts += f'<p>{html.escape(str(false_alarms))}; see <a href="{false_alarms.study}.ipynb">{CONTROL}</a>.</p>'
-    head = f"<p>{_badges(verdicts)} <strong>{html.escape(claim.id)}.</strong> {markdown_to_html(claim.sentence)}</p>"
-    return f'<div class="paper-claim status-{status}" id="{anchor(claim)}">{head}{facts}</div>'
+        folded += f'<p>{html.escape(str(false_alarms))}; see <a href="{false_alarms.study}.ipynb">{CONTROL}</a>.</p>'
+    sentence = markdown_to_html(_sentence(verdicts))
+    head = f"<p>{_badges(verdicts)} <strong>{html.escape(claim.id)}.</strong> {sentence} {_pictures(verdicts)}</p>"
+    return f'<div class="paper-claim {status_class(verdicts[-1].status)}" id="{anchor(claim)}">{head}{folded}</div>'
 
 
-def claim_text(verdicts: Sequence[Verdict], false_alarms: FalseAlarms | None = None) -> str:
+def claim_text(verdicts: Sequence[Verdict], false_alarms: FalseAlarms | None = None, price: str = "") -> str:
     """The same for a terminal."""
     statuses = " · ".join(f"{WHOSE[verdict.origin]}: {verdict.status}" for verdict in verdicts)
-    lines = [f"{verdicts[0].claim.id} ({statuses}): {verdicts[0].claim.sentence}", *claim_lines(verdicts)]
+    lines = [f"{verdicts[0].claim.id} ({statuses}): {_sentence(verdicts)}", *claim_lines(verdicts, price)]
     return "\n".join([*lines, f"{false_alarms}; see {CONTROL}."] if false_alarms else lines)
 
 
-def anchor(claim: Claim) -> str:
+def anchor(claim: Declared) -> str:
     """The name other pages link to: ``claim-a1-published`` for ``A1.published``."""
     return "claim-" + re.sub(r"[^a-z0-9]+", "-", claim.id.lower()).strip("-")
 
 
-def claim_lines(verdicts: Sequence[Verdict]) -> list[str]:
-    """What the badges rest on, in plain sentences.
-
-    One for each origin; of a rerun beside published runs, whether its effect is one to expect; bound, control, source.
-    """
+def claim_lines(verdicts: Sequence[Verdict], price: str = "") -> list[str]:
+    """What the badges rest on, in plain sentences: claim, bound, numbers, controls, what would decide, source."""
     claim, both = verdicts[0].claim, len(verdicts) > 1
-    lines = []
-    for verdict in verdicts:
-        whose = WHOSE[verdict.origin]
-        lines.append((f"{whose[0].upper()}{whose[1:]}: " if both else "") + check_sentence(claim, verdict.check))
-    if both:
-        lines.append(predict(*(verdict.check for verdict in verdicts)).sentence)
-    word = "at least" if claim.direction == "at_least" else "at most"
     seeds = f" over {claim.min_seeds} seeds or more" if claim.min_seeds else ""
-    lines.append(f"Fixed beforehand: {word} {number(claim.smallest_effect)} ({claim.metric}){seeds}.")
+    lines = [
+        f"Claimed: {claim.says.holds}",
+        f"Fixed beforehand: {claim.asked}{seeds}; judged by {claim.asked.rule}. Why this bound: "
+        f"{claim.asked.bound.why}.",
+    ]
+    for verdict in verdicts:
+        whose = f"{WHOSE[verdict.origin].capitalize()}: " if both else ""
+        lines += [whose + line for line in _found(verdict, price if verdict is verdicts[0] else "")]
+    if both:
+        lines.append(predict(verdicts[0], verdicts[1]).sentence)
+    if claim.void:
+        lines.append(f"Void, whatever is found: {claim.void}")
     if claim.source_verdict:
         lines.append(f"The source: {claim.source_verdict.rstrip('.')}.")
     return lines
 
 
-def check_sentence(claim: Claim, check: Check | None) -> str:
-    """Effect, interval, n and control of one check."""
-    if check is None:
-        return "Not checked on these runs."
-    seeds = "1 seed" if check.n_seeds == 1 else f"{check.n_seeds} seeds"
-    control = "passed" if check.control_passed else "FAILED"
-    shown = f": {check.control_value.rstrip('.')}" if check.control_value else ""
-    few = check.n_seeds < claim.min_seeds
-    spread = f"{seeds}, too few for a verdict ({claim.min_seeds} needed)" if few else f"{_interval(check)}, {seeds}"
-    text = f"Effect {number(check.effect)}, {spread}. Control ({claim.control}) {control}{shown}."
-    return f"{text} {check.note.rstrip('.')}." if check.note else text
+def effect_words(verdict: Verdict) -> str:
+    """Effect, interval and n in a few words; "" where nothing was checked."""
+    return found_words(verdict.finding.held) if verdict.finding else ""
 
 
-def effect_words(check: Check) -> str:
-    """Effect, interval and n in a few words."""
-    return f"{number(check.effect)} ({_interval(check)}, n = {check.n_seeds})"
+def what_would_decide(verdict: Verdict, price: str = "") -> str:
+    """How many seeds would, if the effect stays; "" for what is decided or will never be."""
+    if verdict.status is not Status.UNDECIDED or verdict.finding is None:
+        return ""
+    found = needed(verdict.claim, verdict.finding)
+    if found.seeds is None:
+        return (
+            "No number of seeds that could be paid for would decide it if the effect stays: it lies within a tenth of "
+            "its standard deviation of the bound."
+        )
+    kind = ("data set" if found.of_sets else "seed") + ("s" if found.more != 1 else "")
+    return f"{found.more} more {kind} would decide it if the effect stays{f' ({price})' if price else ''}."
 
 
 def verdict_words(verdict: Verdict) -> dict[str, str]:
-    """A verdict's badge, and its effect as prose says it if it is a share: ``percent`` "30 %", ``count`` "6 of 20"."""
-    words, check = {"status": str(verdict.status)}, verdict.check
-    if check is None:
-        return words | dict.fromkeys(("percent", "count"), NOT_MEASURED)
-    count = f"{round(check.effect * check.n_seeds)} of {check.n_seeds}"
-    return words | {"percent": f"{100 * check.effect:.0f} %", "count": count}
+    """A verdict as prose has it: ``status``, ``says`` (its sentence), ``found`` ("80 % [62, 98], 10 seeds").
+
+    A share of prompts, runs or seeds is ``percent`` "30 %" and ``count`` "6 of 20", too.
+    """
+    words, found = {"status": str(verdict.status), "says": verdict.sentence}, verdict.estimate
+    if found is None:
+        return words | dict.fromkeys(("found", "percent", "count"), NOT_MEASURED)
+    count = f"{round(found.effect * found.n)} of {found.n}"
+    return words | {"found": effect_words(verdict), "percent": f"{100 * found.effect:.0f} %", "count": count}
 
 
-def _counted(check: Check) -> str:
-    """A check of a share of runs: the count, the rate and its interval."""
-    low, high = check.interval
-    count = f"{round(check.effect * check.n_seeds)} of {check.n_seeds} runs"
-    return f"{count} (false-positive rate {number(check.effect)}, 95 % interval {number(low)} to {number(high)})"
+def _found(verdict: Verdict, price: str) -> list[str]:
+    """Numbers and controls of one origin."""
+    if verdict.finding is None:
+        return ["Not checked on these runs."]
+    found = verdict.estimate
+    p_value = "" if found.p_value is None else f"; p = {found.p_value:.2g} against the bound"
+    few = f" Too few for a verdict: {verdict.claim.min_seeds} needed." if found.n < verdict.claim.min_seeds else ""
+    lines = [f"Found: {effect_words(verdict)}{p_value}.{few}"]
+    lines += [_control(guard) for guard in verdict.finding.guards]
+    if decide := what_would_decide(verdict, price):
+        lines.append(decide)
+    return lines
 
 
-def _interval(check: Check) -> str:
-    low, high = check.interval
-    if math.isinf(low) and math.isinf(high):
-        return "no interval"
-    if low == high == check.effect:
-        return "the same in every seed" if check.n_seeds > 1 else "no interval"
-    return f"95 % interval {number(low)} to {number(high)}"
+def _control(guard: Guard) -> str:
+    return (
+        f"Control, needed {NEEDED_FOR[guard.spoils]}: {guard.held.asked}. It {HELD[guard.held.outcome]}: "
+        f"{found_words(guard.held)}."
+    )
+
+
+def _sentence(verdicts: Sequence[Verdict]) -> str:
+    """What the paper's verdict says; with a rerun alone, what that says."""
+    return verdicts[0].sentence
+
+
+def _pictures(verdicts: Sequence[Verdict]) -> str:
+    shown = []
+    for verdict in verdicts:
+        if verdict.finding is not None:
+            words = html.escape(effect_words(verdict))
+            shown.append(f'<span class="claim-found">{interval_mark(verdict.finding.held)} {words}</span>')
+    return " ".join(shown)
+
+
+def _in_short(verdict: Verdict) -> str:
+    found = f", {effect_words(verdict)}" if verdict.finding and not verdict.claim.void else ""
+    return f"{verdict.status}{found}"
 
 
 def _badges(verdicts: Sequence[Verdict]) -> str:
@@ -150,5 +189,5 @@ def _badges(verdicts: Sequence[Verdict]) -> str:
 
 
 def _whose(verdict: Verdict) -> str:
-    n = f" (n = {verdict.check.n_seeds})" if verdict.origin == "rerun" and verdict.check else ""
+    n = f" (n = {verdict.estimate.n})" if verdict.origin == "rerun" and verdict.estimate else ""
     return f"{WHOSE[verdict.origin]}{n}: {badge(verdict.status)}"

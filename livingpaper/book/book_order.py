@@ -1,0 +1,41 @@
+"""The chapters as the book has them: their order, what they are called, the verdicts they left."""
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+
+from livingpaper.book.parameters import read_yaml
+from livingpaper.claims.verdict import Verdict, from_json
+
+
+def in_book_order(root: Path, names: Iterable[str]) -> list[str]:
+    """Notebooks' names in the order of ``_toc.yml``; those it does not name come last, sorted."""
+    listed = read_yaml(root / "_toc.yml") if (root / "_toc.yml").is_file() else {}
+    pages = [page["file"].rpartition("/")[2] for part in listed.get("parts", ()) for page in part["chapters"]]
+    places = {page: place for place, page in enumerate(pages)}
+    return sorted(names, key=lambda name: (places.get(name, len(places)), name))
+
+
+def title_of(root: Path, name: str) -> str:
+    """The heading of a notebook of the book; its name where there is no notebook or no heading."""
+    path = root / "book" / f"{name}.ipynb"
+    if path.is_file():
+        for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
+            for line in "".join(cell["source"]).splitlines() if cell["cell_type"] == "markdown" else ():
+                if line.startswith("# "):
+                    return line.removeprefix("# ").strip()
+    return name
+
+
+def recorded_verdicts(root: Path, results: Path) -> dict[str, list[Verdict]]:
+    """By chapter, in the book's order: the verdicts that executed chapters left in ``results``, on one set of runs.
+
+    The published runs' where a chapter has them beside the reader's.
+    """
+    paths = {path.stem: path for path in results.glob("*.json")}
+    chapters = {}
+    for name in in_book_order(root, paths):
+        record = json.loads(paths[name].read_text(encoding="utf-8"))
+        verdicts = from_json(json.dumps(record["verdicts"]))
+        chapters[name] = [verdict for verdict in verdicts if verdict.origin == verdicts[0].origin]
+    return chapters

@@ -1,0 +1,53 @@
+"""Many claims at once: how many would be supported by luck, and which survive a correction for being many."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pandas as pd
+
+from circuitcore.emergence.seeds import holm
+from livingpaper.claims.verdict import Status, Verdict
+
+LEVEL = 0.05
+DECIDED = (Status.SUPPORTED, Status.REFUTED)
+
+
+@dataclass(frozen=True)
+class Many:
+    """Claims that were tested together.
+
+    Attributes:
+        n_tested: those with a p value against their bound.
+        by_luck: how many would be expected to be Supported if the truth lay exactly at every bound.
+        lost: ids of decided claims whose p value, corrected over their chapter, is above 0.05.
+    """
+
+    n_tested: int
+    by_luck: float
+    lost: tuple[str, ...]
+
+
+def many(chapters: Sequence[Sequence[Verdict]]) -> Many:
+    """Count over chapters; the correction is Holm's over the claims of one chapter."""
+    tested, lost = 0, []
+    for verdicts in chapters:
+        rows = pd.DataFrame(
+            {
+                "id": [verdict.claim.id for verdict in verdicts],
+                "decided": [verdict.status in DECIDED for verdict in verdicts],
+                "p_value": [_p_value(verdict) for verdict in verdicts],
+            }
+        )
+        rows = holm(rows)
+        tested += int(rows["p_value"].notna().sum())
+        lost += rows.loc[rows["decided"] & (rows["p_holm"] > LEVEL), "id"].tolist()
+    return Many(tested, tested * LEVEL / 2, tuple(lost))
+
+
+def _p_value(verdict: Verdict) -> float:
+    """The p value of what was tested; missing for what is void, was not checked, or has too few seeds."""
+    found = verdict.estimate
+    if verdict.claim.void or found is None or found.p_value is None or found.n < verdict.claim.min_seeds:
+        return math.nan
+    return found.p_value
