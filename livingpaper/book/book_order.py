@@ -36,6 +36,8 @@ def recorded_verdicts(root: Path, results: Path) -> dict[str, list[Verdict]]:
     chapters = {}
     for name in in_book_order(root, paths):
         record = json.loads(paths[name].read_text(encoding="utf-8"))
+        if "verdicts" not in record:  # a page without claims
+            continue
         verdicts = from_json(json.dumps(record["verdicts"]))
         chapters[name] = [verdict for verdict in verdicts if verdict.origin == verdicts[0].origin]
     return chapters

@@ -7,6 +7,7 @@
 - ``builder-inited``: Vega and MathJax are copied into the site from installed packages, and the weights that
   explorers load from beside the executed notebooks.
 - ``html-page-context``: Vega is loaded only by the pages that have a chart; bibliographies read well aloud.
+- ``build-finished``: every verdict as data, ``book/claims.json``, with its schema.
 """
 
 import ast
@@ -25,7 +26,8 @@ from sphinx.config import Config
 from sphinx.util import logging
 
 from circuitcore.ground.contents import Contents
-from livingpaper.claims.verdict import Status
+from livingpaper.book.book_order import recorded_verdicts
+from livingpaper.claims.verdict import Status, schema, to_json
 
 # Counts that add up over chapters.
 TOTALS = ("n_claims", *(f"n_{str(status).lower().replace(' ', '_')}" for status in Status))
@@ -165,6 +167,19 @@ def add_weights(app: Sphinx) -> None:
             shutil.copyfile(path, copy)
 
 
+def add_claims(app: Sphinx, error: Exception | None) -> None:
+    """Write every verdict as data beside the page of claims, with the schema."""
+    results = Path(app.config.paper_executed, "results")
+    if error or app.builder.format != "html" or not results.is_dir():
+        return
+    chapters = recorded_verdicts(Path(app.srcdir), results)
+    beside = Path(app.outdir, "book")
+    everything = [verdict for verdicts in chapters.values() for verdict in verdicts]
+    beside.mkdir(parents=True, exist_ok=True)
+    (beside / "claims.json").write_text(to_json(everything), encoding="utf-8")
+    (beside / "claims.schema.json").write_text(json.dumps(schema(), indent=1) + "\n", encoding="utf-8")
+
+
 def check_weights(app: Sphinx, body: str, pagename: str) -> None:
     """Warn of runs that an explorer of the page names and whose weights are not in the site."""
     for run in re.findall(r'"id":"([\w-]+)","condition"', body):
@@ -197,6 +212,7 @@ def setup(app: Sphinx) -> dict[str, object]:
     app.connect("builder-inited", add_vendored_scripts)
     app.connect("builder-inited", add_weights)
     app.connect("html-page-context", finish_page)
+    app.connect("build-finished", add_claims)
     app.add_css_file("figures.css")
     app.add_css_file("paper.css")
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -139,8 +139,8 @@ def compared(verdicts: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     Keys: ``claim sentence inside prediction says paper rerun same``. ``inside`` is whether the rerun's effect lies in
     ``prediction``, the (low, high) that the published seeds predict for as many new ones; both None where they predict
     nothing, and ``says`` has either in words. ``paper`` and ``rerun`` hold ``status sentence effect low high n
-    p_value controls`` (each control in words, and whether it holds), or None. ``same`` is whether the statuses agree, None where one
-    is missing; few seeds decide little, so that it says little of them.
+    p_value controls`` (each control in words, and whether it holds), or None. ``same`` is whether the statuses agree,
+    None where one is missing; few seeds decide little, so that it says little of them.
     """
     sides: dict[str, dict[str, Verdict]] = {}
     for verdict in _read(verdicts):

@@ -1,7 +1,7 @@
 """The birth lab's second panel: how far births lie apart, which of two motifs is born first, and what badge it earns.
 
 The arithmetic of ``emergence.spread``, ``emergence.order`` and the rule ``claims.rules.Share`` once more, as transforms
-of the chart; a test holds them together. Vega has no quantiles: every interval that can come up is looked up in a table.
+of the chart; a test holds them together. Vega has no quantiles: every interval that can come up stands in a table.
 """
 
 import json
@@ -149,9 +149,8 @@ def _says(counted: Counted, letters: int) -> tuple[str, int]:
     """The sentences below the badge as one expression, and the most lines they take."""
     first, second = counted.first, counted.second
     order = f"{first[:1].upper()}{first[1:]} is born before {second} in {{k}} of {{of_runs}} runs that decide,"
-    interval = (
-        "of {n} seeds; Clopper-Pearson interval over seeds [{low},\u00a0{high}]; {rest} of {runs} runs do not decide."
-    )
+    interval = "of {n} seeds; Clopper-Pearson interval over seeds [{low},\u00a0{high}]; {rest} of {runs} runs do not "
+    interval += "decide."
     none = f"No run decides whether {first} is born before {second}."
     names = [motif.replace(", ", " ") for motif in counted.apart]  # "slot, patch" would read as two in a list
     motifs = " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
@@ -159,7 +158,8 @@ def _says(counted: Counted, letters: int) -> tuple[str, int]:
     spread += "(mean over {of} seeds; not born and left out: {never} of {apart})."
     values = {
         "k": "datum.k", "n": "datum.n", "low": "format(datum.low, '.2f')", "high": "format(datum.high, '.2f')",
-        "of_runs": "(datum.k + datum.after)", "rest": "(datum.n_runs - datum.k - datum.after)", "runs": "datum.n_runs", "spread": "format(datum.spread, '.1f')",
+        "of_runs": "(datum.k + datum.after)", "rest": "(datum.n_runs - datum.k - datum.after)", "runs": "datum.n_runs",
+        "spread": "format(datum.spread, '.1f')",
         "of": "datum.n_spread", "never": "datum.n_never", "apart": "datum.n_apart",
     }  # fmt: skip
     decided = f"{_wrapped(order, letters)}\n{_wrapped(interval, letters)}"

@@ -3,12 +3,14 @@
 import pandas as pd
 
 from circuitcore.metrics.instruments.instrument import Instrument
-from livingpaper.claims.claim import Claim, mean_check
+from livingpaper.claims.claim import Claim, Says
+from livingpaper.claims.reading import Reading
+from livingpaper.claims.units import NUMBER, at_least
 from livingpaper.claims.view import View
 from tests.support import toy_task
 from tests.support.toy_task import Params, recipes
 
-__all__ = ["CHECKS", "CLAIMS", "VIEWS", "Params", "instruments", "published_epochs", "recipes"]
+__all__ = ["CLAIMS", "VIEWS", "Params", "instruments", "published_epochs", "recipes"]
 
 
 def sizes(run, settings, progress):
@@ -32,7 +34,7 @@ def published_epochs(params, arm, seed):
 
 def embedded(results):
     rows = results.tables["sizes"]
-    return mean_check(rows[rows["tensor"] == "embed.W_E"].set_index("init_seed")["value"], control_passed=True)
+    return rows[rows["tensor"] == "embed.W_E"].set_index("init_seed")["value"]
 
 
 def by_tensor(results):
@@ -40,6 +42,7 @@ def by_tensor(results):
     return View(rows[["arm", "init_seed", "step", "series", "value"]], "root mean square", "no prompts")
 
 
-BOUND = {"metric": "size", "direction": "at_least", "smallest_effect": 0.01, "control": "none needed"}
-CLAIMS = (Claim(id="M1", sentence="Embeddings are not zero.", **BOUND),)
-CHECKS, VIEWS = {"M1": embedded}, {"by tensor": by_tensor}
+SAYS = Says(holds="Embeddings are not zero.", fails="Embeddings are zero.", whether="whether embeddings are zero")
+SIZE = Reading("root mean square of the embedding", NUMBER, embedded, arms=("trained",))
+CLAIMS = (Claim(id="M1", says=SAYS, reading=SIZE, bound=at_least(0.01, "a hundredth")),)
+VIEWS = {"by tensor": by_tensor}

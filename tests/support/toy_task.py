@@ -10,7 +10,9 @@ from circuitcore.metrics.instruments.standard import BatterySpec, standard
 from circuitcore.models import ModelConfig
 from circuitcore.tasks import Batch, Task
 from circuitcore.training import Optimizer, Recipe, Stage
-from livingpaper.claims.claim import Claim, mean_check
+from livingpaper.claims.claim import Claim, Control, Says
+from livingpaper.claims.reading import Reading, at_end, at_start
+from livingpaper.claims.units import PROMPTS, at_least, at_most
 from livingpaper.claims.view import View
 
 
@@ -46,15 +48,19 @@ def instruments(params, arm):
     return standard(BatterySpec(n_bases=60))
 
 
-def recall(results):
-    untrained = results.curve("accuracy", split="test", step=0)["value"].max()
-    return mean_check(results.final_values("accuracy", "trained", split="test"), control_passed=untrained < 0.5)
-
-
 def learning(results):
     return View(results.curve("accuracy").rename(columns={"split": "series"}), "accuracy", "train, test", chance=1 / 4)
 
 
-BOUND = {"metric": "test accuracy", "direction": "at_least", "smallest_effect": 0.9, "control": "untrained networks"}
-CLAIMS = (Claim(id="T1", sentence="One layer recalls the first word of rows it never saw.", **BOUND),)
-CHECKS, VIEWS = {"T1": recall}, {"learning": learning}
+SAYS = Says(
+    holds="One layer recalls the first word of rows it never saw.",
+    fails="One layer does not recall the first word of rows it never saw.",
+    whether="whether one layer recalls the first word of rows it never saw",
+)
+GUESSED = Control(
+    reading=Reading("test accuracy of the untrained networks", PROMPTS, at_start("accuracy", "trained", split="test")),
+    bound=at_most(0.5, "a guess scores 1/4"),
+)
+RECALLED = Reading("test accuracy", PROMPTS, at_end("accuracy", "trained", split="test"))
+CLAIMS = (Claim(id="T1", says=SAYS, reading=RECALLED, bound=at_least(0.9, "nearly always"), controls=(GUESSED,)),)
+VIEWS = {"learning": learning}

@@ -98,5 +98,4 @@ def instruments(params: Params, arm: str) -> tuple[Instrument, ...]:
 
 
 CLAIMS = ()
-CHECKS: dict = {}
 VIEWS: dict = {}
