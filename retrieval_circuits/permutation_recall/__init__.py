@@ -3,7 +3,6 @@
 Source: "Can a Tiny Transformer Learn to Remember?", with its author's notebook.
 """
 
-from retrieval_circuits.permutation_recall.checks import CHECKS
 from retrieval_circuits.permutation_recall.claims import CLAIMS
 from retrieval_circuits.permutation_recall.design import Params, instruments, published_epochs, recipes
 from retrieval_circuits.permutation_recall.explorer import explorer
@@ -11,7 +10,6 @@ from retrieval_circuits.permutation_recall.figures import VIEWS, WEIGHT_VIEWS
 from retrieval_circuits.permutation_recall.game import game
 
 __all__ = [
-    "CHECKS",
     "CLAIMS",
     "EXPLORERS",
     "VIEWS",

@@ -7,7 +7,7 @@ from livingpaper.explorer.exhibit import Curve, Example, Exhibit, PathStep, Show
 from livingpaper.explorer.material import Material
 from livingpaper.explorer.probe import Reading, probe
 from retrieval_circuits.permutation_recall.game import DISPLAYED, LABELS, OPENING
-from retrieval_circuits.permutation_recall.readings import ONE, TWO
+from retrieval_circuits.permutation_recall.readings.models import ONE, TWO
 
 PERMUTATION, ORDER = DISPLAYED
 SHOWN_FIRST = (1, OPENING[-1])

@@ -6,7 +6,7 @@ from circuitcore.metrics.instruments.snapshots import spread
 from circuitcore.training.store.run import Run
 from livingpaper.explorer.game import GameModel, RecallGame, recall_game
 from livingpaper.explorer.material import Material
-from retrieval_circuits.permutation_recall.readings import ONE, TWO
+from retrieval_circuits.permutation_recall.readings.models import ONE, TWO
 
 RunOf = Callable[[str], Run]
 LABELS = {ONE: "small, trained without repeats", TWO: "large, trained with repeats"}

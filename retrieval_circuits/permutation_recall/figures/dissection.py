@@ -6,10 +6,11 @@ import pandas as pd
 from livingpaper.claims.results import Results
 from livingpaper.claims.view import View, in_order
 from retrieval_circuits.design import BAND
-from retrieval_circuits.permutation_recall import readings
 from retrieval_circuits.permutation_recall.design import TASK_2
 from retrieval_circuits.permutation_recall.measures.ffn import NEEDED
-from retrieval_circuits.permutation_recall.readings import ALL_HEADS, TWO, separation_null
+from retrieval_circuits.permutation_recall.readings import parts
+from retrieval_circuits.permutation_recall.readings.models import TWO
+from retrieval_circuits.permutation_recall.readings.parts import ALL_HEADS, separation_null
 
 PROBES = "probes of held-out permutations"
 CUTS = {
@@ -53,7 +54,7 @@ def ffn(results: Results) -> View:
 
 def neurons(results: Results) -> View:
     """Recall without the FFN neurons that matter most, more and more of them."""
-    whole = readings.recall_whole(results).rename("value").reset_index().assign(removed=0)
+    whole = parts.recall_whole(results).rename("value").reset_index().assign(removed=0)
     rows = results.at_final("recall_without_top", TWO, site="L0MLP")
     rows = rows.assign(removed=rows["variable"].astype(str).astype(int)).sort_values(["removed", "init_seed"])
     table = pd.concat([whole, rows], ignore_index=True).assign(parts="FFN neurons of largest effect")
@@ -91,12 +92,12 @@ def decoding(results: Results) -> View:
 def moves(results: Results) -> View:
     """Answers moved by outputs from another row: which head carries the y, and which the match."""
     found = []
-    carrier = readings.y_less_match(results).idxmax(axis=1)
+    carrier = parts.y_less_match(results).idxmax(axis=1)
     names = {"trade": "two y in each other's place", "match": "two x in each other's place"}
     for family, series in names.items():
         for edit in ("", "random_source"):
-            wide = readings.share_moved(results, family, edit)
-            other = carrier.map({readings.HEADS[0]: readings.HEADS[1], readings.HEADS[1]: readings.HEADS[0]})
+            wide = parts.share_moved(results, family, edit)
+            other = carrier.map({parts.HEADS[0]: parts.HEADS[1], parts.HEADS[1]: parts.HEADS[0]})
             picked = {
                 "the head that carries more of the y": [wide.loc[seed, head] for seed, head in carrier.items()],
                 "the other head": [wide.loc[seed, head] for seed, head in other.items()],
@@ -128,7 +129,7 @@ def positions(results: Results) -> View:
 
 def roles(results: Results) -> View:
     """What the loss of each head costs, elimination less recall: one point a network and head."""
-    scores = readings.role_scores(results)
+    scores = parts.role_scores(results)
     table = scores.reset_index().melt(id_vars="init_seed", var_name="group")
     table["group"] = table["group"].map({"L0H0": "first head", "L0H1": "second head"})
     return _seeds(
@@ -142,23 +143,23 @@ def apart(results: Results) -> View:
     rows = []
     for how in ("zero", "mean", "resample"):
         own, dealt, p = separation_null(results, how)
-        scores = readings.role_separation(results, how)
+        scores = parts.role_separation(results, how)
         rows.append({
             "head replaced by": {"zero": "zero", "mean": "its mean", "resample": "another row's"}[how],
             "difference in role": own, "heads dealt out anew": dealt, "share of deals as large": p,
-            "networks above 0.5": f"{int((scores > readings.ROLES_APART).sum())} of {len(scores)}",
+            "networks above 0.5": f"{int((scores > parts.ROLES_APART).sum())} of {len(scores)}",
         })  # fmt: skip
     return View(pd.DataFrame(rows).assign(init_seed=pd.NA), "as named", PROBES)
 
 
 def attention(results: Results) -> View:
     """Where each head looks from the last position of a probe; the eliminating head, and the other."""
-    first = readings.first_head_eliminates(results)
+    first = parts.first_head_eliminates(results)
     found = []
     for metric, group in MASS.items():
         rows = results.at_final(metric, TWO, family="repeat").astype({"site": str})
         rows = rows[(rows["variable"].astype(str) == "")]
-        eliminates = (rows["site"] == readings.HEADS[0]) == rows["init_seed"].map(first)
+        eliminates = (rows["site"] == parts.HEADS[0]) == rows["init_seed"].map(first)
         series = np.where(eliminates, "head that eliminates more", "head that recalls more")
         found.append(rows.assign(group=group, series=series))
     heads = ["head that recalls more", "head that eliminates more"]

@@ -9,9 +9,9 @@ from circuitcore.emergence.seeds import mean_interval, share_interval
 from livingpaper.claims.results import Results
 from livingpaper.claims.view import View, in_order
 from retrieval_circuits.design import BAND
-from retrieval_circuits.permutation_recall.claims import BORN
 from retrieval_circuits.permutation_recall.design import CELLS, CROSSED, NORMAL, REPEATED, WIDTHS, Width
-from retrieval_circuits.permutation_recall.readings import (
+from retrieval_circuits.permutation_recall.readings.models import BORN
+from retrieval_circuits.permutation_recall.readings.sizes import (
     cells_of,
     doublings,
     present,

@@ -7,7 +7,7 @@ from circuitcore.tasks.permutation_posterior import loss_levels
 from livingpaper.claims.results import Results, with_epochs
 from livingpaper.claims.view import View, in_order
 from retrieval_circuits.design import BAND
-from retrieval_circuits.permutation_recall.claims import (
+from retrieval_circuits.permutation_recall.published import (
     PUBLISHED_ABLATION,
     PUBLISHED_LAST,
     PUBLISHED_LOSS,
@@ -24,17 +24,8 @@ from retrieval_circuits.permutation_recall.design import (
     REPEATED,
     SOURCE_SPLIT,
 )
-from retrieval_circuits.permutation_recall.readings import (
-    CEILINGS,
-    ONE,
-    STEPS,
-    TWO,
-    UNSURE,
-    accuracies,
-    on_source_split,
-    predicted_accuracy,
-    source_values,
-)
+from retrieval_circuits.permutation_recall.readings.models import ONE, TWO, on_source_split, source_values
+from retrieval_circuits.permutation_recall.readings.steps import CEILINGS, STEPS, UNSURE, accuracies, predicted_accuracy
 
 PANELS = {ONE: f"task 1: {ONE}", TWO: f"task 2: {TWO}"}
 KINDS = {ONE: "task 1", TWO: "task 2"}

@@ -8,7 +8,7 @@ from circuitcore.training.store.run import Run
 from livingpaper.claims.view import View
 from retrieval_circuits.permutation_recall.design import PUBLISHED_EPOCHS
 from retrieval_circuits.permutation_recall.game import DISPLAYED, RunOf
-from retrieval_circuits.permutation_recall.readings import ONE, SOURCE_EPOCHS, TWO
+from retrieval_circuits.permutation_recall.readings.models import ONE, SOURCE_EPOCHS, TWO
 
 AGAIN, NEW = "x5 is x1 again", "x5 is new"
 

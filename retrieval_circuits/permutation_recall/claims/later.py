@@ -1,0 +1,102 @@
+"""Claims on the models of the source's later notebook, and on the scan over symbols and widths."""
+
+from functools import partial
+
+from livingpaper.claims.claim import Claim, Control, Says
+from livingpaper.claims.reading import Less, Reading, Values, at_end
+from livingpaper.claims.units import Unit, at_least, at_most
+from retrieval_circuits.bounds import MORE_OFTEN_THAN_NOT
+from retrieval_circuits.permutation_recall.claims.networks import DOUBLINGS, PROBES
+from retrieval_circuits.permutation_recall.design import ANY_SOURCE, ONLY_FIRST, WIDTHS
+from retrieval_circuits.permutation_recall.readings import parts, sizes
+from retrieval_circuits.permutation_recall.readings.models import LEARNT
+
+
+def _later_places(arm: str, words: str) -> Reading:
+    """These networks all have the source's split, as those of the scan do."""
+    return Reading(words, PROBES, partial(parts.later_sources, arm=arm), arms=(arm,))
+
+
+def _scanned(words: str, values: Values, unit: Unit) -> Reading:
+    return Reading(words, unit, values, arms=tuple(map(str, WIDTHS)))
+
+
+LATER = (
+    Claim(
+        id="PR22",
+        says=Says(
+            holds="Recall is learnt place by place: trained on repeats of the first x alone, the model does not recall "
+            "the others.",
+            fails="Recall is not learnt place by place: trained on repeats of the first x alone, the model recalls the "
+            "others on {effect} of probes.",
+            whether="whether recall is learnt place by place",
+        ),
+        reading=_later_places(
+            ONLY_FIRST,
+            "share of probes that repeat the second to fourth x answered with the y that was shown, trained on repeats "
+            "of the first alone,",
+        ),
+        bound=at_most(0.05, "one probe in twenty; a guess among the y shown scores 1/4"),
+        controls=(
+            Control(
+                reading=_later_places(ANY_SOURCE, "the same of this model trained on repeats of any x"),
+                bound=MORE_OFTEN_THAN_NOT,
+                spoils="yes",
+            ),
+        ),
+        source="source",
+        source_verdict="Measured later: 0 of 600 probes of one network",
+    ),
+    Claim(
+        id="PR23",
+        says=Says(
+            holds="Without its FFN the network does not recall.",
+            fails="Without its FFN the network recalls, on {effect} of probes.",
+            whether="whether the network recalls without its FFN",
+        ),
+        reading=Reading(
+            "recall with the FFN's output zeroed (d 32, 2 heads, repeats in half of the rows, at the last epoch)",
+            PROBES,
+            at_end("recall_under", ANY_SOURCE, site="L0MLP", edit="zero"),
+        ),
+        bound=at_most(0.1, "hardly ever; the source's network keeps 3 %"),
+        controls=(
+            Control(
+                reading=Reading(
+                    "recall of the same networks, whole", PROBES, at_end("recall", ANY_SOURCE, variable="")
+                ),
+                bound=at_least(LEARNT, "nearly all probes: what is not there cannot be lost"),
+                spoils="yes",
+            ),
+        ),
+        source="source",
+        source_verdict="Measured later: 93.4 % with, 3.0 % without, one network",
+    ),
+    Claim(
+        id="PR24",
+        says=Says(
+            holds="With one layer the width that recall needs grows with the number of symbols, with two it does not.",
+            fails="With one layer the width that recall needs does not grow faster with the number of symbols than with "
+            "two.",
+            whether="whether the width that recall needs grows with the number of symbols, with one layer and not with "
+            "two",
+        ),
+        reading=_scanned(
+            "growth from V 4 to V 7 of the smallest width that recalls 0.9: that with one layer less that with two",
+            Less(partial(sizes.width_growth, n_layers=1), partial(sizes.width_growth, n_layers=2)),
+            DOUBLINGS,
+        ),
+        bound=at_least(0.5, "half a doubling of the width"),
+        controls=(
+            Control(
+                reading=_scanned(
+                    "recall with two layers of the best width, at the V at which that is least,",
+                    sizes.recall_of_two_layers,
+                    PROBES,
+                ),
+                bound=at_least(LEARNT, "where no width recalls there is no smallest one"),
+                spoils="either",
+            ),
+        ),
+    ),
+)

@@ -1,0 +1,214 @@
+"""Claims on what each part of the source's larger model does, and on the roles of its two heads."""
+
+from functools import partial
+
+from livingpaper.claims.claim import Claim, Control, Says
+from livingpaper.claims.rules import EvenOdds, Every, Forced
+from livingpaper.claims.units import POINTS, SEEDS, Unit, at_least, at_most, share_of
+from retrieval_circuits.bounds import MORE_OFTEN_THAN_NOT
+from retrieval_circuits.permutation_recall.claims.networks import DISTANCE, PROBES, large, they_recall
+from retrieval_circuits.permutation_recall.readings import parts
+from retrieval_circuits.permutation_recall.readings.models import LEARNT
+
+ANSWERS = share_of("answers")
+LOGIT = Unit(digits=2, low=0)
+TWO_SHARES_APART = Unit(name="points", times=100, low=0, high=2)
+"""A distance of two differences of shares."""
+HALF_OF_ALL = at_least(0.5, "half of the probes, as much as counts as recall")
+
+PARTS = (
+    Claim(
+        id="PR12",
+        says=Says(
+            holds="The FFN is the memory: it recognises x and gives its y.",
+            fails="The FFN is not the memory: without attention to the y, recall is left on {effect} of probes.",
+            whether="whether the FFN is the memory",
+        ),
+        reading=large(
+            "recall without any head's edge from the last position to the y to be recalled", parts.recall_without_y
+        ),
+        bound=HALF_OF_ALL,
+        controls=(they_recall("no"),),
+        source="source",
+        source_verdict="Stated, from one example",
+    ),
+    Claim(
+        id="PR13",
+        says=Says(
+            holds="Attention carries it: recall needs the edge to the y and the edge to the x it belongs to.",
+            fails="Recall does not need both edges: without one of them it falls by {effect} alone.",
+            whether="whether recall needs the edge to the y and the edge to the x it belongs to",
+        ),
+        reading=large(
+            "recall lost without the edges to the y, or without those to the x, whichever is less,",
+            parts.lost_without_either,
+            POINTS,
+        ),
+        bound=HALF_OF_ALL,
+        controls=(they_recall("no"),),
+    ),
+    Claim(
+        id="PR14",
+        says=Says(
+            holds="Attention alone recalls: what the heads leave at the last position already tells the y.",
+            fails="Attention alone does not recall: a linear probe reads the y off what the heads leave at the last "
+            "position on {effect} of probes.",
+            whether="whether what the heads leave at the last position already tells the y",
+        ),
+        reading=large(
+            "accuracy of a linear probe for the y to be recalled, after attention and before the FFN,",
+            partial(parts.decoding_accuracy, site="resid_mid"),
+        ),
+        bound=at_least(0.95, "nearly always; a guess among the y shown scores 1/4"),
+        controls=(
+            Control(
+                reading=large(
+                    "accuracy of the same probe after the FFN", partial(parts.decoding_accuracy, site="resid_post")
+                ),
+                bound=at_least(0.95, "where the answer is known, a probe that can read at all must read it"),
+                spoils="no",
+            ),
+        ),
+    ),
+    Claim(
+        id="PR15",
+        says=Says(
+            holds="The FFN binds: the best linear map in its place does not recall.",
+            fails="The FFN does not bind: the best linear map in its place recalls, on {effect} of probes.",
+            whether="whether the best linear map recalls in the FFN's place",
+        ),
+        reading=large(
+            "recall with the best linear map from the FFN's input to its output", parts.recall_with_linear_map
+        ),
+        bound=at_most(0.5, "half of the probes, as much as counts as recall"),
+        controls=(they_recall("yes"),),
+    ),
+    Claim(
+        id="PR16",
+        says=Says(
+            holds="One head says which slot matches, the other which y stands where.",
+            fails="The two heads do not divide between them which slot matches and which y stands where.",
+            whether="whether one head says which slot matches and the other which y stands where",
+        ),
+        reading=large(
+            "half the difference of the two heads in: answers moved by its output from a row in which two y trade "
+            "places, less those moved by its output from a row in which two x do,",
+            parts.separation_of_moves,
+            DISTANCE,
+        ),
+        bound=at_least(0.5, "half of all answers"),
+        controls=(
+            Control(
+                reading=large(
+                    "share of answers that both heads together move, of the kind that moves less,",
+                    parts.share_moved_together,
+                    ANSWERS,
+                ),
+                bound=at_least(LEARNT, "nearly all answers: heads that move none cannot differ"),
+                spoils="no",
+            ),
+        ),
+    ),
+    Claim(
+        id="PR17",
+        says=Says(
+            holds="The y and its slot are tied in the values: two y that trade positional codes there trade answers.",
+            fails="The y and its slot are not tied in the values: two y that trade positional codes there trade "
+            "answers on {effect} of probes.",
+            whether="whether two y that trade positional codes in the values trade answers",
+        ),
+        reading=large(
+            "share of probes answered with the other y, when its value vectors carry the position of the y to be "
+            "recalled and the other way round,",
+            partial(parts.answers_traded, path="values"),
+        ),
+        bound=MORE_OFTEN_THAN_NOT,
+        controls=(they_recall("no"),),
+    ),
+    Claim(
+        id="PR18",
+        says=Says(
+            holds="They are tied by how much attention each place gets: two y that trade positional codes in the keys "
+            "trade answers.",
+            fails="They are not tied by how much attention each place gets: two y that trade positional codes in the "
+            "keys trade answers on {effect} of probes.",
+            whether="whether two y that trade positional codes in the keys trade answers",
+        ),
+        reading=large(
+            "share of probes answered with the other y, when its key vectors carry the position of the y to be "
+            "recalled and the other way round,",
+            partial(parts.answers_traded, path="keys"),
+        ),
+        bound=MORE_OFTEN_THAN_NOT,
+        controls=(they_recall("no"),),
+    ),
+    Claim(
+        id="PR19",
+        says=Says(
+            holds="Rows before the last take part: a y attends to itself, an x absorbs the y before it.",
+            fails="Rows before the last take no part: in one layer nothing that attention writes to them reaches the "
+            "last logits.",
+            whether="whether rows before the last take part",
+        ),
+        reading=large(
+            "largest change of a last logit when nothing that attention writes to earlier rows is left",
+            parts.change_without_earlier_rows,
+            LOGIT,
+        ),
+        rule=Forced(),
+        bound=at_least(0.01, "more than rounding; with one layer it is 0 by construction"),
+        controls=(
+            Control(
+                reading=large(
+                    "recall lost without attention to the y at the last row",
+                    partial(parts.lost_without_edge, edit="cut y_source"),
+                    POINTS,
+                ),
+                bound=at_least(0.5, "half of the probes: what attention writes to the last row does take part"),
+                spoils="no",
+            ),
+        ),
+        source="source",
+        source_verdict="Stated, from attention maps",
+    ),
+)
+
+ROLES = (
+    Claim(
+        id="PR20",
+        says=Says(
+            holds="The two heads always share the work: one eliminates, the other recalls.",
+            fails="The two heads do not always share the work: in {against} of {n} networks they do not.",
+            whether="whether the two heads always share the work",
+        ),
+        reading=large(
+            "difference of the two heads in what their loss costs (elimination less recall, each head replaced by its "
+            "mean) of",
+            parts.role_separation,
+            TWO_SHARES_APART,
+        ),
+        rule=Every(each=at_least(parts.ROLES_APART, "half of all answers")),
+        bound=at_least(0.95, "all but one network in twenty"),
+        min_seeds=40,
+        controls=(they_recall("either"),),
+        source="source",
+        source_verdict="Stated, without a count",
+    ),
+    Claim(
+        id="PR21",
+        says=Says(
+            holds="Which of the two heads eliminates is chance.",
+            fails="Which of the two heads eliminates is not chance: one of them does so more often.",
+            whether="whether which of the two heads eliminates is chance",
+        ),
+        reading=large(
+            "distance from one half of the share of networks in which it is the first head that eliminates",
+            parts.first_head_eliminates,
+            SEEDS,
+        ),
+        rule=EvenOdds(),
+        bound=at_most(0.2, "between 30 % and 70 % of networks, the sharpest that 40 networks can show"),
+        min_seeds=40,
+        controls=(they_recall("either"),),
+    ),
+)

@@ -1,0 +1,151 @@
+"""Claims on the steps before recall: how often they are right, how sure the last one is, what comes before the drop."""
+
+from functools import partial
+
+from livingpaper.claims.claim import Claim, Control, Says
+from livingpaper.claims.reading import Reading
+from livingpaper.claims.rules import Every
+from livingpaper.claims.units import POINTS, Unit, at_least, at_most
+from retrieval_circuits.permutation_recall.claims.networks import (
+    DISTANCE,
+    MODEL_2,
+    ROWS,
+    STOPPED_1,
+    large,
+    small,
+    they_recall,
+)
+from retrieval_circuits.permutation_recall.design import BALANCED_1
+from retrieval_circuits.permutation_recall.readings import sizes, steps
+from retrieval_circuits.permutation_recall.readings.models import ONE, source_values
+
+PROBABILITY = Unit(digits=4, low=0, high=1)
+OF_LAST = {"arm": ONE, "split": "test", "variable": steps.STEPS[-1], "family": ""}
+LAST_STEP_RIGHT = Control(
+    reading=small(
+        "share of rows whose last step the same networks answer rightly",
+        partial(source_values, metric="step_accuracy", **OF_LAST),
+        ROWS,
+    ),
+    bound=at_least(0.99, "elimination is learnt: all but one row in a hundred"),
+    spoils="no",
+)
+
+
+def _largest_error(words: str, metric: str) -> dict:
+    """The claim on the error of the last step, under one definition of the largest."""
+    return {
+        "says": Says(
+            holds="At the last step the small model always gives the y that is left at least 0.998.",
+            fails="At the last step {against} of {n} networks like the small model give the y that is left less than "
+            "0.998.",
+            whether="whether at the last step the small model always gives the y that is left at least 0.998",
+        ),
+        "reading": small(words, partial(source_values, metric=metric, **OF_LAST), PROBABILITY),
+        "rule": Every(each=at_most(0.002, "what 0.998 leaves")),
+        "bound": at_least(0.8, "the sharpest that 20 networks can show"),
+        "controls": (LAST_STEP_RIGHT,),
+        "source": "source",
+        "source_verdict": "Supported: 0.0013 in one network",
+    }
+
+
+STEPS = (
+    Claim(
+        id="PR7",
+        says=Says(
+            holds="At steps 1 to 4 the model is right as often as any guess among the y that are left can be.",
+            fails="At steps 1 to 4 the model is right less often than a guess among the y that are left: by {effect}.",
+            whether="whether at steps 1 to 4 the model is right as often as any guess among the y that are left can be",
+        ),
+        reading=small(
+            f"1/5, 1/4, 1/3, 1/2 less the accuracy on held-out permutations, mean of the four steps ({STOPPED_1}),",
+            steps.shortfall,
+            POINTS,
+        ),
+        bound=at_most(0.02, "a tenth of the lowest of the four, 1/5"),
+        controls=(LAST_STEP_RIGHT,),
+        source="source",
+        source_verdict="Implied: ~10 % at step 1 is said to be expected",
+    ),
+    Claim(
+        id="PR8",
+        says=Says(
+            holds="It is less often right because held-out permutations are those that training lacks: on a split in "
+            "which every pair is held out equally often, step 1 recovers.",
+            fails="Step 1 does not recover on a split in which every pair is held out equally often.",
+            whether="whether step 1 recovers on a split in which every pair is held out equally often",
+        ),
+        reading=Reading(
+            "accuracy at step 1 on held-out permutations of a balanced split, same model and time,",
+            ROWS,
+            partial(steps.first_step, arm=BALANCED_1),
+            arms=(BALANCED_1,),
+        ),
+        bound=at_least(0.15, "midway between the source's 0.1 and an even guess, 1/5"),
+        controls=(
+            Control(
+                reading=Reading(
+                    "accuracy at step 1 on held-out permutations of the source's split",
+                    ROWS,
+                    steps.first_step_on_source_split,
+                    arms=(ONE,),
+                ),
+                bound=at_most(0.13, "well below an even guess, 1/5: there is something to recover from"),
+                spoils="either",
+            ),
+        ),
+    ),
+    Claim(
+        id="PR9",
+        says=Says(
+            holds="The counts of the split predict how often each step is right.",
+            fails="The counts of the split do not predict how often each step is right: they miss by {effect}.",
+            whether="whether the counts of the split predict how often each step is right",
+        ),
+        reading=small(
+            "accuracy at steps 1 to 4 less that of saying, of the y that are left, the one trained on most often with "
+            "this x: mean absolute difference, same model and time,",
+            steps.missed_by_counts,
+            DISTANCE,
+        ),
+        bound=at_most(0.03, "less than a third of what step 1 lacks of an even guess in the source's network"),
+        controls=(
+            Control(
+                reading=small(
+                    "accuracy at steps 1 to 4 less 1/5, 1/4, 1/3, 1/2: mean absolute difference",
+                    steps.missed_by_ceilings,
+                    DISTANCE,
+                ),
+                bound=at_least(0.05, "an even guess must miss, or there is nothing to predict"),
+                spoils="yes",
+            ),
+        ),
+    ),
+    Claim(
+        id="PR10.published",
+        **_largest_error(
+            f"largest error of a probability at step 5, averaged over batches of 256 ({STOPPED_1}),",
+            "bayes_max_batched",
+        ),
+    ),
+    Claim(
+        id="PR10",
+        **_largest_error("largest error of a probability at step 5 in 5,000 rows, same networks,", "bayes_max"),
+    ),
+    Claim(
+        id="PR11",
+        says=Says(
+            holds="Before a network can recall it already knows that it should: the sudden drop of the loss is the "
+            "binding alone.",
+            fails="Just before a network recalls it still gives the y not yet shown, on {effect} of probes.",
+            whether="whether a network knows that it should recall before it can",
+        ),
+        reading=large(
+            f"share of probes answered with the y not yet shown, at the last checkpoint before recall comes ({MODEL_2}),",
+            sizes.eliminates_before_recall,
+        ),
+        bound=at_most(0.25, "one probe in four; a network that notices no repeat gives it always"),
+        controls=(they_recall("either"),),
+    ),
+)
