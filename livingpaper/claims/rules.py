@@ -30,7 +30,7 @@ from pydantic import ConfigDict
 from circuitcore.emergence.seeds import mean_interval
 from circuitcore.emergence.shares import Counted as CountedShare
 from circuitcore.emergence.shares import counted, counted_in_groups
-from livingpaper.claims.units import SEEDS, Bound, Unit
+from livingpaper.claims.units import SEEDS, Bound, End, Unit
 
 RECORD = ConfigDict(extra="forbid", ser_json_inf_nan="strings")
 """How what is kept of claims is written to JSON, and read back."""
@@ -66,8 +66,8 @@ class Estimate:
     __pydantic_config__: ClassVar[ConfigDict] = RECORD
 
     effect: float
-    low: float
-    high: float
+    low: End
+    high: End
     p_value: float | None = None
     n: int
     n_sets: int = 1

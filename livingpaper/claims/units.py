@@ -2,12 +2,17 @@
 
 import math
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
+
+from pydantic import WithJsonSchema
 
 from circuitcore.ground.spelling import unknown
 
+Number = float | int
 MOST_DIGITS = 3
 """Further decimals that ``Unit.words`` may take to keep a value and its bound apart."""
+End = Annotated[float, WithJsonSchema({"anyOf": [{"type": "number"}, {"enum": ["-Infinity", "Infinity"]}]})]
+"""A number that may be infinite, for which JSON has words alone."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,12 +30,12 @@ class Unit:
 
     name: str = ""
     of: str = ""
-    times: float = 1
+    times: Number = 1
     digits: int = 0
-    low: float = -math.inf
-    high: float = math.inf
+    low: End = -math.inf
+    high: End = math.inf
 
-    def number(self, value: float, beside: float | None = None) -> str:
+    def number(self, value: Number, beside: Number | None = None) -> str:
         """The number alone, with as many more decimals as it takes not to round onto, or past, another one."""
         shown, other = value * self.times, None if beside is None else beside * self.times
         for digits in range(self.digits, self.digits + MOST_DIGITS + 1):
@@ -40,16 +45,16 @@ class Unit:
                 break
         return text.replace("-", "−") if float(text.replace(",", "")) else text.lstrip("-")
 
-    def words(self, value: float, beside: float | None = None) -> str:
+    def words(self, value: Number, beside: Number | None = None) -> str:
         """The number with its unit: "80 %", "12 points", "3,518 steps"."""
         return f"{self.number(value, beside)} {self.name}".rstrip()
 
-    def interval(self, low: float, high: float) -> str:
+    def interval(self, low: Number, high: Number) -> str:
         """Both ends in brackets: "[9, 15]"; an end that bounds nothing is left open."""
         ends = ["..." if math.isinf(end) else self.number(end) for end in (low, high)]
         return f"[{', '.join(ends)}]"
 
-    def cut(self, low: float, high: float) -> tuple[float, float]:
+    def cut(self, low: Number, high: Number) -> tuple[Number, Number]:
         """The part of an interval that is possible."""
         return max(low, self.low), min(high, self.high)
 
@@ -78,7 +83,7 @@ class Bound:
     """
 
     direction: Literal["at_least", "at_most"]
-    value: float
+    value: Number
     why: str
 
     def __post_init__(self):
@@ -89,7 +94,7 @@ class Bound:
         if not self.why.strip():
             raise ValueError(f"a bound of {self.value} needs the reason for it in words; got an empty string")
 
-    def reached(self, value: float) -> bool:
+    def reached(self, value: Number) -> bool:
         """Whether a value lies on the right side."""
         return value >= self.value if self.direction == "at_least" else value <= self.value
 
@@ -98,11 +103,11 @@ class Bound:
         return f"{self.direction.replace('_', ' ')} {unit.words(self.value)}"
 
 
-def at_least(value: float, why: str) -> Bound:
+def at_least(value: Number, why: str) -> Bound:
     """A bound that is reached from above."""
     return Bound(direction="at_least", value=value, why=why)
 
 
-def at_most(value: float, why: str) -> Bound:
+def at_most(value: Number, why: str) -> Bound:
     """A bound that is reached from below."""
     return Bound(direction="at_most", value=value, why=why)
