@@ -11,7 +11,7 @@ from circuitcore.ground.spelling import unknown
 Number = float | int
 MOST_DIGITS = 3
 """Further decimals that ``Unit.words`` may take to keep a value and its bound apart."""
-End = Annotated[float, WithJsonSchema({"anyOf": [{"type": "number"}, {"enum": ["-Infinity", "Infinity"]}]})]
+End = Annotated[Number, WithJsonSchema({"anyOf": [{"type": "number"}, {"enum": ["-Infinity", "Infinity"]}]})]
 """A number that may be infinite, for which JSON has words alone."""
 
 
