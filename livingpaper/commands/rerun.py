@@ -16,7 +16,7 @@ from livingpaper.book.evidence import Evidence, Folders
 from livingpaper.book.notebooks import BookError, Job, kernel_environment, run_notebook
 from livingpaper.book.single_page import build_page
 from livingpaper.claims.predictions import Prediction, predict, summary
-from livingpaper.claims.verdict import from_json
+from livingpaper.claims.verdict import Verdict, from_json
 
 NUMBERS = ("effect", "low", "high", "n", "p_value")
 EMPTY = MappingProxyType(dict.fromkeys(("inside", "prediction", "says", "paper", "rerun", "same")))
