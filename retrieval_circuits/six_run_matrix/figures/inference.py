@@ -4,8 +4,8 @@ import pandas as pd
 
 from livingpaper.claims.results import Results, SelectionError
 from livingpaper.claims.view import View
+from retrieval_circuits.bounds import MORE_OFTEN_THAN_NOT
 from retrieval_circuits.design import BAND
-from retrieval_circuits.six_run_matrix.claims import HALF as MORE_OFTEN_THAN_NOT
 from retrieval_circuits.six_run_matrix.design import APART, CELLS, MATRIX, cell_name
 from retrieval_circuits.six_run_matrix.published import SLOT_FEATURES
 from retrieval_circuits.six_run_matrix.readings import curriculum, forced, per_seed, roles
@@ -250,7 +250,7 @@ def _elsewhere(table: pd.DataFrame) -> str:
     deep = table[(table["group"] == "arrow, 3 layers of 2") & (table["series"] == "a later layer does")]
     if deep.empty:
         return ""
-    blind = int((deep["value"] < MORE_OFTEN_THAN_NOT).sum())
+    blind = int((deep["value"] < MORE_OFTEN_THAN_NOT.value).sum())
     return (
         f"With three layers, no head at the arrow attends to the right value more often than not in {blind} of "
         f"{len(deep)} seeds."

@@ -16,6 +16,7 @@ from circuitcore.emergence.seeds import (
     what_n_can_show,
 )
 from livingpaper.claims.results import Results, with_epochs
+from retrieval_circuits.bounds import OPERATOR
 from retrieval_circuits.six_run_matrix.design import source_epochs
 from retrieval_circuits.six_run_matrix.readings import per_seed
 from retrieval_circuits.six_run_matrix.readings.births import (
@@ -60,6 +61,38 @@ def operator_handoffs(results: Results) -> pd.DataFrame:
         walked = source_order_handoffs(chosen.assign(step=chosen["epoch"]), best=best, scheduled=planned)
         found.append(counted.merge(walked, on=RUN))
     return pd.concat(found, ignore_index=True)
+
+
+def more_slot_births(results: Results) -> pd.Series:
+    """Whether the slot's patch is born with the curriculum, less whether it is without: 1, 0 or -1."""
+    return per_seed.paired(slot_patch_born(results))
+
+
+def slot_born_without_gate(results: Results, arm: str) -> pd.Series:
+    """1 where the slot's patch is born in one curriculum without the gate, else 0."""
+    return slot_patch_born(results, gate=False)[arm].dropna()
+
+
+def more_handoffs(results: Results, column: str) -> pd.Series:
+    """Handoffs of both operators with the curriculum less without it."""
+    return per_seed.paired(handoff_sums(results, column))
+
+
+def handoffs_of(results: Results, column: str, arm: str) -> pd.Series:
+    """Handoffs of both operators in one curriculum."""
+    return handoff_sums(results, column)[arm].dropna()
+
+
+def leads_clearly(results: Results) -> pd.Series:
+    """Share of a seed's runs in which one head leads in routing by more than noise."""
+    return per_seed.mean_of_runs(lambda arm: 1 - final_leaders(results, "routing", arm)["tied"])
+
+
+def routes(results: Results) -> pd.Series:
+    """Share of a seed's runs in which some layer-1 head routes as often as the source asks of an operator."""
+    return per_seed.mean_of_runs(
+        lambda arm: per_seed.best_head(results, "routing", arm, layer=1, family="all") >= OPERATOR.value
+    )
 
 
 def final_leaders(results: Results, metric: str, arm: str) -> pd.DataFrame:

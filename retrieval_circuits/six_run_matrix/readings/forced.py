@@ -3,7 +3,7 @@
 import pandas as pd
 
 from circuitcore.emergence.leaders import leading_head
-from livingpaper.claims.results import Results
+from livingpaper.claims.results import Results, with_epochs
 from retrieval_circuits.six_run_matrix.design import cell_name
 from retrieval_circuits.six_run_matrix.readings import per_seed
 
@@ -22,3 +22,25 @@ def routing_layers(results: Results, arm: str) -> pd.DataFrame:
     last = rows[rows["layer"] == LAST].groupby("init_seed")["value"].max()
     found = leading_head(rows).assign(layer=lambda heads: heads["site"].astype(str).str[1].astype(int))
     return found.assign(tied=(found["layer"] != LAST) & (found["init_seed"].map(last) == found["value"]))
+
+
+def in_last_layer(results: Results) -> pd.Series:
+    """Share of a seed's networks of three layers whose best routing head is in the last; a tie counts for the lower."""
+    return per_seed.mean_of_runs(
+        lambda arm: routing_layers(results, arm).set_index("init_seed")["layer"] == LAST, arms=DEEP
+    )
+
+
+def shared_by_eight(results: Results) -> pd.Series:
+    """Largest loss by one layer-1 head of two less that of eight, after as many epochs."""
+    end = int(with_epochs(results.at_final("accuracy", EIGHT, split="test"), results)["epoch"].max())
+    rows = per_seed.at_epoch(results, end, "joint_ablation_drop", "off", edit="mean@all")
+    two, eight = (
+        _largest(of_heads) for of_heads in (rows, results.at_final("joint_ablation_drop", EIGHT, edit="mean@all"))
+    )
+    return (two - eight).dropna()
+
+
+def _largest(rows: pd.DataFrame) -> pd.Series:
+    """The largest loss by a single layer-1 head in each seed."""
+    return per_seed.of_single_heads(rows[rows["layer"] == 1]).groupby("init_seed")["value"].max()

@@ -1,14 +1,15 @@
-"""Numbers per seed that several checks and figures read: one series each, indexed by ``init_seed``."""
+"""Numbers per seed that several claims and figures read: one series each, indexed by ``init_seed``."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import pandas as pd
 
 from circuitcore.emergence.births import BirthRule, births
 from circuitcore.emergence.leaders import leading_head
+from livingpaper.claims.reading import Extreme, Less, at_end, at_start, best_of, worst_of
 from livingpaper.claims.results import Results, with_epochs
-from retrieval_circuits.six_run_matrix.design import MATRIX
-from retrieval_circuits.six_run_matrix.readings.births import BEHAVIOUR, in_matrix
+from retrieval_circuits.six_run_matrix.design import MATRIX, SHARES
+from retrieval_circuits.six_run_matrix.readings.births import BEHAVIOUR
 
 OOD = "test_ood_4_pairs"
 SWEEP = "query_key_sweep"
@@ -29,9 +30,29 @@ def paired(table: pd.DataFrame) -> pd.Series:
     return (table["on"] - table["off"]).dropna()
 
 
-def mean_of_runs(births_or_runs: pd.DataFrame, column: str) -> pd.Series:
-    """Mean over the runs of each seed."""
-    return births_or_runs.dropna(subset=[column]).groupby("init_seed")[column].mean().astype(float)
+def worse_run(metric: str, take: str = "one", **where) -> Extreme:
+    """The metric at the end, in the worse of a seed's two runs; arguments as in ``reading.at_end``."""
+    return worst_of(*(at_end(metric, arm, take, **where) for arm in MATRIX))
+
+
+def better_run(metric: str, take: str = "one", **where) -> Extreme:
+    """The same in the better of the two."""
+    return best_of(*(at_end(metric, arm, take, **where) for arm in MATRIX))
+
+
+def untrained(metric: str, take: str = "one", **where) -> Extreme:
+    """The same before training; the two runs of a seed start from the same weights."""
+    return best_of(*(at_start(metric, arm, take, **where) for arm in MATRIX))
+
+
+def curriculum_less_none(metric: str, **where) -> Less:
+    """The metric at the end with the curriculum, less without it."""
+    return Less(at_end(metric, "on", **where), at_end(metric, "off", **where))
+
+
+def mean_of_runs(of_arm: Callable[[str], pd.Series], arms: Iterable[str] = tuple(MATRIX)) -> pd.Series:
+    """Mean over the runs of each seed; of what is 1 or 0 in each run, the seed's share of runs."""
+    return pd.DataFrame({arm: of_arm(arm).astype(float) for arm in arms}).mean(axis=1).dropna()
 
 
 def accuracy(results: Results, arm: str, split: str = "test") -> pd.Series:
@@ -42,12 +63,6 @@ def accuracy(results: Results, arm: str, split: str = "test") -> pd.Series:
 def best_head(results: Results, metric: str, arm: str, **where) -> pd.Series:
     """The highest value of any head at the end."""
     return results.at_final(metric, arm, **where).groupby("init_seed")["value"].max()
-
-
-def initial(results: Results, metric: str, **where) -> pd.Series:
-    """Values of the untrained networks of the matrix, all rows that match."""
-    rows = in_matrix(results, metric, **where)
-    return rows[rows["step"] == 0]["value"]
 
 
 def at_epoch(results: Results, epoch: int, metric: str, arm: str, **where) -> pd.DataFrame:
@@ -64,7 +79,11 @@ def heads_lost(results: Results, arm: str, edit: str, site: str) -> pd.Series:
 
 def singles_lost(results: Results, arm: str, edit: str = "mean@all") -> pd.DataFrame:
     """Accuracy lost at the end with each single head removed: rows with ``init_seed``, ``layer``, ``head``."""
-    rows = results.at_final("joint_ablation_drop", arm, edit=edit)
+    return of_single_heads(results.at_final("joint_ablation_drop", arm, edit=edit))
+
+
+def of_single_heads(rows: pd.DataFrame) -> pd.DataFrame:
+    """The rows whose site is one head, not a layer of them."""
     return rows[~rows["site"].astype(str).str.contains("*", regex=False)]
 
 
@@ -76,8 +95,41 @@ def top_loss(results: Results, arm: str) -> pd.DataFrame:
     return top.assign(lead_over_layer=top["init_seed"].map(best[0] - best[1]))
 
 
+def lead_in_layer_0(results: Results) -> pd.Series:
+    """Lead over the best layer-1 head of the head whose loss costs most, over a seed's runs in which layer 0 has it.
+
+    0 for every seed where no run of any has it there.
+    """
+    leads = [top_loss(results, arm).set_index("init_seed") for arm in MATRIX]
+    found = pd.concat(leads)["lead_over_layer"].astype(float)
+    in_first = found[pd.concat(leads)["layer"] == 0]
+    return in_first.groupby("init_seed").mean() if len(in_first) else 0.0 * found.groupby("init_seed").mean()
+
+
+def least_loss(results: Results) -> pd.Series:
+    """Accuracy lost with the head that matters least at its mean everywhere, mean over a seed's runs."""
+    return mean_of_runs(lambda arm: singles_lost(results, arm).groupby("init_seed")["value"].min())
+
+
 def behaviour_steps(results: Results, arm: str) -> pd.Series:
     """Optimizer steps to validation accuracy 0.90; missing where it is never reached."""
     rows = results.curve("accuracy", arm, split="val").assign(metric=BEHAVIOUR, family="")
     found = births(rows.astype({"family": str}), {BEHAVIOUR: BirthRule(0.90)})
     return found.set_index("init_seed")["by"].astype("Float64").astype(float)
+
+
+def behaviour_delay(results: Results, arm: str) -> pd.Series:
+    """Optimizer steps to validation accuracy 0.90 in an arm less without the curriculum, where both get there."""
+    return (behaviour_steps(results, arm) - behaviour_steps(results, "off")).dropna()
+
+
+def never_answers(results: Results, arm: str) -> pd.Series:
+    """How many of a seed's runs, in an arm and without the curriculum, never reach validation accuracy 0.90."""
+    both = pd.concat([behaviour_steps(results, name) for name in ("off", arm)], axis=1, join="inner")
+    return both.isna().sum(axis=1)
+
+
+def after_first_stage(results: Results) -> pd.Series:
+    """Validation accuracy at the end of the curriculum's first stage."""
+    end = int(with_epochs(results.curve("accuracy", "on", split="val"), results)["epoch"].max())
+    return at_epoch(results, end // SHARES, "accuracy", "on", split="val").set_index("init_seed")["value"]

@@ -1,6 +1,7 @@
 """Roles and features: whether seeds agree, what sparse features stand for."""
 
 import functools
+from collections.abc import Callable
 
 import pandas as pd
 
@@ -11,11 +12,13 @@ from retrieval_circuits.six_run_matrix.readings import per_seed
 from retrieval_circuits.six_run_matrix.readings.births import in_matrix
 
 SITE = ["arm", "init_seed", "site"]
+PUBLISHED, CONVERGED = "sae_published", "sae"
+"""The source's autoencoders, and those trained until their loss stands still."""
 PROFILE = {"routing": "all", "copying": "all", "query_key_mass": per_seed.SWEEP, "own_key_mass": per_seed.SWEEP}
 """Metric -> family it is read on; together the profile of a head."""
 
 
-@functools.lru_cache(maxsize=4)  # of two checks and a figure
+@functools.lru_cache(maxsize=4)  # of two claims and a figure
 def agreements(results: Results, *, untrained: bool = False) -> pd.DataFrame:
     """Agreement of every pair of seeds of one curriculum; see ``emergence.agreement``."""
     parts = []
@@ -31,6 +34,47 @@ def mean_over_pairs(pairs: pd.DataFrame, values: pd.Series) -> pd.Series:
     """Mean over all pairs that a seed is in: pairs are not independent, seeds are."""
     both = pd.concat([pairs.assign(init_seed=pairs[side], read=values) for side in ("init_seed_a", "init_seed_b")])
     return both.groupby("init_seed")["read"].mean()
+
+
+def of_pairs(
+    results: Results, measure: str, metric: str, values: Callable[[pd.DataFrame], pd.Series], *, untrained: bool = False
+) -> pd.Series | None:
+    """A number of every pair of seeds under one measure of agreement, as a mean of each seed; None with one seed."""
+    if min(len(results.seeds(arm)) for arm in MATRIX) < 2:
+        return None
+    pairs = agreements(results, untrained=untrained)
+    pairs = pairs[(pairs["measure"] == measure) & (pairs["metric"] == metric)]
+    return mean_over_pairs(pairs, values(pairs))
+
+
+def above_shuffled(pairs: pd.DataFrame) -> pd.Series:
+    """Agreement less what it is when either run's scores fall on any of its heads."""
+    return pairs["value"] - pairs["chance_all_heads"]
+
+
+def slot_sites(results: Results, kind: str) -> pd.Series:
+    """Share of the sites of a seed's runs whose best sparse feature is labelled slot.
+
+    Converged features count only at sites that vary among prompts of one length, and only beyond their null.
+    """
+    sites = _labelled(results, kind)
+    named = sites["label"].eq("matching_slot") & (sites["beyond"] if kind == CONVERGED else True)
+    return _by_seed(sites, named)
+
+
+def explained(results: Results) -> pd.Series:
+    """Share of variance that converged autoencoders explain, mean over the sites that vary."""
+    sites = _labelled(results, CONVERGED)
+    return _by_seed(sites, sites["explained_variance"])
+
+
+def _labelled(results: Results, kind: str) -> pd.DataFrame:
+    sites = site_labels(results, kind)
+    return sites[~sites["constant"].astype(bool)] if kind == CONVERGED else sites
+
+
+def _by_seed(sites: pd.DataFrame, values: pd.Series) -> pd.Series:
+    return values.astype(float).groupby(sites["init_seed"]).mean()
 
 
 def site_labels(results: Results, kind: str) -> pd.DataFrame:

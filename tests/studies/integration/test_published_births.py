@@ -12,7 +12,7 @@ import paper
 from circuitcore.emergence.spread import spread_per_seed
 from circuitcore.training.store.run_store import RunStore
 from livingpaper.book import studies
-from livingpaper.claims.claim import Results
+from livingpaper.claims.results import Results
 from livingpaper.figures import style, vega
 from livingpaper.figures.births_lab import births_lab
 from retrieval_circuits.six_run_matrix.design import MATRIX
@@ -21,6 +21,7 @@ from retrieval_circuits.six_run_matrix.readings.births import SHOWN, corrected_b
 
 STUDY, PARAMS = studies.load("six_run_matrix"), studies.load_params("six_run_matrix")
 PUBLISHED = Path(paper.__file__).resolve().parent / "published"
+CLAIMS = {claim.id: claim for claim in STUDY.CLAIMS}
 CLAIMED = {"This chapter's definition": ("SR5", 11.1), "The source's definition": ("SR5.published", 60.5)}
 
 
@@ -69,9 +70,9 @@ def apart(words):
     ],
 )
 def test_the_claims_say_what_they_said(results, born_under, claim, effect, interval):
-    check = STUDY.CHECKS[claim](results)
-    assert (check.effect, check.n_seeds) == (pytest.approx(effect, abs=1e-12), 10)
-    assert check.interval == pytest.approx(interval, abs=1e-12)
+    found = CLAIMS[claim].held(results).estimate
+    assert (found.effect, found.n) == (pytest.approx(effect, abs=1e-12), 10)
+    assert (found.low, found.high) == pytest.approx(interval, abs=1e-12)
     assert spread_per_seed(born_under(results), SHOWN).mean() == pytest.approx(effect, abs=1e-12)
 
 
@@ -84,7 +85,9 @@ def test_the_lab_dates_births_and_measures_their_spread_as_the_claim_does(result
         (f"{row.arm} {row.init_seed}", row.motif): None if pd.isna(row.by) else row.by for row in wanted.itertuples()
     }
     claim, effect = CLAIMED[name]
-    assert f"{name}. Born: " in words and apart(words) == effect == pytest.approx(STUDY.CHECKS[claim](results).effect)
+    assert f"{name}. Born: " in words and apart(words) == effect == pytest.approx(
+        CLAIMS[claim].held(results).estimate.effect
+    )
 
 
 def test_the_lab_opens_on_the_chapters_own_definition(lab):
