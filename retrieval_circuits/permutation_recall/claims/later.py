@@ -33,8 +33,8 @@ LATER = (
         ),
         reading=_later_places(
             ONLY_FIRST,
-            "share of probes that repeat the second to fourth x answered with the y that was shown, trained on repeats "
-            "of the first alone,",
+            "share of probes that repeat the second to fourth x answered with the y that was shown (d 32, 2 heads, "
+            "repeats of the first x alone)",
         ),
         bound=at_most(0.05, "one probe in twenty; a guess among the y shown scores 1/4"),
         controls=(
@@ -76,8 +76,8 @@ LATER = (
         id="PR24",
         says=Says(
             holds="With one layer the width that recall needs grows with the number of symbols, with two it does not.",
-            fails="With one layer the width that recall needs does not grow faster with the number of symbols than with "
-            "two.",
+            fails="With one layer the width that recall needs does not grow faster with the number of symbols than "
+            "with two.",
             whether="whether the width that recall needs grows with the number of symbols, with one layer and not with "
             "two",
         ),
@@ -90,7 +90,7 @@ LATER = (
         controls=(
             Control(
                 reading=_scanned(
-                    "recall with two layers of the best width, at the V at which that is least,",
+                    "least recall over V 4 to V 7 with two layers of the best width for each",
                     sizes.recall_of_two_layers,
                     PROBES,
                 ),

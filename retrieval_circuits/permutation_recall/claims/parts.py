@@ -6,7 +6,7 @@ from livingpaper.claims.claim import Claim, Control, Says
 from livingpaper.claims.rules import EvenOdds, Every, Forced
 from livingpaper.claims.units import POINTS, SEEDS, Unit, at_least, at_most, share_of
 from retrieval_circuits.bounds import MORE_OFTEN_THAN_NOT
-from retrieval_circuits.permutation_recall.claims.networks import DISTANCE, PROBES, large, they_recall
+from retrieval_circuits.permutation_recall.claims.networks import DISTANCE, large, they_recall
 from retrieval_circuits.permutation_recall.readings import parts
 from retrieval_circuits.permutation_recall.readings.models import LEARNT
 
@@ -35,12 +35,12 @@ PARTS = (
     Claim(
         id="PR13",
         says=Says(
-            holds="Attention carries it: recall needs the edge to the y and the edge to the x it belongs to.",
-            fails="Recall does not need both edges: without one of them it falls by {effect} alone.",
+            holds="Attention carries the y: recall needs the edge to the y and the edge to the x it belongs to.",
+            fails="Recall does not need both edges: without one of them it falls by only {effect}.",
             whether="whether recall needs the edge to the y and the edge to the x it belongs to",
         ),
         reading=large(
-            "recall lost without the edges to the y, or without those to the x, whichever is less,",
+            "lesser of two losses of recall, without the edges to the y and without those to the x",
             parts.lost_without_either,
             POINTS,
         ),
@@ -56,7 +56,7 @@ PARTS = (
             whether="whether what the heads leave at the last position already tells the y",
         ),
         reading=large(
-            "accuracy of a linear probe for the y to be recalled, after attention and before the FFN,",
+            "accuracy, between attention and FFN, of a linear probe for the y to be recalled",
             partial(parts.decoding_accuracy, site="resid_mid"),
         ),
         bound=at_least(0.95, "nearly always; a guess among the y shown scores 1/4"),
@@ -87,12 +87,13 @@ PARTS = (
         id="PR16",
         says=Says(
             holds="One head says which slot matches, the other which y stands where.",
-            fails="The two heads do not divide between them which slot matches and which y stands where.",
+            fails="The two heads do not divide between them which slot matches and which y stands where: they differ "
+            "by only {effect}.",
             whether="whether one head says which slot matches and the other which y stands where",
         ),
         reading=large(
-            "half the difference of the two heads in: answers moved by its output from a row in which two y trade "
-            "places, less those moved by its output from a row in which two x do,",
+            "half the difference of the two heads in what their outputs move: answers from a row in which two y trade "
+            "places, less answers from a row in which two x do",
             parts.separation_of_moves,
             DISTANCE,
         ),
@@ -100,7 +101,7 @@ PARTS = (
         controls=(
             Control(
                 reading=large(
-                    "share of answers that both heads together move, of the kind that moves less,",
+                    "share of answers of either kind, the one that moves less, moved by both heads together",
                     parts.share_moved_together,
                     ANSWERS,
                 ),
@@ -118,8 +119,8 @@ PARTS = (
             whether="whether two y that trade positional codes in the values trade answers",
         ),
         reading=large(
-            "share of probes answered with the other y, when its value vectors carry the position of the y to be "
-            "recalled and the other way round,",
+            "share of probes answered with another y, when its value vectors and those of the y to be recalled trade "
+            "positions",
             partial(parts.answers_traded, path="values"),
         ),
         bound=MORE_OFTEN_THAN_NOT,
@@ -128,15 +129,15 @@ PARTS = (
     Claim(
         id="PR18",
         says=Says(
-            holds="They are tied by how much attention each place gets: two y that trade positional codes in the keys "
-            "trade answers.",
-            fails="They are not tied by how much attention each place gets: two y that trade positional codes in the "
-            "keys trade answers on {effect} of probes.",
+            holds="The y and its slot are tied by how much attention each place gets: two y that trade positional "
+            "codes in the keys trade answers.",
+            fails="The y and its slot are not tied by how much attention each place gets: two y that trade positional "
+            "codes in the keys trade answers on {effect} of probes.",
             whether="whether two y that trade positional codes in the keys trade answers",
         ),
         reading=large(
-            "share of probes answered with the other y, when its key vectors carry the position of the y to be "
-            "recalled and the other way round,",
+            "share of probes answered with another y, when its key vectors and those of the y to be recalled trade "
+            "positions",
             partial(parts.answers_traded, path="keys"),
         ),
         bound=MORE_OFTEN_THAN_NOT,
@@ -182,8 +183,7 @@ ROLES = (
             whether="whether the two heads always share the work",
         ),
         reading=large(
-            "difference of the two heads in what their loss costs (elimination less recall, each head replaced by its "
-            "mean) of",
+            "heads whose loss (replaced by its mean) costs elimination less recall by amounts that differ by",
             parts.role_separation,
             TWO_SHARES_APART,
         ),
@@ -199,7 +199,7 @@ ROLES = (
         says=Says(
             holds="Which of the two heads eliminates is chance.",
             fails="Which of the two heads eliminates is not chance: one of them does so more often.",
-            whether="whether which of the two heads eliminates is chance",
+            whether="whether it is chance which of the two heads eliminates",
         ),
         reading=large(
             "distance from one half of the share of networks in which it is the first head that eliminates",

@@ -5,7 +5,7 @@ from functools import partial
 from livingpaper.claims.claim import Claim, Control, Says
 from livingpaper.claims.reading import Reading, Values, at_end
 from livingpaper.claims.rules import Every, Share
-from livingpaper.claims.units import at_least, at_most, share_of
+from livingpaper.claims.units import Unit, at_least, at_most, share_of
 from retrieval_circuits.bounds import MORE_OFTEN_THAN_NOT
 from retrieval_circuits.permutation_recall.claims.networks import (
     AT_END,
@@ -30,7 +30,7 @@ ELIMINATES = partial(source_values, metric="elimination", family="normal")
 FORGETS = at_most(BORN, "recall is said to be there when more than half of the probes are answered with that y")
 
 
-def _of_sizes(words: str, values: Values, unit=PROBES, arms: tuple[str, ...] = WITH) -> Reading:
+def _of_sizes(words: str, values: Values, unit: Unit = PROBES, arms: tuple[str, ...] = WITH) -> Reading:
     """What is read off several sizes of a seed."""
     return Reading(words, unit, OnSplits(values), arms=arms)
 
@@ -44,10 +44,10 @@ SIZES = (
         id="PR1",
         says=Says(
             holds="The small model, trained without repeats, eliminates and does not recall.",
-            fails="The small model, trained without repeats, recalls more than now and then: {effect} of probes.",
-            whether="whether the small model, trained without repeats, does not recall",
+            fails="The small model, trained without repeats, recalls: on {effect} of probes.",
+            whether="whether the small model, trained without repeats, eliminates and does not recall",
         ),
-        reading=small(f"{RECALL}; {STOPPED_1},", partial(source_values, metric="recall", arm=ONE, variable="")),
+        reading=small(f"{RECALL} ({STOPPED_1})", partial(source_values, metric="recall", arm=ONE, variable="")),
         bound=at_most(0.05, "one probe in twenty; a guess among the y shown scores 1/4"),
         controls=(
             Control(
@@ -67,10 +67,10 @@ SIZES = (
         id="PR2",
         says=Says(
             holds="The large model, trained with repeats, recalls.",
-            fails="The large model, trained with repeats, recalls less than the source's: {effect} of probes.",
-            whether="whether the large model, trained with repeats, recalls in at least 99 % of probes",
+            fails="The large model, trained with repeats, recalls on less than 99 % of probes: on {effect}.",
+            whether="whether the large model, trained with repeats, recalls on at least 99 % of probes",
         ),
-        reading=large(f"{RECALL}; {STOPPED_2},", partial(source_values, metric="recall", arm=TWO, variable="")),
+        reading=large(f"{RECALL} ({STOPPED_2})", partial(source_values, metric="recall", arm=TWO, variable="")),
         bound=at_least(0.99, "the source's 100 %, less one probe in a hundred"),
         controls=(
             Control(
@@ -91,10 +91,10 @@ SIZES = (
         says=Says(
             holds="Without repeats in training no size recalls.",
             fails="Without repeats in training some size recalls in {against} of {n} seeds.",
-            whether="whether without repeats in training no size ever recalls",
+            whether="whether no size recalls without repeats in training",
         ),
         reading=_of_sizes(
-            "recall at the end, without repeats in training, in the size that recalls most,",
+            "a largest recall at the end over all sizes, trained without repeats, of",
             partial(sizes.recall_of_best_size, data=NORMAL),
             arms=WITHOUT,
         ),
@@ -103,7 +103,7 @@ SIZES = (
         controls=(
             Control(
                 reading=_of_sizes(
-                    "share of the same sizes that recall more than half of the probes, trained with repeats,",
+                    "share of the same sizes that recall more than half of the probes when trained with repeats",
                     partial(sizes.sizes_that_recall, data=REPEATED),
                     SHARE_OF_SIZES,
                 ),
@@ -119,12 +119,12 @@ SIZES = (
             fails="A model of width 16 with one head can recall: {against} of {n} networks do.",
             whether="whether a model of width 16 with one head can recall",
         ),
-        reading=_recall_of(SMALL_REPEATED, "recall at the end (d 16, 1 head, repeats) of"),
+        reading=_recall_of(SMALL_REPEATED, "a recall at the end (d 16, 1 head, repeats) of"),
         rule=Every(each=FORGETS),
         bound=at_least(0.8, "all but one network in five, the sharpest that 20 networks can show"),
         controls=(
             Control(
-                reading=_recall_of(TWO, "recall at the end (d 32, 2 heads, repeats) of"),
+                reading=_recall_of(TWO, "a recall at the end (d 32, 2 heads, repeats) of"),
                 rule=Share(each=at_least(BORN, "half of the probes")),
                 bound=at_least(0.8, "nearly all: the same training brings recall where the size is the source's"),
                 spoils="yes",
@@ -137,14 +137,14 @@ SIZES = (
         id="PR5",
         says=Says(
             holds="One head of width 32 recalls only in part.",
-            fails="One head of width 32 recalls nearly everything: {effect} of probes.",
+            fails="One head of width 32 recalls nearly everything: on {effect} of probes.",
             whether="whether one head of width 32 recalls only in part",
         ),
-        reading=_recall_of(ONE_HEAD, f"{RECALL}; d 32, 1 head, repeats, at the end,"),
+        reading=_recall_of(ONE_HEAD, f"{RECALL} (d 32, 1 head, repeats, at the end)"),
         bound=at_most(LEARNT, "more is nearly all"),
         controls=(
             Control(
-                reading=large(f"{RECALL}; {AT_END},", parts.recall_whole),
+                reading=large(f"{RECALL} ({AT_END})", parts.recall_whole),
                 bound=at_least(0.95, "with a second head hardly a probe is missed"),
                 spoils="yes",
             ),
@@ -155,17 +155,14 @@ SIZES = (
     Claim(
         id="PR6",
         says=Says(
-            holds="How soon recall comes depends on width, and the FFN that grows with it, more than on the number of "
-            "heads.",
-            fails="How soon recall comes does not depend on width, and the FFN that grows with it, more than on the "
-            "number of heads by half a doubling.",
-            whether="whether how soon recall comes depends on width, and the FFN that grows with it, more than on the "
-            "number of heads",
+            holds="How soon recall comes depends on width more than on the number of heads.",
+            fails="The time to recall does not depend on width more than on the number of heads: the difference is "
+            "{effect}.",
+            whether="whether the time to recall depends on width more than on the number of heads",
         ),
         reading=_of_sizes(
-            "time to recall of d 16 with 2 heads and FFN 32 over that of d 32 with 1 head and FFN 64 (what width 32 and "
-            "its FFN save against 16, less what two heads save against one: d 16 with 1 head and d 32 with 2 cancel; "
-            "never counts as the end of training),",
+            "time to recall (never: the end of training) of d 16 with 2 heads and FFN 32 over that of d 32 with 1 head "
+            "and FFN 64: what width 32 with twice the FFN saves against width 16, less what two heads save against one",
             sizes.width_less_heads,
             DOUBLINGS,
         ),

@@ -7,12 +7,6 @@ from circuitcore.tasks.permutation_posterior import loss_levels
 from livingpaper.claims.results import Results, with_epochs
 from livingpaper.claims.view import View, in_order
 from retrieval_circuits.design import BAND
-from retrieval_circuits.permutation_recall.published import (
-    PUBLISHED_ABLATION,
-    PUBLISHED_LAST,
-    PUBLISHED_LOSS,
-    PUBLISHED_STEPS,
-)
 from retrieval_circuits.permutation_recall.design import (
     ALL_1,
     ANY_SOURCE,
@@ -23,6 +17,12 @@ from retrieval_circuits.permutation_recall.design import (
     RATIOS,
     REPEATED,
     SOURCE_SPLIT,
+)
+from retrieval_circuits.permutation_recall.published import (
+    PUBLISHED_ABLATION,
+    PUBLISHED_LAST,
+    PUBLISHED_LOSS,
+    PUBLISHED_STEPS,
 )
 from retrieval_circuits.permutation_recall.readings.models import ONE, TWO, on_source_split, source_values
 from retrieval_circuits.permutation_recall.readings.steps import CEILINGS, STEPS, UNSURE, accuracies, predicted_accuracy

@@ -1,4 +1,4 @@
-"""The source's larger model taken apart at the end of training: one number a seed. And recall by the place asked for."""
+"""The source's larger model taken apart at the end of training, one number a seed; recall by the place asked for."""
 
 import numpy as np
 import pandas as pd

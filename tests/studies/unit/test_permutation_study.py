@@ -9,12 +9,16 @@ import pytest
 from circuitcore.models.transformer import init_weights, weight_shapes
 from circuitcore.tasks.permutation import PermutationRecall
 from livingpaper.book import studies
-from livingpaper.claims.claim import Results, Status, judge
-from retrieval_circuits.permutation_recall import checks, readings
-from retrieval_circuits.permutation_recall.claims import CLAIMS, PUBLISHED_LOSS, PUBLISHED_STEPS
+from livingpaper.claims.claim import Claim
+from livingpaper.claims.reading import at_end
+from livingpaper.claims.results import Results
+from livingpaper.claims.rules import Estimate, Outcome
+from livingpaper.claims.verdict import Status
+from retrieval_circuits.permutation_recall.claims import CLAIMS
 from retrieval_circuits.permutation_recall.design import (
     CELLS,
     CROSSED,
+    NORMAL,
     REPEATED,
     TASK_1,
     TASK_2,
@@ -26,6 +30,9 @@ from retrieval_circuits.permutation_recall.design import (
 )
 from retrieval_circuits.permutation_recall.figures import dissection, factorial
 from retrieval_circuits.permutation_recall.figures.weights import AGAIN, NEW, patterns
+from retrieval_circuits.permutation_recall.published import PUBLISHED_LOSS, PUBLISHED_STEPS
+from retrieval_circuits.permutation_recall.readings import parts, sizes, steps
+from retrieval_circuits.permutation_recall.readings.models import OnSplits
 
 EPOCHS = (0, 1, 2, 4, 8)
 
@@ -51,8 +58,14 @@ def recall_curves(by_arm: dict[str, dict[int, int | None]]) -> Results:
     ])  # fmt: skip
 
 
-def claim(name: str):
+def claim(name: str) -> Claim:
     return next(one for one in CLAIMS if one.id == name)
+
+
+def estimate(name: str, found: Results) -> Estimate:
+    held = claim(name).held(found)
+    assert held is not None
+    return held.estimate
 
 
 def test_models_have_the_source_s_numbers_of_parameters():
@@ -96,15 +109,14 @@ def test_what_the_split_predicts_is_what_plain_counting_finds():
         counts = {y: sum(one[x] == y for one in train) for y in range(1, 6)}
         best = [y for y in counts if counts[y] == max(counts.values())]
         right += sum(one[x] in best for one in test) / len(best) / len(test) / 5
-    assert readings.predicted_accuracy(42, "shuffled", "marginal")["step 1"] == pytest.approx(right)
+    assert steps.predicted_accuracy(42, "shuffled", "marginal")["step 1"] == pytest.approx(right)
     assert (
-        readings.predicted_accuracy(42, "shuffled", "train")
-        <= readings.predicted_accuracy(42, "shuffled", "marginal") + 1e-9
+        steps.predicted_accuracy(42, "shuffled", "train") <= steps.predicted_accuracy(42, "shuffled", "marginal") + 1e-9
     ).all()
 
 
 def test_recall_comes_between_two_checkpoints_or_not_at_all():
-    found = readings.recall_times(recall_curves({str(TASK_2): {1: 4, 2: None}})).set_index("init_seed")
+    found = sizes.recall_times(recall_curves({str(TASK_2): {1: 4, 2: None}})).set_index("init_seed")
     assert found.loc[1, ["after", "by", "end"]].tolist() == [2, 4, 8]
     assert found.loc[2, ["after", "end"]].tolist() == [8, 8]
     assert np.isnan(found.loc[2, "by"])
@@ -113,13 +125,54 @@ def test_recall_comes_between_two_checkpoints_or_not_at_all():
 def test_width_that_halves_the_time_saves_one_doubling_and_heads_none():
     cells = [cell for cell in CELLS if cell.data == REPEATED]
     came = {str(cell): dict.fromkeys(range(6), 2 if cell.d_model == 32 else 4) for cell in cells}
-    check = checks.width_or_heads(recall_curves(came))
-    assert check.effect == pytest.approx(1.0)
-    assert judge(claim("PR6"), check) is Status.SUPPORTED
+    assert estimate("PR6", recall_curves(came)).effect == pytest.approx(1.0)
+    assert claim("PR6").verdict(recall_curves(came)).status is Status.SUPPORTED
     table = factorial.effects(recall_curves(came)).table.groupby("group")["value"].mean()
     assert table["width 32, not 16"] == pytest.approx(1.0)
     assert table["two heads, not one"] == pytest.approx(0.0)
     assert table["width 32, not 16 x two heads, not one"] == pytest.approx(0.0)
+
+
+def test_width_less_heads_is_what_the_four_sizes_give_though_two_of_them_cancel():
+    cells = sizes.cells_of(REPEATED, crossed=False)
+    came = {
+        str(cell): dict(enumerate(epochs)) for cell, epochs in zip(cells, [(8, 4), (4, 2), (2, 2), (2, 1)], strict=True)
+    }
+    wide = sizes.doublings(recall_curves(came), cells)
+    t = {(cell.d_model, cell.n_heads): wide[str(cell)] for cell in cells}
+    width = (t[16, 1] + t[16, 2] - t[32, 1] - t[32, 2]) / 2
+    heads = (t[16, 1] + t[32, 1] - t[16, 2] - t[32, 2]) / 2
+    assert sizes.width_less_heads(recall_curves(came)).tolist() == pytest.approx((width - heads).tolist()) == [1.0, 0.0]
+
+
+def test_one_network_that_recalls_refutes_cannot_and_no_size_and_none_does_not_prove_them():
+    seeds = range(1, 21)
+    never = {str(cell): dict.fromkeys(seeds) for cell in CELLS if cell.data == NORMAL}
+    able = {str(cell): dict.fromkeys(seeds, 2) for cell in CELLS if cell.data == REPEATED}
+    small = str(TASK_1._replace(data=REPEATED))
+    for name, arm in (("PR3", str(TASK_2._replace(data=NORMAL))), ("PR4", small)):
+        by_arm = {**never, **able, small: dict.fromkeys(seeds)}
+        none = claim(name).verdict(recall_curves(by_arm))
+        assert (none.status, none.estimate.effect, none.estimate.n_sets) == (Status.UNDECIDED, 1.0, 3)
+        one = claim(name).verdict(recall_curves({**by_arm, arm: {**by_arm[arm], 7: 8}}))
+        assert (one.status, one.estimate.effect, one.estimate.against) == (Status.REFUTED, 0.95, 1)
+
+
+def test_networks_that_recall_from_no_data_fail_the_control_of_no_size():
+    seeds = range(1, 21)
+    control = claim("PR3").controls[0]
+    found = control.held(recall_curves({str(cell): dict.fromkeys(seeds) for cell in CELLS}))
+    assert found is not None and found.outcome is Outcome.NO
+
+
+def test_seeds_are_read_within_the_splits_that_they_have():
+    found = recall_curves({str(TASK_2): {seed: 4 if split_of(seed) == 42 else None for seed in range(1, 7)}})
+    values = OnSplits(at_end("recall", str(TASK_2), variable=""))(found)
+    assert values.index.names == ["split_seed", "init_seed"]
+    assert values.groupby("split_seed").mean().to_dict() == {42: 1.0, 43: 0.25, 44: 0.25}
+    assert (
+        estimate("PR5", recall_curves({str(TASK_1._replace(d_model=32, d_mlp=64, data=REPEATED)): {1: 4, 2: 4}})).n_sets
+    ) == 2
 
 
 def test_survival_starts_at_one_and_falls_when_recall_comes():
@@ -184,7 +237,7 @@ def roles(first: list[tuple[float, float]], second: list[tuple[float, float]]) -
         rows += [{**base, "metric": "recall", "value": 1.0}]
         whole = {**base, "site": "none", "edit": "none", "value": 1.0}
         rows += [{**whole, "metric": metric} for metric in ("recall_under", "elimination_under")]
-        for head, (elimination, recall) in zip(readings.HEADS, costs, strict=True):
+        for head, (elimination, recall) in zip(parts.HEADS, costs, strict=True):
             lost = {"elimination_under": elimination, "recall_under": recall}
             rows += [
                 {**base, "metric": metric, "site": head, "edit": "mean", "value": 1 - value}
@@ -195,30 +248,29 @@ def roles(first: list[tuple[float, float]], second: list[tuple[float, float]]) -
 
 def test_heads_with_roles_of_their_own_are_apart_and_heads_alike_are_not():
     apart = roles([(0.9, 0.0)] * 40, [(0.0, 0.9)] * 40)
-    assert readings.role_separation(apart).tolist() == pytest.approx([1.8] * 40)
-    check = checks.roles_apart(apart)
-    assert (check.effect, check.n_seeds) == (1.0, 40)
-    assert not checks.roles_apart(roles([(0.5, 0.5)] * 40, [(0.5, 0.5)] * 40)).effect
+    assert parts.role_separation(apart).tolist() == pytest.approx([1.8] * 40)
+    assert (estimate("PR20", apart).effect, estimate("PR20", apart).n) == (1.0, 40)
+    alike = claim("PR20").verdict(roles([(0.5, 0.5)] * 40, [(0.5, 0.5)] * 40))
+    assert (alike.status, alike.estimate.effect) == (Status.REFUTED, 0.0)
 
 
-def test_which_head_eliminates_is_chance_when_it_is_half_and_not_when_it_is_always_the_first():
+def test_which_head_eliminates_is_even_when_it_is_half_and_not_when_it_is_always_the_first():
     one, other = (0.9, 0.0), (0.0, 0.9)
-    half = roles([one, other] * 20, [other, one] * 20)
-    assert judge(claim("PR21"), checks.which_head(half)) is Status.SUPPORTED
-    assert checks.which_head(half).interval[0] == 0.0
-    always = roles([one] * 40, [other] * 40)
-    assert judge(claim("PR21"), checks.which_head(always)) is Status.NEGATIVE
+    half = estimate("PR21", roles([one, other] * 20, [other, one] * 20))
+    assert (half.effect, half.low) == (0.0, 0.0)
+    always = estimate("PR21", roles([one] * 40, [other] * 40))
+    assert (always.effect, always.high) == (0.5, 0.5) and always.low > 0
 
 
 def test_null_of_roles_finds_pairs_and_finds_none_where_heads_are_dealt_out():
     paired = roles([(0.9, 0.0)] * 20, [(0.0, 0.9)] * 20)
-    own, dealt, p = readings.separation_null(paired, rounds=500)
+    own, dealt, p = parts.separation_null(paired, rounds=500)
     assert own == pytest.approx(1.8)
     assert dealt < own
     assert p < 0.01
     draw = np.random.default_rng(1)
     loose = roles(*([tuple(pair) for pair in draw.random((20, 2))] for _ in range(2)))
-    assert readings.separation_null(loose, rounds=500)[2] > 0.01
+    assert parts.separation_null(loose, rounds=500)[2] > 0.01
 
 
 def test_smallest_widths_grow_with_one_layer_and_not_with_two():
@@ -229,16 +281,17 @@ def test_smallest_widths_grow_with_one_layer_and_not_with_two():
             {"arm": str(width), "init_seed": seed, "metric": "recall", "value": 1.0 if width.d_model >= needed else 0.2}
             for seed in range(5)
         ]
-    found = readings.smallest_widths(results(rows))
-    assert found.table.loc[(0, 1)].tolist() == [8, 16, 32, readings.NO_WIDTH]
-    assert found.growth(1).tolist() == [3.0] * 5
-    assert found.growth(2).tolist() == [0.0] * 5
-    check = checks.widths_needed(results(rows))
-    assert judge(claim("PR24"), check) is Status.SUPPORTED
+    found = results(rows)
+    assert sizes.smallest_widths(found).loc[(0, 1)].tolist() == [8, 16, 32, sizes.NO_WIDTH]
+    assert sizes.width_growth(found, 1).tolist() == [3.0] * 5
+    assert sizes.width_growth(found, 2).tolist() == [0.0] * 5
+    assert claim("PR24").verdict(found).status is Status.SUPPORTED
+    lost = results([{**row, "value": 0.2} if row["arm"].startswith("V 6") else row for row in rows])
+    assert claim("PR24").verdict(lost).status is Status.CONTROL_FAILED
 
 
 def test_nothing_scanned_is_not_checked():
-    assert checks.widths_needed(recall_curves({str(TASK_2): {1: 4}})) is None
+    assert claim("PR24").finding(recall_curves({str(TASK_2): {1: 4}})) is None
 
 
 def test_split_of_a_seed_goes_round_three_and_begins_with_the_source_s():
