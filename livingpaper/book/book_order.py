@@ -4,6 +4,9 @@ import json
 from collections.abc import Iterable
 from pathlib import Path
 
+from pydantic import ValidationError
+
+from circuitcore.training.errors import StoreError
 from livingpaper.book.parameters import read_yaml
 from livingpaper.claims.verdict import Verdict, from_json
 
@@ -31,6 +34,9 @@ def recorded_verdicts(root: Path, results: Path) -> dict[str, list[Verdict]]:
     """By chapter, in the book's order: the verdicts that executed chapters left in ``results``, on one set of runs.
 
     The published runs' where a chapter has them beside the reader's.
+
+    Raises:
+        StoreError: a chapter was executed by another version, whose verdicts cannot be read.
     """
     paths = {path.stem: path for path in results.glob("*.json")}
     chapters = {}
@@ -38,6 +44,32 @@ def recorded_verdicts(root: Path, results: Path) -> dict[str, list[Verdict]]:
         record = json.loads(paths[name].read_text(encoding="utf-8"))
         if "verdicts" not in record:  # a page without claims
             continue
-        verdicts = from_json(json.dumps(record["verdicts"]))
+        verdicts = read_verdicts(record["verdicts"], paths[name], "Delete it and execute the chapter again")
         chapters[name] = [verdict for verdict in verdicts if verdict.origin == verdicts[0].origin]
     return chapters
+
+
+def read_verdicts(records: object, path: Path, remedy: str) -> tuple[Verdict, ...]:
+    """The verdicts in what a JSON file holds of them.
+
+    Args:
+        records: what ``claims.to_json`` wrote, parsed.
+        path: the file, which an error names.
+        remedy: what to do about a file that cannot be read, without a full stop.
+
+    Raises:
+        StoreError: an entry is no verdict of this version, or its status was not earned.
+    """
+    try:
+        return from_json(json.dumps(records))
+    except ValueError as error:  # says everything that is wrong with each entry, dozens of lines of it
+        raise StoreError(
+            f"{path}: these are no verdicts that this version of the book reads ({_first_line(error)}). {remedy}."
+        ) from error
+
+
+def _first_line(error: ValueError) -> str:
+    if not isinstance(error, ValidationError):
+        return str(error).partition("\n")[0]
+    first = error.errors(include_url=False, include_input=False)[0]
+    return f"{'.'.join(map(str, first['loc']))}: {first['msg']}"

@@ -1,6 +1,5 @@
 """The runs a chapter stands on: which are published, which are the reader's, and what was measured on them."""
 
-import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
@@ -21,10 +20,11 @@ from circuitcore.training.store.run_store import RunStore
 from circuitcore.training.store.sealed import read_record
 from circuitcore.training.sweeps.sweep import left_to_train, obtainable, train_all
 from livingpaper.book import studies
+from livingpaper.book.book_order import read_verdicts
 from livingpaper.book.gathering import Arms, results_of
 from livingpaper.claims.claim import Claim
 from livingpaper.claims.results import Origin, Results, SelectionError
-from livingpaper.claims.verdict import Verdict, from_json
+from livingpaper.claims.verdict import Verdict
 from livingpaper.claims.view import NoRowsError, View, joined
 from livingpaper.explorer.material import Material
 from livingpaper.figures.verdict_text import FalseAlarms
@@ -295,13 +295,15 @@ class Evidence:
         """The study's verdicts as they were published, by claim id; none where none were.
 
         Raises:
-            StoreError: they are not what was published.
+            StoreError: they are not what was published, or of another version.
         """
         return self._recorded_of(self.name.rpartition(".")[2])
 
     def _recorded_of(self, name: str) -> dict[str, Verdict]:
         records = read_record(self.folders.published, f"verdicts/{name}")
-        return {verdict.claim.id: verdict for verdict in from_json(json.dumps(records or []))}
+        path, again = self.folders.published / f"verdicts/{name}.json", f"python -m livingpaper.commands.publish {name}"
+        found = read_verdicts(records or [], path, f"Publish the study again: {again}")
+        return {verdict.claim.id: verdict for verdict in found}
 
     def require_for_a_book(self) -> None:
         """Stop where a page of the book would train, or be made without some of the runs it is about.
