@@ -24,8 +24,8 @@ class Counted:
         n: how many independent draws that is worth.
     """
 
-    successes: float
-    n: float
+    successes: Real
+    n: Real
 
     def __post_init__(self):
         if not (self.n > 0 and -1e-9 <= self.successes <= self.n + 1e-9):
