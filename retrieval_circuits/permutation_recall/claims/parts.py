@@ -119,8 +119,7 @@ PARTS = (
             whether="whether two y that trade positional codes in the values trade answers",
         ),
         reading=large(
-            "share of probes answered with another y, when its value vectors and those of the y to be recalled trade "
-            "positions",
+            "share of probes answered with the other y when it and the y to be recalled trade positions in the values",
             partial(parts.answers_traded, path="values"),
         ),
         bound=MORE_OFTEN_THAN_NOT,
@@ -136,8 +135,7 @@ PARTS = (
             whether="whether two y that trade positional codes in the keys trade answers",
         ),
         reading=large(
-            "share of probes answered with another y, when its key vectors and those of the y to be recalled trade "
-            "positions",
+            "share of probes answered with the other y when it and the y to be recalled trade positions in the keys",
             partial(parts.answers_traded, path="keys"),
         ),
         bound=MORE_OFTEN_THAN_NOT,
@@ -183,7 +181,7 @@ ROLES = (
             whether="whether the two heads always share the work",
         ),
         reading=large(
-            "heads whose loss (replaced by its mean) costs elimination less recall by amounts that differ by",
+            "two heads that differ, in elimination lost less recall lost with its mean in each one's place, by",
             parts.role_separation,
             TWO_SHARES_APART,
         ),
