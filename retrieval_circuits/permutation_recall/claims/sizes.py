@@ -162,7 +162,7 @@ SIZES = (
         ),
         reading=_of_sizes(
             "time to recall (never: the end of training) of d 16 with 2 heads and FFN 32 over that of d 32 with 1 head "
-            "and FFN 64 (what width 32 with twice the FFN saves against width 16, less what two heads save against one)",
+            "and FFN 64 (what width 32 with twice the FFN saves against 16, less what two heads save against one)",
             sizes.width_less_heads,
             DOUBLINGS,
         ),
