@@ -30,7 +30,7 @@ from pydantic import ConfigDict
 from circuitcore.emergence.seeds import mean_interval
 from circuitcore.emergence.shares import Counted as CountedShare
 from circuitcore.emergence.shares import counted, counted_in_groups
-from livingpaper.claims.units import SEEDS, Bound, End, Unit
+from livingpaper.claims.units import SEEDS, Bound, End, Number, Unit
 
 RECORD = ConfigDict(extra="forbid", ser_json_inf_nan="strings")
 """How what is kept of claims is written to JSON, and read back."""
@@ -254,7 +254,7 @@ def _by_set(values: pd.Series | float) -> list[list[float]]:
     return [part.to_list() for _, part in values.groupby(level=0)]
 
 
-def _p_of_mean(draws: list[float], bound: float) -> float:
+def _p_of_mean(draws: list[float], bound: Number) -> float:
     if np.ptp(draws) == 0:  # no scatter to hold a difference against
         return 1.0 if draws[0] == bound else 0.0
     return float(scipy.stats.ttest_1samp(draws, bound).pvalue)
