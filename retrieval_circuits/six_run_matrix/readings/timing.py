@@ -45,7 +45,7 @@ def gate_shift(results: Results) -> pd.DataFrame:
     end = int(with_epochs(results.curve("accuracy", "off", split="val"), results)["epoch"].max())
     operators = list(OPERATORS.values())
 
-    def dated(**how) -> pd.DataFrame:
+    def dated(**how) -> pd.Series:
         born = published_births(results, **how)
         born = born[born["motif"].isin(operators)]
         return born.set_index([*RUN, "motif"])["by"].astype("Float64").astype(float).fillna(end)
