@@ -61,7 +61,7 @@ def _limits(held: Held) -> tuple[float, float]:
     unit, found = held.asked.unit, held.estimate
     shown = [value for value in (found.low, found.effect, found.high, held.asked.bound.value) if math.isfinite(value)]
     if math.isfinite(unit.low) and math.isfinite(unit.high) and unit.low >= 0:
-        return unit.low, unit.high
+        return float(unit.low), float(unit.high)
     low, high = min(*shown, 0.0), max(*shown, 0.0)
     room = 0.08 * (high - low) or 1.0
     return low - room, high + room

@@ -4,12 +4,17 @@ from types import ModuleType
 
 import pandas as pd
 import pytest
+from judged import judged
 from pydantic import BaseModel
 
 from circuitcore.emergence.seeds import share_interval
+from circuitcore.emergence.shares import Counted
 from livingpaper.book import studies
 from livingpaper.book.evidence import Evidence, Folders
-from livingpaper.claims.claim import Claim, Verdict, share_check, to_json
+from livingpaper.claims.claim import Says
+from livingpaper.claims.rules import Share
+from livingpaper.claims.units import RUNS, at_most
+from livingpaper.claims.verdict import to_json
 from livingpaper.claims.view import View
 from livingpaper.figures.rates import rates
 from livingpaper.figures.rows import ColumnsError
@@ -21,16 +26,22 @@ class NoParams(BaseModel):
     pass
 
 
-def verdict(claim_id, k, n=75):
-    claim = Claim(
-        id=claim_id, sentence="Few.", metric="share", direction="at_most", smallest_effect=0.05, control="planted"
+FEW = at_most(0.05, "now and then at most")
+
+
+def verdict(claim_id, k, n=75, **changes):
+    says = Says(
+        holds=f"Hardly ever in {claim_id}.",
+        fails=f"In {{effect}} of {claim_id}.",
+        whether=f"whether {claim_id} is rare",
     )
-    return Verdict.of(claim, share_check(k, n, control_passed=True), "paper")
+    return judged([1.0] * k + [0.0] * (n - k), claim_id, rule=Share(), unit=RUNS, bound=FEW, says=says, **changes)
 
 
-def recorded(folder):
+def recorded(folder, **changes):
     """Verdicts of the control study, as published."""
-    verdicts = [verdict("SC5", 0), verdict("SC6", 25), verdict("SC5.published", 3), verdict("SC6.published", 30)]
+    counts = {"SC5": 0, "SC6": 25, "SC5.published": 3, "SC6.published": 30}
+    verdicts = [verdict(claim, k, **changes) for claim, k in counts.items()]
     (folder / "verdicts").mkdir(parents=True)
     (folder / "verdicts" / "story_control.json").write_text(to_json(verdicts))
 
@@ -45,15 +56,35 @@ def evidence(tmp_path):
     return made
 
 
+def in_brackets(k, n=75):
+    found = Counted(k, n).interval()
+    return f"{100 * k / n:.0f} % [{100 * found.low:.0f}, {100 * found.high:.0f}]"
+
+
 def test_counts_rates_and_intervals_are_those_of_the_verdicts(evidence):
     recorded(evidence.folders.published)
-    whole, part = share_interval(0, 75), share_interval(25, 75)
     assert str(evidence.false_alarms("C1")) == (
-        "On networks that cannot have it, this battery reported the circuit in 0 of 75 runs (false-positive rate 0, "
-        f"95 % interval {whole.low:.3g} to {whole.high:.3g}) [SC5: Supported], and a part of it in 25 of 75 "
-        f"runs (false-positive rate 0.333, 95 % interval {part.low:.3g} to {part.high:.3g}) [SC6: Negative]"
+        "How far to trust this, from networks that cannot have the circuit: "
+        f"In 33 % of SC6. [SC6: Refuted, {in_brackets(25)}, 75 seeds] "
+        f"Hardly ever in SC5. [SC5: Supported, {in_brackets(0)}, 75 seeds]"
     )
-    assert "3 of 75 runs" in str(evidence.false_alarms("C1.published"))
+    published = str(evidence.false_alarms("C1.published"))
+    assert f"[SC5.published: Undecided, {in_brackets(3)}, 75 seeds]" in published
+    assert "It is not decided whether SC5.published is rare." in published
+    assert in_brackets(30) in published and "SC6:" not in published
+
+
+def test_of_a_void_control_no_number_is_said(evidence):
+    recorded(evidence.folders.published, void="nothing is planted.")
+    said = str(evidence.false_alarms("C1"))
+    assert said.endswith("whether SC5 is rare: nothing is planted. [SC5: Void]") and "%" not in said
+
+
+def test_a_control_that_was_not_checked_is_not_spoken_of(evidence):
+    (evidence.folders.published / "verdicts").mkdir(parents=True)
+    path = evidence.folders.published / "verdicts/story_control.json"
+    path.write_text(to_json([verdict("SC5", 0), judged(None, "SC6")]))
+    assert evidence.false_alarms("C1") is None
 
 
 def test_other_claims_and_unpublished_controls_have_none(evidence):
@@ -65,10 +96,12 @@ def test_other_claims_and_unpublished_controls_have_none(evidence):
 def test_the_line_stands_in_every_form_of_a_claim(evidence):
     recorded(evidence.folders.published)
     shown, found = [verdict("KV2", 70)], evidence.false_alarms("C1")
-    assert "see {ref}`the negative control <claim-sc5>`." in claim_markdown(shown, found)
+    assert "see {ref}`the negative control <claim-sc6>`." in claim_markdown(shown, found)
     assert 'see <a href="story_control.ipynb">the negative control</a>.' in claim_html(shown, found)
     for form in (claim_markdown, claim_html, claim_text):
-        assert "0 of 75 runs" in form(shown, found) and "0 of 75 runs" not in form(shown)
+        said = "Hardly ever in SC5. "
+        assert said in form(shown, found) and said not in form(shown)
+        assert "25 of" not in form(shown) and "75 seeds" in form(shown)
     assert isinstance(found, FalseAlarms)
 
 
