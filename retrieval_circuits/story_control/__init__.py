@@ -3,14 +3,12 @@
 Source: section 2 of "Retrieval Motif Emergence in Small Transformers" (Alex 2026).
 """
 
-from retrieval_circuits.story_control.checks import CHECKS
 from retrieval_circuits.story_control.claims import CLAIMS
 from retrieval_circuits.story_control.design import Params, instruments, published_epochs, recipes
 from retrieval_circuits.story_control.explorer import planted, story
 from retrieval_circuits.story_control.figures import VIEWS
 
 __all__ = [
-    "CHECKS",
     "CLAIMS",
     "EXPLORERS",
     "VIEWS",

@@ -8,8 +8,6 @@ from circuitcore.tasks import make_task
 from livingpaper.claims.results import Results, with_epochs
 from livingpaper.claims.view import View, in_order
 from retrieval_circuits.design import BAND
-from retrieval_circuits.story_control.checks import N_BASES
-from retrieval_circuits.story_control.claims import PUBLISHED, PUBLISHED_TEXT
 from retrieval_circuits.story_control.design import (
     ARMS,
     CANNOT,
@@ -20,15 +18,18 @@ from retrieval_circuits.story_control.design import (
     REPEATS,
     STORY,
 )
+from retrieval_circuits.story_control.published import PUBLISHED, PUBLISHED_TEXT
 from retrieval_circuits.story_control.readings import (
     ANY,
     DEFINITIONS,
     GATE,
     MOTIFS,
+    N_BASES,
     PATCH,
     REPORTED,
     THRESHOLDS,
     WHOLE,
+    births_in,
     ceilings,
     curves,
     false_positives,
@@ -194,9 +195,7 @@ def numbers(results: Results) -> View:
             at_best = of_split.merge(best[["init_seed", "step"]], on=["init_seed", "step"])
             found.append(at_best.assign(quantity=f"accuracy, {called}, best epoch"))
         found.append(results.at_final("accuracy", STORY, split=split).assign(quantity=f"accuracy, {called}, final"))
-    born = reported(results, DEFINITIONS[0])
-    born = born[(born["arm"] == STORY) & born["motif"].isin(MOTIFS)].groupby("init_seed")["born"].sum()
-    born = born.rename("value").reset_index().assign(quantity="births")
+    born = births_in(results, STORY, DEFINITIONS[0]).rename("value").reset_index().assign(quantity="births")
     table = pd.concat([*found, born], ignore_index=True)
     table = table.assign(source=table["quantity"].map(PUBLISHED))
     return View(

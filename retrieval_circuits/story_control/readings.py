@@ -12,8 +12,10 @@ from circuitcore.emergence.births import BirthRule, births
 from circuitcore.emergence.leaders import leading_head, of_leader
 from circuitcore.emergence.seeds import share_interval
 from circuitcore.metrics.scores.groups import worst_share
+from circuitcore.tasks import make_task
 from circuitcore.tasks.next_word import NextWord
 from circuitcore.tasks.story import words
+from livingpaper.claims.reading import ever
 from livingpaper.claims.results import Results
 from retrieval_circuits.six_run_matrix.readings.births import (
     BEHAVIOUR,
@@ -24,7 +26,7 @@ from retrieval_circuits.six_run_matrix.readings.births import (
     ROUTING,
     of_source_leaders,
 )
-from retrieval_circuits.story_control.design import CANNOT, COULD_FAIL, PLANTED, UNTRAINED
+from retrieval_circuits.story_control.design import CANNOT, COULD_FAIL, FRESH, PLANTED, PROBE_ROWS, STORY, UNTRAINED
 
 N_BASES = 32
 """Base rows of the source's story; what they could show is a fact about the text, whatever the parameters."""
@@ -41,6 +43,10 @@ POOLED = {"could fail": COULD_FAIL, "cannot have it": CANNOT}
 """Name of a pool -> its arms."""
 OURS_PATCHED = {"query_key": "q", "selected_value": "z", "target_token": "z"}
 """Variable -> what is patched, in all heads of the last layer, to move the answer by it."""
+LEARNT = THRESHOLDS[BEHAVIOUR]
+"""Held-out rows that a network answers which learnt to retrieve, as a share."""
+TASKS = {STORY: "story", PLANTED: "planted_repeats"}
+"""Arm whose rows are counted -> its task."""
 COLUMNS = ["arm", "init_seed", "step", "metric", "family", "value"]
 
 
@@ -135,15 +141,43 @@ def false_positives(results: Results) -> pd.DataFrame:
     return table.assign(**bounds)
 
 
-def runs_reported(results: Results, arms: tuple[str, ...], definitions: str, motif: str) -> pd.Series:
-    """Whether each run of some arms has this birth."""
+def births_in(results: Results, arm: str, definitions: str) -> pd.Series:
+    """Per seed: how many of the four motifs are born in its network of one arm."""
     runs = reported(results, definitions)
-    return runs.loc[runs["arm"].isin(arms) & (runs["motif"] == motif), "born"]
+    runs = runs[(runs["arm"] == arm) & runs["motif"].isin(MOTIFS)]
+    return runs.groupby("init_seed")["born"].sum().astype(float)
 
 
-def detection(results: Results, definitions: str) -> float:
-    """Share of networks trained on planted repeats in which the whole circuit is reported."""
-    return float(runs_reported(results, (PLANTED,), definitions, WHOLE).mean())
+def births_where_learnt(results: Results, definitions: str) -> pd.Series:
+    """The same of planted repeats, in the networks alone that answer them; empty where none does."""
+    learnt = results.final_values("accuracy", PLANTED, split="test") >= LEARNT
+    return births_in(results, PLANTED, definitions)[learnt]
+
+
+def share_reported(results: Results, definitions: str, entry: str) -> pd.Series:
+    """Per seed: of how many of its networks in ``COULD_FAIL`` an entry of ``REPORTED`` is reported, as a share.
+
+    The untrained network of a seed has that seed plus ``FRESH``.
+    """
+    runs = reported(results, definitions)
+    runs = runs[runs["arm"].isin(COULD_FAIL) & (runs["motif"] == entry)]
+    seed = runs["init_seed"] - FRESH * (runs["arm"] == UNTRAINED)
+    return runs["born"].groupby(seed).mean().astype(float)
+
+
+def above_commonest_word(results: Results) -> pd.Series:
+    """Per seed: validation accuracy on the story at its best checkpoint, less that of the commonest word."""
+    return ever("accuracy", STORY, split="val")(results) - make_task("story", {}).chance["val"]
+
+
+def births_possible(results: Results, arm: str) -> float:
+    """How many of the four motifs could be born in any network on the rows of an arm; its runs do not enter."""
+    return float(_possible(arm))
+
+
+@functools.cache
+def _possible(arm: str) -> int:
+    return possible_births(ceilings(make_task(TASKS[arm], {}), N_BASES, PROBE_ROWS[arm]))
 
 
 def ceilings(task: NextWord, n_bases: int, n_probe: int) -> pd.DataFrame:

@@ -11,14 +11,17 @@ from circuitcore.emergence.seeds import share_interval
 from circuitcore.tasks import make_task
 from livingpaper.book import studies
 from livingpaper.claims.results import Results
+from livingpaper.claims.verdict import Status
 from retrieval_circuits import motif_measures
 from retrieval_circuits.story_control import readings
-from retrieval_circuits.story_control.claims import PUBLISHED_TEXT
 from retrieval_circuits.story_control.design import (
     ARMS,
     CANNOT,
     COULD_FAIL,
+    FRESH,
     NEXT_WORD,
+    ONE_LAYER,
+    PHRASES,
     PLANTED,
     SHUFFLED,
     STORY,
@@ -26,9 +29,12 @@ from retrieval_circuits.story_control.design import (
     eighths,
     story_epochs,
 )
+from retrieval_circuits.story_control.published import PUBLISHED_TEXT
 from retrieval_circuits.story_control.readings import ANY, MOTIFS, OURS, PUBLISHED, WHOLE
 
 STUDY = studies.load("story_control")
+CLAIMS = {claim.id: claim for claim in STUDY.CLAIMS}
+BOTH = (PUBLISHED, OURS)
 SEEDS = (0, 1, 2)
 FAMILIES = ("a", "b")
 
@@ -148,18 +154,91 @@ def test_rates_by_control_and_pooled():
     assert len(COULD_FAIL) == 3 and len(CANNOT) == 4
 
 
+ENOUGH = 17
+"""Fewest seeds that show a share of 0.8 without an exception."""
+
+
+def made_up(changed, arms=ARMS, n_seeds=ENOUGH):
+    """Results in which only planted repeats are learnt and found; ``changed``: (arm, seed) -> other levels."""
+    seeds = {arm: range(FRESH, FRESH + n_seeds) if arm == UNTRAINED else range(n_seeds) for arm in arms}
+    levels = {(arm, seed): [HIGH if arm == PLANTED else LOW] * 2 for arm in arms for seed in seeds[arm]}
+    return results({**levels, **changed})
+
+
+def each_seed(arm, level):
+    return {(arm, seed): [level] * 2 for seed in range(ENOUGH)}
+
+
+def judged(found, *names):
+    return {name: CLAIMS[name].verdict(found).status for name in names or CLAIMS}
+
+
+def test_births_are_counted_by_seed():
+    half = {**LOW, "copying": 0.9, "routing": 0.9}
+    found = made_up({(STORY, 1): [half] * 2, (PLANTED, 2): [{**HIGH, "accuracy": 0.5}] * 2}, n_seeds=3)
+    for definitions in BOTH:
+        assert readings.births_in(found, STORY, definitions).to_dict() == {0: 0, 1: 2, 2: 0}
+        assert readings.births_in(found, PLANTED, definitions).to_dict() == {0: 4, 1: 4, 2: 3}
+        assert readings.births_where_learnt(found, definitions).to_dict() == {0: 4, 1: 4}
+
+
+def test_the_three_networks_of_a_seed_make_one_draw():
+    one = {**LOW, "copying": 0.9}
+    found = made_up(
+        {(ONE_LAYER, 1): [one] * 2, (UNTRAINED, FRESH + 1): [one] * 2, (SHUFFLED, 2): [HIGH] * 2}, n_seeds=3
+    )
+    for definitions in BOTH:
+        assert readings.share_reported(found, definitions, ANY).to_dict() == pytest.approx({0: 0, 1: 2 / 3, 2: 1 / 3})
+        assert readings.share_reported(found, definitions, WHOLE).to_dict() == pytest.approx({0: 0, 1: 0, 2: 1 / 3})
+
+
 @pytest.mark.slow
-def test_checks_of_made_up_results():
-    levels = {(arm, seed): [HIGH if arm == PLANTED else LOW] * 2 for arm in ARMS for seed in range(25)}
-    found = results(levels)
-    for claim in ("SC1", "SC1.published", "SC5", "SC5.published", "SC6", "SC6.published"):
-        check = STUDY.CHECKS[claim](found)
-        assert (check.effect, check.control_passed) == (0, True)
-        assert check.n_seeds == (25 if claim.startswith("SC1") else 75)
-    assert STUDY.CHECKS["SC4"](found).effect == 1 and STUDY.CHECKS["SC4"](found).control_passed
-    assert STUDY.CHECKS["SC7"](found).effect == 0 and not STUDY.CHECKS["SC7"](found).control_passed
-    blind = results({key: [LOW, LOW] for key in levels})
-    assert not STUDY.CHECKS["SC5"](blind).control_passed  # nothing is reported anywhere: that is no evidence
+def test_claims_on_networks_as_they_should_be():
+    found = made_up(each_seed(PHRASES, HIGH))
+    assert judged(found) == {
+        "SC1.published": Status.SUPPORTED, "SC1": Status.SUPPORTED, "SC2": Status.REFUTED, "SC3": Status.REFUTED,
+        "SC4.published": Status.SUPPORTED, "SC4": Status.SUPPORTED, "SC5.published": Status.VOID, "SC5": Status.VOID,
+        "SC6.published": Status.UNDECIDED, "SC6": Status.UNDECIDED,  # so few draws cannot show one in twenty
+        "SC7.published": Status.SUPPORTED, "SC7": Status.SUPPORTED,
+    }  # fmt: skip
+    assert {CLAIMS[name].verdict(found).estimate.n for name in ("SC1", "SC5", "SC6")} == {ENOUGH}
+
+
+@pytest.mark.slow
+def test_silence_says_nothing_where_the_battery_never_speaks_and_a_false_alarm_does():
+    blind = each_seed(PLANTED, {**LOW, "accuracy": 0.95})
+    found = made_up(blind, (STORY, PLANTED))
+    assert judged(found, "SC1", "SC4") == {"SC1": Status.CONTROL_FAILED, "SC4": Status.REFUTED}
+    copies = {**LOW, "copying": 0.9}
+    found = made_up({**blind, **each_seed(ONE_LAYER, copies), (STORY, 3): [copies] * 2})
+    names = ("SC1", "SC1.published", "SC6", "SC6.published")
+    assert judged(found, *names) == dict.fromkeys(names, Status.REFUTED)
+
+
+def test_where_nothing_was_learnt_nothing_can_be_reported():
+    found = made_up(each_seed(PLANTED, LOW), (STORY, PLANTED))
+    assert judged(found, "SC1", "SC4") == {"SC1": Status.NOT_CHECKED, "SC4": Status.CONTROL_FAILED}
+
+
+def test_one_network_that_did_not_learn_takes_the_answer_away():
+    missed = each_seed(PHRASES, {**HIGH, "routing": 0.2})
+    assert judged(made_up(missed, (PHRASES,)), "SC7") == {"SC7": Status.REFUTED}
+    one = {**missed, (PHRASES, 7): [LOW] * 2}
+    assert judged(made_up(one, (PHRASES,)), "SC7") == {"SC7": Status.CONTROL_FAILED}
+
+
+@pytest.mark.slow
+def test_no_network_that_could_fail_can_have_the_whole_circuit():
+    """The reason why SC5 is void, from the rows: nobody can guess nine answers in ten."""
+    recipes = STUDY.recipes(studies.load_params("story_control"))
+    for arm in COULD_FAIL:
+        recipe = recipes[arm][0]
+        val = make_task(recipe.task, recipe.task_params).split("val")
+        _, counts = val.answers.unique(return_counts=True)
+        guess = [float(counts.max()) / len(val.answers)]  # the same answer always
+        inside = val.tokens.gather(1, val.roles["slot_value"])
+        guess += (inside == val.answers[:, None]).double().mean(0).tolist()  # the value of one slot always
+        assert max(guess) < readings.THRESHOLDS["behaviour"] / 2, (arm, guess)
 
 
 @pytest.mark.parametrize("name", ["story", "planted_repeats"])
@@ -202,8 +281,9 @@ def test_ceilings_by_brute_force(name):
 def test_nothing_can_be_born_on_the_story_and_everything_on_planted_repeats():
     assert readings.possible_births(readings.ceilings(make_task("story", {}), 32, 128)) == 0
     assert readings.possible_births(readings.ceilings(make_task("planted_repeats", {}), 32, 1024)) == 4
-    check = STUDY.CHECKS["SC2"](results({(STORY, 0): [LOW]}))
-    assert (check.effect, check.interval, check.control_passed) == (0, (0, 0), True)
+    verdict = CLAIMS["SC2"].verdict(results({(STORY, 0): [LOW]}))
+    assert (verdict.status, verdict.estimate.effect) == (Status.REFUTED, 0)
+    assert verdict.finding.guards[0].held.estimate.effect == 4
 
 
 def test_a_head_that_looks_anywhere_is_counted_by_hand():
