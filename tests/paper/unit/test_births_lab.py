@@ -10,16 +10,18 @@ import numpy as np
 import pandas as pd
 import pytest
 import vl_convert
+from judged import claim, judged
 
 from circuitcore.emergence.births import BirthRule, find_births
 from circuitcore.emergence.definitions import Definition, Definitions
 from circuitcore.emergence.order import orders
 from circuitcore.emergence.spread import spread_per_seed
-from livingpaper.claims.claim import Claim, judge, share_check
+from livingpaper.claims.rules import Share
+from livingpaper.claims.units import SEEDS, at_least
 from livingpaper.claims.view import View
 from livingpaper.figures import style, vega
 from livingpaper.figures.births_lab import births_lab
-from livingpaper.figures.lab_verdict import HALF, MIN_RUNS
+from livingpaper.figures.lab_verdict import HALF, MIN_SEEDS, Size, _table
 from livingpaper.figures.rows import ColumnsError
 
 pytestmark = pytest.mark.slow
@@ -27,7 +29,7 @@ pytestmark = pytest.mark.slow
 MOTIFS = ("behaviour", "routing", "query key, probe", "copying")
 EPOCHS = np.array([0, 1, 2, 3, 5, 8, 13, 21, 34, 55, 89, 150])
 GATES = {"published": "gate_published", "named": "gate_named"}
-CLAIM = Claim(id="X", sentence="x", metric="x", direction="at_least", smallest_effect=HALF, control="none")
+BOUND = at_least(HALF, "more often than not")
 
 
 def curve(rng, motif, missing):
@@ -120,21 +122,47 @@ def wanted_spread(born, apart):
     return [far if len(spans) else "Nothing is born."]
 
 
+def shares_of_seeds(found):
+    """Of each seed with a run that decides: the share of those runs in which the first motif is first."""
+    decide = found[found["order"] != "undecided"]
+    return decide["order"].eq("before").groupby(decide["init_seed"]).mean()
+
+
 def wanted_words(born, pair=("copying", "routing"), apart=None):
-    """The sentences that the library's own functions lead to."""
-    order = orders(born, pairs=[pair])["order"]
-    k, n, runs = int((order == "before").sum()), int((order != "undecided").sum()), len(order)
-    words = wanted_spread(born, apart or MOTIFS)
-    if not n:
-        return [*words, "Hypothesis: fewer than 5 runs decide", "No run decides whether copying is born before routing"]
-    check = share_check(k, n, control_passed=True)
-    status = judge(CLAIM, check)
-    words.append(f"{status}: fewer than 5 runs decide" if n < MIN_RUNS else f"{status} at one half")
-    low, high = (abs(bound) for bound in check.interval)
+    """The sentences that the library's own functions, and the rule ``Share`` of claims, lead to."""
+    found = orders(born, pairs=[pair])
+    shares, runs, words = shares_of_seeds(found), len(found), wanted_spread(born, apart or MOTIFS)
+    few = f"fewer than {MIN_SEEDS} seeds decide"
+    if shares.empty:
+        return [*words, f"? Undecided: {few}", "No run decides whether copying is born before routing"]
+    verdict = judged(shares.tolist(), rule=Share(), unit=SEEDS, bound=BOUND)
+    k, n = int((found["order"] == "before").sum()), int((found["order"] != "undecided").sum())
+    words.append(f"{verdict.status}: {few}" if len(shares) < MIN_SEEDS else f"{verdict.status} at one half")
+    low, high = verdict.estimate.low, verdict.estimate.high
     return [
         *words,
-        f"in {k} of {n} runs that decide; Wilson interval [{low:.2f},\u00a0{high:.2f}]; {runs - n} of {runs} runs do",
+        f"in {k} of {n} runs that decide, of {len(shares)} seeds; Clopper-Pearson interval over seeds "
+        f"[{low:.2f},\u00a0{high:.2f}]; {runs - n} of {runs} runs do not decide.",
     ]
+
+
+@pytest.mark.parametrize("size", [Size(12, 1), Size(7, 2), Size(5, 3), Size(3, 4)])
+def test_the_lab_carries_the_interval_of_every_share_that_can_come_up(size):
+    """Up to a share of ``runs_per_seed`` decided runs of each seed, as the rule ``Share`` counts it."""
+    found, possible = _table(size), range(size.runs_per_seed + 1)
+    assert len(found) == size.seeds + 1 and found[0] == []
+    parts = sorted({k / n for n in possible if n for k in range(n + 1)})
+    for n in range(1, size.seeds + 1):
+        for shares in itertools.combinations_with_replacement(parts, min(n, 3)):
+            values = [*shares, *[1.0] * (n - len(shares))]
+            wanted = judged(values, rule=Share(), unit=SEEDS, bound=BOUND).estimate
+            place = sum(values) * size.steps
+            assert place == pytest.approx(round(place)), "every share is a whole number of steps"
+            assert found[n][round(place)] == pytest.approx([wanted.low, wanted.high], abs=1e-6)
+
+
+def test_the_lab_holds_shares_against_what_claims_of_that_kind_have():
+    assert (claim([1.0]).min_seeds, BOUND.value) == (MIN_SEEDS, 0.5)
 
 
 @pytest.mark.parametrize("number", range(6))
@@ -255,15 +283,19 @@ def hand_made(orders, **changes):
     return pd.DataFrame(rows, columns=columns).assign(**changes)
 
 
+FEW = "? Undecided: fewer than 5 seeds decide"
+
+
 @pytest.mark.parametrize(
     ("orders", "badge", "counts"),
     [
         ([(10, 20)] * 6, "✔ Supported at one half", "in 6 of 6 runs"),
-        ([(20, 10)] * 6, "✖ Negative at one half", "in 0 of 6 runs"),
-        ([(20, 10)] * 3 + [(10, 20)] * 3, "? Unsupported at one half", "in 3 of 6 runs"),
-        ([(10, 20)] * 4, "○ Hypothesis: fewer than 5 runs decide", "in 4 of 4 runs"),
-        ([(10, 10)] * 6 + [(None, None)] * 2, "○ Hypothesis: fewer than 5 runs decide", "No run decides"),
-        ([(0, None), (30, None), (None, 0), (20, 20)], "○ Hypothesis: fewer than 5 runs decide", "in 2 of 3 runs"),
+        ([(10, 20)] * 5, "? Undecided at one half", "in 5 of 5 runs"),  # as often as not gives that once in 16
+        ([(20, 10)] * 6, "✖ Refuted at one half", "in 0 of 6 runs"),
+        ([(20, 10)] * 3 + [(10, 20)] * 3, "? Undecided at one half", "in 3 of 6 runs"),
+        ([(10, 20)] * 4, FEW, "in 4 of 4 runs"),
+        ([(10, 10)] * 6 + [(None, None)] * 2, FEW, "No run decides"),
+        ([(0, None), (30, None), (None, 0), (20, 20)], FEW, "in 2 of 3 runs"),
     ],
 )
 def test_every_badge_is_earned_by_hand(orders, badge, counts):
@@ -271,10 +303,31 @@ def test_every_badge_is_earned_by_hand(orders, badge, counts):
     assert badge in words and any(counts in said for said in words)
 
 
+def both_arms(off, on):
+    """Two runs of each seed, one in each arm."""
+    return pd.concat([hand_made(off, arm="off"), hand_made(on, arm="on")], ignore_index=True)
+
+
+@pytest.mark.parametrize(
+    ("off", "on", "badge", "counts"),
+    [
+        # Ten runs of five seeds are five draws: ten in one direction would have been decided.
+        ([(10, 20)] * 5, [(10, 20)] * 5, "? Undecided at one half", "in 10 of 10 runs that decide, of 5 seeds"),
+        ([(10, 20)] * 6, [(10, 20)] * 6, "✔ Supported at one half", "in 12 of 12 runs that decide, of 6 seeds"),
+        # One run that does not decide leaves its seed to the other run.
+        ([(10, 20)] * 6, [(10, 10)] * 6, "✔ Supported at one half", "in 6 of 6 runs that decide, of 6 seeds"),
+        ([(10, 20)] * 6, [(20, 10)] * 6, "? Undecided at one half", "in 6 of 12 runs that decide, of 6 seeds"),
+    ],
+)
+def test_two_runs_of_a_seed_are_one_draw(off, on, badge, counts):
+    words = words_of(svg_of(style.specification(births_lab(view_of(both_arms(off, on))))))
+    assert badge in words and any(counts in said for said in words)
+
+
 def test_the_claim_may_be_about_any_two_motifs():
     spec = style.specification(births_lab(view_of(hand_made([(10, 20)] * 6)), first="routing", second="copying"))
     words = words_of(svg_of(spec))
-    assert "✖ Negative at one half" in words
+    assert "✖ Refuted at one half" in words
     assert any(said.startswith("Routing is born before copying in 0 of 6") for said in words)
 
 
@@ -285,7 +338,7 @@ def test_published_runs_and_the_readers_get_a_verdict_each():
     svg = svg_of(style.specification(births_lab(view_of(pd.concat([theirs, mine])))))
     words = words_of(svg)
     assert "published runs (n = 6): ✔ Supported at one half" in words
-    assert "your runs (n = 2): ○ Hypothesis: fewer than 5 runs decide" in words
+    assert "your runs (n = 2): ? Undecided: fewer than 5 seeds decide" in words
     assert {"on 0", "on 100, yours"} <= set(words) and shown_births(svg)["on 100, yours", "routing"] == 10
 
 
