@@ -4,14 +4,18 @@ import math
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from pydantic import WithJsonSchema
+from pydantic import GetPydanticSchema, WithJsonSchema
 
 from circuitcore.ground.spelling import unknown
 
 Number = float | int
 MOST_DIGITS = 3
 """Further decimals that ``Unit.words`` may take to keep a value and its bound apart."""
-End = Annotated[Number, WithJsonSchema({"anyOf": [{"type": "number"}, {"enum": ["-Infinity", "Infinity"]}]})]
+End = Annotated[
+    Number,
+    GetPydanticSchema(lambda _, handler: handler(float)),  # a union would write infinities as null
+    WithJsonSchema({"anyOf": [{"type": "number"}, {"enum": ["-Infinity", "Infinity"]}]}),
+]
 """A number that may be infinite, for which JSON has words alone."""
 
 
