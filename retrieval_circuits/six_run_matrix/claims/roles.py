@@ -9,8 +9,8 @@ from retrieval_circuits.bounds import MORE_OFTEN_THAN_NOT
 from retrieval_circuits.six_run_matrix.claims.shared import NINE_OF_TEN, both
 from retrieval_circuits.six_run_matrix.readings import curriculum, roles
 
-COSINE = Unit(digits=2, low=-1, high=1)
-ABOVE_SHUFFLED = Unit(digits=2, low=-2, high=2)
+COSINE = Unit(digits=2, low=-1.0, high=1.0)
+ABOVE_SHUFFLED = Unit(digits=2, low=-2.0, high=2.0)
 SITES, VARIANCE = share_of("sites"), share_of("variance")
 RARE = at_most(0.2, "one site in five")
 COSINES = partial(roles.of_pairs, measure="profile_cosine", metric="routing")

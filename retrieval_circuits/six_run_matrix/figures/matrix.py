@@ -171,7 +171,7 @@ def birth_table(results: Results) -> View:
     return View(pd.DataFrame(rows), "epoch of birth", "as published")
 
 
-def _epoch(epoch: float) -> str:
+def _epoch(epoch: float | int) -> str:
     return "never" if pd.isna(epoch) else f"{epoch:.0f}"
 
 
