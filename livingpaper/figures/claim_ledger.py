@@ -66,15 +66,16 @@ def difference(verdict: Verdict, twin: Verdict | None) -> str:
 
 def _totals(verdicts: Sequence[Verdict]) -> str:
     """A bar whose parts are the statuses, and the counts in words."""
-    counts = Counter(str(verdict.status) for verdict in verdicts)
+    counts = Counter(verdict.status for verdict in verdicts)
     parts = "".join(
         f'<span class="{status_class(status)}" style="flex-grow: {counts[status]}" title="{counts[status]} {status}">'
         f'<span aria-hidden="true">{ICONS[status]}</span></span>'
-        for status in map(str, Status)
+        for status in Status
         if counts[status]
     )
-    words = ", ".join(f"{counts[status]} {status}" for status in map(str, Status) if counts[status])
-    return f'<div class="ledger-totals" aria-hidden="true">{parts}</div><p>{len(verdicts)} claims: {words}.</p>'
+    words = ", ".join(f"{counts[status]} {status}" for status in Status if counts[status])
+    many_claims = "1 claim" if len(verdicts) == 1 else f"{len(verdicts)} claims"
+    return f'<div class="ledger-totals" aria-hidden="true">{parts}</div><p>{many_claims}: {words}.</p>'
 
 
 def _luck(found: Many) -> str:
@@ -87,8 +88,8 @@ def _luck(found: Many) -> str:
 
 
 def _filters(verdicts: Sequence[Verdict]) -> str:
-    present = {str(verdict.status) for verdict in verdicts}
-    boxes = [(status_class(status), status) for status in map(str, Status) if status in present]
+    present = {verdict.status for verdict in verdicts}
+    boxes = [(status_class(status), str(status)) for status in Status if status in present]
     boxes += [(f"source-{name}", words) for name, words in SOURCES.items()]
     labels = "".join(
         f'<label><input type="checkbox" checked data-shows="{kind}"/> {words}</label>' for kind, words in boxes
