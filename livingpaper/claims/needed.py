@@ -31,8 +31,8 @@ class Needed:
 
 def needed(claim: Declared, finding: Finding) -> Needed:
     """Draws with which the open questions of a claim, its own or its controls', would be decided."""
-    asked = [finding.held, *(guard.held for guard in finding.guards)]
-    unsettled = [held for held in asked if held.outcome is Outcome.OPEN]
+    controls = [guard.held for guard in finding.guards if guard.leans is Outcome.OPEN]
+    unsettled = [held for held in (finding.held, *controls) if held.outcome is Outcome.OPEN]
     found = [_draws(held) for held in unsettled]
     estimate = finding.held.estimate
     of_sets, have = estimate.n_sets > 1, estimate.n_sets if estimate.n_sets > 1 else estimate.n

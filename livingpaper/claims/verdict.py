@@ -86,6 +86,8 @@ class Asked:
 
     def __str__(self) -> str:
         bound = self.bound.words(self.unit)
+        if self.rule == "distance from one half":
+            return f"share of seeds with {self.words} within {self.unit.words(self.bound.value)} of one half"
         if self.each is not None:
             return f"{bound} of seeds have {self.words} {self.each.words(self.of)}"
         return f"{self.words} {bound}"
@@ -118,6 +120,13 @@ class Guard:
     def spoiled(self, outcome: Outcome) -> bool:
         """Whether that outcome of the claim hangs on this control."""
         return self.spoils in ("either", outcome.value)
+
+    @property
+    def leans(self) -> Outcome:
+        """What the control comes to: what its interval says, else on which side of its bound the point lies."""
+        if self.held.outcome is not Outcome.OPEN:
+            return self.held.outcome
+        return Outcome.OPEN if not self.held.asked.bound.reached(self.held.estimate.effect) else Outcome.YES
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -157,8 +166,12 @@ def judge(claim: Declared, finding: Finding | None) -> Status:
     - Void: the definition cannot answer, whatever is found.
     - Not checked: the runs that it takes are not there.
     - Control failed: a failed control spoils every answer that the numbers may still give.
-    - Undecided: too few seeds, an interval that holds the bound, or a control of this answer that is itself undecided.
-    - Supported, Refuted: the numbers say yes, or no, and every control of that answer holds.
+    - Undecided: too few seeds, an interval that holds the bound, or a control of this answer that misses its bound,
+      though not by its whole interval.
+    - Supported, Refuted: the numbers say yes, or no, and every control of that answer reaches its bound.
+
+    A control fails only where its whole interval says so, and holds where its point does: few seeds of a control do not
+    take back what a claim's own interval says, and more seeds never make it stricter. Cards say which it is.
     """
     if claim.void:
         return Status.VOID
@@ -169,7 +182,7 @@ def judge(claim: Declared, finding: Finding | None) -> Status:
     possible = (Outcome.YES, Outcome.NO) if outcome is Outcome.OPEN else (outcome,)
     if all(any(guard.spoiled(answer) for guard in finding.failed) for answer in possible):
         return Status.CONTROL_FAILED
-    unsure = any(guard.spoiled(outcome) and guard.held.outcome is Outcome.OPEN for guard in finding.guards)
+    unsure = any(guard.spoiled(outcome) and guard.leans is Outcome.OPEN for guard in finding.guards)
     if outcome is Outcome.OPEN or unsure:
         return Status.UNDECIDED
     return Status.SUPPORTED if outcome is Outcome.YES else Status.REFUTED
@@ -236,7 +249,7 @@ def to_json(verdicts: Iterable[Verdict], *, samples: bool = False) -> str:
         verdicts: in the order they are to have.
         samples: whether to keep the value of each seed.
     """
-    plain = VERDICTS.dump_python(tuple(verdicts), mode="json", exclude=None if samples else _SLIM)
+    plain = json.loads(VERDICTS.dump_json(tuple(verdicts), exclude=None if samples else _SLIM))
     return json.dumps(plain, indent=1, sort_keys=True, allow_nan=False, ensure_ascii=False) + "\n"
 
 

@@ -9,7 +9,7 @@ from livingpaper.claims.needed import needed
 from livingpaper.claims.predictions import predict
 from livingpaper.claims.rules import Outcome
 from livingpaper.claims.verdict import Declared, Guard, Status, Verdict
-from livingpaper.figures.badges import badge, status_class
+from livingpaper.figures.badges import ICONS, badge, status_class
 from livingpaper.figures.caption import escape_markdown, markdown_to_html
 from livingpaper.figures.interval_mark import found_words, interval_mark
 
@@ -17,7 +17,6 @@ WHOSE = {"paper": "paper", "rerun": "your seeds"}
 CONTROL = "the negative control"
 NOT_MEASURED = "(not measured)"
 NEEDED_FOR = {"yes": "for a yes", "no": "for a no", "either": "for any answer"}
-HELD = {Outcome.YES: "holds", Outcome.NO: "FAILED", Outcome.OPEN: "is undecided"}
 
 
 @dataclass(frozen=True)
@@ -133,9 +132,13 @@ def what_would_decide(verdict: Verdict, price: str = "") -> str:
 def verdict_words(verdict: Verdict) -> dict[str, str]:
     """A verdict as prose has it: ``status``, ``says`` (its sentence), ``found`` ("80 % [62, 98], 10 seeds").
 
+    ``told`` is the sentence with its badge, which links to the claim: MyST for other pages.
+
     A share of prompts, runs or seeds is ``percent`` "30 %" and ``count`` "6 of 20", too.
     """
-    words, found = {"status": str(verdict.status), "says": verdict.sentence}, verdict.estimate
+    linked = f"{{ref}}`{ICONS[str(verdict.status)]} {verdict.status} <{anchor(verdict.claim)}>`"
+    words = {"status": str(verdict.status), "says": verdict.sentence}
+    words["told"], found = f"{escape_markdown(verdict.sentence)} ({linked})", verdict.estimate
     if found is None:
         return words | dict.fromkeys(("found", "percent", "count"), NOT_MEASURED)
     count = f"{round(found.effect * found.n)} of {found.n}"
@@ -157,10 +160,15 @@ def _found(verdict: Verdict, price: str) -> list[str]:
 
 
 def _control(guard: Guard) -> str:
-    return (
-        f"Control, needed {NEEDED_FOR[guard.spoils]}: {guard.held.asked}. It {HELD[guard.held.outcome]}: "
-        f"{found_words(guard.held)}."
-    )
+    if guard.held.outcome is Outcome.NO:
+        came = "It FAILED"
+    elif guard.leans is Outcome.OPEN:
+        came = "It misses its bound, though its interval does not exclude that it holds"
+    elif guard.held.outcome is Outcome.OPEN:
+        came = "It holds on these seeds, though its interval does not exclude that it fails"
+    else:
+        came = "It holds"
+    return f"Control, needed {NEEDED_FOR[guard.spoils]}: {guard.held.asked}. {came}: {found_words(guard.held)}."
 
 
 def _sentence(verdicts: Sequence[Verdict]) -> str:

@@ -4,7 +4,6 @@ from functools import partial
 
 from livingpaper.claims.claim import Claim, Control, Says
 from livingpaper.claims.reading import Reading
-from livingpaper.claims.rules import Every
 from livingpaper.claims.units import POINTS, Unit, at_least, at_most
 from retrieval_circuits.permutation_recall.claims.networks import (
     DISTANCE,
@@ -36,15 +35,12 @@ def _largest_error(words: str, metric: str, how: str = "") -> dict:
     """The claim on the error of the last step, under one definition of the largest; ``how`` ends its sentences."""
     return {
         "says": Says(
-            holds=f"At the last step every network like the small model gives the y that is left at least 0.998{how}.",
-            fails="At the last step {against} of {n} networks like the small model give the y that is left less than "
-            f"0.998{how}.",
-            whether="whether at the last step every network like the small model gives the y that is left at least "
-            f"0.998{how}",
+            holds=f"At the last step the small model gives no y that is left less than 0.998{how}.",
+            fails=f"At the last step the small model gives some y that is left less than 0.998{how}.",
+            whether=f"whether at the last step the small model gives no y that is left less than 0.998{how}",
         ),
         "reading": small(words, partial(source_values, metric=metric, **OF_LAST), PROBABILITY),
-        "rule": Every(each=at_most(0.002, "what 0.998 leaves")),
-        "bound": at_least(0.8, "one network in five may be a slip of the measurement"),
+        "bound": at_most(0.002, "what 0.998 leaves"),
         "controls": (LAST_STEP_RIGHT,),
         "source": "source",
         "source_verdict": "Supported: 0.0013 in one network",
@@ -128,14 +124,14 @@ STEPS = (
     Claim(
         id="PR10.published",
         **_largest_error(
-            f"a largest error of a probability at step 5, averaged over batches of 256 ({STOPPED_1}), of",
+            f"largest error of a probability at step 5, averaged over batches of 256 ({STOPPED_1})",
             "bayes_max_batched",
             ", averaged over batches",
         ),
     ),
     Claim(
         id="PR10",
-        **_largest_error(f"a largest error of a probability at step 5 in 5,000 rows ({STOPPED_1}) of", "bayes_max"),
+        **_largest_error(f"largest error of a probability at step 5 in 5,000 rows ({STOPPED_1})", "bayes_max"),
     ),
     Claim(
         id="PR11",

@@ -122,8 +122,8 @@ LIMITS = (
     Claim(
         id="KV10",
         says=Says(
-            holds="The layer-0 motifs come first: carrying the query and tagging the values are in place before layer 1 "
-            "routes.",
+            holds="The layer-0 motifs come first: carrying the query and tagging the values are in place before layer "
+            "1 routes.",
             fails="The layer-0 motifs do not come first: layer 1 routes no later than they are in place.",
             whether="whether carrying the query and tagging the values are in place before layer 1 routes",
         ),
