@@ -3,12 +3,12 @@ from types import ModuleType
 from typing import Literal
 
 import pytest
+from judged import claim
 from pydantic import BaseModel, Field, model_validator
 
 from livingpaper.book import studies
 from livingpaper.book.parameters import ParameterError, describe, parse
 from livingpaper.book.studies import StudyError
-from livingpaper.claims.claim import Claim
 
 
 class Params(BaseModel, frozen=True, extra="forbid", strict=True):
@@ -33,15 +33,8 @@ class Params(BaseModel, frozen=True, extra="forbid", strict=True):
 def toy(monkeypatch):
     """A study outside the package, as an outsider would add one."""
     module = ModuleType("toy_lab.toy_recall")
-    claims = (Claim(id="T1", sentence="s", metric="m", direction="at_least", smallest_effect=0.5, control="c"),)
-    parts = {
-        "Params": Params,
-        "recipes": dict,
-        "instruments": dict,
-        "CLAIMS": claims,
-        "CHECKS": {"T1": len},
-        "VIEWS": {},
-    }
+    claims = (claim([0.9], "T1"), claim([0.9], "T1.published"))
+    parts = {"Params": Params, "recipes": dict, "instruments": dict, "CLAIMS": claims, "VIEWS": {}}
     for name, value in parts.items():
         setattr(module, name, value)
     monkeypatch.setitem(sys.modules, "toy_lab", ModuleType("toy_lab"))
@@ -169,12 +162,15 @@ def test_a_study_that_lacks_something_itself_says_so(tmp_path, monkeypatch):
 
 
 def test_incomplete_studies_are_refused(toy):
-    toy.CHECKS = {"T2": len}
-    with pytest.raises(StudyError, match="checks what it does not claim: unknown claim 'T2'; known: T1"):
+    assert studies.load(NAME) is toy
+    whole = toy.CLAIMS
+    toy.CLAIMS = whole[1:]
+    with pytest.raises(StudyError, match="has claim T1.published, but not the one it repeats, without .published"):
         studies.load(NAME)
-    toy.CHECKS, toy.CLAIMS = {}, toy.CLAIMS * 2
-    with pytest.raises(StudyError, match="a claim id twice: T1"):
+    toy.CLAIMS = whole * 2
+    with pytest.raises(StudyError, match="a claim id twice: T1, T1.published"):
         studies.load(NAME)
+    toy.CLAIMS = whole
     del toy.VIEWS
     with pytest.raises(StudyError, match="lacks VIEWS"):
         studies.load(NAME)
