@@ -10,7 +10,7 @@ from retrieval_circuits.story_control import readings
 from retrieval_circuits.story_control.design import PHRASES, PLANTED, STORY
 from retrieval_circuits.story_control.readings import MOTIFS, OURS, PUBLISHED
 
-BIRTHS = Unit(name=f"of {len(MOTIFS)}", low=0, high=len(MOTIFS))
+BIRTHS = Unit(name=f"of {len(MOTIFS)}", low=0.0, high=float(len(MOTIFS)))
 """How many of the four motifs are born."""
 THE_WHOLE = at_least(len(MOTIFS), "the whole circuit is all four births")
 TRAINED_ON = {STORY: "the story", PLANTED: "planted repeats", PHRASES: "planted phrases"}
