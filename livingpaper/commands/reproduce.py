@@ -76,7 +76,7 @@ def _side(found: Mapping[str, Any] | None) -> str:
     if found is None:
         return "-"
     if found["effect"] is None:
-        return f"{found['status']} (not checked)"
+        return found["status"]
     low, high = (float(found[end]) for end in ("low", "high"))
     return f"{found['status']}  {found['effect']:.3g} [{low:.3g}, {high:.3g}] n={found['n']}"
 

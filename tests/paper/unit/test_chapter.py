@@ -13,15 +13,20 @@ from circuitcore.ground.contents import Contents
 from circuitcore.ground.progress import Watch
 from circuitcore.metrics.instruments.battery import BatterySpec
 from circuitcore.metrics.instruments.standard import standard
+from circuitcore.training.errors import StoreError
 from livingpaper.book import chapter
 from livingpaper.book.evidence import Evidence, Folders
 from livingpaper.book.parameters import ParameterError
-from livingpaper.claims.claim import Claim, Status, from_json, mean_check, to_json
+from livingpaper.claims.claim import Claim, Says
+from livingpaper.claims.reading import Reading, at_end
 from livingpaper.claims.results import Results, SelectionError
+from livingpaper.claims.units import PROMPTS, at_least, at_most
+from livingpaper.claims.verdict import Status, from_json, to_json
 from livingpaper.claims.view import View
 from livingpaper.commands.reproduce import comparison_table
 from livingpaper.commands.rerun import compared
 from livingpaper.figures import bars
+from livingpaper.figures.verdict_text import verdict_words
 
 SEEDS = {"paper": range(5), "rerun": (11, 12)}
 
@@ -58,27 +63,19 @@ def numbers(results):
     return View(rows.rename(columns={"group": "quantity"}).assign(source=0.5), "as named", "test")
 
 
-def high(results):
-    return mean_check(results.final_values("accuracy", "trained"), control_passed=True, control_value="0.1")
+SAYS = Says(holds="It learns, {effect}.", fails="It does not learn.", whether="whether it learns")
 
 
-def claim(claim_id, direction="at_least"):
-    return Claim(
-        id=claim_id,
-        sentence="It learns.",
-        metric="accuracy",
-        direction=direction,
-        smallest_effect=0.8,
-        control="shuffled",
-    )
+def claim(claim_id, bound=at_least, arm="trained"):
+    reading = Reading("accuracy", PROMPTS, at_end("accuracy", arm))
+    return Claim(id=claim_id, says=SAYS, reading=reading, bound=bound(0.8, "four of five"))
 
 
 STUDY = ModuleType("toy_package.toy")
 STUDY.Params = Params
 STUDY.recipes = lambda params: {}
 STUDY.instruments = lambda params, arm: standard(BatterySpec())
-STUDY.CLAIMS = (claim("C1"), claim("C2.published", "at_most"), claim("C3"))
-STUDY.CHECKS = {"C1": high, "C2.published": high}
+STUDY.CLAIMS = (claim("C1"), claim("C1.published", at_most), claim("C3", arm="control"))
 STUDY.VIEWS = {
     "final": final_accuracy,
     "part": only_published,
@@ -293,11 +290,28 @@ def test_a_table_is_shown_in_every_form(paper, shown):
 def test_a_claim_shows_the_papers_verdict_and_the_readers(paper, shown):
     paper.claim("C1")
     text = shown[0][0]["text/plain"]
-    assert "paper: Supported" in text and "your seeds: Hypothesis" in text
+    assert "paper: Supported" in text and "your seeds: Undecided" in text
     paper.claim("C3")
     assert "Not checked" in "".join(data.get("text/plain", "") for data, _ in shown)
     with pytest.raises(chapter.ChapterError, match="unknown claim 'C9'"):
         paper.claim("C9")
+
+
+def test_what_a_claim_came_to_is_there_for_the_prose_in_words(paper, shown):
+    for claim_id, name in (("C1", "C1"), ("C1.published", "C1_published"), ("C3", "C3")):
+        shown.clear()
+        paper.claim(claim_id)
+        glued = {metadata["scrapbook"]["name"]: list(data.values()) for data, metadata in shown if metadata}
+        words = verdict_words(paper.verdicts(claim_id)[0])
+        assert {"status", "says", "found", "percent", "count"} <= set(words)
+        for kind, text in words.items():
+            assert glued[f"{name}_{kind}"] == [text]
+    words = verdict_words(paper.verdicts("C1")[0])
+    assert (words["status"], words["says"], words["percent"]) == ("Supported", "It learns, 90 %.", "90 %")
+    assert words["found"] == "90 % [90, 90], 5 seeds"
+    assert verdict_words(paper.verdicts("C3")[0])["found"] == "(not measured)"
+    effects = {data["application/papermill.record/text/plain"] for data, metadata in shown if metadata}
+    assert "(not measured)" in effects and "nan" not in effects
 
 
 def record(paper, **changes):
@@ -306,7 +320,7 @@ def record(paper, **changes):
     records = json.loads(to_json(verdicts))
     for found in records:
         if found["claim"]["id"] in changes:
-            found["check"], found["status"] = None, str(Status.HYPOTHESIS)
+            found["finding"], found["status"] = None, str(Status.NOT_CHECKED)
     path = paper.evidence.folders.published / "verdicts" / "toy.json"
     path.parent.mkdir(parents=True)
     path.write_text(json.dumps(records))
@@ -320,11 +334,25 @@ def test_a_recorded_verdict_that_still_holds_passes(paper):
 def test_a_published_verdict_that_changed_stops_the_chapter(paper):
     record(paper, C1="changed")
     with pytest.raises(
-        chapter.ChapterError, match="C1 is now Supported, but toy.json records Hypothesis.*Results changed"
+        chapter.ChapterError, match="C1 is now Supported, but toy.json records Not checked.*Results changed"
     ):
         paper.claim("C1")
     with pytest.raises(chapter.ChapterError):
         paper.close()
+
+
+def test_a_record_of_another_version_stops_the_chapter_in_a_sentence(paper):
+    """Version 0.8.0 had other verdicts, in another form."""
+    record(paper)
+    path = paper.evidence.folders.published / "verdicts" / "toy.json"
+    old = {"check": None, "claim": {"id": "C1", "sentence": "It learns."}, "origin": "paper", "status": "Hypothesis"}
+    path.write_text(json.dumps([old]))
+    with pytest.raises(StoreError) as told:
+        paper.claim("C1")
+    said = str(told.value)
+    assert said.startswith(f"{path}: these are no verdicts that this version of the book reads (0.claim.")
+    assert said.endswith("Publish the study again: python -m livingpaper.commands.publish toy.")
+    assert len(said.splitlines()) == 1
 
 
 def test_a_number_is_glued_as_it_will_be_printed(paper, shown):
@@ -339,8 +367,9 @@ def test_close_leaves_numbers_verdicts_and_provenance(paper, shown, tmp_path):
     paper.close()
     left = json.loads((tmp_path / "results" / "toy.json").read_text())
     assert left["numbers"]["val_accuracy"] == "0.952" and left["values"]["val_accuracy"] == 0.95234
-    counts = {name: left["numbers"][f"n_{name}"] for name in ("claims", "supported", "negative", "hypothesis", "runs")}
-    assert counts == {"claims": "3", "supported": "1", "negative": "1", "hypothesis": "1", "runs": "5"}
+    counts = {name: left["numbers"][f"n_{name}"] for name in ("claims", "supported", "refuted", "not_checked", "runs")}
+    assert counts == {"claims": "3", "supported": "1", "refuted": "1", "not_checked": "1", "runs": "5"}
+    assert [left["numbers"][f"n_{name}"] for name in ("undecided", "control_failed", "void")] == ["0"] * 3
     verdicts = from_json(json.dumps(left["verdicts"]))
     assert [(verdict.claim.id, verdict.origin) for verdict in verdicts] == [
         (claim.id, origin) for claim in STUDY.CLAIMS for origin in ("paper", "rerun")
@@ -364,13 +393,15 @@ def test_close_leaves_numbers_verdicts_and_provenance(paper, shown, tmp_path):
 def test_a_rerun_is_compared_claim_by_claim(paper):
     verdicts = [verdict for claim in STUDY.CLAIMS for verdict in paper.verdicts(claim.id)]
     records = compared(json.loads(to_json(verdicts)))
-    assert [record["claim"] for record in records] == ["C1", "C2.published", "C3"]
-    assert records[0]["paper"]["status"] == "Supported" and records[0]["rerun"]["status"] == "Hypothesis"
+    assert [record["claim"] for record in records] == ["C1", "C1.published", "C3"]
+    assert records[0]["paper"]["status"] == "Supported" and records[0]["rerun"]["status"] == "Undecided"
     assert [record["same"] for record in records] == [False, False, True]
-    assert records[0]["rerun"]["n_seeds"] == 2 and records[2]["rerun"]["effect"] is None
+    assert records[0]["rerun"]["n"] == 2 and records[2]["rerun"]["effect"] is None
+    assert records[0]["rerun"]["low"] == "-inf" and records[0]["paper"]["low"] == pytest.approx(0.902, abs=0.01)
+    assert records[0]["sentence"] == SAYS.holds and records[0]["paper"]["sentence"] == "It learns, 90 %."
     table = comparison_table(records).splitlines()
     assert len(table) == 4 and "Supported  0.902 [" in table[1] and table[1].endswith("DIFFERS")
-    assert table[3].split() == ["C3", *["Hypothesis", "(not", "checked)"] * 2, "agrees"]
+    assert table[3].split() == ["C3", *["Not", "checked"] * 2, "agrees"]
     alone = compared(json.loads(to_json(paper.verdicts("C1")[1:])))
     assert alone[0]["paper"] is None and alone[0]["same"] is None
     assert comparison_table(alone).endswith("nothing to compare with")
