@@ -11,12 +11,14 @@ import numpy as np
 import pandas as pd
 import pytest
 import vl_convert
+from judged import control, judged
 
 from circuitcore.emergence.seeds import mean_interval
-from livingpaper.claims.claim import Check, Claim, Status, Verdict
+from livingpaper.claims.claim import Says
+from livingpaper.claims.verdict import Status
 from livingpaper.claims.view import View
 from livingpaper.figures import attention, bars, counts, curves, maps, ratios, removal, style, vega
-from livingpaper.figures.badges import ICONS, badge
+from livingpaper.figures.badges import ICONS, badge, status_class
 from livingpaper.figures.bundle import Figure, source_of
 from livingpaper.figures.caption import escape_markdown, facts, few_seeds
 from livingpaper.figures.chart_html import STATIC, compact, paper_html
@@ -475,37 +477,38 @@ def test_badges_differ_in_word_icon_and_colour():
     colours = {}
     for status in Status:
         assert str(status) in badge(status) and ICONS[str(status)] in badge(status)
-        rule = re.search(rf"\.status-{str(status).lower()}\b[^{{}}]*{{[^}}]*?(#[0-9a-fA-F]{{6}})", css)
+        assert f'class="status-badge {status_class(status)}"' in badge(status)
+        rule = re.search(rf"\.{status_class(status)}\b[^{{}}]*{{[^}}]*?(#[0-9a-fA-F]{{6}})", css)
         colours[status] = rule.group(1).lower()
     assert len(set(colours.values())) == len(Status)
 
 
-CLAIM = Claim(
-    id="KV2.published", sentence="Heads *route*.", metric="routing", direction="at_least", smallest_effect=0.5,
-    control="untrained networks fail", source="source", source_verdict="Supported: 0.9",
-)  # fmt: skip
+SAYS = Says(holds="Heads *route*.", fails="Heads do not *route*.", whether="whether heads *route*")
+ROUTED = (0.7, 0.75, 0.8, 0.85, 0.9)  # mean 0.8, from 0.7 to 0.9
 
 
-def check(n_seeds, **changes):
-    fixed = {"effect": 0.8, "interval": (0.7, 0.9), "control_passed": True, "control_value": "0.1"}
-    return Check(**{**fixed, "n_seeds": n_seeds, **changes})
+def verdict(values, origin="paper", untrained=(0.1,) * 5):
+    return judged(
+        values, "KV2.published", origin, says=SAYS, controls=(control(untrained),), source="source",
+        source_verdict="Supported: 0.9",
+    )  # fmt: skip
 
 
 def test_a_claim_shows_both_verdicts_and_the_numbers_they_rest_on():
-    both = [Verdict.of(CLAIM, check(5), "paper"), Verdict.of(CLAIM, check(2), "rerun")]
+    both = [verdict(ROUTED), verdict(ROUTED[:2], "rerun")]
     for shown in (claim_markdown(both), claim_html(both), claim_text(both)):
-        assert "Supported" in shown and "Hypothesis" in shown and "your seeds" in shown
-        for number in ("0.8", "0.7 to 0.9", "5 seeds", "0.5", "0.1", "too few"):
-            assert number in shown, number
-    assert ":name: claim-kv2-published" in claim_markdown(both) and anchor(CLAIM) == "claim-kv2-published"
+        assert "Supported" in shown and "Undecided" in shown and "your seeds" in shown
+        for number in ("80 %", "[70, 90]", "5 seeds", "at least 50 %", "10 %", "Too few"):
+            assert number in shown.replace("\\", ""), number
+    assert ":name: claim-kv2-published" in claim_markdown(both)
+    assert anchor(both[0].claim) == "claim-kv2-published"
 
 
 def test_a_claim_says_when_nothing_was_checked_or_a_control_failed():
-    assert "Not checked" in claim_text([Verdict.of(CLAIM, None, "rerun")])
-    failed = Verdict.of(CLAIM, check(5, control_passed=False), "paper")
-    assert "FAILED" in claim_markdown([failed]) and "Unsupported" in claim_markdown([failed])
-    alone = check(1, interval=(float("-inf"), float("inf")))
-    assert "inf" not in claim_text([Verdict.of(CLAIM, alone, "rerun")])
+    assert "Not checked" in claim_text([verdict(None, "rerun")])
+    failed = verdict(ROUTED, untrained=ROUTED)
+    assert "FAILED" in claim_markdown([failed]) and "Control failed" in claim_markdown([failed])
+    assert "inf" not in claim_text([verdict([0.8], "rerun")])
 
 
 def test_tables_print_numbers_as_read():
