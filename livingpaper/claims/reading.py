@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
+import numpy as np
 import pandas as pd
 
 from circuitcore.ground.spelling import unknown
@@ -57,8 +58,8 @@ class Reading:
         found = found.astype(float).sort_index()
         if found.index.has_duplicates:
             raise ValueError(f"{self.words}: several numbers of draw {found.index[found.index.duplicated()][0]}")
-        if found.isna().any():
-            raise ValueError(f"{self.words}: no number of draw {found.index[found.isna()][0]}")
+        if not (finite := np.isfinite(found)).all():
+            raise ValueError(f"{self.words}: draw {found.index[~finite][0]} has {found[~finite].iloc[0]}, not a number")
         return found
 
 

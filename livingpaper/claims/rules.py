@@ -68,10 +68,10 @@ class Estimate:
     effect: float
     low: End
     high: End
-    p_value: float | None = None
+    p_value: float | None
     n: int
-    n_sets: int = 1
-    against: int = 0
+    n_sets: int
+    against: int
     values: tuple[float, ...] = field(default=(), compare=False, repr=False)
 
     def __post_init__(self):
@@ -130,7 +130,7 @@ class OnAverage(Rule):
             p_value = _p_of_mean(draws, bound.value)
         return Estimate(
             effect=mean, low=min(low, mean), high=max(high, mean), p_value=p_value, n=len(values), n_sets=len(sets),
-            values=tuple(float(value) for value in values),
+            against=0, values=tuple(float(value) for value in values),
         )  # fmt: skip
 
 
@@ -227,7 +227,10 @@ class Forced(Rule):
         numbers = [float(value) for value in values]
         worst = min(numbers) if bound.direction == "at_least" else max(numbers)
         against = sum(not bound.reached(value) for value in numbers)
-        return Estimate(effect=worst, low=worst, high=worst, n=len(numbers), against=against, values=tuple(numbers))
+        return Estimate(
+            effect=worst, low=worst, high=worst, p_value=None, n=len(numbers), n_sets=1, against=against,
+            values=tuple(numbers),
+        )  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -239,7 +242,7 @@ class Counted(Rule):
     def estimate(self, values: pd.Series | float, bound: Bound, unit: Unit) -> Estimate:
         """The number itself."""
         number = float(values)
-        return Estimate(effect=number, low=number, high=number, n=0)
+        return Estimate(effect=number, low=number, high=number, p_value=None, n=0, n_sets=1, against=0)
 
 
 RULES: dict[str, type[Rule]] = {rule.name: rule for rule in (OnAverage, Share, Every, Some, EvenOdds, Forced, Counted)}

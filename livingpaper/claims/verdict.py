@@ -136,7 +136,7 @@ class Finding:
     __pydantic_config__: ClassVar[ConfigDict] = RECORD
 
     held: Held
-    guards: tuple[Guard, ...] = ()
+    guards: tuple[Guard, ...]
 
     @property
     def failed(self) -> tuple[Guard, ...]:
@@ -153,11 +153,11 @@ class Declared:
     id: str
     says: Says
     asked: Asked
-    controls: tuple[tuple[Asked, Spoils], ...] = ()
+    controls: tuple[tuple[Asked, Spoils], ...]
     min_seeds: int
-    source: Literal["source", "ours"] = "ours"
-    source_verdict: str = ""
-    void: str = ""
+    source: Literal["source", "ours"]
+    source_verdict: str
+    void: str
 
 
 def judge(claim: Declared, finding: Finding | None) -> Status:
@@ -193,7 +193,8 @@ class Verdict:
     """A claim, what was found, and the status that ``judge`` gives; ``origin`` says whose runs.
 
     Raises:
-        ValueError: a status that ``judge`` would not give.
+        ValueError: an answer to another question than the claim's or its controls'; a status that ``judge`` would not
+            give.
     """
 
     __pydantic_config__: ClassVar[ConfigDict] = RECORD
@@ -204,6 +205,13 @@ class Verdict:
     origin: Origin
 
     def __post_init__(self):
+        if self.finding is not None:
+            answered = [("the claim", self.claim.asked, self.finding.held.asked)]
+            guards = tuple((guard.held.asked, guard.spoils) for guard in self.finding.guards)
+            answered.append(("its controls", self.claim.controls, guards))
+            for whose, asked, found in answered:
+                if asked != found:
+                    raise ValueError(f"claim {self.claim.id}: {whose} asked {asked}, but what was found is of {found}")
         earned = judge(self.claim, self.finding)
         if self.status != earned:
             raise ValueError(f"claim {self.claim.id}: status {self.status} given, but what was found earns {earned}")
