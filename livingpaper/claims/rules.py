@@ -122,11 +122,13 @@ class OnAverage(Rule):
         """Mean, t interval cut to what is possible, and the t test's p value."""
         sets = _by_set(values)
         draws = [float(np.mean(part)) for part in sets] if len(sets) > 1 else sets[0]
-        mean, least = float(np.mean(draws)), self.least_sets if len(sets) > 1 else self.least
+        least = self.least_sets if len(sets) > 1 else self.least
+        equal = np.ptp(draws) == 0  # their mean may miss them by its last bit, and then a bound that they reach
+        mean = draws[0] if equal else float(np.mean(draws))
         (low, high), p_value = EVERYWHERE, None
         if len(draws) >= least:
             found = mean_interval(draws)
-            low, high = unit.cut(found.low, found.high)
+            low, high = (mean, mean) if equal else unit.cut(found.low, found.high)
             p_value = _p_of_mean(draws, bound.value)
         return Estimate(
             effect=mean, low=min(low, mean), high=max(high, mean), p_value=p_value, n=len(values), n_sets=len(sets),

@@ -53,9 +53,9 @@ class Unit:
         """The number with its unit: "80 %", "12 points", "3,518 steps"."""
         return f"{self.number(value, beside)} {self.name}".rstrip()
 
-    def interval(self, low: Number, high: Number) -> str:
-        """Both ends in brackets: "[9, 15]"; an end that bounds nothing is left open."""
-        ends = ["..." if math.isinf(end) else self.number(end) for end in (low, high)]
+    def interval(self, low: Number, high: Number, beside: Number | None = None) -> str:
+        """Both ends in brackets, "[9, 15]", as ``number`` has them; an end that bounds nothing is left open."""
+        ends = ["..." if math.isinf(end) else self.number(end, beside) for end in (low, high)]
         return f"[{', '.join(ends)}]"
 
     def cut(self, low: Number, high: Number) -> tuple[Number, Number]:
