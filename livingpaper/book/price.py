@@ -1,5 +1,8 @@
 """What the seeds that would decide a claim cost on this machine."""
 
+import dataclasses
+from collections.abc import Sequence
+
 from circuitcore.ground.durations import Durations, duration
 from circuitcore.metrics.instruments import measuring
 from circuitcore.training.recipe import Recipe
@@ -12,7 +15,7 @@ from livingpaper.claims.verdict import Status, Verdict
 def price(evidence: Evidence, verdict: Verdict) -> str:
     """How long training and measuring the seeds that an undecided claim lacks should take; "" where nobody knows.
 
-    A seed costs what the first one of each arm that the claim reads does.
+    A seed costs what the first one of each arm that the claim reads does, trained anew.
     """
     if verdict.status is not Status.UNDECIDED or verdict.finding is None:
         return ""
@@ -21,9 +24,15 @@ def price(evidence: Evidence, verdict: Verdict) -> str:
         return ""
     claim = next(claim for claim in evidence.study.CLAIMS if claim.id == verdict.claim.id)
     arms = evidence.published_arms or evidence.arms
-    recipes = {arm: list(arms[arm])[:1] * lacking.more for arm in claim.arms if arms.get(arm)}
+    recipes = {arm: _new_seeds(arms[arm], lacking.more) for arm in claim.arms if arms.get(arm)}
     seconds = _seconds(evidence, recipes)
     return f"{duration(seconds)} here" if seconds else ""
+
+
+def _new_seeds(recipes: Sequence[Recipe], n: int) -> list[Recipe]:
+    """The first of some recipes with ``n`` seeds that none of them has: what is trained already would cost nothing."""
+    last = max(recipe.init_seed for recipe in recipes)
+    return [dataclasses.replace(recipes[0], init_seed=last + place) for place in range(1, n + 1)]
 
 
 def _seconds(evidence: Evidence, recipes: dict[str, list[Recipe]]) -> float:
