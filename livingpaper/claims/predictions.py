@@ -75,8 +75,10 @@ def _why_not(published: Verdict, rerun: Verdict) -> str:
         return "the effect is a share or a count, not a mean of one value for each seed"
     if before.n_sets > 1:
         return "the published seeds come from several data sets"
-    if len(before.values) < 2:
+    if before.n < 2:
         return "one published seed shows no spread"
+    if len(before.values) < before.n:
+        return "the values of the published seeds were not kept"
     if min(before.values) == max(before.values):
         unit = published.claim.asked.unit
         yours = "yours gave the same" if now.effect == before.effect else f"yours: {unit.words(now.effect)}"

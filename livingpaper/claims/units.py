@@ -58,9 +58,9 @@ class Unit:
         ends = ["..." if math.isinf(end) else self.number(end, beside) for end in (low, high)]
         return f"[{', '.join(ends)}]"
 
-    def cut(self, low: Number, high: Number) -> tuple[Number, Number]:
+    def cut(self, low: Number, high: Number) -> tuple[float, float]:
         """The part of an interval that is possible."""
-        return max(low, self.low), min(high, self.high)
+        return float(max(low, self.low)), float(min(high, self.high))
 
 
 def share_of(what: str) -> Unit:

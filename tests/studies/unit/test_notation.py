@@ -20,8 +20,9 @@ from circuitcore.models import ModelConfig, init_weights
 from circuitcore.models.sites import SITES, parse_head
 from circuitcore.tasks import make_task
 from circuitcore.tasks.leakage import DEGREES
-from livingpaper.claims.claim import Status
+from livingpaper.claims import rules
 from livingpaper.claims.results import KEY_COLUMNS
+from livingpaper.claims.verdict import Status
 from retrieval_circuits import motif_measures
 from retrieval_circuits.permutation_recall import measures
 from retrieval_circuits.permutation_recall.design import model
@@ -192,6 +193,11 @@ def test_published_heads_are_ours_with_layers_counted_from_zero():
 def test_every_badge_is_explained():
     badges = [badge.strip("`") for badge, _ in table("| badge | when `judge` gives it |")]
     assert sorted(badges) == sorted(map(str, Status))
+
+
+def test_every_quantifier_is_explained():
+    named = [span for span in SPAN.findall(entries()["quantifier"]) if span in dir(rules)]
+    assert sorted(named) == sorted(rule.__name__ for rule in rules.RULES.values())
 
 
 def test_chance_levels_are_true(task):

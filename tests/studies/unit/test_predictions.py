@@ -6,13 +6,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from judged import data_sets, judged
 from scipy import stats
 
 from circuitcore.emergence.seeds import SeedsError, prediction_interval
 from livingpaper.book import studies
 from livingpaper.book.evidence import Evidence, Folders
-from livingpaper.claims.claim import Check, Claim, Verdict, from_json, mean_check, share_check, to_json
 from livingpaper.claims.predictions import predict, summary
+from livingpaper.claims.rules import Counted, Share
+from livingpaper.claims.units import COUNT, NUMBER, SCORE, SEEDS, at_least
+from livingpaper.claims.verdict import from_json, to_json
 from livingpaper.commands.rerun import Rerun, compared
 from livingpaper.figures.verdict_text import claim_html, claim_lines
 
@@ -22,17 +25,14 @@ ROOT = Path(__file__).resolve().parents[3]
 PUBLISHED = (0.90, 0.95, 0.92, 0.97, 0.91)
 
 
-def checked(values, **options):
-    return mean_check(values, control_passed=True, **options)
-
-
-def verdict(check, origin, **changes):
-    fixed = {"id": "C1", "sentence": "It learns.", "metric": "accuracy", "direction": "at_least", "control": "none"}
-    return Verdict.of(Claim(**{**fixed, "smallest_effect": 0.5, **changes}), check, origin)
-
-
 def both(published, rerun, **changes):
-    return [verdict(published, "paper", **changes), verdict(rerun, "rerun", **changes)]
+    """The paper's verdict and the reader's, on numbers that have no ends."""
+    changes = {"unit": NUMBER, **changes}
+    return [judged(published, origin="paper", **changes), judged(rerun, origin="rerun", **changes)]
+
+
+def predicted(published, rerun, **changes):
+    return predict(*both(published, rerun, **changes))
 
 
 @pytest.mark.parametrize("n_new", [1, 2, 7])
@@ -67,55 +67,57 @@ def test_what_predicts_nothing_is_refused(values, n_new):
 
 
 def test_one_seed_inside_and_outside():
-    found = predict(checked(PUBLISHED), checked([0.96]))
+    found = predicted(PUBLISHED, [0.96])
     wanted = prediction_interval(PUBLISHED)
     assert found.inside is True and found.interval == (wanted.low, wanted.high)
     assert found.sentence == (
         "Your seed: 0.96, inside what one more seed of the published design should give "
-        "(95 % prediction interval 0.841 to 1.02)."
+        "(95 % prediction interval [0.84, 1.02])."
     )
-    far = predict(checked(PUBLISHED), checked([0.80]))
-    assert far.inside is False and far.sentence.startswith("Your seed: 0.8, outside what one more seed")
+    far = predicted(PUBLISHED, [0.80])
+    assert far.inside is False and far.sentence.startswith("Your seed: 0.80, outside what one more seed")
 
 
 def test_several_seeds_are_held_against_what_as_many_should_give():
     """A mean that one seed may well have, two seldom have."""
-    assert predict(checked(PUBLISHED), checked([0.858])).inside is True
-    found = predict(checked(PUBLISHED), checked([0.857, 0.859]))
+    assert predicted(PUBLISHED, [0.858]).inside is True
+    found = predicted(PUBLISHED, [0.857, 0.859])
     assert found.inside is False
-    assert found.sentence.startswith("Your 2 seeds: 0.858 on average, outside what 2 more seeds of the published")
+    assert found.sentence.startswith("Your 2 seeds: 0.86 on average, outside what 2 more seeds of the published")
 
 
 def test_a_share_is_cut_to_what_is_possible_and_says_so():
-    found = predict(checked(PUBLISHED, within=(0, 1)), checked([1.0], within=(0, 1)))
+    found = predicted(PUBLISHED, [1.0], unit=SCORE)
     assert found.inside is True and found.interval[1] == 1.0 and found.interval[0] < 0.9
-    assert "(95 % prediction interval 0.841 to 1, cut to what is possible)" in found.sentence
+    assert "(95 % prediction interval [0.84, 1.00], cut to what is possible)" in found.sentence
+    assert predicted(PUBLISHED, [1.0]).interval[1] > 1
 
 
-COUNT = Check(effect=3, interval=(3, 3), n_seeds=0, control_passed=True)
+COUNT_OF_ROWS = {"rule": Counted(), "unit": COUNT, "bound": at_least(1, "any"), "min_seeds": 0}
 
 
 @pytest.mark.parametrize(
-    ("published", "rerun", "words"),
+    ("published", "rerun", "changes", "words"),
     [
-        (checked([1.0] * 5), checked([1.0]), "all 5 published seeds gave 1; yours gave the same"),
-        (checked([1.0] * 5), checked([0.93]), "all 5 published seeds gave 1; yours: 0.93"),
-        (checked([0.9]), checked([0.93]), "one published seed shows no spread"),
-        (share_check(5, 5, control_passed=True), share_check(1, 1, control_passed=True), "a share or a count"),
-        (COUNT, COUNT, "a share or a count"),
-        (None, checked([0.93]), "not checked on the published runs"),
-        (checked(PUBLISHED), None, "not checked on your runs"),
+        ([1.0] * 5, [1.0], {}, "all 5 published seeds gave 1.00; yours gave the same"),
+        ([1.0] * 5, [0.93], {}, "all 5 published seeds gave 1.00; yours: 0.93"),
+        ([0.9], [0.93], {}, "one published seed shows no spread"),
+        ([1.0] * 5, [1.0], {"rule": Share(), "unit": SEEDS}, "a share or a count"),
+        (3.0, 3.0, COUNT_OF_ROWS, "a share or a count"),
+        (None, [0.93], {}, "not checked on the published runs"),
+        (PUBLISHED, None, {}, "not checked on your runs"),
+        (data_sets(PUBLISHED, PUBLISHED), [0.93], {}, "the published seeds come from several data sets"),
     ],
 )
-def test_where_nothing_is_predicted_the_reason_is_said(published, rerun, words):
-    found = predict(published, rerun)
+def test_where_nothing_is_predicted_the_reason_is_said(published, rerun, changes, words):
+    found = predicted(published, rerun, **changes)
     assert (found.interval, found.inside) == (None, None)
     assert found.sentence.startswith("No prediction interval: ") and words in found.sentence
 
 
 def test_the_page_of_a_rerun_says_it_and_the_books_page_does_not():
-    verdicts = both(checked(PUBLISHED), checked([0.96]))
-    said = predict(*(one.check for one in verdicts)).sentence
+    verdicts = both(PUBLISHED, [0.96])
+    said = predict(*verdicts).sentence
     assert said in claim_lines(verdicts) and said in claim_html(verdicts)
     assert not any("prediction" in line for line in claim_lines(verdicts[:1]))
     assert not any("prediction" in line for line in claim_lines(verdicts[1:]))
@@ -126,26 +128,26 @@ def records_of(*verdicts):
 
 
 def test_the_comparison_leads_with_it():
-    verdicts = both(checked(PUBLISHED), checked([0.96]))
+    verdicts = both(PUBLISHED, [0.96])
     (record,) = compared(records_of(*verdicts))
     assert list(record)[:5] == ["claim", "sentence", "inside", "prediction", "says"]
-    wanted = predict(*(one.check for one in verdicts))
+    wanted = predict(*verdicts)
     assert record["inside"] is True and record["says"] == wanted.sentence
     assert record["prediction"] == pytest.approx(wanted.interval)
-    assert record["same"] is False and record["paper"]["n_seeds"] == 5 and record["rerun"]["effect"] == 0.96
+    assert record["same"] is False and record["paper"]["n"] == 5 and record["rerun"]["effect"] == 0.96
     (alone,) = compared(records_of(verdicts[1]))
     assert alone["inside"] is alone["prediction"] is alone["says"] is alone["same"] is None
 
 
 def test_the_summary_counts_and_names():
     verdicts = [
-        *both(checked(PUBLISHED), checked([0.96])),
-        *both(checked(PUBLISHED), checked([0.5]), id="C2"),
-        *both(checked([1.0] * 5), checked([1.0]), id="C3"),
+        *both(PUBLISHED, [0.96]),
+        *both(PUBLISHED, [0.5], claim_id="C2"),
+        *both([1.0] * 5, [1.0], claim_id="C3"),
     ]
     made = Rerun(Path("page"), Path("comparison"), tuple(records_of(*verdicts)))
     assert made.summary == "1 of 2 effects lie inside what the published seeds predict for yours; outside: C2."
-    many = {f"C{number}": predict(checked(PUBLISHED), checked([0.93])) for number in range(40)}
+    many = {f"C{number}": predicted(PUBLISHED, [0.93]) for number in range(40)}
     assert summary(many).endswith("By chance alone, about 2 would lie outside.")
     assert summary({}) == "No claim has a prediction interval to hold your seeds against."
     other = summary(many, ("epochs", "learning_rate"))
@@ -155,13 +157,16 @@ def test_the_summary_counts_and_names():
 
 def test_published_records_keep_their_form_and_a_rerun_s_hold_the_values():
     """What is published has no values of single seeds; what compares a rerun needs them."""
-    verdicts = tuple(both(checked(PUBLISHED, within=(0, 1)), checked([0.96])))
-    assert "sample" not in to_json(verdicts)
+    verdicts = tuple(both(PUBLISHED, [0.96], unit=SCORE))
+    slim = to_json(verdicts)
+    assert '"values"' not in slim and from_json(slim) == verdicts, "values of single seeds decide nothing"
     text = to_json(verdicts, samples=True)
     again = from_json(text)
     assert again == verdicts and to_json(again, samples=True) == text
-    assert again[0].check.sample.values == PUBLISHED and again[0].check.sample.within == (0.0, 1.0)
-    assert again[1].check.sample.within == (-math.inf, math.inf)
+    assert again[0].estimate.values == PUBLISHED and again[1].estimate.values == (0.96,)
+    assert (again[1].estimate.low, again[1].estimate.high) == (-math.inf, math.inf)
+    assert predict(*again) == predict(*verdicts)
+    assert "the values of the published seeds were not kept" in predict(*from_json(slim)).sentence
 
 
 @pytest.mark.parametrize(
