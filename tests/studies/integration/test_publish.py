@@ -10,7 +10,7 @@ from circuitcore.training.store.sealing import differences
 from circuitcore.training.store.verify import verify
 from livingpaper.book import studies
 from livingpaper.book.evidence import Folders
-from livingpaper.claims.claim import from_json
+from livingpaper.claims.verdict import Status, from_json
 from livingpaper.commands import publish
 from retrieval_circuits import symbolic_kv as study
 
@@ -48,8 +48,12 @@ def test_what_is_published_is_whole_and_judged(folders):
     assert run.tables.keys() == RunStore(folders.runs, None).find(recipe).tables.keys()
     assert elsewhere.read_text() == "[]" and not path.is_symlink(), "written whole under its name, or not at all"
     verdicts = from_json(path.read_text())
-    assert [verdict.claim for verdict in verdicts] == list(study.CLAIMS)
-    assert {str(verdict.status) for verdict in verdicts} == {"Hypothesis"}
+    assert [verdict.claim for verdict in verdicts] == [claim.declared for claim in study.CLAIMS]
+    # One seed decides nothing, and there is no arm but one.
+    by_status = {status: {one.claim.id for one in verdicts if one.status == status} for status in Status}
+    assert by_status[Status.NOT_CHECKED] == {"KV1", "KV1.published", "KV8", "KV11", "KV12"}
+    assert not by_status[Status.SUPPORTED] and not by_status[Status.REFUTED] and not by_status[Status.VOID]
+    assert {one.estimate.n for one in verdicts if one.finding} == {1}
 
 
 def test_runs_of_earlier_parameters_go_from_pack_and_list(folders, monkeypatch):

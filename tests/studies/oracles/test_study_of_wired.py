@@ -1,4 +1,4 @@
-"""The checks of the symbolic KV study on five "seeds" that all end in the circuit wired by hand."""
+"""The claims of the symbolic KV study on five "seeds" that all end in the circuit wired by hand."""
 
 import dataclasses
 
@@ -12,9 +12,10 @@ from wired import CARRIER, CONFIG, MATCHER, TAGGER, TASK
 from circuitcore.metrics.instruments.battery import BatterySpec, measure
 from circuitcore.models import init_weights
 from circuitcore.models.transformer import weight_shapes
-from livingpaper.claims.claim import Status, judge
 from livingpaper.claims.results import Results
-from retrieval_circuits.symbolic_kv import CHECKS, CLAIMS, VIEWS
+from livingpaper.claims.rules import Outcome
+from livingpaper.claims.verdict import Status
+from retrieval_circuits.symbolic_kv import CLAIMS, VIEWS
 from retrieval_circuits.symbolic_kv.readings import chosen_heads
 
 SPEC = BatterySpec(n_bases=12, n_edge_bases=6, n_reference=48, n_probe=96, n_split=60)
@@ -22,6 +23,9 @@ SEEDS = range(5)
 # The study's networks have an MLP; here one that writes nothing.
 WITH_MLP = dataclasses.replace(CONFIG, mlp="relu", d_mlp=2)
 KNOWN = {"KV2.published": 1, "KV2": 1, "KV3.published": 1, "KV3": 1, "KV4.published": 1, "KV4": 1, "KV5": 1, "KV7": 0}
+
+
+CLAIM = {claim.id: claim for claim in CLAIMS}
 
 
 def solved():
@@ -41,9 +45,10 @@ def results():
 @pytest.mark.slow
 @pytest.mark.parametrize("name", KNOWN)
 def test_each_link_has_its_known_effect(results, name):
-    check = CHECKS[name](results)
-    assert (check.effect, check.n_seeds, check.control_passed) == (pytest.approx(KNOWN[name]), len(SEEDS), True)
-    assert judge({claim.id: claim for claim in CLAIMS}[name], check) is Status.SUPPORTED
+    verdict = CLAIM[name].verdict(results)
+    assert (verdict.estimate.effect, verdict.estimate.n) == (pytest.approx(KNOWN[name]), len(SEEDS))
+    assert verdict.finding.guards and all(guard.held.outcome is Outcome.YES for guard in verdict.finding.guards)
+    assert verdict.status is Status.SUPPORTED
 
 
 def test_heads_are_chosen_by_where_they_look(results):
@@ -52,11 +57,14 @@ def test_heads_are_chosen_by_where_they_look(results):
 
 
 def test_two_layer_0_heads_are_more_than_one_per_layer(results):
-    assert CHECKS["KV6"](results).effect == 0
+    found = CLAIM["KV6"].verdict(results)
+    assert found.estimate.effect == 0 and found.estimate.against == len(SEEDS)
+    assert all(0 <= kept < 0.9 for kept in found.estimate.values)
 
 
 def test_motifs_born_between_the_same_checkpoints_have_no_order(results):
-    assert CHECKS["KV10"](results).effect == 0
+    found = CLAIM["KV10"].verdict(results)
+    assert found.estimate.effect == 0 and set(found.estimate.values) == {0.0}
     assert set(VIEWS["births"](results).table["by"].dropna()) == {1}
 
 
@@ -66,7 +74,8 @@ def test_every_link_holds_in_every_seed(results):
 
 @pytest.mark.parametrize("name", ["KV1", "KV1.published", "KV8", "KV11", "KV12"])
 def test_a_claim_without_its_control_arm_is_not_checked(results, name):
-    assert CHECKS[name](results) is None
+    verdict = CLAIM[name].verdict(results)
+    assert verdict.finding is None and verdict.status is Status.NOT_CHECKED
 
 
 def test_the_smallest_circuit_is_the_wired_one(results):
