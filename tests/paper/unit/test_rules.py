@@ -30,7 +30,7 @@ from livingpaper.claims.units import COUNT, NUMBER, PROMPTS, SEEDS, Bound, at_le
 YES, NO, OPEN = Outcome.YES, Outcome.NO, Outcome.OPEN
 HALF = at_least(0.5, "one half")
 ONE = at_least(1, "all of it")
-quick = settings(database=None, deadline=None, derandomize=True, max_examples=80)
+quick = settings(database=None, deadline=None, derandomize=True, max_examples=50)
 numbers = st.integers(-20, 20).map(lambda step: step / 20)
 several = st.lists(numbers, min_size=5, max_size=12)
 sides = st.sampled_from(["at_least", "at_most"])
