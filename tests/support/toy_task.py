@@ -52,15 +52,9 @@ def learning(results):
     return View(results.curve("accuracy").rename(columns={"split": "series"}), "accuracy", "train, test", chance=1 / 4)
 
 
-SAYS = Says(
-    holds="One layer recalls the first word of rows it never saw.",
-    fails="One layer does not recall the first word of rows it never saw.",
-    whether="whether one layer recalls the first word of rows it never saw",
-)
-GUESSED = Control(
-    reading=Reading("test accuracy of the untrained networks", PROMPTS, at_start("accuracy", "trained", split="test")),
-    bound=at_most(0.5, "a guess scores 1/4"),
-)
+SAYS = Says(holds="First words are recalled.", fails="They are forgotten.", whether="whether first words are recalled")
+UNTRAINED = Reading("test accuracy of untrained networks", PROMPTS, at_start("accuracy", "trained", split="test"))
+GUESSED = Control(reading=UNTRAINED, bound=at_most(0.5, "a guess scores 1/4"))
 RECALLED = Reading("test accuracy", PROMPTS, at_end("accuracy", "trained", split="test"))
 CLAIMS = (Claim(id="T1", says=SAYS, reading=RECALLED, bound=at_least(0.9, "nearly always"), controls=(GUESSED,)),)
 VIEWS = {"learning": learning}

@@ -14,7 +14,8 @@ from circuitcore.tasks import TASKS
 from circuitcore.training.store.verify import verify
 from livingpaper.book import studies
 from livingpaper.book.evidence import Evidence, Folders
-from livingpaper.claims.claim import Status
+from livingpaper.claims.rules import Outcome
+from livingpaper.claims.verdict import Status
 from livingpaper.figures import curves
 from livingpaper.figures.bundle import Figure
 
@@ -54,7 +55,8 @@ def test_it_is_trained_measured_judged_and_drawn(tmp_path):
 
     claim = evidence.study.CLAIMS[0]
     verdict = evidence.judged(claim, results)
-    assert (verdict.status, verdict.check.n_seeds) == (Status.SUPPORTED, 5)
+    assert (verdict.status, verdict.estimate.n) == (Status.SUPPORTED, 5)
+    assert [guard.held.outcome for guard in verdict.finding.guards] == [Outcome.YES]
 
     view = evidence.study.VIEWS["learning"](results)
     chart = curves.training(view)
@@ -68,7 +70,7 @@ def test_it_is_trained_measured_judged_and_drawn(tmp_path):
 def test_too_few_seeds_judge_nothing(tmp_path):
     evidence = evidence_of([0, 1], tmp_path)
     (results,) = evidence.gather(None, "serial")
-    assert evidence.judged(evidence.study.CLAIMS[0], results).status == Status.HYPOTHESIS
+    assert evidence.judged(evidence.study.CLAIMS[0], results).status == Status.UNDECIDED
 
 
 CELLS = (
@@ -96,9 +98,9 @@ def test_it_has_a_chapter_that_papermill_reruns(tmp_path):
 
     record = json.loads((tmp_path / "results/toy_task.json").read_text())
     assert record["parameters"] == {"seeds": [7]}
-    assert [verdict["status"] for verdict in record["verdicts"]] == ["Hypothesis"]
+    assert [verdict["status"] for verdict in record["verdicts"]] == ["Undecided"]
     outputs = (tmp_path / "out.ipynb").read_text()
-    assert "fig-toy" in outputs and "It learns." in outputs and "Hypothesis" in outputs
+    assert "fig-toy" in outputs and "It learns." in outputs and "Undecided" in outputs
     assert record["runs"]["rerun"]["trained"][0] in outputs
 
 

@@ -18,8 +18,8 @@ from circuitcore.training.store.added import ADDED_FOLDER, LIST_NAME
 from circuitcore.training.store.sealing import differences
 from livingpaper.book import studies
 from livingpaper.book.evidence import Evidence, Folders
-from livingpaper.claims.claim import Status
 from livingpaper.claims.results import SelectionError
+from livingpaper.claims.verdict import Status
 from livingpaper.commands import cli, publish
 from livingpaper.figures import curves
 from livingpaper.figures.bundle import Figure
