@@ -8,15 +8,24 @@ import pytest
 
 import paper
 from livingpaper.book import studies
+from livingpaper.claims.verdict import Status
 
 ROOT = Path(paper.__file__).resolve().parent
 PAGES = ("index.md", *(f"{name}.ipynb" for name in studies.names()))
 # On the front page a badge is {{ symbolic_kv_KV1_status }}, in a chapter {glue:text}`KV1_status`.
 BADGE = re.compile(r"\{\{ (?:[a-z_]+?_)?([A-Z]+\d+(?:_published)?)_status \}\}|\{glue:text\}`(\w+)_status`")
-# How a sentence says that the claim beside it is not settled.
-OPEN = re.compile(r"not decide|undecided|not settled|not decided|leaves? open|no verdict|is open", re.IGNORECASE)
-# How one says that it was refuted.
-REFUTED = re.compile(r"\bnot?\b|\bnone\b|refute|miss|wrong", re.IGNORECASE)
+# A sentence that the verdict itself says, badge included, wherever it stands.
+TOLD = re.compile(r"\{\{ (?:[a-z_]+?_)?([A-Z]+\d+(?:_published)?)_told \}\}|\{glue:text\}`(\w+)_told`")
+# How a sentence says that the claim beside it is not settled, or was refuted.
+SAID = {
+    Status.UNDECIDED: re.compile(
+        r"not decide|undecided|not settled|not decided|leaves? open|no verdict|is open", re.IGNORECASE
+    ),
+    Status.CONTROL_FAILED: re.compile(r"control (has |have |had )?fail|no verdict|cannot be said", re.IGNORECASE),
+    Status.VOID: re.compile(r"\bvoid\b|cannot (be said|say|answer|show|tell)|no verdict", re.IGNORECASE),
+    Status.NOT_CHECKED: re.compile(r"not (been )?checked|unchecked|no verdict", re.IGNORECASE),
+    Status.REFUTED: re.compile(r"\bnot?\b|\bnone\b|refute|miss|wrong", re.IGNORECASE),
+}
 SENTENCE = re.compile(r"(?<=[.!?;])\s+(?=[A-Z{*])|\n")
 
 
@@ -36,13 +45,11 @@ def prose(page: str) -> str:
 
 
 def says_too_much(text: str, statuses: dict[str, str]) -> list[str]:
-    """Sentences of ``text`` that carry the badge of a claim that is not settled and do not say so."""
+    """Sentences of ``text`` that carry the badge of a claim that is not settled, or refuted, and do not say so."""
     found = []
     for sentence in SENTENCE.split(text):
         claims = [(front or chapter).replace("_", ".") for front, chapter in BADGE.findall(sentence)]
-        unsettled = [claim for claim in claims if statuses[claim] in ("Unsupported", "Hypothesis")]
-        refuted = [claim for claim in claims if statuses[claim] == "Negative"]
-        if (unsettled and not OPEN.search(sentence)) or (refuted and not REFUTED.search(sentence)):
+        if any(not SAID[statuses[claim]].search(sentence) for claim in claims if statuses[claim] in SAID):
             found.append(sentence)
     return found
 
@@ -56,18 +63,52 @@ def test_every_badge_in_prose_is_found():
     """A badge that the pattern overlooks would be checked by nobody."""
     for page in PAGES:
         text = prose(page)
-        assert len(BADGE.findall(text)) == len(re.findall(r"_status\b", text)), page
-    assert len(BADGE.findall(prose("index.md"))) >= 10
+        for pattern, ending in ((BADGE, "status"), (TOLD, "told")):
+            assert len(pattern.findall(text)) == len(re.findall(rf"_{ending}\b", text)), page
+    assert len(TOLD.findall(prose("index.md"))) >= 10
+    assert all(len(BADGE.findall(prose(f"{name}.ipynb"))) >= 2 for name in studies.names())
+
+
+def test_every_badge_is_one_of_a_claim_that_is_recorded():
+    for page in PAGES:
+        text, claims = prose(page), recorded()
+        named = [front or chapter for front, chapter in (*BADGE.findall(text), *TOLD.findall(text))]
+        assert [name for name in named if name.replace("_", ".") not in claims] == [], page
+
+
+def test_a_way_of_saying_it_is_known_for_every_status_but_one():
+    assert [status for status in Status if status not in SAID] == [Status.SUPPORTED]
+
+
+STATUSES = {
+    "SR18": "Undecided",
+    "SR5.published": "Undecided",
+    "SC4": "Refuted",
+    "KV1": "Supported",
+    "KV8": "Control failed",
+    "SR7": "Void",
+    "PR2": "Not checked",
+}
 
 
 def test_a_bare_assertion_beside_an_unsettled_claim_is_caught():
-    statuses = {"SR18": "Unsupported", "SR5.published": "Unsupported", "SC4": "Negative", "KV1": "Supported"}
     bare = "Two layers are needed even where the answer is read at the key (SR18: {{ six_run_matrix_SR18_status }})."
-    assert says_too_much(bare, statuses) == [bare]
-    assert says_too_much("They are far apart (SR5.published: {glue:text}`SR5_published_status`).", statuses)
-    assert says_too_much("It finds what is there (SC4: {glue:text}`SC4_status`).", statuses)
+    assert says_too_much(bare, STATUSES) == [bare]
+    assert says_too_much("They are far apart (SR5.published: {glue:text}`SR5_published_status`).", STATUSES)
+    assert says_too_much("It finds what is there (SC4: {glue:text}`SC4_status`).", STATUSES)
+    assert says_too_much("One layer guesses (KV8: {glue:text}`KV8_status`).", STATUSES)
+    assert says_too_much("Whether one layer guesses is undecided (KV8: {glue:text}`KV8_status`).", STATUSES)
+    assert says_too_much("One head moves the answer (SR7: {glue:text}`SR7_status`).", STATUSES)
+    assert says_too_much("Small models recall (PR2: {glue:text}`PR2_status`).", STATUSES)
     fine = (
         "It retrieves (KV1: {glue:text}`KV1_status`). Whether depth is needed, these seeds do not decide "
-        "(SR18: {glue:text}`SR18_status`). It misses most (SC4: {glue:text}`SC4_status`)."
+        "(SR18: {glue:text}`SR18_status`). It misses most (SC4: {glue:text}`SC4_status`). KV8 has no verdict: its "
+        "control failed ({glue:text}`KV8_status`). By its definition SR7 cannot show it ({glue:text}`SR7_status`). PR2 "
+        "was not checked ({glue:text}`PR2_status`)."
     )
-    assert says_too_much(fine, statuses) == []
+    assert says_too_much(fine, STATUSES) == []
+
+
+def test_what_a_verdict_says_itself_needs_no_words_beside_it():
+    assert says_too_much("{{ six_run_matrix_SR18_told }} {{ story_control_SC4_told }}", STATUSES) == []
+    assert TOLD.findall("{{ six_run_matrix_SR5_published_told }}") == [("SR5_published", "")]
