@@ -8,7 +8,7 @@ from pydantic import ValidationError
 
 from circuitcore.training.errors import StoreError
 from livingpaper.book.parameters import read_yaml
-from livingpaper.claims.verdict import Verdict, from_json
+from livingpaper.claims.verdict import Status, Verdict, from_json
 
 
 def in_book_order(root: Path, names: Iterable[str]) -> list[str]:
@@ -28,6 +28,11 @@ def title_of(root: Path, name: str) -> str:
                 if line.startswith("# "):
                     return line.removeprefix("# ").strip()
     return name
+
+
+def counted_as(status: Status) -> str:
+    """The number of claims with a status, as pages name it: ``n_control_failed``."""
+    return f"n_{str(status).lower().replace(' ', '_')}"
 
 
 def recorded_verdicts(root: Path, results: Path) -> dict[str, list[Verdict]]:

@@ -29,7 +29,7 @@ from circuitcore.ground.progress import Watch
 from circuitcore.ground.spelling import unknown
 from circuitcore.training.store.sealed import contents_of
 from livingpaper.book import studies
-from livingpaper.book.book_order import recorded_verdicts, title_of
+from livingpaper.book.book_order import counted_as, recorded_verdicts, title_of
 from livingpaper.book.evidence import Evidence, Folders
 from livingpaper.book.parameter_cells import parameters
 from livingpaper.book.price import price
@@ -280,9 +280,9 @@ class Chapter(Page):
     def _record(self, verdicts: list[Verdict]) -> dict[str, Any]:
         evidence = self.evidence
         first = self._ready()[0]
-        counts = Counter(_counted_as(verdict.status) for verdict in verdicts if verdict.origin == first.origin)
+        counts = Counter(counted_as(verdict.status) for verdict in verdicts if verdict.origin == first.origin)
         numbers = {name: text for name, (_, text) in self._numbers.items()}
-        numbers |= {(name := _counted_as(status)): str(counts[name]) for status in Status}
+        numbers |= {(name := counted_as(status)): str(counts[name]) for status in Status}
         numbers |= {
             "n_claims": str(len(evidence.study.CLAIMS)),
             "n_runs": str(first.measurements["run_id"].nunique()),
@@ -331,11 +331,6 @@ class Chapter(Page):
                 f"{before or 'nothing for it'}. If this is meant, write it under 'Results changed' in CHANGELOG.md "
                 f"and publish the study again (python -m livingpaper.commands.publish {name})"
             )
-
-
-def _counted_as(status: Status) -> str:
-    """The number of claims with a status, as pages name it: ``n_control_failed``."""
-    return f"n_{str(status).lower().replace(' ', '_')}"
 
 
 def _glue(name: str, data: dict[str, str]) -> None:

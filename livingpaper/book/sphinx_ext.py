@@ -26,11 +26,11 @@ from sphinx.config import Config
 from sphinx.util import logging
 
 from circuitcore.ground.contents import Contents
-from livingpaper.book.book_order import recorded_verdicts
+from livingpaper.book.book_order import counted_as, recorded_verdicts
 from livingpaper.claims.verdict import Status, schema, to_json
 
 # Counts that add up over chapters.
-TOTALS = ("n_claims", *(f"n_{str(status).lower().replace(' ', '_')}" for status in Status))
+TOTALS = ("n_claims", *map(counted_as, Status))
 FIGURES = Path(__file__).resolve().parents[1] / "figures" / "static"
 WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
 MATHJAX = "vendor/mathjax-tex-svg.js"

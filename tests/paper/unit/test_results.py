@@ -1,7 +1,7 @@
 import pandas as pd
 import pytest
 
-from livingpaper.claims.claim import Results, SelectionError
+from livingpaper.claims.results import Results, SelectionError
 from livingpaper.claims.view import View
 
 

@@ -140,8 +140,8 @@ def test_a_damaged_run_stops_the_book_by_name(folders, damage):
 def test_an_edited_verdict_stops_the_book_by_name(folders):
     path = folders.published / "verdicts/symbolic_kv.json"
     records = json.loads(path.read_text())
-    checked = next(record["check"] for record in records if record["check"])
-    checked["effect"] += 1e-4
+    finding = next(record["finding"] for record in records if record["finding"])
+    finding["held"]["estimate"]["effect"] += 1e-4
     path.write_text(json.dumps(records))
     evidence, _ = built(folders)
     with pytest.raises(StoreError, match=f"{path}: its contents are not the published ones"):
