@@ -58,7 +58,7 @@ def evidence(tmp_path):
 
 def in_brackets(k, n=75):
     found = Counted(k, n).interval()
-    return f"{100 * k / n:.0f} % [{100 * found.low:.0f}, {100 * found.high:.0f}]"
+    return f"{100 * k / n:.0f} % {RUNS.interval(found.low, found.high, FEW.value)}"
 
 
 def test_counts_rates_and_intervals_are_those_of_the_verdicts(evidence):
@@ -72,6 +72,10 @@ def test_counts_rates_and_intervals_are_those_of_the_verdicts(evidence):
     assert f"[SC5.published: Undecided, {in_brackets(3)}, 75 seeds]" in published
     assert "It is not decided whether SC5.published is rare." in published
     assert in_brackets(30) in published and "SC6:" not in published
+
+
+def test_an_interval_that_ends_beside_the_bound_says_on_which_side():
+    assert in_brackets(0) == "0 % [0, 4.8]" and in_brackets(25) == "33 % [23, 45]"
 
 
 def test_of_a_void_control_no_number_is_said(evidence):
