@@ -30,6 +30,7 @@ from circuitcore.ground.spelling import unknown
 from circuitcore.training.store.sealed import contents_of
 from livingpaper.book import studies
 from livingpaper.book.book_order import recorded_verdicts, title_of
+from livingpaper.book.drawings import drawn
 from livingpaper.book.evidence import Evidence, Folders
 from livingpaper.book.parameter_cells import parameters
 from livingpaper.book.price import price
@@ -223,6 +224,14 @@ class Chapter(Page):
             SelectionError, StoreError: weights that it needs are not here.
         """
         _show_explorer(self.evidence, self._ready(), name)
+
+    def drawing(self, name: str) -> None:
+        """Show one of the study's ``DRAWINGS``; other pages have it too (``drawings.drawn``)."""
+        shown, kept = drawn(self.evidence, self._ready(), name)
+        for bundle in shown:
+            display(bundle, raw=True)
+        for word, picture in kept.items():
+            self.number(word, picture)
 
     def comparison(self, name: str) -> pd.DataFrame:
         """The source's numbers beside ours, as a table to show with ``table``.

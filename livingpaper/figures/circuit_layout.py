@@ -1,0 +1,162 @@
+"""Where everything of a drawn circuit stands: one geometry in three forms.
+
+``wide`` has the tokens along the bottom, ``tall`` down the left, ``small`` is wide without words.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+from livingpaper.figures.circuit import Arrow, Circuit, Link
+
+Form = Literal["wide", "tall", "small"]
+Point = tuple[float, float]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measures:
+    """Sizes of one form, in units of its view box.
+
+    Attributes:
+        before: room before the first token, along the tokens.
+        pitch: least distance of two tokens.
+        token: length of a token, across.
+        gap: distance of two rows, from token to layer and from layer to layer.
+        beyond: room after the last layer.
+        thin: width of an arrow without attention.
+        thick: what full attention adds to it.
+    """
+
+    before: float
+    pitch: float
+    token: float
+    gap: float
+    beyond: float
+    thin: float
+    thick: float
+
+
+MEASURES: dict[Form, Measures] = {
+    "wide": Measures(before=54, pitch=50, token=30, gap=118, beyond=112, thin=1.2, thick=7.8),
+    "tall": Measures(before=34, pitch=40, token=54, gap=118, beyond=40, thin=1.2, thick=6.8),
+    "small": Measures(before=1, pitch=6, token=5, gap=27, beyond=13, thin=0.5, thick=2.2),
+}
+CHARACTER, AROUND = 8.2, 14
+"""Width of a character of a token, and what a token has beside its word."""
+MARK, MARK_ACROSS = 10.5, 15
+"""Half a mark's height, and half its least width."""
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where everything of a circuit stands in one form. Points are (x, y) in the view box, y downwards."""
+
+    circuit: Circuit
+    form: Form
+
+    @property
+    def size(self) -> Measures:
+        """The form's measures."""
+        return MEASURES[self.form]
+
+    @cached_property
+    def pitch(self) -> float:
+        """Distance of two tokens: more than the least where words are long and stand side by side."""
+        longest = max(len(token.word) for token in self.circuit.tokens)
+        return max(self.size.pitch, longest * CHARACTER + 9) if self.form == "wide" else self.size.pitch
+
+    @property
+    def token_width(self) -> float:
+        """Across the longest word, in the tall form."""
+        longest = max(len(token.word) for token in self.circuit.tokens)
+        return max(self.size.token, longest * CHARACTER + AROUND)
+
+    @cached_property
+    def extent(self) -> Point:
+        """Width and height."""
+        along = self.size.before + self.pitch * len(self.circuit.tokens)
+        across = self.depth(self.circuit.n_layers) + self.size.beyond
+        return (across, along + 66) if self.form == "tall" else (along, across)
+
+    def along(self, position: int) -> float:
+        """Where a token stands among the others."""
+        return self.size.before + self.pitch * (position + 0.5)
+
+    def depth(self, row: int) -> float:
+        """How far a row is from the outer edge of the tokens: 0 is their inner edge, n what layer n - 1 has written."""
+        tokens = self.token_width if self.form == "tall" else self.size.token
+        return tokens + row * self.size.gap
+
+    def point(self, position: int, row: int) -> Point:
+        """A position at a row."""
+        if self.form == "tall":
+            return self.depth(row), self.along(position)
+        return self.along(position), self.extent[1] - self.depth(row)
+
+    @property
+    def answer(self) -> Point:
+        """The middle of the answer: above the last position, in the tall form below it."""
+        x, y = self.point(len(self.circuit.tokens) - 1, self.circuit.n_layers)
+        return (x, y + 66) if self.form == "tall" else (x, y - {"wide": 86, "small": 10}[self.form])
+
+    @cached_property
+    def marks(self) -> dict[tuple[int, int], tuple[str, Link]]:
+        """(position, row) -> the word that was brought there, and by which link."""
+        if self.form == "small":
+            return {}
+        return {
+            (arrow.target, arrow.layer + 1): (arrow.brings, link)
+            for link in self.circuit.links
+            for arrow in link.arrows
+            if arrow.brings and arrow.target is not None
+        }
+
+    @property
+    def mark_half(self) -> float:
+        """Half the size of a mark, from layer to layer."""
+        if self.form == "wide":
+            return MARK
+        longest = max((len(word) for word, _ in self.marks.values()), default=0)
+        return max(MARK_ACROSS, longest * CHARACTER / 2 + 5)
+
+    def is_labelled(self, at: tuple[int, int]) -> bool:
+        """Whether the word of the token itself stands beside the mark: where it is of a kind."""
+        return at in self.marks and self.circuit.tokens[at[0]].tone > 0
+
+    @property
+    def fitting(self) -> set[tuple[int, int]]:
+        """The marks that are alike at both ends of a later arrow: what is looked for, and what is found by it."""
+        found = set()
+        for arrow in (arrow for link in self.circuit.links for arrow in link.arrows if arrow.target is not None):
+            ends = (arrow.source, arrow.layer), (arrow.target, arrow.layer)
+            words = [self.marks[end][0] for end in ends if end in self.marks]
+            if len(words) == 2 and words[0] == words[1]:
+                found.update(ends)
+        return found
+
+    def ends(self, arrow: Arrow) -> tuple[Point, Point]:
+        """Where an arrow starts and where its tip is: at the edge of what stands there."""
+        start = self._edge((arrow.source, arrow.layer), outwards=1)
+        if arrow.target is not None:
+            return start, self._edge((arrow.target, arrow.layer + 1), outwards=-1)
+        x, y = self.answer
+        to = {"wide": 18, "tall": -18, "small": 2.5}[self.form]
+        return (self._below(start) if self.form == "tall" else start), (x, y + to)
+
+    def _edge(self, at: tuple[int, int], *, outwards: int) -> Point:
+        x, y = self.point(*at)
+        if at[1] == 0 or self.form == "small":
+            half = 0.0
+        elif at in self.marks:
+            half = self.mark_half + (2 * self.mark_half if outwards > 0 and self.is_labelled(at) else 0)
+        else:
+            half = 4
+        return (x + outwards * half, y) if self.form == "tall" else (x, y - outwards * half)
+
+    def _below(self, start: Point) -> Point:
+        """The lower edge of the last position, where its arrow into the answer starts in the tall form."""
+        return start[0] - 4, start[1] + 4
+
+    def width(self, arrow: Arrow) -> float:
+        """Of the line: by attention."""
+        return self.size.thin + self.size.thick * arrow.weight
