@@ -19,11 +19,24 @@ from livingpaper.figures.circuit import (
     takeaway,
     takeaway_of_many,
 )
-from livingpaper.figures.circuit_layout import CHARACTER, MARK, MARK_ACROSS, Form, Layout, Point
+from livingpaper.figures.circuit_layout import (
+    ANSWER,
+    CHARACTER,
+    MARK,
+    MARK_ACROSS,
+    NODE,
+    SMALL_ANSWER,
+    Form,
+    Layout,
+    Length,
+    Point,
+)
 
 BADGE = 9
 """Radius of a link's number."""
 NO_FILL = ' fill="none" stroke="currentColor"'
+DASHED = ' stroke-dasharray="6 4" opacity="0.6"'
+DASHED_SMALL = ' stroke-dasharray="2 1.6" opacity="0.6"'
 
 
 def draw(circuit: Circuit, form: Form = "wide") -> str:
@@ -74,7 +87,7 @@ def _columns(layout: Layout) -> list[str]:
         (x1, y1), (x2, y2) = points[0], points[-1]
         drawn.append(f'<line class="stream" x1="{_n(x1)}" y1="{_n(y1)}" x2="{_n(x2)}" y2="{_n(y2)}"/>')
         dots = [point for row, point in enumerate(points) if row and (position, row) in met - set(layout.marks)]
-        drawn += [f'<circle class="node" cx="{_n(x)}" cy="{_n(y)}" r="4"/>' for x, y in dots]
+        drawn += [f'<circle class="node" cx="{_n(x)}" cy="{_n(y)}" r="{NODE}"/>' for x, y in dots]
     return drawn
 
 
@@ -98,35 +111,24 @@ def _link(layout: Layout, link: Link) -> str:
 
 
 def _arrow(layout: Layout, link: Link, arrow: Arrow) -> str:
-    (x1, y1), (x2, y2) = layout.ends(arrow)
-    width = layout.width(arrow)
-    if layout.form == "small":
-        length, half = 0.0, 0.0
-    else:
-        length, half = min(9.0, 5 + width / 2), width / 2 + 3.2
-    sideways = layout.form == "tall" and arrow.target is not None
-    if sideways:
+    """A line that leaves and arrives along the rows' own direction, and outside the small form its head."""
+    start, tip = layout.ends(arrow)
+    width, is_small = layout.width(arrow), layout.form == "small"
+    length, half = (0.0, 0.0) if is_small else (min(9.0, 5 + width / 2), width / 2 + 3.2)
+    (x1, y1), (x2, y2) = start, tip
+    if layout.form == "tall" and arrow.target is not None:
         base, corners = (x2 - length, y2), ((x2 - length, y2 - half), (x2 - length, y2 + half))
-        middle = f"C{_n((x1 + base[0]) / 2)} {_n(y1)} {_n((x1 + base[0]) / 2)} {_n(y2)}"
+        bends = ((x1 + base[0]) / 2, y1), ((x1 + base[0]) / 2, y2)
     else:
-        back = length if y2 < y1 else -length
-        base, corners = (x2, y2 + back), ((x2 - half, y2 + back), (x2 + half, y2 + back))
-        middle = f"C{_n(x1)} {_n((y1 + base[1]) / 2)} {_n(x2)} {_n((y1 + base[1]) / 2)}"
+        edge = y2 + (length if y2 < y1 else -length)
+        base, corners = (x2, edge), ((x2 - half, edge), (x2 + half, edge))
+        bends = (x1, (y1 + edge) / 2), (x2, (y1 + edge) / 2)
     line = (
-        f'<path class="line" d="M{_n(x1)} {_n(y1)} {middle} {_n(base[0])} {_n(base[1])}" fill="none" '
-        f'stroke="currentColor" stroke-width="{_n(width)}"{_dashes(layout, link)}/>'
+        f'<path class="line" d="M{_at(start)}C{_at(*bends, base)}" fill="none" stroke="currentColor" '
+        f'stroke-width="{_n(width)}"{"" if link.supported else DASHED_SMALL if is_small else DASHED}/>'
     )
-    if layout.form == "small":
-        return line
-    (ax, ay), (bx, by) = corners
-    head = f"M{_n(ax)} {_n(ay)}L{_n(x2)} {_n(y2)}L{_n(bx)} {_n(by)}Z"
-    return line + f'<path class="head" d="{head}"{"" if link.supported else NO_FILL}/>'
-
-
-def _dashes(layout: Layout, link: Link) -> str:
-    if link.supported:
-        return ""
-    return f' stroke-dasharray="{"2 1.6" if layout.form == "small" else "6 4"}" opacity="0.6"'
+    head = f'<path class="head" d="M{_at(corners[0])}L{_at(tip, corners[1])}Z"{"" if link.supported else NO_FILL}/>'
+    return line if is_small else line + head
 
 
 def _marks(layout: Layout) -> list[str]:
@@ -170,7 +172,7 @@ def _answer(layout: Layout) -> list[str]:
     beside = likely(said.probability) if right else f"{likely(said.probability)}, not {said.wanted}"
     names = f"answer tone-{said.tone}{'' if right else ' is-wrong'}"
     return [
-        f'<g class="{names}">{_box((x, y), (half, 18), 6)}{_text(said.word, (x, y + 7))}</g>',
+        f'<g class="{names}">{_box((x, y), (half, ANSWER), 6)}{_text(said.word, (x, y + 7))}</g>',
         _text(f"answer, {beside}", (x - half - 8, y + 5), "quiet", "end"),
     ]
 
@@ -206,10 +208,10 @@ def _ticks(layout: Layout) -> list[str]:
 
 def _small_answer(layout: Layout) -> str:
     x, y = layout.answer
-    return f'<circle class="tick tone-{layout.circuit.answer.tone}" cx="{_n(x)}" cy="{_n(y)}" r="2.5"/>'
+    return f'<circle class="tick tone-{layout.circuit.answer.tone}" cx="{_n(x)}" cy="{_n(y)}" r="{SMALL_ANSWER}"/>'
 
 
-def _box(middle: Point, half: Point, radius: float) -> str:
+def _box(middle: Point, half: Point, radius: Length) -> str:
     (x, y), (across, up) = middle, half
     return (
         f'<rect x="{_n(x - across)}" y="{_n(y - up)}" width="{_n(2 * across)}" height="{_n(2 * up)}" '
@@ -222,6 +224,11 @@ def _text(words: str, at: Point, name: str = "", anchor: str = "middle") -> str:
     return f'<text{named} x="{_n(at[0])}" y="{_n(at[1])}" text-anchor="{anchor}">{html.escape(words)}</text>'
 
 
-def _n(number: float) -> str:
+def _at(*points: Point) -> str:
+    """Points of a path."""
+    return " ".join(f"{_n(x)} {_n(y)}" for x, y in points)
+
+
+def _n(number: Length) -> str:
     """A coordinate with one decimal at most."""
     return f"{number:.1f}".removesuffix(".0")

@@ -10,12 +10,15 @@ from typing import Literal
 from livingpaper.figures.circuit import Arrow, Circuit, Link
 
 Form = Literal["wide", "tall", "small"]
-Point = tuple[float, float]
+Length = float | int
+"""In units of the view box."""
+Point = tuple[Length, Length]
+"""x to the right, y downwards."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Measures:
-    """Sizes of one form, in units of its view box.
+    """Sizes of one form.
 
     Attributes:
         before: room before the first token, along the tokens.
@@ -27,13 +30,13 @@ class Measures:
         thick: what full attention adds to it.
     """
 
-    before: float
-    pitch: float
-    token: float
-    gap: float
-    beyond: float
-    thin: float
-    thick: float
+    before: Length
+    pitch: Length
+    token: Length
+    gap: Length
+    beyond: Length
+    thin: Length
+    thick: Length
 
 
 MEASURES: dict[Form, Measures] = {
@@ -45,11 +48,13 @@ CHARACTER, AROUND = 8.2, 14
 """Width of a character of a token, and what a token has beside its word."""
 MARK, MARK_ACROSS = 10.5, 15
 """Half a mark's height, and half its least width."""
+NODE, ANSWER, SMALL_ANSWER = 4, 18, 2.5
+"""Radius of a dot, half the height of the answer, and its radius in the small form."""
 
 
 @dataclass(frozen=True)
 class Layout:
-    """Where everything of a circuit stands in one form. Points are (x, y) in the view box, y downwards."""
+    """Where everything of a circuit stands in one form."""
 
     circuit: Circuit
     form: Form
@@ -60,13 +65,13 @@ class Layout:
         return MEASURES[self.form]
 
     @cached_property
-    def pitch(self) -> float:
+    def pitch(self) -> Length:
         """Distance of two tokens: more than the least where words are long and stand side by side."""
         longest = max(len(token.word) for token in self.circuit.tokens)
         return max(self.size.pitch, longest * CHARACTER + 9) if self.form == "wide" else self.size.pitch
 
     @property
-    def token_width(self) -> float:
+    def token_width(self) -> Length:
         """Across the longest word, in the tall form."""
         longest = max(len(token.word) for token in self.circuit.tokens)
         return max(self.size.token, longest * CHARACTER + AROUND)
@@ -78,11 +83,11 @@ class Layout:
         across = self.depth(self.circuit.n_layers) + self.size.beyond
         return (across, along + 66) if self.form == "tall" else (along, across)
 
-    def along(self, position: int) -> float:
+    def along(self, position: int) -> Length:
         """Where a token stands among the others."""
         return self.size.before + self.pitch * (position + 0.5)
 
-    def depth(self, row: int) -> float:
+    def depth(self, row: int) -> Length:
         """How far a row is from the outer edge of the tokens: 0 is their inner edge, n what layer n - 1 has written."""
         tokens = self.token_width if self.form == "tall" else self.size.token
         return tokens + row * self.size.gap
@@ -112,11 +117,12 @@ class Layout:
         }
 
     @property
-    def mark_half(self) -> float:
+    def mark_half(self) -> Length:
         """Half the size of a mark, from layer to layer."""
         if self.form == "wide":
             return MARK
-        longest = max((len(word) for word, _ in self.marks.values()), default=0)
+        words = (word for at, (brought, _) in self.marks.items() for word in (brought, self.circuit.tokens[at[0]].word))
+        longest = max(map(len, words), default=0)
         return max(MARK_ACROSS, longest * CHARACTER / 2 + 5)
 
     def is_labelled(self, at: tuple[int, int]) -> bool:
@@ -136,12 +142,13 @@ class Layout:
 
     def ends(self, arrow: Arrow) -> tuple[Point, Point]:
         """Where an arrow starts and where its tip is: at the edge of what stands there."""
-        start = self._edge((arrow.source, arrow.layer), outwards=1)
+        at = arrow.source, arrow.layer
         if arrow.target is not None:
-            return start, self._edge((arrow.target, arrow.layer + 1), outwards=-1)
+            return self._edge(at, outwards=1), self._edge((arrow.target, arrow.layer + 1), outwards=-1)
         x, y = self.answer
-        to = {"wide": 18, "tall": -18, "small": 2.5}[self.form]
-        return (self._below(start) if self.form == "tall" else start), (x, y + to)
+        if self.form == "tall":  # down the page, not along the layers
+            return (x, self.point(*at)[1] + (MARK if at in self.marks else NODE)), (x, y - ANSWER)
+        return self._edge(at, outwards=1), (x, y + (SMALL_ANSWER if self.form == "small" else ANSWER))
 
     def _edge(self, at: tuple[int, int], *, outwards: int) -> Point:
         x, y = self.point(*at)
@@ -150,13 +157,9 @@ class Layout:
         elif at in self.marks:
             half = self.mark_half + (2 * self.mark_half if outwards > 0 and self.is_labelled(at) else 0)
         else:
-            half = 4
+            half = NODE
         return (x + outwards * half, y) if self.form == "tall" else (x, y - outwards * half)
 
-    def _below(self, start: Point) -> Point:
-        """The lower edge of the last position, where its arrow into the answer starts in the tall form."""
-        return start[0] - 4, start[1] + 4
-
-    def width(self, arrow: Arrow) -> float:
+    def width(self, arrow: Arrow) -> Length:
         """Of the line: by attention."""
         return self.size.thin + self.size.thick * arrow.weight
