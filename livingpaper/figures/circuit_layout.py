@@ -44,8 +44,8 @@ MEASURES: dict[Form, Measures] = {
     "tall": Measures(before=34, pitch=40, token=54, gap=118, beyond=40, thin=1.2, thick=6.8),
     "small": Measures(before=1, pitch=6, token=5, gap=27, beyond=13, thin=0.5, thick=2.2),
 }
-CHARACTER, AROUND = 8.2, 14
-"""Width of a character of a token, and what a token has beside its word."""
+CHARACTER, AROUND = 9.2, 14
+"""Most that a character of a token takes, and what a token in a box has beside its word."""
 MARK, MARK_ACROSS = 10.5, 15
 """Half a mark's height, and half its least width."""
 NODE, ANSWER, SMALL_ANSWER = 4, 18, 2.5
@@ -67,8 +67,10 @@ class Layout:
     @cached_property
     def pitch(self) -> Length:
         """Distance of two tokens: more than the least where words are long and stand side by side."""
-        longest = max(len(token.word) for token in self.circuit.tokens)
-        return max(self.size.pitch, longest * CHARACTER + 9) if self.form == "wide" else self.size.pitch
+        if self.form != "wide":
+            return self.size.pitch
+        widths = (len(token.word) * CHARACTER + (AROUND if token.tone else 0) for token in self.circuit.tokens)
+        return max(self.size.pitch, *widths)
 
     @property
     def token_width(self) -> Length:

@@ -24,6 +24,10 @@ STUDY.DRAWINGS = {
 }
 
 
+class Params(BaseModel):
+    """A study's without any."""
+
+
 class Measured(Evidence):
     """Evidence without a run: what a drawing asks of it."""
 
@@ -32,11 +36,12 @@ class Measured(Evidence):
 
 @pytest.fixture
 def evidence(tmp_path):
-    return Measured("toy", BaseModel(), Folders(tmp_path, tmp_path / "runs", tmp_path / "published"))
+    return Measured("toy", Params(), Folders(tmp_path, tmp_path / "runs", tmp_path / "published"))
 
 
 def results_of(origin):
-    rows = pd.DataFrame({"arm": ["trained"], "init_seed": [7]})
+    columns = ["arm", "init_seed", "run_id", "step", "metric", "value"]
+    rows = pd.DataFrame([("trained", 7, "toy-7", 0, "accuracy", 1.0)], columns=columns)
     return Results(rows, rows, origin)
 
 
