@@ -141,10 +141,10 @@ def _marks(layout: Layout) -> list[str]:
         half = (layout.mark_half if layout.form == "tall" else max(MARK_ACROSS, longest * CHARACTER / 2 + 5)), MARK
         if layout.is_labelled(at):
             beside = (x + 2 * half[0], y) if layout.form == "tall" else (x, y - 2 * half[1])
-            drawn.append(f'<g class="mark tone-{token.tone} is-supported">{_labelled(token.word, beside, half)}</g>')
+            drawn.append(f'<g class="brought tone-{token.tone} is-supported">{_labelled(token.word, beside, half)}</g>')
         names = f"tone-{link.tone} {'is-supported' if link.supported else 'is-unsupported'}"
         names += " is-alike" if at in fitting and link.supported else ""
-        drawn.append(f'<g class="mark {names}">{_labelled(word, (x, y), half)}</g>')
+        drawn.append(f'<g class="brought {names}">{_labelled(word, (x, y), half)}</g>')
     return drawn
 
 

@@ -17,7 +17,7 @@ FOUND = """() => [...document.querySelectorAll('.circuit svg')].filter(svg => sv
         box: text.getBoundingClientRect().toJSON(),
         size: parseFloat(getComputedStyle(text).fontSize) * svg.getScreenCTM().a,
     })),
-    rects: [...svg.querySelectorAll('.token rect, .mark rect, .answer rect')].map(
+    rects: [...svg.querySelectorAll('.token rect, .brought rect, .answer rect')].map(
         rect => rect.getBoundingClientRect().toJSON()),
     colours: [...new Set([...svg.querySelectorAll('.line')].map(line => getComputedStyle(line).stroke))],
 }))"""

@@ -81,7 +81,7 @@ def test_heads_point_away_from_the_tokens_and_touch_what_they_reach(form):
     for corner_x, corner_y, tip_x, tip_y, *_ in [*tags, *carries, *matches]:
         tip, corner = (tip_x, corner_x) if depth == 0 else (tip_y, corner_y)
         assert sign * (tip - corner) > 0
-    marks = [part.find("rect") for part in of_class(svg, "mark") if "tone-1" in part.get("class")]
+    marks = [part.find("rect") for part in of_class(svg, "brought") if "tone-1" in part.get("class")]
     near = "x" if form == "tall" else "y"
     for mark, head in zip(marks, [*tags, *carries], strict=True):
         edge = float(mark.get(near)) + (0 if form == "tall" else float(mark.get("height")))
