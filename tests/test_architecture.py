@@ -48,7 +48,7 @@ PICKLES = ("pickle", "cPickle", "_pickle", "cloudpickle", "dill", "joblib", "she
 PICKLING_CALLS = ("torch.load", "torch.save", "pd.read_pickle", "pandas.read_pickle")
 VAGUE_NAMES = ("utils", "util", "helpers", "helper", "common", "misc")
 PARTS_OF_A_STUDY = {"__init__", "design", "published", "claims", "readings", "figures", "explorer"}
-MAY_HAVE = {"measures", "game"}
+MAY_HAVE = {"measures", "game", "circuit"}
 MAX_FILE_LINES, MAX_FUNCTION_LINES = 350, 60
 
 

@@ -30,7 +30,9 @@ from circuitcore.ground.spelling import unknown
 from circuitcore.training.store.sealed import contents_of
 from livingpaper.book import studies
 from livingpaper.book.book_order import counted_as, recorded_verdicts, title_of
+from livingpaper.book.drawings import drawn
 from livingpaper.book.evidence import Evidence, Folders
+from livingpaper.book.gathering import runs_behind
 from livingpaper.book.parameter_cells import parameters
 from livingpaper.book.price import price
 from livingpaper.claims.results import Results
@@ -224,6 +226,14 @@ class Chapter(Page):
         """
         _show_explorer(self.evidence, self._ready(), name)
 
+    def drawing(self, name: str) -> None:
+        """Show one of the study's ``DRAWINGS``; other pages have it too (``drawings.drawn``)."""
+        shown, kept = drawn(self.evidence, self._ready(), name)
+        for bundle in shown:
+            display(bundle, raw=True)
+        for word, picture in kept.items():
+            self.number(word, picture)
+
     def comparison(self, name: str) -> pd.DataFrame:
         """The source's numbers beside ours, as a table to show with ``table``.
 
@@ -309,18 +319,7 @@ class Chapter(Page):
         return (self._made_by[id(view)][1],) if id(view) in self._made_by else ()
 
     def _runs_of(self, view: View) -> dict[str, tuple[str, ...]]:
-        """Runs behind a view, by arm and origin; narrowed to its arms, seeds or run ids where the table names them."""
-        found = {}
-        for results in self._results if "init_seed" in view.table else ():
-            rows = results.measurements[["arm", "init_seed", "run_id"]].drop_duplicates().astype({"run_id": "str"})
-            drawn = view.table[view.table["origin"] == results.origin] if "origin" in view.table else view.table
-            for column in ("arm", "init_seed", "run_id"):
-                if column in drawn and (drawn.empty or drawn[column].notna().any()):
-                    rows = rows[rows[column].isin(drawn[column].dropna().unique())]
-            label = {"paper": "published", "rerun": "yours"}[results.origin]
-            for arm, part in rows.groupby("arm", sort=False, observed=True):
-                found[f"{arm} ({label})"] = tuple(part["run_id"])
-        return found
+        return runs_behind(view, self._results)
 
     def _require_recorded(self, verdict: Verdict) -> None:
         recorded, name = self.evidence.recorded, self.evidence.name.rpartition(".")[2]

@@ -1,6 +1,6 @@
 """The tables of finished, measured runs, put under each other."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 import pandas as pd
@@ -11,6 +11,7 @@ from circuitcore.training.errors import StoreError
 from circuitcore.training.recipe import Recipe
 from circuitcore.training.store.run import Run
 from livingpaper.claims.results import Origin, Results
+from livingpaper.claims.view import View
 
 Arms = Mapping[str, tuple[Recipe, ...]]
 
@@ -49,3 +50,18 @@ def _table(run: Run, key: str) -> pd.DataFrame:
             "publish the runs again."
         )
     return table
+
+
+def runs_behind(view: View, found_in: Sequence[Results]) -> dict[str, tuple[str, ...]]:
+    """Runs behind a view, by arm and origin; narrowed to its arms, seeds or run ids where the table names them."""
+    found = {}
+    for results in found_in if "init_seed" in view.table else ():
+        rows = results.measurements[["arm", "init_seed", "run_id"]].drop_duplicates().astype({"run_id": "str"})
+        drawn = view.table[view.table["origin"] == results.origin] if "origin" in view.table else view.table
+        for column in ("arm", "init_seed", "run_id"):
+            if column in drawn and (drawn.empty or drawn[column].notna().any()):
+                rows = rows[rows[column].isin(drawn[column].dropna().unique())]
+        label = {"paper": "published", "rerun": "yours"}[results.origin]
+        for arm, part in rows.groupby("arm", sort=False, observed=True):
+            found[f"{arm} ({label})"] = tuple(part["run_id"])
+    return found

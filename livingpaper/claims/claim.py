@@ -11,7 +11,7 @@ from pydantic import ConfigDict
 
 from livingpaper.claims.reading import Reading
 from livingpaper.claims.results import Results
-from livingpaper.claims.rules import RECORD, Counted, OnAverage, Rule
+from livingpaper.claims.rules import RECORD, Counted, Every, OnAverage, Rule, Some
 from livingpaper.claims.units import Bound
 from livingpaper.claims.verdict import Asked, Declared, Finding, Guard, Held, Says, Spoils, Verdict, judge
 
@@ -92,6 +92,8 @@ class Claim(Question):
             raise ValueError(f"claim {self.id}: min_seeds must be >= 0, got {self.min_seeds}")
         if self.min_seeds == 0 and not isinstance(self.rule, Counted):
             raise ValueError(f"claim {self.id}: min_seeds 0 is for the rule Counted; got {self.rule.name!r}")
+        if isinstance(self.rule, Every | Some) and self.bound.direction != "at_least":
+            raise ValueError(f"claim {self.id}: the rule {self.rule.name!r} takes a bound from below; got at_most")
         unit = self.rule.unit(self.reading.unit)
         if not unit.low <= self.bound.value <= unit.high:
             raise ValueError(f"claim {self.id}: a bound of {self.bound.value} lies outside {unit.low} to {unit.high}")

@@ -17,11 +17,15 @@ MOST = 2000
 
 @dataclass(frozen=True)
 class Needed:
-    """What would decide: ``seeds`` in all (or data sets, where those are what was drawn); None where nothing would."""
+    """What would decide: ``seeds`` in all (or data sets, where those are what was drawn); None where nothing would.
+
+    ``spoiled``: a failed control spoils the answer that the numbers lean to, so that more of the same decides nothing.
+    """
 
     seeds: int | None
     have: int
     of_sets: bool = False
+    spoiled: bool = False
 
     @property
     def more(self) -> int | None:
@@ -36,6 +40,9 @@ def needed(claim: Declared, finding: Finding) -> Needed:
     found = [_draws(held) for held in unsettled]
     estimate = finding.held.estimate
     of_sets, have = estimate.n_sets > 1, estimate.n_sets if estimate.n_sets > 1 else estimate.n
+    leans = Outcome.YES if finding.held.asked.bound.reached(estimate.effect) else Outcome.NO
+    if any(guard.spoiled(leans) for guard in finding.failed):
+        return Needed(None, have, of_sets, spoiled=True)
     if any(n is None for n in found):
         return Needed(None, have, of_sets)
     return Needed(max([*found, 0 if of_sets else claim.min_seeds]), have, of_sets)

@@ -7,6 +7,7 @@ import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
+from string import Formatter
 from typing import ClassVar, Literal
 
 from pydantic import ConfigDict, TypeAdapter
@@ -29,6 +30,13 @@ class Status(StrEnum):
     NOT_CHECKED = "Not checked"
 
 
+FILLED = {
+    "effect": lambda found: found.effect,
+    "n": lambda found: found.n,
+    "against": lambda found: found.against,
+    "reached": lambda found: found.n - found.against,
+}
+"""What a sentence may name in braces."""
 BEFORE = {
     "Supported": (Status.SUPPORTED,),
     "Negative": (Status.REFUTED,),
@@ -58,6 +66,8 @@ class Says:
         for name in ("holds", "fails"):
             if not (text := getattr(self, name)) or not text.endswith("."):
                 raise ValueError(f"a claim's {name!r} is a sentence and ends with a full stop; got {text!r}")
+            if strange := sorted({name for _, name, _, _ in Formatter().parse(text) if name} - FILLED.keys()):
+                raise ValueError(f"a claim's {name!r} has {{{strange[0]}}}; allowed: {', '.join(FILLED)}")
         if not self.whether.startswith("whether ") or self.whether.endswith("."):
             raise ValueError(f"a claim's 'whether' is a clause, 'whether ...', no full stop; got {self.whether!r}")
 
@@ -242,7 +252,7 @@ class Verdict:
     def _filled(self, text: str) -> str:
         found, asked = self.estimate, self.claim.asked
         words = asked.unit.words(found.effect, asked.bound.value)
-        return text.format(effect=words, n=found.n, against=found.against, reached=found.n - found.against)
+        return text.format_map({name: words if name == "effect" else of(found) for name, of in FILLED.items()})
 
 
 VERDICTS = TypeAdapter(tuple[Verdict, ...])

@@ -95,7 +95,7 @@ def claim_lines(verdicts: Sequence[Verdict], price: str = "") -> list[str]:
     seeds = f" over {claim.min_seeds} seeds or more" if claim.min_seeds else ""
     lines = [
         f"Claimed: {claim.says.holds}",
-        f"Fixed beforehand: {claim.asked}{seeds}; judged by {claim.asked.rule}. Why this bound: "
+        f"Fixed beforehand: {claim.asked}{seeds}; judged {claim.asked.rule if claim.asked.rule == 'on average' else 'by ' + claim.asked.rule}. Why this bound: "
         f"{claim.asked.bound.why}.",
     ]
     for verdict in verdicts:
@@ -120,6 +120,8 @@ def what_would_decide(verdict: Verdict, price: str = "") -> str:
     if verdict.status is not Status.UNDECIDED or verdict.finding is None:
         return ""
     found = needed(verdict.claim, verdict.finding)
+    if found.spoiled:
+        return "More seeds would not decide it if the effect stays: a failed control spoils the answer it leans to."
     if found.seeds is None:
         return (
             "No number of seeds that could be paid for would decide it if the effect stays: it lies within a tenth of "

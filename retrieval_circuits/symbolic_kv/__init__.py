@@ -5,6 +5,7 @@ ours minus one: its "layer-1 support" is layer 0 here.
 """
 
 from retrieval_circuits.design import FALSE_ALARMS
+from retrieval_circuits.symbolic_kv.circuit import circuits
 from retrieval_circuits.symbolic_kv.claims import CIRCUIT_CLAIMS, CLAIMS
 from retrieval_circuits.symbolic_kv.design import Params, instruments, published_epochs, recipes
 from retrieval_circuits.symbolic_kv.explorer import explorer
@@ -13,6 +14,7 @@ from retrieval_circuits.symbolic_kv.figures import VIEWS
 __all__ = [
     "CIRCUIT_CLAIMS",
     "CLAIMS",
+    "DRAWINGS",
     "EXPLORERS",
     "FALSE_ALARMS",
     "VIEWS",
@@ -22,4 +24,5 @@ __all__ = [
     "recipes",
 ]
 
+DRAWINGS = {"circuit": circuits}
 EXPLORERS = {"explorer": explorer}

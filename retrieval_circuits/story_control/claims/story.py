@@ -11,6 +11,11 @@ from retrieval_circuits.story_control.claims.shared import BIRTHS, BY, TRAINED_O
 from retrieval_circuits.story_control.design import PLANTED, STORY
 from retrieval_circuits.story_control.readings import MOTIFS, OURS, PUBLISHED
 
+NO_BIRTH_POSSIBLE = (
+    "the source's definitions allow no birth on the rows of the story, whatever network is trained, so that none could "
+    "have been seen."
+)
+
 
 def _silent(definitions: str, source_verdict: str) -> Claim:
     by = BY[definitions]
@@ -27,6 +32,7 @@ def _silent(definitions: str, source_verdict: str) -> Claim:
         controls=(able(definitions),),
         source="source",
         source_verdict=source_verdict,
+        void=NO_BIRTH_POSSIBLE if definitions == PUBLISHED else "",
     )
 
 

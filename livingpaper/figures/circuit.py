@@ -1,0 +1,218 @@
+"""A circuit as it is drawn: what a network does with one prompt, link by link, with what supports each of them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+NUMBERS = "①②③④⑤⑥⑦⑧⑨"
+"""How links are numbered in a sentence."""
+TONES = range(5)
+"""0 is ink; 1 to 4 are the four colours of the style sheet."""
+
+
+@dataclass(frozen=True)
+class Token:
+    """One token of the prompt; tokens of a kind share a tone (see ``TONES``)."""
+
+    word: str
+    tone: int = 0
+
+    def __post_init__(self):
+        _require(self.tone in TONES, f"token {self.word!r}: tone {self.tone}; tones are {TONES[0]} to {TONES[-1]}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Arrow:
+    """What one head moves from one position to another.
+
+    Attributes:
+        layer: of the head, from 0; a move of the last position into the answer has the number of layers.
+        source: position that is read.
+        target: position that is written; None for the answer.
+        weight: attention, 0 to 1.
+        brings: the word that stands at the target from then on; "" where none is shown.
+    """
+
+    layer: int
+    source: int
+    target: int | None
+    weight: float
+    brings: str = ""
+
+    def __post_init__(self):
+        _require_share("attention", self.weight)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Link:
+    """One link of a circuit, and what a causal test of this very network says of it.
+
+    Attributes:
+        move: one word that stands at the arrow: "tags".
+        does: the same in a few words: "marks every value with its key".
+        head: who does it, such as "L0H1".
+        tone: of what is moved (see ``TONES``).
+        effect: share of prompts whose answer moves when this link is exchanged.
+        supported: whether the effect reaches the bound that was set for it.
+        arrows: the same move at one or several places.
+    """
+
+    move: str
+    does: str
+    head: str
+    tone: int
+    effect: float
+    supported: bool
+    arrows: tuple[Arrow, ...]
+
+    def __post_init__(self):
+        _require_share(f"{self.move}: effect", self.effect)
+        _require(self.tone in TONES, f"{self.move}: tone {self.tone}; tones are {TONES[0]} to {TONES[-1]}")
+        _require(len(self.arrows) > 0, f"{self.move}: no arrow")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answer:
+    """What the network says after the prompt, with its probability, and what it should say."""
+
+    word: str
+    probability: float
+    wanted: str
+    tone: int = 0
+
+    def __post_init__(self):
+        _require_share("probability", self.probability)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Circuit:
+    """One network on one prompt.
+
+    Attributes:
+        name: of the network: "seed 0".
+        n_layers: of the network.
+        tokens: the prompt.
+        links: in the order in which they are numbered.
+        answer: what the network says.
+
+    Raises:
+        ValueError: an arrow that leaves the prompt, looks ahead, or lies in a layer that is not there.
+    """
+
+    name: str
+    n_layers: int
+    tokens: tuple[Token, ...]
+    links: tuple[Link, ...]
+    answer: Answer
+
+    def __post_init__(self):
+        last = len(self.tokens) - 1
+        _require(len(self.links) <= len(NUMBERS), f"{len(self.links)} links; at most {len(NUMBERS)} can be numbered")
+        for link in self.links:
+            for arrow in link.arrows:
+                to_answer = arrow.target is None
+                target = last if to_answer else arrow.target
+                in_prompt = 0 <= arrow.source <= target <= last
+                _require(in_prompt, f"{link.move}: no arrow from token {arrow.source} to {arrow.target} of 0..{last}")
+                layers = [self.n_layers] if to_answer else range(self.n_layers)
+                _require(arrow.layer in layers, f"{link.move}: layer {arrow.layer} of {self.n_layers}")
+
+    @property
+    def prompt(self) -> str:
+        """The tokens' words."""
+        return " ".join(token.word for token in self.tokens)
+
+    @property
+    def n_supported(self) -> int:
+        """Links that a causal test supports."""
+        return sum(link.supported for link in self.links)
+
+    @property
+    def score(self) -> str:
+        """How many of the links are supported: "3 of 4"."""
+        return f"{self.n_supported} of {len(self.links)}"
+
+
+def in_words(circuit: Circuit) -> str:
+    """All that the drawing shows, for those who cannot see it."""
+    said = circuit.answer
+    right = "as wanted" if said.word == said.wanted else f"wanted {said.wanted}"
+    return (
+        f"The circuit of {circuit.name} on the prompt {circuit.prompt}. It answers {said.word}, {right}, with "
+        f"probability {likely(said.probability)}. {circuit.score} links are supported by causal tests of this "
+        f"network. {' '.join(_link_words(circuit, number) for number in range(len(circuit.links)))}"
+    )
+
+
+def in_short(circuit: Circuit) -> str:
+    """Who it is, how many links are supported, and which are not."""
+    lacking = [link.move for link in circuit.links if not link.supported]
+    without = f"; not supported: {', '.join(lacking)}" if lacking else ""
+    return f"{_capital(circuit.name)}: {circuit.score} links supported{without}"
+
+
+def takeaway(circuit: Circuit) -> str:
+    """One line that says what the network does: of its links only those that are supported, each with its number."""
+    numbered = list(zip(NUMBERS, circuit.links, strict=False))
+    done = [f"{number} {link.does}" for number, link in numbered if link.supported]
+    lacking = [f"{number} {link.move}" for number, link in numbered if not link.supported]
+    name = _capital(circuit.name)
+    first = f"{name} {_listed(done)}." if done else f"{name}: no link is supported by a causal test of this network."
+    solid = f" Solid: supported by a causal test of this network ({circuit.score} links)." if done else ""
+    dashed = f" Dashed, not supported: {_listed(lacking)}." if lacking else ""
+    return f"{first}{solid}{dashed} Width: attention."
+
+
+def takeaway_of_many(circuits: Sequence[Circuit]) -> str:
+    """One line under several networks: in how many of them every link is supported, and how to read the pictures."""
+    whole = sum(circuit.n_supported == len(circuit.links) for circuit in circuits)
+    networks = "1 network" if len(circuits) == 1 else f"{len(circuits)} networks"
+    return (
+        f"All links are supported in {whole} of {networks}. Under each: how many of its links its own causal tests "
+        "support. Solid: supported. Dashed: not. Width: attention."
+    )
+
+
+def percent(share: float) -> str:
+    """A share of prompts for people: "77 %"; what is not quite all or nothing does not read as it."""
+    return likely(share) if 0 < share < 1 else f"{100 * share:.0f} %"
+
+
+def likely(probability: float) -> str:
+    """A probability or attention for people: of a softmax, so that none is 0 or 1 but by rounding."""
+    if probability > 0.99:
+        return "> 99 %"
+    return "< 1 %" if probability < 0.01 else f"{100 * probability:.0f} %"
+
+
+def _link_words(circuit: Circuit, number: int) -> str:
+    link = circuit.links[number]
+    status = "supported" if link.supported else "not supported"
+    reads = ", ".join(words for arrow in link.arrows if (words := _arrow_words(circuit, arrow)))
+    return (
+        f"{number + 1}, {link.move}: {link.head} {link.does}{f' ({reads})' if reads else ''}; moves the answer on "
+        f"{percent(link.effect)} of prompts, {status}."
+    )
+
+
+def _arrow_words(circuit: Circuit, arrow: Arrow) -> str:
+    if arrow.target is None:
+        return ""
+    reader, read = circuit.tokens[arrow.target].word, circuit.tokens[arrow.source].word
+    return f"{reader} reads {read} with attention {likely(arrow.weight)}"
+
+
+def _listed(words: list[str]) -> str:
+    return " and ".join([*([", ".join(words[:-1])] if words[:-1] else []), *words[-1:]])
+
+
+def _capital(words: str) -> str:
+    return words[:1].upper() + words[1:]
+
+
+def _require_share(what: str, value: float) -> None:
+    _require(0 <= value <= 1, f"{what} must be from 0 to 1, got {value}")
+
+
+def _require(holds: bool, why: str) -> None:  # noqa: FBT001 - reads as what it says
+    if not holds:
+        raise ValueError(why)

@@ -1,0 +1,86 @@
+"""Drawn circuits in a browser: nothing written runs into anything else, and everything can be read."""
+
+import itertools
+
+import pytest
+from drawn import drawn_circuit
+
+from livingpaper.explorer.widget import STATIC
+from livingpaper.figures.circuit_drawing import drawing_html, small_drawings_html
+
+STYLES = (STATIC.parents[1] / "figures" / "static" / "figures.css").read_text()
+FOUND = """() => [...document.querySelectorAll('.circuit svg')].filter(svg => svg.checkVisibility()).map(svg => ({
+    name: svg.getAttribute('class'),
+    box: svg.getBoundingClientRect().toJSON(),
+    texts: [...svg.querySelectorAll('text')].map(text => ({
+        words: text.textContent,
+        box: text.getBoundingClientRect().toJSON(),
+        size: parseFloat(getComputedStyle(text).fontSize) * svg.getScreenCTM().a,
+    })),
+    rects: [...svg.querySelectorAll('.token rect, .brought rect, .answer rect')].map(
+        rect => rect.getBoundingClientRect().toJSON()),
+    colours: [...new Set([...svg.querySelectorAll('.line')].map(line => getComputedStyle(line).stroke))],
+}))"""
+PROMPTS = ("a K2 V1 ; K3 V6 ; Q K3 ->", "a K2 V1 ; K3 V6 ; Q K2 ->", "<bos> Mara amber ; Theo ochre ; ask Theo ->")
+WIDTHS = {1280: "circuit-wide", 400: "circuit-tall"}
+
+
+@pytest.fixture(scope="module")
+def page(browser):
+    context = browser.new_context()
+    yield context.new_page()
+    context.close()
+
+
+def shown(page, html, width, theme="light"):
+    """What is visible of a page of the book's width that holds some HTML."""
+    page.set_viewport_size({"width": width, "height": 900})
+    page.set_content(
+        f'<html data-theme="{theme}"><style>{STYLES}</style>'
+        f'<main style="max-width: 42rem; margin: auto; font: 16px sans-serif">{html}</main></html>'
+    )
+    return page.evaluate(FOUND)
+
+
+def overlap(one, other):
+    across = min(one["right"], other["right"]) - max(one["left"], other["left"])
+    down = min(one["bottom"], other["bottom"]) - max(one["top"], other["top"])
+    return across > 0.5 and down > 0.5
+
+
+def inside(inner, outer):
+    return all(inner[side] >= outer[side] - 1 for side in ("left", "top")) and all(
+        inner[side] <= outer[side] + 1 for side in ("right", "bottom")
+    )
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("prompt", PROMPTS)
+@pytest.mark.parametrize("said", [None, "V1"])
+def test_no_text_runs_into_another_or_out_of_the_picture(page, prompt, width, said):
+    (drawing,) = shown(page, drawing_html(drawn_circuit(prompt, said=said)), width)
+    assert drawing["name"] == WIDTHS[width]
+    for one, other in itertools.combinations(drawing["texts"], 2):
+        assert not overlap(one["box"], other["box"]), (one["words"], other["words"])
+    for text in drawing["texts"]:
+        assert inside(text["box"], drawing["box"]), text["words"]
+        within = [rect for rect in drawing["rects"] if overlap(rect, text["box"])]
+        assert len(within) <= 1, text["words"]
+        assert all(rect["left"] < text["box"]["left"] and text["box"]["right"] < rect["right"] for rect in within)
+        assert text["size"] >= 11, text["words"]
+
+
+@pytest.mark.parametrize(("width", "columns"), [(1280, 10), (400, 5)])
+def test_ten_networks_stand_beside_each_other(page, width, columns):
+    circuits = [drawn_circuit(supported=(seed % 2 == 0, True, True, True)) for seed in range(10)]
+    drawings = shown(page, small_drawings_html(circuits), width)
+    assert len(drawings) == 10
+    tops = [drawing["box"]["top"] for drawing in drawings]
+    assert tops.count(tops[0]) == columns
+    assert all(drawing["box"]["width"] >= 50 for drawing in drawings)
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_each_theme_has_its_own_two_colours(page):
+    light, dark = (shown(page, drawing_html(drawn_circuit()), 1280, theme)[0]["colours"] for theme in ("light", "dark"))
+    assert len(light) == len(dark) == 2 and not set(light) & set(dark)
