@@ -95,7 +95,7 @@ def claim_lines(verdicts: Sequence[Verdict], price: str = "") -> list[str]:
     seeds = f" over {claim.min_seeds} seeds or more" if claim.min_seeds else ""
     lines = [
         f"Claimed: {claim.says.holds}",
-        f"Fixed beforehand: {claim.asked}{seeds}; judged {claim.asked.rule if claim.asked.rule == 'on average' else 'by ' + claim.asked.rule}. Why this bound: "
+        f"Fixed beforehand: {claim.asked}{seeds}. The rule: {claim.asked.rule}. Why this bound: "
         f"{claim.asked.bound.why}.",
     ]
     for verdict in verdicts:
