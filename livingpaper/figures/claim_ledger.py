@@ -8,7 +8,7 @@ from livingpaper.claims.multiplicity import Many, many
 from livingpaper.claims.verdict import Status, Verdict
 from livingpaper.figures.badges import ICONS, badge, status_class
 from livingpaper.figures.interval_mark import interval_mark
-from livingpaper.figures.verdict_text import anchor, effect_words
+from livingpaper.figures.verdict_text import anchor, effect_words, with_refuted
 
 TWIN = ".published"
 """Ends the id of a claim that repeats another one under the source's own definition."""
@@ -109,7 +109,7 @@ def _row(verdict: Verdict, twin: Verdict | None, page: str) -> str:
     name = f'<a href="{page}#{anchor(claim)}">{html.escape(claim.id)}</a>'
     return (
         f'<article class="ledger-row source-{whose} {statuses}"><p class="ledger-sentence">{name} '
-        f"{html.escape(verdict.sentence)}</p>{found}{said}{note}</article>"
+        f"{html.escape(with_refuted(verdict))}</p>{found}{said}{note}</article>"
     )
 
 

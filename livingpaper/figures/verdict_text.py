@@ -138,7 +138,8 @@ def verdict_words(verdict: Verdict) -> dict[str, str]:
 
     A share of prompts, runs or seeds is ``percent`` "30 %" and ``count`` "6 of 20", too.
     """
-    linked = f"{{ref}}`{ICONS[str(verdict.status)]} {verdict.status} <{anchor(verdict.claim)}>`"
+    whose = "claim " if verdict.status in (Status.SUPPORTED, Status.REFUTED) else ""
+    linked = f"{{ref}}`{ICONS[str(verdict.status)]} {whose}{str(verdict.status).lower()} <{anchor(verdict.claim)}>`"
     words = {"status": str(verdict.status), "says": verdict.sentence}
     words["told"], found = f"{escape_markdown(verdict.sentence)} ({linked})", verdict.estimate
     if found is None:
@@ -174,8 +175,14 @@ def _control(guard: Guard) -> str:
 
 
 def _sentence(verdicts: Sequence[Verdict]) -> str:
-    """What the paper's verdict says; with a rerun alone, what that says."""
-    return verdicts[0].sentence
+    """What the paper's verdict says (with a rerun alone, that one's); beside a refutation, what is refuted."""
+    return with_refuted(verdicts[0])
+
+
+def with_refuted(verdict: Verdict) -> str:
+    """A verdict's sentence, after the claim in quotation marks where it is refuted: the badge is about the claim."""
+    refuted = verdict.status is Status.REFUTED
+    return f"“{verdict.claim.says.holds}” {verdict.sentence}" if refuted else verdict.sentence
 
 
 def _pictures(verdicts: Sequence[Verdict]) -> str:

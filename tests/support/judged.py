@@ -28,7 +28,7 @@ def data_sets(*sets):
 
 
 def reading(values, words="routing", unit=PROMPTS):
-    """A reading that gives these numbers whatever the runs; a list is one of seeds, None are runs that are not there."""
+    """A reading that gives these numbers whatever the runs; a list is one of seeds, None: no such runs."""
     given = seeds(values) if isinstance(values, list | tuple) else values
     return Reading(words, unit, lambda results: given)
 
