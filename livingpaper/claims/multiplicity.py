@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from circuitcore.emergence.seeds import holm
+from livingpaper.claims.rules import Every
 from livingpaper.claims.verdict import Status, Verdict
 
 LEVEL = 0.05
@@ -46,8 +47,13 @@ def many(chapters: Sequence[Sequence[Verdict]]) -> Many:
 
 
 def _p_value(verdict: Verdict) -> float:
-    """The p value of what was tested; missing for what is void, was not checked, or has too few seeds."""
+    """The p value of what was tested; missing for what is void, was not checked, or has too few seeds.
+
+    Missing, too, where one counterexample decides: no share of seeds was estimated then.
+    """
     found = verdict.estimate
+    if found is not None and verdict.claim.asked.rule == Every.name and found.against:
+        return math.nan
     if verdict.claim.void or found is None or found.p_value is None or found.n < verdict.claim.min_seeds:
         return math.nan
     return found.p_value

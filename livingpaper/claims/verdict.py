@@ -48,7 +48,7 @@ BEFORE = {
 
 @dataclass(frozen=True, kw_only=True)
 class Says:
-    """The sentences of a claim. ``{effect}``, ``{n}`` and ``{against}`` stand for what was found.
+    """The sentences of a claim. In ``fails``, ``{effect}``, ``{n}``, ``{against}``, ``{reached}`` are what was found.
 
     Attributes:
         holds: the claim; what is said where it is supported.
@@ -66,8 +66,9 @@ class Says:
         for name in ("holds", "fails"):
             if not (text := getattr(self, name)) or not text.endswith("."):
                 raise ValueError(f"a claim's {name!r} is a sentence and ends with a full stop; got {text!r}")
-            if strange := sorted({name for _, name, _, _ in Formatter().parse(text) if name} - FILLED.keys()):
-                raise ValueError(f"a claim's {name!r} has {{{strange[0]}}}; allowed: {', '.join(FILLED)}")
+            allowed = FILLED if name == "fails" else {}
+            if strange := sorted({word for _, word, _, _ in Formatter().parse(text) if word} - allowed.keys()):
+                raise ValueError(f"a claim's {name!r} has {{{strange[0]}}}; allowed: {', '.join(allowed) or 'none'}")
         if not self.whether.startswith("whether ") or self.whether.endswith("."):
             raise ValueError(f"a claim's 'whether' is a clause, 'whether ...', no full stop; got {self.whether!r}")
 
@@ -237,7 +238,7 @@ class Verdict:
         says = self.claim.says
         match self.status:
             case Status.SUPPORTED:
-                return self._filled(says.holds)
+                return says.holds
             case Status.REFUTED:
                 return self._filled(says.fails)
             case Status.UNDECIDED:

@@ -63,7 +63,7 @@ def numbers(results):
     return View(rows.rename(columns={"group": "quantity"}).assign(source=0.5), "as named", "test")
 
 
-SAYS = Says(holds="It learns, {effect}.", fails="It does not learn.", whether="whether it learns")
+SAYS = Says(holds="It learns.", fails="It does not learn.", whether="whether it learns")
 
 
 def claim(claim_id, bound=at_least, arm="trained"):
@@ -307,7 +307,7 @@ def test_what_a_claim_came_to_is_there_for_the_prose_in_words(paper, shown):
         for kind, text in words.items():
             assert glued[f"{name}_{kind}"] == [text]
     words = verdict_words(paper.verdicts("C1")[0])
-    assert (words["status"], words["says"], words["percent"]) == ("Supported", "It learns, 90 %.", "90 %")
+    assert (words["status"], words["says"], words["percent"]) == ("Supported", "It learns.", "90 %")
     assert words["found"] == "90 % [90, 90], 5 seeds"
     assert verdict_words(paper.verdicts("C3")[0])["found"] == "(not measured)"
     effects = {data["application/papermill.record/text/plain"] for data, metadata in shown if metadata}
@@ -398,7 +398,7 @@ def test_a_rerun_is_compared_claim_by_claim(paper):
     assert [record["same"] for record in records] == [False, False, True]
     assert records[0]["rerun"]["n"] == 2 and records[2]["rerun"]["effect"] is None
     assert records[0]["rerun"]["low"] == "-inf" and records[0]["paper"]["low"] == pytest.approx(0.902, abs=0.01)
-    assert records[0]["sentence"] == SAYS.holds and records[0]["paper"]["sentence"] == "It learns, 90 %."
+    assert records[0]["sentence"] == SAYS.holds and records[0]["paper"]["sentence"] == "It learns."
     table = comparison_table(records).splitlines()
     assert len(table) == 4 and "Supported  0.902 [" in table[1] and table[1].endswith("DIFFERS")
     assert table[3].split() == ["C3", *["Not", "checked"] * 2, "agrees"]

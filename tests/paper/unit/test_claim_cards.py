@@ -33,7 +33,7 @@ OF_STATUS = {
     Status.NOT_CHECKED: judged(None),
 }
 SENTENCES = {
-    Status.SUPPORTED: "Heads *route* 92 % of the time.",
+    Status.SUPPORTED: "Heads *route*.",
     Status.REFUTED: "Heads do not route: 10 %.",
     Status.UNDECIDED: "It is not decided whether heads route.",
     Status.CONTROL_FAILED: "It cannot be said whether heads route: a control failed.",
@@ -74,12 +74,14 @@ def test_a_card_says_what_its_status_allows_and_no_more(status):
     verdict = OF_STATUS[status]
     assert verdict.status == status and verdict.sentence == SENTENCES[status]
     words = Outside(claim_html([verdict])).words
-    shown = SENTENCES[status].replace("*", "")
+    # The badge is about the claim: where that is refuted, it stands first.
+    said = f"“Heads *route*.” {SENTENCES[status]}" if status == Status.REFUTED else SENTENCES[status]
+    shown = said.replace("*", "")
     assert words.startswith(f"{ICONS[status]} {status} C1. {shown}")
     for form in (claim_markdown, claim_html):
         assert badge(status) in form([verdict]) and f"paper-claim {status_class(status)}" in form([verdict])
-    assert claim_text([verdict]).splitlines()[0] == f"C1 (paper: {status}): {SENTENCES[status]}"
-    assert ("Heads route" in words) == (status == Status.SUPPORTED)
+    assert claim_text([verdict]).splitlines()[0] == f"C1 (paper: {status}): {said}"
+    assert ("Heads route" in words) == (status in (Status.SUPPORTED, Status.REFUTED))
     assert ("Heads do not" in words) == (status == Status.REFUTED)
 
 
@@ -130,12 +132,12 @@ def test_a_card_is_a_box_of_its_own_that_can_be_linked_to():
 def test_what_was_asked_is_said_as_it_was_fixed():
     lines = claim_lines([judged(HIGH)])
     assert lines[1] == (
-        "Fixed beforehand: routing at least 50 % over 5 seeds or more; judged by on average. Why this bound: "
+        "Fixed beforehand: routing at least 50 % over 5 seeds or more. The rule: on average. Why this bound: "
         "more often than not."
     )
     each = judged([0.9] * 6, rule=Share(each=at_least(0.8, "x")), bound=at_least(0.5, "most"))
     assert (
-        "at least 50 % of seeds have routing at least 80 % over 5 seeds or more; judged by share of seeds"
+        "at least 50 % of seeds have routing at least 80 % over 5 seeds or more. The rule: share of seeds"
         in (claim_lines([each])[1])
     )
 
@@ -256,7 +258,7 @@ def test_both_origins_have_their_badges_pictures_and_lines():
 
 def test_a_rerun_alone_speaks_for_itself():
     alone = [judged(LOW, origin="rerun")]
-    assert claim_text(alone).startswith("C1 (your seeds: Refuted): Heads do not route: 10 %.")
+    assert claim_text(alone).startswith("C1 (your seeds: Refuted): “Heads *route*.” Heads do not route: 10 %.")
     assert (
         "Your seeds" not in "".join(claim_lines(alone)) and "your seeds (n = 5): " in Outside(claim_html(alone)).words
     )
@@ -276,14 +278,14 @@ def test_words_for_the_prose():
 
 def test_what_is_found_stands_in_the_sentence_on_its_side_of_the_bound():
     says = Says(
-        holds="At least half: {effect} of {n}.",
+        holds="At least half.",
         fails="Less: {effect}, {against} of {n} do not.",
         whether="whether half",
     )
     assert judged([0.4999] * 5, says=says).sentence == "Less: 49.99 %, 0 of 5 do not."
     below = judged([1.0] * 1 + [0.0] * 9, says=says, rule=Share(), unit=SEEDS)
     assert below.sentence == "Less: 10 %, 9 of 10 do not."
-    assert judged([1.0] * 9 + [0.0], says=says, rule=Share(), unit=SEEDS).sentence == "At least half: 90 % of 10."
+    assert judged([1.0] * 9 + [0.0], says=says, rule=Share(), unit=SEEDS).sentence == "At least half."
 
 
 def test_words_of_a_claim_are_no_markup():

@@ -287,7 +287,7 @@ def test_failed_controls_are_named():
 def test_sentences_never_say_more_than_the_status():
     gate = {"void": "its gate is shut."}
     said = {
-        judged(HIGH).sentence: "Heads *route* 93 % of the time.",
+        judged(HIGH).sentence: "Heads *route*.",
         judged(LOW).sentence: "Heads do not route: 13 %.",
         judged(WIDE).sentence: "It is not decided whether heads route.",
         judged(HIGH, controls=(control(FAILS),)).sentence: "It cannot be said whether heads route: a control failed.",
@@ -295,11 +295,14 @@ def test_sentences_never_say_more_than_the_status():
         judged(None).sentence: "It was not checked on these runs whether heads route.",
     }
     assert list(said) == list(said.values())
-    counts = Says(holds="{reached} of {n}.", fails="All but {against} of {n}.", whether="whether all")
+    counts = Says(holds="All.", fails="{reached} of {n}, all but {against}.", whether="whether all")
     each = {"rule": Share(each=ONE), "says": counts}
-    assert judged([1] * 9 + [0], **each).sentence == "9 of 10." and judged([0] * 9 + [1], **each).sentence == (
-        "All but 9 of 10."
+    assert judged([1] * 9 + [0], **each).sentence == "All." and judged([0] * 9 + [1], **each).sentence == (
+        "1 of 10, all but 9."
     )
+    for holds, fails, allowed in (("{n}.", "x.", "none"), ("x.", "{efect}.", "effect, n, against, reached")):
+        with pytest.raises(ValueError, match=rf"has \{{(n|efect)\}}; allowed: {allowed}"):
+            Says(holds=holds, fails=fails, whether="whether")
 
 
 # Properties of ``judge``, over estimates of any kind
