@@ -37,15 +37,6 @@ FILLED = {
     "reached": lambda found: found.n - found.against,
 }
 """What a sentence may name in braces."""
-BEFORE = {
-    "Supported": (Status.SUPPORTED,),
-    "Negative": (Status.REFUTED,),
-    "Unsupported": (Status.UNDECIDED, Status.CONTROL_FAILED, Status.VOID, Status.REFUTED),
-    "Hypothesis": (Status.UNDECIDED, Status.NOT_CHECKED),
-}
-"""The badges of version 0.8.0, and which of today's each may have become."""
-
-
 @dataclass(frozen=True, kw_only=True)
 class Says:
     """The sentences of a claim. In ``fails``, ``{effect}``, ``{n}``, ``{against}``, ``{reached}`` are what was found.
