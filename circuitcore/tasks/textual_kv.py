@@ -4,12 +4,15 @@ The balanced data set of "Retrieval Motif Emergence in Small Transformers", rege
 default parameters.
 """
 
+import functools
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import islice
 from random import Random
 from typing import ClassVar, get_args
 
+import numpy as np
 import torch
 
 from circuitcore.ground.spelling import unknown
@@ -100,8 +103,7 @@ class TextualKV(KVTask):
 
     def prompts(self) -> Mapping[str, KVPrompts]:
         """All splits, drawn in the source's order."""
-        random, seen = Random(self.generator_seed), set()
-        drawn = {split: _draw(random, seen, split, n_rows) for split, n_rows in self.sizes.items()}
+        drawn = _drawn(self.generator_seed, tuple(self.sizes.values()))
         return {split: drawn[split] for split in self.splits}
 
     def interchanges(self, n_bases: int) -> tuple[Interchange, ...]:
@@ -113,33 +115,61 @@ class TextualKV(KVTask):
         return (*super().interchanges(n_bases), kv_counterfactuals.value_interchange(bases, self.alphabet))
 
 
+@functools.lru_cache(maxsize=4)  # tasks that differ in their prompts' end or in their targets alone share the draw
+def _drawn(generator_seed: int, sizes: tuple[int, ...]) -> Mapping[str, KVPrompts]:
+    """The prompts of every split, in the order of ``DRAWN``."""
+    random, seen = Random(generator_seed), set()
+    return {split: _draw(random, seen, split, n_rows) for split, n_rows in zip(DRAWN, sizes, strict=True)}
+
+
 def _draw(random: Random, seen: set[tuple], split: str, n_rows: int) -> KVPrompts:
     """``n_rows`` prompts that are not in ``seen``, to which they are added.
 
     Raises:
         TaskError: too few new prompts are left to be found by drawing.
     """
-    rows, left = [], MOST_ATTEMPTS * n_rows
-    for drawn in _contexts(random, DRAWN[split]):
-        slot = len(rows) % DRAWN[split]
+    rows, slots, n_pairs = [], [], DRAWN[split]
+    for drawn in islice(_contexts(random, n_pairs), MOST_ATTEMPTS * n_rows):
+        slot = len(rows) % n_pairs
         prompt = drawn, drawn[slot][0]  # what the text says: the pairs in their order, and the key asked for
         if prompt not in seen:
             seen.add(prompt)
-            rows.append((drawn, slot))
-        left -= 1
-        if len(rows) == n_rows:
-            break
-        if not left:
-            raise TaskError(f"split {split}: only {len(rows)} of {n_rows} rows after {MOST_ATTEMPTS * n_rows} draws")
-    pairs = torch.tensor([drawn for drawn, _ in rows])
-    return KVPrompts(keys=pairs[..., 0], values=pairs[..., 1], slot=torch.tensor([slot for _, slot in rows]))
+            rows.append(drawn)
+            slots.append(slot)
+            if len(rows) == n_rows:
+                break
+    else:
+        raise TaskError(f"split {split}: only {len(rows)} of {n_rows} rows after {MOST_ATTEMPTS * n_rows} draws")
+    pairs = torch.from_numpy(np.array(rows))
+    return KVPrompts(keys=pairs[..., 0], values=pairs[..., 1], slot=torch.tensor(slots))
 
 
 def _contexts(random: Random, n_pairs: int) -> Iterator[tuple[tuple[int, int], ...]]:
-    """Contexts without end: keys, then values without replacement, paired, then the pairs shuffled."""
+    """Contexts without end: keys, then values without replacement, paired, then the pairs shuffled.
+
+    The source calls ``random.sample`` and ``random.shuffle``. Here is what they do, number by number: twenty times as
+    many calls as draws take most of their time, and Python does not promise that they will stay as they are.
+    """
+    bits, places = random.getrandbits, range(n_pairs)
+
+    def below(n: int) -> int:
+        number = bits(width := n.bit_length())
+        while number >= n:
+            number = bits(width)
+        return number
+
+    def sample(n: int) -> list[int]:
+        pool, chosen = list(range(n)), []
+        for left in range(n, n - n_pairs, -1):
+            place = below(left)
+            chosen.append(pool[place])
+            pool[place] = pool[left - 1]
+        return chosen
+
     while True:
-        keys = random.sample(range(len(KEYS)), n_pairs)
-        values = random.sample(range(len(VALUES)), n_pairs)
+        keys, values = sample(len(KEYS)), sample(len(VALUES))
         pairs = list(zip(keys, values, strict=True))
-        random.shuffle(pairs)
+        for place in reversed(places[1:]):
+            other = below(place + 1)
+            pairs[place], pairs[other] = pairs[other], pairs[place]
         yield tuple(pairs)
