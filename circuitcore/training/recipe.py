@@ -277,7 +277,7 @@ def _typed(kind: type, prefix: str, values: Mapping[str, Any]) -> dict[str, Any]
     Words are left to ``kind``, which knows a misspelt one, and so are names that it does not have.
     """
     typed = dict(values)
-    for name in values.keys() & get_type_hints(kind).keys():
+    for name in values.keys() & _hints(kind).keys():
         hint, adapter = _adapter(kind, name)
         try:
             typed[name] = adapter.validate_json(json.dumps(values[name]), strict=True)
@@ -287,8 +287,14 @@ def _typed(kind: type, prefix: str, values: Mapping[str, Any]) -> dict[str, Any]
 
 
 @functools.cache
+def _hints(kind: type) -> Mapping[str, Any]:
+    """The types of fields by name: looked up once, as hundreds of recipes are read one after the other."""
+    return get_type_hints(kind)
+
+
+@functools.cache
 def _adapter(kind: type, name: str) -> tuple[Any, TypeAdapter]:
     """The type of a field, and what checks it."""
-    hint = get_type_hints(kind)[name]
+    hint = _hints(kind)[name]
     hint = str if get_origin(hint) is Literal else hint
     return hint, TypeAdapter(hint)

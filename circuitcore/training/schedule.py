@@ -54,18 +54,22 @@ class Rows:
 
 def rows_by_length(task: Task, splits: Sequence[str]) -> tuple[Rows, ...]:
     """The rows of ``splits``, one group per length, shortest first; in a group in the order of ``splits``."""
+    return tuple(
+        Rows(
+            torch.cat([batch.tokens for batch in group]),
+            torch.cat([batch.targets for batch in group]),
+            torch.cat([batch.loss_mask for batch in group]),
+        )
+        for group in _splits_by_length(task, splits)
+    )
+
+
+def _splits_by_length(task: Task, splits: Sequence[str]) -> list[list[Batch]]:
     groups: dict[int, list[Batch]] = {}
     for name in splits:
         batch = task.split(name)
         groups.setdefault(batch.tokens.shape[1], []).append(batch)
-    return tuple(
-        Rows(
-            torch.cat([batch.tokens for batch in groups[length]]),
-            torch.cat([batch.targets for batch in groups[length]]),
-            torch.cat([batch.loss_mask for batch in groups[length]]),
-        )
-        for length in sorted(groups)
-    )
+    return [groups[length] for length in sorted(groups)]
 
 
 def drawn(task: Task, stage: Stage, seed: int) -> Rows:
@@ -92,8 +96,9 @@ class Schedule:
     def epoch_ends(self) -> tuple[int, ...]:
         """Steps done after 0, 1, ... epochs."""
         per_epoch = [0]
-        for stage, groups in zip(self.stages, self._groups, strict=True):
-            sizes = [stage.fresh] if stage.fresh else map(len, groups)
+        for stage in self.stages:
+            groups = [] if stage.fresh else _splits_by_length(self.task, stage.splits)
+            sizes = [stage.fresh] if stage.fresh else [sum(map(len, group)) for group in groups]
             per_epoch += [sum(-(-n_rows // self.batch_size) for n_rows in sizes)] * stage.epochs
         return tuple(accumulate(per_epoch))
 
