@@ -35,14 +35,23 @@ def table_sha256(table: pd.DataFrame) -> str:
     Raises:
         ValueError: a column of another kind, or a whole number above 2**63 - 1.
     """
-    names = sorted(table.columns)
+    return cells_sha256(cells_of(table), len(table))
+
+
+def cells_of(table: pd.DataFrame) -> dict[str, ExtensionArray]:
+    """The cells of each column of a table, by its name."""
+    return {name: table[name].array for name in table.columns}
+
+
+def cells_sha256(cells: Mapping[str, ExtensionArray], n_rows: int) -> str:
+    """Hash of the table that has these columns, each of ``n_rows`` cells: that of ``table_sha256``, with its errors."""
     columns, blocks = [], []
-    for name in names:
-        kind, words, block = _column(name, table[name].array)
+    for name in sorted(cells):
+        kind, words, block = _column(name, cells[name])
         columns.append([name, kind, words])
         blocks.append(block)
-    digest = hashlib.sha256(json.dumps([len(table), columns], separators=(",", ":")).encode())
-    if len(table) and blocks:
+    digest = hashlib.sha256(json.dumps([n_rows, columns], separators=(",", ":")).encode())
+    if n_rows and blocks:
         rows = np.hstack(blocks)
         digest.update(np.sort(rows.view(f"S{rows.shape[1]}").ravel()))
     return digest.hexdigest()

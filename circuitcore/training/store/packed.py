@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from pandas.api.extensions import ExtensionArray
 
 from circuitcore.ground import packed as ground
 from circuitcore.ground.contents import ContentsError
@@ -22,10 +23,12 @@ from circuitcore.ground.packed import INDEX_NAME, Line
 from circuitcore.ground.reading import canonical_json
 from circuitcore.training.errors import REMEDY, StoreError
 from circuitcore.training.store.checkpoint import read_checked, sha256
+from circuitcore.training.store.digests import cells_of, cells_sha256
 from circuitcore.training.store.ledger import Ledger, checkpoint_name
 from circuitcore.training.store.parquet import from_parquet
 
 HISTORY = "history"
+RUN_ID = "run_id"  # the column that says whose a row is
 _PLAIN = ("data_sha256", "made_with", "history_thinned")  # fields of a ledger that a line has as they are
 _REST = ("recipe", "checkpoints", "kept", HISTORY, "tables")
 
@@ -79,16 +82,36 @@ class PackedRun:
         Raises:
             StoreError: the file is absent or damaged, or has no row of this run.
         """
-        path, ledger = self.path(key), self.ledger
-        table, places = _shared(path, ledger.history_sha256 if key == HISTORY else ledger.tables[key])
-        if self.line.run_id not in places:
-            raise StoreError(f"{path}{self.of}: none of its rows are there. {REMEDY}")
-        return table.take(places[self.line.run_id]).reset_index(drop=True)
+        shared, places = self._rows(key)
+        return shared.table.take(places).reset_index(drop=True)
+
+    def table_sha256(self, key: str) -> str:
+        """The hash of ``table(key)``, of ``history`` if the key is that, without the table; errors as either's."""
+        shared, places = self._rows(key)
+        # The rows of a run stand together, and a slice copies none of them.
+        alone = len(places) and places[-1] - places[0] == len(places) - 1
+        rows = slice(places[0], places[-1] + 1) if alone else places
+        cells = {name: column[rows] for name, column in shared.cells.items() if key != HISTORY or name != RUN_ID}
+        return cells_sha256(cells, len(places))
 
     @property
     def history(self) -> pd.DataFrame:
         """Its history, as ``Run.history``; StoreError as ``table``."""
-        return self.table(HISTORY).drop(columns="run_id")
+        return self.table(HISTORY).drop(columns=RUN_ID)
+
+    @property
+    def history_shape(self) -> tuple[int, tuple[str, ...]]:
+        """Rows and columns of its history; StoreError as ``table``."""
+        shared, places = self._rows(HISTORY)
+        return len(places), tuple(name for name in shared.cells if name != RUN_ID)
+
+    def _rows(self, key: str) -> tuple["_Shared", np.ndarray]:
+        """The file that has its rows of a table, and their places in it, increasing; StoreError as ``table``."""
+        path, ledger = self.path(key), self.ledger
+        shared = _shared(path, ledger.history_sha256 if key == HISTORY else ledger.tables[key])
+        if self.line.run_id not in shared.places:
+            raise StoreError(f"{path}{self.of}: none of its rows are there. {REMEDY}")
+        return shared, shared.places[self.line.run_id]
 
 
 def packed_run(folder: Path, run_id: str) -> PackedRun | None:
@@ -152,7 +175,16 @@ def _ledger_fields(line: Line) -> dict[str, Any]:
     return {"run_id": line.run_id, "entries": entries, "finished": True, **plain, **hashes}
 
 
-def _shared(path: Path, expected: str) -> tuple[pd.DataFrame, Mapping[str, np.ndarray]]:
+@dataclass(frozen=True)
+class _Shared:
+    """A file that runs share: its table, the cells of each column in their order, the places of each run's rows."""
+
+    table: pd.DataFrame
+    cells: Mapping[str, ExtensionArray]
+    places: Mapping[str, np.ndarray]
+
+
+def _shared(path: Path, expected: str) -> _Shared:
     try:
         state = path.stat()
     except OSError as error:
@@ -161,9 +193,8 @@ def _shared(path: Path, expected: str) -> tuple[pd.DataFrame, Mapping[str, np.nd
 
 
 @functools.lru_cache(maxsize=8)  # arms are read one by one, each with a history and a few tables
-def _read_shared(path: Path, expected: str, *marks: int) -> tuple[pd.DataFrame, Mapping[str, np.ndarray]]:
-    """A file that runs share, and the places of each run's rows in it."""
+def _read_shared(path: Path, expected: str, *marks: int) -> _Shared:
     table = from_parquet(path, read_checked(path, expected))
-    if "run_id" not in table:
+    if RUN_ID not in table:
         raise StoreError(f"{path}: damaged, no column says whose its rows are. {REMEDY}")
-    return table, table.groupby("run_id", observed=True, sort=False).indices
+    return _Shared(table, cells_of(table), table.groupby(RUN_ID, observed=True, sort=False).indices)

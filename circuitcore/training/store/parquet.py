@@ -55,7 +55,7 @@ def table_shape(path: Path, data: bytes) -> tuple[int, tuple[str, ...]]:
         n_rows, unpacked = _size(data, footer)
         fits = n_rows * max(1, len(names)) <= MAX_CELLS and unpacked <= MAX_UNPACKED_BYTES
         if fits:  # else not even the words are read
-            unpacked = max(unpacked, sum(_written_out(data, name) for name in texts))
+            unpacked = max(unpacked, _written_out(data, texts))
     except Exception as error:
         raise StoreError(f"{path}: no Parquet table ({type(error).__name__}: {error}).") from error
     if not fits or unpacked > MAX_UNPACKED_BYTES:
@@ -89,11 +89,14 @@ def _text_columns(schema: pyarrow.parquet.ParquetSchema) -> list[str]:
     return [column.name for column in columns if column.physical_type == _TEXT]
 
 
-def _written_out(data: bytes, name: str) -> int:
-    """Bytes that the words of a column take if each row has its own; read as numbers of words, they do not."""
-    file = pyarrow.parquet.ParquetFile(pyarrow.BufferReader(data), read_dictionary=[name])
+def _written_out(data: bytes, names: list[str]) -> int:
+    """Bytes that the words of these columns take if each row has its own; read as numbers of words, they do not."""
+    if not names:
+        return 0
+    file = pyarrow.parquet.ParquetFile(pyarrow.BufferReader(data), read_dictionary=names)
     total = 0
-    for chunk in file.read(columns=[name]).column(0).chunks:
-        lengths = pyarrow.compute.binary_length(chunk.dictionary)
-        total += pyarrow.compute.sum(lengths.take(chunk.indices)).as_py() or 0
+    for name in names:  # one after the other, so that no more than one is in memory
+        for chunk in file.read(columns=[name]).column(0).chunks:
+            lengths = pyarrow.compute.binary_length(chunk.dictionary)
+            total += pyarrow.compute.sum(lengths.take(chunk.indices)).as_py() or 0
     return total

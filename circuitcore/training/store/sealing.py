@@ -195,10 +195,10 @@ def _packed_parts(run: PackedRun) -> dict[str, Part]:
     found = {
         "recipe": Part(index, lambda: json_sha256(run.line.fields["recipe"]), run.of),
         "training": Part(index, partial(training_sha256, run.ledger), run.of),
-        "history": Part(history, lambda: table_sha256(run.history), run.of),
+        "history": Part(history, partial(run.table_sha256, HISTORY), run.of),
     }
     for key in run.ledger.tables:
-        found[f"table/{key}"] = Part(run.path(key), lambda key=key: table_sha256(run.table(key)), run.of)
+        found[f"table/{key}"] = Part(run.path(key), partial(run.table_sha256, key), run.of)
     return found | _weight_parts(run.address, run.ledger)
 
 

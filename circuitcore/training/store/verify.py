@@ -142,9 +142,9 @@ def _packed_problems(run: PackedRun, allow_tasks: tuple[str, ...]) -> Iterator[P
         yield from _guarded(index, _recipe_problems(index, index, ledger, recipe))
     yield from _guarded(run.address, _checkpoint_problems(run.address, ledger, recipe))
     path = run.path(HISTORY)
-    history = yield from _read(path, lambda: run.history)
-    if history is not None:
-        yield from _history_shape(path, ledger, recipe, (len(history), tuple(history)))
+    shape = yield from _read(path, lambda: run.history_shape)
+    if shape is not None:
+        yield from _history_shape(path, ledger, recipe, shape)
 
 
 def _guarded(path: Path, problems: Iterable[Problem]) -> Iterator[Problem]:

@@ -13,8 +13,10 @@ from circuitcore.ground.packed import INDEX_NAME
 from circuitcore.ground.present import check_present
 from circuitcore.training import RunStore, StoreError
 from circuitcore.training.store.checkpoint import sha256
-from circuitcore.training.store.digests import training_sha256
+from circuitcore.training.store.digests import table_sha256, training_sha256
+from circuitcore.training.store.packed import HISTORY
 from circuitcore.training.store.packing import folder_names, pack
+from circuitcore.training.store.parquet import to_parquet
 from circuitcore.training.store.sealing import differences, seal, seal_all
 from circuitcore.training.store.verify import run_folders, verify
 
@@ -119,6 +121,24 @@ def test_a_shared_file_is_a_plain_table(folder):
         for seed, run_id in enumerate(IDS[:2])
         for metric, head in (("accuracy", 0), (f"only of {seed}", None), ("accuracy", seed))
     ]
+
+
+@pytest.mark.parametrize("order", ["as packed", "mixed"])
+def test_the_hash_of_a_table_is_that_of_its_rows_wherever_they_stand(folder, order):
+    """``mixed``: no run's rows stand together, as another program may have written them."""
+    arm, lines = folder / "toy" / FOLDERS[0], (folder / "toy" / INDEX_NAME).read_text()
+    for name in ("history", KEY) if order == "mixed" else ():
+        path = arm / f"{name}.parquet"
+        before, table = sha256(path.read_bytes()), pd.read_parquet(path)
+        path.write_bytes(to_parquet(table.sample(frac=1, random_state=0, ignore_index=True)))
+        lines = lines.replace(before, sha256(path.read_bytes()))
+    (folder / "toy" / INDEX_NAME).write_text(lines)
+    for seed in SEEDS[:2]:
+        packed, listed = run_of(folder, seed).packed, Contents.of(folder).runs[IDS[seed]]
+        assert packed.table_sha256(HISTORY) == table_sha256(packed.history) == listed["history"]
+        assert packed.table_sha256(KEY) == table_sha256(packed.table(KEY)) == listed[f"table/{KEY}"]
+        assert packed.history_shape == (len(packed.history), tuple(packed.history))
+    assert list(differences(folder)) == []
 
 
 def test_packing_again_writes_the_same_bytes(folder):
