@@ -39,6 +39,8 @@ RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
 WITHOUT_TORCH = ("circuitcore.ground", "circuitcore.emergence", "livingpaper.claims", "livingpaper.figures")
 # Parameters are validated, and a book that is there is found to be so, before anything heavy is loaded.
 WITHOUT_TORCH_ALONE = tuple(f"livingpaper.book.{name}" for name in ("build", "parameters", "studies"))
+# So are runs listed, and tables compared with what was published.
+WITHOUT_TORCH_ALONE += ("livingpaper.commands.run_listing", "circuitcore.training.store.sealing")
 MAY_PRINT = tuple(f"livingpaper.{name}" for name in ("book.build", "commands.cli", "commands.reproduce"))
 MAY_PRINT += ("livingpaper.commands.publish",)
 KNOW_JUPYTER = ("notebooks", "chapter", "forked_kernels", "sphinx_ext")

@@ -17,10 +17,14 @@ import circuitcore
 import paper
 from benchmarks import __main__ as bench
 from circuitcore.training import RunStore
-from circuitcore.training.loop import RESUME_NAME
-from circuitcore.training.store.ledger import LEDGER_NAME, checkpoint_name
-from circuitcore.training.store.run import HISTORY_NAME, RECIPE_NAME
-from circuitcore.training.store.run_store import TABLE_FOLDER
+from circuitcore.training.store.ledger import (
+    HISTORY_NAME,
+    LEDGER_NAME,
+    RECIPE_NAME,
+    RESUME_NAME,
+    TABLE_FOLDER,
+    checkpoint_name,
+)
 from livingpaper.book import studies
 from livingpaper.book.parameters import ParameterError
 from livingpaper.commands import cli

@@ -1,33 +1,42 @@
-"""Recipes, the engine that trains them, and the store that keeps every run."""
+"""Recipes, the engine that trains them, and the store that keeps every run.
 
-from circuitcore.training.engines import ENGINES
-from circuitcore.training.engines.engine import Engine, StepStats, TorchEngine
-from circuitcore.training.errors import CheckpointError, DivergedError, ExecutorError, RecipeError, StoreError
-from circuitcore.training.recipe import ENGINE_VERSION, Optimizer, Recipe
-from circuitcore.training.schedule import Schedule, Stage
-from circuitcore.training.store.run import Run
-from circuitcore.training.store.run_store import RunStore
-from circuitcore.training.store.verify import Problem, verify
-from circuitcore.training.sweeps.executor import map_runs
+Each name is imported when it is first asked for: torch takes seconds, and whoever lists runs, or compares tables with
+what was published, needs none.
+"""
 
-__all__ = [
-    "ENGINES",
-    "ENGINE_VERSION",
-    "CheckpointError",
-    "DivergedError",
-    "Engine",
-    "ExecutorError",
-    "Optimizer",
-    "Problem",
-    "Recipe",
-    "RecipeError",
-    "Run",
-    "RunStore",
-    "Schedule",
-    "Stage",
-    "StepStats",
-    "StoreError",
-    "TorchEngine",
-    "map_runs",
-    "verify",
-]
+import importlib
+from typing import Any
+
+_HOMES = {
+    "ENGINES": "engines",
+    "ENGINE_VERSION": "recipe",
+    "CheckpointError": "errors",
+    "DivergedError": "errors",
+    "Engine": "engines.engine",
+    "ExecutorError": "errors",
+    "Optimizer": "recipe",
+    "Problem": "store.places",
+    "Recipe": "recipe",
+    "RecipeError": "errors",
+    "Run": "store.run",
+    "RunStore": "store.run_store",
+    "Schedule": "schedule",
+    "Stage": "schedule",
+    "StepStats": "engines.engine",
+    "StoreError": "errors",
+    "TorchEngine": "engines.engine",
+    "map_runs": "sweeps.executor",
+    "verify": "store.verify",
+}
+__all__ = [*_HOMES]
+
+
+def __getattr__(name: str) -> Any:
+    """One of the names above, out of the module that has it."""
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_HOMES})

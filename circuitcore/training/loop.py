@@ -14,7 +14,6 @@ import torch
 from torch import Tensor
 
 import circuitcore
-from circuitcore.ground.reading import plain_file
 from circuitcore.models import forward
 from circuitcore.tasks.base import Task
 from circuitcore.training.engines import make_engine
@@ -22,13 +21,21 @@ from circuitcore.training.engines.engine import Engine, StepStats, masked_loss, 
 from circuitcore.training.errors import CheckpointError, DivergedError, StoreError
 from circuitcore.training.recipe import Recipe, Stage
 from circuitcore.training.schedule import Rows, drawn, rows_by_length
-from circuitcore.training.store.checkpoint import header_length, pack, read_identity, read_sealed, seal, sha256
+from circuitcore.training.store.checkpoint import pack, read_sealed, seal
 from circuitcore.training.store.durable import remove_leftovers, write_durably
-from circuitcore.training.store.ledger import LEDGER_NAME, Entry, Ledger, checkpoint_name
+from circuitcore.training.store.file_bytes import sha256
+from circuitcore.training.store.ledger import (
+    HISTORY_NAME,
+    LEDGER_NAME,
+    RECIPE_NAME,
+    RESUME_NAME,
+    Entry,
+    Ledger,
+    checkpoint_name,
+)
 from circuitcore.training.store.parquet import to_parquet
-from circuitcore.training.store.run import HISTORY_NAME, RECIPE_NAME, read_checkpoint
+from circuitcore.training.store.run import read_checkpoint
 
-RESUME_NAME = "resume.safetensors"
 PROBE_ROWS = 256  # enough to tell two checkpoints apart, few enough to cost a millisecond
 FINGERPRINT_SEED = 0
 Report = Callable[[int], None]
@@ -70,17 +77,6 @@ def versions() -> str:
     """What the weights may depend on beside the recipe: library, torch, processor."""
     capability = torch.backends.cpu.get_cpu_capability()
     return f"circuitcore {circuitcore.__version__}, torch {torch.__version__}, {platform.machine()} {capability}"
-
-
-def steps_done(folder: Path) -> int:
-    """Steps an unfinished run can go on from; 0 if there is nothing to go on from."""
-    try:
-        with plain_file(folder / RESUME_NAME) as file:
-            start = file.read(8)
-            header = start + file.read(header_length(start))
-        return int(read_identity(folder / RESUME_NAME, header)["step"])
-    except (OSError, StoreError, KeyError, ValueError):
-        return 0  # this only feeds a progress bar; reading the state to use it does complain
 
 
 def train(recipe: Recipe, folder: Path, report: Report | None = None) -> None:

@@ -14,9 +14,10 @@ from circuitcore.ground.reading import inside
 from circuitcore.tasks import allowed_tasks
 from circuitcore.training.errors import StoreError
 from circuitcore.training.store.packed import packed_at, read_pack
+from circuitcore.training.store.places import Problem, printable, run_folders
 from circuitcore.training.store.sealed import contents_of
 from circuitcore.training.store.sealing import differences, is_published
-from circuitcore.training.store.verify import Problem, printable, run_folders, verify
+from circuitcore.training.store.verify import verify
 
 
 def check_runs(paths: Iterable[Path], allow_tasks: Collection[str], watch: Watch) -> tuple[int, int]:

@@ -7,12 +7,9 @@ from contextlib import suppress
 from pathlib import Path
 
 from circuitcore.ground.reading import inside, is_there
-from circuitcore.tasks import allowed_tasks
-from circuitcore.training.loop import steps_done
-from circuitcore.training.store.ledger import LEDGER_NAME, Ledger
+from circuitcore.training.store.ledger import LEDGER_NAME, RECIPE_NAME, Ledger
 from circuitcore.training.store.packed import PackedRun, packed_runs
-from circuitcore.training.store.run import RECIPE_NAME, outside_task, outside_task_in, read_recipe
-from circuitcore.training.store.verify import RUN_NAME, printable
+from circuitcore.training.store.places import RUN_NAME, outside_task, outside_task_in, printable, steps_done
 
 
 def run_lines(folders: Iterable[Path], allow_tasks: Collection[str] = ()) -> list[str]:
@@ -25,7 +22,7 @@ def run_lines(folders: Iterable[Path], allow_tasks: Collection[str] = ()) -> lis
     Raises:
         TaskError: an entry of ``allow_tasks`` that is no import path.
     """
-    allowed = allowed_tasks(allow_tasks)
+    allowed = _checked(allow_tasks) if allow_tasks else ()
     rows = []
     for path in folders:
         rows += [
@@ -38,6 +35,12 @@ def run_lines(folders: Iterable[Path], allow_tasks: Collection[str] = ()) -> lis
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = ["  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip() for row in rows]
     return [*lines, f"{len(rows)} run(s)."]
+
+
+def _checked(allow_tasks: Collection[str]) -> tuple[str, ...]:
+    from circuitcore.tasks import allowed_tasks  # here as in ``_n_steps``: torch takes longer than most listings
+
+    return allowed_tasks(allow_tasks)
 
 
 def _is_run(folder: Path) -> bool:
@@ -55,10 +58,17 @@ def _state(folder: Path, allow_tasks: Collection[str]) -> str:
             return "begun"
         ledger = Ledger.read(folder)
         if not ledger.finished:
-            return f"{steps_done(folder):,} of {read_recipe(folder, ledger, allow_tasks).n_steps:,} steps"
+            return f"{steps_done(folder):,} of {_n_steps(folder, ledger, allow_tasks):,} steps"
     except Exception as error:  # a folder that may be a stranger's: the others are still to be listed
         return f"BAD: {error}"
     return _finished(ledger, outside_task(folder))
+
+
+def _n_steps(folder: Path, ledger: Ledger, allow_tasks: Collection[str]) -> int:
+    """Steps of the whole training. Only an unfinished run's ledger does not have them, and their number needs rows."""
+    from circuitcore.training.store.run import read_recipe
+
+    return read_recipe(folder, ledger, allow_tasks).n_steps
 
 
 def _packed_state(run: PackedRun) -> str:

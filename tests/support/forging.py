@@ -4,7 +4,8 @@ import json
 from functools import partial
 from pathlib import Path
 
-from circuitcore.training.store.checkpoint import pack, sha256, unpack
+from circuitcore.training.store.checkpoint import pack, unpack
+from circuitcore.training.store.file_bytes import sha256
 
 LEDGER, RECIPE, HISTORY, TABLE = "ledger.json", "recipe.json", "history.parquet", "tables/scores-v1.parquet"
 

@@ -11,9 +11,9 @@ import pandas as pd
 
 from circuitcore.ground.reading import MAX_JSON_BYTES, canonical_json, is_there, parse_json, read_file
 from circuitcore.training.errors import StoreError
-from circuitcore.training.store.checkpoint import sha256
 from circuitcore.training.store.digests import training_sha256
 from circuitcore.training.store.durable import write_durably
+from circuitcore.training.store.file_bytes import sha256
 from circuitcore.training.store.ledger import TABLE_KEY, Ledger
 from circuitcore.training.store.parquet import from_parquet
 

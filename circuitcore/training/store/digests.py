@@ -9,9 +9,7 @@ from collections.abc import Mapping
 
 import numpy as np
 import pandas as pd
-import torch
 from pandas.api.extensions import ExtensionArray
-from torch import Tensor
 
 from circuitcore.ground.contents import json_sha256
 from circuitcore.training.store.ledger import Ledger
@@ -54,16 +52,6 @@ def cells_sha256(cells: Mapping[str, ExtensionArray], n_rows: int) -> str:
     if n_rows and blocks:
         rows = np.hstack(blocks)
         digest.update(np.sort(rows.view(f"S{rows.shape[1]}").ravel()))
-    return digest.hexdigest()
-
-
-def weights_sha256(weights: Mapping[str, Tensor]) -> str:
-    """Hash of tensors by name: names, types, shapes, and the bytes of their numbers."""
-    named = sorted(weights.items())
-    header = [[name, str(tensor.dtype).removeprefix("torch."), list(tensor.shape)] for name, tensor in named]
-    digest = hashlib.sha256(json.dumps(header, separators=(",", ":")).encode())
-    for _, tensor in named:
-        digest.update(tensor.detach().cpu().contiguous().flatten().view(torch.uint8).numpy())
     return digest.hexdigest()
 
 

@@ -12,9 +12,13 @@ from pydantic import BeforeValidator, ConfigDict, FailFast, Field, TypeAdapter, 
 from circuitcore.ground.packed import LEDGER_NAME
 from circuitcore.ground.reading import MAX_RUN_JSON_BYTES, parse_json, read_file
 from circuitcore.training.errors import REMEDY, StoreError
-from circuitcore.training.store.checkpoint import sha256
 from circuitcore.training.store.durable import write_durably
+from circuitcore.training.store.file_bytes import sha256
 
+RECIPE_NAME = "recipe.json"
+HISTORY_NAME = "history.parquet"
+RESUME_NAME = "resume.safetensors"
+TABLE_FOLDER = "tables"
 MAX_STEP = 10**12
 MAX_TABLES = 1_000
 TABLE_KEY = r"[A-Za-z0-9][A-Za-z0-9._-]*"  # a file name without its ending: no separator, nothing hidden

@@ -22,8 +22,8 @@ from circuitcore.ground.contents import ContentsError
 from circuitcore.ground.packed import INDEX_NAME, Line
 from circuitcore.ground.reading import canonical_json
 from circuitcore.training.errors import REMEDY, StoreError
-from circuitcore.training.store.checkpoint import read_checked, sha256
 from circuitcore.training.store.digests import cells_of, cells_sha256
+from circuitcore.training.store.file_bytes import read_checked, sha256
 from circuitcore.training.store.ledger import Ledger, checkpoint_name
 from circuitcore.training.store.parquet import from_parquet
 

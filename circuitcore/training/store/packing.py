@@ -15,8 +15,8 @@ from circuitcore.ground.packed import INDEX_NAME
 from circuitcore.ground.reading import canonical_json, parse_json
 from circuitcore.ground.tables import stacked
 from circuitcore.training.errors import StoreError
-from circuitcore.training.store.checkpoint import read_checked, sha256
 from circuitcore.training.store.durable import write_durably
+from circuitcore.training.store.file_bytes import read_checked, sha256
 from circuitcore.training.store.packed import HISTORY
 from circuitcore.training.store.parquet import to_parquet
 from circuitcore.training.store.run import Run

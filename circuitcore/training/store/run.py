@@ -6,27 +6,24 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import pandas as pd
 import torch
 from torch import Tensor
 
 from circuitcore.ground.reading import MAX_RUN_JSON_BYTES, canonical_json, parse_json, read_file
-from circuitcore.tasks import TASKS, OutsideTaskError
+from circuitcore.tasks import OutsideTaskError
 from circuitcore.training.errors import REMEDY, CheckpointError, StoreError
 from circuitcore.training.recipe import Recipe
 from circuitcore.training.store.added import Added
-from circuitcore.training.store.checkpoint import read_bytes, read_checked, read_identity, refuse_pickle, sha256, unpack
-from circuitcore.training.store.digests import table_sha256, weights_sha256
-from circuitcore.training.store.ledger import TABLE_KEY, Entry, Ledger
+from circuitcore.training.store.checkpoint import unpack, weights_sha256
+from circuitcore.training.store.digests import table_sha256
+from circuitcore.training.store.file_bytes import read_bytes, read_checked, read_identity, refuse_pickle, sha256
+from circuitcore.training.store.ledger import HISTORY_NAME, RECIPE_NAME, TABLE_FOLDER, TABLE_KEY, Entry, Ledger
 from circuitcore.training.store.packed import HISTORY, PackedRun
 from circuitcore.training.store.parquet import from_parquet
 from circuitcore.training.store.sealed import require_as_sealed
-
-RECIPE_NAME = "recipe.json"
-HISTORY_NAME = "history.parquet"
-TABLE_FOLDER = "tables"
 
 
 @dataclass(frozen=True, eq=False)
@@ -267,23 +264,6 @@ def recipe_of(canonical: str, where: Path | str, ledger: Ledger, allow_tasks: Co
             f"It was made with {' then '.join(ledger.made_with)}."
         )
     return recipe
-
-
-def outside_task(folder: Path) -> str | None:
-    """The import path of the task that the recipe in ``folder`` names, without importing it.
-
-    None for a task of this package, and where there is no recipe that says.
-    """
-    try:
-        return outside_task_in(parse_json(read_file(folder / RECIPE_NAME, MAX_RUN_JSON_BYTES)))
-    except (OSError, ValueError):
-        return None
-
-
-def outside_task_in(recipe: Any) -> str | None:
-    """The import path of the task that the JSON of a recipe names; otherwise as ``outside_task``."""
-    task = recipe.get("task") if isinstance(recipe, dict) else None
-    return task if isinstance(task, str) and task not in TASKS else None
 
 
 def _what_is_wrong(path: Path, data: bytes, expected: dict[str, str]) -> str:

@@ -16,17 +16,18 @@ from filelock import FileLock, Timeout
 from circuitcore.ground.spelling import unknown
 from circuitcore.tasks import allowed_tasks
 from circuitcore.training.errors import StoreError
-from circuitcore.training.loop import RESUME_NAME, Report, check_same_rows, steps_done, train
+from circuitcore.training.loop import Report, check_same_rows, train
 from circuitcore.training.recipe import Recipe
 from circuitcore.training.store.added import ADDED_FOLDER, Added
-from circuitcore.training.store.checkpoint import read_checked, sha256
 from circuitcore.training.store.durable import cannot_write, write_durably
 from circuitcore.training.store.failures import FailureNote
+from circuitcore.training.store.file_bytes import read_checked, sha256
 from circuitcore.training.store.history import LONGEST_WHOLE, per_epoch
-from circuitcore.training.store.ledger import LEDGER_NAME, Ledger
+from circuitcore.training.store.ledger import HISTORY_NAME, LEDGER_NAME, RECIPE_NAME, RESUME_NAME, TABLE_FOLDER, Ledger
 from circuitcore.training.store.packed import packed_run, run_ids
 from circuitcore.training.store.parquet import from_parquet, to_parquet
-from circuitcore.training.store.run import HISTORY_NAME, RECIPE_NAME, TABLE_FOLDER, Run, table_path, thinned
+from circuitcore.training.store.places import steps_done
+from circuitcore.training.store.run import Run, table_path, thinned
 from circuitcore.training.store.sealed import contents_of, refuse_sealed, sealed_parts
 
 LOG = logging.getLogger(__name__)

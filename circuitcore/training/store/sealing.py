@@ -18,13 +18,20 @@ from circuitcore.ground.contents import (
 from circuitcore.ground.packed import packs
 from circuitcore.ground.reading import MAX_JSON_BYTES, inside, is_there, parse_json, read_file
 from circuitcore.training.errors import REMEDY, StoreError
-from circuitcore.training.store.checkpoint import read_checked
-from circuitcore.training.store.digests import table_sha256, training_sha256, weights_sha256
+from circuitcore.training.store.digests import table_sha256, training_sha256
 from circuitcore.training.store.durable import write_durably
-from circuitcore.training.store.ledger import LEDGER_NAME, Entry, Ledger, checkpoint_name
+from circuitcore.training.store.file_bytes import read_checked
+from circuitcore.training.store.ledger import (
+    HISTORY_NAME,
+    LEDGER_NAME,
+    RECIPE_NAME,
+    TABLE_FOLDER,
+    Entry,
+    Ledger,
+    checkpoint_name,
+)
 from circuitcore.training.store.packed import HISTORY, PackedRun, files_of, packed_run, run_ids
 from circuitcore.training.store.parquet import from_parquet
-from circuitcore.training.store.run import HISTORY_NAME, RECIPE_NAME, TABLE_FOLDER, read_checkpoint
 from circuitcore.training.store.sealed import contents_of
 
 Difference = tuple[Path, str]
@@ -247,6 +254,10 @@ def _table(path: Path, expected: str | None) -> str:
 
 
 def _weights(folder: Path, entry: Entry, run_id: str) -> str:
+    # Here, since torch takes seconds and no other part needs it.
+    from circuitcore.training.store.checkpoint import weights_sha256
+    from circuitcore.training.store.run import read_checkpoint
+
     return weights_sha256(read_checkpoint(folder, entry, run_id))
 
 

@@ -5,102 +5,46 @@ problem that names it, and checking goes on with the next file; no code is impor
 """
 
 import os
-import re
 import stat
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator
-from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 from typing import TypeVar
 
 from torch import Tensor
 
-from circuitcore.ground.packed import INDEX_NAME, packs
+from circuitcore.ground.packed import INDEX_NAME
 from circuitcore.ground.reading import MAX_RUN_JSON_BYTES, read_file
 from circuitcore.models.config import ModelConfig
 from circuitcore.models.transformer import weight_shapes
 from circuitcore.tasks import allowed_tasks
 from circuitcore.training.errors import REMEDY, StoreError
-from circuitcore.training.loop import RESUME_NAME, data_sha256, probe_loss
+from circuitcore.training.loop import data_sha256, probe_loss
 from circuitcore.training.recipe import Recipe
-from circuitcore.training.store.checkpoint import read_bytes, read_checked, read_sealed, unpack
-from circuitcore.training.store.ledger import LEDGER_NAME, Entry, Ledger, checkpoint_name
+from circuitcore.training.store.checkpoint import read_sealed, unpack
+from circuitcore.training.store.file_bytes import read_bytes, read_checked
+from circuitcore.training.store.ledger import (
+    HISTORY_NAME,
+    LEDGER_NAME,
+    RECIPE_NAME,
+    RESUME_NAME,
+    TABLE_FOLDER,
+    Entry,
+    Ledger,
+    checkpoint_name,
+)
 from circuitcore.training.store.packed import HISTORY, PackedRun, packed_at, read_pack
 from circuitcore.training.store.parquet import table_shape
-from circuitcore.training.store.run import HISTORY_NAME, RECIPE_NAME, read_checkpoint, read_recipe, recipe_of
-from circuitcore.training.store.run_store import TABLE_FOLDER
+from circuitcore.training.store.places import RUN_NAME, Problem
+from circuitcore.training.store.run import read_checkpoint, read_recipe, recipe_of
 
 # Processors differ in the last bits of a float32 sum. A loss of 1 is recomputed to 1e-6; one near 0 is a difference
 # of nearly equal numbers, so its absolute error (about 1e-7) is what is left.
 LOSS_RTOL = 1e-4
 LOSS_ATOL = 1e-6
 HISTORY_COLUMNS = ("step", "epoch", "tokens_seen", "loss", "grad_norm")
-RUN_NAME = re.compile(r"[A-Za-z0-9_-]+-[0-9a-f]{12}")
-MAX_MESSAGE = 2_000  # characters: a file may hold a name of a million
 
 Found = TypeVar("Found")
-
-
-@dataclass(frozen=True)
-class Problem:
-    """Something wrong with a file of a run; the message names the file."""
-
-    path: Path
-    message: str
-
-    @classmethod
-    def of(cls, path: Path, error: Exception) -> "Problem":
-        """What an exception says of the file at ``path``."""
-        if isinstance(error, StoreError):
-            return cls(path, str(error))
-        return cls(path, f"{path}: cannot be checked ({type(error).__name__}: {error}).")
-
-    def __str__(self) -> str:
-        return printable(self.message)
-
-
-def printable(text: str) -> str:
-    """``text`` for a terminal, on one line: what a stranger put in a name can neither steer it nor fill it."""
-    shown = "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in text[:MAX_MESSAGE])
-    return shown if len(text) <= MAX_MESSAGE else f"{shown}... ({len(text):,} characters)"
-
-
-def run_folders(path: Path) -> list[Path]:
-    """The runs at ``path``: itself if it is a run's folder, else whatever in it is a run or should be one, or packed.
-
-    That is all that holds a file of a run, is named as runs are, or is empty: a run that lost its ledger, or all its
-    files, is not passed over. Names that begin with a dot are the store's own.
-    """
-    try:
-        if os.path.lexists(path / INDEX_NAME):
-            return _addresses(path)
-        if _holds_run(path):
-            return [path]
-        inside = [found for found in sorted(path.iterdir()) if not found.name.startswith(".")]
-    except OSError:  # ``verify`` of the folder says why
-        return []
-    alone = [found for found in inside if RUN_NAME.fullmatch(found.name) or _may_be_run(found)]
-    return alone + [found for pack in packs(path) for found in _addresses(pack)]
-
-
-def _addresses(pack: Path) -> list[Path]:
-    """Of the runs of a pack; of one whose index is damaged the index."""
-    try:
-        return [run.address for run in read_pack(pack)]
-    except StoreError:
-        return [pack / INDEX_NAME]
-
-
-def _holds_run(folder: Path) -> bool:
-    named = (LEDGER_NAME, RECIPE_NAME, HISTORY_NAME, RESUME_NAME)
-    return any(path.name in named or path.name.startswith("step-") for path in folder.iterdir())
-
-
-def _may_be_run(path: Path) -> bool:
-    try:
-        return path.is_dir() and (_holds_run(path) or not any(path.iterdir()))
-    except OSError:
-        return True  # nobody can tell
 
 
 def verify(path: Path, *, allow_tasks: Collection[str] = ()) -> list[Problem]:

@@ -14,11 +14,11 @@ from typing import Literal, get_args
 
 from circuitcore.ground.durations import duration, ends_in_parallel
 from circuitcore.training.errors import StoreError
-from circuitcore.training.loop import steps_done
 from circuitcore.training.recipe import Recipe
 from circuitcore.training.schedule import Schedule
 from circuitcore.training.store.failures import FailureNote
 from circuitcore.training.store.ledger import LEDGER_NAME, Ledger
+from circuitcore.training.store.places import steps_done
 from circuitcore.training.store.run_store import RunStore
 from circuitcore.training.sweeps.sweep import steps_trail
 

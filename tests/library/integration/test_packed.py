@@ -12,13 +12,14 @@ from circuitcore.ground.contents import CONTENTS_NAME, Contents, ContentsError
 from circuitcore.ground.packed import INDEX_NAME
 from circuitcore.ground.present import check_present
 from circuitcore.training import RunStore, StoreError
-from circuitcore.training.store.checkpoint import sha256
 from circuitcore.training.store.digests import table_sha256, training_sha256
+from circuitcore.training.store.file_bytes import sha256
 from circuitcore.training.store.packed import HISTORY
 from circuitcore.training.store.packing import folder_names, pack
 from circuitcore.training.store.parquet import to_parquet
+from circuitcore.training.store.places import run_folders
 from circuitcore.training.store.sealing import differences, seal, seal_all
-from circuitcore.training.store.verify import run_folders, verify
+from circuitcore.training.store.verify import verify
 
 KEY, SOME = "scores-v1", "few-v1"
 SEEDS = (0, 1, 2)

@@ -12,8 +12,7 @@ import circuitcore
 from circuitcore.training import RunStore, Stage, StoreError
 from circuitcore.training.store import run_store as store_module
 from circuitcore.training.store.history import LONGEST_WHOLE, per_epoch
-from circuitcore.training.store.ledger import LEDGER_NAME, Ledger
-from circuitcore.training.store.run import HISTORY_NAME
+from circuitcore.training.store.ledger import HISTORY_NAME, LEDGER_NAME, Ledger
 from circuitcore.training.store.verify import verify
 
 # Epochs of unlike lengths (6, 9 and 3 steps), as in a curriculum.

@@ -18,9 +18,9 @@ from circuitcore.ground.progress import Watch
 from circuitcore.models import ModelConfig, forward, init_weights
 from circuitcore.training import DivergedError, ExecutorError, Optimizer, RunStore, Stage, StoreError
 from circuitcore.training.engines.stacked import run_losses
-from circuitcore.training.loop import RESUME_NAME, Training
+from circuitcore.training.loop import Training
 from circuitcore.training.store.checkpoint import read_sealed, seal
-from circuitcore.training.store.ledger import LEDGER_NAME
+from circuitcore.training.store.ledger import LEDGER_NAME, RESUME_NAME
 from circuitcore.training.store.verify import verify
 from circuitcore.training.sweeps.sweep import train_all, train_stacks
 from circuitcore.training.sweeps.together import stacks, step_bytes, train_together

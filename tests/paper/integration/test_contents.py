@@ -17,12 +17,11 @@ from circuitcore.ground import contents
 from circuitcore.ground.contents import CONTENTS_NAME, Contents, ContentsError
 from circuitcore.ground.present import check_present
 from circuitcore.training import RunStore, StoreError
-from circuitcore.training.loop import RESUME_NAME
-from circuitcore.training.store.checkpoint import pack, sha256, unpack
-from circuitcore.training.store.digests import table_sha256, weights_sha256
-from circuitcore.training.store.ledger import LEDGER_NAME, Ledger
+from circuitcore.training.store.checkpoint import pack, unpack, weights_sha256
+from circuitcore.training.store.digests import table_sha256
+from circuitcore.training.store.file_bytes import sha256
+from circuitcore.training.store.ledger import HISTORY_NAME, LEDGER_NAME, RECIPE_NAME, RESUME_NAME, Ledger
 from circuitcore.training.store.parquet import to_parquet
-from circuitcore.training.store.run import HISTORY_NAME, RECIPE_NAME
 from circuitcore.training.store.sealed import read_record
 from circuitcore.training.store.sealing import differences, seal, seal_all
 from livingpaper.commands import cli, publish

@@ -20,9 +20,10 @@ from circuitcore.ground.reading import MAX_RUN_JSON_BYTES, read_file
 from circuitcore.models import ModelConfig
 from circuitcore.training import Optimizer, Recipe, RunStore, Stage, StoreError
 from circuitcore.training.store.ledger import Ledger
+from circuitcore.training.store.places import run_folders
 from circuitcore.training.store.sealed import read_record
 from circuitcore.training.store.sealing import seal_all
-from circuitcore.training.store.verify import run_folders, verify
+from circuitcore.training.store.verify import verify
 from livingpaper.commands import cli
 from livingpaper.commands.run_checks import check_runs
 from livingpaper.commands.run_listing import run_lines

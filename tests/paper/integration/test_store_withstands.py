@@ -19,10 +19,9 @@ import torch
 from toy.recall import ALLOWED, toy_recipe
 
 from circuitcore.training import CheckpointError, RunStore, StoreError
-from circuitcore.training.loop import RESUME_NAME, steps_done
 from circuitcore.training.store.checkpoint import pack, unpack
-from circuitcore.training.store.ledger import Ledger
-from circuitcore.training.store.run import HISTORY_NAME
+from circuitcore.training.store.ledger import HISTORY_NAME, RESUME_NAME, Ledger
+from circuitcore.training.store.places import steps_done
 from circuitcore.training.store.verify import verify
 from livingpaper.commands import cli
 

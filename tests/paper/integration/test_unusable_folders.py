@@ -8,7 +8,7 @@ import pytest
 from toy.recall import toy_recipe
 
 from circuitcore.training import RunStore, StoreError
-from circuitcore.training.loop import RESUME_NAME
+from circuitcore.training.store.ledger import RESUME_NAME
 from circuitcore.training.sweeps.sweep import train_all
 from livingpaper.commands import cli
 

@@ -68,6 +68,25 @@ def test_what_needs_no_torch_imports_none_and_takes_no_time(words, code, shown):
     assert float(seconds) < 0.5, "of the processor's time, which other processes do not change by much"
 
 
+def test_finished_runs_are_listed_without_torch():
+    done = python(WITHOUT_SLOW, "torch", "status", "published")
+    assert "run(s)." in done.stdout and "BAD" not in done.stdout
+    assert "STATUS 0 IMPORTED SECONDS" in done.stdout, "nothing between the two: torch was not imported"
+
+
+def test_names_of_the_library_are_had_when_they_are_asked_for():
+    program = (
+        "import sys, circuitcore.training as training; assert 'torch' not in sys.modules\n"
+        "assert set(training.__all__) <= set(dir(training))\n"
+        "from circuitcore.training import *\n"
+        "print(Recipe.__name__, RunStore.__module__, all(getattr(training, name) for name in training.__all__))\n"
+        "training.Recipes"
+    )
+    done = python(program)
+    assert done.stdout.split() == ["Recipe", "circuitcore.training.store.run_store", "True"]
+    assert "AttributeError: module 'circuitcore.training' has no attribute 'Recipes'" in done.stderr
+
+
 def test_help_names_every_task_and_study():
     assert tuple(TASKS) == TASK_NAMES
     assert f"one of: {', '.join(TASKS)}; or" in " ".join(python(WITHOUT_SLOW, "", "dataset", "--help").stdout.split())

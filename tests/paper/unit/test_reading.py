@@ -15,10 +15,10 @@ import pytest
 from circuitcore.ground import durable, reading
 from circuitcore.ground.contents import json_sha256
 from circuitcore.ground.reading import canonical_json, folders_with, inside, is_there, parse_json, plain_file, read_file
-from circuitcore.training.loop import RESUME_NAME, steps_done
 from circuitcore.training.recipe import MAX_CHECKPOINTS
 from circuitcore.training.store.checkpoint import pack
-from circuitcore.training.store.ledger import MAX_TABLES, Entry, Ledger, checkpoint_name
+from circuitcore.training.store.ledger import MAX_TABLES, RESUME_NAME, Entry, Ledger, checkpoint_name
+from circuitcore.training.store.places import steps_done
 from livingpaper.book import plain_yaml
 
 ROOT = Path(reading.__file__).resolve().parents[2]

@@ -12,7 +12,7 @@ from circuitcore.ground.packed import INDEX_NAME
 from circuitcore.metrics.instruments.measuring import measure_all
 from circuitcore.training import ExecutorError, RunStore, StoreError
 from circuitcore.training.store import run_store as store
-from circuitcore.training.store.checkpoint import sha256
+from circuitcore.training.store.file_bytes import sha256
 from circuitcore.training.store.parquet import to_parquet
 from circuitcore.training.store.sealing import differences
 from livingpaper.book import studies
