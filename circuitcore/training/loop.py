@@ -69,7 +69,7 @@ def _rows_sha256(task: Task, stages: tuple[Stage, ...]) -> str:
         for rows in fresh or rows_by_length(task, stage.splits):
             for tensor in (rows.tokens, rows.targets, rows.loss_mask):
                 digest.update(f"{tensor.dtype} {tuple(tensor.shape)}".encode())
-                digest.update(tensor.contiguous().numpy().tobytes())
+                digest.update(tensor.contiguous().numpy())
     return digest.hexdigest()
 
 

@@ -1,23 +1,37 @@
-"""Checking runs and published folders, a line for each: fine, or what is wrong with it."""
+"""Checking runs and published folders, a line for each: fine, or what is wrong with it.
+
+What a published folder holds is compared with its list in other processes while this one checks its runs: the first
+takes hashing tables, the second drawing rows and recomputing losses, for which torch is imported.
+"""
 
 import os
-from collections.abc import Collection, Iterable, Iterator
-from contextlib import suppress
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from functools import partial
 from itertools import chain
+from multiprocessing.connection import Connection
 from pathlib import Path
 
 from circuitcore.ground.contents import CONTENTS_NAME
+from circuitcore.ground.environment import WORKERS, n_workers
 from circuitcore.ground.packed import INDEX_NAME
+from circuitcore.ground.processes import answering
 from circuitcore.ground.progress import Watch, write_line
 from circuitcore.ground.reading import inside
-from circuitcore.tasks import allowed_tasks
 from circuitcore.training.errors import StoreError
 from circuitcore.training.store.packed import packed_at, read_pack
 from circuitcore.training.store.places import Problem, printable, run_folders
 from circuitcore.training.store.sealed import contents_of
-from circuitcore.training.store.sealing import differences, is_published
-from circuitcore.training.store.verify import verify
+from circuitcore.training.store.sealing import (
+    folder_differences,
+    is_published,
+    run_batches,
+    run_differences,
+)
+
+FEW = 64  # runs that are compared here: hashing their tables takes less time than starting a process for it
+Comparing = list[Callable[[], list[Problem]]]
+"""Of one published folder: each gives what some of its runs differ in, as soon as that is known."""
 
 
 def check_runs(paths: Iterable[Path], allow_tasks: Collection[str], watch: Watch) -> tuple[int, int]:
@@ -33,35 +47,82 @@ def check_runs(paths: Iterable[Path], allow_tasks: Collection[str], watch: Watch
 
     Raises:
         TaskError: an entry of ``allow_tasks`` that is no import path.
+        ValueError: ``CIRCUITCORE_WORKERS`` is no number of processes.
     """
-    paths, check = list(paths), partial(verify, allow_tasks=allowed_tasks(allow_tasks))
+    paths = list(paths)
     subjects = [found for path in paths for found in (run_folders(path) if os.path.isdir(path) else []) or [path]]
+    with _compared(paths) as comparing:
+        n_all = n_bad = 0
+        for subject, problems in chain(_checked(subjects, allow_tasks, watch), _published_problems(paths, comparing)):
+            n_all, n_bad = n_all + 1, n_bad + bool(problems)
+            write_line("\n".join([f"BAD  {problem}" for problem in problems] or [f"ok   {printable(str(subject))}"]))
+    return n_all - n_bad, n_bad
+
+
+def _checked(subjects: list[Path], allow_tasks: Collection[str], watch: Watch) -> Iterator[tuple[Path, list[Problem]]]:
+    # Here, since torch takes seconds, which other processes can use.
+    from circuitcore.tasks import allowed_tasks
+    from circuitcore.training.engines.engine import one_thread
+    from circuitcore.training.store.verify import verify
+
+    allowed = allowed_tasks(allow_tasks)
     watch.say(f"Checking {len(subjects)} run(s) or file(s): hashes, chain, and the recorded loss of every checkpoint.")
     loads = {subject: float(_n_checkpoints(subject) or 1) for subject in subjects}
-    checked = ((subject, check(subject)) for subject in watch.each(loads, "checking"))
-    n_all = n_bad = 0
-    for subject, problems in chain(checked, _published_problems(paths)):
-        n_all, n_bad = n_all + 1, n_bad + bool(problems)
-        write_line("\n".join([f"BAD  {problem}" for problem in problems] or [f"ok   {printable(str(subject))}"]))
-    return n_all - n_bad, n_bad
+    for subject in watch.each(loads, "checking"):
+        with one_thread():  # torch's others would wait, at full speed, for cores that the other processes have
+            problems = verify(subject, allow_tasks=allowed)
+        yield subject, problems
+
+
+@contextmanager
+def _compared(paths: Iterable[Path]) -> Iterator[Mapping[Path, Comparing]]:
+    """Inside, the published folders among ``paths`` are compared with their lists; by all cores but this process's."""
+    batches = {path: run_batches(path) for path in paths if is_published(path)}
+    workers = n_workers() - 1
+    if not workers or sum(len(runs) for found in batches.values() for runs in found) < FEW:
+        yield {path: [partial(run_problems, path, runs) for runs in found] for path, found in batches.items()}
+        return
+    todo = [(path, runs) for path, found in batches.items() for runs in found]
+    with answering(f"{__name__}:run_problems", [todo[number::workers] for number in range(workers)]) as receivers:
+        comparing: dict[Path, Comparing] = {path: [] for path in batches}
+        for number, (path, _) in enumerate(todo):
+            comparing[path].append(partial(_received, path, receivers[number % workers]))
+        yield comparing
+
+
+def run_problems(folder: Path, runs: list[str]) -> list[Problem]:
+    """What runs of a published folder differ in from its list."""
+    return [Problem(*difference) for difference in run_differences(folder, runs)]
+
+
+def _received(folder: Path, receiver: Connection) -> list[Problem]:
+    try:
+        return receiver.recv()
+    except EOFError:
+        text = "not all of it was compared with its list: a process that did was lost (out of memory, or killed)"
+        return [Problem(folder, f"{folder}: {text}. Run the same command again, with {WORKERS}=1.")]
 
 
 def _n_checkpoints(folder: Path) -> int:
     return sum(path.name.startswith("step-") for path in inside(folder))
 
 
-def _published_problems(paths: Iterable[Path]) -> Iterator[tuple[str, list[Problem]]]:
+def _published_problems(
+    paths: Iterable[Path], comparing: Mapping[Path, Comparing]
+) -> Iterator[tuple[str, list[Problem]]]:
     """Of every folder of published runs, and every run in one: whether it holds what was published."""
     for path in paths:
         run = path.resolve() if ".." in path.parts else path.absolute()  # "." and ".." are in some folder, too
-        if is_published(path):
-            problems = [Problem(*found) for found in differences(path)]
+        if path in comparing:
+            beside_runs = (Problem(*difference) for difference in folder_differences(path))
+            found = chain(beside_runs, *(problems() for problems in comparing[path]))
+            problems = list(dict.fromkeys(found))  # a process that was lost is missed by each of its batches
             listed = None if problems else contents_of(path)
             root = f", root {listed.root}" if listed else ""
             yield f"{path / CONTENTS_NAME}: nothing differs from it{root}", problems
         elif found := _published_in(run):
             home, names = found
-            yield f"{path}: as published", [Problem(*other) for name in names for other in differences(home, name)]
+            yield f"{path}: as published", run_problems(home, names)
 
 
 def _published_in(path: Path) -> tuple[Path, list[str]] | None:

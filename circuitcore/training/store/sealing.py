@@ -1,7 +1,7 @@
 """The list of what a folder of published runs holds: made from what is there, and compared with it."""
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -30,7 +30,7 @@ from circuitcore.training.store.ledger import (
     Ledger,
     checkpoint_name,
 )
-from circuitcore.training.store.packed import HISTORY, PackedRun, files_of, packed_run, run_ids
+from circuitcore.training.store.packed import HISTORY, PackedRun, files_of, packed_run, packed_runs, run_ids
 from circuitcore.training.store.parquet import from_parquet
 from circuitcore.training.store.sealed import contents_of
 
@@ -84,18 +84,43 @@ def is_published(folder: Path) -> bool:
     return os.path.lexists(folder / CONTENTS_NAME) or any(os.path.isdir(folder / kind) for kind in RECORDS)
 
 
-def differences(folder: Path, run_id: str | None = None) -> Iterator[Difference]:
+def differences(folder: Path) -> Iterator[Difference]:
     """Where a folder of published runs differs from its list.
 
     A run that is missing, or was never published, is one difference; of the others every part is looked at. Nothing is
     raised: a list that is absent or damaged is the only difference there then is, and what cannot be read is one among
-    others. Sentences name files as whoever made them called them; ``verify.printable`` makes them fit for a terminal.
-
-    Args:
-        folder: the runs.
-        run_id: look at this one alone; None for everything in the folder.
+    others. Sentences name files as whoever made them called them; ``places.printable`` makes them fit for a terminal.
     """
-    yield from _guarded(folder, _differences(folder, run_id))
+    yield from folder_differences(folder)
+    for runs in run_batches(folder):
+        yield from run_differences(folder, runs)
+
+
+def folder_differences(folder: Path) -> Iterator[Difference]:
+    """As ``differences``, of all but the runs: the list itself, the records, files that belong to no run."""
+    yield from _guarded(folder, _folder_differences(folder))
+
+
+def run_differences(folder: Path, runs: Iterable[str]) -> Iterator[Difference]:
+    """As ``differences``, of these runs alone."""
+    yield from _guarded(folder, _run_differences(folder, runs))
+
+
+def run_batches(folder: Path) -> list[list[str]]:
+    """Every run that the list of ``folder`` names or that is there; those that share files stand together.
+
+    None at all where the list, or an index of packed runs, is absent or damaged: ``folder_differences`` says so.
+    """
+    try:
+        contents = Contents.of(folder)
+        names = sorted(contents.runs.keys() | run_ids(folder)) if contents else []
+        places = {run.line.run_id: run.address.parent for run in packed_runs(folder)}
+    except (ContentsError, StoreError):
+        return []
+    batches: dict[Path, list[str]] = {}
+    for name in names:
+        batches.setdefault(places.get(name, folder), []).append(name)
+    return list(batches.values())
 
 
 def _guarded(path: Path, found: Iterable[Difference]) -> Iterator[Difference]:
@@ -113,21 +138,19 @@ def _as_store_error(path: Path, error: Exception) -> StoreError:
     return StoreError(f"{path}: cannot be read ({type(error).__name__}: {error}). {REMEDY}")
 
 
-def _differences(folder: Path, run_id: str | None) -> Iterator[Difference]:
-    path = folder / CONTENTS_NAME
-    try:
-        contents = Contents.of(folder)
-    except ContentsError as error:
-        yield path, str(error)
-        return
-    if contents is None:
-        yield path, f"{path}: missing, so nothing says what should be here. Restore it (git restore {path})."
-        return
-    wanted, parts, runs = {}, {}, [run_id]
-    if run_id is None:
+def _folder_differences(folder: Path) -> Iterator[Difference]:
+    contents = yield from _listed(folder)
+    if contents is not None:
+        yield from _guarded(folder, _strays(folder, sorted(contents.runs.keys() | run_ids(folder))))
         wanted = {name: value for name, value in contents.hashes.items() if not name.startswith(f"{RUN}/")}
-        parts, runs = _records(folder), sorted(contents.runs.keys() | run_ids(folder))
-        yield from _guarded(folder, _strays(folder, runs))
+        yield from _part_differences(folder, wanted, _records(folder))
+
+
+def _run_differences(folder: Path, runs: Iterable[str]) -> Iterator[Difference]:
+    contents = yield from _listed(folder)
+    if contents is None:
+        return
+    wanted, parts = {}, {}
     for name in runs:
         try:
             parts |= _listed_parts(folder, name, contents)
@@ -136,6 +159,19 @@ def _differences(folder: Path, run_id: str | None) -> Iterator[Difference]:
             at = folder / name / LEDGER_NAME
             yield at, str(_as_store_error(at, error))
     yield from _part_differences(folder, wanted, parts)
+
+
+def _listed(folder: Path) -> Generator[Difference, None, Contents | None]:
+    """The folder's list; None after a difference that says why there is none."""
+    path = folder / CONTENTS_NAME
+    try:
+        contents = Contents.of(folder)
+    except ContentsError as error:
+        yield path, str(error)
+        return None
+    if contents is None:
+        yield path, f"{path}: missing, so nothing says what should be here. Restore it (git restore {path})."
+    return contents
 
 
 def _listed_parts(folder: Path, run_id: str, contents: Contents) -> dict[str, Part]:
@@ -289,7 +325,8 @@ def _hashed(parts: Mapping[str, Part]) -> dict[str, str]:
 def _each(parts: Iterable[Part]) -> list[str | StoreError]:
     """The hashes of parts; of one that cannot be read, why. File after file, so that each that is shared is read once.
 
-    One thread: hashing tables is mostly Python's own work, and two threads took half as long again as one.
+    One thread: hashing tables is mostly Python's own work, and two threads took half as long again as one. Whoever has
+    more than one core gives batches of runs to processes (``run_batches``).
     """
     parts = list(parts)
     found: dict[int, str | StoreError] = {}
