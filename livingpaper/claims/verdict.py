@@ -37,6 +37,8 @@ FILLED = {
     "reached": lambda found: found.n - found.against,
 }
 """What a sentence may name in braces."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Says:
     """The sentences of a claim. In ``fails``, ``{effect}``, ``{n}``, ``{against}``, ``{reached}`` are what was found.

@@ -8,9 +8,7 @@ from livingpaper.claims.results import KEY_COLUMNS, Results
 from livingpaper.claims.rules import OnAverage
 from livingpaper.claims.units import PROMPTS, at_least, at_most
 
-SAYS = Says(
-    holds="Heads *route*.", fails="Heads do not route: {effect}.", whether="whether heads route"
-)
+SAYS = Says(holds="Heads *route*.", fails="Heads do not route: {effect}.", whether="whether heads route")
 HALF = at_least(0.5, "more often than not")
 NO_RUNS = {origin: Results(pd.DataFrame(columns=KEY_COLUMNS), pd.DataFrame(), origin) for origin in ("paper", "rerun")}
 
