@@ -29,7 +29,7 @@ from circuitcore.training.store.sealing import (
     run_differences,
 )
 
-FEW = 64  # runs that are compared here: hashing their tables takes less time than starting a process for it
+FEW = 64  # runs for each process: it takes longer to start than to compare fewer
 Comparing = list[Callable[[], list[Problem]]]
 """Of one published folder: each gives what some of its runs differ in, as soon as that is known."""
 
@@ -49,7 +49,7 @@ def check_runs(paths: Iterable[Path], allow_tasks: Collection[str], watch: Watch
         TaskError: an entry of ``allow_tasks`` that is no import path.
         ValueError: ``CIRCUITCORE_WORKERS`` is no number of processes.
     """
-    paths = list(paths)
+    paths = list(dict.fromkeys(paths))
     subjects = [found for path in paths for found in (run_folders(path) if os.path.isdir(path) else []) or [path]]
     with _compared(paths) as comparing:
         n_all = n_bad = 0
@@ -78,11 +78,11 @@ def _checked(subjects: list[Path], allow_tasks: Collection[str], watch: Watch) -
 def _compared(paths: Iterable[Path]) -> Iterator[Mapping[Path, Comparing]]:
     """Inside, the published folders among ``paths`` are compared with their lists; by all cores but this process's."""
     batches = {path: run_batches(path) for path in paths if is_published(path)}
-    workers = n_workers() - 1
-    if not workers or sum(len(runs) for found in batches.values() for runs in found) < FEW:
+    todo = [(path, runs) for path, found in batches.items() for runs in found]
+    workers = min(n_workers() - 1, sum(len(runs) for _, runs in todo) // FEW)
+    if not workers:
         yield {path: [partial(run_problems, path, runs) for runs in found] for path, found in batches.items()}
         return
-    todo = [(path, runs) for path, found in batches.items() for runs in found]
     with answering(f"{__name__}:run_problems", [todo[number::workers] for number in range(workers)]) as receivers:
         comparing: dict[Path, Comparing] = {path: [] for path in batches}
         for number, (path, _) in enumerate(todo):

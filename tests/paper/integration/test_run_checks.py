@@ -50,7 +50,7 @@ def lines(capsys, monkeypatch):
 
     def of(folder, workers):
         monkeypatch.setenv(WORKERS, str(workers))
-        monkeypatch.setattr(run_checks, "FEW", 0)
+        monkeypatch.setattr(run_checks, "FEW", 1)
         capsys.readouterr()
         counts = check_runs([folder], ALLOWED, SILENT)
         return counts, capsys.readouterr().out.splitlines()
@@ -65,6 +65,12 @@ def test_what_shares_files_is_compared_together(folder):
 def test_processes_find_what_one_finds(folder, lines):
     assert lines(folder, 1) == lines(folder, 3)
     assert lines(folder, 3)[0] == (4, 0)
+
+
+def test_a_folder_named_twice_is_checked_once(folder, monkeypatch):
+    monkeypatch.setenv(WORKERS, "2")
+    monkeypatch.setattr(run_checks, "FEW", 1)
+    assert check_runs([folder, folder], ALLOWED, SILENT) == (4, 0)
 
 
 def test_damage_is_found_by_file_and_run(folder, lines):
