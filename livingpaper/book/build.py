@@ -1,9 +1,10 @@
 """Execute the chapters with one tier's parameters, then build the book.
 
 ``python -m livingpaper.book.build [--tier published|smoke] [--out _build]``, from the folder that holds
-``_config.yml``. Papermill runs each notebook of ``book/`` into ``build/executed/TIER/``; a Sphinx hook
-(``livingpaper.book.sphinx_ext``) shows those outputs under the source's prose. A notebook runs again only when
-something it computes from has changed, so an edited sentence costs a page, not an execution.
+``_config.yml``. Papermill runs each notebook of ``book/`` and ``book/appendix/`` into
+``build/executed/TIER/``; a Sphinx hook (``livingpaper.book.sphinx_ext``) shows those outputs under the source's prose.
+A notebook runs again only when something it computes from has changed, so an edited sentence costs a page, not an
+execution.
 """
 
 import argparse
@@ -21,6 +22,7 @@ from circuitcore.ground.environment import n_cores
 from circuitcore.ground.present import check_present
 from circuitcore.ground.progress import Stages, Watch, write_line
 from livingpaper.book.notebooks import (
+    APPENDIX,
     EXECUTED_IN,
     TIERS,
     BookError,
@@ -49,7 +51,7 @@ def run_all(jobs: Sequence[Job], root: Path, tier: str, stages: Stages) -> None:
     failures = []
 
     def run_timed(job: Job) -> str:
-        with stages.stage(job.source.stem):
+        with stages.stage(job.name):
             return run_notebook(job, root)
 
     with ThreadPoolExecutor(kernels()) as pool:
@@ -61,8 +63,8 @@ def run_all(jobs: Sequence[Job], root: Path, tier: str, stages: Stages) -> None:
                 failures.append(str(error))
             elif words.startswith(EXECUTED_IN):
                 seconds = float(words.removeprefix(EXECUTED_IN).removesuffix(" s"))
-                Durations.of(root).remember(_timed_as(tier, job.source), seconds)
-            write_line(f"{job.source.name}: {words}")
+                Durations.of(root).remember(f"{tier} {job.name}", seconds)
+            write_line(f"{job.name}.ipynb: {words}")
     if failures:
         raise BookError("\n\n".join(failures))
 
@@ -82,18 +84,18 @@ def find_jobs(root: Path, tier: str, executed: Path) -> tuple[list[Job], list[Jo
         tier: which parameters: ``published`` or ``smoke``.
         executed: the folder for the executed copies, their stamps and ``results/NAME.json``.
     """
-    sources = sorted((root / "book").glob("*.ipynb"))
+    sources = sorted(path for folder in ("", APPENDIX) for path in (root / "book" / folder).glob("*.ipynb"))
     if not sources:
         raise BookError(f"there is no notebook in {root / 'book'}")
     inputs = hash_inputs(root)
-    known = Durations.of(root).expected([_timed_as(tier, source) for source in sources])
-    sources.sort(key=lambda source: -known.get(_timed_as(tier, source), math.inf))
 
     def job(source: Path, inputs: str) -> Job:
-        parameters = read_parameters(root, source, tier)
-        return Job(source=source, parameters=parameters, executed=executed / source.name, inputs=inputs)
+        parameters, copy = read_parameters(root, source, tier), executed / source.relative_to(root / "book")
+        return Job(source=source, parameters=parameters, executed=copy, inputs=inputs)
 
     chapters = [job(source, inputs) for source in sources if source.stem not in SUMMARIES]
+    known = Durations.of(root).expected([f"{tier} {chapter.name}" for chapter in chapters])
+    chapters.sort(key=lambda chapter: -known.get(f"{tier} {chapter.name}", math.inf))
     inputs += hash_files([chapter.results for chapter in chapters])
     return chapters, [job(source, inputs) for source in sources if source.stem in SUMMARIES]
 
@@ -115,8 +117,8 @@ def execute(root: Path, tier: str, executed: Path, stages: Stages) -> None:
 def outlook(root: Path, tier: str, executed: Path, out: Path) -> Outlook:
     """What would be executed and built now, and the seconds it should take."""
     chapters, summaries = find_jobs(root, tier, executed)
-    stale = [job.source.stem for job in chapters if not job.is_current()]
-    last = [job.source.stem for job in summaries if stale or not job.is_current()]
+    stale = [job.name for job in chapters if not job.is_current()]
+    last = [job.name for job in summaries if stale or not job.is_current()]
     pages = "all pages" if not _complete(out).exists() else "changed pages" if stale or last else "same pages"
     known = Durations.of(root).expected([pages, *(f"{tier} {name}" for name in (*stale, *last))])
     first, then = ({name: known.get(f"{tier} {name}") for name in names} for names in (stale, last))
@@ -138,11 +140,6 @@ def build(root: Path, tier: str, executed: Path, out: Path, watch: Watch) -> Pat
         execute(root, tier, executed, stages)
         with stages.stage("pages"), Durations.of(root).timed(expected.pages):
             return assemble(root, out, executed)
-
-
-def _timed_as(tier: str, source: Path) -> str:
-    """The name under which the time of executing a notebook is kept."""
-    return f"{tier} {source.stem}"
 
 
 def _complete(out: Path) -> Path:

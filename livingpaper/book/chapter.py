@@ -1,4 +1,5 @@
-"""A chapter's notebook: the only file that knows Jupyter, papermill and MyST.
+"""A chapter from inside its notebook, which it opens, fills and closes.
+
 
 A notebook holds a ``# Parameters`` cell of plain literals, then::
 
@@ -18,7 +19,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import altair as alt
 import pandas as pd
 from IPython import get_ipython
 from IPython.display import display
@@ -33,26 +33,18 @@ from livingpaper.book.book_order import counted_as, recorded_verdicts, title_of
 from livingpaper.book.drawings import drawn
 from livingpaper.book.evidence import Evidence, Folders
 from livingpaper.book.gathering import runs_behind
+from livingpaper.book.page import ChapterError, Page, bring_charts_to_life, page, show_explorer
 from livingpaper.book.parameter_cells import parameters
 from livingpaper.book.price import price
 from livingpaper.claims.results import Results
 from livingpaper.claims.verdict import Status, Verdict, to_json
 from livingpaper.claims.view import View
-from livingpaper.explorer.exhibit import Exhibit
-from livingpaper.explorer.widget import Explorer
-from livingpaper.figures.bundle import Figure
-from livingpaper.figures.chart_html import loader_html
 from livingpaper.figures.claim_ledger import ledger_html, ledger_text
 from livingpaper.figures.provenance_html import provenance_html
-from livingpaper.figures.tables import comparison, table_html, table_markdown
+from livingpaper.figures.tables import comparison
 from livingpaper.figures.verdict_text import NOT_MEASURED, claim_html, claim_markdown, claim_text, verdict_words
 
-GLUED = "application/papermill.record/"
-"""Prefix that hides an output from a notebook and lets a book page find it by name (MyST-NB's glue)."""
-
-
-class ChapterError(RuntimeError):
-    """A chapter used in an order that cannot work, or a published verdict that has changed; says what to do."""
+__all__ = ["Appendix", "Chapter", "ChapterError", "appendix", "ledger", "open", "page"]
 
 
 def open(study: str) -> "Chapter":  # noqa: A001 - read as chapter.open
@@ -66,22 +58,12 @@ def open(study: str) -> "Chapter":  # noqa: A001 - read as chapter.open
         StudyError: no such study.
         ChapterError: called outside a notebook.
     """
-    shell = get_ipython()
-    if shell is None:
-        raise ChapterError("chapter.open reads a notebook's parameters; outside one, use evidence.Evidence")
-    given = parameters(shell.user_ns, tuple(studies.load(study).Params.model_fields))
-    evidence = Evidence(study, studies.validate(study, given), Folders.from_environment())
-    _bring_charts_to_life()
-    if "PAPER_BUILD" in os.environ:
-        evidence.require_for_a_book()
-    _say(evidence.cost())
-    return Chapter(evidence)
+    return Chapter(_evidence(study))
 
 
-def page() -> "Page":
-    """Begin a page that shows figures, tables and numbers of something else than training runs."""
-    _bring_charts_to_life()
-    return Page()
+def appendix(study: str) -> "Appendix":
+    """Begin the appendix of a chapter, with the same parameters and results; arguments and errors as ``open``."""
+    return Appendix(_evidence(study))
 
 
 def ledger() -> None:
@@ -99,83 +81,22 @@ def ledger() -> None:
     display({"text/html": ledger_html(chapters, titles, ending), "text/plain": ledger_text(chapters)}, raw=True)
 
 
-def _show_explorer(evidence: Evidence, found: tuple[Results, ...], name: str) -> None:
-    explorers = getattr(evidence.study, "EXPLORERS", {})
-    if name not in explorers:
-        raise ChapterError(unknown("explorer", name, explorers))
-    shown = explorers[name](evidence.material(found))
-    display(Explorer(shown) if isinstance(shown, Exhibit) else shown)
+def _evidence(study: str) -> Evidence:
+    """What a study has under the notebook's parameters; says what it will cost."""
+    shell = get_ipython()
+    if shell is None:
+        raise ChapterError("chapter.open reads a notebook's parameters; outside one, use evidence.Evidence")
+    given = parameters(shell.user_ns, tuple(studies.load(study).Params.model_fields))
+    evidence = Evidence(study, studies.validate(study, given), Folders.from_environment())
+    bring_charts_to_life()
+    if "PAPER_BUILD" in os.environ:
+        evidence.require_for_a_book()
+    _say(evidence.cost())
+    return evidence
 
 
 def _results_folder(root: Path) -> Path:
     return Path(os.environ.get("PAPER_RESULTS", root / "build/results"))
-
-
-class Page:
-    """What figures, tables and numbers a notebook shows; made by ``page``."""
-
-    def __init__(self):
-        self._numbers: dict[str, tuple[float | int | str, str]] = {}
-        self._n_figures = 0
-
-    def figure(self, name: str, chart: alt.TopLevelMixin, view: View, *, takeaway: str, alt: str) -> None:
-        """Show a numbered figure.
-
-        Args:
-            name: ``fig-...``; prose refers to it by ``{numref}``. One per book.
-            chart: made from ``view``.
-            view: gives data and facts to caption and links.
-            takeaway: what the reader should see; opens the caption.
-            alt: what is to be seen, in words, for those who cannot see it.
-        """
-        self._n_figures += 1
-        figure = Figure(
-            name=name, chart=chart, view=view, takeaway=takeaway, alt_text=alt, number=self._n_figures,
-            made_by=self._makers_of(view), runs=self._runs_of(view),
-        )  # fmt: skip
-        _glue(figure.glue_name, {"text/html": figure.chart_html, "text/plain": alt})
-        display(figure.mimebundle(), raw=True)
-
-    def table(self, rows: pd.DataFrame, *, digits: int = 3) -> None:
-        """Show a small table; its column names are the headings."""
-        if "origin" in rows and rows["origin"].nunique() == 1:  # says something only beside another
-            rows = rows.drop(columns="origin")
-        bundle = {"text/markdown": table_markdown(rows, digits), "text/html": table_html(rows, digits)}
-        display({**bundle, "text/plain": rows.to_string(index=False)}, raw=True)
-
-    def number(self, name: str, value: float | int | str, form: str = "") -> None:
-        """Keep a number for the prose: ``{glue:text}`name``` on this page, ``{{ CHAPTER_name }}`` on others.
-
-        Args:
-            name: a Python name.
-            value: computed, never typed.
-            form: a format such as ".3f".
-        """
-        if not name.isidentifier():
-            raise ChapterError(f"a number's name must be a Python name, got {name!r}")
-        text = format(value, form)
-        self._numbers[name] = (value, text)
-        _glue(name, {"text/plain": text})
-
-    def explorer(self, name: str) -> None:
-        """Show an explorer of a chapter's published networks: ``STUDY.EXPLORER``.
-
-        Raises:
-            ChapterError: no such explorer, or the chapter's published runs are not here.
-        """
-        study, _, name = name.rpartition(".")
-        evidence = Evidence(study, studies.load_params(study), Folders.from_environment())
-        if not evidence.is_published:
-            raise ChapterError(evidence.situation())
-        _show_explorer(evidence, evidence.gather(None), name)
-
-    def _makers_of(self, view: View) -> tuple[Callable, ...]:
-        """The functions that made a view, as far as they are known."""
-        return ()
-
-    def _runs_of(self, view: View) -> dict[str, tuple[str, ...]]:
-        """Run ids behind a view, by arm."""
-        return {}
 
 
 class Chapter(Page):
@@ -224,7 +145,7 @@ class Chapter(Page):
             ChapterError: no such explorer, or called before ``prepare``.
             SelectionError, StoreError: weights that it needs are not here.
         """
-        _show_explorer(self.evidence, self._ready(), name)
+        show_explorer(self.evidence, self._ready(), name)
 
     def drawing(self, name: str) -> None:
         """Show one of the study's ``DRAWINGS``; other pages have it too (``drawings.drawn``)."""
@@ -248,9 +169,9 @@ class Chapter(Page):
         Beside the first claim of a page that a circuit exists stands how often the battery reports one where there is
         none.
 
-        What was found becomes words for the prose, those of the published runs where they are here: ``KV1_says`` (the
-        sentence that its status allows), ``KV1_status``, ``KV1_found``, ``KV1_effect``, ``KV1_percent``, ``KV1_count``
-        (dots as underscores).
+        What was found becomes words for the prose, those of the published runs where they are here: ``KV1_told`` (the
+        sentence that its status allows, and its badge), ``KV1_says`` (the sentence alone), ``KV1_status``,
+        ``KV1_found``, ``KV1_effect``, ``KV1_percent``, ``KV1_count`` (dots as underscores).
 
         Raises:
             ChapterError: no such claim; or the published verdict is not the recorded one.
@@ -266,6 +187,10 @@ class Chapter(Page):
         for unit, text in verdict_words(verdicts[0]).items():
             self.number(f"{name}_{unit}", text)
 
+    def says(self, claim_id: str) -> str:
+        """The sentence that the verdict on a claim allows, for a caption; errors as ``claim``."""
+        return self.verdicts(claim_id)[0].sentence
+
     def verdicts(self, claim_id: str) -> list[Verdict]:
         """The verdicts on one claim, the paper's first; errors as ``claim``."""
         claims = {claim.id: claim for claim in self.evidence.study.CLAIMS}
@@ -280,34 +205,40 @@ class Chapter(Page):
     def close(self) -> None:
         """Show what the chapter stands on, and leave its numbers and verdicts in ``$PAPER_RESULTS/NAME.json``."""
         verdicts = [verdict for claim in self.evidence.study.CLAIMS for verdict in self.verdicts(claim.id)]
-        record = self._record(verdicts)
+        record = self._record() | self._judged(verdicts)
         name = self.evidence.name.rpartition(".")[2]
         path = _results_folder(self.evidence.folders.root) / f"{name}.json"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
         display({"text/html": provenance_html(record), "text/plain": f"numbers and verdicts: {path}"}, raw=True)
 
-    def _record(self, verdicts: list[Verdict]) -> dict[str, Any]:
+    def _record(self) -> dict[str, Any]:
+        """What the page stands on."""
         evidence = self.evidence
+        return {
+            "chapter": evidence.name,
+            "parameters": evidence.params.model_dump(mode="json"),
+            "runs": {results.origin: evidence.run_ids(results.origin) for results in self._ready()},
+            "versions": provenance.versions(),
+            "commit": provenance.commit(evidence.folders.root),
+            "contents": listed.root if (listed := contents_of(evidence.folders.published)) else None,
+        }
+
+    def _judged(self, verdicts: list[Verdict]) -> dict[str, Any]:
+        """What the page found: its numbers and verdicts, and how many there are of each."""
         first = self._ready()[0]
         counts = Counter(counted_as(verdict.status) for verdict in verdicts if verdict.origin == first.origin)
         numbers = {name: text for name, (_, text) in self._numbers.items()}
         numbers |= {(name := counted_as(status)): str(counts[name]) for status in Status}
         numbers |= {
-            "n_claims": str(len(evidence.study.CLAIMS)),
+            "n_claims": str(len(self.evidence.study.CLAIMS)),
             "n_runs": str(first.measurements["run_id"].nunique()),
             "n_seeds": str(first.measurements["init_seed"].nunique()),
         }
         return {
-            "chapter": evidence.name,
-            "parameters": evidence.params.model_dump(mode="json"),
             "numbers": numbers,
             "values": {name: value for name, (value, _) in self._numbers.items()},
             "verdicts": json.loads(to_json(verdicts, samples=True)),
-            "runs": {results.origin: evidence.run_ids(results.origin) for results in self._ready()},
-            "versions": provenance.versions(),
-            "commit": provenance.commit(evidence.folders.root),
-            "contents": listed.root if (listed := contents_of(evidence.folders.published)) else None,
         }
 
     def _ready(self) -> tuple[Results, ...]:
@@ -332,16 +263,16 @@ class Chapter(Page):
             )
 
 
-def _glue(name: str, data: dict[str, str]) -> None:
-    """An output that a book page can fetch by name."""
-    metadata = {"scrapbook": {"name": name, "mime_prefix": GLUED}}
-    display({GLUED + kind: text for kind, text in data.items()}, raw=True, metadata=metadata)
+class Appendix(Chapter):
+    """The appendix of a chapter, made by ``appendix``: what its chapter shows, at length. Verdicts stand there."""
 
+    def claim(self, claim_id: str) -> None:
+        """Refused: a claim has one card, in its chapter; prose has its words as ``{{ STUDY_CLAIM_told }}``."""
+        raise ChapterError(f"claim {claim_id} is shown in the chapter of {self.evidence.name}, not in its appendix")
 
-def _bring_charts_to_life() -> None:
-    """A live notebook needs Vega and its styles once; a book page has them."""
-    if "PAPER_BUILD" not in os.environ:
-        display({"text/html": loader_html(), "text/plain": ""}, raw=True)
+    def close(self) -> None:
+        """Show what the appendix stands on."""
+        display({"text/html": provenance_html(self._record()), "text/plain": ""}, raw=True)
 
 
 def _say(line: str) -> None:

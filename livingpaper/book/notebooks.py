@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib.metadata import entry_points
 from importlib.util import find_spec
 from pathlib import Path
 from types import MappingProxyType
@@ -29,7 +30,10 @@ RUN_RECORDS = (".json", ".jsonl", ".parquet", ".csv")
 CODE = (".py", ".js", ".css")
 # ipykernel warns of its plain TCP socket at every start; its ipc transport fails when two kernels start at once.
 QUIET_KERNEL = ["--log-level=50"]
+FORKED, PROVISIONERS = "forked-kernels", "jupyter_client.kernel_provisioners"  # the entry point in pyproject.toml
 EXECUTED_IN = "executed in "
+# The folder below ``book/`` for what a chapter shows at length: same name, same parameters.
+APPENDIX = "appendix"
 ANSI_COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 
 
@@ -45,6 +49,12 @@ class Job:
     parameters: Mapping[str, object]
     executed: Path  # the executed copy; its stamp and its results lie beside it
     inputs: str  # hash of everything outside the notebook that it may compute from
+
+    @property
+    def name(self) -> str:
+        """What a watcher calls it: ``NAME``, or ``appendix/NAME``."""
+        above = self.source.parent.name
+        return f"{APPENDIX}/{self.source.stem}" if above == APPENDIX else self.source.stem
 
     @property
     def results(self) -> Path:
@@ -157,8 +167,12 @@ def kernel_environment(tier: str, executed: Path, side_by_side: int = 1, *, fork
         "OMP_NUM_THREADS": "1",  # the kernels share the cores with each other and with their own workers
         WORKERS: str(max(1, n_cores() // side_by_side)),
     }
-    if forked and "forkserver" in multiprocessing.get_all_start_methods():
-        wanted["JUPYTER_DEFAULT_PROVISIONER_NAME"] = "forked-kernels"  # the entry point in pyproject.toml
+    # An installation of an older version lacks the entry point; Jupyter would then know no kernel at all.
+    can_fork = (
+        "forkserver" in multiprocessing.get_all_start_methods() and FORKED in entry_points(group=PROVISIONERS).names
+    )
+    if forked and can_fork:
+        wanted["JUPYTER_DEFAULT_PROVISIONER_NAME"] = FORKED
     with exported(wanted):
         yield
 
@@ -175,7 +189,7 @@ def run_notebook(job: Job, root: Path) -> str:
 
     for stale in (job.stamp, job.results):
         stale.unlink(missing_ok=True)
-    job.results.parent.mkdir(parents=True, exist_ok=True)
+    job.executed.parent.mkdir(parents=True, exist_ok=True)
     start = time.perf_counter()
     try:
         papermill.execute_notebook(
@@ -189,6 +203,6 @@ def run_notebook(job: Job, root: Path) -> str:
         )
     except Exception as error:  # whatever stopped it, the book must not be built from its outputs
         end = ANSI_COLOURS.sub("", str(error)).strip()[-2000:]
-        raise BookError(f"{job.source.name} failed ({type(error).__name__}):\n{end}") from error
+        raise BookError(f"{job.name}.ipynb failed ({type(error).__name__}):\n{end}") from error
     job.stamp.write_text(json.dumps(job.hashes()))
     return f"{EXECUTED_IN}{time.perf_counter() - start:.1f} s"

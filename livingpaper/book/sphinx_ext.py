@@ -90,9 +90,9 @@ def show_outputs(app: Sphinx, docname: str, source: list[str]) -> None:
     path = Path(app.env.doc2path(docname))
     if path.suffix != ".ipynb":
         return
-    executed = Path(app.config.paper_executed) / path.name
+    executed = Path(app.config.paper_executed, path.relative_to(Path(app.srcdir, "book")))
     if not executed.with_suffix(".stamp.json").exists():  # written last, and only if no cell raised
-        LOG.warning("%s has not been executed: run python -m livingpaper.book.build", path.name)
+        LOG.warning("%s has not been executed: run python -m livingpaper.book.build", docname)
         return
     app.env.note_dependency(str(executed))
     source[0] = merge(path, executed)

@@ -14,7 +14,7 @@ from circuitcore.ground.progress import Watch
 from circuitcore.metrics.instruments.battery import BatterySpec
 from circuitcore.metrics.instruments.standard import standard
 from circuitcore.training.errors import StoreError
-from livingpaper.book import chapter
+from livingpaper.book import chapter, page
 from livingpaper.book.evidence import Evidence, Folders
 from livingpaper.book.parameters import ParameterError
 from livingpaper.claims.claim import Claim, Says
@@ -108,13 +108,19 @@ class Measured(Evidence):
 def shown(monkeypatch):
     """Everything a chapter displays, in order: (data, metadata)."""
     seen = []
-    monkeypatch.setattr(chapter, "display", lambda data, raw, metadata=None: seen.append((data, metadata)))
+    for module in (chapter, page):
+        monkeypatch.setattr(module, "display", lambda data, raw, metadata=None: seen.append((data, metadata)))
     return seen
 
 
 @pytest.fixture
 def measured(tmp_path):
     return Measured("toy", Params(seeds=(11, 12)), Folders(tmp_path, tmp_path / "runs", tmp_path / "published"))
+
+
+def glued_as(text):
+    """What a page keeps of a number: as text, and as Markdown for words with links in them."""
+    return {f"application/papermill.record/text/{kind}": text for kind in ("plain", "markdown")}
 
 
 @pytest.fixture
@@ -222,7 +228,7 @@ def test_everything_before_prepare_says_what_to_do(measured):
 def test_prepare_keeps_the_number_of_networks_of_each_arm(measured, shown):
     chapter.Chapter(measured).prepare()
     (glued,) = [data for data, metadata in shown if metadata and metadata["scrapbook"]["name"] == "n_trained"]
-    assert glued == {"application/papermill.record/text/plain": "5"}
+    assert glued == glued_as("5")
 
 
 def test_a_view_holds_both_origins_the_papers_first(paper):
@@ -305,13 +311,33 @@ def test_what_a_claim_came_to_is_there_for_the_prose_in_words(paper, shown):
         words = verdict_words(paper.verdicts(claim_id)[0])
         assert {"status", "says", "found", "percent", "count"} <= set(words)
         for kind, text in words.items():
-            assert glued[f"{name}_{kind}"] == [text]
+            assert glued[f"{name}_{kind}"] == [text, text]
     words = verdict_words(paper.verdicts("C1")[0])
     assert (words["status"], words["says"], words["percent"]) == ("Supported", "It learns.", "90 %")
     assert words["found"] == "90 % [90, 90], 5 seeds"
     assert verdict_words(paper.verdicts("C3")[0])["found"] == "(not measured)"
     effects = {data["application/papermill.record/text/plain"] for data, metadata in shown if metadata}
     assert "(not measured)" in effects and "nan" not in effects
+
+
+def test_a_caption_can_say_what_a_verdict_allows(paper):
+    assert paper.says("C1") == paper.verdicts("C1")[0].sentence == "It learns."
+    with pytest.raises(chapter.ChapterError, match="unknown claim 'C9'"):
+        paper.says("C9")
+
+
+def test_an_appendix_shows_the_same_results_and_leaves_the_verdicts_to_its_chapter(
+    measured, shown, tmp_path, monkeypatch
+):
+    monkeypatch.setenv("PAPER_RESULTS", str(tmp_path / "results"))
+    opened = chapter.Appendix(measured)
+    opened.prepare()
+    assert opened.view("final").table["init_seed"].tolist() == [0, 1, 2, 3, 4, 11, 12]
+    with pytest.raises(chapter.ChapterError, match="C1 is shown in the chapter of toy"):
+        opened.claim("C1")
+    shown.clear()
+    opened.close()
+    assert "toy-paper-4" in shown[0][0]["text/html"] and not (tmp_path / "results").exists()
 
 
 def record(paper, **changes):
@@ -357,7 +383,7 @@ def test_a_record_of_another_version_stops_the_chapter_in_a_sentence(paper):
 
 def test_a_number_is_glued_as_it_will_be_printed(paper, shown):
     paper.number("val_accuracy", 0.95234, ".3f")
-    assert shown[0][0] == {"application/papermill.record/text/plain": "0.952"}
+    assert shown[0][0] == glued_as("0.952")
     with pytest.raises(chapter.ChapterError, match="Python name"):
         paper.number("val accuracy", 1)
 

@@ -1,0 +1,126 @@
+"""A page of the book from inside its notebook: figures, tables, numbers, as Jupyter, papermill and MyST take them."""
+
+import os
+from collections.abc import Callable
+
+import altair as alt
+import pandas as pd
+from IPython.display import display
+
+from circuitcore.ground.spelling import unknown
+from livingpaper.book import studies
+from livingpaper.book.evidence import Evidence, Folders
+from livingpaper.claims.results import Results
+from livingpaper.claims.view import View
+from livingpaper.explorer.exhibit import Exhibit
+from livingpaper.explorer.widget import Explorer
+from livingpaper.figures.bundle import Figure
+from livingpaper.figures.chart_html import loader_html
+from livingpaper.figures.tables import table_html, table_markdown
+
+GLUED = "application/papermill.record/"
+"""Prefix that hides an output from a notebook and lets a book page find it by name (MyST-NB's glue)."""
+
+
+class ChapterError(RuntimeError):
+    """A chapter used in an order that cannot work, or a published verdict that has changed; says what to do."""
+
+
+def page() -> "Page":
+    """Begin a page that shows figures, tables and numbers of something else than training runs."""
+    bring_charts_to_life()
+    return Page()
+
+
+class Page:
+    """What figures, tables and numbers a notebook shows; made by ``page``."""
+
+    def __init__(self):
+        self._numbers: dict[str, tuple[float | int | str, str]] = {}
+        self._n_figures = 0
+
+    def figure(self, name: str, chart: alt.TopLevelMixin, view: View, *, takeaway: str, alt: str) -> None:
+        """Show a numbered figure.
+
+        Args:
+            name: ``fig-...``; prose refers to it by ``{numref}``. One per book.
+            chart: made from ``view``.
+            view: gives data and facts to caption and links.
+            takeaway: what the reader should see; opens the caption.
+            alt: what is to be seen, in words, for those who cannot see it.
+        """
+        self._n_figures += 1
+        figure = Figure(
+            name=name, chart=chart, view=view, takeaway=takeaway, alt_text=alt, number=self._n_figures,
+            made_by=self._makers_of(view), runs=self._runs_of(view),
+        )  # fmt: skip
+        glue(figure.glue_name, {"text/html": figure.chart_html, "text/plain": alt})
+        display(figure.mimebundle(), raw=True)
+
+    def table(self, rows: pd.DataFrame, *, digits: int = 3) -> None:
+        """Show a small table; its column names are the headings."""
+        if "origin" in rows and rows["origin"].nunique() == 1:  # says something only beside another
+            rows = rows.drop(columns="origin")
+        bundle = {"text/markdown": table_markdown(rows, digits), "text/html": table_html(rows, digits)}
+        display({**bundle, "text/plain": rows.to_string(index=False)}, raw=True)
+
+    def number(self, name: str, value: float | int | str, form: str = "") -> None:
+        """Keep a number for the prose: ``{glue:text}`name``` on this page, ``{{ CHAPTER_name }}`` on others.
+
+        Words with MyST in them (a claim's ``told``) are ``{glue:md}`name:myst``` on this page.
+
+        Args:
+            name: a Python name.
+            value: computed, never typed.
+            form: a format such as ".3f".
+        """
+        if not name.isidentifier():
+            raise ChapterError(f"a number's name must be a Python name, got {name!r}")
+        text = format(value, form)
+        self._numbers[name] = (value, text)
+        glue(name, {"text/plain": text, "text/markdown": text})
+
+    def explorer(self, name: str) -> None:
+        """Show an explorer of a chapter's published networks: ``STUDY.EXPLORER``.
+
+        Raises:
+            ChapterError: no such explorer, or the chapter's published runs are not here.
+        """
+        study, _, name = name.rpartition(".")
+        evidence = Evidence(study, studies.load_params(study), Folders.from_environment())
+        if not evidence.is_published:
+            raise ChapterError(evidence.situation())
+        show_explorer(evidence, evidence.gather(None), name)
+
+    def _makers_of(self, view: View) -> tuple[Callable, ...]:
+        """The functions that made a view, as far as they are known."""
+        return ()
+
+    def _runs_of(self, view: View) -> dict[str, tuple[str, ...]]:
+        """Run ids behind a view, by arm."""
+        return {}
+
+
+def show_explorer(evidence: Evidence, found: tuple[Results, ...], name: str) -> None:
+    """Show one of a study's ``EXPLORERS``, by name.
+
+    Raises:
+        ChapterError: no such explorer.
+    """
+    explorers = getattr(evidence.study, "EXPLORERS", {})
+    if name not in explorers:
+        raise ChapterError(unknown("explorer", name, explorers))
+    shown = explorers[name](evidence.material(found))
+    display(Explorer(shown) if isinstance(shown, Exhibit) else shown)
+
+
+def glue(name: str, data: dict[str, str]) -> None:
+    """An output that a book page can fetch by name."""
+    metadata = {"scrapbook": {"name": name, "mime_prefix": GLUED}}
+    display({GLUED + kind: text for kind, text in data.items()}, raw=True, metadata=metadata)
+
+
+def bring_charts_to_life() -> None:
+    """A live notebook needs Vega and its styles once; a book page has them."""
+    if "PAPER_BUILD" not in os.environ:
+        display({"text/html": loader_html(), "text/plain": ""}, raw=True)
