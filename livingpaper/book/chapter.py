@@ -1,6 +1,5 @@
 """A chapter from inside its notebook, which it opens, fills and closes.
 
-
 A notebook holds a ``# Parameters`` cell of plain literals, then::
 
     paper = chapter.open("STUDY")   # checks the parameters, says what it will cost
