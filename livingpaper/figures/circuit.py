@@ -5,6 +5,9 @@ from dataclasses import dataclass
 
 NUMBERS = "①②③④⑤⑥⑦⑧⑨"
 """How links are numbered in a sentence."""
+MOVED = "moves the answer on {effect} of prompts"
+"""What the test of a link found, unless the link says otherwise."""
+MOST_LOOKS_SAID = 3
 TONES = range(5)
 """0 is ink; 1 to 4 are the four colours of the style sheet."""
 
@@ -49,11 +52,12 @@ class Link:
     Attributes:
         move: one word that stands at the arrow: "tags".
         does: the same in a few words: "marks every value with its key".
-        head: who does it, such as "L0H1".
+        head: who does it, such as "L0H1"; "L0H*" where the test does not tell the heads of a layer apart.
         tone: of what is moved (see ``TONES``).
-        effect: share of prompts whose answer moves when this link is exchanged.
-        supported: whether the effect reaches the bound that was set for it.
+        effect: share of prompts on which the test moves the answer.
+        supported: whether the test reaches the bound that was set for it.
         arrows: the same move at one or several places.
+        found: what the test did and found, in words; ``{effect}`` stands for the share.
     """
 
     move: str
@@ -63,6 +67,7 @@ class Link:
     effect: float
     supported: bool
     arrows: tuple[Arrow, ...]
+    found: str = MOVED
 
     def __post_init__(self):
         _require_share(f"{self.move}: effect", self.effect)
@@ -93,6 +98,8 @@ class Circuit:
         tokens: the prompt.
         links: in the order in which they are numbered.
         answer: what the network says.
+        looks: attention that belongs to no link, behind everything; never part of a mechanism.
+        note: what else has to be said of the tests, as sentences; "" for nothing.
 
     Raises:
         ValueError: an arrow that leaves the prompt, looks ahead, or lies in a layer that is not there.
@@ -103,18 +110,25 @@ class Circuit:
     tokens: tuple[Token, ...]
     links: tuple[Link, ...]
     answer: Answer
+    looks: tuple[Arrow, ...] = ()
+    note: str = ""
 
     def __post_init__(self):
-        last = len(self.tokens) - 1
         _require(len(self.links) <= len(NUMBERS), f"{len(self.links)} links; at most {len(NUMBERS)} can be numbered")
         for link in self.links:
             for arrow in link.arrows:
-                to_answer = arrow.target is None
-                target = last if to_answer else arrow.target
-                in_prompt = 0 <= arrow.source <= target <= last
-                _require(in_prompt, f"{link.move}: no arrow from token {arrow.source} to {arrow.target} of 0..{last}")
-                layers = [self.n_layers] if to_answer else range(self.n_layers)
-                _require(arrow.layer in layers, f"{link.move}: layer {arrow.layer} of {self.n_layers}")
+                self._require_room(link.move, arrow)
+        for arrow in self.looks:
+            self._require_room("attention", arrow)
+            _require(arrow.target is not None, "attention: the answer looks at nothing")
+
+    def _require_room(self, what: str, arrow: Arrow) -> None:
+        last, to_answer = len(self.tokens) - 1, arrow.target is None
+        target = last if to_answer else arrow.target
+        in_prompt = 0 <= arrow.source <= target <= last
+        _require(in_prompt, f"{what}: no arrow from token {arrow.source} to {arrow.target} of 0..{last}")
+        layers = [self.n_layers] if to_answer else range(self.n_layers)
+        _require(arrow.layer in layers, f"{what}: layer {arrow.layer} of {self.n_layers}")
 
     @property
     def prompt(self) -> str:
@@ -131,6 +145,11 @@ class Circuit:
         """How many of the links are supported: "3 of 4"."""
         return f"{self.n_supported} of {len(self.links)}"
 
+    @property
+    def scored(self) -> str:
+        """The same with its noun: "3 of 4 links", "0 of 1 link"."""
+        return f"{self.score} link{'' if len(self.links) == 1 else 's'}"
+
 
 def in_words(circuit: Circuit) -> str:
     """All that the drawing shows, for those who cannot see it."""
@@ -138,8 +157,10 @@ def in_words(circuit: Circuit) -> str:
     right = "as wanted" if said.word == said.wanted else f"wanted {said.wanted}"
     return (
         f"The circuit of {circuit.name} on the prompt {circuit.prompt}. It answers {said.word}, {right}, with "
-        f"probability {likely(said.probability)}. {circuit.score} links are supported by causal tests of this "
-        f"network. {' '.join(_link_words(circuit, number) for number in range(len(circuit.links)))}"
+        f"probability {likely(said.probability)}. {circuit.scored} {'is' if len(circuit.links) == 1 else 'are'} "
+        f"supported by causal tests of this network. "
+        f"{' '.join(_link_words(circuit, number) for number in range(len(circuit.links)))}{_look_words(circuit)}"
+        f"{_also(circuit.note)}"
     )
 
 
@@ -147,7 +168,7 @@ def in_short(circuit: Circuit) -> str:
     """Who it is, how many links are supported, and which are not."""
     lacking = [link.move for link in circuit.links if not link.supported]
     without = f"; not supported: {', '.join(lacking)}" if lacking else ""
-    return f"{_capital(circuit.name)}: {circuit.score} links supported{without}"
+    return f"{_capital(circuit.name)}: {circuit.scored} supported{without}"
 
 
 def takeaway(circuit: Circuit) -> str:
@@ -157,9 +178,9 @@ def takeaway(circuit: Circuit) -> str:
     lacking = [f"{number} {link.move}" for number, link in numbered if not link.supported]
     name = _capital(circuit.name)
     first = f"{name} {_listed(done)}." if done else f"{name}: no link is supported by a causal test of this network."
-    solid = f" Solid: supported by a causal test of this network ({circuit.score} links)." if done else ""
+    solid = f" Solid: supported by a causal test of this network ({circuit.scored})." if done else ""
     dashed = f" Dashed, not supported: {_listed(lacking)}." if lacking else ""
-    return f"{first}{solid}{dashed} Width: attention."
+    return f"{first}{solid}{dashed}{_grey([circuit])} Width: attention.{_also(circuit.note)}"
 
 
 def takeaway_of_many(circuits: Sequence[Circuit]) -> str:
@@ -168,7 +189,7 @@ def takeaway_of_many(circuits: Sequence[Circuit]) -> str:
     networks = "1 network" if len(circuits) == 1 else f"{len(circuits)} networks"
     return (
         f"All links are supported in {whole} of {networks}. Under each: how many of its links its own causal tests "
-        "support. Solid: supported. Dashed: not. Width: attention."
+        f"support. Solid: supported. Dashed: not.{_grey(circuits)} Width: attention."
     )
 
 
@@ -189,9 +210,26 @@ def _link_words(circuit: Circuit, number: int) -> str:
     status = "supported" if link.supported else "not supported"
     reads = ", ".join(words for arrow in link.arrows if (words := _arrow_words(circuit, arrow)))
     return (
-        f"{number + 1}, {link.move}: {link.head} {link.does}{f' ({reads})' if reads else ''}; moves the answer on "
-        f"{percent(link.effect)} of prompts, {status}."
+        f"{number + 1}, {link.move}: {link.head} {link.does}{f' ({reads})' if reads else ''}; "
+        f"{link.found.format(effect=percent(link.effect))}, {status}."
     )
+
+
+def _look_words(circuit: Circuit) -> str:
+    """The strongest of what is attention alone."""
+    if not circuit.looks:
+        return ""
+    strongest = sorted(circuit.looks, key=lambda arrow: -arrow.weight)[:MOST_LOOKS_SAID]
+    said = "; ".join(f"in layer {arrow.layer} {_arrow_words(circuit, arrow)}" for arrow in strongest)
+    return f" Attention alone, at its strongest: {said}."
+
+
+def _grey(circuits: Sequence[Circuit]) -> str:
+    return " Grey: attention alone." if any(circuit.looks for circuit in circuits) else ""
+
+
+def _also(note: str) -> str:
+    return f" {note}" if note else ""
 
 
 def _arrow_words(circuit: Circuit, arrow: Arrow) -> str:

@@ -21,9 +21,7 @@ from livingpaper.figures.circuit import (
 )
 from livingpaper.figures.circuit_layout import (
     ANSWER,
-    CHARACTER,
     MARK,
-    MARK_ACROSS,
     NODE,
     SMALL_ANSWER,
     Form,
@@ -31,12 +29,12 @@ from livingpaper.figures.circuit_layout import (
     Length,
     Point,
 )
+from livingpaper.figures.circuit_names import BADGE, Name, names
 
-BADGE = 9
-"""Radius of a link's number."""
 NO_FILL = ' fill="none" stroke="currentColor"'
 DASHED = ' stroke-dasharray="6 4" opacity="0.6"'
 DASHED_SMALL = ' stroke-dasharray="2 1.6" opacity="0.6"'
+FAINT = ' opacity="0.22"'
 
 
 def draw(circuit: Circuit, form: Form = "wide") -> str:
@@ -46,11 +44,11 @@ def draw(circuit: Circuit, form: Form = "wide") -> str:
     label = html.escape(in_short(circuit) if form == "small" else in_words(circuit), quote=True)
     links = sorted(enumerate(circuit.links, 1), key=lambda numbered: numbered[1].supported)  # solid over dashed
     if form == "small":
-        inside = [*_ticks(layout), *(_link(layout, link) for _, link in links), _small_answer(layout)]
+        inside = [*_ticks(layout), *_looks(layout), *(_link(layout, link) for _, link in links), _small_answer(layout)]
     else:
         inside = [
-            *_columns(layout), *_rows(layout), *(_link(layout, link) for _, link in links), *_marks(layout),
-            *_tokens(layout), *_answer(layout), *(_name(layout, number, link) for number, link in links),
+            *_columns(layout), *_rows(layout), *_looks(layout), *(_link(layout, link) for _, link in links),
+            *_marks(layout), *_tokens(layout), *_answer(layout), *_names(layout),
         ]  # fmt: skip
     return (
         f'<svg class="circuit-{form}" role="img" aria-label="{label}" viewBox="-1 -1 {_n(width + 2)} {_n(height + 2)}" '
@@ -103,6 +101,12 @@ def _rows(layout: Layout) -> list[str]:
     return [*drawn, _text("prompt", prompt, "quiet", "middle" if layout.form == "tall" else "start")]
 
 
+def _looks(layout: Layout) -> list[str]:
+    """What is attention alone: faint lines without heads."""
+    lines = "".join(_line(layout, arrow, layout.ends(arrow)[1], FAINT) for arrow in layout.circuit.looks)
+    return [f'<g class="looks tone-0">{lines}</g>'] if lines else []
+
+
 def _link(layout: Layout, link: Link) -> str:
     """All arrows of a link."""
     status = "is-supported" if link.supported else "is-unsupported"
@@ -112,23 +116,23 @@ def _link(layout: Layout, link: Link) -> str:
 
 def _arrow(layout: Layout, link: Link, arrow: Arrow) -> str:
     """A line that leaves and arrives along the rows' own direction, and outside the small form its head."""
-    start, tip = layout.ends(arrow)
-    width, is_small = layout.width(arrow), layout.form == "small"
+    tip, width, is_small = layout.ends(arrow)[1], layout.width(arrow), layout.form == "small"
     length, half = (0.0, 0.0) if is_small else (min(9.0, 5 + width / 2), width / 2 + 3.2)
-    (x1, y1), (x2, y2) = start, tip
-    if layout.form == "tall" and arrow.target is not None:
-        base, corners = (x2 - length, y2), ((x2 - length, y2 - half), (x2 - length, y2 + half))
-        bends = ((x1 + base[0]) / 2, y1), ((x1 + base[0]) / 2, y2)
-    else:
-        edge = y2 + (length if y2 < y1 else -length)
-        base, corners = (x2, edge), ((x2 - half, edge), (x2 + half, edge))
-        bends = (x1, (y1 + edge) / 2), (x2, (y1 + edge) / 2)
-    line = (
-        f'<path class="line" d="M{_at(start)}C{_at(*bends, base)}" fill="none" stroke="currentColor" '
-        f'stroke-width="{_n(width)}"{"" if link.supported else DASHED_SMALL if is_small else DASHED}/>'
-    )
+    x, y = base = layout.before_tip(arrow, length)
+    sideways = layout.form == "tall" and arrow.target is not None
+    corners = ((x, y - half), (x, y + half)) if sideways else ((x - half, y), (x + half, y))
+    line = _line(layout, arrow, base, "" if link.supported else DASHED_SMALL if is_small else DASHED)
     head = f'<path class="head" d="M{_at(corners[0])}L{_at(tip, corners[1])}Z"{"" if link.supported else NO_FILL}/>'
     return line if is_small else line + head
+
+
+def _line(layout: Layout, arrow: Arrow, end: Point, looks: str) -> str:
+    """What leads from where an arrow starts to ``end``; ``looks`` are more attributes."""
+    start, *bends, end = layout.curve(arrow, end)
+    return (
+        f'<path class="line" d="M{_at(start)}C{_at(*bends, end)}" fill="none" stroke="currentColor" '
+        f'stroke-width="{_n(layout.width(arrow))}"{looks}/>'
+    )
 
 
 def _marks(layout: Layout) -> list[str]:
@@ -137,8 +141,7 @@ def _marks(layout: Layout) -> list[str]:
     for at, (word, link) in layout.marks.items():
         x, y = layout.point(*at)
         token = layout.circuit.tokens[at[0]]
-        longest = max(len(word), len(token.word) if layout.is_labelled(at) else 0)
-        half = (layout.mark_half if layout.form == "tall" else max(MARK_ACROSS, longest * CHARACTER / 2 + 5)), MARK
+        half = (layout.mark_half if layout.form == "tall" else layout.half_mark_across(at)), MARK
         if layout.is_labelled(at):
             beside = (x + 2 * half[0], y) if layout.form == "tall" else (x, y - 2 * half[1])
             drawn.append(f'<g class="brought tone-{token.tone} is-supported">{_labelled(token.word, beside, half)}</g>')
@@ -159,15 +162,24 @@ def _tokens(layout: Layout) -> list[str]:
 def _token(layout: Layout, position: int, token: Token) -> str:
     x, y = layout.point(position, 0)
     across = layout.token_width / 2
-    middle = (x - across, y) if layout.form == "tall" else (x, y + layout.size.token / 2)
-    half = (across, 14) if layout.form == "tall" else (layout.pitch / 2 - 4, layout.size.token / 2)
+    if layout.form == "tall":
+        middle, half = (x - across, y), (across, 14)
+    elif layout.is_upright:
+        middle, half = (x, y + across), (layout.pitches[position] / 2 - 2, across)
+    else:
+        middle, half = (x, y + layout.size.token / 2), (layout.pitches[position] / 2 - 4, layout.size.token / 2)
     box = _box(middle, half, 5) if token.tone else ""
-    return f'<g class="token tone-{token.tone}">{box}{_text(token.word, (middle[0], middle[1] + 5))}</g>'
+    if layout.is_upright:
+        at = f"{_n(x + 4.5)} {_n(y + 7)}"
+        word = f'<text transform="translate({at}) rotate(-90)" text-anchor="end">{html.escape(token.word)}</text>'
+    else:
+        word = _text(token.word, (middle[0], middle[1] + 5))
+    return f'<g class="token tone-{token.tone}">{box}{word}</g>'
 
 
 def _answer(layout: Layout) -> list[str]:
     said, (x, y) = layout.circuit.answer, layout.answer
-    half = max(22, len(said.word) * 5.5 + 9)
+    half = layout.answer_half
     right = said.word == said.wanted
     beside = likely(said.probability) if right else f"{likely(said.probability)}, not {said.wanted}"
     names = f"answer tone-{said.tone}{'' if right else ' is-wrong'}"
@@ -177,21 +189,20 @@ def _answer(layout: Layout) -> list[str]:
     ]
 
 
-def _name(layout: Layout, number: int, link: Link) -> str:
-    """The number of a link on its first arrow, and beside it the move and who makes it."""
-    arrow = link.arrows[0]
-    (x1, y1), (x2, y2) = layout.ends(arrow)
-    x, y = (x1 + x2) / 2, (y1 + y2) / 2
-    is_long = abs(y2 - y1 if layout.form == "tall" else x2 - x1) > 2 * layout.pitch
-    if layout.form == "tall" and arrow.target is not None and not is_long:
-        at, anchor = (x + BADGE + 6, y + 3), "start"
-    else:
-        at, anchor = (x - BADGE - 6, y + (-9 if is_long and layout.form == "wide" else 5)), "end"
+def _names(layout: Layout) -> list[str]:
+    """Those of supported links over the others."""
+    return [_name(name) for name in sorted(names(layout), key=lambda name: name.link.supported)]
+
+
+def _name(name: Name) -> str:
+    """The number of a link, and beside it the move and who makes it."""
+    (x, y), link = name.badge, name.link
     status = "is-supported" if link.supported else "is-unsupported"
     return (
         f'<g class="name tone-{link.tone} {status}"><circle cx="{_n(x)}" cy="{_n(y)}" r="{BADGE}"/>'
-        f'{_text(str(number), (x, y + 4.5))}<text class="move" x="{_n(at[0])}" y="{_n(at[1])}" text-anchor="{anchor}">'
-        f'{html.escape(link.move)}<tspan class="who" dx="5">{html.escape(link.head)}</tspan></text></g>'
+        f'{_text(str(name.number), (x, y + 4.5))}<text class="move" x="{_n(name.words[0])}" y="{_n(name.words[1])}" '
+        f'text-anchor="{name.anchor}">{html.escape(link.move)}'
+        f'<tspan class="who" dx="5">{html.escape(link.head)}</tspan></text></g>'
     )
 
 

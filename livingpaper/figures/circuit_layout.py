@@ -22,7 +22,7 @@ class Measures:
 
     Attributes:
         before: room before the first token, along the tokens.
-        pitch: least distance of two tokens.
+        pitch: distance of two tokens, at least, as long as they all have room.
         token: length of a token, across.
         gap: distance of two rows, from token to layer and from layer to layer.
         beyond: room after the last layer.
@@ -46,6 +46,11 @@ MEASURES: dict[Form, Measures] = {
 }
 CHARACTER, AROUND = 9.2, 14
 """Most that a character of a token takes, and what a token in a box has beside its word."""
+ROOM, NARROW, LINE = 730, 30, 26
+"""Length at which words can still be read on a page; least distance of two tokens in a longer prompt, and of two whose
+words stand upright."""
+LONG, CLOSE = 16, 30
+"""More tokens than that stand ``CLOSE`` in the tall form."""
 MARK, MARK_ACROSS = 10.5, 15
 """Half a mark's height, and half its least width."""
 NODE, ANSWER, SMALL_ANSWER = 4, 18, 2.5
@@ -65,33 +70,60 @@ class Layout:
         return MEASURES[self.form]
 
     @cached_property
-    def pitch(self) -> Length:
-        """Distance of two tokens: more than the least where words are long and stand side by side."""
+    def pitches(self) -> tuple[Length, ...]:
+        """What each token takes along the others: in the wide form at least its word, and what is brought to it."""
+        n_tokens = len(self.circuit.tokens)
         if self.form != "wide":
-            return self.size.pitch
-        widths = (len(token.word) * CHARACTER + (AROUND if token.tone else 0) for token in self.circuit.tokens)
-        return max(self.size.pitch, *widths)
+            close = self.form == "tall" and n_tokens > LONG
+            return (CLOSE if close else self.size.pitch,) * n_tokens
+        if self.is_upright:
+            return (LINE,) * n_tokens
+        widest = max(self.size.pitch, *self._words)
+        if self.size.before + widest * n_tokens <= ROOM:
+            return (widest,) * n_tokens
+        return tuple(max(NARROW, word) for word in self._words)
+
+    @cached_property
+    def is_upright(self) -> bool:
+        """Whether words stand upright: side by side they would have no room on a page."""
+        natural = self.size.before + sum(max(NARROW, word) for word in self._words)
+        return self.form == "wide" and natural > 1.2 * ROOM
+
+    @cached_property
+    def _words(self) -> tuple[Length, ...]:
+        """Length of what stands at each token."""
+        brought = {position: 2 * self.half_mark_across((position, row)) + 4 for position, row in self.marks}
+        words = (len(token.word) * CHARACTER + (AROUND if token.tone else 0) for token in self.circuit.tokens)
+        return tuple(max(word, brought.get(position, 0)) for position, word in enumerate(words))
 
     @property
     def token_width(self) -> Length:
-        """Across the longest word, in the tall form."""
+        """Across the longest word, in the tall form and where words stand upright."""
         longest = max(len(token.word) for token in self.circuit.tokens)
         return max(self.size.token, longest * CHARACTER + AROUND)
 
     @cached_property
     def extent(self) -> Point:
         """Width and height."""
-        along = self.size.before + self.pitch * len(self.circuit.tokens)
+        along = self.size.before + sum(self.pitches)
         across = self.depth(self.circuit.n_layers) + self.size.beyond
-        return (across, along + 66) if self.form == "tall" else (along, across)
+        if self.form == "tall":
+            return max(across, self.depth(self.circuit.n_layers) + self.answer_half), along + 66
+        over = 0 if self.form == "small" else self.answer_half - self.pitches[-1] / 2
+        return along + max(0, over), across
+
+    @property
+    def answer_half(self) -> Length:
+        """Half the width of the answer's box."""
+        return max(22, len(self.circuit.answer.word) * 5.5 + 9)
 
     def along(self, position: int) -> Length:
         """Where a token stands among the others."""
-        return self.size.before + self.pitch * (position + 0.5)
+        return self.size.before + sum(self.pitches[:position]) + self.pitches[position] / 2
 
     def depth(self, row: int) -> Length:
         """How far a row is from the outer edge of the tokens: 0 is their inner edge, n what layer n - 1 has written."""
-        tokens = self.token_width if self.form == "tall" else self.size.token
+        tokens = self.token_width if self.form == "tall" or self.is_upright else self.size.token
         return tokens + row * self.size.gap
 
     def point(self, position: int, row: int) -> Point:
@@ -117,6 +149,11 @@ class Layout:
             for arrow in link.arrows
             if arrow.brings and arrow.target is not None
         }
+
+    def half_mark_across(self, at: tuple[int, int]) -> Length:
+        """Half the width of a mark, in the wide form."""
+        own = self.circuit.tokens[at[0]].word if self.is_labelled(at) else ""
+        return max(MARK_ACROSS, max(len(self.marks[at][0]), len(own)) * CHARACTER / 2 + 5)
 
     @property
     def mark_half(self) -> Length:
@@ -151,6 +188,27 @@ class Layout:
         if self.form == "tall":  # down the page, not along the layers
             return (x, self.point(*at)[1] + (MARK if at in self.marks else NODE)), (x, y - ANSWER)
         return self._edge(at, outwards=1), (x, y + (SMALL_ANSWER if self.form == "small" else ANSWER))
+
+    def before_tip(self, arrow: Arrow, length: Length) -> Point:
+        """So far before an arrow's tip, in the direction in which it arrives."""
+        (_, y1), (x2, y2) = self.ends(arrow)
+        if self.form == "tall" and arrow.target is not None:
+            return x2 - length, y2
+        return x2, y2 + (length if y2 < y1 else -length)
+
+    def curve(self, arrow: Arrow, end: Point) -> tuple[Point, Point, Point, Point]:
+        """From where an arrow starts to ``end``: the four points of a cubic that leaves and arrives across the rows."""
+        (x1, y1), (x2, y2) = start, _ = self.ends(arrow)[0], end
+        if self.form == "tall" and arrow.target is not None:
+            return start, ((x1 + x2) / 2, y1), ((x1 + x2) / 2, y2), end
+        return start, (x1, (y1 + y2) / 2), (x2, (y1 + y2) / 2), end
+
+    def on_curve(self, arrow: Arrow, share: float) -> Point:
+        """A point on an arrow, ``share`` of its way from start to tip."""
+        rest, points = 1 - share, self.curve(arrow, self.ends(arrow)[1])
+        weights = rest**3, 3 * rest**2 * share, 3 * rest * share**2, share**3
+        x, y = (sum(weight * point[axis] for weight, point in zip(weights, points, strict=True)) for axis in (0, 1))
+        return x, y
 
     def _edge(self, at: tuple[int, int], *, outwards: int) -> Point:
         x, y = self.point(*at)
