@@ -1,0 +1,99 @@
+"""Where the names of a drawn circuit's links stand: halfway along their first arrow, or elsewhere on it."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+from livingpaper.figures.circuit import Link
+from livingpaper.figures.circuit_layout import ANSWER, MARK, Layout, Length, Point
+
+BADGE = 9
+"""Radius of a link's number."""
+MOVE_CHARACTER, WHO_CHARACTER, LINE_HALF = 8.8, 7.4, 8
+"""Most that a character of a name takes, of a head's address, and half the height of a line."""
+ALONG = (0.5, 0.4, 0.6, 0.3, 0.7, 0.22, 0.78, 0.14, 0.86)
+"""Places on an arrow that are tried, as shares of its way."""
+
+
+class Box(NamedTuple):
+    """A rectangle in units of the view box."""
+
+    left: Length
+    top: Length
+    right: Length
+    bottom: Length
+
+    def meets(self, other: "Box") -> bool:
+        """Whether they share more than an edge."""
+        across = min(self.right, other.right) - max(self.left, other.left)
+        return across > 0 and min(self.bottom, other.bottom) - max(self.top, other.top) > 0
+
+
+@dataclass(frozen=True)
+class Name:
+    """Where a link's number stands, and its words: their baseline, and which end of them it is."""
+
+    number: int
+    link: Link
+    badge: Point
+    words: Point
+    anchor: Literal["start", "end"]
+
+    @property
+    def box(self) -> Box:
+        """Around number and words."""
+        length = MOVE_CHARACTER * len(self.link.move) + 5 + WHO_CHARACTER * len(self.link.head)
+        x, baseline = self.words
+        left, right = (x - length, x) if self.anchor == "end" else (x, x + length)
+        (badge_x, badge_y), middle = self.badge, baseline - 5
+        return Box(
+            min(left, badge_x - BADGE), min(middle - LINE_HALF, badge_y - BADGE),
+            max(right, badge_x + BADGE), max(middle + LINE_HALF, badge_y + BADGE),
+        )  # fmt: skip
+
+
+def names(layout: Layout) -> list[Name]:
+    """One for each link, in their order; each at the first of its places that is free, else at the first."""
+    taken, found = list(_taken(layout)), []
+    width, height = layout.extent
+    for number, link in enumerate(layout.circuit.links, 1):
+        places = list(_places(layout, number, link))
+        inside = [
+            name for name in places if name.box.left >= 0 and name.box.right <= width and name.box.bottom < height
+        ]
+        free = (name for name in inside if not any(name.box.meets(box) for box in taken))
+        found.append(next(free, places[0]))
+        taken.append(found[-1].box)
+    return found
+
+
+def _places(layout: Layout, number: int, link: Link) -> Iterator[Name]:
+    arrow = link.arrows[0]
+    (x1, y1), (x2, y2) = layout.ends(arrow)
+    along = abs(y2 - y1 if layout.form == "tall" else x2 - x1)
+    is_long = along > 2 * layout.size.pitch
+    right_first = layout.form == "tall" and arrow.target is not None and not is_long
+    lift = -9 if is_long and layout.form == "wide" else 5
+    for share in ALONG:
+        x, y = layout.on_curve(arrow, share)
+        left = Name(number, link, (x, y), (x - BADGE - 6, y + lift), "end")
+        right = Name(number, link, (x, y), (x + BADGE + 6, y + (3 if layout.form == "tall" else lift)), "start")
+        yield from (right, left) if right_first else (left, right)
+
+
+def _taken(layout: Layout) -> Iterator[Box]:
+    """Where marks and the answer stand, and in the wide form the words before the rows."""
+    for at in layout.marks:
+        x, y = layout.point(*at)
+        across = layout.mark_half if layout.form == "tall" else layout.half_mark_across(at)
+        both = layout.is_labelled(at)
+        if layout.form == "tall":
+            yield Box(x - across, y - MARK, x + (3 if both else 1) * across, y + MARK)
+        else:
+            yield Box(x - across, y - (3 if both else 1) * MARK, x + across, y + MARK)
+    x, y = layout.answer
+    yield Box(0, y - ANSWER, x + layout.answer_half, y + ANSWER)
+    if layout.form == "wide":
+        for row in range(layout.circuit.n_layers):
+            middle = (layout.point(0, row)[1] + layout.point(0, row + 1)[1]) / 2
+            yield Box(0, middle - LINE_HALF, 44, middle + LINE_HALF)
