@@ -3,6 +3,7 @@
 Source: section 2 of "Retrieval Motif Emergence in Small Transformers" (Alex 2026).
 """
 
+from retrieval_circuits.story_control.circuit import planted_circuits, story_circuits
 from retrieval_circuits.story_control.claims import CLAIMS
 from retrieval_circuits.story_control.design import Params, instruments, published_epochs, recipes
 from retrieval_circuits.story_control.explorer import planted, story
@@ -10,6 +11,7 @@ from retrieval_circuits.story_control.figures import VIEWS
 
 __all__ = [
     "CLAIMS",
+    "DRAWINGS",
     "EXPLORERS",
     "VIEWS",
     "Params",
@@ -18,4 +20,5 @@ __all__ = [
     "recipes",
 ]
 
+DRAWINGS = {"circuit": story_circuits, "planted": planted_circuits}
 EXPLORERS = {"story": story, "planted": planted}

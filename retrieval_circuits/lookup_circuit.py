@@ -1,0 +1,67 @@
+"""The circuit of a network that looks a value up by its key, as it is drawn: on one prompt, with what tests support.
+
+Arrows go where the prompt's form says that keys and values stand; widths are attention on this prompt.
+"""
+
+from collections.abc import Mapping
+
+from circuitcore.tasks.base import Task
+from circuitcore.tasks.forms import matching
+from livingpaper.explorer.probe import Reading
+from livingpaper.figures.circuit import Answer, Arrow, Circuit, Link, Token
+from retrieval_circuits.circuit_parts import KEY, VALUE, Tested, attention
+
+N_LAYERS = 2
+MOVES = {
+    "tags": ("marks every value with its key", KEY),
+    "carries": ("carries the asked-for key to the end", KEY),
+    "matches": ("finds the value whose mark fits", VALUE),
+    "copies": ("copies that value into the answer", VALUE),
+}
+"""Move -> what it does, and its tone."""
+
+
+def lookup_circuit(name: str, task: Task, reading: Reading, tests: Mapping[str, Tested], note: str = "") -> Circuit:
+    """The drawing's data.
+
+    Args:
+        name: of the network.
+        task: whose prompt was read; its forms have a ``lookup``.
+        reading: of the prompt, plain.
+        tests: of each of ``MOVES``.
+        note: as in ``Circuit``.
+    """
+    words, last = reading.words, len(reading.words) - 1
+    query, pairs = matching(task.forms, words).lookup
+    asked = next(value for key, value in pairs if words[key] == words[query])
+
+    def arrow(move: str, target: int, source: int, brings: str = "") -> Arrow:
+        weight = attention(reading, tests[move].heads, target, source)
+        return Arrow(layer=int(move == "matches"), source=source, target=target, weight=weight, brings=brings)
+
+    copied = Arrow(
+        layer=N_LAYERS, source=last, target=None, weight=attention(reading, tests["copies"].heads, last, asked)
+    )
+    arrows = {
+        "tags": tuple(arrow("tags", value, key, words[key]) for key, value in pairs),
+        "carries": (arrow("carries", last, query, words[query]),),
+        "matches": (arrow("matches", last, asked),),
+        "copies": (copied,),
+    }
+    links = tuple(
+        Link(
+            move=move, does=does, head=tests[move].who, tone=tone, effect=tests[move].effect,
+            supported=tests[move].supported, arrows=arrows[move], found=tests[move].found,
+        )
+        for move, (does, tone) in MOVES.items()
+    )  # fmt: skip
+    tones = {query: KEY} | {key: KEY for key, _ in pairs} | {value: VALUE for _, value in pairs}
+    said = reading.likeliest
+    return Circuit(
+        name=name,
+        n_layers=N_LAYERS,
+        tokens=tuple(Token(word, tones.get(at, 0)) for at, word in enumerate(words)),
+        links=links,
+        answer=Answer(word=said, probability=min(1.0, reading.probability_of(said)), wanted=words[asked], tone=VALUE),
+        note=note,
+    )

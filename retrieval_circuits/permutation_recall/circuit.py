@@ -1,0 +1,140 @@
+"""The circuit of each of the larger networks, as it is drawn: how one y is recalled, with what its own tests support.
+
+Every arrow is a test of the claims PR13, PR18 and PR15 on this very network, read off the same rows and held to the same
+bounds: edges into the last position cut, two y trading places in the keys, the FFN replaced by a linear map. A head is
+named where its own test alone reaches the bound, and that of no other head does.
+"""
+
+from dataclasses import replace
+
+from circuitcore.tasks.forms import matching
+from circuitcore.tasks.permutation import PermutationRecall
+from circuitcore.training.store.run import Run
+from livingpaper.claims.results import Results
+from livingpaper.explorer.material import Material
+from livingpaper.explorer.probe import Reading, probe
+from livingpaper.figures.circuit import Answer, Arrow, Circuit, Link, Token, percent
+from retrieval_circuits.circuit_parts import (
+    JOINED,
+    KEY,
+    N_DRAWN,
+    PLACE,
+    VALUE,
+    Tested,
+    attention,
+    attention_alone,
+    tested,
+)
+from retrieval_circuits.permutation_recall.claims.parts import PARTS
+from retrieval_circuits.permutation_recall.readings import parts
+from retrieval_circuits.permutation_recall.readings.models import LEARNT, TWO
+
+BOUNDS = {claim.id: claim.bound for claim in PARTS}
+CUT = "without that look recall is lost on {effect} of prompts"
+TRADED = "where two y trade places in the keys, the other y is answered on {effect} of prompts"
+LINEAR = "with the nearest linear map in its place recall is lost on {effect} of prompts"
+MOVES = {
+    "finds": ("finds the x that stood before", KEY),
+    "reads": ("reads the y shown with it", VALUE),
+    "weighs": ("tells the places of y apart by how much it looks at each", PLACE),
+    "joins": ("joins place and y in the FFN", JOINED),
+}
+"""Move -> what it does, and its tone."""
+FFN = "L0MLP"
+
+
+def circuits(material: Material) -> tuple[Circuit, ...]:
+    """The first networks like the source's larger one whose weights are here, on the first test row with a repeat."""
+    return tuple(circuit_of(material, run) for run in material.runs(TWO)[:N_DRAWN])
+
+
+def first_repeat(task: PermutationRecall) -> str:
+    """The first row of the test split that shows an x again: no network and no picture had a say in it."""
+    rows = task.split("test")
+    return task.decode(rows.tokens[int((rows.variables["source"] < task.n_symbols).int().argmax())])
+
+
+def circuit_of(material: Material, run: Run) -> Circuit:
+    """One network at its last checkpoint."""
+    task, seed = run.recipe.make_task(), run.recipe.init_seed
+    name, results = material.condition(TWO, f"seed {seed}"), material.results
+    reading = probe(run, prompt=first_repeat(task))
+    return recall_circuit(name, task, reading, link_tests(results, seed), values_note(results, seed))
+
+
+def link_tests(results: Results, seed: int) -> dict[str, Tested]:
+    """Move -> whose it is in this network, and the share of prompts on which its test moves the answer.
+
+    Nothing is supported in a network that does not recall: what is not there cannot be taken apart.
+    """
+    whole = float(parts.recall_whole(results)[seed])
+
+    def under(metric: str, site: str, edit: str) -> float:
+        return float(parts.value_under(results, metric, site, edit)[seed])
+
+    def lost(site: str, edit: str) -> float:
+        return max(0.0, whole - under("recall_under", site, edit))
+
+    def traded(site: str) -> float:
+        return under("answers_swapped_under", site, "swap keys' positions")
+
+    cuts, all_heads = {"finds": "cut x_source", "reads": "cut y_source"}, parts.ALL_HEADS
+    found = {
+        move: tested({head: lost(head, cut) for head in parts.HEADS}, lost(all_heads, cut), BOUNDS["PR13"], CUT)
+        for move, cut in cuts.items()
+    }
+    found["weighs"] = tested({head: traded(head) for head in parts.HEADS}, traded(all_heads), BOUNDS["PR18"], TRADED)
+    kept = float(parts.recall_with_linear_map(results)[seed])
+    found["joins"] = Tested(
+        heads=(FFN,), effect=max(0.0, whole - kept), supported=BOUNDS["PR15"].reached(kept), found=LINEAR
+    )
+    return found if whole >= LEARNT else {move: replace(one, supported=False) for move, one in found.items()}
+
+
+def values_note(results: Results, seed: int) -> str:
+    """What trading places does in the values, where it is not what ties y and slot (claim PR17)."""
+    moved = percent(float(parts.answers_traded(results, "values")[seed]))
+    return f"In the keys two y trade places in the test of ③; where they do in the values, {moved} of answers follow."
+
+
+def recall_circuit(
+    name: str, task: PermutationRecall, reading: Reading, tests: dict[str, Tested], note: str = ""
+) -> Circuit:
+    """The drawing's data.
+
+    Args:
+        name: of the network.
+        task: whose prompt was read.
+        reading: of a prompt whose last x stood before, plain.
+        tests: of each of ``MOVES``.
+        note: as in ``Circuit``.
+    """
+    words, last = reading.words, len(reading.words) - 1
+    x, y = next((x, y) for x, y in matching(task.forms, words).lookup[1] if words[x] == words[last])
+
+    def look(move: str, source: int) -> Arrow:
+        return Arrow(layer=0, source=source, target=last, weight=attention(reading, tests[move].heads, last, source))
+
+    arrows = {
+        "finds": (look("finds", x),),
+        "reads": (look("reads", y),),
+        "weighs": tuple(look("weighs", other) for other in range(1, last, 2) if other != y),
+        "joins": (Arrow(layer=1, source=last, target=None, weight=0.0),),
+    }
+    links = tuple(
+        Link(
+            move=move, does=does, head=tests[move].who, tone=tone, effect=tests[move].effect,
+            supported=tests[move].supported, arrows=arrows[move], found=tests[move].found,
+        )
+        for move, (does, tone) in MOVES.items()
+    )  # fmt: skip
+    said = reading.likeliest
+    return Circuit(
+        name=name,
+        n_layers=1,
+        tokens=tuple(Token(word, VALUE if at % 2 else KEY) for at, word in enumerate(words)),
+        links=links,
+        answer=Answer(word=said, probability=min(1.0, reading.probability_of(said)), wanted=words[y], tone=VALUE),
+        looks=attention_alone(reading, [arrow for link in links for arrow in link.arrows]),
+        note=note,
+    )

@@ -1,0 +1,74 @@
+"""What a network of next words does on one prompt, as it is drawn: attention, and the one link that is tested.
+
+The test exchanges all that the last layer's heads write at the last position between two prompts. Nothing in these
+tables could support an arrow from one word to another, so that all of these are attention alone.
+"""
+
+import pandas as pd
+
+from circuitcore.training.store.run import Run
+from livingpaper.claims.results import Results
+from livingpaper.explorer.material import Material
+from livingpaper.explorer.probe import Reading, probe
+from livingpaper.figures.circuit import Answer, Arrow, Circuit, Link, Token
+from retrieval_circuits.bounds import MORE_OFTEN_THAN_NOT
+from retrieval_circuits.circuit_parts import KEY, N_DRAWN, VALUE, addresses, attention, attention_alone
+from retrieval_circuits.story_control.design import PLANTED, STORY
+
+BOUND = MORE_OFTEN_THAN_NOT
+FOUND = "exchanged between two prompts, it brings the other prompt's word on {effect} of them"
+
+
+def story_circuits(material: Material) -> tuple[Circuit, ...]:
+    """The first networks of the story whose weights are here, on the first test row."""
+    return tuple(circuit_of(material, STORY, run) for run in material.runs(STORY)[:N_DRAWN])
+
+
+def planted_circuits(material: Material) -> tuple[Circuit, ...]:
+    """The same of the positive control."""
+    return tuple(circuit_of(material, PLANTED, run) for run in material.runs(PLANTED)[:N_DRAWN])
+
+
+def circuit_of(material: Material, arm: str, run: Run) -> Circuit:
+    """One network at its last checkpoint."""
+    task, seed = run.recipe.make_task(), run.recipe.init_seed
+    row = task.split("test").rows(slice(0, 1))
+    reading = probe(run, prompt=task.decode(row.tokens[0]))
+    words, last, copied = reading.words, len(reading.words) - 1, int(row.roles["last_copy"])
+    effects = answers_brought(material.results, arm)
+    link = answering(reading, float(effects[seed]))
+    tones = dict.fromkeys((at for at, word in enumerate(words) if copied and word == words[last]), KEY)
+    tones |= {copied: VALUE} if copied else {}
+    said = reading.likeliest
+    wanted = task.vocab[int(row.answers)]
+    return Circuit(
+        name=material.condition(arm, f"seed {seed}"),
+        n_layers=len(reading.patterns),
+        tokens=tuple(Token(word, tones.get(at, 0)) for at, word in enumerate(words)),
+        links=(link,),
+        answer=Answer(word=said, probability=min(1.0, reading.probability_of(said)), wanted=wanted, tone=VALUE),
+        looks=attention_alone(reading, link.arrows),
+        note=f"The test of ① supports it in {int((effects >= BOUND.value).sum())} of {len(effects)} networks.",
+    )
+
+
+def answers_brought(results: Results, arm: str) -> pd.Series:
+    """Per seed: share of pairs of prompts that are answered by the other's word with the last layer's writes exchanged."""
+    return results.final_values("interchange_chosen", arm, variable="target_token", edit="")
+
+
+def answering(reading: Reading, effect: float) -> Link:
+    """The last layer's heads bring the next word; as wide as the most that they look at from the last position."""
+    last, layer = len(reading.words) - 1, len(reading.patterns) - 1
+    heads = addresses(reading, layer)
+    widest = max(attention(reading, heads, last, source) for source in range(last + 1))
+    return Link(
+        move="answers",
+        does="brings the next word",
+        head=f"L{layer}H*",
+        tone=VALUE,
+        effect=effect,
+        supported=BOUND.reached(effect),
+        arrows=(Arrow(layer=layer + 1, source=last, target=None, weight=widest),),
+        found=FOUND,
+    )
