@@ -31,18 +31,19 @@ class Arrow:
         layer: of the head, from 0; a move of the last position into the answer has the number of layers.
         source: position that is read.
         target: position that is written; None for the answer.
-        weight: attention, 0 to 1.
+        weight: attention, 0 to 1; None of what is no attention, such as an MLP's write.
         brings: the word that stands at the target from then on; "" where none is shown.
     """
 
     layer: int
     source: int
     target: int | None
-    weight: float
+    weight: float | None
     brings: str = ""
 
     def __post_init__(self):
-        _require_share("attention", self.weight)
+        if self.weight is not None:
+            _require_share("attention", self.weight)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -120,7 +121,7 @@ class Circuit:
                 self._require_room(link.move, arrow)
         for arrow in self.looks:
             self._require_room("attention", arrow)
-            _require(arrow.target is not None, "attention: the answer looks at nothing")
+            _require(None not in (arrow.target, arrow.weight), "attention: from a token to a token, with its weight")
 
     def _require_room(self, what: str, arrow: Arrow) -> None:
         last, to_answer = len(self.tokens) - 1, arrow.target is None
@@ -233,7 +234,7 @@ def _also(note: str) -> str:
 
 
 def _arrow_words(circuit: Circuit, arrow: Arrow) -> str:
-    if arrow.target is None:
+    if arrow.target is None or arrow.weight is None:
         return ""
     reader, read = circuit.tokens[arrow.target].word, circuit.tokens[arrow.source].word
     return f"{reader} reads {read} with attention {likely(arrow.weight)}"

@@ -77,7 +77,7 @@ def small_drawings_html(circuits: Sequence[Circuit]) -> str:
 
 def _columns(layout: Layout) -> list[str]:
     """A pale line from every token through the layers, with a dot where an arrow meets it."""
-    arrows = [arrow for link in layout.circuit.links for arrow in link.arrows]
+    arrows = [*(arrow for link in layout.circuit.links for arrow in link.arrows), *layout.circuit.looks]
     met = {(arrow.source, arrow.layer) for arrow in arrows} | {(arrow.target, arrow.layer + 1) for arrow in arrows}
     drawn = []
     for position in range(len(layout.circuit.tokens)):
@@ -97,7 +97,7 @@ def _rows(layout: Layout) -> list[str]:
         middle = (here[0] + after[0]) / 2, (here[1] + after[1]) / 2
         at = (middle[0], 14) if layout.form == "tall" else (0, middle[1] + 4)
         drawn.append(_text(f"layer {layer}", at, "quiet", "middle" if layout.form == "tall" else "start"))
-    prompt = (layout.token_width / 2, 14) if layout.form == "tall" else (0, layout.extent[1] - 10)
+    prompt = (layout.token_width / 2, 14) if layout.form == "tall" else (0, layout.point(0, 0)[1] + 20)
     return [*drawn, _text("prompt", prompt, "quiet", "middle" if layout.form == "tall" else "start")]
 
 

@@ -221,5 +221,5 @@ class Layout:
         return (x + outwards * half, y) if self.form == "tall" else (x, y - outwards * half)
 
     def width(self, arrow: Arrow) -> Length:
-        """Of the line: by attention."""
-        return self.size.thin + self.size.thick * arrow.weight
+        """Of the line: by attention; halfway where there is none."""
+        return self.size.thin + self.size.thick * (0.5 if arrow.weight is None else arrow.weight)

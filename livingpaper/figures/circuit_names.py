@@ -13,6 +13,8 @@ MOVE_CHARACTER, WHO_CHARACTER, LINE_HALF = 8.8, 7.4, 8
 """Most that a character of a name takes, of a head's address, and half the height of a line."""
 ALONG = (0.5, 0.4, 0.6, 0.3, 0.7, 0.22, 0.78, 0.14, 0.86)
 """Places on an arrow that are tried, as shares of its way."""
+SAMPLES = 24
+"""Points of every arrow at which it is asked whether a name lies on it."""
 
 
 class Box(NamedTuple):
@@ -27,6 +29,10 @@ class Box(NamedTuple):
         """Whether they share more than an edge."""
         across = min(self.right, other.right) - max(self.left, other.left)
         return across > 0 and min(self.bottom, other.bottom) - max(self.top, other.top) > 0
+
+    def holds(self, point: Point) -> bool:
+        """Whether a point lies in it."""
+        return self.left < point[0] < self.right and self.top < point[1] < self.bottom
 
 
 @dataclass(frozen=True)
@@ -53,16 +59,21 @@ class Name:
 
 
 def names(layout: Layout) -> list[Name]:
-    """One for each link, in their order; each at the first of its places that is free, else at the first."""
+    """One for each link, in their order; of the places that are free, the first on which fewest other arrows lie."""
     taken, found = list(_taken(layout)), []
     width, height = layout.extent
+    lines = {
+        link.move: [layout.on_curve(arrow, part / SAMPLES) for arrow in link.arrows for part in range(SAMPLES + 1)]
+        for link in layout.circuit.links
+    }
     for number, link in enumerate(layout.circuit.links, 1):
         places = list(_places(layout, number, link))
         inside = [
             name for name in places if name.box.left >= 0 and name.box.right <= width and name.box.bottom < height
         ]
-        free = (name for name in inside if not any(name.box.meets(box) for box in taken))
-        found.append(next(free, places[0]))
+        free = [name for name in inside if not any(name.box.meets(box) for box in taken)]
+        others = [point for move, points in lines.items() if move != link.move for point in points]
+        found.append(min(free, key=lambda name: sum(map(name.box.holds, others)), default=places[0]))  # noqa: B023
         taken.append(found[-1].box)
     return found
 

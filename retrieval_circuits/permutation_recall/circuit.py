@@ -1,8 +1,8 @@
 """The circuit of each of the larger networks, as it is drawn: how one y is recalled, with what its own tests support.
 
-Every arrow is a test of the claims PR13, PR18 and PR15 on this very network, read off the same rows and held to the same
-bounds: edges into the last position cut, two y trading places in the keys, the FFN replaced by a linear map. A head is
-named where its own test alone reaches the bound, and that of no other head does.
+Every arrow is a test of the claims PR13, PR18 and PR15 on this very network, read off the same rows and held to the
+same bounds: edges into the last position cut, two y trading places in the keys, the FFN replaced by a linear map. Of
+two heads one is named where it moves the answer alone (``circuit_parts.tested``).
 """
 
 from dataclasses import replace
@@ -94,7 +94,7 @@ def link_tests(results: Results, seed: int) -> dict[str, Tested]:
 def values_note(results: Results, seed: int) -> str:
     """What trading places does in the values, where it is not what ties y and slot (claim PR17)."""
     moved = percent(float(parts.answers_traded(results, "values")[seed]))
-    return f"In the keys two y trade places in the test of ③; where they do in the values, {moved} of answers follow."
+    return f"③ is tested by two y that trade places in the keys; traded in the values, {moved} of answers follow."
 
 
 def recall_circuit(
@@ -119,7 +119,7 @@ def recall_circuit(
         "finds": (look("finds", x),),
         "reads": (look("reads", y),),
         "weighs": tuple(look("weighs", other) for other in range(1, last, 2) if other != y),
-        "joins": (Arrow(layer=1, source=last, target=None, weight=0.0),),
+        "joins": (Arrow(layer=1, source=last, target=None, weight=None),),
     }
     links = tuple(
         Link(

@@ -1,8 +1,8 @@
 """The circuit of each network of the matrix, as it is drawn: on one prompt, with what its own causal tests support.
 
-This study patches no paths. It exchanges parts of a network between prompts (``tests.interchanges``): what is put at the
-last position for carrying, matching and copying, as in the claims of the chapter on symbols; for tagging, the keys that
-layer 1 reads at the values. That test finds the marks, not the head that made them.
+This study patches no paths. It exchanges parts of a network between prompts: for carrying, matching and copying what
+stands at the last position, as the chapter on symbols does for the last two; for tagging, the keys that layer 1 reads
+at the values. That test finds the marks, not the head that made them.
 """
 
 from circuitcore.training.store.run import Run
@@ -17,9 +17,7 @@ from retrieval_circuits.six_run_matrix.design import MATRIX
 
 HEADS = ("H0", "H1")
 """Of each layer of the matrix's networks."""
-WHERE_MARKS_ARE_READ = (
-    "exchanged where layer 1 reads its keys at the values, it moves the answer on {effect} of prompts"
-)
+WHERE_MARKS_ARE_READ = "exchanged in the keys that layer 1 reads there, it moves the answer on {effect} of prompts"
 NOTE = (
     "No path was patched here: ① is tested by exchanging what layer 1 reads as keys at the values, which does not tell "
     "the heads of layer 0 apart."
@@ -29,7 +27,7 @@ SEPARATING, SAME_KEY = "separating", "same_key"
 
 
 def circuits(material: Material) -> tuple[Circuit, ...]:
-    """The first networks of each curriculum whose weights are here, those without it first, on the first test prompt."""
+    """The first networks of each curriculum whose weights are here, on the first test prompt; those without it first."""
     each = N_DRAWN // len(MATRIX)
     return tuple(circuit_of(material, arm, run) for arm in MATRIX for run in material.runs(arm)[:each])
 
@@ -37,7 +35,7 @@ def circuits(material: Material) -> tuple[Circuit, ...]:
 def circuit_of(material: Material, arm: str, run: Run) -> Circuit:
     """One network at its last checkpoint."""
     task, seed = run.recipe.make_task(), run.recipe.init_seed
-    name = material.condition(arm, f"seed {seed} (curriculum {arm})")
+    name = material.condition(arm, f"seed {seed} ({arm})")
     reading = probe(run, prompt=first_test_prompt(task))
     return lookup_circuit(name, task, reading, link_tests(material.results, arm, seed), NOTE)
 

@@ -20,5 +20,5 @@ __all__ = [
     "recipes",
 ]
 
-DRAWINGS = {"circuit": story_circuits, "planted": planted_circuits}
+DRAWINGS = {"circuit": story_circuits, "planted_circuit": planted_circuits}
 EXPLORERS = {"story": story, "planted": planted}

@@ -53,7 +53,7 @@ def circuit_of(material: Material, arm: str, run: Run) -> Circuit:
 
 
 def answers_brought(results: Results, arm: str) -> pd.Series:
-    """Per seed: share of pairs of prompts that are answered by the other's word with the last layer's writes exchanged."""
+    """Per seed: share of pairs of prompts that get the other's word with the last layer's writes exchanged."""
     return results.final_values("interchange_chosen", arm, variable="target_token", edit="")
 
 
