@@ -46,11 +46,11 @@ MEASURES: dict[Form, Measures] = {
 }
 CHARACTER, AROUND = 9.2, 14
 """Most that a character of a token takes, and what a token in a box has beside its word."""
-ROOM, NARROW, LINE = 730, 30, 26
+ROOM, NARROW, LINE = 730, 26, 26
 """Length at which words can still be read on a page; least distance of two tokens in a longer prompt, and of two whose
 words stand upright."""
-LONG, CLOSE = 16, 30
-"""More tokens than that stand ``CLOSE`` in the tall form."""
+LONG, CLOSE, FEWEST_LAYERS = 16, 30, 2
+"""In the tall form: more tokens than that stand ``CLOSE``, and fewer layers than that take as much room."""
 MARK, MARK_ACROSS = 10.5, 15
 """Half a mark's height, and half its least width."""
 NODE, ANSWER, SMALL_ANSWER = 4, 18, 2.5
@@ -87,7 +87,7 @@ class Layout:
     def is_upright(self) -> bool:
         """Whether words stand upright: side by side they would have no room on a page."""
         natural = self.size.before + sum(max(NARROW, word) for word in self._words)
-        return self.form == "wide" and natural > 1.2 * ROOM
+        return self.form == "wide" and natural > 1.08 * ROOM
 
     @cached_property
     def _words(self) -> tuple[Length, ...]:
@@ -108,7 +108,8 @@ class Layout:
         along = self.size.before + sum(self.pitches)
         across = self.depth(self.circuit.n_layers) + self.size.beyond
         if self.form == "tall":
-            return max(across, self.depth(self.circuit.n_layers) + self.answer_half), along + 66
+            beside = self.depth(self.circuit.n_layers) + self.answer_half
+            return max(across, beside), self.answer[1] + ANSWER + 2
         over = 0 if self.form == "small" else self.answer_half - self.pitches[-1] / 2
         return along + max(0, over), across
 
@@ -124,7 +125,8 @@ class Layout:
     def depth(self, row: int) -> Length:
         """How far a row is from the outer edge of the tokens: 0 is their inner edge, n what layer n - 1 has written."""
         tokens = self.token_width if self.form == "tall" or self.is_upright else self.size.token
-        return tokens + row * self.size.gap
+        gap = self.size.gap * (max(1, FEWEST_LAYERS / self.circuit.n_layers) if self.form == "tall" else 1)
+        return tokens + row * gap
 
     def point(self, position: int, row: int) -> Point:
         """A position at a row."""

@@ -46,34 +46,35 @@ class Name:
     anchor: Literal["start", "end"]
 
     @property
+    def words_box(self) -> Box:
+        """Around the words."""
+        length = MOVE_CHARACTER * len(self.link.move) + 5 + WHO_CHARACTER * len(self.link.head)
+        (x, baseline), left = self.words, self.anchor == "end"
+        return Box(x - length * left, baseline - 5 - LINE_HALF, x + length * (not left), baseline - 5 + LINE_HALF)
+
+    @property
     def box(self) -> Box:
         """Around number and words."""
-        length = MOVE_CHARACTER * len(self.link.move) + 5 + WHO_CHARACTER * len(self.link.head)
-        x, baseline = self.words
-        left, right = (x - length, x) if self.anchor == "end" else (x, x + length)
-        (badge_x, badge_y), middle = self.badge, baseline - 5
+        (x, y), words = self.badge, self.words_box
         return Box(
-            min(left, badge_x - BADGE), min(middle - LINE_HALF, badge_y - BADGE),
-            max(right, badge_x + BADGE), max(middle + LINE_HALF, badge_y + BADGE),
+            min(words.left, x - BADGE), min(words.top, y - BADGE),
+            max(words.right, x + BADGE), max(words.bottom, y + BADGE),
         )  # fmt: skip
 
 
 def names(layout: Layout) -> list[Name]:
-    """One for each link, in their order; of the places that are free, the first on which fewest other arrows lie."""
+    """One for each link, in their order; of the places that are free, the first on which least of any arrow lies."""
     taken, found = list(_taken(layout)), []
     width, height = layout.extent
-    lines = {
-        link.move: [layout.on_curve(arrow, part / SAMPLES) for arrow in link.arrows for part in range(SAMPLES + 1)]
-        for link in layout.circuit.links
-    }
+    arrows = [arrow for link in layout.circuit.links for arrow in link.arrows]
+    lines = [layout.on_curve(arrow, part / SAMPLES) for arrow in arrows for part in range(SAMPLES + 1)]
     for number, link in enumerate(layout.circuit.links, 1):
         places = list(_places(layout, number, link))
         inside = [
             name for name in places if name.box.left >= 0 and name.box.right <= width and name.box.bottom < height
         ]
         free = [name for name in inside if not any(name.box.meets(box) for box in taken)]
-        others = [point for move, points in lines.items() if move != link.move for point in points]
-        found.append(min(free, key=lambda name: sum(map(name.box.holds, others)), default=places[0]))  # noqa: B023
+        found.append(min(free, key=lambda name: sum(map(name.words_box.holds, lines)), default=places[0]))
         taken.append(found[-1].box)
     return found
 
@@ -93,7 +94,7 @@ def _places(layout: Layout, number: int, link: Link) -> Iterator[Name]:
 
 
 def _taken(layout: Layout) -> Iterator[Box]:
-    """Where marks and the answer stand, and in the wide form the words before the rows."""
+    """Where marks and the answer stand, in the tall form the tokens, in the wide form the words before the rows."""
     for at in layout.marks:
         x, y = layout.point(*at)
         across = layout.mark_half if layout.form == "tall" else layout.half_mark_across(at)
@@ -104,7 +105,9 @@ def _taken(layout: Layout) -> Iterator[Box]:
             yield Box(x - across, y - (3 if both else 1) * MARK, x + across, y + MARK)
     x, y = layout.answer
     yield Box(0, y - ANSWER, x + layout.answer_half, y + ANSWER)
-    if layout.form == "wide":
+    if layout.form == "tall":
+        yield Box(0, 0, layout.token_width, y)
+    else:
         for row in range(layout.circuit.n_layers):
             middle = (layout.point(0, row)[1] + layout.point(0, row + 1)[1]) / 2
             yield Box(0, middle - LINE_HALF, 44, middle + LINE_HALF)

@@ -27,7 +27,7 @@ SEPARATING, SAME_KEY = "separating", "same_key"
 
 
 def circuits(material: Material) -> tuple[Circuit, ...]:
-    """The first networks of each curriculum whose weights are here, on the first test prompt; those without it first."""
+    """The first networks of either curriculum whose weights are here, on the first test prompt; "off" comes first."""
     each = N_DRAWN // len(MATRIX)
     return tuple(circuit_of(material, arm, run) for arm in MATRIX for run in material.runs(arm)[:each])
 
