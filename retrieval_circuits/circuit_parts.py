@@ -46,7 +46,7 @@ class Tested:
         return self.heads[0] if len(self.heads) == 1 else f"{self.heads[0].partition('H')[0]}H*"
 
 
-def tested(alone: Mapping[str, float], together: float, bound: Bound, found: str = MOVED) -> Tested:
+def by_leader(alone: Mapping[str, float], together: float, bound: Bound, found: str = MOVED) -> Tested:
     """Who it is that makes a move: the head whose own test reaches the bound and leads, else all heads of its layer.
 
     Args:

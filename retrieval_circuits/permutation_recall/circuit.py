@@ -2,7 +2,7 @@
 
 Every arrow is a test of the claims PR13, PR18 and PR15 on this very network, read off the same rows and held to the
 same bounds: edges into the last position cut, two y trading places in the keys, the FFN replaced by a linear map. Of
-two heads one is named where it moves the answer alone (``circuit_parts.tested``).
+two heads one is named where it moves the answer alone (``circuit_parts.by_leader``).
 """
 
 from dataclasses import replace
@@ -23,7 +23,7 @@ from retrieval_circuits.circuit_parts import (
     Tested,
     attention,
     attention_alone,
-    tested,
+    by_leader,
 )
 from retrieval_circuits.permutation_recall.claims.parts import PARTS
 from retrieval_circuits.permutation_recall.readings import parts
@@ -80,10 +80,10 @@ def link_tests(results: Results, seed: int) -> dict[str, Tested]:
 
     cuts, all_heads = {"finds": "cut x_source", "reads": "cut y_source"}, parts.ALL_HEADS
     found = {
-        move: tested({head: lost(head, cut) for head in parts.HEADS}, lost(all_heads, cut), BOUNDS["PR13"], CUT)
+        move: by_leader({head: lost(head, cut) for head in parts.HEADS}, lost(all_heads, cut), BOUNDS["PR13"], CUT)
         for move, cut in cuts.items()
     }
-    found["weighs"] = tested({head: traded(head) for head in parts.HEADS}, traded(all_heads), BOUNDS["PR18"], TRADED)
+    found["weighs"] = by_leader({head: traded(head) for head in parts.HEADS}, traded(all_heads), BOUNDS["PR18"], TRADED)
     kept = float(parts.recall_with_linear_map(results)[seed])
     found["joins"] = Tested(
         heads=(FFN,), effect=max(0.0, whole - kept), supported=BOUNDS["PR15"].reached(kept), found=LINEAR

@@ -11,7 +11,7 @@ from livingpaper.explorer.material import Material
 from livingpaper.explorer.probe import probe
 from livingpaper.figures.circuit import Circuit
 from retrieval_circuits.bounds import MORE_OFTEN_THAN_NOT
-from retrieval_circuits.circuit_parts import N_DRAWN, Tested, first_test_prompt, tested
+from retrieval_circuits.circuit_parts import N_DRAWN, Tested, by_leader, first_test_prompt
 from retrieval_circuits.lookup_circuit import lookup_circuit
 from retrieval_circuits.six_run_matrix.design import MATRIX
 
@@ -50,7 +50,7 @@ def link_tests(results: Results, arm: str, seed: int) -> dict[str, Tested]:
 
     def by_head(layer: int, part: str, variable: str) -> Tested:
         alone = {f"L{layer}{head}": follows(f"L{layer}{head}.{part}", SEPARATING, variable) for head in HEADS}
-        return tested(alone, follows(f"L{layer}H*.{part}", SEPARATING, variable), bound)
+        return by_leader(alone, follows(f"L{layer}H*.{part}", SEPARATING, variable), bound)
 
     marks = follows("L1H*.k", SAME_KEY, "matching_slot")
     return {

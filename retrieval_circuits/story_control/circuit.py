@@ -6,13 +6,22 @@ tables could support an arrow from one word to another, so that all of these are
 
 import pandas as pd
 
+from circuitcore.tasks.base import Task
 from circuitcore.training.store.run import Run
 from livingpaper.claims.results import Results
 from livingpaper.explorer.material import Material
 from livingpaper.explorer.probe import Reading, probe
 from livingpaper.figures.circuit import Answer, Arrow, Circuit, Link, Token
 from retrieval_circuits.bounds import MORE_OFTEN_THAN_NOT
-from retrieval_circuits.circuit_parts import KEY, N_DRAWN, VALUE, addresses, attention, attention_alone
+from retrieval_circuits.circuit_parts import (
+    KEY,
+    N_DRAWN,
+    VALUE,
+    addresses,
+    attention,
+    attention_alone,
+    first_test_prompt,
+)
 from retrieval_circuits.story_control.design import PLANTED, STORY
 
 BOUND = MORE_OFTEN_THAN_NOT
@@ -32,23 +41,40 @@ def planted_circuits(material: Material) -> tuple[Circuit, ...]:
 def circuit_of(material: Material, arm: str, run: Run) -> Circuit:
     """One network at its last checkpoint."""
     task, seed = run.recipe.make_task(), run.recipe.init_seed
+    reading = probe(run, prompt=first_test_prompt(task))
+    name = material.condition(arm, f"seed {seed}")
+    return next_word_circuit(name, task, reading, answers_brought(material.results, arm), seed)
+
+
+def next_word_circuit(name: str, task: Task, reading: Reading, effects: pd.Series, seed: int) -> Circuit:
+    """The drawing's data.
+
+    Args:
+        name: of the network.
+        task: of next words.
+        reading: of its first test row, plain.
+        effects: of ``answers_brought``, of all networks of the arm.
+        seed: of this one.
+    """
     row = task.split("test").rows(slice(0, 1))
-    reading = probe(run, prompt=task.decode(row.tokens[0]))
-    words, last, copied = reading.words, len(reading.words) - 1, int(row.roles["last_copy"])
-    effects = answers_brought(material.results, arm)
+    words, copied = reading.words, int(row.roles["last_copy"])
     link = answering(reading, float(effects[seed]))
-    tones = dict.fromkeys((at for at, word in enumerate(words) if copied and word == words[last]), KEY)
+    tones = {at: KEY for at, word in enumerate(words) if copied and word == words[-1]}
     tones |= {copied: VALUE} if copied else {}
     said = reading.likeliest
-    wanted = task.vocab[int(row.answers)]
     return Circuit(
-        name=material.condition(arm, f"seed {seed}"),
+        name=name,
         n_layers=len(reading.patterns),
         tokens=tuple(Token(word, tones.get(at, 0)) for at, word in enumerate(words)),
         links=(link,),
-        answer=Answer(word=said, probability=min(1.0, reading.probability_of(said)), wanted=wanted, tone=VALUE),
+        answer=Answer(
+            word=said,
+            probability=min(1.0, reading.probability_of(said)),
+            wanted=task.vocab[int(row.answers)],
+            tone=VALUE,
+        ),
         looks=attention_alone(reading, link.arrows),
-        note=f"The test of ① supports it in {int((effects >= BOUND.value).sum())} of {len(effects)} networks.",
+        note=f"The test of ① supports it in {sum(map(BOUND.reached, effects))} of {len(effects)} networks.",
     )
 
 

@@ -1,4 +1,4 @@
-"""The drawing of networks whose circuit is known: wired by hand, wired wrong, untrained."""
+"""The drawings of networks whose circuit is known: wired by hand, wired wrong, untrained."""
 
 import dataclasses
 
@@ -6,22 +6,38 @@ import pandas as pd
 import pytest
 import torch
 import wired
+import wired_recall
 from given_run import GivenRun
 from wired import CARRIER, CONFIG, MATCHER, TAGGER, TASK
 
 from circuitcore.metrics.instruments.battery import BatterySpec, measure
 from circuitcore.models import init_weights
 from circuitcore.models.transformer import weight_shapes
+from circuitcore.tasks import make_task
 from livingpaper.claims.results import Results
 from livingpaper.explorer.probe import Question, read
-from livingpaper.figures.circuit import in_words
+from livingpaper.figures.circuit import in_words, takeaway
 from retrieval_circuits.bounds import MORE_OFTEN_THAN_NOT
-from retrieval_circuits.symbolic_kv.circuit import first_test_prompt, link_effects, read_circuit
-from retrieval_circuits.symbolic_kv.readings import BEST_HEADS, chosen_heads
+from retrieval_circuits.circuit_parts import FAINTEST, by_leader, first_test_prompt
+from retrieval_circuits.lookup_circuit import lookup_circuit
+from retrieval_circuits.permutation_recall import circuit as recall
+from retrieval_circuits.permutation_recall.measures import SECTIONS
+from retrieval_circuits.permutation_recall.readings.models import TWO
+from retrieval_circuits.six_run_matrix import circuit as matrix
+from retrieval_circuits.story_control import circuit as next_word
+from retrieval_circuits.symbolic_kv import circuit as symbolic
 
 SPEC = BatterySpec(n_bases=12, n_edge_bases=6, n_reference=48, n_probe=96, n_split=60)
+RECALL_SPEC = BatterySpec(
+    n_bases=240, n_reference=256, n_split=500, own=SECTIONS,
+    left_out=(
+        "behavior", "attention", "operators", "attribution", "ablations", "edges", "interchanges", "probes",
+        "recall_posterior",
+    ),
+)  # fmt: skip
 WITH_MLP = dataclasses.replace(CONFIG, mlp="relu", d_mlp=2)  # as the study's networks; in the wired ones it is silent
 SEED = 3
+MOVES = ("tags", "carries", "matches", "copies")
 
 
 def silent(weights):
@@ -29,19 +45,34 @@ def silent(weights):
     return weights | nothing
 
 
-def circuit_of(weights):
-    run = GivenRun(TASK, WITH_MLP, [init_weights(WITH_MLP, SEED), weights, weights])
-    table = measure(run, SPEC).assign(arm="trained", init_seed=SEED, run_id="given")
-    results = Results(table, pd.DataFrame(), "rerun")
-    prompt = first_test_prompt(TASK)
-    reading = read(WITH_MLP, weights, TASK, Question(prompt=prompt))
-    heads = {role: chosen_heads(results, role)[SEED] for role in BEST_HEADS}
-    return read_circuit("given", TASK, reading, heads, link_effects(results, SEED))
+def results_of(weights, task=TASK, config=WITH_MLP, spec=SPEC, arm="trained"):
+    run = GivenRun(task, config, [init_weights(config, SEED), weights, weights])
+    table = measure(run, spec).assign(arm=arm, init_seed=SEED, run_id="given")
+    return Results(table, pd.DataFrame(), "rerun")
+
+
+def circuit_of(weights, results=None):
+    reading = read(WITH_MLP, weights, TASK, Question(prompt=first_test_prompt(TASK)))
+    return lookup_circuit("given", TASK, reading, symbolic.link_tests(results or results_of(weights), SEED))
+
+
+def edited(results, value, **where):
+    """The results with other values in the rows that ``where`` names."""
+    table = results.measurements.copy()
+    chosen = pd.concat([table[column].astype(str) == wanted for column, wanted in where.items()], axis=1).all(axis=1)
+    assert chosen.any()
+    table.loc[chosen, "value"] = value
+    return Results(table, results.history, results.origin)
 
 
 @pytest.fixture(scope="module")
-def solved():
-    return circuit_of(silent(wired.key_value_circuit()))
+def found():
+    return results_of(silent(wired.key_value_circuit()))
+
+
+@pytest.fixture(scope="module")
+def solved(found):
+    return circuit_of(silent(wired.key_value_circuit()), found)
 
 
 @pytest.mark.slow
@@ -84,6 +115,139 @@ def test_an_untrained_network_has_no_link():
 @pytest.mark.slow
 def test_a_network_that_never_looks_up_neither_tags_nor_matches():
     """It always says the first value: its write is a value, and nothing else of the circuit is there."""
-    circuit = circuit_of(silent(wired.first_slot_copier()))
+    results = results_of(silent(wired.first_slot_copier()))
+    circuit = circuit_of(silent(wired.first_slot_copier()), results)
     supported = {link.move for link in circuit.links if link.supported}
     assert supported <= {"copies"}
+    by_exchange = matrix.link_tests(results, "trained", SEED)
+    assert {move for move, one in by_exchange.items() if one.supported} <= {"copies"}
+
+
+@pytest.mark.slow
+def test_without_patched_paths_the_same_circuit_is_found_by_exchanges(found):
+    tests = matrix.link_tests(found, "trained", SEED)
+    assert {move: (one.who, one.effect, one.supported) for move, one in tests.items()} == {
+        "tags": ("L0H*", 1.0, True),  # the test finds the marks, not who made them
+        "carries": (str(CARRIER), 1.0, True),
+        "matches": (str(MATCHER), 1.0, True),
+        "copies": (str(MATCHER), 1.0, True),
+    }
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("move", "where"),
+    [
+        ("tags", {"family": "same_key", "site": "L1H*.k", "variable": "matching_slot"}),
+        ("carries", {"family": "separating", "variable": "query_key", "layer": "0"}),
+        ("matches", {"family": "separating", "variable": "query_key", "layer": "1"}),
+        ("copies", {"family": "separating", "variable": "selected_value"}),
+    ],
+)
+def test_a_table_edited_past_the_bound_takes_the_arrow_out(found, move, where):
+    where = dict(where)
+    if layer := where.pop("layer", None):
+        results = found
+        for head in ("H0", "H1", "H*"):
+            results = edited(results, 0.49, metric="interchange", site=f"L{layer}{head}.{'zq'[int(layer)]}", **where)
+    else:
+        results = edited(found, 0.49, metric="interchange", **where)
+    tests = matrix.link_tests(results, "trained", SEED)
+    assert [one for one in MOVES if not tests[one].supported] == [move]
+    reading = read(WITH_MLP, silent(wired.key_value_circuit()), TASK, Question(prompt=first_test_prompt(TASK)))
+    circuit = lookup_circuit("given", TASK, reading, tests, matrix.NOTE)
+    assert circuit.score == "3 of 4" and move in takeaway(circuit).partition("Dashed, not supported:")[2]
+
+
+def test_a_head_is_named_only_where_it_moves_the_answer_alone():
+    def who(first, second, together=1.0):
+        one = by_leader({"L1H0": first, "L1H1": second}, together, MORE_OFTEN_THAN_NOT)
+        return one.who, one.effect, one.supported
+
+    assert who(0.05, 0.9) == ("L1H1", 0.9, True)
+    assert who(0.3, 0.7) == ("L1H*", 1.0, True)  # they share it
+    assert who(0.9, 0.95) == ("L1H*", 1.0, True)  # either will do
+    assert who(0.0, 0.49, 0.49) == ("L1H*", 0.49, False)
+
+
+@pytest.fixture(scope="module")
+def recalled():
+    results = results_of(
+        wired_recall.recall_circuit(), wired_recall.TASK, wired_recall.CONFIG, RECALL_SPEC, arm=TWO
+    )  # fmt: skip
+    return results
+
+
+def recall_drawn(results):
+    task = wired_recall.TASK
+    question = Question(prompt=recall.first_repeat(task))
+    reading = read(wired_recall.CONFIG, wired_recall.recall_circuit(), task, question)
+    tests, note = recall.link_tests(results, SEED), recall.values_note(results, SEED)
+    return recall.recall_circuit("given", task, reading, tests, note)
+
+
+@pytest.mark.slow
+def test_the_wired_recall_is_found_head_by_head(recalled):
+    circuit = recall_drawn(recalled)
+    match, look = str(wired_recall.MATCH), str(wired_recall.READ)
+    assert {link.move: (link.head, link.supported) for link in circuit.links} == {
+        "finds": (match, True),
+        "reads": (look, True),
+        "weighs": (look, True),
+        "joins": ("L0MLP", True),
+    }
+    words = circuit.prompt.split()
+    finds, reads, weighs, joins = (link.arrows for link in circuit.links)
+    (x,), (y,) = ([arrow.source for arrow in arrows] for arrows in (finds, reads))
+    assert words[x] == words[-1] and y == x + 1 and circuit.answer.word == circuit.answer.wanted == words[y]
+    assert {arrow.source for arrow in (*reads, *weighs)} == {1, 3, 5, 7}
+    assert finds[0].weight == pytest.approx(1, abs=1e-3)
+    assert sum(arrow.weight for arrow in (*reads, *weighs)) == pytest.approx(1, abs=1e-3)
+    assert joins[0].weight is None
+    assert "traded in the values, 0 % of answers follow" in takeaway(circuit)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("lacking", "value", "where"),
+    [
+        (["finds"], 0.6, {"metric": "recall_under", "edit": "cut x_source"}),
+        (["reads"], 0.6, {"metric": "recall_under", "edit": "cut y_source"}),
+        (["weighs"], 0.4, {"metric": "answers_swapped_under", "edit": "swap keys' positions"}),
+        (["joins"], 0.6, {"metric": "recall_under", "edit": "linear"}),
+        ([*recall.MOVES], 0.8, {"metric": "recall", "variable": ""}),  # what is not there cannot be taken apart
+    ],
+)
+def test_a_table_of_recall_edited_past_the_bound_takes_the_arrow_out(recalled, lacking, value, where):
+    circuit = recall_drawn(edited(recalled, value, **where))
+    assert [link.move for link in circuit.links if not link.supported] == lacking
+
+
+def next_word_drawn(effects):
+    task, config = make_task("planted_repeats", {"n_train": 64}), dataclasses.replace(CONFIG, n_ctx=64, tied=True)
+    config = dataclasses.replace(config, d_vocab=len(task.vocab))
+    reading = read(config, init_weights(config, SEED), task, Question(prompt=first_test_prompt(task)))
+    return reading, next_word.next_word_circuit("given", task, reading, pd.Series(effects), SEED)
+
+
+def test_next_words_are_attention_alone_but_for_the_link_that_is_tested():
+    reading, circuit = next_word_drawn({1: 0.9, 2: 0.2, SEED: 0.4})
+    assert takeaway(circuit).startswith("Given: no link is supported by a causal test of this network.")
+    assert "Grey: attention alone." in takeaway(circuit)
+    assert takeaway(circuit).endswith("The test of ① supports it in 1 of 3 networks.")
+    assert [link.supported for link in circuit.links] == [False]
+    assert circuit.looks and all(arrow.weight >= FAINTEST for arrow in circuit.looks)
+    for arrow in circuit.looks:
+        assert arrow.weight == pytest.approx(reading.patterns[arrow.layer][:, arrow.target, arrow.source].max().item())
+    read_at_the_end = {arrow.source for arrow in circuit.looks if arrow.layer == 1} | {len(reading.words) - 1}
+    assert {arrow.target for arrow in circuit.looks if arrow.layer == 1} == {len(reading.words) - 1}
+    assert {arrow.target for arrow in circuit.looks if arrow.layer == 0} <= read_at_the_end
+
+
+def test_the_link_of_next_words_is_supported_from_its_bound_on():
+    _, circuit = next_word_drawn({SEED: 0.5})
+    assert [(link.head, link.supported) for link in circuit.links] == [("L1H*", True)]
+    assert takeaway(circuit).startswith("Given ① brings the next word.")
+    key, value = ([at for at, token in enumerate(circuit.tokens) if token.tone == tone] for tone in (1, 2))
+    assert len(circuit.tokens) - 1 in key and value[0] - 1 in key
+    assert circuit.answer.wanted == circuit.tokens[value[0]].word
