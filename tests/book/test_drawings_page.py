@@ -3,7 +3,7 @@
 import itertools
 
 import pytest
-from drawn import drawn_circuit
+from drawn import drawn_circuit, looking_circuit, one_layer_circuit
 
 from livingpaper.explorer.widget import STATIC
 from livingpaper.figures.circuit_drawing import drawing_html, small_drawings_html
@@ -21,7 +21,17 @@ FOUND = """() => [...document.querySelectorAll('.circuit svg')].filter(svg => sv
         rect => rect.getBoundingClientRect().toJSON()),
     colours: [...new Set([...svg.querySelectorAll('.line')].map(line => getComputedStyle(line).stroke))],
 }))"""
-PROMPTS = ("a K2 V1 ; K3 V6 ; Q K3 ->", "a K2 V1 ; K3 V6 ; Q K2 ->", "<bos> Mara amber ; Theo ochre ; ask Theo ->")
+PROMPTS = (
+    "a K2 V1 ; K3 V6 ; Q K3 ->",
+    "a K2 V1 ; K3 V6 ; Q K2 ->",
+    "<bos> Mara amber ; Theo ochre ; ask Theo ->",
+    "<bos> Mara saffron ; Theo indigo ; Enzo granite ; Q Theo ->",
+)
+CIRCUITS = (
+    *(drawn_circuit(prompt, said=said) for prompt in PROMPTS for said in (None, "V1")),
+    looking_circuit(),
+    *(one_layer_circuit(place) for place in range(4)),
+)
 WIDTHS = {1280: "circuit-wide", 400: "circuit-tall"}
 
 
@@ -55,10 +65,9 @@ def inside(inner, outer):
 
 
 @pytest.mark.parametrize("width", WIDTHS)
-@pytest.mark.parametrize("prompt", PROMPTS)
-@pytest.mark.parametrize("said", [None, "V1"])
-def test_no_text_runs_into_another_or_out_of_the_picture(page, prompt, width, said):
-    (drawing,) = shown(page, drawing_html(drawn_circuit(prompt, said=said)), width)
+@pytest.mark.parametrize("circuit", CIRCUITS, ids=[circuit.prompt[:20] for circuit in CIRCUITS])
+def test_no_text_runs_into_another_or_out_of_the_picture(page, circuit, width):
+    (drawing,) = shown(page, drawing_html(circuit), width)
     assert drawing["name"] == WIDTHS[width]
     for one, other in itertools.combinations(drawing["texts"], 2):
         assert not overlap(one["box"], other["box"]), (one["words"], other["words"])

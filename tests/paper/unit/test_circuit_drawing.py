@@ -1,9 +1,10 @@
+import itertools
 import re
 from dataclasses import replace
 from xml.etree import ElementTree
 
 import pytest
-from drawn import drawn_circuit
+from drawn import drawn_circuit, looking_circuit, one_layer_circuit
 
 from livingpaper.figures.circuit import (
     Answer,
@@ -17,6 +18,8 @@ from livingpaper.figures.circuit import (
     takeaway_of_many,
 )
 from livingpaper.figures.circuit_drawing import draw, drawing_html, small_drawings_html
+from livingpaper.figures.circuit_layout import Layout
+from livingpaper.figures.circuit_names import names
 
 FORMS = ("wide", "tall", "small")
 STATUS = {True: "is-supported", False: "is-unsupported"}
@@ -205,11 +208,82 @@ def test_a_page_gets_one_line_of_html_with_both_forms():
         (lambda: with_arrow(layer=2, source=0, target=1), "layer 2 of 2"),
         (lambda: with_arrow(layer=1, source=0, target=None), "layer 1 of 2"),
         (lambda: replace(drawn_circuit(), links=drawn_circuit().links * 3), "12 links"),
+        (lambda: with_look(layer=0, source=3, target=2, weight=0.5), "no arrow from token 3 to 2"),
+        (lambda: with_look(layer=2, source=0, target=None, weight=0.5), "from a token to a token"),
+        (lambda: with_look(layer=0, source=0, target=1, weight=None), "with its weight"),
     ],
 )
 def test_what_cannot_be_drawn_is_refused(make, word):
     with pytest.raises(ValueError, match=word):
         make()
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_attention_alone_is_faint_and_never_part_of_a_link(form):
+    circuit = looking_circuit()
+    svg = parsed(circuit, form)
+    (looks,) = of_class(svg, "looks")
+    lines = of_class(looks, "line")
+    assert len(lines) == len(circuit.looks) and not of_class(looks, "head")
+    assert all(float(line.get("opacity")) < 0.3 for line in lines)
+    widths = [float(line.get("stroke-width")) for line in lines]
+    weights = [arrow.weight for arrow in circuit.looks]
+    assert sorted(range(len(lines)), key=widths.__getitem__) == sorted(range(len(lines)), key=weights.__getitem__)
+    assert len(of_class(svg, "link")) == 1
+    assert not of_class(parsed(drawn_circuit(), form), "looks")
+
+
+def test_attention_alone_is_said_so():
+    circuit, plain = looking_circuit(), drawn_circuit()
+    assert "Grey: attention alone." in takeaway(circuit) and "Grey" not in takeaway(plain)
+    assert "Grey: attention alone." in takeaway_of_many([plain, circuit]) and "Grey" not in takeaway_of_many([plain])
+    assert takeaway(circuit).endswith("Width: attention. One of 25 networks.")
+    words = in_words(circuit)
+    assert "0 of 1 link is supported by causal tests" in words and words.endswith("One of 25 networks.")
+    assert "L1H* brings the next word; brings another word on 2 % of them, not supported." in words
+    assert (
+        "at its strongest: in layer 0 water reads <bos> with attention > 99 %; in layer 1 a reads water with" in words
+    )
+
+
+def test_words_of_a_long_prompt_stand_upright_on_a_page_alone():
+    circuit = looking_circuit()
+    for form, is_upright in {"wide": True, "tall": False}.items():
+        words = [token.find("text") for token in of_class(parsed(circuit, form), "token")]
+        assert [word.text for word in words] == [token.word for token in circuit.tokens]
+        assert {"rotate(-90)" in word.get("transform", "") for word in words} == {is_upright}
+    assert numbers(draw(circuit, "wide").partition("viewBox=")[2])[2] < 800
+    short = parsed(drawn_circuit(), "wide")
+    assert not any(token.find("text").get("transform") for token in of_class(short, "token"))
+
+
+@pytest.mark.parametrize("form", ["wide", "tall"])
+@pytest.mark.parametrize("place", range(4))
+def test_names_of_arrows_to_one_place_do_not_meet(form, place):
+    boxes = [name.box for name in names(Layout(one_layer_circuit(place), form))]
+    assert len(boxes) == 4
+    assert not any(one.meets(other) for one, other in itertools.combinations(boxes, 2))
+
+
+@pytest.mark.parametrize("form", ["wide", "tall"])
+def test_a_name_stands_on_its_arrow(form):
+    layout = Layout(one_layer_circuit(), form)
+    for name in names(layout):
+        arrow = name.link.arrows[0]
+        ways = [layout.on_curve(arrow, part / 100) for part in range(101)]
+        assert min(abs(x - name.badge[0]) + abs(y - name.badge[1]) for x, y in ways) < 2
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_what_is_no_attention_is_as_wide_as_half_of_it(form):
+    def width(circuit):
+        return float(of_class(of_class(parsed(circuit, form), "link")[3], "line")[0].get("stroke-width"))
+
+    assert width(one_layer_circuit()) == width(drawn_circuit(weight=0.5))
+
+
+def with_look(**look):
+    return replace(drawn_circuit(), looks=(Arrow(**look),))
 
 
 def with_arrow(**arrow):
