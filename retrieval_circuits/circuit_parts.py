@@ -11,7 +11,7 @@ from circuitcore.models import Head
 from circuitcore.tasks.base import Task
 from livingpaper.claims.units import Bound, at_least
 from livingpaper.explorer.probe import Reading
-from livingpaper.figures.circuit import MOVED, Arrow
+from livingpaper.figures.circuit import MOVED, Arrow, Link
 
 N_DRAWN = 10
 """Networks drawn beside each other, at most."""
@@ -60,6 +60,25 @@ def by_leader(alone: Mapping[str, float], together: float, bound: Bound, found: 
     leads = bound.reached(alone[leader]) and APART.reached(alone[leader] - rest)
     heads, effect = ((leader,), alone[leader]) if leads else (tuple(alone), together)
     return Tested(heads=heads, effect=effect, supported=bound.reached(effect), found=found)
+
+
+def links_of(
+    moves: Mapping[str, tuple[str, int]], tests: Mapping[str, Tested], arrows: Mapping[str, tuple[Arrow, ...]]
+) -> tuple[Link, ...]:
+    """The links of a circuit, in the order of ``moves``.
+
+    Args:
+        moves: move -> what it does in a few words, and its tone.
+        tests: move -> what its test found.
+        arrows: move -> where it is made.
+    """
+    return tuple(
+        Link(
+            move=move, does=does, head=tests[move].who, tone=tone, effect=tests[move].effect,
+            supported=tests[move].supported, arrows=arrows[move], found=tests[move].found,
+        )
+        for move, (does, tone) in moves.items()
+    )  # fmt: skip
 
 
 def addresses(reading: Reading, layer: int) -> tuple[str, ...]:

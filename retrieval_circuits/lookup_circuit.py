@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from circuitcore.tasks.base import Task
 from circuitcore.tasks.forms import matching
 from livingpaper.explorer.probe import Reading
-from livingpaper.figures.circuit import Answer, Arrow, Circuit, Link, Token
-from retrieval_circuits.circuit_parts import KEY, VALUE, Tested, attention
+from livingpaper.figures.circuit import Answer, Arrow, Circuit, Token
+from retrieval_circuits.circuit_parts import KEY, VALUE, Tested, attention, links_of
 
 N_LAYERS = 2
 MOVES = {
@@ -48,20 +48,13 @@ def lookup_circuit(name: str, task: Task, reading: Reading, tests: Mapping[str, 
         "matches": (arrow("matches", last, asked),),
         "copies": (copied,),
     }
-    links = tuple(
-        Link(
-            move=move, does=does, head=tests[move].who, tone=tone, effect=tests[move].effect,
-            supported=tests[move].supported, arrows=arrows[move], found=tests[move].found,
-        )
-        for move, (does, tone) in MOVES.items()
-    )  # fmt: skip
     tones = {query: KEY} | {key: KEY for key, _ in pairs} | {value: VALUE for _, value in pairs}
     said = reading.likeliest
     return Circuit(
         name=name,
         n_layers=N_LAYERS,
         tokens=tuple(Token(word, tones.get(at, 0)) for at, word in enumerate(words)),
-        links=links,
+        links=links_of(MOVES, tests, arrows),
         answer=Answer(word=said, probability=min(1.0, reading.probability_of(said)), wanted=words[asked], tone=VALUE),
         note=note,
     )

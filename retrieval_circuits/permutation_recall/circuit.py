@@ -13,7 +13,7 @@ from circuitcore.training.store.run import Run
 from livingpaper.claims.results import Results
 from livingpaper.explorer.material import Material
 from livingpaper.explorer.probe import Reading, probe
-from livingpaper.figures.circuit import Answer, Arrow, Circuit, Link, Token, percent
+from livingpaper.figures.circuit import Answer, Arrow, Circuit, Token, percent
 from retrieval_circuits.circuit_parts import (
     JOINED,
     KEY,
@@ -24,6 +24,7 @@ from retrieval_circuits.circuit_parts import (
     attention,
     attention_alone,
     by_leader,
+    links_of,
 )
 from retrieval_circuits.permutation_recall.claims.parts import PARTS
 from retrieval_circuits.permutation_recall.readings import parts
@@ -121,13 +122,7 @@ def recall_circuit(
         "weighs": tuple(look("weighs", other) for other in range(1, last, 2) if other != y),
         "joins": (Arrow(layer=1, source=last, target=None, weight=None),),
     }
-    links = tuple(
-        Link(
-            move=move, does=does, head=tests[move].who, tone=tone, effect=tests[move].effect,
-            supported=tests[move].supported, arrows=arrows[move], found=tests[move].found,
-        )
-        for move, (does, tone) in MOVES.items()
-    )  # fmt: skip
+    links = links_of(MOVES, tests, arrows)
     said = reading.likeliest
     return Circuit(
         name=name,

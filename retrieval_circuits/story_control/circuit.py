@@ -74,8 +74,13 @@ def next_word_circuit(name: str, task: Task, reading: Reading, effects: pd.Serie
             tone=VALUE,
         ),
         looks=attention_alone(reading, link.arrows),
-        note=f"The test of ① supports it in {sum(map(BOUND.reached, effects))} of {len(effects)} networks.",
+        note=f"The test of ① supports it in {counted(effects)}.",
     )
+
+
+def counted(effects: pd.Series) -> str:
+    """In how many networks the link is supported, in words."""
+    return f"{sum(map(BOUND.reached, effects))} of {len(effects)} network{'' if len(effects) == 1 else 's'}"
 
 
 def answers_brought(results: Results, arm: str) -> pd.Series:

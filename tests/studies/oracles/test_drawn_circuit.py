@@ -246,6 +246,7 @@ def test_next_words_are_attention_alone_but_for_the_link_that_is_tested():
 
 def test_the_link_of_next_words_is_supported_from_its_bound_on():
     _, circuit = next_word_drawn({SEED: 0.5})
+    assert takeaway(circuit).endswith("in 1 of 1 network.")
     assert [(link.head, link.supported) for link in circuit.links] == [("L1H*", True)]
     assert takeaway(circuit).startswith("Given ① brings the next word.")
     key, value = ([at for at, token in enumerate(circuit.tokens) if token.tone == tone] for tone in (1, 2))
