@@ -20,6 +20,7 @@ def birth_rows(view: View, width: int) -> alt.TopLevelMixin:
     the published ones and say so.
     """
     rows = rows_of(view, ["panel", "init_seed", "series", "value"])
+    rows["runs"] = style.origin_labels(rows, rows["origin"])
     yours = (rows["origin"] == "rerun") & both_origins(rows)
     rows["seed"] = [f"yours {seed}" if own else f"{seed}" for seed, own in zip(rows["init_seed"], yours, strict=True)]
     order = rows.sort_values(["origin", "init_seed"])["seed"].drop_duplicates().tolist()
@@ -41,7 +42,7 @@ def birth_rows(view: View, width: int) -> alt.TopLevelMixin:
 def _marks(rows: pd.DataFrame, x: alt.X, y: alt.Y, kinds: list[str], width: int) -> alt.LayerChart:
     """The births of one panel over the bars that they span; ``kinds`` is what may be born."""
     spans = rows.groupby("seed")["value"].agg(first="min", last="max").reset_index()
-    legend = style.legend_above(kinds, width)
+    legend, opacity = style.legend_above(kinds, width), style.origin_opacity(rows, width)
     ends = [alt.Tooltip("first:Q", title="first birth"), alt.Tooltip("last:Q", title="last birth")]
     first = alt.X(**{**x.to_dict(), "field": "first"})
     bars = (
@@ -49,8 +50,8 @@ def _marks(rows: pd.DataFrame, x: alt.X, y: alt.Y, kinds: list[str], width: int)
     )
     # Each kind has a lane of its own within the row: births at one epoch would hide each other.
     lanes = alt.YOffset("series:N", sort=kinds, scale=alt.Scale(type="band", domain=kinds, paddingOuter=0.3))
-    points = alt.Chart(rows).mark_point(filled=True, size=30, opacity=0.9).encode(
-        y=y, yOffset=lanes, x=x, color=style.series_color(order=kinds, legend=legend),
+    points = alt.Chart(rows).mark_point(filled=True, size=30).encode(
+        y=y, yOffset=lanes, x=x, opacity=opacity, color=style.series_color(order=kinds, legend=legend),
         shape=style.series_shape(order=kinds, legend=legend),
         tooltip=["seed:N", "series:N", alt.Tooltip("value:Q", title="born at")],
     )  # fmt: skip
