@@ -135,14 +135,24 @@ def verdict_words(verdict: Verdict) -> dict[str, str]:
 
     A share of prompts, runs or seeds is ``percent`` "30 %" and ``count`` "6 of 20", too.
     """
-    whose = "claim " if verdict.status in (Status.SUPPORTED, Status.REFUTED) else ""
-    linked = f"{{ref}}`{ICONS[verdict.status]} {whose}{str(verdict.status).lower()} <{anchor(verdict.claim)}>`"
+    linked = f"{{ref}}`{ICONS[verdict.status]} {in_prose(verdict)} <{anchor(verdict.claim)}>`"
     words = {"status": str(verdict.status), "says": verdict.sentence}
     words["told"], found = f"{escape_markdown(verdict.sentence)} ({linked})", verdict.estimate
     if found is None:
         return words | dict.fromkeys(("found", "percent", "count"), NOT_MEASURED)
     count = f"{round(found.effect * found.n)} of {found.n}"
     return words | {"found": effect_words(verdict), "percent": f"{100 * found.effect:.0f} %", "count": count}
+
+
+def in_prose(verdict: Verdict) -> str:
+    """The badge as words after a sentence, which may say the opposite of what was claimed: "claim refuted"."""
+    whose = "claim " if verdict.status in (Status.SUPPORTED, Status.REFUTED) else ""
+    return f"{whose}{str(verdict.status).lower()}"
+
+
+def key_of(claim: Declared) -> str:
+    """A claim's id as part of a name: ``A1_published``."""
+    return claim.id.replace(".", "_")
 
 
 def _found(verdict: Verdict, price: str) -> list[str]:
