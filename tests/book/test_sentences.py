@@ -15,7 +15,7 @@ PAGES = ("index.md", *(f"{name}.ipynb" for name in studies.names()))
 # On the front page a badge is {{ symbolic_kv_KV1_status }}, in a chapter {glue:text}`KV1_status`.
 BADGE = re.compile(r"\{\{ (?:[a-z_]+?_)?([A-Z]+\d+(?:_published)?)_status \}\}|\{glue:text\}`(\w+)_status`")
 # A sentence that the verdict itself says, badge included, wherever it stands.
-TOLD = re.compile(r"\{\{ (?:[a-z_]+?_)?([A-Z]+\d+(?:_published)?)_told \}\}|\{glue:text\}`(\w+)_told`")
+TOLD = re.compile(r"\{\{ (?:[a-z_]+?_)?([A-Z]+\d+(?:_published)?)_told \}\}|\{glue:(?:text|md)\}`(\w+)_told(?::myst)?`")
 # How a sentence says that the claim beside it is not settled, or was refuted.
 SAID = {
     Status.UNDECIDED: re.compile(
