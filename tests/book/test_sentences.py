@@ -82,6 +82,33 @@ def test_a_way_of_saying_it_is_known_for_every_status_but_one():
     assert [status for status in Status if status not in SAID] == [Status.SUPPORTED]
 
 
+# Under a title or heading that states a finding: what it rests on, <!-- rests on SR5 Refuted, SR6 Supported -->.
+RESTS_ON = re.compile(r"^# .*\n<!-- rests on (.+) -->$", re.MULTILINE)
+
+
+def falls(text: str, statuses: dict[str, str]) -> list[str]:
+    """What the title of a page rests on that the verdicts do not say; a title that rests on nothing falls, too."""
+    named = RESTS_ON.findall(text)
+    if len(named) != 1:
+        return [f"{len(named)} titles with what they rest on; exactly one"]
+    rests = [entry.split(" ", 1) for entry in named[0].split(", ")]
+    settled = {str(Status.SUPPORTED), str(Status.REFUTED)}
+    return [f"{claim} {said}" for claim, said in rests if statuses.get(claim) != said or said not in settled]
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_a_title_rests_on_verdicts_that_hold(page):
+    assert falls(prose(page), recorded()) == []
+
+
+def test_a_title_falls_with_its_verdict():
+    title = "# Births coincide\n<!-- rests on SR5 Refuted, SR6 Supported -->\n\nText."
+    assert falls(title, {"SR5": "Refuted", "SR6": "Supported"}) == []
+    assert falls(title, {"SR5": "Undecided", "SR6": "Supported"}) == ["SR5 Refuted"]
+    assert falls(title.replace("Refuted", "Undecided"), {"SR5": "Undecided", "SR6": "Supported"}) == ["SR5 Undecided"]
+    assert falls("# Births coincide\n\nText.", {}) and falls(title.replace("SR6", "SR66"), {"SR5": "Refuted"})
+
+
 STATUSES = {
     "SR18": "Undecided",
     "SR5.published": "Undecided",

@@ -12,6 +12,7 @@ from retrieval_circuits.six_run_matrix.readings.births import (
     OPERATORS,
     PATCHES,
     PROBES,
+    SHOWN,
     VARIABLES,
     corrected_births,
     published_births,
@@ -150,6 +151,23 @@ def births(results: Results) -> View:
     )  # fmt: skip
 
 
+def birth_rows(results: Results) -> View:
+    """The four births that the source's figure shows, of each seed without a curriculum, by both definitions."""
+    definitions = {"as this book dates births": corrected_births, "as the source dates them": published_births}
+    born = pd.concat([births_of(results).assign(panel=panel) for panel, births_of in definitions.items()])
+    born = born[(born["arm"] == "off") & born["motif"].isin(SHOWN)]
+    born = born.assign(value=born["by"].astype("Float64").astype(float), series=born["motif"])
+    order = {motif: place for place, motif in enumerate(SHOWN)}
+    table = born.assign(place=born["motif"].map(order)).sort_values(["panel", "init_seed", "place"], kind="stable")
+    table = table.sort_values("panel", key=lambda panels: panels.map(list(definitions).index), kind="stable")
+    never = table[table["value"].isna()].groupby("panel", observed=True).size().reindex(list(definitions), fill_value=0)
+    counts = " and ".join(f"{n} of {len(table) // len(definitions)} {panel}" for panel, n in never.items())
+    return View(
+        table.dropna(subset=["value"])[["panel", "arm", "init_seed", "series", "value"]], "epoch",
+        "validation prompts and all six families", note=f"Births that never happen are not drawn: {counts}.",
+    )  # fmt: skip
+
+
 def _never(results: Results) -> str:
     born = published_births(results)
     return f"{int(born['by'].isna().sum())} of {len(born)} births"
@@ -219,6 +237,7 @@ VIEWS = {
     "per_seed": outcome_table,
     "localisation": localisation,
     "births": births,
+    "birth_rows": birth_rows,
     "birth_table": birth_table,
     "gates": gates,
     "robustness": robustness,
