@@ -8,11 +8,11 @@ ICONS = {
     Status.SUPPORTED: "✔",
     Status.REFUTED: "✖",
     Status.UNDECIDED: "?",
-    Status.CONTROL_FAILED: "!",
+    Status.CONTROL_FAILED: "‼",
     Status.VOID: "∅",
     Status.NOT_CHECKED: "○",
 }
-"""A sign for each status that differs in shape, not only in colour."""
+"""A sign for each status that differs in shape, not only in colour. A "!" would switch off the link it begins."""
 
 
 def badge(status: Status) -> str:

@@ -138,10 +138,13 @@ def verdict_words(verdict: Verdict) -> dict[str, str]:
     linked = f"{{ref}}`{ICONS[verdict.status]} {in_prose(verdict)} <{anchor(verdict.claim)}>`"
     words = {"status": str(verdict.status), "says": verdict.sentence}
     words["told"], found = f"{escape_markdown(verdict.sentence)} ({linked})", verdict.estimate
+    words["found"] = effect_words(verdict) or NOT_MEASURED
+    if not verdict.claim.asked.unit.of:
+        return words
     if found is None:
-        return words | dict.fromkeys(("found", "percent", "count"), NOT_MEASURED)
+        return words | dict.fromkeys(("percent", "count"), NOT_MEASURED)
     count = f"{round(found.effect * found.n)} of {found.n}"
-    return words | {"found": effect_words(verdict), "percent": f"{100 * found.effect:.0f} %", "count": count}
+    return words | {"percent": f"{100 * found.effect:.0f} %", "count": count}
 
 
 def in_prose(verdict: Verdict) -> str:

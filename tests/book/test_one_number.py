@@ -56,6 +56,7 @@ def test_prose_has_the_badges_of_the_data(articles, verdicts):
     links = [link for article in articles.values() for link in article.select("a[href*='#claim-']")]
     badges = [link for link in links if any(sign in link.text for sign in ICONS.values())]
     assert len(badges) >= 20
+    assert [name for name, article in articles.items() if "<claim-" in article.text] == [], "a link that is none"
     for link in badges:
         verdict = verdicts[link["href"].partition("#")[2]]
         assert squeezed(link.text) == f"{ICONS[verdict.status]} {in_prose(verdict)}"
