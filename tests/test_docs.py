@@ -26,6 +26,7 @@ from circuitcore.training.store.ledger import (
     checkpoint_name,
 )
 from livingpaper.book import studies
+from livingpaper.book.findings import BEGIN, END
 from livingpaper.book.parameters import ParameterError
 from livingpaper.commands import cli
 
@@ -195,7 +196,10 @@ def test_every_file_of_a_run_is_explained():
 
 
 def test_the_readme_is_short():
-    assert len(README.splitlines()) <= 120
+    head, _, rest = README.partition(BEGIN)
+    assert (
+        len(head.splitlines()) + len(rest.partition(END)[2].splitlines()) <= 115
+    )  # by hand; the build writes the rest
 
 
 def test_links_lead_somewhere():

@@ -4,6 +4,7 @@ A checkpoint grid censors: a score first seen at its threshold at step 40 and la
 somewhere in (30, 40]. Nothing here picks a point inside that interval.
 """
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Integral, Real
@@ -241,13 +242,20 @@ def _gate(
 def _births_of_metric(scores: pd.DataFrame, gates: pd.DataFrame | None, rule: BirthRule, by: list[str]) -> pd.DataFrame:
     """Births of all curves of one metric. Curves that share a checkpoint grid are judged together."""
     rows = scores.assign(gate=np.nan) if gates is None else scores.merge(gates, on=[*by, "step"], how="left")
-    curves = rows.sort_values("step", kind="stable").groupby(by, sort=False, dropna=False)
-    curves = curves.agg(steps=("step", tuple), scores=("value", list), gates=("gate", list)).reset_index()
-    found = []
-    for _, same in curves.groupby(curves["steps"].map(str), sort=False):
-        steps = np.array(same["steps"].iloc[0], dtype=np.int64)
-        values, gate_values = (np.array(same[name].tolist(), dtype=float) for name in ("scores", "gates"))
-        after, first = find_births(steps, values, None if gates is None else gate_values, rule)
-        ends = {"after": pd.array(after, dtype="Int64"), "by": pd.array(first, dtype="Int64")}
-        found.append(same[by].assign(**ends))
-    return pd.concat(found).sort_index()
+    rows = rows.sort_values("step", kind="stable")
+    curve = rows.groupby(by, sort=False, dropna=False, observed=True).ngroup().to_numpy()
+    rows = rows.iloc[np.argsort(curve, kind="stable")]  # curve after curve, each in the order of its steps
+    starts = np.flatnonzero(np.diff(np.sort(curve), prepend=-1))
+    curves = rows[by].iloc[starts].reset_index(drop=True)
+    steps, values, gated = (
+        rows[name].to_numpy(kind) for name, kind in (("step", int), ("value", float), ("gate", float))
+    )
+    grids = defaultdict(list)
+    for number, (start, end) in enumerate(zip(starts, np.append(starts[1:], len(rows)), strict=True)):
+        grids[tuple(steps[start:end])].append(number)
+    after, first = np.empty(len(curves)), np.empty(len(curves))
+    for grid, same in grids.items():
+        places = starts[same][:, None] + np.arange(len(grid))
+        gate_values = None if gates is None else gated[places]
+        after[same], first[same] = find_births(np.array(grid), values[places], gate_values, rule)
+    return curves.assign(after=pd.array(after, dtype="Int64"), by=pd.array(first, dtype="Int64"))

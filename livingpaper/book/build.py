@@ -21,6 +21,7 @@ from circuitcore.ground.durations import Durations
 from circuitcore.ground.environment import n_cores
 from circuitcore.ground.present import check_present
 from circuitcore.ground.progress import Stages, Watch, write_line
+from livingpaper.book.findings import write_findings
 from livingpaper.book.notebooks import (
     APPENDIX,
     EXECUTED_IN,
@@ -139,7 +140,10 @@ def build(root: Path, tier: str, executed: Path, out: Path, watch: Watch) -> Pat
     with watch.over(expected.lengths(), "building") as stages:
         execute(root, tier, executed, stages)
         with stages.stage("pages"), Durations.of(root).timed(expected.pages):
-            return assemble(root, out, executed)
+            page = assemble(root, out, executed)
+    if tier == "published":
+        write_findings(root)
+    return page
 
 
 def _complete(out: Path) -> Path:

@@ -41,7 +41,7 @@ from livingpaper.claims.view import View
 from livingpaper.figures.claim_ledger import ledger_html, ledger_text
 from livingpaper.figures.provenance_html import provenance_html
 from livingpaper.figures.tables import comparison
-from livingpaper.figures.verdict_text import NOT_MEASURED, claim_html, claim_markdown, claim_text, verdict_words
+from livingpaper.figures.verdict_text import NOT_MEASURED, claim_html, claim_markdown, claim_text, key_of, verdict_words
 
 __all__ = ["Appendix", "Chapter", "ChapterError", "appendix", "ledger", "open", "page"]
 
@@ -181,7 +181,7 @@ class Chapter(Page):
         shown = verdicts, beside, price(self.evidence, verdicts[0])
         bundle = {"text/markdown": claim_markdown(*shown), "text/html": claim_html(*shown)}
         display({**bundle, "text/plain": claim_text(*shown)}, raw=True)
-        name, found = claim_id.replace(".", "_"), verdicts[0].estimate
+        name, found = key_of(verdicts[0].claim), verdicts[0].estimate
         self.number(f"{name}_effect", found.effect if found else NOT_MEASURED, ".2f" if found else "")
         for unit, text in verdict_words(verdicts[0]).items():
             self.number(f"{name}_{unit}", text)

@@ -23,7 +23,7 @@ from livingpaper.book.studies import packages
 # Each tier and the ending of its parameter files.
 TIERS = MappingProxyType({"published": ".yaml", "smoke": ".smoke.yaml"})
 # These put pages together and compute nothing that a page shows.
-ASSEMBLY = tuple(f"livingpaper/book/{name}.py" for name in ("build", "notebooks", "sphinx_ext", "outlook"))
+ASSEMBLY = tuple(f"livingpaper/book/{name}.py" for name in ("build", "notebooks", "sphinx_ext", "outlook", "findings"))
 ASSEMBLY += ("circuitcore/ground/durations.py", "circuitcore/ground/progress.py")
 # What a run is known by. The weights are not read: the ledger holds their hashes.
 RUN_RECORDS = (".json", ".jsonl", ".parquet", ".csv")

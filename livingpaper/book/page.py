@@ -37,7 +37,7 @@ class Page:
 
     def __init__(self):
         self._numbers: dict[str, tuple[float | int | str, str]] = {}
-        self._n_figures = 0
+        self._pictures: dict[str, str] = {}
 
     def figure(self, name: str, chart: alt.TopLevelMixin, view: View, *, takeaway: str, alt: str) -> None:
         """Show a numbered figure.
@@ -49,13 +49,23 @@ class Page:
             takeaway: what the reader should see; opens the caption.
             alt: what is to be seen, in words, for those who cannot see it.
         """
-        self._n_figures += 1
         figure = Figure(
-            name=name, chart=chart, view=view, takeaway=takeaway, alt_text=alt, number=self._n_figures,
+            name=name, chart=chart, view=view, takeaway=takeaway, alt_text=alt, number=len(self._pictures) + 1,
             made_by=self._makers_of(view), runs=self._runs_of(view),
         )  # fmt: skip
-        glue(figure.glue_name, {"text/html": figure.chart_html, "text/plain": alt})
+        self._pictures[name] = figure.chart_html
+        glue(figure.glue_name, {"text/html": self._pictures[name], "text/plain": alt})
         display(figure.mimebundle(), raw=True)
+
+    def share(self, name: str) -> None:
+        """Keep a figure's picture for other pages: ``{{ CHAPTER_fig_NAME }}``.
+
+        Raises:
+            ChapterError: no figure of that name has been shown.
+        """
+        if name not in self._pictures:
+            raise ChapterError(unknown("figure", name, self._pictures))
+        self._numbers[name.replace("-", "_")] = (self._pictures[name], self._pictures[name])
 
     def table(self, rows: pd.DataFrame, *, digits: int = 3) -> None:
         """Show a small table; its column names are the headings."""

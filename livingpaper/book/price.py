@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from circuitcore.ground.durations import Durations, duration
 from circuitcore.metrics.instruments import measuring
 from circuitcore.training.recipe import Recipe
+from circuitcore.training.sweeps.executor import width
 from circuitcore.training.sweeps.sweep import left_to_train
 from livingpaper.book.evidence import Evidence
 from livingpaper.claims.needed import needed
@@ -24,26 +25,25 @@ def price(evidence: Evidence, verdict: Verdict) -> str:
         return ""
     claim = next(claim for claim in evidence.study.CLAIMS if claim.id == verdict.claim.id)
     arms = evidence.published_arms or evidence.arms
-    recipes = {arm: _new_seeds(arms[arm], lacking.more) for arm in claim.arms if arms.get(arm)}
-    seconds = _seconds(evidence, recipes)
-    return f"{duration(seconds)} here" if seconds else ""
+    one_seed = _seconds(evidence, {arm: _new_seed(arms[arm]) for arm in claim.arms if arms.get(arm)})
+    side_by_side = min(width("processes"), lacking.more)
+    return f"{duration(one_seed * lacking.more / side_by_side)} here" if one_seed else ""
 
 
-def _new_seeds(recipes: Sequence[Recipe], n: int) -> list[Recipe]:
-    """The first of some recipes with ``n`` seeds that none of them has: what is trained already would cost nothing."""
-    last = max(recipe.init_seed for recipe in recipes)
-    return [dataclasses.replace(recipes[0], init_seed=last + place) for place in range(1, n + 1)]
+def _new_seed(recipes: Sequence[Recipe]) -> Recipe:
+    """The first of some recipes with a seed that none of them has: what is trained already would cost nothing."""
+    return dataclasses.replace(recipes[0], init_seed=1 + max(recipe.init_seed for recipe in recipes))
 
 
-def _seconds(evidence: Evidence, recipes: dict[str, list[Recipe]]) -> float:
-    """0 where the time of some part is not known."""
+def _seconds(evidence: Evidence, recipes: dict[str, Recipe]) -> float:
+    """Of training and measuring one run of each arm after the other; 0 where the time of some part is not known."""
     instruments = evidence.published_instruments or evidence.instruments
     parts = [
         part
-        for arm, same in recipes.items()
+        for arm, recipe in recipes.items()
         for part in (
-            *left_to_train(evidence.name, evidence.store, same, "processes"),
-            measuring.left_to_measure(evidence.name, instruments[arm], same, "processes"),
+            *left_to_train(evidence.name, evidence.store, [recipe], "processes"),
+            measuring.left_to_measure(evidence.name, instruments[arm], [recipe], "processes"),
         )
     ]
     each = Durations.of(evidence.folders.root).expected(part.name for part in parts)

@@ -1,5 +1,6 @@
 """Sphinx extension of the book: executed outputs, computed numbers, and nothing fetched from outside.
 
+- ``env-before-read-docs``: what is read anew is forgotten first.
 - ``source-read``: a notebook's source gets the outputs of its executed copy, cell by cell.
 - ``config-inited``: the numbers that chapters left in ``results/NAME.json`` become MyST substitutions:
   ``{{ NAME_n_seeds }}`` in a Markdown page is ``numbers["n_seeds"]`` of ``results/NAME.json``;
@@ -23,6 +24,7 @@ from pathlib import Path
 import nbformat
 from sphinx.application import Sphinx
 from sphinx.config import Config
+from sphinx.environment import BuildEnvironment
 from sphinx.util import logging
 
 from circuitcore.ground.contents import Contents
@@ -83,6 +85,13 @@ def overlay_values(parameters: str, injected: str) -> str:
         after = lines[value.end_lineno - 1][value.end_col_offset :]
         lines[value.lineno - 1 : value.end_lineno] = [before + values[statement.targets[0].id].encode() + after]
     return b"".join(lines).decode()
+
+
+def forget_pages(app: Sphinx, env: BuildEnvironment, docnames: list[str]) -> None:
+    """Forget every page that will be read anew before the first is: a figure may have moved from one to another."""
+    for docname in docnames:
+        app.emit("env-purge-doc", env, docname)
+        env.clear_doc(docname)
 
 
 def show_outputs(app: Sphinx, docname: str, source: list[str]) -> None:
@@ -208,6 +217,7 @@ def setup(app: Sphinx) -> dict[str, object]:
     app.connect("config-inited", add_numbers)
     app.connect("config-inited", add_figure_styles)
     app.connect("config-inited", note_assets)
+    app.connect("env-before-read-docs", forget_pages)
     app.connect("source-read", show_outputs)
     app.connect("builder-inited", add_vendored_scripts)
     app.connect("builder-inited", add_weights)

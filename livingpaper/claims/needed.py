@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import scipy  # its parts are imported when they are asked for: a second that most commands never need
 
 from circuitcore.emergence.shares import Counted
-from livingpaper.claims.rules import Estimate, OnAverage, Outcome
+from livingpaper.claims.rules import Estimate, EvenOdds, OnAverage, Outcome
 from livingpaper.claims.units import Bound
 from livingpaper.claims.verdict import Declared, Finding, Held
 
@@ -39,7 +39,7 @@ def needed(claim: Declared, finding: Finding) -> Needed:
     unsettled = [held for held in (finding.held, *controls) if held.outcome is Outcome.OPEN]
     found = [_draws(held) for held in unsettled]
     estimate = finding.held.estimate
-    of_sets, have = estimate.n_sets > 1, estimate.n_sets if estimate.n_sets > 1 else estimate.n
+    of_sets, have = estimate.of_sets, estimate.n_draws
     leans = Outcome.YES if finding.held.asked.bound.reached(estimate.effect) else Outcome.NO
     if any(guard.spoiled(leans) for guard in finding.failed):
         return Needed(None, have, of_sets, spoiled=True)
@@ -54,9 +54,9 @@ def _draws(held: Held) -> int | None:
 
 
 def _for_mean(found: Estimate, bound: Bound) -> int | None:
-    n = found.n_sets if found.n_sets > 1 else found.n
+    n = found.n_draws
     if math.isinf(found.low) and math.isinf(found.high):
-        return OnAverage.least_sets if found.n_sets > 1 else OnAverage.least
+        return OnAverage.least_sets if found.of_sets else OnAverage.least
     half = max(found.high - found.effect, found.effect - found.low)  # an end may be cut to what is possible
     deviation, gap = half * math.sqrt(n) / _t(n), abs(found.effect - bound.value)
     if gap < NEAR * deviation:
@@ -65,18 +65,13 @@ def _for_mean(found: Estimate, bound: Bound) -> int | None:
 
 
 def _for_share(found: Estimate, bound: Bound, rule: str) -> int | None:
-    if rule == "distance from one half":
-        share = 0.5 + found.effect
-        bounds = (0.5 + bound.value,)
-    else:
-        share, bounds = found.effect, (bound.value,)
-    n = found.n_sets if found.n_sets > 1 else found.n
-    deviation = math.sqrt(share * (1 - share))
-    if min(abs(share - limit) for limit in bounds) < max(NEAR * deviation, 1e-9):
+    from_half = 0.5 if rule == EvenOdds.name else 0.0
+    share, limit = from_half + found.effect, from_half + bound.value
+    if abs(share - limit) < max(NEAR * math.sqrt(share * (1 - share)), 1e-9):
         return None
-    for more in range(max(n, 2), MOST):
+    for more in range(max(found.n_draws, 2), MOST):
         interval = Counted(share * more, more).interval()
-        if all(not interval.low < limit < interval.high for limit in bounds):
+        if not interval.low < limit < interval.high:
             return more
     return None
 

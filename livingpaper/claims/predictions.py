@@ -73,7 +73,7 @@ def _why_not(published: Verdict, rerun: Verdict) -> str:
         return f"not checked on {'the published runs' if before is None else 'your runs'}"
     if published.claim.asked.rule != OnAverage.name:
         return "the effect is a share or a count, not a mean of one value for each seed"
-    if before.n_sets > 1:
+    if before.of_sets:
         return "the published seeds come from several data sets"
     if before.n < 2:
         return "one published seed shows no spread"

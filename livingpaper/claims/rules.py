@@ -74,6 +74,16 @@ class Estimate:
     against: int
     values: tuple[float, ...] = field(default=(), compare=False, repr=False)
 
+    @property
+    def of_sets(self) -> bool:
+        """Whether the unit is the data set: several were drawn."""
+        return self.n_sets > 1
+
+    @property
+    def n_draws(self) -> int:
+        """What was drawn independently: data sets where there are several, else seeds."""
+        return self.n_sets if self.of_sets else self.n
+
     def __post_init__(self):
         if not math.isfinite(self.effect) or math.isnan(self.low) or math.isnan(self.high):
             raise ValueError(f"an estimate needs numbers; got {self.effect} in {(self.low, self.high)}")

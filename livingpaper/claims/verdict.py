@@ -13,7 +13,7 @@ from typing import ClassVar, Literal
 from pydantic import ConfigDict, TypeAdapter
 
 from livingpaper.claims.results import Origin
-from livingpaper.claims.rules import RECORD, RULES, Estimate, Outcome
+from livingpaper.claims.rules import RECORD, RULES, Estimate, EvenOdds, Outcome
 from livingpaper.claims.units import Bound, Unit
 
 Spoils = Literal["yes", "no", "either"]
@@ -90,7 +90,7 @@ class Asked:
 
     def __str__(self) -> str:
         bound = self.bound.words(self.unit)
-        if self.rule == "distance from one half":
+        if self.rule == EvenOdds.name:
             return f"share of seeds with {self.words} within {self.unit.words(self.bound.value)} of one half"
         if self.each is not None:
             return f"{bound} of seeds have {self.words} {self.each.words(self.of)}"

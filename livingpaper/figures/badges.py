@@ -5,20 +5,20 @@ import html
 from livingpaper.claims.verdict import Status
 
 ICONS = {
-    str(Status.SUPPORTED): "✔",
-    str(Status.REFUTED): "✖",
-    str(Status.UNDECIDED): "?",
-    str(Status.CONTROL_FAILED): "!",
-    str(Status.VOID): "∅",
-    str(Status.NOT_CHECKED): "○",
+    Status.SUPPORTED: "✔",
+    Status.REFUTED: "✖",
+    Status.UNDECIDED: "?",
+    Status.CONTROL_FAILED: "‼",
+    Status.VOID: "∅",
+    Status.NOT_CHECKED: "○",
 }
-"""A sign for each status that differs in shape, not only in colour."""
+"""A sign for each status that differs in shape, not only in colour. A "!" would switch off the link it begins."""
 
 
 def badge(status: Status) -> str:
     """Inline HTML of a badge."""
     word = html.escape(str(status))
-    icon = f'<span aria-hidden="true">{ICONS[str(status)]}</span>'
+    icon = f'<span aria-hidden="true">{ICONS[status]}</span>'
     return f'<span class="status-badge {status_class(status)}">{icon} {word}</span>'
 
 

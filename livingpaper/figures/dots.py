@@ -8,7 +8,7 @@ import pandas as pd
 from livingpaper.claims.view import View
 from livingpaper.figures import style
 from livingpaper.figures.row_labels import LETTER, row_labels, tallest
-from livingpaper.figures.rows import both_origins, order_of, over_seeds
+from livingpaper.figures.rows import order_of, over_seeds
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,12 +113,7 @@ def _look(rows: pd.DataFrame, plot: Dots, width: int) -> tuple[alt.Color, alt.Sh
     legend = style.legend_above(kinds, width) if kinds != [""] else None
     color = style.series_color(order=kinds, legend=legend)
     shape = style.series_shape(order=kinds, legend=legend)
-    if not both_origins(rows):
-        return color, shape, alt.OpacityValue(0.75)
-    labels = style.origin_domain(rows)
-    legend = style.legend_above(labels, width, "circle")
-    legend.symbolOpacity = alt.Undefined
-    return color, shape, alt.Opacity("runs:O", scale=alt.Scale(domain=labels, range=[0.4, 1]), legend=legend)
+    return color, shape, style.origin_opacity(rows, width, alone=0.75)
 
 
 def _means(means: pd.DataFrame, x: alt.X, shared: dict, tips: list[alt.Tooltip]) -> list[alt.Chart]:

@@ -43,7 +43,7 @@ def found_words(held: Held) -> str:
     if found.n == 0:
         return effect
     seeds = "1 seed" if found.n == 1 else f"{found.n} seeds"
-    seeds += f" of {found.n_sets} data sets" if found.n_sets > 1 else ""
+    seeds += f" of {found.n_sets} data sets" if found.of_sets else ""
     return f"{effect}{_interval(asked, held)}, {seeds}"
 
 

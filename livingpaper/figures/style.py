@@ -192,6 +192,16 @@ def origin_labels(rows: pd.DataFrame, origins: pd.Series) -> list[str]:
     return [words[origin] for origin in origins]
 
 
+def origin_opacity(rows: pd.DataFrame, width: int, alone: float = 0.9) -> alt.Opacity | alt.OpacityValue:
+    """Strength by origin, with a legend; ``alone`` where there is only one. Column ``runs``: ``origin_labels``."""
+    labels = origin_domain(rows)
+    if len(labels) == 1:
+        return alt.OpacityValue(alone)
+    legend = legend_above(labels, width, "circle")
+    legend.symbolOpacity = alt.Undefined
+    return alt.Opacity("runs:O", scale=alt.Scale(domain=labels, range=[0.4, 1]), legend=legend)
+
+
 def origin_domain(rows: pd.DataFrame) -> list[str]:
     """The labels of ``origin_labels`` in drawing order: published first, the reader's on top."""
     present = [origin for origin in ORIGIN_LABELS if (rows["origin"] == origin).any()]

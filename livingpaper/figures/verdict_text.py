@@ -34,12 +34,9 @@ class FalseAlarms:
     study: str
 
     def __str__(self) -> str:
-        said = " ".join(f"{verdict.sentence} [{verdict.claim.id}: {_in_short(verdict)}]" for verdict in self._both)
+        both = (self.part, self.whole)
+        said = " ".join(f"{verdict.sentence} [{verdict.claim.id}: {_in_short(verdict)}]" for verdict in both)
         return f"How far to trust this, from networks that cannot have the circuit: {said}"
-
-    @property
-    def _both(self) -> tuple[Verdict, Verdict]:
-        return self.part, self.whole
 
 
 def claim_markdown(verdicts: Sequence[Verdict], false_alarms: FalseAlarms | None = None, price: str = "") -> str:
@@ -51,7 +48,7 @@ def claim_markdown(verdicts: Sequence[Verdict], false_alarms: FalseAlarms | None
         price: how long the seeds that would decide take here; "" where that is not known.
     """
     claim = verdicts[0].claim
-    sentence = escape_markdown(_sentence(verdicts))
+    sentence = escape_markdown(with_refuted(verdicts[0]))
     lines = [f"{_badges(verdicts)} **{escape_markdown(claim.id)}.** {sentence} {_pictures(verdicts)}"]
     lines.append("<details><summary>What was asked and found</summary>")
     lines += [escape_markdown(line) for line in claim_lines(verdicts, price)]
@@ -72,7 +69,7 @@ def claim_html(verdicts: Sequence[Verdict], false_alarms: FalseAlarms | None = N
     folded = f"<details><summary>What was asked and found</summary>{facts}</details>"
     if false_alarms:
         folded += f'<p>{html.escape(str(false_alarms))}; see <a href="{false_alarms.study}.ipynb">{CONTROL}</a>.</p>'
-    sentence = markdown_to_html(_sentence(verdicts))
+    sentence = markdown_to_html(with_refuted(verdicts[0]))
     head = f"<p>{_badges(verdicts)} <strong>{html.escape(claim.id)}.</strong> {sentence} {_pictures(verdicts)}</p>"
     return f'<div class="paper-claim {status_class(verdicts[-1].status)}" id="{anchor(claim)}">{head}{folded}</div>'
 
@@ -80,7 +77,7 @@ def claim_html(verdicts: Sequence[Verdict], false_alarms: FalseAlarms | None = N
 def claim_text(verdicts: Sequence[Verdict], false_alarms: FalseAlarms | None = None, price: str = "") -> str:
     """The same for a terminal."""
     statuses = " · ".join(f"{WHOSE[verdict.origin]}: {verdict.status}" for verdict in verdicts)
-    lines = [f"{verdicts[0].claim.id} ({statuses}): {_sentence(verdicts)}", *claim_lines(verdicts, price)]
+    lines = [f"{verdicts[0].claim.id} ({statuses}): {with_refuted(verdicts[0])}", *claim_lines(verdicts, price)]
     return "\n".join([*lines, f"{false_alarms}; see {CONTROL}."] if false_alarms else lines)
 
 
@@ -138,14 +135,27 @@ def verdict_words(verdict: Verdict) -> dict[str, str]:
 
     A share of prompts, runs or seeds is ``percent`` "30 %" and ``count`` "6 of 20", too.
     """
-    whose = "claim " if verdict.status in (Status.SUPPORTED, Status.REFUTED) else ""
-    linked = f"{{ref}}`{ICONS[str(verdict.status)]} {whose}{str(verdict.status).lower()} <{anchor(verdict.claim)}>`"
+    linked = f"{{ref}}`{ICONS[verdict.status]} {in_prose(verdict)} <{anchor(verdict.claim)}>`"
     words = {"status": str(verdict.status), "says": verdict.sentence}
     words["told"], found = f"{escape_markdown(verdict.sentence)} ({linked})", verdict.estimate
+    words["found"] = effect_words(verdict) or NOT_MEASURED
+    if not verdict.claim.asked.unit.of:
+        return words
     if found is None:
-        return words | dict.fromkeys(("found", "percent", "count"), NOT_MEASURED)
+        return words | dict.fromkeys(("percent", "count"), NOT_MEASURED)
     count = f"{round(found.effect * found.n)} of {found.n}"
-    return words | {"found": effect_words(verdict), "percent": f"{100 * found.effect:.0f} %", "count": count}
+    return words | {"percent": f"{100 * found.effect:.0f} %", "count": count}
+
+
+def in_prose(verdict: Verdict) -> str:
+    """The badge as words after a sentence, which may say the opposite of what was claimed: "claim refuted"."""
+    whose = "claim " if verdict.status in (Status.SUPPORTED, Status.REFUTED) else ""
+    return f"{whose}{str(verdict.status).lower()}"
+
+
+def key_of(claim: Declared) -> str:
+    """A claim's id as part of a name: ``A1_published``."""
+    return claim.id.replace(".", "_")
 
 
 def _found(verdict: Verdict, price: str) -> list[str]:
@@ -172,11 +182,6 @@ def _control(guard: Guard) -> str:
     else:
         came = "It holds"
     return f"Control, needed {NEEDED_FOR[guard.spoils]}: {guard.held.asked}. {came}: {found_words(guard.held)}."
-
-
-def _sentence(verdicts: Sequence[Verdict]) -> str:
-    """What the paper's verdict says (with a rerun alone, that one's); beside a refutation, what is refuted."""
-    return with_refuted(verdicts[0])
 
 
 def with_refuted(verdict: Verdict) -> str:

@@ -206,6 +206,13 @@ def test_the_notebook_keeps_to(path, rule):
     assert rule(read(path)) == []
 
 
+@pytest.mark.parametrize("path", sorted((ROOT / "book").glob("*.md")), ids=lambda path: path.stem)
+def test_a_page_without_code_names_no_claim_and_the_front_page_types_no_number(path):
+    cell = {"cell_type": "markdown", "source": path.read_text(encoding="utf-8")}
+    found = its_claims_speak_for_themselves(Chapter({"cells": [cell]}, published={}))
+    assert [problem for problem in found if path.stem == "index" or problem.startswith("names")] == []
+
+
 def test_every_study_has_its_notebook_and_its_appendix():
     assert set(studies.names()) <= {path.stem for path in NOTEBOOKS}
     assert set(studies.names()) == {path.stem for path in APPENDICES}

@@ -51,6 +51,24 @@ def test_nothing_is_asked_of_the_network(opened: Opened):
     assert opened.failures == []
 
 
+MAX_WORDS, MAX_WORDS_BEFORE_CHAPTERS = 450, 250  # of the front page, pictures not counted
+
+
+@pytest.mark.parametrize("opened", ["file book/index"], indirect=True)
+def test_the_front_page_shows_rather_than_tells(opened: Opened):
+    """The smoke tier's sentences are as long as the published ones, or longer: none of them is decided."""
+    words = """article => {
+        const copy = article.cloneNode(true);
+        const left_out = 'svg, script, style, .circuit-gallery figcaption, .headerlink';
+        copy.querySelectorAll(left_out).forEach(element => element.remove());
+        return [copy.textContent, copy.querySelector('a[href^="symbolic_kv"]').closest('p').textContent];
+    }"""
+    text, first_chapter = opened.page.locator(".bd-article").evaluate(words)
+    before = text[: text.index(first_chapter)]
+    assert len(text.split()) <= MAX_WORDS and len(before.split()) <= MAX_WORDS_BEFORE_CHAPTERS
+    assert opened.page.locator("svg.circuit-wide, svg.circuit-small, .vl-chart").count() >= 3
+
+
 @everywhere
 def test_mathematics_is_set(opened: Opened):
     formulas = opened.page.locator(".bd-article .math")

@@ -15,7 +15,7 @@ PAGES = ("index.md", *(f"{name}.ipynb" for name in studies.names()))
 # On the front page a badge is {{ symbolic_kv_KV1_status }}, in a chapter {glue:text}`KV1_status`.
 BADGE = re.compile(r"\{\{ (?:[a-z_]+?_)?([A-Z]+\d+(?:_published)?)_status \}\}|\{glue:text\}`(\w+)_status`")
 # A sentence that the verdict itself says, badge included, wherever it stands.
-TOLD = re.compile(r"\{\{ (?:[a-z_]+?_)?([A-Z]+\d+(?:_published)?)_told \}\}|\{glue:text\}`(\w+)_told`")
+TOLD = re.compile(r"\{\{ (?:[a-z_]+?_)?([A-Z]+\d+(?:_published)?)_told \}\}|\{glue:md\}`(\w+)_told:myst`")
 # How a sentence says that the claim beside it is not settled, or was refuted.
 SAID = {
     Status.UNDECIDED: re.compile(
@@ -66,7 +66,7 @@ def test_every_badge_in_prose_is_found():
         for pattern, ending in ((BADGE, "status"), (TOLD, "told")):
             assert len(pattern.findall(text)) == len(re.findall(rf"_{ending}\b", text)), page
     assert len(TOLD.findall(prose("index.md"))) >= 10
-    assert all(len(BADGE.findall(prose(f"{name}.ipynb"))) >= 2 for name in studies.names())
+    assert all(len(TOLD.findall(prose(f"{name}.ipynb"))) >= 3 for name in studies.names())
 
 
 def test_every_badge_is_one_of_a_claim_that_is_recorded():
@@ -78,6 +78,33 @@ def test_every_badge_is_one_of_a_claim_that_is_recorded():
 
 def test_a_way_of_saying_it_is_known_for_every_status_but_one():
     assert [status for status in Status if status not in SAID] == [Status.SUPPORTED]
+
+
+# Under a title or heading that states a finding: what it rests on, <!-- rests on SR5 Refuted, SR6 Supported -->.
+RESTS_ON = re.compile(r"^# .*\n<!-- rests on (.+) -->$", re.MULTILINE)
+
+
+def falls(text: str, statuses: dict[str, str]) -> list[str]:
+    """What the title of a page rests on that the verdicts do not say; a title that rests on nothing falls, too."""
+    named = RESTS_ON.findall(text)
+    if len(named) != 1:
+        return [f"{len(named)} titles with what they rest on; exactly one"]
+    rests = [entry.split(" ", 1) for entry in named[0].split(", ")]
+    settled = {str(Status.SUPPORTED), str(Status.REFUTED)}
+    return [f"{claim} {said}" for claim, said in rests if statuses.get(claim) != said or said not in settled]
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_a_title_rests_on_verdicts_that_hold(page):
+    assert falls(prose(page), recorded()) == []
+
+
+def test_a_title_falls_with_its_verdict():
+    title = "# Births coincide\n<!-- rests on SR5 Refuted, SR6 Supported -->\n\nText."
+    assert falls(title, {"SR5": "Refuted", "SR6": "Supported"}) == []
+    assert falls(title, {"SR5": "Undecided", "SR6": "Supported"}) == ["SR5 Refuted"]
+    assert falls(title.replace("Refuted", "Undecided"), {"SR5": "Undecided", "SR6": "Supported"}) == ["SR5 Undecided"]
+    assert falls("# Births coincide\n\nText.", {}) and falls(title.replace("SR6", "SR66"), {"SR5": "Refuted"})
 
 
 STATUSES = {

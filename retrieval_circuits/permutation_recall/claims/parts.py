@@ -21,7 +21,7 @@ PARTS = (
         id="PR12",
         says=Says(
             holds="The FFN is the memory: it recognises x and gives its y.",
-            fails="The FFN is not the memory: without attention to the y, recall is left on {effect} of probes.",
+            fails="The FFN is not the memory: without attention to the y, networks recall on {effect} of probes.",
             whether="whether the FFN is the memory",
         ),
         reading=large(

@@ -91,7 +91,7 @@ SIZES = (
         says=Says(
             holds="Without repeats in training no size recalls.",
             fails="Without repeats in training some size recalls in {against} of {n} seeds.",
-            whether="whether no size recalls without repeats in training",
+            whether="whether some size recalls without repeats in training",
         ),
         reading=_of_sizes(
             "a largest recall at the end over all sizes, trained without repeats, of",
@@ -116,7 +116,7 @@ SIZES = (
         id="PR4",
         says=Says(
             holds="A model of width 16 with one head cannot recall.",
-            fails="A model of width 16 with one head can recall: {against} of {n} networks do.",
+            fails="A model of width 16 with one head can recall: {against} of {n} networks trained with repeats do.",
             whether="whether a model of width 16 with one head can recall",
         ),
         reading=_recall_of(SMALL_REPEATED, "a recall at the end (d 16, 1 head, repeats) of"),

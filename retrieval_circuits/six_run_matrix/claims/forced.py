@@ -132,7 +132,7 @@ FORCED = (
             holds="More heads share the look-up: the largest loss by one layer-1 head falls from two heads to eight.",
             fails="More heads do not share the look-up: the largest loss by one layer-1 head does not fall noticeably "
             "from two heads to eight.",
-            whether="whether more heads share the look-up, the largest loss by one layer-1 head falling",
+            whether="whether more heads share the look-up, so that the largest loss by one layer-1 head falls",
         ),
         reading=Reading(
             "difference, two heads less eight, in the largest accuracy loss by a layer-1 head at its mean everywhere",
@@ -154,7 +154,7 @@ FORCED = (
             holds="The pilot is typical: after thirty epochs on two pairs, three pairs are answered too.",
             fails="The pilot is not typical: after thirty epochs on two pairs, {effect} of three-pair prompts are "
             "answered.",
-            whether="whether the pilot is typical, three pairs being answered after thirty epochs on two",
+            whether="whether the pilot is typical, with three pairs answered after thirty epochs on two",
         ),
         reading=Reading(
             "validation accuracy (three pairs, never trained) at the end of the first stage",

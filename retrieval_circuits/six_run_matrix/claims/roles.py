@@ -22,7 +22,7 @@ ROLES = (
         says=Says(
             holds="The routing head is identifiable: in most runs one head leads at the end.",
             fails="The routing head is not identifiable: in most runs no head leads at the end by more than noise.",
-            whether="whether the routing head is identifiable, one head leading in most runs at the end",
+            whether="whether the routing head is identifiable, with one head in the lead at the end of most runs",
         ),
         reading=both("runs in which one head leads in routing by more than noise", curriculum.leads_clearly, RUNS),
         rule=Share(),

@@ -150,7 +150,7 @@ TIMING = (
         says=Says(
             holds="Dated as the source dates them, the motifs appear in no fixed order.",
             fails="Dated as the source dates them, the motifs have a usual order: more than half of the runs share it.",
-            whether="whether the motifs, dated as the source dates them, appear in no fixed order",
+            whether="whether the motifs, dated as the source dates them, lack a fixed order",
         ),
         reading=both(
             "runs with the commonest order of behaviour, copying and routing under the published gate",
@@ -168,7 +168,7 @@ TIMING = (
         says=Says(
             holds="The motifs appear in no fixed order.",
             fails="The motifs have a usual order: more than half of the runs share it.",
-            whether="whether the motifs appear in no fixed order",
+            whether="whether the motifs lack a fixed order",
         ),
         reading=both(
             "runs with the commonest order of behaviour, copying and routing under our definitions (births in one gap "

@@ -284,8 +284,8 @@ def routing_layers(results: Results) -> View:
         raise SelectionError("no networks of three layers were trained")
     table = pd.concat(parts, ignore_index=True)
     groups = table.groupby(["arm", "layer"], observed=True)["tied"]
-    counts = groups.agg(runs="size", tied_with_the_last="sum").reset_index()
-    counts = counts.astype({"runs": int, "tied_with_the_last": int})
+    counts = groups.agg(runs="size", tied="sum").reset_index().astype({"runs": int, "tied": int})
+    counts = counts.rename(columns={"layer": "best layer", "tied": "tied with the last layer"})
     return View(counts, "runs", "test prompts, each asked for all three keys")
 
 

@@ -1,7 +1,10 @@
 """Figures of the matrix: outcomes, localisation, births and their gates."""
 
+from functools import partial
+
 import pandas as pd
 
+from circuitcore.emergence.seeds import SeedsError, mean_interval
 from livingpaper.claims.results import Results, SelectionError
 from livingpaper.claims.view import View
 from retrieval_circuits.six_run_matrix.design import MATRIX
@@ -12,6 +15,7 @@ from retrieval_circuits.six_run_matrix.readings.births import (
     OPERATORS,
     PATCHES,
     PROBES,
+    SHOWN,
     VARIABLES,
     corrected_births,
     published_births,
@@ -150,6 +154,23 @@ def births(results: Results) -> View:
     )  # fmt: skip
 
 
+def birth_rows(results: Results) -> View:
+    """The four births that the source's figure shows, of each seed without a curriculum, by both definitions."""
+    definitions = {"as this book dates births": corrected_births, "as the source dates them": published_births}
+    born = pd.concat([births_of(results).assign(panel=panel) for panel, births_of in definitions.items()])
+    born = born[(born["arm"] == "off") & born["motif"].isin(SHOWN)]
+    born = born.assign(value=born["by"].astype("Float64").astype(float), series=born["motif"])
+    order = {motif: place for place, motif in enumerate(SHOWN)}
+    table = born.assign(place=born["motif"].map(order)).sort_values(["panel", "init_seed", "place"], kind="stable")
+    table = table.sort_values("panel", key=lambda panels: panels.map(list(definitions).index), kind="stable")
+    never = table[table["value"].isna()].groupby("panel", observed=True).size().reindex(list(definitions), fill_value=0)
+    counts = " and ".join(f"{n} of {len(table) // len(definitions)} {panel}" for panel, n in never.items())
+    return View(
+        table.dropna(subset=["value"])[["panel", "arm", "init_seed", "series", "value"]], "epoch",
+        "validation prompts and all six families", note=f"Births that never happen are not drawn: {counts}.",
+    )  # fmt: skip
+
+
 def _never(results: Results) -> str:
     born = published_births(results)
     return f"{int(born['by'].isna().sum())} of {len(born)} births"
@@ -213,13 +234,55 @@ def robustness(results: Results) -> View:
     return View(table, "epoch of birth", "all six families")
 
 
+DATED = {
+    "the source's": published_births,
+    "the source's, without its gate": partial(published_births, gate=False),
+    "this chapter's": corrected_births,
+}
+
+
+def unborn(results: Results) -> View:
+    """How far apart the births of a run lie, with those that never happen left out and counted as at the end."""
+    rows = []
+    for definition, born_under in DATED.items():
+        never = timing.wide(born_under(results), SHOWN).isna()
+        rows.append(
+            {
+                "definition": definition, "births that never happen": f"{int(never.sum().sum())} of {never.size}",
+                LEFT_OUT: _mean_epochs(timing.apart(results, born_under)),
+                AT_THE_END: _mean_epochs(timing.apart_at_least(results, born_under)),
+            }
+        )  # fmt: skip
+    return View(pd.DataFrame(rows), "epochs from the first to the last birth of a run", "all six families")
+
+
+LEFT_OUT, AT_THE_END = "left out", "counted at the last epoch"
+
+
+def _mean_epochs(values: pd.Series) -> str:
+    """Mean over seeds and its interval, in whole epochs."""
+    try:
+        found = mean_interval(values)
+    except SeedsError:
+        return "–" if values.empty else f"{values.mean():.0f}"
+    return f"{found.mean:.0f} [{found.low:.0f}, {found.high:.0f}]"
+
+
+def unborn_numbers(unborn: View) -> dict[str, str]:
+    """What the page prints of them: the distances of the source's definition and ours, unborn motifs at the end."""
+    at_end = unborn.table.drop_duplicates("definition").set_index("definition")[AT_THE_END]
+    return {"at_end_source": at_end["the source's"], "at_end_ours": at_end["this chapter's"]}
+
+
 VIEWS = {
     "outcomes": outcomes,
     "grouped": grouped,
     "per_seed": outcome_table,
     "localisation": localisation,
     "births": births,
+    "birth_rows": birth_rows,
     "birth_table": birth_table,
     "gates": gates,
     "robustness": robustness,
+    "unborn": unborn,
 }

@@ -37,12 +37,17 @@ def spreads(born: pd.DataFrame) -> pd.DataFrame:
     return spread.spreads(born, SHOWN, RUN)
 
 
+def last_epoch(results: Results) -> int:
+    """The last epoch of the matrix, which both curricula share."""
+    return int(with_epochs(results.curve("accuracy", "off", split="val"), results)["epoch"].max())
+
+
 def gate_shift(results: Results) -> pd.DataFrame:
     """Per run: epochs by which the gate postpones the two operators, and their range over thresholds.
 
     A birth that never happens counts as one at the end of training, so a postponement is never overstated.
     """
-    end = int(with_epochs(results.curve("accuracy", "off", split="val"), results)["epoch"].max())
+    end = last_epoch(results)
     operators = list(OPERATORS.values())
 
     def dated(**how) -> pd.Series:
@@ -71,6 +76,11 @@ def _order_name(epochs: pd.Series) -> str:
 def apart(results: Results, born_under: BornUnder) -> pd.Series:
     """Epochs from the first to the last of the four shown births, mean over a seed's runs."""
     return spread.spread_per_seed(born_under(results), SHOWN, RUN)
+
+
+def apart_at_least(results: Results, born_under: BornUnder) -> pd.Series:
+    """As ``apart``, but a birth that never happens counts as one at the end of training instead of being left out."""
+    return spread.spread_per_seed(born_under(results).fillna({"by": last_epoch(results)}), SHOWN, RUN)
 
 
 def three_born(results: Results, born_under: BornUnder) -> pd.Series:

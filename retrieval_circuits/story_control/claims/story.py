@@ -11,10 +11,7 @@ from retrieval_circuits.story_control.claims.shared import BIRTHS, BY, TRAINED_O
 from retrieval_circuits.story_control.design import PLANTED, STORY
 from retrieval_circuits.story_control.readings import MOTIFS, OURS, PUBLISHED
 
-NO_BIRTH_POSSIBLE = (
-    "the source's definitions allow no birth on the rows of the story, whatever network is trained, so that none could "
-    "have been seen."
-)
+NO_BIRTH_POSSIBLE = "these definitions allow no birth on the rows of the story, whatever network is trained."
 
 
 def _silent(definitions: str, source_verdict: str) -> Claim:

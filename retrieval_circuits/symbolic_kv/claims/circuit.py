@@ -95,7 +95,7 @@ LINKS = (
     Claim(
         id="KV2.published",
         says=Says(
-            holds="Layer-0 support: one layer-0 head, through the query of one layer-1 head, moves the answer.",
+            holds="One layer-0 head moves the answer through the query of one layer-1 head.",
             fails="No single layer-0 head moves the answer through the query of a single layer-1 head.",
             whether="whether one layer-0 head moves the answer through the query of one layer-1 head",
         ),
@@ -108,8 +108,7 @@ LINKS = (
     Claim(
         id="KV2",
         says=Says(
-            holds="Layer-0 support: what one layer-0 head writes at the arrow moves the answer through layer 1's "
-            "queries.",
+            holds="What one layer-0 head writes at the arrow moves the answer through layer 1's queries.",
             fails="What one layer-0 head writes at the arrow does not move the answer through layer 1's queries.",
             whether="whether what one layer-0 head writes at the arrow moves the answer through layer 1's queries",
         ),
@@ -122,7 +121,7 @@ LINKS = (
     Claim(
         id="KV3.published",
         says=Says(
-            holds="Layer-1 query retargeting: replacing the query of one layer-1 head moves the answer.",
+            holds="Replacing the query of one layer-1 head moves the answer.",
             fails="Replacing the query of one layer-1 head does not move the answer.",
             whether="whether replacing the query of one layer-1 head moves the answer",
         ),
@@ -143,8 +142,7 @@ LINKS = (
     Claim(
         id="KV3",
         says=Says(
-            holds="Layer-1 query retargeting: replacing layer 1's queries moves the answer, and they carry the key, "
-            "not the slot.",
+            holds="Replacing layer 1's queries moves the answer, and they carry the key, not the slot.",
             fails="Layer 1's queries do not carry the key: the answer does not follow it.",
             whether="whether layer 1's queries carry the key, not the slot",
         ),
@@ -157,7 +155,7 @@ LINKS = (
     Claim(
         id="KV4.published",
         says=Says(
-            holds="Layer-1 value write: the OV circuit of the best routing head copies the value it attends to.",
+            holds="The OV circuit of the best routing head copies the value it attends to.",
             fails="The OV circuit of the best routing head does not copy the value it attends to.",
             whether="whether the OV circuit of the best routing head copies the value it attends to",
         ),
@@ -181,7 +179,7 @@ LINKS = (
     Claim(
         id="KV4",
         says=Says(
-            holds="Layer-1 value write: what layer-1 heads write at the arrow is the answer's value.",
+            holds="What layer-1 heads write at the arrow is the answer's value.",
             fails="What layer-1 heads write at the arrow is not the answer's value.",
             whether="whether what layer-1 heads write at the arrow is the answer's value",
         ),
@@ -194,7 +192,7 @@ LINKS = (
     Claim(
         id="KV5",
         says=Says(
-            holds="The missing link: a layer-0 head writes each key onto its value, and layer 1 finds the value by it.",
+            holds="A layer-0 head writes each key onto its value, and layer 1 finds the value by it.",
             fails="Layer 1 does not find the value by what one layer-0 head writes onto it.",
             whether="whether layer 1 finds the value by the key that a layer-0 head writes onto it",
         ),

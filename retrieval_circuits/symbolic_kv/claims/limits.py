@@ -25,8 +25,8 @@ LIMITS = (
     Claim(
         id="KV7",
         says=Says(
-            holds="Forced by the prompt format: at the arrow, the slot a layer-0 head attends to most cannot depend "
-            "on the query.",
+            holds="At the arrow, the slot a layer-0 head attends to most cannot depend on the query: the prompt's "
+            "format forces this.",
             fails="At the arrow, the slot a layer-0 head attends to most changes with the query.",
             whether="whether the slot a layer-0 head attends to most at the arrow depends on the query",
         ),
@@ -51,7 +51,7 @@ LIMITS = (
     Claim(
         id="KV8",
         says=Says(
-            holds="Forced by depth: one layer does no better than guess among the values in the prompt.",
+            holds="One layer does no better than guess among the values in the prompt.",
             fails="One layer does better than guess among the values in the prompt.",
             whether="whether one layer does better than guess among the values in the prompt",
         ),
@@ -141,7 +141,7 @@ LIMITS = (
     Claim(
         id="KV11",
         says=Says(
-            holds="The leak of the published splits matters: it raises test accuracy.",
+            holds="The leak of the published splits raises test accuracy.",
             fails="The leak of the published splits does not raise test accuracy.",
             whether="whether the leak of the published splits raises test accuracy",
         ),

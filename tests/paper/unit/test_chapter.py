@@ -279,6 +279,17 @@ def test_a_figure_is_glued_and_shown_with_number_runs_and_code(paper, shown):
         assert word in bundle["text/markdown"]
 
 
+def test_a_figure_can_be_shared_with_other_pages(paper, tmp_path):
+    view = paper.view("final")
+    paper.figure("fig-a-b", bars.seeds(view), view, takeaway="They learn.", alt="Points.")
+    with pytest.raises(chapter.ChapterError, match="did you mean 'fig-a-b'"):
+        paper.share("fig-ab")
+    paper.share("fig-a-b")
+    paper.close()
+    html = json.loads((tmp_path / "results/toy.json").read_text())["numbers"]["fig_a_b"]
+    assert html.startswith('<div class="vl-chart">') and "\n" not in html
+
+
 def test_runs_of_a_figure_are_those_it_draws(paper, shown):
     view = paper.view("part")
     paper.figure("fig-part", bars.seeds(view), view, takeaway="They learn.", alt="Points.")

@@ -9,7 +9,7 @@ from judged import control, judged
 from livingpaper.claims.claim import Says
 from livingpaper.claims.predictions import predict
 from livingpaper.claims.rules import Every, Share
-from livingpaper.claims.units import PROMPTS, RUNS, SEEDS, at_least, at_most
+from livingpaper.claims.units import EPOCHS, PROMPTS, RUNS, SEEDS, at_least, at_most
 from livingpaper.claims.verdict import Status
 from livingpaper.figures.badges import ICONS, badge, status_class
 from livingpaper.figures.interval_mark import interval_mark
@@ -293,3 +293,9 @@ def test_words_of_a_claim_are_no_markup():
     verdict = judged(HIGH, says=says, unit=PROMPTS)
     assert "It &lt;works&gt; for $5 &amp; more." in claim_html([verdict]) and "<works>" not in claim_html([verdict])
     assert r"It \<works\> for \$5 & more." in claim_markdown([verdict])
+
+
+def test_only_a_share_is_told_in_percent_and_as_a_count():
+    assert {"percent", "count"} <= set(verdict_words(judged([0.6, 0.7, 0.8, 0.9, 0.8])))
+    in_epochs = judged([6, 7, 8, 9, 8], unit=EPOCHS, bound=at_least(5, "five"))
+    assert not {"percent", "count"} & set(verdict_words(in_epochs))

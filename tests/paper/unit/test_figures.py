@@ -17,7 +17,7 @@ from circuitcore.emergence.seeds import mean_interval
 from livingpaper.claims.claim import Says
 from livingpaper.claims.verdict import Status
 from livingpaper.claims.view import View
-from livingpaper.figures import attention, bars, counts, curves, maps, ratios, removal, style, vega
+from livingpaper.figures import attention, bars, birth_rows, counts, curves, maps, ratios, removal, style, vega
 from livingpaper.figures.badges import ICONS, badge, status_class
 from livingpaper.figures.bundle import Figure, source_of
 from livingpaper.figures.caption import escape_markdown, facts, few_seeds
@@ -107,6 +107,7 @@ PICTURES = {
     "training epochs": (curves.training, training().rename(columns={"step": "epoch"})),
     "births": (curves.births, births()),
     "births arms": (curves.births, pd.concat([births().assign(arm=arm) for arm in ("trained", "one layer")])),
+    "birth rows": (birth_rows.birth_rows, table("panel init_seed series", "ab", range(5), ["routing", "copying"])),
     "lines": (curves.lines, lines()),
     "lines one panel": (curves.lines, training().assign(panel="accuracy")),
     "heat": (maps.heat, heat()),
@@ -337,6 +338,20 @@ def test_births_say_in_words_what_the_bar_shows():
         "at the first checkpoint (step 10)", "between steps 10 and 20", "between steps 20 and 30", "not by step 100",
     ]  # fmt: skip
     assert "× not born" in words_of(svg_of(next(layouts(curves.births(view_of(births()))))))
+
+
+def test_a_bar_spans_the_births_of_a_seed_and_the_readers_seeds_come_last():
+    born = pd.DataFrame([(0, "routing", 10.0), (0, "copying", 4.0), (1, "routing", 7.0)])
+    born.columns = ["init_seed", "series", "value"]
+    born["panel"] = "ours"
+    both = [born.assign(origin="paper"), born.assign(origin="rerun")]
+    spec = style.specification(birth_rows.birth_rows(view_of(pd.concat(both, ignore_index=True))))
+    (spans,) = (rows for rows in spec["datasets"].values() if rows and "first" in rows[0])
+    assert [(row["seed"], row["first"], row["last"]) for row in spans] == [
+        ("0", 4, 10), ("1", 7, 7), ("yours 0", 4, 10), ("yours 1", 7, 7),
+    ]  # fmt: skip
+    y = spec["hconcat"][0]["layer"][0]["encoding"]["y"]
+    assert y["sort"] == ["0", "1", "yours 0", "yours 1"]
 
 
 def test_a_slider_steps_through_checkpoints_and_starts_at_the_last():

@@ -8,6 +8,7 @@ import pytest
 
 from circuitcore.metrics.instruments import measuring
 from circuitcore.training.sweeps import sweep
+from livingpaper.book import price as book_price
 from livingpaper.book import studies
 from livingpaper.book.evidence import Evidence, Folders
 from livingpaper.book.price import price
@@ -26,8 +27,8 @@ SCATTERED = [0.92, 0.99, 0.85, 0.97, 0.92]  # on both sides of nine tenths
 @pytest.fixture(autouse=True)
 def two_workers(monkeypatch):
     """Training and measuring share out their runs among as many processes everywhere."""
-    monkeypatch.setattr(sweep, "width", lambda executor: 2)
-    monkeypatch.setattr(measuring, "width", lambda executor: 2)
+    for module in (sweep, measuring, book_price):
+        monkeypatch.setattr(module, "width", lambda executor: 2)
 
 
 @pytest.fixture

@@ -17,6 +17,8 @@ from livingpaper.figures import style, vega
 from livingpaper.figures.births_lab import births_lab
 from retrieval_circuits.six_run_matrix.design import MATRIX
 from retrieval_circuits.six_run_matrix.figures.birth_lab import DEFINITIONS
+from retrieval_circuits.six_run_matrix.figures.matrix import unborn_numbers
+from retrieval_circuits.six_run_matrix.readings import timing
 from retrieval_circuits.six_run_matrix.readings.births import SHOWN, corrected_births, published_births
 
 STUDY, PARAMS = studies.load("six_run_matrix"), studies.load_params("six_run_matrix")
@@ -74,6 +76,14 @@ def test_the_claims_say_what_they_said(results, born_under, claim, effect, inter
     assert (found.effect, found.n) == (pytest.approx(effect, abs=1e-12), 10)
     assert (found.low, found.high) == pytest.approx(interval, abs=1e-12)
     assert spread_per_seed(born_under(results), SHOWN).mean() == pytest.approx(effect, abs=1e-12)
+
+
+def test_births_that_never_come_would_widen_a_spread_and_leave_ours_below_the_bound(results):
+    for born_under, mean in ((corrected_births, 17.35), (published_births, 118.0)):
+        left_out, at_the_end = timing.apart(results, born_under), timing.apart_at_least(results, born_under)
+        assert (at_the_end >= left_out).all() and at_the_end.mean() == pytest.approx(mean, abs=1e-12)
+    printed = unborn_numbers(STUDY.VIEWS["unborn"](results))
+    assert printed == {"at_end_source": "118 [103, 133]", "at_end_ours": "17 [2, 33]"}
 
 
 @pytest.mark.parametrize(("name", "born_under"), list(zip(CLAIMED, (corrected_births, published_births), strict=True)))

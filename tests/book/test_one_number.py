@@ -1,0 +1,64 @@
+"""One quantity, one number: cards, the page of claims, prose and ``claims.json`` say the same of every verdict."""
+
+import re
+from pathlib import Path
+
+import pytest
+from bs4 import BeautifulSoup
+from conftest import BOOK_PAGES
+
+from livingpaper.claims.verdict import Verdict, from_json
+from livingpaper.figures.badges import ICONS, status_class
+from livingpaper.figures.verdict_text import anchor, effect_words, in_prose
+
+
+@pytest.fixture(scope="module")
+def verdicts(site: Path) -> dict[str, Verdict]:
+    """By anchor, what the data beside the page of claims say."""
+    return {anchor(found.claim): found for found in from_json((site / "book/claims.json").read_text(encoding="utf-8"))}
+
+
+@pytest.fixture(scope="module")
+def articles(site: Path) -> dict[str, BeautifulSoup]:
+    pages = {
+        name: BeautifulSoup((site / f"{name}.html").read_text(encoding="utf-8"), "html.parser") for name in BOOK_PAGES
+    }
+    return {name: page.select_one(".bd-article") for name, page in pages.items()}
+
+
+def squeezed(text: str) -> str:
+    return re.sub(r"\s+", " ", text).strip()
+
+
+def test_every_verdict_has_one_card_which_says_what_the_data_say(articles, verdicts):
+    assert len(verdicts) > 50
+    for name, verdict in verdicts.items():
+        (card,) = [found for article in articles.values() for found in article.select(f".paper-claim#{name}")]
+        assert status_class(verdict.status) in card["class"]
+        said = [
+            squeezed(found.find(string=True, recursive=False) or found.text) for found in card.select(".claim-found")
+        ]
+        assert [text for text in said if text] == ([effect_words(verdict)] if verdict.finding else []), name
+
+
+def test_the_page_of_claims_says_what_the_data_say(articles, verdicts):
+    rows = articles["book/claims"].select("article.ledger-row")
+    said = {
+        row.a["href"].partition("#")[2]: [squeezed(found.text) for found in row.select(".ledger-found")] for row in rows
+    }
+    for name, verdict in verdicts.items():
+        shown = said.get(name) or said[name.removesuffix("-published")]
+        wanted = squeezed(f"{ICONS[verdict.status]} {verdict.status} {effect_words(verdict)}")
+        assert any(found.endswith(wanted) for found in map(squeezed, shown)), (name, wanted, shown)
+
+
+def test_prose_has_the_badges_of_the_data(articles, verdicts):
+    links = [link for article in articles.values() for link in article.select("a[href*='#claim-']")]
+    badges = [link for link in links if any(sign in link.text for sign in ICONS.values())]
+    assert len(badges) >= 20
+    assert [name for name, article in articles.items() if "<claim-" in article.text] == [], "a link that is none"
+    for link in badges:
+        verdict = verdicts[link["href"].partition("#")[2]]
+        assert squeezed(link.text) == f"{ICONS[verdict.status]} {in_prose(verdict)}"
+        sentence = squeezed(link.find_parent("p").text)
+        assert squeezed(verdict.sentence).replace("'", "’") in sentence.replace("'", "’"), sentence

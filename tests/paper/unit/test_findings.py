@@ -1,0 +1,58 @@
+"""README's findings: those of the recorded verdicts, written between two marks, nothing else touched."""
+
+import json
+from pathlib import Path
+
+import pytest
+from judged import judged
+
+import paper
+from livingpaper.book.findings import BEGIN, END, findings, write_findings
+from livingpaper.claims.verdict import to_json
+
+LEARNT = (0.9, 0.91, 0.92, 0.93, 0.94)
+ROOT = Path(paper.__file__).resolve().parent
+
+
+@pytest.fixture
+def book(tmp_path):
+    """A book of two chapters, of which the front page tells one claim each."""
+    for name, claim_id in (("late", "B1"), ("early", "A1.published")):
+        (tmp_path / "published/verdicts").mkdir(parents=True, exist_ok=True)
+        (tmp_path / f"published/verdicts/{name}.json").write_text(to_json([judged(LEARNT, claim_id)]))
+        (tmp_path / "book").mkdir(exist_ok=True)
+        cells = [{"cell_type": "markdown", "source": [f"# The {name} chapter"]}]
+        (tmp_path / f"book/{name}.ipynb").write_text(json.dumps({"cells": cells}))
+    (tmp_path / "_toc.yml").write_text("parts: [{chapters: [{file: book/early}, {file: book/late}]}]")
+    (tmp_path / "book/index.md").write_text("{{ late_B1_told }} {{ early_A1_published_told }} {{ early_n_seeds }}")
+    (tmp_path / "README.md").write_text(f"before\n{BEGIN}\nold\n{END}\nafter\n")
+    return tmp_path
+
+
+def test_the_readme_of_this_book_says_what_the_verdicts_allow():
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert text.partition(BEGIN)[2].partition(END)[0].strip("\n") == findings(ROOT), "run python3 paper.py book"
+
+
+def test_only_what_stands_between_the_marks_is_written_and_only_once(book):
+    assert write_findings(book)
+    text = (book / "README.md").read_text()
+    assert text.startswith(f"before\n{BEGIN}\n**[The early chapter](book/early.ipynb)** ")
+    assert text.endswith(f"\n{END}\nafter\n") and "old" not in text
+    assert not write_findings(book)
+
+
+def test_a_verdict_that_flips_changes_its_sentence_and_its_badge(book):
+    before = findings(book)
+    record = book / "published/verdicts/late.json"
+    record.write_text(to_json([judged([value - 0.8 for value in LEARNT], "B1")]))
+    after = findings(book)
+    (late,) = [line for line in after.splitlines() if "late" in line]
+    assert "*(claim supported)*" in before and "*(claim refuted)*" in late and after != before
+
+
+def test_a_readme_without_marks_and_a_book_without_readme_are_left_alone(book):
+    (book / "README.md").write_text("mine")
+    assert not write_findings(book) and (book / "README.md").read_text() == "mine"
+    (book / "README.md").unlink()
+    assert not write_findings(book) and not (book / "README.md").exists()
