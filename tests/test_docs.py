@@ -198,7 +198,7 @@ def test_every_file_of_a_run_is_explained():
 def test_the_readme_is_short():
     head, _, rest = README.partition(BEGIN)
     assert (
-        len(head.splitlines()) + len(rest.partition(END)[2].splitlines()) <= 115
+        len(head.splitlines()) + len(rest.partition(END)[2].splitlines()) <= 120
     )  # by hand; the build writes the rest
 
 
