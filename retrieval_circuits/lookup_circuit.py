@@ -3,15 +3,18 @@
 Arrows go where the prompt's form says that keys and values stand; widths are attention on this prompt.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from circuitcore.tasks.base import Task
 from circuitcore.tasks.forms import matching
 from livingpaper.explorer.probe import Reading
 from livingpaper.figures.circuit import Answer, Arrow, Circuit, Token
-from retrieval_circuits.circuit_parts import KEY, VALUE, Tested, attention, links_of
+from retrieval_circuits.bounds import MORE_OFTEN_THAN_NOT
+from retrieval_circuits.circuit_parts import KEY, VALUE, Tested, attention, by_leader, links_of
 
 N_LAYERS = 2
+HEADS = ("H0", "H1")
+"""Of each layer of the networks that look up."""
 MOVES = {
     "tags": ("marks every value with its key", KEY),
     "carries": ("carries the asked-for key to the end", KEY),
@@ -19,6 +22,18 @@ MOVES = {
     "copies": ("copies that value into the answer", VALUE),
 }
 """Move -> what it does, and its tone."""
+
+
+def by_head(layer: int, part: str, share_at: Callable[[str], float]) -> Tested:
+    """Who of a layer makes a move, by exchanging one part of each head alone and of both together.
+
+    Args:
+        layer: of the heads.
+        part: what is exchanged of a head, such as "q".
+        share_at: site, such as "L1H0.q" or "L1H*.q", -> share of answers that follow the exchange there.
+    """
+    alone = {f"L{layer}{head}": share_at(f"L{layer}{head}.{part}") for head in HEADS}
+    return by_leader(alone, share_at(f"L{layer}H*.{part}"), MORE_OFTEN_THAN_NOT)
 
 
 def lookup_circuit(name: str, task: Task, reading: Reading, tests: Mapping[str, Tested], note: str = "") -> Circuit:

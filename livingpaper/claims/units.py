@@ -50,8 +50,9 @@ class Unit:
         return text.replace("-", "−") if float(text.replace(",", "")) else text.lstrip("-")
 
     def words(self, value: Number, beside: Number | None = None) -> str:
-        """The number with its unit: "80 %", "12 points", "3,518 steps"."""
-        return f"{self.number(value, beside)} {self.name}".rstrip()
+        """The number with its unit: "80 %", "1 point", "3,518 steps"."""
+        number = self.number(value, beside)
+        return f"{number} {self.name.removesuffix('s') if number.lstrip('−') == '1' else self.name}".rstrip()
 
     def interval(self, low: Number, high: Number, beside: Number | None = None) -> str:
         """Both ends in brackets, "[9, 15]", as ``number`` has them; an end that bounds nothing is left open."""

@@ -13,7 +13,7 @@ from typing import ClassVar, Literal
 from pydantic import ConfigDict, TypeAdapter
 
 from livingpaper.claims.results import Origin
-from livingpaper.claims.rules import RECORD, RULES, Estimate, EvenOdds, Outcome
+from livingpaper.claims.rules import RECORD, RULES, Estimate, EvenOdds, Every, Outcome, Some
 from livingpaper.claims.units import Bound, Unit
 
 Spoils = Literal["yes", "no", "either"]
@@ -92,6 +92,11 @@ class Asked:
         bound = self.bound.words(self.unit)
         if self.rule == EvenOdds.name:
             return f"share of seeds with {self.words} within {self.unit.words(self.bound.value)} of one half"
+        reached = f"{self.words} {self.each.words(self.of)}" if self.each else self.words
+        if self.rule == Every.name:
+            return f"every seed has {reached} (one that has not refutes it; else the interval must say {bound})"
+        if self.rule == Some.name:
+            return f"some seed has {reached} (one settles it; else it is refuted where the interval excludes {bound})"
         if self.each is not None:
             return f"{bound} of seeds have {self.words} {self.each.words(self.of)}"
         return f"{self.words} {bound}"

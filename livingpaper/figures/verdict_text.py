@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from livingpaper.claims.needed import needed
 from livingpaper.claims.predictions import predict
-from livingpaper.claims.rules import Outcome
+from livingpaper.claims.rules import Every, Outcome
 from livingpaper.claims.verdict import Declared, Guard, Status, Verdict
 from livingpaper.figures.badges import ICONS, badge, status_class
 from livingpaper.figures.caption import escape_markdown, markdown_to_html
@@ -16,6 +16,7 @@ from livingpaper.figures.interval_mark import found_words, interval_mark
 WHOSE = {"paper": "paper", "rerun": "your seeds"}
 CONTROL = "the negative control"
 NOT_MEASURED = "(not measured)"
+LEAST_P = 0.0001  # smaller ones say nothing more
 NEEDED_FOR = {"yes": "for a yes", "no": "for a no", "either": "for any answer"}
 
 
@@ -148,9 +149,10 @@ def verdict_words(verdict: Verdict) -> dict[str, str]:
 
 
 def in_prose(verdict: Verdict) -> str:
-    """The badge as words after a sentence, which may say the opposite of what was claimed: "claim refuted"."""
-    whose = "claim " if verdict.status in (Status.SUPPORTED, Status.REFUTED) else ""
-    return f"{whose}{str(verdict.status).lower()}"
+    """The badge as words after a sentence, which says the opposite of what was claimed where that is refuted."""
+    if verdict.status is Status.REFUTED:
+        return f"{'our' if verdict.claim.source == 'ours' else 'the source’s'} claim is refuted"
+    return str(verdict.status).lower()
 
 
 def key_of(claim: Declared) -> str:
@@ -163,13 +165,22 @@ def _found(verdict: Verdict, price: str) -> list[str]:
     if verdict.finding is None:
         return ["Not checked on these runs."]
     found = verdict.estimate
-    p_value = "" if found.p_value is None else f"; p = {found.p_value:.2g} against the bound"
+    p_value = "" if found.p_value is None else f"; {_p(found.p_value)} against the bound"
+    against = (
+        f" Against it: {found.against} of {found.n}."
+        if found.against and verdict.claim.asked.rule == Every.name
+        else ""
+    )
     few = f" Too few for a verdict: {verdict.claim.min_seeds} needed." if found.n < verdict.claim.min_seeds else ""
-    lines = [f"Found: {effect_words(verdict)}{p_value}.{few}"]
+    lines = [f"Found: {effect_words(verdict)}{p_value}.{against}{few}"]
     lines += [_control(guard) for guard in verdict.finding.guards]
     if decide := what_would_decide(verdict, price):
         lines.append(decide)
     return lines
+
+
+def _p(value: float) -> str:
+    return f"p < {LEAST_P}" if value < LEAST_P else f"p = {value:.2g}"
 
 
 def _control(guard: Guard) -> str:

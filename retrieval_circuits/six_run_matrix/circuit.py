@@ -5,18 +5,18 @@ stands at the last position, as the chapter on symbols does for the last two; fo
 at the values. That test finds the marks, not the head that made them.
 """
 
+from functools import partial
+
 from circuitcore.training.store.run import Run
 from livingpaper.claims.results import Results
 from livingpaper.explorer.material import Material
 from livingpaper.explorer.probe import probe
 from livingpaper.figures.circuit import Circuit
 from retrieval_circuits.bounds import MORE_OFTEN_THAN_NOT
-from retrieval_circuits.circuit_parts import N_DRAWN, Tested, by_leader, first_test_prompt
-from retrieval_circuits.lookup_circuit import lookup_circuit
+from retrieval_circuits.circuit_parts import N_DRAWN, Tested, first_test_prompt
+from retrieval_circuits.lookup_circuit import HEADS, by_head, lookup_circuit
 from retrieval_circuits.six_run_matrix.design import MATRIX
 
-HEADS = ("H0", "H1")
-"""Of each layer of the matrix's networks."""
 WHERE_MARKS_ARE_READ = "exchanged in the keys that layer 1 reads there, it moves the answer on {effect} of prompts"
 NOTE = (
     "No path was patched here: ① is tested by exchanging what layer 1 reads as keys at the values, which does not tell "
@@ -42,23 +42,18 @@ def circuit_of(material: Material, arm: str, run: Run) -> Circuit:
 
 def link_tests(results: Results, arm: str, seed: int) -> dict[str, Tested]:
     """Move -> whose it is in this network, and the share of answers that follow what was exchanged."""
-    bound = MORE_OFTEN_THAN_NOT
 
-    def follows(site: str, family: str, variable: str) -> float:
+    def follows(site: str, variable: str, family: str = SEPARATING) -> float:
         where = {"family": family, "site": site, "variable": variable, "edit": ""}
         return float(results.final_values("interchange", arm, **where)[seed])
 
-    def by_head(layer: int, part: str, variable: str) -> Tested:
-        alone = {f"L{layer}{head}": follows(f"L{layer}{head}.{part}", SEPARATING, variable) for head in HEADS}
-        return by_leader(alone, follows(f"L{layer}H*.{part}", SEPARATING, variable), bound)
-
-    marks = follows("L1H*.k", SAME_KEY, "matching_slot")
+    marks = follows("L1H*.k", "matching_slot", SAME_KEY)
     return {
         "tags": Tested(
-            heads=tuple(f"L0{head}" for head in HEADS), effect=marks, supported=bound.reached(marks),
+            heads=tuple(f"L0{head}" for head in HEADS), effect=marks, supported=MORE_OFTEN_THAN_NOT.reached(marks),
             found=WHERE_MARKS_ARE_READ,
         ),
-        "carries": by_head(0, "z", "query_key"),
-        "matches": by_head(1, "q", "query_key"),
-        "copies": by_head(1, "z", "selected_value"),
+        "carries": by_head(0, "z", partial(follows, variable="query_key")),
+        "matches": by_head(1, "q", partial(follows, variable="query_key")),
+        "copies": by_head(1, "z", partial(follows, variable="selected_value")),
     }  # fmt: skip

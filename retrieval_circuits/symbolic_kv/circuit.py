@@ -1,8 +1,12 @@
 """The circuit of each network, as it is drawn: on one prompt, with what its own causal tests support.
 
-Heads are those that ``readings.chosen_heads`` names, effects are this seed's readings of the claims KV5, KV2, KV3 and
-KV4.
+Effects are this seed's readings of the claims KV5, KV2, KV3 and KV4: of the heads of layer 0 that
+``readings.chosen_heads`` names; of both heads of layer 1, or of one whose own exchange leads.
 """
+
+from functools import partial
+
+import pandas as pd
 
 from circuitcore.training.store.run import Run
 from livingpaper.claims.results import Results
@@ -11,11 +15,8 @@ from livingpaper.explorer.probe import probe
 from livingpaper.figures.circuit import Circuit
 from retrieval_circuits.bounds import MORE_OFTEN_THAN_NOT
 from retrieval_circuits.circuit_parts import N_DRAWN, Tested, first_test_prompt
-from retrieval_circuits.lookup_circuit import lookup_circuit
+from retrieval_circuits.lookup_circuit import by_head, lookup_circuit
 from retrieval_circuits.symbolic_kv.readings import TRAINED, chosen_heads, key_effects, query_effects, separated
-
-ROLES = {"tags": "tagger", "carries": "carrier", "matches": "router", "copies": "router"}
-"""Move -> the role of the head that makes it."""
 
 
 def circuits(material: Material) -> tuple[Circuit, ...]:
@@ -33,18 +34,18 @@ def circuit_of(material: Material, run: Run, prompt: str) -> Circuit:
 
 def link_tests(results: Results, seed: int) -> dict[str, Tested]:
     """Move -> whose it is in this network, and the share of answers that move when its link is exchanged."""
-    found = {
-        "tags": key_effects(results),
-        "carries": query_effects(results),
-        "matches": separated(results, "L1H*.q", "query_key"),
-        "copies": separated(results, "L1H*.z", "selected_value"),
-    }
-    effects = {move: float(values[seed]) for move, values in found.items()}
+
+    def edge(role: str, effects: pd.Series) -> Tested:
+        effect = float(effects[seed])
+        head = chosen_heads(results, role)[seed]
+        return Tested(heads=(head,), effect=effect, supported=MORE_OFTEN_THAN_NOT.reached(effect))
+
+    def follows(site: str, variable: str) -> float:
+        return float(separated(results, site, variable)[seed])
+
     return {
-        move: Tested(
-            heads=(chosen_heads(results, ROLES[move])[seed],),
-            effect=effect,
-            supported=MORE_OFTEN_THAN_NOT.reached(effect),
-        )
-        for move, effect in effects.items()
+        "tags": edge("tagger", key_effects(results)),
+        "carries": edge("carrier", query_effects(results)),
+        "matches": by_head(1, "q", partial(follows, variable="query_key")),
+        "copies": by_head(1, "z", partial(follows, variable="selected_value")),
     }

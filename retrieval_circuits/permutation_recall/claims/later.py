@@ -25,11 +25,9 @@ LATER = (
     Claim(
         id="PR22",
         says=Says(
-            holds="Recall is learnt place by place: trained on repeats of the first x alone, the model does not recall "
-            "the others.",
-            fails="Recall is not learnt place by place: trained on repeats of the first x alone, the model recalls the "
-            "others on {effect} of probes.",
-            whether="whether recall is learnt place by place",
+            holds="Trained on repeats of the first x alone, the model does not recall the others.",
+            fails="Trained on repeats of the first x alone, the model recalls the others on {effect} of probes.",
+            whether="whether a model trained on repeats of the first x alone recalls the others",
         ),
         reading=_later_places(
             ONLY_FIRST,

@@ -51,11 +51,10 @@ STEPS = (
     Claim(
         id="PR7",
         says=Says(
-            holds="At steps 1 to 4 the small model is right as often as any guess among the y that are left can be.",
-            fails="At steps 1 to 4 the small model is right less often than a guess among the y that are left: by "
+            holds="At steps 1 to 4 the small model is right as often as an even guess among the y that are left.",
+            fails="At steps 1 to 4 the small model is right less often than an even guess among the y left, by "
             "{effect}.",
-            whether="whether at steps 1 to 4 the small model is right as often as any guess among the y that are left "
-            "can be",
+            whether="whether at steps 1 to 4 the small model is right as often as an even guess among the y left",
         ),
         reading=small(
             f"1/5, 1/4, 1/3, 1/2 less the accuracy on held-out permutations, mean of the four steps ({STOPPED_1})",
@@ -70,10 +69,9 @@ STEPS = (
     Claim(
         id="PR8",
         says=Says(
-            holds="The small model is less often right because held-out permutations are those that training lacks: on "
-            "a split in which every pair is held out equally often, step 1 recovers.",
-            fails="Step 1 does not recover on a split in which every pair is held out equally often.",
-            whether="whether step 1 recovers on a split in which every pair is held out equally often",
+            holds="On a split in which every pair is held out equally often, step 1 of the small model recovers.",
+            fails="Where every pair is held out equally often, step 1 of the small model does not recover.",
+            whether="whether step 1 of the small model recovers where every pair is held out equally often",
         ),
         reading=Reading(
             f"accuracy at step 1 on held-out permutations of a balanced split ({STOPPED_1})",
@@ -136,10 +134,9 @@ STEPS = (
     Claim(
         id="PR11",
         says=Says(
-            holds="Before a network can recall it already knows that it should: the sudden drop of the loss is the "
-            "binding alone.",
+            holds="Before a network can recall, it already avoids the y not yet shown.",
             fails="Just before a network recalls it still gives the y not yet shown, on {effect} of probes.",
-            whether="whether a network knows that it should recall before it can",
+            whether="whether a network avoids the y not yet shown before it can recall",
         ),
         reading=large(
             f"share of probes answered with the y not yet shown ({MODEL_2}, last checkpoint before recall comes)",

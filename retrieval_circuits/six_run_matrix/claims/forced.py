@@ -69,10 +69,10 @@ FORCED = (
     Claim(
         id="SR20",
         says=Says(
-            holds="Support at the read-out is forced by the arrow: read out at the query, layer 0's heads are not "
-            "needed there.",
-            fails="Support at the read-out is not forced by the arrow alone: read out at the query, layer 0's heads "
-            "are worth {effect} of accuracy there.",
+            holds="Support at the read-out goes with the arrow: in two layers read out at the query, layer 0's heads "
+            "are not needed there.",
+            fails="Support at the read-out does not go with the arrow: in two layers read out at the query, layer 0's "
+            "heads are worth {effect} of accuracy there.",
             whether="whether layer 0's heads are needed at the read-out where the answer is read at the query",
         ),
         reading=Reading(

@@ -44,7 +44,7 @@ ROLES = (
     Claim(
         id="SR16.published",
         says=Says(
-            holds="Roles are stable over seeds though heads are not: profiles of routing agree.",
+            holds="Roles are stable over seeds: profiles of routing agree.",
             fails="Profiles of routing do not agree closely between seeds.",
             whether="whether roles are stable over seeds, profiles of routing agreeing",
         ),
@@ -70,7 +70,7 @@ ROLES = (
     Claim(
         id="SR16",
         says=Says(
-            holds="Roles are stable over seeds though heads are not: matched within layers, they agree.",
+            holds="Roles are stable over seeds: matched within layers, heads agree more than shuffled ones.",
             fails="Matched within layers, heads of two seeds agree hardly better than heads shuffled over both layers.",
             whether="whether roles are stable over seeds, heads agreeing once matched within layers",
         ),

@@ -40,10 +40,10 @@ def _reported(claim: str, arm: str, says: Says, definitions: str) -> Claim:
 def _repeats(definitions: str) -> Claim:
     by = BY[definitions]
     says = Says(
-        holds=f"Where retrieval can be learnt, the battery, {by}, reports it.",
-        fails=f"Where retrieval can be learnt, the battery, {by}, does not report it reliably: it does in "
+        holds=f"{by.capitalize()} the battery reports retrieval of planted repeats.",
+        fails=f"{by.capitalize()} the battery does not report retrieval of planted repeats reliably: it does in "
         "{reached} of {n} networks.",
-        whether=f"whether the battery, {by}, reports retrieval where it can be learnt",
+        whether=f"whether the battery reports retrieval of planted repeats {by}",
     )
     return _reported("SC4", PLANTED, says, definitions)
 
@@ -51,9 +51,9 @@ def _repeats(definitions: str) -> Claim:
 def _phrases(definitions: str) -> Claim:
     by = BY[definitions]
     says = Says(
-        holds=f"Retrieval is reported, {by}, in whatever way it is done: also where phrases of eight words come twice.",
-        fails=f"Retrieval is not reported, {by}, in whatever way it is done: where phrases of eight words come twice, "
-        "it is in {reached} of {n} networks.",
+        holds=f"{by.capitalize()} the battery reports retrieval of phrases of eight words, too.",
+        fails=f"{by.capitalize()} the battery does not report retrieval of phrases of eight words reliably: it does in "
+        "{reached} of {n} networks.",
         whether=f"whether retrieval is reported {by} where phrases of eight words come twice",
     )
     return _reported("SC7", PHRASES, says, definitions)

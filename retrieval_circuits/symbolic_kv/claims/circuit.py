@@ -192,7 +192,7 @@ LINKS = (
     Claim(
         id="KV5",
         says=Says(
-            holds="A layer-0 head writes each key onto its value, and layer 1 finds the value by it.",
+            holds="Layer 1 finds the value by the key that a layer-0 head writes onto it, on average over networks.",
             fails="Layer 1 does not find the value by what one layer-0 head writes onto it.",
             whether="whether layer 1 finds the value by the key that a layer-0 head writes onto it",
         ),

@@ -163,9 +163,9 @@ LIMITS = (
     Claim(
         id="KV12",
         says=Says(
-            holds="The circuit extends to four pairs, a length it never saw, better than guessing.",
-            fails="On four pairs, a length it never saw, the network does no better than guess.",
-            whether="whether the circuit extends to four pairs, a length it never saw",
+            holds="Prompts of four pairs, a length never trained on, are answered better than by guessing.",
+            fails="On four pairs, a length never trained on, the network does no better than guess.",
+            whether="whether prompts of four pairs, a length never trained on, are answered better than by guessing",
         ),
         reading=Reading("accuracy on prompts of four pairs", PROMPTS, at_end("accuracy", TRAINED, split="ood")),
         bound=MORE_OFTEN_THAN_NOT,

@@ -1,5 +1,6 @@
 """Claims as pages show them: one line with badge, sentence and picture, and what they rest on, folded away."""
 
+import html
 import re
 from html.parser import HTMLParser
 
@@ -111,7 +112,7 @@ def test_everything_else_is_folded_and_in_every_form(status):
         folded = re.search(
             r"<details><summary>What was asked and found</summary>(.*?)</details>", form([verdict]), re.DOTALL
         )
-        plain = re.sub(r"\\(.)", r"\1", re.sub("<p>|</p>", "\n", folded[1]))
+        plain = html.unescape(re.sub(r"\\(.)", r"\1", re.sub("<p>|</p>", "\n", folded[1])))
         assert [line for line in plain.splitlines() if line] == lines
     assert claim_text([verdict]).splitlines()[1:] == lines
 
@@ -204,7 +205,7 @@ def test_what_a_control_is_needed_for_is_said_and_meant(spoils, words, high, low
 def test_every_control_has_its_line():
     verdict = judged(HIGH, controls=(control(LOW), control([1.0] * 6, at_least(0.5, "most"), Every(), "no")))
     lines = [line for line in claim_lines([verdict]) if line.startswith("Control")]
-    assert len(lines) == 2 and "at least 50 %. It holds: 100 % [54, 100], 6 seeds." in lines[1]
+    assert len(lines) == 2 and "else the interval must say at least 50 %). It holds: 100 % [54, 100], 6 seeds." in lines[1]
 
 
 # ---- what would decide -----------------------------------------------------------------------------------------------
