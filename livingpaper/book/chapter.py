@@ -35,6 +35,7 @@ from livingpaper.book.gathering import runs_behind
 from livingpaper.book.page import ChapterError, Page, bring_charts_to_life, page, show_explorer
 from livingpaper.book.parameter_cells import parameters
 from livingpaper.book.price import price
+from livingpaper.claims.multiplicity import DECIDED, many
 from livingpaper.claims.results import Results
 from livingpaper.claims.verdict import Status, Verdict, to_json
 from livingpaper.claims.view import View
@@ -226,10 +227,13 @@ class Chapter(Page):
     def _judged(self, verdicts: list[Verdict]) -> dict[str, Any]:
         """What the page found: its numbers and verdicts, and how many there are of each."""
         first = self._ready()[0]
-        counts = Counter(counted_as(verdict.status) for verdict in verdicts if verdict.origin == first.origin)
+        ours = [verdict for verdict in verdicts if verdict.origin == first.origin]
+        counts = Counter(counted_as(verdict.status) for verdict in ours)
         numbers = {name: text for name, (_, text) in self._numbers.items()}
         numbers |= {(name := counted_as(status)): str(counts[name]) for status in Status}
         numbers |= {
+            "n_decided": str(sum(verdict.status in DECIDED for verdict in ours)),
+            "n_lost": str(len(many([ours]).lost)),
             "n_claims": str(len(self.evidence.study.CLAIMS)),
             "n_runs": str(first.measurements["run_id"].nunique()),
             "n_seeds": str(first.measurements["init_seed"].nunique()),

@@ -32,7 +32,7 @@ from livingpaper.book.book_order import counted_as, recorded_verdicts
 from livingpaper.claims.verdict import Status, schema, to_json
 
 # Counts that add up over chapters.
-TOTALS = ("n_claims", *map(counted_as, Status))
+TOTALS = ("n_claims", "n_decided", "n_lost", *map(counted_as, Status))
 FIGURES = Path(__file__).resolve().parents[1] / "figures" / "static"
 WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
 MATHJAX = "vendor/mathjax-tex-svg.js"
