@@ -237,12 +237,13 @@ def left(folder, name, verdicts, **more):
 
 @pytest.fixture
 def root(tmp_path, monkeypatch):
-    """A book of two chapters, ``story`` before ``kv``."""
+    """A book of two chapters, ``story`` before ``kv``, and their appendices the other way round."""
     (tmp_path / "results").mkdir()
     (tmp_path / "book").mkdir()
-    (tmp_path / "_toc.yml").write_text(
-        "format: jb-book\nparts:\n  - caption: A\n    chapters:\n      - file: book/story\n      - file: book/kv\n"
-    )
+    parts = {"A": ["story", "kv"], "B": ["appendix/kv", "appendix/story"]}
+    listed = {name: "".join(f"      - file: book/{page}\n" for page in pages) for name, pages in parts.items()}
+    toc = "".join(f"  - caption: {name}\n    chapters:\n{pages}" for name, pages in listed.items())
+    (tmp_path / "_toc.yml").write_text(f"format: jb-book\nparts:\n{toc}")
     cells = [{"cell_type": "markdown", "source": ["Before.\n", "# Told **stories**\n"]}]
     (tmp_path / "book/story.ipynb").write_text(json.dumps({"cells": cells}))
     return tmp_path
