@@ -12,9 +12,9 @@ from livingpaper.claims.verdict import Status, Verdict, from_json
 
 
 def in_book_order(root: Path, names: Iterable[str]) -> list[str]:
-    """Notebooks' names in the order of ``_toc.yml``; those it does not name come last, sorted."""
+    """Notebooks' names below ``book/`` in the order of ``_toc.yml``; those it does not name come last, sorted."""
     listed = read_yaml(root / "_toc.yml") if (root / "_toc.yml").is_file() else {}
-    pages = [page["file"].rpartition("/")[2] for part in listed.get("parts", ()) for page in part["chapters"]]
+    pages = [page["file"].removeprefix("book/") for part in listed.get("parts", ()) for page in part["chapters"]]
     places = {page: place for place, page in enumerate(pages)}
     return sorted(names, key=lambda name: (places.get(name, len(places)), name))
 

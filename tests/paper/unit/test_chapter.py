@@ -1,5 +1,6 @@
 import ast
 import json
+import re
 import sys
 from types import ModuleType, SimpleNamespace
 from typing import Annotated
@@ -58,6 +59,12 @@ def fixed_counts(results):
     return View(pd.DataFrame({"group": ["a"], "value": [3.0]}), "rows", "train")
 
 
+def summary(results):
+    return View(
+        pd.DataFrame({"quantity": ["networks"], "value": [len(final_accuracy(results).table)]}), "networks", "test"
+    )
+
+
 def numbers(results):
     rows = final_accuracy(results).table
     return View(rows.rename(columns={"group": "quantity"}).assign(source=0.5), "as named", "test")
@@ -81,6 +88,7 @@ STUDY.VIEWS = {
     "part": only_published,
     "rows": rows_of_published,
     "counts": fixed_counts,
+    "summary": summary,
     "numbers": numbers,
 }
 
@@ -211,8 +219,9 @@ def test_a_live_notebook_gets_vega_and_styles_once(kernel, shown, monkeypatch):
 
 def test_outside_a_notebook_open_says_so(monkeypatch):
     monkeypatch.setattr(chapter, "get_ipython", lambda: None)
-    with pytest.raises(chapter.ChapterError, match="notebook"):
-        chapter.open("symbolic_kv")
+    for begin in (chapter.open, chapter.appendix):
+        with pytest.raises(chapter.ChapterError, match=f"chapter.{begin.__name__} reads a notebook's parameters"):
+            begin("symbolic_kv")
 
 
 # ---- views and figures ---------------------------------------------------------------------------------------------
@@ -253,6 +262,11 @@ def test_a_view_without_runs_is_not_doubled(paper):
     assert len(paper.view("counts").table) == 1
 
 
+def test_a_summary_of_runs_is_told_of_both(paper):
+    table = paper.view("summary").table
+    assert table["origin"].tolist() == ["paper", "rerun"] and table["value"].tolist() == [5, 2]
+
+
 def test_a_view_that_nobody_can_draw_raises(measured, shown):
     measured.__dict__["origins"] = ("rerun",)
     opened = chapter.Chapter(measured)
@@ -277,6 +291,14 @@ def test_a_figure_is_glued_and_shown_with_number_runs_and_code(paper, shown):
     assert "{glue:figure} fig-2-chart" in bundle["text/markdown"] and "Figure 2." in bundle["text/html"]
     for word in ("trained (published)", "toy-paper-4", "trained (yours)", "toy-rerun-12", "def final_accuracy"):
         assert word in bundle["text/markdown"]
+
+
+def test_a_figure_that_is_shown_again_keeps_its_number(paper, shown):
+    view = paper.view("final")
+    for name in ("fig-a", "fig-b", "fig-a", "fig-c"):
+        paper.figure(name, bars.seeds(view), view, takeaway="They learn.", alt="Points.")
+    said = [data["text/html"] for data, _ in shown if "text/html" in data]
+    assert [re.search(r"Figure (\d)\.", html)[1] for html in said] == ["1", "2", "1", "3"]
 
 
 def test_a_figure_can_be_shared_with_other_pages(paper, tmp_path):
@@ -320,7 +342,7 @@ def test_what_a_claim_came_to_is_there_for_the_prose_in_words(paper, shown):
         paper.claim(claim_id)
         glued = {metadata["scrapbook"]["name"]: list(data.values()) for data, metadata in shown if metadata}
         words = verdict_words(paper.verdicts(claim_id)[0])
-        assert {"status", "says", "found", "percent", "count"} <= set(words)
+        assert {"status", "says", "found", "percent"} <= set(words) and "count" not in words
         for kind, text in words.items():
             assert glued[f"{name}_{kind}"] == [text, text]
     words = verdict_words(paper.verdicts("C1")[0])
@@ -346,6 +368,10 @@ def test_an_appendix_shows_the_same_results_and_leaves_the_verdicts_to_its_chapt
     assert opened.view("final").table["init_seed"].tolist() == [0, 1, 2, 3, 4, 11, 12]
     with pytest.raises(chapter.ChapterError, match="C1 is shown in the chapter of toy"):
         opened.claim("C1")
+    view = opened.view("final")
+    opened.figure("fig-a", bars.seeds(view), view, takeaway="They learn.", alt="Points.")
+    with pytest.raises(chapter.ChapterError, match="figure fig-a.*chapter of toy"):
+        opened.share("fig-a")
     shown.clear()
     opened.close()
     assert "toy-paper-4" in shown[0][0]["text/html"] and not (tmp_path / "results").exists()

@@ -237,12 +237,13 @@ def left(folder, name, verdicts, **more):
 
 @pytest.fixture
 def root(tmp_path, monkeypatch):
-    """A book of two chapters, ``story`` before ``kv``."""
+    """A book of two chapters, ``story`` before ``kv``, and their appendices the other way round."""
     (tmp_path / "results").mkdir()
     (tmp_path / "book").mkdir()
-    (tmp_path / "_toc.yml").write_text(
-        "format: jb-book\nparts:\n  - caption: A\n    chapters:\n      - file: book/story\n      - file: book/kv\n"
-    )
+    parts = {"A": ["story", "kv"], "B": ["appendix/kv", "appendix/story"]}
+    listed = {name: "".join(f"      - file: book/{page}\n" for page in pages) for name, pages in parts.items()}
+    toc = "".join(f"  - caption: {name}\n    chapters:\n{pages}" for name, pages in listed.items())
+    (tmp_path / "_toc.yml").write_text(f"format: jb-book\nparts:\n{toc}")
     cells = [{"cell_type": "markdown", "source": ["Before.\n", "# Told **stories**\n"]}]
     (tmp_path / "book/story.ipynb").write_text(json.dumps({"cells": cells}))
     return tmp_path
@@ -316,6 +317,18 @@ def test_a_verdict_that_was_not_earned_is_named(root):
     path.write_text(path.read_text().replace('"Undecided"', '"Supported"'))
     with pytest.raises(StoreError, match="claim K2: status Supported given, but what was found earns Undecided"):
         book_order.recorded_verdicts(root, root / "results")
+
+
+def test_a_notebook_outside_the_books_folder_is_warned_of_like_any_other(root, monkeypatch):
+    """Only notebooks of ``book/`` are executed."""
+    (root / "notes").mkdir()
+    warned, source = [], ["as it is"]
+    monkeypatch.setattr(sphinx_ext.LOG, "warning", lambda words, name: warned.append(words % name))
+    app = Built(root)
+    app.env = type("Env", (), {"doc2path": lambda self, name: str(root / f"{name}.ipynb")})()
+    for name in ("notes/other", "book/story"):
+        sphinx_ext.show_outputs(app, name, source)
+    assert source == ["as it is"] and [words.split()[0] for words in warned] == ["notes/other", "book/story"]
 
 
 # ---- the same as data ------------------------------------------------------------------------------------------------
