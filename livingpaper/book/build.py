@@ -21,6 +21,7 @@ from circuitcore.ground.durations import Durations
 from circuitcore.ground.environment import n_cores
 from circuitcore.ground.present import check_present
 from circuitcore.ground.progress import Stages, Watch, write_line
+from circuitcore.training.errors import StoreError
 from livingpaper.book.findings import write_findings
 from livingpaper.book.notebooks import (
     APPENDIX,
@@ -131,6 +132,7 @@ def build(root: Path, tier: str, executed: Path, out: Path, watch: Watch) -> Pat
 
     Raises:
         BookError, ParameterError: the book cannot be built. ContentsError: published runs are missing, or too many.
+        StoreError: recorded verdicts are not of this version.
     """
     if not (root / "_config.yml").exists():
         raise BookError(f"no _config.yml in {root}: run this from the folder of the book")
@@ -193,7 +195,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     executed = (options.executed or Path("build/executed") / options.tier).resolve()
     try:
         index = build(root, options.tier, executed, options.out.resolve(), Watch(say=partial(print, flush=True)))
-    except (BookError, ParameterError, ContentsError) as error:
+    except (BookError, ParameterError, ContentsError, StoreError) as error:
         print(f"\nThe book was not built.\n{error}", file=sys.stderr)
         return 1
     print(f"{index} ({options.tier} tier, {time.perf_counter() - start:.1f} s)")

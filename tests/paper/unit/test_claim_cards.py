@@ -205,7 +205,8 @@ def test_what_a_control_is_needed_for_is_said_and_meant(spoils, words, high, low
 def test_every_control_has_its_line():
     verdict = judged(HIGH, controls=(control(LOW), control([1.0] * 6, at_least(0.5, "most"), Every(), "no")))
     lines = [line for line in claim_lines([verdict]) if line.startswith("Control")]
-    assert len(lines) == 2 and "else the interval must say at least 50 %). It holds: 100 % [54, 100], 6 seeds." in lines[1]
+    assert len(lines) == 2
+    assert "else the interval must say at least 50 %). It holds: 100 % [54, 100], 6 seeds." in lines[1]
 
 
 # ---- what would decide -----------------------------------------------------------------------------------------------

@@ -7,7 +7,9 @@ import pytest
 from judged import judged
 
 import paper
+from livingpaper.book import build
 from livingpaper.book.findings import BEGIN, END, findings, write_findings
+from livingpaper.claims.claim import Says
 from livingpaper.claims.verdict import to_json
 
 LEARNT = (0.9, 0.91, 0.92, 0.93, 0.94)
@@ -49,6 +51,37 @@ def test_a_verdict_that_flips_changes_its_sentence_and_its_badge(book):
     after = findings(book)
     (late,) = [line for line in after.splitlines() if "late" in line]
     assert "*(supported)*" in before and "*(our claim is refuted)*" in late and after != before
+
+
+def test_the_front_page_may_tell_what_is_not_published_yet(book):
+    page = book / "book/index.md"
+    page.write_text(page.read_text() + " {{ next_C1_told }} {{ early_A2_told }}")
+    before = findings(book)
+    assert len(before.splitlines()) == 3
+    (book / "published/verdicts/late.json").unlink()
+    assert findings(book) == before.splitlines()[0]
+
+
+def test_ids_may_be_of_any_form_and_stand_in_the_front_pages_order(book):
+    (book / "published/verdicts/late.json").write_text(
+        to_json([judged(LEARNT, name, says=Says(holds=f"{name}.", fails="No.", whether="whether it is")) for name in ("b_1", "x.2.y")])
+    )
+    (book / "book/index.md").write_text("{{late_x_2_y_told}}\n{{  late_b_1_told }}")
+    assert findings(book) == "**[The late chapter](book/late.ipynb)** x.2.y. *(supported)* b_1. *(supported)*"
+
+
+def test_marks_in_the_wrong_order_leave_a_readme_alone(book):
+    wrong = f"before\n{END}\nbetween\n{BEGIN}\nafter\n"
+    (book / "README.md").write_text(wrong)
+    assert not write_findings(book) and (book / "README.md").read_text() == wrong
+
+
+def test_a_record_of_another_version_stops_the_build_in_a_sentence(book, monkeypatch, capsys):
+    (book / "published/verdicts/late.json").write_text('[{"claim": "B1"}]')
+    monkeypatch.setattr(build, "build", lambda root, *_: write_findings(root))
+    monkeypatch.chdir(book)
+    assert build.main([]) == 1
+    assert "late.json: these are no verdicts that this version" in capsys.readouterr().err
 
 
 def test_a_readme_without_marks_and_a_book_without_readme_are_left_alone(book):
