@@ -57,12 +57,12 @@ def open(study: str) -> "Chapter":  # noqa: A001 - read as chapter.open
         StudyError: no such study.
         ChapterError: called outside a notebook.
     """
-    return Chapter(_evidence(study))
+    return Chapter(_evidence(study, "chapter.open"))
 
 
 def appendix(study: str) -> "Appendix":
     """Begin the appendix of a chapter, with the same parameters and results; arguments and errors as ``open``."""
-    return Appendix(_evidence(study))
+    return Appendix(_evidence(study, "chapter.appendix"))
 
 
 def ledger() -> None:
@@ -80,11 +80,11 @@ def ledger() -> None:
     display({"text/html": ledger_html(chapters, titles, ending), "text/plain": ledger_text(chapters)}, raw=True)
 
 
-def _evidence(study: str) -> Evidence:
-    """What a study has under the notebook's parameters; says what it will cost."""
+def _evidence(study: str, called: str) -> Evidence:
+    """What a study has under the notebook's parameters; says what it will cost. ``called`` is who asks, for errors."""
     shell = get_ipython()
     if shell is None:
-        raise ChapterError("chapter.open reads a notebook's parameters; outside one, use evidence.Evidence")
+        raise ChapterError(f"{called} reads a notebook's parameters; outside one, use evidence.Evidence")
     given = parameters(shell.user_ns, tuple(studies.load(study).Params.model_fields))
     evidence = Evidence(study, studies.validate(study, given), Folders.from_environment())
     bring_charts_to_life()
@@ -263,11 +263,18 @@ class Chapter(Page):
 
 
 class Appendix(Chapter):
-    """The appendix of a chapter, made by ``appendix``: what its chapter shows, at length. Verdicts stand there."""
+    """The appendix of a chapter, made by ``appendix``: what its chapter shows, at length. Verdicts stand there.
+
+    It leaves no record: its numbers are for its own prose, ``{glue:text}`name```, and stay on the page.
+    """
 
     def claim(self, claim_id: str) -> None:
         """Refused: a claim has one card, in its chapter; prose has its words as ``{{ STUDY_CLAIM_told }}``."""
         raise ChapterError(f"claim {claim_id} is shown in the chapter of {self.evidence.name}, not in its appendix")
+
+    def share(self, name: str) -> None:
+        """Refused: other pages have the pictures of chapters alone."""
+        raise ChapterError(f"figure {name} stays in the appendix; share one of the chapter of {self.evidence.name}")
 
     def close(self) -> None:
         """Show what the appendix stands on."""

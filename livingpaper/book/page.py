@@ -49,8 +49,9 @@ class Page:
             takeaway: what the reader should see; opens the caption.
             alt: what is to be seen, in words, for those who cannot see it.
         """
+        number = [*self._pictures, name].index(name) + 1  # a cell run again shows the same figure
         figure = Figure(
-            name=name, chart=chart, view=view, takeaway=takeaway, alt_text=alt, number=len(self._pictures) + 1,
+            name=name, chart=chart, view=view, takeaway=takeaway, alt_text=alt, number=number,
             made_by=self._makers_of(view), runs=self._runs_of(view),
         )  # fmt: skip
         self._pictures[name] = figure.chart_html

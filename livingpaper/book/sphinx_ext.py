@@ -99,7 +99,9 @@ def show_outputs(app: Sphinx, docname: str, source: list[str]) -> None:
     path = Path(app.env.doc2path(docname))
     if path.suffix != ".ipynb":
         return
-    executed = Path(app.config.paper_executed, path.relative_to(Path(app.srcdir, "book")))
+    book = Path(app.srcdir, "book")
+    copied = path.relative_to(book) if path.is_relative_to(book) else path.name
+    executed = Path(app.config.paper_executed, copied)
     if not executed.with_suffix(".stamp.json").exists():  # written last, and only if no cell raised
         LOG.warning("%s has not been executed: run python -m livingpaper.book.build", docname)
         return

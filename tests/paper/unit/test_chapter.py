@@ -1,5 +1,6 @@
 import ast
 import json
+import re
 import sys
 from types import ModuleType, SimpleNamespace
 from typing import Annotated
@@ -211,8 +212,9 @@ def test_a_live_notebook_gets_vega_and_styles_once(kernel, shown, monkeypatch):
 
 def test_outside_a_notebook_open_says_so(monkeypatch):
     monkeypatch.setattr(chapter, "get_ipython", lambda: None)
-    with pytest.raises(chapter.ChapterError, match="notebook"):
-        chapter.open("symbolic_kv")
+    for begin in (chapter.open, chapter.appendix):
+        with pytest.raises(chapter.ChapterError, match=f"chapter.{begin.__name__} reads a notebook's parameters"):
+            begin("symbolic_kv")
 
 
 # ---- views and figures ---------------------------------------------------------------------------------------------
@@ -277,6 +279,14 @@ def test_a_figure_is_glued_and_shown_with_number_runs_and_code(paper, shown):
     assert "{glue:figure} fig-2-chart" in bundle["text/markdown"] and "Figure 2." in bundle["text/html"]
     for word in ("trained (published)", "toy-paper-4", "trained (yours)", "toy-rerun-12", "def final_accuracy"):
         assert word in bundle["text/markdown"]
+
+
+def test_a_figure_that_is_shown_again_keeps_its_number(paper, shown):
+    view = paper.view("final")
+    for name in ("fig-a", "fig-b", "fig-a", "fig-c"):
+        paper.figure(name, bars.seeds(view), view, takeaway="They learn.", alt="Points.")
+    said = [data["text/html"] for data, _ in shown if "text/html" in data]
+    assert [re.search(r"Figure (\d)\.", html)[1] for html in said] == ["1", "2", "1", "3"]
 
 
 def test_a_figure_can_be_shared_with_other_pages(paper, tmp_path):
@@ -346,6 +356,10 @@ def test_an_appendix_shows_the_same_results_and_leaves_the_verdicts_to_its_chapt
     assert opened.view("final").table["init_seed"].tolist() == [0, 1, 2, 3, 4, 11, 12]
     with pytest.raises(chapter.ChapterError, match="C1 is shown in the chapter of toy"):
         opened.claim("C1")
+    view = opened.view("final")
+    opened.figure("fig-a", bars.seeds(view), view, takeaway="They learn.", alt="Points.")
+    with pytest.raises(chapter.ChapterError, match="figure fig-a.*chapter of toy"):
+        opened.share("fig-a")
     shown.clear()
     opened.close()
     assert "toy-paper-4" in shown[0][0]["text/html"] and not (tmp_path / "results").exists()

@@ -319,6 +319,18 @@ def test_a_verdict_that_was_not_earned_is_named(root):
         book_order.recorded_verdicts(root, root / "results")
 
 
+def test_a_notebook_outside_the_books_folder_is_warned_of_like_any_other(root, monkeypatch):
+    """Only notebooks of ``book/`` are executed."""
+    (root / "notes").mkdir()
+    warned, source = [], ["as it is"]
+    monkeypatch.setattr(sphinx_ext.LOG, "warning", lambda words, name: warned.append(words % name))
+    app = Built(root)
+    app.env = type("Env", (), {"doc2path": lambda self, name: str(root / f"{name}.ipynb")})()
+    for name in ("notes/other", "book/story"):
+        sphinx_ext.show_outputs(app, name, source)
+    assert source == ["as it is"] and [words.split()[0] for words in warned] == ["notes/other", "book/story"]
+
+
 # ---- the same as data ------------------------------------------------------------------------------------------------
 
 
