@@ -170,7 +170,7 @@ class Chapter(Page):
 
         What was found becomes words for the prose, those of the published runs where they are here: ``KV1_told`` (the
         sentence that its status allows, and its badge), ``KV1_says`` (the sentence alone), ``KV1_status``,
-        ``KV1_found``, ``KV1_effect``, ``KV1_percent``, ``KV1_count`` (dots as underscores).
+        ``KV1_found``, ``KV1_effect``, ``KV1_percent`` (of a share), ``KV1_count`` (of seeds); dots as underscores.
 
         Raises:
             ChapterError: no such claim; or the published verdict is not the recorded one.

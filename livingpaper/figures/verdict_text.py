@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from livingpaper.claims.needed import needed
 from livingpaper.claims.predictions import predict
-from livingpaper.claims.rules import Every, Outcome
+from livingpaper.claims.rules import EvenOdds, Every, Outcome
+from livingpaper.claims.units import SEEDS
 from livingpaper.claims.verdict import Declared, Guard, Status, Verdict
 from livingpaper.figures.badges import ICONS, badge, status_class
 from livingpaper.figures.caption import escape_markdown, markdown_to_html
@@ -134,7 +135,8 @@ def verdict_words(verdict: Verdict) -> dict[str, str]:
 
     ``told`` is the sentence with its badge, which links to the claim: MyST for other pages.
 
-    A share of prompts, runs or seeds is ``percent`` "30 %" and ``count`` "6 of 20", too.
+    A share of anything is ``percent`` "30 %", too, and one of seeds ``count`` "6 of 20": of prompts nobody knows here
+    how many there are.
     """
     linked = f"{{ref}}`{ICONS[verdict.status]} {in_prose(verdict)} <{anchor(verdict.claim)}>`"
     words = {"status": str(verdict.status), "says": verdict.sentence}
@@ -142,10 +144,15 @@ def verdict_words(verdict: Verdict) -> dict[str, str]:
     words["found"] = effect_words(verdict) or NOT_MEASURED
     if not verdict.claim.asked.unit.of:
         return words
-    if found is None:
-        return words | dict.fromkeys(("percent", "count"), NOT_MEASURED)
-    count = f"{round(found.effect * found.n)} of {found.n}"
-    return words | {"percent": f"{100 * found.effect:.0f} %", "count": count}
+    words["percent"] = f"{100 * found.effect:.0f} %" if found else NOT_MEASURED
+    if counts_seeds(verdict.claim):
+        words["count"] = f"{round(found.effect * found.n)} of {found.n}" if found else NOT_MEASURED
+    return words
+
+
+def counts_seeds(claim: Declared) -> bool:
+    """Whether the effect is the share of seeds that do something, not how far it lies from one half."""
+    return claim.asked.unit == SEEDS and claim.asked.rule != EvenOdds.name
 
 
 def in_prose(verdict: Verdict) -> str:

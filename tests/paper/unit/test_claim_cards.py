@@ -9,7 +9,7 @@ from judged import control, judged
 
 from livingpaper.claims.claim import Says
 from livingpaper.claims.predictions import predict
-from livingpaper.claims.rules import Every, Share
+from livingpaper.claims.rules import EvenOdds, Every, Share
 from livingpaper.claims.units import EPOCHS, PROMPTS, RUNS, SEEDS, at_least, at_most
 from livingpaper.claims.verdict import Status
 from livingpaper.figures.badges import ICONS, badge, status_class
@@ -275,7 +275,8 @@ def test_words_for_the_prose():
     assert (words["percent"], words["count"], words["status"]) == ("30 %", "6 of 20", "Undecided")
     assert words["found"] == "30 % [12, 54], 20 seeds"
     none = verdict_words(judged(None))
-    assert none["percent"] == none["count"] == none["found"] == "(not measured)" and none["status"] == "Not checked"
+    assert none["percent"] == none["found"] == "(not measured)" and none["status"] == "Not checked"
+    assert verdict_words(judged(None, rule=Share(), unit=SEEDS))["count"] == "(not measured)"
 
 
 def test_what_is_found_stands_in_the_sentence_on_its_side_of_the_bound():
@@ -297,7 +298,13 @@ def test_words_of_a_claim_are_no_markup():
     assert r"It \<works\> for \$5 & more." in claim_markdown([verdict])
 
 
-def test_only_a_share_is_told_in_percent_and_as_a_count():
-    assert {"percent", "count"} <= set(verdict_words(judged([0.6, 0.7, 0.8, 0.9, 0.8])))
-    in_epochs = judged([6, 7, 8, 9, 8], unit=EPOCHS, bound=at_least(5, "five"))
-    assert not {"percent", "count"} & set(verdict_words(in_epochs))
+def test_only_a_share_is_told_in_percent_and_only_one_of_seeds_as_a_count():
+    def told(values, **changes):
+        return {"percent", "count"} & set(verdict_words(judged(values, **changes)))
+
+    some = [0.6, 0.7, 0.8, 0.9, 0.8]
+    assert told(some, unit=PROMPTS) == told(some, unit=RUNS) == {"percent"}  # a mean: not so many of five seeds
+    for rule in (Share(), Every(), Share(each=at_least(0.7, "enough"))):
+        assert told(some, rule=rule, unit=RUNS) == {"percent", "count"}
+    assert told([1.0] * 5, rule=EvenOdds(), unit=SEEDS, bound=at_most(0.1, "about half")) == {"percent"}
+    assert told([6, 7, 8, 9, 8], unit=EPOCHS, bound=at_least(5, "five")) == set()

@@ -64,7 +64,12 @@ def test_the_front_page_may_tell_what_is_not_published_yet(book):
 
 def test_ids_may_be_of_any_form_and_stand_in_the_front_pages_order(book):
     (book / "published/verdicts/late.json").write_text(
-        to_json([judged(LEARNT, name, says=Says(holds=f"{name}.", fails="No.", whether="whether it is")) for name in ("b_1", "x.2.y")])
+        to_json(
+            [
+                judged(LEARNT, name, says=Says(holds=f"{name}.", fails="No.", whether="whether it is"))
+                for name in ("b_1", "x.2.y")
+            ]
+        )
     )
     (book / "book/index.md").write_text("{{late_x_2_y_told}}\n{{  late_b_1_told }}")
     assert findings(book) == "**[The late chapter](book/late.ipynb)** x.2.y. *(supported)* b_1. *(supported)*"

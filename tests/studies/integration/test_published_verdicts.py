@@ -9,13 +9,16 @@ import pytest
 
 import paper
 from livingpaper.book import studies
+from livingpaper.book.notebooks import APPENDIX
 from livingpaper.claims.rules import Outcome
 from livingpaper.claims.verdict import Status, from_json, schema, to_json
 from livingpaper.figures.claim_ledger import ledger_html, ledger_rows
-from livingpaper.figures.verdict_text import claim_html, claim_lines, claim_markdown, claim_text, verdict_words
+from livingpaper.figures.verdict_text import claim_html, claim_lines, claim_markdown, claim_text, key_of, verdict_words
 
-VERDICTS = Path(paper.__file__).resolve().parent / "published/verdicts"
+ROOT = Path(paper.__file__).resolve().parent
+VERDICTS, BOOK = ROOT / "published/verdicts", ROOT / "book"
 NAMES = studies.names()
+PRINTED = re.compile(rf"\b((?:{'|'.join(NAMES)})_)?([A-Z]+\d+(?:_published)?)_(count|percent)\b")
 
 
 def published(name):
@@ -47,6 +50,16 @@ def test_each_was_checked_and_every_page_can_show_it(name):
         shown += [verdict.sentence, *verdict_words(verdict).values()]
         for text in shown:
             assert not re.search(r"\b(nan|inf|None)\b|\{(effect|n|against|reached)\}", text), (verdict.claim.id, text)
+
+
+def test_every_share_and_count_that_a_page_prints_is_a_word_of_its_verdict():
+    of_chapter = {name: {key_of(v.claim): verdict_words(v) for v in published(name)} for name in NAMES}
+    printed = []
+    for path in (BOOK / page for name in NAMES for page in (f"{name}.ipynb", f"{APPENDIX}/{name}.ipynb")):
+        for prefix, key, word in PRINTED.findall(path.read_text(encoding="utf-8") if path.is_file() else ""):
+            assert word in of_chapter[prefix.rstrip("_") or path.stem][key], (path, key, word)
+            printed.append(word)
+    assert {"count", "percent"} <= set(printed)
 
 
 def test_all_of_them_make_one_list():
