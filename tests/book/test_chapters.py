@@ -213,9 +213,9 @@ def test_a_page_without_code_names_no_claim_and_the_front_page_types_no_number(p
     assert [problem for problem in found if path.stem == "index" or problem.startswith("names")] == []
 
 
-def test_every_study_has_its_notebook_and_its_appendix():
+def test_every_study_has_its_notebook_and_every_appendix_its_study():
     assert set(studies.names()) <= {path.stem for path in NOTEBOOKS}
-    assert set(studies.names()) == {path.stem for path in APPENDICES}
+    assert {path.stem for path in APPENDICES} <= set(studies.names())
 
 
 @pytest.mark.parametrize(("name", "tier"), TIERS, ids="-".join)

@@ -8,10 +8,13 @@ import pytest
 
 import paper
 from livingpaper.book import studies
+from livingpaper.book.notebooks import APPENDIX
 from livingpaper.claims.verdict import Status
 
 ROOT = Path(paper.__file__).resolve().parent
-PAGES = ("index.md", *(f"{name}.ipynb" for name in studies.names()))
+TITLED = ("index.md", *(f"{name}.ipynb" for name in studies.names()))
+APPENDICES = tuple(f"{APPENDIX}/{path.name}" for path in sorted((ROOT / "book" / APPENDIX).glob("*.ipynb")))
+PAGES = (*TITLED, *APPENDICES)  # an appendix has a title that says what it is of, and rests on nothing
 # On the front page a badge is {{ symbolic_kv_KV1_status }}, in a chapter {glue:text}`KV1_status`.
 BADGE = re.compile(r"\{\{ (?:[a-z_]+?_)?([A-Z]+\d+(?:_published)?)_status \}\}|\{glue:text\}`(\w+)_status`")
 # A sentence that the verdict itself says, badge included, wherever it stands.
@@ -65,6 +68,7 @@ def test_every_badge_in_prose_is_found():
         text = prose(page)
         for pattern, ending in ((BADGE, "status"), (TOLD, "told")):
             assert len(pattern.findall(text)) == len(re.findall(rf"_{ending}\b", text)), page
+    assert any(BADGE.search(prose(page)) for page in PAGES), "no page has a badge in its prose: the pattern is idle"
     assert len(TOLD.findall(prose("index.md"))) >= 10
     assert all(len(TOLD.findall(prose(f"{name}.ipynb"))) >= 3 for name in studies.names())
 
@@ -94,7 +98,7 @@ def falls(text: str, statuses: dict[str, str]) -> list[str]:
     return [f"{claim} {said}" for claim, said in rests if statuses.get(claim) != said or said not in settled]
 
 
-@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize("page", TITLED)
 def test_a_title_rests_on_verdicts_that_hold(page):
     assert falls(prose(page), recorded()) == []
 
