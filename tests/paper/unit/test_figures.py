@@ -354,6 +354,34 @@ def test_a_bar_spans_the_births_of_a_seed_and_the_readers_seeds_come_last():
     assert y["sort"] == ["0", "1", "yours 0", "yours 1"]
 
 
+def birth_rows_of(born, origins):
+    rows = pd.DataFrame(born, columns=["panel", "init_seed", "series", "value"])
+    both = pd.concat([rows.assign(origin=origin) for origin in origins], ignore_index=True)
+    return style.specification(birth_rows.birth_rows(view_of(both)))
+
+
+def test_published_births_and_the_readers_are_told_apart_in_every_panel_alike():
+    born = [("ours", 0, "routing", 10.0), ("theirs", 0, "routing", 30.0)]
+    rows = pd.DataFrame(born, columns=["panel", "init_seed", "series", "value"])
+    both = pd.concat([rows.assign(origin="paper"), rows[:1].assign(origin="rerun")], ignore_index=True)
+    spec = style.specification(birth_rows.birth_rows(view_of(both)))
+    strength = [panel["layer"][1]["encoding"]["opacity"] for panel in spec["hconcat"]]
+    assert strength[0] == strength[1] and len(strength[0]["scale"]["domain"]) == 2
+
+
+def test_a_seed_without_births_keeps_its_row():
+    spec = birth_rows_of([("ours", 0, "routing", 10.0), ("ours", 1, "routing", np.nan)], ["paper"])
+    assert spec["hconcat"][0]["layer"][0]["encoding"]["y"]["sort"] == ["0", "1"]
+    (births,) = (rows for rows in spec["datasets"].values() if rows and "series" in rows[0])
+    assert [row["seed"] for row in births] == ["0"]
+
+
+def test_where_nothing_is_born_the_rows_are_empty():
+    spec = birth_rows_of([("ours", seed, "routing", np.nan) for seed in range(3)], ["paper"])
+    assert spec["hconcat"][0]["layer"][1]["encoding"]["x"]["scale"]["domain"] == [0, 1]
+    assert {"0", "1", "2", "seed"} <= set(words_of(svg_of(spec)))
+
+
 def test_a_slider_steps_through_checkpoints_and_starts_at_the_last():
     spec = style.specification(attention.pattern(view_of(pattern([0, 7, 90]))))
     (slider,) = (param for param in spec["params"] if param["name"] == "frame")
