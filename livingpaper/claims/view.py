@@ -62,10 +62,11 @@ def in_order(table: pd.DataFrame, column: str, order: Iterable[object]) -> pd.Da
 def joined(parts: Mapping[str, View], silent: Mapping[str, Exception]) -> View:
     """Views of both origins as one with a column ``origin``; a note says whose results could not be drawn.
 
-    A view that no training run enters (counts in a data set) is the same for both, and stays one.
+    A view that no training run enters (counts in a data set) is the same for both, and stays one; so does a summary of
+    runs, without a column of seeds, where there is only one.
     """
     first = next(iter(parts.values()))
-    if "init_seed" not in first.table:
+    if "init_seed" not in first.table and all(view.table.equals(first.table) for view in parts.values()):
         return first
     table = pd.concat([view.table.assign(origin=origin) for origin, view in parts.items()], ignore_index=True)
     whose = {"paper": "the published runs", "rerun": "your runs"}

@@ -6,7 +6,7 @@ import pandas as pd
 
 from circuitcore.emergence.seeds import SeedsError, mean_interval
 from livingpaper.claims.results import Results, SelectionError
-from livingpaper.claims.view import View
+from livingpaper.claims.view import View, in_order
 from retrieval_circuits.six_run_matrix.design import MATRIX
 from retrieval_circuits.six_run_matrix.published import BIRTHS, FINALS, GROUPED
 from retrieval_circuits.six_run_matrix.readings import curriculum, per_seed, timing
@@ -22,6 +22,12 @@ from retrieval_circuits.six_run_matrix.readings.births import (
 )
 
 SOURCE_SEEDS = (0, 1, 2)
+DATED = {
+    "the source's": published_births,
+    "the source's, without its gate": partial(published_births, gate=False),
+    "this chapter's": corrected_births,
+}
+LEFT_OUT, AT_THE_END = "left out", "counted at the last epoch"
 
 
 def finals(results: Results, arm: str) -> dict[str, pd.Series]:
@@ -157,17 +163,17 @@ def births(results: Results) -> View:
 def birth_rows(results: Results) -> View:
     """The four births that the source's figure shows, of each seed without a curriculum, by both definitions."""
     definitions = {"as this book dates births": corrected_births, "as the source dates them": published_births}
-    born = pd.concat([births_of(results).assign(panel=panel) for panel, births_of in definitions.items()])
-    born = born[(born["arm"] == "off") & born["motif"].isin(SHOWN)]
-    born = born.assign(value=born["by"].astype("Float64").astype(float), series=born["motif"])
-    order = {motif: place for place, motif in enumerate(SHOWN)}
-    table = born.assign(place=born["motif"].map(order)).sort_values(["panel", "init_seed", "place"], kind="stable")
-    table = table.sort_values("panel", key=lambda panels: panels.map(list(definitions).index), kind="stable")
-    never = table[table["value"].isna()].groupby("panel", observed=True).size().reindex(list(definitions), fill_value=0)
-    counts = " and ".join(f"{n} of {len(table) // len(definitions)} {panel}" for panel, n in never.items())
+    parts, never = [], []
+    for panel, births_of in definitions.items():
+        born = births_of(results)
+        born = born[(born["arm"] == "off") & born["motif"].isin(SHOWN)]
+        born = born.assign(panel=panel, series=born["motif"], value=born["by"].astype("Float64").astype(float))
+        parts.append(in_order(born, "series", SHOWN).sort_values("init_seed", kind="stable"))
+        never.append(f"{int(born['value'].isna().sum())} of {len(born)} {panel}")
     return View(
-        table.dropna(subset=["value"])[["panel", "arm", "init_seed", "series", "value"]], "epoch",
-        "validation prompts and all six families", note=f"Births that never happen are not drawn: {counts}.",
+        pd.concat(parts, ignore_index=True)[["panel", "arm", "init_seed", "series", "value"]],
+        "epoch", "validation prompts and all six families",
+        note=f"Births that never happen are not drawn: {' and '.join(never)}.",
     )  # fmt: skip
 
 
@@ -234,13 +240,6 @@ def robustness(results: Results) -> View:
     return View(table, "epoch of birth", "all six families")
 
 
-DATED = {
-    "the source's": published_births,
-    "the source's, without its gate": partial(published_births, gate=False),
-    "this chapter's": corrected_births,
-}
-
-
 def unborn(results: Results) -> View:
     """How far apart the births of a run lie, with those that never happen left out and counted as at the end."""
     rows = []
@@ -256,9 +255,6 @@ def unborn(results: Results) -> View:
     return View(pd.DataFrame(rows), "epochs from the first to the last birth of a run", "all six families")
 
 
-LEFT_OUT, AT_THE_END = "left out", "counted at the last epoch"
-
-
 def _mean_epochs(values: pd.Series) -> str:
     """Mean over seeds and its interval, in whole epochs."""
     try:
@@ -269,7 +265,10 @@ def _mean_epochs(values: pd.Series) -> str:
 
 
 def unborn_numbers(unborn: View) -> dict[str, str]:
-    """What the page prints of them: the distances of the source's definition and ours, unborn motifs at the end."""
+    """What the page prints of them: the distances of the source's definition and ours, unborn motifs at the end.
+
+    Those of the published runs where the reader's stand under them.
+    """
     at_end = unborn.table.drop_duplicates("definition").set_index("definition")[AT_THE_END]
     return {"at_end_source": at_end["the source's"], "at_end_ours": at_end["this chapter's"]}
 

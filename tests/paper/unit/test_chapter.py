@@ -59,6 +59,12 @@ def fixed_counts(results):
     return View(pd.DataFrame({"group": ["a"], "value": [3.0]}), "rows", "train")
 
 
+def summary(results):
+    return View(
+        pd.DataFrame({"quantity": ["networks"], "value": [len(final_accuracy(results).table)]}), "networks", "test"
+    )
+
+
 def numbers(results):
     rows = final_accuracy(results).table
     return View(rows.rename(columns={"group": "quantity"}).assign(source=0.5), "as named", "test")
@@ -82,6 +88,7 @@ STUDY.VIEWS = {
     "part": only_published,
     "rows": rows_of_published,
     "counts": fixed_counts,
+    "summary": summary,
     "numbers": numbers,
 }
 
@@ -253,6 +260,11 @@ def test_a_view_that_has_rows_of_one_side_only_says_so_too(paper):
 
 def test_a_view_without_runs_is_not_doubled(paper):
     assert len(paper.view("counts").table) == 1
+
+
+def test_a_summary_of_runs_is_told_of_both(paper):
+    table = paper.view("summary").table
+    assert table["origin"].tolist() == ["paper", "rerun"] and table["value"].tolist() == [5, 2]
 
 
 def test_a_view_that_nobody_can_draw_raises(measured, shown):

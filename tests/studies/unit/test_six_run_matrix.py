@@ -12,8 +12,11 @@ from circuitcore.tasks.textual_kv import LONGER, TRAIN
 from livingpaper.book import studies
 from livingpaper.claims.results import Results
 from livingpaper.claims.verdict import Status
+from livingpaper.claims.view import View, joined
 from retrieval_circuits.six_run_matrix import published
 from retrieval_circuits.six_run_matrix.design import MATRIX, checkpoint_epochs, geometric_epochs, source_epochs
+from retrieval_circuits.six_run_matrix.figures import matrix
+from retrieval_circuits.six_run_matrix.figures.matrix import AT_THE_END, unborn_numbers
 from retrieval_circuits.six_run_matrix.readings import timing
 from retrieval_circuits.six_run_matrix.readings.births import MOTIFS, SHOWN, on_source_grid, source_leaders
 
@@ -183,6 +186,27 @@ def test_unusable_parameters_are_named(change, named):
     values = studies.read_params("six_run_matrix") | change
     with pytest.raises(studies.ParameterError, match=named):
         studies.validate("six_run_matrix", values)
+
+
+def test_the_page_prints_the_published_distances_where_the_readers_stand_under_them():
+    def unborn(source, ours):
+        return View(
+            pd.DataFrame({"definition": ["the source's", "this chapter's"], AT_THE_END: [source, ours]}), "e", "a"
+        )
+
+    both = joined({"paper": unborn("118", "17"), "rerun": unborn("90", "12")}, {})
+    assert len(both.table) == 4 and unborn_numbers(both) == {"at_end_source": "118", "at_end_ours": "17"}
+
+
+def test_a_seed_without_births_stays_in_the_view_of_rows(monkeypatch):
+    never = {("off", 7): math.nan, ("off", 8): math.nan, ("on", 7): 3}
+    table = born(dict.fromkeys(SHOWN, never))
+    for name in ("published_births", "corrected_births"):
+        monkeypatch.setattr(matrix, name, lambda results: table)
+    view = matrix.birth_rows(NOTHING)
+    assert view.table.groupby("panel", sort=False)["init_seed"].unique().map(list).tolist() == [[7, 8]] * 2
+    assert view.table["series"].drop_duplicates().tolist() == list(SHOWN) and view.table["value"].isna().all()
+    assert "8 of 8 as this book dates births and 8 of 8 as the source dates them" in view.note
 
 
 def test_four_births_are_shown():
