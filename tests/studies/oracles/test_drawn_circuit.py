@@ -249,8 +249,8 @@ def test_next_words_are_attention_alone_but_for_the_link_that_is_tested():
 def test_a_test_that_asks_for_words_that_nobody_knows_says_so():
     _, circuit = next_word_drawn({SEED: 0.0}, known=0.05)
     assert takeaway(circuit).endswith(
-        "in 0 of 1 network. That test asks for the next words of rows that were held out, of which these networks know 5 %: "
-        "it could hardly have supported a link."
+        "in 0 of 1 network. That test asks for the next words of rows that were held out, of which these networks know "
+        "5 %: it could hardly have supported a link."
     )
 
 
