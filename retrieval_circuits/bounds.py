@@ -5,3 +5,5 @@ from livingpaper.claims.units import at_least
 MORE_OFTEN_THAN_NOT = at_least(0.5, "more often than not")
 OPERATOR = at_least(0.85, "the source's threshold for operators")
 BEHAVIOUR = at_least(0.90, "the source's threshold for behaviour")
+LEADS_BY = 0.5
+"""How far two heads must differ to have roles of their own: half of all answers."""

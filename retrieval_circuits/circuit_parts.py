@@ -9,16 +9,15 @@ from torch import Tensor
 
 from circuitcore.models import Head
 from circuitcore.tasks.base import Task
-from livingpaper.claims.units import Bound, at_least
+from livingpaper.claims.units import Bound
 from livingpaper.explorer.probe import Reading
-from livingpaper.figures.circuit import MOVED, Arrow, Link
+from livingpaper.figures.circuit import MOVED, Answer, Arrow, Link, Token
+from retrieval_circuits.bounds import LEADS_BY
 
 N_DRAWN = 10
 """Networks drawn beside each other, at most."""
 KEY, VALUE, PLACE, JOINED = 1, 2, 3, 4
 """Tones: of keys and what moves them, of values and what moves them, of places, and of what is made of several."""
-APART = at_least(0.5, "half of all answers, as far as two heads must differ to have roles of their own")
-"""How much more than any other head of its layer one head moves that is named alone."""
 FAINTEST = 0.1
 """Least attention, on its way to the answer, that is drawn though no test speaks of it."""
 
@@ -49,6 +48,8 @@ class Tested:
 def by_leader(alone: Mapping[str, float], together: float, bound: Bound, found: str = MOVED) -> Tested:
     """Who it is that makes a move: the head whose own test reaches the bound and leads, else all heads of its layer.
 
+    It leads where no other head comes within ``bounds.LEADS_BY`` of it.
+
     Args:
         alone: head -> share of prompts whose answer moves when it is tested alone.
         together: the same with all of these heads at once.
@@ -57,7 +58,7 @@ def by_leader(alone: Mapping[str, float], together: float, bound: Bound, found: 
     """
     leader = max(alone, key=alone.__getitem__)
     rest = max((effect for head, effect in alone.items() if head != leader), default=0.0)
-    leads = bound.reached(alone[leader]) and APART.reached(alone[leader] - rest)
+    leads = bound.reached(alone[leader]) and alone[leader] - rest >= LEADS_BY
     heads, effect = ((leader,), alone[leader]) if leads else (tuple(alone), together)
     return Tested(heads=heads, effect=effect, supported=bound.reached(effect), found=found)
 
@@ -89,6 +90,17 @@ def addresses(reading: Reading, layer: int) -> tuple[str, ...]:
 def first_test_prompt(task: Task) -> str:
     """Whatever prompt the test split begins with: no network and no picture had a say in it."""
     return task.decode(task.split("test").tokens[0])
+
+
+def tokens_of(reading: Reading, tones: Mapping[int, int]) -> tuple[Token, ...]:
+    """The prompt's words; ``tones`` are those of the positions that have one."""
+    return tuple(Token(word, tones.get(at, 0)) for at, word in enumerate(reading.words))
+
+
+def answer_of(reading: Reading, wanted: str) -> Answer:
+    """What the network says, and what it should say: a value."""
+    said = reading.likeliest
+    return Answer(word=said, probability=min(1.0, reading.probability_of(said)), wanted=wanted, tone=VALUE)
 
 
 def attention(reading: Reading, heads: Sequence[str], target: int, source: int) -> float:

@@ -8,9 +8,9 @@ from collections.abc import Callable, Mapping
 from circuitcore.tasks.base import Task
 from circuitcore.tasks.forms import matching
 from livingpaper.explorer.probe import Reading
-from livingpaper.figures.circuit import Answer, Arrow, Circuit, Token
+from livingpaper.figures.circuit import Arrow, Circuit
 from retrieval_circuits.bounds import MORE_OFTEN_THAN_NOT
-from retrieval_circuits.circuit_parts import KEY, VALUE, Tested, attention, by_leader, links_of
+from retrieval_circuits.circuit_parts import KEY, VALUE, Tested, answer_of, attention, by_leader, links_of, tokens_of
 
 N_LAYERS = 2
 HEADS = ("H0", "H1")
@@ -64,12 +64,17 @@ def lookup_circuit(name: str, task: Task, reading: Reading, tests: Mapping[str, 
         "copies": (copied,),
     }
     tones = {query: KEY} | {key: KEY for key, _ in pairs} | {value: VALUE for _, value in pairs}
-    said = reading.likeliest
     return Circuit(
         name=name,
         n_layers=N_LAYERS,
-        tokens=tuple(Token(word, tones.get(at, 0)) for at, word in enumerate(words)),
+        tokens=tokens_of(reading, tones),
         links=links_of(MOVES, tests, arrows),
-        answer=Answer(word=said, probability=min(1.0, reading.probability_of(said)), wanted=words[asked], tone=VALUE),
-        note=note,
+        answer=answer_of(reading, words[asked]),
+        note=" ".join(filter(None, (note, _together(tests)))),
     )
+
+
+def _together(tests: Mapping[str, Tested]) -> str:
+    """What the address of several heads means, where one stands in the drawing."""
+    several = {tested.who for tested in tests.values() if len(tested.heads) > 1}
+    return " ".join(f"{who}: both heads of layer {who[1]}, tested together." for who in sorted(several))

@@ -53,8 +53,7 @@ class Job:
     @property
     def name(self) -> str:
         """What a watcher calls it: ``NAME``, or ``appendix/NAME``."""
-        above = self.source.parent.name
-        return f"{APPENDIX}/{self.source.stem}" if above == APPENDIX else self.source.stem
+        return name_of(self.source)
 
     @property
     def results(self) -> Path:
@@ -78,6 +77,11 @@ class Job:
     def is_current(self) -> bool:
         """Whether the executed copy is there, unaltered, and made from today's inputs."""
         return self.stamp.exists() and json.loads(self.stamp.read_text()) == self.hashes()
+
+
+def name_of(notebook: Path) -> str:
+    """Its place below ``book/`` without its ending: ``NAME``, or ``appendix/NAME``."""
+    return f"{APPENDIX}/{notebook.stem}" if notebook.parent.name == APPENDIX else notebook.stem
 
 
 def code_cells(notebook: Path) -> list[dict]:
@@ -125,13 +129,13 @@ def read_parameters(root: Path, source: Path, tier: str) -> dict[str, object]:
     files = {name: root / "params" / f"{source.stem}{ending}" for name, ending in TIERS.items()}
     if not any(path.exists() for path in files.values()):
         return {}
-    shown = files[tier].relative_to(root)
+    shown, notebook = files[tier].relative_to(root), f"{name_of(source)}.ipynb"
     if not files[tier].exists():
-        raise BookError(f"{shown} is missing: {source.name} has parameters for another tier only")
+        raise BookError(f"{shown} is missing: {notebook} has parameters for another tier only")
     given, known = read_yaml(files[tier]), declared_parameters(source)
     for name in given:
         if name not in known:
-            raise BookError(f"{shown}: {unknown('parameter', name, known)} in {source.name}")
+            raise BookError(f"{shown}: {unknown('parameter', name, known)} in {notebook}")
     return given
 
 

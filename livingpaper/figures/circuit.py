@@ -103,7 +103,8 @@ class Circuit:
         note: what else has to be said of the tests, as sentences; "" for nothing.
 
     Raises:
-        ValueError: an arrow that leaves the prompt, looks ahead, or lies in a layer that is not there.
+        ValueError: no link or too many; an arrow that leaves the prompt, looks ahead, or lies in a layer that is not
+            there.
     """
 
     name: str
@@ -115,7 +116,8 @@ class Circuit:
     note: str = ""
 
     def __post_init__(self):
-        _require(len(self.links) <= len(NUMBERS), f"{len(self.links)} links; at most {len(NUMBERS)} can be numbered")
+        n_links = len(self.links)
+        _require(1 <= n_links <= len(NUMBERS), f"{n_links} links; 1 to {len(NUMBERS)} can be numbered and told of")
         for link in self.links:
             for arrow in link.arrows:
                 self._require_room(link.move, arrow)

@@ -49,6 +49,8 @@ CHARACTER, AROUND = 9.2, 14
 ROOM, NARROW, LINE = 730, 26, 26
 """Length at which words can still be read on a page; least distance of two tokens in a longer prompt, and of two whose
 words stand upright."""
+SQUEEZED = 1.08
+"""How much longer than that a drawing may be, its words a little smaller, before they stand upright."""
 LONG, CLOSE, FEWEST_LAYERS = 16, 30, 2
 """In the tall form: more tokens than that stand ``CLOSE``, and fewer layers than that take as much room."""
 MARK, MARK_ACROSS = 10.5, 15
@@ -87,7 +89,7 @@ class Layout:
     def is_upright(self) -> bool:
         """Whether words stand upright: side by side they would have no room on a page."""
         natural = self.size.before + sum(max(NARROW, word) for word in self._words)
-        return self.form == "wide" and natural > 1.08 * ROOM
+        return self.form == "wide" and natural > SQUEEZED * ROOM
 
     @cached_property
     def _words(self) -> tuple[Length, ...]:

@@ -5,7 +5,9 @@ same bounds: edges into the last position cut, two y trading places in the keys,
 two heads one is named where it moves the answer alone (``circuit_parts.by_leader``).
 """
 
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 from circuitcore.tasks.forms import matching
 from circuitcore.tasks.permutation import PermutationRecall
@@ -13,7 +15,7 @@ from circuitcore.training.store.run import Run
 from livingpaper.claims.results import Results
 from livingpaper.explorer.material import Material
 from livingpaper.explorer.probe import Reading, probe
-from livingpaper.figures.circuit import Answer, Arrow, Circuit, Token, percent
+from livingpaper.figures.circuit import Arrow, Circuit, percent
 from retrieval_circuits.circuit_parts import (
     JOINED,
     KEY,
@@ -21,10 +23,12 @@ from retrieval_circuits.circuit_parts import (
     PLACE,
     VALUE,
     Tested,
+    answer_of,
     attention,
     attention_alone,
     by_leader,
     links_of,
+    tokens_of,
 )
 from retrieval_circuits.permutation_recall.claims.parts import PARTS
 from retrieval_circuits.permutation_recall.readings import parts
@@ -36,11 +40,13 @@ TRADED = "where two y trade places in the keys, the other y is answered on {effe
 LINEAR = "with the nearest linear map in its place recall is lost on {effect} of prompts"
 MOVES = {
     "finds": ("finds the x that stood before", KEY),
-    "reads": ("reads the y shown with it", VALUE),
+    "reads": ("looks at every y and needs the one shown with it", VALUE),
     "weighs": ("tells the places of y apart by how much it looks at each", PLACE),
     "joins": ("joins place and y in the FFN", JOINED),
 }
 """Move -> what it does, and its tone."""
+CUTS = {"finds": "cut x_source", "reads": "cut y_source"}
+"""Move -> which edge into the last position is cut."""
 FFN = "L0MLP"
 
 
@@ -68,24 +74,20 @@ def link_tests(results: Results, seed: int) -> dict[str, Tested]:
 
     Nothing is supported in a network that does not recall: what is not there cannot be taken apart.
     """
-    whole = float(parts.recall_whole(results)[seed])
 
-    def under(metric: str, site: str, edit: str) -> float:
-        return float(parts.value_under(results, metric, site, edit)[seed])
-
-    def lost(site: str, edit: str) -> float:
-        return max(0.0, whole - under("recall_under", site, edit))
+    def lost(cut: str, site: str) -> float:
+        return max(0.0, float(parts.lost_without_edge(results, cut, site)[seed]))
 
     def traded(site: str) -> float:
-        return under("answers_swapped_under", site, "swap keys' positions")
+        return float(parts.answers_traded(results, "keys", site)[seed])
 
-    cuts, all_heads = {"finds": "cut x_source", "reads": "cut y_source"}, parts.ALL_HEADS
-    found = {
-        move: by_leader({head: lost(head, cut) for head in parts.HEADS}, lost(all_heads, cut), BOUNDS["PR13"], CUT)
-        for move, cut in cuts.items()
-    }
-    found["weighs"] = by_leader({head: traded(head) for head in parts.HEADS}, traded(all_heads), BOUNDS["PR18"], TRADED)
-    kept = float(parts.recall_with_linear_map(results)[seed])
+    def tested(share: Callable[[str], float], claim: str, words: str) -> Tested:
+        alone = {head: share(head) for head in parts.HEADS}
+        return by_leader(alone, share(parts.ALL_HEADS), BOUNDS[claim], words)
+
+    found = {move: tested(partial(lost, cut), "PR13", CUT) for move, cut in CUTS.items()}
+    found["weighs"] = tested(traded, "PR18", TRADED)
+    whole, kept = (float(of(results)[seed]) for of in (parts.recall_whole, parts.recall_with_linear_map))
     found["joins"] = Tested(
         heads=(FFN,), effect=max(0.0, whole - kept), supported=BOUNDS["PR15"].reached(kept), found=LINEAR
     )
@@ -123,13 +125,13 @@ def recall_circuit(
         "joins": (Arrow(layer=1, source=last, target=None, weight=None),),
     }
     links = links_of(MOVES, tests, arrows)
-    said = reading.likeliest
+    tones = {at: VALUE if at % 2 else KEY for at in range(len(words))}
     return Circuit(
         name=name,
         n_layers=1,
-        tokens=tuple(Token(word, VALUE if at % 2 else KEY) for at, word in enumerate(words)),
+        tokens=tokens_of(reading, tones),
         links=links,
-        answer=Answer(word=said, probability=min(1.0, reading.probability_of(said)), wanted=words[y], tone=VALUE),
+        answer=answer_of(reading, words[y]),
         looks=attention_alone(reading, [arrow for link in links for arrow in link.arrows]),
         note=note,
     )

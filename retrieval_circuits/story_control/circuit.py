@@ -11,16 +11,18 @@ from circuitcore.training.store.run import Run
 from livingpaper.claims.results import Results
 from livingpaper.explorer.material import Material
 from livingpaper.explorer.probe import Reading, probe
-from livingpaper.figures.circuit import Answer, Arrow, Circuit, Link, Token
+from livingpaper.figures.circuit import Arrow, Circuit, Link, percent
 from retrieval_circuits.bounds import MORE_OFTEN_THAN_NOT
 from retrieval_circuits.circuit_parts import (
     KEY,
     N_DRAWN,
     VALUE,
     addresses,
+    answer_of,
     attention,
     attention_alone,
     first_test_prompt,
+    tokens_of,
 )
 from retrieval_circuits.story_control.design import PLANTED, STORY
 
@@ -43,38 +45,50 @@ def circuit_of(material: Material, arm: str, run: Run) -> Circuit:
     task, seed = run.recipe.make_task(), run.recipe.init_seed
     reading = probe(run, prompt=first_test_prompt(task))
     name = material.condition(arm, f"seed {seed}")
-    return next_word_circuit(name, task, reading, answers_brought(material.results, arm), seed)
+    effects, known = answers_brought(material.results, arm), words_known(material.results, arm)
+    return next_word_circuit(name, task, reading, float(effects[seed]), note_on_test(effects, known))
 
 
-def next_word_circuit(name: str, task: Task, reading: Reading, effects: pd.Series, seed: int) -> Circuit:
+def next_word_circuit(name: str, task: Task, reading: Reading, effect: float, note: str) -> Circuit:
     """The drawing's data.
 
     Args:
         name: of the network.
         task: of next words.
         reading: of its first test row, plain.
-        effects: of ``answers_brought``, of all networks of the arm.
-        seed: of this one.
+        effect: of ``answers_brought``, of this network.
+        note: as in ``Circuit``.
     """
     row = task.split("test").rows(slice(0, 1))
     words, copied = reading.words, int(row.roles["last_copy"])
-    link = answering(reading, float(effects[seed]))
+    link = answering(reading, effect)
     tones = {at: KEY for at, word in enumerate(words) if copied and word == words[-1]}
     tones |= {copied: VALUE} if copied else {}
-    said = reading.likeliest
     return Circuit(
         name=name,
         n_layers=len(reading.patterns),
-        tokens=tuple(Token(word, tones.get(at, 0)) for at, word in enumerate(words)),
+        tokens=tokens_of(reading, tones),
         links=(link,),
-        answer=Answer(
-            word=said,
-            probability=min(1.0, reading.probability_of(said)),
-            wanted=task.vocab[int(row.answers)],
-            tone=VALUE,
-        ),
+        answer=answer_of(reading, task.vocab[int(row.answers)]),
         looks=attention_alone(reading, link.arrows),
-        note=f"The test of ① supports it in {counted(effects)}.",
+        note=note,
+    )
+
+
+def note_on_test(effects: pd.Series, known: pd.Series) -> str:
+    """In how many networks the test supports the link, and whether it could have in networks that know so little.
+
+    Args:
+        effects: of ``answers_brought``, of all networks of an arm.
+        known: of ``words_known``, of the same.
+    """
+    found = f"The test of ① supports it in {counted(effects)}."
+    share = float(known.mean())
+    if BOUND.reached(share):
+        return found
+    return (
+        f"{found} That test asks for the next words of rows that were held out, of which these networks know "
+        f"{percent(share)}: it could hardly have supported a link."
     )
 
 
@@ -86,6 +100,11 @@ def counted(effects: pd.Series) -> str:
 def answers_brought(results: Results, arm: str) -> pd.Series:
     """Per seed: share of pairs of prompts that get the other's word with the last layer's writes exchanged."""
     return results.final_values("interchange_chosen", arm, variable="target_token", edit="")
+
+
+def words_known(results: Results, arm: str) -> pd.Series:
+    """Per seed: share of the test rows, from which those pairs are taken, whose next word the network says."""
+    return results.final_values("accuracy", arm, split="test")
 
 
 def answering(reading: Reading, effect: float) -> Link:

@@ -21,15 +21,15 @@ from retrieval_circuits.symbolic_kv.readings import TRAINED, chosen_heads, key_e
 
 def circuits(material: Material) -> tuple[Circuit, ...]:
     """The first ten trained networks in the order of their seeds, all on the first test prompt."""
-    runs = material.runs(TRAINED)[:N_DRAWN]
-    return tuple(circuit_of(material, run, first_test_prompt(run.recipe.make_task())) for run in runs)
+    return tuple(circuit_of(material, run) for run in material.runs(TRAINED)[:N_DRAWN])
 
 
-def circuit_of(material: Material, run: Run, prompt: str) -> Circuit:
-    """One trained network on one prompt, at its last checkpoint."""
-    seed = run.recipe.init_seed
+def circuit_of(material: Material, run: Run) -> Circuit:
+    """One trained network at its last checkpoint."""
+    task, seed = run.recipe.make_task(), run.recipe.init_seed
     name = material.condition(TRAINED, f"seed {seed}")
-    return lookup_circuit(name, run.recipe.make_task(), probe(run, prompt=prompt), link_tests(material.results, seed))
+    reading = probe(run, prompt=first_test_prompt(task))
+    return lookup_circuit(name, task, reading, link_tests(material.results, seed))
 
 
 def link_tests(results: Results, seed: int) -> dict[str, Tested]:

@@ -226,6 +226,20 @@ def test_a_notebook_without_parameters_needs_no_params_file(project):
     assert read_parameters(project.root, project.root / "book/claims.ipynb", "smoke") == {}
 
 
+def test_what_is_wrong_with_the_parameters_of_an_appendix_names_the_appendix(tmp_path):
+    (tmp_path / "params").mkdir()
+    (tmp_path / "params/kv.yaml").write_text("seeds: [0]\nepochs: 3\n")
+    path = tmp_path / "book/appendix/kv.ipynb"
+    path.parent.mkdir(parents=True)
+    path.write_text(
+        nbformat.writes(new_notebook(cells=[new_code_cell("seeds = [0]", metadata={"tags": ["parameters"]})]))
+    )
+    with pytest.raises(BookError, match=r"epochs.* in appendix/kv\.ipynb"):
+        read_parameters(tmp_path, path, "published")
+    with pytest.raises(BookError, match=r"appendix/kv\.ipynb has parameters for another tier only"):
+        read_parameters(tmp_path, path, "smoke")
+
+
 def test_a_notebook_without_cell_ids_is_refused(tmp_path):
     path = tmp_path / "old.ipynb"
     path.write_text(json.dumps({"cells": [{"cell_type": "code", "source": "1", "metadata": {}}]}))

@@ -5,7 +5,7 @@ from functools import partial
 from livingpaper.claims.claim import Claim, Control, Says
 from livingpaper.claims.rules import EvenOdds, Every, Forced
 from livingpaper.claims.units import POINTS, SEEDS, Unit, at_least, at_most, share_of
-from retrieval_circuits.bounds import MORE_OFTEN_THAN_NOT
+from retrieval_circuits.bounds import LEADS_BY, MORE_OFTEN_THAN_NOT
 from retrieval_circuits.permutation_recall.claims.networks import DISTANCE, large, they_recall
 from retrieval_circuits.permutation_recall.readings import parts
 from retrieval_circuits.permutation_recall.readings.models import LEARNT
@@ -185,7 +185,7 @@ ROLES = (
             parts.role_separation,
             TWO_SHARES_APART,
         ),
-        rule=Every(each=at_least(parts.ROLES_APART, "half of all answers")),
+        rule=Every(each=at_least(LEADS_BY, "half of all answers")),
         bound=at_least(0.95, "all but one network in twenty"),
         min_seeds=40,
         controls=(they_recall("either"),),

@@ -5,6 +5,7 @@ import pandas as pd
 
 from livingpaper.claims.results import Results
 from livingpaper.claims.view import View, in_order
+from retrieval_circuits.bounds import LEADS_BY
 from retrieval_circuits.design import BAND
 from retrieval_circuits.permutation_recall.design import TASK_2
 from retrieval_circuits.permutation_recall.measures.ffn import NEEDED
@@ -147,7 +148,7 @@ def apart(results: Results) -> View:
         rows.append({
             "head replaced by": {"zero": "zero", "mean": "its mean", "resample": "another row's"}[how],
             "difference in role": own, "heads dealt out anew": dealt, "share of deals as large": p,
-            "networks above 0.5": f"{int((scores > parts.ROLES_APART).sum())} of {len(scores)}",
+            "networks above 0.5": f"{int((scores > LEADS_BY).sum())} of {len(scores)}",
         })  # fmt: skip
     return View(pd.DataFrame(rows).assign(init_seed=pd.NA), "as named", PROBES)
 

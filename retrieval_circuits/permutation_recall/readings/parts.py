@@ -8,8 +8,6 @@ from retrieval_circuits.permutation_recall.readings.models import TWO
 
 HEADS = ("L0H0", "L0H1")
 ALL_HEADS = "all heads"
-ROLES_APART = 0.5
-"""How far two heads must differ to have roles of their own: half of all answers."""
 
 
 def value_under(results: Results, metric: str, site: str, edit: str) -> pd.Series:
@@ -27,9 +25,9 @@ def recall_without_y(results: Results) -> pd.Series:
     return value_under(results, "recall_under", ALL_HEADS, "cut y_source")
 
 
-def lost_without_edge(results: Results, edit: str) -> pd.Series:
-    """Recall lost by a cut in all heads."""
-    return recall_whole(results) - value_under(results, "recall_under", ALL_HEADS, edit)
+def lost_without_edge(results: Results, edit: str, site: str = ALL_HEADS) -> pd.Series:
+    """Recall lost by a cut in all heads, or in one."""
+    return recall_whole(results) - value_under(results, "recall_under", site, edit)
 
 
 def lost_without_either(results: Results) -> pd.Series:
@@ -42,9 +40,9 @@ def recall_with_linear_map(results: Results) -> pd.Series:
     return value_under(results, "recall_under", "L0MLP", "linear")
 
 
-def answers_traded(results: Results, path: str) -> pd.Series:
-    """Share of probes answered with the other y when two y trade positions in the "values" or "keys" of all heads."""
-    return value_under(results, "answers_swapped_under", ALL_HEADS, f"swap {path}' positions")
+def answers_traded(results: Results, path: str, site: str = ALL_HEADS) -> pd.Series:
+    """Share of probes answered with the other y when two y trade positions in the "values" or "keys" of heads."""
+    return value_under(results, "answers_swapped_under", site, f"swap {path}' positions")
 
 
 def change_without_earlier_rows(results: Results) -> pd.Series:

@@ -208,6 +208,7 @@ def test_a_page_gets_one_line_of_html_with_both_forms():
         (lambda: with_arrow(layer=2, source=0, target=1), "layer 2 of 2"),
         (lambda: with_arrow(layer=1, source=0, target=None), "layer 1 of 2"),
         (lambda: replace(drawn_circuit(), links=drawn_circuit().links * 3), "12 links"),
+        (lambda: replace(drawn_circuit(), links=()), "0 links"),
         (lambda: with_look(layer=0, source=3, target=2, weight=0.5), "no arrow from token 3 to 2"),
         (lambda: with_look(layer=2, source=0, target=None, weight=0.5), "from a token to a token"),
         (lambda: with_look(layer=0, source=0, target=1, weight=None), "with its weight"),

@@ -223,11 +223,13 @@ def test_a_table_of_recall_edited_past_the_bound_takes_the_arrow_out(recalled, l
     assert [link.move for link in circuit.links if not link.supported] == lacking
 
 
-def next_word_drawn(effects):
+def next_word_drawn(effects, known=0.9):
     task, config = make_task("planted_repeats", {"n_train": 64}), dataclasses.replace(CONFIG, n_ctx=64, tied=True)
     config = dataclasses.replace(config, d_vocab=len(task.vocab))
     reading = read(config, init_weights(config, SEED), task, Question(prompt=first_test_prompt(task)))
-    return reading, next_word.next_word_circuit("given", task, reading, pd.Series(effects), SEED)
+    effects = pd.Series(effects)
+    note = next_word.note_on_test(effects, effects * 0 + known)
+    return reading, next_word.next_word_circuit("given", task, reading, float(effects[SEED]), note)
 
 
 def test_next_words_are_attention_alone_but_for_the_link_that_is_tested():
@@ -242,6 +244,14 @@ def test_next_words_are_attention_alone_but_for_the_link_that_is_tested():
     read_at_the_end = {arrow.source for arrow in circuit.looks if arrow.layer == 1} | {len(reading.words) - 1}
     assert {arrow.target for arrow in circuit.looks if arrow.layer == 1} == {len(reading.words) - 1}
     assert {arrow.target for arrow in circuit.looks if arrow.layer == 0} <= read_at_the_end
+
+
+def test_a_test_that_asks_for_words_that_nobody_knows_says_so():
+    _, circuit = next_word_drawn({SEED: 0.0}, known=0.05)
+    assert takeaway(circuit).endswith(
+        "in 0 of 1 network. That test asks for the next words of rows that were held out, of which these networks know "
+        "5 %: it could hardly have supported a link."
+    )
 
 
 def test_the_link_of_next_words_is_supported_from_its_bound_on():
