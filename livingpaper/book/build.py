@@ -104,7 +104,7 @@ def find_jobs(root: Path, tier: str, executed: Path) -> tuple[list[Job], list[Jo
 
 def execute(root: Path, tier: str, executed: Path, stages: Stages) -> None:
     """Bring the executed copy of every notebook of the book up to date; arguments as ``find_jobs``."""
-    executed.mkdir(parents=True, exist_ok=True)
+    (executed / "results").mkdir(parents=True, exist_ok=True)
     chapters, summaries = find_jobs(root, tier, executed)
     n_stale = sum(not job.is_current() for job in chapters)
     for result in (executed / "results").glob("*.json"):
