@@ -26,10 +26,10 @@ LUMINANCE = """colour => {
 ALL_PAGES = [*BOOK_PAGES, "search", "genindex"]
 CHAPTERS = [name for name in BOOK_PAGES if (ROOT / "params" / f"{Path(name).name}{TIERS['published']}").exists()]
 
-everywhere = pytest.mark.parametrize(
-    "opened", [f"{way} {name}" for name in ALL_PAGES for way in ("file", "http")], indirect=True
-)
-every_page = pytest.mark.parametrize("opened", [f"http {name}" for name in ALL_PAGES], indirect=True)
+# An appendix is made of what chapters are made of: it is opened in one way, and in the two looks that differ most.
+APPENDICES = [name for name in BOOK_PAGES if Path(name).parent.name == APPENDIX]
+WAYS = [f"{way} {name}" for name in ALL_PAGES for way in (("file",) if name in APPENDICES else ("file", "http"))]
+everywhere = pytest.mark.parametrize("opened", WAYS, indirect=True)
 every_chapter = pytest.mark.parametrize("opened", [f"file {name}" for name in CHAPTERS], indirect=True)
 both_ways = pytest.mark.parametrize("opened", [f"{way} {BOOK_PAGES[0]}" for way in ("file", "http")], indirect=True)
 
@@ -170,8 +170,11 @@ LOOKS = {
 }
 
 
-@every_page
-@pytest.mark.parametrize("look", LOOKS, ids=lambda look: " ".join(map(str, look)))
+FEW = ((400, "light", "screen"), (1280, "dark", "screen"))
+LOOKED_AT = [(f"http {name}", look) for name in ALL_PAGES for look in (FEW if name in APPENDICES else LOOKS)]
+
+
+@pytest.mark.parametrize(("opened", "look"), LOOKED_AT, indirect=["opened"], ids=lambda part: str(part))
 def test_every_look_is_right(opened: Opened, look):
     page = opened.look(*look)
     assert {check.__name__: check(page) for check in LOOKS[look]} == {check.__name__: [] for check in LOOKS[look]}
