@@ -38,9 +38,10 @@ def test_every_verdict_has_one_card_which_says_what_the_data_say(articles, verdi
     assert len(verdicts) > 50
     for name, verdict in verdicts.items():
         (card,) = [found for article in articles.values() for found in article.select(f".paper-claim#{name}")]
-        assert status_class(verdict.status) in card["class"]
+        # Where the smoke tier stands beside the published runs, their verdict comes first, as in the data.
+        assert status_class(verdict.status) in card.select_one(".status-badge")["class"]
         said = [squeezed(found.text) for found in card.select(".claim-found")]
-        assert said == ([effect_words(verdict)] if verdict.finding else []), name
+        assert said[:1] == ([effect_words(verdict)] if verdict.finding else []), name
 
 
 def test_the_page_of_claims_says_what_the_data_say(articles, verdicts):
