@@ -1,27 +1,27 @@
-"""The circuit of a network that looks a value up by its key, as it is drawn: on one prompt, with what tests support.
-
-Arrows go where the prompt's form says that keys and values stand; widths are attention on this prompt.
-"""
+"""The circuit of a network that looks a value up by its key: its moves, who makes them, and how it is drawn."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 from circuitcore.tasks.base import Task
 from circuitcore.tasks.forms import matching
+from livingpaper.explorer.moves import Move, Plan, Tested, circuit_on
 from livingpaper.explorer.probe import Reading
-from livingpaper.figures.circuit import Arrow, Circuit
+from livingpaper.figures.circuit import Circuit
 from retrieval_circuits.bounds import MORE_OFTEN_THAN_NOT
-from retrieval_circuits.circuit_parts import KEY, VALUE, Tested, answer_of, attention, by_leader, links_of, tokens_of
+from retrieval_circuits.circuit_parts import KEY, VALUE, by_leader
 
-N_LAYERS = 2
 HEADS = ("H0", "H1")
 """Of each layer of the networks that look up."""
-MOVES = {
-    "tags": ("marks every value with its key", KEY),
-    "carries": ("carries the asked-for key to the end", KEY),
-    "matches": ("finds the value whose mark fits", VALUE),
-    "copies": ("copies that value into the answer", VALUE),
-}
-"""Move -> what it does, and its tone."""
+MOVES = (
+    Move(name="tags", does="marks every value with its key", layer=0, source="keys", target="values", brings=True),
+    Move(
+        name="carries", does="carries the asked-for key to the end", layer=0, source="query", target="last", brings=True
+    ),
+    Move(name="matches", does="finds the value whose mark fits", layer=1, source="asked value", target="last"),
+    Move(name="copies", does="copies that value into the answer", layer=1, looks="asked value"),
+)
+PLAN = Plan(moves=MOVES, tones={"key": KEY, "query": KEY, "value": VALUE})
 
 
 def by_head(layer: int, part: str, share_at: Callable[[str], float]) -> Tested:
@@ -46,32 +46,9 @@ def lookup_circuit(name: str, task: Task, reading: Reading, tests: Mapping[str, 
         tests: of each of ``MOVES``.
         note: as in ``Circuit``.
     """
-    words, last = reading.words, len(reading.words) - 1
-    query, pairs = matching(task.forms, words).lookup
-    asked = next(value for key, value in pairs if words[key] == words[query])
-
-    def arrow(move: str, target: int, source: int, brings: str = "") -> Arrow:
-        weight = attention(reading, tests[move].heads, target, source)
-        return Arrow(layer=int(move == "matches"), source=source, target=target, weight=weight, brings=brings)
-
-    copied = Arrow(
-        layer=N_LAYERS, source=last, target=None, weight=attention(reading, tests["copies"].heads, last, asked)
-    )
-    arrows = {
-        "tags": tuple(arrow("tags", value, key, words[key]) for key, value in pairs),
-        "carries": (arrow("carries", last, query, words[query]),),
-        "matches": (arrow("matches", last, asked),),
-        "copies": (copied,),
-    }
-    tones = {query: KEY} | {key: KEY for key, _ in pairs} | {value: VALUE for _, value in pairs}
-    return Circuit(
-        name=name,
-        n_layers=N_LAYERS,
-        tokens=tokens_of(reading, tones),
-        links=links_of(MOVES, tests, arrows),
-        answer=answer_of(reading, words[asked]),
-        note=" ".join(filter(None, (note, _together(tests)))),
-    )
+    form = matching(task.forms, reading.words)
+    note = " ".join(filter(None, (note, _together(tests))))
+    return replace(circuit_on(form, reading, PLAN, tests, form.answer(reading.words)), name=name, note=note)
 
 
 def _together(tests: Mapping[str, Tested]) -> str:

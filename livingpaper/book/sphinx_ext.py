@@ -226,5 +226,6 @@ def setup(app: Sphinx) -> dict[str, object]:
     app.connect("html-page-context", finish_page)
     app.connect("build-finished", add_claims)
     app.add_css_file("figures.css")
+    app.add_css_file("circuit.css")
     app.add_css_file("paper.css")
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,7 +1,7 @@
 """Everything measured on a set of runs, and the few selections that checks and views are written in."""
 
 import functools
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -104,6 +104,12 @@ class Results:
             free = [column for column in rows if column != "value" and group[column].nunique(dropna=False) > 1]
             raise SelectionError(f"{metric!r} in {arm!r} has several rows per seed; still varying: {free}")
         return rows.set_index("init_seed")["value"].sort_index()
+
+    def through_training(self, run_id: str) -> Iterator[tuple[int, "Results"]]:
+        """Step by step what was measured on one run: at each, results in which that step is the last."""
+        rows = self.measurements[self.measurements["run_id"] == run_id]
+        for step, at_step in rows.groupby("step", sort=True):
+            yield int(step), Results(at_step, self.history, self.origin)
 
     # Readings ask for one metric of half a million rows thousands of times.
     def _of_metric(self, metric: object) -> pd.DataFrame:

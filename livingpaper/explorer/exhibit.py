@@ -5,7 +5,7 @@ import json
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -13,11 +13,13 @@ from circuitcore.ground.spelling import unknown
 from circuitcore.metrics.instruments.snapshots import spread
 from circuitcore.models.transformer import weight_shapes
 from circuitcore.tasks.base import Task
-from circuitcore.tasks.forms import as_json
+from circuitcore.tasks.forms import as_json, matching
 from circuitcore.training.store.run import Run
-from livingpaper.explorer.probe import probe
+from livingpaper.explorer.moves import Plan, Tested, circuit_on
+from livingpaper.explorer.probe import Reading, probe
 from livingpaper.explorer.references import reference_tables
 from livingpaper.explorer.weights import packed
+from livingpaper.figures.circuit import Circuit
 
 NAME = re.compile(r"explorer-[a-z0-9-]+")
 MOST_BYTES = 6_000_000
@@ -66,12 +68,15 @@ class ShownRun:
         run: with weights at one step at least.
         condition: what the reader chooses first: the arm.
         curves, births: what is drawn under the slider.
+        tests: step -> move -> what its causal test found of this network then; steps of which no test was made are
+            left out.
     """
 
     run: Run
     condition: str
     curves: tuple[Curve, ...] = ()
     births: tuple[Birth, ...] = ()
+    tests: Mapping[int, Mapping[str, Tested]] = field(default_factory=dict)
 
     @cached_property
     def steps(self) -> list[int]:
@@ -91,6 +96,14 @@ class ShownRun:
             "final": self.run.final_step,
             "curves": [asdict(curve) for curve in self.curves],
             "births": [asdict(birth) for birth in self.births],
+            "tests": {
+                step: {
+                    move: [" ".join(one.heads), round(one.effect, 4), int(one.supported)] for move, one in found.items()
+                }
+                for step, found in self.tests.items()
+                if step in self.steps
+            },
+            "found": {move: one.found for found in self.tests.values() for move, one in found.items()},
         }
 
     def weights(self) -> dict[str, Any]:
@@ -120,11 +133,12 @@ class Example:
 
 @dataclass(frozen=True, kw_only=True)
 class PathStep:
-    """One stop of the suggested path: a sentence or two, and what differs from the opening state."""
+    """One stop of the suggested path: a sentence or two, what differs from the opening state, and the moves in them."""
 
     title: str
     text: str
     state: Mapping[str, Any] = field(default_factory=dict)
+    lit: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -138,6 +152,7 @@ class Exhibit:
         examples: at least one; the opening prompt unless the opening names another.
         opening: fields of the state; by default the first run at its last checkpoint.
         path: stops; the first is what a reader sees before touching anything.
+        plan: the circuit that is looked for.
 
     Raises:
         ExhibitError: nothing to show, two runs of one condition and seed, another vocabulary, a state that cannot be.
@@ -149,6 +164,7 @@ class Exhibit:
     examples: tuple[Example, ...]
     opening: Mapping[str, Any] = field(default_factory=dict)
     path: tuple[PathStep, ...] = ()
+    plan: Plan = field(default_factory=Plan)
 
     def __post_init__(self):
         if not NAME.fullmatch(self.name):
@@ -165,6 +181,10 @@ class Exhibit:
                 raise ExhibitError(f"{self.name}: the weights of run {shown.run.run_id} are not here")
             if shown.run.recipe.make_task().vocab != self.task.vocab:
                 raise ExhibitError(f"{self.name}: run {shown.run.run_id} was trained on another vocabulary")
+        known = {move.name for move in self.plan.moves}
+        for stop in self.path:
+            if wrong := sorted(set(stop.lit) - known):
+                raise ExhibitError(f"{self.name}, {stop.title!r}: {unknown('move', wrong[0], known)}")
         for state in (self.start, *({**self.start, **stop.state} for stop in self.path)):
             self.check(state)
 
@@ -191,6 +211,24 @@ class Exhibit:
         """The answer of the example that has this prompt; None where there is none."""
         return next((one.answer for one in self.examples if one.prompt.split() == prompt.split()), None)
 
+    @cached_property
+    def first_frame(self) -> dict[str, Any]:
+        """The state at the path's first stop; without a path the opening."""
+        return {**self.start, **(self.path[0].state if self.path else {})}
+
+    def reading(self, state: Mapping[str, Any]) -> Reading:
+        """What the network of a state makes of its prompt."""
+        asked = {key: state[key] for key in ("step", "prompt", "edits", "resample")}
+        answer = self.answer(state["prompt"])
+        return probe(self.find(state["run"]).run, source=state["source"] or None, answer=answer, **asked)
+
+    def circuit(self, state: Mapping[str, Any]) -> Circuit:
+        """What is drawn of a state's network on its prompt, with what was tested of it at that step."""
+        shown, reading = self.find(state["run"]), self.reading(state)
+        name = f"{shown.condition}, seed {shown.run.recipe.init_seed}, step {state['step']:,}"
+        form, tests = matching(self.task.forms, reading.words), shown.tests.get(state["step"], {})
+        return replace(circuit_on(form, reading, self.plan, tests, reading.target), name=name)
+
     def payload(self) -> dict[str, Any]:
         """What the page gets before any weights, as JSON literals."""
         return {
@@ -204,7 +242,9 @@ class Exhibit:
             },
             "runs": [shown.entry() for shown in self.shown],
             "opening": self.start,
-            "path": [{"title": stop.title, "text": stop.text, "state": dict(stop.state)} for stop in self.path],
+            "path": [{**asdict(stop), "state": dict(stop.state)} for stop in self.path],
+            "moves": [asdict(move) for move in self.plan.moves],
+            "tones": dict(self.plan.tones),
         }
 
     def check(self, state: Mapping[str, Any]) -> None:

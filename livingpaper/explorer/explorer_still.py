@@ -4,26 +4,22 @@ import html
 
 from livingpaper.explorer.exhibit import Exhibit
 from livingpaper.explorer.game_still import share
-from livingpaper.explorer.probe import Reading, probe
+from livingpaper.explorer.probe import Reading
+from livingpaper.figures.circuit_drawing import drawing_html
 
-MOST_ANSWERS = 6
+MOST_ANSWERS = 3
 
 
 def still_html(exhibit: Exhibit) -> str:
-    """What the first stop says, the prompt, and what the network makes of it, as tables."""
-    state = {**exhibit.start, **(exhibit.path[0].state if exhibit.path else {})}
-    shown = exhibit.find(state["run"])
-    asked = {key: state[key] for key in ("step", "prompt", "edits", "resample")}
-    reading = probe(shown.run, source=state["source"] or None, answer=exhibit.answer(state["prompt"]), **asked)
+    """What the first stop says, the circuit drawn, and what the network answers."""
+    state = exhibit.first_frame
+    reading = exhibit.reading(state)
     words = (
         f"<p><strong>{_text(exhibit.path[0].title)}</strong> {_text(exhibit.path[0].text)}</p>" if exhibit.path else ""
     )
-    place = f"{shown.condition}, seed {shown.run.recipe.init_seed}, step {state['step']:,}"
-    edits = f" Edits: {_text(', '.join(state['edits']))}." if state["edits"] else ""
-    prompt = f"<code>{_text(state['prompt'])}</code>"
+    edits = f"<p>Edits: {_text(', '.join(state['edits']))}.</p>" if state["edits"] else ""
     return (
-        f'<div class="explorer-still">{words}<p>{_text(place)}. Prompt: {prompt}.{edits}</p>'
-        f'<div class="explorer-tables">{_answers(reading, reading.vocab)}{_attention(reading)}</div>'
+        f'<div class="explorer-still">{words}{edits}{drawing_html(exhibit.circuit(state))}{_answers(reading)}'
         '<p class="explorer-without">This is the opening. With JavaScript every checkpoint can be used here.</p></div>'
     )
 
@@ -32,7 +28,8 @@ def _text(words: object) -> str:
     return html.escape(str(words))
 
 
-def _answers(reading: Reading, vocab: tuple[str, ...]) -> str:
+def _answers(reading: Reading) -> str:
+    vocab = reading.vocab
     order = reading.probabilities.argsort(descending=True).tolist()[:MOST_ANSWERS]
     if reading.target and (target := vocab.index(reading.target)) not in order:
         order[-1] = target
@@ -49,20 +46,3 @@ def _answer(reading: Reading, token: int, word: str) -> str:
         f'<tr><th scope="row">{_text(word)}{right}</th><td class="explorer-track">{bar}</td>'
         f'<td class="explorer-number">{_text(share(p))}</td></tr>'
     )
-
-
-def _attention(reading: Reading) -> str:
-    heads = [
-        (f"L{layer}H{head}", pattern[-1])
-        for layer, found in enumerate(reading.patterns)
-        for head, pattern in enumerate(found)
-    ]
-    rows = "".join(
-        f'<tr><th scope="row">{_text(word)}</th>'
-        + "".join(f'<td class="explorer-number">{_text(share(row[place].item()))}</td>' for _, row in heads)
-        + "</tr>"
-        for place, word in enumerate(reading.words)
-    )
-    head = "".join(f'<th scope="col">{name}</th>' for name in ("position", *(name for name, _ in heads)))
-    caption = "Attention of the last position."
-    return f"<table><caption>{caption}</caption><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"

@@ -1,5 +1,6 @@
 """What a study's explorers are made from: one origin's results, and the runs whose weights are here."""
 
+import contextlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
@@ -7,7 +8,8 @@ import pandas as pd
 
 from circuitcore.training.store.run import Run
 from livingpaper.claims.results import Origin, Results, SelectionError
-from livingpaper.explorer.exhibit import Birth, Curve
+from livingpaper.explorer.exhibit import Birth, Curve, shown_steps
+from livingpaper.explorer.moves import Tested
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -59,6 +61,20 @@ class Material:
             return Curve(label=label, steps=(), values=())
         best = rows.groupby("step", sort=True)["value"].max().dropna()
         return Curve(label=label, steps=tuple(map(int, best.index)), values=tuple(best.round(4)), chance=chance)
+
+    def tests(self, run: Run, test: Callable[[Results], Mapping[str, Tested]]) -> dict[int, Mapping[str, Tested]]:
+        """What causal tests say of a run at each shown step, as far as they were made.
+
+        Args:
+            run: whose weights are here.
+            test: results in which one step is the last -> move -> what its test found.
+        """
+        shown, found = shown_steps(run), {}
+        for step, results in self.results.through_training(run.run_id):
+            if step in shown:
+                with contextlib.suppress(SelectionError):
+                    found[step] = test(results)
+        return found
 
     def retrieval_curves(self, run: Run, splits: Mapping[str, str]) -> tuple[Curve, ...]:
         """Accuracy on some splits (label -> split), with the line of chance on "val", and the operators of layer 1."""

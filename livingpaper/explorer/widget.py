@@ -11,6 +11,7 @@ import hashlib
 import json
 import os
 import re
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -26,22 +27,36 @@ from livingpaper.explorer.probe import find_run, probe
 from livingpaper.explorer.weights import in_script
 
 STATIC = Path(__file__).parent / "static"
+CIRCUIT_STYLES = STATIC.parents[1] / "figures" / "static" / "circuit.css"
 SCRIPTS = (
-    *("parts.js", "decoder.js", "known.js", "edits.js", "prompt.js", "lab.js", "head_map.js", "strip.js", "pane.js"),
-    *("places.js", "composer.js", "take_out.js", "explorer.js"),
+    *("parts.js", "bars.js", "decoder.js", "known.js", "edits.js", "prompt.js", "lab.js", "strip.js", "places.js"),
+    *("moves.js", "stage_layout.js", "stage_names.js", "stage_drawing.js", "stage.js", "others.js", "take_out.js"),
+    "explorer.js",
 )
-"""In the order in which they are joined to one module."""
+"""In the order in which they are joined to one module: what a reader sees first."""
+PANELS = ("head_map.js", "pane.js", "composer.js", "curves.js")
+"""The same of what is loaded when a reader opens it."""
 N_EXAMPLES = 6
 
 
 @cache
 def module() -> str:
-    """The one ES module: its scripts without comments and indents, in a function that makes their globals locals."""
-    scripts = "\n".join((STATIC / name).read_text(encoding="utf-8") for name in SCRIPTS)
-    local = re.sub(r"^globalThis\.(?=\w+ = )", "const ", scripts, flags=re.MULTILINE)
-    whole = f"export default (() => {{\n{local}\nreturn circuitExplorer;\n}})();\n"
-    without_comments = re.sub(r"^\s*//.*$", "", whole, flags=re.MULTILINE)
-    return re.sub(r"^\s+", "", without_comments, flags=re.MULTILINE)
+    """The ES module of the explorer."""
+    return f"export default (() => {{\n{_joined(SCRIPTS)}return circuitExplorer;\n}})();\n"
+
+
+@cache
+def panels() -> str:
+    """The ES module of its panels: a function of the parts of the first that they need."""
+    needed, made = "pageParts, circuitLab, circuitPrompt, circuitBars, circuitStrip", "circuitPane, circuitComposer"
+    return f"export default ({{ {needed} }}) => {{\n{_joined(PANELS)}return {{ {made}, circuitCurves }};\n}};\n"
+
+
+def _joined(names: Sequence[str]) -> str:
+    """Scripts without comments and indents, their globals made locals of the function that they stand in."""
+    scripts = "\n".join((STATIC / name).read_text(encoding="utf-8") for name in names)
+    local = re.sub(r"^globalThis\.(?=\w+ = )", "const ", f"{scripts}\n", flags=re.MULTILINE)
+    return re.sub(r"^\s+", "", re.sub(r"^\s*//.*$", "", local, flags=re.MULTILINE), flags=re.MULTILINE)
 
 
 @cache
@@ -52,8 +67,8 @@ def _page_script() -> str:
 
 @cache
 def styles() -> str:
-    """Its style sheet."""
-    return (STATIC / "explorer.css").read_text(encoding="utf-8")
+    """Its style sheet, and that of drawn circuits."""
+    return CIRCUIT_STYLES.read_text(encoding="utf-8") + (STATIC / "explorer.css").read_text(encoding="utf-8")
 
 
 class Explorer(anywidget.AnyWidget):
@@ -70,6 +85,7 @@ class Explorer(anywidget.AnyWidget):
     """
 
     exhibit = traitlets.Dict().tag(sync=True)
+    panels = traitlets.Unicode().tag(sync=True)
     linked = traitlets.Bool(False).tag(sync=True)
     run = traitlets.Unicode().tag(sync=True)
     step = traitlets.Int().tag(sync=True)
@@ -82,7 +98,7 @@ class Explorer(anywidget.AnyWidget):
     def __init__(self, shown: Exhibit | Run | str, **state: Any):
         self._esm, self._css = module(), styles()
         self._shown = shown if isinstance(shown, Exhibit) else exhibit_of(find_run(shown))
-        super().__init__(exhibit=self._shown.payload(), **{**self._shown.start, **state})
+        super().__init__(exhibit=self._shown.payload(), panels=panels(), **{**self._shown.start, **state})
         self.on_msg(self._send_weights)
 
     def reading(self) -> Any:
@@ -137,7 +153,8 @@ def page_html(exhibit: Exhibit) -> str:
 
     The data holds the SHA-256 of each run's weights, as text.
     """
-    payload, source = exhibit.payload(), json.dumps(module()).replace("<", "\\u003c")
+    payload = exhibit.payload()
+    first, later = (json.dumps(source).replace("<", "\\u003c") for source in (module(), panels()))
     for entry, shown in zip(payload["runs"], exhibit.shown, strict=True):
         entry["sha256"] = hashlib.sha256(shown.weights_text.encode()).hexdigest()
     data = in_script(payload)
@@ -145,7 +162,8 @@ def page_html(exhibit: Exhibit) -> str:
         f'<div class="explorer" id="{exhibit.name}" role="group" aria-label="Explorer of trained networks">'
         f"<style>{styles()}</style>{still_html(exhibit)}"
         f'<script type="application/json" class="explorer-data">{data}</script>'
-        f'<script type="application/json" class="explorer-module">{source}</script>'
+        f'<script type="application/json" class="explorer-module">{first}</script>'
+        f'<script type="application/json" class="explorer-panels">{later}</script>'
         f"<script>{_page_script()}</script></div>"
     )
 

@@ -136,7 +136,7 @@ def data_uri(kind: str, text: str) -> str:
 def loader_html() -> str:
     """What a live notebook needs once for its charts to come alive without a network: styles, Vega, a script."""
     script = (STATIC / "notebook.js").read_text(encoding="utf-8")
-    styles = (STATIC / "figures.css").read_text(encoding="utf-8")
+    styles = "".join((STATIC / name).read_text(encoding="utf-8") for name in ("figures.css", "circuit.css"))
     return (
         f"<style>{styles}</style><script>{_in_script(vega.javascript())}</script><script>{_in_script(script)}</script>"
     )

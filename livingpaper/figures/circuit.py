@@ -9,7 +9,7 @@ MOVED = "moves the answer on {effect} of prompts"
 """What the test of a link found, unless the link says otherwise."""
 MOST_LOOKS_SAID = 3
 TONES = range(5)
-"""0 is ink; 1 to 4 are the four colours of the style sheet."""
+"""0 is ink; the others are the style sheet's colours of what words are. Moves have colours of their own."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,6 @@ class Link:
         move: one word that stands at the arrow: "tags".
         does: the same in a few words: "marks every value with its key".
         head: who does it, such as "L0H1"; "L0H*" where the test does not tell the heads of a layer apart.
-        tone: of what is moved (see ``TONES``).
         effect: share of prompts on which the test moves the answer.
         supported: whether the test reaches the bound that was set for it.
         arrows: the same move at one or several places.
@@ -64,7 +63,6 @@ class Link:
     move: str
     does: str
     head: str
-    tone: int
     effect: float
     supported: bool
     arrows: tuple[Arrow, ...]
@@ -72,21 +70,25 @@ class Link:
 
     def __post_init__(self):
         _require_share(f"{self.move}: effect", self.effect)
-        _require(self.tone in TONES, f"{self.move}: tone {self.tone}; tones are {TONES[0]} to {TONES[-1]}")
         _require(len(self.arrows) > 0, f"{self.move}: no arrow")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Answer:
-    """What the network says after the prompt, with its probability, and what it should say."""
+    """What the network says after the prompt, with its probability, and what it should say; None where none knows."""
 
     word: str
     probability: float
-    wanted: str
+    wanted: str | None
     tone: int = 0
 
     def __post_init__(self):
         _require_share("probability", self.probability)
+
+    @property
+    def is_wrong(self) -> bool:
+        """Whether something else was wanted."""
+        return self.wanted not in (None, self.word)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,13 +99,13 @@ class Circuit:
         name: of the network: "seed 0".
         n_layers: of the network.
         tokens: the prompt.
-        links: in the order in which they are numbered.
+        links: in the order in which they are numbered; none where nothing was tested.
         answer: what the network says.
         looks: attention that belongs to no link, behind everything; never part of a mechanism.
         note: what else has to be said of the tests, as sentences; "" for nothing.
 
     Raises:
-        ValueError: no link or too many; an arrow that leaves the prompt, looks ahead, or lies in a layer that is not
+        ValueError: too many links; an arrow that leaves the prompt, looks ahead, or lies in a layer that is not
             there.
     """
 
@@ -117,7 +119,7 @@ class Circuit:
 
     def __post_init__(self):
         n_links = len(self.links)
-        _require(1 <= n_links <= len(NUMBERS), f"{n_links} links; 1 to {len(NUMBERS)} can be numbered and told of")
+        _require(n_links <= len(NUMBERS), f"{n_links} links; {len(NUMBERS)} at most can be numbered and told of")
         for link in self.links:
             for arrow in link.arrows:
                 self._require_room(link.move, arrow)
@@ -157,9 +159,9 @@ class Circuit:
 def in_words(circuit: Circuit) -> str:
     """All that the drawing shows, for those who cannot see it."""
     said = circuit.answer
-    right = "as wanted" if said.word == said.wanted else f"wanted {said.wanted}"
+    right = "" if said.wanted is None else f"wanted {said.wanted}, " if said.is_wrong else "as wanted, "
     return (
-        f"The circuit of {circuit.name} on the prompt {circuit.prompt}. It answers {said.word}, {right}, with "
+        f"The circuit of {circuit.name} on the prompt {circuit.prompt}. It answers {said.word}, {right}with "
         f"probability {likely(said.probability)}. {circuit.scored} {'is' if len(circuit.links) == 1 else 'are'} "
         f"supported by causal tests of this network. "
         f"{' '.join(_link_words(circuit, number) for number in range(len(circuit.links)))}{_look_words(circuit)}"
@@ -180,6 +182,8 @@ def takeaway(circuit: Circuit) -> str:
     done = [f"{number} {link.does}" for number, link in numbered if link.supported]
     lacking = [f"{number} {link.move}" for number, link in numbered if not link.supported]
     name = _capital(circuit.name)
+    if not circuit.links:
+        return f"{name}: attention alone, of which no causal test was made.{_also(circuit.note)}"
     first = f"{name} {_listed(done)}." if done else f"{name}: no link is supported by a causal test of this network."
     solid = f" Solid: supported by a causal test of this network ({circuit.scored})." if done else ""
     dashed = f" Dashed, not supported: {_listed(lacking)}." if lacking else ""

@@ -1,8 +1,9 @@
 """A circuit as a picture: the prompt's tokens, the layers above them, and an arrow for each thing that a head moves.
 
 Three forms of one geometry: ``wide`` for a page (tokens along the bottom), ``tall`` for a phone (tokens down the left),
-``small`` for many networks beside each other (no words). Colours are the style sheet's, by class; without it a drawing
-is legible in one ink. A supported link is solid, any other dashed, pale and with an open head.
+``small`` for many networks beside each other (no words). Colours are the style sheet's, by class: of moves by their
+number, of words by their tone; without it a drawing is legible in one ink. A supported link is solid, any other dashed,
+pale and with an open head.
 """
 
 import html
@@ -44,10 +45,11 @@ def draw(circuit: Circuit, form: Form = "wide") -> str:
     label = html.escape(in_short(circuit) if form == "small" else in_words(circuit), quote=True)
     links = sorted(enumerate(circuit.links, 1), key=lambda numbered: numbered[1].supported)  # solid over dashed
     if form == "small":
-        inside = [*_ticks(layout), *_looks(layout), *(_link(layout, link) for _, link in links), _small_answer(layout)]
+        looks = [] if links else _looks(layout)  # there is no room for both
+        inside = [*_ticks(layout), *looks, *(_link(layout, *link) for link in links), _small_answer(layout)]
     else:
         inside = [
-            *_columns(layout), *_rows(layout), *_looks(layout), *(_link(layout, link) for _, link in links),
+            *_columns(layout), *_rows(layout), *_looks(layout), *(_link(layout, *link) for link in links),
             *_marks(layout), *_tokens(layout), *_answer(layout), *_names(layout),
         ]  # fmt: skip
     return (
@@ -107,11 +109,11 @@ def _looks(layout: Layout) -> list[str]:
     return [f'<g class="looks tone-0">{lines}</g>'] if lines else []
 
 
-def _link(layout: Layout, link: Link) -> str:
+def _link(layout: Layout, number: int, link: Link) -> str:
     """All arrows of a link."""
     status = "is-supported" if link.supported else "is-unsupported"
     arrows = "".join(_arrow(layout, link, arrow) for arrow in link.arrows)
-    return f'<g class="link tone-{link.tone} {status}">{arrows}</g>'
+    return f'<g class="link move-{number} {status}">{arrows}</g>'
 
 
 def _arrow(layout: Layout, link: Link, arrow: Arrow) -> str:
@@ -138,16 +140,16 @@ def _line(layout: Layout, arrow: Arrow, end: Point, looks: str) -> str:
 def _marks(layout: Layout) -> list[str]:
     """What has been brought to a position, on the token that stands there; filled where a later link finds its like."""
     fitting, drawn = layout.fitting, []
-    for at, (word, link) in layout.marks.items():
+    for at, (arrow, link) in layout.marks.items():
         x, y = layout.point(*at)
-        token = layout.circuit.tokens[at[0]]
+        token, mark = (layout.circuit.tokens[position] for position in (at[0], arrow.source))
         half = (layout.mark_half if layout.form == "tall" else layout.half_mark_across(at)), MARK
         if layout.is_labelled(at):
             beside = (x + 2 * half[0], y) if layout.form == "tall" else (x, y - 2 * half[1])
             drawn.append(f'<g class="brought tone-{token.tone} is-supported">{_labelled(token.word, beside, half)}</g>')
-        names = f"tone-{link.tone} {'is-supported' if link.supported else 'is-unsupported'}"
+        names = f"tone-{mark.tone} {'is-supported' if link.supported else 'is-unsupported'}"
         names += " is-alike" if at in fitting and link.supported else ""
-        drawn.append(f'<g class="brought {names}">{_labelled(word, (x, y), half)}</g>')
+        drawn.append(f'<g class="brought {names}">{_labelled(arrow.brings, (x, y), half)}</g>')
     return drawn
 
 
@@ -180,9 +182,8 @@ def _token(layout: Layout, position: int, token: Token) -> str:
 def _answer(layout: Layout) -> list[str]:
     said, (x, y) = layout.circuit.answer, layout.answer
     half = layout.answer_half
-    right = said.word == said.wanted
-    beside = likely(said.probability) if right else f"{likely(said.probability)}, not {said.wanted}"
-    names = f"answer tone-{said.tone}{'' if right else ' is-wrong'}"
+    beside = f"{likely(said.probability)}{f', not {said.wanted}' if said.is_wrong else ''}"
+    names = f"answer tone-{said.tone}{' is-wrong' if said.is_wrong else ''}"
     return [
         f'<g class="{names}">{_box((x, y), (half, ANSWER), 6)}{_text(said.word, (x, y + 7))}</g>',
         _text(f"answer, {beside}", (x - half - 8, y + 5), "quiet", "end"),
@@ -199,7 +200,7 @@ def _name(name: Name) -> str:
     (x, y), link = name.badge, name.link
     status = "is-supported" if link.supported else "is-unsupported"
     return (
-        f'<g class="name tone-{link.tone} {status}"><circle cx="{_n(x)}" cy="{_n(y)}" r="{BADGE}"/>'
+        f'<g class="name move-{name.number} {status}"><circle cx="{_n(x)}" cy="{_n(y)}" r="{BADGE}"/>'
         f'{_text(str(name.number), (x, y + 4.5))}<text class="move" x="{_n(name.words[0])}" y="{_n(name.words[1])}" '
         f'text-anchor="{name.anchor}">{html.escape(link.move)}'
         f'<tspan class="who" dx="5">{html.escape(link.head)}</tspan></text></g>'

@@ -41,7 +41,7 @@ class Measures:
 
 MEASURES: dict[Form, Measures] = {
     "wide": Measures(before=54, pitch=50, token=30, gap=118, beyond=112, thin=1.2, thick=7.8),
-    "tall": Measures(before=34, pitch=40, token=54, gap=118, beyond=40, thin=1.2, thick=6.8),
+    "tall": Measures(before=34, pitch=30, token=54, gap=118, beyond=40, thin=1.2, thick=6.8),
     "small": Measures(before=1, pitch=6, token=5, gap=27, beyond=13, thin=0.5, thick=2.2),
 }
 CHARACTER, AROUND = 9.2, 14
@@ -51,8 +51,8 @@ ROOM, NARROW, LINE = 730, 26, 26
 words stand upright."""
 SQUEEZED = 1.08
 """How much longer than that a drawing may be, its words a little smaller, before they stand upright."""
-LONG, CLOSE, FEWEST_LAYERS = 16, 30, 2
-"""In the tall form: more tokens than that stand ``CLOSE``, and fewer layers than that take as much room."""
+FEWEST_LAYERS = 2
+"""In the tall form fewer layers than that take as much room."""
 MARK, MARK_ACROSS = 10.5, 15
 """Half a mark's height, and half its least width."""
 NODE, ANSWER, SMALL_ANSWER = 4, 18, 2.5
@@ -76,8 +76,7 @@ class Layout:
         """What each token takes along the others: in the wide form at least its word, and what is brought to it."""
         n_tokens = len(self.circuit.tokens)
         if self.form != "wide":
-            close = self.form == "tall" and n_tokens > LONG
-            return (CLOSE if close else self.size.pitch,) * n_tokens
+            return (self.size.pitch,) * n_tokens
         if self.is_upright:
             return (LINE,) * n_tokens
         widest = max(self.size.pitch, *self._words)
@@ -143,12 +142,12 @@ class Layout:
         return (x, y + 66) if self.form == "tall" else (x, y - {"wide": 86, "small": 10}[self.form])
 
     @cached_property
-    def marks(self) -> dict[tuple[int, int], tuple[str, Link]]:
-        """(position, row) -> the word that was brought there, and by which link."""
+    def marks(self) -> dict[tuple[int, int], tuple[Arrow, Link]]:
+        """(position, row) -> the arrow that brought a word there, and its link."""
         if self.form == "small":
             return {}
         return {
-            (arrow.target, arrow.layer + 1): (arrow.brings, link)
+            (arrow.target, arrow.layer + 1): (arrow, link)
             for link in self.circuit.links
             for arrow in link.arrows
             if arrow.brings and arrow.target is not None
@@ -157,14 +156,16 @@ class Layout:
     def half_mark_across(self, at: tuple[int, int]) -> Length:
         """Half the width of a mark, in the wide form."""
         own = self.circuit.tokens[at[0]].word if self.is_labelled(at) else ""
-        return max(MARK_ACROSS, max(len(self.marks[at][0]), len(own)) * CHARACTER / 2 + 5)
+        return max(MARK_ACROSS, max(len(self.marks[at][0].brings), len(own)) * CHARACTER / 2 + 5)
 
     @property
     def mark_half(self) -> Length:
         """Half the size of a mark, from layer to layer."""
         if self.form == "wide":
             return MARK
-        words = (word for at, (brought, _) in self.marks.items() for word in (brought, self.circuit.tokens[at[0]].word))
+        words = (
+            word for at, (arrow, _) in self.marks.items() for word in (arrow.brings, self.circuit.tokens[at[0]].word)
+        )
         longest = max(map(len, words), default=0)
         return max(MARK_ACROSS, longest * CHARACTER / 2 + 5)
 
@@ -178,7 +179,7 @@ class Layout:
         found = set()
         for arrow in (arrow for link in self.circuit.links for arrow in link.arrows if arrow.target is not None):
             ends = (arrow.source, arrow.layer), (arrow.target, arrow.layer)
-            words = [self.marks[end][0] for end in ends if end in self.marks]
+            words = [self.marks[end][0].brings for end in ends if end in self.marks]
             if len(words) == 2 and words[0] == words[1]:
                 found.update(ends)
         return found

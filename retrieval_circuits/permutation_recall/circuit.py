@@ -14,22 +14,10 @@ from circuitcore.tasks.permutation import PermutationRecall
 from circuitcore.training.store.run import Run
 from livingpaper.claims.results import Results
 from livingpaper.explorer.material import Material
+from livingpaper.explorer.moves import Move, Plan, Tested, circuit_on
 from livingpaper.explorer.probe import Reading, probe
-from livingpaper.figures.circuit import Arrow, Circuit, percent
-from retrieval_circuits.circuit_parts import (
-    JOINED,
-    KEY,
-    N_DRAWN,
-    PLACE,
-    VALUE,
-    Tested,
-    answer_of,
-    attention,
-    attention_alone,
-    by_leader,
-    links_of,
-    tokens_of,
-)
+from livingpaper.figures.circuit import Circuit, percent
+from retrieval_circuits.circuit_parts import KEY, N_DRAWN, VALUE, by_leader
 from retrieval_circuits.permutation_recall.claims.parts import PARTS
 from retrieval_circuits.permutation_recall.readings import parts
 from retrieval_circuits.permutation_recall.readings.models import LEARNT, TWO
@@ -38,13 +26,19 @@ BOUNDS = {claim.id: claim.bound for claim in PARTS}
 CUT = "without that look recall is lost on {effect} of prompts"
 TRADED = "where two y trade places in the keys, the other y is answered on {effect} of prompts"
 LINEAR = "with the nearest linear map in its place recall is lost on {effect} of prompts"
-MOVES = {
-    "finds": ("finds the x that stood before", KEY),
-    "reads": ("looks at every y and needs the one shown with it", VALUE),
-    "weighs": ("tells the places of y apart by how much it looks at each", PLACE),
-    "joins": ("joins place and y in the FFN", JOINED),
-}
-"""Move -> what it does, and its tone."""
+MOVES = (
+    Move(name="finds", does="finds the x that stood before", layer=0, source="asked key", target="last"),
+    Move(
+        name="reads", does="looks at every y and needs the one shown with it", layer=0, source="asked value",
+        target="last",
+    ),
+    Move(
+        name="weighs", does="tells the places of y apart by how much it looks at each", layer=0,
+        source="other values", target="last",
+    ),
+    Move(name="joins", does="joins place and y in the FFN", layer=0),
+)  # fmt: skip
+PLAN = Plan(moves=MOVES, tones={"x": KEY, "y": VALUE})
 CUTS = {"finds": "cut x_source", "reads": "cut y_source"}
 """Move -> which edge into the last position is cut."""
 FFN = "L0MLP"
@@ -112,26 +106,5 @@ def recall_circuit(
         tests: of each of ``MOVES``.
         note: as in ``Circuit``.
     """
-    words, last = reading.words, len(reading.words) - 1
-    x, y = next((x, y) for x, y in matching(task.forms, words).lookup[1] if words[x] == words[last])
-
-    def look(move: str, source: int) -> Arrow:
-        return Arrow(layer=0, source=source, target=last, weight=attention(reading, tests[move].heads, last, source))
-
-    arrows = {
-        "finds": (look("finds", x),),
-        "reads": (look("reads", y),),
-        "weighs": tuple(look("weighs", other) for other in range(1, last, 2) if other != y),
-        "joins": (Arrow(layer=1, source=last, target=None, weight=None),),
-    }
-    links = links_of(MOVES, tests, arrows)
-    tones = {at: VALUE if at % 2 else KEY for at in range(len(words))}
-    return Circuit(
-        name=name,
-        n_layers=1,
-        tokens=tokens_of(reading, tones),
-        links=links,
-        answer=answer_of(reading, words[y]),
-        looks=attention_alone(reading, [arrow for link in links for arrow in link.arrows]),
-        note=note,
-    )
+    form = matching(task.forms, reading.words)
+    return replace(circuit_on(form, reading, PLAN, tests, form.answer(reading.words)), name=name, note=note)

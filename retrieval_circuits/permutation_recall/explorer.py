@@ -1,11 +1,13 @@
 """The explorer of the chapter: the source's two models, and which part remembers, taken apart by the reader."""
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 from circuitcore.training.store.run import Run
 from livingpaper.explorer.exhibit import Curve, Example, Exhibit, PathStep, ShownRun
 from livingpaper.explorer.material import Material
 from livingpaper.explorer.probe import Reading, probe
+from retrieval_circuits.permutation_recall.circuit import PLAN, link_tests
 from retrieval_circuits.permutation_recall.game import DISPLAYED, LABELS, OPENING
 from retrieval_circuits.permutation_recall.readings.models import ONE, TWO
 
@@ -30,7 +32,7 @@ def explorer(materials: Sequence[Material]) -> Exhibit:
     path = _path(large, small, examples[0].prompt, examples[1].prompt)
     return Exhibit(
         name="explorer-permutation-recall", task=large.recipe.make_task(), shown=shown, examples=examples,
-        opening={"run": large.run_id}, path=path,
+        opening={"run": large.run_id}, path=path, plan=PLAN,
     )  # fmt: skip
 
 
@@ -42,7 +44,12 @@ def _prompt(order: Sequence[int]) -> str:
 def _runs(material: Material) -> Iterator[ShownRun]:
     for arm in (TWO, ONE):
         for run in material.runs(arm):
-            yield ShownRun(run=run, condition=material.condition(arm, LABELS[arm]), curves=_curves(material, run))
+            yield ShownRun(
+                run=run,
+                condition=material.condition(arm, LABELS[arm]),
+                curves=_curves(material, run),
+                tests=material.tests(run, partial(link_tests, seed=run.recipe.init_seed)) if arm == TWO else {},
+            )
 
 
 def _curves(material: Material, run: Run) -> tuple[Curve, ...]:

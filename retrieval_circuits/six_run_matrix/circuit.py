@@ -10,10 +10,11 @@ from functools import partial
 from circuitcore.training.store.run import Run
 from livingpaper.claims.results import Results
 from livingpaper.explorer.material import Material
+from livingpaper.explorer.moves import Tested
 from livingpaper.explorer.probe import probe
 from livingpaper.figures.circuit import Circuit
 from retrieval_circuits.bounds import MORE_OFTEN_THAN_NOT
-from retrieval_circuits.circuit_parts import N_DRAWN, Tested, first_test_prompt
+from retrieval_circuits.circuit_parts import N_DRAWN, first_test_prompt
 from retrieval_circuits.lookup_circuit import HEADS, by_head, lookup_circuit
 from retrieval_circuits.six_run_matrix.design import MATRIX
 

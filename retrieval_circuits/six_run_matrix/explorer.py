@@ -1,11 +1,14 @@
 """The explorer of the chapter: the networks of the matrix whose weights are shipped."""
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 from circuitcore.tasks.textual_kv import LONGER
 from livingpaper.explorer.exhibit import Exhibit, ShownRun, spread_examples
 from livingpaper.explorer.material import Material, births_of
 from livingpaper.explorer.retrieval_path import Lookup, retrieval_path
+from retrieval_circuits.lookup_circuit import PLAN
+from retrieval_circuits.six_run_matrix.circuit import link_tests
 from retrieval_circuits.six_run_matrix.design import MATRIX
 from retrieval_circuits.six_run_matrix.readings.births import SHOWN, corrected_births
 
@@ -24,7 +27,7 @@ def explorer(materials: Sequence[Material]) -> Exhibit:
     path = retrieval_path(Lookup(first, examples[0].prompt), others[0] if others else None)
     return Exhibit(
         name="explorer-six-run-matrix", task=task, shown=shown, examples=examples, opening={"run": first.run_id},
-        path=path,
+        path=path, plan=PLAN,
     )  # fmt: skip
 
 
@@ -34,4 +37,10 @@ def _runs(material: Material) -> Iterator[ShownRun]:
         for run in material.runs(arm):
             births = births_of(born[born["arm"] == arm], run, {motif: motif for motif in SHOWN}, in_epochs=True)
             condition = material.condition(arm, f"curriculum {arm}")
-            yield ShownRun(run=run, condition=condition, curves=material.retrieval_curves(run, SPLITS), births=births)
+            yield ShownRun(
+                run=run,
+                condition=condition,
+                curves=material.retrieval_curves(run, SPLITS),
+                births=births,
+                tests=material.tests(run, partial(link_tests, arm=arm, seed=run.recipe.init_seed)),
+            )

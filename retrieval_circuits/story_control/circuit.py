@@ -4,29 +4,27 @@ The test exchanges all that the last layer's heads write at the last position be
 tables could support an arrow from one word to another, so that all of these are attention alone.
 """
 
+from collections.abc import Mapping
+from dataclasses import replace
+
 import pandas as pd
 
 from circuitcore.tasks.base import Task
+from circuitcore.tasks.forms import matching
 from circuitcore.training.store.run import Run
 from livingpaper.claims.results import Results
 from livingpaper.explorer.material import Material
+from livingpaper.explorer.moves import Move, Plan, Tested, circuit_on
 from livingpaper.explorer.probe import Reading, probe
-from livingpaper.figures.circuit import Arrow, Circuit, Link, percent
+from livingpaper.figures.circuit import Circuit, percent
 from retrieval_circuits.bounds import MORE_OFTEN_THAN_NOT
-from retrieval_circuits.circuit_parts import (
-    KEY,
-    N_DRAWN,
-    VALUE,
-    addresses,
-    answer_of,
-    attention,
-    attention_alone,
-    first_test_prompt,
-    tokens_of,
-)
+from retrieval_circuits.circuit_parts import N_DRAWN, first_test_prompt
 from retrieval_circuits.story_control.design import PLANTED, STORY
 
 BOUND = MORE_OFTEN_THAN_NOT
+HEADS = ("L1H0", "L1H1")
+"""Of the last layer."""
+PLAN = Plan(moves=(Move(name="answers", does="brings the next word", layer=1, looks="anywhere"),))
 FOUND = "exchanged between two prompts, it brings the other prompt's word on {effect} of them"
 
 
@@ -46,33 +44,28 @@ def circuit_of(material: Material, arm: str, run: Run) -> Circuit:
     reading = probe(run, prompt=first_test_prompt(task))
     name = material.condition(arm, f"seed {seed}")
     effects, known = answers_brought(material.results, arm), words_known(material.results, arm)
-    return next_word_circuit(name, task, reading, float(effects[seed]), note_on_test(effects, known))
+    tests = link_tests(material.results, arm, seed)
+    return next_word_circuit(name, task, reading, tests, note_on_test(effects, known))
 
 
-def next_word_circuit(name: str, task: Task, reading: Reading, effect: float, note: str) -> Circuit:
+def next_word_circuit(name: str, task: Task, reading: Reading, tests: Mapping[str, Tested], note: str) -> Circuit:
     """The drawing's data.
 
     Args:
         name: of the network.
         task: of next words.
         reading: of its first test row, plain.
-        effect: of ``answers_brought``, of this network.
+        tests: of each of ``PLAN``.
         note: as in ``Circuit``.
     """
-    row = task.split("test").rows(slice(0, 1))
-    words, copied = reading.words, int(row.roles["last_copy"])
-    link = answering(reading, effect)
-    tones = {at: KEY for at, word in enumerate(words) if copied and word == words[-1]}
-    tones |= {copied: VALUE} if copied else {}
-    return Circuit(
-        name=name,
-        n_layers=len(reading.patterns),
-        tokens=tokens_of(reading, tones),
-        links=(link,),
-        answer=answer_of(reading, task.vocab[int(row.answers)]),
-        looks=attention_alone(reading, link.arrows),
-        note=note,
-    )
+    form, wanted = matching(task.forms, reading.words), task.vocab[int(task.split("test").answers[0])]
+    return replace(circuit_on(form, reading, PLAN, tests, wanted), name=name, note=note)
+
+
+def link_tests(results: Results, arm: str, seed: int) -> dict[str, Tested]:
+    """Move -> whose it is in this network, and the share of answers that follow what was exchanged."""
+    effect = float(answers_brought(results, arm)[seed])
+    return {"answers": Tested(heads=HEADS, effect=effect, supported=BOUND.reached(effect), found=FOUND)}
 
 
 def note_on_test(effects: pd.Series, known: pd.Series) -> str:
@@ -105,20 +98,3 @@ def answers_brought(results: Results, arm: str) -> pd.Series:
 def words_known(results: Results, arm: str) -> pd.Series:
     """Per seed: share of the test rows, from which those pairs are taken, whose next word the network says."""
     return results.final_values("accuracy", arm, split="test")
-
-
-def answering(reading: Reading, effect: float) -> Link:
-    """The last layer's heads bring the next word; as wide as the most that they look at from the last position."""
-    last, layer = len(reading.words) - 1, len(reading.patterns) - 1
-    heads = addresses(reading, layer)
-    widest = max(attention(reading, heads, last, source) for source in range(last + 1))
-    return Link(
-        move="answers",
-        does="brings the next word",
-        head=f"L{layer}H*",
-        tone=VALUE,
-        effect=effect,
-        supported=BOUND.reached(effect),
-        arrows=(Arrow(layer=layer + 1, source=last, target=None, weight=widest),),
-        found=FOUND,
-    )

@@ -1,11 +1,13 @@
 """The explorers of the chapter: the story's network, which cannot retrieve, and one that learnt to."""
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 from circuitcore.training.store.run import Run
 from livingpaper.explorer.exhibit import Example, Exhibit, PathStep, ShownRun, spread_examples
 from livingpaper.explorer.material import Material
 from livingpaper.explorer.probe import probe
+from retrieval_circuits.story_control.circuit import PLAN, link_tests
 from retrieval_circuits.story_control.design import PLANTED, STORY
 
 SPLITS = {"accuracy, trained rows": "train", "accuracy, held out": "val"}
@@ -31,7 +33,7 @@ def story(materials: Sequence[Material]) -> Exhibit:
     )
     return Exhibit(
         name="explorer-story", task=task, shown=tuple(_runs(materials, STORY)), examples=examples,
-        opening={"run": run.run_id}, path=path,
+        opening={"run": run.run_id}, path=path, plan=PLAN,
     )  # fmt: skip
 
 
@@ -69,7 +71,7 @@ def planted(materials: Sequence[Material]) -> Exhibit:
     )
     return Exhibit(
         name="explorer-planted", task=task, shown=tuple(_runs(materials, PLANTED)), examples=examples,
-        opening={"run": run.run_id}, path=path,
+        opening={"run": run.run_id}, path=path, plan=PLAN,
     )  # fmt: skip
 
 
@@ -87,4 +89,9 @@ def _copied_from(words: Sequence[str], answer: str) -> int:
 def _runs(materials: Sequence[Material], arm: str) -> Iterator[ShownRun]:
     for material in materials:
         for run in material.runs(arm):
-            yield ShownRun(run=run, condition=material.condition(arm), curves=material.retrieval_curves(run, SPLITS))
+            yield ShownRun(
+                run=run,
+                condition=material.condition(arm),
+                curves=material.retrieval_curves(run, SPLITS),
+                tests=material.tests(run, partial(link_tests, arm=arm, seed=run.recipe.init_seed)),
+            )

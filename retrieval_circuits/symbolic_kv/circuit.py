@@ -11,10 +11,11 @@ import pandas as pd
 from circuitcore.training.store.run import Run
 from livingpaper.claims.results import Results
 from livingpaper.explorer.material import Material
+from livingpaper.explorer.moves import Tested
 from livingpaper.explorer.probe import probe
 from livingpaper.figures.circuit import Circuit
 from retrieval_circuits.bounds import MORE_OFTEN_THAN_NOT
-from retrieval_circuits.circuit_parts import N_DRAWN, Tested, first_test_prompt
+from retrieval_circuits.circuit_parts import N_DRAWN, first_test_prompt
 from retrieval_circuits.lookup_circuit import by_head, lookup_circuit
 from retrieval_circuits.symbolic_kv.readings import TRAINED, chosen_heads, key_effects, query_effects, separated
 

@@ -1,10 +1,13 @@
 """The explorer of the chapter: every network whose weights are shipped, and the look-up taken apart."""
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 from livingpaper.explorer.exhibit import Exhibit, ShownRun, spread_examples
 from livingpaper.explorer.material import Material, births_of
 from livingpaper.explorer.retrieval_path import Lookup, retrieval_path
+from retrieval_circuits.lookup_circuit import PLAN
+from retrieval_circuits.symbolic_kv.circuit import link_tests
 from retrieval_circuits.symbolic_kv.design import ARMS
 from retrieval_circuits.symbolic_kv.readings import ANSWERS, COPIES, ROUTES, TRAINED, motif_births
 
@@ -22,8 +25,9 @@ def explorer(materials: Sequence[Material]) -> Exhibit:
     others = [run for run in materials[0].runs(TRAINED) if run.run_id != first.run_id]
     path = retrieval_path(Lookup(first, examples[0].prompt), others[0] if others else None)
     return Exhibit(
-        name="explorer-symbolic-kv", task=task, shown=shown, examples=examples, opening={"run": first.run_id}, path=path
-    )
+        name="explorer-symbolic-kv", task=task, shown=shown, examples=examples, opening={"run": first.run_id},
+        path=path, plan=PLAN,
+    )  # fmt: skip
 
 
 def _runs(material: Material) -> Iterator[ShownRun]:
@@ -36,4 +40,5 @@ def _runs(material: Material) -> Iterator[ShownRun]:
                 condition=material.condition(arm, label),
                 curves=material.retrieval_curves(run, SPLITS),
                 births=births,
+                tests=material.tests(run, partial(link_tests, seed=run.recipe.init_seed)) if arm == TRAINED else {},
             )

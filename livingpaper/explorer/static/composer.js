@@ -1,17 +1,13 @@
-// What a reader does to the network: switches of its parts, a line that composes other edits, and the edits in place.
+// What a reader does to the network beyond the stage: a line that composes edits, and the edits in place.
 // Defines `circuitComposer`.
 globalThis.circuitComposer = (() => {
   'use strict';
-  const { el, same, say, button, fill, toolbar } = pageParts('explorer'), { headsOf } = circuitLab;
+  const { el, say, button, fill, toolbar } = pageParts('explorer'), { headsOf, partsOf } = circuitLab;
   const KINDS = {
     zero: 'set to zero', mean: 'set to its mean', resample: 'take from a reference prompt',
     patch: 'take from the second prompt',
   };
   const STREAM = ['resid_pre', 'resid_mid', 'mlp_post', 'mlp_out', 'resid_post'];
-
-  // Heads and MLPs of a network, as edits name them.
-  const partsOf = config => headsOf(config).flatMap(({ name, layer, head }) =>
-    (head === config.n_heads - 1 && config.mlp !== 'none' ? [name, `L${layer}MLP`] : name));
 
   // What of a network may be taken from the second prompt.
   function sitesOf(config) {
@@ -23,13 +19,9 @@ globalThis.circuitComposer = (() => {
 
   class Composer {
     #lab;
-    #second; // a node that is shown where an edit needs the second prompt
     #act;
     #state;
     #asked;
-    #parts;
-    #switches = el('div', 'row switches', { ariaLabel: 'Switch parts off' });
-    #switchStop = toolbar(this.#switches);
     #part = el('select', '', { ariaLabel: 'Which part' });
     #kind = el('select', '', { ariaLabel: 'What to do', onchange: () => this.#offer() });
     #where = el('select', '', { ariaLabel: 'At which position' });
@@ -42,38 +34,22 @@ globalThis.circuitComposer = (() => {
     #referenceLine = el('div', 'row', el('label', 'field', 'Reference prompt ', this.#number), this.#reference);
     #chips = el('div', 'row chips', { ariaLabel: 'Edits in place: press to remove' });
     #chipStop = toolbar(this.#chips);
-    node = el('div', 'part', { role: 'group', ariaLabel: 'Edits' }, this.#switches,
+    node = el('div', 'part', { role: 'group', ariaLabel: 'Edits' },
       el('div', 'row', this.#part, this.#kind, this.#where, this.#add), this.#referenceLine, this.#chips);
 
-    // edit(text) puts an edit in place or takes it away; change(changes) is of the state.
-    constructor(lab, second, act) {
-      [this.#lab, this.#second, this.#act] = [lab, second, act];
+    // edit(text) puts an edit in place or takes it away; change(changes) is of the state; need(kind) tells what is chosen.
+    constructor(lab, act) {
+      [this.#lab, this.#act] = [lab, act];
       fill(this.#kind, Object.entries(KINDS));
     }
 
     show(state, asked) {
       [this.#state, this.#asked] = [state, asked];
-      this.#showSwitches();
       this.#showChips();
       const { task } = this.#lab, rows = circuitPrompt.references(task, asked.ids.length);
       Object.assign(this.#number, { value: state.resample, max: rows.length - 1 });
       say(this.#reference, rows[state.resample]?.map(token => task.vocab[token]).join(' ') ?? '');
       this.#offer();
-    }
-
-    #showSwitches() {
-      const { edits, run } = this.#state, parts = partsOf(this.#lab.run(run).config);
-      if (!same(parts, this.#parts)) {
-        this.#parts = parts;
-        this.#switches.replaceChildren(...parts.map(value =>
-          button('switch', () => this.#act.edit(`zero(${value})@all`), { value })));
-      }
-      for (const node of this.#switches.children) {
-        const isOff = edits.includes(`zero(${node.value})@all`);
-        say(node, `${node.value} ${isOff ? 'off' : 'on'}`);
-        node.ariaPressed = isOff;
-      }
-      this.#switchStop();
     }
 
     #showChips() {
@@ -87,13 +63,13 @@ globalThis.circuitComposer = (() => {
 
     // What can be chosen, and the lines that the choice or an edit in place needs.
     #offer() {
-      const { edits, source, run } = this.#state, kind = this.#kind.value;
+      const { edits, run } = this.#state, kind = this.#kind.value, { config } = this.#lab.run(run);
       const needs = word => kind === word || edits.some(text => text.startsWith(word));
-      const parts = kind === 'patch' ? sitesOf(this.#lab.run(run).config) : this.#parts;
+      const parts = kind === 'patch' ? sitesOf(config) : partsOf(config);
       fill(this.#part, parts.map(part => [part, part.replace('<-source', '')]));
       const places = this.#asked.words.map((word, at) => [String(at), `at ${at}: ${word}`]).reverse();
       fill(this.#where, [['all', 'at all positions'], ...places]);
-      this.#second.hidden = !(needs('patch') || source);
+      this.#act.need(kind);
       this.#referenceLine.hidden = !needs('resample');
     }
   }

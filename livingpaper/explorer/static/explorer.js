@@ -4,9 +4,9 @@
 globalThis.circuitExplorer = (() => {
   'use strict';
   const { el, same, say, enable, button, fill } = pageParts('explorer'), { headsOf } = circuitLab;
-  const { Pane, table, named, cell, bar, signed, share } = circuitPane;
   const { FIELDS, address, fromAddress, python, csv, download } = circuitTakeOut;
   const PAUSE = 300; // milliseconds until the address follows
+  const MOST_UNDONE = 100;
   const placesOf = state => (state.other ? [state, state.other] : [state]);
 
   class View {
@@ -18,9 +18,13 @@ globalThis.circuitExplorer = (() => {
     #state; // what is shown
     #coming; // what was asked for since, while it is being computed
     #readings; // of the networks that are shown
+    #before = []; // states to go back to
     #places;
-    #panes;
-    #composer;
+    #stages;
+    #others;
+    #panels; // a promise of what is loaded when a reader first opens a panel
+    #second; // the line of the second prompt, and the kinds of edit that are being composed
+    #needed = {};
     #live;
     #waiting = new Map(); // of weights: run -> promise and what settles it
     #turn = 0;
@@ -35,18 +39,27 @@ globalThis.circuitExplorer = (() => {
       [this.#model, this.#box, this.#data] = [model, box, model.get('exhibit')];
       const lab = this.#lab = new circuitLab.Lab(this.#data);
       this.#opening = { ...this.#data.opening, ...this.#data.path[0]?.state };
-      this.#panes = [0, 1].map(() => new Pane(lab, (head, query, key) => this.#edit(`cut(${head}:${query}->${key})`)));
-      const change = changes => this.#change(changes);
+      const change = changes => this.#change(changes), edit = texts => this.#edit(texts);
+      const ask = prompt => this.#change({ prompt }, 'prompt');
+      this.#stages = [0, 1].map(i =>
+        new circuitStage.Stage(lab, this.#data, { edit, ask, need: kind => this.#need(`stage ${i}`, kind) }));
+      this.#others = new circuitOthers.Others(lab, this.#data, {
+        want: run => this.#want(run), show: (run, step) => change({ run, step }),
+      });
       const follow = other => change({ other: { ...this.#base.other, ...other } });
       this.#places = [
         new circuitPlaces.Place(lab, 'Network', change), new circuitPlaces.Place(lab, 'Compared with', follow)];
       const shuffled = () => circuitPrompt.shuffled(lab.task, this.#readings[0].asked.form);
-      const second = this.#line('Second prompt', 'source', shuffled);
-      this.#composer = new circuitComposer.Composer(lab, second, { change, edit: text => this.#edit(text) });
-      this.#composer.node.append(this.#problems['']);
-      this.#live = el('div', 'live', this.#path(), this.#chooser(),
-        el('div', 'part', this.#line('Prompt', 'prompt', shuffled, this.#examples()), second),
-        this.#composer.node, this.#results(), this.#sweep(), this.#tools());
+      this.#second = this.#line('Second prompt', 'source', shuffled);
+      const [first, compared] = this.#stages.map(({ node, beside }, i) => el('div', 'part', node, this.#places[i].node, beside));
+      const asked = el('div', 'part', this.#line('Prompt', 'prompt', shuffled, this.#examples()), this.#second);
+      this.#live = el('div', 'live', this.#path(), first, compared, asked, this.#problems[''], this.#tools(),
+        this.#others.node,
+        this.#panel('Every number: all answers, the attention of every head, what each part adds', this.#results),
+        this.#panel('More edits: at one position, from other prompts, to any activation', this.#composer),
+        this.#panel('Every set of heads switched off', this.#sweep),
+        this.#panel('Scores through training', this.#curves));
+      this.#live.addEventListener('keydown', event => this.#key(event));
       model.on('msg:custom', message => this.#arrived(message));
       model.on(FIELDS.map(field => `change:${field}`).join(' '), () => this.#follow());
       if (model.get('linked')) addEventListener('hashchange', () => this.#followLink());
@@ -132,13 +145,38 @@ globalThis.circuitExplorer = (() => {
       for (const [name, node] of Object.entries(this.#problems)) say(node, name === field ? text : '');
     }
 
-    #edit(text) {
-      const { edits } = this.#base;
-      this.#change({ edits: edits.includes(text) ? edits.filter(other => other !== text) : [...edits, text] });
+    // Texts of edits that are all in place are taken away; else those that are not yet are put in place.
+    #edit(texts) {
+      const { edits } = this.#base, isIn = text => edits.includes(text);
+      this.#change({
+        edits: texts.every(isIn) ? edits.filter(text => !texts.includes(text))
+          : [...edits, ...texts.filter(text => !isIn(text))],
+      });
+    }
+
+    #undo() {
+      const before = this.#before.pop();
+      if (before) this.#change(before, '', true);
+    }
+
+    #key(event) {
+      const isTyped = event.target.matches('input:not([type=range]), textarea');
+      if (event.key !== 'z' || !(event.ctrlKey || event.metaKey) || isTyped) return;
+      event.preventDefault();
+      this.#undo();
+    }
+
+    // What can be gone back to; a walk through training is one step.
+    #remember(state, next) {
+      const isWalk = (a, b) => same({ ...a, step: 0, other: null }, { ...b, step: 0, other: null });
+      const last = this.#before.at(-1);
+      if (last && isWalk(last, state) && isWalk(state, next)) return;
+      this.#before.push(state);
+      if (this.#before.length > MOST_UNDONE) this.#before.shift();
     }
 
     // Compute the changed state and show it; what cannot be computed is told, and nothing else changes.
-    async #change(changes, field = '') {
+    async #change(changes, field = '', isUndone = false) {
       const turn = ++this.#turn, lab = this.#lab, before = this.#coming, next = this.#coming = { ...this.#base };
       for (const name of FIELDS) if (name in changes) next[name] = changes[name];
       let told = '';
@@ -165,6 +203,7 @@ globalThis.circuitExplorer = (() => {
         this.#complain(`${error.message[0].toUpperCase()}${error.message.slice(1)}.`, field);
         return false;
       }
+      if (this.#state && !isUndone && !same(this.#state, next)) this.#remember(this.#state, next);
       [this.#state, this.#coming] = [next, null];
       this.#complain(told);
       this.#paint();
@@ -190,6 +229,12 @@ globalThis.circuitExplorer = (() => {
 
     // ---- parts, made once ----
 
+    // Whether the reader is where the path has led to, at whatever step.
+    #isAtStop() {
+      const stop = this.#data.path[this.#stop];
+      return Boolean(stop) && same({ ...this.#opening, ...stop.state, step: 0 }, { ...this.#state, step: 0 });
+    }
+
     #path() {
       const { path } = this.#data, text = el('p', 'story'), told = el('span', 'quiet');
       const go = by => async () => {
@@ -201,29 +246,29 @@ globalThis.circuitExplorer = (() => {
       const back = button('button', go(-1), 'Back'), next = button('button', go(1), 'Next');
       if (path.length) this.#painters.push(() => {
         const at = this.#stop, step = path[at];
-        const isHere = same({ ...this.#opening, ...step.state, step: 0 }, { ...this.#state, step: 0 });
+        const isHere = this.#isAtStop();
         text.replaceChildren(el('strong', '', `${step.title} `), step.text);
-        say(told, `${at + 1} of ${path.length}${isHere ? '' : ', changed by you'}`);
+        say(told, `${at + 1} of ${path.length}${isHere ? '' : ', changed'}`);
         enable(back, at > 0);
         enable(next, at < path.length - 1);
       });
-      return el('div', 'part path', { role: 'group', ariaLabel: 'Suggested path', hidden: !path.length }, text,
-        el('div', 'row', back, next, told));
+      return el('div', 'path', { role: 'group', ariaLabel: 'Suggested path', hidden: !path.length }, text,
+        el('div', 'row', told, back, next));
     }
 
-    #chooser() {
+    #compare() {
       const compare = button('button', () => {
         const { other, run } = this.#base;
         this.#change({ other: other ? null : { run, step: this.#lab.run(run).steps[0] } });
       });
       this.#painters.push(() => say(compare, this.#state.other ? 'Stop comparing' : 'Compare with another'));
-      return el('div', 'part', ...this.#places.map(({ node }) => node), el('div', 'row', compare));
+      return compare;
     }
 
     #paintPlaces() {
       const shown = placesOf(this.#state);
       shown.forEach((place, i) => this.#places[i].show(place));
-      this.#places[1].node.hidden = this.#panes[1].node.hidden = shown.length < 2;
+      this.#places[1].node.parentElement.hidden = shown.length < 2;
     }
 
     // A field for a prompt, what is wrong with it, and a button to fill it; `more` stands beside the button.
@@ -236,7 +281,7 @@ globalThis.circuitExplorer = (() => {
       const shuffle = button('button', () => { input.value = shuffled(); act(); }, 'Shuffle');
       shuffle.ariaLabel = `Shuffle: ${label.toLowerCase()}`;
       this.#painters.push(() => { if (input.value !== this.#state[field]) input.value = this.#state[field]; });
-      return el('div', 'ask', el('label', 'field', label, input), problem, el('div', 'row', shuffle, ...more));
+      return el('div', 'ask', el('div', 'line', el('label', 'field', label, input), shuffle, ...more), problem);
     }
 
     #examples() {
@@ -250,38 +295,98 @@ globalThis.circuitExplorer = (() => {
       return menu;
     }
 
-    #results() {
-      const both = el('div', 'both', ...this.#panes.map(({ node }) => node));
-      this.#painters.push(() => {
+    // ---- panels, loaded when they are first opened ----
+
+    #load() {
+      this.#panels ??= (async () => {
+        const url = URL.createObjectURL(new Blob([this.#model.get('panels')], { type: 'text/javascript' }));
+        try {
+          return (await import(url)).default({ pageParts, circuitLab, circuitPrompt, circuitBars, circuitStrip });
+        } finally { URL.revokeObjectURL(url); }
+      })();
+      return this.#panels;
+    }
+
+    // make(panels, body) fills the body, and gives what paints it.
+    #panel(title, make) {
+      const body = el('div', 'part');
+      let paint = null, isComing = false;
+      const show = async () => {
+        if (!node.open || !this.#state || isComing) return;
+        if (!paint) {
+          isComing = true;
+          paint = make.call(this, await this.#load(), body);
+          isComing = false;
+        }
+        paint();
+      };
+      const node = el('details', 'panel', { ontoggle: show }, el('summary', '', title), body);
+      this.#painters.push(show);
+      return node;
+    }
+
+    #results({ circuitPane }, body) {
+      const cut = (head, query, key) => this.#edit([`cut(${head}:${query}->${key})`]);
+      const panes = [0, 1].map(() => new circuitPane.Pane(this.#lab, cut));
+      const both = el('div', 'both', ...panes.map(({ node }) => node));
+      body.append(both);
+      return () => {
         const { edits, other } = this.#state, cuts = new Map();
         for (const text of edits) {
           const [, head, query, key] = /^cut\((L\d+H\d+):(\d+)->(\d+)\)$/.exec(text) ?? [];
           if (head) cuts.set(head, (cuts.get(head) ?? new Set()).add(`${query},${key}`));
         }
         both.classList.toggle('is-two', Boolean(other));
+        panes[1].node.hidden = !other;
         placesOf(this.#state).forEach(({ run, step }, i) => {
           const { condition, seed } = this.#lab.run(run);
           const title = other ? `${condition}, seed ${seed}, step ${circuitStrip.number(step)}` : '';
-          this.#panes[i].show(title, this.#readings[i], cuts, edits.length > 0);
+          panes[i].show(title, this.#readings[i], cuts, edits.length > 0);
         });
-      });
-      return both;
+      };
     }
 
-    #sweep() {
-      const lab = this.#lab, found = el('div');
-      const paint = () => {
-        if (!node.open || !this.#state) return;
+    #curves({ circuitCurves }, body) {
+      const curves = [0, 1].map(() => new circuitCurves.Curves());
+      body.append(...curves.map(({ node }) => node));
+      return () => {
+        curves[1].node.hidden = !this.#state.other;
+        placesOf(this.#state).forEach(({ run, step }, i) => curves[i].show(this.#lab.run(run), step));
+      };
+    }
+
+    #composer({ circuitComposer }, body) {
+      const act = {
+        change: changes => this.#change(changes), edit: text => this.#edit([text]),
+        need: kind => this.#need('composer', kind),
+      };
+      const composer = new circuitComposer.Composer(this.#lab, act);
+      body.append(composer.node);
+      return () => composer.show(this.#state, this.#readings[0].asked);
+    }
+
+    #sweep({ circuitPane: { signed, share } }, body) {
+      const lab = this.#lab, { table, named, cell, bar } = circuitBars;
+      return () => {
         const rows = lab.subsets(this.#state, this.#state).map(({ off, margin, probability: p, says }) => el('tr', '',
           named(off.join(', ') || 'none'), bar(p), cell(share(p)), cell(signed(margin)), cell(lab.word(says))));
         const answer = lab.word(this.#readings[0].now.target);
         const caption = `Probability of ${answer} with these heads set to zero, on top of the edits in place.`;
-        found.replaceChildren(table(caption, ['off', 'probability', '', 'margin', 'likeliest'], rows));
+        body.replaceChildren(table(caption, ['off', 'probability', '', 'margin', 'likeliest'], rows));
       };
-      const summary = el('summary', '', 'Every set of heads switched off');
-      const node = el('details', 'sweep', { ontoggle: paint }, summary, found);
-      this.#painters.push(paint);
-      return node;
+    }
+
+    // ---- below the stage ----
+
+    // Who composes an edit that takes from the second prompt needs its line.
+    #need(who, kind) {
+      this.#needed[who] = kind;
+      this.#paintSecond();
+    }
+
+    #paintSecond() {
+      const { edits, source } = this.#state, isNeeded = Object.values(this.#needed).includes('patch');
+      this.#second.hidden = !(isNeeded || source || edits.some(text => text.startsWith('patch')));
     }
 
     #tools() {
@@ -297,7 +402,9 @@ globalThis.circuitExplorer = (() => {
         (navigator.clipboard?.writeText(text.value) ?? Promise.reject()).then(tell('copied'), tell('below'));
       };
       const link = () => location.href.split('#')[0] + this.#address(), hidden = !this.#model.get('linked');
-      return el('div', 'part end', el('div', 'row',
+      const undo = button('button', () => this.#undo(), 'Undo');
+      this.#painters.push(() => enable(undo, this.#before.length > 0));
+      return el('div', 'part end', el('div', 'row', undo, this.#compare(),
         button('button', take('The link', link), 'Copy link', { hidden }),
         button('button', take('The snippet', () => python(this.#state, this.#readings)), 'Copy as Python'),
         button('button', () => download(`${name}.csv`, csv(this.#lab, this.#state, this.#readings)), 'Download CSV'),
@@ -306,7 +413,11 @@ globalThis.circuitExplorer = (() => {
 
     #paint() {
       this.#paintPlaces();
-      this.#composer.show(this.#state, this.#readings[0].asked);
+      this.#paintSecond();
+      const { path } = this.#data, lit = this.#isAtStop() ? path[this.#stop].lit : [];
+      placesOf(this.#state).forEach(({ run, step }, i) =>
+        this.#stages[i].show(this.#readings[i], this.#lab.testsAt(run, step), this.#state, i ? [] : lit));
+      this.#others.show(this.#state);
       for (const paint of this.#painters) paint();
     }
   }

@@ -55,6 +55,16 @@ globalThis.circuitLab = (() => {
       this.#packed.set(id, packed);
     }
 
+    // What causal tests of a run say at a step: move -> { heads, effect, isSupported, found }; none where none was made.
+    testsAt(id, step) {
+      const { tests, found } = this.run(id), at = Object.entries(tests[step] ?? {});
+      return Object.fromEntries(at.map(([move, [heads, effect, isSupported]]) => {
+        const all = heads.split(' '), [, layer] = /^L(\d+)/.exec(all[0]);
+        const head = all.length > 1 ? `L${layer}H*` : all[0];
+        return [move, { heads: all, head, effect, isSupported: Boolean(isSupported), found: found[move] }];
+      }));
+    }
+
     // The checkpoint nearest to a step.
     nearest(id, step) {
       return this.run(id).steps.reduce((best, at) => (Math.abs(at - step) < Math.abs(best - step) ? at : best));
@@ -145,5 +155,9 @@ globalThis.circuitLab = (() => {
     }
   }
 
-  return { Lab, headsOf };
+  // Heads and MLPs of a network, as edits name them.
+  const partsOf = config => headsOf(config).flatMap(({ name, layer, head }) =>
+    (head === config.n_heads - 1 && config.mlp !== 'none' ? [name, `L${layer}MLP`] : [name]));
+
+  return { Lab, headsOf, partsOf };
 })();

@@ -79,7 +79,7 @@
     try {
       const leftOut = box.dataset.leftOut?.split(' ') ?? []; // of a file that is alone
       const exhibit = { ...text('data'), leftOut }, state = { ...exhibit.opening, ...exhibit.path[0]?.state };
-      const model = new Model({ exhibit, linked: true, ...state });
+      const model = new Model({ exhibit, linked: true, panels: text('panels'), ...state });
       await (await import(url)).default.render({ model, el: box });
     } catch (error) {
       console.error('the explorer stays a still picture:', error);

@@ -2,28 +2,9 @@
 globalThis.circuitPane = (() => {
   'use strict';
   const { el, same, say } = pageParts('explorer'), { HeadMap, share } = circuitHeadMap, { headsOf } = circuitLab;
+  const { table, named, cell, bar } = circuitBars;
   const MOST_ANSWERS = 6;
   const signed = value => `${value < 0 ? '\u2212' : '+'}${Math.abs(value).toFixed(2)}`;
-
-  const named = words => el('th', '', { scope: 'row' }, words);
-  const cell = text => el('td', 'number', text);
-
-  function table(caption, headings, rows) {
-    const head = el('tr', '', ...headings.map(words => el('th', '', { scope: 'col' }, words)));
-    return el('table', '', el('caption', '', caption), el('thead', '', head), el('tbody', '', ...rows));
-  }
-
-  // A bar of a share between 0 and 1, with a mark where it was before the edits.
-  function bar(value, before = null) {
-    const fill = el('i', 'bar'), track = el('span', '', fill);
-    fill.style.width = `${100 * value}%`;
-    if (before !== null) {
-      const mark = el('i', 'before');
-      mark.style.left = `${100 * before}%`;
-      track.append(mark);
-    }
-    return el('td', 'track', track);
-  }
 
   // A bar from the middle, to the right where the value is positive.
   function balance(value, most) {
@@ -118,5 +99,5 @@ globalThis.circuitPane = (() => {
     }
   }
 
-  return { Pane, table, named, cell, bar, signed, share };
+  return { Pane, signed, share };
 })();

@@ -16,6 +16,16 @@ globalThis.pageParts = prefix => {
     return node;
   }
 
+  // An element of a drawing, its numbers with one decimal at most.
+  function svg(tag, attributes, ...children) {
+    const node = document.createElementNS('http://www.w3.org/2000/svg', tag);
+    for (const [name, value] of Object.entries(attributes)) {
+      node.setAttribute(name, typeof value === 'number' ? Math.round(value * 10) / 10 : value);
+    }
+    node.append(...children);
+    return node;
+  }
+
   // A button that is out of use keeps the focus, so that a keyboard does not lose its place.
   const enable = (node, can) => { node.ariaDisabled = !can; };
   const button = (classes, act, ...parts) => el('button', classes, {
@@ -32,7 +42,7 @@ globalThis.pageParts = prefix => {
 
   // One stop of the Tab key for a group of buttons; arrows, Home and End move inside it.
   function toolbar(box) {
-    const all = () => [...box.querySelectorAll('button')].filter(node => !node.hidden);
+    const all = () => [...box.querySelectorAll('button, [role=button]')].filter(node => !node.hidden);
     const stopAt = node => all().forEach(other => (other.tabIndex = other === node ? 0 : -1));
     box.role = 'toolbar';
     box.addEventListener('focusin', event => stopAt(event.target));
@@ -49,5 +59,5 @@ globalThis.pageParts = prefix => {
     };
   }
 
-  return { el, same, say, enable, button, fill, toolbar };
+  return { el, svg, same, say, enable, button, fill, toolbar };
 };

@@ -20,7 +20,6 @@ globalThis.circuitPlaces = (() => {
     #slider = el('input', 'slider', { type: 'range', min: 0, step: 1 });
     #ticks = el('datalist', '', { id: `explorer-ticks-${Math.random().toString(36).slice(2)}` });
     #strip = new Strip();
-    #legend = el('p', 'legend');
 
     // choose({ run, step }), or of another step only choose({ step }), is called when the reader wants another place.
     constructor(lab, name, choose) {
@@ -33,7 +32,7 @@ globalThis.circuitPlaces = (() => {
       const condition = el('label', 'field', 'Condition ', this.#condition);
       this.node = el('div', 'place', { role: 'group', ariaLabel: name },
         el('div', 'row', condition, this.#seedField, this.#player, this.#time),
-        slider, this.#ticks, this.#strip.node, this.#legend);
+        slider, this.#ticks, this.#strip.node);
       fill(this.#condition, this.#options(lab.runs, 'condition'));
     }
 
@@ -95,14 +94,11 @@ globalThis.circuitPlaces = (() => {
     show(at) {
       const isOther = at.run !== this.#at?.run;
       this.#at = at;
-      const { condition, seed, steps, epochs, final, curves } = this.#run, isOne = steps.length < 2;
+      const { condition, seed, steps, epochs, final } = this.#run, isOne = steps.length < 2;
       const runs = this.#lab.runs.filter(run => run.condition === condition);
       if (isOther) {
         fill(this.#seed, this.#options(runs, 'seed'));
         this.#ticks.replaceChildren(...steps.map(value => el('option', '', { value })));
-        const chance = curves.some(curve => curve.chance) ? ', grey: chance' : '';
-        this.#legend.replaceChildren(...curves.map(({ label }, i) => el('span', 'key', Strip.key(i), label)),
-          el('span', 'quiet', curves.length ? `0 to 1${chance}` : ''));
       }
       this.#seedField.hidden = runs.length < 2;
       this.#player.hidden = this.#slider.hidden = isOne;

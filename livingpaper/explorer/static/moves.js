@@ -1,0 +1,93 @@
+// The moves of a circuit on a prompt: where they go, how wide, and what tests of this network at this checkpoint say of
+// them, by the rules of livingpaper/explorer/moves.py. Defines `circuitMoves`.
+// A circuit: { layers, tokens: [{ word, tone }], links: [{ move, number, head, heads, effect, isSupported, arrows }],
+// looks: [arrow], answer: { word, tone, probability, wanted } }; an arrow: { layer, source, target or null for the
+// answer, weight or null for no attention, brings, head }.
+globalThis.circuitMoves = (() => {
+  'use strict';
+  const FAINTEST = 0.1, EARLIER = 1, AFTER = 2;
+  const last = list => list[list.length - 1];
+
+  function places({ lookup }, words) {
+    const [query, pairs] = lookup ?? [null, []], values = pairs.map(([, value]) => value);
+    const asked = pairs.find(([key]) => words[key] === words[query]);
+    return {
+      keys: pairs.map(([key]) => key), values, query: query === null ? [] : [query],
+      'asked key': asked ? [asked[0]] : [], 'asked value': asked ? [asked[1]] : [],
+      'other values': asked ? values.filter(at => at !== asked[1]) : [], last: [words.length - 1], answer: [null],
+    };
+  }
+
+  function tonesOf({ slots, open }, words, tones) {
+    if (open === null) return slots.map(([name]) => tones[name.replace(/ \d+$/, '')] ?? 0);
+    const end = words.length - 1, earlier = [...words.keys()].filter(at => at < end && words[at] === words[end]);
+    return words.map((word, at) => (!earlier.length ? 0 : at === last(earlier) + 1 ? AFTER
+      : word === words[end] ? EARLIER : 0));
+  }
+
+  // Attention of each head: [layer][head](target, source).
+  function looking({ cache }, { n_layers: layers, n_heads: heads }, n) {
+    return Array.from({ length: layers }, (_, layer) => Array.from({ length: heads }, (_, head) =>
+      (target, source) => cache[`pattern.${layer}`][(head * n + target) * n + source]));
+  }
+
+  function arrowsOf(move, words, where, look) {
+    const [sources, targets] = [where[move.source], where[move.target]], end = words.length - 1;
+    const pairs = sources.length === 1 || targets.length === 1
+      ? sources.flatMap(source => targets.map(target => [source, target]))
+      : sources.map((source, i) => [source, targets[i]]);
+    return pairs.map(([source, target]) => {
+      if (target !== null) {
+        return {
+          layer: move.layer, source, target, weight: look(target, source), brings: move.brings ? words[source] : '',
+        };
+      }
+      const seen = move.looks === 'anywhere' ? [...words.keys()] : where[move.looks];
+      const weight = move.looks ? Math.max(0, ...seen.map(at => look(end, at))) : null;
+      return { layer: move.layer + 1, source, target, weight, brings: '' };
+    });
+  }
+
+  // What no link is: the strongest head of each layer, as far as the answer can depend on what it looks at.
+  function attentionAlone(looks, n, done) {
+    const reach = Array(n).fill(0), found = [];
+    reach[n - 1] = 1;
+    for (const layer of [...looks.keys()].reverse()) {
+      const before = [...reach];
+      for (let target = 0; target < n; target++) {
+        for (let source = 0; source <= target; source++) {
+          const weights = looks[layer].map(look => look(target, source)), weight = Math.min(1, Math.max(...weights));
+          const way = weight * before[target];
+          reach[source] = Math.max(reach[source], way);
+          if (way < FAINTEST || done.has(`${layer} ${source} ${target}`)) continue;
+          found.push({ layer, source, target, weight, brings: '', head: `L${layer}H${weights.indexOf(Math.max(...weights))}` });
+        }
+      }
+    }
+    return found;
+  }
+
+  // moves, tones: of the exhibit; tests: move -> { heads, effect, isSupported }, as far as there are any.
+  function circuitOn({ moves, tones }, tests, { asked, model, now }, wordOf) {
+    const { words, form, answer } = asked, where = places(form, words), looks = looking(now.result, model.config, words.length);
+    const links = moves.flatMap((move, i) => {
+      const tested = tests[move.name];
+      if (!tested) return [];
+      const own = tested.heads.map(head => /^L(\d+)H(\d+)$/.exec(head)).filter(Boolean)
+        .map(([, layer, head]) => looks[layer][head]);
+      const look = (target, source) =>
+        Math.min(1, own.reduce((sum, of) => sum + of(target, source), 0) / (own.length || 1));
+      const arrows = arrowsOf(move, words, where, look);
+      return arrows.length ? [{ ...tested, move, number: i + 1, arrows }] : [];
+    });
+    const done = new Set(links.flatMap(({ arrows }) => arrows).map(a => `${a.layer} ${a.source} ${a.target}`));
+    const tone = tonesOf(form, words, tones);
+    return {
+      layers: model.config.n_layers, links, looks: attentionAlone(looks, words.length, done),
+      tokens: words.map((word, at) => ({ word, tone: tone[at] })),
+      answer: { word: wordOf(now.top), tone: AFTER, probability: Math.min(1, now.probabilities[now.top]), wanted: answer },
+    };
+  }
+
+  return { circuitOn };
+})();

@@ -1,0 +1,218 @@
+// The stage: a network's circuit on the prompt, drawn as it is at the shown step, to be taken apart where it stands.
+// Defines `circuitStage`.
+globalThis.circuitStage = (() => {
+  'use strict';
+  const { el, svg, say, button, fill, toolbar } = pageParts('explorer'), { partsOf } = circuitLab;
+  const { Layout } = circuitLayout, { draw } = circuitDrawing, { bar } = circuitBars;
+  const MOST_ANSWERS = 3, NARROW = 544; // pixels, 34 rem: below it words stand in a column
+  const HOW = { zero: 'zero', mean: 'its mean', resample: 'a reference prompt', patch: 'the second prompt' };
+  const likely = p => (p > 0.99 ? '> 99 %' : p < 0.01 ? '< 1 %' : `${Math.round(100 * p)} %`);
+  const OFF = /^(?:(?:zero|mean|resample)\((L\d+(?:H\d+|MLP))\)|patch\((L\d+H\d+)\.z<-source\)|patch\((L\d+)\.mlp_out<-source\))@all$/;
+
+  // The part that an edit takes away as a whole, or nothing.
+  function partOff(text) {
+    const [, part, head, layer] = OFF.exec(text) ?? [];
+    return part ?? head ?? (layer && `${layer}MLP`);
+  }
+
+  function removal(part, how) {
+    if (how !== 'patch') return `${how}(${part})@all`;
+    return part.endsWith('MLP') ? `patch(${part.replace('MLP', '')}.mlp_out<-source)@all` : `patch(${part}.z<-source)@all`;
+  }
+
+  const cutOf = (head, { source, target }) => `cut(${head}:${target}->${source})`;
+
+  class Stage {
+    #lab;
+    #act;
+    #exhibit;
+    #shown; // what it was last asked to show
+    #circuit;
+    #drawn = svg('svg', { role: 'group', fill: 'currentColor' });
+    #stop = toolbar(this.#drawn);
+    #readout = el('p', 'readout', { ariaLive: 'polite' });
+    #answers = el('tbody');
+    #switches = el('div', 'row switches', { ariaLabel: 'Take parts away' });
+    #switchStop = toolbar(this.#switches);
+    #how = el('select', '', { onchange: () => this.#act.need(this.#how.value) });
+    #dragged = null; // the token that is being dragged
+    node; // the drawing
+    beside; // the answers, and a switch for every part
+
+    // act: { edit(texts), ask(prompt), need(kind) }
+    constructor(lab, exhibit, act) {
+      [this.#lab, this.#exhibit, this.#act] = [lab, exhibit, act];
+      fill(this.#how, Object.entries(HOW));
+      const room = el('div', 'room', this.#drawn), figure = el('figure', '', room);
+      figure.classList.add('circuit');
+      const caption = el('caption', '', 'What comes next?');
+      this.node = el('div', 'stage', figure, this.#readout);
+      this.beside = el('div', 'beside', el('table', 'next', caption, this.#answers),
+        el('div', 'parts', el('label', 'field', 'Press to replace by ', this.#how), this.#switches));
+      new ResizeObserver(() => this.#draw()).observe(room);
+      this.#listen();
+    }
+
+    // reading: of lab.read; tests: of this run at this step; lit: names of moves that are spoken of.
+    show(reading, tests, state, lit) {
+      this.#shown = { reading, edits: new Set(state.edits), lit };
+      this.#circuit = circuitMoves.circuitOn(this.#exhibit, tests, reading, token => this.#lab.word(token));
+      this.#mark();
+      this.#draw();
+      this.#showAnswers(state.edits.length > 0);
+      this.#showSwitches();
+    }
+
+    // What is removed, cut or spoken of. An arrow that is cut stays, to be put back.
+    #mark() {
+      const { edits, lit, reading } = this.#shown, off = new Set([...edits].map(partOff)), { links, looks } = this.#circuit;
+      for (const link of links) {
+        link.isLit = lit.includes(link.move.name);
+        link.isRemoved = link.heads.every(head => off.has(head));
+        for (const arrow of link.arrows) {
+          arrow.isCut = arrow.target !== null && link.heads.every(head => edits.has(cutOf(head, arrow)));
+        }
+      }
+      const known = new Set(links.flatMap(({ heads, arrows }) => arrows.flatMap(arrow => heads.map(head => cutOf(head, arrow)))));
+      for (const text of edits) {
+        const [, head, layer, target, source] = /^cut\((L(\d+)H\d+):(\d+)->(\d+)\)$/.exec(text) ?? [];
+        const isHere = head && Number(layer) < this.#circuit.layers && Number(target) < reading.asked.words.length;
+        if (!isHere || known.has(text)) continue;
+        looks.push({
+          layer: Number(layer), source: Number(source), target: Number(target), weight: 0, brings: '', head, isCut: true,
+        });
+      }
+    }
+
+    #draw() {
+      const width = this.#drawn.parentElement?.clientWidth ?? 0;
+      if (!this.#circuit || !width) return;
+      const press = {
+        arrow: (link, arrow) => this.#pressArrow(link, arrow), token: at => this.#pressToken(at),
+        name: link => this.#pressName(link),
+      };
+      draw(this.#drawn, new Layout(this.#circuit, width < NARROW ? 'tall' : 'wide'), press, likely);
+      this.#drawn.ariaLabel = this.#inWords();
+      this.#stop();
+    }
+
+    #inWords() {
+      const { links, answer: { word, probability } } = this.#circuit;
+      const each = links.map(({ number, move, head, isSupported }) =>
+        `${number}, ${move.name}, ${head}${isSupported ? '' : ', not supported'}`);
+      return `The circuit on this prompt. It answers ${word}, ${likely(probability)}. ${each.join('; ')}`;
+    }
+
+    // ---- what can be pressed ----
+
+    #tested({ found, effect, isSupported }) {
+      return `${found.replace('{effect}', likely(effect))}, ${isSupported ? '' : 'not '}supported`;
+    }
+
+    #pressArrow(link, arrow) {
+      const { words } = this.#shown.reading.asked, { source, target, weight, layer } = arrow;
+      if (target === null) return this.#pressName(link, `answer ${source}`);
+      const who = link ? `${link.number}, ${link.move.name}: ${link.head}` : arrow.head;
+      const edge = `${words[target]} reads ${words[source]}`, seen = arrow.isCut ? 'cut' : `attention ${weight.toFixed(2)}`;
+      const what = link ? `On this network: ${this.#tested(link)}.` : 'No test speaks of it: attention, no part of a mechanism.';
+      return {
+        key: `${link?.number ?? 'look'} ${layer} ${source} ${target}`, label: `${who}, ${edge}, ${seen}`,
+        says: `${who}: ${edge}, ${seen}. ${what} Press to ${arrow.isCut ? 'put it back' : 'cut it'}.`, isOn: Boolean(arrow.isCut),
+        act: () => this.#act.edit((link?.heads ?? [arrow.head]).map(head => cutOf(head, arrow))),
+      };
+    }
+
+    #pressName(link, key = `name ${link.number}`) {
+      const { number, move, head, isRemoved } = link;
+      return {
+        key, label: `${number}, ${move.name}, ${head}`, isOn: isRemoved,
+        says: `${number}, ${move.name}: ${head} ${move.does}. On this network: ${this.#tested(link)}. `
+          + `Press to ${isRemoved ? 'put it back' : 'take it away'}.`,
+        act: () => this.#remove(link.heads),
+      };
+    }
+
+    // Pressing a key asks for it; any word can be dragged onto another.
+    #pressToken(position) {
+      const { asked: { form, words } } = this.#shown.reading, [query, pairs] = form.lookup ?? [null, []];
+      if (!pairs.some(([key]) => key === position) || words[position] === words[query]) return null;
+      return {
+        key: `token ${position}`, label: `Ask for ${words[position]}`, says: `Press to ask for ${words[position]}.`,
+        act: () => this.#put(position, query),
+      };
+    }
+
+    #put(from, to) {
+      const words = [...this.#shown.reading.asked.words];
+      words[to] = words[from];
+      this.#act.ask(words.join(' '));
+    }
+
+    #remove(parts) {
+      const { edits } = this.#shown, gone = [...edits].filter(text => parts.includes(partOff(text)));
+      const isOff = parts.every(part => gone.some(text => partOff(text) === part));
+      const back = parts.filter(part => !gone.some(text => partOff(text) === part));
+      this.#act.edit(isOff ? gone : back.map(part => removal(part, this.#how.value)));
+    }
+
+    #listen() {
+      const svg = this.#drawn, pressAt = event => event.target.closest?.('[data-key]');
+      const tokenAt = event => document.elementFromPoint(event.clientX, event.clientY)?.closest('[data-position]');
+      const tell = event => { const node = pressAt(event); if (node) say(this.#readout, node.says); };
+      svg.addEventListener('pointerover', tell);
+      svg.addEventListener('focusin', tell);
+      svg.addEventListener('click', event => pressAt(event)?.act());
+      svg.addEventListener('keydown', event => {
+        if (event.key !== 'Enter' && event.key !== ' ') return;
+        event.preventDefault();
+        pressAt(event)?.act();
+      });
+      svg.addEventListener('pointerdown', event => {
+        this.#dragged = event.target.closest('[data-position]');
+        this.#dragged?.classList.add('is-dragged');
+        if (this.#dragged) addEventListener('pointerup', drop, { once: true });
+      });
+      const drop = event => {
+        const from = this.#dragged, to = tokenAt(event);
+        this.#dragged = null;
+        from.classList.remove('is-dragged');
+        if (to && to !== from && svg.contains(to)) this.#put(Number(from.dataset.position), Number(to.dataset.position));
+      };
+    }
+
+    // ---- beside the drawing ----
+
+    #showAnswers(isEdited) {
+      const { asked, before, now } = this.#shown.reading, p = now.probabilities, isKnown = asked.answer !== null;
+      const top = [...p.keys()].sort((a, b) => p[b] - p[a]).slice(0, MOST_ANSWERS);
+      if (isKnown && !top.includes(now.target)) top.splice(-1, 1, now.target);
+      this.#answers.replaceChildren(...top.map(token => {
+        const word = el('th', '', { scope: 'row' }, this.#lab.word(token));
+        if (isKnown && token === now.target) word.append(el('span', 'right', ' answer'));
+        return el('tr', '', word, bar(p[token], isEdited ? before.probabilities[token] : null), el('td', 'number', likely(p[token])));
+      }));
+    }
+
+    #showSwitches() {
+      const { reading: { model: { config } }, edits } = this.#shown, off = new Set([...edits].map(partOff));
+      const parts = partsOf(config);
+      const focused = [...this.#switches.children].indexOf(document.activeElement);
+      this.#switches.replaceChildren(...parts.map(part => {
+        const roles = this.#circuit.links.filter(({ heads, isSupported }) => isSupported && heads.includes(part));
+        const marks = roles.map(({ number, move }) => {
+          const mark = el('span', 'role', `${number} ${move.name} `);
+          mark.classList.add(`move-${number}`);
+          return mark;
+        });
+        const node = button('switch', () => this.#remove([part]), ...marks, `${part} ${off.has(part) ? 'off' : 'on'}`);
+        node.value = part;
+        node.ariaPressed = off.has(part);
+        return node;
+      }));
+      this.#switchStop();
+      if (focused >= 0) this.#switches.children[Math.min(focused, parts.length - 1)].focus();
+    }
+  }
+
+  return { Stage, likely };
+})();

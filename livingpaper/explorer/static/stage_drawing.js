@@ -1,0 +1,171 @@
+// A circuit as SVG elements, with the classes of livingpaper/figures/circuit_drawing.py. Defines `circuitDrawing`.
+globalThis.circuitDrawing = (() => {
+  'use strict';
+  const { svg } = pageParts('explorer'), { MARK, NODE, ANSWER, SMALL_ANSWER } = circuitLayout;
+  const { namesOf, BADGE } = circuitNames;
+  const OUTLINE = { fill: 'none', stroke: 'currentColor' }, HIT = 16;
+  const round = value => Math.round(value * 10) / 10;
+  const points = list => list.map(point => point.map(round).join(' ')).join(' ');
+  const status = is => (is ? 'is-supported' : 'is-unsupported');
+
+  const group = (names, ...children) => svg('g', { class: names }, ...children);
+  const text = (words, [x, y], names = '', anchor = 'middle') =>
+    svg('text', { x, y, 'text-anchor': anchor, ...(names && { class: names }) }, words);
+  const box = ([x, y], [across, up], rx) =>
+    svg('rect', { x: x - across, y: y - up, width: 2 * across, height: 2 * up, rx, ...OUTLINE });
+
+  // What a reader can press: its name, what it says when pointed at, what it does. Kept by key through every repaint.
+  function pressed(node, press) {
+    if (!press) return node;
+    const { key, label, says, act, isOn } = press;
+    node.dataset.key = key;
+    node.classList.add('can-press');
+    Object.assign(node, { role: 'button', ariaLabel: label, says, act });
+    node.tabIndex = -1;
+    if (isOn !== undefined) node.ariaPressed = isOn;
+    return node;
+  }
+
+  function pathOf(layout, arrow, end) {
+    const [start, ...bends] = layout.curve(arrow, end);
+    return `M${points([start])}C${points(bends)}`;
+  }
+
+  function line(layout, arrow, end, more = {}) {
+    const d = pathOf(layout, arrow, end);
+    return svg('path', { class: 'line', d, ...OUTLINE, 'stroke-width': layout.lineWidth(arrow), ...more });
+  }
+
+  // A line, its head, and around it room for a finger.
+  function arrowNode(layout, link, arrow, press) {
+    const tip = layout.ends(arrow)[1], width = layout.lineWidth(arrow), { isSmall } = layout, isSolid = link.isSupported;
+    const dashed = isSolid ? {} : { 'stroke-dasharray': isSmall ? '2 1.6' : '6 4', opacity: 0.6 };
+    if (isSmall) return line(layout, arrow, tip, dashed);
+    const half = width / 2 + 3.2, base = layout.beforeTip(arrow, Math.min(9, 5 + width / 2)), [x, y] = base;
+    const corners = layout.isSideways(arrow) ? [[x, y - half], [x, y + half]] : [[x - half, y], [x + half, y]];
+    const d = `M${points([corners[0]])}L${points([tip, corners[1]])}Z`;
+    const hit = svg('path', { class: 'hit', d: pathOf(layout, arrow, tip), fill: 'none', 'stroke-width': Math.max(HIT, width) });
+    const head = svg('path', { class: 'head', d, ...(isSolid ? {} : OUTLINE) });
+    return pressed(group(arrow.isCut ? 'arrow is-cut' : 'arrow', hit, line(layout, arrow, base, dashed), head), press);
+  }
+
+  function columns(layout) {
+    const { circuit: { tokens, links, looks, layers }, marks } = layout;
+    const arrows = [...links.flatMap(link => link.arrows), ...looks];
+    const met = new Set(arrows.flatMap(a => [`${a.source} ${a.layer}`, `${a.target} ${a.layer + 1}`]));
+    return tokens.flatMap((_, position) => {
+      const [x1, y1] = layout.point(position, 0), [x2, y2] = layout.point(position, layers);
+      const rows = Array.from({ length: layers }, (_, row) => row + 1);
+      const dots = rows.filter(row => met.has(`${position} ${row}`) && !marks.has(`${position} ${row}`));
+      return [svg('line', { class: 'stream', x1, y1, x2, y2 }), ...dots.map(row => {
+        const [cx, cy] = layout.point(position, row);
+        return svg('circle', { class: 'node', cx, cy, r: NODE });
+      })];
+    });
+  }
+
+  function rows(layout) {
+    const { isTall, circuit: { layers } } = layout, anchor = isTall ? 'middle' : 'start';
+    const names = Array.from({ length: layers }, (_, layer) => {
+      const [a, b] = [layout.point(0, layer), layout.point(0, layer + 1)];
+      return text(`layer ${layer}`, isTall ? [(a[0] + b[0]) / 2, 14] : [0, (a[1] + b[1]) / 2 + 4], 'quiet', anchor);
+    });
+    const at = isTall ? [layout.tokenWidth / 2, 14] : [0, layout.point(0, 0)[1] + 20];
+    return [...names, text('prompt', at, 'quiet', anchor)];
+  }
+
+  function looks(layout, pressOf) {
+    const nodes = layout.circuit.looks.map(arrow => {
+      const tip = layout.ends(arrow)[1], d = pathOf(layout, arrow, tip);
+      if (layout.isSmall) return line(layout, arrow, tip, { opacity: 0.22 });
+      const hit = svg('path', { class: 'hit', d, fill: 'none', 'stroke-width': HIT });
+      return pressed(group(arrow.isCut ? 'look is-cut' : 'look', hit, line(layout, arrow, tip)), pressOf(null, arrow));
+    });
+    return nodes.length ? [group('looks tone-0', ...nodes)] : [];
+  }
+
+  function linkNode(layout, link, pressOf) {
+    const names = `link move-${link.number} ${status(link.isSupported)}${link.isLit ? ' is-lit' : ''}`;
+    const arrows = link.arrows.map(arrow => arrowNode(layout, link, arrow, pressOf(link, arrow)));
+    return group(`${names}${link.isRemoved ? ' is-removed' : ''}`, ...arrows);
+  }
+
+  const labelled = (word, [x, y], half) => [box([x, y], half, 3), text(word, [x, y + 4.5])];
+
+  function marks(layout) {
+    const { circuit: { tokens }, isTall, fitting } = layout;
+    return [...layout.marks].flatMap(([key, { arrow, link, at }]) => {
+      const [x, y] = layout.point(...at), half = [isTall ? layout.markHalf : layout.halfMarkAcross(at), MARK];
+      const alike = fitting.has(key) && link.isSupported ? ' is-alike' : '', own = tokens[at[0]];
+      const names = `brought tone-${tokens[arrow.source].tone} ${status(link.isSupported)}${alike}`;
+      const mark = group(names, ...labelled(arrow.brings, [x, y], half));
+      if (!layout.isLabelled(at)) return [mark];
+      const beside = isTall ? [x + 2 * half[0], y] : [x, y - 2 * half[1]];
+      return [group(`brought tone-${own.tone} is-supported`, ...labelled(own.word, beside, half)), mark];
+    });
+  }
+
+  function tokenNode(layout, { word, tone }, position, press) {
+    const [x, y] = layout.point(position, 0), across = layout.tokenWidth / 2, { isTall, isUpright, size } = layout;
+    const [middle, half] = isTall ? [[x - across, y], [across, 14]]
+      : isUpright ? [[x, y + across], [layout.pitches[position] / 2 - 2, across]]
+        : [[x, y + size.token / 2], [layout.pitches[position] / 2 - 4, size.token / 2]];
+    const upright = { transform: `translate(${round(x + 4.5)} ${round(y + 7)}) rotate(-90)`, 'text-anchor': 'end' };
+    const label = isUpright ? svg('text', upright, word) : text(word, [middle[0], middle[1] + 5]);
+    const node = group(`token tone-${tone}`, ...(tone ? [box(middle, half, 5)] : []), label);
+    node.dataset.position = position;
+    return pressed(node, press);
+  }
+
+  function answerNodes(layout, likely) {
+    const { word, tone, probability, wanted } = layout.circuit.answer, [x, y] = layout.answer, half = layout.answerHalf;
+    const isRight = wanted === null || word === wanted;
+    const beside = `${likely(probability)}${isRight ? '' : `, not ${wanted}`}`;
+    return [
+      group(`answer tone-${tone}${isRight ? '' : ' is-wrong'}`, box([x, y], [half, ANSWER], 6), text(word, [x, y + 7])),
+      text(`answer, ${beside}`, [x - half - 8, y + 5], 'quiet', 'end'),
+    ];
+  }
+
+  function nameNode({ link, badge: [cx, cy], words: [x, y], anchor }, press) {
+    const head = svg('tspan', { class: 'who', dx: 5 }, link.head);
+    const lit = `${link.isLit ? ' is-lit' : ''}${link.isRemoved ? ' is-removed' : ''}`;
+    return pressed(group(`name move-${link.number} ${status(link.isSupported)}${lit}`, svg('circle', { cx, cy, r: BADGE }),
+      text(String(link.number), [cx, cy + 4.5]), svg('text', { class: 'move', x, y, 'text-anchor': anchor }, link.move.name, head)),
+    press);
+  }
+
+  // Supported ones over the others.
+  const inOrder = (all, of = one => one) => [...all].sort((a, b) => of(a).isSupported - of(b).isSupported);
+
+  // press: { arrow(link or null, arrow), token(position), name(link) } -> as `pressed` takes it, or nothing.
+  function contents(layout, press, likely) {
+    const { circuit } = layout, of = press ?? { arrow: () => null, token: () => null, name: () => null };
+    const arrows = [...looks(layout, of.arrow), ...inOrder(circuit.links).map(link => linkNode(layout, link, of.arrow))];
+    if (layout.isSmall) {
+      const ticks = circuit.tokens.map(({ tone }, position) => {
+        const [x, y] = layout.point(position, 0);
+        return svg('rect', { class: `tick tone-${tone}`, x: x - 1.8, y: y + 0.6, width: 3.6, height: 3.6 });
+      });
+      const [cx, cy] = layout.answer, names = `tick tone-${circuit.answer.tone}`;
+      return [...ticks, ...arrows, svg('circle', { class: names, cx, cy, r: SMALL_ANSWER })];
+    }
+    return [
+      ...columns(layout), ...rows(layout), ...arrows, ...marks(layout),
+      ...circuit.tokens.map((token, position) => tokenNode(layout, token, position, of.token(position))),
+      ...answerNodes(layout, likely),
+      ...inOrder(namesOf(layout), ({ link }) => link).map(name => nameNode(name, of.name(name.link))),
+    ];
+  }
+
+  // Into an svg that stays: its focus does, too.
+  function draw(node, layout, press, likely) {
+    const focused = node.contains(document.activeElement) ? document.activeElement.dataset.key : null;
+    node.setAttribute('viewBox', `-1 -1 ${round(layout.width + 2)} ${round(layout.height + 2)}`);
+    node.setAttribute('class', `circuit-${layout.form}`);
+    node.replaceChildren(...contents(layout, press, likely));
+    if (focused) [...node.querySelectorAll('[data-key]')].find(one => one.dataset.key === focused)?.focus();
+  }
+
+  return { draw };
+})();
