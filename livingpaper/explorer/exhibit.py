@@ -26,6 +26,8 @@ MOST_BYTES = 6_000_000
 """Of one run's weights on the page, in base64."""
 AROUND, AROUND_EACH = 5_000, 40
 """Bytes kept for what stands around all weights, and around those of each checkpoint."""
+MOST_BESIDE = 10
+"""Networks whose circuits stand beside each other."""
 PLACE = ("run", "step")
 STATE = (*PLACE, "prompt", "source", "edits", "resample", "other")
 
@@ -82,6 +84,10 @@ class ShownRun:
     def steps(self) -> list[int]:
         """Those of its checkpoints that the reader gets."""
         return shown_steps(self.run)
+
+    def nearest(self, share: float) -> int:
+        """The step that is nearest to a share of the training."""
+        return min(self.steps, key=lambda step: abs(step - share * self.run.final_step))
 
     def entry(self) -> dict[str, Any]:
         """The run as the page knows it before its weights are loaded."""
@@ -228,6 +234,22 @@ class Exhibit:
         name = f"{shown.condition}, seed {shown.run.recipe.init_seed}, step {state['step']:,}"
         form, tests = matching(self.task.forms, reading.words), shown.tests.get(state["step"], {})
         return replace(circuit_on(form, reading, self.plan, tests, reading.target), name=name)
+
+    def beside(self, state: Mapping[str, Any]) -> tuple[Circuit, ...]:
+        """The same prompt in the first networks by seed of the same condition, as far through training."""
+        condition, final = self.find(state["run"]).condition, self.find(state["run"]).run.final_step
+        share = state["step"] / final if final else 1.0
+        alike = sorted(
+            (shown for shown in self.shown if shown.condition == condition),
+            key=lambda shown: shown.run.recipe.init_seed,
+        )
+        return tuple(
+            replace(
+                self.circuit({**state, "run": shown.run.run_id, "step": shown.nearest(share), "edits": []}),
+                name=f"seed {shown.run.recipe.init_seed}",
+            )
+            for shown in alike[:MOST_BESIDE]
+        )
 
     def payload(self) -> dict[str, Any]:
         """What the page gets before any weights, as JSON literals."""

@@ -5,7 +5,7 @@ import html
 from livingpaper.explorer.exhibit import Exhibit
 from livingpaper.explorer.game_still import share
 from livingpaper.explorer.probe import Reading
-from livingpaper.figures.circuit_drawing import drawing_html
+from livingpaper.figures.circuit_drawing import drawing_html, small_drawings_html
 
 MOST_ANSWERS = 3
 
@@ -17,9 +17,11 @@ def still_html(exhibit: Exhibit) -> str:
     words = (
         f"<p><strong>{_text(exhibit.path[0].title)}</strong> {_text(exhibit.path[0].text)}</p>" if exhibit.path else ""
     )
+    others = exhibit.beside(state)
+    small = small_drawings_html(others) if len(others) > 1 else ""
     edits = f"<p>Edits: {_text(', '.join(state['edits']))}.</p>" if state["edits"] else ""
     return (
-        f'<div class="explorer-still">{words}{edits}{drawing_html(exhibit.circuit(state))}{_answers(reading)}'
+        f'<div class="explorer-still">{words}{edits}{drawing_html(exhibit.circuit(state))}{_answers(reading)}{small}'
         '<p class="explorer-without">This is the opening. With JavaScript every checkpoint can be used here.</p></div>'
     )
 

@@ -83,8 +83,8 @@ class Lookup:
         return reading.probability_of(self.words[self.value_position])
 
 
-def retrieval_path(asked: Lookup, other_run: Run | None = None) -> tuple[PathStep, ...]:
-    """Five stops, and a sixth that compares with another run where there is one."""
+def retrieval_path(asked: Lookup, other_run: Run | None = None, lit: tuple[str, ...] = ()) -> tuple[PathStep, ...]:
+    """Five stops, and a sixth that compares with another run where there is one; ``lit`` are moves of the first."""
     last, place = len(asked.words) - 1, asked.value_position
     answer, name, before = asked.words[place], "L{}H{}".format(*asked.head), asked.read(step=asked.early)
     heads = [f"L{asked.head[0]}H{head}" for head in range(asked.run.recipe.model.n_heads)]
@@ -102,7 +102,8 @@ def retrieval_path(asked: Lookup, other_run: Run | None = None) -> tuple[PathSte
         PathStep(
             title="It works.",
             text=f"Asked for {asked.key}, the network says {asked.plain.says}. At the last position head {name} reads "
-            f"{answer} with attention {_attention(asked, asked.plain)}: the bottom row of its map.",
+            f"{answer} with attention {_attention(asked, asked.plain)}.",
+            lit=lit,
         ),
         PathStep(
             title="See it appear.",

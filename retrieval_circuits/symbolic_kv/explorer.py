@@ -23,7 +23,7 @@ def explorer(materials: Sequence[Material]) -> Exhibit:
     task = first.recipe.make_task()
     examples = (*spread_examples(task, "val", 4), *spread_examples(task, "ood", 2))
     others = [run for run in materials[0].runs(TRAINED) if run.run_id != first.run_id]
-    path = retrieval_path(Lookup(first, examples[0].prompt), others[0] if others else None)
+    path = retrieval_path(Lookup(first, examples[0].prompt), others[0] if others else None, ("matches",))
     return Exhibit(
         name="explorer-symbolic-kv", task=task, shown=shown, examples=examples, opening={"run": first.run_id},
         path=path, plan=PLAN,

@@ -90,10 +90,17 @@ def opening(browser, url, *, is_clean=True, timeout=20_000, **context):
 
 
 def live(opened, name="explorer-small"):
-    """The explorer of that name, once it is live."""
+    """The explorer of that name, once it is live, with all its panels open."""
     found = opened.page.locator(f"#{name}.is-live")
     found.wait_for()
+    found.evaluate("box => box.querySelectorAll('details').forEach(panel => { panel.open = true; })")
+    found.locator(".explorer-composer").wait_for()
     return found
+
+
+def switch(explorer, part, state):
+    """The switch of a part of the network, by what it says now: on or off."""
+    return explorer.locator(".explorer-switch", has_text=re.compile(rf"\b{part} {state}$")).first
 
 
 def press(explorer, name):

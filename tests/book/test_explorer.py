@@ -19,6 +19,7 @@ from explorer_page import (
     published,
     square,
     story,
+    switch,
     write_site,
 )
 
@@ -101,13 +102,13 @@ def test_play_goes_through_training_and_stops(opened, explorer):
 def test_what_is_changed_while_another_run_loads_is_changed_of_that_run(opened, explorer, pane):
     opened.page.evaluate(HOLD)
     explorer.get_by_label("Seed").first.select_option(str(published(SECOND).recipe.init_seed))
-    explorer.get_by_role("button", name="L0H1 on", exact=True).click()
-    explorer.get_by_role("button", name="L1H0 on", exact=True).click()
+    switch(explorer, "L0H1", "on").click()
+    switch(explorer, "L1H0", "on").click()
     explorer.get_by_role("slider").press("Home")
     ask(explorer, SOURCE)
     assert_reads(pane)
     opened.page.evaluate("release()")
-    explorer.get_by_role("button", name="L0H1 off", exact=True).wait_for()
+    switch(explorer, "L0H1", "off").wait_for()
     assert problems(explorer) == []
     assert_reads(pane, run=SECOND, step=0, prompt=SOURCE, edits=["zero(L0H1)@all", "zero(L1H0)@all"])
 
@@ -191,11 +192,11 @@ def test_shuffle_and_examples_give_prompts_of_the_task(explorer, pane):
 
 def test_switches_turn_parts_off_and_on(explorer, pane):
     for part in ("L0H1", "L1MLP"):
-        explorer.get_by_role("button", name=f"{part} on", exact=True).click()
+        switch(explorer, part, "on").click()
     edits = ["zero(L0H1)@all", "zero(L1MLP)@all"]
     assert_reads(pane, edits=edits)
     assert "before the edits" in pane.locator(".explorer-margin").inner_text()
-    off = explorer.get_by_role("button", name="L0H1 off", exact=True)
+    off = switch(explorer, "L0H1", "off")
     assert off.get_attribute("aria-pressed") == "true"
     off.click()
     assert_reads(pane, edits=edits[1:])
@@ -229,7 +230,7 @@ def test_a_prompt_of_another_length_drops_the_patches_alone_and_says_so(explorer
     explorer.get_by_label("What to do").select_option("patch")
     ask(explorer, SOURCE, "Second prompt")
     compose(explorer, "patch", "L1H0.q<-source", "all")
-    explorer.get_by_role("button", name="L0H1 on", exact=True).click()
+    switch(explorer, "L0H1", "on").click()
     assert_reads(pane, edits=["patch(L1H0.q<-source)@all", "zero(L0H1)@all"], source=SOURCE)
     ask(explorer, f"{LONGER} K99")
     assert problems(explorer) == ["Token 16: 'K99' is no word of this task."]
@@ -294,7 +295,7 @@ def test_every_key_of_a_query_cannot_be_cut(opened, explorer, pane):
 
 def test_chips_remove_edits_and_keep_the_focus(opened, explorer, pane):
     for part in ("L0H0", "L0H1", "L1MLP"):
-        explorer.get_by_role("button", name=f"{part} on", exact=True).click()
+        switch(explorer, part, "on").click()
     explorer.locator(".explorer-chip").nth(1).focus()
     opened.page.keyboard.press("Enter")
     assert_reads(pane, edits=["zero(L0H0)@all", "zero(L1MLP)@all"])

@@ -6,7 +6,7 @@ import warnings
 
 import pytest
 from conftest import ROOT
-from explorer_page import assert_reads, live, opening, panes, press, problems
+from explorer_page import assert_reads, live, opening, panes, press, problems, switch
 
 from circuitcore.ground.environment import Folders
 from circuitcore.training.store.run_store import RunStore
@@ -116,9 +116,9 @@ def test_every_explorer_steps_and_edits_and_undoes_and_shows_another_network_as_
         assert_reads(pane, run=run, step=run.steps[0], **asked)
         slider.press("End")
         head = f"L{min(1, run.recipe.model.n_layers - 1)}H0"
-        explorer.get_by_role("button", name=f"{head} on", exact=True).click()
+        switch(explorer, head, "on").click()
         assert_reads(pane, run=run, edits=[f"zero({head})@all"], **asked)
-        explorer.get_by_role("button", name=f"{head} off", exact=True).click()
+        switch(explorer, head, "off").click()
         assert_reads(pane, run=run, **asked)
         last = exhibit["runs"][-1]  # the reader's, where there are any
         choose(explorer, last)

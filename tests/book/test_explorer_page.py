@@ -25,6 +25,7 @@ from explorer_page import (
     problems,
     published,
     small,
+    switch,
     write_site,
 )
 from test_pages import seriously_wrong
@@ -119,7 +120,7 @@ def test_all_sets_of_heads_take_100_ms(browser, site):
     """The goal is 100 ms for the 16 sets of a 2 x 2 network; a busy machine gets 500."""
     with opening(browser, address(site)) as opened:
         explorer = live(opened)
-        explorer.locator("summary").click()
+        explorer.get_by_text("Every set of heads").click()
         table = explorer.locator(".explorer-sweep table")
         table.wait_for()
         rows = table.locator("tbody tr").all()
@@ -161,7 +162,7 @@ def test_two_explorers_of_a_page_leave_each_other_alone(browser, site):
         opened.page.locator("#explorer-large").scroll_into_view_if_needed()
         large = live(opened, "explorer-large")
         before = numbers(panes(large).first)
-        small.get_by_role("button", name="L1H0 on", exact=True).click()
+        switch(small, "L1H0", "on").click()
         compare_seeds(small)
         assert_reads(panes(small).first, edits=["zero(L1H0)@all"])
         assert_reads(panes(small).last, run=SECOND, edits=["zero(L1H0)@all"])
@@ -339,7 +340,7 @@ def used(explorer):
     press(explorer, "Add edit")
     explorer.get_by_label("What to do").select_option("resample")
     press(explorer, "Compare with another")
-    explorer.locator("summary").click()
+    explorer.get_by_text("Every set of heads").click()
     press(explorer, "Copy as Python")
     ask(explorer, "<bos> K99")
     assert len(problems(explorer)) == 1

@@ -25,6 +25,7 @@ from explorer_page import (
     problems,
     published,
     story,
+    switch,
     tab_to,
     write_site,
 )
@@ -63,7 +64,7 @@ def test_another_run_is_loaded_when_it_is_asked_for(opened, explorer):
     assert_reads(panes(explorer).last, run=SECOND)
     assert_reads(panes(explorer).first)
     assert loaded() == [f"{RUN}.js", f"{SECOND}.js"]
-    explorer.get_by_role("button", name="L1H0 on", exact=True).click()
+    switch(explorer, "L1H0", "on").click()
     assert_reads(panes(explorer).first, edits=["zero(L1H0)@all"])
     assert_reads(panes(explorer).last, run=SECOND, edits=["zero(L1H0)@all"])
     press(explorer, "Stop comparing")
@@ -170,7 +171,7 @@ def test_the_path_goes_on_and_back(opened, explorer):
             press(explorer, "Next")
     assert explorer.get_by_role("button", name="Next").get_attribute("aria-disabled") == "true"
     press(explorer, "Back")
-    explorer.get_by_role("button", name="L0H0 on", exact=True).click()
+    switch(explorer, "L0H0", "on").click()
     assert "5 of 6, changed by you" in explorer.inner_text()
     press(explorer, "Start again")
     assert_reads(panes(explorer).first)
@@ -179,7 +180,7 @@ def test_the_path_goes_on_and_back(opened, explorer):
 
 def test_tab_alone_reaches_every_control(opened, explorer):
     everything(explorer)
-    explorer.locator("summary").click()
+    explorer.get_by_text("Every set of heads").click()
     opened.page.evaluate("document.activeElement.blur(); scrollTo(0, 0)")
     explorer.get_by_role("button", name="Next").focus()
     controls = (

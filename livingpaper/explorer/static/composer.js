@@ -34,7 +34,7 @@ globalThis.circuitComposer = (() => {
     #referenceLine = el('div', 'row', el('label', 'field', 'Reference prompt ', this.#number), this.#reference);
     #chips = el('div', 'row chips', { ariaLabel: 'Edits in place: press to remove' });
     #chipStop = toolbar(this.#chips);
-    node = el('div', 'part', { role: 'group', ariaLabel: 'Edits' },
+    node = el('div', 'part composer', { role: 'group', ariaLabel: 'Edits' },
       el('div', 'row', this.#part, this.#kind, this.#where, this.#add), this.#referenceLine, this.#chips);
 
     // edit(text) puts an edit in place or takes it away; change(changes) is of the state; need(kind) tells what is chosen.

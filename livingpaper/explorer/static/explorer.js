@@ -35,7 +35,7 @@ globalThis.circuitExplorer = (() => {
     #inputs = {};
     #problems = { '': el('p', 'problem', { role: 'alert' }) }; // by field; without one, of everything else
 
-    constructor(model, box) {
+    constructor(model, box, still) {
       [this.#model, this.#box, this.#data] = [model, box, model.get('exhibit')];
       const lab = this.#lab = new circuitLab.Lab(this.#data);
       this.#opening = { ...this.#data.opening, ...this.#data.path[0]?.state };
@@ -45,7 +45,7 @@ globalThis.circuitExplorer = (() => {
         new circuitStage.Stage(lab, this.#data, { edit, ask, need: kind => this.#need(`stage ${i}`, kind) }));
       this.#others = new circuitOthers.Others(lab, this.#data, {
         want: run => this.#want(run), show: (run, step) => change({ run, step }),
-      });
+      }, [...still?.querySelectorAll('.circuits svg') ?? []]);
       const follow = other => change({ other: { ...this.#base.other, ...other } });
       this.#places = [
         new circuitPlaces.Place(lab, 'Network', change), new circuitPlaces.Place(lab, 'Compared with', follow)];
@@ -248,7 +248,7 @@ globalThis.circuitExplorer = (() => {
         const at = this.#stop, step = path[at];
         const isHere = this.#isAtStop();
         text.replaceChildren(el('strong', '', `${step.title} `), step.text);
-        say(told, `${at + 1} of ${path.length}${isHere ? '' : ', changed'}`);
+        say(told, `${at + 1} of ${path.length}${isHere ? '' : ', changed by you'}`);
         enable(back, at > 0);
         enable(next, at < path.length - 1);
       });
@@ -424,7 +424,7 @@ globalThis.circuitExplorer = (() => {
 
   async function render({ model, el: box }) {
     box.classList.add('explorer');
-    const still = box.querySelector('.explorer-still'), view = new View(model, box);
+    const still = box.querySelector('.explorer-still'), view = new View(model, box, still);
     try {
       await view.start();
       box.classList.add('is-live');

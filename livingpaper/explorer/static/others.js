@@ -1,7 +1,7 @@
 // The same prompt in the first networks of a condition, small, beside each other. Defines `circuitOthers`.
 globalThis.circuitOthers = (() => {
   'use strict';
-  const { el, svg, say, button, toolbar } = pageParts('explorer'), { Layout } = circuitLayout, { draw } = circuitDrawing;
+  const { el, svg, same, say, button, toolbar } = pageParts('explorer'), { Layout } = circuitLayout, { draw } = circuitDrawing;
   const MOST = 10;
   const idle = globalThis.requestIdleCallback ?? setTimeout;
 
@@ -9,6 +9,8 @@ globalThis.circuitOthers = (() => {
     #lab;
     #exhibit;
     #act;
+    #stills; // pictures of the first frame, where the page has them: they need no weights
+    #first;
     #state;
     #isNear = false;
     #turn = 0;
@@ -18,38 +20,35 @@ globalThis.circuitOthers = (() => {
     node = el('div', 'part', el('p', 'title', 'The same prompt, other random starts'), this.#row);
 
     // act: { want(run), show(run, step) }; `want` gives a promise, or null where the weights are here.
-    constructor(lab, exhibit, act) {
-      [this.#lab, this.#exhibit, this.#act] = [lab, exhibit, act];
+    constructor(lab, exhibit, act, stills) {
+      [this.#lab, this.#exhibit, this.#act, this.#stills] = [lab, exhibit, act, stills];
       new IntersectionObserver(changes => {
         this.#isNear = changes.at(-1).isIntersecting;
-        if (this.#isNear) this.#paint();
+        this.#paint();
       }, { rootMargin: '200px' }).observe(this.#row);
     }
 
     show(state) {
-      const { condition, final } = this.#lab.run(state.run);
-      const runs = this.#lab.runs.filter(run => run.condition === condition && !this.#lab.leftOut.includes(run.id))
+      const { condition, final } = this.#lab.run(state.run), { leftOut } = this.#lab;
+      const runs = this.#lab.runs.filter(run => run.condition === condition && !leftOut.includes(run.id))
         .sort((a, b) => a.seed - b.seed).slice(0, MOST);
-      const share = state.step / final;
-      this.#state = { ...state, edits: [...state.edits] };
       this.node.hidden = runs.length < 2;
-      const ids = runs.map(({ id }) => id).join(' ');
-      if (ids !== this.#row.dataset.runs) {
-        this.#row.dataset.runs = ids;
-        this.#boxes = runs.map(run => {
-          const picture = svg('svg', { 'aria-hidden': true, fill: 'currentColor' }), score = el('span', 'quiet');
-          const node = button('other', () => this.#act.show(run.id, this.#stepOf(run)), `seed ${run.seed}`, score);
-          const room = el('span', 'picture', picture);
-          room.classList.add('circuit');
-          node.prepend(room);
-          return { run, node, picture, score };
-        });
-        this.#row.replaceChildren(...this.#boxes.map(({ node }) => node));
-        this.#stop();
-      }
-      this.#state.share = share;
+      this.#state = { prompt: state.prompt, share: state.step / final, runs: runs.map(({ id }) => id) };
+      this.#first ??= this.#state;
+      if (!same(this.#boxes.map(({ run }) => run.id), this.#state.runs)) this.#make(runs);
       for (const { run, node } of this.#boxes) node.ariaCurrent = run.id === state.run;
-      if (this.#isNear) this.#paint();
+      this.#paint();
+    }
+
+    #make(runs) {
+      this.#boxes = runs.map(run => {
+        const picture = svg('svg', { 'aria-hidden': true, fill: 'currentColor' }), score = el('span', 'quiet');
+        const room = el('span', 'picture', picture), act = () => this.#act.show(run.id, this.#stepOf(run));
+        room.classList.add('circuit');
+        return { run, picture, score, painted: '', node: button('other', act, room, `seed ${run.seed}`, score) };
+      });
+      this.#row.replaceChildren(...this.#boxes.map(({ node }) => node));
+      this.#stop();
     }
 
     // As far through training as the one on the stage.
@@ -58,22 +57,39 @@ globalThis.circuitOthers = (() => {
     // One network in each idle moment, so that nothing a reader does has to wait.
     async #paint() {
       const turn = ++this.#turn;
+      if (!this.#isNear || !this.#state) return;
+      if (this.#stills.length === this.#boxes.length && same(this.#state, this.#first)) {
+        this.#boxes.forEach((box, i) => this.#takeOver(box, this.#stills[i]));
+        return;
+      }
       for (const box of this.#boxes) {
+        const key = `${this.#stepOf(box.run)} ${this.#state.prompt}`;
+        if (box.painted === key) continue;
         try {
           await this.#act.want(box.run.id);
           await new Promise(done => idle(done));
           if (turn !== this.#turn) return;
           this.#paintOne(box);
+          box.painted = key;
         } catch { say(box.score, 'not here'); }
       }
     }
 
+    #takeOver(box, still) {
+      const { picture, score } = box;
+      picture.setAttribute('viewBox', still.getAttribute('viewBox'));
+      picture.setAttribute('class', still.getAttribute('class'));
+      picture.replaceChildren(...[...still.children].map(node => node.cloneNode(true)));
+      say(score, still.parentElement.lastChild.textContent);
+      box.painted = '';
+    }
+
     #paintOne({ run, picture, score }) {
-      const step = this.#stepOf(run), tests = this.#lab.testsAt(run.id, step);
-      const reading = this.#lab.read({ run: run.id, step }, { ...this.#state, edits: [] });
+      const step = this.#stepOf(run), state = { prompt: this.#state.prompt, edits: [], source: '', resample: 0 };
+      const reading = this.#lab.read({ run: run.id, step }, state), tests = this.#lab.testsAt(run.id, step);
       const circuit = circuitMoves.circuitOn(this.#exhibit, tests, reading, token => this.#lab.word(token));
-      draw(picture, new Layout({ ...circuit, looks: circuit.links.length ? [] : circuit.looks }, 'small'), null);
       const { links } = circuit, n = links.filter(({ isSupported }) => isSupported).length;
+      draw(picture, new Layout(links.length ? { ...circuit, looks: [] } : circuit, 'small'), null);
       say(score, links.length ? `${n} of ${links.length}` : 'untested');
     }
   }

@@ -15,10 +15,11 @@ from circuitcore.models import init_weights
 from circuitcore.models.transformer import weight_shapes
 from circuitcore.tasks import make_task
 from livingpaper.claims.results import Results
+from livingpaper.explorer.moves import FAINTEST
 from livingpaper.explorer.probe import Question, read
 from livingpaper.figures.circuit import in_words, takeaway
 from retrieval_circuits.bounds import MORE_OFTEN_THAN_NOT
-from retrieval_circuits.circuit_parts import FAINTEST, by_leader, first_test_prompt
+from retrieval_circuits.circuit_parts import by_leader, first_test_prompt
 from retrieval_circuits.lookup_circuit import lookup_circuit
 from retrieval_circuits.permutation_recall import circuit as recall
 from retrieval_circuits.permutation_recall.measures import SECTIONS
