@@ -59,7 +59,7 @@ def test_the_front_page_shows_rather_than_tells(opened: Opened):
     """The smoke tier's sentences are as long as the published ones, or longer: none of them is decided."""
     words = """article => {
         const copy = article.cloneNode(true);
-        const left_out = 'svg, script, style, figure, .headerlink';
+        const left_out = 'svg, script, style, figure, .explorer, .headerlink';
         copy.querySelectorAll(left_out).forEach(element => element.remove());
         return [copy.textContent, copy.querySelector('a[href^="symbolic_kv"]').closest('p').textContent];
     }"""
