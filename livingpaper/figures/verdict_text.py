@@ -2,7 +2,7 @@
 
 import html
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from livingpaper.claims.needed import needed
@@ -50,8 +50,7 @@ def claim_markdown(verdicts: Sequence[Verdict], false_alarms: FalseAlarms | None
         price: how long the seeds that would decide take here; "" where that is not known.
     """
     claim = verdicts[0].claim
-    sentence = escape_markdown(with_refuted(verdicts[0]))
-    lines = [f"{_badges(verdicts)} **{escape_markdown(claim.id)}.** {sentence} {_pictures(verdicts)}"]
+    lines = [_head(verdicts, f"**{escape_markdown(claim.id)}.**", escape_markdown)]
     lines.append("<details><summary>What was asked and found</summary>")
     lines += [escape_markdown(line) for line in claim_lines(verdicts, price)]
     lines.append("</details>")
@@ -59,9 +58,7 @@ def claim_markdown(verdicts: Sequence[Verdict], false_alarms: FalseAlarms | None
         target = anchor(false_alarms.part.claim)
         lines.append(f"{escape_markdown(str(false_alarms))}; see {{ref}}`{CONTROL} <{target}>`.")
     body = "\n\n".join(lines)
-    return (
-        f"::::{{container}} paper-claim {status_class(verdicts[-1].status)}\n:name: {anchor(claim)}\n\n{body}\n::::\n"
-    )
+    return f"::::{{container}} paper-claim {status_class(verdicts[0].status)}\n:name: {anchor(claim)}\n\n{body}\n::::\n"
 
 
 def claim_html(verdicts: Sequence[Verdict], false_alarms: FalseAlarms | None = None, price: str = "") -> str:
@@ -71,9 +68,8 @@ def claim_html(verdicts: Sequence[Verdict], false_alarms: FalseAlarms | None = N
     folded = f"<details><summary>What was asked and found</summary>{facts}</details>"
     if false_alarms:
         folded += f'<p>{html.escape(str(false_alarms))}; see <a href="{false_alarms.study}.ipynb">{CONTROL}</a>.</p>'
-    sentence = markdown_to_html(with_refuted(verdicts[0]))
-    head = f"<p>{_badges(verdicts)} <strong>{html.escape(claim.id)}.</strong> {sentence} {_pictures(verdicts)}</p>"
-    return f'<div class="paper-claim {status_class(verdicts[-1].status)}" id="{anchor(claim)}">{head}{folded}</div>'
+    head = f"<p>{_head(verdicts, f'<strong>{html.escape(claim.id)}.</strong>', markdown_to_html)}</p>"
+    return f'<div class="paper-claim {status_class(verdicts[0].status)}" id="{anchor(claim)}">{head}{folded}</div>'
 
 
 def claim_text(verdicts: Sequence[Verdict], false_alarms: FalseAlarms | None = None, price: str = "") -> str:
@@ -208,26 +204,43 @@ def with_refuted(verdict: Verdict) -> str:
     return f"“{verdict.claim.says.holds}” {verdict.sentence}" if refuted else verdict.sentence
 
 
-def _pictures(verdicts: Sequence[Verdict]) -> str:
-    shown = []
-    for verdict in verdicts:
-        if verdict.finding is not None:
-            words = html.escape(effect_words(verdict))
-            shown.append(f'<span class="claim-found">{interval_mark(verdict.finding.held)} {words}</span>')
-    return " ".join(shown)
+def _head(verdicts: Sequence[Verdict], name: str, words: Callable[[str], str]) -> str:
+    """Badge, name, sentence and picture; of two verdicts the paper's sentence, and under it a line for each.
+
+    Args:
+        verdicts: one for each origin.
+        name: the claim's id, marked up.
+        words: makes plain text safe in that markup.
+    """
+    first, *others = verdicts
+    sentence = words(with_refuted(first))
+    if others:
+        lines = [_line(first), *(_line(other, words(_own_sentence(other, first))) for other in others)]
+        return f"{name} {sentence} {' '.join(lines)}"
+    whose = "" if first.origin == "paper" else f"{WHOSE[first.origin]}: "
+    return f"{whose}{badge(first.status)} {name} {sentence} {_picture(first)}"
+
+
+def _line(verdict: Verdict, sentence: str = "") -> str:
+    """Whose verdict it is, its badge and its picture."""
+    whose = f'<span class="claim-whose">{WHOSE[verdict.origin]}:</span>'
+    return f'<span class="claim-of">{whose} {badge(verdict.status)} {_picture(verdict)} {sentence}</span>'
+
+
+def _own_sentence(verdict: Verdict, first: Verdict) -> str:
+    """What a verdict says, where it decides otherwise than the one whose sentence stands above."""
+    decided = verdict.status in (Status.SUPPORTED, Status.REFUTED)
+    return verdict.sentence if decided and verdict.status != first.status else ""
+
+
+def _picture(verdict: Verdict) -> str:
+    if verdict.finding is None:
+        return ""
+    return (
+        f'<span class="claim-found">{interval_mark(verdict.finding.held)} {html.escape(effect_words(verdict))}</span>'
+    )
 
 
 def _in_short(verdict: Verdict) -> str:
     found = f", {effect_words(verdict)}" if verdict.finding and not verdict.claim.void else ""
     return f"{verdict.status}{found}"
-
-
-def _badges(verdicts: Sequence[Verdict]) -> str:
-    if len(verdicts) == 1 and verdicts[0].origin == "paper":
-        return badge(verdicts[0].status)
-    return " · ".join(_whose(verdict) for verdict in verdicts)
-
-
-def _whose(verdict: Verdict) -> str:
-    n = f" (n = {verdict.estimate.n})" if verdict.origin == "rerun" and verdict.estimate else ""
-    return f"{WHOSE[verdict.origin]}{n}: {badge(verdict.status)}"
