@@ -11,7 +11,7 @@ from typing import Any
 
 import pandas as pd
 
-from circuitcore import __version__
+from circuitcore.ground import provenance
 from circuitcore.ground.environment import Folders
 from circuitcore.training.store.run_store import RunStore
 from circuitcore.training.store.sealed import read_record
@@ -160,7 +160,7 @@ class Costs:
     def _versions(self) -> str:
         """Which version was timed where, beside the one that this book is made with."""
         timed = [f"{one.record['machine']['circuitcore']} on {one.processor}" for one in (self, *self.elsewhere)]
-        return f"The version timed was {' and '.join(timed)}; this book is made with version {__version__}."
+        return f"The version timed was {' and '.join(timed)}; this book is made with version {provenance.versions()['circuitcore']}."
 
     def _torch_share(self) -> str:
         """Torch's best product as a share of what the core can do."""

@@ -15,6 +15,7 @@ from livingpaper.claims.verdict import Status
 from livingpaper.figures.badges import ICONS, badge, status_class
 from livingpaper.figures.interval_mark import interval_mark
 from livingpaper.figures.verdict_text import (
+    NOTHING_NEW,
     anchor,
     claim_html,
     claim_lines,
@@ -266,6 +267,18 @@ def test_seeds_that_decide_otherwise_say_so_beside_their_badge(form):
         assert words in card.rpartition("claim-of")[2]
     agreeing = form([judged(HIGH), judged(HIGH, origin="rerun")]).partition("<details>")[0]
     assert "route" not in agreeing.rpartition("claim-of")[2]
+
+
+def test_runs_that_are_the_published_ones_earn_no_second_badge():
+    both = [judged(HIGH), judged(HIGH, origin="rerun")]
+    for form in (claim_markdown, claim_html, claim_text):
+        card = form(both, new=False)
+        assert NOTHING_NEW in card and card.count("Supported") == 1 and "Your seeds: " not in card
+
+
+def test_two_pictures_of_a_claim_have_one_scale():
+    card = claim_html([judged([1, 2, 3, 2, 2], unit=EPOCHS), judged([90.0], origin="rerun", unit=EPOCHS)])
+    assert len(set(re.findall(r'class="bound" x1="([\d.]+)"', card))) == 1
 
 
 def test_a_rerun_alone_speaks_for_itself():
