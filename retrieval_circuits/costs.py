@@ -160,7 +160,8 @@ class Costs:
     def _versions(self) -> str:
         """Which version was timed where, beside the one that this book is made with."""
         timed = [f"{one.record['machine']['circuitcore']} on {one.processor}" for one in (self, *self.elsewhere)]
-        return f"The version timed was {' and '.join(timed)}; this book is made with version {provenance.versions()['circuitcore']}."
+        now = provenance.versions()["circuitcore"]
+        return f"The version timed was {' and '.join(timed)}; this book is made with version {now}."
 
     def _torch_share(self) -> str:
         """Torch's best product as a share of what the core can do."""
