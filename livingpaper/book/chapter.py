@@ -31,9 +31,11 @@ from livingpaper.book import studies
 from livingpaper.book.book_order import counted_as, recorded_verdicts, title_of
 from livingpaper.book.evidence import Evidence, Folders
 from livingpaper.book.gathering import runs_behind
+from livingpaper.book.new_runs import brings_new
 from livingpaper.book.page import ChapterError, Page, bring_charts_to_life, explorer_of, page, show_explorer
 from livingpaper.book.parameter_cells import parameters
 from livingpaper.book.price import price
+from livingpaper.claims.claim import Claim
 from livingpaper.claims.multiplicity import DECIDED, many
 from livingpaper.claims.results import Results
 from livingpaper.claims.verdict import Status, Verdict, to_json
@@ -175,11 +177,12 @@ class Chapter(Page):
             ChapterError: no such claim; or the published verdict is not the recorded one.
         """
         verdicts = self.verdicts(claim_id)
+        new = len(verdicts) == 1 or brings_new(self.evidence, self._claims[claim_id])
         beside = None if self._said_alarms else self.evidence.false_alarms(claim_id)
         self._said_alarms = self._said_alarms or beside is not None
         shown = verdicts, beside, price(self.evidence, verdicts[0])
-        bundle = {"text/markdown": claim_markdown(*shown), "text/html": claim_html(*shown)}
-        display({**bundle, "text/plain": claim_text(*shown)}, raw=True)
+        forms = {"text/markdown": claim_markdown, "text/html": claim_html, "text/plain": claim_text}
+        display({kind: form(*shown, new=new) for kind, form in forms.items()}, raw=True)
         name, found = key_of(verdicts[0].claim), verdicts[0].estimate
         self.number(f"{name}_effect", found.effect if found else NOT_MEASURED, ".2f" if found else "")
         for unit, text in verdict_words(verdicts[0]).items():
@@ -191,10 +194,9 @@ class Chapter(Page):
 
     def verdicts(self, claim_id: str) -> list[Verdict]:
         """The verdicts on one claim, the paper's first; errors as ``claim``."""
-        claims = {claim.id: claim for claim in self.evidence.study.CLAIMS}
-        if claim_id not in claims:
-            raise ChapterError(unknown("claim", claim_id, claims))
-        found = [self.evidence.judged(claims[claim_id], results) for results in self._ready()]
+        if claim_id not in self._claims:
+            raise ChapterError(unknown("claim", claim_id, self._claims))
+        found = [self.evidence.judged(self._claims[claim_id], results) for results in self._ready()]
         for verdict in found:
             if verdict.origin == "paper":
                 self._require_recorded(verdict)
@@ -241,6 +243,10 @@ class Chapter(Page):
             "values": {name: value for name, (value, _) in self._numbers.items()},
             "verdicts": json.loads(to_json(verdicts, samples=True)),
         }
+
+    @property
+    def _claims(self) -> dict[str, Claim]:
+        return {claim.id: claim for claim in self.evidence.study.CLAIMS}
 
     def _ready(self) -> tuple[Results, ...]:
         if not self._results:

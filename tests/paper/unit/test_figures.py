@@ -502,9 +502,9 @@ def test_facts_count_each_origin_and_each_uneven_arm():
     assert "Published runs: n = 5 seeds (0 to 4); your runs: n = 2 seeds (11, 12)." in text
     assert f"{few_seeds(2)} This is about your runs." in text and BAND in text
     uneven = pd.concat([training().assign(arm="trained"), training([0, 4]).assign(arm="control")])
-    assert "trained: 5, control: 2" in " ".join(facts(view_of(uneven)))
+    assert "(0 to 4; trained: 5; control: 2)" in " ".join(facts(view_of(uneven)))
     many = pd.concat([training().assign(arm=arm) for arm in "abc"] + [training([1]).assign(arm="d")])
-    assert "(0 to 4; d: 1, each other arm: 5)" in " ".join(facts(view_of(many)))
+    assert "(0 to 4; d: 1; each other arm: 5)" in " ".join(facts(view_of(many)))
     assert not any("seed" in sentence for sentence in facts(view_of(pattern(), band="", note="One prompt")))
     assert not any("seed" in sentence for sentence in facts(view_of(training().assign(init_seed=None))))
     assert facts(view_of(pattern(), band="", note="One prompt"))[-1] == "One prompt."
