@@ -228,11 +228,11 @@ class Chapter(Page):
         """What the page found: its numbers and verdicts, and how many there are of each."""
         first = self._ready()[0]
         ours = [verdict for verdict in verdicts if verdict.origin == first.origin]
-        counts = Counter(counted_as(verdict.status) for verdict in ours)
+        counts = Counter(verdict.status for verdict in ours)
         numbers = {name: text for name, (_, text) in self._numbers.items()}
-        numbers |= {(name := counted_as(status)): str(counts[name]) for status in Status}
+        numbers |= {counted_as(status): str(counts[status]) for status in Status}
         numbers |= {
-            "n_decided": str(sum(verdict.status in DECIDED for verdict in ours)),
+            "n_decided": str(sum(counts[status] for status in DECIDED)),
             "n_lost": str(len(many([ours]).lost)),
             "n_claims": str(len(self.evidence.study.CLAIMS)),
             "n_runs": str(first.measurements["run_id"].nunique()),
