@@ -168,6 +168,11 @@ def births(
     return pd.concat(found, ignore_index=True)[[*by, "motif", "after", "by", "rule"]]
 
 
+def dates(births: pd.DataFrame) -> pd.Series:
+    """When each birth of a table happened, as a float in the unit of its ``by``; NaN where it never did."""
+    return births["by"].astype("Float64").astype(float)
+
+
 def _judged(
     steps: Int[np.ndarray, " checkpoint"],
     scores: Float[np.ndarray, "curve point"],
