@@ -153,7 +153,7 @@ class Chapter(Page):
         for bundle in shown:
             display(bundle, raw=True)
         for word, picture in kept.items():
-            self.number(word, picture)
+            self._keep(word, picture)
 
     def comparison(self, name: str) -> pd.DataFrame:
         """The source's numbers beside ours, as a table to show with ``table``.
@@ -185,7 +185,8 @@ class Chapter(Page):
         name, found = key_of(verdicts[0].claim), verdicts[0].estimate
         self.number(f"{name}_effect", found.effect if found else NOT_MEASURED, ".2f" if found else "")
         for unit, text in verdict_words(verdicts[0]).items():
-            self.number(f"{name}_{unit}", text)
+            keep = self.words if unit == "told" else self.number
+            keep(f"{name}_{unit}", text)
 
     def says(self, claim_id: str) -> str:
         """The sentence that the verdict on a claim allows, for a caption; errors as ``claim``."""
