@@ -14,6 +14,7 @@ from circuitcore.ground.contents import (
     ContentsError,
     json_sha256,
     not_as_listed,
+    records_in,
 )
 from circuitcore.ground.packed import packs
 from circuitcore.ground.reading import MAX_JSON_BYTES, inside, is_there, parse_json, read_file
@@ -268,8 +269,7 @@ def _weight_parts(folder: Path, ledger: Ledger) -> dict[str, Part]:
 
 
 def _records(folder: Path) -> dict[str, Part]:
-    paths = (path for kind in RECORDS for path in inside(folder / kind) if path.suffix == ".json")
-    return {f"{path.parent.name}/{path.stem}": _record(path) for path in paths}
+    return {name: _record(path) for name, path in records_in(folder).items()}
 
 
 def _record(path: Path) -> Part:
