@@ -311,8 +311,7 @@ def _train_recipes(arguments: argparse.Namespace, recipes: list) -> int:
     from circuitcore.training.sweeps.sweep import left_to_train, train_all
 
     store, durations = _store(arguments), Durations.of(Folders.from_environment().root)
-    missing = [recipe for recipe in dict.fromkeys(recipes) if store.find(recipe) is None]
-    left = left_to_train(arguments.study, store, missing, arguments.executor)
+    left = left_to_train(arguments.study, store, recipes, arguments.executor, arguments.workers)
     if left:
         print(expected(left, durations), flush=True)
     with durations.timed_work(left):
