@@ -12,31 +12,28 @@ from functools import partial
 from pathlib import Path
 
 from circuitcore.ground.errors import EXPECTED, UserError
-from circuitcore.ground.interruption import INTERRUPTED, exit_while_importing
+from circuitcore.ground.interruption import ended_by_ctrl_c
 
 TIER = "params/NAME.TIER.yaml (default: published)"
 STATUS_FOLDER = Path("build/status")
 INTERRUPTION = "\ncircuitcore: interrupted. The same command goes on from the last checkpoint."
 
 
+@ended_by_ctrl_c(INTERRUPTION)
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command; returns the exit status (0 done, 1 failed or damaged, 2 misused, 130 interrupted)."""
-    with exit_while_importing(INTERRUPTION):
-        try:
-            arguments = _parser().parse_args(argv)
-            return arguments.command(arguments)
-        except BrokenPipeError:  # whoever read, such as head, has enough
-            _drop_output()
-            return 0
-        except EXPECTED as error:
-            print(f"circuitcore: {error}", file=sys.stderr)
-            return 1
-        except OSError as error:
-            print(f"circuitcore: {_unusable(error)}", file=sys.stderr)
-            return 1
-        except KeyboardInterrupt:
-            print(INTERRUPTION, file=sys.stderr)
-            return INTERRUPTED
+    """Run one command; returns the exit status (0 done, 1 failed or damaged, 2 misused; 130 where Ctrl-C ends it)."""
+    try:
+        arguments = _parser().parse_args(argv)
+        return arguments.command(arguments)
+    except BrokenPipeError:  # whoever read, such as head, has enough
+        _drop_output()
+        return 0
+    except EXPECTED as error:
+        print(f"circuitcore: {error}", file=sys.stderr)
+        return 1
+    except OSError as error:
+        print(f"circuitcore: {_unusable(error)}", file=sys.stderr)
+        return 1
 
 
 def _unusable(error: OSError) -> str:

@@ -20,7 +20,7 @@ from livingpaper.book import studies
 from livingpaper.book.evidence import Evidence, Folders
 from livingpaper.claims.results import SelectionError
 from livingpaper.claims.verdict import Status
-from livingpaper.commands import cli, publish
+from livingpaper.commands import cli, publishing
 from livingpaper.figures import curves
 from livingpaper.figures.bundle import Figure
 from tests.support import toy_measured, toy_task
@@ -54,7 +54,7 @@ def made(published_tier, tmp_path_factory):
     """The study trained, measured and published with its own instrument."""
     root = tmp_path_factory.mktemp("made")
     evidence_in(root).gather(None, "serial")
-    assert publish.publish(TOY, folders_in(root)) == len(RECIPES)
+    assert publishing.publish(TOY, folders_in(root)) == len(RECIPES)
     return root
 
 
@@ -169,7 +169,7 @@ def test_a_new_version_is_measured_from_the_weights_there_are_and_nothing_else_i
 def test_what_was_measured_beside_published_runs_is_published_with_them(reader, monkeypatch):
     with_sizes(monkeypatch, version=2)
     (beside,) = evidence_in(reader).gather(None, "serial")
-    assert publish.publish(TOY, folders_in(reader)) == 0, "no run is copied: none is among the reader's"
+    assert publishing.publish(TOY, folders_in(reader)) == 0, "no run is copied: none is among the reader's"
     assert list(differences(reader / "published")) == []
     shutil.rmtree(reader / "runs")
     evidence = evidence_in(reader)

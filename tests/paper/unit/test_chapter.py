@@ -24,7 +24,7 @@ from livingpaper.claims.results import Results, SelectionError
 from livingpaper.claims.units import PROMPTS, at_least, at_most
 from livingpaper.claims.verdict import Status, from_json, to_json
 from livingpaper.claims.view import View
-from livingpaper.commands.reproduce import comparison_table
+from livingpaper.commands.reproduction import comparison_table
 from livingpaper.commands.rerun import compared
 from livingpaper.figures import bars
 from livingpaper.figures.verdict_text import verdict_words
