@@ -24,7 +24,7 @@ from circuitcore.training.store.ledger import HISTORY_NAME, LEDGER_NAME, RECIPE_
 from circuitcore.training.store.parquet import to_parquet
 from circuitcore.training.store.sealed import read_record
 from circuitcore.training.store.sealing import differences, seal, seal_all
-from livingpaper.commands import cli, publish
+from livingpaper.commands import cli, publishing
 
 ROOT = Path(contents.__file__).resolve().parents[2]
 KEY = "scores-v1"
@@ -403,13 +403,13 @@ def test_sealing_says_what_is_listed_otherwise(folder, run):
     a_cell(run)
     shutil.rmtree(folder / toy_recipe(1).run_id)
     (folder / "bench/zen.json").write_text("{}")
-    *lines, last = publish.reseal(folder)
+    *lines, last = publishing.reseal(folder)
     assert f"changed  run/{run.run_id}/table/{KEY}" in lines and "new      bench/zen" in lines
     assert sum(line.startswith("gone") for line in lines) == 6
     assert Contents.of(folder).root in last and problems(folder) == []
     (run.path / HISTORY_NAME).write_bytes(b"x")
     with pytest.raises(StoreError, match=HISTORY_NAME):
-        publish.reseal(folder)
+        publishing.reseal(folder)
 
 
 # ---- the command, and what is published ----

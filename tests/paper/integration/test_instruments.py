@@ -266,6 +266,36 @@ def test_a_local_twin_stands_for_no_published_run(made, tmp_path, monkeypatch):
     assert "sizes-v2" in evidence.shipped[RECIPES[0]].tables
 
 
+def test_verify_looks_at_what_was_added_to_published_runs(reader, monkeypatch, capsys):
+    with_sizes(monkeypatch, version=2)
+    evidence_in(reader).gather(None, "serial")
+    folders = [reader / "runs" / ADDED_FOLDER / recipe.run_id for recipe in RECIPES]
+
+    def bad(path):
+        code, found = cli.main(["verify", str(path)]), capsys.readouterr().out.splitlines()
+        wrong = [line for line in found if line.startswith("BAD ")]
+        assert code == bool(wrong) and "bad." in found[-1]
+        return wrong
+
+    for path in (reader / "runs", folders[0].parent, folders[0]):
+        assert bad(path) == []
+    (folders[0] / "sizes-v2.parquet").write_bytes(b"x")
+    (folders[1] / "more.parquet").write_bytes(b"x")
+    (folders[2] / LIST_NAME).write_text("[]")
+    (folders[3] / "sizes-v2.parquet").unlink()
+    told = ("do not give the hash that tables.json holds", "tables.json does not know this file", "no list", "No such")
+    found = bad(reader / "runs")
+    assert len(found) == 4 and all(
+        word in line for word, line in zip(told, sorted(found, key=place(folders)), strict=True)
+    )
+    assert len(bad(folders[0])) == 1 and bad(folders[4]) == [] and len(bad(folders[0].parent / "none")) == 1
+
+
+def place(folders):
+    """Which of some folders a line speaks of."""
+    return lambda line: [folder.name in line for folder in folders].index(True)
+
+
 def test_a_kill_while_one_is_replaced_leaves_none(reader, monkeypatch):
     store, write = RunStore(reader / "runs", reader / "published"), added.write_durably
     run, table = store.find(RECIPES[0]), pd.DataFrame({"run_id": ["r"], "value": [1.0]})
