@@ -69,10 +69,10 @@ def rerun(
     studies.load(study)  # a misspelt study is named as one, not as a missing parameter file
     name = study.rpartition(".")[2]
     values = studies.read_params(study, tier) | instead
-    evidence = Evidence(study, studies.validate(study, values), folders)
     notebook = folders.root / "book" / f"{name}.ipynb"
     if not notebook.is_file():
         raise BookError(f"study {study!r} has no chapter: {notebook} is not there")
+    evidence = Evidence(study, studies.validate(study, values), folders)
     if watch is not None:
         watch.say(evidence.situation())
         say_total(evidence, watch)

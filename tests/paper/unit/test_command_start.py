@@ -9,9 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from circuitcore.ground.engine_names import ENGINE_NAMES
 from circuitcore.ground.interruption import INTERRUPTED, ended_by_ctrl_c, held_back
 from circuitcore.ground.task_names import TASK_NAMES
 from circuitcore.tasks import TASKS
+from circuitcore.training.engines import ENGINES
 
 ROOT = Path(__file__).resolve().parents[3]
 COMMANDS = ("train", "sweep", "measure", "rerun", "status", "verify", "dataset")
@@ -55,7 +57,14 @@ print("STATUS", code, "IMPORTED", *slow, "SECONDS", used.ru_utime + used.ru_stim
         (("sweep", "symbolic_vk"), 1, "unknown study 'symbolic_vk'; did you mean 'symbolic_kv'?"),
         (("sweep", "../x"), 1, "unknown study '../x'"),
         (("measure", "symbolic_kv", "--tier", "smok"), 1, "unknown tier 'smok'; did you mean 'smoke'?"),
+        (("rerun", "symbolic_vk", "--seeds", "1"), 1, "unknown study 'symbolic_vk'; did you mean 'symbolic_kv'?"),
+        (("rerun", "symbolic_kv", "--seeds", "1", "--tier", "smok"), 1, "unknown tier 'smok'; did you mean 'smoke'?"),
+        (("rerun", "symbolic_kv", "--seeds", "1", "--engine", "nativ"), 2, "did you mean 'native'?"),
+        (("rerun", "symbolic_kv", "--seeds", "-1"), 2, "'-1'; allowed: a whole number of at least 0"),
         (("status", "symbolic_kw"), 1, "unknown study 'symbolic_kw'"),
+        (("status", "symbolic_kv", "--tier", "smok"), 1, "unknown tier 'smok'; did you mean 'smoke'?"),
+        (("status", "symbolic_kv", "--engine", "nativ"), 2, "did you mean 'native'?"),
+        (("sweep", "symbolic_kv", "--workers", "0"), 2, "'0'; allowed: a whole number of at least 1"),
         (("status", "no/such/folder"), 1, "no/such/folder: there is no such folder"),
     ],
     ids=str,
@@ -88,7 +97,7 @@ def test_names_of_the_library_are_had_when_they_are_asked_for():
 
 
 def test_help_names_every_task_and_study():
-    assert tuple(TASKS) == TASK_NAMES
+    assert tuple(TASKS) == TASK_NAMES and tuple(ENGINES) == ENGINE_NAMES
     assert f"one of: {', '.join(TASKS)}; or" in " ".join(python(WITHOUT_SLOW, "", "dataset", "--help").stdout.split())
 
 
