@@ -18,7 +18,7 @@ from circuitcore.ground.contents import CONTENTS_NAME, Contents, ContentsError
 from circuitcore.ground.present import check_present
 from circuitcore.training import RunStore, StoreError
 from circuitcore.training.store.checkpoint import pack, unpack, weights_sha256
-from circuitcore.training.store.digests import table_sha256
+from circuitcore.training.store.digests import stored_weights_sha256, table_sha256
 from circuitcore.training.store.file_bytes import sha256
 from circuitcore.training.store.ledger import HISTORY_NAME, LEDGER_NAME, RECIPE_NAME, RESUME_NAME, Ledger
 from circuitcore.training.store.parquet import to_parquet
@@ -154,7 +154,7 @@ def test_weights_are_equal_by_their_tensors(run):
     path = run.path / run.ledger.entries[-1].file
     data = safetensors.torch.save(dict(reversed(weights.items())), {"by": "somebody else"})
     assert data != path.read_bytes()
-    assert weights_sha256(unpack(path, data)[0]) == weights_sha256(weights)
+    assert weights_sha256(unpack(path, data)[0]) == weights_sha256(weights) == stored_weights_sha256(data)
     name = next(iter(weights))
     for other in (weights[name].double(), weights[name][None], weights[name] + 1e-3):
         assert weights_sha256(weights | {name: other}) != weights_sha256(weights)
