@@ -152,8 +152,7 @@ class Chapter(Page):
     def share_explorer(self, name: str) -> None:
         """Keep one of the study's ``EXPLORERS`` for other pages, ``{{ CHAPTER_NAME }}``; errors as ``explorer``."""
         if "PAPER_BUILD" in os.environ:  # nobody else needs it, nor its weights
-            page = book_html(explorer_of(self.evidence, self._ready(), name))
-            self._numbers[name] = (page, page)
+            self._keep(name, book_html(explorer_of(self.evidence, self._ready(), name)))
 
     def comparison(self, name: str) -> pd.DataFrame:
         """The source's numbers beside ours, as a table to show with ``table``.
@@ -186,7 +185,8 @@ class Chapter(Page):
         name, found = key_of(verdicts[0].claim), verdicts[0].estimate
         self.number(f"{name}_effect", found.effect if found else NOT_MEASURED, ".2f" if found else "")
         for unit, text in verdict_words(verdicts[0]).items():
-            self.number(f"{name}_{unit}", text)
+            keep = self.words if unit == "told" else self.number
+            keep(f"{name}_{unit}", text)
 
     def says(self, claim_id: str) -> str:
         """The sentence that the verdict on a claim allows, for a caption; errors as ``claim``."""
@@ -228,11 +228,11 @@ class Chapter(Page):
         """What the page found: its numbers and verdicts, and how many there are of each."""
         first = self._ready()[0]
         ours = [verdict for verdict in verdicts if verdict.origin == first.origin]
-        counts = Counter(counted_as(verdict.status) for verdict in ours)
+        counts = Counter(verdict.status for verdict in ours)
         numbers = {name: text for name, (_, text) in self._numbers.items()}
-        numbers |= {(name := counted_as(status)): str(counts[name]) for status in Status}
+        numbers |= {counted_as(status): str(counts[status]) for status in Status}
         numbers |= {
-            "n_decided": str(sum(verdict.status in DECIDED for verdict in ours)),
+            "n_decided": str(sum(counts[status] for status in DECIDED)),
             "n_lost": str(len(many([ours]).lost)),
             "n_claims": str(len(self.evidence.study.CLAIMS)),
             "n_runs": str(first.measurements["run_id"].nunique()),

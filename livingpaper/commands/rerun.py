@@ -77,10 +77,10 @@ def rerun(
     studies.load(study)  # a misspelt study is named as one, not as a missing parameter file
     name = study.rpartition(".")[2]
     values = studies.read_params(study, tier) | instead
-    evidence = Evidence(study, studies.validate(study, values), folders)
     notebook = folders.root / "book" / f"{name}.ipynb"
     if not notebook.is_file():
         raise BookError(f"study {study!r} has no chapter: {notebook} is not there")
+    evidence = Evidence(study, studies.validate(study, values), folders)
     if watch is not None:
         watch.say(evidence.situation())
         say_total(evidence, watch)
@@ -157,11 +157,8 @@ def compared(verdicts: Iterable[Mapping[str, Any]], old: Collection[str] = ()) -
     p_value controls`` (each control in words, and whether it holds), or None. ``same`` is whether the statuses agree,
     None where one is missing; few seeds decide little, so that it says little of them.
     """
-    sides: dict[str, dict[str, Verdict]] = {}
-    for verdict in _read(verdicts):
-        sides.setdefault(verdict.claim.id, {})[verdict.origin] = verdict
     found = []
-    for claim, both in sides.items():
+    for claim, both in _sides(verdicts).items():
         sentence = next(iter(both.values())).claim.says.holds
         record = {"claim": claim, "sentence": sentence, **EMPTY}
         record |= {origin: _side(verdict) for origin, verdict in both.items()}
@@ -187,11 +184,12 @@ def _side(verdict: Verdict) -> dict[str, Any]:
 
 def _predictions(verdicts: Iterable[Mapping[str, Any]]) -> dict[str, Prediction]:
     """By claim, where there is a verdict of both the paper and the rerun."""
+    return {claim: predict(both["paper"], both["rerun"]) for claim, both in _sides(verdicts).items() if len(both) == 2}
+
+
+def _sides(records: Iterable[Mapping[str, Any]]) -> dict[str, dict[str, Verdict]]:
+    """The verdicts in some records, by claim and origin."""
     sides: dict[str, dict[str, Verdict]] = {}
-    for verdict in _read(verdicts):
+    for verdict in from_json(json.dumps(list(records))):
         sides.setdefault(verdict.claim.id, {})[verdict.origin] = verdict
-    return {claim: predict(both["paper"], both["rerun"]) for claim, both in sides.items() if len(both) == 2}
-
-
-def _read(records: Iterable[Mapping[str, Any]]) -> tuple[Verdict, ...]:
-    return from_json(json.dumps(list(records)))
+    return sides

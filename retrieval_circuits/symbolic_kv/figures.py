@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import pandas as pd
 
+from circuitcore.emergence.births import dates
 from circuitcore.emergence.roles import circuits
 from livingpaper.claims.results import Results, SelectionError
 from livingpaper.claims.view import View, in_order
@@ -69,7 +70,7 @@ def births(results: Results) -> View:
 def gates(results: Results) -> View:
     """First checkpoint at which the two operators pass, under three gates."""
     born = operator_births_by_gate(results)
-    born = born.assign(value=born["by"].astype("Float64").astype(float)).dropna(subset=["value"])
+    born = born.assign(value=dates(born)).dropna(subset=["value"])
     if born.empty:
         raise SelectionError("routing and copying are born in no seed under any gate")
     table = born.rename(columns={"motif": "group", "gate": "series"})[["group", "series", "init_seed", "value"]]

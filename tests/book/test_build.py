@@ -5,9 +5,12 @@ On a small project of three pages whose chapter writes one number. Every build i
 
 import contextlib
 import json
+import os
 import shutil
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import nbformat
@@ -16,6 +19,7 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 import paper
 from circuitcore.ground.contents import Contents
+from circuitcore.ground.interruption import INTERRUPTED
 from livingpaper.book.build import main
 from livingpaper.book.notebooks import BookError, code_cells, declared_parameters, read_parameters
 from livingpaper.book.sphinx_ext import merge, overlay_values
@@ -159,6 +163,66 @@ def test_a_notebook_is_executed_only_when_what_it_computes_from_has_changed(proj
         project.write(name, text)
         assert project.stale() == stale, name
         project.write(name, before)
+
+
+WAITS = "import os, time\nopen('waiting', 'w').write(str(os.getpid()))\ntime.sleep(600)"
+INTERRUPTS = """
+import os, signal
+
+def setup(app):
+    os.kill(os.getpid(), signal.SIGINT)
+"""
+ENDED = "The book was not built: interrupted. The same command goes on from the notebooks that are executed."
+
+
+def test_ctrl_c_while_a_notebook_is_executed_ends_build_and_kernel_at_once(project):
+    project.chapter(**CELLS, wait=WAITS)
+    waiting, command = project.root / "waiting", [sys.executable, "-c", WITH_CTRL_C]
+    with subprocess.Popen(command, cwd=project.root, stderr=subprocess.PIPE, text=True) as build:
+        until(lambda: build.poll() is not None or (waiting.is_file() and waiting.read_text()))
+        assert build.poll() is None
+        build.send_signal(signal.SIGINT)
+        assert build.wait(10) == INTERRUPTED
+        said = build.stderr.read()
+    assert said.splitlines()[-1] == ENDED and "Traceback" not in said
+    until(lambda: not is_alive(int(waiting.read_text())))
+    project.chapter(**CELLS)
+    assert project.executed()["chapter"]
+
+
+def test_ctrl_c_while_pages_are_made_is_a_sentence_too(project):
+    config, last = (project.root / "_config.yml").read_text(), "      - livingpaper.book.sphinx_ext\n"
+    project.write("interrupts.py", INTERRUPTS)
+    project.write("_config.yml", config.replace(last, f"{last}      - interrupts\n"))
+    command = [sys.executable, "-c", WITH_CTRL_C]
+    done = subprocess.run(command, cwd=project.root, capture_output=True, text=True, check=False)
+    assert done.returncode == INTERRUPTED and done.stderr.splitlines()[-1] == ENDED
+    assert not {"Traceback", "Interrupted!"} & set(done.stderr.split())
+    project.write("_config.yml", config)
+    assert project.executed() == NEITHER
+
+
+# As in a terminal: whoever runs these tests in the background has Ctrl-C ignored.
+WITH_CTRL_C = (
+    "import runpy, signal; signal.signal(signal.SIGINT, signal.default_int_handler);"
+    "runpy.run_module('livingpaper.book.build', run_name='__main__', alter_sys=True)"
+)
+
+
+def is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def until(true) -> None:
+    for _ in range(600):
+        if true():
+            return
+        time.sleep(0.1)
+    raise AssertionError("nothing happened in a minute")
 
 
 def test_a_cell_that_raises_fails_the_build_every_time_and_nothing_is_built(project):
