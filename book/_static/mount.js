@@ -28,6 +28,7 @@
     else if (me.dataset.vega) script.src = new URL(me.dataset.vega, me.src);
     if (!window.vegaEmbed) document.head.append(script);
     if (window.vegaEmbed) done();
+    else if (!script.src) fail(new Error('the page names no Vega'));
   });
 
   // What draws a specification of Vega's; of vega-lite's with a `patch`, what Vega makes of that instead.
@@ -103,12 +104,13 @@
       return `${narrow ? 'narrow' : 'wide'} ${theme()}`;
     }
 
-    // Makes the chart look as it should, now or when it comes near.
-    look() {
+    // Makes the chart look as it should: at once if it is near, else when it comes.
+    look(isNear = this.isNear) {
       const wanted = this.wanted();
       if (this.narrow) this.narrow.media = wanted.startsWith('narrow') ? 'screen' : 'not all';
-      if (this.live && this.live.look !== wanted && !this.isNear) this.rest();
-      if (this.isNear && this.box.clientWidth && this.failed !== wanted && this.live?.look !== wanted) this.ask();
+      if (this.live && this.live.look !== wanted && !isNear) this.rest();
+      const known = [this.live?.look, this.drawing, this.failed];
+      if (isNear && this.box.clientWidth && !known.includes(wanted)) this.ask();
     }
 
     comes(isNear) {
@@ -142,7 +144,7 @@
     }
 
     async draw() {
-      const look = this.wanted();
+      const look = this.drawing = this.wanted();
       const host = document.createElement('div');
       host.className = 'vl-live';
       try {
@@ -164,6 +166,7 @@
         this.box.classList.add('has-failed');
         console.error('a chart could not be drawn', error);
       }
+      this.drawing = null;
       await pause();
     }
 
@@ -221,7 +224,7 @@
       near.observe(box);
     }
     new MutationObserver(lookAll).observe(document.documentElement, { attributeFilter: ['data-theme'] });
-    window.paperDraw = box => all.get(box)?.comes(true); // wherever it is
+    window.paperDraw = box => all.get(box)?.look(true); // wherever it is
   }
 
   function wideBoxes() {

@@ -20,13 +20,13 @@ import paper
 ROOT = Path(paper.__file__).resolve().parent
 PAGES = "_build/html"
 NO_NETWORK = "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"
-# A chart that is near is done when it is live, or has said that it cannot be drawn (which the tests then see). What a
-# change of size, theme or place asks for is asked two frames after it.
-SETTLED = """async () => {
+# What a change of size, theme or place asks for is asked two frames after it.
+ASKED = """async () => {
     await window.MathJax?.startup?.promise;
     await new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)));
-    return !document.querySelector('.vl-chart.is-waiting');
 }"""
+# A chart that is near is done when it is live, or has said that it cannot be drawn (which the tests then see).
+DRAWN = "() => !document.querySelector('.vl-chart.is-waiting')"
 
 
 def toc_files(entry: object) -> list[str]:
@@ -71,7 +71,8 @@ class Opened:
 
     def settle(self) -> None:
         """Wait until nothing of the page is still being drawn."""
-        self.page.wait_for_function(SETTLED)
+        self.page.evaluate(ASKED)
+        self.page.wait_for_function(DRAWN)  # which would take any promise for a yes
 
     def draw_all(self) -> list[str]:
         """Draw the charts that are not near, too; those that then take other room, by more than fonts differ."""
