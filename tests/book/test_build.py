@@ -22,7 +22,7 @@ from circuitcore.ground.contents import Contents
 from circuitcore.ground.interruption import INTERRUPTED
 from livingpaper.book.build import main
 from livingpaper.book.notebooks import BookError, code_cells, declared_parameters, read_parameters
-from livingpaper.book.sphinx_ext import merge, overlay_values
+from livingpaper.book.sphinx_ext import merge, overlay_values, put_beside
 
 LISTED = Contents({"run/run/recipe": "0" * 64, "run/packed/recipe": "0" * 64})
 TOC = "{format: jb-book, root: book/index, chapters: [{file: book/chapter}, {file: book/claims}]}"
@@ -348,3 +348,19 @@ def test_merging_keeps_the_sources_prose_and_shows_the_values_used(project, tmp_
 )
 def test_injected_values_replace_values_and_nothing_else(before, injected, after):
     assert overlay_values(before, injected) == after
+
+
+def test_stills_and_tables_of_a_page_become_files_beside_it(tmp_path):
+    still = "data:image/svg+xml;charset=utf-8,%3Csvg a=&#x27;1&#x27;/%3E"
+    table = "data:text/csv;charset=utf-8,a,b%0A1,2%0A"
+    body = (
+        f'<source data-file="fig-a-narrow.svg" srcset="{still}"><img data-file="fig-a.svg" src="{still}">'
+        f'<a download="fig-a.csv" href="{table}">data</a><img src="{still}">'
+    )
+    assert put_beside(body, tmp_path / "figures", "../figures") == (
+        '<source srcset="../figures/fig-a-narrow.svg"><img src="../figures/fig-a.svg">'
+        f'<a download="fig-a.csv" href="../figures/fig-a.csv">data</a><img src="{still}">'
+    )
+    assert {path.name: path.read_text() for path in (tmp_path / "figures").iterdir()} == {
+        "fig-a-narrow.svg": "<svg a='1'/>", "fig-a.svg": "<svg a='1'/>", "fig-a.csv": "a,b\n1,2\n",
+    }  # fmt: skip

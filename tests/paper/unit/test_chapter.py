@@ -309,7 +309,7 @@ def test_a_figure_can_be_shared_with_other_pages(paper, tmp_path):
     paper.share("fig-a-b")
     paper.close()
     html = json.loads((tmp_path / "results/toy.json").read_text())["numbers"]["fig_a_b"]
-    assert html.startswith('<div class="vl-chart">') and "\n" not in html
+    assert html.startswith('<div class="vl-chart"><picture>') and "\n" not in html
 
 
 def test_runs_of_a_figure_are_those_it_draws(paper, shown):
