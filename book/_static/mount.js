@@ -228,7 +228,7 @@
   }
 
   function wideBoxes() {
-    const selector = '.cell_output .output, .pst-scrollable-table-container, div.math, pre';
+    const selector = '.vl-chart, .cell_output .output, .pst-scrollable-table-container, div.math, pre';
     const sizes = new ResizeObserver(changes => changes.forEach(({ target }) => reach(target)));
     document.querySelectorAll(selector).forEach(box => sizes.observe(box));
   }
