@@ -175,9 +175,11 @@ def setup(app):
 ENDED = "The book was not built: interrupted. The same command goes on from the notebooks that are executed."
 
 
-def test_ctrl_c_while_a_notebook_is_executed_ends_build_and_kernel_at_once(project):
+@pytest.mark.parametrize("how", ["in a build, by another thread", "in a rerun, by the main one"])
+def test_ctrl_c_while_a_notebook_is_executed_ends_all_and_its_kernel_at_once(project, how):
     project.chapter(**CELLS, wait=WAITS)
-    waiting, command = project.root / "waiting", [sys.executable, "-c", WITH_CTRL_C]
+    program = WITH_CTRL_C if "build" in how else ALONE_WITH_CTRL_C
+    waiting, command = project.root / "waiting", [sys.executable, "-c", program]
     with subprocess.Popen(command, cwd=project.root, stderr=subprocess.PIPE, text=True) as build:
         until(lambda: build.poll() is not None or (waiting.is_file() and waiting.read_text()))
         assert build.poll() is None
@@ -207,6 +209,19 @@ WITH_CTRL_C = (
     "import runpy, signal; signal.signal(signal.SIGINT, signal.default_int_handler);"
     "runpy.run_module('livingpaper.book.build', run_name='__main__', alter_sys=True)"
 )
+
+ALONE_WITH_CTRL_C = f"""
+import signal; signal.signal(signal.SIGINT, signal.default_int_handler)
+from pathlib import Path
+from circuitcore.ground.interruption import ended_by_ctrl_c
+from livingpaper.book.notebooks import Job, kernel_environment, run_notebook
+
+root = Path.cwd()
+job = Job(source=root / "book/chapter.ipynb", parameters=dict(), executed=root / "out/chapter.ipynb", inputs="")
+(root / "out/results").mkdir(parents=True)
+with ended_by_ctrl_c({ENDED!r}), kernel_environment("published", root / "out"):
+    run_notebook(job, root)
+"""
 
 
 def is_alive(pid: int) -> bool:
