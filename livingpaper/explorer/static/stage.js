@@ -31,7 +31,7 @@ globalThis.circuitStage = (() => {
     #circuit;
     #drawn = svg('svg', { role: 'group', fill: 'currentColor' });
     #stop = toolbar(this.#drawn);
-    #readout = el('p', 'readout', { ariaLive: 'polite' });
+    readout = el('p', 'readout', { ariaLive: 'polite' }); // what is pointed at
     #answers = el('tbody');
     #switches = el('div', 'row switches', { ariaLabel: 'Take parts away' });
     #switchStop = toolbar(this.#switches);
@@ -47,7 +47,7 @@ globalThis.circuitStage = (() => {
       const room = el('div', 'room', this.#drawn), figure = el('figure', '', room);
       figure.classList.add('circuit');
       const caption = el('caption', '', 'What comes next?');
-      this.node = el('div', 'stage', figure, this.#readout);
+      this.node = el('div', 'stage', figure);
       this.beside = el('div', 'beside', el('table', 'next', caption, this.#answers),
         el('div', 'parts', el('label', 'field', 'Press to replace by ', this.#how), this.#switches));
       new ResizeObserver(() => this.#draw()).observe(room);
@@ -56,7 +56,7 @@ globalThis.circuitStage = (() => {
 
     // reading: of lab.read; run: whose it is; tests: of it at this step; lit: names of moves that are spoken of.
     show(reading, run, tests, state, lit) {
-      if (this.#shown?.run !== run) say(this.#readout, `${HINT} ${run.note}`);
+      if (this.#shown?.run !== run) say(this.readout, `${HINT} ${run.note}`);
       this.#shown = { reading, run, edits: new Set(state.edits), lit };
       this.#circuit = circuitMoves.circuitOn(this.#exhibit, tests, reading, token => this.#lab.word(token));
       this.#mark();
@@ -160,7 +160,7 @@ globalThis.circuitStage = (() => {
     #listen() {
       const svg = this.#drawn, pressAt = event => event.target.closest?.('[data-key]');
       const tokenAt = event => document.elementFromPoint(event.clientX, event.clientY)?.closest('[data-position]');
-      const tell = event => { const node = pressAt(event); if (node) say(this.#readout, node.says); };
+      const tell = event => { const node = pressAt(event); if (node) say(this.readout, node.says); };
       svg.addEventListener('pointerover', tell);
       svg.addEventListener('focusin', tell);
       svg.addEventListener('click', event => pressAt(event)?.act());
