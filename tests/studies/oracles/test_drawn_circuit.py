@@ -39,6 +39,7 @@ RECALL_SPEC = BatterySpec(
 WITH_MLP = dataclasses.replace(CONFIG, mlp="relu", d_mlp=2)  # as the study's networks; in the wired ones it is silent
 SEED = 3
 MOVES = ("tags", "carries", "matches", "copies")
+EVERY = [move.name for move in recall.MOVES]
 
 
 def silent(weights):
@@ -216,7 +217,7 @@ def test_the_wired_recall_is_found_head_by_head(recalled):
         (["reads"], 0.6, {"metric": "recall_under", "edit": "cut y_source"}),
         (["weighs"], 0.4, {"metric": "answers_swapped_under", "edit": "swap keys' positions"}),
         (["joins"], 0.6, {"metric": "recall_under", "edit": "linear"}),
-        ([*recall.MOVES], 0.8, {"metric": "recall", "variable": ""}),  # what is not there cannot be taken apart
+        (EVERY, 0.8, {"metric": "recall", "variable": ""}),  # what is not there cannot be taken apart
     ],
 )
 def test_a_table_of_recall_edited_past_the_bound_takes_the_arrow_out(recalled, lacking, value, where):
@@ -224,13 +225,27 @@ def test_a_table_of_recall_edited_past_the_bound_takes_the_arrow_out(recalled, l
     assert [link.move for link in circuit.links if not link.supported] == lacking
 
 
+def effects_measured(effects, known):
+    """Seed -> effect, as a table of measurements has it, and how many words each network knows."""
+    common = {"arm": "given", "run_id": "given", "step": 0, "edit": "", "split": "test", "variable": "target_token"}
+    metrics = {"interchange_chosen": effects, "accuracy": dict.fromkeys(effects, known)}
+    rows = [
+        {**common, "metric": metric, "init_seed": seed, "value": value}
+        for metric, values in metrics.items()
+        for seed, value in values.items()
+    ]
+    return Results(pd.DataFrame(rows), pd.DataFrame(), "rerun")
+
+
 def next_word_drawn(effects, known=0.9):
     task, config = make_task("planted_repeats", {"n_train": 64}), dataclasses.replace(CONFIG, n_ctx=64, tied=True)
     config = dataclasses.replace(config, d_vocab=len(task.vocab))
     reading = read(config, init_weights(config, SEED), task, Question(prompt=first_test_prompt(task)))
-    effects = pd.Series(effects)
-    note = next_word.note_on_test(effects, effects * 0 + known)
-    return reading, next_word.next_word_circuit("given", task, reading, float(effects[SEED]), note)
+    results = effects_measured(effects, known)
+    note = next_word.note_on_test(next_word.answers_brought(results, "given"), next_word.words_known(results, "given"))
+    return reading, next_word.next_word_circuit(
+        "given", task, reading, next_word.link_tests(results, "given", SEED), note
+    )
 
 
 def test_next_words_are_attention_alone_but_for_the_link_that_is_tested():
