@@ -118,7 +118,7 @@ def compare_seeds(explorer):
     """Show the second run beside the first, at its last checkpoint."""
     press(explorer, "Compare with another")
     seed = published(SECOND).recipe.init_seed
-    explorer.get_by_label("Seed").last.select_option(str(seed))
+    explorer.get_by_role("combobox", name="Seed", exact=True).last.select_option(str(seed))
     panes(explorer).last.get_by_text(re.compile(f"seed {seed}, step")).wait_for()  # its weights are loaded
     explorer.get_by_role("slider").last.press("End")
 

@@ -209,7 +209,7 @@ def test_the_last_good_state_stays_when_another_runs_weights_are_damaged(browser
     change, words = DAMAGES[damage]
     with opening(browser, address(damaged(SECOND, change)), is_clean=False) as opened:
         explorer = live(opened)
-        seed = explorer.get_by_label("Seed").first
+        seed = explorer.get_by_role("combobox", name="Seed", exact=True).first
         before = seed.input_value()
         seed.select_option(SEED)
         explorer.get_by_role("alert").get_by_text(re.compile("weights")).wait_for()
