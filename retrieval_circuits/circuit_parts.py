@@ -1,15 +1,12 @@
-"""What the drawn circuits of several studies share: which head a test speaks of, and what is asked."""
+"""What the circuits of several studies share: tones of words, and which head a test speaks of."""
 
 from collections.abc import Mapping
 
-from circuitcore.tasks.base import Task
 from livingpaper.claims.units import Bound
 from livingpaper.explorer.moves import Tested
 from livingpaper.figures.circuit import MOVED
 from retrieval_circuits.bounds import LEADS_BY
 
-N_DRAWN = 10
-"""Networks drawn beside each other, at most."""
 KEY, VALUE = 1, 2
 """Tones of words that are asked for, and of words that are answers."""
 
@@ -30,8 +27,3 @@ def by_leader(alone: Mapping[str, float], together: float, bound: Bound, found: 
     leads = bound.reached(alone[leader]) and alone[leader] - rest >= LEADS_BY
     heads, effect = ((leader,), alone[leader]) if leads else (tuple(alone), together)
     return Tested(heads=heads, effect=effect, supported=bound.reached(effect), found=found)
-
-
-def first_test_prompt(task: Task) -> str:
-    """Whatever prompt the test split begins with: no network and no picture had a say in it."""
-    return task.decode(task.split("test").tokens[0])

@@ -1,13 +1,8 @@
-"""The circuit of a network that looks a value up by its key: its moves, who makes them, and how it is drawn."""
+"""The circuit of a network that looks a value up by its key: its moves, and who makes them."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+from collections.abc import Callable
 
-from circuitcore.tasks.base import Task
-from circuitcore.tasks.forms import matching
-from livingpaper.explorer.moves import Move, Plan, Tested, circuit_on
-from livingpaper.explorer.probe import Reading
-from livingpaper.figures.circuit import Circuit
+from livingpaper.explorer.moves import Move, Plan, Tested
 from retrieval_circuits.bounds import MORE_OFTEN_THAN_NOT
 from retrieval_circuits.circuit_parts import KEY, VALUE, by_leader
 
@@ -34,24 +29,3 @@ def by_head(layer: int, part: str, share_at: Callable[[str], float]) -> Tested:
     """
     alone = {f"L{layer}{head}": share_at(f"L{layer}{head}.{part}") for head in HEADS}
     return by_leader(alone, share_at(f"L{layer}H*.{part}"), MORE_OFTEN_THAN_NOT)
-
-
-def lookup_circuit(name: str, task: Task, reading: Reading, tests: Mapping[str, Tested], note: str = "") -> Circuit:
-    """The drawing's data.
-
-    Args:
-        name: of the network.
-        task: whose prompt was read; its forms have a ``lookup``.
-        reading: of the prompt, plain.
-        tests: of each of ``MOVES``.
-        note: as in ``Circuit``.
-    """
-    form = matching(task.forms, reading.words)
-    note = " ".join(filter(None, (note, _together(tests))))
-    return replace(circuit_on(form, reading, PLAN, tests, form.answer(reading.words)), name=name, note=note)
-
-
-def _together(tests: Mapping[str, Tested]) -> str:
-    """What the address of several heads means, where one stands in the drawing."""
-    several = {tested.who for tested in tests.values() if len(tested.heads) > 1}
-    return " ".join(f"{who}: both heads of layer {who[1]}, tested together." for who in sorted(several))

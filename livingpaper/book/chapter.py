@@ -29,16 +29,16 @@ from circuitcore.ground.spelling import unknown
 from circuitcore.training.store.sealed import contents_of
 from livingpaper.book import studies
 from livingpaper.book.book_order import counted_as, recorded_verdicts, title_of
-from livingpaper.book.drawings import drawn
 from livingpaper.book.evidence import Evidence, Folders
 from livingpaper.book.gathering import runs_behind
-from livingpaper.book.page import ChapterError, Page, bring_charts_to_life, page, show_explorer
+from livingpaper.book.page import ChapterError, Page, bring_charts_to_life, explorer_of, page, show_explorer
 from livingpaper.book.parameter_cells import parameters
 from livingpaper.book.price import price
 from livingpaper.claims.multiplicity import DECIDED, many
 from livingpaper.claims.results import Results
 from livingpaper.claims.verdict import Status, Verdict, to_json
 from livingpaper.claims.view import View
+from livingpaper.explorer.widget import book_html
 from livingpaper.figures.claim_ledger import ledger_html, ledger_text
 from livingpaper.figures.provenance_html import provenance_html
 from livingpaper.figures.tables import comparison
@@ -147,13 +147,11 @@ class Chapter(Page):
         """
         show_explorer(self.evidence, self._ready(), name)
 
-    def drawing(self, name: str) -> None:
-        """Show one of the study's ``DRAWINGS``; other pages have it too (``drawings.drawn``)."""
-        shown, kept = drawn(self.evidence, self._ready(), name)
-        for bundle in shown:
-            display(bundle, raw=True)
-        for word, picture in kept.items():
-            self.number(word, picture)
+    def share_explorer(self, name: str) -> None:
+        """Keep one of the study's ``EXPLORERS`` for other pages, ``{{ CHAPTER_NAME }}``; errors as ``explorer``."""
+        if "PAPER_BUILD" in os.environ:  # nobody else needs it, nor its weights
+            page = book_html(explorer_of(self.evidence, self._ready(), name))
+            self._numbers[name] = (page, page)
 
     def comparison(self, name: str) -> pd.DataFrame:
         """The source's numbers beside ours, as a table to show with ``table``.

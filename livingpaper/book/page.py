@@ -2,6 +2,8 @@
 
 import os
 from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
 
 import altair as alt
 import pandas as pd
@@ -17,6 +19,7 @@ from livingpaper.explorer.widget import Explorer
 from livingpaper.figures.bundle import Figure
 from livingpaper.figures.chart_html import loader_html
 from livingpaper.figures.tables import table_html, table_markdown
+from livingpaper.figures.verdict_text import verdict_line
 
 GLUED = "application/papermill.record/"
 """Prefix that hides an output from a notebook and lets a book page find it by name (MyST-NB's glue)."""
@@ -112,8 +115,8 @@ class Page:
         return {}
 
 
-def show_explorer(evidence: Evidence, found: tuple[Results, ...], name: str) -> None:
-    """Show one of a study's ``EXPLORERS``, by name.
+def explorer_of(evidence: Evidence, found: tuple[Results, ...], name: str) -> Any:
+    """One of a study's ``EXPLORERS``, by name; what it tells of claims is as the first results have it.
 
     Raises:
         ChapterError: no such explorer.
@@ -122,6 +125,16 @@ def show_explorer(evidence: Evidence, found: tuple[Results, ...], name: str) -> 
     if name not in explorers:
         raise ChapterError(unknown("explorer", name, explorers))
     shown = explorers[name](evidence.material(found))
+    if not isinstance(shown, Exhibit):
+        return shown
+    claims = {claim.id: claim for claim in evidence.study.CLAIMS}
+    asked = {claim_id for stop in shown.path for claim_id in stop.claims}
+    return replace(shown, told={one: verdict_line(evidence.judged(claims[one], found[0])) for one in asked})
+
+
+def show_explorer(evidence: Evidence, found: tuple[Results, ...], name: str) -> None:
+    """Show one of a study's ``EXPLORERS``; errors as ``explorer_of``."""
+    shown = explorer_of(evidence, found, name)
     display(Explorer(shown) if isinstance(shown, Exhibit) else shown)
 
 

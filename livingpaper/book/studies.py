@@ -4,10 +4,10 @@ A paper is a package that holds its studies as packages; its distribution names 
 ``livingpaper.studies``.
 
 A study is a module with ``Params`` (a frozen pydantic model), ``recipes(params)`` by arm, ``instruments(params, arm)``
-(a tuple of what is measured: ``circuitcore.metrics.instruments``), ``CLAIMS`` and ``VIEWS``; it may have ``EXPLORERS``
-and ``DRAWINGS``, makers of what a chapter shows besides figures, and
-``CIRCUIT_CLAIMS``, the ids of claims that say that a circuit exists, and then has ``FALSE_ALARMS``: the study of
-networks that cannot have the circuit, and its claims on how often all of it and a part of it are reported there.
+(a tuple of what is measured: ``circuitcore.metrics.instruments``), ``CLAIMS`` and ``VIEWS``; it may have
+``EXPLORERS``, makers of what a chapter shows besides figures, and ``CIRCUIT_CLAIMS``, the ids of claims that say that
+a circuit exists, and then has ``FALSE_ALARMS``: the study of networks that cannot have the circuit, and its claims on
+how often all of it and a part of it are reported there.
 Its values live in ``params/NAME.yaml`` (published) and ``params/NAME.TIER.yaml``.
 A study of no paper that is installed is named by its import path (``my_package.my_study``).
 """

@@ -1,7 +1,7 @@
 """Everything measured on a set of runs, and the few selections that checks and views are written in."""
 
 import functools
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -105,10 +105,10 @@ class Results:
             raise SelectionError(f"{metric!r} in {arm!r} has several rows per seed; still varying: {free}")
         return rows.set_index("init_seed")["value"].sort_index()
 
-    def through_training(self, run_id: str) -> Iterator[tuple[int, "Results"]]:
-        """Step by step what was measured on one run: at each, results in which that step is the last."""
-        rows = self.measurements[self.measurements["run_id"] == run_id]
-        for step, at_step in rows.groupby("step", sort=True):
+    def at_steps(self, arm: str, steps: Collection[int]) -> Iterator[tuple[int, "Results"]]:
+        """Step by step what was measured on an arm's runs: at each of some steps, results in which it is the last."""
+        rows = _select(self.measurements, "arm", arm)
+        for step, at_step in rows[rows["step"].isin(steps)].groupby("step", sort=True):
             yield int(step), Results(at_step, self.history, self.origin)
 
     # Readings ask for one metric of half a million rows thousands of times.

@@ -69,9 +69,10 @@ class ShownRun:
     Attributes:
         run: with weights at one step at least.
         condition: what the reader chooses first: the arm.
-        curves, births: what is drawn under the slider.
+        curves, births: what was measured through its training.
         tests: step -> move -> what its causal test found of this network then; steps of which no test was made are
             left out.
+        note: what else has to be said of these tests, as sentences.
     """
 
     run: Run
@@ -79,6 +80,7 @@ class ShownRun:
     curves: tuple[Curve, ...] = ()
     births: tuple[Birth, ...] = ()
     tests: Mapping[int, Mapping[str, Tested]] = field(default_factory=dict)
+    note: str = ""
 
     @cached_property
     def steps(self) -> list[int]:
@@ -109,6 +111,7 @@ class ShownRun:
                 for step, found in self.tests.items()
                 if step in self.steps
             },
+            "note": self.note,
             "found": {move: one.found for found in self.tests.values() for move, one in found.items()},
         }
 
@@ -139,12 +142,20 @@ class Example:
 
 @dataclass(frozen=True, kw_only=True)
 class PathStep:
-    """One stop of the suggested path: a sentence or two, what differs from the opening state, and the moves in them."""
+    """One stop of the suggested path.
+
+    Attributes:
+        title, text: a sentence or two, worded from what the network says in this state.
+        state: what differs from the opening.
+        lit: moves that are spoken of.
+        claims: ids of claims whose sentences follow, as their verdicts word them.
+    """
 
     title: str
     text: str
     state: Mapping[str, Any] = field(default_factory=dict)
     lit: tuple[str, ...] = ()
+    claims: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -159,6 +170,7 @@ class Exhibit:
         opening: fields of the state; by default the first run at its last checkpoint.
         path: stops; the first is what a reader sees before touching anything.
         plan: the circuit that is looked for.
+        told: claim -> its verdict in words; a claim of the path that has none is not spoken of.
 
     Raises:
         ExhibitError: nothing to show, two runs of one condition and seed, another vocabulary, a state that cannot be.
@@ -171,6 +183,7 @@ class Exhibit:
     opening: Mapping[str, Any] = field(default_factory=dict)
     path: tuple[PathStep, ...] = ()
     plan: Plan = field(default_factory=Plan)
+    told: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self):
         if not NAME.fullmatch(self.name):
@@ -233,7 +246,8 @@ class Exhibit:
         shown, reading = self.find(state["run"]), self.reading(state)
         name = f"{shown.condition}, seed {shown.run.recipe.init_seed}, step {state['step']:,}"
         form, tests = matching(self.task.forms, reading.words), shown.tests.get(state["step"], {})
-        return replace(circuit_on(form, reading, self.plan, tests, reading.target), name=name)
+        circuit = circuit_on(form, reading, self.plan, tests, reading.target)
+        return replace(circuit, name=name, note=shown.note if circuit.links else "")
 
     def beside(self, state: Mapping[str, Any]) -> tuple[Circuit, ...]:
         """The same prompt in the first networks by seed of the same condition, as far through training."""
@@ -251,6 +265,10 @@ class Exhibit:
             for shown in alike[:MOST_BESIDE]
         )
 
+    def verdicts(self, stop: PathStep) -> list[str]:
+        """What a stop tells of claims."""
+        return [self.told[claim] for claim in stop.claims if claim in self.told]
+
     def payload(self) -> dict[str, Any]:
         """What the page gets before any weights, as JSON literals."""
         return {
@@ -264,7 +282,16 @@ class Exhibit:
             },
             "runs": [shown.entry() for shown in self.shown],
             "opening": self.start,
-            "path": [{**asdict(stop), "state": dict(stop.state)} for stop in self.path],
+            "path": [
+                {
+                    "title": stop.title,
+                    "text": stop.text,
+                    "state": dict(stop.state),
+                    "lit": list(stop.lit),
+                    "told": self.verdicts(stop),
+                }
+                for stop in self.path
+            ],
             "moves": [asdict(move) for move in self.plan.moves],
             "tones": dict(self.plan.tones),
         }

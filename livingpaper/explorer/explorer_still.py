@@ -14,8 +14,9 @@ def still_html(exhibit: Exhibit) -> str:
     """What the first stop says, the circuit drawn, and what the network answers."""
     state = exhibit.first_frame
     reading = exhibit.reading(state)
-    words = (
-        f"<p><strong>{_text(exhibit.path[0].title)}</strong> {_text(exhibit.path[0].text)}</p>" if exhibit.path else ""
+    words = "".join(
+        f"<p><strong>{_text(stop.title)}</strong> {_text(' '.join((stop.text, *exhibit.verdicts(stop))))}</p>"
+        for stop in exhibit.path[:1]
     )
     others = exhibit.beside(state)
     small = small_drawings_html(others) if len(others) > 1 else ""

@@ -62,18 +62,25 @@ class Material:
         best = rows.groupby("step", sort=True)["value"].max().dropna()
         return Curve(label=label, steps=tuple(map(int, best.index)), values=tuple(best.round(4)), chance=chance)
 
-    def tests(self, run: Run, test: Callable[[Results], Mapping[str, Tested]]) -> dict[int, Mapping[str, Tested]]:
-        """What causal tests say of a run at each shown step, as far as they were made.
+    def tests(
+        self, arm: str, test: Callable[[Results], Mapping[int, Mapping[str, Tested]]]
+    ) -> dict[str, dict[int, Mapping[str, Tested]]]:
+        """What causal tests say of an arm's runs at each shown step, as far as they were made: run id -> step -> tests.
 
         Args:
-            run: whose weights are here.
-            test: results in which one step is the last -> move -> what its test found.
+            arm: whose runs are asked for.
+            test: results in which one step is the last -> init seed -> move -> what its test found.
         """
-        shown, found = shown_steps(run), {}
-        for step, results in self.results.through_training(run.run_id):
-            if step in shown:
-                with contextlib.suppress(SelectionError):
-                    found[step] = test(results)
+        shown = {run: shown_steps(run) for run in self.runs(arm)}
+        found = {run.run_id: {} for run in shown}
+        if not shown:
+            return found
+        for step, results in self.results.at_steps(arm, set().union(*shown.values())):
+            with contextlib.suppress(SelectionError):  # not every test is made at every step
+                tested = test(results)
+                for run, steps in shown.items():
+                    if step in steps and run.recipe.init_seed in tested:
+                        found[run.run_id][step] = tested[run.recipe.init_seed]
         return found
 
     def retrieval_curves(self, run: Run, splits: Mapping[str, str]) -> tuple[Curve, ...]:

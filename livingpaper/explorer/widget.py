@@ -124,16 +124,9 @@ class Explorer(anywidget.AnyWidget):
         except (ValueError, StoreError) as error:
             self.send({"run": content["want"], "error": str(error)})
 
-    def _write_weights(self, folder: Path) -> None:
-        """Weights as files of their own, which the book takes along and a page loads when its reader asks."""
-        folder.mkdir(parents=True, exist_ok=True)
-        for shown in self._shown.shown:
-            (folder / f"{shown.run.run_id}.js").write_text(weights_script(shown), encoding="utf-8")
-
     def _repr_mimebundle_(self, **_: Any) -> Any:
         if os.environ.get("PAPER_BUILD"):
-            self._write_weights(Path(os.environ["PAPER_RESULTS"]).parent / "explorer")
-            return {"text/html": page_html(self._shown), "text/plain": self._shown.name}
+            return {"text/html": book_html(self._shown), "text/plain": self._shown.name}
         bundle, metadata = super()._repr_mimebundle_()
         still = f'<div class="explorer"><style>{styles()}</style>{still_html(self._shown)}</div>'
         return {**bundle, "text/html": still, "text/plain": self._shown.name}, metadata
@@ -166,6 +159,15 @@ def page_html(exhibit: Exhibit) -> str:
         f'<script type="application/json" class="explorer-panels">{later}</script>'
         f"<script>{_page_script()}</script></div>"
     )
+
+
+def book_html(exhibit: Exhibit) -> str:
+    """The same, where a book is being built: weights are left as files of their own, which the book takes along."""
+    folder = Path(os.environ["PAPER_RESULTS"]).parent / "explorer"
+    folder.mkdir(parents=True, exist_ok=True)
+    for shown in exhibit.shown:
+        (folder / f"{shown.run.run_id}.js").write_text(weights_script(shown), encoding="utf-8")
+    return re.sub(r"\n\s*\n", "\n", page_html(exhibit))  # an empty line would end it in a Markdown page
 
 
 def weights_script(shown: ShownRun) -> str:

@@ -186,7 +186,7 @@ def takeaway(circuit: Circuit) -> str:
     first = f"{name} {_listed(done)}." if done else f"{name}: no link is supported by a causal test of this network."
     solid = f" Solid: supported by a causal test of this network ({circuit.scored})." if done else ""
     dashed = f" Dashed, not supported: {_listed(lacking)}." if lacking else ""
-    return f"{first}{solid}{dashed}{_grey([circuit])} Width: attention.{_also(circuit.note)}"
+    return f"{first}{solid}{dashed}{_grey([circuit])} Width: attention.{_together(circuit)}{_also(circuit.note)}"
 
 
 def takeaway_of_many(circuits: Sequence[Circuit]) -> str:
@@ -242,6 +242,12 @@ def _look_words(circuit: Circuit) -> str:
 
 def _grey(circuits: Sequence[Circuit]) -> str:
     return " Grey: attention alone." if any(circuit.looks for circuit in circuits) else ""
+
+
+def _together(circuit: Circuit) -> str:
+    """What the address of several heads means, where one stands in the drawing."""
+    layers = sorted({link.head[1:-2] for link in circuit.links if link.head.endswith("H*")})
+    return "".join(f" L{layer}H*: the heads of layer {layer}, tested together." for layer in layers)
 
 
 def _also(note: str) -> str:

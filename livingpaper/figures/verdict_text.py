@@ -150,6 +150,11 @@ def verdict_words(verdict: Verdict) -> dict[str, str]:
     return words
 
 
+def verdict_line(verdict: Verdict) -> str:
+    """The sentence that a verdict allows, its status and what was found, in one line without markup."""
+    return f"{verdict.sentence} ({in_prose(verdict)}; {effect_words(verdict) or NOT_MEASURED})"
+
+
 def counts_seeds(claim: Declared) -> bool:
     """Whether the effect is the share of seeds that do something, not how far it lies from one half."""
     return claim.asked.unit == SEEDS and claim.asked.rule != EvenOdds.name

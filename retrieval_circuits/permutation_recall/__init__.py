@@ -3,7 +3,6 @@
 Source: "Can a Tiny Transformer Learn to Remember?", with its author's notebook.
 """
 
-from retrieval_circuits.permutation_recall.circuit import circuits
 from retrieval_circuits.permutation_recall.claims import CLAIMS
 from retrieval_circuits.permutation_recall.design import Params, instruments, published_epochs, recipes
 from retrieval_circuits.permutation_recall.explorer import explorer
@@ -12,7 +11,6 @@ from retrieval_circuits.permutation_recall.game import game
 
 __all__ = [
     "CLAIMS",
-    "DRAWINGS",
     "EXPLORERS",
     "VIEWS",
     "WEIGHT_VIEWS",
@@ -22,5 +20,4 @@ __all__ = [
     "recipes",
 ]
 
-DRAWINGS = {"circuit": circuits}
 EXPLORERS = {"explorer": explorer, "game": game}

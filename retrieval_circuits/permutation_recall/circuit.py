@@ -1,26 +1,22 @@
-"""The circuit of each of the larger networks, as it is drawn: how one y is recalled, with what its own tests support.
+"""What tests of each of the larger networks say of how it recalls one y.
 
 Every arrow is a test of the claims PR13, PR18 and PR15 on this very network, read off the same rows and held to the
 same bounds: edges into the last position cut, two y trading places in the keys, the FFN replaced by a linear map. Of
 two heads one is named where it moves the answer alone (``circuit_parts.by_leader``).
 """
 
-from collections.abc import Callable
+from collections.abc import Mapping
 from dataclasses import replace
-from functools import partial
 
-from circuitcore.tasks.forms import matching
-from circuitcore.tasks.permutation import PermutationRecall
-from circuitcore.training.store.run import Run
+import pandas as pd
+
 from livingpaper.claims.results import Results
-from livingpaper.explorer.material import Material
-from livingpaper.explorer.moves import Move, Plan, Tested, circuit_on
-from livingpaper.explorer.probe import Reading, probe
-from livingpaper.figures.circuit import Circuit, percent
-from retrieval_circuits.circuit_parts import KEY, N_DRAWN, VALUE, by_leader
+from livingpaper.explorer.moves import Move, Plan, Tested
+from livingpaper.figures.circuit import percent
+from retrieval_circuits.circuit_parts import KEY, VALUE, by_leader
 from retrieval_circuits.permutation_recall.claims.parts import PARTS
 from retrieval_circuits.permutation_recall.readings import parts
-from retrieval_circuits.permutation_recall.readings.models import LEARNT, TWO
+from retrieval_circuits.permutation_recall.readings.models import LEARNT
 
 BOUNDS = {claim.id: claim.bound for claim in PARTS}
 CUT = "without that look recall is lost on {effect} of prompts"
@@ -44,67 +40,37 @@ CUTS = {"finds": "cut x_source", "reads": "cut y_source"}
 FFN = "L0MLP"
 
 
-def circuits(material: Material) -> tuple[Circuit, ...]:
-    """The first networks like the source's larger one whose weights are here, on the first test row with a repeat."""
-    return tuple(circuit_of(material, run) for run in material.runs(TWO)[:N_DRAWN])
-
-
-def first_repeat(task: PermutationRecall) -> str:
-    """The first row of the test split that shows an x again: no network and no picture had a say in it."""
-    rows = task.split("test")
-    return task.decode(rows.tokens[int((rows.variables["source"] < task.n_symbols).int().argmax())])
-
-
-def circuit_of(material: Material, run: Run) -> Circuit:
-    """One network at its last checkpoint."""
-    task, seed = run.recipe.make_task(), run.recipe.init_seed
-    name, results = material.condition(TWO, f"seed {seed}"), material.results
-    reading = probe(run, prompt=first_repeat(task))
-    return recall_circuit(name, task, reading, link_tests(results, seed), values_note(results, seed))
-
-
-def link_tests(results: Results, seed: int) -> dict[str, Tested]:
-    """Move -> whose it is in this network, and the share of prompts on which its test moves the answer.
+def link_tests(results: Results) -> dict[int, dict[str, Tested]]:
+    """Seed -> move -> whose it is in that network, and the share of prompts on which its test moves the answer.
 
     Nothing is supported in a network that does not recall: what is not there cannot be taken apart.
     """
+    sites = (*parts.HEADS, parts.ALL_HEADS)
+    lost = {
+        move: {site: parts.lost_without_edge(results, cut, site).clip(lower=0.0) for site in sites}
+        for move, cut in CUTS.items()
+    }
+    traded = {site: parts.answers_traded(results, "keys", site) for site in sites}
+    whole, kept = parts.recall_whole(results), parts.recall_with_linear_map(results)
 
-    def lost(cut: str, site: str) -> float:
-        return max(0.0, float(parts.lost_without_edge(results, cut, site)[seed]))
+    def tested(seed: int, shares: Mapping[str, pd.Series], claim: str, words: str) -> Tested:
+        alone = {head: float(shares[head][seed]) for head in parts.HEADS}
+        return by_leader(alone, float(shares[parts.ALL_HEADS][seed]), BOUNDS[claim], words)
 
-    def traded(site: str) -> float:
-        return float(parts.answers_traded(results, "keys", site)[seed])
+    def of(seed: int) -> dict[str, Tested]:
+        found = {move: tested(seed, lost[move], "PR13", CUT) for move in CUTS}
+        found["weighs"] = tested(seed, traded, "PR18", TRADED)
+        effect = max(0.0, float(whole[seed] - kept[seed]))
+        found["joins"] = Tested(
+            heads=(FFN,), effect=effect, supported=BOUNDS["PR15"].reached(float(kept[seed])), found=LINEAR
+        )
+        learnt = whole[seed] >= LEARNT
+        return found if learnt else {move: replace(one, supported=False) for move, one in found.items()}
 
-    def tested(share: Callable[[str], float], claim: str, words: str) -> Tested:
-        alone = {head: share(head) for head in parts.HEADS}
-        return by_leader(alone, share(parts.ALL_HEADS), BOUNDS[claim], words)
-
-    found = {move: tested(partial(lost, cut), "PR13", CUT) for move, cut in CUTS.items()}
-    found["weighs"] = tested(traded, "PR18", TRADED)
-    whole, kept = (float(of(results)[seed]) for of in (parts.recall_whole, parts.recall_with_linear_map))
-    found["joins"] = Tested(
-        heads=(FFN,), effect=max(0.0, whole - kept), supported=BOUNDS["PR15"].reached(kept), found=LINEAR
-    )
-    return found if whole >= LEARNT else {move: replace(one, supported=False) for move, one in found.items()}
+    return {int(seed): of(seed) for seed in whole.index}
 
 
 def values_note(results: Results, seed: int) -> str:
     """What trading places does in the values, where it is not what ties y and slot (claim PR17)."""
     moved = percent(float(parts.answers_traded(results, "values")[seed]))
     return f"③ is tested by two y that trade places in the keys; traded in the values, {moved} of answers follow."
-
-
-def recall_circuit(
-    name: str, task: PermutationRecall, reading: Reading, tests: dict[str, Tested], note: str = ""
-) -> Circuit:
-    """The drawing's data.
-
-    Args:
-        name: of the network.
-        task: whose prompt was read.
-        reading: of a prompt whose last x stood before, plain.
-        tests: of each of ``MOVES``.
-        note: as in ``Circuit``.
-    """
-    form = matching(task.forms, reading.words)
-    return replace(circuit_on(form, reading, PLAN, tests, form.answer(reading.words)), name=name, note=note)

@@ -1,13 +1,12 @@
 """The explorer of the chapter: the source's two models, and which part remembers, taken apart by the reader."""
 
 from collections.abc import Iterator, Sequence
-from functools import partial
 
 from circuitcore.training.store.run import Run
 from livingpaper.explorer.exhibit import Curve, Example, Exhibit, PathStep, ShownRun
 from livingpaper.explorer.material import Material
 from livingpaper.explorer.probe import Reading, probe
-from retrieval_circuits.permutation_recall.circuit import PLAN, link_tests
+from retrieval_circuits.permutation_recall.circuit import PLAN, link_tests, values_note
 from retrieval_circuits.permutation_recall.game import DISPLAYED, LABELS, OPENING
 from retrieval_circuits.permutation_recall.readings.models import ONE, TWO
 
@@ -42,13 +41,15 @@ def _prompt(order: Sequence[int]) -> str:
 
 
 def _runs(material: Material) -> Iterator[ShownRun]:
+    tests = material.tests(TWO, link_tests)
     for arm in (TWO, ONE):
         for run in material.runs(arm):
             yield ShownRun(
                 run=run,
                 condition=material.condition(arm, LABELS[arm]),
                 curves=_curves(material, run),
-                tests=material.tests(run, partial(link_tests, seed=run.recipe.init_seed)) if arm == TWO else {},
+                note=values_note(material.results, run.recipe.init_seed) if arm == TWO else "",
+                tests=tests.get(run.run_id, {}),
             )
 
 

@@ -4,7 +4,6 @@ Source: sections 3 and 4 of "Retrieval Motif Emergence in Small Transformers" (A
 """
 
 from retrieval_circuits.design import FALSE_ALARMS
-from retrieval_circuits.six_run_matrix.circuit import circuits
 from retrieval_circuits.six_run_matrix.claims import CIRCUIT_CLAIMS, CLAIMS
 from retrieval_circuits.six_run_matrix.design import Params, instruments, published_epochs, recipes
 from retrieval_circuits.six_run_matrix.explorer import explorer
@@ -13,7 +12,6 @@ from retrieval_circuits.six_run_matrix.figures import VIEWS
 __all__ = [
     "CIRCUIT_CLAIMS",
     "CLAIMS",
-    "DRAWINGS",
     "EXPLORERS",
     "FALSE_ALARMS",
     "VIEWS",
@@ -23,5 +21,4 @@ __all__ = [
     "recipes",
 ]
 
-DRAWINGS = {"circuit": circuits}
 EXPLORERS = {"explorer": explorer}

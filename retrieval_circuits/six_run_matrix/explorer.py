@@ -8,7 +8,7 @@ from livingpaper.explorer.exhibit import Exhibit, ShownRun, spread_examples
 from livingpaper.explorer.material import Material, births_of
 from livingpaper.explorer.retrieval_path import Lookup, retrieval_path
 from retrieval_circuits.lookup_circuit import PLAN
-from retrieval_circuits.six_run_matrix.circuit import link_tests
+from retrieval_circuits.six_run_matrix.circuit import NOTE, link_tests
 from retrieval_circuits.six_run_matrix.design import MATRIX
 from retrieval_circuits.six_run_matrix.readings.births import SHOWN, corrected_births
 
@@ -34,6 +34,7 @@ def explorer(materials: Sequence[Material]) -> Exhibit:
 def _runs(material: Material) -> Iterator[ShownRun]:
     born = corrected_births(material.results)
     for arm in MATRIX:
+        tests = material.tests(arm, partial(link_tests, arm=arm))
         for run in material.runs(arm):
             births = births_of(born[born["arm"] == arm], run, {motif: motif for motif in SHOWN}, in_epochs=True)
             condition = material.condition(arm, f"curriculum {arm}")
@@ -42,5 +43,6 @@ def _runs(material: Material) -> Iterator[ShownRun]:
                 condition=condition,
                 curves=material.retrieval_curves(run, SPLITS),
                 births=births,
-                tests=material.tests(run, partial(link_tests, arm=arm, seed=run.recipe.init_seed)),
+                note=NOTE,
+                tests=tests[run.run_id],
             )

@@ -3,7 +3,6 @@
 Source: section 2 of "Retrieval Motif Emergence in Small Transformers" (Alex 2026).
 """
 
-from retrieval_circuits.story_control.circuit import planted_circuits, story_circuits
 from retrieval_circuits.story_control.claims import CLAIMS
 from retrieval_circuits.story_control.design import Params, instruments, published_epochs, recipes
 from retrieval_circuits.story_control.explorer import planted, story
@@ -11,7 +10,6 @@ from retrieval_circuits.story_control.figures import VIEWS
 
 __all__ = [
     "CLAIMS",
-    "DRAWINGS",
     "EXPLORERS",
     "VIEWS",
     "Params",
@@ -20,5 +18,4 @@ __all__ = [
     "recipes",
 ]
 
-DRAWINGS = {"circuit": story_circuits, "planted_circuit": planted_circuits}
 EXPLORERS = {"story": story, "planted": planted}

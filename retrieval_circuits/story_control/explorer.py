@@ -7,7 +7,7 @@ from circuitcore.training.store.run import Run
 from livingpaper.explorer.exhibit import Example, Exhibit, PathStep, ShownRun, spread_examples
 from livingpaper.explorer.material import Material
 from livingpaper.explorer.probe import probe
-from retrieval_circuits.story_control.circuit import PLAN, link_tests
+from retrieval_circuits.story_control.circuit import PLAN, link_tests, note_on_test
 from retrieval_circuits.story_control.design import PLANTED, STORY
 
 SPLITS = {"accuracy, trained rows": "train", "accuracy, held out": "val"}
@@ -88,10 +88,12 @@ def _copied_from(words: Sequence[str], answer: str) -> int:
 
 def _runs(materials: Sequence[Material], arm: str) -> Iterator[ShownRun]:
     for material in materials:
+        tests = material.tests(arm, partial(link_tests, arm=arm))
         for run in material.runs(arm):
             yield ShownRun(
                 run=run,
                 condition=material.condition(arm),
                 curves=material.retrieval_curves(run, SPLITS),
-                tests=material.tests(run, partial(link_tests, arm=arm, seed=run.recipe.init_seed)),
+                note=note_on_test(material.results, arm),
+                tests=tests[run.run_id],
             )

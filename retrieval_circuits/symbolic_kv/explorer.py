@@ -1,7 +1,6 @@
 """The explorer of the chapter: every network whose weights are shipped, and the look-up taken apart."""
 
-from collections.abc import Iterator, Sequence
-from functools import partial
+from collections.abc import Iterable, Iterator, Sequence
 
 from livingpaper.explorer.exhibit import Exhibit, ShownRun, spread_examples
 from livingpaper.explorer.material import Material, births_of
@@ -18,7 +17,7 @@ BIRTHS = {ANSWERS: "answers", ROUTES: "routes", COPIES: "copies"}
 
 def explorer(materials: Sequence[Material]) -> Exhibit:
     """Networks of all arms; it opens on the first trained one whose weights are shipped through training."""
-    shown = tuple(run for material in materials for run in _runs(material))
+    shown = tuple(run for material in materials for run in runs_shown(material))
     first = materials[0].run(TRAINED)
     task = first.recipe.make_task()
     examples = (*spread_examples(task, "val", 4), *spread_examples(task, "ood", 2))
@@ -30,15 +29,17 @@ def explorer(materials: Sequence[Material]) -> Exhibit:
     )  # fmt: skip
 
 
-def _runs(material: Material) -> Iterator[ShownRun]:
+def runs_shown(material: Material, arms: Iterable[str] = ARMS) -> Iterator[ShownRun]:
+    """The networks of some arms, with their births and what tests say of them."""
     born = motif_births(material.results)
-    for arm, label in ARMS.items():
+    tests = material.tests(TRAINED, link_tests)
+    for arm in arms:
         for run in material.runs(arm):
             births = births_of(born, run, BIRTHS) if arm == TRAINED else ()
             yield ShownRun(
                 run=run,
-                condition=material.condition(arm, label),
+                condition=material.condition(arm, ARMS[arm]),
                 curves=material.retrieval_curves(run, SPLITS),
                 births=births,
-                tests=material.tests(run, partial(link_tests, seed=run.recipe.init_seed)) if arm == TRAINED else {},
+                tests=tests.get(run.run_id, {}),
             )

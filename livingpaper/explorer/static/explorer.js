@@ -247,7 +247,7 @@ globalThis.circuitExplorer = (() => {
       if (path.length) this.#painters.push(() => {
         const at = this.#stop, step = path[at];
         const isHere = this.#isAtStop();
-        text.replaceChildren(el('strong', '', `${step.title} `), step.text);
+        text.replaceChildren(el('strong', '', `${step.title} `), [step.text, ...step.told].join(' '));
         say(told, `${at + 1} of ${path.length}${isHere ? '' : ', changed by you'}`);
         enable(back, at > 0);
         enable(next, at < path.length - 1);
@@ -416,7 +416,7 @@ globalThis.circuitExplorer = (() => {
       this.#paintSecond();
       const { path } = this.#data, lit = this.#isAtStop() ? path[this.#stop].lit : [];
       placesOf(this.#state).forEach(({ run, step }, i) =>
-        this.#stages[i].show(this.#readings[i], this.#lab.testsAt(run, step), this.#state, i ? [] : lit));
+        this.#stages[i].show(this.#readings[i], this.#lab.run(run), this.#lab.testsAt(run, step), this.#state, i ? [] : lit));
       this.#others.show(this.#state);
       for (const paint of this.#painters) paint();
     }

@@ -6,6 +6,7 @@ globalThis.circuitStage = (() => {
   const { Layout } = circuitLayout, { draw } = circuitDrawing, { bar } = circuitBars;
   const MOST_ANSWERS = 3, NARROW = 544; // pixels, 34 rem: below it words stand in a column
   const HOW = { zero: 'zero', mean: 'its mean', resample: 'a reference prompt', patch: 'the second prompt' };
+  const HINT = 'Point at an arrow to read what it is; press it to cut it.';
   const likely = p => (p > 0.99 ? '> 99 %' : p < 0.01 ? '< 1 %' : `${Math.round(100 * p)} %`);
   const OFF = /^(?:(?:zero|mean|resample)\((L\d+(?:H\d+|MLP))\)|patch\((L\d+H\d+)\.z<-source\)|patch\((L\d+)\.mlp_out<-source\))@all$/;
 
@@ -53,9 +54,10 @@ globalThis.circuitStage = (() => {
       this.#listen();
     }
 
-    // reading: of lab.read; tests: of this run at this step; lit: names of moves that are spoken of.
-    show(reading, tests, state, lit) {
-      this.#shown = { reading, edits: new Set(state.edits), lit };
+    // reading: of lab.read; run: whose it is; tests: of it at this step; lit: names of moves that are spoken of.
+    show(reading, run, tests, state, lit) {
+      if (this.#shown?.run !== run) say(this.#readout, `${HINT} ${run.note}`);
+      this.#shown = { reading, run, edits: new Set(state.edits), lit };
       this.#circuit = circuitMoves.circuitOn(this.#exhibit, tests, reading, token => this.#lab.word(token));
       this.#mark();
       this.#draw();
