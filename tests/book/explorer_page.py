@@ -20,6 +20,8 @@ PROMPT = "<bos> K1 V1 ; K6 V6 ; K7 V0 ; Q K7 ->"
 SOURCE = PROMPT.replace("Q K7", "Q K1")
 """The same pairs, asked for another key."""
 LAST = len(PROMPT.split()) - 1
+PANELS = ("Every number", "More edits", "Every set of heads", "Scores through training")
+"""How the lines begin under which panels open."""
 SIZE = {"most": 420, "margin": 8, "letter": 6.6}
 """How ``static/head_map.js`` lays out a map."""
 EDGE = re.compile(r"L(\d)H(\d): \S+ \(.*?position (\d+)\) reads \S+ \(.*?position (\d+)\): (\S+)$")
@@ -89,13 +91,26 @@ def opening(browser, url, *, is_clean=True, timeout=20_000, **context):
     made.close()
 
 
-def live(opened, name="explorer-small"):
-    """The explorer of that name, once it is live, with all its panels open."""
+def closed(opened, name="explorer-small"):
+    """The explorer of that name, once it is live, its panels closed as a reader finds them."""
     found = opened.page.locator(f"#{name}.is-live")
     found.wait_for()
-    found.evaluate("box => box.querySelectorAll('details').forEach(panel => { panel.open = true; })")
-    found.locator(".explorer-composer").wait_for()
     return found
+
+
+def live(opened, name="explorer-small"):
+    """The same with all its panels open."""
+    found = closed(opened, name)
+    for words in PANELS:
+        panel(found, words).evaluate("panel => { panel.open = true; }")
+    for inside in ("canvas", ".explorer-composer", "table", "svg"):
+        found.locator(f".explorer-panel {inside}").first.wait_for()
+    return found
+
+
+def panel(explorer, words):
+    """What opens under a line that begins with these words."""
+    return explorer.locator("details", has=explorer.page.locator("summary", has_text=words))
 
 
 def switch(explorer, part, state):

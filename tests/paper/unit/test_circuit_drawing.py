@@ -272,7 +272,8 @@ def test_attention_alone_is_said_so():
     circuit, plain = looking_circuit(), drawn_circuit()
     assert "Grey: attention alone." in takeaway(circuit) and "Grey" not in takeaway(plain)
     assert "Grey: attention alone." in takeaway_of_many([plain, circuit]) and "Grey" not in takeaway_of_many([plain])
-    assert takeaway(circuit).endswith("Width: attention. One of 25 networks.")
+    together = "L1H*: the heads of layer 1, tested together."
+    assert takeaway(circuit).endswith(f"Width: attention. {together} One of 25 networks.")
     words = in_words(circuit)
     assert "0 of 1 link is supported by causal tests" in words and words.endswith("One of 25 networks.")
     assert "L1H* brings the next word; brings another word on 2 % of them, not supported." in words
