@@ -2,6 +2,7 @@
 
 import contextlib
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,10 +11,12 @@ from test_pages import OFFLINE
 
 from circuitcore.ground.environment import Folders
 from circuitcore.training.store.run_store import RunStore
+from livingpaper.explorer import moves
 from livingpaper.explorer.exhibit import Birth, Curve, Example, Exhibit, ShownRun
 from livingpaper.explorer.probe import probe
 from livingpaper.explorer.retrieval_path import Lookup, retrieval_path
 from livingpaper.explorer.widget import page_html, weights_script
+from retrieval_circuits.lookup_circuit import PLAN as LOOKUP
 
 RUN, SECOND, LARGE = "symbolic_kv-184c3e21d23e", "symbolic_kv-3ce50adb7c4e", "textual_kv-4f47b903cbfb"
 PROMPT = "<bos> K1 V1 ; K6 V6 ; K7 V0 ; Q K7 ->"
@@ -52,6 +55,27 @@ def small():
     return Exhibit(name="explorer-small", task=first.recipe.make_task(), shown=shown, examples=examples, path=path)
 
 
+def staged():
+    """The same two networks with a circuit that is looked for; no test was made before the first step of training.
+
+    What tests say of it here is made up: two moves of single heads, two of both heads of a layer, one not supported.
+    """
+    bare = small()
+    both = ("L1H0", "L1H1")
+    found = {
+        "tags": moves.Tested(heads=("L0H0",), effect=1.0, supported=True),
+        "carries": moves.Tested(heads=("L0H1",), effect=0.7, supported=True),
+        "matches": moves.Tested(heads=both, effect=0.9, supported=True),
+        "copies": moves.Tested(heads=both, effect=0.0, supported=False),
+    }
+    shown = tuple(
+        replace(one, tests={step: found for step in one.steps if step}, note="Both are published.")
+        for one in bare.shown
+    )
+    path = (replace(bare.path[0], lit=("matches",)), *bare.path[1:])
+    return replace(bare, name="explorer-staged", shown=shown, path=path, plan=LOOKUP)
+
+
 def large():
     """The network of 84,000 numbers."""
     run = published(LARGE)
@@ -63,14 +87,29 @@ def large():
 
 def write_site(folder: Path) -> Path:
     """Pages small, dark, large and both below ``folder/book``, and the weights that they load."""
-    (folder / "book").mkdir()
-    (folder / "_static/explorer").mkdir(parents=True)
     exhibits = small(), large()
-    for shown in (shown for exhibit in exhibits for shown in exhibit.shown):
-        (folder / f"_static/explorer/{shown.run.run_id}.js").write_text(weights_script(shown), encoding="utf-8")
+    write_weights(folder, exhibits)
     of_small, of_large = (page_html(exhibit) for exhibit in exhibits)
     pages = {"small": ("light", of_small), "dark": ("dark", of_small), "large": ("light", of_large)}
-    pages["both"] = "light", of_small + of_large
+    return write_pages(folder, {**pages, "both": ("light", of_small + of_large)})
+
+
+def write_stage(folder: Path) -> Path:
+    """Pages stage and stage-dark of the explorer that has a circuit."""
+    exhibit = staged()
+    write_weights(folder, [exhibit])
+    html = page_html(exhibit)
+    return write_pages(folder, {"stage": ("light", html), "stage-dark": ("dark", html)})
+
+
+def write_weights(folder, exhibits):
+    (folder / "_static/explorer").mkdir(parents=True)
+    for shown in (shown for exhibit in exhibits for shown in exhibit.shown):
+        (folder / f"_static/explorer/{shown.run.run_id}.js").write_text(weights_script(shown), encoding="utf-8")
+
+
+def write_pages(folder, pages):
+    (folder / "book").mkdir()
     for name, (theme, explorers) in pages.items():
         page = PAGE.format(theme=theme, explorers=explorers)
         (folder / f"book/{name}.html").write_text(page, encoding="utf-8")

@@ -105,7 +105,9 @@ def test_play_goes_through_training_and_stops(opened, explorer):
 
 def test_what_is_changed_while_another_run_loads_is_changed_of_that_run(opened, explorer, pane):
     opened.page.evaluate(HOLD)
-    explorer.get_by_role("combobox", name="Seed", exact=True).first.select_option(str(published(SECOND).recipe.init_seed))
+    explorer.get_by_role("combobox", name="Seed", exact=True).first.select_option(
+        str(published(SECOND).recipe.init_seed)
+    )
     switch(explorer, "L0H1", "on").click()
     switch(explorer, "L1H0", "on").click()
     explorer.get_by_role("slider").press("Home")
@@ -119,7 +121,9 @@ def test_what_is_changed_while_another_run_loads_is_changed_of_that_run(opened, 
 
 def test_a_prompt_that_is_refused_while_another_run_loads_does_not_keep_that_run_away(opened, explorer, pane):
     opened.page.evaluate(HOLD)
-    explorer.get_by_role("combobox", name="Seed", exact=True).first.select_option(str(published(SECOND).recipe.init_seed))
+    explorer.get_by_role("combobox", name="Seed", exact=True).first.select_option(
+        str(published(SECOND).recipe.init_seed)
+    )
     ask(explorer, "<bos> K99")
     opened.page.evaluate("release()")
     explorer.get_by_role("alert").filter(has_text="Token 1").wait_for()

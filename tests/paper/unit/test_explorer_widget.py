@@ -270,7 +270,9 @@ def test_the_modules_are_two_and_small():
     assert "const url = URL.createObjectURL(new Blob([this.#model.get('panels')]" in module()
     sizes = [len(text.encode()) for text in (module(), panels())]
     packed_sizes = [len(gzip.compress(text.encode(), 9)) for text in (module(), panels())]
-    print(f"\nfirst screen {sizes[0]:,} bytes, {packed_sizes[0]:,} compressed; panels {sizes[1]:,}, {packed_sizes[1]:,}")
+    print(
+        f"\nfirst screen {sizes[0]:,} bytes, {packed_sizes[0]:,} compressed; panels {sizes[1]:,}, {packed_sizes[1]:,}"
+    )
     assert sizes[0] < FIRST_SCREEN and sum(sizes) < EVERYTHING and packed_sizes[0] < COMPRESSED
 
 
