@@ -17,7 +17,8 @@ from pathlib import Path
 if sys.version_info < (3, 11):  # noqa: UP036 - a newcomer may start this with any Python
     sys.exit(f"Python 3.11 or newer is needed; this is {sys.version.split()[0]}")
 
-from circuitcore.ground.durations import Durations, duration  # noqa: E402 - needs nothing but that Python
+from circuitcore.ground.durations import Durations, duration  # noqa: E402 - these need nothing but that Python
+from circuitcore.ground.interruption import INTERRUPTED  # noqa: E402
 
 USAGE = """usage: python3 paper.py COMMAND
 
@@ -63,8 +64,14 @@ def find_browser() -> str | None:
 
 
 def run(*arguments: str) -> int:
-    """Run the environment's Python in the project's folder; returns its exit code."""
-    return subprocess.run([str(PYTHON), *arguments], cwd=ROOT, check=False).returncode
+    """Run the environment's Python in the project's folder; returns its exit code. Ctrl-C is left to it to answer."""
+    with subprocess.Popen([str(PYTHON), *arguments], cwd=ROOT) as program:
+        try:
+            return program.wait()
+        except KeyboardInterrupt:
+            if program.wait() == INTERRUPTED:  # it has said so
+                sys.exit(INTERRUPTED)
+            raise
 
 
 def pip_install(*arguments: str) -> int:

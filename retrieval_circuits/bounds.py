@@ -1,8 +1,9 @@
 """Bounds that several chapters share: the source's thresholds, and one half."""
 
-from livingpaper.claims.units import at_least
+from livingpaper.claims.units import MORE_OFTEN_THAN_NOT, at_least
 
-MORE_OFTEN_THAN_NOT = at_least(0.5, "more often than not")
+__all__ = ["BEHAVIOUR", "LEADS_BY", "MORE_OFTEN_THAN_NOT", "OPERATOR"]
+
 OPERATOR = at_least(0.85, "the source's threshold for operators")
 BEHAVIOUR = at_least(0.90, "the source's threshold for behaviour")
 LEADS_BY = 0.5

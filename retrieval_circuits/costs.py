@@ -11,6 +11,7 @@ from typing import Any
 
 import pandas as pd
 
+from circuitcore.ground import provenance
 from circuitcore.ground.environment import Folders
 from circuitcore.training.store.run_store import RunStore
 from circuitcore.training.store.sealed import read_record
@@ -141,6 +142,7 @@ class Costs:
         return {
             "rounds": str(self.record["method"]["rounds"]),
             "processor": self.processor,
+            "versions": self._versions(),
             "torch_share": self._torch_share(),
             "torch_blas": self.record["machine"]["blas"],
             "goals_met": self._goals_met(),
@@ -154,6 +156,12 @@ class Costs:
             "matrix_peer_minutes": _in_words(self._peer_minutes(), "{:.0f}"),
             "matrix_how": self._how_long(),
         } | self._book()
+
+    def _versions(self) -> str:
+        """Which version was timed where, beside the one that this book is made with."""
+        timed = [f"{one.record['machine']['circuitcore']} on {one.processor}" for one in (self, *self.elsewhere)]
+        now = provenance.versions()["circuitcore"]
+        return f"The version timed was {' and '.join(timed)}; this book is made with version {now}."
 
     def _torch_share(self) -> str:
         """Torch's best product as a share of what the core can do."""

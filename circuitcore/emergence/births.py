@@ -168,6 +168,11 @@ def births(
     return pd.concat(found, ignore_index=True)[[*by, "motif", "after", "by", "rule"]]
 
 
+def dates(births: pd.DataFrame) -> pd.Series:
+    """When each birth of a table happened, as a float in the unit of its ``by``; NaN where it never did."""
+    return births["by"].astype("Float64").astype(float)
+
+
 def _judged(
     steps: Int[np.ndarray, " checkpoint"],
     scores: Float[np.ndarray, "curve point"],
@@ -244,8 +249,8 @@ def _births_of_metric(scores: pd.DataFrame, gates: pd.DataFrame | None, rule: Bi
     rows = scores.assign(gate=np.nan) if gates is None else scores.merge(gates, on=[*by, "step"], how="left")
     rows = rows.sort_values("step", kind="stable")
     curve = rows.groupby(by, sort=False, dropna=False, observed=True).ngroup().to_numpy()
-    rows = rows.iloc[np.argsort(curve, kind="stable")]  # curve after curve, each in the order of its steps
-    starts = np.flatnonzero(np.diff(np.sort(curve), prepend=-1))
+    order = np.argsort(curve, kind="stable")  # curve after curve, each in the order of its steps
+    rows, starts = rows.iloc[order], np.flatnonzero(np.diff(curve[order], prepend=-1))
     curves = rows[by].iloc[starts].reset_index(drop=True)
     steps, values, gated = (
         rows[name].to_numpy(kind) for name, kind in (("step", int), ("value", float), ("gate", float))

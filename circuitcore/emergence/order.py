@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import scipy  # its parts are imported when they are asked for: a second that most commands never need
 
-from circuitcore.emergence.births import BirthInterval
+from circuitcore.emergence.births import BirthInterval, dates
 from circuitcore.emergence.seeds import what_n_can_show
 from circuitcore.ground.spelling import unknown
 
@@ -67,8 +67,7 @@ def orders(
             f"motif {births.loc[repeated, 'motif'].iloc[0]!r} has several births in one run; keep one rule"
         )
     low = births["after"].astype("Float64").fillna(-np.inf).astype(float)
-    high = births["by"].astype("Float64").fillna(np.inf).astype(float)
-    spans = births[[*by, "motif"]].assign(low=low, high=high)
+    spans = births[[*by, "motif"]].assign(low=low, high=dates(births).fillna(np.inf))
     found = [_orders_of_pair(spans, by, pair) for pair in pairs]
     columns = [*by, "first", "second", "order"]
     return pd.concat(found, ignore_index=True)[columns] if found else pd.DataFrame(columns=columns)

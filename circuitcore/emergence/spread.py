@@ -4,6 +4,8 @@ from collections.abc import Sequence
 
 import pandas as pd
 
+from circuitcore.emergence.births import dates
+
 
 def spreads(births: pd.DataFrame, motifs: Sequence[str], by: Sequence[str] = ("arm", "init_seed")) -> pd.DataFrame:
     """From the first to the last birth of these motifs in each run.
@@ -21,7 +23,7 @@ def spreads(births: pd.DataFrame, motifs: Sequence[str], by: Sequence[str] = ("a
         ``born``, how many of the motifs are.
     """
     dated = births[births["motif"].isin(list(motifs))]
-    runs = dated.assign(by=dated["by"].astype("Float64").astype(float)).groupby(list(by), observed=True)["by"]
+    runs = dated.assign(by=dates(dated)).groupby(list(by), observed=True)["by"]
     return pd.DataFrame({"spread": runs.max() - runs.min(), "born": runs.count()})
 
 

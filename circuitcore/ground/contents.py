@@ -16,7 +16,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from circuitcore.ground.reading import MAX_JSON_BYTES, canonical_json, is_there, parse_json, read_file
+from circuitcore.ground.reading import MAX_JSON_BYTES, canonical_json, inside, is_there, parse_json, read_file
 
 CONTENTS_NAME = "contents.json"
 RUN, RECORDS = "run", ("verdicts", "bench")
@@ -111,6 +111,12 @@ def _read(path: Path, *marks: int) -> Contents:
     if contents.root != root:
         raise ContentsError(f"{path}: damaged, its lines do not give its root hash {str(root)[:12]}. {remedy}")
     return contents
+
+
+def records_in(folder: Path) -> dict[str, Path]:
+    """The files of the records in a folder of published runs, by the names that the list has for them."""
+    paths = (path for kind in RECORDS for path in inside(folder / kind) if path.suffix == ".json")
+    return {f"{path.parent.name}/{path.stem}": path for path in paths}
 
 
 def unreadable(path: Path, error: OSError) -> ContentsError:

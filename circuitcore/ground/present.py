@@ -1,11 +1,9 @@
 """Whether a folder of published runs has what its list names, by name alone: nothing is read but the lists."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
-from circuitcore.ground.contents import CONTENTS_NAME, RECORDS, RESEAL, RUN, Contents, ContentsError
+from circuitcore.ground.contents import CONTENTS_NAME, RECORDS, RESEAL, RUN, Contents, ContentsError, records_in
 from circuitcore.ground.packed import run_ids
-from circuitcore.ground.reading import inside
 
 MOST_NAMED = 5
 
@@ -18,7 +16,7 @@ def check_present(folder: Path) -> None:
     Raises:
         ContentsError: the list is absent or damaged, or runs or records are missing or were never published.
     """
-    here, contents = set(_present(folder)), Contents.of(folder)
+    here, contents = {f"{RUN}/{run_id}" for run_id in run_ids(folder)} | {*records_in(folder)}, Contents.of(folder)
     if contents is None:
         if here:
             raise ContentsError(
@@ -36,13 +34,6 @@ def check_present(folder: Path) -> None:
             f"restore {folder}) and delete what is not of it; circuitcore verify {folder} names all. What is there on "
             f"purpose is listed by {RESEAL}"
         )
-
-
-def _present(folder: Path) -> Iterator[str]:
-    """Names of the runs and records that are in a folder."""
-    yield from (f"{RUN}/{run_id}" for run_id in run_ids(folder))
-    for kind in RECORDS:
-        yield from (f"{kind}/{path.stem}" for path in inside(folder / kind) if path.suffix == ".json")
 
 
 def _named(names: set[str]) -> str:

@@ -5,12 +5,15 @@ import subprocess
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-PACKAGES = ("circuitcore", "torch", "numpy", "scipy", "pandas", "altair")
+import circuitcore
+
+PACKAGES = ("torch", "numpy", "scipy", "pandas", "altair")
 
 
 def versions() -> dict[str, str]:
     """Python's version and those of the packages a number can depend on; "not installed" where one is absent."""
-    found = {"python": platform.python_version()}
+    # What is imported, not what was installed once: a checkout moves on.
+    found = {"python": platform.python_version(), "circuitcore": circuitcore.__version__}
     for package in PACKAGES:
         try:
             found[package] = version(package)

@@ -7,6 +7,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from circuitcore.training.errors import StoreError
+from circuitcore.training.store.sealed import read_record
 from livingpaper.book.parameters import read_yaml
 from livingpaper.claims.verdict import Status, Verdict, from_json
 
@@ -49,22 +50,24 @@ def recorded_verdicts(root: Path, results: Path) -> dict[str, list[Verdict]]:
         record = json.loads(paths[name].read_text(encoding="utf-8"))
         if "verdicts" not in record:  # a page without claims
             continue
-        verdicts = read_verdicts(record["verdicts"], paths[name], "Delete it and execute the chapter again")
+        verdicts = _read(record["verdicts"], paths[name], "Delete it and execute the chapter again")
         chapters[name] = [verdict for verdict in verdicts if verdict.origin == verdicts[0].origin]
     return chapters
 
 
-def read_verdicts(records: object, path: Path, remedy: str) -> tuple[Verdict, ...]:
-    """The verdicts in what a JSON file holds of them.
-
-    Args:
-        records: what ``claims.to_json`` wrote, parsed.
-        path: the file, which an error names.
-        remedy: what to do about a file that cannot be read, without a full stop.
+def verdicts_in(published: Path, study: str) -> dict[str, Verdict]:
+    """The verdicts on a study's claims that a folder of published runs records, by claim id; none where it has none.
 
     Raises:
-        StoreError: an entry is no verdict of this version, or its status was not earned.
+        StoreError: they are not what was published, are of another version, or have a status that was not earned.
     """
+    records, remedy = read_record(published, f"verdicts/{study}"), f"python -m livingpaper.commands.publish {study}"
+    found = _read(records or [], published / "verdicts" / f"{study}.json", f"Publish the study again: {remedy}")
+    return {verdict.claim.id: verdict for verdict in found}
+
+
+def _read(records: object, path: Path, remedy: str) -> tuple[Verdict, ...]:
+    """The verdicts in what the JSON file ``path`` holds of them; ``remedy`` says what to do where they are none."""
     try:
         return from_json(json.dumps(records))
     except ValueError as error:  # says everything that is wrong with each entry, dozens of lines of it

@@ -19,10 +19,10 @@ from pathlib import Path
 from circuitcore.ground.contents import ContentsError
 from circuitcore.ground.durations import Durations
 from circuitcore.ground.environment import n_cores
+from circuitcore.ground.interruption import ended_by_ctrl_c
 from circuitcore.ground.present import check_present
 from circuitcore.ground.progress import Stages, Watch, write_line
 from circuitcore.training.errors import StoreError
-from livingpaper.book.findings import write_findings
 from livingpaper.book.notebooks import (
     APPENDIX,
     EXECUTED_IN,
@@ -42,6 +42,7 @@ from livingpaper.book.parameters import ParameterError
 MAX_KERNELS = 2
 # These read what the other chapters wrote to results/, so they run after them.
 SUMMARIES = ("claims",)
+INTERRUPTION = "\nThe book was not built: interrupted. The same command goes on from the notebooks that are executed."
 
 
 def run_all(jobs: Sequence[Job], root: Path, tier: str, stages: Stages) -> None:
@@ -56,7 +57,8 @@ def run_all(jobs: Sequence[Job], root: Path, tier: str, stages: Stages) -> None:
         with stages.stage(job.name):
             return run_notebook(job, root)
 
-    with ThreadPoolExecutor(kernels()) as pool:
+    pool = ThreadPoolExecutor(kernels())
+    try:
         running = {pool.submit(run_timed, job): job for job in jobs}
         for future in as_completed(running):
             job, error = running[future], future.exception()
@@ -67,6 +69,8 @@ def run_all(jobs: Sequence[Job], root: Path, tier: str, stages: Stages) -> None:
                 seconds = float(words.removeprefix(EXECUTED_IN).removesuffix(" s"))
                 Durations.of(root).remember(f"{tier} {job.name}", seconds)
             write_line(f"{job.name}.ipynb: {words}")
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)  # interrupted, nobody waits for a notebook
     if failures:
         raise BookError("\n\n".join(failures))
 
@@ -144,6 +148,8 @@ def build(root: Path, tier: str, executed: Path, out: Path, watch: Watch) -> Pat
         with stages.stage("pages"), Durations.of(root).timed(expected.pages):
             page = assemble(root, out, executed)
     if tier == "published":
+        from livingpaper.book.findings import write_findings  # as slow to import as what makes pages
+
         write_findings(root)
     return page
 
@@ -184,6 +190,7 @@ def assemble(root: Path, out: Path, executed: Path) -> Path:
     return out / "html" / "index.html"
 
 
+@ended_by_ctrl_c(INTERRUPTION)
 def main(arguments: Sequence[str] | None = None) -> int:
     """Parse the command line, build the book, print where it is and how long it took."""
     parser = argparse.ArgumentParser(prog="python -m livingpaper.book.build", description="Build the book.")

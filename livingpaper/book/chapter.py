@@ -31,9 +31,11 @@ from livingpaper.book import studies
 from livingpaper.book.book_order import counted_as, recorded_verdicts, title_of
 from livingpaper.book.evidence import Evidence, Folders
 from livingpaper.book.gathering import runs_behind
+from livingpaper.book.new_runs import brings_new
 from livingpaper.book.page import ChapterError, Page, bring_charts_to_life, explorer_of, page, show_explorer
 from livingpaper.book.parameter_cells import parameters
 from livingpaper.book.price import price
+from livingpaper.claims.claim import Claim
 from livingpaper.claims.multiplicity import DECIDED, many
 from livingpaper.claims.results import Results
 from livingpaper.claims.verdict import Status, Verdict, to_json
@@ -150,8 +152,7 @@ class Chapter(Page):
     def share_explorer(self, name: str) -> None:
         """Keep one of the study's ``EXPLORERS`` for other pages, ``{{ CHAPTER_NAME }}``; errors as ``explorer``."""
         if "PAPER_BUILD" in os.environ:  # nobody else needs it, nor its weights
-            page = book_html(explorer_of(self.evidence, self._ready(), name))
-            self._numbers[name] = (page, page)
+            self._keep(name, book_html(explorer_of(self.evidence, self._ready(), name)))
 
     def comparison(self, name: str) -> pd.DataFrame:
         """The source's numbers beside ours, as a table to show with ``table``.
@@ -175,15 +176,17 @@ class Chapter(Page):
             ChapterError: no such claim; or the published verdict is not the recorded one.
         """
         verdicts = self.verdicts(claim_id)
+        new = len(verdicts) == 1 or brings_new(self.evidence, self._claims[claim_id])
         beside = None if self._said_alarms else self.evidence.false_alarms(claim_id)
         self._said_alarms = self._said_alarms or beside is not None
         shown = verdicts, beside, price(self.evidence, verdicts[0])
-        bundle = {"text/markdown": claim_markdown(*shown), "text/html": claim_html(*shown)}
-        display({**bundle, "text/plain": claim_text(*shown)}, raw=True)
+        forms = {"text/markdown": claim_markdown, "text/html": claim_html, "text/plain": claim_text}
+        display({kind: form(*shown, new=new) for kind, form in forms.items()}, raw=True)
         name, found = key_of(verdicts[0].claim), verdicts[0].estimate
         self.number(f"{name}_effect", found.effect if found else NOT_MEASURED, ".2f" if found else "")
         for unit, text in verdict_words(verdicts[0]).items():
-            self.number(f"{name}_{unit}", text)
+            keep = self.words if unit == "told" else self.number
+            keep(f"{name}_{unit}", text)
 
     def says(self, claim_id: str) -> str:
         """The sentence that the verdict on a claim allows, for a caption; errors as ``claim``."""
@@ -191,10 +194,9 @@ class Chapter(Page):
 
     def verdicts(self, claim_id: str) -> list[Verdict]:
         """The verdicts on one claim, the paper's first; errors as ``claim``."""
-        claims = {claim.id: claim for claim in self.evidence.study.CLAIMS}
-        if claim_id not in claims:
-            raise ChapterError(unknown("claim", claim_id, claims))
-        found = [self.evidence.judged(claims[claim_id], results) for results in self._ready()]
+        if claim_id not in self._claims:
+            raise ChapterError(unknown("claim", claim_id, self._claims))
+        found = [self.evidence.judged(self._claims[claim_id], results) for results in self._ready()]
         for verdict in found:
             if verdict.origin == "paper":
                 self._require_recorded(verdict)
@@ -226,11 +228,11 @@ class Chapter(Page):
         """What the page found: its numbers and verdicts, and how many there are of each."""
         first = self._ready()[0]
         ours = [verdict for verdict in verdicts if verdict.origin == first.origin]
-        counts = Counter(counted_as(verdict.status) for verdict in ours)
+        counts = Counter(verdict.status for verdict in ours)
         numbers = {name: text for name, (_, text) in self._numbers.items()}
-        numbers |= {(name := counted_as(status)): str(counts[name]) for status in Status}
+        numbers |= {counted_as(status): str(counts[status]) for status in Status}
         numbers |= {
-            "n_decided": str(sum(verdict.status in DECIDED for verdict in ours)),
+            "n_decided": str(sum(counts[status] for status in DECIDED)),
             "n_lost": str(len(many([ours]).lost)),
             "n_claims": str(len(self.evidence.study.CLAIMS)),
             "n_runs": str(first.measurements["run_id"].nunique()),
@@ -241,6 +243,10 @@ class Chapter(Page):
             "values": {name: value for name, (value, _) in self._numbers.items()},
             "verdicts": json.loads(to_json(verdicts, samples=True)),
         }
+
+    @property
+    def _claims(self) -> dict[str, Claim]:
+        return {claim.id: claim for claim in self.evidence.study.CLAIMS}
 
     def _ready(self) -> tuple[Results, ...]:
         if not self._results:

@@ -17,10 +17,9 @@ from circuitcore.training.errors import StoreError
 from circuitcore.training.recipe import Recipe
 from circuitcore.training.store.run import Run
 from circuitcore.training.store.run_store import RunStore
-from circuitcore.training.store.sealed import read_record
 from circuitcore.training.sweeps.sweep import left_to_train, obtainable, train_all
 from livingpaper.book import studies
-from livingpaper.book.book_order import read_verdicts
+from livingpaper.book.book_order import verdicts_in
 from livingpaper.book.gathering import Arms, results_of
 from livingpaper.claims.claim import Claim
 from livingpaper.claims.results import Origin, Results, SelectionError
@@ -285,7 +284,7 @@ class Evidence:
         if claim_id not in getattr(self.study, "CIRCUIT_CLAIMS", ()):
             return None
         control, claims = self.study.FALSE_ALARMS
-        verdicts = self._recorded_of(control)
+        verdicts = verdicts_in(self.folders.published, control)
         ending = ".published" if claim_id.endswith(".published") else ""
         found = [verdicts.get(claim + ending) for claim in claims]
         return FalseAlarms(*found, control) if all(verdict and verdict.finding for verdict in found) else None
@@ -297,13 +296,7 @@ class Evidence:
         Raises:
             StoreError: they are not what was published, or of another version.
         """
-        return self._recorded_of(self.name.rpartition(".")[2])
-
-    def _recorded_of(self, name: str) -> dict[str, Verdict]:
-        records = read_record(self.folders.published, f"verdicts/{name}")
-        path, again = self.folders.published / f"verdicts/{name}.json", f"python -m livingpaper.commands.publish {name}"
-        found = read_verdicts(records or [], path, f"Publish the study again: {again}")
-        return {verdict.claim.id: verdict for verdict in found}
+        return verdicts_in(self.folders.published, self.name.rpartition(".")[2])
 
     def require_for_a_book(self) -> None:
         """Stop where a page of the book would train, or be made without some of the runs it is about.

@@ -3,11 +3,10 @@
 They stand between two marks, and are those of the recorded verdicts, so that a test can compare them without a build.
 """
 
-import json
 import re
 from pathlib import Path
 
-from livingpaper.book.book_order import in_book_order, read_verdicts, title_of
+from livingpaper.book.book_order import in_book_order, title_of, verdicts_in
 from livingpaper.figures.verdict_text import in_prose, key_of
 
 BEGIN = "<!-- findings: `python3 paper.py book` writes what stands between these two marks -->"
@@ -19,7 +18,7 @@ def write_findings(root: Path) -> bool:
     """Bring the findings in ``README.md`` up to date; returns whether anything had changed. No marks, no findings.
 
     Raises:
-        StoreError: a record of verdicts that this version does not read.
+        StoreError: a record of verdicts that is not what was published, or that this version does not read.
     """
     path = root / "README.md"
     before = path.read_text(encoding="utf-8") if path.is_file() else ""
@@ -37,14 +36,13 @@ def findings(root: Path) -> str:
     """A paragraph of Markdown a chapter: those recorded verdicts on its claims that ``book/index.md`` tells.
 
     Raises:
-        StoreError: a record of verdicts that this version does not read.
+        StoreError: a record of verdicts that is not what was published, or that this version does not read.
     """
     told = TOLD.findall((root / "book" / "index.md").read_text(encoding="utf-8"))
-    paths = {path.stem: path for path in (root / "published" / "verdicts").glob("*.json")}
+    published = root / "published"
     paragraphs = []
-    for chapter in in_book_order(root, paths):
-        records = json.loads(paths[chapter].read_text(encoding="utf-8"))
-        recorded = read_verdicts(records, paths[chapter], "Publish the study again")
+    for chapter in in_book_order(root, (path.stem for path in (published / "verdicts").glob("*.json"))):
+        recorded = verdicts_in(published, chapter).values()
         verdicts = {f"{chapter}_{key_of(verdict.claim)}": verdict for verdict in recorded}
         if said := [f"{verdicts[key].sentence} *({in_prose(verdicts[key])})*" for key in told if key in verdicts]:
             paragraphs.append(" ".join([f"**[{title_of(root, chapter)}](book/{chapter}.ipynb)**", *said]))

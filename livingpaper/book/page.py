@@ -69,7 +69,7 @@ class Page:
         """
         if name not in self._pictures:
             raise ChapterError(unknown("figure", name, self._pictures))
-        self._numbers[name.replace("-", "_")] = (self._pictures[name], self._pictures[name])
+        self._keep(name.replace("-", "_"), self._pictures[name])
 
     def table(self, rows: pd.DataFrame, *, digits: int = 3) -> None:
         """Show a small table; its column names are the headings."""
@@ -81,18 +81,25 @@ class Page:
     def number(self, name: str, value: float | int | str, form: str = "") -> None:
         """Keep a number for the prose: ``{glue:text}`name``` on this page, ``{{ CHAPTER_name }}`` on others.
 
-        Words with MyST in them (a claim's ``told``) are ``{glue:md}`name:myst``` on this page.
-
         Args:
             name: a Python name.
             value: computed, never typed.
             form: a format such as ".3f".
         """
+        text = format(value, form)
+        self._keep(name, value, text)
+        glue(name, {"text/plain": text})
+
+    def words(self, name: str, text: str) -> None:
+        """Keep words with MyST in them: ``{glue:md}`name:myst``` on this page; elsewhere as ``number``."""
+        self._keep(name, text)
+        glue(name, {"text/markdown": text})
+
+    def _keep(self, name: str, value: float | int | str, text: str | None = None) -> None:
+        """Keep what other pages may print: ``text``, or the value, which then is one."""
         if not name.isidentifier():
             raise ChapterError(f"a number's name must be a Python name, got {name!r}")
-        text = format(value, form)
-        self._numbers[name] = (value, text)
-        glue(name, {"text/plain": text, "text/markdown": text})
+        self._numbers[name] = (value, value if text is None else text)
 
     def explorer(self, name: str) -> None:
         """Show an explorer of a chapter's published networks: ``STUDY.EXPLORER``.

@@ -31,8 +31,6 @@ def read_mapping(path: Path) -> dict[str, object]:
             cannot be: a link to another value, more levels or values than are needed, a number or date that is none.
     """
     try:
-        if path.stat().st_size > MAX_BYTES:
-            raise FileFault(path.name, f"{path.stat().st_size:,} bytes", f"a file of at most {MAX_BYTES:,} bytes")
         text = read_file(path, MAX_BYTES).decode()
     except OSError as error:
         raise FileFault(path.name, f"a file that cannot be read ({error.strerror})", MAPPING) from error

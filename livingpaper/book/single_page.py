@@ -16,6 +16,7 @@ from urllib.parse import unquote, urlsplit
 from bs4 import BeautifulSoup
 
 from livingpaper.book.notebooks import BookError
+from livingpaper.figures.data_address import data_address
 
 # Navigation between pages means nothing in a file that is alone. Its icons are a script of 1.5 MB.
 ELSEWHERE = (
@@ -110,9 +111,10 @@ def inlined(page: Path) -> str:
     _inline_scripts(soup, page)
     _inline_weights(soup, page)
     _inline_links(soup, page)
-    for picture in soup.find_all("img"):
-        if _is_local(picture["src"]):
-            picture["src"] = _data(_file(picture["src"], page))
+    for attribute, elements in (("src", "img"), ("srcset", "source"), ("href", "a[download]")):
+        for element in soup.select(elements):
+            if _is_local(element[attribute]):
+                element[attribute] = _text_or_data(_file(element[attribute], page)).replace(" ", "%20")
     here = {element["id"] for element in soup.find_all(id=True)}
     for link in soup.find_all("a", href=True):
         elsewhere = link["href"].startswith("#") and link["href"][1:] not in {"", *here}
@@ -131,9 +133,13 @@ def _inline_scripts(soup: BeautifulSoup, page: Path) -> None:
         if unused:
             script.decompose()
             continue
-        text = file.read_text(encoding="utf-8").replace("</script", "<\\/script")
+        text = _script_text(file)
         inline = soup.new_tag("script")
         inline.string = re.sub(r"//# sourceMappingURL=\S+", "", text)
+        if bundle := script.get("data-vega"):  # run by the first chart that comes near
+            vega = soup.new_tag("script", type="text/plain", attrs={"class": "vega-bundle"})
+            vega.string = _script_text(_file(bundle, file))
+            soup.body.append(vega)
         # Only a script with an address can wait for the page, so what waited goes to its end.
         if late:
             script.decompose()
@@ -145,6 +151,10 @@ def _inline_scripts(soup: BeautifulSoup, page: Path) -> None:
     soup.head.append(theme)
     for script in deferred:
         soup.body.append(script)
+
+
+def _script_text(file: Path) -> str:
+    return file.read_text(encoding="utf-8").replace("</script", "<\\/script")
 
 
 def _inline_weights(soup: BeautifulSoup, page: Path) -> None:
@@ -217,6 +227,11 @@ def _file(address: str, beside: Path) -> Path:
     if not file.is_file():
         raise BookError(f"{beside.name} needs {address}, which is not there")
     return file
+
+
+def _text_or_data(file: Path) -> str:
+    kind = mimetypes.guess_type(file.name)[0]
+    return data_address(kind, file.read_text(encoding="utf-8")) if file.suffix in (".svg", ".csv") else _data(file)
 
 
 def _data(file: Path) -> str:

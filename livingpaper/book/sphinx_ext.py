@@ -7,12 +7,14 @@
   ``{{ published_root }}`` begins the root hash of what is published.
 - ``builder-inited``: Vega and MathJax are copied into the site from installed packages, and the weights that
   explorers load from beside the executed notebooks.
-- ``html-page-context``: Vega is loaded only by the pages that have a chart; bibliographies read well aloud.
+- ``html-page-context``: stills and tables of figures go into files beside the page, ``_static/figures``; Vega is named
+  only on the pages that have a chart; bibliographies read well aloud.
 - ``build-finished``: every verdict as data, ``book/claims.json``, with its schema.
 """
 
 import ast
 import hashlib
+import html
 import importlib.util
 import json
 import re
@@ -30,12 +32,15 @@ from sphinx.util import logging
 from circuitcore.ground.contents import Contents
 from livingpaper.book.book_order import counted_as, recorded_verdicts
 from livingpaper.claims.verdict import Status, schema, to_json
+from livingpaper.figures.data_address import content_of
 
 # Counts that add up over chapters.
 TOTALS = ("n_claims", "n_decided", "n_lost", *map(counted_as, Status))
 FIGURES = Path(__file__).resolve().parents[1] / "figures" / "static"
 WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
 MATHJAX = "vendor/mathjax-tex-svg.js"
+FIGURE_FILES = "_static/figures"
+BESIDE = re.compile(r'(data-file|download)="([\w.-]+)" (src|srcset|href)="(data:[^"]*)"')
 LOG = logging.getLogger(__name__)
 
 
@@ -198,14 +203,34 @@ def check_weights(app: Sphinx, body: str, pagename: str) -> None:
             LOG.warning("%s: the weights of run %s are not there; delete build/executed and build again", pagename, run)
 
 
+def put_beside(body: str, folder: Path, address: str) -> str:
+    """A page's body with the stills and tables of its figures written to ``folder``, which the page calls ``address``.
+
+    A browser then loads a still when it comes near, and a table when somebody asks for it.
+    """
+
+    def write(match: re.Match) -> str:
+        word, file, attribute, data = match.groups()
+        (folder / file).write_bytes(content_of(html.unescape(data)))
+        kept = f'{word}="{file}" ' if word == "download" else ""
+        return f'{kept}{attribute}="{address}/{file}"'
+
+    folder.mkdir(parents=True, exist_ok=True)
+    return BESIDE.sub(write, body)
+
+
 def finish_page(app: Sphinx, pagename: str, templatename: str, context: dict, doctree: object) -> None:  # noqa: PLR0913
-    """Load Vega on the pages that have a chart, and mend the bibliography's roles; the signature is Sphinx's."""
+    """Put the figures' files beside the page, name Vega on pages with a chart, and mend the bibliography's roles.
+
+    The signature is Sphinx's.
+    """
     body = context.get("body", "")
     if 'class="explorer"' in body:
         check_weights(app, body, pagename)
-    if "vl-chart" in body:
-        app.add_js_file(vega_bundle(), loading_method="defer", priority=700)
-    app.add_js_file("mount.js", loading_method="defer", priority=800)
+    vega = {"data-vega": vega_bundle()} if "vl-chart" in body else {}
+    app.add_js_file("mount.js", loading_method="defer", priority=800, **vega)
+    if vega:
+        body = put_beside(body, Path(app.outdir, FIGURE_FILES), context["pathto"](FIGURE_FILES, 1))
     # docutils makes a list of things that are no list items, which screen readers announce as an empty list.
     context["body"] = body.replace('<div role="list" class="citation-list">', '<div class="citation-list">').replace(
         ' role="doc-biblioentry"', ""

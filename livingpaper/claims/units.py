@@ -116,3 +116,6 @@ def at_least(value: Number, why: str) -> Bound:
 def at_most(value: Number, why: str) -> Bound:
     """A bound that is reached from below."""
     return Bound(direction="at_most", value=value, why=why)
+
+
+MORE_OFTEN_THAN_NOT = at_least(0.5, "more often than not")

@@ -12,31 +12,29 @@ from functools import partial
 from pathlib import Path
 
 from circuitcore.ground.errors import EXPECTED, UserError
-from circuitcore.ground.interruption import INTERRUPTED, exit_while_importing
+from circuitcore.ground.interruption import ended_by_ctrl_c
+from livingpaper.commands import argument_types
 
 TIER = "params/NAME.TIER.yaml (default: published)"
 STATUS_FOLDER = Path("build/status")
 INTERRUPTION = "\ncircuitcore: interrupted. The same command goes on from the last checkpoint."
 
 
+@ended_by_ctrl_c(INTERRUPTION)
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command; returns the exit status (0 done, 1 failed or damaged, 2 misused, 130 interrupted)."""
-    with exit_while_importing(INTERRUPTION):
-        try:
-            arguments = _parser().parse_args(argv)
-            return arguments.command(arguments)
-        except BrokenPipeError:  # whoever read, such as head, has enough
-            _drop_output()
-            return 0
-        except EXPECTED as error:
-            print(f"circuitcore: {error}", file=sys.stderr)
-            return 1
-        except OSError as error:
-            print(f"circuitcore: {_unusable(error)}", file=sys.stderr)
-            return 1
-        except KeyboardInterrupt:
-            print(INTERRUPTION, file=sys.stderr)
-            return INTERRUPTED
+    """Run one command; returns the exit status (0 done, 1 failed or damaged, 2 misused; 130 where Ctrl-C ends it)."""
+    try:
+        arguments = _parser().parse_args(argv)
+        return arguments.command(arguments)
+    except BrokenPipeError:  # whoever read, such as head, has enough
+        _drop_output()
+        return 0
+    except EXPECTED as error:
+        print(f"circuitcore: {error}", file=sys.stderr)
+        return 1
+    except OSError as error:
+        print(f"circuitcore: {_unusable(error)}", file=sys.stderr)
+        return 1
 
 
 def _unusable(error: OSError) -> str:
@@ -50,20 +48,23 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="circuitcore", description="Train, measure and check the runs of the paper.")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     train = _add(commands, "train", _train, "train one seed of a study, every arm of it")
-    train.add_argument("--seed", type=int, required=True, help="initial weights; need not be in the params file")
+    train.add_argument(
+        "--seed", type=argument_types.seed, required=True, help="initial weights; need not be in the params file"
+    )
     sweep = _add(commands, "sweep", _sweep, "train every run of a study that is missing")
     measure = _add(commands, "measure", _measure, "measure what is missing on the runs of a study")
     rerun = _add(commands, "rerun", _rerun, "run a chapter with other seeds, beside the published ones")
-    rerun.add_argument("--seeds", type=int, nargs="+", required=True, metavar="SEED")
-    rerun.add_argument("--out", type=_folder, help="folder for the page and compare.json")
+    rerun.add_argument("--seeds", type=argument_types.seed, nargs="+", required=True, metavar="SEED")
+    rerun.add_argument("--out", type=argument_types.folder, help="folder for the page and compare.json")
     status = commands.add_parser("status", help="list runs: finished or how far; or show how far a study's sweep is")
     status.add_argument("what", nargs="*", metavar="NAME", help="a study; or folders to list (default: runs published)")
     status.add_argument("--tier", default="published", help=TIER)
     status.set_defaults(command=_status)
     for command in (train, sweep, measure, rerun, status):
-        command.add_argument("--engine", help="torch, native or stacked instead of the params file's: other runs")
+        text = "torch, native or stacked instead of the params file's: other runs"
+        command.add_argument("--engine", type=argument_types.engine, help=text)
     for command in (train, sweep):
-        command.add_argument("--workers", type=int, help="processes at once (default: one per core)")
+        command.add_argument("--workers", type=argument_types.workers, help="processes at once (default: one per core)")
     for command in (train, sweep, measure):
         where = command.add_mutually_exclusive_group()
         where.add_argument(
@@ -73,14 +74,16 @@ def _parser() -> argparse.ArgumentParser:
             "--dask",
             dest="executor",
             default=argparse.SUPPRESS,
-            type=_address,
+            type=argument_types.address,
             metavar="ADDRESS",
             help="the same as --executor ADDRESS, of a Dask scheduler: tcp://HOST:PORT, or tls://HOST:PORT",
         )
     for command in (train, sweep, measure, status):
         command.add_argument("--no-published", action="store_true", help="do without what is published")
         command.add_argument("--params", type=Path, default=studies.PARAMS_FOLDER, help="folder of parameter files")
-        command.add_argument("--runs", type=_folder, default=Path("runs"), help="folder of the runs (default: runs)")
+        command.add_argument(
+            "--runs", type=argument_types.folder, default=Path("runs"), help="folder of the runs (default: runs)"
+        )
     _allows_tasks(status)
     _add_others(commands)
     return parser
@@ -104,7 +107,9 @@ def _add_others(commands) -> None:
     again = commands.add_parser("recompute", help="compute a stored table again from the weights that are here")
     again.add_argument("run", metavar="RUN", help="a run id, the beginning of one, or a run's place")
     again.add_argument("table", metavar="TABLE", help="its key, or the beginning of it: battery, snapshots, features")
-    again.add_argument("--runs", type=_folder, default=Path("runs"), help="folder of the runs (default: runs)")
+    again.add_argument(
+        "--runs", type=argument_types.folder, default=Path("runs"), help="folder of the runs (default: runs)"
+    )
     _allows_tasks(again)
     again.set_defaults(command=_recompute)
     bridge = commands.add_parser("export", help="write a run's weights as files that another library loads")
@@ -112,7 +117,9 @@ def _add_others(commands) -> None:
     bridge.add_argument("--to", required=True, metavar="FORMAT", help="transformer-lens (TransformerLens below 4)")
     bridge.add_argument("--step", type=int, help="of a checkpoint whose weights are here (default: the last)")
     bridge.add_argument("--out", type=Path, metavar="FOLDER", help="new or empty (default: build/export/RUN-STEP)")
-    bridge.add_argument("--runs", type=_folder, default=Path("runs"), help="folder of the runs (default: runs)")
+    bridge.add_argument(
+        "--runs", type=argument_types.folder, default=Path("runs"), help="folder of the runs (default: runs)"
+    )
     _allows_tasks(bridge)
     bridge.set_defaults(command=_export)
 
@@ -125,24 +132,6 @@ def _allows_tasks(parser: argparse.ArgumentParser) -> None:
         metavar="MODULE:CLASS",
         help="a task from elsewhere that the runs may name, whose code is then imported; may be repeated",
     )
-
-
-def _folder(text: str) -> Path:
-    """A folder, or where one can be made as far as that is known without making it."""
-    path = Path(text)
-    there = next((above for above in (path, *path.absolute().parents) if above.exists()), path)
-    if not there.is_dir():
-        raise argparse.ArgumentTypeError(f"{there} is no folder; allowed: a folder, or a place where one can be made")
-    return path
-
-
-def _address(text: str) -> str:
-    """The address of a Dask scheduler, checked as far as that goes without one."""
-    from circuitcore.training.sweeps.executor import SCHEMES
-
-    if not text.startswith(SCHEMES):
-        raise argparse.ArgumentTypeError(f"{text!r}; allowed: tcp://HOST:PORT or tls://HOST:PORT of a Dask scheduler")
-    return text
 
 
 def _add(commands, name: str, command, text: str) -> argparse.ArgumentParser:
@@ -187,6 +176,7 @@ def _measure(arguments: argparse.Namespace) -> int:
 
 
 def _rerun(arguments: argparse.Namespace) -> int:
+    _values(arguments)  # before what follows: wrong words should not wait for it
     from livingpaper.commands.rerun import rerun
 
     made = rerun(arguments.study, _instead(arguments, seeds=arguments.seeds), arguments.tier, arguments.out, _watch())
@@ -285,10 +275,16 @@ def _params(arguments: argparse.Namespace, **instead):
     """The parameters of the study and tier, some of them as the command line has them."""
     from livingpaper.book import studies
 
+    return studies.validate(arguments.study, _values(arguments, arguments.params) | _instead(arguments, **instead))
+
+
+def _values(arguments: argparse.Namespace, *folder: Path) -> dict[str, object]:
+    """What the study's file of parameters holds. No study of a paper that is installed is imported for it."""
+    from livingpaper.book import studies
+
     if arguments.study not in studies.names():
         studies.load(arguments.study)  # a misspelt study before a missing file of it
-    values = studies.read_params(arguments.study, arguments.tier, arguments.params)
-    return studies.validate(arguments.study, values | _instead(arguments, **instead))
+    return studies.read_params(arguments.study, arguments.tier, *folder)
 
 
 def _instead(arguments: argparse.Namespace, **instead) -> dict[str, object]:
@@ -311,8 +307,7 @@ def _train_recipes(arguments: argparse.Namespace, recipes: list) -> int:
     from circuitcore.training.sweeps.sweep import left_to_train, train_all
 
     store, durations = _store(arguments), Durations.of(Folders.from_environment().root)
-    missing = [recipe for recipe in dict.fromkeys(recipes) if store.find(recipe) is None]
-    left = left_to_train(arguments.study, store, missing, arguments.executor)
+    left = left_to_train(arguments.study, store, recipes, arguments.executor, arguments.workers)
     if left:
         print(expected(left, durations), flush=True)
     with durations.timed_work(left):

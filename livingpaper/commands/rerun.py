@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -13,10 +13,12 @@ from circuitcore.ground.durations import UNKNOWN_SECONDS, Durations, Work, expec
 from circuitcore.ground.progress import SILENT, Watch
 from livingpaper.book import studies
 from livingpaper.book.evidence import Evidence, Folders
+from livingpaper.book.new_runs import brings_new
 from livingpaper.book.notebooks import BookError, Job, kernel_environment, run_notebook
 from livingpaper.book.single_page import build_page
 from livingpaper.claims.predictions import Prediction, predict, summary
 from livingpaper.claims.verdict import Verdict, from_json
+from livingpaper.figures.verdict_text import NOTHING_NEW
 
 NUMBERS = ("effect", "low", "high", "n", "p_value")
 EMPTY = MappingProxyType(dict.fromkeys(("inside", "prediction", "says", "paper", "rerun", "same")))
@@ -31,18 +33,24 @@ class Rerun:
         comparison: JSON file of ``compared``: both numbers and verdicts for each claim.
         verdicts: records of ``claims.to_json``.
         changed: parameters, other than seeds and engine, that were not as published.
+        old: ids of claims that read no run but published ones.
     """
 
     page: Path
     comparison: Path
     verdicts: tuple[dict[str, Any], ...]
     changed: tuple[str, ...] = ()
+    old: tuple[str, ...] = ()
 
     @property
     def summary(self) -> str:
         """How many effects lie where the published seeds expect them; nothing, where none are published."""
-        predictions = _predictions(self.verdicts)
-        return summary(predictions, self.changed) if predictions else "There are no published verdicts to compare with."
+        found = _predictions(self.verdicts)
+        if not found:
+            return "There are no published verdicts to compare with."
+        return summary(
+            {claim: prediction for claim, prediction in found.items() if claim not in self.old}, self.changed
+        )
 
 
 def rerun(
@@ -69,17 +77,18 @@ def rerun(
     studies.load(study)  # a misspelt study is named as one, not as a missing parameter file
     name = study.rpartition(".")[2]
     values = studies.read_params(study, tier) | instead
-    evidence = Evidence(study, studies.validate(study, values), folders)
     notebook = folders.root / "book" / f"{name}.ipynb"
     if not notebook.is_file():
         raise BookError(f"study {study!r} has no chapter: {notebook} is not there")
+    evidence = Evidence(study, studies.validate(study, values), folders)
     if watch is not None:
         watch.say(evidence.situation())
         say_total(evidence, watch)
         watch = watch.as_part()
     evidence.gather(watch)  # here and not in the kernel, where nobody would see the progress
     page, verdicts = make_page(folders, notebook, values, tier, watch)
-    made = write_pages(page, verdicts, name, out or folders.root / "build" / "rerun" / name)
+    old = tuple(claim.id for claim in evidence.study.CLAIMS if not brings_new(evidence, claim))
+    made = write_pages(page, verdicts, name, out or folders.root / "build" / "rerun" / name, old)
     return replace(made, changed=evidence.changed)
 
 
@@ -114,11 +123,13 @@ def make_page(
     return page, verdicts
 
 
-def write_pages(page: str, verdicts: Sequence[Mapping[str, Any]], name: str, out: Path) -> Rerun:
-    """Write a chapter's page, and the comparison of its verdicts, into ``out``."""
+def write_pages(
+    page: str, verdicts: Sequence[Mapping[str, Any]], name: str, out: Path, old: tuple[str, ...] = ()
+) -> Rerun:
+    """Write a chapter's page, and the comparison of its verdicts, into ``out``; ``old`` as in ``compared``."""
     out.mkdir(parents=True, exist_ok=True)
     (out / f"{name}.html").write_text(page, encoding="utf-8")
-    return Rerun(out / f"{name}.html", write_comparison(verdicts, out), tuple(verdicts))
+    return Rerun(out / f"{name}.html", write_comparison(verdicts, out, old), tuple(verdicts), old=old)
 
 
 def _page_work(name: str) -> list[Work]:
@@ -126,15 +137,19 @@ def _page_work(name: str) -> list[Work]:
     return [Work("the chapter's notebook", f"rerun {name}"), Work("its page", "page")]
 
 
-def write_comparison(verdicts: Iterable[Mapping[str, Any]], out: Path) -> Path:
+def write_comparison(verdicts: Iterable[Mapping[str, Any]], out: Path, old: Collection[str] = ()) -> Path:
     """Write ``compare.json`` into ``out``; see ``compared``."""
     path = out / "compare.json"
-    path.write_text(json.dumps(compared(verdicts), indent=1) + "\n", encoding="utf-8")
+    path.write_text(json.dumps(compared(verdicts, old), indent=1) + "\n", encoding="utf-8")
     return path
 
 
-def compared(verdicts: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def compared(verdicts: Iterable[Mapping[str, Any]], old: Collection[str] = ()) -> list[dict[str, Any]]:
     """One record a claim from verdict records (``claims.to_json``): the paper's and the rerun's number and verdict.
+
+    Args:
+        verdicts: records of both origins.
+        old: ids of claims that read no run but published ones: nothing of the reader's is held against anything there.
 
     Keys: ``claim sentence inside prediction says paper rerun same``. ``inside`` is whether the rerun's effect lies in
     ``prediction``, the (low, high) that the published seeds predict for as many new ones; both None where they predict
@@ -142,11 +157,8 @@ def compared(verdicts: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     p_value controls`` (each control in words, and whether it holds), or None. ``same`` is whether the statuses agree,
     None where one is missing; few seeds decide little, so that it says little of them.
     """
-    sides: dict[str, dict[str, Verdict]] = {}
-    for verdict in _read(verdicts):
-        sides.setdefault(verdict.claim.id, {})[verdict.origin] = verdict
     found = []
-    for claim, both in sides.items():
+    for claim, both in _sides(verdicts).items():
         sentence = next(iter(both.values())).claim.says.holds
         record = {"claim": claim, "sentence": sentence, **EMPTY}
         record |= {origin: _side(verdict) for origin, verdict in both.items()}
@@ -154,6 +166,8 @@ def compared(verdicts: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
             prediction = predict(both["paper"], both["rerun"])
             record["same"] = both["paper"].status == both["rerun"].status
             record |= {"inside": prediction.inside, "prediction": prediction.interval, "says": prediction.sentence}
+        if claim in old:
+            record |= {"inside": None, "prediction": None, "says": f"N{NOTHING_NEW[1:]}."}
         found.append(record)
     return found
 
@@ -170,11 +184,12 @@ def _side(verdict: Verdict) -> dict[str, Any]:
 
 def _predictions(verdicts: Iterable[Mapping[str, Any]]) -> dict[str, Prediction]:
     """By claim, where there is a verdict of both the paper and the rerun."""
+    return {claim: predict(both["paper"], both["rerun"]) for claim, both in _sides(verdicts).items() if len(both) == 2}
+
+
+def _sides(records: Iterable[Mapping[str, Any]]) -> dict[str, dict[str, Verdict]]:
+    """The verdicts in some records, by claim and origin."""
     sides: dict[str, dict[str, Verdict]] = {}
-    for verdict in _read(verdicts):
+    for verdict in from_json(json.dumps(list(records))):
         sides.setdefault(verdict.claim.id, {})[verdict.origin] = verdict
-    return {claim: predict(both["paper"], both["rerun"]) for claim, both in sides.items() if len(both) == 2}
-
-
-def _read(records: Iterable[Mapping[str, Any]]) -> tuple[Verdict, ...]:
-    return from_json(json.dumps(list(records)))
+    return sides

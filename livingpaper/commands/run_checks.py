@@ -19,6 +19,7 @@ from circuitcore.ground.processes import answering
 from circuitcore.ground.progress import Watch, write_line
 from circuitcore.ground.reading import inside
 from circuitcore.training.errors import StoreError
+from circuitcore.training.store.added import added_folders
 from circuitcore.training.store.packed import packed_at, read_pack
 from circuitcore.training.store.places import Problem, printable, run_folders
 from circuitcore.training.store.sealed import contents_of
@@ -50,13 +51,18 @@ def check_runs(paths: Iterable[Path], allow_tasks: Collection[str], watch: Watch
         ValueError: ``CIRCUITCORE_WORKERS`` is no number of processes.
     """
     paths = list(dict.fromkeys(paths))
-    subjects = [found for path in paths for found in (run_folders(path) if os.path.isdir(path) else []) or [path]]
+    subjects = [found for path in paths for found in _inside(path) or [path]]
     with _compared(paths) as comparing:
         n_all = n_bad = 0
         for subject, problems in chain(_checked(subjects, allow_tasks, watch), _published_problems(paths, comparing)):
             n_all, n_bad = n_all + 1, n_bad + bool(problems)
             write_line("\n".join([f"BAD  {problem}" for problem in problems] or [f"ok   {printable(str(subject))}"]))
     return n_all - n_bad, n_bad
+
+
+def _inside(path: Path) -> list[Path]:
+    """The runs in a folder, and where tables were added to published ones; nothing for what is no folder."""
+    return [*run_folders(path), *added_folders(path)] if os.path.isdir(path) else []
 
 
 def _checked(subjects: list[Path], allow_tasks: Collection[str], watch: Watch) -> Iterator[tuple[Path, list[Problem]]]:

@@ -11,6 +11,9 @@ from circuitcore.training.store.ledger import LEDGER_NAME, RECIPE_NAME, Ledger
 from circuitcore.training.store.packed import PackedRun, packed_runs
 from circuitcore.training.store.places import RUN_NAME, outside_task, outside_task_in, printable, steps_done
 
+SHARED = "in files shared by its arm"
+"""In place of the size of a run that has no files of its own."""
+
 
 def run_lines(folders: Iterable[Path], allow_tasks: Collection[str] = ()) -> list[str]:
     """A line for each run, finished or not, and their number.
@@ -30,7 +33,7 @@ def run_lines(folders: Iterable[Path], allow_tasks: Collection[str] = ()) -> lis
             for folder in inside(path)
             if _is_run(folder)
         ]
-        rows += [(str(run.address), _packed_state(run), "packed") for run in packed_runs(path)]
+        rows += [(str(run.address), _packed_state(run), SHARED) for run in packed_runs(path)]
     rows = [(printable(folder), printable(state), size) for folder, state, size in rows]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = ["  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip() for row in rows]

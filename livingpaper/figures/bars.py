@@ -153,10 +153,8 @@ def _share_look(means: pd.DataFrame, hypotheses: list[str], width: int) -> dict[
     }  # fmt: skip
     labels = list(means.sort_values("origin")["runs"].drop_duplicates())
     if len(labels) > 1:
-        legend = style.legend_above(labels, width, "square")
-        legend.symbolOpacity = alt.Undefined
         place["yOffset"] = alt.YOffset("runs:N", sort=labels)
-        paint["opacity"] = alt.Opacity("runs:O", scale=alt.Scale(domain=labels, range=[0.45, 1]), legend=legend)
+        paint["opacity"] = style.origin_opacity(labels, width, pale=0.45, symbol="square")
     return {"place": place, "paint": paint}
 
 

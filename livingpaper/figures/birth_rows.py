@@ -33,7 +33,7 @@ def birth_rows(view: View, width: int) -> alt.TopLevelMixin:
     x = alt.X("value:Q", title=view.unit, scale=alt.Scale(domain=[0, last]), axis=ticks)
     legend, drawn = style.legend_above(kinds, width), []
     looks = {
-        "opacity": style.origin_opacity(rows, width),
+        "opacity": style.origin_opacity(style.origin_domain(rows), width),
         "color": style.series_color(order=kinds, legend=legend),
         "shape": style.series_shape(order=kinds, legend=legend),
     }

@@ -15,7 +15,8 @@ import altair as alt
 
 from livingpaper.claims.view import View
 from livingpaper.figures.caption import escape_markdown, facts, markdown_to_html
-from livingpaper.figures.chart_html import data_uri, paper_html
+from livingpaper.figures.chart_html import paper_html
+from livingpaper.figures.data_address import data_address
 from livingpaper.figures.rows import rounded
 
 NAME = re.compile(r"fig-[a-z0-9][a-z0-9-]*")
@@ -62,7 +63,7 @@ class Figure:
     @cached_property
     def chart_html(self) -> str:
         """The chart alone: still and specification."""
-        return paper_html(self.chart, self.alt_text)
+        return paper_html(self.chart, self.alt_text, self.name)
 
     @property
     def glue_name(self) -> str:
@@ -99,7 +100,7 @@ class Figure:
     def links(self) -> str:
         """One line of HTML: the drawn table as CSV, the code that made it, the runs behind it."""
         table = rounded(self.view.table.reset_index(drop=True)).to_csv(index=False, lineterminator="\n")
-        parts = [f'<a download="{self.name}.csv" href="{html.escape(data_uri("text/csv", table))}">data (CSV)</a>']
+        parts = [f'<a download="{self.name}.csv" href="{html.escape(data_address("text/csv", table))}">data (CSV)</a>']
         code = "\n\n".join(source for source in map(source_of, [*self.made_by, *self._picture()]) if source)
         if code:
             parts.append(f"<details><summary>code</summary><pre>{_one_line(code)}</pre></details>")

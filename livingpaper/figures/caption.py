@@ -81,8 +81,8 @@ def _per_arm(rows: pd.DataFrame) -> str:
     usual = counts.mode()[0]
     others = counts[counts != usual]
     if len(others) > 2 or len(counts) - len(others) < 3:
-        return "; " + ", ".join(f"{arm}: {n}" for arm, n in counts.items())
-    return "; " + ", ".join(f"{arm}: {n}" for arm, n in others.items()) + f", each other arm: {usual}"
+        return "".join(f"; {arm}: {n}" for arm, n in counts.items())
+    return "".join(f"; {arm}: {n}" for arm, n in others.items()) + f"; each other arm: {usual}"
 
 
 def _listed(seeds: list[int]) -> str:

@@ -5,32 +5,52 @@ import csv
 import html
 import io
 import json
+import math
 import re
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
-from urllib.parse import quote
+from typing import Any, Literal
 
 import altair as alt
 import vl_convert
 
 from livingpaper.figures import style, vega
+from livingpaper.figures.data_address import data_address
 
 STATIC = Path(__file__).parent / "static"
+PHONE = "screen and (max-width: 44rem)"
+"""Where a chart shows its layout for a phone until a script has measured the room it has."""
 MAX_SVG = 400_000
 """Characters of SVG above which the still becomes a PNG."""
-URI_SAFE = " !$&'()*+,-./:;=?@_~{}[]|^`"
-"""Characters that a ``data:`` address can carry as they are inside double quotes."""
 
 
-def paper_html(chart: alt.TopLevelMixin, alt_text: str) -> str:
-    """One ``div`` with a still of the chart and its specification.
+@dataclass(frozen=True)
+class Still:
+    """A picture of a chart: the ending of its file, its ``data:`` address, its size on the page in pixels."""
 
-    Readers without JavaScript, and printers, see the still; the book's ``mount.js`` draws the live chart over it, in
-    the layout and theme that fit (``usermeta`` of ``style.responsive``).
+    ending: str
+    address: str
+    width: int
+    height: int
+
+    def attributes(self, where: Literal["src", "srcset"], name: str) -> str:
+        """What an element of HTML needs to show it; ``name`` is its file's where a page may have files beside it."""
+        # Spaces separate the addresses of a srcset.
+        address = html.escape(self.address).replace(" ", "%20" if where == "srcset" else " ")
+        size = f'width="{self.width}" height="{self.height}"'
+        return (f'data-file="{name}.{self.ending}" ' if name else "") + f'{where}="{address}" {size}'
+
+
+def paper_html(chart: alt.TopLevelMixin, alt_text: str, name: str = "") -> str:
+    """One ``div`` with a still of the chart, one for a phone if it has a layout for that, and its specification.
+
+    Readers without JavaScript, and printers, see a still; the book's ``mount.js`` draws the live chart over it, in
+    the layout and theme that fit (``usermeta`` of ``style.responsive``), and finds room kept for it and its controls.
 
     Args:
         chart: any Altair chart.
         alt_text: what the picture shows, for readers who cannot see it.
+        name: what the stills' files are called where the page may have files beside it; "" keeps them inside.
 
     Raises:
         ValueError: no alt text.
@@ -40,10 +60,24 @@ def paper_html(chart: alt.TopLevelMixin, alt_text: str) -> str:
     spec = compact({**style.specification(chart), "description": alt_text})
     # Inside a script element only "</" could end it early.
     data = json.dumps(spec, separators=(",", ":"), allow_nan=False).replace("</", "<\\/")
+    usermeta, wide, phone = spec.get("usermeta", {}), still(spec).attributes("src", name), ""
+    if "narrow" in usermeta:
+        narrow = still({**usermeta["narrow"], "datasets": spec.get("datasets", {})})
+        phone = f'<source class="vl-narrow" media="{PHONE}" {narrow.attributes("srcset", name and f"{name}-narrow")}>'
+    room = f' style="--controls: {n}"' if (n := len(_controls(spec))) else ""
     return (
-        f'<div class="vl-chart"><img class="vl-still" alt="{html.escape(alt_text)}" src="{html.escape(still(spec))}">'
+        f'<div class="vl-chart{"" if "dark" in usermeta else " has-one-theme"}"{room}><picture>{phone}'
+        f'<img class="vl-still" alt="{html.escape(alt_text)}" loading="lazy" {wide}></picture>'
         f'<script type="application/json" class="vl-spec">{data}</script></div>'
     )
+
+
+def _controls(node: Any) -> set[str]:
+    """The names of parameters that a reader sets by controls beside the chart."""
+    parts = node.values() if isinstance(node, dict) else node if isinstance(node, list) else ()
+    found = {name for part in parts for name in _controls(part)}
+    bind = node.get("bind") if isinstance(node, dict) else None
+    return found | {node["name"]} if isinstance(bind, dict) and "input" in bind else found
 
 
 def compact(spec: dict[str, Any]) -> dict[str, Any]:
@@ -96,19 +130,20 @@ def _with_formats(node: Any, formats: dict[str, dict]) -> Any:
     return changed
 
 
-def still(spec: dict[str, Any]) -> str:
-    """The chart as a ``data:`` address: SVG for sharp print and small pages, PNG where the SVG would be huge."""
+def still(spec: dict[str, Any]) -> Still:
+    """The chart drawn once: SVG for sharp print and small pages, PNG where the SVG would be huge."""
     quiet = _without_unseen({name: part for name, part in spec.items() if name not in ("usermeta", "datasets")})
     quiet |= {"datasets": spec.get("datasets", {}), "background": "white"}
     quiet["config"] = {**spec.get("config", {}), "aria": False}
     svg = vl_convert.vegalite_to_svg(quiet, vl_version=vega.version())
+    width, height = (math.ceil(float(side)) for side in re.search(r'width="([\d.]+)" height="([\d.]+)"', svg).groups())
     # Digits beyond a tenth of a pixel are noise that doubles the size.
     svg = re.sub(r' d="([^"]*)"', lambda path: re.sub(r"(\.\d)\d+", r"\1", path[0]), svg)
     svg = re.sub(r"(\d\.\d{2})\d+", r"\1", svg)
     if len(svg) <= MAX_SVG:
-        return data_uri("image/svg+xml", svg)
+        return Still("svg", data_address("image/svg+xml", svg), width, height)
     png = vl_convert.vegalite_to_png(quiet, vl_version=vega.version(), scale=1.5)
-    return "data:image/png;base64," + base64.b64encode(png).decode()
+    return Still("png", "data:image/png;base64," + base64.b64encode(png).decode(), width, height)
 
 
 def _without_unseen(node: Any) -> Any:
@@ -126,11 +161,6 @@ def _without_unseen(node: Any) -> Any:
             if not (isinstance(mark, dict) and mark.get("opacity") == 0)
         ]
     return kept
-
-
-def data_uri(kind: str, text: str) -> str:
-    """Text as a ``data:`` address; percent-encoded rather than base64, which compresses far worse."""
-    return f"data:{kind};charset=utf-8," + quote(text, safe=URI_SAFE)
 
 
 def loader_html() -> str:

@@ -113,7 +113,7 @@ def _look(rows: pd.DataFrame, plot: Dots, width: int) -> tuple[alt.Color, alt.Sh
     legend = style.legend_above(kinds, width) if kinds != [""] else None
     color = style.series_color(order=kinds, legend=legend)
     shape = style.series_shape(order=kinds, legend=legend)
-    return color, shape, style.origin_opacity(rows, width, alone=0.75)
+    return color, shape, style.origin_opacity(style.origin_domain(rows), width, alone=0.75)
 
 
 def _means(means: pd.DataFrame, x: alt.X, shared: dict, tips: list[alt.Tooltip]) -> list[alt.Chart]:

@@ -2,6 +2,7 @@
 
 import html
 import math
+from collections.abc import Sequence
 
 from livingpaper.claims.verdict import Asked, Held
 
@@ -9,10 +10,15 @@ WIDTH, HEIGHT, ROOM = 168, 22, 6
 MIDDLE = HEIGHT / 2
 
 
-def interval_mark(held: Held) -> str:
-    """Inline SVG in the colours of the text around it; a screen reader hears the numbers."""
+def interval_mark(held: Held, beside: Sequence[Held] = ()) -> str:
+    """Inline SVG in the colours of the text around it; a screen reader hears the numbers.
+
+    Args:
+        held: what is drawn.
+        beside: what of the same claim is drawn next to it, on the same scale.
+    """
     asked, found = held.asked, held.estimate
-    low, high = _limits(held)
+    low, high = _limits(held, *beside)
 
     def x(value: float) -> float:
         inside = min(max(value, low), high)
@@ -56,10 +62,11 @@ def _interval(asked: Asked, held: Held) -> str:
     return f" {asked.unit.interval(found.low, found.high, asked.bound.value)}"
 
 
-def _limits(held: Held) -> tuple[float, float]:
+def _limits(held: Held, *beside: Held) -> tuple[float, float]:
     """What the picture spans: all that is possible where that is limited, else what there is and some room."""
-    unit, found = held.asked.unit, held.estimate
-    shown = [value for value in (found.low, found.effect, found.high, held.asked.bound.value) if math.isfinite(value)]
+    unit, found = held.asked.unit, [one.estimate for one in (held, *beside)]
+    values = [held.asked.bound.value, *(value for one in found for value in (one.low, one.effect, one.high))]
+    shown = [value for value in values if math.isfinite(value)]
     if math.isfinite(unit.low) and math.isfinite(unit.high) and unit.low >= 0:
         return float(unit.low), float(unit.high)
     low, high = min(*shown, 0.0), max(*shown, 0.0)

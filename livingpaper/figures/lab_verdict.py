@@ -15,14 +15,14 @@ from typing import Any
 import altair as alt
 
 from circuitcore.emergence.shares import Counted as CountedShare
+from livingpaper.claims.claim import Claim
+from livingpaper.claims.units import MORE_OFTEN_THAN_NOT
 from livingpaper.claims.verdict import Status
 from livingpaper.figures import style
 from livingpaper.figures.badges import ICONS
 
-HALF = 0.5
-"""The share that the claim is held against: more often than not."""
-MIN_SEEDS = 5
-"""Fewest seeds that decide for a verdict, as ``claims.Claim`` has it."""
+HALF, MIN_SEEDS = MORE_OFTEN_THAN_NOT.value, Claim.min_seeds
+"""What claims of this kind are held against, and how many seeds decide one."""
 LINE = 17
 """Height of a line of words, in pixels."""
 LETTER = 6.2

@@ -8,20 +8,23 @@ from circuitcore.emergence.seeds import share_interval
 from livingpaper.claims.view import View
 from livingpaper.figures import style
 from livingpaper.figures.row_labels import row_labels, tallest
-from livingpaper.figures.rows import ColumnsError, order_of, rows_of
+from livingpaper.figures.rows import MIN_SEEDS, ColumnsError, order_of, rows_of
 
 BAR = 18  # pixels for one point with its interval
+YOURS = " (yours)"
 
 
 @style.responsive
 def rates(view: View, width: int) -> alt.TopLevelMixin:
     """In which share of runs something happened: points, bars over Wilson intervals, counts in words; a plot a panel.
 
+    Fewer than ``MIN_SEEDS`` runs have no bar. The reader's rows stand under the published ones of their group.
+
     Columns: ``panel``, ``group`` and ``series`` (drawn in the order given), ``init_seed``, ``value`` (1 where it
     happened in this run, else 0); optional ``arm``, which may differ within a group, ``origin``.
     """
     rows = _counted(rows_of(view, ["panel", "group", "series", "init_seed", "value"], ["arm"]))
-    groups, kinds = order_of(rows, "group"), order_of(rows, "series")
+    groups, kinds = _side_by_side(order_of(rows, "group")), order_of(rows, "series")
     label_room = 190 if width >= style.WIDE else 112
     room = width - label_room - 68
     y = alt.Y("group:N", sort=groups, axis=None)
@@ -43,16 +46,34 @@ def rates(view: View, width: int) -> alt.TopLevelMixin:
 
 
 def _counted(rows: pd.DataFrame) -> pd.DataFrame:
-    """One row a panel, group, series and origin: ``value``, ``low``, ``high``, ``counted`` ("3 of 25")."""
+    """A row a panel, group, series, origin: ``value``, ``low``, ``high``, ``counted`` ("3 of 25"), ``interval``."""
     if not rows["value"].isin([0, 1]).all():
         raise ColumnsError("value must be 1 where it happened in a run, and 0 where it did not")
     yours = (rows["origin"] == "rerun") & (rows["origin"].nunique() > 1)
-    rows["group"] = rows["group"].astype(str) + np.where(yours, " (yours)", "")
+    rows["group"] = rows["group"].astype(str) + np.where(yours, YOURS, "")
     found = rows.groupby(["panel", "group", "series"], sort=False)["value"].agg(["sum", "size"]).reset_index()
     intervals = [share_interval(int(k), int(n)) for k, n in zip(found["sum"], found["size"], strict=True)]
-    bounds = {end: [getattr(interval, end) for interval in intervals] for end in ("low", "mean", "high")}
+    bounds = {
+        end: [getattr(interval, end if interval.n >= MIN_SEEDS else "mean") for interval in intervals]
+        for end in ("low", "mean", "high")
+    }
     counted = [f"{interval.mean * interval.n:.0f} of {interval.n}" for interval in intervals]
-    return found.assign(**bounds, counted=counted).drop(columns=["sum", "size"]).rename(columns={"mean": "value"})
+    words = [
+        f"{low:.1%} to {high:.1%}" if low < high else "none of so few"
+        for low, high in zip(bounds["low"], bounds["high"], strict=True)
+    ]
+    return (
+        found.assign(**bounds, counted=counted, interval=words)
+        .drop(columns=["sum", "size"])
+        .rename(columns={"mean": "value"})
+    )
+
+
+def _side_by_side(groups: list[str]) -> list[str]:
+    """Each group of the reader's after the published one of its name."""
+    published = [group for group in groups if not group.endswith(YOURS)]
+    paired = [name for group in published for name in (group, group + YOURS) if name in groups]
+    return [*paired, *(group for group in groups if group not in paired)]
 
 
 def _look(y: alt.Y, kinds: list[str], legend: alt.Legend) -> dict:
@@ -62,8 +83,7 @@ def _look(y: alt.Y, kinds: list[str], legend: alt.Legend) -> dict:
         "color": style.series_color(order=kinds, legend=legend),
         "tooltip": [
             "group:N", "series:N", alt.Tooltip("value:Q", title="share", format=".1%"),
-            alt.Tooltip("low:Q", title="interval from", format=".1%"),
-            alt.Tooltip("high:Q", title="to", format=".1%"), alt.Tooltip("counted:N", title="runs"),
+            alt.Tooltip("counted:N", title="runs"), alt.Tooltip("interval:N"),
         ],
     }  # fmt: skip
 

@@ -7,9 +7,10 @@ import pandas as pd
 
 from circuitcore.emergence.seeds import mean_interval
 from circuitcore.ground.spelling import close_match
+from livingpaper.claims.rules import OnAverage
 from livingpaper.claims.view import View
 
-MIN_SEEDS = 5
+MIN_SEEDS = OnAverage.least
 """Fewest seeds for which an interval is drawn; with fewer the points stand alone."""
 DIGITS = 5
 """Significant digits kept in what a page carries: enough to draw, small enough to load."""

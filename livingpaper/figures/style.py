@@ -15,6 +15,7 @@ import pandas as pd
 from livingpaper.claims.view import View
 
 Theme = Literal["light", "dark"]
+Symbol = Literal["stroke", "circle", "square", ""]
 
 WIDE = 640
 """Room for a chart on a page, in pixels: plot, axes and legend together."""
@@ -144,7 +145,7 @@ def series_shape(field: str = "series:N", *, order: list[str], legend: alt.Legen
     return alt.Shape(field, scale=alt.Scale(domain=order), legend=legend)
 
 
-def legend_above(labels: list[str], width: int, symbol: Literal["stroke", "circle", "square", ""] = "") -> alt.Legend:
+def legend_above(labels: list[str], width: int, symbol: Symbol = "") -> alt.Legend:
     """A legend above the plot in as many columns as its labels leave room for, symbols in full strength.
 
     Args:
@@ -192,14 +193,23 @@ def origin_labels(rows: pd.DataFrame, origins: pd.Series) -> list[str]:
     return [words[origin] for origin in origins]
 
 
-def origin_opacity(rows: pd.DataFrame, width: int, alone: float = 0.9) -> alt.Opacity | alt.OpacityValue:
-    """Strength by origin, with a legend; ``alone`` where there is only one. Column ``runs``: ``origin_labels``."""
-    labels = origin_domain(rows)
+def origin_opacity(
+    labels: list[str], width: int, *, alone: float = 0.9, pale: float = 0.4, symbol: Symbol = "circle"
+) -> alt.Opacity | alt.OpacityValue:
+    """Strength by origin, with a legend that shows it in ``symbol``s. Column ``runs``: ``origin_labels``.
+
+    Args:
+        labels: of ``origin_domain``.
+        width: room for the legend, in pixels.
+        alone: strength where there is only one origin.
+        pale: of the published runs beside the reader's.
+        symbol: of the legend.
+    """
     if len(labels) == 1:
         return alt.OpacityValue(alone)
-    legend = legend_above(labels, width, "circle")
+    legend = legend_above(labels, width, symbol)
     legend.symbolOpacity = alt.Undefined
-    return alt.Opacity("runs:O", scale=alt.Scale(domain=labels, range=[0.4, 1]), legend=legend)
+    return alt.Opacity("runs:O", scale=alt.Scale(domain=labels, range=[pale, 1]), legend=legend)
 
 
 def origin_domain(rows: pd.DataFrame) -> list[str]:

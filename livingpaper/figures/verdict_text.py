@@ -2,7 +2,7 @@
 
 import html
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from livingpaper.claims.needed import needed
@@ -17,6 +17,7 @@ from livingpaper.figures.interval_mark import found_words, interval_mark
 WHOSE = {"paper": "paper", "rerun": "your seeds"}
 CONTROL = "the negative control"
 NOT_MEASURED = "(not measured)"
+NOTHING_NEW = "no new run of yours is measured here"
 LEAST_P = 0.0001  # smaller ones say nothing more
 NEEDED_FOR = {"yes": "for a yes", "no": "for a no", "either": "for any answer"}
 
@@ -41,45 +42,53 @@ class FalseAlarms:
         return f"How far to trust this, from networks that cannot have the circuit: {said}"
 
 
-def claim_markdown(verdicts: Sequence[Verdict], false_alarms: FalseAlarms | None = None, price: str = "") -> str:
+def claim_markdown(
+    verdicts: Sequence[Verdict], false_alarms: FalseAlarms | None = None, price: str = "", *, new: bool = True
+) -> str:
     """MyST for one claim: a box that search finds and ``claim-ID`` links to.
 
     Args:
         verdicts: one for each origin, the paper's first; all on the same claim.
         false_alarms: to be said beside a claim that a circuit exists.
         price: how long the seeds that would decide take here; "" where that is not known.
+        new: whether the reader's verdict, where there is one, is on any run that is not published.
     """
     claim = verdicts[0].claim
-    sentence = escape_markdown(with_refuted(verdicts[0]))
-    lines = [f"{_badges(verdicts)} **{escape_markdown(claim.id)}.** {sentence} {_pictures(verdicts)}"]
+    lines = [_head(verdicts, f"**{escape_markdown(claim.id)}.**", escape_markdown, new=new)]
     lines.append("<details><summary>What was asked and found</summary>")
-    lines += [escape_markdown(line) for line in claim_lines(verdicts, price)]
+    lines += [escape_markdown(line) for line in claim_lines(verdicts, price, new=new)]
     lines.append("</details>")
     if false_alarms:
         target = anchor(false_alarms.part.claim)
         lines.append(f"{escape_markdown(str(false_alarms))}; see {{ref}}`{CONTROL} <{target}>`.")
     body = "\n\n".join(lines)
-    return (
-        f"::::{{container}} paper-claim {status_class(verdicts[-1].status)}\n:name: {anchor(claim)}\n\n{body}\n::::\n"
-    )
+    return f"::::{{container}} paper-claim {status_class(verdicts[0].status)}\n:name: {anchor(claim)}\n\n{body}\n::::\n"
 
 
-def claim_html(verdicts: Sequence[Verdict], false_alarms: FalseAlarms | None = None, price: str = "") -> str:
+def claim_html(
+    verdicts: Sequence[Verdict], false_alarms: FalseAlarms | None = None, price: str = "", *, new: bool = True
+) -> str:
     """The same for a live notebook."""
     claim = verdicts[0].claim
-    facts = "".join(f"<p>{html.escape(line)}</p>" for line in claim_lines(verdicts, price))
+    facts = "".join(f"<p>{html.escape(line)}</p>" for line in claim_lines(verdicts, price, new=new))
     folded = f"<details><summary>What was asked and found</summary>{facts}</details>"
     if false_alarms:
         folded += f'<p>{html.escape(str(false_alarms))}; see <a href="{false_alarms.study}.ipynb">{CONTROL}</a>.</p>'
-    sentence = markdown_to_html(with_refuted(verdicts[0]))
-    head = f"<p>{_badges(verdicts)} <strong>{html.escape(claim.id)}.</strong> {sentence} {_pictures(verdicts)}</p>"
-    return f'<div class="paper-claim {status_class(verdicts[-1].status)}" id="{anchor(claim)}">{head}{folded}</div>'
+    name = f"<strong>{html.escape(claim.id)}.</strong>"
+    head = f"<p>{_head(verdicts, name, markdown_to_html, new=new)}</p>"
+    return f'<div class="paper-claim {status_class(verdicts[0].status)}" id="{anchor(claim)}">{head}{folded}</div>'
 
 
-def claim_text(verdicts: Sequence[Verdict], false_alarms: FalseAlarms | None = None, price: str = "") -> str:
+def claim_text(
+    verdicts: Sequence[Verdict], false_alarms: FalseAlarms | None = None, price: str = "", *, new: bool = True
+) -> str:
     """The same for a terminal."""
-    statuses = " · ".join(f"{WHOSE[verdict.origin]}: {verdict.status}" for verdict in verdicts)
-    lines = [f"{verdicts[0].claim.id} ({statuses}): {with_refuted(verdicts[0])}", *claim_lines(verdicts, price)]
+    statuses = " · ".join(
+        f"{WHOSE[verdict.origin]}: {verdict.status if new or verdict is verdicts[0] else NOTHING_NEW}"
+        for verdict in verdicts
+    )
+    lines = [f"{verdicts[0].claim.id} ({statuses}): {with_refuted(verdicts[0])}"]
+    lines += claim_lines(verdicts, price, new=new)
     return "\n".join([*lines, f"{false_alarms}; see {CONTROL}."] if false_alarms else lines)
 
 
@@ -88,7 +97,7 @@ def anchor(claim: Declared) -> str:
     return "claim-" + re.sub(r"[^a-z0-9]+", "-", claim.id.lower()).strip("-")
 
 
-def claim_lines(verdicts: Sequence[Verdict], price: str = "") -> list[str]:
+def claim_lines(verdicts: Sequence[Verdict], price: str = "", *, new: bool = True) -> list[str]:
     """What the badges rest on, in plain sentences: claim, bound, numbers, controls, what would decide, source."""
     claim, both = verdicts[0].claim, len(verdicts) > 1
     seeds = f" over {claim.min_seeds} seeds or more" if claim.min_seeds else ""
@@ -97,10 +106,10 @@ def claim_lines(verdicts: Sequence[Verdict], price: str = "") -> list[str]:
         f"Fixed beforehand: {claim.asked}{seeds}. The rule: {claim.asked.rule}. Why this bound: "
         f"{claim.asked.bound.why}.",
     ]
-    for verdict in verdicts:
+    for verdict in verdicts if new else verdicts[:1]:
         whose = f"{WHOSE[verdict.origin].capitalize()}: " if both else ""
         lines += [whose + line for line in _found(verdict, price if verdict is verdicts[0] else "")]
-    if both:
+    if both and new:
         lines.append(predict(verdicts[0], verdicts[1]).sentence)
     if claim.void:
         lines.append(f"Void, whatever is found: {claim.void}")
@@ -213,26 +222,46 @@ def with_refuted(verdict: Verdict) -> str:
     return f"“{verdict.claim.says.holds}” {verdict.sentence}" if refuted else verdict.sentence
 
 
-def _pictures(verdicts: Sequence[Verdict]) -> str:
-    shown = []
-    for verdict in verdicts:
-        if verdict.finding is not None:
-            words = html.escape(effect_words(verdict))
-            shown.append(f'<span class="claim-found">{interval_mark(verdict.finding.held)} {words}</span>')
-    return " ".join(shown)
+def _head(verdicts: Sequence[Verdict], name: str, words: Callable[[str], str], *, new: bool) -> str:
+    """Badge, name, sentence and picture; of two verdicts the paper's sentence, and under it a line for each.
+
+    Args:
+        verdicts: one for each origin.
+        name: the claim's id, marked up.
+        words: makes plain text safe in that markup.
+        new: as in ``claim_markdown``.
+    """
+    first, *others = verdicts
+    sentence = words(with_refuted(first))
+    if not others:
+        whose = "" if first.origin == "paper" else f"{WHOSE[first.origin]}: "
+        return f"{whose}{badge(first.status)} {name} {sentence} {_picture(first)}"
+    lines = [_line(first, f"{badge(first.status)} {_picture(first, others)}")]
+    for other in others:
+        own = f"{badge(other.status)} {_picture(other, [first])} {words(_own_sentence(other, first))}"
+        lines.append(_line(other, own if new else NOTHING_NEW))
+    return f"{name} {sentence} {' '.join(lines)}"
+
+
+def _line(verdict: Verdict, came: str) -> str:
+    """Whose verdict it is, and what it came to."""
+    return f'<span class="claim-of"><span class="claim-whose">{WHOSE[verdict.origin]}:</span> {came}</span>'
+
+
+def _own_sentence(verdict: Verdict, first: Verdict) -> str:
+    """What a verdict says, where it decides otherwise than the one whose sentence stands above."""
+    decided = verdict.status in (Status.SUPPORTED, Status.REFUTED)
+    return verdict.sentence if decided and verdict.status != first.status else ""
+
+
+def _picture(verdict: Verdict, beside: Sequence[Verdict] = ()) -> str:
+    """Interval and numbers; on one scale with those beside it."""
+    if verdict.finding is None:
+        return ""
+    mark = interval_mark(verdict.finding.held, [other.finding.held for other in beside if other.finding])
+    return f'<span class="claim-found">{mark} {html.escape(effect_words(verdict))}</span>'
 
 
 def _in_short(verdict: Verdict) -> str:
     found = f", {effect_words(verdict)}" if verdict.finding and not verdict.claim.void else ""
     return f"{verdict.status}{found}"
-
-
-def _badges(verdicts: Sequence[Verdict]) -> str:
-    if len(verdicts) == 1 and verdicts[0].origin == "paper":
-        return badge(verdicts[0].status)
-    return " · ".join(_whose(verdict) for verdict in verdicts)
-
-
-def _whose(verdict: Verdict) -> str:
-    n = f" (n = {verdict.estimate.n})" if verdict.origin == "rerun" and verdict.estimate else ""
-    return f"{WHOSE[verdict.origin]}{n}: {badge(verdict.status)}"

@@ -12,6 +12,7 @@ from retrieval_circuits.story_control.design import (
     ARMS,
     CANNOT,
     COULD_FAIL,
+    FRESH,
     PHRASES,
     PLANTED,
     PROBE_ROWS,
@@ -148,7 +149,10 @@ def rates(results: Results) -> View:
     table = table.assign(series=table["definitions"].map(DEFINED), value=table["born"].astype(float))
     table = table.rename(columns={"motif": "panel"})
     table = in_order(in_order(table, "group", [*CANNOT, POOL, *HAS.values()]), "panel", [WHOLE, ANY])
-    note = f"T{POOL[1:]}: {', '.join(COULD_FAIL)}. Only planted repeats and phrases leave anything to find."
+    note = (
+        f"T{POOL[1:]}: {', '.join(COULD_FAIL)}. Untrained networks have seeds of their own, from {FRESH} on, so that "
+        "none is the start of a trained one. Only planted repeats and phrases leave anything to find."
+    )
     columns = ["panel", "group", "series", "arm", "init_seed", "value"]
     return View(table[columns], "share of runs reported", "held-out prompts", "95 % Wilson interval", note=note)
 

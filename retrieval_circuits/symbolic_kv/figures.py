@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import pandas as pd
 
+from circuitcore.emergence.births import dates
 from circuitcore.emergence.roles import circuits
 from livingpaper.claims.results import Results, SelectionError
 from livingpaper.claims.view import View, in_order
@@ -24,6 +25,7 @@ from retrieval_circuits.symbolic_kv.readings import (
     operator_births_by_gate,
     probe_site,
     query_effects,
+    retargeted,
     separated,
 )
 
@@ -68,7 +70,7 @@ def births(results: Results) -> View:
 def gates(results: Results) -> View:
     """First checkpoint at which the two operators pass, under three gates."""
     born = operator_births_by_gate(results)
-    born = born.assign(value=born["by"].astype("Float64").astype(float)).dropna(subset=["value"])
+    born = born.assign(value=dates(born)).dropna(subset=["value"])
     if born.empty:
         raise SelectionError("routing and copying are born in no seed under any gate")
     table = born.rename(columns={"motif": "group", "gate": "series"})[["group", "series", "init_seed", "value"]]
@@ -82,8 +84,14 @@ def gates(results: Results) -> View:
 
 
 def _never(born: pd.DataFrame, results: Results) -> str:
-    runs, possible = len(born), 3 * 2 * len(results.seeds(TRAINED))
-    return "" if runs == possible else f"{possible - runs} of {possible} births never happen and are not drawn."
+    """How many births are missing, and which seeds are missing with all of theirs."""
+    seeds = results.seeds(TRAINED)
+    possible = 3 * 2 * len(seeds)
+    if len(born) == possible:
+        return ""
+    without = ", ".join(str(seed) for seed in seeds if seed not in set(born["init_seed"]))
+    whose = f", among them all of seed{'s' * (',' in without)} {without}" if without else ""
+    return f"{possible - len(born)} of {possible} births never happen and are not drawn{whose}."
 
 
 def edges(results: Results) -> View:
@@ -114,10 +122,10 @@ def edges(results: Results) -> View:
 def chain(results: Results) -> View:
     """Every link of the chain in every seed, and in how many seeds all of them move the answer."""
     links = {
-        "carrier to queries (KV2)": query_effects(results),
-        "queries (KV3)": separated(results, "L1H*.q", "query_key"),
-        "tagger to keys (KV5)": key_effects(results),
-        "writes (KV4)": separated(results, "L1H*.z", "selected_value"),
+        "carrier's write, into layer 1's queries": query_effects(results),
+        "layer 1's queries": separated(results, "L1H*.q", "query_key"),
+        "tagger's write, into layer 1's keys": key_effects(results),
+        "layer 1's writes": separated(results, "L1H*.z", "selected_value"),
     }
     table = pd.concat([values.reset_index().assign(group=link) for link, values in links.items()], ignore_index=True)
     moved = table.groupby("init_seed")["value"].min() >= MORE_OFTEN_THAN_NOT.value
@@ -142,7 +150,7 @@ def interchange(results: Results) -> View:
     table = in_order(in_order(table, "hypothesis", [*names.values(), "other"]), "site", sites.values())
     note = (
         "Layer 1's keys decide nothing here: a perfect look-up splits evenly among key, slot and nothing moved. Its "
-        "values, exchanged alone, give the source's value in the base's own slot, which is counted as other."
+        "values, exchanged alone, give the source prompt's value in the prompt's own slot, which is counted as other."
     )
     return View(
         table[["site", "hypothesis", "init_seed", "value"]], "share of answers", "test prompts", BAND, note=note
@@ -279,10 +287,9 @@ def numbers(results: Results) -> View:
         ours[f"probe, {name}"] = probes.groupby("init_seed")["value"].max()
     single = roles["carrier"] + "->" + roles["router"]
     ours["patch, layer-0 head into layer-1 head"] = by_site(results, "edge_switch", single + ".q", family="query")
-    for part, name in {"q": "query", "v": "value input"}.items():
-        ours[f"patch, {name} of one layer-1 head"] = by_site(
-            results, "edge_switch", "all->" + roles["router"] + f".{part}", family="query"
-        )
+    ours["patch, query of one layer-1 head"] = retargeted(results)
+    into_values = "all->" + roles["router"] + ".v"
+    ours["patch, value input of one layer-1 head"] = by_site(results, "edge_switch", into_values, family="query")
     ours["program score, best variant"] = by_site(results, "program_agreement", roles["router"], family=SWEEP)
     rows = [
         {"quantity": quantity, "source": PUBLISHED[quantity], "init_seed": seed, "value": value}

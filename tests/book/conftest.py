@@ -20,12 +20,13 @@ import paper
 ROOT = Path(paper.__file__).resolve().parent
 PAGES = "_build/html"
 NO_NETWORK = "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"
-# A chart is done when it is live, or has said that it cannot be drawn (which the tests then see).
-SETTLED = """async () => {
+# What a change of size, theme or place asks for is asked two frames after it.
+ASKED = """async () => {
     await window.MathJax?.startup?.promise;
-    return [...document.querySelectorAll('.vl-chart')].every(chart => chart.matches('.is-live, .has-failed'))
-        && !document.querySelector('.is-drawing');
+    await new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)));
 }"""
+# A chart that is near is done when it is live, or has said that it cannot be drawn (which the tests then see).
+DRAWN = "() => !document.querySelector('.vl-chart.is-waiting')"
 
 
 def toc_files(entry: object) -> list[str]:
@@ -51,7 +52,7 @@ class Opened:
     complaints: list[str] = field(default_factory=list)
 
     def open(self, url: str) -> None:
-        """Listen, open a page, wait until its formulas are set and its charts live."""
+        """Listen, open a page, wait until its formulas are set and the charts in sight live."""
         self.page.on("request", lambda request: self.requests.append(request.url))
         self.page.on("requestfailed", lambda request: self.failures.append(request.url))
         self.page.on("response", lambda answer: answer.ok or self.failures.append(f"{answer.status} {answer.url}"))
@@ -70,18 +71,27 @@ class Opened:
 
     def settle(self) -> None:
         """Wait until nothing of the page is still being drawn."""
-        self.page.wait_for_function(SETTLED)
+        self.page.evaluate(ASKED)
+        self.page.wait_for_function(DRAWN)  # which would take any promise for a yes
+
+    def draw_all(self) -> list[str]:
+        """Draw the charts that are not near, too; those that then take other room, by more than fonts differ."""
+        heights = "all => all.map(chart => chart.getBoundingClientRect().height)"
+        charts = self.page.locator(".vl-chart")
+        before = charts.evaluate_all(heights)
+        charts.evaluate_all("all => all.forEach(chart => window.paperDraw(chart))")
+        self.settle()
+        room = zip(before, charts.evaluate_all(heights), strict=True)
+        return [f"chart {n}: {was} to {now}" for n, (was, now) in enumerate(room, 1) if abs(was - now) > 0.02 * was]
 
     def look(self, width: int = 1280, theme: str = "light", medium: str = "screen") -> Page:
-        """The page at a width, in a theme (as the operating system would ask for it) and a medium."""
+        """The page at a width, in a theme (as the operating system would ask for it) and a medium; charts if near."""
         self.page.set_viewport_size({"width": width, "height": 900})
         has_theme = "theme => document.documentElement.dataset.theme === theme"
         self.page.emulate_media(color_scheme=theme, media="screen")
         self.page.wait_for_function(has_theme, arg=theme)
         self.page.emulate_media(color_scheme=theme, media=medium)
         self.page.wait_for_function(has_theme, arg="light" if medium == "print" else theme)
-        # Charts are drawn again one frame after a change of size or theme.
-        self.page.evaluate("() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
         self.settle()
         return self.page
 

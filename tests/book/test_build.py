@@ -5,9 +5,12 @@ On a small project of three pages whose chapter writes one number. Every build i
 
 import contextlib
 import json
+import os
 import shutil
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import nbformat
@@ -16,9 +19,10 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 import paper
 from circuitcore.ground.contents import Contents
+from circuitcore.ground.interruption import INTERRUPTED
 from livingpaper.book.build import main
 from livingpaper.book.notebooks import BookError, code_cells, declared_parameters, read_parameters
-from livingpaper.book.sphinx_ext import merge, overlay_values
+from livingpaper.book.sphinx_ext import merge, overlay_values, put_beside
 
 LISTED = Contents({"run/run/recipe": "0" * 64, "run/packed/recipe": "0" * 64})
 TOC = "{format: jb-book, root: book/index, chapters: [{file: book/chapter}, {file: book/claims}]}"
@@ -161,6 +165,81 @@ def test_a_notebook_is_executed_only_when_what_it_computes_from_has_changed(proj
         project.write(name, before)
 
 
+WAITS = "import os, time\nopen('waiting', 'w').write(str(os.getpid()))\ntime.sleep(600)"
+INTERRUPTS = """
+import os, signal
+
+def setup(app):
+    os.kill(os.getpid(), signal.SIGINT)
+"""
+ENDED = "The book was not built: interrupted. The same command goes on from the notebooks that are executed."
+
+
+@pytest.mark.parametrize("how", ["in a build, by another thread", "in a rerun, by the main one"])
+def test_ctrl_c_while_a_notebook_is_executed_ends_all_and_its_kernel_at_once(project, how):
+    project.chapter(**CELLS, wait=WAITS)
+    program = WITH_CTRL_C if "build" in how else ALONE_WITH_CTRL_C
+    waiting, command = project.root / "waiting", [sys.executable, "-c", program]
+    with subprocess.Popen(command, cwd=project.root, stderr=subprocess.PIPE, text=True) as build:
+        until(lambda: build.poll() is not None or (waiting.is_file() and waiting.read_text()))
+        assert build.poll() is None
+        build.send_signal(signal.SIGINT)
+        assert build.wait(10) == INTERRUPTED
+        said = build.stderr.read()
+    assert said.splitlines()[-1] == ENDED and "Traceback" not in said
+    until(lambda: not is_alive(int(waiting.read_text())))
+    project.chapter(**CELLS)
+    assert project.executed()["chapter"]
+
+
+def test_ctrl_c_while_pages_are_made_is_a_sentence_too(project):
+    config, last = (project.root / "_config.yml").read_text(), "      - livingpaper.book.sphinx_ext\n"
+    project.write("interrupts.py", INTERRUPTS)
+    project.write("_config.yml", config.replace(last, f"{last}      - interrupts\n"))
+    command = [sys.executable, "-c", WITH_CTRL_C]
+    done = subprocess.run(command, cwd=project.root, capture_output=True, text=True, check=False)
+    assert done.returncode == INTERRUPTED and done.stderr.splitlines()[-1] == ENDED
+    assert not {"Traceback", "Interrupted!"} & set(done.stderr.split())
+    project.write("_config.yml", config)
+    assert project.executed() == NEITHER
+
+
+# As in a terminal: whoever runs these tests in the background has Ctrl-C ignored.
+WITH_CTRL_C = (
+    "import runpy, signal; signal.signal(signal.SIGINT, signal.default_int_handler);"
+    "runpy.run_module('livingpaper.book.build', run_name='__main__', alter_sys=True)"
+)
+
+ALONE_WITH_CTRL_C = f"""
+import signal; signal.signal(signal.SIGINT, signal.default_int_handler)
+from pathlib import Path
+from circuitcore.ground.interruption import ended_by_ctrl_c
+from livingpaper.book.notebooks import Job, kernel_environment, run_notebook
+
+root = Path.cwd()
+job = Job(source=root / "book/chapter.ipynb", parameters=dict(), executed=root / "out/chapter.ipynb", inputs="")
+(root / "out/results").mkdir(parents=True)
+with ended_by_ctrl_c({ENDED!r}), kernel_environment("published", root / "out"):
+    run_notebook(job, root)
+"""
+
+
+def is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def until(true) -> None:
+    for _ in range(600):
+        if true():
+            return
+        time.sleep(0.1)
+    raise AssertionError("nothing happened in a minute")
+
+
 def test_a_cell_that_raises_fails_the_build_every_time_and_nothing_is_built(project):
     project.chapter(**CELLS, bad="{}['the missing key']")
     for _ in range(2):
@@ -284,3 +363,19 @@ def test_merging_keeps_the_sources_prose_and_shows_the_values_used(project, tmp_
 )
 def test_injected_values_replace_values_and_nothing_else(before, injected, after):
     assert overlay_values(before, injected) == after
+
+
+def test_stills_and_tables_of_a_page_become_files_beside_it(tmp_path):
+    still = "data:image/svg+xml;charset=utf-8,%3Csvg a=&#x27;1&#x27;/%3E"
+    table = "data:text/csv;charset=utf-8,a,b%0A1,2%0A"
+    body = (
+        f'<source data-file="fig-a-narrow.svg" srcset="{still}"><img data-file="fig-a.svg" src="{still}">'
+        f'<a download="fig-a.csv" href="{table}">data</a><img src="{still}">'
+    )
+    assert put_beside(body, tmp_path / "figures", "../figures") == (
+        '<source srcset="../figures/fig-a-narrow.svg"><img src="../figures/fig-a.svg">'
+        f'<a download="fig-a.csv" href="../figures/fig-a.csv">data</a><img src="{still}">'
+    )
+    assert {path.name: path.read_text() for path in (tmp_path / "figures").iterdir()} == {
+        "fig-a-narrow.svg": "<svg a='1'/>", "fig-a.svg": "<svg a='1'/>", "fig-a.csv": "a,b\n1,2\n",
+    }  # fmt: skip

@@ -59,7 +59,7 @@ def test_the_front_page_shows_rather_than_tells(opened: Opened):
     """The smoke tier's sentences are as long as the published ones, or longer: none of them is decided."""
     words = """article => {
         const copy = article.cloneNode(true);
-        const left_out = 'svg, script, style, figure, .headerlink';
+        const left_out = 'svg, script, style, figure, .explorer, .headerlink';
         copy.querySelectorAll(left_out).forEach(element => element.remove());
         return [copy.textContent, copy.querySelector('a[href^="symbolic_kv"]').closest('p').textContent];
     }"""
@@ -76,8 +76,21 @@ def test_mathematics_is_set(opened: Opened):
     assert opened.page.locator("[data-mml-node='merror']").count() == 0
 
 
+@pytest.mark.parametrize("opened", [f"file {CHAPTERS[0]}"], indirect=True)
+def test_a_chart_is_a_still_until_it_comes_near(opened: Opened):
+    charts = opened.page.locator(".vl-chart")
+    vega = [url for url in opened.requests if "/vega-" in url]
+    assert charts.evaluate_all("all => all.filter(chart => chart.matches('.is-live')).length") < charts.count() - 1
+    assert charts.last.locator(".vl-still").is_visible() and len(vega) <= 1
+    charts.last.scroll_into_view_if_needed()
+    opened.settle()
+    assert charts.last.locator(".vl-live svg").is_visible()
+    assert len([url for url in opened.requests if "/vega-" in url]) == 1
+
+
 @everywhere
 def test_every_chart_is_alive(opened: Opened):
+    opened.draw_all()
     marks = "chart => chart.querySelectorAll('.vl-live svg .role-mark :is(path, rect, line, text, circle)').length"
     drawn = [chart.evaluate(marks) for chart in opened.page.locator(".vl-chart").all()]
     assert all(count > 0 for count in drawn), drawn
@@ -91,9 +104,9 @@ def test_every_figure_is_numbered_captioned_described_and_sourced(opened: Opened
         words = figure.inner_text()
         assert re.search(r"^Fig\. \d+\.\d+\s+\S", figure.locator("figcaption").inner_text()), words
         assert len(figure.locator("img.vl-still").get_attribute("alt")) >= 20, words
-        data = figure.get_by_role("link", name=re.compile("data", re.IGNORECASE)).get_attribute("href")
-        header, *rows = unquote(data.partition(",")[2]).splitlines()
-        assert data.startswith("data:text/csv") and "," in header and rows, words
+        data = figure.get_by_role("link", name=re.compile("data", re.IGNORECASE)).evaluate("link => link.href")
+        header, *rows = Path(unquote(urlsplit(data).path)).read_text().splitlines()
+        assert data.endswith(".csv") and "," in header and rows, words
         assert "def " in figure.locator("details:has(summary:text-is('code')) pre").text_content(), words
         runs = re.search(r"\b[a-z_]+-[0-9a-f]{12}\b", figure.text_content())
         assert runs or "no training run enters" in words, f"no run id: {words}"
@@ -159,12 +172,13 @@ def is_printed(page: Page) -> list[str]:
     return found + [colour for colour in set(ink) if page.evaluate(LUMINANCE, colour) >= 0.5]
 
 
-# A look draws all charts of a page anew, which takes longer than most checks: each is taken once.
+# A look on the screen draws all charts of a page anew, which takes longer than most checks: each is taken once, and
+# that which the page is opened in comes first.
 LOOKS = {
+    (1280, "light", "screen"): (is_inked, is_accessible),
+    (1280, "dark", "screen"): (is_inked, is_legible),
     (400, "light", "screen"): (is_within_a_phone, is_sound),
     (400, "dark", "screen"): (is_within_a_phone,),
-    (1280, "dark", "screen"): (is_inked, is_legible),
-    (1280, "light", "screen"): (is_inked, is_accessible),
     (1280, "light", "print"): (is_printed,),
     (1280, "dark", "print"): (is_printed,),
 }
@@ -184,6 +198,8 @@ LOOKED_AT = [
 @pytest.mark.parametrize(("opened", "look"), LOOKED_AT, indirect=["opened"], ids=lambda part: str(part))
 def test_every_look_is_right(opened: Opened, look):
     page = opened.look(*look)
+    if look[2] == "screen":
+        assert opened.draw_all() == [], "charts that need other room than their stills"
     assert {check.__name__: check(page) for check in LOOKS[look]} == {check.__name__: [] for check in LOOKS[look]}
 
 
@@ -211,6 +227,8 @@ def test_search_finds_a_word(opened: Opened):
 @pytest.mark.parametrize("opened", [f"file {CHAPTERS[0]}" if CHAPTERS else "file book/index"], indirect=True)
 def test_the_theme_button_recolours_the_charts(opened: Opened):
     page = opened.look()
+    page.locator(".vl-chart").first.scroll_into_view_if_needed()
+    opened.settle()
     colour = "() => getComputedStyle(document.querySelector('.vl-live svg .role-axis text')).fill"
     light = page.evaluate(LUMINANCE, page.evaluate(colour))
     for _ in range(3):  # the button goes through light, dark and the system's choice
@@ -243,6 +261,16 @@ class _References(HTMLParser):
 def references(site) -> dict[Path, _References]:
     pages = [site / "index.html", *(site / f"{name}.html" for name in ALL_PAGES)]
     return {page: _References(page) for page in pages}
+
+
+MAX_PAGE = 2_000_000  # bytes of a page, without the weights that explorers load from beside it
+
+
+def test_pages_are_small_and_have_each_table_once(site):
+    """A chart has its rows inside; the same rows as a table to download, and the stills, are files beside the page."""
+    pages = {name: (site / f"{name}.html").read_text(encoding="utf-8") for name in BOOK_PAGES}
+    assert {name: len(text.encode()) for name, text in pages.items() if len(text.encode()) > MAX_PAGE} == {}
+    assert [name for name, text in pages.items() if re.search("data:text/csv|vl-still[^>]*data:image", text)] == []
 
 
 def test_no_page_loads_anything_from_elsewhere(references):

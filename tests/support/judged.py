@@ -6,10 +6,10 @@ from livingpaper.claims.claim import Claim, Control, Says
 from livingpaper.claims.reading import Reading
 from livingpaper.claims.results import KEY_COLUMNS, Results
 from livingpaper.claims.rules import OnAverage
-from livingpaper.claims.units import PROMPTS, at_least, at_most
+from livingpaper.claims.units import MORE_OFTEN_THAN_NOT, PROMPTS, at_most
 
 SAYS = Says(holds="Heads *route*.", fails="Heads do not route: {effect}.", whether="whether heads route")
-HALF = at_least(0.5, "more often than not")
+HALF = MORE_OFTEN_THAN_NOT
 NO_RUNS = {origin: Results(pd.DataFrame(columns=KEY_COLUMNS), pd.DataFrame(), origin) for origin in ("paper", "rerun")}
 
 

@@ -106,7 +106,7 @@ def require_weights(
     """
     if text := _not_here(store, todo):
         alone, every = RunStore(store.root, None), dict.fromkeys(recipe for arm in arms.values() for recipe in arm)
-        left = left_to_train(study, alone, [recipe for recipe in every if not alone.find(recipe)], "processes")
+        left = left_to_train(study, alone, every, "processes")
         raise StoreError(
             f"{text} circuitcore measure {study} --no-published trains and measures all {len(every)} runs of it; "
             f"python -m livingpaper.commands.publish {study} publishes them. "

@@ -1,6 +1,5 @@
 """One file of tensors: safetensors bytes that carry what they are, checked on every read. Nothing is unpickled."""
 
-import hashlib
 import json
 from collections.abc import Mapping
 from pathlib import Path
@@ -10,6 +9,7 @@ import torch
 from torch import Tensor
 
 from circuitcore.training.errors import CheckpointError
+from circuitcore.training.store.digests import tensors_sha256
 from circuitcore.training.store.file_bytes import header_and_body, read_bytes, read_identity, sha256
 
 _UNSEALED = "0" * 64  # stands where the hash will, while it is computed
@@ -65,12 +65,17 @@ def read_sealed(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
 
 def weights_sha256(weights: Mapping[str, Tensor]) -> str:
     """Hash of tensors by name: names, types, shapes, and the bytes of their numbers."""
-    named = sorted(weights.items())
-    header = [[name, str(tensor.dtype).removeprefix("torch."), list(tensor.shape)] for name, tensor in named]
-    digest = hashlib.sha256(json.dumps(header, separators=(",", ":")).encode())
-    for _, tensor in named:
-        digest.update(tensor.detach().cpu().contiguous().flatten().view(torch.uint8).numpy())
-    return digest.hexdigest()
+    plain = {name: tensor.detach().cpu().contiguous() for name, tensor in weights.items()}
+    return tensors_sha256(
+        {
+            name: (
+                str(tensor.dtype).removeprefix("torch."),
+                list(tensor.shape),
+                tensor.flatten().view(torch.uint8).numpy(),
+            )
+            for name, tensor in plain.items()
+        }
+    )
 
 
 def _cause(error: Exception) -> str:

@@ -6,14 +6,18 @@ Each is a SHA-256, 64 hex digits. ``circuitcore.ground.contents`` lists those of
 import hashlib
 import json
 from collections.abc import Mapping
+from typing import TypeAlias
 
 import numpy as np
 import pandas as pd
+import safetensors
 from pandas.api.extensions import ExtensionArray
 
 from circuitcore.ground.contents import json_sha256
 from circuitcore.training.store.ledger import Ledger
 
+Buffer: TypeAlias = bytes | bytearray | np.ndarray
+_TYPES = {"F64": "float64", "F32": "float32", "F16": "float16", "BF16": "bfloat16"}
 MOST_SMALL = 255  # fewer words than this are numbered in a byte: up to 254, from 1, as 0 stands for a missing one
 MOST_WHOLE = 2**63 - 1
 
@@ -53,6 +57,31 @@ def cells_sha256(cells: Mapping[str, ExtensionArray], n_rows: int) -> str:
         rows = np.hstack(blocks)
         digest.update(np.sort(rows.view(f"S{rows.shape[1]}").ravel()))
     return digest.hexdigest()
+
+
+def tensors_sha256(tensors: Mapping[str, tuple[str, list[int], Buffer]]) -> str:
+    """Hash of tensors by name: names, types as torch calls them, shapes, and the bytes of their numbers."""
+    named = sorted(tensors.items())
+    header = [[name, dtype, shape] for name, (dtype, shape, _) in named]
+    digest = hashlib.sha256(json.dumps(header, separators=(",", ":")).encode())
+    for _, (_, _, numbers) in named:
+        digest.update(numbers)
+    return digest.hexdigest()
+
+
+def stored_weights_sha256(data: bytes) -> str:
+    """``checkpoint.weights_sha256`` of what the bytes of a safetensors file hold, without torch.
+
+    Raises:
+        ValueError: no such file, or one with tensors of a type that no weights have.
+    """
+    try:
+        tensors = dict(safetensors.deserialize(data))
+        return tensors_sha256(
+            {name: (_TYPES[one["dtype"]], one["shape"], one["data"]) for name, one in tensors.items()}
+        )
+    except (safetensors.SafetensorError, KeyError) as error:
+        raise ValueError(f"no weights ({error})") from error
 
 
 def training_sha256(ledger: Ledger) -> str:

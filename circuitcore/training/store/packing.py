@@ -51,6 +51,7 @@ def pack(folder: Path, name: str, arms: Mapping[str, Iterable[str]], more: Table
     if name in RECORDS or not _PACK.fullmatch(name):
         raise StoreError(f"a pack called {name!r}; allowed: letters, digits, '_', '-', and not {' or '.join(RECORDS)}")
     target, staged = folder / name, folder / STAGED / name
+    put_back(folder, name)
     shutil.rmtree(staged, ignore_errors=True)
     lines, alone, kept = [], [], set()
     for arm, runs in _stored_here(folder, target, arms).items():
@@ -145,11 +146,21 @@ def _line(arm: str, run: Run, hashes: Mapping[str, str]) -> str:
 
 def _put_in_place(staged: Path, target: Path) -> None:
     """The new pack for the old one; what was there goes last."""
-    old = staged.with_name(f"{staged.name}.old")
-    shutil.rmtree(old, ignore_errors=True)
     if target.exists():
-        target.rename(old)
+        target.rename(_old(staged))
     staged.rename(target)
-    shutil.rmtree(old, ignore_errors=True)
+    shutil.rmtree(_old(staged), ignore_errors=True)
     with suppress(OSError):  # another study is being packed beside this one
         staged.parent.rmdir()
+
+
+def put_back(folder: Path, name: str) -> None:
+    """Put a pack back that was taken away for a new one, where a kill came before the new one had its place."""
+    target, old = folder / name, _old(folder / STAGED / name)
+    if old.exists() and not target.exists():
+        old.rename(target)
+    shutil.rmtree(old, ignore_errors=True)
+
+
+def _old(staged: Path) -> Path:
+    return staged.with_name(f"{staged.name}.old")

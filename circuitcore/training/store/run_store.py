@@ -201,7 +201,8 @@ class RunStore:
             ledger.write(staged)
         shutil.rmtree(target, ignore_errors=True)
         staged.rename(target)
-        staged.parent.rmdir()
+        with suppress(OSError):  # what an interrupted copy of another run has left
+            staged.parent.rmdir()
         return Run(target, "published", ledger, run.allow_tasks)
 
     def make_root(self) -> None:

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -14,13 +15,14 @@ from circuitcore.ground.contents import (
     ContentsError,
     json_sha256,
     not_as_listed,
+    records_in,
 )
 from circuitcore.ground.packed import packs
 from circuitcore.ground.reading import MAX_JSON_BYTES, inside, is_there, parse_json, read_file
 from circuitcore.training.errors import REMEDY, StoreError
-from circuitcore.training.store.digests import table_sha256, training_sha256
+from circuitcore.training.store.digests import stored_weights_sha256, table_sha256, training_sha256
 from circuitcore.training.store.durable import write_durably
-from circuitcore.training.store.file_bytes import read_checked
+from circuitcore.training.store.file_bytes import read_checked, read_identity
 from circuitcore.training.store.ledger import (
     HISTORY_NAME,
     LEDGER_NAME,
@@ -268,8 +270,7 @@ def _weight_parts(folder: Path, ledger: Ledger) -> dict[str, Part]:
 
 
 def _records(folder: Path) -> dict[str, Part]:
-    paths = (path for kind in RECORDS for path in inside(folder / kind) if path.suffix == ".json")
-    return {f"{path.parent.name}/{path.stem}": _record(path) for path in paths}
+    return {name: _record(path) for name, path in records_in(folder).items()}
 
 
 def _record(path: Path) -> Part:
@@ -290,7 +291,12 @@ def _table(path: Path, expected: str | None) -> str:
 
 
 def _weights(folder: Path, entry: Entry, run_id: str) -> str:
-    # Here, since torch takes seconds and no other part needs it.
+    path, identity = folder / entry.file, {"run_id": run_id, "step": str(entry.step)}
+    with suppress(StoreError, ValueError):
+        data = read_checked(path, entry.sha256)
+        if read_identity(path, data) == identity:
+            return stored_weights_sha256(data)
+    # What is wrong with it, whoever reads weights says. Imported here: torch takes seconds, and no other part needs it.
     from circuitcore.training.store.checkpoint import weights_sha256
     from circuitcore.training.store.run import read_checkpoint
 

@@ -14,13 +14,14 @@ from typing import TypeVar
 from torch import Tensor
 
 from circuitcore.ground.packed import INDEX_NAME
-from circuitcore.ground.reading import MAX_RUN_JSON_BYTES, read_file
+from circuitcore.ground.reading import MAX_RUN_JSON_BYTES, inside, read_file
 from circuitcore.models.config import ModelConfig
 from circuitcore.models.transformer import weight_shapes
 from circuitcore.tasks import allowed_tasks
 from circuitcore.training.errors import REMEDY, StoreError
 from circuitcore.training.loop import data_sha256, probe_loss
 from circuitcore.training.recipe import Recipe
+from circuitcore.training.store.added import ADDED_FOLDER, LIST_NAME, added_table, listed_in
 from circuitcore.training.store.checkpoint import read_sealed, unpack
 from circuitcore.training.store.file_bytes import read_bytes, read_checked
 from circuitcore.training.store.ledger import (
@@ -52,7 +53,8 @@ def verify(path: Path, *, allow_tasks: Collection[str] = ()) -> list[Problem]:
 
     For a folder: recipe, ledger and its chain, rows of the task, each kept checkpoint (hash, header, shapes, recomputed
     loss within a relative 1e-4 or an absolute 1e-6 of the recorded one), history, tables, the state an unfinished run
-    goes on from, and whatever else lies there: files the ledger does not know, links, pipes, folders.
+    goes on from, and whatever else lies there: files the ledger does not know, links, pipes, folders. For a folder in
+    ``.added``: its list, and each table in it.
 
     Args:
         path: of the folder or the file.
@@ -69,10 +71,27 @@ def verify(path: Path, *, allow_tasks: Collection[str] = ()) -> list[Problem]:
 def _problems(path: Path, allow_tasks: tuple[str, ...]) -> Iterator[Problem]:
     if path.name == INDEX_NAME:
         read_pack(path.parent)
+    elif path.absolute().parent.name == ADDED_FOLDER and path.is_dir():
+        yield from _added_problems(path)
     elif packed := packed_at(path):
         yield from _packed_problems(packed, allow_tasks)
     else:
         yield from _run_problems(path, allow_tasks) if path.is_dir() else _file_problems(path)
+
+
+def _added_problems(folder: Path) -> Iterator[Problem]:
+    """Of the tables that were measured on a published run since."""
+    listed = yield from _read(folder / LIST_NAME, listed_in, folder)
+    if listed is None:
+        return
+    tables = {folder / f"{key}.parquet": expected for key, expected in listed[1].items()}
+    for path, expected in tables.items():
+        yield from _read(path, added_table, path, expected)
+    for path in inside(folder):
+        if path != folder / LIST_NAME and path not in tables:
+            yield Problem(
+                path, f"{path}: {LIST_NAME} does not know this file. Delete it, or find out where it is from."
+            )
 
 
 def _packed_problems(run: PackedRun, allow_tasks: tuple[str, ...]) -> Iterator[Problem]:

@@ -12,6 +12,7 @@ from circuitcore.training.errors import ExecutorError
 from circuitcore.training.loop import Report
 from circuitcore.training.recipe import Recipe
 from circuitcore.training.store.failures import FailureNote
+from circuitcore.training.store.places import steps_done
 from circuitcore.training.store.run import Run
 from circuitcore.training.store.run_store import RunStore
 from circuitcore.training.sweeps.executor import check_device, collect, map_runs, stacked_device, width
@@ -26,16 +27,24 @@ def obtainable(store: RunStore, recipes: Iterable[Recipe]) -> list[Recipe]:
     return [recipe if store.find(recipe) else trainable(recipe) for recipe in recipes]
 
 
-def left_to_train(study: str, store: RunStore, missing: Sequence[Recipe], executor: str) -> list[Work]:
-    """What training ``missing`` of a study comes to: a part for each kind of step."""
-    kinds = defaultdict(list)
-    for recipe in missing:
-        kinds[recipe.engine, recipe.batch_size].append(recipe.n_steps - store.steps_done(recipe))
+def unfinished(store: RunStore, recipes: Iterable[Recipe]) -> dict[Recipe, int]:
+    """The recipes without a finished run, each once, and the steps that each still takes."""
+    missing = [recipe for recipe in dict.fromkeys(recipes) if store.find(recipe) is None]
+    return {recipe: recipe.n_steps - steps_done(store.root / recipe.run_id) for recipe in missing}
+
+
+def left_to_train(
+    study: str, store: RunStore, recipes: Iterable[Recipe], executor: str, workers: int | None = None
+) -> list[Work]:
+    """What training those of a study's recipes that are not finished comes to: a part for each kind of step."""
+    left, kinds = unfinished(store, recipes), defaultdict(list)
+    for recipe, steps in left.items():
+        kinds[recipe.engine, recipe.batch_size].append(steps)
     return [
         Work(
             what=f"training {len(steps)} run(s), {sum(steps):,} steps",
             name=f"a step of {study} ({engine}, batches of {batch_size})",
-            units=sum(steps) / min(width(executor), len(missing)),
+            units=sum(steps) / min(width(executor, workers), len(left)),
         )
         for (engine, batch_size), steps in kinds.items()
     ]
@@ -62,17 +71,15 @@ def train_all(
         StoreError: the folder of the runs cannot be made.
     """
     recipes = list(recipes)
-    device = stacked_device(executor)
-    left = {recipe: recipe.n_steps - store.steps_done(recipe) for recipe in dict.fromkeys(recipes)}
-    missing = [recipe for recipe in left if store.find(recipe) is None]
-    if missing:
+    left, device = unfinished(store, recipes), stacked_device(executor)
+    if left:
         store.make_root()
-    if missing and device is not None:
+    if left and device is not None:
         check_device(device)
-        train_stacks(store, list(left), device, watch)
-    elif missing:
-        with _shown(store, {recipe: left[recipe] for recipe in missing}, executor, workers, watch), _lost_noted(store):
-            map_runs(partial(train_one, store.absolute()), missing, executor, workers)
+        train_stacks(store, list(dict.fromkeys(recipes)), device, watch)
+    elif left:
+        with _shown(store, left, executor, workers, watch), _lost_noted(store):
+            map_runs(partial(train_one, store.absolute()), list(left), executor, workers)
     return [store.get_or_train(recipe) for recipe in recipes]
 
 
@@ -123,7 +130,7 @@ def train_stacks(store: RunStore, recipes: Sequence[Recipe], device: str, watch:
             + ". Another engine gives other last bits, so it is part of a run's name: allowed executors for these "
             "recipes are serial, processes, tcp://HOST:PORT"
         )
-    left = {recipe: recipe.n_steps - store.steps_done(recipe) for recipe in recipes if store.find(recipe) is None}
+    left = unfinished(store, recipes)
     groups = [group for group in stacks(recipes) if any(recipe in left for recipe in group)]
     with _stacks_shown(store, groups, left, device, watch) as report:
         return collect(recipes, _outcomes(store, recipes, groups, device, report), lambda done: None)

@@ -27,8 +27,11 @@ from retrieval_circuits.permutation_recall.published import (
 from retrieval_circuits.permutation_recall.readings.models import ONE, TWO, on_source_split, source_values
 from retrieval_circuits.permutation_recall.readings.steps import CEILINGS, STEPS, UNSURE, accuracies, predicted_accuracy
 
-PANELS = {ONE: f"task 1: {ONE}", TWO: f"task 2: {TWO}"}
+MODELS = {ONE: "small", TWO: "large"}
+"""The source's two models, in the words of the text."""
+PANELS = {ONE: "small model, trained without repeats", TWO: "large model, trained with repeats"}
 KINDS = {ONE: "task 1", TWO: "task 2"}
+"""The same, as the source's tables call them."""
 LEVELS = {
     NORMAL: ("elimination and recall", "train posterior"),
     REPEATED: (
@@ -36,6 +39,7 @@ LEVELS = {
         *("elimination and recall", "train posterior"),
     ),
 }
+ROWS = {"normal": "rows without repeat", "repeat": "rows with one"}
 METRICS = {
     "step_accuracy": "accuracy",
     "bayes_mae": "mean error",
@@ -92,7 +96,7 @@ def steps(results: Results) -> View:
 def _step(results: Results, arm: str, step: str, family: str) -> dict[str, str]:
     """One line of that table; ``family``: which rows of the last step, "" for all."""
     kind, place = KINDS[arm], STEPS.index(step)
-    line = {"model, step": f"{kind}, {place + 1}" + (f", {family}" if family else "")}
+    line = {"model, step": f"{MODELS[arm]}, {place + 1}" + (f", {ROWS[family]}" if family else "")}
     for metric, called in METRICS.items():
         values = source_values(results, metric, arm, split="test", variable=step, family=family)
         ours = on_source_split(values).mean()
@@ -107,10 +111,10 @@ def _step(results: Results, arm: str, step: str, family: str) -> dict[str, str]:
 def held_out(results: Results) -> View:
     """Accuracy at steps 1 to 4 beside the ceiling: held-out permutations, all of them, and what the split predicts."""
     found = []
-    for arm, kind in KINDS.items():
+    for arm, model in MODELS.items():
         series = {
-            f"{kind}, held out": accuracies(results, arm),
-            f"{kind}, all permutations": accuracies(results, arm, "all"),
+            f"{model}, held out": accuracies(results, arm),
+            f"{model}, all permutations": accuracies(results, arm, "all"),
         }
         for name, wide in series.items():
             long = on_source_split(wide).reset_index().melt(id_vars="init_seed", value_name="value")
@@ -123,8 +127,8 @@ def held_out(results: Results) -> View:
     ceiling = pd.DataFrame({"step": list(UNSURE), "value": [CEILINGS[step] for step in UNSURE], "series": "ceiling"})
     table = pd.concat([table, ceiling], ignore_index=True)
     wide = table.groupby(["series", "step"], sort=False)["value"].mean().unstack("step")[list(UNSURE)].reset_index()
-    order = ["ceiling", "task 1, held out", "task 2, held out", "predicted, slight memory", "predicted, whole memory",
-             "task 1, all permutations", "task 2, all permutations"]  # fmt: skip
+    order = ["ceiling", "small, held out", "large, held out", "predicted, slight memory", "predicted, whole memory",
+             "small, all permutations", "large, all permutations"]  # fmt: skip
     table = in_order(wide, "series", order).rename(columns={"series": "accuracy of"}).assign(init_seed=pd.NA)
     return View(table, "accuracy", "as named")
 
@@ -174,7 +178,10 @@ def skills(results: Results) -> View:
 
 def probes(results: Results) -> View:
     """Recall by slot repeated, on every probe: the source's models, and those of its later notebook."""
-    called = {ONE: "task 1", TWO: "task 2", ANY_SOURCE: "trained on any repeat", ONLY_FIRST: "trained on repeats of x1"}
+    called = {
+        ONE: "small, without repeats", TWO: "large, with repeats",
+        ANY_SOURCE: "later: repeats of any x", ONLY_FIRST: "later: repeats of x1",
+    }  # fmt: skip
     slots = {f"source {slot}": f"repeats x{slot}" for slot in range(1, 5)}
     found = []
     for arm, series in called.items():

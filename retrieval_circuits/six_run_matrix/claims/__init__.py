@@ -4,6 +4,9 @@ Thresholds are the source's own (0.90, 0.85, 0.75), one half for "more often tha
 care about; the quantifiers, and the intervals of the controls, came in version 0.9.0 and moved none of them.
 ``.published`` marks the source's definition; "paired" means: two curricula from the same initial weights, which are one
 seed with two runs.
+
+The networks of SR18 to SR22 first stopped after 45 epochs. They were trained on to 150 after those verdicts had been
+seen (version 0.8.0); claims and bounds stayed.
 """
 
 from retrieval_circuits.six_run_matrix.claims.curriculum import CURRICULUM

@@ -4,6 +4,7 @@ from functools import partial
 
 import pandas as pd
 
+from circuitcore.emergence.births import dates
 from circuitcore.emergence.seeds import SeedsError, mean_interval
 from livingpaper.claims.results import Results, SelectionError
 from livingpaper.claims.view import View, in_order
@@ -143,7 +144,7 @@ def localisation(results: Results) -> View:
 def births(results: Results) -> View:
     """Births of the source's nine motifs beside ours under the same definition, in epochs."""
     born = published_births(results)
-    born = born.assign(value=born["by"].astype("Float64").astype(float)).dropna(subset=["value"])
+    born = born.assign(value=dates(born)).dropna(subset=["value"])
     theirs = pd.DataFrame(
         [
             {"group": f"{motif} ({arm})", "who": "source", "init_seed": None, "value": float(epoch), "motif": motif}
@@ -167,7 +168,7 @@ def birth_rows(results: Results) -> View:
     for panel, births_of in definitions.items():
         born = births_of(results)
         born = born[(born["arm"] == "off") & born["motif"].isin(SHOWN)]
-        born = born.assign(panel=panel, series=born["motif"], value=born["by"].astype("Float64").astype(float))
+        born = born.assign(panel=panel, series=born["motif"], value=dates(born))
         parts.append(in_order(born, "series", SHOWN).sort_values("init_seed", kind="stable"))
         never.append(f"{int(born['value'].isna().sum())} of {len(born)} {panel}")
     return View(
@@ -213,9 +214,7 @@ def gates(results: Results) -> View:
     parts = [born[born["motif"].isin(motifs)].assign(series=series) for series, born in under.items()]
     table = pd.concat(parts, ignore_index=True)
     never = table["by"].isna()
-    table = table.assign(
-        value=table["by"].astype("Float64").astype(float), group=table["motif"] + " (" + table["arm"] + ")"
-    )
+    table = table.assign(value=dates(table), group=table["motif"] + " (" + table["arm"] + ")")
     note = f"{int(never.sum())} of {len(table)} births never happen and are not drawn."
     table = table[~never].sort_values(["group"], kind="stable")
     return View(table[["group", "series", "init_seed", "value"]], "epoch of birth", "all six families", note=note)
@@ -228,7 +227,7 @@ def robustness(results: Results) -> View:
         for threshold in timing.ROBUST:
             born = published_births(results, threshold=threshold, gate=gate)
             for motif in (*OPERATORS.values(), PATCHES["matching_slot"]):
-                epochs = born[born["motif"] == motif]["by"].astype("Float64").astype(float)
+                epochs = dates(born[born["motif"] == motif])
                 rows.append(
                     {
                         "motif": motif, "gate": "published" if gate else "none", "threshold": f"{threshold:.2f}",

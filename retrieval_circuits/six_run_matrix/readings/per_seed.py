@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 
 import pandas as pd
 
-from circuitcore.emergence.births import BirthRule, births
+from circuitcore.emergence.births import BirthRule, births, dates
 from circuitcore.emergence.leaders import leading_head
 from livingpaper.claims.reading import Extreme, Less, at_end, at_start, best_of, worst_of
 from livingpaper.claims.results import Results, with_epochs
@@ -115,7 +115,7 @@ def behaviour_steps(results: Results, arm: str) -> pd.Series:
     """Optimizer steps to validation accuracy 0.90; missing where it is never reached."""
     rows = results.curve("accuracy", arm, split="val").assign(metric=BEHAVIOUR, family="")
     found = births(rows.astype({"family": str}), {BEHAVIOUR: BirthRule(0.90)})
-    return found.set_index("init_seed")["by"].astype("Float64").astype(float)
+    return dates(found.set_index("init_seed"))
 
 
 def behaviour_delay(results: Results, arm: str) -> pd.Series:

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 
 from circuitcore.emergence import spread
+from circuitcore.emergence.births import dates
 from circuitcore.emergence.order import orders
 from livingpaper.claims.results import Results, with_epochs
 from retrieval_circuits.six_run_matrix.readings.births import (
@@ -28,8 +29,7 @@ BornUnder = Callable[[Results], pd.DataFrame]
 
 def wide(born: pd.DataFrame, motifs=MOTIFS) -> pd.DataFrame:
     """Epoch of each birth, one row per run and one column per motif; NaN where it never happens."""
-    epochs = born.assign(by=born["by"].astype("Float64").astype(float)).set_index([*RUN, "motif"])["by"]
-    return epochs.unstack("motif").reindex(columns=list(motifs))
+    return dates(born.set_index([*RUN, "motif"])).unstack("motif").reindex(columns=list(motifs))
 
 
 def spreads(born: pd.DataFrame) -> pd.DataFrame:
@@ -42,18 +42,20 @@ def last_epoch(results: Results) -> int:
     return int(with_epochs(results.curve("accuracy", "off", split="val"), results)["epoch"].max())
 
 
+def at_the_end_if_never(results: Results, born: pd.DataFrame) -> pd.DataFrame:
+    """Births of the matrix, with those that never happen dated at the end of training."""
+    return born.fillna({"by": last_epoch(results)})
+
+
 def gate_shift(results: Results) -> pd.DataFrame:
     """Per run: epochs by which the gate postpones the two operators, and their range over thresholds.
 
     A birth that never happens counts as one at the end of training, so a postponement is never overstated.
     """
-    end = last_epoch(results)
-    operators = list(OPERATORS.values())
 
     def dated(**how) -> pd.Series:
-        born = published_births(results, **how)
-        born = born[born["motif"].isin(operators)]
-        return born.set_index([*RUN, "motif"])["by"].astype("Float64").astype(float).fillna(end)
+        born = at_the_end_if_never(results, published_births(results, **how))
+        return dates(born[born["motif"].isin(OPERATORS.values())].set_index([*RUN, "motif"]))
 
     over = pd.concat([dated(threshold=threshold) for threshold in ROBUST], axis=1)
     table = pd.DataFrame({"postponed": dated() - dated(gate=False), "range": over.max(axis=1) - over.min(axis=1)})
@@ -80,7 +82,7 @@ def apart(results: Results, born_under: BornUnder) -> pd.Series:
 
 def apart_at_least(results: Results, born_under: BornUnder) -> pd.Series:
     """As ``apart``, but a birth that never happens counts as one at the end of training instead of being left out."""
-    return spread.spread_per_seed(born_under(results).fillna({"by": last_epoch(results)}), SHOWN, RUN)
+    return spread.spread_per_seed(at_the_end_if_never(results, born_under(results)), SHOWN, RUN)
 
 
 def three_born(results: Results, born_under: BornUnder) -> pd.Series:

@@ -18,13 +18,13 @@ from circuitcore.ground.contents import CONTENTS_NAME, Contents, ContentsError
 from circuitcore.ground.present import check_present
 from circuitcore.training import RunStore, StoreError
 from circuitcore.training.store.checkpoint import pack, unpack, weights_sha256
-from circuitcore.training.store.digests import table_sha256
+from circuitcore.training.store.digests import stored_weights_sha256, table_sha256
 from circuitcore.training.store.file_bytes import sha256
 from circuitcore.training.store.ledger import HISTORY_NAME, LEDGER_NAME, RECIPE_NAME, RESUME_NAME, Ledger
 from circuitcore.training.store.parquet import to_parquet
 from circuitcore.training.store.sealed import read_record
 from circuitcore.training.store.sealing import differences, seal, seal_all
-from livingpaper.commands import cli, publish
+from livingpaper.commands import cli, publishing
 
 ROOT = Path(contents.__file__).resolve().parents[2]
 KEY = "scores-v1"
@@ -154,7 +154,7 @@ def test_weights_are_equal_by_their_tensors(run):
     path = run.path / run.ledger.entries[-1].file
     data = safetensors.torch.save(dict(reversed(weights.items())), {"by": "somebody else"})
     assert data != path.read_bytes()
-    assert weights_sha256(unpack(path, data)[0]) == weights_sha256(weights)
+    assert weights_sha256(unpack(path, data)[0]) == weights_sha256(weights) == stored_weights_sha256(data)
     name = next(iter(weights))
     for other in (weights[name].double(), weights[name][None], weights[name] + 1e-3):
         assert weights_sha256(weights | {name: other}) != weights_sha256(weights)
@@ -361,7 +361,7 @@ def test_only_publish_makes_the_list():
     floors = ("circuitcore", "livingpaper", "retrieval_circuits")
     files = sorted(path for floor in floors for path in (ROOT / floor).rglob("*.py"))
     writers = [path.relative_to(ROOT).as_posix() for path in files if takes_a_writer(path.read_text())]
-    assert writers == ["livingpaper/commands/publish.py"]
+    assert writers == ["livingpaper/commands/publishing.py"]
 
 
 def takes_a_writer(text):
@@ -403,13 +403,13 @@ def test_sealing_says_what_is_listed_otherwise(folder, run):
     a_cell(run)
     shutil.rmtree(folder / toy_recipe(1).run_id)
     (folder / "bench/zen.json").write_text("{}")
-    *lines, last = publish.reseal(folder)
+    *lines, last = publishing.reseal(folder)
     assert f"changed  run/{run.run_id}/table/{KEY}" in lines and "new      bench/zen" in lines
     assert sum(line.startswith("gone") for line in lines) == 6
     assert Contents.of(folder).root in last and problems(folder) == []
     (run.path / HISTORY_NAME).write_bytes(b"x")
     with pytest.raises(StoreError, match=HISTORY_NAME):
-        publish.reseal(folder)
+        publishing.reseal(folder)
 
 
 # ---- the command, and what is published ----

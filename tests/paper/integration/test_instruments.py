@@ -20,7 +20,7 @@ from livingpaper.book import studies
 from livingpaper.book.evidence import Evidence, Folders
 from livingpaper.claims.results import SelectionError
 from livingpaper.claims.verdict import Status
-from livingpaper.commands import cli, publish
+from livingpaper.commands import cli, publishing
 from livingpaper.figures import curves
 from livingpaper.figures.bundle import Figure
 from tests.support import toy_measured, toy_task
@@ -54,7 +54,7 @@ def made(published_tier, tmp_path_factory):
     """The study trained, measured and published with its own instrument."""
     root = tmp_path_factory.mktemp("made")
     evidence_in(root).gather(None, "serial")
-    assert publish.publish(TOY, folders_in(root)) == len(RECIPES)
+    assert publishing.publish(TOY, folders_in(root)) == len(RECIPES)
     return root
 
 
@@ -169,7 +169,7 @@ def test_a_new_version_is_measured_from_the_weights_there_are_and_nothing_else_i
 def test_what_was_measured_beside_published_runs_is_published_with_them(reader, monkeypatch):
     with_sizes(monkeypatch, version=2)
     (beside,) = evidence_in(reader).gather(None, "serial")
-    assert publish.publish(TOY, folders_in(reader)) == 0, "no run is copied: none is among the reader's"
+    assert publishing.publish(TOY, folders_in(reader)) == 0, "no run is copied: none is among the reader's"
     assert list(differences(reader / "published")) == []
     shutil.rmtree(reader / "runs")
     evidence = evidence_in(reader)
@@ -264,6 +264,36 @@ def test_a_local_twin_stands_for_no_published_run(made, tmp_path, monkeypatch):
     twin = evidence.store.find(RECIPES[0])
     assert twin.origin == "local" and "sizes-v2" not in twin.tables
     assert "sizes-v2" in evidence.shipped[RECIPES[0]].tables
+
+
+def test_verify_looks_at_what_was_added_to_published_runs(reader, monkeypatch, capsys):
+    with_sizes(monkeypatch, version=2)
+    evidence_in(reader).gather(None, "serial")
+    folders = [reader / "runs" / ADDED_FOLDER / recipe.run_id for recipe in RECIPES]
+
+    def bad(path):
+        code, found = cli.main(["verify", str(path)]), capsys.readouterr().out.splitlines()
+        wrong = [line for line in found if line.startswith("BAD ")]
+        assert code == bool(wrong) and "bad." in found[-1]
+        return wrong
+
+    for path in (reader / "runs", folders[0].parent, folders[0]):
+        assert bad(path) == []
+    (folders[0] / "sizes-v2.parquet").write_bytes(b"x")
+    (folders[1] / "more.parquet").write_bytes(b"x")
+    (folders[2] / LIST_NAME).write_text("[]")
+    (folders[3] / "sizes-v2.parquet").unlink()
+    told = ("do not give the hash that tables.json holds", "tables.json does not know this file", "no list", "No such")
+    found = bad(reader / "runs")
+    assert len(found) == 4 and all(
+        word in line for word, line in zip(told, sorted(found, key=place(folders)), strict=True)
+    )
+    assert len(bad(folders[0])) == 1 and bad(folders[4]) == [] and len(bad(folders[0].parent / "none")) == 1
+
+
+def place(folders):
+    """Which of some folders a line speaks of."""
+    return lambda line: [folder.name in line for folder in folders].index(True)
 
 
 def test_a_kill_while_one_is_replaced_leaves_none(reader, monkeypatch):

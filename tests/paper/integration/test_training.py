@@ -13,7 +13,8 @@ from killing import Killed, files, killed_at
 from toy.recall import ALLOWED, toy_recipe
 from tqdm import tqdm
 
-from circuitcore.ground.durations import duration, time_in_parallel
+from circuitcore.ground.durations import Durations, duration, time_in_parallel
+from circuitcore.ground.environment import Folders
 from circuitcore.ground.progress import Watch
 from circuitcore.models import ModelConfig, forward
 from circuitcore.training import (
@@ -28,7 +29,8 @@ from circuitcore.training import (
     loop,
 )
 from circuitcore.training.store.verify import verify
-from circuitcore.training.sweeps.sweep import train_all
+from circuitcore.training.sweeps import sweep
+from circuitcore.training.sweeps.sweep import left_to_train, train_all
 from livingpaper.commands import cli
 
 # Losses of the first 20 steps of ``GOLDEN`` must be ``GOLDEN_LOSSES``. Another processor's rounding, a relative 1e-7 in
@@ -237,6 +239,19 @@ def test_a_sweep_states_its_cost_first_and_shows_how_far_it_is(tmp_path):
     assert [(bar.total, bar.initial, bar.n, bar.disable) for bar in bars] == [(72, 12, 72, True)]
     train_all(store, [toy_recipe(0)], "serial", watch=watch)
     assert len(said) == 1, "nothing to train, nothing to say"
+
+
+@pytest.mark.parametrize(("workers", "words"), [(1, "about 72 s"), (2, "about 36 s"), (9, "about 36 s")])
+def test_the_time_is_expected_for_as_many_workers_as_are_asked_for(tmp_path, monkeypatch, capsys, workers, words):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(Folders, "from_environment", lambda: Folders(tmp_path, tmp_path, tmp_path))
+    monkeypatch.setattr(sweep, "train_all", lambda *given: [])
+    recipes = [toy_recipe(0), toy_recipe(1)]
+    (part,) = left_to_train("toy.recall", RunStore(tmp_path, None), recipes, "processes", workers)
+    Durations.of(tmp_path).remember(part.name, 1.0)
+    (tmp_path / "recall.yaml").write_text("seeds: [0, 1]\nepochs: 6\n")
+    assert cli.main(["sweep", "toy.recall", "--params", ".", "--workers", str(workers)]) == 0
+    assert f"Expected: {words} (training 2 run(s), 72 steps, " in capsys.readouterr().out
 
 
 def test_a_bar_moves_between_two_checkpoints(tmp_path, monkeypatch):

@@ -56,7 +56,7 @@ FILES = {
     "keys": ("".join(f"k{n}: 1\n" for n in range(20_000)), "k9999: given more than 20,000 values at line 10,000"),
     "seeds": (
         f"seeds: {list(range(300_000))}",
-        "recall.yaml: given 2,288,897 bytes; allowed: a file of at most",
+        "recall.yaml: given a file that cannot be read (it has 2,288,897 bytes; allowed: at most 1,000,000)",
     ),
     "same seeds": (f"seeds: [{'0,' * 300_000}]", "seeds: given more than 20,000 values at line 1"),
     "digits": (

@@ -15,6 +15,7 @@ from livingpaper.claims.verdict import Status
 from livingpaper.figures.badges import ICONS, badge, status_class
 from livingpaper.figures.interval_mark import interval_mark
 from livingpaper.figures.verdict_text import (
+    NOTHING_NEW,
     anchor,
     claim_html,
     claim_lines,
@@ -246,10 +247,11 @@ def test_what_is_decided_or_never_will_be_needs_no_seeds(status):
 def test_both_origins_have_their_badges_pictures_and_lines():
     both = [judged(HIGH), judged([0.93, 0.9], origin="rerun")]
     words = Outside(claim_html(both)).words
-    assert words.startswith(f"paper: {ICONS[Status.SUPPORTED]} Supported · your seeds (n = 2): ")
-    assert "92 % [90, 94], 5 seeds" in words and words.endswith("92 %, 2 seeds")
+    of_paper = f"paper: {ICONS[Status.SUPPORTED]} Supported 92 % [90, 94], 5 seeds"
+    yours = f"your seeds: {ICONS[Status.UNDECIDED]} Undecided 92 %, 2 seeds"
+    assert " ".join(words.split()) == f"C1. Heads route. {of_paper} {yours}"
     for form in (claim_markdown, claim_html):
-        assert form(both).count("<svg") == 2 and f"paper-claim {status_class(Status.UNDECIDED)}" in form(both)
+        assert form(both).count("<svg") == 2 and f"paper-claim {status_class(Status.SUPPORTED)}" in form(both)
     lines = claim_lines(both, "about 3 h here")
     assert sum(line.startswith("Paper: ") for line in lines) == 1
     yours = [line for line in lines if line.startswith("Your seeds: ")]
@@ -258,12 +260,33 @@ def test_both_origins_have_their_badges_pictures_and_lines():
     assert not any("about 3 h here" in line for line in yours), "the price is that of the published design"
 
 
+@pytest.mark.parametrize("form", [claim_markdown, claim_html])
+def test_seeds_that_decide_otherwise_say_so_beside_their_badge(form):
+    for published, yours, words in ((HIGH, LOW, "Heads do not route: 10 %."), (LOW, HIGH, "route")):
+        card = form([judged(published), judged(yours, origin="rerun")]).partition("<details>")[0]
+        assert words in card.rpartition("claim-of")[2]
+    agreeing = form([judged(HIGH), judged(HIGH, origin="rerun")]).partition("<details>")[0]
+    assert "route" not in agreeing.rpartition("claim-of")[2]
+
+
+def test_runs_that_are_the_published_ones_earn_no_second_badge():
+    both = [judged(HIGH), judged(HIGH, origin="rerun")]
+    for form in (claim_markdown, claim_html, claim_text):
+        card = form(both, new=False)
+        assert NOTHING_NEW in card and card.count("Supported") == 1 and "Your seeds: " not in card
+
+
+def test_two_pictures_of_a_claim_have_one_scale():
+    card = claim_html([judged([1, 2, 3, 2, 2], unit=EPOCHS), judged([90.0], origin="rerun", unit=EPOCHS)])
+    assert len(set(re.findall(r'class="bound" x1="([\d.]+)"', card))) == 1
+
+
 def test_a_rerun_alone_speaks_for_itself():
     alone = [judged(LOW, origin="rerun")]
     assert claim_text(alone).startswith("C1 (your seeds: Refuted): “Heads *route*.” Heads do not route: 10 %.")
-    assert (
-        "Your seeds" not in "".join(claim_lines(alone)) and "your seeds (n = 5): " in Outside(claim_html(alone)).words
-    )
+    words = Outside(claim_html(alone)).words
+    assert "Your seeds" not in "".join(claim_lines(alone)) and words.startswith("your seeds: ✖ Refuted")
+    assert words.endswith("5 seeds")
 
 
 # ---- words -----------------------------------------------------------------------------------------------------------

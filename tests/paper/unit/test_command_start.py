@@ -9,9 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from circuitcore.ground.interruption import INTERRUPTED, exit_while_importing
+from circuitcore.ground.engine_names import ENGINE_NAMES
+from circuitcore.ground.interruption import INTERRUPTED, ended_by_ctrl_c, held_back
 from circuitcore.ground.task_names import TASK_NAMES
 from circuitcore.tasks import TASKS
+from circuitcore.training.engines import ENGINES
 
 ROOT = Path(__file__).resolve().parents[3]
 COMMANDS = ("train", "sweep", "measure", "rerun", "status", "verify", "dataset")
@@ -55,7 +57,14 @@ print("STATUS", code, "IMPORTED", *slow, "SECONDS", used.ru_utime + used.ru_stim
         (("sweep", "symbolic_vk"), 1, "unknown study 'symbolic_vk'; did you mean 'symbolic_kv'?"),
         (("sweep", "../x"), 1, "unknown study '../x'"),
         (("measure", "symbolic_kv", "--tier", "smok"), 1, "unknown tier 'smok'; did you mean 'smoke'?"),
+        (("rerun", "symbolic_vk", "--seeds", "1"), 1, "unknown study 'symbolic_vk'; did you mean 'symbolic_kv'?"),
+        (("rerun", "symbolic_kv", "--seeds", "1", "--tier", "smok"), 1, "unknown tier 'smok'; did you mean 'smoke'?"),
+        (("rerun", "symbolic_kv", "--seeds", "1", "--engine", "nativ"), 2, "did you mean 'native'?"),
+        (("rerun", "symbolic_kv", "--seeds", "-1"), 2, "'-1'; allowed: a whole number of at least 0"),
         (("status", "symbolic_kw"), 1, "unknown study 'symbolic_kw'"),
+        (("status", "symbolic_kv", "--tier", "smok"), 1, "unknown tier 'smok'; did you mean 'smoke'?"),
+        (("status", "symbolic_kv", "--engine", "nativ"), 2, "did you mean 'native'?"),
+        (("sweep", "symbolic_kv", "--workers", "0"), 2, "'0'; allowed: a whole number of at least 1"),
         (("status", "no/such/folder"), 1, "no/such/folder: there is no such folder"),
     ],
     ids=str,
@@ -88,40 +97,90 @@ def test_names_of_the_library_are_had_when_they_are_asked_for():
 
 
 def test_help_names_every_task_and_study():
-    assert tuple(TASKS) == TASK_NAMES
+    assert tuple(TASKS) == TASK_NAMES and tuple(ENGINES) == ENGINE_NAMES
     assert f"one of: {', '.join(TASKS)}; or" in " ".join(python(WITHOUT_SLOW, "", "dataset", "--help").stdout.split())
 
 
+@pytest.fixture
+def elsewhere(tmp_path, monkeypatch):
+    """Where commands find no runs, and would put theirs."""
+    for folder in ("RUNS", "PUBLISHED"):
+        monkeypatch.setenv(f"CIRCUITCORE_{folder}", str(tmp_path))
+    return tmp_path
+
+
 INTERRUPTED_AT_IMPORT = """
-import os, signal, sys
+import os, runpy, signal, sys
+
+imported, module, *sys.argv[1:] = sys.argv[1:]
 
 class Interrupt:
     def find_spec(self, name, path=None, target=None):
-        if name == sys.argv[1]:
+        if name == imported:
             os.kill(os.getpid(), signal.SIGINT)
 
 sys.meta_path.insert(0, Interrupt())
-from livingpaper.commands.cli import main
-sys.exit(main(sys.argv[2:]))
+runpy.run_module(module, run_name="__main__", alter_sys=True)
+"""
+CLI = "livingpaper.commands.cli"
+
+
+@pytest.mark.parametrize(
+    ("imported", "module", "words", "line"),
+    [
+        *(
+            (name, CLI, ("sweep", "symbolic_kv", "--runs", "{tmp}"), "circuitcore: interrupted. The same command goes")
+            for name in ("livingpaper.book.studies", "pydantic", "torch", "torch.autograd", "pandas")
+        ),
+        ("torch", CLI, ("rerun", "symbolic_kv", "--seeds", "1"), "circuitcore: interrupted."),
+        ("torch", "livingpaper.commands.publish", ("symbolic_kv",), "publish: interrupted."),
+        (
+            "torch",
+            "livingpaper.commands.reproduce",
+            ("--store", "{tmp}"),
+            "reproduce: interrupted. With --store {tmp} ",
+        ),
+    ],
+)
+def test_ctrl_c_while_modules_are_imported_is_a_sentence(imported, module, words, line, elsewhere):
+    done = python(INTERRUPTED_AT_IMPORT, imported, module, *(word.format(tmp=elsewhere) for word in words))
+    assert done.returncode == INTERRUPTED == 130, done.stderr
+    (said,) = done.stderr.strip().splitlines()
+    assert said.startswith(line.format(tmp=elsewhere)) and not list(elsewhere.iterdir())
+
+
+INTERRUPTED_AT_WORK = """
+import os, signal, sys, tempfile, threading, time
+from circuitcore.ground.interruption import ended_by_ctrl_c
+
+with ended_by_ctrl_c("It has ended."):
+    threading.Thread(target=time.sleep, args=(600,)).start()
+    with tempfile.TemporaryDirectory() as folder:
+        print(folder)
+        try:
+            os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(60)
+        except (Exception, KeyboardInterrupt):
+            print("taken for a failure")
 """
 
 
-@pytest.mark.parametrize("module", ["livingpaper.book.studies", "pydantic", "torch", "torch.autograd", "pandas"])
-def test_ctrl_c_while_modules_are_imported_is_a_sentence(module, tmp_path):
-    words = ("sweep", "symbolic_kv", "--tier", "smoke", "--params", "params", "--runs", str(tmp_path))
-    done = python(INTERRUPTED_AT_IMPORT, module, *words)
-    assert done.returncode == INTERRUPTED == 130
-    assert done.stdout == "" and done.stderr.strip() == (
-        "circuitcore: interrupted. The same command goes on from the last checkpoint."
-    )
+def test_ctrl_c_at_work_unwinds_what_is_under_way_and_waits_for_no_thread():
+    done = python(INTERRUPTED_AT_WORK)
+    assert (done.returncode, done.stderr) == (INTERRUPTED, "It has ended.\n")
+    (folder,) = done.stdout.splitlines()
+    assert not Path(folder).exists()
 
 
-def test_ctrl_c_at_any_other_time_is_an_exception_as_always():
-    before = signal.getsignal(signal.SIGINT)
-    with pytest.raises(KeyboardInterrupt), exit_while_importing("not now"):
-        assert signal.getsignal(signal.SIGINT) is not before
+def test_ctrl_c_can_wait():
+    before, reached = signal.getsignal(signal.SIGINT), []
+    with pytest.raises(KeyboardInterrupt), held_back():
         os.kill(os.getpid(), signal.SIGINT)
-    assert signal.getsignal(signal.SIGINT) is before
+        reached.append("the end")
+    assert reached and signal.getsignal(signal.SIGINT) is before
+    with held_back():
+        reached.append("without it")
+    assert reached[1:] == ["without it"]
 
 
 def test_who_handles_ctrl_c_already_keeps_doing_so():
@@ -130,7 +189,7 @@ def test_who_handles_ctrl_c_already_keeps_doing_so():
 
     before = signal.signal(signal.SIGINT, handle)
     try:
-        with exit_while_importing("not now"):
+        with ended_by_ctrl_c("not now"):
             assert signal.getsignal(signal.SIGINT) is handle
     finally:
         signal.signal(signal.SIGINT, before)
@@ -140,7 +199,7 @@ def test_other_threads_change_no_handling():
     seen = []
 
     def work():
-        with exit_while_importing("not now"):
+        with ended_by_ctrl_c("not now"), held_back():
             seen.append(signal.getsignal(signal.SIGINT))
 
     thread = threading.Thread(target=work)

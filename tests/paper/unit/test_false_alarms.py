@@ -159,8 +159,18 @@ def test_rates_are_counted_over_runs():
 
 def test_the_readers_runs_have_rows_of_their_own():
     both = pd.concat([view({"story": [0] * 5}, origin="paper").table, view({"story": [1]}, origin="rerun").table])
-    counted = {row["group"]: row["counted"] for row in drawn(rates(View(both, "share", "test")))}
-    assert counted == {"story": "0 of 5", "story (yours)": "1 of 1"}
+    found = {row["group"]: row for row in drawn(rates(View(both, "share", "test")))}
+    assert {group: row["counted"] for group, row in found.items()} == {"story": "0 of 5", "story (yours)": "1 of 1"}
+    yours = found["story (yours)"]
+    assert (yours["low"], yours["high"], yours["interval"]) == (1, 1, "none of so few"), "captions promise no interval"
+
+
+def test_the_readers_row_stands_under_the_published_one():
+    of_paper = view({"story": [0] * 5, "planted": [1] * 5}, origin="paper").table
+    yours = view({"story": [1], "planted": [1], "new": [1]}, origin="rerun").table
+    spec = specification(rates(View(pd.concat([of_paper, yours]), "share", "test")))
+    wanted = ["story", "story (yours)", "planted", "planted (yours)", "new (yours)"]
+    assert wanted in [layer["encoding"]["y"].get("sort") for layer in spec["layer"]]
 
 
 def test_values_that_are_no_counts_are_refused():

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import vl_convert
+from bs4 import BeautifulSoup
 from judged import control, judged
 
 from circuitcore.emergence.seeds import mean_interval
@@ -22,6 +23,7 @@ from livingpaper.figures.badges import ICONS, badge, status_class
 from livingpaper.figures.bundle import Figure, source_of
 from livingpaper.figures.caption import escape_markdown, facts, few_seeds
 from livingpaper.figures.chart_html import STATIC, compact, paper_html
+from livingpaper.figures.data_address import content_of, data_address
 from livingpaper.figures.rows import ColumnsError, over_seeds, rounded, rows_of
 from livingpaper.figures.tables import cell_text, comparison, table_markdown
 from livingpaper.figures.verdict_text import anchor, claim_html, claim_markdown, claim_text
@@ -419,6 +421,26 @@ def test_chart_html_needs_no_network_and_cannot_be_broken_out_of():
     assert "</script><b>" in json.dumps(spec)
 
 
+def test_a_chart_keeps_room_for_what_will_be_drawn():
+    code = paper_html(attention.pattern(view_of(pattern())), "Maps of attention.", "fig-pattern")
+    phone, page = BeautifulSoup(code, "html.parser").picture.find_all(["source", "img"])
+    wide, narrow, _ = (size(svg_of(spec)) for spec in layouts(attention.pattern(view_of(pattern()))))
+    assert [[float(still[side]) for side in ("width", "height")] for still in (page, phone)] == [wide, narrow]
+    assert [still["data-file"] for still in (page, phone)] == ["fig-pattern.svg", "fig-pattern-narrow.svg"]
+    assert 'style="--controls: 1"' in code, "the slider of the checkpoints"
+    assert not re.search(r"[\s,]", phone["srcset"].partition(",")[2][-1]) and " " not in phone["srcset"]
+    alone = paper_html(alt.Chart(training()).mark_point().encode(x="step", y="value"), "Points.")
+    assert "<source" not in alone and "data-file" not in alone and "has-one-theme" in alone
+
+
+def test_what_an_address_in_a_page_holds_is_what_was_put_there():
+    for text in ('a,b\n"50 %, ü",<svg d="M0,0"/>\n', "{}&'#"):
+        address = data_address("text/csv", text)
+        assert content_of(html.unescape(html.escape(address))).decode() == text
+        assert content_of(address.replace(" ", "%20")).decode() == text
+    assert content_of("data:image/png;base64,iVBO") == b"\x89PN"
+
+
 def test_a_chart_without_alt_text_is_refused():
     with pytest.raises(ValueError, match="alt text"):
         paper_html(bars.seeds(view_of(table("group init_seed", ["a"], range(5)))), " ")
@@ -502,9 +524,9 @@ def test_facts_count_each_origin_and_each_uneven_arm():
     assert "Published runs: n = 5 seeds (0 to 4); your runs: n = 2 seeds (11, 12)." in text
     assert f"{few_seeds(2)} This is about your runs." in text and BAND in text
     uneven = pd.concat([training().assign(arm="trained"), training([0, 4]).assign(arm="control")])
-    assert "trained: 5, control: 2" in " ".join(facts(view_of(uneven)))
+    assert "(0 to 4; trained: 5; control: 2)" in " ".join(facts(view_of(uneven)))
     many = pd.concat([training().assign(arm=arm) for arm in "abc"] + [training([1]).assign(arm="d")])
-    assert "(0 to 4; d: 1, each other arm: 5)" in " ".join(facts(view_of(many)))
+    assert "(0 to 4; d: 1; each other arm: 5)" in " ".join(facts(view_of(many)))
     assert not any("seed" in sentence for sentence in facts(view_of(pattern(), band="", note="One prompt")))
     assert not any("seed" in sentence for sentence in facts(view_of(training().assign(init_seed=None))))
     assert facts(view_of(pattern(), band="", note="One prompt"))[-1] == "One prompt."

@@ -7,6 +7,8 @@ import pytest
 from judged import judged
 
 import paper
+from circuitcore.ground.contents import Contents
+from circuitcore.training.errors import StoreError
 from livingpaper.book import build
 from livingpaper.book.findings import BEGIN, END, findings, write_findings
 from livingpaper.claims.claim import Says
@@ -87,6 +89,12 @@ def test_a_record_of_another_version_stops_the_build_in_a_sentence(book, monkeyp
     monkeypatch.chdir(book)
     assert build.main([]) == 1
     assert "late.json: these are no verdicts that this version" in capsys.readouterr().err
+
+
+def test_a_record_that_was_not_published_is_told_nowhere(book):
+    (book / "published/contents.json").write_text(Contents({"verdicts/late": "0" * 64}).to_json())
+    with pytest.raises(StoreError, match="early.json: it was not published"):
+        findings(book)
 
 
 def test_a_readme_without_marks_and_a_book_without_readme_are_left_alone(book):

@@ -28,7 +28,7 @@ SCATTERED = [0.92, 0.99, 0.85, 0.97, 0.92]  # on both sides of nine tenths
 def two_workers(monkeypatch):
     """Training and measuring share out their runs among as many processes everywhere."""
     for module in (sweep, measuring, book_price):
-        monkeypatch.setattr(module, "width", lambda executor: 2)
+        monkeypatch.setattr(module, "width", lambda executor, workers=None: 2)
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ from bs4 import BeautifulSoup
 from livingpaper.book import single_page
 from livingpaper.book.notebooks import BookError
 from livingpaper.book.single_page import inlined
+from livingpaper.figures.data_address import content_of
 
 PAGE = """<!DOCTYPE html><html><head>
 <link rel="stylesheet" href="../_static/theme.css?v=1"><link rel="icon" href="../_static/icon.svg">
@@ -58,6 +59,27 @@ def test_scripts_keep_their_order_and_cannot_end_early(page):
         "a deferred script waits for the page"
     )
     assert "icons" not in text and "mathjax" not in text
+
+
+def test_a_figure_takes_its_files_along_and_vega_waits_for_the_first_chart(page):
+    made = (
+        '<picture><source srcset="../_static/figures/fig-a-narrow.svg"><img src="../_static/figures/fig-a.svg">'
+        '</picture><a download="fig-a.csv" href="../_static/figures/fig-a.csv">data (CSV)</a>'
+        '<script defer data-vega="vendor/vega.js" src="../_static/last.js"></script>'
+    )
+    static, files = page.parent.parent / "_static", {"fig-a.svg": '<svg a="1 2"/>', "fig-a.csv": "a,b\n1 2,3\n"}
+    (static / "figures").mkdir()
+    (static / "vendor/vega.js").write_text("vega('</script>');")
+    for name, text in (files | {"fig-a-narrow.svg": "<svg x='0 1'/>"}).items():
+        (static / "figures" / name).write_text(text)
+    page.write_text(PAGE.replace("MATH", made))
+    soup = BeautifulSoup(inlined(page), "html.parser")
+    assert content_of(soup.select_one("picture img")["src"]).decode() == files["fig-a.svg"]
+    assert " " not in soup.select_one("source")["srcset"]
+    link = soup.select_one("a[download]")
+    assert link["href"].startswith("data:text/csv") and content_of(link["href"]).decode() == files["fig-a.csv"]
+    bundle = soup.select_one("script.vega-bundle")
+    assert bundle["type"] == "text/plain" and bundle.string == r"vega('<\/script>');"
 
 
 def test_math_is_set_only_where_there_is_some(page):

@@ -17,7 +17,7 @@ from circuitcore.training.store.parquet import to_parquet
 from circuitcore.training.store.sealing import differences
 from livingpaper.book import studies
 from livingpaper.book.evidence import Evidence, Folders
-from livingpaper.commands import publish
+from livingpaper.commands import publishing
 from retrieval_circuits import symbolic_kv as study
 
 SMALL = study.Params(
@@ -39,7 +39,7 @@ def made(small, tmp_path_factory):
     root = tmp_path_factory.mktemp("made")
     folders = Folders(root, root / "runs", root / "published")
     measure_all(RunStore(folders.runs, None), study.instruments(SMALL, "trained"), [RECIPE], "serial")
-    publish.publish("symbolic_kv", folders)
+    publishing.publish("symbolic_kv", folders)
     return folders
 
 
@@ -96,9 +96,9 @@ def test_publishing_again_brings_the_list_up_to_date(folders, made, monkeypatch)
     root = Contents.of(folders.published).root
     shared_file(folders, "history").write_bytes(b"x")
     again = dataclasses.replace(folders, runs=made.runs)
-    assert publish.publish("symbolic_kv", again) == 1
+    assert publishing.publish("symbolic_kv", again) == 1
     assert Contents.of(folders.published).root == root and list(differences(folders.published)) == []
-    assert publish.publish("symbolic_kv", folders) == 0, "what is published already need not be here too"
+    assert publishing.publish("symbolic_kv", folders) == 0, "what is published already need not be here too"
     assert Contents.of(folders.published).root == root
 
 

@@ -11,7 +11,7 @@ from circuitcore.training.store.verify import verify
 from livingpaper.book import studies
 from livingpaper.book.evidence import Folders
 from livingpaper.claims.verdict import Status, from_json
-from livingpaper.commands import publish
+from livingpaper.commands import publishing
 from retrieval_circuits import symbolic_kv as study
 
 SMALL = study.Params(
@@ -29,7 +29,7 @@ def folders(tmp_path, monkeypatch):
 def test_a_run_that_was_never_measured_is_named(folders):
     (recipe,) = study.recipes(SMALL)["trained"]
     with pytest.raises(LookupError, match=f"{recipe.run_id}.*circuitcore measure symbolic_kv"):
-        publish.publish("symbolic_kv", folders)
+        publishing.publish("symbolic_kv", folders)
     assert not (folders.published / "verdicts").exists()
 
 
@@ -40,7 +40,7 @@ def test_what_is_published_is_whole_and_judged(folders):
     elsewhere.write_text("[]")
     path.parent.mkdir(parents=True)
     path.symlink_to(elsewhere)
-    assert publish.publish("symbolic_kv", folders) == 1
+    assert publishing.publish("symbolic_kv", folders) == 1
     run = RunStore(folders.published, None).find(recipe)
     assert run.steps == (0, recipe.n_steps) and verify(run.path) == []
     assert run.path == folders.published / "symbolic_kv" / "trained" / recipe.run_id
@@ -62,7 +62,7 @@ def test_runs_of_earlier_parameters_go_from_pack_and_list(folders, monkeypatch):
         monkeypatch.setattr(studies, "load_params", lambda name, small=small: small)
         (recipe,) = study.recipes(small)["trained"]
         measure_all(RunStore(folders.runs, None), study.instruments(small, "trained"), [recipe], "serial")
-        assert publish.publish("symbolic_kv", folders) == 1
+        assert publishing.publish("symbolic_kv", folders) == 1
         assert RunStore(folders.published, None).run_ids() == [recipe.run_id]
         assert list(Contents.of(folders.published).runs) == [recipe.run_id]
         check_present(folders.published)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+import circuitcore
 import paper
 from benchmarks import report
 from benchmarks.designs import DESIGNS
@@ -100,6 +101,8 @@ def test_another_machine_stands_beside_the_first():
     said = "On another torch's best product reaches 45% of that, and 0 goals were reached (by circuitcore 1.0)."
     assert both.numbers()["elsewhere"] == said
     assert made().numbers()["elsewhere"] == "No other machine was measured."
+    measured = "The version timed was 1.0 on a processor and 1.0 on another"
+    assert both.numbers()["versions"] == f"{measured}; this book is made with version {circuitcore.__version__}."
 
 
 def test_what_was_not_run_is_said_to_be_extrapolated():

@@ -12,6 +12,7 @@ from scipy import stats
 from circuitcore.emergence.seeds import SeedsError, prediction_interval
 from livingpaper.book import studies
 from livingpaper.book.evidence import Evidence, Folders
+from livingpaper.book.new_runs import brings_new
 from livingpaper.claims.predictions import predict, summary
 from livingpaper.claims.rules import Counted, Share
 from livingpaper.claims.units import COUNT, NUMBER, SCORE, SEEDS, at_least
@@ -183,3 +184,25 @@ def test_seeds_that_are_not_new_or_not_all_that_is_new_are_named(instead, said, 
     lines = evidence.situation().splitlines()
     assert len(lines) == 2 + bool(said) and said in lines[-1]
     assert evidence.changed == (("learning_rate",) if "learning_rate" in instead else ())
+
+
+def test_claims_on_published_runs_alone_are_told_nothing_new(tmp_path):
+    """Seed 11 is new, its controls are the published ones: what the controls alone are asked is answered already."""
+    claims = {claim.id: claim for claim in studies.load("symbolic_kv").CLAIMS}
+
+    def with_changes(**changes):
+        params = studies.load_params("symbolic_kv").model_copy(update=changes)
+        evidence = Evidence("symbolic_kv", params, Folders(ROOT, tmp_path, ROOT / "published"))
+        return {name for name, claim in claims.items() if brings_new(evidence, claim)}
+
+    assert "KV1" in with_changes(seeds=(11,)) and "KV1.published" not in with_changes(seeds=(11,))
+    assert with_changes(seeds=(11,), n_bases=8) == set(claims) and with_changes(control_seeds=(0,)) == set()
+
+
+def test_what_is_not_new_is_held_against_nothing():
+    records = records_of(*both(PUBLISHED, [0.96]), *both(PUBLISHED, PUBLISHED, claim_id="C2"))
+    fresh, old = compared(records, ("C2",))
+    assert fresh["inside"] is True and old["inside"] is old["prediction"] is None
+    assert old["says"] == "No new run of yours is measured here." and old["same"] is True
+    made = Rerun(Path("page"), Path("comparison"), tuple(records), old=("C2",))
+    assert made.summary == "1 of 1 effects lie inside what the published seeds predict for yours."

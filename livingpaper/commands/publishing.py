@@ -1,0 +1,124 @@
+"""Finished runs shipped with the book, and their verdicts recorded: ``python -m livingpaper.commands.publish``.
+
+Tables go whole, weights only at the epochs the study names. Everything that is copied is checked on the way. The list
+of what is published (``contents.json``, see ``circuitcore.ground.contents``) is brought up to date, here and nowhere
+else; ``--seal`` makes it anew of what is there.
+"""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import ModuleType
+
+from pydantic import BaseModel
+
+from circuitcore.ground.contents import CONTENTS_NAME, Contents
+from circuitcore.ground.durations import Durations, Work, expected
+from circuitcore.ground.interruption import held_back
+from circuitcore.ground.progress import SILENT, Watch
+from circuitcore.training.recipe import Recipe
+from circuitcore.training.store.durable import write_durably
+from circuitcore.training.store.packed import packed_runs
+from circuitcore.training.store.packing import Tables, pack, put_back
+from circuitcore.training.store.run import Run
+from circuitcore.training.store.run_store import RunStore
+from circuitcore.training.store.sealed import contents_of
+from circuitcore.training.store.sealing import seal, seal_all, take_off
+from livingpaper.book import studies
+from livingpaper.book.evidence import Evidence, Folders
+from livingpaper.claims.verdict import to_json
+
+
+def publish(name: str, folders: Folders, watch: Watch | None = None) -> int:
+    """Copy every run of a study's published tier from ``runs`` to ``published`` and judge its claims on the copies.
+
+    A run that is not in ``runs`` and has been published before, with the same weights, stays as it is, but for tables
+    that were measured on it since: they are published, too.
+
+    Args:
+        name: the study; its ``published_epochs(params, arm, seed)`` says after which epochs weights are shipped.
+        folders: where runs lie and where they go.
+        watch: told the expected time, then shows a bar; None for silence.
+
+    Returns:
+        Number of runs copied.
+
+    Raises:
+        StoreError: a run is damaged, or a file cannot be written. OSError: an earlier copy of a run cannot be replaced.
+        StudyError: no such study. LookupError: a run that was never trained or measured.
+    """
+    study, params, durations = studies.load(name), studies.load_params(name), Durations.of(folders.root)
+    put_back(folders.published, name.rpartition(".")[2])
+    steps, more = _to_publish(study, params, folders, name)
+    loads, watch = {run: float(1 + len(kept)) for run, kept in steps.items()}, watch or SILENT
+    copying = [Work(f"copying {len(loads)} runs", f"copy a part of {name}", sum(loads.values()))] if loads else []
+    judging, store = f"judge {name}", RunStore(folders.runs, None)
+    watch.say(expected([*copying, Work("judging", judging)], durations))
+    with durations.timed_work(copying):
+        copies = [store.publish(run, folders.published, steps[run]) for run in watch.each(loads, "copying")]
+    seal(folders.published, [run.run_id for run in copies], ())  # before they are read: reading asks the list
+    _pack(name, study.recipes(params), folders.published, more)
+    with durations.timed(judging):
+        evidence = Evidence(name, params, folders)
+        (results,) = evidence.gather(None)
+        verdicts = [evidence.judged(claim, results) for claim in study.CLAIMS]
+    record = f"verdicts/{name.rpartition('.')[2]}"
+    write_durably(folders.published / f"{record}.json", to_json(verdicts).encode())
+    seal(folders.published, (), [record])
+    return len(copies)
+
+
+def _pack(name: str, arms: Mapping[str, Sequence[Recipe]], folder: Path, more: Tables) -> None:
+    """Put the study's runs into its pack, with more tables; what it held of runs that no arm names goes, unlisted."""
+    ids = {arm: [recipe.run_id for recipe in recipes] for arm, recipes in arms.items()}
+    home, named = name.rpartition(".")[2], {run_id for of_arm in ids.values() for run_id in of_arm}
+    held = {run.line.run_id for run in packed_runs(folder) if run.address.parents[1] == folder / home}
+    with held_back():  # between the two the list would name other tables than the pack has
+        take_off(folder, held - named)
+        pack(folder, home, ids, more)
+        seal(folder, more, ())
+
+
+def _to_publish(
+    study: ModuleType, params: BaseModel, folders: Folders, name: str
+) -> tuple[dict[Run, list[int]], Tables]:
+    """Every run of the study that is to be copied, and the steps at which its weights are shipped.
+
+    Of the others the tables that were measured since they were published, by run id and key.
+    """
+    store, shipped = RunStore(folders.runs, None), RunStore(folders.runs, folders.published, only_published=True)
+    instruments, steps, more = studies.instruments(study, params), {}, {}
+    for arm, recipes in study.recipes(params).items():
+        keys = {one.key for one in instruments[arm]}
+        for recipe in recipes:
+            run, epochs = store.find(recipe), study.published_epochs(params, arm, recipe.init_seed)
+            kept = [recipe.schedule.epoch_ends[epoch] for epoch in epochs]
+            before = shipped.find(recipe) if run is None else None
+            if before and keys <= before.tables.keys() and list(before.steps) == kept:
+                if new := sorted(keys - before.ledger.tables.keys()):
+                    more.setdefault(before.run_id, {}).update((key, before.table(key)) for key in new)
+                continue
+            if run is None or not keys <= run.tables.keys():
+                raise LookupError(
+                    f"{recipe.run_id} ({arm}) is not trained and measured: run circuitcore measure {name}"
+                )
+            steps[run] = kept
+    return steps, more
+
+
+def reseal(folder: Path) -> list[str]:
+    """List everything that is in ``folder`` now; returns lines that say what the list names otherwise than before.
+
+    Raises:
+        StoreError: something in it is damaged in itself.
+    """
+    path = folder / CONTENTS_NAME
+    before = contents_of(folder) or Contents({})
+    after = seal_all(folder)
+    changed = {
+        "new": after.hashes.keys() - before.hashes.keys(),
+        "gone": before.hashes.keys() - after.hashes.keys(),
+        "changed": {name for name, value in before.hashes.items() if after.hashes.get(name, value) != value},
+    }
+    lines = [f"{word:<8} {name}" for word, names in changed.items() for name in sorted(names)]
+    counts = ", ".join(f"{len(names)} {word}" for word, names in changed.items())
+    return [*lines, f"{path}: {len(after.hashes)} parts ({counts}), root {after.root}"]
