@@ -148,7 +148,7 @@ def _arrows(
 ) -> tuple[Arrow, ...]:
     """Where a move goes on a prompt, as wide as its heads look."""
     sources, targets, last = where[move.source], where[move.target], len(reading.words) - 1
-    if min(len(sources), len(targets)) == 1:
+    if 1 in (len(sources), len(targets)):
         pairs = [(source, target) for source in sources for target in targets]
     else:
         pairs = list(zip(sources, targets, strict=True))

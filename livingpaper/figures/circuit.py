@@ -147,8 +147,8 @@ class Circuit:
 
     @property
     def score(self) -> str:
-        """How many of the links are supported: "3 of 4"."""
-        return f"{self.n_supported} of {len(self.links)}"
+        """How many of the links are supported: "3 of 4"; "untested" where there is none."""
+        return f"{self.n_supported} of {len(self.links)}" if self.links else "untested"
 
     @property
     def scored(self) -> str:
@@ -162,15 +162,14 @@ def in_words(circuit: Circuit) -> str:
     right = "" if said.wanted is None else f"wanted {said.wanted}, " if said.is_wrong else "as wanted, "
     return (
         f"The circuit of {circuit.name} on the prompt {circuit.prompt}. It answers {said.word}, {right}with "
-        f"probability {likely(said.probability)}. {circuit.scored} {'is' if len(circuit.links) == 1 else 'are'} "
-        f"supported by causal tests of this network. "
-        f"{' '.join(_link_words(circuit, number) for number in range(len(circuit.links)))}{_look_words(circuit)}"
-        f"{_also(circuit.note)}"
+        f"probability {likely(said.probability)}. {_tests_words(circuit)}{_look_words(circuit)}{_also(circuit.note)}"
     )
 
 
 def in_short(circuit: Circuit) -> str:
     """Who it is, how many links are supported, and which are not."""
+    if not circuit.links:
+        return f"{_capital(circuit.name)}: attention alone, untested"
     lacking = [link.move for link in circuit.links if not link.supported]
     without = f"; not supported: {', '.join(lacking)}" if lacking else ""
     return f"{_capital(circuit.name)}: {circuit.scored} supported{without}"
@@ -192,7 +191,10 @@ def takeaway(circuit: Circuit) -> str:
 
 def takeaway_of_many(circuits: Sequence[Circuit]) -> str:
     """One line under several networks: in how many of them every link is supported, and how to read the pictures."""
-    whole = sum(circuit.n_supported == len(circuit.links) for circuit in circuits)
+    tested = [circuit for circuit in circuits if circuit.links]
+    if not tested:
+        return "Attention alone, of which no causal test was made. Width: attention."
+    whole = sum(circuit.n_supported == len(circuit.links) for circuit in tested)
     networks = "1 network" if len(circuits) == 1 else f"{len(circuits)} networks"
     return (
         f"All links are supported in {whole} of {networks}. Under each: how many of its links its own causal tests "
@@ -210,6 +212,14 @@ def likely(probability: float) -> str:
     if probability > 0.99:
         return "> 99 %"
     return "< 1 %" if probability < 0.01 else f"{100 * probability:.0f} %"
+
+
+def _tests_words(circuit: Circuit) -> str:
+    if not circuit.links:
+        return "No causal test of this network was made."
+    each = " ".join(_link_words(circuit, number) for number in range(len(circuit.links)))
+    verb = "is" if len(circuit.links) == 1 else "are"
+    return f"{circuit.scored} {verb} supported by causal tests of this network. {each}"
 
 
 def _link_words(circuit: Circuit, number: int) -> str:

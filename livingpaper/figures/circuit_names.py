@@ -9,7 +9,7 @@ from livingpaper.figures.circuit_layout import ANSWER, MARK, Layout, Length, Poi
 
 BADGE = 9
 """Radius of a link's number."""
-MOVE_CHARACTER, WHO_CHARACTER, LINE_HALF = 8.8, 7.4, 8
+MOVE_CHARACTER, WHO_CHARACTER, LINE_HALF = 10.3, 7.8, 8
 """Most that a character of a name takes, of a head's address, and half the height of a line."""
 ALONG = (0.5, 0.4, 0.6, 0.3, 0.7, 0.22, 0.78, 0.14, 0.86)
 """Places on an arrow that are tried, as shares of its way."""

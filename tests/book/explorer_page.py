@@ -2,6 +2,7 @@
 
 import contextlib
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,16 +11,20 @@ from test_pages import OFFLINE
 
 from circuitcore.ground.environment import Folders
 from circuitcore.training.store.run_store import RunStore
+from livingpaper.explorer import moves
 from livingpaper.explorer.exhibit import Birth, Curve, Example, Exhibit, ShownRun
 from livingpaper.explorer.probe import probe
 from livingpaper.explorer.retrieval_path import Lookup, retrieval_path
 from livingpaper.explorer.widget import page_html, weights_script
+from retrieval_circuits.lookup_circuit import PLAN as LOOKUP
 
 RUN, SECOND, LARGE = "symbolic_kv-184c3e21d23e", "symbolic_kv-3ce50adb7c4e", "textual_kv-4f47b903cbfb"
 PROMPT = "<bos> K1 V1 ; K6 V6 ; K7 V0 ; Q K7 ->"
 SOURCE = PROMPT.replace("Q K7", "Q K1")
 """The same pairs, asked for another key."""
 LAST = len(PROMPT.split()) - 1
+PANELS = ("Every number", "More edits", "Every set of heads", "Scores through training")
+"""How the lines begin under which panels open."""
 SIZE = {"most": 420, "margin": 8, "letter": 6.6}
 """How ``static/head_map.js`` lays out a map."""
 EDGE = re.compile(r"L(\d)H(\d): \S+ \(.*?position (\d+)\) reads \S+ \(.*?position (\d+)\): (\S+)$")
@@ -50,6 +55,27 @@ def small():
     return Exhibit(name="explorer-small", task=first.recipe.make_task(), shown=shown, examples=examples, path=path)
 
 
+def staged():
+    """The same two networks with a circuit that is looked for; no test was made before the first step of training.
+
+    What tests say of it here is made up: two moves of single heads, two of both heads of a layer, one not supported.
+    """
+    bare = small()
+    both = ("L1H0", "L1H1")
+    found = {
+        "tags": moves.Tested(heads=("L0H0",), effect=1.0, supported=True),
+        "carries": moves.Tested(heads=("L0H1",), effect=0.7, supported=True),
+        "matches": moves.Tested(heads=both, effect=0.9, supported=True),
+        "copies": moves.Tested(heads=both, effect=0.0, supported=False),
+    }
+    shown = tuple(
+        replace(one, tests={step: found for step in one.steps if step}, note="Both are published.")
+        for one in bare.shown
+    )
+    path = (replace(bare.path[0], lit=("matches",)), *bare.path[1:])
+    return replace(bare, name="explorer-staged", shown=shown, path=path, plan=LOOKUP)
+
+
 def large():
     """The network of 84,000 numbers."""
     run = published(LARGE)
@@ -61,14 +87,29 @@ def large():
 
 def write_site(folder: Path) -> Path:
     """Pages small, dark, large and both below ``folder/book``, and the weights that they load."""
-    (folder / "book").mkdir()
-    (folder / "_static/explorer").mkdir(parents=True)
     exhibits = small(), large()
-    for shown in (shown for exhibit in exhibits for shown in exhibit.shown):
-        (folder / f"_static/explorer/{shown.run.run_id}.js").write_text(weights_script(shown), encoding="utf-8")
+    write_weights(folder, exhibits)
     of_small, of_large = (page_html(exhibit) for exhibit in exhibits)
     pages = {"small": ("light", of_small), "dark": ("dark", of_small), "large": ("light", of_large)}
-    pages["both"] = "light", of_small + of_large
+    return write_pages(folder, {**pages, "both": ("light", of_small + of_large)})
+
+
+def write_stage(folder: Path) -> Path:
+    """Pages stage and stage-dark of the explorer that has a circuit."""
+    exhibit = staged()
+    write_weights(folder, [exhibit])
+    html = page_html(exhibit)
+    return write_pages(folder, {"stage": ("light", html), "stage-dark": ("dark", html)})
+
+
+def write_weights(folder, exhibits):
+    (folder / "_static/explorer").mkdir(parents=True)
+    for shown in (shown for exhibit in exhibits for shown in exhibit.shown):
+        (folder / f"_static/explorer/{shown.run.run_id}.js").write_text(weights_script(shown), encoding="utf-8")
+
+
+def write_pages(folder, pages):
+    (folder / "book").mkdir()
     for name, (theme, explorers) in pages.items():
         page = PAGE.format(theme=theme, explorers=explorers)
         (folder / f"book/{name}.html").write_text(page, encoding="utf-8")
@@ -89,13 +130,26 @@ def opening(browser, url, *, is_clean=True, timeout=20_000, **context):
     made.close()
 
 
-def live(opened, name="explorer-small"):
-    """The explorer of that name, once it is live, with all its panels open."""
+def closed(opened, name="explorer-small"):
+    """The explorer of that name, once it is live, its panels closed as a reader finds them."""
     found = opened.page.locator(f"#{name}.is-live")
     found.wait_for()
-    found.evaluate("box => box.querySelectorAll('details').forEach(panel => { panel.open = true; })")
-    found.locator(".explorer-composer").wait_for()
     return found
+
+
+def live(opened, name="explorer-small"):
+    """The same with all its panels open."""
+    found = closed(opened, name)
+    for words in PANELS:
+        panel(found, words).evaluate("panel => { panel.open = true; }")
+    for inside in ("canvas", ".explorer-composer", "table", "svg"):
+        found.locator(f".explorer-panel {inside}").first.wait_for()
+    return found
+
+
+def panel(explorer, words):
+    """What opens under a line that begins with these words."""
+    return explorer.locator("details", has=explorer.page.locator("summary", has_text=words))
 
 
 def switch(explorer, part, state):
@@ -118,7 +172,7 @@ def compare_seeds(explorer):
     """Show the second run beside the first, at its last checkpoint."""
     press(explorer, "Compare with another")
     seed = published(SECOND).recipe.init_seed
-    explorer.get_by_label("Seed").last.select_option(str(seed))
+    explorer.get_by_role("combobox", name="Seed", exact=True).last.select_option(str(seed))
     panes(explorer).last.get_by_text(re.compile(f"seed {seed}, step")).wait_for()  # its weights are loaded
     explorer.get_by_role("slider").last.press("End")
 

@@ -8,7 +8,7 @@ from drawn import drawn_circuit, looking_circuit, one_layer_circuit
 from livingpaper.explorer.widget import STATIC
 from livingpaper.figures.circuit_drawing import drawing_html, small_drawings_html
 
-STYLES = (STATIC.parents[1] / "figures" / "static" / "figures.css").read_text()
+STYLES = (STATIC.parents[1] / "figures" / "static" / "circuit.css").read_text()
 FOUND = """() => [...document.querySelectorAll('.circuit svg')].filter(svg => svg.checkVisibility()).map(svg => ({
     name: svg.getAttribute('class'),
     box: svg.getBoundingClientRect().toJSON(),
@@ -19,7 +19,8 @@ FOUND = """() => [...document.querySelectorAll('.circuit svg')].filter(svg => sv
     })),
     rects: [...svg.querySelectorAll('.token rect, .brought rect, .answer rect')].map(
         rect => rect.getBoundingClientRect().toJSON()),
-    colours: [...new Set([...svg.querySelectorAll('.line')].map(line => getComputedStyle(line).stroke))],
+    colours: [...new Set([...svg.querySelectorAll('.link .line')].map(line => getComputedStyle(line).stroke))],
+    tones: [...new Set([...svg.querySelectorAll('.token rect')].map(rect => getComputedStyle(rect).stroke))],
 }))"""
 PROMPTS = (
     "a K2 V1 ; K3 V6 ; Q K3 ->",
@@ -90,6 +91,16 @@ def test_ten_networks_stand_beside_each_other(page, width, columns):
     assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
-def test_each_theme_has_its_own_two_colours(page):
-    light, dark = (shown(page, drawing_html(drawn_circuit()), 1280, theme)[0]["colours"] for theme in ("light", "dark"))
-    assert len(light) == len(dark) == 2 and not set(light) & set(dark)
+def test_each_theme_has_its_own_colours_of_moves_and_of_words(page):
+    light, dark = (shown(page, drawing_html(drawn_circuit()), 1280, theme)[0] for theme in ("light", "dark"))
+    assert len(light["colours"]) == len(dark["colours"]) == 4 and not set(light["colours"]) & set(dark["colours"])
+    assert len(light["tones"]) == len(dark["tones"]) == 2 and not set(light["tones"]) & set(dark["tones"])
+    for drawing in (light, dark):
+        assert not set(drawing["colours"]) & set(drawing["tones"])
+
+
+def test_a_move_keeps_its_colour_whether_its_test_supports_it_or_not(page):
+    whole, none = (
+        shown(page, drawing_html(drawn_circuit(supported=(holds,) * 4)), 1280)[0]["colours"] for holds in (True, False)
+    )
+    assert whole == none and len(whole) == 4

@@ -68,7 +68,11 @@ def sentence(error):
 def test_it_opens_on_the_first_stop_of_the_path(explorer, pane):
     assert_reads(pane)
     assert story(explorer).startswith("It works. Asked for K7, the network says V0")
-    assert "accuracy" in explorer.locator("svg[role=img]").first.get_attribute("aria-label")
+    births, curves = (explorer.locator(f"{where} svg.explorer-strip").first for where in (".explorer-place", "details"))
+    assert births.get_attribute("aria-label") == (
+        f"Through training: routes born between step 0 and {STEPS[3]:,}; copies not born"
+    )
+    assert curves.get_attribute("aria-label") == "Through training: accuracy"
     assert not explorer.locator(".explorer-still").is_visible()
     assert problems(explorer) == []
 
@@ -101,7 +105,9 @@ def test_play_goes_through_training_and_stops(opened, explorer):
 
 def test_what_is_changed_while_another_run_loads_is_changed_of_that_run(opened, explorer, pane):
     opened.page.evaluate(HOLD)
-    explorer.get_by_label("Seed").first.select_option(str(published(SECOND).recipe.init_seed))
+    explorer.get_by_role("combobox", name="Seed", exact=True).first.select_option(
+        str(published(SECOND).recipe.init_seed)
+    )
     switch(explorer, "L0H1", "on").click()
     switch(explorer, "L1H0", "on").click()
     explorer.get_by_role("slider").press("Home")
@@ -115,7 +121,9 @@ def test_what_is_changed_while_another_run_loads_is_changed_of_that_run(opened, 
 
 def test_a_prompt_that_is_refused_while_another_run_loads_does_not_keep_that_run_away(opened, explorer, pane):
     opened.page.evaluate(HOLD)
-    explorer.get_by_label("Seed").first.select_option(str(published(SECOND).recipe.init_seed))
+    explorer.get_by_role("combobox", name="Seed", exact=True).first.select_option(
+        str(published(SECOND).recipe.init_seed)
+    )
     ask(explorer, "<bos> K99")
     opened.page.evaluate("release()")
     explorer.get_by_role("alert").filter(has_text="Token 1").wait_for()

@@ -99,8 +99,8 @@ def opening_of(exhibit, store):
 
 def choose(explorer, run):
     """Another network."""
-    explorer.get_by_label("Condition").first.select_option(run["condition"])
-    seed = explorer.get_by_label("Seed").first
+    explorer.get_by_role("combobox", name="Condition", exact=True).first.select_option(run["condition"])
+    seed = explorer.get_by_role("combobox", name="Seed", exact=True).first
     if seed.is_visible() and seed.input_value() != str(run["seed"]):
         seed.select_option(str(run["seed"]))
 

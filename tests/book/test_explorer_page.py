@@ -16,10 +16,12 @@ from explorer_page import (
     SECOND,
     ask,
     assert_reads,
+    closed,
     compare_seeds,
     live,
     numbers,
     opening,
+    panel,
     panes,
     press,
     problems,
@@ -43,7 +45,7 @@ LIVE_AT = """() => new MutationObserver((_, watch) => {
 STEPS = """async () => {
     const slider = document.querySelector('.explorer-slider'), found = [];
     const steps = JSON.parse(document.querySelector('.explorer-data').textContent).runs[0].steps;
-    const shown = () => document.querySelector('.explorer-margin').textContent;
+    const shown = () => document.querySelector('.explorer-room').innerHTML;
     const frame = () => new Promise(requestAnimationFrame), task = () => new Promise(done => setTimeout(done));
     for (let i = 0; i < 60; i++) {
         await frame();
@@ -105,13 +107,18 @@ def test_it_lives_within_a_second_of_opening_from_a_disk(browser, site, name):
     assert min(found) < 3000
 
 
-def test_a_step_of_the_slider_is_painted_within_50_ms(browser, site):
-    """The goal is 50 ms at the 95th percentile; a busy machine gets 250."""
+@pytest.mark.parametrize(("opens", "goal"), [((), 34), (("Every number",), 50)], ids=["stage", "every number"])
+def test_a_step_of_the_slider_is_painted_before_it_is_felt(browser, site, opens, goal):
+    """The goal at the 95th percentile is 34 ms, and 50 ms with every number beside it; a busy machine gets 250."""
     with opening(browser, address(site, "large")) as opened:
-        live(opened, "explorer-large")
+        explorer = closed(opened, "explorer-large")
+        for words in opens:
+            panel(explorer, words).locator("summary").click()
+            panel(explorer, words).locator("canvas").first.wait_for()
         found = opened.page.evaluate(STEPS)
     times = [ms for ms, _ in found]
-    print(f"\nslider to paint: median {percentile(times, 0.5):.0f}, 95th percentile {percentile(times, 0.95):.0f} ms")
+    print(f"\nslider to paint: median {percentile(times, 0.5):.0f}, 95th percentile {percentile(times, 0.95):.0f} ms; "
+          f"the goal is {goal}")  # fmt: skip
     assert sum(is_new for _, is_new in found) >= 55
     assert percentile(times, 0.95) < 250
 
@@ -120,8 +127,7 @@ def test_all_sets_of_heads_take_100_ms(browser, site):
     """The goal is 100 ms for the 16 sets of a 2 x 2 network; a busy machine gets 500."""
     with opening(browser, address(site)) as opened:
         explorer = live(opened)
-        explorer.get_by_text("Every set of heads").click()
-        table = explorer.locator(".explorer-sweep table")
+        table = panel(explorer, "Every set of heads").locator("table")
         table.wait_for()
         rows = table.locator("tbody tr").all()
         assert len(rows) == 16
@@ -134,8 +140,10 @@ def test_all_sets_of_heads_take_100_ms(browser, site):
             assert float(margin.replace("\u2212", "-")) == pytest.approx(reading.margin, abs=0.011)
             assert likeliest == reading.likeliest
         sweep = """() => [...Array(9)].map(() => {
-            const details = document.querySelector('details'), start = performance.now();
-            details.ontoggle();
+            const all = [...document.querySelectorAll('details')];
+            const sweep = all.find(one => one.innerText.startsWith('Every set'));
+            const start = performance.now();
+            sweep.ontoggle();
             return performance.now() - start;
         })"""
         found = opened.page.evaluate(sweep)
@@ -209,7 +217,7 @@ def test_the_last_good_state_stays_when_another_runs_weights_are_damaged(browser
     change, words = DAMAGES[damage]
     with opening(browser, address(damaged(SECOND, change)), is_clean=False) as opened:
         explorer = live(opened)
-        seed = explorer.get_by_label("Seed").first
+        seed = explorer.get_by_role("combobox", name="Seed", exact=True).first
         before = seed.input_value()
         seed.select_option(SEED)
         explorer.get_by_role("alert").get_by_text(re.compile("weights")).wait_for()
@@ -318,7 +326,10 @@ def test_without_javascript_the_still_shows_the_same_numbers(browser, site):
     rows = page.locator(".explorer-still table").first.locator("tbody tr").all()
     cells = [row.locator("th, td").all_inner_texts() for row in rows]
     still = {word.removesuffix(" answer"): float(p.lstrip("<>")) for word, _, p in cells}
-    assert still == pytest.approx(found, abs=1.1e-3)
+    assert still == pytest.approx({word: found[word] for word in still}, abs=1.1e-3)
+    assert sorted(still.values()) == pytest.approx(sorted(found.values())[-3:], abs=1.1e-3)
+    assert page.locator(".explorer-still .circuit-tall .token").count() == LAST + 1
+    assert page.locator(".explorer-still .circuits li").count() == 2
     assert "It works." in page.locator(".explorer-still").inner_text()
     assert page.locator(".explorer").bounding_box()["width"] <= 400
     assert page.evaluate("document.documentElement.scrollWidth") <= 400
@@ -340,7 +351,6 @@ def used(explorer):
     press(explorer, "Add edit")
     explorer.get_by_label("What to do").select_option("resample")
     press(explorer, "Compare with another")
-    explorer.get_by_text("Every set of heads").click()
     press(explorer, "Copy as Python")
     ask(explorer, "<bos> K99")
     assert len(problems(explorer)) == 1

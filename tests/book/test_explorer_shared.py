@@ -180,13 +180,15 @@ def test_the_path_goes_on_and_back(opened, explorer):
 
 def test_tab_alone_reaches_every_control(opened, explorer):
     everything(explorer)
-    explorer.get_by_text("Every set of heads").click()
     opened.page.evaluate("document.activeElement.blur(); scrollTo(0, 0)")
     explorer.get_by_role("button", name="Next").focus()
     controls = (
         *(
+            "^layer|reads|^1, |^Ask for",
             "^Condition",
             "^Step of training, Network",
+            "^Press to replace by",
+            "^L0H0 o",
             "^Step of training, Compared",
             "^Prompt",
             "^Shuffle",

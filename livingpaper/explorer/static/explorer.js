@@ -7,6 +7,7 @@ globalThis.circuitExplorer = (() => {
   const { FIELDS, address, fromAddress, python, csv, download } = circuitTakeOut;
   const PAUSE = 300; // milliseconds until the address follows
   const MOST_UNDONE = 100;
+  const sentence = text => `${text[0].toUpperCase()}${text.slice(1)}${text.endsWith('.') ? '' : '.'}`;
   const placesOf = state => (state.other ? [state, state.other] : [state]);
 
   class View {
@@ -77,7 +78,7 @@ globalThis.circuitExplorer = (() => {
       } catch (error) { wrong = error.message; }
       if (linked && !(await this.#change(linked))) wrong = problem.textContent;
       if (!this.#state && !(await this.#change(this.#asked()))) throw new Error(problem.textContent);
-      if (wrong) this.#complain(`The address could not be followed: ${wrong}`);
+      if (wrong) this.#complain(sentence(`the address could not be followed: ${wrong}`));
       this.#box.append(this.#live);
       if (linked) this.#box.scrollIntoView();
     }
@@ -101,7 +102,7 @@ globalThis.circuitExplorer = (() => {
       try {
         const asked = this.#linked();
         if (asked && !same(asked, this.#state)) this.#change(asked);
-      } catch (error) { this.#complain(error.message); }
+      } catch (error) { this.#complain(sentence(error.message)); }
     }
 
     #share() {
@@ -201,7 +202,7 @@ globalThis.circuitExplorer = (() => {
         if (before && !(await this.#change(before))) return false; // what was on its way arrives all the same
         if (this.#state) this.#paintPlaces(); // menus go back to what is shown
         if (field) this.#inputs[field].value = changes[field];
-        this.#complain(`${error.message[0].toUpperCase()}${error.message.slice(1)}.`, field);
+        this.#complain(sentence(error.message), field);
         return false;
       }
       if (this.#state && !isUndone && !same(this.#state, next)) this.#remember(this.#state, next);

@@ -8,6 +8,7 @@ globalThis.circuitStage = (() => {
   const HOW = { zero: 'zero', mean: 'its mean', resample: 'a reference prompt', patch: 'the second prompt' };
   const HINT = 'Point at an arrow to read what it is; press it to cut it.';
   const likely = p => (p > 0.99 ? '> 99 %' : p < 0.01 ? '< 1 %' : `${Math.round(100 * p)} %`);
+  const percent = share => (share > 0 && share < 1 ? likely(share) : `${100 * share} %`); // of prompts
   const OFF = /^(?:(?:zero|mean|resample)\((L\d+(?:H\d+|MLP))\)|patch\((L\d+H\d+)\.z<-source\)|patch\((L\d+)\.mlp_out<-source\))@all$/;
 
   // The part that an edit takes away as a whole, or nothing.
@@ -30,7 +31,8 @@ globalThis.circuitStage = (() => {
     #shown; // what it was last asked to show
     #circuit;
     #drawn = svg('svg', { role: 'group', fill: 'currentColor' });
-    #stop = toolbar(this.#drawn);
+    #room = el('div', 'room', this.#drawn); // it listens: an SVG that listens to the focus takes it
+    #stop = toolbar(this.#room);
     readout = el('p', 'readout', { ariaLive: 'polite' }); // what is pointed at
     #answers = el('tbody');
     #switches = el('div', 'row switches', { ariaLabel: 'Take parts away' });
@@ -44,13 +46,13 @@ globalThis.circuitStage = (() => {
     constructor(lab, exhibit, act) {
       [this.#lab, this.#exhibit, this.#act] = [lab, exhibit, act];
       fill(this.#how, Object.entries(HOW));
-      const room = el('div', 'room', this.#drawn), figure = el('figure', '', room);
+      const figure = el('figure', '', this.#room);
       figure.classList.add('circuit');
       const caption = el('caption', '', 'What comes next?');
       this.node = el('div', 'stage', figure);
       this.beside = el('div', 'beside', el('table', 'next', caption, this.#answers),
         el('div', 'parts', el('label', 'field', 'Press to replace by ', this.#how), this.#switches));
-      new ResizeObserver(() => this.#draw()).observe(room);
+      new ResizeObserver(() => this.#draw()).observe(this.#room);
       this.#listen();
     }
 
@@ -87,14 +89,14 @@ globalThis.circuitStage = (() => {
     }
 
     #draw() {
-      const width = this.#drawn.parentElement?.clientWidth ?? 0;
+      const width = this.#room.clientWidth;
       if (!this.#circuit || !width) return;
       const press = {
         arrow: (link, arrow) => this.#pressArrow(link, arrow), token: at => this.#pressToken(at),
         name: link => this.#pressName(link),
       };
       draw(this.#drawn, new Layout(this.#circuit, width < NARROW ? 'tall' : 'wide'), press, likely);
-      this.#drawn.ariaLabel = this.#inWords();
+      this.#room.ariaLabel = this.#inWords();
       this.#stop();
     }
 
@@ -108,7 +110,7 @@ globalThis.circuitStage = (() => {
     // ---- what can be pressed ----
 
     #tested({ found, effect, isSupported }) {
-      return `${found.replace('{effect}', likely(effect))}, ${isSupported ? '' : 'not '}supported`;
+      return `${found.replace('{effect}', percent(effect))}, ${isSupported ? '' : 'not '}supported`;
     }
 
     #pressArrow(link, arrow) {
@@ -158,18 +160,18 @@ globalThis.circuitStage = (() => {
     }
 
     #listen() {
-      const svg = this.#drawn, pressAt = event => event.target.closest?.('[data-key]');
+      const room = this.#room, pressAt = event => event.target.closest?.('[data-key]');
       const tokenAt = event => document.elementFromPoint(event.clientX, event.clientY)?.closest('[data-position]');
       const tell = event => { const node = pressAt(event); if (node) say(this.readout, node.says); };
-      svg.addEventListener('pointerover', tell);
-      svg.addEventListener('focusin', tell);
-      svg.addEventListener('click', event => pressAt(event)?.act());
-      svg.addEventListener('keydown', event => {
+      room.addEventListener('pointerover', tell);
+      room.addEventListener('focusin', tell);
+      room.addEventListener('click', event => pressAt(event)?.act());
+      room.addEventListener('keydown', event => {
         if (event.key !== 'Enter' && event.key !== ' ') return;
         event.preventDefault();
         pressAt(event)?.act();
       });
-      svg.addEventListener('pointerdown', event => {
+      room.addEventListener('pointerdown', event => {
         this.#dragged = event.target.closest('[data-position]');
         this.#dragged?.classList.add('is-dragged');
         if (this.#dragged) addEventListener('pointerup', drop, { once: true });
@@ -178,7 +180,7 @@ globalThis.circuitStage = (() => {
         const from = this.#dragged, to = tokenAt(event);
         this.#dragged = null;
         from.classList.remove('is-dragged');
-        if (to && to !== from && svg.contains(to)) this.#put(Number(from.dataset.position), Number(to.dataset.position));
+        if (to && to !== from && room.contains(to)) this.#put(Number(from.dataset.position), Number(to.dataset.position));
       };
     }
 

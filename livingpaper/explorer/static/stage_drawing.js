@@ -158,13 +158,16 @@ globalThis.circuitDrawing = (() => {
     ];
   }
 
-  // Into an svg that stays: its focus does, too.
+  // Into an svg that stays: its focus does, too; where what had it is gone, at the next of its kind.
   function draw(node, layout, press, likely) {
     const focused = node.contains(document.activeElement) ? document.activeElement.dataset.key : null;
     node.setAttribute('viewBox', `-1 -1 ${round(layout.width + 2)} ${round(layout.height + 2)}`);
     node.setAttribute('class', `circuit-${layout.form}`);
     node.replaceChildren(...contents(layout, press, likely));
-    if (focused) [...node.querySelectorAll('[data-key]')].find(one => one.dataset.key === focused)?.focus();
+    if (!focused) return;
+    const all = [...node.querySelectorAll('[data-key]')], [kind] = focused.split(' ');
+    const next = all.find(one => one.dataset.key === focused) ?? all.find(one => one.dataset.key.startsWith(kind)) ?? all[0];
+    next?.focus({ preventScroll: true });
   }
 
   return { draw };

@@ -2,7 +2,7 @@
 // `circuitNames`.
 globalThis.circuitNames = (() => {
   'use strict';
-  const BADGE = 9, MOVE_CHARACTER = 8.8, WHO_CHARACTER = 7.4, LINE_HALF = 8, SAMPLES = 24;
+  const BADGE = 9, MOVE_CHARACTER = 10.3, WHO_CHARACTER = 7.8, LINE_HALF = 8, SAMPLES = 24;
   const ALONG = [0.5, 0.4, 0.6, 0.3, 0.7, 0.22, 0.78, 0.14, 0.86];
   const { MARK, ANSWER } = circuitLayout;
 

@@ -218,9 +218,16 @@ def test_what_cannot_be_drawn_is_refused(make, word):
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_attention_alone_is_faint_and_never_part_of_a_link(form):
+@pytest.mark.parametrize("n_links", [0, 1])
+def test_attention_alone_is_faint_and_never_part_of_a_link(form, n_links):
+    """In the small form, which has no room for both, links alone are drawn where there are any."""
     circuit = looking_circuit()
+    circuit = replace(circuit, links=circuit.links[:n_links])
     svg = parsed(circuit, form)
+    assert len(of_class(svg, "link")) == n_links
+    if form == "small" and n_links:
+        assert not of_class(svg, "looks")
+        return
     (looks,) = of_class(svg, "looks")
     lines = of_class(looks, "line")
     assert len(lines) == len(circuit.looks) and not of_class(looks, "head")
@@ -228,15 +235,45 @@ def test_attention_alone_is_faint_and_never_part_of_a_link(form):
     widths = [float(line.get("stroke-width")) for line in lines]
     weights = [arrow.weight for arrow in circuit.looks]
     assert sorted(range(len(lines)), key=widths.__getitem__) == sorted(range(len(lines)), key=weights.__getitem__)
-    assert len(of_class(svg, "link")) == 1
     assert not of_class(parsed(drawn_circuit(), form), "looks")
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_move_has_the_colour_of_its_number_and_words_that_of_their_tone(form):
+    svg = parsed(drawn_circuit(supported=(True, False, True, False)), form)
+    moves = [[name for name in part.get("class").split() if "-" in name] for part in of_class(svg, "link")]
+    assert sorted(moves) == [[f"move-{number}", STATUS[bool(number % 2)]] for number in range(1, 5)]
+    assert not any("tone" in name for names_of in moves for name in names_of)
+    marks = [part.get("class").split()[1] for part in of_class(svg, "brought") if "is-unsupported" in part.get("class")]
+    assert marks == ([] if form == "small" else ["tone-1"])  # the key that is carried
+
+
+def test_a_network_of_which_nothing_was_tested_has_attention_alone():
+    circuit = replace(looking_circuit(), links=(), note="")
+    assert takeaway(circuit) == "Seed 7: attention alone, of which no causal test was made."
+    assert "No causal test of this network was made. Attention alone, at its strongest:" in in_words(circuit)
+    assert (circuit.score, in_short(circuit)) == ("untested", "Seed 7: attention alone, untested")
+    assert takeaway_of_many([circuit, circuit]).startswith("Attention alone, of which no causal test was made.")
+    assert takeaway_of_many([circuit, drawn_circuit()]).startswith("All links are supported in 1 of 2 networks.")
+    for form in FORMS:
+        assert not of_class(parsed(circuit, form), "name")
+
+
+def test_an_answer_of_which_none_knows_what_is_wanted_is_not_wrong():
+    circuit = drawn_circuit(said="V1")
+    circuit = replace(circuit, answer=replace(circuit.answer, wanted=None))
+    svg = parsed(circuit, "wide")
+    assert "is-wrong" not in of_class(svg, "answer")[0].get("class")
+    assert "answer, 98 %" in ["".join(part.itertext()) for part in of_class(svg, "quiet")]
+    assert "It answers V1, with probability 98 %" in in_words(circuit)
 
 
 def test_attention_alone_is_said_so():
     circuit, plain = looking_circuit(), drawn_circuit()
     assert "Grey: attention alone." in takeaway(circuit) and "Grey" not in takeaway(plain)
     assert "Grey: attention alone." in takeaway_of_many([plain, circuit]) and "Grey" not in takeaway_of_many([plain])
-    assert takeaway(circuit).endswith("Width: attention. One of 25 networks.")
+    together = "L1H*: the heads of layer 1, tested together."
+    assert takeaway(circuit).endswith(f"Width: attention. {together} One of 25 networks.")
     words = in_words(circuit)
     assert "0 of 1 link is supported by causal tests" in words and words.endswith("One of 25 networks.")
     assert "L1H* brings the next word; brings another word on 2 % of them, not supported." in words

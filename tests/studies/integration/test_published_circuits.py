@@ -1,5 +1,6 @@
-"""What is drawn of the published networks is what their tables say, asked of the tables without any reading."""
+"""What is drawn of the published networks, at every step, is what their tables say, asked without any reading."""
 
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -7,9 +8,9 @@ import pytest
 import paper
 from circuitcore.ground.environment import Folders
 from livingpaper.book import studies
-from livingpaper.book.drawings import drawn
 from livingpaper.book.evidence import Evidence
 from livingpaper.figures.circuit import takeaway
+from livingpaper.figures.circuit_drawing import drawing_html, small_drawings_html
 
 ROOT = Path(paper.__file__).resolve().parent
 HALF, LEARNT = 0.5, 0.9
@@ -39,63 +40,46 @@ ROWS_OF = {
 """Study -> the same where it has a test of its own: paths from a head of layer 0 that other scores name."""
 LEFT = ("finds", "reads", "joins")
 OF_RECALL = (*LEFT, "weighs")
-DRAWN = [
-    ("symbolic_kv", "circuit", {"trained": tuple(range(10))}),
-    ("six_run_matrix", "circuit", {"off": (0, 1, 2, 3, 4), "on": (0, 1, 2, 3, 4)}),
-    ("story_control", "circuit", {"story, as published": (0,)}),
-    ("story_control", "planted_circuit", {"planted repeats": (0,)}),
-    ("permutation_recall", "circuit", {RECALL: (1, 2, 3, 4, 5, 6)}),
-]
+EXPLORERS = {
+    ("symbolic_kv", "explorer"): {"trained": 10},
+    ("six_run_matrix", "explorer"): {"off": 5, "on": 5},
+    ("story_control", "story"): {"story, as published": 1},
+    ("story_control", "planted"): {"planted repeats": 1},
+    ("permutation_recall", "explorer"): {RECALL: 6},
+}
+"""Study and explorer -> how many networks of each arm are tested."""
+SHOWN = (*EXPLORERS, ("symbolic_kv", "front"))
 
 
-@pytest.fixture(scope="module")
-def evidence():
-    """Study -> its evidence and results, as a chapter gathers them."""
-    found = {}
-    for name, *_ in DRAWN:
-        if name not in found:
-            of = Evidence(name, studies.load_params(name), Folders(ROOT, ROOT / "runs", ROOT / "published"))
-            found[name] = of, of.gather(None)
-    return found
+@cache
+def evidence(study):
+    """Of a study, and its results, as a chapter gathers them."""
+    of = Evidence(study, studies.load_params(study), Folders(ROOT, ROOT / "runs", ROOT / "published"))
+    return of, of.gather(None)
 
 
-@pytest.fixture(scope="module")
-def circuits(evidence):
-    """Study and drawing -> its circuits; each network is drawn once, for a chapter too."""
-
-    def of(study, drawing):
-        return made[study, drawing](evidence[study][0].material(evidence[study][1])[0])
-
-    with pytest.MonkeyPatch.context() as patch:
-        made = {}
-        for study, drawing, _ in DRAWN:
-            drawings = evidence[study][0].study.DRAWINGS
-            made[study, drawing] = once(drawings[drawing])
-            patch.setitem(drawings, drawing, made[study, drawing])
-        yield of
+@cache
+def exhibit(study, name):
+    of, found = evidence(study)
+    return of.study.EXPLORERS[name](of.material(found))
 
 
-def once(draw):
-    """A drawing of the only material there is, that remembers its circuits."""
-    kept = []
-
-    def drawing(material):
-        kept[:] = kept or [draw(material)]
-        return kept[0]
-
-    return drawing
+def rows_of(study, shown):
+    """All that was measured on one run."""
+    table = evidence(study)[1][0].measurements
+    return table[table["run_id"] == shown.run.run_id]
 
 
 def value_at(table, row, site=""):
-    """The one number at the end of training in a row of a network's table."""
+    """The one number in a row of a network's table at a step."""
     for column, wanted in row.items():
         table = table[table[column].astype(str) == wanted.format(who=site)]
-    (value,) = table[table["step"] == table["step"].max()]["value"]
+    (value,) = table["value"]
     return float(value)
 
 
 def read_off(study, table, move, who):
-    """Effect of one link, and whether that supports it, by the numbers of its network alone."""
+    """Effect of one link, and whether that supports it, by the numbers of its network at a step alone."""
     site = "all heads" if who == "L0H*" and move in OF_RECALL else who
     site = "H*" if move == "tags" and site == "L0H*" else site
     value = value_at(table, (ROWS | ROWS_OF.get(study, {}))[move], site)
@@ -108,35 +92,48 @@ def read_off(study, table, move, who):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("study", "drawing", "networks"), DRAWN, ids=[f"{one[0]} {one[1]}" for one in DRAWN])
-def test_every_published_circuit_is_what_its_tables_say(evidence, circuits, study, drawing, networks):
-    runs = [(arm, seed) for arm, seeds in networks.items() for seed in seeds]
-    found = circuits(study, drawing)
-    assert [circuit.name.split(" (")[0] for circuit in found] == [f"seed {seed}" for _, seed in runs]
-    table = evidence[study][1][0].measurements
-    for (arm, seed), circuit in zip(runs, found, strict=True):
-        of_run = table[(table["arm"] == arm) & (table["init_seed"] == seed)]
-        for link in circuit.links:
-            effect, supported = read_off(study, of_run, link.move, link.head)
-            assert (link.effect, link.supported) == (pytest.approx(effect), supported), (circuit.name, link.move)
+@pytest.mark.parametrize(("study", "name"), EXPLORERS, ids=map(" ".join, EXPLORERS))
+def test_every_test_that_an_explorer_tells_of_is_what_its_table_says(study, name):
+    tested = [shown for shown in exhibit(study, name).shown if shown.tests]
+    for shown in tested:
+        rows = rows_of(study, shown)
+        assert shown.run.steps[-1] in shown.tests and set(shown.tests) <= set(shown.steps)
+        for step, tests in shown.tests.items():
+            table = rows[rows["step"] == step]
+            for move, one in tests.items():
+                found = read_off(study, table, move, one.who)
+                assert (one.effect, one.supported) == (pytest.approx(found[0]), found[1]), (shown.run, step, move)
+    arms = [rows_of(study, shown)["arm"].iloc[0] for shown in tested]
+    assert {arm: arms.count(arm) for arm in arms} == EXPLORERS[study, name]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("study", "drawing", "networks"), DRAWN, ids=[f"{one[0]} {one[1]}" for one in DRAWN])
-def test_a_chapter_can_show_it_and_leaves_both_pictures(evidence, circuits, study, drawing, networks):
-    large, kept = drawn(*evidence[study], drawing)
-    assert list(kept) == [drawing, f"{drawing}s"] and len(large) == 1
-    assert kept[f"{drawing}s"].count("<li>") == sum(map(len, networks.values()))
-    for html in kept.values():
+@pytest.mark.parametrize(("study", "name"), SHOWN, ids=map(" ".join, SHOWN))
+def test_what_is_drawn_of_a_published_network_is_what_its_last_tests_say(study, name):
+    shown = exhibit(study, name)
+    circuits = shown.beside(shown.start)
+    for circuit in circuits:
+        assert circuit.links
+    (first,) = (one for one in shown.shown if one.run.run_id == shown.start["run"])
+    large = shown.circuit(shown.start)
+    assert {link.move: (link.head, link.effect, link.supported) for link in large.links} == {
+        move: (one.who, one.effect, one.supported)
+        for move, one in first.tests[shown.start["step"]].items()
+        if move in {link.move for link in large.links}
+    }
+    for html in (drawing_html(large), small_drawings_html(circuits)):
         assert "\n" not in html and "<script" not in html and " id=" not in html and str(ROOT) not in html
 
 
 @pytest.mark.slow
-def test_what_the_sentences_say(circuits):
-    said = {(study, drawing): takeaway(circuits(study, drawing)[0]) for study, drawing, _ in DRAWN}
-    story, planted = said["story_control", "circuit"], said["story_control", "planted_circuit"]
-    assert story.startswith("Seed 0: no link is supported by a causal test") and "in 0 of 25 networks" in story
-    assert planted.startswith("Seed 0 ① brings the next word.") and "of 25 networks" in planted
+def test_what_the_sentences_say():
+    def said(study, name):
+        shown = exhibit(study, name)
+        return takeaway(shown.circuit(shown.start))
+
+    story, planted = said("story_control", "story"), said("story_control", "planted")
+    assert ": no link is supported by a causal test" in story and "in 0 of 25 networks" in story
+    assert " ① brings the next word." in planted and "of 25 networks" in planted
     assert "of which these networks know 5 %: it could hardly" in story and "could hardly" not in planted
-    assert "No path was patched here" in said["six_run_matrix", "circuit"]
-    assert "traded in the values, < 1 % of answers follow" in said["permutation_recall", "circuit"]
+    assert "No path was patched here" in said("six_run_matrix", "explorer")
+    assert "traded in the values, < 1 % of answers follow" in said("permutation_recall", "explorer")

@@ -14,13 +14,14 @@ from circuitcore.metrics.instruments.battery import BatterySpec, measure
 from circuitcore.models import init_weights
 from circuitcore.models.transformer import weight_shapes
 from circuitcore.tasks import make_task
+from circuitcore.tasks.forms import matching
 from livingpaper.claims.results import Results
-from livingpaper.explorer.moves import FAINTEST
+from livingpaper.explorer.moves import FAINTEST, circuit_on
 from livingpaper.explorer.probe import Question, read
 from livingpaper.figures.circuit import in_words, takeaway
 from retrieval_circuits.bounds import MORE_OFTEN_THAN_NOT
-from retrieval_circuits.circuit_parts import by_leader, first_test_prompt
-from retrieval_circuits.lookup_circuit import lookup_circuit
+from retrieval_circuits.circuit_parts import by_leader
+from retrieval_circuits.lookup_circuit import PLAN
 from retrieval_circuits.permutation_recall import circuit as recall
 from retrieval_circuits.permutation_recall.measures import SECTIONS
 from retrieval_circuits.permutation_recall.readings.models import TWO
@@ -39,6 +40,7 @@ RECALL_SPEC = BatterySpec(
 WITH_MLP = dataclasses.replace(CONFIG, mlp="relu", d_mlp=2)  # as the study's networks; in the wired ones it is silent
 SEED = 3
 MOVES = ("tags", "carries", "matches", "copies")
+EVERY = [move.name for move in recall.MOVES]
 
 
 def silent(weights):
@@ -52,9 +54,19 @@ def results_of(weights, task=TASK, config=WITH_MLP, spec=SPEC, arm="trained"):
     return Results(table, pd.DataFrame(), "rerun")
 
 
+def first_test_prompt(task):
+    return task.decode(task.split("test").tokens[0])
+
+
+def drawn(task, reading, plan, tests, note=""):
+    form = matching(task.forms, reading.words)
+    circuit = circuit_on(form, reading, plan, tests, form.answer(reading.words))
+    return dataclasses.replace(circuit, name="given", note=note)
+
+
 def circuit_of(weights, results=None):
     reading = read(WITH_MLP, weights, TASK, Question(prompt=first_test_prompt(TASK)))
-    return lookup_circuit("given", TASK, reading, symbolic.link_tests(results or results_of(weights), SEED))
+    return drawn(TASK, reading, PLAN, symbolic.link_tests(results or results_of(weights))[SEED])
 
 
 def edited(results, value, **where):
@@ -120,13 +132,13 @@ def test_a_network_that_never_looks_up_neither_tags_nor_matches():
     circuit = circuit_of(silent(wired.first_slot_copier()), results)
     supported = {link.move for link in circuit.links if link.supported}
     assert supported <= {"copies"}
-    by_exchange = matrix.link_tests(results, "trained", SEED)
+    by_exchange = matrix.link_tests(results, "trained")[SEED]
     assert {move for move, one in by_exchange.items() if one.supported} <= {"copies"}
 
 
 @pytest.mark.slow
 def test_without_patched_paths_the_same_circuit_is_found_by_exchanges(found):
-    tests = matrix.link_tests(found, "trained", SEED)
+    tests = matrix.link_tests(found, "trained")[SEED]
     assert {move: (one.who, one.effect, one.supported) for move, one in tests.items()} == {
         "tags": ("L0H*", 1.0, True),  # the test finds the marks, not who made them
         "carries": (str(CARRIER), 1.0, True),
@@ -153,10 +165,10 @@ def test_a_table_edited_past_the_bound_takes_the_arrow_out(found, move, where):
             results = edited(results, 0.49, metric="interchange", site=f"L{layer}{head}.{'zq'[int(layer)]}", **where)
     else:
         results = edited(found, 0.49, metric="interchange", **where)
-    tests = matrix.link_tests(results, "trained", SEED)
+    tests = matrix.link_tests(results, "trained")[SEED]
     assert [one for one in MOVES if not tests[one].supported] == [move]
     reading = read(WITH_MLP, silent(wired.key_value_circuit()), TASK, Question(prompt=first_test_prompt(TASK)))
-    circuit = lookup_circuit("given", TASK, reading, tests, matrix.NOTE)
+    circuit = drawn(TASK, reading, PLAN, tests, matrix.NOTE)
     assert circuit.score == "3 of 4" and move in takeaway(circuit).partition("Dashed, not supported:")[2]
 
 
@@ -181,10 +193,11 @@ def recalled():
 
 def recall_drawn(results):
     task = wired_recall.TASK
-    question = Question(prompt=recall.first_repeat(task))
-    reading = read(wired_recall.CONFIG, wired_recall.recall_circuit(), task, question)
-    tests, note = recall.link_tests(results, SEED), recall.values_note(results, SEED)
-    return recall.recall_circuit("given", task, reading, tests, note)
+    rows = task.split("test")
+    prompt = task.decode(rows.tokens[int((rows.variables["source"] < task.n_symbols).int().argmax())])  # first repeat
+    reading = read(wired_recall.CONFIG, wired_recall.recall_circuit(), task, Question(prompt=prompt))
+    tests, note = recall.link_tests(results)[SEED], recall.values_note(results, SEED)
+    return drawn(task, reading, recall.PLAN, tests, note)
 
 
 @pytest.mark.slow
@@ -216,7 +229,7 @@ def test_the_wired_recall_is_found_head_by_head(recalled):
         (["reads"], 0.6, {"metric": "recall_under", "edit": "cut y_source"}),
         (["weighs"], 0.4, {"metric": "answers_swapped_under", "edit": "swap keys' positions"}),
         (["joins"], 0.6, {"metric": "recall_under", "edit": "linear"}),
-        ([*recall.MOVES], 0.8, {"metric": "recall", "variable": ""}),  # what is not there cannot be taken apart
+        (EVERY, 0.8, {"metric": "recall", "variable": ""}),  # what is not there cannot be taken apart
     ],
 )
 def test_a_table_of_recall_edited_past_the_bound_takes_the_arrow_out(recalled, lacking, value, where):
@@ -224,13 +237,27 @@ def test_a_table_of_recall_edited_past_the_bound_takes_the_arrow_out(recalled, l
     assert [link.move for link in circuit.links if not link.supported] == lacking
 
 
+def effects_measured(effects, known):
+    """Seed -> effect, as a table of measurements has it, and how many words each network knows."""
+    common = {"arm": "given", "run_id": "given", "step": 0, "edit": "", "split": "test", "variable": "target_token"}
+    metrics = {"interchange_chosen": effects, "accuracy": dict.fromkeys(effects, known)}
+    rows = [
+        {**common, "metric": metric, "init_seed": seed, "value": value}
+        for metric, values in metrics.items()
+        for seed, value in values.items()
+    ]
+    return Results(pd.DataFrame(rows), pd.DataFrame(), "rerun")
+
+
 def next_word_drawn(effects, known=0.9):
     task, config = make_task("planted_repeats", {"n_train": 64}), dataclasses.replace(CONFIG, n_ctx=64, tied=True)
     config = dataclasses.replace(config, d_vocab=len(task.vocab))
     reading = read(config, init_weights(config, SEED), task, Question(prompt=first_test_prompt(task)))
-    effects = pd.Series(effects)
-    note = next_word.note_on_test(effects, effects * 0 + known)
-    return reading, next_word.next_word_circuit("given", task, reading, float(effects[SEED]), note)
+    results = effects_measured(effects, known)
+    tests, note = next_word.link_tests(results, "given")[SEED], next_word.note_on_test(results, "given")
+    wanted = task.vocab[int(task.split("test").answers[0])]
+    circuit = circuit_on(matching(task.forms, reading.words), reading, next_word.PLAN, tests, wanted)
+    return reading, dataclasses.replace(circuit, name="given", note=note)
 
 
 def test_next_words_are_attention_alone_but_for_the_link_that_is_tested():
