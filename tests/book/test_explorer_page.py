@@ -11,6 +11,7 @@ import pytest
 from conftest import _QuietHandler
 from explorer_page import (
     LARGE,
+    LAST,
     PROMPT,
     RUN,
     SECOND,

@@ -6,7 +6,8 @@ globalThis.circuitStage = (() => {
   const { Layout } = circuitLayout, { draw } = circuitDrawing, { bar } = circuitBars;
   const MOST_ANSWERS = 3, NARROW = 544; // pixels, 34 rem: below it words stand in a column
   const HOW = { zero: 'zero', mean: 'its mean', resample: 'a reference prompt', patch: 'the second prompt' };
-  const HINT = 'Point at an arrow to read what it is; press it to cut it.';
+  const HINT = 'Width: attention. Grey: attention that no test speaks of. Point at an arrow to read what it is, press it to '
+    + 'cut it.';
   const likely = p => (p > 0.99 ? '> 99 %' : p < 0.01 ? '< 1 %' : `${Math.round(100 * p)} %`);
   const percent = share => (share > 0 && share < 1 ? likely(share) : `${100 * share} %`); // of prompts
   const OFF = /^(?:(?:zero|mean|resample)\((L\d+(?:H\d+|MLP))\)|patch\((L\d+H\d+)\.z<-source\)|patch\((L\d+)\.mlp_out<-source\))@all$/;
@@ -58,13 +59,20 @@ globalThis.circuitStage = (() => {
 
     // reading: of lab.read; run: whose it is; tests: of it at this step; lit: names of moves that are spoken of.
     show(reading, run, tests, state, lit) {
-      if (this.#shown?.run !== run) say(this.readout, `${HINT} ${run.note}`);
+      const isOther = this.#shown?.run !== run;
       this.#shown = { reading, run, edits: new Set(state.edits), lit };
       this.#circuit = circuitMoves.circuitOn(this.#exhibit, tests, reading, token => this.#lab.word(token));
+      if (isOther) say(this.readout, [HINT, ...this.#together(), run.note].join(' ').trim());
       this.#mark();
       this.#draw();
       this.#showAnswers(state.edits.length > 0);
       this.#showSwitches();
+    }
+
+    // What the address of several heads means, where one stands in the drawing.
+    #together() {
+      const several = new Set(this.#circuit.links.map(({ head }) => head).filter(head => head.endsWith('*')));
+      return [...several].sort().map(head => `${head}: the heads of layer ${head.slice(1, -2)}, tested together.`);
     }
 
     // What is removed, cut or spoken of. An arrow that is cut stays, to be put back.

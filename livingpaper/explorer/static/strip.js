@@ -40,7 +40,7 @@ globalThis.circuitStrip = (() => {
       const at = isLate ? from - 5 : Math.max(to, from + 3) + 5;
       return [
         svg('rect', { class: 'birth', x: from, y: top + 3, width: Math.max(to - from, 3), height: 9 }),
-        svg('text', { x: at, y: top + 12, 'text-anchor': isLate ? 'end' : 'start' }, label)];
+        svg('text', { x: at, y: top + 12, 'text-anchor': isLate ? 'end' : 'start' }, `${label}: born`)];
     }
 
     #text() {
