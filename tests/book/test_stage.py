@@ -1,4 +1,4 @@
-"""The stage as a reader uses it, by mouse and by keyboard, beside what ``probe`` says; and how much of a screen it is."""
+"""The stage as a reader uses it, by mouse and by keyboard, beside what ``probe`` says; and how much room it takes."""
 
 import random
 import re

@@ -204,7 +204,7 @@ def is_prompt(task, words):
 
 
 def prompts(task, dice):
-    """Rows of all splits, and how they begin where that is a prompt too: of other lengths, and lacking what is asked."""
+    """Rows of all splits, and how they begin where that is a prompt too: of other lengths, lacking what is asked."""
     for split in task.splits:
         tokens = task.split(split).tokens
         words = task.decode(tokens[dice.randrange(len(tokens))]).split()
