@@ -218,8 +218,8 @@ def _tests_words(circuit: Circuit) -> str:
     if not circuit.links:
         return "No causal test of this network was made."
     each = " ".join(_link_words(circuit, number) for number in range(len(circuit.links)))
-    are = "is" if len(circuit.links) == 1 else "are"
-    return f"{circuit.scored} {are} supported by causal tests of this network. {each}"
+    verb = "is" if len(circuit.links) == 1 else "are"
+    return f"{circuit.scored} {verb} supported by causal tests of this network. {each}"
 
 
 def _link_words(circuit: Circuit, number: int) -> str:

@@ -52,7 +52,8 @@ globalThis.circuitExplorer = (() => {
         new circuitPlaces.Place(lab, 'Network', change), new circuitPlaces.Place(lab, 'Compared with', follow)];
       const shuffled = () => circuitPrompt.shuffled(lab.task, this.#readings[0].asked.form);
       this.#second = this.#line('Second prompt', 'source', shuffled);
-      const [first, compared] = this.#stages.map(({ node, beside }, i) => el('div', 'part', node, this.#places[i].node, beside));
+      const [first, compared] = this.#stages.map(({ node, readout, beside }, i) =>
+        el('div', 'part shown', node, this.#places[i].node, readout, beside));
       const asked = el('div', 'part', this.#line('Prompt', 'prompt', shuffled, this.#examples()), this.#second);
       this.#live = el('div', 'live', this.#path(), first, compared, asked, this.#problems[''], this.#tools(),
         this.#others.node,

@@ -33,7 +33,7 @@ globalThis.circuitStage = (() => {
     #drawn = svg('svg', { role: 'group', fill: 'currentColor' });
     #room = el('div', 'room', this.#drawn); // it listens: an SVG that listens to the focus takes it
     #stop = toolbar(this.#room);
-    #readout = el('p', 'readout', { ariaLive: 'polite' });
+    readout = el('p', 'readout', { ariaLive: 'polite' }); // what is pointed at
     #answers = el('tbody');
     #switches = el('div', 'row switches', { ariaLabel: 'Take parts away' });
     #switchStop = toolbar(this.#switches);
@@ -49,7 +49,7 @@ globalThis.circuitStage = (() => {
       const figure = el('figure', '', this.#room);
       figure.classList.add('circuit');
       const caption = el('caption', '', 'What comes next?');
-      this.node = el('div', 'stage', figure, this.#readout);
+      this.node = el('div', 'stage', figure);
       this.beside = el('div', 'beside', el('table', 'next', caption, this.#answers),
         el('div', 'parts', el('label', 'field', 'Press to replace by ', this.#how), this.#switches));
       new ResizeObserver(() => this.#draw()).observe(this.#room);
@@ -58,7 +58,7 @@ globalThis.circuitStage = (() => {
 
     // reading: of lab.read; run: whose it is; tests: of it at this step; lit: names of moves that are spoken of.
     show(reading, run, tests, state, lit) {
-      if (this.#shown?.run !== run) say(this.#readout, `${HINT} ${run.note}`);
+      if (this.#shown?.run !== run) say(this.readout, `${HINT} ${run.note}`);
       this.#shown = { reading, run, edits: new Set(state.edits), lit };
       this.#circuit = circuitMoves.circuitOn(this.#exhibit, tests, reading, token => this.#lab.word(token));
       this.#mark();
@@ -162,7 +162,7 @@ globalThis.circuitStage = (() => {
     #listen() {
       const room = this.#room, pressAt = event => event.target.closest?.('[data-key]');
       const tokenAt = event => document.elementFromPoint(event.clientX, event.clientY)?.closest('[data-position]');
-      const tell = event => { const node = pressAt(event); if (node) say(this.#readout, node.says); };
+      const tell = event => { const node = pressAt(event); if (node) say(this.readout, node.says); };
       room.addEventListener('pointerover', tell);
       room.addEventListener('focusin', tell);
       room.addEventListener('click', event => pressAt(event)?.act());
