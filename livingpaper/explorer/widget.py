@@ -34,8 +34,8 @@ SCRIPTS = (
     "explorer.js",
 )
 """In the order in which they are joined to one module: what a reader sees first."""
-PANELS = ("head_map.js", "pane.js", "composer.js", "curves.js")
-"""The same of what is loaded when a reader opens it."""
+PANELS = ("head_map.js", "pane.js", "composer.js", "curves.js", "take_along.js")
+"""The same of what is loaded when a reader opens it, or takes it along."""
 N_EXAMPLES = 6
 
 
@@ -49,7 +49,8 @@ def module() -> str:
 def panels() -> str:
     """The ES module of its panels: a function of the parts of the first that they need."""
     needed, made = "pageParts, circuitLab, circuitPrompt, circuitBars, circuitStrip", "circuitPane, circuitComposer"
-    return f"export default ({{ {needed} }}) => {{\n{_joined(PANELS)}return {{ {made}, circuitCurves }};\n}};\n"
+    made = f"{made}, circuitCurves, circuitTakeAlong"
+    return f"export default ({{ {needed} }}) => {{\n{_joined(PANELS)}return {{ {made} }};\n}};\n"
 
 
 def _joined(names: Sequence[str]) -> str:

@@ -4,7 +4,7 @@
 globalThis.circuitExplorer = (() => {
   'use strict';
   const { el, same, say, enable, button, fill } = pageParts('explorer'), { headsOf } = circuitLab;
-  const { FIELDS, address, fromAddress, python, csv, download } = circuitTakeOut;
+  const { FIELDS, address, fromAddress } = circuitTakeOut;
   const PAUSE = 300; // milliseconds until the address follows
   const MOST_UNDONE = 100;
   const sentence = text => `${text[0].toUpperCase()}${text.slice(1)}${text.endsWith('.') ? '' : '.'}`;
@@ -367,10 +367,10 @@ globalThis.circuitExplorer = (() => {
       return () => composer.show(this.#state, this.#readings[0].asked);
     }
 
-    #sweep({ circuitPane: { signed, share } }, body) {
+    #sweep({ circuitPane: { signed, share, subsets } }, body) {
       const lab = this.#lab, { table, named, cell, bar } = circuitBars;
       return () => {
-        const rows = lab.subsets(this.#state, this.#state).map(({ off, margin, probability: p, says }) => el('tr', '',
+        const rows = subsets(lab, this.#state, this.#state).map(({ off, margin, probability: p, says }) => el('tr', '',
           named(off.join(', ') || 'none'), bar(p), cell(share(p)), cell(signed(margin)), cell(lab.word(says))));
         const answer = lab.word(this.#readings[0].now.target);
         const caption = `Probability of ${answer} with these heads set to zero, on top of the edits in place.`;
@@ -397,19 +397,24 @@ globalThis.circuitExplorer = (() => {
       });
       const told = el('span', 'quiet', { role: 'status' }), { name } = this.#data;
       // The text is shown as well: not every page may write to the clipboard.
-      const take = (what, make) => () => {
-        Object.assign(text, { value: make(), hidden: false });
+      const take = (what, make) => async () => {
+        Object.assign(text, { value: await make(), hidden: false });
         text.select();
         const tell = is => () => say(told, `${what} is ${is}.`);
         (navigator.clipboard?.writeText(text.value) ?? Promise.reject()).then(tell('copied'), tell('below'));
       };
       const link = () => location.href.split('#')[0] + this.#address(), hidden = !this.#model.get('linked');
+      const python = async () => (await this.#load()).circuitTakeAlong.python(this.#state, this.#readings);
+      const table = async () => {
+        const { csv, download } = (await this.#load()).circuitTakeAlong;
+        download(`${name}.csv`, csv(this.#lab, this.#state, this.#readings));
+      };
       const undo = button('button', () => this.#undo(), 'Undo');
       this.#painters.push(() => enable(undo, this.#before.length > 0));
       return el('div', 'part end', el('div', 'row', undo, this.#compare(),
         button('button', take('The link', link), 'Copy link', { hidden }),
-        button('button', take('The snippet', () => python(this.#state, this.#readings)), 'Copy as Python'),
-        button('button', () => download(`${name}.csv`, csv(this.#lab, this.#state, this.#readings)), 'Download CSV'),
+        button('button', take('The snippet', python), 'Copy as Python'),
+        button('button', table, 'Download CSV'),
         button('button', () => { this.#stop = 0; this.#change(this.#opening); }, 'Start again'), told), text);
     }
 

@@ -3,7 +3,6 @@
 globalThis.circuitLab = (() => {
   'use strict';
   const MOST_MODELS = 64; // unpacked checkpoints that are kept; about 20 MB at most
-  const MOST_SUBSETS = 64;
   const fail = sentence => { throw new Error(sentence); };
 
   // The most recent `limit` values by key.
@@ -137,21 +136,6 @@ globalThis.circuitLab = (() => {
       const { target, rival } = now;
       return circuitDecoder.attribution(model, now.result, asked.ids.length - 1)
         .map(({ part, shares }) => ({ part, value: shares[target] - shares[rival] }));
-    }
-
-    // Every set of heads switched off together (with the edits of `state` in place): the margin and the answer's
-    // probability. Of a network with too many heads, single heads and pairs.
-    subsets(place, state) {
-      const all = headsOf(this.run(place.run).config).map(({ name }) => name);
-      const chosen = 2 ** all.length <= MOST_SUBSETS
-        ? Array.from({ length: 2 ** all.length }, (_, bits) => all.filter((_, i) => bits & (1 << i)))
-        : [[], ...all.map(head => [head]), ...all.flatMap((a, i) => all.slice(i + 1).map(b => [a, b]))];
-      const known = this.read(place, { ...state, edits: [] });
-      return chosen.map(off => {
-        const edits = [...state.edits, ...off.map(head => `zero(${head})@all`)];
-        const { now } = this.read(place, { ...state, edits }, known);
-        return { off, margin: now.margin, probability: now.probabilities[now.target], says: now.top };
-      });
     }
   }
 

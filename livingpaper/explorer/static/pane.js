@@ -3,7 +3,7 @@ globalThis.circuitPane = (() => {
   'use strict';
   const { el, same, say } = pageParts('explorer'), { HeadMap, share } = circuitHeadMap, { headsOf } = circuitLab;
   const { table, named, cell, bar } = circuitBars;
-  const MOST_ANSWERS = 6;
+  const MOST_ANSWERS = 6, MOST_SUBSETS = 64;
   const signed = value => `${value < 0 ? '\u2212' : '+'}${Math.abs(value).toFixed(2)}`;
 
   // A bar from the middle, to the right where the value is positive.
@@ -12,6 +12,21 @@ globalThis.circuitPane = (() => {
     fill.style.width = `${width}%`;
     fill.style.left = `${value < 0 ? 50 - width : 50}%`;
     return el('td', 'track middle', el('span', '', fill));
+  }
+
+  // Every set of heads switched off together (with the edits of `state` in place): the margin and the answer's
+  // probability. Of a network with too many heads, single heads and pairs.
+  function subsets(lab, place, state) {
+    const all = headsOf(lab.run(place.run).config).map(({ name }) => name);
+    const chosen = 2 ** all.length <= MOST_SUBSETS
+      ? Array.from({ length: 2 ** all.length }, (_, bits) => all.filter((_, i) => bits & (1 << i)))
+      : [[], ...all.map(head => [head]), ...all.flatMap((a, i) => all.slice(i + 1).map(b => [a, b]))];
+    const known = lab.read(place, { ...state, edits: [] });
+    return chosen.map(off => {
+      const edits = [...state.edits, ...off.map(head => `zero(${head})@all`)];
+      const { now } = lab.read(place, { ...state, edits }, known);
+      return { off, margin: now.margin, probability: now.probabilities[now.target], says: now.top };
+    });
   }
 
   // cut(head, query, key) is called when the reader presses an edge.
@@ -99,5 +114,5 @@ globalThis.circuitPane = (() => {
     }
   }
 
-  return { Pane, signed, share };
+  return { Pane, signed, share, subsets };
 })();
