@@ -145,7 +145,7 @@ def drag(explorer, source, target):
 
 
 def readout(explorer):
-    return explorer.locator(".explorer-stage .explorer-readout").first.inner_text()
+    return explorer.locator(".explorer-readout:not(.explorer-pane *)").first.inner_text()
 
 
 def classes(node):
