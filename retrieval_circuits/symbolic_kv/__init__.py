@@ -7,9 +7,8 @@ ours minus one: its "layer-1 support" is layer 0 here.
 from retrieval_circuits.design import FALSE_ALARMS
 from retrieval_circuits.symbolic_kv.claims import CIRCUIT_CLAIMS, CLAIMS
 from retrieval_circuits.symbolic_kv.design import Params, instruments, published_epochs, recipes
-from retrieval_circuits.symbolic_kv.explorer import explorer
+from retrieval_circuits.symbolic_kv.explorer import explorer, front
 from retrieval_circuits.symbolic_kv.figures import VIEWS
-from retrieval_circuits.symbolic_kv.front import front
 
 __all__ = [
     "CIRCUIT_CLAIMS",

@@ -14,7 +14,7 @@ from livingpaper.explorer.material import Material
 from livingpaper.explorer.retrieval_path import Lookup
 from livingpaper.figures.circuit import NUMBERS
 from retrieval_circuits.lookup_circuit import PLAN
-from retrieval_circuits.symbolic_kv.explorer import runs_shown
+from retrieval_circuits.symbolic_kv.explorer.chapter import runs_shown
 from retrieval_circuits.symbolic_kv.readings import COPIES, ROUTES, TRAINED, motif_births
 
 NONE = "no link of the circuit is supported by a test of this network"
