@@ -29,9 +29,9 @@ from livingpaper.explorer.weights import in_script
 STATIC = Path(__file__).parent / "static"
 CIRCUIT_STYLES = STATIC.parents[1] / "figures" / "static" / "circuit.css"
 SCRIPTS = (
-    *("parts.js", "bars.js", "decoder.js", "known.js", "edits.js", "prompt.js", "lab.js", "strip.js", "places.js"),
-    *("moves.js", "stage_layout.js", "stage_names.js", "stage_drawing.js", "stage.js", "others.js", "take_out.js"),
-    "explorer.js",
+    *("parts.js", "svg.js", "bars.js", "decoder.js", "known.js", "edits.js", "prompt.js", "lab.js", "strip.js"),
+    *("places.js", "moves.js", "stage_layout.js", "stage_names.js", "stage_drawing.js", "stage.js", "others.js"),
+    *("take_out.js", "explorer.js"),
 )
 """In the order in which they are joined to one module: what a reader sees first."""
 PANELS = ("head_map.js", "pane.js", "composer.js", "curves.js", "take_along.js")
@@ -48,8 +48,8 @@ def module() -> str:
 @cache
 def panels() -> str:
     """The ES module of its panels: a function of the parts of the first that they need."""
-    needed, made = "pageParts, circuitLab, circuitPrompt, circuitBars, circuitStrip", "circuitPane, circuitComposer"
-    made = f"{made}, circuitCurves, circuitTakeAlong"
+    needed = "pageParts, circuitSvg, circuitLab, circuitPrompt, circuitBars, circuitStrip"
+    made = "circuitPane, circuitComposer, circuitCurves, circuitTakeAlong"
     return f"export default ({{ {needed} }}) => {{\n{_joined(PANELS)}return {{ {made} }};\n}};\n"
 
 

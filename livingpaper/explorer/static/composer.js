@@ -37,7 +37,7 @@ globalThis.circuitComposer = (() => {
     node = el('div', 'part composer', { role: 'group', ariaLabel: 'Edits' },
       el('div', 'row', this.#part, this.#kind, this.#where, this.#add), this.#referenceLine, this.#chips);
 
-    // edit(text) puts an edit in place or takes it away; change(changes) is of the state; need(kind) tells what is chosen.
+    // edit(text) puts an edit in place or takes it away; change(changes) is of the state; need(kind) tells the choice.
     constructor(lab, act) {
       [this.#lab, this.#act] = [lab, act];
       fill(this.#kind, Object.entries(KINDS));

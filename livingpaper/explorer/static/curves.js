@@ -1,7 +1,7 @@
 // Scores of a run through its training, and the chosen step. Defines `circuitCurves`.
 globalThis.circuitCurves = (() => {
   'use strict';
-  const { el, svg } = pageParts('explorer'), { PAD } = circuitStrip;
+  const { el } = pageParts('explorer'), { svg } = circuitSvg, { PAD } = circuitStrip;
   const DASHES = ['', '7 3', '2 2', '9 3 2 3'], HEIGHT = 110;
   const look = i => ({ class: `curve s${i}`, 'stroke-dasharray': DASHES[i % DASHES.length] });
 
@@ -30,7 +30,8 @@ globalThis.circuitCurves = (() => {
       const y = value => 4 + (HEIGHT - 10) * (1 - value);
       this.#picture.setAttribute('viewBox', `0 0 ${width} ${HEIGHT}`);
       this.#picture.style.height = `${HEIGHT}px`;
-      this.#picture.ariaLabel = `Through training: ${curves.map(({ label }) => label).join(', ') || 'nothing measured'}`;
+      const names = curves.map(({ label }) => label).join(', ');
+      this.#picture.ariaLabel = `Through training: ${names || 'nothing measured'}`;
       const line = (name, x1, x2, y1, y2) => svg('line', { class: name, x1, x2, y1, y2 });
       const level = name => value => line(name, PAD, width - PAD, y(value), y(value));
       const chances = new Set(curves.map(({ chance }) => chance).filter(Boolean));

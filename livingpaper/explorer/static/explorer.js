@@ -303,7 +303,7 @@ globalThis.circuitExplorer = (() => {
       this.#panels ??= (async () => {
         const url = URL.createObjectURL(new Blob([this.#model.get('panels')], { type: 'text/javascript' }));
         try {
-          return (await import(url)).default({ pageParts, circuitLab, circuitPrompt, circuitBars, circuitStrip });
+          return (await import(url)).default({ pageParts, circuitSvg, circuitLab, circuitPrompt, circuitBars, circuitStrip });
         } finally { URL.revokeObjectURL(url); }
       })();
       return this.#panels;
@@ -423,7 +423,8 @@ globalThis.circuitExplorer = (() => {
       this.#paintSecond();
       const { path } = this.#data, lit = this.#isAtStop() ? path[this.#stop].lit : [];
       placesOf(this.#state).forEach(({ run, step }, i) =>
-        this.#stages[i].show(this.#readings[i], this.#lab.run(run), this.#lab.testsAt(run, step), this.#state, i ? [] : lit));
+        this.#stages[i].show(
+          this.#readings[i], this.#lab.run(run), this.#lab.testsAt(run, step), this.#state, i ? [] : lit));
       this.#others.show(this.#state);
       for (const paint of this.#painters) paint();
     }

@@ -54,7 +54,7 @@ globalThis.circuitLab = (() => {
       this.#packed.set(id, packed);
     }
 
-    // What causal tests of a run say at a step: move -> { heads, effect, isSupported, found }; none where none was made.
+    // What causal tests of a run say at a step: move -> { heads, effect, isSupported, found }, if any was made.
     testsAt(id, step) {
       const { tests, found } = this.run(id), at = Object.entries(tests[step] ?? {});
       return Object.fromEntries(at.map(([move, [heads, effect, isSupported]]) => {

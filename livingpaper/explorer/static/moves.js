@@ -60,7 +60,8 @@ globalThis.circuitMoves = (() => {
           const way = weight * before[target];
           reach[source] = Math.max(reach[source], way);
           if (way < FAINTEST || done.has(`${layer} ${source} ${target}`)) continue;
-          found.push({ layer, source, target, weight, brings: '', head: `L${layer}H${weights.indexOf(Math.max(...weights))}` });
+          const head = `L${layer}H${weights.indexOf(Math.max(...weights))}`;
+          found.push({ layer, source, target, weight, brings: '', head });
         }
       }
     }
@@ -69,7 +70,8 @@ globalThis.circuitMoves = (() => {
 
   // moves, tones: of the exhibit; tests: move -> { heads, effect, isSupported }, as far as there are any.
   function circuitOn({ moves, tones }, tests, { asked, model, now }, wordOf) {
-    const { words, form, answer } = asked, where = places(form, words), looks = looking(now.result, model.config, words.length);
+    const { words, form, answer } = asked, where = places(form, words), p = now.probabilities[now.top];
+    const looks = looking(now.result, model.config, words.length);
     const links = moves.flatMap((move, i) => {
       const tested = tests[move.name];
       if (!tested) return [];
@@ -85,7 +87,7 @@ globalThis.circuitMoves = (() => {
     return {
       layers: model.config.n_layers, links, looks: attentionAlone(looks, words.length, done),
       tokens: words.map((word, at) => ({ word, tone: tone[at] })),
-      answer: { word: wordOf(now.top), tone: AFTER, probability: Math.min(1, now.probabilities[now.top]), wanted: answer },
+      answer: { word: wordOf(now.top), tone: AFTER, probability: Math.min(1, p), wanted: answer },
     };
   }
 

@@ -1,7 +1,8 @@
 // The same prompt in the first networks of a condition, small, beside each other. Defines `circuitOthers`.
 globalThis.circuitOthers = (() => {
   'use strict';
-  const { el, svg, same, say, button, toolbar } = pageParts('explorer'), { Layout } = circuitLayout, { draw } = circuitDrawing;
+  const { el, same, say, button, toolbar } = pageParts('explorer'), { svg } = circuitSvg;
+  const { Layout } = circuitLayout, { draw } = circuitDrawing;
   const MOST = 10;
   const idle = globalThis.requestIdleCallback ?? setTimeout;
 

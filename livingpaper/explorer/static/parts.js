@@ -16,16 +16,6 @@ globalThis.pageParts = prefix => {
     return node;
   }
 
-  // An element of a drawing, its numbers with one decimal at most.
-  function svg(tag, attributes, ...children) {
-    const node = document.createElementNS('http://www.w3.org/2000/svg', tag);
-    for (const [name, value] of Object.entries(attributes)) {
-      node.setAttribute(name, typeof value === 'number' ? Math.round(value * 10) / 10 : value);
-    }
-    node.append(...children);
-    return node;
-  }
-
   // A button that is out of use keeps the focus, so that a keyboard does not lose its place.
   const enable = (node, can) => { node.ariaDisabled = !can; };
   const button = (classes, act, ...parts) => el('button', classes, {
@@ -59,5 +49,5 @@ globalThis.pageParts = prefix => {
     };
   }
 
-  return { el, svg, same, say, enable, button, fill, toolbar };
+  return { el, same, say, enable, button, fill, toolbar };
 };

@@ -2,7 +2,7 @@
 // Defines `circuitStage`.
 globalThis.circuitStage = (() => {
   'use strict';
-  const { el, svg, say, button, fill, toolbar } = pageParts('explorer'), { partsOf } = circuitLab;
+  const { el, say, button, fill, toolbar } = pageParts('explorer'), { svg } = circuitSvg, { partsOf } = circuitLab;
   const { Layout } = circuitLayout, { draw } = circuitDrawing, { bar } = circuitBars;
   const MOST_ANSWERS = 3, NARROW = 544; // pixels, 34 rem: below it words stand in a column
   const HOW = { zero: 'zero', mean: 'its mean', resample: 'a reference prompt', patch: 'the second prompt' };

@@ -1,7 +1,7 @@
 // A circuit as SVG elements, with the classes of livingpaper/figures/circuit_drawing.py. Defines `circuitDrawing`.
 globalThis.circuitDrawing = (() => {
   'use strict';
-  const { svg } = pageParts('explorer'), { MARK, NODE, ANSWER, SMALL_ANSWER } = circuitLayout;
+  const { svg } = circuitSvg, { MARK, NODE, ANSWER, SMALL_ANSWER } = circuitLayout;
   const { namesOf, BADGE } = circuitNames;
   const OUTLINE = { fill: 'none', stroke: 'currentColor' }, HIT = 16;
   const round = value => Math.round(value * 10) / 10;

@@ -1,7 +1,7 @@
 // When the parts of a circuit were born in a run, under the slider, and the chosen step. Defines `circuitStrip`.
 globalThis.circuitStrip = (() => {
   'use strict';
-  const { svg } = pageParts('explorer');
+  const { svg } = circuitSvg;
   const PAD = 8, LANE = 16; // a slider's thumb stands 8 px inside its ends
   const number = step => step.toLocaleString('en-US');
 

@@ -151,7 +151,8 @@ def test_a_short_run_keeps_every_checkpoint_and_tells_their_epochs(run):
 def test_the_payload_holds_all_that_the_menus_need(make, run):
     found = make(path=(PathStep(title="One.", text="It says.", state={"step": 0}),)).payload()
     assert found["task"]["vocab"] == list(run.recipe.make_task().vocab)
-    assert found["path"] == [{"title": "One.", "text": "It says.", "state": {"step": 0}}]
+    (stop,) = found["path"]
+    assert stop == {"title": "One.", "text": "It says.", "state": {"step": 0}, "lit": [], "told": []}
     assert [entry["id"] for entry in found["runs"]] == [RUN]
     assert found["opening"]["run"] == RUN and found["name"] == "explorer-kv"
 
