@@ -32,7 +32,7 @@ globalThis.pageParts = prefix => {
 
   // One stop of the Tab key for a group of buttons; arrows, Home and End move inside it.
   function toolbar(box) {
-    const all = () => [...box.querySelectorAll('button, [role=button]')].filter(node => !node.hidden);
+    const all = () => [...box.querySelectorAll(':is(button, [role=button]):not([hidden])')];
     const stopAt = node => all().forEach(other => (other.tabIndex = other === node ? 0 : -1));
     box.role = 'toolbar';
     box.addEventListener('focusin', event => stopAt(event.target));
