@@ -30,7 +30,7 @@ globalThis.pageParts = prefix => {
     if (pairs.some(([value]) => value === before)) menu.value = before;
   }
 
-  // One stop of the Tab key for a group of buttons; arrows, Home and End move inside it.
+  // One stop of the Tab key for a group of buttons; arrows, Home and End move in it.
   function toolbar(box) {
     const all = () => [...box.querySelectorAll(':is(button, [role=button]):not([hidden])')];
     const stopAt = node => all().forEach(other => (other.tabIndex = other === node ? 0 : -1));
