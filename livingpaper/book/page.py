@@ -136,6 +136,8 @@ def explorer_of(evidence: Evidence, found: tuple[Results, ...], name: str) -> An
         return shown
     claims = {claim.id: claim for claim in evidence.study.CLAIMS}
     asked = {claim_id for stop in shown.path for claim_id in stop.claims}
+    if not asked:  # an exhibit that is made anew computes all its stops again
+        return shown
     return replace(shown, told={one: verdict_line(evidence.judged(claims[one], found[0])) for one in asked})
 
 

@@ -5,7 +5,6 @@ stands at the last position, as the chapter on symbols does for the last two; fo
 at the values. That test finds the marks, not the head that made them.
 """
 
-import functools
 from functools import partial
 
 import pandas as pd
@@ -13,7 +12,7 @@ import pandas as pd
 from livingpaper.claims.results import Results
 from livingpaper.explorer.moves import Tested
 from retrieval_circuits.bounds import MORE_OFTEN_THAN_NOT
-from retrieval_circuits.lookup_circuit import HEADS, by_head
+from retrieval_circuits.lookup_circuit import HEADS, by_head, of_each_seed
 
 WHERE_MARKS_ARE_READ = "exchanged in the keys that layer 1 reads there, it moves the answer on {effect} of prompts"
 NOTE = (
@@ -27,24 +26,22 @@ SEPARATING, SAME_KEY = "separating", "same_key"
 def link_tests(results: Results, arm: str) -> dict[int, dict[str, Tested]]:
     """Seed -> move -> whose it is in that network, and the share of answers that follow what was exchanged."""
 
-    @functools.cache
     def shares(site: str, variable: str, family: str = SEPARATING) -> pd.Series:
         where = {"family": family, "site": site, "variable": variable, "edit": ""}
         return results.final_values("interchange", arm, **where)
 
-    def follows(seed: int, variable: str, site: str) -> float:
-        return float(shares(site, variable)[seed])
-
-    marks = shares("L1H*.k", "matching_slot", SAME_KEY)
     both = tuple(f"L0{head}" for head in HEADS)
-    return {
-        int(seed): {
-            "tags": Tested(
-                heads=both, effect=float(mark), supported=MORE_OFTEN_THAN_NOT.reached(mark), found=WHERE_MARKS_ARE_READ
-            ),
-            "carries": by_head(0, "z", partial(follows, seed, "query_key")),
-            "matches": by_head(1, "q", partial(follows, seed, "query_key")),
-            "copies": by_head(1, "z", partial(follows, seed, "selected_value")),
-        }
-        for seed, mark in marks.items()
+    marks = {
+        int(seed): Tested(
+            heads=both, effect=float(mark), supported=MORE_OFTEN_THAN_NOT.reached(mark), found=WHERE_MARKS_ARE_READ
+        )
+        for seed, mark in shares("L1H*.k", "matching_slot", SAME_KEY).items()
     }
+    return of_each_seed(
+        {
+            "tags": marks,
+            "carries": by_head(0, "z", partial(shares, variable="query_key")),
+            "matches": by_head(1, "q", partial(shares, variable="query_key")),
+            "copies": by_head(1, "z", partial(shares, variable="selected_value")),
+        }
+    )

@@ -29,6 +29,15 @@ ASKED = """async () => {
 DRAWN = "() => !document.querySelector('.vl-chart.is-waiting')"
 
 
+def page_with(browser: Browser, *scripts: Path) -> Iterator[Page]:
+    """An empty page with some scripts in it: what a fixture yields from."""
+    page = browser.new_page()
+    for script in scripts:
+        page.add_script_tag(path=script)
+    yield page
+    page.close()
+
+
 def toc_files(entry: object) -> list[str]:
     """The pages a table of contents names, in its order, without their endings."""
     if isinstance(entry, list):

@@ -1,6 +1,7 @@
 """The page's two margins beside ``probe``'s, on every published network, with and without edits."""
 
 import pytest
+from conftest import page_with
 
 from circuitcore.ground.environment import Folders
 from circuitcore.training.store.run_store import RunStore
@@ -28,11 +29,7 @@ adds up in float64. Words whose logits are closer may swap places."""
 @pytest.fixture(scope="module")
 def blank(browser):
     """An empty page with all that computes in it."""
-    page = browser.new_page()
-    for script in SCRIPTS:
-        page.add_script_tag(path=STATIC / script)
-    yield page
-    page.close()
+    yield from page_with(browser, *(STATIC / script for script in SCRIPTS))
 
 
 def states(run, examples):

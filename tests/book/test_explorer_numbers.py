@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 import pytest
 import torch
+from conftest import page_with
 from test_game import VARIANTS, a_network
 
 from circuitcore.ground.environment import Folders
@@ -92,11 +93,7 @@ class Gaps:
 @pytest.fixture(scope="module")
 def blank(browser):
     """An empty page with the forward pass and the edits in it."""
-    page = browser.new_page()
-    for script in ("decoder.js", "edits.js"):
-        page.add_script_tag(path=STATIC / script)
-    yield page
-    page.close()
+    yield from page_with(browser, *(STATIC / script for script in ("decoder.js", "edits.js")))
 
 
 def random_edit(dice, config, n_pos):

@@ -9,7 +9,7 @@ from pathlib import Path
 import nbformat
 import pytest
 import torch
-from conftest import ROOT, Opened
+from conftest import ROOT, Opened, page_with
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 from test_pages import LUMINANCE, OFFLINE, seriously_wrong
 
@@ -60,11 +60,7 @@ FORWARD = """([packed, inputs, edits]) => {
 @pytest.fixture(scope="module")
 def blank(browser):
     """An empty page with the forward pass and the rules in it."""
-    page = browser.new_page()
-    for script in SCRIPTS:
-        page.add_script_tag(path=STATIC / script)
-    yield page
-    page.close()
+    yield from page_with(browser, *(STATIC / script for script in SCRIPTS))
 
 
 def a_network(variant):

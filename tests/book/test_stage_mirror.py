@@ -5,6 +5,7 @@ import random
 from dataclasses import replace
 
 import pytest
+from conftest import page_with
 from drawn import drawn_circuit, looking_circuit, one_layer_circuit
 
 from circuitcore.ground.environment import Folders
@@ -70,11 +71,7 @@ PLANS = {
 @pytest.fixture(scope="module")
 def blank(browser):
     """An empty page with all that draws in it."""
-    page = browser.new_page()
-    for script in SCRIPTS:
-        page.add_script_tag(path=STATIC / script)
-    yield page
-    page.close()
+    yield from page_with(browser, *(STATIC / script for script in SCRIPTS))
 
 
 # ---- where everything stands ----

@@ -10,12 +10,11 @@ globalThis.circuitStage = (() => {
     + 'cut it.';
   const likely = p => (p > 0.99 ? '> 99 %' : p < 0.01 ? '< 1 %' : `${Math.round(100 * p)} %`);
   const percent = share => (share > 0 && share < 1 ? likely(share) : `${100 * share} %`); // of prompts
-  const OFF = /^(?:(?:zero|mean|resample)\((L\d+(?:H\d+|MLP))\)|patch\((L\d+H\d+)\.z<-source\)|patch\((L\d+)\.mlp_out<-source\))@all$/;
 
   // The part that an edit takes away as a whole, or nothing.
   function partOff(text) {
-    const [, part, head, layer] = OFF.exec(text) ?? [];
-    return part ?? head ?? (layer && `${layer}MLP`);
+    const { layer, head, site, positions } = circuitEdits.parse(text), isMlp = head === null;
+    return positions === 'all' && site === (isMlp ? 'mlp_out' : 'z') ? `L${layer}${isMlp ? 'MLP' : `H${head}`}` : null;
   }
 
   function removal(part, how) {
@@ -87,11 +86,11 @@ globalThis.circuitStage = (() => {
       }
       const known = new Set(links.flatMap(({ heads, arrows }) => arrows.flatMap(arrow => heads.map(head => cutOf(head, arrow)))));
       for (const text of edits) {
-        const [, head, layer, target, source] = /^cut\((L(\d+)H\d+):(\d+)->(\d+)\)$/.exec(text) ?? [];
-        const isHere = head && Number(layer) < this.#circuit.layers && Number(target) < reading.asked.words.length;
+        const { kind, layer, head, query, key } = circuitEdits.parse(text);
+        const isHere = kind === 'cut' && layer < this.#circuit.layers && Number(query) < reading.asked.words.length;
         if (!isHere || known.has(text)) continue;
         looks.push({
-          layer: Number(layer), source: Number(source), target: Number(target), weight: 0, brings: '', head, isCut: true,
+          layer, source: Number(key), target: Number(query), weight: 0, brings: '', head: `L${layer}H${head}`, isCut: true,
         });
       }
     }

@@ -48,7 +48,6 @@ def _path(bare: Exhibit, asked: Lookup, material: Material) -> tuple[PathStep, .
     first, (copying, looking) = run.steps[0], (_born(material, run, motif) for motif in (COPIES, ROUTES))
     taggers = bare.find(run.run_id).tests[run.steps[-1]]["tags"].heads
     off = [f"zero({head})@all" for head in taggers]
-    n_beside = len(bare.beside(bare.start))
     return (
         PathStep(
             title=f"Asked for {asked.key}, it says {asked.plain.likeliest}.",
@@ -83,8 +82,8 @@ def _path(bare: Exhibit, asked: Lookup, material: Material) -> tuple[PathStep, .
         ),
         PathStep(
             title="Other random starts.",
-            text=f"Seed {run.recipe.init_seed} is one network. Below are {n_beside}; under each stands how many of the "
-            "links its own tests support.",
+            text=f"Seed {run.recipe.init_seed} is one network. Below are {len(bare.shown)}; under each stands how many "
+            "of the links its own tests support.",
             claims=("KV1",),
         ),
     )  # fmt: skip
