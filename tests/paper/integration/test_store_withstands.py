@@ -27,7 +27,7 @@ from livingpaper.commands import cli
 
 ROOT = Path(__file__).resolve().parents[3]
 SUPPORT = ROOT / "tests/support"
-KILLS = 3
+KILLS = 5
 N_RUNS, N_STEPS = 4, 600  # of the sweep in toy/params/recall.yaml
 PATIENCE = 300  # seconds; a busy machine is slow to start a process
 ENVIRONMENT = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": f"{ROOT}:{SUPPORT}"}
@@ -85,7 +85,7 @@ def run(store):
 # Kills
 
 
-def test_a_sweep_killed_three_times_ends_bit_identical(tmp_path):
+def test_a_sweep_killed_five_times_ends_bit_identical(tmp_path):
     """SIGKILL at random moments; then the same command once more.
 
     Every second attempt uses a pool; its workers are not killed and have to end by themselves.
