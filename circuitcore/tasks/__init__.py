@@ -21,12 +21,15 @@ import pydantic
 from circuitcore.ground.plain_values import fault, shown
 from circuitcore.ground.spelling import unknown
 from circuitcore.tasks.base import Batch, Interchange, Task, TaskError
+from circuitcore.tasks.chains import ChainRetrieval
 from circuitcore.tasks.errors import OutsideTaskError
 from circuitcore.tasks.permutation import PermutationRecall
 from circuitcore.tasks.planted import PlantedRepeats
 from circuitcore.tasks.story import Story
 from circuitcore.tasks.symbolic_kv import SymbolicKV
 from circuitcore.tasks.textual_kv import TextualKV
+from circuitcore.tasks.token_task import TokenTask
+from circuitcore.tasks.vector_task import VectorTask
 
 __all__ = [
     "TASKS",
@@ -35,13 +38,15 @@ __all__ = [
     "OutsideTaskError",
     "Task",
     "TaskError",
+    "TokenTask",
+    "VectorTask",
     "allowed_tasks",
     "make_task",
     "require_allowed",
 ]
 
 TASKS: Mapping[str, type[Task]] = MappingProxyType(
-    {kind.name: kind for kind in (SymbolicKV, TextualKV, Story, PlantedRepeats, PermutationRecall)}
+    {kind.name: kind for kind in (SymbolicKV, TextualKV, Story, PlantedRepeats, PermutationRecall, ChainRetrieval)}
 )
 _IMPORT_PATH = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*")
 
@@ -118,7 +123,7 @@ def _task_type(name: str) -> type[Task]:
 
 
 def _is_task(value: object) -> bool:
-    return isinstance(value, type) and issubclass(value, Task) and value is not Task
+    return isinstance(value, type) and issubclass(value, Task) and value not in (Task, TokenTask, VectorTask)
 
 
 @functools.cache

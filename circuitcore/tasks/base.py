@@ -1,36 +1,41 @@
-"""What a task is: a vocabulary, splits of token rows, and counterfactuals with known answers.
+"""What a task is: splits of rows, what they want of a model, and counterfactuals with known answers.
 
 ``Batch`` and ``Interchange`` are the only things a task hands to the rest of the library. A task
 itself is a frozen dataclass whose fields are its parameters, so that two tasks with the same
-parameters are the same value and give the same rows.
+parameters are the same value and give the same rows. Rows hold words (``TokenTask``) or vectors (``VectorTask``).
 """
 
 import dataclasses
 import functools
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import torch
-from jaxtyping import Bool, Int
+from jaxtyping import Bool, Int, Shaped
 from torch import Tensor
 
 from circuitcore.ground.spelling import unknown
 from circuitcore.tasks.errors import TaskError
-from circuitcore.tasks.forms import PromptForm
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Batch:
-    """Rows of token ids, all of one length (never padded), and what is known about each row.
+    """Rows of token ids or of vectors, and what is known about each row.
+
+    Rows have one number of positions. A shorter row may be padded on the right with anything: no position sees what
+    is ahead of it, so that padding reaches nothing that is scored.
 
     Attributes:
-        tokens: vocabulary indices.
-        targets: token wanted as the next one at each position; read only where ``loss_mask``.
+        tokens: vocabulary indices ``[batch pos]``, or vectors ``[batch pos d_in]``.
+        targets: what is wanted at each position, read only where ``loss_mask``: the next token ``[batch pos]``, or a
+            vector ``[batch pos d_out]``.
         loss_mask: positions that are trained on and scored.
         roles: name -> position (or one position per slot) in the row. Always holds ``read_out``,
-            shape [batch]: the last scored position.
+            shape [batch]: the last scored position. A row with several read-outs names all of them by a role of its
+            own, [batch read_out].
         variables: name -> class index of a causal variable, shape [batch].
         base: id of the row a counterfactual was made from. A batch that holds no counterfactuals
             numbers its own rows, which is also the default.
@@ -39,22 +44,28 @@ class Batch:
         TaskError: shapes that disagree, a missing ``read_out``, a role outside the row.
     """
 
-    tokens: Int[Tensor, "batch pos"]
-    targets: Int[Tensor, "batch pos"]
+    tokens: Shaped[Tensor, "batch pos *d_in"]
+    targets: Shaped[Tensor, "batch pos *d_out"]
     loss_mask: Bool[Tensor, "batch pos"]
     roles: Mapping[str, Int[Tensor, "batch ..."]]
     variables: Mapping[str, Int[Tensor, " batch"]] = field(default_factory=dict)
     base: Int[Tensor, " batch"] | None = None
 
     def __post_init__(self):
-        n_rows, n_pos = self.tokens.shape
+        rows = n_rows, n_pos = self.tokens.shape[:2]
         if self.base is None:
             object.__setattr__(self, "base", torch.arange(n_rows))
-        if self.targets.shape != self.tokens.shape or self.loss_mask.shape != self.tokens.shape:
+        if self.targets.shape[:2] != rows or self.loss_mask.shape != rows:
             raise TaskError(
                 f"targets {tuple(self.targets.shape)} and loss_mask {tuple(self.loss_mask.shape)} "
-                f"must have the shape of tokens {tuple(self.tokens.shape)}"
+                f"must have the rows and positions of tokens {tuple(self.tokens.shape)}"
             )
+        for name, values in {"tokens": self.tokens, "targets": self.targets}.items():
+            if values.is_floating_point() != (values.ndim == 3):
+                raise TaskError(
+                    f"{name} are {values.dtype} {tuple(values.shape)}; allowed: ids [batch pos], integers, or vectors "
+                    "[batch pos width], floats"
+                )
         if "read_out" not in self.roles:
             raise TaskError(f"roles must name 'read_out'; got: {', '.join(self.roles) or 'none'}")
         per_row = {"base": self.base, **self.roles, **self.variables}
@@ -72,9 +83,9 @@ class Batch:
         return len(self.tokens)
 
     @property
-    def answers(self) -> Int[Tensor, " batch"]:
-        """Token wanted at ``read_out``, one per row."""
-        return self.targets.gather(1, self.roles["read_out"][:, None])[:, 0]
+    def answers(self) -> Shaped[Tensor, "batch *d_out"]:
+        """Token (or vector) wanted at ``read_out``, one per row."""
+        return self.targets[torch.arange(len(self)), self.roles["read_out"]]
 
     def rows(self, index: slice | Int[Tensor, " picked"]) -> "Batch":
         """The rows that ``index`` picks, in its order; repeats are allowed."""
@@ -127,21 +138,25 @@ class Interchange:
         return len(self.base)
 
 
+class Need(NamedTuple):
+    """What a task asks of a model: a field of its ``ModelConfig``, the least and the most it may be, and why."""
+
+    field: str
+    least: int
+    most: float
+    allowed: str
+
+
 @dataclass(frozen=True, kw_only=True)
 class Task(ABC):
     """One task. Subclass it as a frozen dataclass whose fields are JSON literals.
 
-    A subclass must give ``name``, ``vocab``, ``max_length``, ``splits``, ``answers``, ``chance`` and
-    either ``make_splits`` (cached for it) or ``split``. The rest has empty defaults: a task without
-    counterfactuals can be trained and scored, it just has no causal tests.
+    Subclass ``TokenTask`` where rows hold words, ``VectorTask`` where they hold vectors. A task must give ``name``,
+    ``max_length``, ``splits``, ``model_needs`` and either ``make_splits`` (cached for it) or ``split``. The rest has
+    empty defaults: a task without counterfactuals can be trained and scored, it just has no causal tests.
     """
 
     name: ClassVar[str]
-
-    @property
-    @abstractmethod
-    def vocab(self) -> tuple[str, ...]:
-        """The tokens as words, in the order of their ids."""
 
     @property
     @abstractmethod
@@ -155,13 +170,8 @@ class Task(ABC):
 
     @property
     @abstractmethod
-    def answers(self) -> tuple[int, ...]:
-        """Token ids that can be an answer."""
-
-    @property
-    @abstractmethod
-    def chance(self) -> Mapping[str, float]:
-        """Split -> accuracy of somebody who knows the rules but guesses."""
+    def model_needs(self) -> tuple[Need, ...]:
+        """What a model must be, so that it can be trained on this task."""
 
     @property
     def variables(self) -> Mapping[str, int]:
@@ -172,11 +182,6 @@ class Task(ABC):
     def params(self) -> dict[str, Any]:
         """Every parameter with its value, defaults included; ``make_task(name, params)`` undoes it."""
         return {item.name: getattr(self, item.name) for item in dataclasses.fields(self)}
-
-    @property
-    def forms(self) -> tuple[PromptForm, ...]:
-        """What prompts look like that a reader may type: unless a task says more, any words up to ``max_length``."""
-        return (PromptForm("words", (), open_words=self.vocab, most=self.max_length),)
 
     def make_splits(self) -> Mapping[str, Batch]:
         """Make all splits. Called once per task value; must depend on the parameters alone."""
@@ -223,56 +228,20 @@ class Task(ABC):
         """Base/source pairs for path patching; ``expected`` holds "source_answer" alone."""
         return ()
 
+    @abstractmethod
     def records(self, split: str) -> Iterator[dict[str, Any]]:
         """The rows of a split as plain values, one JSON object each: what ``circuitcore dataset`` writes.
 
-        Keys: id (``test_000012``), task, split, prompt, targets (the words wanted at the scored positions, in their
-        order), variables (name -> class index). A task with a published format of its own overrides this.
+        Keys: id (``test_000012``), task, split, what is read and what is wanted, variables (name -> class index).
 
         Raises:
-            TaskError: a name that is not in ``splits``, or rows that are no words.
+            TaskError: a name that is not in ``splits``.
         """
-        batch = self.split(split)
-        if batch.tokens.ndim != 2 or batch.tokens.is_floating_point():
-            raise TaskError(f"task {self.name!r}: split {split!r} has rows of vectors; only rows of words are written")
-        variables = {name: values.tolist() for name, values in batch.variables.items()}
-        for row, tokens in enumerate(batch.tokens):
-            wanted = batch.targets[row, batch.loss_mask[row]]
-            yield {
-                "id": record_id(split, row),
-                "task": self.name,
-                "split": split,
-                "prompt": self.decode(tokens),
-                "targets": [self.vocab[token] for token in wanted.tolist()],
-                "variables": {name: values[row] for name, values in variables.items()},
-            }
 
-    def decode(self, tokens: Int[Tensor, " pos"]) -> str:
-        """Token ids as text, words separated by one space.
 
-        Raises:
-            TaskError: an id outside the vocabulary.
-        """
-        ids = tokens.tolist()
-        for token in ids:
-            if not 0 <= token < len(self.vocab):
-                raise TaskError(f"token id {token} is outside the vocabulary 0..{len(self.vocab) - 1}")
-        return " ".join(self.vocab[token] for token in ids)
-
-    def encode(self, text: str) -> Int[Tensor, " pos"]:
-        """Token ids of a text whose tokens are separated by spaces.
-
-        Raises:
-            TaskError: a word that is not in the vocabulary, or no word at all.
-        """
-        ids = {word: token for token, word in enumerate(self.vocab)}
-        words = text.split()
-        if not words:
-            raise TaskError("the text has no tokens; separate tokens by spaces")
-        for place, word in enumerate(words):
-            if word not in ids:
-                raise TaskError(f"at token {place}: {unknown('token', word, self.vocab)}")
-        return torch.tensor([ids[word] for word in words])
+def room(task: Task) -> Need:
+    """Positions for the longest row."""
+    return Need("n_ctx", task.max_length, math.inf, f"at least the task's longest row, {task.max_length}")
 
 
 def record_id(split: str, row: int) -> str:

@@ -9,16 +9,17 @@ import torch
 from numpy.random import PCG64
 
 from circuitcore.tasks import kv_counterfactuals
-from circuitcore.tasks.base import Batch, Interchange, Task, TaskError, record_id
+from circuitcore.tasks.base import Batch, Interchange, TaskError, record_id
 from circuitcore.tasks.forms import PromptForm
 from circuitcore.tasks.kv_prompts import KVAlphabet, KVPrompts, form, prompts_of, render
 from circuitcore.tasks.kv_sampling import random_bits, random_order
+from circuitcore.tasks.token_task import TokenTask
 
 Targets = Literal["matched", "shuffled"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class KVTask(Task):
+class KVTask(TokenTask):
     """A task of key-value prompts. A subclass gives ``alphabet``, ``vocab``, ``pairs``, ``longer`` and ``prompts``.
 
     Attributes:

@@ -18,12 +18,13 @@ import pandas as pd
 from jaxtyping import Int
 
 from circuitcore.ground.spelling import unknown
-from circuitcore.tasks.base import Batch, Task, TaskError
+from circuitcore.tasks.base import Batch, TaskError
+from circuitcore.tasks.token_task import TokenTask
 
 DEGREES = ("prompt", "question", "mapping")
 
 
-def leakage(task: Task) -> pd.DataFrame:
+def leakage(task: TokenTask) -> pd.DataFrame:
     """Count rows already seen, for every split and every split named before it.
 
     Args:
@@ -50,7 +51,7 @@ def leakage(task: Task) -> pd.DataFrame:
     return pd.DataFrame(counts, columns=["split", "against", "degree", "n", "rows"])
 
 
-def expected_leakage(task: Task) -> pd.DataFrame:
+def expected_leakage(task: TokenTask) -> pd.DataFrame:
     """What ``leakage`` gives on average if rows are drawn independently and uniformly.
 
     Of ``a`` rows, each equal to one of ``N`` equally likely things, ``a (1 - (1 - 1/N)^b)`` are

@@ -12,8 +12,9 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from circuitcore.tasks.base import Batch, Interchange, Task, TaskError
+from circuitcore.tasks.base import Batch, Interchange, TaskError
 from circuitcore.tasks.forms import PromptForm, Slot
+from circuitcore.tasks.token_task import TokenTask
 
 BOS = 0
 SPLITS = ("train", "val", "test", "ood")
@@ -25,7 +26,7 @@ LEAST_CONTEXT = 12  # a quarter of it is still a context
 
 
 @dataclass(frozen=True, kw_only=True)
-class NextWord(Task):
+class NextWord(TokenTask):
     """A task of contexts and next words. A subclass gives ``vocab``, ``contexts``, ``chance`` and ``shortened``.
 
     Attributes:

@@ -18,16 +18,17 @@ from numpy.random import PCG64
 from torch import Tensor
 
 from circuitcore.ground.spelling import unknown
-from circuitcore.tasks.base import Batch, Interchange, Task, TaskError
+from circuitcore.tasks.base import Batch, Interchange, TaskError
 from circuitcore.tasks.forms import PromptForm, Slot
 from circuitcore.tasks.kv_sampling import random_bits
 from circuitcore.tasks.limits import refuse_sizes
+from circuitcore.tasks.token_task import TokenTask
 
 MAX_SYMBOLS = 8  # 40,320 permutations; nine would make tables of millions of rows
 
 
 @dataclass(frozen=True, kw_only=True)
-class PermutationRecall(Task):
+class PermutationRecall(TokenTask):
     """Rows such as ``3 3 4 5 2 1 1 4 5``, answered by ``2``; x and y are the same five words.
 
     A row holds pairs x y of a permutation of 1..V, the x in random order; its last y is left out, and every y is

@@ -48,7 +48,7 @@ def probe_rows(recipe: Recipe) -> Rows:
 
 
 def probe_loss(recipe: Recipe, weights: dict[str, Tensor]) -> float:
-    """Mean cross-entropy, in nats, of ``weights`` on ``probe_rows``."""
+    """Mean loss of ``weights`` on ``probe_rows``: cross-entropy in nats, or the squared error of vectors."""
     rows = probe_rows(recipe)
     with one_thread(), torch.no_grad():
         logits = forward(recipe.model, weights, rows.tokens).logits

@@ -106,10 +106,9 @@ class Recipe:
         _check_sizes(self)
         _check_stages(self.stages, task)
         _check_checkpoints(self.checkpoint_epochs, sum(stage.epochs for stage in self.stages))
-        model, words = self.model, len(task.vocab)
-        _require(model.d_vocab >= words, "model.d_vocab", model.d_vocab, f"at least the task's {words} tokens")
-        fits = model.n_ctx >= task.max_length
-        _require(fits, "model.n_ctx", model.n_ctx, f"at least the task's longest row, {task.max_length}")
+        for need in task.model_needs:
+            value = getattr(self.model, need.field)
+            _require(need.least <= value <= need.most, f"model.{need.field}", value, need.allowed)
 
     def to_json(self) -> str:
         """Canonical JSON: every field, sorted keys, no spaces. Equal recipes give equal text."""

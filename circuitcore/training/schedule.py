@@ -41,7 +41,7 @@ class Rows:
     """Rows to train on, all of one length: a whole group of them, or one batch."""
 
     tokens: Shaped[Tensor, "batch pos *d_in"]
-    targets: Int[Tensor, "batch pos"]
+    targets: Shaped[Tensor, "batch pos *d_out"]
     loss_mask: Bool[Tensor, "batch pos"]
 
     def __len__(self) -> int:

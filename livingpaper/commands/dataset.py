@@ -16,7 +16,7 @@ def json_lines(task: Task, splits: Iterable[str] = ()) -> Iterator[str]:
         splits: which, in this order; none named for all of them in the task's order.
 
     Raises:
-        TaskError: a split the task does not have, before the first line; or rows that are no words.
+        TaskError: a split the task does not have, before the first line.
     """
     named = tuple(splits) or task.splits
     for split in named:

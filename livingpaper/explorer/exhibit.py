@@ -12,8 +12,8 @@ from typing import Any
 from circuitcore.ground.spelling import unknown
 from circuitcore.metrics.instruments.snapshots import spread
 from circuitcore.models.transformer import weight_shapes
-from circuitcore.tasks.base import Task
 from circuitcore.tasks.forms import as_json, matching
+from circuitcore.tasks.token_task import TokenTask
 from circuitcore.training.store.run import Run
 from livingpaper.explorer.moves import Plan, Tested, circuit_on
 from livingpaper.explorer.probe import Reading, probe
@@ -177,7 +177,7 @@ class Exhibit:
     """
 
     name: str
-    task: Task
+    task: TokenTask
     shown: tuple[ShownRun, ...]
     examples: tuple[Example, ...]
     opening: Mapping[str, Any] = field(default_factory=dict)
@@ -314,7 +314,7 @@ class Exhibit:
             probe(shown.run, step=place["step"], source=state["source"] or None, **asked)
 
 
-def spread_examples(task: Task, split: str, n_examples: int) -> tuple[Example, ...]:
+def spread_examples(task: TokenTask, split: str, n_examples: int) -> tuple[Example, ...]:
     """The first rows of a split as examples, with the answers its rows want."""
     rows = task.split(split)
     return tuple(

@@ -20,8 +20,9 @@ from circuitcore.models.edit_text import parse_edit
 from circuitcore.models.edits import Cache, CutEdge, Edit, edited_site
 from circuitcore.models.sites import ORDER, site_rank
 from circuitcore.models.transformer import Weights
-from circuitcore.tasks.base import Batch, Task
+from circuitcore.tasks.base import Batch
 from circuitcore.tasks.forms import matching
+from circuitcore.tasks.token_task import TokenTask
 from circuitcore.training.errors import CheckpointError
 from circuitcore.training.store.run import Run
 from circuitcore.training.store.run_store import RunStore
@@ -191,7 +192,7 @@ def find_run(run: Run | str) -> Run:
     return RunStore(folders.runs, folders.published).get(run)
 
 
-def read(config: ModelConfig, weights: Weights, task: Task, question: Question) -> Reading:
+def read(config: ModelConfig, weights: Weights, task: TokenTask, question: Question) -> Reading:
     """Ask one network; in the precision of its weights.
 
     Raises:
@@ -265,7 +266,7 @@ def attribution(config: ModelConfig, weights: Weights, cache: Cache) -> dict[str
 
 
 def _sources(
-    config: ModelConfig, weights: Weights, task: Task, question: Question, edits: Sequence[Edit]
+    config: ModelConfig, weights: Weights, task: TokenTask, question: Question, edits: Sequence[Edit]
 ) -> dict[str, Cache]:
     """The activations that the edits take their values from, by name; only those that some edit uses."""
     kinds = {"source" if isinstance(edit, Patch) else edit.how for edit in edits if not isinstance(edit, CutEdge)}
@@ -288,7 +289,7 @@ def _sources(
     return sources
 
 
-def _second(task: Task, text: str | None, n_tokens: int) -> Tensor:
+def _second(task: TokenTask, text: str | None, n_tokens: int) -> Tensor:
     """Tokens ``[1 pos]`` of the second prompt."""
     if not (text and text.strip()):
         raise ValueError("a patch needs a second prompt to take the activation from")

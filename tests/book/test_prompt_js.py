@@ -5,14 +5,14 @@ import random
 import pytest
 from conftest import Opened
 
-from circuitcore.tasks import TASKS, TaskError, make_task
+from circuitcore.tasks import TASKS, TaskError, TokenTask, make_task
 from circuitcore.tasks.forms import PromptError, PromptForm, Slot, as_json, matching
 from livingpaper.explorer.game import STATIC
 from livingpaper.explorer.references import reference_tables, references
 
 N_MUTATED, N_SHUFFLED = 300, 200
 TASK_PARAMS = [
-    *((name, {}) for name in TASKS),
+    *((name, {}) for name, kind in TASKS.items() if issubclass(kind, TokenTask)),
     ("textual_kv", {"n_train_2": 40, "n_train_3": 40, "n_val": 40, "n_test": 40, "n_ood": 40, "read_out": "query"}),
     ("permutation_recall", {"repeat_sources": (0, 2), "n_rows": 400}),
     ("permutation_recall", {"repeat_ratio": 0, "n_rows": 400}),

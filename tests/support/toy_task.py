@@ -8,7 +8,7 @@ from pydantic import BaseModel
 
 from circuitcore.metrics.instruments.standard import BatterySpec, standard
 from circuitcore.models import ModelConfig
-from circuitcore.tasks import Batch, Task
+from circuitcore.tasks import Batch, TokenTask
 from circuitcore.training import Optimizer, Recipe, Stage
 from livingpaper.claims.claim import Claim, Control, Says
 from livingpaper.claims.reading import Reading, at_end, at_start
@@ -17,7 +17,7 @@ from livingpaper.claims.view import View
 
 
 @dataclass(frozen=True, kw_only=True)
-class FirstWord(Task):
+class FirstWord(TokenTask):
     """`c a d e ?` -> `c`. The four words of a row differ; the splits share out all 360 rows."""
 
     name, vocab, max_length = "first_word", (*"?abcdef",), 5

@@ -20,7 +20,8 @@ from circuitcore.metrics.instruments import sections
 from circuitcore.metrics.instruments.next_word import next_word_operators, next_word_writes
 from circuitcore.metrics.network import Network
 from circuitcore.metrics.table import Rows
-from circuitcore.tasks.base import Batch, Task
+from circuitcore.tasks.base import Batch, Task, TaskError
+from circuitcore.tasks.token_task import TokenTask
 
 if TYPE_CHECKING:
     from circuitcore.training.store.run import Run
@@ -165,12 +166,20 @@ def stacks(run: "Run") -> Iterator[tuple[tuple[int, ...], Network]]:
 
 
 def open_session(task: Task, spec: BatterySpec) -> sections.Session:
-    """All prompts the battery uses, made once."""
+    """All prompts the battery uses, made once.
+
+    Raises:
+        TaskError: a task whose rows are no words: what the battery asks has a word for an answer.
+    """
+    if not isinstance(task, TokenTask):
+        raise TaskError(
+            f"the battery asks for words, and rows of task {task.name!r} are vectors; allowed: instruments of its study"
+        )
     return _session(task, spec.counts)
 
 
 @functools.lru_cache(maxsize=4)  # the prompts are the same for all runs of an arm
-def _session(task: Task, spec: BatterySpec) -> sections.Session:
+def _session(task: TokenTask, spec: BatterySpec) -> sections.Session:
     splits = {name: _first(task.split(name), spec.n_split) for name in task.splits}
     families = dict(task.families(spec.n_bases))
     train = task.split(task.splits[0])

@@ -17,7 +17,8 @@ from circuitcore.metrics.scores.attribution import direct_logit_attribution, rec
 from circuitcore.metrics.scores.groups import published_groups, worst_share
 from circuitcore.metrics.scores.read_off import probe_sites, read_off
 from circuitcore.metrics.table import Rows, head_labels
-from circuitcore.tasks.base import Batch, Interchange, Task
+from circuitcore.tasks.base import Batch, Interchange
+from circuitcore.tasks.token_task import TokenTask
 
 SLOT_ROLES = ("slot_key", "slot_value")
 
@@ -26,7 +27,7 @@ SLOT_ROLES = ("slot_key", "slot_value")
 class Session:
     """The prompts of a battery, the same for all checkpoints."""
 
-    task: Task
+    task: TokenTask
     splits: Mapping[str, Batch]
     families: Mapping[str, Batch]
     ablated: Batch  # rows on which parts are removed

@@ -15,7 +15,7 @@ from circuitcore.metrics.instruments.battery import SECTIONS, BatterySpec, Own, 
 from circuitcore.metrics.instruments.snapshots import snapshot
 from circuitcore.metrics.table import COLUMNS, TEXT
 from circuitcore.models import ModelConfig
-from circuitcore.tasks import Batch, Task, make_task
+from circuitcore.tasks import Batch, TokenTask, make_task
 
 TASK = make_task("symbolic_kv", {})
 SPEC = BatterySpec(n_bases=4, n_edge_bases=3, n_reference=24, n_probe=48, n_split=20)
@@ -35,7 +35,7 @@ IN_UNITS = {"margin", "loss", "ablated_margin", "ablated_logit_difference", "att
 
 
 @dataclass(frozen=True, kw_only=True)
-class FirstOfFour(Task):
+class FirstOfFour(TokenTask):
     """``a b c d ?`` wants ``a``: no families, no slots, no pairs; one variable."""
 
     name: ClassVar[str] = "first of four"

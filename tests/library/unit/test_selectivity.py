@@ -22,14 +22,14 @@ from circuitcore.metrics.instruments.selectivity import (
 from circuitcore.metrics.instruments.tracked import CONSTANT_BELOW, Sweep, deviation, tracked_sites, varies
 from circuitcore.models import ModelConfig
 from circuitcore.models.sites import Site
-from circuitcore.tasks import Batch, Task, make_task
+from circuitcore.tasks import Batch, TokenTask, make_task
 
 SITE = Site("resid_post", 0)
 SPEC = BatterySpec(n_bases=6, n_edge_bases=3, n_reference=12, n_probe=24, n_split=20)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Bare(Task):
+class Bare(TokenTask):
     """Rows without families and without causal variables."""
 
     name: ClassVar[str] = "bare"

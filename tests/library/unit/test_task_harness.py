@@ -12,8 +12,7 @@ from importlib.resources import files
 import pytest
 import torch
 
-from circuitcore.tasks import TASKS, TaskError, make_task
-from circuitcore.tasks.base import Batch, Task
+from circuitcore.tasks import TASKS, Batch, Task, TaskError, TokenTask, make_task
 
 # Splits that are made of others, and tasks that give all their rows to whoever asks for more.
 UNIONS = {"permutation_recall": {"all"}}
@@ -47,7 +46,24 @@ def solve_permutation_recall(words):
     return shown.get(words[-1], left)
 
 
+def solve_chains(inputs):
+    """Pairs of vectors, then four queries: from each query the vectors that follow, link by link, until none does.
+
+    The first half of a vector is the symbol.
+    """
+    symbols = [tuple(vector[: len(vector) // 2]) for vector in inputs.tolist()]
+    pairs, queries, wanted = symbols[:-4], symbols[-4:], []
+    follows = dict(zip(pairs[::2], pairs[1::2], strict=True))
+    for symbol in queries:
+        wanted.append([])
+        while symbol in follows:
+            symbol = follows[symbol]
+            wanted[-1] += symbol
+    return torch.tensor(wanted)
+
+
 SOLVERS = {
+    "chain_retrieval": solve_chains,
     "permutation_recall": solve_permutation_recall,
     "symbolic_kv": solve_key_value,
     "textual_kv": solve_key_value,
@@ -58,6 +74,11 @@ SOLVERS = {
 
 @pytest.fixture(params=sorted(TASKS))
 def task(request):
+    return make_task(request.param, {})
+
+
+@pytest.fixture(params=sorted(name for name, kind in TASKS.items() if issubclass(kind, TokenTask)))
+def token_task(request):
     return make_task(request.param, {})
 
 
@@ -78,17 +99,28 @@ def test_every_task_has_a_solver():
     assert set(SOLVERS) == set(TASKS)
 
 
-def test_answers_agree_with_the_solver(task):
-    solve = SOLVERS[task.name]
-    for where, batch in every_batch(task):
+def test_answers_agree_with_the_solver(token_task):
+    solve = SOLVERS[token_task.name]
+    for where, batch in every_batch(token_task):
         for row, answer in zip(batch.tokens[:600], batch.answers[:600].tolist(), strict=True):
-            assert solve(words_of(task, row)) == task.vocab[answer], (where, task.decode(row))
+            assert solve(words_of(token_task, row)) == token_task.vocab[answer], (where, token_task.decode(row))
+
+
+@pytest.mark.parametrize("n_steps", [1, 2, 3, 5])
+def test_wanted_vectors_agree_with_the_solver(n_steps):
+    task = make_task("chain_retrieval", {"n_steps": n_steps})
+    for where, batch in every_batch(task):
+        for row, mask, targets in zip(batch.tokens, batch.loss_mask, batch.targets, strict=True):
+            assert torch.equal(SOLVERS[task.name](row), targets[mask]), where
 
 
 def test_tokens_roles_and_variables_are_in_range(task):
     for where, batch in every_batch(task):
         assert isinstance(batch, Batch) and len(batch) > 0, where
-        assert 0 <= batch.tokens.min() and batch.tokens.max() < len(task.vocab), where
+        if isinstance(task, TokenTask):
+            assert 0 <= batch.tokens.min() and batch.tokens.max() < len(task.vocab), where
+        else:
+            assert batch.tokens.shape[2:] == (task.d_in,) and batch.targets.shape[2:] == (task.d_out,), where
         assert batch.tokens.shape[1] <= task.max_length, where
         for role, positions in batch.roles.items():
             assert 0 <= positions.min() and positions.max() < batch.tokens.shape[1], (where, role)
@@ -104,21 +136,21 @@ def test_read_out_is_the_last_scored_position(task):
         assert torch.equal(last, batch.roles["read_out"]), where
 
 
-def test_scored_targets_are_possible_answers(task):
-    answers = torch.tensor(task.answers)
-    for where, batch in every_batch(task):
+def test_scored_targets_are_possible_answers(token_task):
+    answers = torch.tensor(token_task.answers)
+    for where, batch in every_batch(token_task):
         assert torch.isin(batch.answers, answers).all(), where
 
 
-def test_chance_is_given_for_every_split(task):
-    assert set(task.chance) == set(task.splits)
-    assert all(0 < chance < 1 for chance in task.chance.values())
+def test_chance_is_given_for_every_split(token_task):
+    assert set(token_task.chance) == set(token_task.splits)
+    assert all(0 < chance < 1 for chance in token_task.chance.values())
 
 
 def test_no_row_is_in_two_splits(task):
     seen, unions = {}, UNIONS.get(task.name, set())
     for split in (name for name in task.splits if name not in unions):
-        for row in {tuple(row) for row in task.split(split).tokens.tolist()}:
+        for row in {tuple(row) for row in task.split(split).tokens.flatten(1).tolist()}:
             assert row not in seen, (split, seen[row], row)
             seen[row] = split
 
@@ -149,22 +181,22 @@ def test_base_ids_name_rows_and_counterfactuals_are_repeatable(task):
         assert set(pairs.base.base.tolist()) == set(range(4)), pairs.name
 
 
-def test_interchanges_have_one_name_each_and_predict_answers(task):
-    made = [*task.interchanges(4), *task.edge_tests(4)]
-    answers = torch.tensor(task.answers)
-    for group in (task.interchanges(4), task.edge_tests(4)):
+def test_interchanges_have_one_name_each_and_predict_answers(token_task):
+    made = [*token_task.interchanges(4), *token_task.edge_tests(4)]
+    answers = torch.tensor(token_task.answers)
+    for group in (token_task.interchanges(4), token_task.edge_tests(4)):
         assert len({pairs.name for pairs in group}) == len(group)
     for pairs in made:
-        assert set(pairs.expected) <= {*task.variables, "source_answer"}, pairs.name
+        assert set(pairs.expected) <= {*token_task.variables, "source_answer"}, pairs.name
         for hypothesis, predicted in pairs.expected.items():
             assert torch.isin(predicted, answers).all(), (pairs.name, hypothesis)
 
 
 @pytest.mark.parametrize("n_bases", [0, -1, 10**6])
 def test_impossible_number_of_bases_is_refused(task, n_bases):
-    makes = [task.bases, task.families, task.interchanges, task.edge_tests]
-    if type(task).edge_tests is Task.edge_tests:  # that has none
-        makes.remove(task.edge_tests)
+    parts = ("families", "interchanges", "edge_tests")
+    has = [part for part in parts if getattr(type(task), part) is not getattr(Task, part)]
+    makes = [task.bases, *(getattr(task, part) for part in has)]
     if n_bases > 0 and task.name in AT_MOST:
         makes = [task.bases]
     for make in makes:
@@ -172,24 +204,27 @@ def test_impossible_number_of_bases_is_refused(task, n_bases):
             make(n_bases)
 
 
-def test_text_round_trip(task):
-    for where, batch in every_batch(task):
-        text = task.decode(batch.tokens[0])
-        assert torch.equal(task.encode(text), batch.tokens[0]), where
+def test_text_round_trip(token_task):
+    for where, batch in every_batch(token_task):
+        text = token_task.decode(batch.tokens[0])
+        assert torch.equal(token_task.encode(text), batch.tokens[0]), where
 
 
-def test_unknown_words_ids_and_splits_are_named(task):
-    word = task.vocab[-1]
+def test_unknown_splits_are_named(task):
+    with pytest.raises(TaskError, match=f"unknown split '{task.splits[0]}x'; did you mean '{task.splits[0]}'"):
+        task.split(f"{task.splits[0]}x")
+
+
+def test_unknown_words_and_ids_are_named(token_task):
+    task, word = token_task, token_task.vocab[-1]
     with pytest.raises(TaskError, match=f"token 1: unknown token '{word}x'.*did you mean '{word}'"):
         task.encode(f"{task.vocab[0]} {word}x")
     with pytest.raises(TaskError, match="no tokens"):
         task.encode("  ")
     with pytest.raises(TaskError, match=f"token id {len(task.vocab)} .*0..{len(task.vocab) - 1}"):
         task.decode(torch.tensor([len(task.vocab)]))
-    with pytest.raises(TaskError, match=f"unknown split '{task.splits[0]}x'; did you mean '{task.splits[0]}'"):
-        task.split(f"{task.splits[0]}x")
 
 
-def test_vocabulary_has_no_word_twice(task):
-    assert len(set(task.vocab)) == len(task.vocab)
-    assert all(word and not any(letter.isspace() for letter in word) for word in task.vocab)
+def test_vocabulary_has_no_word_twice(token_task):
+    assert len(set(token_task.vocab)) == len(token_task.vocab)
+    assert all(word and not any(letter.isspace() for letter in word) for word in token_task.vocab)

@@ -8,12 +8,12 @@ from typing import ClassVar, Literal
 import pytest
 import torch
 
-from circuitcore.tasks import TASKS, Batch, Interchange, Task, TaskError, make_task
+from circuitcore.tasks import TASKS, Batch, Interchange, Task, TaskError, TokenTask, make_task
 from circuitcore.tasks.symbolic_kv import SymbolicKV
 
 
 @dataclass(frozen=True, kw_only=True)
-class Echo(Task):
+class Echo(TokenTask):
     """`a ?` -> `a`: a task with the required members only."""
 
     name: ClassVar[str] = "echo"
@@ -81,7 +81,9 @@ def test_answers_follow_read_out_row_by_row():
         ({"roles": {"read_out": torch.full((4,), -1)}}, "positions -1..-1"),
         ({"variables": {"word": torch.zeros(5, dtype=torch.long)}}, r"'word' has shape \(5,\)"),
         ({"base": torch.zeros(1, dtype=torch.long)}, r"'base' has shape \(1,\)"),
-        ({"targets": torch.zeros(4, 3, dtype=torch.long)}, r"targets \(4, 3\).*shape of tokens \(4, 2\)"),
+        ({"targets": torch.zeros(4, 3, dtype=torch.long)}, r"targets \(4, 3\).*rows and positions of tokens \(4, 2\)"),
+        ({"tokens": torch.zeros(4, 2, 3, dtype=torch.long)}, r"tokens are torch.int64 \(4, 2, 3\); allowed: ids"),
+        ({"targets": torch.zeros(4, 2)}, r"targets are torch.float32 \(4, 2\); allowed: ids"),
     ],
 )
 def test_batch_refuses_what_disagrees(change, message):

@@ -208,6 +208,7 @@ SIZES = {
         *("n_words", "n_phrases", "n_phrase", "n_train", "n_val", "n_test", "n_ood", "n_context", "n_context_ood"),
     ),
     "permutation_recall": ("n_symbols", "n_train", "n_rows"),
+    "chain_retrieval": ("n_chains", "d_symbol", "n_steps", "n_train", "n_test"),
 }
 
 

@@ -6,13 +6,12 @@ import os
 import subprocess
 import sys
 from dataclasses import dataclass
-from types import SimpleNamespace
 from typing import ClassVar
 
 import pytest
 import torch
 
-from circuitcore.tasks import TASKS, Batch, Task, TaskError, make_task
+from circuitcore.tasks import TASKS, Batch, TokenTask, make_task
 from livingpaper.commands import cli
 from livingpaper.commands.dataset import json_lines, parameters_of
 
@@ -29,7 +28,7 @@ PUBLISHED = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Echo(Task):
+class Echo(TokenTask):
     """``a ?`` wants ``? a``: both positions are scored."""
 
     name: ClassVar[str] = "echo"
@@ -112,16 +111,18 @@ def test_every_registered_task_can_be_written(name):
     task = make_task(name, {})
     for split in task.splits:
         first = json.loads(next(json_lines(task, [split])))
-        assert (first["id"], first["prompt"]) == (f"{split}_000000", task.decode(task.split(split).tokens[0]))
+        tokens = task.split(split).tokens[0]
+        shown = first["prompt"] if isinstance(task, TokenTask) else first["inputs"]
+        assert first["id"] == f"{split}_000000"
+        assert shown == (task.decode(tokens) if isinstance(task, TokenTask) else tokens.tolist())
 
 
-def test_rows_that_are_no_words_are_refused():
-    class Vectors(Echo):
-        def split(self, name):
-            return SimpleNamespace(tokens=torch.zeros(2, 3, 4))
-
-    with pytest.raises(TaskError, match="'echo': split 'train' has rows of vectors"):
-        next(json_lines(Vectors()))
+def test_rows_of_vectors_are_written_with_what_is_wanted():
+    task = make_task("chain_retrieval", {"n_chains": 2, "d_symbol": 2, "n_steps": 1, "n_train": 1, "n_test": 1})
+    first = json.loads(next(json_lines(task, ["test"])))
+    assert list(first) == ["id", "task", "split", "inputs", "targets", "variables"]
+    symbols = [vector[:2] for vector in first["inputs"]]
+    assert first["targets"] == [symbols[symbols.index(query) + 1] for query in symbols[4:]]
 
 
 @pytest.mark.parametrize(

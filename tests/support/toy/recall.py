@@ -12,14 +12,14 @@ from circuitcore.metrics.instruments.battery import BatterySpec
 from circuitcore.metrics.instruments.instrument import Instrument
 from circuitcore.metrics.instruments.standard import standard
 from circuitcore.models import ModelConfig
-from circuitcore.tasks import Batch, Task
+from circuitcore.tasks import Batch, TokenTask
 from circuitcore.training import Optimizer, Recipe, Stage
 
 ALLOWED = ("toy.recall:Recall",)  # what has to be named where a run of this task is read
 
 
 @dataclass(frozen=True, kw_only=True)
-class Recall(Task):
+class Recall(TokenTask):
     """``a b first`` wants ``a``, ``a b second`` wants ``b``; rows of "long" start with one letter more."""
 
     name: ClassVar[str] = "toy recall"
