@@ -97,7 +97,10 @@ def _shapes(config: ModelConfig, weights: Weights, batch: Batch) -> Cache:
     like, n_rows, n_pos = next(iter(weights.values())), len(batch), batch.tokens.shape[1]
     shapes = {name: (n_rows, n_pos, config.n_heads, config.d_head) for name in HEAD_SITES}
     shapes |= {name: (n_rows, n_pos, config.d_model) for name in STREAM_SITES}
-    shapes |= {"mlp_post": (n_rows, n_pos, config.d_mlp), "scores": (n_rows, config.n_heads, n_pos, n_pos)}
+    shapes |= {
+        "mlp_post": (n_rows, n_pos, config.d_mlp),
+        **dict.fromkeys(("scores", "pattern"), (n_rows, config.n_heads, n_pos, n_pos)),
+    }
     absent = ("mlp_post", "mlp_out") if config.mlp == "none" else ()
     return {
         f"{name}.{layer}": like.new_zeros(()).expand(len(like), *shape)

@@ -15,9 +15,9 @@ from circuitcore.tasks.base import Batch
 
 
 def covers(config: ModelConfig, weights: Weights, interventions: Sequence[Sequence[Resolved]] = ()) -> bool:
-    """Whether passes can be made natively: a known model, float32 weights on the CPU, edits before the final norm."""
+    """Whether passes can be made natively: a known model, float32 on the CPU, no edit of patterns or the final norm."""
     plain = all(value.dtype == torch.float32 and value.device.type == "cpu" for value in weights.values())
-    inside = all(edit.site.name != "resid_final" for edits in interventions for edit in edits)
+    inside = all(edit.site.name not in ("resid_final", "pattern") for edits in interventions for edit in edits)
     return plain and inside and not why_not() and not unsupported(config)
 
 

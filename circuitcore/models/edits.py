@@ -1,4 +1,4 @@
-"""Edits of a forward pass, as values: ablate, patch, cut.
+"""Edits of a forward pass, as values: ablate, patch, cut, attend.
 
 An *edit* is one change; an *intervention* is a tuple of edits made together. ``resolve`` finds edits in the tensors of
 a batch: where each acts and what it puts there, still without a copy of anything. ``plan.py`` makes one forward pass of
@@ -58,7 +58,24 @@ class CutEdge:
         return f"cut({self.head}:{self.query}->{self.key})"
 
 
-Edit = Ablate | Patch | CutEdge
+@dataclass(frozen=True, slots=True)
+class Attend:
+    """Set where one head looks: from the positions of role ``query`` at those of role ``key``, and nowhere else.
+
+    Slot by slot, where both roles have several positions a row; ``key`` "all" means evenly at every position up to the
+    query. Source: Musat (ICLR 2025), appendix E, whose circuits are accepted when maps made so take the place of a
+    head's own.
+    """
+
+    head: Head
+    query: str
+    key: str
+
+    def __str__(self) -> str:
+        return f"attend({self.head}:{self.query}->{self.key})"
+
+
+Edit = Ablate | Patch | CutEdge | Attend
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,11 +83,11 @@ class Resolved:
     """One edit, found in the tensors of a batch.
 
     Attributes:
-        site: what is replaced; for a cut the head's ``scores``.
-        positions: ``[batch pos]``, true where the site is replaced; for a cut the queries.
+        site: what is replaced; for a cut the head's ``scores``, for a set attention its ``pattern``.
+        positions: ``[batch pos]``, true where the site is replaced; of scores and patterns the queries.
         value: broadcasts to ``[*stack *site shape]``; a source's own tensor, never a copy.
         n_heads: heads of the layer, where the site has a head axis; else 0.
-        keys: ``[batch pos]``, the keys a cut forbids; None for anything but a cut.
+        keys: ``[batch pos]``, the keys whose scores or attention are replaced; None for any other site.
     """
 
     site: Site
@@ -91,11 +108,11 @@ def resolve(edits: Iterable[Edit], roles: Roles, sources: Mapping[str, Cache], l
 
     Raises:
         ValueError: an unknown site, head or position, a source that was not given or does not fit, a site that can
-            only be recorded, a query left without any key.
+            only be recorded, a query left without any key or made to look ahead.
     """
+    make = {CutEdge: lambda edit: _cut(edit, roles, like), Attend: lambda edit: _attend(edit, roles, like)}
     found = tuple(
-        _cut(edit, roles, like) if isinstance(edit, CutEdge) else _replaced(edit, roles, sources, like)
-        for edit in edits
+        make[type(edit)](edit) if type(edit) in make else _replaced(edit, roles, sources, like) for edit in edits
     )
     _refuse_blind_queries(found)
     return found
@@ -107,6 +124,26 @@ def _cut(edit: CutEdge, roles: Roles, like: Cache) -> Resolved:
     _check_head(edit, edit.head.index, shape[1])
     query, to = (role_mask(role, roles, (shape[0], shape[-1]), scores.device) for role in (edit.query, edit.key))
     return Resolved(site, query, torch.tensor(-torch.inf, dtype=scores.dtype, device=scores.device), shape[1], to)
+
+
+def _attend(edit: Attend, roles: Roles, like: Cache) -> Resolved:
+    site = edited_site(edit)
+    (n_rows, n_heads, _, n_pos), clean = _shape(site.key, like), like[site.key]
+    _check_head(edit, edit.head.index, n_heads)
+    query, every = (role_mask(role, roles, (n_rows, n_pos), clean.device) for role in (edit.query, "all"))
+    if edit.key == "all":
+        causal = torch.ones(n_pos, n_pos, dtype=clean.dtype, device=clean.device).tril()
+        return Resolved(site, query, (causal / causal.sum(-1, keepdim=True))[None, None], n_heads, every)
+    role_mask(edit.key, roles, (n_rows, n_pos), clean.device)  # for its error
+    at, to = (roles[role].reshape(n_rows, -1) for role in (edit.query, edit.key))
+    if to.shape[1] not in (1, at.shape[1]):
+        raise ValueError(f"{edit}: {edit.query} has {at.shape[1]} positions a row, {edit.key} {to.shape[1]}")
+    if (to > at).any():
+        raise ValueError(f"{edit}: {edit.key} is ahead of {edit.query} in {int((to > at).any(1).sum())} rows")
+    shape, rows = (n_rows, 1, n_pos, n_pos), torch.arange(n_rows, device=at.device)[:, None]
+    chosen = torch.zeros(shape, dtype=clean.dtype, device=clean.device)
+    chosen[rows, 0, at, to.expand_as(at)] = 1.0
+    return Resolved(site, query, chosen, n_heads, every)
 
 
 def _replaced(edit: Ablate | Patch, roles: Roles, sources: Mapping[str, Cache], like: Cache) -> Resolved:
@@ -146,7 +183,7 @@ def _refuse_blind_queries(found: tuple[Resolved, ...]) -> None:
     """A query with every key cut has no pattern at all (softmax of nothing)."""
     cut: dict[Site, Tensor] = {}  # [batch query key]
     for edit in found:
-        if edit.keys is not None:
+        if edit.site.name == "scores":
             these = edit.positions[:, :, None] & edit.keys[:, None, :]
             cut[edit.site] = cut[edit.site] | these if edit.site in cut else these
     for gone in cut.values():
@@ -157,11 +194,11 @@ def _refuse_blind_queries(found: tuple[Resolved, ...]) -> None:
 
 
 def edited_site(edit: Edit) -> Site:
-    """The site that an edit replaces; for a cut the head's ``scores``."""
+    """The site that an edit replaces; for a cut the head's ``scores``, for a set attention its ``pattern``."""
     if isinstance(edit, Patch):
         return edit.site
-    if isinstance(edit, CutEdge):
-        return Site("scores", edit.head.layer, edit.head.index)
+    if isinstance(edit, CutEdge | Attend):
+        return Site("scores" if isinstance(edit, CutEdge) else "pattern", edit.head.layer, edit.head.index)
     return Site("z", *edit.part) if isinstance(edit.part, Head) else Site("mlp_out", edit.part.layer)
 
 

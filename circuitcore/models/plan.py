@@ -69,7 +69,7 @@ def plan(interventions: Sequence[Sequence[Resolved]], window: Window) -> Plan:
 
 
 def _mask(edit: Resolved) -> Tensor:
-    """Where the edit acts, ``[batch pos 1]``, ``[batch pos head 1]``, or for a cut ``[batch head query key]``."""
+    """Where it acts: ``[batch pos 1]``, ``[batch pos head 1]``, or ``[batch head query key]`` where it has keys."""
     where = edit.positions[:, :, None]
     if not edit.n_heads:
         return where

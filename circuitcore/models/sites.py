@@ -7,7 +7,7 @@ Names follow TransformerLens; each names one tensor. ``q`` and ``k`` are taken a
 | ``resid_pre``, ``resid_mid``, ``resid_post``, ``mlp_out`` | ``[batch pos d_model]`` |
 | ``q``, ``k``, ``v``, ``z`` | ``[batch pos head d_head]`` |
 | ``mlp_post`` | ``[batch pos d_mlp]`` (after the nonlinearity and the gate) |
-| ``scores``, ``pattern`` | ``[batch head query key]`` (record only; cut edges with ``CutEdge``) |
+| ``scores``, ``pattern`` | ``[batch head query key]`` (record only; edit by ``CutEdge``, ``Attend``) |
 | ``result`` | ``[batch pos head d_model]`` (record only; edit ``z``) |
 | ``resid_final`` | ``[batch pos d_model]`` after the final norm, on layer ``n_layers - 1`` |
 """

@@ -5,6 +5,7 @@ import torch
 
 from circuitcore.models import (
     Ablate,
+    Attend,
     CutEdge,
     Head,
     Mlp,
@@ -49,6 +50,10 @@ def compiled(*edits, sources=None):
         (CutEdge(Head(0, 2), "read_out", "pair"), ("no head 2", "0..1")),
         (CutEdge(Head(0, 0), "query", "pair"), ("'query'", "all, pair, read_out")),
         (CutEdge(Head(0, 0), "read_out", "all"), ("no key to attend to", "ablate the head")),
+        (Attend(Head(0, 2), "read_out", "pair"), ("attend(L0H2:read_out->pair)", "no head 2", "0..1")),
+        (Attend(Head(0, 0), "read_out", "keys"), ("'keys'", "all, pair, read_out")),
+        (Attend(Head(0, 0), "read_out", "pair"), ("read_out has 1 positions a row, pair 2",)),
+        (Attend(Head(0, 0), "pair", "read_out"), ("read_out is ahead of pair in 3 rows",)),
     ],
 )
 def test_impossible_edits_are_refused(edit, words):
@@ -77,6 +82,7 @@ def test_edits_print_as_they_are_labelled():
         Ablate(Mlp(0), "zero"): "zero(L0MLP)@all",
         Patch(Site("z", 0, 1), "all", "source"): "patch(L0H1.z<-source)@all",
         CutEdge(Head(0, 1), "read_out", "query_key"): "cut(L0H1:read_out->query_key)",
+        Attend(Head(0, 1), "value_0", "key_0"): "attend(L0H1:value_0->key_0)",
     }
     assert {edit: str(edit) for edit in printed} == printed
 
@@ -121,3 +127,47 @@ def test_a_cut_edge_has_no_attention_and_the_rest_still_sums_to_one():
     assert not pattern[rows, 1, 4, ROLES["pair"]].any() and pattern[rows, 0, 4, ROLES["pair"]].all()
     assert (pattern.sum(-1) - 1).abs().max() < 1e-5
     assert torch.equal(pattern[:, :, :4], CLEAN["pattern.0"][:, :, :4])
+
+
+@pytest.fixture
+def pairs():
+    """Keys and values slot by slot: each value stands behind its key, in an order of its own in each row."""
+    keys = torch.tensor([[0, 2], [2, 0], [0, 2]])
+    return {**ROLES, "key": keys, "value": keys + 1}
+
+
+def attended(roles, *edits):
+    return forward(CONFIG, WEIGHTS, TOKENS, compile_edits([edits], roles, {}, CLEAN), record=KEYS).cache
+
+
+def test_a_set_attention_is_all_on_the_key_of_its_own_slot(pairs):
+    pattern = attended(pairs, Attend(Head(0, 1), "value", "key"))["pattern.0"][0]
+    rows = torch.arange(3)[:, None]
+    assert torch.equal(pattern[rows, 1, pairs["value"], pairs["key"]], torch.ones(3, 2))
+    assert torch.equal(pattern[rows, 1, pairs["value"]].sum(-1), torch.ones(3, 2))
+    elsewhere = torch.ones(3, 5, dtype=torch.bool).scatter(1, pairs["value"], False)
+    assert torch.equal(pattern[:, 1][elsewhere], CLEAN["pattern.0"][:, 1][elsewhere])
+    assert torch.equal(pattern[:, 0], CLEAN["pattern.0"][:, 0])
+
+
+def test_attention_set_to_what_it_is_changes_nothing(pairs):
+    """A head that looks evenly at what is before it, set to do so: nothing moves, in value or in what is downstream."""
+    weights = dict(WEIGHTS)
+    weights["blocks.0.attn.W_Q"] = torch.zeros_like(WEIGHTS["blocks.0.attn.W_Q"])
+    clean = forward(CONFIG, weights, TOKENS, record=KEYS)
+    edits = tuple(Attend(Head(0, head), "all", "all") for head in (0, 1))
+    edited = forward(CONFIG, weights, TOKENS, compile_edits([edits], pairs, {}, clean.cache), record=KEYS)
+    assert torch.allclose(edited.cache["pattern.0"][0], clean.cache["pattern.0"], atol=1e-6)
+    assert torch.allclose(edited.logits[0], clean.logits, atol=1e-5)
+
+
+def test_where_two_attentions_meet_the_later_one_wins(pairs):
+    pattern = attended(pairs, Attend(Head(0, 0), "all", "all"), Attend(Head(0, 0), "value", "key"))["pattern.0"][0]
+    assert torch.allclose(pattern[:, 0, 4], torch.full((3, 5), 0.2))
+    assert torch.equal(pattern[torch.arange(3)[:, None], 0, pairs["value"], pairs["key"]], torch.ones(3, 2))
+
+
+def test_a_head_takes_the_value_from_where_it_is_made_to_look(pairs):
+    cache = attended(pairs, Attend(Head(1, 0), "read_out", "read_out"))
+    values = forward(CONFIG, WEIGHTS, TOKENS, record=["v.1"]).cache["v.1"]
+    assert torch.allclose(cache["z.1"][0][:, 4, 0], values[:, 4, 0], atol=1e-6)
