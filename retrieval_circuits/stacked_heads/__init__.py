@@ -1,0 +1,10 @@
+"""Chains of look-ups: how deep a network must be for them, what must be rewarded, and in which order paths appear.
+
+Source: Musat, "Mechanism and Emergence of Stacked Attention Heads in Multi-Layer Transformers" (ICLR 2025).
+"""
+
+from retrieval_circuits.stacked_heads.claims import CLAIMS
+from retrieval_circuits.stacked_heads.design import Params, instruments, published_epochs, recipes
+from retrieval_circuits.stacked_heads.figures import VIEWS
+
+__all__ = ["CLAIMS", "VIEWS", "Params", "instruments", "published_epochs", "recipes"]

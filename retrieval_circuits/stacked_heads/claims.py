@@ -1,0 +1,203 @@
+"""Claims on how deep a chain of look-ups must be, on what is rewarded, and on the order in which paths appear."""
+
+from functools import partial
+
+from livingpaper.claims.claim import Claim, Control, Says
+from livingpaper.claims.reading import Less, Reading, Values
+from livingpaper.claims.rules import Every, Share
+from livingpaper.claims.units import MORE_OFTEN_THAN_NOT, STEPS, Unit, at_least, at_most, share_of
+from retrieval_circuits.stacked_heads import readings
+from retrieval_circuits.stacked_heads.design import FOLLOWED, LAST_ALONE, ONE, REWARDED, STEPS_AN_EPOCH
+from retrieval_circuits.stacked_heads.readings import ATTENDED, FIRST, JUMP, LEARNT, PREVIOUS, SECOND
+
+ERROR = Unit(digits=2, low=0.0)
+"""Squared error of symbols whose numbers have variance 1."""
+LAYERS = Unit(name="layers", digits=1)
+ATTENTION = share_of("attention")
+NETWORKS = share_of("networks")
+BY_DEPTH = tuple(str(cell) for cell in REWARDED)
+NOT_LEARNT = at_least(LEARNT, "the source's threshold for learnt, below what knowing the step alone gives, 0.75")
+IS_LEARNT = at_most(LEARNT, "the source's threshold for learnt, below what knowing the step alone gives, 0.75")
+LOSS = partial(Reading, unit=ERROR)
+
+
+def _path(words: str, unit: Unit, values: Values) -> Reading:
+    """What is read off the networks that are followed."""
+    return Reading(words, unit, values, arms=(str(FOLLOWED),))
+
+
+def _second_with(n_layers: int) -> Reading:
+    cell = REWARDED[n_layers - 1]
+    return LOSS(f"final error of x_2 with {n_layers} layers, every step rewarded,", values=readings.final_loss(cell, 2))
+
+
+DEPTH = (
+    Claim(
+        id="SH1",
+        says=Says(
+            holds="One layer does not learn even one look-up.",
+            fails="One layer learns one look-up.",
+            whether="whether one layer learns one look-up",
+        ),
+        reading=LOSS("final error of x_1 with one layer", values=readings.final_loss(ONE[0], 1)),
+        bound=NOT_LEARNT,
+        controls=(
+            Control(
+                reading=LOSS("final error of x_1 with two layers", values=readings.final_loss(ONE[1], 1)),
+                bound=IS_LEARNT,
+            ),
+        ),
+    ),
+    Claim(
+        id="SH2",
+        says=Says(
+            holds="Two layers do not learn two look-ups.",
+            fails="Two layers learn two look-ups.",
+            whether="whether two layers learn two look-ups",
+        ),
+        reading=_second_with(2),
+        bound=NOT_LEARNT,
+        controls=(Control(reading=_second_with(6), bound=IS_LEARNT),),
+    ),
+    Claim(
+        id="SH3",
+        says=Says(
+            holds="Three layers, one that joins pairs and one a look-up, learn two look-ups more often than not.",
+            fails="Three layers, one that joins pairs and one a look-up, mostly do not learn two look-ups in the steps "
+            "they had.",
+            whether="whether three layers learn two look-ups more often than not",
+        ),
+        reading=_second_with(3),
+        rule=Share(each=IS_LEARNT),
+        bound=MORE_OFTEN_THAN_NOT,
+    ),
+    Claim(
+        id="SH4",
+        says=Says(
+            holds="A layer to spare is enough: four layers learn two look-ups more often than not.",
+            fails="Four layers mostly do not learn two look-ups in the steps they had.",
+            whether="whether four layers learn two look-ups more often than not",
+        ),
+        reading=_second_with(4),
+        rule=Share(each=IS_LEARNT),
+        bound=MORE_OFTEN_THAN_NOT,
+    ),
+    Claim(
+        id="SH5",
+        says=Says(
+            holds="The second symbol of a chain takes more layers than the first.",
+            fails="The second symbol of a chain takes no more layers than the first.",
+            whether="whether the second symbol of a chain takes more layers than the first",
+        ),
+        reading=Reading(
+            "layers with which x_2 is learnt, less those with which x_1 is,",
+            LAYERS,
+            readings.more_layers,
+            arms=BY_DEPTH,
+        ),
+        bound=at_least(1.0, "one layer: they come whole"),
+        source="source",
+        source_verdict="Supported in a figure: later symbols need more layers (D = 5, 8 runs a depth)",
+    ),
+)
+REWARDS = (
+    Claim(
+        id="SH6",
+        says=Says(
+            holds="In every network that learns both, the first symbol is learnt before the second.",
+            fails="Not in every network that learns both is the first symbol learnt before the second.",
+            whether="whether the first symbol is always learnt before the second",
+        ),
+        reading=Reading(
+            "networks, of all depths that learnt both, that learnt x_1 before x_2,",
+            NETWORKS,
+            readings.in_order,
+            arms=BY_DEPTH,
+        ),
+        rule=Every(each=at_least(1.0, "every one of the seed's networks")),
+        bound=at_least(0.5, "no fewer than every other seed: five seeds cannot say more"),
+        source="source",
+        source_verdict="Supported: 64 of 64 runs (D = 5)",
+    ),
+    Claim(
+        id="SH7",
+        says=Says(
+            holds="Where only the last symbol is rewarded, two look-ups are not learnt.",
+            fails="Two look-ups are learnt where only the last symbol is rewarded.",
+            whether="whether two look-ups are learnt where only the last symbol is rewarded",
+        ),
+        reading=LOSS(
+            "final error of x_2 with 4 layers, only x_2 rewarded,", values=readings.final_loss(LAST_ALONE[0], 2)
+        ),
+        bound=at_least(0.7, "the source's bound; knowing the step alone gives 0.75"),
+        controls=(Control(reading=_second_with(4), bound=IS_LEARNT),),
+        source="source",
+        source_verdict="Supported at D = 3: 64 of 64 runs end above 0.7",
+    ),
+)
+PATHS = (
+    Claim(
+        id="SH8",
+        says=Says(
+            holds="The head that joins a pair appears before the head that fetches the first answer.",
+            fails="The head that joins a pair does not appear before the head that fetches the first answer.",
+            whether="whether the head that joins a pair appears before the one that fetches the first answer",
+        ),
+        reading=_path(
+            "time at which attention from query to first answer passes one half, less that from value to key,",
+            STEPS,
+            Less(readings.path_time(*FIRST), readings.path_time(*PREVIOUS)),
+        ),
+        bound=at_least(STEPS_AN_EPOCH, "the time between two checkpoints"),
+        controls=(
+            Control(
+                reading=_path(
+                    "attention from query to first answer at the end", ATTENTION, readings.final_attention(*FIRST)
+                ),
+                bound=at_least(ATTENDED, "the source's threshold for a path"),
+            ),
+        ),
+        source="source",
+        source_verdict="Refuted by one network: both appear together, abruptly (D = 4, 24 layers)",
+    ),
+    Claim(
+        id="SH9",
+        says=Says(
+            holds="The path to the first answer appears when its symbol is learnt.",
+            fails="The path to the first answer does not appear when its symbol is learnt.",
+            whether="whether the path to the first answer appears when its symbol is learnt",
+        ),
+        reading=_path(
+            "time between the fall of the error of x_1 and attention from query to first answer passing one half",
+            STEPS,
+            readings.path_and_loss,
+        ),
+        rule=Share(each=at_most(2 * STEPS_AN_EPOCH, "two checkpoints")),
+        bound=MORE_OFTEN_THAN_NOT,
+    ),
+    Claim(
+        id="SH10",
+        says=Says(
+            holds="With a layer to spare, the query hops along the chain: one of its heads looks at the second answer.",
+            fails="With a layer to spare, no head of the query looks at the second answer.",
+            whether="whether a head of the query looks at the second answer",
+        ),
+        reading=_path("attention from query to second answer at the end", ATTENTION, readings.final_attention(*SECOND)),
+        rule=Share(each=at_least(ATTENDED, "the source's threshold for a path")),
+        bound=MORE_OFTEN_THAN_NOT,
+        source="source",
+        source_verdict="Supported: every circuit it drew makes one hop a layer",
+    ),
+    Claim(
+        id="SH11",
+        says=Says(
+            holds="With a layer to spare, the second look-up is made where the first answer stands, as doubling does.",
+            fails="With a layer to spare, no head makes the second look-up where the first answer stands.",
+            whether="whether the second look-up is made where the first answer stands",
+        ),
+        reading=_path("attention from first to second answer at the end", ATTENTION, readings.final_attention(*JUMP)),
+        rule=Share(each=at_least(ATTENDED, "the source's threshold for a path")),
+        bound=MORE_OFTEN_THAN_NOT,
+    ),
+)
+CLAIMS = (*DEPTH, *REWARDS, *PATHS)

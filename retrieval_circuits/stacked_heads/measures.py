@@ -1,0 +1,111 @@
+"""What is measured on networks that follow chains: how far along the chain they get, and where each head looks."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import product
+from typing import TYPE_CHECKING
+
+import pandas as pd
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from circuitcore.metrics.instruments.battery import stacks
+from circuitcore.metrics.network import Network
+from circuitcore.metrics.table import Rows
+from circuitcore.tasks.base import Batch
+from circuitcore.tasks.chains import ChainRetrieval
+
+if TYPE_CHECKING:
+    from circuitcore.training.store.run import Run
+
+
+@dataclass(frozen=True, kw_only=True)
+class Counts:
+    """How many test rows are asked.
+
+    Attributes:
+        n_rows: rows on which losses are measured; each has a query for every chain.
+        n_looked: rows on which attention is averaged; the source takes 32. None: attention is not measured.
+    """
+
+    n_rows: int
+    n_looked: int
+
+
+def chain_scores(run: "Run", counts: Counts, progress: Callable[[int], None]) -> pd.DataFrame:
+    """Losses of every checkpoint, symbol by symbol, and how much each head attends along each link.
+
+    Metrics, on the split "test":
+
+    * ``partial_loss``: squared error of one symbol of the chain (variable ``x_k``), averaged over its numbers, the
+      queries and the rows. 1 for somebody who says 0, 1 - 1/chains for somebody who knows the step but not the chain.
+    * ``loss``: the mean over the symbols that are asked for, which is what is trained on.
+    * ``attention``: mean weight of one head from the positions of one role to those of another of the same chain (site
+      ``query>key_0``). Even attention over everything before gives less than 1 over the block's length.
+    * ``attention_elsewhere``: the same to the other chains' positions of that role, all together.
+    """
+    task = run.recipe.make_task()
+    test = task.split("test")
+    scored, looked = test.rows(slice(0, counts.n_rows)), test.rows(slice(0, counts.n_looked))
+    tables = []
+    for steps, net in stacks(run):
+        rows = Rows(run.run_id, steps, [run.tokens_seen(step) for step in steps])
+        _add_losses(task, net, scored, rows)
+        if counts.n_looked:
+            _add_attention(task, net, looked, rows)
+        tables.append(rows.frame())
+        progress(len(steps))
+    return pd.concat(tables, ignore_index=True)
+
+
+def _add_losses(task: ChainRetrieval, net: Network, batch: Batch, rows: Rows) -> None:
+    parts = partial_losses(task, net.run(batch).logits, batch)
+    n_asked = len(batch) * task.n_chains
+    labels = [{"variable": f"x_{place}"} for place in task.asked]
+    rows.add("partial_loss", parts, n_asked, labels, split="test")
+    rows.add("loss", parts.mean(-1), n_asked, split="test")
+
+
+def partial_losses(
+    task: ChainRetrieval, outputs: Float[Tensor, "*lead batch pos d_out"], batch: Batch
+) -> Float[Tensor, "*lead symbol"]:
+    """Squared error of each symbol that is asked for, averaged over its numbers, all queries and all rows."""
+    wrong = (outputs - batch.targets)[..., batch.loss_mask, :].square()
+    return wrong.unflatten(-1, (len(task.asked), task.d_symbol)).mean((-1, -3))
+
+
+def roles_of(task: ChainRetrieval) -> tuple[str, ...]:
+    """The roles of positions with one position a chain, from the query on along the chain."""
+    return ("queries", *(f"{part}_{step}" for step in range(task.n_steps) for part in ("value", "key")))
+
+
+def links_of(task: ChainRetrieval) -> tuple[tuple[str, str], ...]:
+    """From which role to which a head can look: every pair, the second never ahead of the first in any row."""
+    far = {"queries": -1} | {f"{part}_{k}": k for k in range(task.n_steps) for part in ("key", "value")}
+    behind = [(a, b) for a, b in product(roles_of(task), repeat=2) if far[a] < far[b]]
+    return (*behind, *((f"value_{step}", f"key_{step}") for step in range(task.n_steps)))
+
+
+def link_attention(
+    pattern: Float[Tensor, "*lead batch head query key"], batch: Batch, link: tuple[str, str]
+) -> tuple[Float[Tensor, "*lead head"], Float[Tensor, "*lead head"]]:
+    """Mean attention along a link within a chain, and to the other chains' positions of the role, all together."""
+    at, to = (batch.roles[role] for role in link)
+    row = torch.arange(len(batch))[:, None, None]
+    between = pattern.movedim(-3, -1)[..., row, at[:, :, None], to[:, None, :], :]  # [*lead batch from to head]
+    own = between.diagonal(dim1=-3, dim2=-2).mean((-1, -3))
+    every = between.sum(-2).mean((-2, -3))
+    return own, every - own
+
+
+def _add_attention(task: ChainRetrieval, net: Network, batch: Batch, rows: Rows) -> None:
+    n_layers = net.config.n_layers
+    cache = net.record(batch, [f"pattern.{layer}" for layer in range(n_layers)])
+    pattern = torch.cat([cache[f"pattern.{layer}"] for layer in range(n_layers)], -3)
+    heads = [{"layer": head.layer, "head": head.index} for head in net.heads]
+    for link in links_of(task):
+        own, others = link_attention(pattern, batch, link)
+        labels = [{**head, "site": ">".join(link)} for head in heads]
+        rows.add("attention", own, len(batch) * task.n_chains, labels)
+        rows.add("attention_elsewhere", others, len(batch) * task.n_chains, labels)

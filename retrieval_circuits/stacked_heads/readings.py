@@ -1,0 +1,160 @@
+"""What claims and figures read: how far along the chain a network gets, and when."""
+
+import numpy as np
+import pandas as pd
+
+from livingpaper.claims.results import Results
+from retrieval_circuits.stacked_heads.design import FOLLOWED, REWARDED, Cell
+
+LEARNT = 0.5
+"""The source's threshold: a partial loss below it counts as learnt. Knowing the step alone gives 0.75."""
+ATTENDED = 0.5
+"""The source's threshold for attention along a path."""
+
+
+PREVIOUS, FIRST, SECOND, JUMP = (
+    ("value_0", "key_0"),
+    ("queries", "value_0"),
+    ("queries", "value_1"),
+    ("value_0", "value_1"),
+)
+"""Links: inside a pair; from the query to the first answer; to the second; and from the first answer to the second.
+
+The last is what doubling needs: the second look-up made where the first answer stands, before the query fetches it.
+"""
+
+
+def final_losses(results: Results, *cells: Cell) -> pd.DataFrame:
+    """Partial losses at the end of training: ``cell``, ``init_seed``, ``place`` (k of x_k), ``value``."""
+    found = [results.at_final("partial_loss", str(cell)).assign(cell=str(cell)) for cell in cells]
+    table = pd.concat(found, ignore_index=True)
+    return table.assign(place=_places(table))[["cell", "init_seed", "place", "value"]]
+
+
+def final_loss(cell: Cell, place: int):
+    """Values of a reading: the partial loss of x_k at the end, one number a seed."""
+
+    def values(results: Results) -> pd.Series:
+        table = final_losses(results, cell)
+        return table[table["place"] == place].set_index("init_seed")["value"]
+
+    values.arms = (str(cell),)
+    return values
+
+
+def crossing_times(curve: pd.DataFrame, threshold: float, *, below: bool) -> pd.Series:
+    """When each curve first gets beyond a threshold, by linear interpolation between checkpoints, as the source does.
+
+    Args:
+        curve: ``step`` and ``value``, and the columns that tell curves apart.
+        threshold: in the unit of ``value``.
+        below: whether beyond means below.
+
+    Returns:
+        Step, by those columns; inf where it never does.
+    """
+    apart = [name for name in curve.columns if name not in ("step", "value")]
+    ordered = curve.sort_values("step")
+    return ordered.groupby(apart, observed=True)[["step", "value"]].apply(
+        lambda part: _crossing(part, threshold, below)
+    )
+
+
+def _crossing(part: pd.DataFrame, threshold: float, below: bool) -> float:  # noqa: FBT001 - of each group
+    steps, values = part["step"].to_numpy(float), part["value"].to_numpy()
+    beyond = values < threshold if below else values > threshold
+    if not beyond.any():
+        return np.inf
+    at = int(beyond.argmax())
+    if at == 0:
+        return steps[0]
+    share = (threshold - values[at - 1]) / (values[at] - values[at - 1])
+    return float(steps[at - 1] + share * (steps[at] - steps[at - 1]))
+
+
+def learning_times(results: Results, *cells: Cell) -> pd.DataFrame:
+    """When each partial loss first falls below the source's threshold: ``cell``, ``init_seed``, ``place``, ``time``."""
+    found = []
+    for cell in cells:
+        curve = results.curve("partial_loss", str(cell))
+        curve = curve.assign(place=_places(curve))[["init_seed", "place", "step", "value"]]
+        times = crossing_times(curve, LEARNT, below=True).rename("time").reset_index()
+        found.append(times.assign(cell=str(cell)))
+    return pd.concat(found, ignore_index=True)
+
+
+def in_order(results: Results) -> pd.Series:
+    """Of the networks of a seed that learnt x_2, over all depths, the share that had learnt x_1 before it."""
+    times = learning_times(results, *REWARDED).pivot(index=["init_seed", "cell"], columns="place", values="time")
+    learnt = times[np.isfinite(times[2])]
+    return (learnt[1] < learnt[2]).groupby("init_seed").mean()
+
+
+def depth_needed(results: Results) -> pd.DataFrame:
+    """The fewest layers with which a seed's network learnt each symbol by the end; one more than tried where none did.
+
+    Columns 1 and 2 (k of x_k), by ``init_seed``.
+    """
+    layers = {str(cell): cell.n_layers for cell in REWARDED}
+    table = final_losses(results, *REWARDED)
+    table = table.assign(layers=table["cell"].map(layers).where(table["value"] < LEARNT, max(layers.values()) + 1))
+    return table.pivot_table(index="init_seed", columns="place", values="layers", aggfunc="min")
+
+
+def more_layers(results: Results) -> pd.Series:
+    """How many more layers x_2 took than x_1."""
+    needed = depth_needed(results)
+    return needed[2] - needed[1]
+
+
+def learnt_time(place: int):
+    """Values of a reading: when the cell that is followed learnt x_k; the end of training where it did not."""
+
+    def values(results: Results) -> pd.Series:
+        times = learning_times(results, FOLLOWED)
+        times = times[times["place"] == place].set_index("init_seed")["time"]
+        return times.clip(upper=_end(results))
+
+    values.arms = (str(FOLLOWED),)
+    return values
+
+
+def attention_of(results: Results, link: tuple[str, str]) -> pd.DataFrame:
+    """Attention along a link of the head that has most of it: ``init_seed``, ``step``, ``value``."""
+    rows = results.curve("attention", str(FOLLOWED), site=">".join(link))
+    return rows.groupby(["init_seed", "step"], as_index=False)["value"].max()
+
+
+def path_and_loss(results: Results) -> pd.Series:
+    """How far apart the path to the first answer and the fall of its loss are, in steps, whichever comes first."""
+    return (learnt_time(1)(results) - path_time(*FIRST)(results)).abs()
+
+
+def path_time(*link: str):
+    """Values of a reading: when attention along a link passes one half; the end of training where it does not."""
+
+    def values(results: Results) -> pd.Series:
+        times = crossing_times(attention_of(results, link), ATTENDED, below=False)
+        return times.clip(upper=_end(results))
+
+    values.arms = (str(FOLLOWED),)
+    return values
+
+
+def final_attention(*link: str):
+    """Values of a reading: attention along a link at the end of training, of the head that has most of it."""
+
+    def values(results: Results) -> pd.Series:
+        rows = attention_of(results, link)
+        return rows[rows["step"] == _end(results)].set_index("init_seed")["value"]
+
+    values.arms = (str(FOLLOWED),)
+    return values
+
+
+def _end(results: Results) -> int:
+    return int(results.curve("loss", str(FOLLOWED))["step"].max())
+
+
+def _places(table: pd.DataFrame) -> pd.Series:
+    return table["variable"].astype(str).str.removeprefix("x_").astype(int)
