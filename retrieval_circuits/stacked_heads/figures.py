@@ -1,3 +1,143 @@
-"""The tables behind the figures."""
+"""The table behind each figure of the chapter, with what its caption must say."""
 
-VIEWS = {}
+import pandas as pd
+
+from circuitcore.tasks.chains import ChainRetrieval
+from livingpaper.claims.results import Results
+from livingpaper.claims.view import View, in_order
+from retrieval_circuits.design import BAND
+from retrieval_circuits.stacked_heads.design import FOLLOWED, LAST_ALONE, ONE, REWARDED, Cell
+from retrieval_circuits.stacked_heads.readings import (
+    FIRST,
+    JUMP,
+    LEARNT,
+    PREVIOUS,
+    SECOND,
+    attention_of,
+    final_attention,
+    final_losses,
+    learnt_time,
+    path_time,
+)
+
+PLATEAU = ChainRetrieval().plateau
+ERROR = "squared error"
+KNOWS_THE_STEP = (
+    f"Who knows the step and not the chain: {PLATEAU:g}. Learnt, by the source's threshold: below {LEARNT:g}"
+)
+LINKS = {
+    "value to its key": PREVIOUS,
+    "query to first answer": FIRST,
+    "query to second answer": SECOND,
+    "first answer to second": JUMP,
+}
+"""What a reader calls a link -> its roles."""
+
+
+def example(results: Results) -> View:
+    """One row of the task, block by block: letters are chains, numbers places in them."""
+    task = ChainRetrieval(n_steps=2)
+    batch = task.split("test")
+    found = []
+    for block, role in (
+        ("pairs of the second step", "key_1"),
+        ("pairs of the first step", "key_0"),
+        ("queries", "queries"),
+    ):
+        order = batch.roles[role][0].argsort().tolist()
+        place = {"key_1": 1, "key_0": 0, "queries": 0}[role]
+        names = [f"{'abcd'[chain]}{place}" for chain in order]
+        shown = names if role == "queries" else [f"({name} {name[0]}{place + 1})" for name in names]
+        first = int(batch.roles[role][0].min())
+        last = int(batch.roles[role][0].max()) + (role != "queries")
+        found.append({"block": block, "positions": f"{first} to {last}", "what stands there": "  ".join(shown)})
+    return View(pd.DataFrame(found), "one row", "test")
+
+
+def by_depth(results: Results) -> View:
+    """Final error of each symbol of a chain, by layers, every step rewarded."""
+    table = final_losses(results, *REWARDED)
+    layers = {str(cell): f"{cell.n_layers} layer{'s' * (cell.n_layers > 1)}" for cell in REWARDED}
+    table = table.assign(group=table["cell"].map(layers), series="x_" + table["place"].astype(str), arm=table["cell"])
+    table = in_order(table.sort_values("place", kind="stable"), "group", layers.values())
+    return _view(table[["group", "series", "arm", "init_seed", "value"]])
+
+
+def one_step(results: Results) -> View:
+    """Final error of the only answer, by layers."""
+    table = final_losses(results, *ONE)
+    layers = {str(cell): f"{cell.n_layers} layer{'s' * (cell.n_layers > 1)}" for cell in ONE}
+    table = in_order(table.assign(group=table["cell"].map(layers), arm=table["cell"]), "group", layers.values())
+    return _view(table[["group", "arm", "init_seed", "value"]])
+
+
+def rewards(results: Results) -> View:
+    """Final error of the last symbol, with every step rewarded and with the last alone."""
+    called = {LAST_ALONE[0]: "only the last symbol rewarded", FOLLOWED: "every symbol rewarded"}
+    table = final_losses(results, *called)
+    words = {str(cell): word for cell, word in called.items()}
+    table = table[table["place"] == FOLLOWED.n_steps]
+    table = in_order(table.assign(group=table["cell"].map(words), arm=table["cell"]), "group", words.values())
+    return _view(table[["group", "arm", "init_seed", "value"]])
+
+
+def training(results: Results) -> View:
+    """Errors of both symbols through training, with just as many layers as look-ups need and with more."""
+    shown = [cell for cell in REWARDED if cell.n_layers in (2, 3, 4, 6)]
+    return _view(_curves(results, shown), note=KNOWS_THE_STEP)
+
+
+def unrewarded(results: Results) -> View:
+    """Error of the last symbol through a longer training in which nothing else is rewarded."""
+    return _view(_curves(results, LAST_ALONE), note=KNOWS_THE_STEP)
+
+
+def _curves(results: Results, cells: list[Cell] | tuple[Cell, ...]) -> pd.DataFrame:
+    found = []
+    for cell in cells:
+        rows = results.curve("partial_loss", str(cell))
+        panel = f"{cell.n_layers} layers"
+        found.append(rows.assign(series=rows["variable"].astype(str), panel=panel, arm=str(cell)))
+    table = pd.concat(found, ignore_index=True)
+    return table[["panel", "series", "step", "arm", "init_seed", "value"]]
+
+
+def paths(results: Results) -> View:
+    """Attention along each link through training, of the head that has most of it."""
+    found = [attention_of(results, link).assign(series=name) for name, link in LINKS.items()]
+    table = pd.concat(found, ignore_index=True).assign(arm=str(FOLLOWED))
+    note = "Of each network the head with most of it, which may be another at another step"
+    return View(table, "mean attention", _looked(results), BAND, note=note)
+
+
+def times(results: Results) -> View:
+    """When each path and each symbol appears, one point a seed."""
+    events = {f"path: {name}": path_time(*link) for name, link in LINKS.items()}
+    events |= {f"error of x_{place} falls": learnt_time(place) for place in (1, 2)}
+    found = [values(results).rename("value").reset_index().assign(group=name) for name, values in events.items()]
+    table = pd.concat(found, ignore_index=True).assign(arm=str(FOLLOWED))
+    note = "Both thresholds are one half; between checkpoints lines are straight. What never happens stands at the end"
+    return View(table, "training step", _looked(results), BAND, note=note)
+
+
+def final_paths(results: Results) -> View:
+    """Attention along each link at the end of training, one point a seed."""
+    found = [
+        final_attention(*link)(results).rename("value").reset_index().assign(group=name) for name, link in LINKS.items()
+    ]
+    table = pd.concat(found, ignore_index=True).assign(arm=str(FOLLOWED))
+    return View(table, "mean attention", _looked(results), BAND, note="Of each network the head with most of it")
+
+
+def _looked(results: Results) -> str:
+    return f"{results.curve('attention', str(FOLLOWED))['n'].iloc[0]} queries of the test rows"
+
+
+def _view(table: pd.DataFrame, note: str = KNOWS_THE_STEP) -> View:
+    return View(table, ERROR, "test", BAND, PLATEAU, note)
+
+
+VIEWS = {
+    view.__name__: view
+    for view in (example, by_depth, one_step, rewards, training, unrewarded, paths, times, final_paths)
+}
