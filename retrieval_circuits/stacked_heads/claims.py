@@ -5,13 +5,14 @@ from functools import partial
 from livingpaper.claims.claim import Claim, Control, Says
 from livingpaper.claims.reading import Less, Reading, Values
 from livingpaper.claims.rules import Every, Share
-from livingpaper.claims.units import MORE_OFTEN_THAN_NOT, STEPS, Unit, at_least, at_most, share_of
+from livingpaper.claims.units import COUNT, MORE_OFTEN_THAN_NOT, STEPS, Unit, at_least, at_most, share_of
 from retrieval_circuits.stacked_heads import readings
 from retrieval_circuits.stacked_heads.design import FOLLOWED, LAST_ALONE, ONE, REWARDED, STEPS_AN_EPOCH
 from retrieval_circuits.stacked_heads.readings import ATTENDED, FIRST, JUMP, LEARNT, PREVIOUS, SECOND
 
 ERROR = Unit(digits=2, low=0.0)
 """Squared error of symbols whose numbers have variance 1."""
+ERROR_MORE = Unit(digits=2)
 LAYERS = Unit(name="layers", digits=1)
 ATTENTION = share_of("attention")
 NETWORKS = share_of("networks")
@@ -200,4 +201,59 @@ PATHS = (
         bound=MORE_OFTEN_THAN_NOT,
     ),
 )
-CLAIMS = (*DEPTH, *REWARDS, *PATHS)
+CIRCUITS = (
+    Claim(
+        id="SH12",
+        says=Says(
+            holds="Maps of attention made by role alone can take the place of every head's own.",
+            fails="Maps of attention made by role alone cannot take the place of every head's own.",
+            whether="whether maps made by role alone can take the place of every head's own",
+        ),
+        reading=_path(
+            "squared error with every head looking along its candidate paths, and evenly elsewhere, less the network's "
+            "own,",
+            ERROR_MORE,
+            readings.cost_of("candidates"),
+        ),
+        bound=at_most(0.05, "the error that the source accepts"),
+        controls=(
+            Control(
+                reading=_path(
+                    "squared error with every head looking evenly everywhere, less the network's own,",
+                    ERROR_MORE,
+                    readings.cost_of("uniform"),
+                ),
+                bound=at_least(0.5, "most of what there is to lose: attention must matter"),
+            ),
+            Control(
+                reading=_path("candidate paths in the untrained network", COUNT, readings.paths_at_start),
+                bound=at_most(1.0, "a random network has next to none"),
+            ),
+        ),
+        source="source",
+        source_verdict="Supported in four networks, whose paths were chosen by hand",
+    ),
+    Claim(
+        id="SH13",
+        says=Says(
+            holds="Networks with a layer to spare use more heads than the three that are needed.",
+            fails="Networks with a layer to spare use no more heads than the three that are needed.",
+            whether="whether networks with a layer to spare use more heads than the three that are needed",
+        ),
+        reading=_path("heads with a path that is left", COUNT, readings.heads_left),
+        bound=at_least(4.0, "one more than needed: one head joins pairs, one makes each look-up"),
+        controls=(
+            Control(
+                reading=_path(
+                    "squared error with the paths that are left, less the network's own,",
+                    ERROR_MORE,
+                    readings.cost_of("paths"),
+                ),
+                bound=at_most(0.1, "twice the error that the source accepts"),
+            ),
+        ),
+        source="source",
+        source_verdict="Supported: three networks use four heads where three would do (D = 3)",
+    ),
+)
+CLAIMS = (*DEPTH, *REWARDS, *PATHS, *CIRCUITS)

@@ -15,10 +15,12 @@ from circuitcore.models.config import ModelConfig
 from circuitcore.tasks.chains import ChainRetrieval
 from circuitcore.training.recipe import Optimizer, Recipe, Stage
 from retrieval_circuits.design import DATA_SEED_OFFSET, EngineName, Seeds, SomeSeeds
-from retrieval_circuits.stacked_heads.measures import Counts, chain_scores
+from retrieval_circuits.stacked_heads.measures import Counts, Reading, chain_scores, read_circuit
 
 N_LOOKED = 32
 """Rows on which attention is averaged, as in the source."""
+N_READ = 64
+"""Rows on which circuits are read."""
 STEPS_AN_EPOCH = 50
 """Steps between two checkpoints: an "epoch" here draws as many batches anew."""
 LEARNING_RATE, WEIGHT_DECAY, BATCH_SIZE = 1e-3, 0.1, 128
@@ -102,9 +104,13 @@ def _recipe(params: Params, cell: Cell, seed: int) -> Recipe:
 
 
 def instruments(params: Params, arm: str) -> tuple[Instrument, ...]:
-    """Losses of every checkpoint, and of the cell that is followed where its heads look."""
-    counts = Counts(n_rows=params.n_rows, n_looked=N_LOOKED if arm == str(FOLLOWED) else 0)
-    return (Instrument(name="measurements", version=1, measures=chain_scores, settings=counts),)
+    """Losses of every checkpoint; of the cell that is followed where its heads look, and at the end its circuit."""
+    followed = arm == str(FOLLOWED)
+    counts = Counts(n_rows=params.n_rows, n_looked=N_LOOKED if followed else 0)
+    scores = Instrument(name="measurements", version=1, measures=chain_scores, settings=counts)
+    how = Reading(n_rows=min(params.n_rows, N_READ))
+    circuit = Instrument(name="circuit", version=1, measures=read_circuit, when="last", settings=how)
+    return (scores, circuit) if followed else (scores,)
 
 
 def published_epochs(params: Params, arm: str, seed: int) -> tuple[int, ...]:

@@ -14,6 +14,7 @@ from retrieval_circuits.stacked_heads.readings import (
     PREVIOUS,
     SECOND,
     attention_of,
+    circuit_paths,
     final_attention,
     final_losses,
     learnt_time,
@@ -129,6 +130,37 @@ def final_paths(results: Results) -> View:
     return View(table, "mean attention", _looked(results), BAND, note="Of each network the head with most of it")
 
 
+SET = {
+    "none": "the network itself",
+    "candidates": "heads look along all candidate paths, else evenly",
+    "paths": "heads look along the paths that are left, else evenly",
+    "uniform": "every head looks evenly everywhere",
+}
+"""How the attention of all heads is set -> what a reader calls it."""
+
+
+def set_attention(results: Results) -> View:
+    """Squared error with every head's attention set by role, one point a seed."""
+    rows = results.tables["circuit"]
+    rows = rows[rows["metric"] == "circuit_loss"]
+    table = rows.assign(group=rows["edit"].astype(str).map(SET))
+    table = in_order(table, "group", SET.values())[["group", "arm", "init_seed", "value"]]
+    note = "A path is a link with mean attention above one half. Paths are taken away while the error stays within 0.05"
+    return View(table, ERROR, f"{rows['n'].iloc[0]} queries of the test rows", BAND, PLATEAU, note)
+
+
+def circuits(results: Results) -> View:
+    """The paths that are left in each network, layer by layer."""
+    paths = circuit_paths(results).sort_values(["init_seed", "layer", "head", "site"])
+    words = "L" + paths["layer"].astype(str) + "H" + paths["head"].astype(str) + " " + paths["site"].map(_in_words)
+    table = paths.assign(words=words).groupby("init_seed")["words"].agg("; ".join).reset_index()
+    return View(table.rename(columns={"words": "paths that are left"}), "paths", "test")
+
+
+def _in_words(site: str) -> str:
+    return " to ".join(name.replace("queries", "query").replace("_", " ") for name in site.split(">"))
+
+
 def _looked(results: Results) -> str:
     return f"{results.curve('attention', str(FOLLOWED))['n'].iloc[0]} queries of the test rows"
 
@@ -139,5 +171,8 @@ def _view(table: pd.DataFrame, note: str = KNOWS_THE_STEP) -> View:
 
 VIEWS = {
     view.__name__: view
-    for view in (example, by_depth, one_step, rewards, training, unrewarded, paths, times, final_paths)
+    for view in (
+        *(example, by_depth, one_step, rewards, training, unrewarded, paths, times, final_paths),
+        *(set_attention, circuits),
+    )
 }

@@ -152,6 +152,42 @@ def final_attention(*link: str):
     return values
 
 
+def cost_of(edit: str):
+    """Values of a reading: how much more error a network makes with its attention set than without, by ``edit``."""
+
+    def values(results: Results) -> pd.Series:
+        rows = results.tables["circuit"]
+        rows = rows[rows["metric"] == "circuit_loss"].astype({"edit": "str"})
+        wide = rows.pivot(index="init_seed", columns="edit", values="value")
+        return wide[edit] - wide["none"]
+
+    values.arms = (str(FOLLOWED),)
+    return values
+
+
+def circuit_paths(results: Results, metric: str = "path") -> pd.DataFrame:
+    """Paths of every network, but those of positions to themselves: ``init_seed``, ``layer``, ``head``, ``site``."""
+    rows = results.tables["circuit"]
+    rows = rows[rows["metric"] == metric].astype({"site": "str"})
+    ends = rows["site"].str.split(">", expand=True)
+    rows = rows[ends[0] != ends[1]] if len(rows) else rows
+    return rows[["init_seed", "layer", "head", "site", "value"]]
+
+
+def heads_left(results: Results) -> pd.Series:
+    """How many heads have a path that is left; 0 where none has."""
+    rows = circuit_paths(results)
+    counts = rows.drop_duplicates(["init_seed", "layer", "head"]).groupby("init_seed").size()
+    return counts.reindex(results.seeds(str(FOLLOWED)), fill_value=0)
+
+
+def paths_at_start(results: Results) -> pd.Series:
+    """How many links, of all heads, have mean attention above one half before training."""
+    rows = results.curve("attention", str(FOLLOWED))
+    rows = rows[rows["step"] == 0]
+    return (rows["value"] > ATTENDED).groupby(rows["init_seed"]).sum()
+
+
 def _end(results: Results) -> int:
     return int(results.curve("loss", str(FOLLOWED))["step"].max())
 

@@ -7,12 +7,15 @@ import pandas as pd
 import pytest
 import torch
 
-from circuitcore.models import ModelConfig, forward, init_weights
+from circuitcore.metrics.network import Network
+from circuitcore.models import Head, ModelConfig, forward, init_weights
 from circuitcore.tasks.chains import ChainRetrieval
 from livingpaper.book import studies
 from livingpaper.claims.results import Results
-from retrieval_circuits.stacked_heads import design, measures, readings
+from retrieval_circuits.stacked_heads import design, readings
 from retrieval_circuits.stacked_heads.design import FOLLOWED, GRID, LAST_ALONE, REWARDED
+from retrieval_circuits.stacked_heads.measures import circuit as reading
+from retrieval_circuits.stacked_heads.measures import scores as measures
 
 TASK = ChainRetrieval(n_steps=2, n_test=12)
 TEST = TASK.split("test")
@@ -193,9 +196,72 @@ def test_a_smoke_run_is_measured(tmp_path):
     params = studies.load_params("stacked_heads", "smoke")
     recipe = design.recipes(params)[str(FOLLOWED)][0]
     run = RunStore(tmp_path, None).get_or_train(recipe)
-    (instrument,) = design.instruments(params, str(FOLLOWED))
-    table = instrument.measure(run)
+    scores, circuit = design.instruments(params, str(FOLLOWED))
+    table = scores.measure(run)
     assert set(table["metric"]) == {"partial_loss", "loss", "attention", "attention_elsewhere"}
     rows = table[table["metric"] == "attention"]
     assert len(rows) == len(recipe.checkpoint_epochs) * 16 * len(measures.links_of(recipe.make_task()))
     assert rows["value"].between(0, 1).all()
+
+
+def looking_back():
+    """A network by hand: head 0 of layer 0 looks at the position before, whatever stands there; all others evenly.
+
+    Its first two numbers of positions, (cos t, sin t), are turned by one step for the query, so that the product with
+    the key is largest one position earlier.
+    """
+    config = ModelConfig(
+        d_vocab=8, n_ctx=20, d_in=8, n_layers=2, n_heads=2, d_model=8, d_head=4, d_mlp=8, norm="none", mlp="none",
+        positions="none", tied=False,
+    )  # fmt: skip
+    weights = {name: torch.zeros_like(value) for name, value in init_weights(config, 0).items()}
+    weights["embed.W_in"] = torch.eye(8)
+    cos, sin = np.cos(1.0), np.sin(1.0)
+    weights["blocks.0.attn.W_Q"][0, 4:6, :2] = 400 * torch.tensor([[cos, -sin], [sin, cos]])
+    weights["blocks.0.attn.W_K"][0, 4:6, :2] = torch.eye(2)
+    weights["blocks.0.attn.W_V"][0, :4, :4] = torch.eye(4)
+    weights["blocks.0.attn.W_O"][0, :4, :4] = 2 * torch.eye(4)
+    weights["blocks.1.attn.W_V"][1, :4, :4] = torch.eye(4)
+    weights["blocks.1.attn.W_O"][1, :4, :4] = torch.eye(4)
+    weights["unembed.W_U"][:4, :4] = torch.eye(4)
+    return Network(config, {name: value[None] for name, value in weights.items()})
+
+
+def test_a_planted_path_is_found_and_no_other():
+    net = looking_back()
+    found = reading.candidates(TASK, net, TEST, 0.5)
+    assert set(found) == {reading.Path(Head(0, 0), f"value_{k}", f"key_{k}") for k in (0, 1)}
+    assert all(value > 0.99 for value in found.values())
+
+
+def test_a_random_network_has_no_path():
+    config = dataclasses.replace(looking_back().config, n_heads=4, norm="layer", d_model=64, d_head=16)
+    for seed in range(20):
+        weights = {name: value[None] for name, value in init_weights(config, seed).items()}
+        assert reading.candidates(TASK, Network(config, weights), TEST, 0.5) == {}
+
+
+def test_with_its_own_paths_set_a_network_says_the_same_but_where_it_looks_by_another_role():
+    """Values look back within their pair; keys and queries, which look back too, are set to look evenly."""
+    net = looking_back()
+    own, whole, uniform = reading.losses(TASK, net, TEST, [None, tuple(reading.candidates(TASK, net, TEST, 0.5)), ()])
+    assert len({round(loss, 4) for loss in (own, whole, uniform)}) == 3
+    loop = forward(net.config, {name: value[0] for name, value in net.weights.items()}, TEST.tokens).logits
+    assert own == pytest.approx(measures.partial_losses(TASK, loop, TEST).mean().item(), abs=1e-5)
+
+
+def test_a_path_that_nothing_reads_is_taken_away_and_one_that_is_read_stays():
+    """The target is what the network says with the first path; the second belongs to a head that writes nothing."""
+    net = looking_back()
+    read = tuple(reading.Path(Head(0, 0), f"value_{k}", f"key_{k}") for k in (0, 1))
+    idle = (reading.Path(Head(1, 0), "queries", "value_0"), reading.Path(Head(1, 0), "value_0", "key_0"))
+    said = [reading.compile_edits([reading._edits(net, read)], TEST.roles, {}, patterns(net))]
+    targets = forward(net.config, net.weights, TEST.tokens, said[0]).logits[0, 0]
+    batch = dataclasses.replace(TEST, targets=targets)
+    left, loss = reading.pruned(TASK, net, batch, (*idle, *read), 1e-6)
+    assert set(left) == set(read) and loss < 1e-9
+    assert min(reading.losses(TASK, net, batch, [left[:1], left[1:], ()])) > 1e-4
+
+
+def patterns(net):
+    return net.run(TEST, [f"pattern.{layer}" for layer in range(net.config.n_layers)]).cache

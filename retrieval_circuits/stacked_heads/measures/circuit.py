@@ -1,0 +1,149 @@
+"""Reading a circuit off a network: which paths of attention are enough, when maps made by role replace its own.
+
+Source: Musat (ICLR 2025), section 8 and appendix E, who chose the paths by hand. Here the candidates are all links with
+mean attention above one half, and those that can go are taken away one by one.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+import pandas as pd
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from circuitcore.metrics.network import Network
+from circuitcore.metrics.table import Rows
+from circuitcore.models import Attend, Head, compile_edits, forward
+from circuitcore.tasks.base import Batch
+from circuitcore.tasks.chains import ChainRetrieval
+from retrieval_circuits.stacked_heads.measures.scores import link_attention, links_of, partial_losses, roles_of
+
+if TYPE_CHECKING:
+    from circuitcore.training.store.run import Run
+
+AT_ONCE = 16  # circuits run in one pass
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reading:
+    """How a circuit is read.
+
+    Attributes:
+        n_rows: test rows that paths are found and tried on.
+        candidate: least mean attention of a path that is tried.
+        costs_at_most: how much the squared error may rise above the network's own while paths are taken away; the
+            source accepts an error of 0.05 in all.
+    """
+
+    n_rows: int
+    candidate: float = 0.5
+    costs_at_most: float = 0.05
+
+
+class Path(NamedTuple):
+    """A head that looks from one role to another of the same chain (or to itself, where both are the same)."""
+
+    head: Head
+    query: str
+    key: str
+
+    @property
+    def label(self) -> dict[str, object]:
+        """The columns of the table that name it."""
+        return {"layer": self.head.layer, "head": self.head.index, "site": f"{self.query}>{self.key}"}
+
+
+Circuit = tuple[Path, ...]
+
+
+def read_circuit(run: "Run", how: Reading, progress: Callable[[int], None]) -> pd.DataFrame:
+    """The paths that are enough, and what the network says with nothing else, at the last checkpoint.
+
+    Metrics, on the split "test"; errors are squared errors over all symbols that are asked for:
+
+    * ``circuit_loss``, by ``edit``: "none" (the network itself), "uniform" (every head looks evenly at everything
+      before), "candidates" (heads look along the candidates, and evenly from all other positions), "paths" (the same
+      with the paths that are left).
+    * ``candidate_path`` and ``path``, one row each: mean attention along it in the network.
+    * ``loss_without_path``: the error when one of the paths that are left is taken away, too.
+    """
+    step = run.steps[-1]
+    net, task = Network(run.recipe.model, run.stack((step,))), run.recipe.make_task()
+    batch = task.split("test").rows(slice(0, how.n_rows))
+    tried = candidates(task, net, batch, how.candidate)
+    (own,) = losses(task, net, batch, [None])
+    uniform, whole = losses(task, net, batch, [(), tuple(tried)])
+    left, left_loss = pruned(task, net, batch, tuple(tried), max(own, whole) + how.costs_at_most)
+    without = losses(task, net, batch, [_less(left, path) for path in left])
+    rows, n_asked = Rows(run.run_id, (step,), [run.tokens_seen(step)]), len(batch) * task.n_chains
+    for edit, loss in {"none": own, "uniform": uniform, "candidates": whole, "paths": left_loss}.items():
+        rows.add("circuit_loss", torch.tensor([loss]), n_asked, split="test", edit=edit)
+    for metric, values in {
+        "candidate_path": tried,
+        "path": {path: tried[path] for path in left},
+        "loss_without_path": dict(zip(left, without, strict=True)),
+    }.items():
+        if values:
+            found = torch.tensor([list(values.values())])
+            rows.add(metric, found, n_asked, [path.label for path in values], split="test")
+    progress(1)
+    return rows.frame()
+
+
+def candidates(task: ChainRetrieval, net: Network, batch: Batch, least: float) -> dict[Path, float]:
+    """Every path with at least so much mean attention, and how much it has; those of a position to itself as well."""
+    n_layers = net.config.n_layers
+    cache = net.record(batch, [f"pattern.{layer}" for layer in range(n_layers)])
+    pattern = torch.cat([cache[f"pattern.{layer}"] for layer in range(n_layers)], -3)
+    found = {}
+    for query, key in (*links_of(task), *((role, role) for role in roles_of(task))):
+        own, _ = link_attention(pattern, batch, (query, key))
+        values = own.reshape(-1).tolist()
+        found |= {
+            Path(head, query, key): value for head, value in zip(net.heads, values, strict=True) if value >= least
+        }
+    return found
+
+
+def losses(task: ChainRetrieval, net: Network, batch: Batch, circuits: Sequence[Circuit | None]) -> list[float]:
+    """The squared error with every head's attention set by each circuit; None leaves the network as it is."""
+    if not circuits:
+        return []
+    like = net.run(batch, [f"pattern.{layer}" for layer in range(net.config.n_layers)]).cache
+    found: list[float] = []
+    for start in range(0, len(circuits), AT_ONCE):
+        edits = [_edits(net, circuit) for circuit in circuits[start : start + AT_ONCE]]
+        found += _losses(task, net, batch, compile_edits(edits, batch.roles, {}, like)).tolist()
+    return found
+
+
+def _losses(task: ChainRetrieval, net: Network, batch: Batch, plan) -> Float[Tensor, " circuit"]:
+    with torch.inference_mode():
+        outputs = forward(net.config, net.weights, batch.tokens, plan).logits
+    return partial_losses(task, outputs, batch).mean(-1)[:, 0]
+
+
+def _edits(net: Network, circuit: Circuit | None) -> tuple[Attend, ...]:
+    """Every head looks evenly at everything before; then, where the circuit has a path, along it."""
+    if circuit is None:
+        return ()
+    return (*(Attend(head, "all", "all") for head in net.heads), *(Attend(*path) for path in circuit))
+
+
+def pruned(task: ChainRetrieval, net: Network, batch: Batch, circuit: Circuit, at_most: float) -> tuple[Circuit, float]:
+    """Paths taken away one by one, always the one that is missed least, while the error stays at most so large."""
+    (loss,) = losses(task, net, batch, [circuit])
+    while circuit:
+        smaller = [_less(circuit, path) for path in circuit]
+        tried = losses(task, net, batch, smaller)
+        best = min(range(len(tried)), key=tried.__getitem__)
+        if tried[best] > at_most:
+            break
+        circuit, loss = smaller[best], tried[best]
+    return circuit, loss
+
+
+def _less(circuit: Circuit, path: Path) -> Circuit:
+    return tuple(other for other in circuit if other != path)
