@@ -6,7 +6,7 @@ from circuitcore.tasks.chains import ChainRetrieval
 from livingpaper.claims.results import Results
 from livingpaper.claims.view import View, in_order
 from retrieval_circuits.design import BAND
-from retrieval_circuits.stacked_heads.design import FOLLOWED, LAST_ALONE, ONE, REWARDED, Cell
+from retrieval_circuits.stacked_heads.design import FOLLOWED, ONE, REWARDED, Cell
 from retrieval_circuits.stacked_heads.readings import (
     FIRST,
     JUMP,
@@ -72,25 +72,10 @@ def one_step(results: Results) -> View:
     return _view(table[["group", "arm", "init_seed", "value"]])
 
 
-def rewards(results: Results) -> View:
-    """Final error of the last symbol, with every step rewarded and with the last alone."""
-    called = {LAST_ALONE[0]: "only the last symbol rewarded", FOLLOWED: "every symbol rewarded"}
-    table = final_losses(results, *called)
-    words = {str(cell): word for cell, word in called.items()}
-    table = table[table["place"] == FOLLOWED.n_steps]
-    table = in_order(table.assign(group=table["cell"].map(words), arm=table["cell"]), "group", words.values())
-    return _view(table[["group", "arm", "init_seed", "value"]])
-
-
 def training(results: Results) -> View:
     """Errors of both symbols through training, with just as many layers as look-ups need and with more."""
     shown = [cell for cell in REWARDED if cell.n_layers in (2, 3, 4, 6)]
     return _view(_curves(results, shown), note=KNOWS_THE_STEP)
-
-
-def unrewarded(results: Results) -> View:
-    """Error of the last symbol through a longer training in which nothing else is rewarded."""
-    return _view(_curves(results, LAST_ALONE), note=KNOWS_THE_STEP)
 
 
 def _curves(results: Results, cells: list[Cell] | tuple[Cell, ...]) -> pd.DataFrame:
@@ -172,7 +157,7 @@ def _view(table: pd.DataFrame, note: str = KNOWS_THE_STEP) -> View:
 VIEWS = {
     view.__name__: view
     for view in (
-        *(example, by_depth, one_step, rewards, training, unrewarded, paths, times, final_paths),
+        *(example, by_depth, one_step, training, paths, times, final_paths),
         *(set_attention, circuits),
     )
 }

@@ -13,7 +13,7 @@ from circuitcore.tasks.chains import ChainRetrieval
 from livingpaper.book import studies
 from livingpaper.claims.results import Results
 from retrieval_circuits.stacked_heads import design, readings
-from retrieval_circuits.stacked_heads.design import FOLLOWED, GRID, LAST_ALONE, REWARDED
+from retrieval_circuits.stacked_heads.design import FOLLOWED, GRID, ONE, REWARDED
 from retrieval_circuits.stacked_heads.measures import circuit as reading
 from retrieval_circuits.stacked_heads.measures import scores as measures
 
@@ -96,7 +96,7 @@ def test_a_cell_is_trained_on_what_its_name_says():
         task = recipe.make_task()
         assert (task.n_steps, recipe.model.n_layers) == (cell.n_steps, cell.n_layers)
         assert task.asked == (tuple(range(1, cell.n_steps + 1)) if cell.rewarded else (cell.n_steps,))
-        assert recipe.n_steps == (PUBLISHED.steps if cell.rewarded else PUBLISHED.unrewarded_steps)
+        assert recipe.n_steps == PUBLISHED.steps
 
 
 def test_attention_is_measured_on_the_cell_that_is_followed_alone():
@@ -186,8 +186,8 @@ def test_what_never_appears_stands_at_the_end_of_training():
 
 
 def test_the_error_that_claims_read_is_the_last_one():
-    found = results({(LAST_ALONE[0], 3, 2): [0.9, 0.2, 0.7]})
-    assert readings.final_loss(LAST_ALONE[0], 2)(found).to_dict() == {3: 0.7}
+    found = results({(ONE[2], 3, 1): [0.9, 0.2, 0.7]})
+    assert readings.final_loss(ONE[2], 1)(found).to_dict() == {3: 0.7}
 
 
 def test_a_smoke_run_is_measured(tmp_path):
