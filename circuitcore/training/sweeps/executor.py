@@ -32,7 +32,7 @@ CONNECT_SECONDS = 10
 ALLOWED = ("serial", "processes", "cuda", "cuda:1", "tcp://HOST:PORT", "tls://HOST:PORT")
 SCHEMES = ("tcp://", "tls://", "ucx://", "ws://", "wss://")
 ENCRYPTED = ("tls://", "wss://")
-Function = Callable[[Recipe], Any] | str
+Function = Callable[[Any], Any] | str
 
 
 def map_runs(
@@ -193,7 +193,7 @@ def _process_context(recipes: Sequence[Recipe]) -> BaseContext:
         return multiprocessing.get_context("spawn")
     context = multiprocessing.get_context("forkserver")
     # torch.optim imports it for a process's first optimizer, which takes as long as torch itself.
-    beside = ["torch._dynamo"] if any(recipe.engine == "torch" for recipe in recipes) else []
+    beside = ["torch._dynamo"] if any(getattr(recipe, "engine", "") == "torch" for recipe in recipes) else []
     context.set_forkserver_preload([__name__, *beside])
     return context
 
