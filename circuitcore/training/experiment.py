@@ -123,18 +123,15 @@ class Experiment:
         made = self.function(self.params, *self.seeds)
         try:
             table = made if isinstance(made, pd.DataFrame) else pd.DataFrame(list(made))
-            columns = list(table.columns)
-            if (
-                table.empty
-                or {*columns} & {*NAMED}
-                or _repeat(columns)
-                or not all(isinstance(one, str) for one in columns)
-            ):
-                allowed = f"at least one row, and columns each with a name of its own, not {', '.join(NAMED)}"
-                raise ValueError(f"{len(table):,} rows of columns {columns}; allowed: {allowed}")
+            names = list(table.columns)
+            if table.empty or {*names} & {*NAMED} or _repeat(names) or not all(isinstance(name, str) for name in names):
+                raise ValueError(f"{len(table):,} rows of columns {names}")
             table_sha256(table)
         except (TypeError, ValueError) as error:
-            raise ValueError(f"experiment {self.name}: made a table that cannot be kept: {error}") from error
+            raise ValueError(
+                f"experiment {self.name}: made a table that cannot be kept: {error}; allowed: at least one row of "
+                f"words, numbers and truths, and columns each with a name of its own, not {', '.join(NAMED)}"
+            ) from error
         return table.assign(run_id=pd.Categorical([self.run_id] * len(table)))
 
     def _refused(self, field: str, given: object, allowed: str) -> ValueError:

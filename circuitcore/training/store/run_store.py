@@ -197,10 +197,12 @@ class RunStore:
             files |= {f"{TABLE_FOLDER}/{key}.parquet": value for key, value in ledger.tables.items()}
             for name, expected in files.items():
                 write_durably(staged / name, read_checked(run.path / name, expected))
+            recipe = run.recipe_json
             if ledger.trained:
                 ledger, history = _history_to_ship(run.path, ledger)
                 write_durably(staged / HISTORY_NAME, history)
-            write_durably(staged / RECIPE_NAME, f"{run.recipe_json}\n".encode())
+                recipe = run.recipe.to_json()  # refused where this code cannot use it
+            write_durably(staged / RECIPE_NAME, f"{recipe}\n".encode())
             ledger.write(staged)
         shutil.rmtree(target, ignore_errors=True)
         staged.rename(target)
