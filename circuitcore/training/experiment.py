@@ -16,6 +16,7 @@ from typing import Any
 
 import pandas as pd
 
+from circuitcore.ground.contents import json_sha256
 from circuitcore.ground.hashed import canonical
 from circuitcore.ground.reading import canonical_json
 from circuitcore.training.recipe import MAX_INIT_SEED
@@ -77,29 +78,29 @@ class Experiment:
         return tuple(dataclasses.replace(self, seeds=(seed,)) for seed in self.seeds) or (self,)
 
     @property
-    def made_by(self) -> str:
-        """The import path of its function, ``module:function``."""
-        return f"{self.function.__module__}:{self.function.__qualname__}"
-
-    @property
     def init_seed(self) -> int | None:
         """The seed of one of ``by_seed``; None where nothing is drawn."""
         return self.seeds[0] if self.seeds else None
 
     def to_json(self) -> str:
         """Canonical JSON: every field, sorted keys, no spaces. Equal experiments give equal text."""
+        return canonical_json({**self._of_each_seed, "seeds": list(self.seeds)})
+
+    @property
+    def _of_each_seed(self) -> dict[str, Any]:
         if self.params is not None:
             hash(self.params)  # TypeError for a dataclass that may change, and for one with lists or mappings
-        params = None if self.params is None else canonical(self.params)
-        return canonical_json(
-            {
-                "experiment": self.name,
-                "version": self.version,
-                "function": self.made_by,
-                "params": params,
-                "seeds": list(self.seeds),
-            }
-        )
+        return {
+            "experiment": self.name,
+            "version": self.version,
+            "function": f"{self.function.__module__}:{self.function.__qualname__}",
+            "params": None if self.params is None else canonical(self.params),
+        }
+
+    @property
+    def key(self) -> str:
+        """What all its seeds have: name, version, and a hash that function and parameters enter. It names no table."""
+        return f"{self.name}-v{self.version}-{json_sha256(self._of_each_seed)[:8]}"
 
     @cached_property
     def sha256(self) -> str:

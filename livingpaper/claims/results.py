@@ -79,6 +79,13 @@ class Results:
         each = [table.reindex(columns=columns).drop_duplicates().astype({"run_id": "str"}) for table in tables]
         return pd.concat([rows for rows in each if len(rows)] or each, ignore_index=True)
 
+    def rows(self, table: str, **where) -> pd.DataFrame:
+        """Rows of one of ``tables``; filters and errors as in ``curve``."""
+        rows = self.tables[table]
+        for column, wanted in where.items():
+            rows = _select(rows, column, wanted)
+        return rows
+
     def curve(self, metric: str, arm: str | None = None, **where) -> pd.DataFrame:
         """Rows of one metric at every checkpoint, sorted by arm, seed and step.
 

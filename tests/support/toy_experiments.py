@@ -7,7 +7,7 @@ from pydantic import BaseModel, Field
 
 from circuitcore.training import Experiment
 from livingpaper.claims.claim import Claim, Says
-from livingpaper.claims.reading import Reading
+from livingpaper.claims.reading import Reading, of_experiment
 from livingpaper.claims.rules import Counted
 from livingpaper.claims.units import NUMBER, at_least
 from livingpaper.claims.view import View
@@ -35,15 +35,6 @@ def instruments(params, arm):
     return ()
 
 
-def heads(results):
-    rows = results.tables["longest"]
-    return rows[rows["side"] == "heads"].set_index("init_seed")["value"]
-
-
-def halvings(results):
-    return results.tables["halvings"]["value"].item()
-
-
 def by_side(results):
     rows = results.tables["longest"].rename(columns={"side": "group"})
     return View(rows[["arm", "init_seed", "group", "value"]], "throws", "no prompts")
@@ -55,8 +46,8 @@ def counted(results):
 
 LONG = Says(holds="Runs of heads are long.", fails="Runs of heads are short.", whether="whether runs of heads are long")
 MANY = Says(holds="Throws halve often.", fails="Throws halve seldom.", whether="whether throws halve often")
-LONGEST = Reading("longest run of heads", NUMBER, heads, arms=("longest",))
-HALVINGS = Reading("number of halvings", NUMBER, halvings, arms=("halvings",))
+LONGEST = Reading("longest run of heads", NUMBER, of_experiment("longest", side="heads"))
+HALVINGS = Reading("number of halvings", NUMBER, of_experiment("halvings"))
 CLAIMS = (
     Claim(id="X1", says=LONG, reading=LONGEST, bound=at_least(3, "as long as anybody expects")),
     Claim(id="X2", says=MANY, reading=HALVINGS, bound=at_least(6, "of 64"), rule=Counted(), min_seeds=0),

@@ -26,10 +26,10 @@ def uncomputed(store: RunStore, experiments: Iterable[Experiment]) -> list[Exper
 
 def left_to_compute(missing: Sequence[Experiment], executor: str) -> list[Work]:
     """What computing ``missing`` (of ``uncomputed``) comes to: a part for each experiment."""
-    counts = Counter((one.name, _unit(one)) for one in missing)
+    counts = Counter((one.name, one.key) for one in missing)
     return [
-        Work(what=f"computing {name}, {n} table(s)", name=unit, units=n / min(width(executor), len(missing)))
-        for (name, unit), n in counts.items()
+        Work(f"computing {name}, {n} table(s)", _unit(key), n / min(width(executor), len(missing)))
+        for (name, key), n in counts.items()
     ]
 
 
@@ -62,9 +62,9 @@ def compute_all(
         seconds = map_runs(call, missing, executor, progress=lambda done: bar.update(done - bar.n))
     taken = defaultdict(list)
     for one, of_one in zip(missing, seconds, strict=True):
-        taken[_unit(one)].append(of_one)
-    for unit, of_each in taken.items():
-        durations.remember(unit, mean(of_each))
+        taken[one.key].append(of_one)
+    for key, of_each in taken.items():
+        durations.remember(_unit(key), mean(of_each))
 
 
 def compute_one(store: RunStore, experiment: Experiment) -> float:
@@ -74,6 +74,6 @@ def compute_one(store: RunStore, experiment: Experiment) -> float:
     return time.perf_counter() - start
 
 
-def _unit(experiment: Experiment) -> str:
-    """Under which the time of one of its tables is remembered."""
-    return f"a table of {experiment.name} ({experiment.made_by})"
+def _unit(key: str) -> str:
+    """Under which the time of a table is remembered, of experiments that differ in seeds alone."""
+    return f"a table of {key}"

@@ -60,6 +60,12 @@ def test_one_of_a_seed_is_the_same_whichever_others_there_are():
     assert fewer.by_seed[0] == DRAWN.by_seed[2] and len({*fewer.by_seed, *DRAWN.by_seed}) == 4
 
 
+def test_what_all_seeds_share_is_told_apart_by_params_and_version_not_by_seeds():
+    assert DRAWN.by_seed[2].key == DRAWN.key and DRAWN.key.startswith("longest-v1-")
+    others = (dataclasses.replace(DRAWN, **changes).key for changes in ({"version": 2}, {"params": Throws(65)}))
+    assert len({DRAWN.key, *others}) == 3
+
+
 def inner():
     def function(params, seed):
         return []

@@ -19,6 +19,7 @@ from livingpaper.book.evidence import Evidence, Folders
 from livingpaper.book.gathering import runs_behind
 from livingpaper.book.new_runs import brings_new
 from livingpaper.book.price import price
+from livingpaper.claims.reading import Less, of_experiment
 from livingpaper.claims.results import SelectionError
 from livingpaper.claims.units import at_least
 from livingpaper.claims.verdict import Status
@@ -125,6 +126,28 @@ def test_one_from_outside_is_computed_claimed_drawn_published_and_verified(made,
     assert list(differences(made / "published")) == []
     assert cli.main(["verify", str(made / "published"), str(made / "runs")]) == 0
     assert f"{2 * len(UNITS) + 1} ok, 0 bad" in capsys.readouterr().out
+
+
+def test_a_reading_is_one_number_of_each_seed_or_a_number_alone(made):
+    (results,) = evidence_in(made).gather(None, "serial")
+    rows = results.tables["longest"]
+    heads = of_experiment("longest", side="heads")(results)
+    assert heads.to_dict() == rows[rows["side"] == "heads"].set_index("init_seed")["value"].to_dict()
+    assert of_experiment("longest", take="max")(results).to_dict() == rows.groupby("init_seed")["value"].max().to_dict()
+    less = Less(of_experiment("longest", take="mean"), of_experiment("longest", take="min"))
+    assert less.arms == ("longest", "longest") and (less(results) >= 0).all()
+    for take in ("one", "max", "min", "mean"):
+        assert of_experiment("halvings", take=take)(results) == 6
+    for values, told in (
+        (of_experiment("longest"), "'longest' has several rows of a seed; allowed: one, or another take"),
+        (of_experiment("longest", "valu", side="heads"), "unknown column 'valu'; did you mean 'value'"),
+        (of_experiment("longest", side="edge"), "unknown side 'edge'"),
+        (of_experiment("shortest"), "unknown table 'shortest'"),
+    ):
+        with pytest.raises(SelectionError, match=told):
+            values(results)
+    with pytest.raises(ValueError, match="reading of 'longest': unknown take 'most'"):
+        of_experiment("longest", take="most")
 
 
 def test_other_seeds_are_computed_and_stand_beside_the_published_ones(reader, computed):
