@@ -146,8 +146,6 @@ def test_a_reading_is_one_number_of_each_seed_or_a_number_alone(made):
     ):
         with pytest.raises(SelectionError, match=told):
             values(results)
-    with pytest.raises(ValueError, match="reading of 'longest': unknown take 'most'"):
-        of_experiment("longest", take="most")
 
 
 def test_other_seeds_are_computed_and_stand_beside_the_published_ones(reader, computed):
