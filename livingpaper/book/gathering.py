@@ -22,14 +22,16 @@ Units = Mapping[str, tuple[Recipe | Experiment, ...]]
 def results_of(
     find: Callable[[Recipe | Experiment], Run], units: Units, instruments: Mapping[str, Instruments], origin: Origin
 ) -> Results:
-    """The tables of finished, measured runs, all arms under each other, with ``arm`` and ``init_seed``; and of
-    experiments, each for itself.
+    """The tables of finished, measured runs, all arms under each other, and of experiments, each for itself.
 
     Args:
         find: gives the run of a recipe, or what is kept of an experiment of one seed.
         units: whose tables.
         instruments: what is measured on each arm; experiments are the names that it does not have.
         origin: whose they are.
+
+    Returns:
+        Each table with ``arm`` and ``init_seed``.
     """
     found = {"measurements": [], "history": []}
     for name, recipes in units.items():

@@ -174,13 +174,11 @@ class Ledger:
         """Hold the parts of a ledger to each other."""
         if not self.run_id.endswith(f"-{self.recipe_sha256[:12]}"):
             raise StoreError(f"{path}: its run_id does not end as the hash of its recipe begins. {REMEDY}")
-        if not self.trained and (not self.finished or self.entries or self.history_sha256 or not self.tables):
-            raise StoreError(
-                f"{path}: contradicts itself: an experiment has a table, and nothing was trained. {REMEDY}"
-            )
-        if self.trained and (
-            self.finished != (self.history_sha256 is not None) or (self.finished and not self.entries)
-        ):
+        if not self.trained:
+            if not self.finished or self.entries or self.history_sha256 or not self.tables:
+                text = "an experiment has a table, and nothing was trained"
+                raise StoreError(f"{path}: contradicts itself: {text}. {REMEDY}")
+        elif self.finished != (self.history_sha256 is not None) or (self.finished and not self.entries):
             text = "a finished run has checkpoints and a history, and no other run has a history"
             raise StoreError(f"{path}: contradicts itself: {text}. {REMEDY}")
         parent, last = self.recipe_sha256, -1
