@@ -15,6 +15,7 @@ from circuitcore.training import Experiment, RunStore, StoreError
 from circuitcore.training.experiment import TABLE
 from circuitcore.training.store.sealing import differences
 from livingpaper.book import studies
+from livingpaper.book.chapter import Chapter
 from livingpaper.book.evidence import Evidence, Folders
 from livingpaper.book.gathering import runs_behind
 from livingpaper.book.new_runs import brings_new
@@ -126,6 +127,22 @@ def test_one_from_outside_is_computed_claimed_drawn_published_and_verified(made,
     assert list(differences(made / "published")) == []
     assert cli.main(["verify", str(made / "published"), str(made / "runs")]) == 0
     assert f"{2 * len(UNITS) + 1} ok, 0 bad" in capsys.readouterr().out
+
+
+def test_its_chapter_shows_and_records_what_it_stands_on(made, tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("PAPER_RESULTS", str(tmp_path))
+    paper = Chapter(evidence_in(made))
+    paper.prepare()
+    view = paper.view("by side")
+    paper.figure("fig-longest", bars.seeds(view), view, takeaway="They grow.", alt="Throws.")
+    for name in ("X1", "X2"):
+        paper.claim(name)
+    paper.close()
+    record = json.loads((tmp_path / "toy_experiments.json").read_text())
+    numbers = {"n_longest": "5", "n_halvings": "0", "n_runs": "6", "n_seeds": "5", "X2_effect": "6.00"}
+    assert record["numbers"].items() >= numbers.items()
+    runs = {"longest": [one.run_id for one in LONGEST.by_seed], "halvings": [HALVINGS.run_id]}
+    assert record["runs"] == {"paper": runs} and "numbers and verdicts:" in capsys.readouterr().out
 
 
 def test_a_reading_is_one_number_of_each_seed_or_a_number_alone(made):
