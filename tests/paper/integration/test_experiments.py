@@ -125,6 +125,7 @@ def test_one_from_outside_is_computed_claimed_drawn_published_and_verified(made,
         "toy_experiments/runs.jsonl", "verdicts/toy_experiments.json",
     ]  # fmt: skip
     assert list(differences(made / "published")) == []
+    assert "(0 new, 0 gone, 0 changed)" in publishing.reseal(made / "published")[-1]
     assert cli.main(["verify", str(made / "published"), str(made / "runs")]) == 0
     assert f"{2 * len(UNITS) + 1} ok, 0 bad" in capsys.readouterr().out
 
