@@ -1,4 +1,4 @@
-"""Recipes, the engine that trains them, and the store that keeps every run.
+"""Recipes, the engine that trains them, experiments, and the store that keeps every run.
 
 Each name is imported when it is first asked for: torch takes seconds, and whoever lists runs, or compares tables with
 what was published, needs none.
@@ -14,6 +14,7 @@ _HOMES = {
     "DivergedError": "errors",
     "Engine": "engines.engine",
     "ExecutorError": "errors",
+    "Experiment": "experiment",
     "Optimizer": "recipe",
     "Problem": "store.places",
     "Recipe": "recipe",

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from circuitcore.ground.errors import UserError
 
-REMEDY = "Restore the file (a published one with git restore), or delete the run's folder and train it again."
+REMEDY = "Restore the file (a published one with git restore), or delete the run's folder: it is made again."
 
 
 class RecipeError(ValueError):

@@ -117,9 +117,10 @@ class Chapter(Page):
         return self.evidence.params
 
     def prepare(self) -> None:
-        """Train and measure what is missing, then load all results. Interrupted, it goes on where it stopped.
+        """Train, compute and measure what is missing, then load all results. Interrupted, it goes on where it stopped.
 
         The number of networks in each arm is there for the prose afterwards: ``n_one_layer`` for an arm "one layer".
+        So is that of an experiment's seeds.
         """
         self._results = self.evidence.gather(Watch(say=None, bar=tqdm))  # the cost was said on opening
         first = self._results[0]
@@ -235,8 +236,8 @@ class Chapter(Page):
             "n_decided": str(sum(counts[status] for status in DECIDED)),
             "n_lost": str(len(many([ours]).lost)),
             "n_claims": str(len(self.evidence.study.CLAIMS)),
-            "n_runs": str(first.measurements["run_id"].nunique()),
-            "n_seeds": str(first.measurements["init_seed"].nunique()),
+            "n_runs": str(first.runs["run_id"].nunique()),
+            "n_seeds": str(first.runs["init_seed"].nunique()),
         }
         return {
             "numbers": numbers,

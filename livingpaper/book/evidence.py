@@ -1,10 +1,9 @@
-"""The runs a chapter stands on: which are published, which are the reader's, and what was measured on them."""
+"""The runs and experiments a chapter stands on: which are published, which the reader's; what was measured on them."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from types import ModuleType
-from typing import Any
 
 from pydantic import BaseModel
 
@@ -14,13 +13,16 @@ from circuitcore.ground.progress import Watch
 from circuitcore.metrics.instruments import measuring
 from circuitcore.metrics.instruments.measuring import Instruments
 from circuitcore.training.errors import StoreError
+from circuitcore.training.experiment import Experiment
 from circuitcore.training.recipe import Recipe
 from circuitcore.training.store.run import Run
 from circuitcore.training.store.run_store import RunStore
+from circuitcore.training.sweeps.computing import compute_all, left_to_compute, uncomputed
 from circuitcore.training.sweeps.sweep import left_to_train, obtainable, train_all
 from livingpaper.book import studies
 from livingpaper.book.book_order import verdicts_in
-from livingpaper.book.gathering import Arms, results_of
+from livingpaper.book.gathering import Arms, Units, results_of
+from livingpaper.book.situation import each, situation
 from livingpaper.claims.claim import Claim
 from livingpaper.claims.results import Origin, Results, SelectionError
 from livingpaper.claims.verdict import Verdict
@@ -57,6 +59,16 @@ class Evidence:
         return {arm: tuple(obtainable(self.store, recipes)) for arm, recipes in self._asked.items()}
 
     @cached_property
+    def experiments(self) -> tuple[Experiment, ...]:
+        """The reader's experiments."""
+        return studies.experiments(self.study, self.params)
+
+    @cached_property
+    def units(self) -> Units:
+        """All that the reader asks for: recipes by arm, experiments seed by seed by their name."""
+        return {**self.arms, **_by_name(self.experiments)}
+
+    @cached_property
     def instruments(self) -> Mapping[str, Instruments]:
         """What the reader measures on each arm."""
         return studies.instruments(self.study, self.params)
@@ -74,14 +86,20 @@ class Evidence:
         return self.study.recipes(self.published_params) if self.published_params else {}
 
     @cached_property
+    def published_units(self) -> Units:
+        """The same as published; nothing for a study that publishes nothing."""
+        found = studies.experiments(self.study, self.published_params) if self.published_params else ()
+        return {**self.published_arms, **_by_name(found)}
+
+    @cached_property
     def published_instruments(self) -> Mapping[str, Instruments]:
         """What is measured on each published arm; nothing for a study that publishes nothing."""
         return studies.instruments(self.study, self.published_params) if self.published_params else {}
 
     @cached_property
-    def shipped(self) -> Mapping[Recipe, Run]:
+    def shipped(self) -> Mapping[Recipe | Experiment, Run]:
         """The published runs that are here. They are read as they are: nothing is trained, and no row is drawn."""
-        found = ((recipe, self._shipping.find(recipe)) for recipe in _each(self.published_arms))
+        found = ((recipe, self._shipping.find(recipe)) for recipe in each(self.published_units))
         return {recipe: run for recipe, run in found if run is not None}
 
     @property
@@ -92,12 +110,12 @@ class Evidence:
     @cached_property
     def unpublished(self) -> tuple[str, ...]:
         """Runs that should be in ``published`` and are not: all of them while the paper is being made."""
-        return tuple(recipe.run_id for recipe in _each(self.published_arms) if recipe not in self.shipped)
+        return tuple(recipe.run_id for recipe in each(self.published_units) if recipe not in self.shipped)
 
     @property
     def has_published(self) -> bool:
         """Whether the published runs are all here."""
-        return bool(self.published_arms) and not self.unpublished
+        return bool(self.published_units) and not self.unpublished
 
     @cached_property
     def is_published(self) -> bool:
@@ -128,7 +146,12 @@ class Evidence:
         """The reader's recipes that have to be trained, each once."""
         if self.is_published:
             return ()
-        return tuple(recipe for recipe in _each(self.arms) if self.store.find(recipe) is None)
+        return tuple(recipe for recipe in each(self.arms) if self.store.find(recipe) is None)
+
+    @property
+    def uncomputed(self) -> list[Experiment]:
+        """The seeds of the reader's experiments that have to be computed."""
+        return [] if self.is_published else uncomputed(self.store, self.experiments)
 
     @cached_property
     def store(self) -> RunStore:
@@ -136,7 +159,7 @@ class Evidence:
         they keep too few checkpoints to be measured otherwise. The study's own tasks may be imported.
         """
         published = self.folders.published if self.published_instruments == self.instruments else None
-        return RunStore(self.folders.runs, published, tuple({recipe.task for recipe in _each(self._asked)}))
+        return RunStore(self.folders.runs, published, tuple({recipe.task for recipe in each(self._asked)}))
 
     def cost(self, executor: str = "processes") -> str:
         """What is there, what is missing, and how long the missing should take on this machine."""
@@ -145,38 +168,20 @@ class Evidence:
 
     def situation(self) -> str:
         """What is there and what is missing."""
-        runs, wanted = _each(self.published_arms), _each(self.arms)
-        if self.is_published:
-            new = _each(self._unmeasured("paper"))
-            measured = f", but {len(new)} of them lack a table, which is measured" if new else " or measured"
-            return f"All {len(runs)} published runs are here: nothing is trained{measured}."
-        lines = []
-        if self.has_published:
-            lines.append(f"All {len(runs)} published runs are here; yours are shown beside them.")
-        elif runs:
-            found = len(runs) - len(self.unpublished)
-            absent = f"{len(self.unpublished)} of {len(runs)} published runs are" if found else "No published run is"
-            verb = "missing from" if found else "in"
-            lines.append(f"{absent} {verb} {self.folders.published}: only the runs asked for are shown.")
-        lines.append(f"You ask for {len(wanted)} run(s); {len(wanted) - len(self.missing)} are here already.")
-        again = len(set(wanted) & set(runs)) if self.has_published else 0
-        if again:
-            lines.append(f"{again} of yours are published ones, and tell nothing new beside them.")
-        if self.changed:
-            lines.append(f"Not only the seeds are yours: other values of {', '.join(self.changed)}.")
-        return "\n".join(lines)
+        return situation(self)
 
     def left(self, executor: str = "processes") -> list[Work]:
-        """What there is to train, then what there is to measure."""
+        """What there is to train and to compute, then what there is to measure."""
         to_measure = [
             measuring.left_to_measure(self.name, lacking, recipes, executor)
             for origin in self.origins
-            for lacking, recipes in self._unmeasured(origin).items()
+            for lacking, recipes in self.unmeasured(origin).items()
         ]
-        return left_to_train(self.name, self.store, self.missing, executor) + to_measure
+        to_compute = left_to_compute(self.uncomputed, executor)
+        return left_to_train(self.name, self.store, self.missing, executor) + to_compute + to_measure
 
     def gather(self, watch: Watch | None, executor: str = "processes") -> tuple[Results, ...]:
-        """Train and measure what is missing, then load everything: one ``Results`` for each of ``origins``.
+        """Train, compute and measure what is missing, then load everything: a ``Results`` for each of ``origins``.
 
         Args:
             watch: told what is going on; None for silence.
@@ -184,22 +189,23 @@ class Evidence:
 
         Raises:
             StoreError: a published run lacks a table and the weights to measure it on, or a file is damaged.
-            ExecutorError: runs that could not be trained or measured.
+            ExecutorError: runs that could not be trained, computed or measured.
         """
         found = []
         if "paper" in self.origins:
             self._measure("paper", executor, watch)
             shipped = self.shipped.__getitem__
-            found.append(results_of(shipped, self.published_arms, self.published_instruments, "paper"))
+            found.append(results_of(shipped, self.published_units, self.published_instruments, "paper"))
         if "rerun" in self.origins:
             durations = Durations.of(self.folders.root)
             with durations.timed_work(left_to_train(self.name, self.store, self.missing, executor)):
-                train_all(self.store, _each(self.arms), executor, watch=watch)
+                train_all(self.store, each(self.arms), executor, watch=watch)
+            compute_all(self.store, self.experiments, executor, durations, watch)
             self._measure("rerun", executor, watch)
-            found.append(results_of(self._found, self.arms, self.instruments, "rerun"))
+            found.append(results_of(self._found, self.units, self.instruments, "rerun"))
         return tuple(found)
 
-    def _unmeasured(self, origin: Origin) -> dict[Instruments, list[Recipe]]:
+    def unmeasured(self, origin: Origin) -> dict[Instruments, list[Recipe]]:
         """Recipes by the tables that their runs lack."""
         if origin == "paper":
             return measuring.unmeasured(self.shipped.get, self.published_arms, self.published_instruments)
@@ -209,16 +215,16 @@ class Evidence:
         """Measure what is missing on finished runs; StoreError where weights that it takes are not here."""
         store = self._shipping if origin == "paper" else self.store
         arms = self.published_arms if origin == "paper" else self.arms
-        todo, durations = self._unmeasured(origin), Durations.of(self.folders.root)
+        todo, durations = self.unmeasured(origin), Durations.of(self.folders.root)
         measuring.require_weights(self.name, store, todo, arms, durations)
         for lacking, recipes in todo.items():
             with durations.timed_work([measuring.left_to_measure(self.name, lacking, recipes, executor)]):
                 measuring.measure_all(store, lacking, recipes, executor, watch)
 
     def run_ids(self, origin: Origin) -> dict[str, tuple[str, ...]]:
-        """Run ids by arm."""
-        arms = self.published_arms if origin == "paper" else self.arms
-        return {arm: tuple(recipe.run_id for recipe in recipes) for arm, recipes in arms.items()}
+        """Run ids by arm, and by experiment."""
+        units = self.published_units if origin == "paper" else self.units
+        return {arm: tuple(recipe.run_id for recipe in recipes) for arm, recipes in units.items()}
 
     @property
     def makers(self) -> dict[str, Callable]:
@@ -259,10 +265,10 @@ class Evidence:
 
     def _runs(self, origin: Origin, arm: str) -> list[Run]:
         if origin == "paper":
-            return [self.shipped[recipe] for recipe in self.published_arms[arm]]
-        return [self._found(recipe) for recipe in self.arms[arm]]
+            return [self.shipped[recipe] for recipe in self.published_units[arm]]
+        return [self._found(recipe) for recipe in self.units[arm]]
 
-    def _found(self, recipe: Recipe) -> Run:
+    def _found(self, recipe: Recipe | Experiment) -> Run:
         """The reader's run of ``recipe``, which has been trained; StoreError if it has gone since."""
         run = self.store.find(recipe)
         if run is None:
@@ -308,7 +314,7 @@ class Evidence:
         """
         if not self.unpublished or not self._asks_the_same:
             return
-        n_runs, n_absent = len(_each(self.published_arms)), len(self.unpublished)
+        n_runs, n_absent = len(each(self.published_units)), len(self.unpublished)
         named = f"{', '.join(self.unpublished[:MOST_NAMED])}{' ...' if n_absent > MOST_NAMED else ''}"
         if self.recorded or n_absent < n_runs:
             raise StoreError(
@@ -317,7 +323,7 @@ class Evidence:
                 f"parameters are new: circuitcore measure {self.name}, then python -m livingpaper.commands.publish "
                 f"{self.name}."
             )
-        if self.missing or self._unmeasured("rerun"):
+        if self.missing or self.uncomputed or self.unmeasured("rerun"):
             raise StoreError(
                 f"{self.folders.runs}: study {self.name} has runs that are not trained or measured yet, of {n_runs}: "
                 f"{named}. A book trains none of them: circuitcore measure {self.name}"
@@ -330,12 +336,11 @@ class Evidence:
 
     @property
     def _asks_the_same(self) -> bool:
-        same_runs = {arm: set(recipes) for arm, recipes in self.arms.items()} == {
-            arm: set(recipes) for arm, recipes in self.published_arms.items()
+        same_runs = {arm: set(recipes) for arm, recipes in self.units.items()} == {
+            arm: set(recipes) for arm, recipes in self.published_units.items()
         }
         return same_runs and self.published_instruments == self.instruments
 
 
-def _each(arms: Mapping[Any, Iterable[Recipe]]) -> list[Recipe]:
-    """Every recipe once, in the order of the arms."""
-    return list(dict.fromkeys(recipe for recipes in arms.values() for recipe in recipes))
+def _by_name(experiments: Iterable[Experiment]) -> Units:
+    return {one.name: one.by_seed for one in experiments}

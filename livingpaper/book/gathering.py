@@ -1,4 +1,4 @@
-"""The tables of finished, measured runs, put under each other."""
+"""The tables of finished, measured runs and of experiments, put under each other."""
 
 from collections.abc import Callable, Mapping, Sequence
 
@@ -8,38 +8,59 @@ import pandas as pd
 from circuitcore.ground.tables import stacked
 from circuitcore.metrics.instruments.measuring import Instruments
 from circuitcore.training.errors import StoreError
+from circuitcore.training.experiment import TABLE, Experiment
 from circuitcore.training.recipe import Recipe
 from circuitcore.training.store.run import Run
-from livingpaper.claims.results import Origin, Results
+from livingpaper.claims.results import KEY_COLUMNS, Origin, Results
 from livingpaper.claims.view import View
 
 Arms = Mapping[str, tuple[Recipe, ...]]
+Units = Mapping[str, tuple[Recipe | Experiment, ...]]
+"""What a study asks for: recipes by arm, and experiments of one seed each by the experiment's name."""
 
 
 def results_of(
-    find: Callable[[Recipe], Run], arms: Arms, instruments: Mapping[str, Instruments], origin: Origin
+    find: Callable[[Recipe | Experiment], Run], units: Units, instruments: Mapping[str, Instruments], origin: Origin
 ) -> Results:
-    """The tables of finished, measured runs, all arms under each other, with ``arm`` and ``init_seed``."""
+    """The tables of finished, measured runs, all arms under each other, and of experiments, each for itself.
+
+    Args:
+        find: gives the run of a recipe, or what is kept of an experiment of one seed.
+        units: whose tables.
+        instruments: what is measured on each arm; experiments are the names that it does not have.
+        origin: whose they are.
+
+    Returns:
+        Each table with ``arm`` and ``init_seed``.
+    """
     found = {"measurements": [], "history": []}
-    for arm, recipes in arms.items():
+    for name, recipes in units.items():
         for recipe in recipes:
-            run, named = find(recipe), (arm, recipe.init_seed)
-            for one in instruments[arm]:
+            run, named = find(recipe), (name, recipe.init_seed)
+            if name not in instruments:
+                found.setdefault(name, []).append((*named, _table(run, TABLE)))
+                continue
+            for one in instruments[name]:
                 found.setdefault(one.name, []).append((*named, _table(run, one.key)))
             found["history"].append((*named, run.history.assign(run_id=run.run_id)))
     tables = {name: _named(parts) for name, parts in found.items()}
-    return Results(tables.pop("measurements"), tables.pop("history"), origin, tables)
+    experiments = tuple(name for name in units if name not in instruments)
+    return Results(tables.pop("measurements"), tables.pop("history"), origin, tables, experiments)
 
 
-def _named(parts: list[tuple[str, int, pd.DataFrame]]) -> pd.DataFrame:
-    """Tables of runs under each other, with two columns more that say which arm and seed a row is of."""
+def _named(parts: list[tuple[str, int | None, pd.DataFrame]]) -> pd.DataFrame:
+    """Tables of runs under each other, with two columns more that say which arm and seed a row is of.
+
+    Without that of the seed where nothing is drawn; without rows where there are no runs.
+    """
     if not parts:
-        return pd.DataFrame()
+        return pd.DataFrame(columns=list(KEY_COLUMNS))
     arms, seeds, tables = zip(*parts, strict=True)
     n_rows = [len(table) for table in tables]
-    return stacked(list(tables)).assign(
-        arm=pd.Series(arms, dtype="str").repeat(n_rows).array, init_seed=np.repeat(seeds, n_rows)
-    )
+    named = {"arm": pd.Series(arms, dtype="str").repeat(n_rows).array, "init_seed": np.repeat(seeds, n_rows)}
+    if seeds == (None,):
+        del named["init_seed"]
+    return stacked(list(tables)).assign(**named)
 
 
 def _table(run: Run, key: str) -> pd.DataFrame:
@@ -53,10 +74,15 @@ def _table(run: Run, key: str) -> pd.DataFrame:
 
 
 def runs_behind(view: View, found_in: Sequence[Results]) -> dict[str, tuple[str, ...]]:
-    """Runs behind a view, by arm and origin; narrowed to its arms, seeds or run ids where the table names them."""
+    """Runs behind a view, by arm and origin; narrowed to its arms, seeds or run ids where the table names them.
+
+    A view without seeds is of no training: only experiments that it names are behind it.
+    """
     found = {}
-    for results in found_in if "init_seed" in view.table else ():
-        rows = results.measurements[["arm", "init_seed", "run_id"]].drop_duplicates().astype({"run_id": "str"})
+    for results in found_in if {"init_seed", "arm", "run_id"} & {*view.table} else ():
+        rows = results.runs
+        if "init_seed" not in view.table:
+            rows = rows[rows["arm"].isin(results.experiments)]
         drawn = view.table[view.table["origin"] == results.origin] if "origin" in view.table else view.table
         for column in ("arm", "init_seed", "run_id"):
             if column in drawn and (drawn.empty or drawn[column].notna().any()):

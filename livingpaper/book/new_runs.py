@@ -13,6 +13,6 @@ def brings_new(evidence: Evidence, claim: Claim) -> bool:
     arms = claim.reading.arms
     if not arms or evidence.published_instruments != evidence.instruments:
         return claim.min_seeds > 0
-    published = {recipe for recipes in evidence.published_arms.values() for recipe in recipes}
-    mine = [recipe for arm in arms for recipe in evidence.arms.get(arm, ())]
+    published = {recipe for recipes in evidence.published_units.values() for recipe in recipes}
+    mine = [recipe for arm in arms for recipe in evidence.units.get(arm, ())]
     return not mine or any(recipe not in published for recipe in mine)

@@ -5,9 +5,11 @@ A paper is a package that holds its studies as packages; its distribution names 
 
 A study is a module with ``Params`` (a frozen pydantic model), ``recipes(params)`` by arm, ``instruments(params, arm)``
 (a tuple of what is measured: ``circuitcore.metrics.instruments``), ``CLAIMS`` and ``VIEWS``; it may have
-``EXPLORERS``, makers of what a chapter shows besides figures, and ``CIRCUIT_CLAIMS``, the ids of claims that say that
-a circuit exists, and then has ``FALSE_ALARMS``: the study of networks that cannot have the circuit, and its claims on
-how often all of it and a part of it are reported there.
+``experiments(params)``, a tuple of what trains no decoder or keeps none (``circuitcore.training.experiment``). A study
+of experiments alone has no arms: its ``recipes`` returns ``{}``. It may have ``EXPLORERS``, makers of what a chapter
+shows besides figures, and ``CIRCUIT_CLAIMS``, the ids of claims that say that a circuit exists, and then has
+``FALSE_ALARMS``: the study of networks that cannot have the circuit, and its claims on how often all of it and a part
+of it are reported there.
 Its values live in ``params/NAME.yaml`` (published) and ``params/NAME.TIER.yaml``.
 A study of no paper that is installed is named by its import path (``my_package.my_study``).
 """
@@ -28,12 +30,14 @@ from livingpaper.book.parameters import ParameterError, Problem, parse, read_yam
 
 if TYPE_CHECKING:
     from circuitcore.metrics.instruments.instrument import Instrument
+    from circuitcore.training.experiment import Experiment
 
 __all__ = [
     "PARAMS_FOLDER",
     "ParameterError",
     "Problem",
     "StudyError",
+    "experiments",
     "instruments",
     "load",
     "load_params",
@@ -129,6 +133,22 @@ def instruments(study: ModuleType, params: BaseModel) -> "dict[str, tuple[Instru
         for words in ([one.name for one in asked], [one.key for one in asked]):
             if twice := sorted({word for word in words if words.count(word) > 1}):
                 raise StudyError(f"arm {arm!r} has {twice[0]!r} twice; allowed: each instrument's name and key once")
+    return found
+
+
+def experiments(study: ModuleType, params: BaseModel) -> "tuple[Experiment, ...]":
+    """The experiments of a study; none where it has no ``experiments``.
+
+    Raises:
+        StudyError: one is called as another one, an arm, or a table of runs, so that one would stand for the other.
+    """
+    found = tuple(study.experiments(params)) if hasattr(study, "experiments") else ()
+    taken = ["measurements", "history"]
+    for arm, asked in instruments(study, params).items() if found else ():
+        taken += [arm, *(one.name for one in asked)]
+    for place, one in enumerate(found):
+        if one.name in taken or one.name in [other.name for other in found[:place]]:
+            raise StudyError(f"experiment {one.name!r}: another one, an arm or an instrument is called so, too")
     return found
 
 

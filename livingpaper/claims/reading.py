@@ -1,7 +1,8 @@
 """Readings: which numbers of which arms a claim, a figure or a page stands on, as values.
 
 A reading gives one number of each independent draw: of each init seed, or of each data set and seed within it. Most are
-written with ``at_end`` and the few combinations below; what only one study reads is a function of results.
+written with ``at_end``, ``of_experiment`` and the few combinations below; what only one study reads is a function of
+results.
 """
 
 from collections.abc import Callable
@@ -12,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from circuitcore.ground.spelling import unknown
-from livingpaper.claims.results import Results
+from livingpaper.claims.results import Results, SelectionError
 from livingpaper.claims.units import Unit
 
 Values = Callable[[Results], pd.Series]
@@ -28,7 +29,7 @@ class Reading:
         words: what the number is, as it follows "the": "accuracy on held-out prompts".
         unit: of the number.
         values: reads it; a number alone where no training enters (a count in a data set).
-        arms: what must have been run; those that ``values`` names, if it is one of this module.
+        arms: what must have been run, arms and experiments; those that ``values`` names, if it is one of this module.
     """
 
     words: str
@@ -116,6 +117,50 @@ def at_start(metric: str, arm: str, take: str = "one", **where) -> OfMetric:
 def ever(metric: str, arm: str, take: str = "max", **where) -> OfMetric:
     """The largest (or least, or mean) value at any checkpoint."""
     return OfMetric(metric, arm, "ever", take, _pairs(where))
+
+
+@dataclass(frozen=True)
+class OfExperiment:
+    """A column of an experiment's table; made by ``of_experiment``."""
+
+    name: str
+    column: str
+    take: Literal["one", "max", "min", "mean"]
+    where: tuple[tuple[str, Any], ...]
+
+    def __post_init__(self):
+        if self.take not in TAKES:
+            raise ValueError(f"reading of {self.name!r}: {unknown('take', self.take, TAKES)}")
+
+    @property
+    def arms(self) -> tuple[str, ...]:
+        """The experiment it reads."""
+        return (self.name,)
+
+    def __call__(self, results: Results) -> pd.Series | float:
+        """The number of each seed; the number alone where nothing is drawn.
+
+        Raises:
+            SelectionError: nothing to read, no such column, or several rows where one is to be taken.
+        """
+        rows = results.rows(self.name, **dict(self.where))
+        if self.column not in rows:
+            raise SelectionError(unknown("column", self.column, rows.columns))
+        drawn = "init_seed" in rows
+        if self.take != "one":
+            values = rows.groupby("init_seed")[self.column] if drawn else rows[self.column]
+            return values.agg(TAKES[self.take])
+        if rows["init_seed"].duplicated().any() if drawn else len(rows) > 1:
+            raise SelectionError(f"{self.name!r} has several rows{' of a seed' * drawn}; allowed: one, or another take")
+        return rows.set_index("init_seed")[self.column] if drawn else rows[self.column].item()
+
+
+def of_experiment(name: str, column: str = "value", take: str = "one", **where) -> OfExperiment:
+    """A column of an experiment's table, one number a seed; of several rows the largest, the least or the mean.
+
+    Where nothing is drawn it is one number alone, for the rule Counted.
+    """
+    return OfExperiment(name, column, take, _pairs(where))
 
 
 def _pairs(where: dict[str, Any]) -> tuple[tuple[str, Any], ...]:

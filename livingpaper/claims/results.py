@@ -34,13 +34,16 @@ class Results:
         history: per-step training table, same two columns.
         origin: "paper" for the published runs, "rerun" for the reader's.
         tables: what each instrument measured, by its name (``measurements`` among them), same two columns; rows of the
-            arms that have it. A name that none has is a SelectionError.
+            arms that have it. What each experiment gave, by its name, which stands in ``arm``; without ``init_seed``
+            where nothing is drawn. A name that none has is a SelectionError.
+        experiments: those of ``tables`` that are experiments'.
     """
 
     measurements: pd.DataFrame
     history: pd.DataFrame
     origin: Origin
     tables: Mapping[str, pd.DataFrame] = field(default_factory=dict)
+    experiments: tuple[str, ...] = ()
 
     def __post_init__(self):
         object.__setattr__(self, "tables", Tables({**self.tables, "measurements": self.measurements}))
@@ -60,13 +63,28 @@ class Results:
 
     @property
     def arms(self) -> tuple[str, ...]:
-        """Arms present, in the order they first appear."""
-        return tuple(str(arm) for arm in self.measurements["arm"].unique())
+        """Arms present, in the order they first appear; experiments after them."""
+        return (*(str(arm) for arm in self.measurements["arm"].unique()), *self.experiments)
 
     def seeds(self, arm: str) -> tuple[int, ...]:
-        """Init seeds measured in one arm, sorted."""
-        rows = _select(self.measurements, "arm", arm)
-        return tuple(sorted(int(seed) for seed in rows["init_seed"].unique()))
+        """Init seeds measured in one arm, or of one experiment, sorted; none where nothing is drawn."""
+        rows = self.tables[arm] if arm in self.experiments else _select(self.measurements, "arm", arm)
+        return tuple(sorted(int(seed) for seed in rows.get("init_seed", pd.Series(dtype="int64")).unique()))
+
+    @property
+    def runs(self) -> pd.DataFrame:
+        """``arm init_seed run_id`` of every run and every experiment's seed; NaN where an experiment has none."""
+        columns = ["arm", "init_seed", "run_id"]
+        tables = [self.measurements, *(self.tables[name] for name in self.experiments)]
+        each = [table.reindex(columns=columns).drop_duplicates().astype({"run_id": "str"}) for table in tables]
+        return pd.concat([rows for rows in each if len(rows)] or each, ignore_index=True)
+
+    def rows(self, table: str, **where) -> pd.DataFrame:
+        """Rows of one of ``tables``; filters and errors as in ``curve``."""
+        rows = self.tables[table]
+        for column, wanted in where.items():
+            rows = _select(rows, column, wanted)
+        return rows
 
     def curve(self, metric: str, arm: str | None = None, **where) -> pd.DataFrame:
         """Rows of one metric at every checkpoint, sorted by arm, seed and step.

@@ -52,7 +52,9 @@ def _parser() -> argparse.ArgumentParser:
         "--seed", type=argument_types.seed, required=True, help="initial weights; need not be in the params file"
     )
     sweep = _add(commands, "sweep", _sweep, "train every run of a study that is missing")
-    measure = _add(commands, "measure", _measure, "measure what is missing on the runs of a study")
+    measure = _add(
+        commands, "measure", _measure, "measure what is missing on the runs of a study, compute its experiments"
+    )
     rerun = _add(commands, "rerun", _rerun, "run a chapter with other seeds, beside the published ones")
     rerun.add_argument("--seeds", type=argument_types.seed, nargs="+", required=True, metavar="SEED")
     rerun.add_argument("--out", type=argument_types.folder, help="folder for the page and compare.json")
@@ -161,13 +163,16 @@ def _measure(arguments: argparse.Namespace) -> int:
     from circuitcore.ground.durations import Durations
     from circuitcore.ground.environment import Folders
     from circuitcore.metrics.instruments.measuring import measure_all, require_weights, unmeasured
+    from circuitcore.training.sweeps.computing import compute_all
     from circuitcore.training.sweeps.sweep import obtainable, train_all
 
     study, wanted = studies.load(arguments.study), _recipes(arguments, params)
     arms = {arm: obtainable(store, recipes) for arm, recipes in study.recipes(params).items()}
     train_all(store, wanted, arguments.executor, watch=_watch())
+    durations = Durations.of(Folders.from_environment().root)
+    compute_all(store, studies.experiments(study, params), arguments.executor, durations, _watch())
     todo = unmeasured(store.find, arms, studies.instruments(study, params))
-    require_weights(arguments.study, store, todo, arms, Durations.of(Folders.from_environment().root))
+    require_weights(arguments.study, store, todo, arms, durations)
     for lacking, recipes in todo.items():
         measure_all(store, lacking, recipes, arguments.executor, _watch())
         print(f"{len(recipes)} run(s) measured: {', '.join(one.key for one in lacking)}.")
@@ -241,14 +246,14 @@ def _sweep_status(arguments: argparse.Namespace, study: str) -> int:
     from livingpaper.book import studies
 
     arguments.study = study
-    params, store = _params(arguments), _store(arguments)
-    recipes = studies.load(study).recipes(params)
+    params, store, module = _params(arguments), _store(arguments), studies.load(study)
     from circuitcore.training.store.durable import write_durably
     from circuitcore.training.sweeps.status import sweep_status
     from circuitcore.training.sweeps.sweep import obtainable
     from livingpaper.commands.status_page import status_lines, status_page
 
-    status = sweep_status(store, {arm: obtainable(store, of_arm) for arm, of_arm in recipes.items()})
+    arms = {arm: obtainable(store, of_arm) for arm, of_arm in module.recipes(params).items()}
+    status = sweep_status(store, arms, studies.experiments(module, params))
     name, command = study, f"circuitcore status {study}"
     if arguments.tier != "published":
         name, command = f"{study}.{arguments.tier}", f"{command} --tier {arguments.tier}"

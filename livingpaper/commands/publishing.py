@@ -5,7 +5,7 @@ of what is published (``contents.json``, see ``circuitcore.ground.contents``) is
 else; ``--seal`` makes it anew of what is there.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 from types import ModuleType
 
@@ -15,7 +15,7 @@ from circuitcore.ground.contents import CONTENTS_NAME, Contents
 from circuitcore.ground.durations import Durations, Work, expected
 from circuitcore.ground.interruption import held_back
 from circuitcore.ground.progress import SILENT, Watch
-from circuitcore.training.recipe import Recipe
+from circuitcore.training.experiment import Experiment
 from circuitcore.training.store.durable import write_durably
 from circuitcore.training.store.packed import packed_runs
 from circuitcore.training.store.packing import Tables, pack, put_back
@@ -25,11 +25,14 @@ from circuitcore.training.store.sealed import contents_of
 from circuitcore.training.store.sealing import seal, seal_all, take_off
 from livingpaper.book import studies
 from livingpaper.book.evidence import Evidence, Folders
+from livingpaper.book.gathering import Units
 from livingpaper.claims.verdict import to_json
 
 
 def publish(name: str, folders: Folders, watch: Watch | None = None) -> int:
     """Copy every run of a study's published tier from ``runs`` to ``published`` and judge its claims on the copies.
+
+    A seed of an experiment is a run without weights.
 
     A run that is not in ``runs`` and has been published before, with the same weights, stays as it is, but for tables
     that were measured on it since: they are published, too.
@@ -44,7 +47,7 @@ def publish(name: str, folders: Folders, watch: Watch | None = None) -> int:
 
     Raises:
         StoreError: a run is damaged, or a file cannot be written. OSError: an earlier copy of a run cannot be replaced.
-        StudyError: no such study. LookupError: a run that was never trained or measured.
+        StudyError: no such study. LookupError: a run that was never trained and measured, or computed.
     """
     study, params, durations = studies.load(name), studies.load_params(name), Durations.of(folders.root)
     put_back(folders.published, name.rpartition(".")[2])
@@ -56,9 +59,9 @@ def publish(name: str, folders: Folders, watch: Watch | None = None) -> int:
     with durations.timed_work(copying):
         copies = [store.publish(run, folders.published, steps[run]) for run in watch.each(loads, "copying")]
     seal(folders.published, [run.run_id for run in copies], ())  # before they are read: reading asks the list
-    _pack(name, study.recipes(params), folders.published, more)
+    evidence = Evidence(name, params, folders)
+    _pack(name, evidence.published_units, folders.published, more)
     with durations.timed(judging):
-        evidence = Evidence(name, params, folders)
         (results,) = evidence.gather(None)
         verdicts = [evidence.judged(claim, results) for claim in study.CLAIMS]
     record = f"verdicts/{name.rpartition('.')[2]}"
@@ -67,9 +70,9 @@ def publish(name: str, folders: Folders, watch: Watch | None = None) -> int:
     return len(copies)
 
 
-def _pack(name: str, arms: Mapping[str, Sequence[Recipe]], folder: Path, more: Tables) -> None:
+def _pack(name: str, units: Units, folder: Path, more: Tables) -> None:
     """Put the study's runs into its pack, with more tables; what it held of runs that no arm names goes, unlisted."""
-    ids = {arm: [recipe.run_id for recipe in recipes] for arm, recipes in arms.items()}
+    ids = {arm: [recipe.run_id for recipe in recipes] for arm, recipes in units.items()}
     home, named = name.rpartition(".")[2], {run_id for of_arm in ids.values() for run_id in of_arm}
     held = {run.line.run_id for run in packed_runs(folder) if run.address.parents[1] == folder / home}
     with held_back():  # between the two the list would name other tables than the pack has
@@ -86,7 +89,8 @@ def _to_publish(
     Of the others the tables that were measured since they were published, by run id and key.
     """
     store, shipped = RunStore(folders.runs, None), RunStore(folders.runs, folders.published, only_published=True)
-    instruments, steps, more = studies.instruments(study, params), {}, {}
+    instruments, more = studies.instruments(study, params), {}
+    steps = _computed(studies.experiments(study, params), store, shipped, name)
     for arm, recipes in study.recipes(params).items():
         keys = {one.key for one in instruments[arm]}
         for recipe in recipes:
@@ -103,6 +107,17 @@ def _to_publish(
                 )
             steps[run] = kept
     return steps, more
+
+
+def _computed(experiments: Iterable[Experiment], store: RunStore, shipped: RunStore, name: str) -> dict[Run, list[int]]:
+    """Every seed of the study's experiments that is to be copied, without a step of which there were weights."""
+    found = {}
+    for one in (part for experiment in experiments for part in experiment.by_seed):
+        if run := store.find(one):
+            found[run] = []
+        elif shipped.find(one) is None:
+            raise LookupError(f"{one.run_id} ({one.name}) is not computed: run circuitcore measure {name}")
+    return found
 
 
 def reseal(folder: Path) -> list[str]:

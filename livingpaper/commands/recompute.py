@@ -71,6 +71,11 @@ def recompute(name: str, table: str, store: RunStore) -> Comparison:
         CheckpointError: none of its weights are here; says how to train them again.
     """
     run = find_run(name, store)
+    if not run.ledger.trained:
+        raise StoreError(
+            f"{run.run_id}: of an experiment, behind whose table no weights stand. circuitcore measure STUDY "
+            "--no-published --runs FOLDER computes it again."
+        )
     keys = [key for key in run.tables if key.startswith(table)]
     if len(keys) != 1:
         raise StoreError(f"{run.run_id}: {unknown('table', table, sorted(run.tables))}")

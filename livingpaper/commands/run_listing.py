@@ -82,6 +82,8 @@ def _packed_state(run: PackedRun) -> str:
 
 
 def _finished(ledger: Ledger, outside: str | None) -> str:
+    if not ledger.trained:
+        return "finished, an experiment"
     kept = sum(entry.kept for entry in ledger.entries)
     note = f"; its task {outside!r} is from outside and was not imported" if outside else ""
     return f"finished, {ledger.entries[-1].step:,} steps, {kept} of {len(ledger.entries)} checkpoints here{note}"

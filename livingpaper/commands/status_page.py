@@ -4,7 +4,15 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from html import escape
 
-from circuitcore.training.sweeps.status import STATES, RunStatus, State, SweepStatus, checkpoints, counted
+from circuitcore.training.sweeps.status import (
+    STATES,
+    RunStatus,
+    SeedStatus,
+    State,
+    SweepStatus,
+    checkpoints,
+    counted,
+)
 
 STYLE = """
 :root { color-scheme: light dark; --text: #1a1a1a; --quiet: #595959; --page: #fff; --line: #d4d4d4;
@@ -37,10 +45,11 @@ def status_lines(status: SweepStatus) -> list[str]:
     for arm, runs in status.arms.items():
         rows.append((arm, *_numbers(runs), checkpoints(runs), status.ends_in(runs)))
     rows.append(("all, each run once", *_numbers(status.runs), checkpoints(status.runs), status.ends_in(status.runs)))
+    rows += [(f"experiment {name}", *_numbers(seeds), "-", "-") for name, seeds in status.experiments.items()]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = ["  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip() for row in rows]
     lines += [f"running  {run.name}: {progress(run)}" for run in status.in_state("running")]
-    lines += [f"failed   {run.name}: {run.error}" for run in status.in_state("failed")]
+    lines += [f"failed   {run.name}: {run.error}" for run in _failed(status)]
     return [*lines, status.outlook]
 
 
@@ -64,7 +73,8 @@ def status_page(title: str, command: str, status: SweepStatus, written: datetime
         for arm, runs in status.arms.items()
     ]
     running = [(escape(run.name) + _steps_bar(run), progress(run)) for run in status.in_state("running")]
-    failed = [(escape(run.name), escape(run.error or "")) for run in status.in_state("failed")]
+    failed = [(escape(run.name), escape(run.error or "")) for run in _failed(status)]
+    experiments = [(escape(name) + _runs_bar(seeds), _in_words(seeds)) for name, seeds in status.experiments.items()]
     everything = status.runs
     steps, n_steps = sum(run.steps for run in everything), sum(run.n_steps for run in everything)
     body = [
@@ -77,6 +87,7 @@ def status_page(title: str, command: str, status: SweepStatus, written: datetime
         f'<p class="quiet">{len(everything)} runs; {steps:,} of {n_steps:,} steps; '
         f"{checkpoints(everything)} checkpoints.</p>",
         _table("Arms", ("arm", "runs", "checkpoints", "ends in"), arms),
+        _table("Experiments", ("experiment", "tables"), experiments),
         _table("Running", ("run", "progress"), running),
         _table("Failed", ("run", "what stopped it"), failed),
     ]
@@ -88,17 +99,21 @@ def status_page(title: str, command: str, status: SweepStatus, written: datetime
     return f'<!DOCTYPE html>\n<html lang="en">\n<head>{head}</head>\n<body><main>\n{main}\n</main></body>\n</html>\n'
 
 
-def _numbers(runs: Iterable[RunStatus]) -> list[str]:
+def _failed(status: SweepStatus) -> list[RunStatus | SeedStatus]:
+    return [*status.in_state("failed"), *(seed for seed in status.seeds if seed.state == "failed")]
+
+
+def _numbers(runs: Iterable[RunStatus | SeedStatus]) -> list[str]:
     counts = counted(runs)
     return [str(counts[state]) for state in STATES]
 
 
-def _in_words(runs: Iterable[RunStatus]) -> str:
+def _in_words(runs: Iterable[RunStatus | SeedStatus]) -> str:
     counts = counted(runs)
     return ", ".join(f"{counts[state]} {state}" for state in STATES if counts[state]) or "none"
 
 
-def _runs_bar(runs: tuple[RunStatus, ...]) -> str:
+def _runs_bar(runs: tuple[RunStatus | SeedStatus, ...]) -> str:
     counts = counted(runs)
     return _bar({state: count / len(runs) for state in STATES if (count := counts[state])}, _in_words(runs))
 

@@ -44,12 +44,14 @@ def _compared(old: Evidence, new: Evidence) -> list[str]:
     runs = list(old.shipped)
     for recipe in runs:
         first, second = old.shipped[recipe], new.shipped[recipe]
-        assert first.recipe == second.recipe and first.steps == second.steps, recipe.run_id
+        assert first.recipe_json == second.recipe_json and first.steps == second.steps, recipe.run_id
         assert first.all_steps == second.all_steps and first.tables.keys() == second.tables.keys(), recipe.run_id
     (before,), (after,) = old.gather(None), new.gather(None)
-    for table in TABLES:
-        pd.testing.assert_frame_equal(getattr(before, table), getattr(after, table), check_exact=True)
-    n_rows = sum(len(getattr(after, table)) for table in TABLES)
+    compared = [(getattr(before, table), getattr(after, table)) for table in TABLES]
+    compared += [(before.tables[name], after.tables[name]) for name in before.experiments]
+    for first, second in compared:
+        pd.testing.assert_frame_equal(first, second, check_exact=True)
+    n_rows = sum(len(second) for _, second in compared)
     for claim in old.study.CLAIMS:
         verdict = new.judged(claim, after)
         assert verdict == old.judged(claim, before) == new.recorded[claim.id], claim.id

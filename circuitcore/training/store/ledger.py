@@ -76,7 +76,8 @@ class Ledger:
     Attributes:
         run_id: the run, and the name of its folder.
         recipe_sha256: hash of its recipe.
-        data_sha256: hash of the rows it is trained on, so that a task whose rows change is noticed.
+        data_sha256: hash of the rows it is trained on, so that a task whose rows change is noticed; None for an
+            experiment of one seed, which is kept as a run is: it has a table, and neither checkpoints nor history.
         entries: its checkpoints, in order.
         finished: whether training reached its end.
         history_sha256: hash of ``history.parquet``; None until finished.
@@ -87,13 +88,18 @@ class Ledger:
 
     run_id: Name
     recipe_sha256: Hash
-    data_sha256: Hash
+    data_sha256: Hash | None
     entries: Annotated[tuple[Annotated[Entry, BeforeValidator(_few)], ...], FailFast()] = ()
     finished: Flag = False
     history_sha256: Hash | None = None
     tables: Annotated[Mapping[Key, Hash], BeforeValidator(_few)] = field(default_factory=dict)
     made_with: Annotated[tuple[Words, ...], FailFast()] = ()
     history_thinned: Flag = False
+
+    @property
+    def trained(self) -> bool:
+        """Whether it is of a run of training, not of an experiment."""
+        return self.data_sha256 is not None
 
     @property
     def last_hash(self) -> str:
@@ -168,7 +174,11 @@ class Ledger:
         """Hold the parts of a ledger to each other."""
         if not self.run_id.endswith(f"-{self.recipe_sha256[:12]}"):
             raise StoreError(f"{path}: its run_id does not end as the hash of its recipe begins. {REMEDY}")
-        if self.finished != (self.history_sha256 is not None) or (self.finished and not self.entries):
+        if not self.trained:
+            if not self.finished or self.entries or self.history_sha256 or not self.tables:
+                text = "an experiment has a table, and nothing was trained"
+                raise StoreError(f"{path}: contradicts itself: {text}. {REMEDY}")
+        elif self.finished != (self.history_sha256 is not None) or (self.finished and not self.entries):
             text = "a finished run has checkpoints and a history, and no other run has a history"
             raise StoreError(f"{path}: contradicts itself: {text}. {REMEDY}")
         parent, last = self.recipe_sha256, -1

@@ -145,7 +145,7 @@ def files_of(pack: Path) -> set[Path]:
     """Every file that the runs of a pack are made of."""
     found = {pack / INDEX_NAME}
     for run in read_pack(pack):
-        found |= {run.path(HISTORY), *(run.path(key) for key in run.ledger.tables)}
+        found |= {run.path(key) for key in (*run.ledger.tables, *([HISTORY] if run.ledger.trained else ()))}
         found |= {run.address / entry.file for entry in run.ledger.entries if entry.kept}
     return found
 

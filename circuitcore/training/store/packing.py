@@ -62,7 +62,7 @@ def pack(folder: Path, name: str, arms: Mapping[str, Iterable[str]], more: Table
                 if entry.kept:
                     data = read_checked(run.path / entry.file, entry.sha256)
                     write_durably(staged / arm / run.run_id / entry.file, data)
-        lines += [_line(arm, run, {key: hashes[key] for key in (HISTORY, *tables[run.run_id])}) for run in runs]
+        lines += [_line(arm, run, {key: hashes.get(key) for key in (HISTORY, *tables[run.run_id])}) for run in runs]
         alone += [run.path for run in runs if not run.packed]
         kept.update(tables)
     if elsewhere := sorted(more.keys() - kept):
@@ -111,8 +111,10 @@ def _write_tables(
         table = stacked(parts)
         table.attrs = parts[0].attrs
         found[key] = to_parquet(table)
-    histories = [run.history.assign(run_id=pd.Categorical([run.run_id] * len(run.history))) for run in runs]
-    found[HISTORY] = to_parquet(stacked(histories))
+    trained = [run for run in runs if run.ledger.trained]
+    histories = [run.history.assign(run_id=pd.Categorical([run.run_id] * len(run.history))) for run in trained]
+    if histories:
+        found[HISTORY] = to_parquet(stacked(histories))
     for key, data in found.items():
         write_durably(folder / f"{key}.parquet", data)
     return {key: sha256(data) for key, data in found.items()}
@@ -126,8 +128,8 @@ def _own_rows(run: Run, key: str, table: pd.DataFrame) -> pd.DataFrame:
     return table
 
 
-def _line(arm: str, run: Run, hashes: Mapping[str, str]) -> str:
-    """What the index says of a run, with the hash of each file that it shares."""
+def _line(arm: str, run: Run, hashes: Mapping[str, str | None]) -> str:
+    """What the index says of a run, with the hash of each file that it shares; None for a history it does not have."""
     ledger, recipe = run.ledger, parse_json(run.recipe_json.encode())
     thinned = {"history_thinned": True} if ledger.history_thinned else {}
     fields = {

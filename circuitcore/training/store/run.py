@@ -30,6 +30,8 @@ from circuitcore.training.store.sealed import require_as_sealed
 class Run:
     """One trained run. Reading checks against the ledger each time, and against the contents that were published.
 
+    An experiment of one seed is kept as a run is, with a table and nothing else (``ledger.trained``).
+
     Attributes:
         path: its folder.
         origin: "local" (trained here) or "published" (shipped with the book, perhaps with fewer checkpoints).
@@ -51,7 +53,7 @@ class Run:
 
     @property
     def run_id(self) -> str:
-        """Task name and recipe hash; also the folder's name."""
+        """Name of the task or the experiment, and the hash of its recipe; also the folder's name."""
         return self.ledger.run_id
 
     @property
@@ -252,6 +254,8 @@ def read_recipe_json(folder: Path, ledger: Ledger) -> str:
 
 def recipe_of(canonical: str, where: Path | str, ledger: Ledger, allow_tasks: Collection[str] = ()) -> Recipe:
     """The recipe of some canonical JSON, found in a place called ``where``; otherwise as ``read_recipe``."""
+    if not ledger.trained:
+        raise StoreError(f"{where}: of an experiment: it has a table, and no recipe that a network was trained from.")
     try:
         recipe = Recipe.from_json(canonical, allow_tasks)
     except OutsideTaskError as error:

@@ -1,10 +1,10 @@
-"""Where runs live: one folder per recipe, found by its hash, trained when absent."""
+"""Where runs live: one folder per recipe, found by its hash, trained when absent; and the tables of experiments."""
 
 import dataclasses
 import logging
 import os
 import shutil
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +16,8 @@ from filelock import FileLock, Timeout
 from circuitcore.ground.spelling import unknown
 from circuitcore.tasks import allowed_tasks
 from circuitcore.training.errors import StoreError
-from circuitcore.training.loop import Report, check_same_rows, train
+from circuitcore.training.experiment import TABLE, Experiment
+from circuitcore.training.loop import Report, check_same_rows, train, versions
 from circuitcore.training.recipe import Recipe
 from circuitcore.training.store.added import ADDED_FOLDER, Added
 from circuitcore.training.store.durable import cannot_write, write_durably
@@ -25,7 +26,7 @@ from circuitcore.training.store.file_bytes import read_checked, sha256
 from circuitcore.training.store.history import LONGEST_WHOLE, per_epoch
 from circuitcore.training.store.ledger import HISTORY_NAME, LEDGER_NAME, RECIPE_NAME, RESUME_NAME, TABLE_FOLDER, Ledger
 from circuitcore.training.store.packed import packed_run, run_ids
-from circuitcore.training.store.parquet import from_parquet, to_parquet
+from circuitcore.training.store.parquet import from_parquet, table_shape, to_parquet
 from circuitcore.training.store.places import steps_done
 from circuitcore.training.store.run import Run, table_path, thinned
 from circuitcore.training.store.sealed import contents_of, refuse_sealed, sealed_parts
@@ -37,6 +38,8 @@ LOCK_FOLDER = ".locks"
 @dataclass(frozen=True)
 class RunStore:
     """Runs on disk, in ``root/RUN_ID`` (trained here) and ``published`` (shipped, only read; packed or as in ``root``).
+
+    An experiment of one seed (``Experiment.by_seed``) is kept, found, locked and published as a run is.
 
     A process that trains a run holds its lock; another one that wants the same run waits and then finds it done.
 
@@ -66,7 +69,7 @@ class RunStore:
         object.__setattr__(self, "published", None if self.published is None else Path(self.published))
         object.__setattr__(self, "allow_tasks", allowed_tasks(self.allow_tasks))
 
-    def find(self, recipe: Recipe) -> Run | None:
+    def find(self, recipe: Recipe | Experiment) -> Run | None:
         """The finished run of ``recipe``: from ``root``, else from ``published``, else None.
 
         Raises:
@@ -77,9 +80,10 @@ class RunStore:
         if run and run.ledger.recipe_sha256 != recipe.sha256:
             raise StoreError(
                 f"{run.path / LEDGER_NAME}: of recipe {run.ledger.recipe_sha256}, not {recipe.sha256}; it was put "
-                "there under another run's name. Delete that folder to train the run again."
+                "there under another run's name. Delete that folder: the run is made again."
             )
-        return run and dataclasses.replace(run, allow_tasks=(*run.allow_tasks, recipe.task))
+        named = (recipe.task,) if isinstance(recipe, Recipe) else ()
+        return run and dataclasses.replace(run, allow_tasks=(*run.allow_tasks, *named))
 
     def get(self, run_id: str) -> Run:
         """The finished run called ``run_id``; StoreError with the close ones if there is none."""
@@ -115,22 +119,20 @@ class RunStore:
             StoreError: files that cannot be written or are damaged, or a task whose rows have changed since.
             RecipeError, DivergedError: as ``loop.train``.
         """
-        run = self.find(recipe)
-        if run is None:
-            if self.only_published:
-                raise StoreError(f"{self.published}: run {recipe.run_id} is not there, and only published ones count.")
-            refuse_sealed(self.root, f"run {recipe.run_id}")
-            with self.lock(recipe.run_id):
-                run = self.find(recipe)  # another process may have finished it while this one waited
-                if run is None:
-                    with FailureNote.of(self.root, recipe.run_id).left_on_error():
-                        train(recipe, self.root / recipe.run_id, progress)
-                    run = self.find(recipe)
+        run = self._found_or_made(recipe, lambda: train(recipe, self.root / recipe.run_id, progress))
         if run.origin == "local" and run.sealed is None:  # nothing is deleted among published runs
             with suppress(OSError):  # a finished run can be used where nothing can be written
                 (run.path / RESUME_NAME).unlink()  # left by a kill just after the last ledger
         check_same_rows(recipe, run.ledger.data_sha256, run.path)
         return run
+
+    def get_or_compute(self, experiment: Experiment) -> Run:
+        """An experiment of one seed as it is kept, computed now if it is not there; its table has the key ``TABLE``.
+
+        Raises:
+            StoreError: files that cannot be written or are damaged. ValueError: as ``Experiment.compute``.
+        """
+        return self._found_or_made(experiment, lambda: self._keep(experiment, to_parquet(experiment.compute())))
 
     def steps_done(self, recipe: Recipe) -> int:
         """Steps of ``recipe`` that need not be trained any more; all of them when the run is finished."""
@@ -195,9 +197,12 @@ class RunStore:
             files |= {f"{TABLE_FOLDER}/{key}.parquet": value for key, value in ledger.tables.items()}
             for name, expected in files.items():
                 write_durably(staged / name, read_checked(run.path / name, expected))
-            ledger, history = _history_to_ship(run.path, ledger)
-            write_durably(staged / HISTORY_NAME, history)
-            write_durably(staged / RECIPE_NAME, f"{run.recipe.to_json()}\n".encode())
+            recipe = run.recipe_json
+            if ledger.trained:
+                ledger, history = _history_to_ship(run.path, ledger)
+                write_durably(staged / HISTORY_NAME, history)
+                recipe = run.recipe.to_json()  # refused where this code cannot use it
+            write_durably(staged / RECIPE_NAME, f"{recipe}\n".encode())
             ledger.write(staged)
         shutil.rmtree(target, ignore_errors=True)
         staged.rename(target)
@@ -249,6 +254,37 @@ class RunStore:
         """The same store for a process with another working folder."""
         published = self.published and self.published.absolute()
         return dataclasses.replace(self, root=self.root.absolute(), published=published)
+
+    def _found_or_made(self, recipe: Recipe | Experiment, make: Callable[[], None]) -> Run:
+        """The finished run of ``recipe``; where there is none, ``make`` makes it in ``root`` while its lock is held."""
+        run = self.find(recipe)
+        if run is None:
+            if self.only_published:
+                raise StoreError(f"{self.published}: run {recipe.run_id} is not there, and only published ones count.")
+            refuse_sealed(self.root, f"run {recipe.run_id}")
+            with self.lock(recipe.run_id):
+                run = self.find(recipe)  # another process may have finished it while this one waited
+                if run is None:
+                    with FailureNote.of(self.root, recipe.run_id).left_on_error():
+                        make()
+                    run = self.find(recipe)
+        return run
+
+    def _keep(self, experiment: Experiment, data: bytes) -> None:
+        """Write what was computed, as Parquet, where runs are; the ledger last: without it nothing counts."""
+        folder = self.root / experiment.run_id
+        table_shape(table_path(folder, TABLE), data)  # refuses one that would not be read again
+        shutil.rmtree(folder, ignore_errors=True)  # what a kill left, for which no ledger vouches
+        write_durably(folder / RECIPE_NAME, f"{experiment.to_json()}\n".encode())
+        write_durably(table_path(folder, TABLE), data)
+        Ledger(
+            run_id=experiment.run_id,
+            recipe_sha256=experiment.sha256,
+            data_sha256=None,
+            finished=True,
+            tables={TABLE: sha256(data)},
+            made_with=(versions(),),
+        ).write(folder)
 
     def _open(self, run_id: str) -> Run | None:
         """The finished run of that name, the local one first."""

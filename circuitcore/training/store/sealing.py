@@ -236,14 +236,13 @@ def run_parts(folder: Path, run_id: str) -> dict[str, Part]:
 
 
 def _packed_parts(run: PackedRun) -> dict[str, Part]:
-    index, history = run.line.index, run.path(HISTORY)
+    index, keys = run.line.index, {f"table/{key}": key for key in run.ledger.tables}
     found = {
         "recipe": Part(index, lambda: json_sha256(run.line.fields["recipe"]), run.of),
         "training": Part(index, partial(training_sha256, run.ledger), run.of),
-        "history": Part(history, partial(run.table_sha256, HISTORY), run.of),
     }
-    for key in run.ledger.tables:
-        found[f"table/{key}"] = Part(run.path(key), partial(run.table_sha256, key), run.of)
+    for part, key in (keys | ({HISTORY: HISTORY} if run.ledger.trained else {})).items():
+        found[part] = Part(run.path(key), partial(run.table_sha256, key), run.of)
     return found | _weight_parts(run.address, run.ledger)
 
 
@@ -253,8 +252,9 @@ def _folder_parts(folder: Path) -> dict[str, Part]:
     found = {
         "recipe": Part(recipe, partial(_json, recipe)),
         "training": Part(folder / LEDGER_NAME, partial(training_sha256, ledger)),
-        "history": Part(history, partial(_table, history, ledger.history_sha256)),
     }
+    if ledger.trained:
+        found["history"] = Part(history, partial(_table, history, ledger.history_sha256))
     for key, expected in ledger.tables.items():
         path = folder / TABLE_FOLDER / f"{key}.parquet"
         found[f"table/{key}"] = Part(path, partial(_table, path, expected))

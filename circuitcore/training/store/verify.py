@@ -37,7 +37,7 @@ from circuitcore.training.store.ledger import (
 from circuitcore.training.store.packed import HISTORY, PackedRun, packed_at, read_pack
 from circuitcore.training.store.parquet import table_shape
 from circuitcore.training.store.places import RUN_NAME, Problem
-from circuitcore.training.store.run import read_checkpoint, read_recipe, recipe_of
+from circuitcore.training.store.run import read_checkpoint, read_recipe_json, recipe_of
 
 # Processors differ in the last bits of a float32 sum. A loss of 1 is recomputed to 1e-6; one near 0 is a difference
 # of nearly equal numbers, so its absolute error (about 1e-7) is what is left.
@@ -100,6 +100,8 @@ def _packed_problems(run: PackedRun, allow_tasks: tuple[str, ...]) -> Iterator[P
     ledger = yield from _read(index, lambda: run.ledger)
     if ledger is None:
         return
+    if not ledger.trained:  # its rows are compared with the list, and its hash is that of its line
+        return
     recipe = yield from _read(index, recipe_of, run.recipe_json, f"{index}{run.of}", ledger, allow_tasks)
     if recipe:
         yield from _guarded(index, _recipe_problems(index, index, ledger, recipe))
@@ -150,9 +152,12 @@ def _run_problems(folder: Path, allow_tasks: tuple[str, ...]) -> Iterator[Proble
     ledger = yield from _read(path, Ledger.read, folder)
     if ledger is None:
         return
-    recipe = yield from _read(folder / RECIPE_NAME, read_recipe, folder, ledger, allow_tasks)
+    text = yield from _read(folder / RECIPE_NAME, read_recipe_json, folder, ledger)
+    named = folder / RECIPE_NAME, ledger, allow_tasks
+    usable = text is not None and ledger.trained
+    recipe = (yield from _read(folder / RECIPE_NAME, recipe_of, text, *named)) if usable else None
     parts = {
-        path: _spelling_problems(folder, ledger, recipe),
+        path: _spelling_problems(folder, ledger, text),
         folder / RECIPE_NAME: _recipe_problems(path, folder / RECIPE_NAME, ledger, recipe) if recipe else (),
         folder: _checkpoint_problems(folder, ledger, recipe),
         folder / HISTORY_NAME: _history_problems(folder, ledger, recipe),
@@ -173,11 +178,11 @@ def _lost(folder: Path) -> str:
     return "Without it nothing vouches for the other files in the folder."
 
 
-def _spelling_problems(folder: Path, ledger: Ledger, recipe: Recipe | None) -> Iterator[Problem]:
+def _spelling_problems(folder: Path, ledger: Ledger, recipe_json: str | None) -> Iterator[Problem]:
     """A run's two texts have one spelling each: a blank more is a sign that somebody has been at them."""
     texts = {folder / LEDGER_NAME: ledger.to_bytes()}
-    if recipe is not None:  # one that cannot be used is named elsewhere
-        texts[folder / RECIPE_NAME] = f"{recipe.to_json()}\n".encode()
+    if recipe_json is not None:  # one that is damaged is named elsewhere
+        texts[folder / RECIPE_NAME] = f"{recipe_json}\n".encode()
     for path, expected in texts.items():
         if read_file(path, MAX_RUN_JSON_BYTES) != expected:
             yield Problem(path, f"{path}: holds what it should, but not in the bytes that it was written in. {REMEDY}")
@@ -224,7 +229,7 @@ def _other_weights(model: ModelConfig, weights: dict[str, Tensor]) -> str | None
 
 def _history_problems(folder: Path, ledger: Ledger, recipe: Recipe | None) -> Iterator[Problem]:
     path = folder / HISTORY_NAME
-    if not ledger.finished:
+    if not ledger.finished or not ledger.trained:
         return
     data = yield from _read(path, read_checked, path, ledger.history_sha256)
     shape = (yield from _read(path, table_shape, path, data)) if data is not None else None
@@ -262,7 +267,8 @@ def _resume_problems(folder: Path, ledger: Ledger) -> Iterator[Problem]:
 
 def _stray_problems(folder: Path, ledger: Ledger, recipe: Recipe | None) -> Iterator[Problem]:
     """Whatever nothing vouches for. A run still being trained may be ahead of the ledger that was read."""
-    known = {LEDGER_NAME, RECIPE_NAME, HISTORY_NAME, RESUME_NAME, *_ahead(ledger, recipe)}
+    known = {LEDGER_NAME, RECIPE_NAME, *((HISTORY_NAME, RESUME_NAME) if ledger.trained else ())}
+    known |= _ahead(ledger, recipe)
     known |= {entry.file for entry in ledger.entries if entry.kept or not ledger.finished}
     known |= {f"{TABLE_FOLDER}/{key}.parquet" for key in ledger.tables}
     known |= {TABLE_FOLDER} if ledger.tables else set()

@@ -1,5 +1,7 @@
 """Running one function over many recipes: in this process, in a pool of processes, or on a Dask cluster.
 
+Experiments of one seed are run as recipes are.
+
 The executors "cuda" and "cuda:1" are for training alone (``sweep.train_all``): there, runs are stacked on that device.
 Whatever else is asked of them is done by a pool of processes.
 """
@@ -14,7 +16,7 @@ from contextlib import contextmanager, suppress
 from functools import partial
 from multiprocessing.context import BaseContext
 from operator import attrgetter
-from typing import Any
+from typing import Any, TypeAlias
 
 import torch
 
@@ -23,6 +25,7 @@ from circuitcore.ground.processes import end_with_parent
 from circuitcore.ground.spelling import unknown
 from circuitcore.training.engines.engine import one_thread
 from circuitcore.training.errors import ExecutorError
+from circuitcore.training.experiment import Experiment
 from circuitcore.training.recipe import Recipe
 
 # A lost worker's run goes on from its last checkpoint. A run that loses its worker every time (no memory, say)
@@ -32,12 +35,13 @@ CONNECT_SECONDS = 10
 ALLOWED = ("serial", "processes", "cuda", "cuda:1", "tcp://HOST:PORT", "tls://HOST:PORT")
 SCHEMES = ("tcp://", "tls://", "ucx://", "ws://", "wss://")
 ENCRYPTED = ("tls://", "wss://")
-Function = Callable[[Recipe], Any] | str
+Job: TypeAlias = Recipe | Experiment
+Function = Callable[[Any], Any] | str
 
 
 def map_runs(
     function: Function,
-    recipes: Sequence[Recipe],
+    recipes: Sequence[Job],
     executor: str = "processes",
     workers: int | None = None,
     progress: Callable[[int], None] | None = None,
@@ -109,7 +113,7 @@ def width(executor: str, workers: int | None = None) -> int:
 Outcomes = Iterator[tuple[int, Any, BaseException | None]]
 
 
-def collect(recipes: Sequence[Recipe], outcomes: Outcomes, progress: Callable[[int], None]) -> list[Any]:
+def collect(recipes: Sequence[Job], outcomes: Outcomes, progress: Callable[[int], None]) -> list[Any]:
     """The results in the order of ``recipes``, once all outcomes (index, result, error) are in.
 
     Raises:
@@ -130,7 +134,7 @@ def collect(recipes: Sequence[Recipe], outcomes: Outcomes, progress: Callable[[i
     return [results[index] for index in range(len(recipes))]
 
 
-def _call(function: Function, recipe: Recipe) -> Any:
+def _call(function: Function, recipe: Job) -> Any:
     if isinstance(function, str):
         module, _, name = function.partition(":")
         function = attrgetter(name)(importlib.import_module(module))
@@ -138,7 +142,7 @@ def _call(function: Function, recipe: Recipe) -> Any:
         return function(recipe)
 
 
-def _serial(call: Callable[[Recipe], Any], recipes: Sequence[Recipe]) -> Outcomes:
+def _serial(call: Callable[[Recipe], Any], recipes: Sequence[Job]) -> Outcomes:
     for index, recipe in enumerate(recipes):
         try:
             yield index, call(recipe), None
@@ -146,7 +150,7 @@ def _serial(call: Callable[[Recipe], Any], recipes: Sequence[Recipe]) -> Outcome
             yield index, None, error
 
 
-def _processes(call: Callable[[Recipe], Any], recipes: Sequence[Recipe], workers: int) -> Outcomes:
+def _processes(call: Callable[[Recipe], Any], recipes: Sequence[Job], workers: int) -> Outcomes:
     """A pool; when a worker dies the whole pool is lost, and a new one takes what is left."""
     left, lost = set(range(len(recipes))), 0
     while left:
@@ -169,7 +173,7 @@ def _processes(call: Callable[[Recipe], Any], recipes: Sequence[Recipe], workers
 
 
 @contextmanager
-def _pool(workers: int, recipes: Sequence[Recipe]) -> Iterator[ProcessPoolExecutor]:
+def _pool(workers: int, recipes: Sequence[Job]) -> Iterator[ProcessPoolExecutor]:
     context = _process_context(recipes)
     others = set(multiprocessing.active_children())
     pool = ProcessPoolExecutor(workers, mp_context=context, initializer=end_with_parent)
@@ -183,7 +187,7 @@ def _pool(workers: int, recipes: Sequence[Recipe]) -> Iterator[ProcessPoolExecut
         pool.shutdown(wait=True, cancel_futures=True)
 
 
-def _process_context(recipes: Sequence[Recipe]) -> BaseContext:
+def _process_context(recipes: Sequence[Job]) -> BaseContext:
     """How worker processes begin: never as a fork of this one, whose torch may hold threads in any state.
 
     Where there is a fork server, a clean process imports torch once and every worker is a fork of that; elsewhere
@@ -193,12 +197,12 @@ def _process_context(recipes: Sequence[Recipe]) -> BaseContext:
         return multiprocessing.get_context("spawn")
     context = multiprocessing.get_context("forkserver")
     # torch.optim imports it for a process's first optimizer, which takes as long as torch itself.
-    beside = ["torch._dynamo"] if any(recipe.engine == "torch" for recipe in recipes) else []
+    beside = ["torch._dynamo"] if any(getattr(recipe, "engine", "") == "torch" for recipe in recipes) else []
     context.set_forkserver_preload([__name__, *beside])
     return context
 
 
-def _cluster(call: Callable[[Recipe], Any], recipes: Sequence[Recipe], address: str) -> Outcomes:
+def _cluster(call: Callable[[Recipe], Any], recipes: Sequence[Job], address: str) -> Outcomes:
     """A Dask scheduler hands a lost worker's recipe to another worker, which goes on from the last checkpoint."""
     with _client(address) as client:
         futures = {client.submit(call, recipe, pure=False): index for index, recipe in enumerate(recipes)}

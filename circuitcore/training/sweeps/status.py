@@ -7,13 +7,14 @@ trains need not be asked, and may be another process or a cluster.
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import mean, median
 from typing import Literal, get_args
 
 from circuitcore.ground.durations import duration, ends_in_parallel
 from circuitcore.training.errors import StoreError
+from circuitcore.training.experiment import Experiment
 from circuitcore.training.recipe import Recipe
 from circuitcore.training.schedule import Schedule
 from circuitcore.training.store.failures import FailureNote
@@ -57,21 +58,37 @@ class RunStatus:
 
 
 @dataclass(frozen=True)
+class SeedStatus:
+    """One seed of an experiment: its name, its state, and what stopped one that failed."""
+
+    name: str
+    state: State
+    error: str | None = None
+
+
+@dataclass(frozen=True)
 class SweepStatus:
     """A sweep at one moment.
 
     Attributes:
         arms: arm -> its runs, in the study's order. A run of two arms is in both.
         ends: run id -> seconds until it should be done, for running and waiting ones; empty where that is unknown.
+        experiments: experiment -> its seeds.
     """
 
     arms: Mapping[str, tuple[RunStatus, ...]]
     ends: Mapping[str, float]
+    experiments: Mapping[str, tuple[SeedStatus, ...]] = field(default_factory=dict)
 
     @property
     def runs(self) -> tuple[RunStatus, ...]:
         """Every run once."""
         return tuple({run.recipe: run for runs in self.arms.values() for run in runs}.values())
+
+    @property
+    def seeds(self) -> tuple[SeedStatus, ...]:
+        """Every seed of every experiment."""
+        return tuple(seed for seeds in self.experiments.values() for seed in seeds)
 
     def in_state(self, state: State) -> list[RunStatus]:
         """The runs in one state, each once."""
@@ -86,9 +103,11 @@ class SweepStatus:
 
     @property
     def outlook(self) -> str:
-        """One sentence on when all will be done, and what that rests on."""
+        """One sentence on when all will be done, and what that rests on; one more on experiments with some left."""
         n_running, n_failed = len(self.in_state("running")), len(self.in_state("failed"))
         failed = f" {n_failed} failed: the same sweep tries again." if n_failed else ""
+        if left := sum(seed.state != "done" for seed in self.seeds):
+            failed += f" Of experiments, {left} of {len(self.seeds)} tables are not computed."
         if self.ends_in(self.runs) == "-":
             return failed.strip() or "All runs are done."
         if not n_running:
@@ -99,7 +118,7 @@ class SweepStatus:
         return f"Time left: {self.ends_in(self.runs)}, {basis}.{failed}"
 
 
-def counted(runs: Iterable[RunStatus]) -> Counter[State]:
+def counted(runs: Iterable[RunStatus | SeedStatus]) -> Counter[State]:
     """How many runs are in each state; a state without any counts 0."""
     return Counter(run.state for run in runs)
 
@@ -110,19 +129,36 @@ def checkpoints(runs: Iterable[RunStatus]) -> str:
     return f"{sum(run.checkpoints for run in runs):,} of {sum(len(run.recipe.checkpoint_epochs) for run in runs):,}"
 
 
-def sweep_status(store: RunStore, arms: Mapping[str, Iterable[Recipe]]) -> SweepStatus:
-    """Where every run of ``arms`` stands. Nothing is trained, and nothing on disk changes.
+def sweep_status(
+    store: RunStore, arms: Mapping[str, Iterable[Recipe]], experiments: Iterable[Experiment] = ()
+) -> SweepStatus:
+    """Where every run of ``arms`` stands, and every experiment. Nothing is trained, and nothing on disk changes.
 
     Args:
         store: where the runs are looked up.
         arms: arm -> its recipes, as a study gives them.
+        experiments: as a study gives them.
     """
     named = {arm: tuple(recipes) for arm, recipes in arms.items()}
     each = dict.fromkeys(recipe for recipes in named.values() for recipe in recipes)
     lengths: dict[tuple, int] = {}
     found = {recipe: _status_of(store, recipe, lengths) for recipe in each}
     ends = _ends(list(found.values()))
-    return SweepStatus({arm: tuple(found[recipe] for recipe in recipes) for arm, recipes in named.items()}, ends)
+    runs = {arm: tuple(found[recipe] for recipe in recipes) for arm, recipes in named.items()}
+    return SweepStatus(
+        runs, ends, {one.name: tuple(_status_of_seed(store, part) for part in one.by_seed) for one in experiments}
+    )
+
+
+def _status_of_seed(store: RunStore, part: Experiment) -> SeedStatus:
+    error, running = FailureNote.of(store.root, part.run_id).read(), store.is_held(part.run_id)
+    try:
+        done = store.find(part) is not None
+    except StoreError as damaged:
+        done, error = False, str(damaged)
+    state = "done" if done else "running" if running else "failed" if error else "waiting"
+    seed = "" if part.init_seed is None else f" (seed {part.init_seed})"
+    return SeedStatus(f"{part.run_id}{seed}", state, error if state == "failed" else None)
 
 
 def _status_of(store: RunStore, recipe: Recipe, lengths: dict[tuple, int]) -> RunStatus:

@@ -78,7 +78,7 @@ def train_all(
         check_device(device)
         train_stacks(store, list(dict.fromkeys(recipes)), device, watch)
     elif left:
-        with _shown(store, left, executor, workers, watch), _lost_noted(store):
+        with _shown(store, left, executor, workers, watch), lost_noted(store):
             map_runs(partial(train_one, store.absolute()), list(left), executor, workers)
     return [store.get_or_train(recipe) for recipe in recipes]
 
@@ -97,7 +97,7 @@ def train_one(store: RunStore, recipe: Recipe) -> str:
 
 
 @contextmanager
-def _lost_noted(store: RunStore) -> Iterator[None]:
+def lost_noted(store: RunStore) -> Iterator[None]:
     """Note the failures that no worker lived to note itself."""
     try:
         yield

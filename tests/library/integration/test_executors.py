@@ -6,8 +6,13 @@ from functools import partial
 import pytest
 from toy import workers
 from toy.recall import toy_recipe
+from toy.throws import Throws, longest
 
-from circuitcore.training import ExecutorError, RunStore, map_runs
+from circuitcore.ground.durations import Durations
+from circuitcore.training import ExecutorError, Experiment, RunStore, map_runs
+from circuitcore.training.experiment import TABLE
+from circuitcore.training.store.digests import table_sha256
+from circuitcore.training.sweeps.computing import compute_all
 from circuitcore.training.sweeps.executor import width
 
 RECIPES = [toy_recipe(seed) for seed in range(3)]
@@ -63,6 +68,13 @@ def test_dask_gives_the_same_hashes_even_if_a_worker_is_lost(serial, tmp_path, c
     map_runs(partial(workers.lose_worker_once, lost, 20), RECIPES[:1], cluster)
     assert hashes(lost, RECIPES[:1]) == {RECIPES[0].run_id: serial[RECIPES[0].run_id]}
     check_one_interval_was_lost(lost, RECIPES[:1], 20)
+
+
+def test_dask_computes_experiments(tmp_path, cluster):
+    throws = Experiment(name="longest", version=1, function=longest, params=Throws(), seeds=(0, 1, 2))
+    compute_all(RunStore(tmp_path, None), [throws], cluster, Durations(tmp_path / "durations.json", tmp_path / "none"))
+    for one in throws.by_seed:
+        assert table_sha256(RunStore(tmp_path, None).find(one).table(TABLE)) == table_sha256(one.compute())
 
 
 def test_a_lost_pool_worker_costs_one_checkpoint_interval(serial, tmp_path):
