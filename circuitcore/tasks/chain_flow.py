@@ -33,7 +33,7 @@ from typing import Literal, get_args
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Bool
+from jaxtyping import Bool, UInt64
 
 from circuitcore.ground.spelling import unknown
 from circuitcore.tasks.errors import TaskError
@@ -72,12 +72,14 @@ def held(depth: int, variant: Variant, blocks: Blocks = "far_first") -> Iterator
     for layer in range(1, 2 * depth + 2):
         yield now
         moves = slice(1) if variant == "one_hop" and layer > 1 else slice(None)
-        common = now[moves].astype(np.float32) @ now.T.astype(np.float32)  # pieces in both; exact, for they are few
+        bits = _packed(now)
+        common = sum(np.bitwise_count(word[moves, None] & word).astype(int) for word in bits)  # pieces that both hold
         attends = (common > 0) & visible[moves]
         if variant in ("one_head", "causal_one_head", "one_hop"):
             attends = _furthest(now, moves, attends, common)
-        then = now.copy()
-        then[moves] |= attends.astype(np.float32) @ now.astype(np.float32) > 0
+        for word in bits:
+            word[moves] |= np.bitwise_or.reduce(np.where(attends, word, np.uint64(0)), axis=1)
+        then = _unpacked(bits, now.shape[1])
         if (then == now).all():
             return
         now = then
@@ -162,6 +164,16 @@ def _visible(depth: int, blocks: Blocks) -> Bool[np.ndarray, "position position"
     place = np.empty(2 * depth + 1, dtype=int)
     place[[position for k in pairs for position in (2 * k - 1, 2 * k)] + [0]] = np.arange(2 * depth + 1)
     return place <= place[:, None]
+
+
+def _packed(sets: Bool[np.ndarray, "position piece"]) -> UInt64[np.ndarray, "word position"]:
+    """A bit per piece. (Products of 0/1 matrices would do, but wait for each other's threads on a busy machine.)"""
+    spare = -sets.shape[1] % 64
+    return np.packbits(np.pad(sets, ((0, 0), (0, spare))), axis=1).view(np.uint64).T.copy()
+
+
+def _unpacked(bits: UInt64[np.ndarray, "word position"], n_pieces: int) -> Bool[np.ndarray, "position piece"]:
+    return np.unpackbits(bits.T.copy().view(np.uint8), axis=1, count=n_pieces).astype(bool)
 
 
 def _furthest(now: np.ndarray, moves: slice, attends: np.ndarray, common: np.ndarray) -> np.ndarray:
