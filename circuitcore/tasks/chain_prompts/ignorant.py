@@ -69,8 +69,14 @@ def ignorant_accuracy(
     return sum(likeliest) / n
 
 
+def part_lines(name: str, n: int = 100, depth: int | None = None, seed: int = 0) -> dict[str, float]:
+    """``ignorant_accuracy`` with each part of the prompt unread in turn, by its name."""
+    parts = (*draw_world(name, depth, seed).blocks, QUESTION)
+    return {part: ignorant_accuracy(name, (part,), n, depth, seed) for part in parts}
+
+
 def chance_lines(name: str, n: int = 200, depth: int | None = None, seed: int = 0) -> pd.DataFrame:
-    """A row for each way to leave one or two parts of the prompt unread, and for leaving nothing and the question.
+    """A row for a reader of everything, and for each way to leave one or two parts of the prompt unread.
 
     Returns:
         ``formulation``, ``depth``, ``unread`` (names joined by ", "; empty for a reader of everything), ``accuracy``.
