@@ -8,15 +8,13 @@ def chain_rows(n_rows, n_chains=4, depth=2, n_symbol=4, seed=0):
     generator = torch.Generator().manual_seed(seed)
     symbols = torch.randn(n_rows, n_chains, depth + 1, n_symbol, generator=generator, dtype=torch.float64)
 
-    def shuffled(of):
-        order = torch.rand(n_rows, n_chains, generator=generator).argsort(1)
-        return of.gather(1, order.view(n_rows, n_chains, *[1] * (of.dim() - 2)).expand_as(of)), order
+    def order():
+        return torch.rand(n_rows, n_chains, generator=generator).argsort(1)[..., None, None]
 
-    blocks = [shuffled(symbols[:, :, k : k + 2])[0].flatten(1, 2) for k in range(depth - 1, -1, -1)]
-    queries, order = shuffled(symbols[:, :, 0])
-    answers = symbols[torch.arange(n_rows)[:, None], order, -1]
-    words = torch.cat([*blocks, queries], 1)
-    return torch.cat([words, position_codes(words.shape[1], n_symbol).expand(n_rows, -1, -1)], -1), answers
+    blocks = [symbols[:, :, k : k + 2].take_along_dim(order(), 1).flatten(1, 2) for k in range(depth - 1, -1, -1)]
+    asked = symbols.take_along_dim(order(), 1)
+    words = torch.cat([*blocks, asked[:, :, 0]], 1)
+    return torch.cat([words, position_codes(words.shape[1], n_symbol).expand(n_rows, -1, -1)], -1), asked[:, :, -1]
 
 
 def position_codes(n_positions, n_code=4):
@@ -24,3 +22,17 @@ def position_codes(n_positions, n_code=4):
     rates = 10_000.0 ** (-torch.arange(0, n_code, 2, dtype=torch.float64) / n_code)
     angles = torch.arange(n_positions, dtype=torch.float64)[:, None] * rates
     return torch.stack([angles.cos(), angles.sin()], -1).flatten(1)
+
+
+def chain_tokens(n_rows, vocabulary, n_chains=2, depth=2, seed=0):
+    """The same rows of tokens from a vocabulary, all different within a row; and the answers ``[row, N]``."""
+    generator = torch.Generator().manual_seed(seed)
+    drawn = torch.rand(n_rows, vocabulary, generator=generator).argsort(1)[:, : n_chains * (depth + 1)]
+    chains = drawn.view(n_rows, n_chains, depth + 1)
+
+    def order():
+        return torch.rand(n_rows, n_chains, generator=generator).argsort(1)[..., None]
+
+    blocks = [chains[:, :, k : k + 2].take_along_dim(order(), 1).flatten(1) for k in range(depth - 1, -1, -1)]
+    asked = chains.take_along_dim(order(), 1)
+    return torch.cat([*blocks, asked[:, :, 0]], 1), asked[:, :, -1]

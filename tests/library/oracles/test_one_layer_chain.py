@@ -2,9 +2,10 @@
 
 import pytest
 import torch
-from chain_rows import chain_rows, position_codes
+from chain_rows import chain_rows, chain_tokens, position_codes
 
 from circuitcore.models.one_layer_chain import OneLayerChain
+from circuitcore.models.one_layer_vocabulary import OneLayerVocabulary
 from circuitcore.models.transformer import forward
 from circuitcore.tasks.chain_flow import published_bound
 
@@ -76,3 +77,47 @@ def test_and_float32_cannot_be_finer_than_its_digits():
 def test_a_shape_that_cannot_be_wired_is_refused_with_its_numbers(options, seen):
     with pytest.raises(ValueError, match=seen.replace("^", r"\^")):
         OneLayerChain(**({"codes": position_codes(20)} | options))
+
+
+@pytest.mark.parametrize(("n_chains", "depth", "vocabulary"), [(2, 1, 4), (4, 1, 13), (2, 2, 6), (4, 2, 12), (2, 3, 8)])
+def test_two_heads_a_block_are_enough_for_a_small_vocabulary(n_chains, depth, vocabulary):
+    one = OneLayerVocabulary(vocabulary=vocabulary, n_chains=n_chains, depth=depth)
+    tokens, answers = chain_tokens(300, vocabulary, n_chains, depth, seed=3)
+    assert one.accuracy(tokens, answers) == 1 == one.followed
+    assert one.config.n_layers < published_bound(depth) or depth == 1
+    assert (one.config.n_heads, one.config.n_layers) == (2 * depth, 1)
+
+
+def test_512_neurons_end_at_a_vocabulary_of_13_for_one_look_up_and_6_for_two():
+    """Beyond, the choices that are followed are answered, and few others."""
+    for depth, n_chains, last in ((1, 4, 13), (2, 2, 6)):
+        for vocabulary in (last, last + 1, 2 * last):
+            one = OneLayerVocabulary(vocabulary=vocabulary, n_chains=n_chains, depth=depth, d_mlp=512)
+            tokens, answers = chain_tokens(600, vocabulary, n_chains, depth, seed=1)
+            assert (one.followed == 1) == (vocabulary == last)
+            chance = 1 / (vocabulary - 1 if n_chains == 2 else n_chains)
+            assert (
+                one.followed - 0.05 <= one.accuracy(tokens, answers) <= one.followed + (1 - one.followed) * chance + 0.1
+            )
+
+
+def test_its_heads_spread_over_a_block_by_position_alone():
+    one = OneLayerVocabulary(vocabulary=12, n_chains=4, depth=2, d_mlp=3)
+    tokens, _ = chain_tokens(2, 12, 4, 2)
+    pattern = forward(one.config, one.weights(), tokens, record=("pattern.0",)).cache["pattern.0"][:, :, -1]
+    assert torch.equal(pattern[0], pattern[1])
+    assert pattern[0, 0, 8:16:2].tolist() == pytest.approx([0.1, 0.2, 0.3, 0.4]), "keys of the step that is first"
+    assert pattern[0, 3, 1:8:2].tolist() == pytest.approx([0.1, 0.2, 0.3, 0.4]), "values of the last step"
+
+
+@pytest.mark.parametrize(
+    ("options", "seen"),
+    [
+        ({"vocabulary": 5}, "vocabulary = 5; the symbols of a row need 6"),
+        ({"vocabulary": 9, "depth": 0}, "depth = 0"),
+        ({"vocabulary": 60, "depth": 2}, "615,960 neurons for all choices; allowed: 100,000"),
+    ],
+)
+def test_a_vocabulary_that_cannot_be_wired_is_refused_with_its_numbers(options, seen):
+    with pytest.raises(ValueError, match=seen):
+        OneLayerVocabulary(**options)
