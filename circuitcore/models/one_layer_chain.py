@@ -164,7 +164,10 @@ class OneLayerChain:
         k, slope = self.n_symbol, 2 * LARGEST / self.width
         read, bias = made["blocks.0.mlp.W_in"], made["blocks.0.mlp.b_in"]
         write, out = made["blocks.0.mlp.W_out"], slice(-k, None)
-        side = slope / math.sqrt(k) * torch.ones(k, dtype=torch.float64)  # the one direction in which symbols are seen
+        side = torch.arange(
+            2, k + 2, dtype=torch.float64
+        ).sqrt()  # the one direction in which symbols are seen: crooked,
+        side *= slope / side.norm()  # so that symbols on a grid are seldom alike in it
         for number, way in enumerate(self._ways.tolist()):
             z = torch.zeros(self.config.d_model, dtype=torch.float64)
             z[:k] = side

@@ -114,6 +114,17 @@ def published_bound(depth: int) -> int:
     return _power_of_three(2 * depth)
 
 
+def khop_depth(hops: int) -> int:
+    r"""Depth known to suffice for k-hop induction heads: :math:`\lfloor \log_2 k \rfloor + 2`, with one head a layer.
+
+    There the symbols of a random string are used again and again; a chain of D look-ups is the case of k = D hops in
+    which each symbol is its own. Source: Sanford, Hsu & Telgarsky 2024 ("Transformers, Parallel Computation, and
+    Logarithmic Depth").
+    """
+    _check(hops, None)
+    return math.floor(math.log2(hops)) + 2
+
+
 def searched(depth: int, *, causal: bool) -> int:
     """Layers that one hard head takes at the least, by search: no choice of all positions in all layers takes fewer.
 
@@ -133,7 +144,7 @@ def flow_table(depths: Iterable[int] = range(1, 129)) -> pd.DataFrame:
 
     Returns:
         A row per depth and variant: ``layers`` (simulated), ``closed_form``, ``bound`` (log_3(2D), a real number),
-        ``bound_layers`` (the next whole number) and ``tight`` (whether that many layers suffice).
+        ``bound_layers`` (the next whole number), ``khop_layers`` and ``tight`` (whether ``bound_layers`` suffice).
     """
     rows = [
         {
@@ -143,6 +154,7 @@ def flow_table(depths: Iterable[int] = range(1, 129)) -> pd.DataFrame:
             "closed_form": fewest(depth, variant),
             "bound": math.log(2 * depth, 3),
             "bound_layers": published_bound(depth),
+            "khop_layers": khop_depth(depth),
         }
         for depth in depths
         for variant in VARIANTS

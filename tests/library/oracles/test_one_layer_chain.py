@@ -2,16 +2,24 @@
 
 import pytest
 import torch
-from chain_rows import chain_rows, chain_tokens, position_codes
+from chain_tokens import chain_tokens
 
 from circuitcore.models.one_layer_chain import OneLayerChain
 from circuitcore.models.one_layer_vocabulary import OneLayerVocabulary
 from circuitcore.models.transformer import forward
 from circuitcore.tasks.chain_flow import published_bound
+from circuitcore.tasks.chains import ChainRetrieval, position_code
 
 
 def wired(depth, n_chains=4, **options):
-    return OneLayerChain(codes=position_codes(n_chains * (2 * depth + 1)), n_chains=n_chains, depth=depth, **options)
+    codes = position_code(n_chains * (2 * depth + 1), 4)
+    return OneLayerChain(codes=codes, n_chains=n_chains, depth=depth, **options)
+
+
+def chain_rows(n_rows, n_chains=4, depth=2, seed=0):
+    """Rows of the task, and x_D of each query."""
+    batch = ChainRetrieval(n_chains=n_chains, n_steps=depth, targets=(depth,)).draw("test", n_rows, seed)
+    return batch.tokens, batch.targets[:, -n_chains:]
 
 
 @pytest.mark.parametrize("depth", [2, 3])
@@ -35,7 +43,7 @@ def test_it_looks_by_position_whatever_stands_there():
     patterns = []
     for seed in (1, 2):
         inputs, _ = chain_rows(3, seed=seed)
-        found = forward(one.config, one.weights(), inputs, record=("pattern.0",)).cache["pattern.0"]
+        found = forward(one.config, one.weights(), inputs.double(), record=("pattern.0",)).cache["pattern.0"]
         patterns.append(found[:, :, -4:])
     assert torch.equal(*patterns)
     expected = torch.eye(16, 20, dtype=torch.float64)[:, None].expand(3, 16, 4, 20)
@@ -53,7 +61,7 @@ def test_with_too_few_neurons_it_answers_the_share_that_they_follow(n_chains, de
 
 def test_what_is_nearer_than_the_width_is_confused():
     inputs, answers = chain_rows(400, depth=3, seed=1)
-    errors = [wired(3, width=width).error(inputs, answers) for width in (1e-5, 1e-2, 1e-1)]
+    errors = [wired(3, width=width).error(inputs, answers) for width in (1e-6, 1e-2, 1e-1)]
     assert errors == sorted(errors) and errors[0] < 1e-9 and errors[1] > 0.03 and errors[2] > 0.75
 
 
@@ -69,14 +77,14 @@ def test_and_float32_cannot_be_finer_than_its_digits():
         ({"depth": 3}, "codes of 20 positions; 28 are needed"),
         ({"width": 0.0}, "width = 0.0"),
         ({"d_mlp": -1}, "d_mlp = -1"),
-        ({"codes": torch.ones(20, 4, dtype=torch.float64)}, "equally long and all different"),
+        ({"codes": torch.ones(20, 4)}, "equally long and all different"),
         ({"codes": torch.arange(80.0).reshape(20, 4)}, "equally long and all different"),
-        ({"depth": 9, "codes": position_codes(76)}, "2,621,440 neurons for all N^D ways; allowed: 100,000"),
+        ({"depth": 9, "codes": position_code(76, 4)}, "2,621,440 neurons for all N^D ways; allowed: 100,000"),
     ],
 )
 def test_a_shape_that_cannot_be_wired_is_refused_with_its_numbers(options, seen):
     with pytest.raises(ValueError, match=seen.replace("^", r"\^")):
-        OneLayerChain(**({"codes": position_codes(20)} | options))
+        OneLayerChain(**({"codes": position_code(20, 4)} | options))
 
 
 @pytest.mark.parametrize(("n_chains", "depth", "vocabulary"), [(2, 1, 4), (4, 1, 13), (2, 2, 6), (4, 2, 12), (2, 3, 8)])

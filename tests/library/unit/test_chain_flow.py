@@ -12,6 +12,7 @@ from circuitcore.tasks.chain_flow import (
     fewest,
     flow_table,
     held,
+    khop_depth,
     published_bound,
     searched,
     simulated,
@@ -73,6 +74,12 @@ def test_no_variant_beats_the_bound_and_only_one_ever_meets_it(table):
     met = table[table.tight].depth.tolist()
     powers = [3**n for n in range(7)]
     assert met == [d for d in DEPTHS if not any(2 * d <= power <= 4 * d for power in powers)] and 1 not in met
+
+
+def test_a_causal_network_needs_what_is_known_to_suffice_for_k_hops(table):
+    causal = table[table.variant == "causal_one_head"]
+    assert len(causal) == 128 and (causal.layers == causal.khop_layers).all()
+    assert [khop_depth(k) for k in (1, 2, 3, 4, 8, 16)] == [2, 3, 3, 4, 5, 6]
 
 
 def test_a_limit_never_saves_a_layer_and_one_more_look_up_neither(table):
