@@ -20,9 +20,10 @@ e_0 ... e_r, and needs r >= 2D, that is 3^t >= 4D + 1. (3) *One hard head* (one 
 two overlapping runs of at most n pieces has at most 2n - 1, so no run is longer than 2^t + 1; the query's begins at
 e_-1, thus 2^t - 1 >= 2D. *Causal mask*: a key stays as it is, since all that it may look at lies in pairs further up
 the line, whose runs begin beyond its own; a value of pair k never holds anything below its key's e_2k-2. With right
-ends 2k + b the value of pair k reaches pair k + 1 + b // 2 at most (from b = 0 its key alone), so b goes 0, 1, 3, ... 2^t - 1,
-and the same for the query, as if it were the value of a pair 0: again 2^t - 1 >= 2D. Both limits at once cost no more:
-let every position attend to the one that reaches furthest (as ``held`` does), and s_0 holds e_2^t-1 after t layers.
+ends 2k + b the value of pair k reaches pair k + 1 + b // 2 at most (from b = 0 its key alone), so b goes 0, 1, 3 ...
+2^t - 1, and the same for the query, as if it were the value of a pair 0: again 2^t - 1 >= 2D. Both limits at once cost
+no more: let every position attend to the one that reaches furthest (as ``held`` does), and s_0 holds e_2^t-1 after t
+layers.
 """
 
 import math
