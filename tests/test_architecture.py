@@ -29,7 +29,7 @@ LAYERS = (
     ("circuitcore.training",),
     ("circuitcore.metrics", "circuitcore.export"),
     ("circuitcore.emergence",),
-    ("livingpaper.claims",),
+    ("livingpaper.claims", "livingpaper.asking"),
     ("livingpaper.figures",),
     ("livingpaper.explorer",),
     ("livingpaper.book",),
@@ -38,6 +38,7 @@ LAYERS = (
 )
 RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
 WITHOUT_TORCH = ("circuitcore.ground", "circuitcore.emergence", "livingpaper.claims", "livingpaper.figures")
+WITHOUT_TORCH += ("livingpaper.asking",)
 # Parameters are validated, and a book that is there is found to be so, before anything heavy is loaded.
 WITHOUT_TORCH_ALONE = tuple(f"livingpaper.book.{name}" for name in ("build", "parameters", "studies"))
 # So are runs listed, and tables compared with what was published.

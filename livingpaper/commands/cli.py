@@ -1,4 +1,4 @@
-"""The command line: ``circuitcore train|sweep|measure|rerun|verify|recompute|status|dataset|export``.
+"""The command line: ``circuitcore train|sweep|measure|rerun|verify|recompute|status|dataset|export|prompts|ask``.
 
 What a command needs is imported inside it: torch and pandas take seconds, and ``--help`` needs neither.
 """
@@ -13,7 +13,7 @@ from pathlib import Path
 
 from circuitcore.ground.errors import EXPECTED, UserError
 from circuitcore.ground.interruption import ended_by_ctrl_c
-from livingpaper.commands import argument_types
+from livingpaper.commands import argument_types, language_models
 
 TIER = "params/NAME.TIER.yaml (default: published)"
 STATUS_FOLDER = Path("build/status")
@@ -124,6 +124,7 @@ def _add_others(commands) -> None:
     )
     _allows_tasks(bridge)
     bridge.set_defaults(command=_export)
+    language_models.add_commands(commands)
 
 
 def _allows_tasks(parser: argparse.ArgumentParser) -> None:

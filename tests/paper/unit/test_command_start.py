@@ -16,7 +16,7 @@ from circuitcore.tasks import TASKS
 from circuitcore.training.engines import ENGINES
 
 ROOT = Path(__file__).resolve().parents[3]
-COMMANDS = ("train", "sweep", "measure", "rerun", "status", "verify", "dataset")
+COMMANDS = ("train", "sweep", "measure", "rerun", "status", "verify", "dataset", "prompts", "ask")
 SLOW = ("torch", "pandas", "numpy", "scipy", "pyarrow", "altair", "jaxtyping")
 
 
