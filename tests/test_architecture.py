@@ -51,8 +51,8 @@ JUPYTER = ("IPython", "ipykernel", "jupyter_client", "myst_nb", "nbclient", "nbf
 PICKLES = ("pickle", "cPickle", "_pickle", "cloudpickle", "dill", "joblib", "shelve", "marshal")
 PICKLING_CALLS = ("torch.load", "torch.save", "pd.read_pickle", "pandas.read_pickle")
 VAGUE_NAMES = ("utils", "util", "helpers", "helper", "common", "misc")
-PARTS_OF_A_STUDY = {"__init__", "design", "published", "claims", "readings", "figures", "explorer"}
-MAY_HAVE = {"measures", "game", "circuit"}
+PARTS_OF_A_STUDY = {"__init__", "design", "published", "claims", "readings", "figures"}
+MAY_HAVE = {"measures", "explorer", "game", "circuit"}  # an explorer reads words: a task of vectors has none
 MAX_FILE_LINES, MAX_FUNCTION_LINES = 350, 60
 
 

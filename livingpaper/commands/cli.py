@@ -83,9 +83,7 @@ def _parser() -> argparse.ArgumentParser:
     for command in (train, sweep, measure, status):
         command.add_argument("--no-published", action="store_true", help="do without what is published")
         command.add_argument("--params", type=Path, default=studies.PARAMS_FOLDER, help="folder of parameter files")
-        command.add_argument(
-            "--runs", type=argument_types.folder, default=Path("runs"), help="folder of the runs (default: runs)"
-        )
+        _has_runs(command)
     _allows_tasks(status)
     _add_others(commands)
     return parser
@@ -109,9 +107,7 @@ def _add_others(commands) -> None:
     again = commands.add_parser("recompute", help="compute a stored table again from the weights that are here")
     again.add_argument("run", metavar="RUN", help="a run id, the beginning of one, or a run's place")
     again.add_argument("table", metavar="TABLE", help="its key, or the beginning of it: battery, snapshots, features")
-    again.add_argument(
-        "--runs", type=argument_types.folder, default=Path("runs"), help="folder of the runs (default: runs)"
-    )
+    _has_runs(again)
     _allows_tasks(again)
     again.set_defaults(command=_recompute)
     bridge = commands.add_parser("export", help="write a run's weights as files that another library loads")
@@ -119,12 +115,15 @@ def _add_others(commands) -> None:
     bridge.add_argument("--to", required=True, metavar="FORMAT", help="transformer-lens (TransformerLens below 4)")
     bridge.add_argument("--step", type=int, help="of a checkpoint whose weights are here (default: the last)")
     bridge.add_argument("--out", type=Path, metavar="FOLDER", help="new or empty (default: build/export/RUN-STEP)")
-    bridge.add_argument(
-        "--runs", type=argument_types.folder, default=Path("runs"), help="folder of the runs (default: runs)"
-    )
+    _has_runs(bridge)
     _allows_tasks(bridge)
     bridge.set_defaults(command=_export)
     language_models.add_commands(commands)
+
+
+def _has_runs(parser: argparse.ArgumentParser) -> None:
+    text = "folder of the runs (default: runs)"
+    parser.add_argument("--runs", type=argument_types.folder, default=Path("runs"), help=text)
 
 
 def _allows_tasks(parser: argparse.ArgumentParser) -> None:

@@ -3,11 +3,11 @@
 from functools import partial
 
 from livingpaper.claims.claim import Claim, Control, Says
-from livingpaper.claims.reading import Less, Reading, Values
-from livingpaper.claims.rules import Every, Share
+from livingpaper.claims.reading import Less, Reading, Values, of_experiment
+from livingpaper.claims.rules import Counted, Every, Share
 from livingpaper.claims.units import COUNT, MORE_OFTEN_THAN_NOT, STEPS, Unit, at_least, at_most, share_of
 from retrieval_circuits.stacked_heads import readings
-from retrieval_circuits.stacked_heads.design import FOLLOWED, ONE, REWARDED, STEPS_AN_EPOCH
+from retrieval_circuits.stacked_heads.design import FLOW, FOLLOWED, ONE, REWARDED, STEPS_AN_EPOCH, WIRED
 from retrieval_circuits.stacked_heads.readings import ATTENDED, FIRST, JUMP, LEARNT, PREVIOUS, SECOND
 
 ERROR = Unit(digits=2, low=0.0)
@@ -15,7 +15,7 @@ ERROR = Unit(digits=2, low=0.0)
 ERROR_MORE = Unit(digits=2)
 LAYERS = Unit(name="layers", digits=1)
 ATTENTION = share_of("attention")
-NETWORKS = share_of("networks")
+NETWORKS, LENGTHS = share_of("networks"), share_of("lengths")
 BY_DEPTH = tuple(str(cell) for cell in REWARDED)
 NOT_LEARNT = at_least(LEARNT, "the source's threshold for learnt, below what knowing the step alone gives, 0.75")
 IS_LEARNT = at_most(LEARNT, "the source's threshold for learnt, below what knowing the step alone gives, 0.75")
@@ -241,4 +241,56 @@ CIRCUITS = (
         source_verdict="Supported: three networks use four heads where three would do (D = 3)",
     ),
 )
-CLAIMS = (*DEPTH, *REWARDS, *PATHS, *CIRCUITS)
+THEORY = (
+    Claim(
+        id="SH14",
+        says=Says(
+            holds="As few layers as the source's theorem demands are enough for chains of every length.",
+            fails="As few layers as the source's theorem demands are not enough for chains of every length, by its own "
+            "assumptions.",
+            whether="whether as few layers as the source's theorem demands are enough",
+        ),
+        reading=Reading(
+            "lengths of chains for which as few layers are enough, without a mask and with any number of heads,",
+            LENGTHS,
+            of_experiment(FLOW, "tight", "mean", variant="open"),
+        ),
+        rule=Counted(),
+        bound=at_least(1.0, "every length that was counted"),
+        min_seeds=0,
+    ),
+    Claim(
+        id="SH15",
+        says=Says(
+            holds="Behind a causal mask, a chain takes two layers, and one more each time its length doubles.",
+            fails="Behind a causal mask, a chain does not always take two layers and one more each time its length "
+            "doubles.",
+            whether="whether a chain takes two layers and one more each time its length doubles",
+        ),
+        reading=Reading(
+            "lengths of chains for which simulation and closed form agree, behind a causal mask,",
+            LENGTHS,
+            of_experiment(FLOW, "agrees", "mean", variant="causal"),
+        ),
+        rule=Counted(),
+        bound=at_least(1.0, "every length that was counted"),
+        min_seeds=0,
+    ),
+    Claim(
+        id="SH16",
+        says=Says(
+            holds="One layer, wired by hand, follows chains for which the theorem demands two layers.",
+            fails="One layer, wired by hand, does not follow chains for which the theorem demands two layers.",
+            whether="whether one layer can follow chains for which the theorem demands two",
+        ),
+        reading=Reading(
+            "squared error of the wired layer on chains of two and of three look-ups, the larger",
+            ERROR,
+            of_experiment(WIRED, "error", "max"),
+        ),
+        rule=Counted(),
+        bound=at_most(0.01, "the source's three networks stay below it"),
+        min_seeds=0,
+    ),
+)
+CLAIMS = (*THEORY, *DEPTH, *REWARDS, *PATHS, *CIRCUITS)

@@ -13,9 +13,19 @@ from pydantic import BaseModel, ConfigDict, Field
 from circuitcore.metrics.instruments.instrument import Instrument
 from circuitcore.models.config import ModelConfig
 from circuitcore.tasks.chains import ChainRetrieval
+from circuitcore.training.experiment import Experiment
 from circuitcore.training.recipe import Optimizer, Recipe, Stage
 from retrieval_circuits.design import DATA_SEED_OFFSET, EngineName, Seeds, SomeSeeds
-from retrieval_circuits.stacked_heads.measures import Counts, Reading, chain_scores, read_circuit
+from retrieval_circuits.stacked_heads.measures import (
+    Counts,
+    Flow,
+    OneLayer,
+    Reading,
+    chain_scores,
+    information_flow,
+    one_layer,
+    read_circuit,
+)
 
 N_LOOKED = 32
 """Rows on which attention is averaged, as in the source."""
@@ -60,6 +70,7 @@ class Params(BaseModel):
     followed_seeds: Annotated[Seeds, Field(description="more init seeds of the cell that is followed")]
     d_model: Annotated[int, Field(ge=4, le=512, multiple_of=4, description="width; 4 heads, MLP four times as wide")]
     steps: Annotated[int, Field(ge=STEPS_AN_EPOCH, le=100_000, multiple_of=STEPS_AN_EPOCH, description="of training")]
+    longest_chain: Annotated[int, Field(ge=4, le=512, description="look-ups up to which the theory is counted")]
     engine: EngineName
     n_rows: Annotated[int, Field(ge=8, le=20_000, description="test rows that losses are measured on")]
 
@@ -105,6 +116,19 @@ def instruments(params: Params, arm: str) -> tuple[Instrument, ...]:
     how = Reading(n_rows=min(params.n_rows, N_READ))
     circuit = Instrument(name="circuit", version=1, measures=read_circuit, when="last", settings=how)
     return (scores, circuit) if followed else (scores,)
+
+
+FLOW, WIRED = "information_flow", "one_layer"
+"""Names of the experiments."""
+
+
+def experiments(params: Params) -> tuple[Experiment, ...]:
+    """What needs no training: the layers that chains take by the source's assumptions, and a layer that breaks them."""
+    wired = OneLayer(lengths=(2, 3), n_rows=params.n_rows, nearest=1e-6)
+    return (
+        Experiment(name=FLOW, version=1, function=information_flow, params=Flow(longest=params.longest_chain)),
+        Experiment(name=WIRED, version=1, function=one_layer, params=wired),
+    )
 
 
 def published_epochs(params: Params, arm: str, seed: int) -> tuple[int, ...]:

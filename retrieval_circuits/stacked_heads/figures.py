@@ -6,7 +6,8 @@ from circuitcore.tasks.chains import ChainRetrieval
 from livingpaper.claims.results import Results
 from livingpaper.claims.view import View, in_order
 from retrieval_circuits.design import BAND
-from retrieval_circuits.stacked_heads.design import FOLLOWED, ONE, REWARDED, Cell
+from retrieval_circuits.stacked_heads.design import FLOW, FOLLOWED, ONE, REWARDED, WIRED, Cell
+from retrieval_circuits.stacked_heads.published import LAYERS_USED
 from retrieval_circuits.stacked_heads.readings import (
     FIRST,
     JUMP,
@@ -53,6 +54,35 @@ def example(results: Results) -> View:
         last = int(batch.roles[role][0].max()) + (role != "queries")
         found.append({"block": block, "positions": f"{first} to {last}", "what stands there": "  ".join(shown)})
     return View(pd.DataFrame(found), "one row", "test")
+
+
+SHOWN = (1, 2, 3, 4, 5, 6, 8, 16, 32, 64, 128)
+"""Lengths of chains that the table of layers has rows for."""
+COUNTED = {"open": "no mask", "causal": "causal mask", "one_hop": "one look-up a layer"}
+"""Who may attend to whom -> the heading of a column."""
+
+
+def layers_needed(results: Results) -> View:
+    """Layers that a chain of look-ups takes, beside the published bound and what the source's networks use."""
+    rows = results.tables[FLOW]
+    rows = rows[rows["depth"].isin(SHOWN)]
+    wide = rows.pivot(index="depth", columns="variant", values="layers")[list(COUNTED)].rename(columns=COUNTED)
+    wide.insert(0, "the source's bound", rows.groupby("depth")["bound_layers"].first())
+    used = {depth: ", ".join(map(str, sorted(set(layers)))) for depth, layers in LAYERS_USED.items()}
+    table = wide.reset_index().rename(columns={"depth": "look-ups"}).rename_axis(columns=None)
+    table["the source's networks"] = table["look-ups"].map(used).fillna("")
+    return View(table.assign(arm=FLOW), "layers", "no rows")
+
+
+def wired(results: Results) -> View:
+    """The layer wired by hand: its error and its size."""
+    table = results.tables[WIRED].rename(columns=SIZES)
+    return View(table[["arm", *SIZES.values()]], "squared error", "test")
+
+
+SIZES = {
+    "depth": "look-ups", "error": "squared error", "n_heads": "heads", "n_neurons": "neurons", "d_model": "channels",
+}  # fmt: skip
 
 
 def by_depth(results: Results) -> View:
@@ -158,6 +188,6 @@ VIEWS = {
     view.__name__: view
     for view in (
         *(example, by_depth, one_step, training, paths, times, final_paths),
-        *(set_attention, circuits),
+        *(set_attention, circuits, layers_needed, wired),
     )
 }

@@ -2,5 +2,6 @@
 
 from retrieval_circuits.stacked_heads.measures.circuit import Reading, read_circuit
 from retrieval_circuits.stacked_heads.measures.scores import Counts, chain_scores
+from retrieval_circuits.stacked_heads.measures.theory import Flow, OneLayer, information_flow, one_layer
 
-__all__ = ["Counts", "Reading", "chain_scores", "read_circuit"]
+__all__ = ["Counts", "Flow", "OneLayer", "Reading", "chain_scores", "information_flow", "one_layer", "read_circuit"]

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 import pandas as pd
 
+from circuitcore.models.one_layer_chain import OneLayerChain
 from circuitcore.tasks.chain_flow import flow_table
 from circuitcore.tasks.chains import ChainRetrieval, position_code
-from retrieval_circuits.stacked_heads.one_layer_chain import OneLayerChain
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,8 +32,12 @@ class OneLayer:
 
 
 def information_flow(flow: Flow) -> pd.DataFrame:
-    """Layers that a chain takes under the source's assumptions, by simulation and closed form: see ``flow_table``."""
-    return flow_table(range(1, flow.longest + 1))
+    """Layers that a chain takes under the source's assumptions: ``flow_table``, and ``agrees``.
+
+    ``agrees`` says whether the simulation and the closed form give one number.
+    """
+    table = flow_table(range(1, flow.longest + 1))
+    return table.assign(agrees=table["layers"] == table["closed_form"])
 
 
 def one_layer(asked: OneLayer) -> pd.DataFrame:
