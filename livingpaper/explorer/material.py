@@ -35,15 +35,19 @@ class Material:
         """The runs of an arm whose weights are here; of an arm that these results lack, none."""
         return [run for run in self.runs_of(arm) if run.steps] if arm in self.results.arms else []
 
-    def run(self, arm: str) -> Run:
-        """The run of an arm with most checkpoints here; among equals the first.
+    def by_checkpoints(self, arm: str) -> list[Run]:
+        """The same, those with most checkpoints here first, among equals in the order of the seeds.
 
         Raises:
             SelectionError: no weights of any are here.
         """
         if not (runs := self.runs(arm)):
             raise SelectionError(f"no weights of arm {arm!r} are here")
-        return max(runs, key=lambda run: len(run.steps))
+        return sorted(runs, key=lambda run: -len(run.steps))
+
+    def run(self, arm: str) -> Run:
+        """The first of ``by_checkpoints``."""
+        return self.by_checkpoints(arm)[0]
 
     def condition(self, arm: str, label: str = "") -> str:
         """What the reader chooses: the arm or its label, and whose it is where that could be asked."""

@@ -14,7 +14,7 @@ from circuitcore.training.store.run_store import RunStore
 from livingpaper.explorer import moves
 from livingpaper.explorer.exhibit import Birth, Curve, Example, Exhibit, ShownRun
 from livingpaper.explorer.probe import probe
-from livingpaper.explorer.retrieval_path import Lookup, retrieval_path
+from livingpaper.explorer.retrieval_path import retrieval_path
 from livingpaper.explorer.widget import page_html, weights_script
 from retrieval_circuits.lookup_circuit import PLAN as LOOKUP
 
@@ -51,7 +51,7 @@ def small():
         Example(label="three pairs", prompt=PROMPT),
         Example(label="asks K1", prompt=SOURCE),
     )
-    path = retrieval_path(Lookup(first, PROMPT), second)
+    path = retrieval_path([first, second], PROMPT)
     return Exhibit(name="explorer-small", task=first.recipe.make_task(), shown=shown, examples=examples, path=path)
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from livingpaper.explorer.exhibit import Exhibit, ShownRun, spread_examples
 from livingpaper.explorer.material import Material, births_of
-from livingpaper.explorer.retrieval_path import Lookup, retrieval_path
+from livingpaper.explorer.retrieval_path import retrieval_path
 from retrieval_circuits.lookup_circuit import PLAN
 from retrieval_circuits.symbolic_kv.circuit import link_tests
 from retrieval_circuits.symbolic_kv.design import ARMS
@@ -13,18 +13,19 @@ from retrieval_circuits.symbolic_kv.readings import ANSWERS, COPIES, ROUTES, TRA
 SPLITS = {"accuracy, held out": "val", "accuracy, more pairs": "ood"}
 
 BIRTHS = {ANSWERS: "answers", ROUTES: "routes", COPIES: "copies"}
+CLAIMS = {"Switch heads off.": ("KV6",), "Move the answer.": ("KV3",), "Compare.": ("KV1",)}
+"""Stop -> what is known of many networks about what it does with one."""
 
 
 def explorer(materials: Sequence[Material]) -> Exhibit:
     """Networks of all arms; it opens on the first trained one whose weights are shipped through training."""
     shown = tuple(run for material in materials for run in runs_shown(material))
-    first = materials[0].run(TRAINED)
-    task = first.recipe.make_task()
+    trained = materials[0].by_checkpoints(TRAINED)
+    task = trained[0].recipe.make_task()
     examples = (*spread_examples(task, "val", 4), *spread_examples(task, "ood", 2))
-    others = [run for run in materials[0].runs(TRAINED) if run.run_id != first.run_id]
-    path = retrieval_path(Lookup(first, examples[0].prompt), others[0] if others else None, ("matches",))
+    path = retrieval_path(trained, examples[0].prompt, lit=("matches",), claims=CLAIMS)
     return Exhibit(
-        name="explorer-symbolic-kv", task=task, shown=shown, examples=examples, opening={"run": first.run_id},
+        name="explorer-symbolic-kv", task=task, shown=shown, examples=examples, opening={"run": trained[0].run_id},
         path=path, plan=PLAN,
     )  # fmt: skip
 

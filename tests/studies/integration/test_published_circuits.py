@@ -1,5 +1,6 @@
 """What is drawn of the published networks, at every step, is what their tables say, asked without any reading."""
 
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import paper
 from circuitcore.ground.environment import Folders
 from livingpaper.book import studies
 from livingpaper.book.evidence import Evidence
+from livingpaper.book.page import ChapterError, explorer_of
 from livingpaper.figures.circuit import takeaway
 from livingpaper.figures.circuit_drawing import drawing_html, small_drawings_html
 
@@ -48,6 +50,15 @@ EXPLORERS = {
     ("permutation_recall", "explorer"): {RECALL: 6},
 }
 """Study and explorer -> how many networks of each arm are tested."""
+TOLD = {
+    ("symbolic_kv", "explorer"): ["KV6", "KV3", "KV1"],
+    ("six_run_matrix", "explorer"): ["SR7", "SR16"],
+    ("permutation_recall", "explorer"): ["PR13", "PR15", "PR1"],
+    ("story_control", "story"): ["SC2", "SC3"],
+    ("story_control", "planted"): ["SC4"],
+    ("symbolic_kv", "front"): ["KV5", "KV3", "KV1"],
+}
+"""Study and explorer -> the claims that its path tells."""
 SHOWN = (*EXPLORERS, ("symbolic_kv", "front"))
 
 
@@ -137,3 +148,29 @@ def test_what_the_sentences_say():
     assert "of which these networks know 5 %: it could hardly" in story and "could hardly" not in planted
     assert "No path was patched here" in said("six_run_matrix", "explorer")
     assert "traded in the values, < 1 % of answers follow" in said("permutation_recall", "explorer")
+
+
+# ---- what paths tell of claims ----
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("study", "name"), TOLD, ids=map(" ".join, TOLD))
+def test_a_path_tells_claims_as_their_published_verdicts_word_them(study, name):
+    of, found = evidence(study)
+    shown = explorer_of(of, found, name)
+    assert [claim for stop in shown.path for claim in stop.claims] == TOLD[study, name]
+    for stop in shown.path:
+        for claim, told in zip(stop.claims, shown.verdicts(stop), strict=True):
+            verdict = of.recorded[claim]
+            status = "claim is refuted" if verdict.status == "Refuted" else str(verdict.status).lower()
+            assert told.startswith(f"{verdict.sentence} (") and f"{status}; " in told and told.endswith(")")
+
+
+@pytest.mark.slow
+def test_a_claim_that_the_study_does_not_have_is_refused(monkeypatch):
+    of, found = evidence("symbolic_kv")
+    shown = exhibit("symbolic_kv", "front")
+    stops = (replace(shown.path[0], claims=("KV33",)), *shown.path[1:])
+    monkeypatch.setitem(of.study.EXPLORERS, "front", lambda _: replace(shown, path=stops))
+    with pytest.raises(ChapterError, match="explorer-front: unknown claim 'KV33'; did you mean 'KV3'"):
+        explorer_of(of, found, "front")
