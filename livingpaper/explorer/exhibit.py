@@ -29,7 +29,7 @@ AROUND, AROUND_EACH = 5_000, 40
 MOST_BESIDE = 10
 """Networks whose circuits stand beside each other."""
 PLACE = ("run", "step")
-STATE = (*PLACE, "prompt", "source", "edits", "resample", "other")
+STATE = (*PLACE, "prompt", "source", "edits", "resample", "other", "rule")
 
 
 class ExhibitError(ValueError):
@@ -55,11 +55,20 @@ class Curve:
 
 @dataclass(frozen=True, kw_only=True)
 class Birth:
-    """When a motif of the circuit appeared in one run: in (after, by], in steps; ``by`` None: not."""
+    """When a motif of the circuit appeared in one run: in (after, by], in steps; ``by`` None: not.
+
+    ``rule`` names what counts as born, where a reader can choose among several; the first of a run is shown first.
+    """
 
     label: str
     after: int | None
     by: int | None
+    rule: str = ""
+
+    @property
+    def told(self) -> str:
+        """What is born, and when: "routing by step 6,636", "copying never"."""
+        return f"{self.label} never" if self.by is None else f"{self.label} by step {self.by:,}"
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -213,7 +222,7 @@ class Exhibit:
         first = self.shown[0].run
         defaults = {
             "run": first.run_id, "step": None, "prompt": self.examples[0].prompt, "source": "", "edits": [],
-            "resample": 0, "other": None,
+            "resample": 0, "other": None, "rule": "",
         }  # fmt: skip
         found = {**defaults, **self.opening}
         run = self.find(found["run"]).run
@@ -303,6 +312,9 @@ class Exhibit:
         other = state["other"]
         if other and not (isinstance(other, Mapping) and set(other) == set(PLACE)):
             raise ExhibitError(f"{self.name}: the other network is given by run and step; got {other!r}")
+        rules = {birth.rule for shown in self.shown for birth in shown.births}
+        if state["rule"] and state["rule"] not in rules:
+            raise ExhibitError(f"{self.name}: {unknown('rule', state['rule'], rules - {''})}")
         for place in (state, *([other] if other else [])):
             shown = self.find(place["run"])
             if place["step"] not in shown.steps:

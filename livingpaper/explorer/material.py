@@ -102,7 +102,7 @@ class Material:
 
 
 def births_of(
-    table: pd.DataFrame, run: Run, labels: Mapping[str, str], *, in_epochs: bool = False
+    table: pd.DataFrame, run: Run, labels: Mapping[str, str], *, in_epochs: bool = False, rule: str = ""
 ) -> tuple[Birth, ...]:
     """Births of one run from a table of ``emergence.births.births``.
 
@@ -111,6 +111,7 @@ def births_of(
         run: whose rows are read.
         labels: motif -> how it is called, in the order of the lanes.
         in_epochs: ``after`` and ``by`` count epochs, not steps.
+        rule: what counts as born in that table, where there are several.
     """
     ends = run.recipe.schedule.epoch_ends
     rows = table[table["init_seed"] == run.recipe.init_seed].set_index("motif")[["after", "by"]]
@@ -119,7 +120,7 @@ def births_of(
         return None if pd.isna(value) else ends[int(value)] if in_epochs else int(value)
 
     return tuple(
-        Birth(label=label, after=step(rows.at[motif, "after"]), by=step(rows.at[motif, "by"]))
+        Birth(label=label, after=step(rows.at[motif, "after"]), by=step(rows.at[motif, "by"]), rule=rule)
         for motif, label in labels.items()
         if motif in rows.index
     )

@@ -75,8 +75,8 @@ def styles() -> str:
 class Explorer(anywidget.AnyWidget):
     """Trained networks that a reader can take apart.
 
-    The traits ``run``, ``step``, ``prompt``, ``source``, ``edits``, ``resample`` and ``other`` are the state: they
-    follow the reader, and setting them changes what is shown. ``explorer.reading()`` gives the numbers on screen.
+    The traits ``run``, ``step``, ``prompt``, ``source``, ``edits``, ``resample``, ``other`` and ``rule`` are the state:
+    they follow the reader, and setting them changes what is shown. ``explorer.reading()`` gives the numbers on screen.
 
     Args:
         shown: an exhibit, a run, or the id of a run in ``runs`` or ``published``.
@@ -95,6 +95,7 @@ class Explorer(anywidget.AnyWidget):
     edits = traitlets.List(traitlets.Unicode()).tag(sync=True)
     resample = traitlets.Int().tag(sync=True)
     other = traitlets.Dict(allow_none=True, default_value=None).tag(sync=True)
+    rule = traitlets.Unicode().tag(sync=True)
 
     def __init__(self, shown: Exhibit | Run | str, **state: Any):
         self._esm, self._css = module(), styles()
@@ -109,7 +110,7 @@ class Explorer(anywidget.AnyWidget):
         answer = self._shown.answer(self.prompt)
         return probe(shown.run, step=self.step, source=self.source or None, answer=answer, **asked)
 
-    @traitlets.validate("run", "step", "prompt", "edits", "resample", "source", "other")
+    @traitlets.validate("run", "step", "prompt", "edits", "resample", "source", "other", "rule")
     def _check(self, proposal: Any) -> Any:
         """What cannot be shown is refused here, with the reason; while several traits change at once, at the end."""
         state = {name: getattr(self, name) for name in STATE} | {proposal["trait"].name: proposal["value"]}

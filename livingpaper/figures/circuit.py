@@ -183,9 +183,9 @@ def takeaway(circuit: Circuit) -> str:
     name = _capital(circuit.name)
     if not circuit.links:
         return f"{name}: attention alone, of which no causal test was made.{_also(circuit.note)}"
-    first = f"{name} {_listed(done)}." if done else f"{name}: no link is supported by a causal test of this network."
+    first = f"{name} {listed(done)}." if done else f"{name}: no link is supported by a causal test of this network."
     solid = f" Solid: supported by a causal test of this network ({circuit.scored})." if done else ""
-    dashed = f" Dashed, not supported: {_listed(lacking)}." if lacking else ""
+    dashed = f" Dashed, not supported: {listed(lacking)}." if lacking else ""
     return f"{first}{solid}{dashed}{_grey([circuit])} Width: attention.{_together(circuit)}{_also(circuit.note)}"
 
 
@@ -262,7 +262,8 @@ def _arrow_words(circuit: Circuit, arrow: Arrow) -> str:
     return f"{reader} reads {read} with attention {likely(arrow.weight)}"
 
 
-def _listed(words: list[str]) -> str:
+def listed(words: Sequence[str]) -> str:
+    """Words as a sentence has them: "a, b and c"."""
     return " and ".join([*([", ".join(words[:-1])] if words[:-1] else []), *words[-1:]])
 
 

@@ -47,7 +47,8 @@ globalThis.circuitExplorer = (() => {
       this.#others = new circuitOthers.Others(lab, this.#data, {
         want: run => this.#want(run), show: (run, step) => change({ run, step }),
       }, [...still?.querySelectorAll('.circuits svg') ?? []]);
-      const follow = other => change({ other: { ...this.#base.other, ...other } });
+      const follow = ({ rule, ...other }) =>
+        change(rule === undefined ? { other: { ...this.#base.other, ...other } } : { rule });
       this.#places = [
         new circuitPlaces.Place(lab, 'Network', change), new circuitPlaces.Place(lab, 'Compared with', follow)];
       const shuffled = () => circuitPrompt.shuffled(lab.task, this.#readings[0].asked.form);
@@ -183,6 +184,7 @@ globalThis.circuitExplorer = (() => {
       for (const name of FIELDS) if (name in changes) next[name] = changes[name];
       let told = '';
       try {
+        lab.knowRule(next.rule);
         for (const { run } of placesOf(next)) {
           lab.run(run);
           const coming = this.#want(run);
@@ -249,7 +251,7 @@ globalThis.circuitExplorer = (() => {
       if (path.length) this.#painters.push(() => {
         const at = this.#stop, step = path[at];
         const isHere = this.#isAtStop();
-        text.replaceChildren(el('strong', '', `${step.title} `), [step.text, ...step.told].join(' '));
+        text.replaceChildren(el('strong', '', `${step.title} `), step.text, ...step.told.map(told => el('span', 'told', ` ${told}`)));
         say(told, `${at + 1} of ${path.length}${isHere ? '' : ', changed by you'}`);
         enable(back, at > 0);
         enable(next, at < path.length - 1);
@@ -269,7 +271,7 @@ globalThis.circuitExplorer = (() => {
 
     #paintPlaces() {
       const shown = placesOf(this.#state);
-      shown.forEach((place, i) => this.#places[i].show(place));
+      shown.forEach((place, i) => this.#places[i].show(place, this.#state.rule));
       this.#places[1].node.parentElement.hidden = shown.length < 2;
     }
 

@@ -44,6 +44,12 @@ globalThis.circuitLab = (() => {
 
     run(id) { return this.runs.find(run => run.id === id) ?? fail(`there is no run ${id} here`); }
 
+    // Births may be dated by several rules; '' is the first of each run.
+    knowRule(rule) {
+      const all = new Set(this.runs.flatMap(({ births }) => births.map(birth => birth.rule)));
+      if (rule && !all.has(rule)) fail(`there is no rule ${rule} here`);
+    }
+
     has(id) { return this.#packed.has(id); }
 
     // A network may have more tokens than the task has words.

@@ -2,13 +2,23 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from livingpaper.explorer.exhibit import Exhibit, ShownRun, spread_examples
+from circuitcore.training.store.run import Run
+from livingpaper.claims.results import Results
+from livingpaper.explorer.exhibit import Birth, Exhibit, ShownRun, spread_examples
 from livingpaper.explorer.material import Material, births_of
 from livingpaper.explorer.retrieval_path import retrieval_path
 from retrieval_circuits.lookup_circuit import PLAN
+from retrieval_circuits.published_gate import OPEN, OURS, SHUT
 from retrieval_circuits.symbolic_kv.circuit import link_tests
 from retrieval_circuits.symbolic_kv.design import ARMS
-from retrieval_circuits.symbolic_kv.readings import ANSWERS, COPIES, ROUTES, TRAINED, motif_births
+from retrieval_circuits.symbolic_kv.readings import (
+    ANSWERS,
+    COPIES,
+    ROUTES,
+    TRAINED,
+    births_at_first_crossing,
+    motif_births,
+)
 
 SPLITS = {"accuracy, held out": "val", "accuracy, more pairs": "ood"}
 
@@ -30,13 +40,21 @@ def explorer(materials: Sequence[Material]) -> Exhibit:
     )  # fmt: skip
 
 
+def _births(results: Results, run: Run) -> tuple[Birth, ...]:
+    tables = {
+        OURS: motif_births(results),
+        SHUT: births_at_first_crossing(results, "published"),
+        OPEN: births_at_first_crossing(results, "none"),
+    }
+    return tuple(birth for rule, table in tables.items() for birth in births_of(table, run, BIRTHS, rule=rule))
+
+
 def runs_shown(material: Material, arms: Iterable[str] = ARMS) -> Iterator[ShownRun]:
     """The networks of some arms, with their births and what tests say of them."""
-    born = motif_births(material.results)
     tests = material.tests(TRAINED, link_tests)
     for arm in arms:
         for run in material.runs(arm):
-            births = births_of(born, run, BIRTHS) if arm == TRAINED else ()
+            births = _births(material.results, run) if arm == TRAINED else ()
             yield ShownRun(
                 run=run,
                 condition=material.condition(arm, ARMS[arm]),

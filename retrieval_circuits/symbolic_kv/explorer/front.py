@@ -14,7 +14,8 @@ from livingpaper.explorer.material import Material
 from livingpaper.explorer.retrieval_path import Lookup
 from livingpaper.figures.circuit import NUMBERS
 from retrieval_circuits.lookup_circuit import PLAN
-from retrieval_circuits.symbolic_kv.explorer.chapter import runs_shown
+from retrieval_circuits.published_gate import gate_stop
+from retrieval_circuits.symbolic_kv.explorer.chapter import BIRTHS, runs_shown
 from retrieval_circuits.symbolic_kv.readings import COPIES, ROUTES, TRAINED, motif_births
 
 NONE = "no link of the circuit is supported by a test of this network"
@@ -82,10 +83,10 @@ def _path(bare: Exhibit, asked: Lookup, material: Material) -> tuple[PathStep, .
         ),
         PathStep(
             title="Other random starts.",
-            text=f"Seed {run.recipe.init_seed} is one network. Below are {len(bare.shown)}; under each stands how many "
-            "of the links its own tests support.",
+            text=f"Below are {len(bare.shown)} networks; under each, how many of its links its own tests support.",
             claims=("KV1",),
         ),
+        gate_stop(bare.find(run.run_id), {BIRTHS[COPIES]: "copying", BIRTHS[ROUTES]: "routing"}, {}),
     )  # fmt: skip
 
 

@@ -101,6 +101,7 @@ IMPOSSIBLE = [
     ({"other": {"run": RUN, "step": None}}, ExhibitError, f"no step None of {RUN} here"),
     ({"other": {"run": RUN}}, ExhibitError, "other network is given by run and step; got"),
     ({"other": RUN}, ExhibitError, "other network is given by run and step; got"),
+    ({"rule": "no gate"}, ExhibitError, "explorer-kv: unknown rule 'no gate'"),
 ]
 
 
@@ -115,6 +116,7 @@ def test_an_opening_or_a_stop_that_cannot_be_is_refused(make, state, error, word
 def test_the_opening_is_whole_and_at_the_last_checkpoint(make, run):
     assert make().start == {
         "run": RUN, "step": run.steps[-1], "prompt": PROMPT, "source": "", "edits": [], "resample": 0, "other": None,
+        "rule": "",
     }  # fmt: skip
     assert make(opening={"step": 0, "edits": ["zero(L1H0)@all"]}).start["step"] == 0
 

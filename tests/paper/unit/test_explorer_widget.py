@@ -88,6 +88,7 @@ REFUSED = [
     ("edits", ["zero(L9H0)@all"], "no such part to edit"),
     ("edits", ["zero(L0H0)"], "zero(L0H0)"),
     ("edits", ["patch(L0H0.z<-source)@all"], "a patch needs a second prompt"),
+    ("rule", "ours", "explorer-two: unknown rule 'ours'"),
     ("other", {"run": SECOND}, "the other network is given by run and step"),
     ("other", {"run": SECOND, "step": 1}, f"no step 1 of {SECOND} here"),
 ]

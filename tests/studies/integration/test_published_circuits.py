@@ -50,9 +50,11 @@ EXPLORERS = {
     ("permutation_recall", "explorer"): {RECALL: 6},
 }
 """Study and explorer -> how many networks of each arm are tested."""
+RULES, NOUNS = ("our rule", "published gate", "gate open"), ("copying", "routing")
+PASSES, GATE = 0.85, 0.75
 TOLD = {
     ("symbolic_kv", "explorer"): ["KV6", "KV3", "KV1"],
-    ("six_run_matrix", "explorer"): ["SR7", "SR16"],
+    ("six_run_matrix", "explorer"): ["SR7", "SR16", "SR6"],
     ("permutation_recall", "explorer"): ["PR13", "PR15", "PR1"],
     ("story_control", "story"): ["SC2", "SC3"],
     ("story_control", "planted"): ["SC4"],
@@ -174,3 +176,48 @@ def test_a_claim_that_the_study_does_not_have_is_refused(monkeypatch):
     monkeypatch.setitem(of.study.EXPLORERS, "front", lambda _: replace(shown, path=stops))
     with pytest.raises(ChapterError, match="explorer-front: unknown claim 'KV33'; did you mean 'KV3'"):
         explorer_of(of, found, "front")
+
+
+# ---- births by several rules ----
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("study", "name", "labels"),
+    [("symbolic_kv", "front", ("copies", "routes")), ("six_run_matrix", "explorer", ("copying", "routing"))],
+)
+def test_an_open_gate_postpones_no_birth_and_the_stop_tells_those_under_the_shut_one(study, name, labels):
+    shown = exhibit(study, name)
+    stop = shown.path[-1]
+    assert stop.title == "The published gate." and stop.state["rule"] == "published gate"
+    earlier = 0
+    for one in shown.shown:
+        by = {rule: {birth.label: birth.by for birth in one.births if birth.rule == rule} for rule in RULES}
+        assert all(by[rule].keys() == by["our rule"].keys() for rule in RULES)
+        for label, opened in by["gate open"].items():
+            shut = by["published gate"][label]
+            assert shut is None or opened <= shut, (one.run, label)
+            assert label in labels or label.endswith("patch") or opened == shut
+            earlier += opened != shut
+    assert earlier >= len(shown.shown)
+    of_stop = shown.find(stop.state.get("run", shown.start["run"]))
+    for birth, noun in (
+        (one, noun) for one in of_stop.births for label, noun in zip(labels, NOUNS, strict=True) if one.label == label
+    ):
+        assert (replace(birth, label=noun).told in stop.text) == (birth.rule == "published gate"), birth
+
+
+@pytest.mark.slow
+def test_births_of_the_first_networks_by_each_rule():
+    """The steps at which the front page's network and the matrix' first one pass, read off their tables."""
+    of, found = evidence("symbolic_kv")
+    shown = exhibit("symbolic_kv", "front")
+    rows = rows_of("symbolic_kv", shown.shown[0])
+    rows = rows[(rows["metric"].isin(["routing", "routing_worst_base"])) & (rows["layer"] == 1)]
+    pooled = rows[(rows["metric"] == "routing") & (rows["family"].astype(str) == "all")]
+    leaders = pooled.sort_values("value").groupby("step").tail(1).set_index("step")
+    worst = rows[rows["metric"] == "routing_worst_base"].set_index(["step", "site"])["value"]
+    passing = [step for step, row in leaders.sort_index().iterrows() if row["value"] >= PASSES]
+    gated = [step for step in passing if worst[step, leaders.loc[step, "site"]] >= GATE]
+    by = {birth.rule: birth.by for birth in shown.shown[0].births if birth.label == "routes"}
+    assert (by["gate open"], by["published gate"]) == (passing[0], gated[0])
