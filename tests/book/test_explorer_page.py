@@ -210,7 +210,7 @@ def test_the_still_stays_and_tells_what_is_wrong_with_the_weights(browser, damag
         still = opened.page.locator(".explorer-still")
         still.get_by_text(re.compile("The explorer cannot run here: ")).wait_for()
         assert words.format(RUN).lower() in still.inner_text().lower()
-        assert still.get_by_role("cell", name=">0.999").first.is_visible()
+        assert still.get_by_role("cell", name="> 99 %").first.is_visible()
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
@@ -268,7 +268,7 @@ def test_the_sentence_says_that_they_are_not_the_pages(browser, damaged, secure)
             opened.page.goto(address(copy if name == RUN else damaged_free(copy, RUN)))
             if words:
                 opened.page.get_by_text(words).wait_for()
-                assert opened.page.locator(".explorer-still").get_by_role("cell", name=">0.999").first.is_visible()
+                assert opened.page.locator(".explorer-still").get_by_role("cell", name="> 99 %").first.is_visible()
             else:
                 assert_reads(panes(live(opened)).first)
             assert opened.page.evaluate("crypto.subtle !== undefined") == secure

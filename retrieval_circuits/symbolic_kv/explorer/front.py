@@ -12,7 +12,6 @@ from circuitcore.training.store.run import Run
 from livingpaper.explorer.exhibit import MOST_BESIDE, Example, Exhibit, PathStep
 from livingpaper.explorer.material import Material
 from livingpaper.explorer.retrieval_path import Lookup
-from livingpaper.figures.circuit import NUMBERS
 from retrieval_circuits.lookup_circuit import PLAN
 from retrieval_circuits.published_gate import gate_stop
 from retrieval_circuits.symbolic_kv.explorer.chapter import BIRTHS, runs_shown
@@ -41,11 +40,7 @@ def front(materials: Sequence[Material]) -> Exhibit:
 def _path(bare: Exhibit, asked: Lookup, material: Material) -> tuple[PathStep, ...]:
     """Every sentence is worded from what the network says, and what its tests support."""
     run, circuit = asked.run, bare.circuit(bare.start)
-    done = {
-        link.move: f"{number} {link.does}"
-        for number, link in zip(NUMBERS, circuit.links, strict=False)
-        if link.supported
-    }
+    done = {link.move: f"{link.sign} {link.does}" for link in circuit.links if link.supported}
     first, (copying, looking) = run.steps[0], (_born(material, run, motif) for motif in (COPIES, ROUTES))
     taggers = bare.find(run.run_id).tests[run.steps[-1]]["tags"].heads
     off = [f"zero({head})@all" for head in taggers]

@@ -15,10 +15,10 @@ from circuitcore.ground.environment import Folders
 from circuitcore.training.errors import StoreError
 from circuitcore.training.store.run_store import RunStore
 from livingpaper.explorer.exhibit import Example, Exhibit, ExhibitError, PathStep, ShownRun
-from livingpaper.explorer.game_still import share
 from livingpaper.explorer.probe import probe
 from livingpaper.explorer.weights import packed
 from livingpaper.explorer.widget import Explorer, exhibit_of, module, page_html, panels, styles, weights_script
+from livingpaper.figures.circuit import likely
 from livingpaper.figures.circuit_drawing import drawing_html
 
 RUN, SECOND, STORY = "symbolic_kv-184c3e21d23e", "symbolic_kv-3ce50adb7c4e", "story-e6a34a3a5d93"
@@ -229,7 +229,7 @@ def test_the_still_shows_the_opening_as_probe_reads_it(exhibit):
         row.th.get_text().removesuffix(" answer"): row.select("td")[-1].get_text() for row in answers.select("tr")[1:]
     }
     assert len(rows) == 3
-    assert rows == {word: share(reading.probability_of(word)) for word in rows}
+    assert rows == {word: likely(reading.probability_of(word)) for word in rows}
     assert next(iter(rows)) == reading.likeliest and reading.target in rows
     circuit = exhibit.circuit(exhibit.first_frame)
     assert str(page.select_one(".explorer-still > figure")) == str(BeautifulSoup(drawing_html(circuit), "html.parser"))
