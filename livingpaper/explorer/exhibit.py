@@ -4,9 +4,9 @@ import bisect
 import json
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 from circuitcore.ground.spelling import unknown
@@ -29,6 +29,7 @@ AROUND, AROUND_EACH = 5_000, 40
 MOST_BESIDE = 10
 """Networks whose circuits stand beside each other."""
 PLACE = ("run", "step")
+ASKED = (*PLACE, "prompt", "source", "resample")
 STATE = (*PLACE, "prompt", "source", "edits", "resample", "other", "rule")
 
 
@@ -246,9 +247,17 @@ class Exhibit:
 
     def reading(self, state: Mapping[str, Any]) -> Reading:
         """What the network of a state makes of its prompt."""
-        asked = {key: state[key] for key in ("step", "prompt", "edits", "resample")}
-        answer = self.answer(state["prompt"])
-        return probe(self.find(state["run"]).run, source=state["source"] or None, answer=answer, **asked)
+        return self._read(*(state[key] for key in ASKED), tuple(state["edits"]))
+
+    @cached_property
+    def _read(self) -> Callable[..., Reading]:
+        """As ``reading``; of the last few states, among which are those of a still, once."""
+
+        def read(run: str, step: int, prompt: str, source: str, resample: int, edits: tuple[str, ...]) -> Reading:  # noqa: PLR0913
+            asked = {"step": step, "prompt": prompt, "source": source or None, "resample": resample, "edits": edits}
+            return probe(self.find(run).run, answer=self.answer(prompt), **asked)
+
+        return lru_cache(maxsize=2 * MOST_BESIDE)(read)
 
     def circuit(self, state: Mapping[str, Any]) -> Circuit:
         """What is drawn of a state's network on its prompt, with what was tested of it at that step."""

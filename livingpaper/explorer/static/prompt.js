@@ -5,12 +5,14 @@ globalThis.circuitPrompt = (() => {
   const wordsOf = text => text.match(/\S+/g) ?? [];
   const fail = sentence => { throw new Error(sentence); };
 
+  // What a slot holds: 'key' of the slot 'key 2'.
+  const kindOf = name => name.replace(/ \d+$/, '');
   const hasLength = ({ slots, most }, n) => n >= slots.length && n <= most;
 
   // What keeps words of a possible length from being a prompt of this form.
   function fault({ sets }, { slots, open, distinct, member }, words) {
     const token = at => `token ${at} ('${words[at]}') must be`;
-    const kind = at => (slots[at]?.[0] ?? 'word').replace(/ \d+$/, '');
+    const kind = at => kindOf(slots[at]?.[0] ?? 'word');
     for (const at of words.keys()) {
       const allowed = sets[slots[at]?.[1] ?? open], article = /^[aeioux]/.test(kind(at)) ? 'an' : 'a';
       const listed = allowed.length > 8 ? [...allowed.slice(0, 8), '...'] : allowed;
@@ -86,5 +88,5 @@ globalThis.circuitPrompt = (() => {
   // Names of n positions; free words have none.
   const roles = (form, n) => Array.from({ length: n }, (_, at) => form.slots[at]?.[0] ?? '');
 
-  return { read, references, shuffled, roles };
+  return { read, references, shuffled, roles, kindOf };
 })();

@@ -1,6 +1,7 @@
 """The explorer of the chapter: every network whose weights are shipped, and the look-up taken apart."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
+from functools import lru_cache
 
 from circuitcore.training.store.run import Run
 from livingpaper.claims.results import Results
@@ -29,7 +30,7 @@ CLAIMS = {"Switch heads off.": ("KV6",), "Move the answer.": ("KV3",), "Compare.
 
 def explorer(materials: Sequence[Material]) -> Exhibit:
     """Networks of all arms; it opens on the first trained one whose weights are shipped through training."""
-    shown = tuple(run for material in materials for run in runs_shown(material))
+    shown = tuple(run for material in materials for arm in ARMS for run in runs_shown(material, arm))
     trained = materials[0].by_checkpoints(TRAINED)
     task = trained[0].recipe.make_task()
     examples = (*spread_examples(task, "val", 4), *spread_examples(task, "ood", 2))
@@ -49,16 +50,18 @@ def _births(results: Results, run: Run) -> tuple[Birth, ...]:
     return tuple(birth for rule, table in tables.items() for birth in births_of(table, run, BIRTHS, rule=rule))
 
 
-def runs_shown(material: Material, arms: Iterable[str] = ARMS) -> Iterator[ShownRun]:
-    """The networks of some arms, with their births and what tests say of them."""
-    tests = material.tests(TRAINED, link_tests)
-    for arm in arms:
-        for run in material.runs(arm):
-            births = _births(material.results, run) if arm == TRAINED else ()
-            yield ShownRun(
-                run=run,
-                condition=material.condition(arm, ARMS[arm]),
-                curves=material.retrieval_curves(run, SPLITS),
-                births=births,
-                tests=tests.get(run.run_id, {}),
-            )
+@lru_cache(maxsize=2 * len(ARMS))  # the front page shows some of the chapter's: tested and packed once
+def runs_shown(material: Material, arm: str) -> tuple[ShownRun, ...]:
+    """The networks of an arm, with their births and what tests say of them."""
+    is_trained = arm == TRAINED
+    tests = material.tests(arm, link_tests) if is_trained else {}
+    return tuple(
+        ShownRun(
+            run=run,
+            condition=material.condition(arm, ARMS[arm]),
+            curves=material.retrieval_curves(run, SPLITS),
+            births=_births(material.results, run) if is_trained else (),
+            tests=tests.get(run.run_id, {}),
+        )
+        for run in material.runs(arm)
+    )

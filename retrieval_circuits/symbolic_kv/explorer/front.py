@@ -25,7 +25,7 @@ def front(materials: Sequence[Material]) -> Exhibit:
     """Trained networks alone; it opens on the first whose weights are shipped through training."""
     material, first = materials[0], materials[0].run(TRAINED)
     task, prompt = first.recipe.make_task(), _first_test_prompt(first)
-    shown = tuple(runs_shown(material, [TRAINED]))[:MOST_BESIDE]
+    shown = runs_shown(material, TRAINED)[:MOST_BESIDE]
     asked = Lookup(first, prompt)
     examples = (
         Example(label="the first test prompt", prompt=prompt),

@@ -5,6 +5,7 @@ import hashlib
 import html
 import json
 import re
+from dataclasses import replace
 
 import pytest
 import torch
@@ -14,7 +15,9 @@ from bs4 import BeautifulSoup
 from circuitcore.ground.environment import Folders
 from circuitcore.training.errors import StoreError
 from circuitcore.training.store.run_store import RunStore
+from livingpaper.explorer import exhibit as exhibits
 from livingpaper.explorer.exhibit import Example, Exhibit, ExhibitError, PathStep, ShownRun
+from livingpaper.explorer.explorer_still import still_html
 from livingpaper.explorer.probe import probe
 from livingpaper.explorer.weights import packed
 from livingpaper.explorer.widget import Explorer, exhibit_of, module, page_html, panels, styles, weights_script
@@ -219,6 +222,13 @@ def test_a_live_notebook_gets_a_widget_and_a_still(explorer, monkeypatch):
     bundle, _ = explorer._repr_mimebundle_()
     assert bundle["application/vnd.jupyter.widget-view+json"]["model_id"] == explorer.model_id
     assert "explorer-still" in bundle["text/html"] and "<script" not in bundle["text/html"]
+
+
+def test_a_still_reads_each_prompt_of_each_network_once(exhibit, monkeypatch):
+    asked, of_two = [], replace(exhibit, path=())
+    monkeypatch.setattr(exhibits, "probe", lambda run, **state: asked.append(run.run_id) or probe(run, **state))
+    still_html(of_two)
+    assert sorted(asked) == sorted([RUN, SECOND])
 
 
 def test_the_still_shows_the_opening_as_probe_reads_it(exhibit):

@@ -152,6 +152,13 @@ def test_what_the_sentences_say():
     assert "traded in the values, < 1 % of answers follow" in said("permutation_recall", "explorer")
 
 
+@pytest.mark.slow
+def test_the_front_page_shows_the_first_chapters_own_networks():
+    """Tested and packed once for both."""
+    trained = [one for one in exhibit("symbolic_kv", "explorer").shown if one.tests]
+    assert all(one is other for one, other in zip(exhibit("symbolic_kv", "front").shown, trained, strict=True))
+
+
 # ---- what paths tell of claims ----
 
 
