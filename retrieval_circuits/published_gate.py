@@ -26,8 +26,8 @@ def gate_stop(
     }
     return PathStep(
         title="The published gate.",
-        text=f"The source's rule adds a gate: {listed([*gated.values()])} are not born while they fail on any one of "
-        f"many longer prompts. Here {listed([born[label].told for label in gated])}. Press “{OPEN}” below.",
+        text=f"By the source's rule {listed([*gated.values()])} are not born while they fail on any one of many longer "
+        f"prompts: here {listed([born[label].told for label in gated])}. Press “{OPEN}”.",
         state={**state, "rule": SHUT},
         claims=claims,
     )

@@ -34,8 +34,11 @@ SCRIPTS = (
     *("take_out.js", "explorer.js"),
 )
 """In the order in which they are joined to one module: what a reader sees first."""
-PANELS = ("head_map.js", "pane.js", "composer.js", "curves.js", "take_along.js")
-"""The same of what is loaded when a reader opens it, or takes it along."""
+PANELS = (
+    *("attribution.js", "head_map.js", "pane.js", "composer.js", "curves.js", "panels.js", "shuffle.js"),
+    "take_along.js",
+)
+"""The same of what is loaded when a reader first opens a panel, asks for another prompt, or takes something along."""
 N_EXAMPLES = 6
 
 
@@ -48,8 +51,8 @@ def module() -> str:
 @cache
 def panels() -> str:
     """The ES module of its panels: a function of the parts of the first that they need."""
-    needed = "pageParts, circuitSvg, circuitLab, circuitPrompt, circuitBars, circuitStrip"
-    made = "circuitPane, circuitComposer, circuitCurves, circuitTakeAlong"
+    needed = "pageParts, circuitSvg, circuitDecoder, circuitLab, circuitPrompt, circuitBars, circuitStrip"
+    made = "circuitPanels, circuitShuffle, circuitTakeAlong"
     return f"export default ({{ {needed} }}) => {{\n{_joined(PANELS)}return {{ {made} }};\n}};\n"
 
 
@@ -57,7 +60,9 @@ def _joined(names: Sequence[str]) -> str:
     """Scripts without comments and indents, their globals made locals of the function that they stand in."""
     scripts = "\n".join((STATIC / name).read_text(encoding="utf-8") for name in names)
     local = re.sub(r"^globalThis\.(?=\w+ = )", "const ", f"{scripts}\n", flags=re.MULTILINE)
-    return re.sub(r"^\s+", "", re.sub(r"^\s*//.*$", "", local, flags=re.MULTILINE), flags=re.MULTILINE)
+    # Behind code a comment has no quotes, so that none is taken for one that stands in a text.
+    bare = re.sub(r"^\s*//.*$|[ \t]+// [^'\"`\n]*$", "", local, flags=re.MULTILINE)
+    return re.sub(r"^\s+", "", bare, flags=re.MULTILINE)
 
 
 @cache

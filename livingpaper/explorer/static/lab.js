@@ -136,13 +136,6 @@ globalThis.circuitLab = (() => {
       const every = [...logits.keys()], top = best(every), overAnswers = over(answers);
       return { result, logits, probabilities: softmax(logits), target, top, ...over(every), overAnswers };
     }
-
-    // What each part adds to the margin; an Error where that is not defined.
-    attribution({ model, asked, now }) {
-      const { target, rival } = now;
-      return circuitDecoder.attribution(model, now.result, asked.ids.length - 1)
-        .map(({ part, shares }) => ({ part, value: shares[target] - shares[rival] }));
-    }
   }
 
   // Heads and MLPs of a network, as edits name them.

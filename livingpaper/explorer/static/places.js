@@ -21,8 +21,9 @@ globalThis.circuitPlaces = (() => {
     #slider = el('input', 'slider', { type: 'range', min: 0, step: 1 });
     #ticks = el('datalist', '', { id: `explorer-ticks-${Math.random().toString(36).slice(2)}` });
     #strip = new Strip();
-    #rules = el('div', 'row rules', { ariaLabel: 'What counts as born' });
+    #rules = el('div', 'row', { ariaLabel: 'What counts as born' });
     #ruleStop = toolbar(this.#rules);
+    #ruleLine = el('div', 'row rules', el('span', 'quiet', 'Births by'), this.#rules);
 
     // choose({ run, step }), or of another step only choose({ step }), is called when the reader wants another place;
     // choose({ rule }) when births are to be dated by another rule.
@@ -37,7 +38,7 @@ globalThis.circuitPlaces = (() => {
       condition.hidden = new Set(lab.runs.map(run => run.condition)).size < 2;
       this.node = el('div', 'place', { role: 'group', ariaLabel: name },
         el('div', 'row', condition, this.#seedField, this.#player, this.#time),
-        slider, this.#ticks, this.#strip.node, this.#rules);
+        slider, this.#ticks, this.#strip.node, this.#ruleLine);
       fill(this.#condition, this.#options(lab.runs, 'condition'));
     }
 
@@ -103,8 +104,8 @@ globalThis.circuitPlaces = (() => {
         this.#rules.replaceChildren(...rules.map((words, i) => button('rule', () => this.#choose({ rule: i ? words : '' }), words)));
       }
       for (const node of this.#rules.children) node.ariaCurrent = node.textContent === rule;
-      this.#rules.hidden = rules.length < 2;
-      if (!this.#rules.hidden) this.#ruleStop();
+      this.#ruleLine.hidden = rules.length < 2;
+      if (rules.length > 1) this.#ruleStop();
       return rule;
     }
 

@@ -25,7 +25,7 @@ from livingpaper.figures.circuit import likely
 from livingpaper.figures.circuit_drawing import drawing_html
 
 RUN, SECOND, STORY = "symbolic_kv-184c3e21d23e", "symbolic_kv-3ce50adb7c4e", "story-e6a34a3a5d93"
-FIRST_SCREEN, EVERYTHING, COMPRESSED = 84_500, 103_000, 28_000
+FIRST_SCREEN, EVERYTHING, COMPRESSED = 80_500, 104_000, 26_500
 """Bytes: of the module that a page runs first, of both, and of the first compressed."""
 PROMPT = "<bos> K1 V1 ; K6 V6 ; K7 V0 ; Q K7 ->"
 
@@ -276,7 +276,7 @@ def test_the_modules_are_two_and_small():
     """The issue's goal for what a reader sees first is 60,000 bytes before compression."""
     for text in (module(), panels()):
         assert_is_one_module(text)
-        assert not re.search(r"^\s|^//", text, re.MULTILINE)
+        assert not re.search(r"^\s|^//|;\s+// [^'\"`\n]*$", text, re.MULTILINE)
     assert re.findall(r"\bimport\(.*?\)", module() + panels()) == ["import(url)"]  # the panels, which the page has
     assert "const url = URL.createObjectURL(new Blob([this.#model.get('panels')]" in module()
     sizes = [len(text.encode()) for text in (module(), panels())]
