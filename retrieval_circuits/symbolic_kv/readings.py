@@ -86,6 +86,7 @@ def motif_births(results: Results) -> pd.DataFrame:
     return births(motif_curves(results), rules)
 
 
+@functools.lru_cache(maxsize=8)
 def births_at_first_crossing(results: Results, gate: str) -> pd.DataFrame:
     """Births of answers and operators at the first checkpoint that passes, the operators' through a gate."""
     rules = {

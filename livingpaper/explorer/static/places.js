@@ -101,7 +101,8 @@ globalThis.circuitPlaces = (() => {
     #showRules(asked) {
       const rules = rulesOf(this.#run), rule = rules.includes(asked) ? asked : rules[0] ?? '';
       if (!same([...this.#rules.children].map(node => node.textContent), rules)) {
-        this.#rules.replaceChildren(...rules.map((words, i) => button('rule', () => this.#choose({ rule: i ? words : '' }), words)));
+        const nodes = rules.map((words, i) => button('rule', () => this.#choose({ rule: i ? words : '' }), words));
+        this.#rules.replaceChildren(...nodes);
       }
       for (const node of this.#rules.children) node.ariaCurrent = node.textContent === rule;
       this.#ruleLine.hidden = rules.length < 2;
