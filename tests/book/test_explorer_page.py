@@ -320,15 +320,15 @@ def test_the_pages_own_sha256_is_right_and_quick(browser, site):
 
 def test_without_javascript_the_still_shows_the_same_numbers(browser, site):
     with opening(browser, address(site)) as opened:
-        found = {word: p for word, (p, _) in numbers(panes(live(opened)).first).items()}
+        rows = live(opened).locator(".explorer-next").first.locator("tbody tr").all()
+        found = [row.locator("th, td").all_inner_texts() for row in rows]
     context = browser.new_context(viewport={"width": 400, "height": 900}, java_script_enabled=False)
     page = context.new_page()
     page.goto(address(site))
     rows = page.locator(".explorer-still table").first.locator("tbody tr").all()
-    cells = [row.locator("th, td").all_inner_texts() for row in rows]
-    still = {word.removesuffix(" answer"): float(p.lstrip("<>")) for word, _, p in cells}
-    assert still == pytest.approx({word: found[word] for word in still}, abs=1.1e-3)
-    assert sorted(still.values()) == pytest.approx(sorted(found.values())[-3:], abs=1.1e-3)
+    still = [row.locator("th, td").all_inner_texts() for row in rows]
+    assert [(word.split()[0], p) for word, _, p in still] == [(word.split()[0], p) for word, _, p in found]
+    assert found[0][2] == "> 99 %" and len(found) == 3
     assert page.locator(".explorer-still .circuit-tall .token").count() == LAST + 1
     assert page.locator(".explorer-still .circuits li").count() == 2
     assert "It works." in page.locator(".explorer-still").inner_text()
