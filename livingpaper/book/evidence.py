@@ -47,6 +47,7 @@ class Evidence:
     params: BaseModel
     folders: Folders
     _judged: dict[tuple[str, Results], Verdict] = field(default_factory=dict, init=False, repr=False)
+    _materials: dict[tuple[Results, bool], Material] = field(default_factory=dict, init=False, repr=False)
 
     @cached_property
     def study(self) -> ModuleType:
@@ -257,11 +258,13 @@ class Evidence:
         return joined(parts, silent)
 
     def material(self, found: Sequence[Results]) -> tuple[Material, ...]:
-        """What the study's explorers are made from, for each of the results of ``gather``."""
-        return tuple(
-            Material(results=results, runs_of=partial(self._runs, results.origin), beside=len(found) > 1)
-            for results in found
-        )
+        """What the study's explorers are made from, for each of the results of ``gather``; the same for all of them."""
+        beside = len(found) > 1
+        for results in found:
+            if (results, beside) not in self._materials:
+                runs_of = partial(self._runs, results.origin)
+                self._materials[results, beside] = Material(results=results, runs_of=runs_of, beside=beside)
+        return tuple(self._materials[results, beside] for results in found)
 
     def _runs(self, origin: Origin, arm: str) -> list[Run]:
         if origin == "paper":

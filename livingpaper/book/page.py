@@ -126,7 +126,7 @@ def explorer_of(evidence: Evidence, found: tuple[Results, ...], name: str) -> An
     """One of a study's ``EXPLORERS``, by name; what it tells of claims is as the first results have it.
 
     Raises:
-        ChapterError: no such explorer.
+        ChapterError: no such explorer, or a stop of its path names a claim that the study does not have.
     """
     explorers = getattr(evidence.study, "EXPLORERS", {})
     if name not in explorers:
@@ -136,6 +136,8 @@ def explorer_of(evidence: Evidence, found: tuple[Results, ...], name: str) -> An
         return shown
     claims = {claim.id: claim for claim in evidence.study.CLAIMS}
     asked = {claim_id for stop in shown.path for claim_id in stop.claims}
+    if wrong := sorted(asked - set(claims)):
+        raise ChapterError(f"{shown.name}: {unknown('claim', wrong[0], claims)}")
     if not asked:  # an exhibit that is made anew computes all its stops again
         return shown
     return replace(shown, told={one: verdict_line(evidence.judged(claims[one], found[0])) for one in asked})

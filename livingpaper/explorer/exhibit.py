@@ -4,9 +4,9 @@ import bisect
 import json
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 from circuitcore.ground.spelling import unknown
@@ -29,7 +29,8 @@ AROUND, AROUND_EACH = 5_000, 40
 MOST_BESIDE = 10
 """Networks whose circuits stand beside each other."""
 PLACE = ("run", "step")
-STATE = (*PLACE, "prompt", "source", "edits", "resample", "other")
+ASKED = (*PLACE, "prompt", "source", "resample")
+STATE = (*PLACE, "prompt", "source", "edits", "resample", "other", "rule")
 
 
 class ExhibitError(ValueError):
@@ -55,11 +56,20 @@ class Curve:
 
 @dataclass(frozen=True, kw_only=True)
 class Birth:
-    """When a motif of the circuit appeared in one run: in (after, by], in steps; ``by`` None: not."""
+    """When a motif of the circuit appeared in one run: in (after, by], in steps; ``by`` None: not.
+
+    ``rule`` names what counts as born, where a reader can choose among several; the first of a run is shown first.
+    """
 
     label: str
     after: int | None
     by: int | None
+    rule: str = ""
+
+    @property
+    def told(self) -> str:
+        """What is born, and when: "routing by step 6,636", "copying never"."""
+        return f"{self.label} never" if self.by is None else f"{self.label} by step {self.by:,}"
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -213,7 +223,7 @@ class Exhibit:
         first = self.shown[0].run
         defaults = {
             "run": first.run_id, "step": None, "prompt": self.examples[0].prompt, "source": "", "edits": [],
-            "resample": 0, "other": None,
+            "resample": 0, "other": None, "rule": "",
         }  # fmt: skip
         found = {**defaults, **self.opening}
         run = self.find(found["run"]).run
@@ -237,9 +247,17 @@ class Exhibit:
 
     def reading(self, state: Mapping[str, Any]) -> Reading:
         """What the network of a state makes of its prompt."""
-        asked = {key: state[key] for key in ("step", "prompt", "edits", "resample")}
-        answer = self.answer(state["prompt"])
-        return probe(self.find(state["run"]).run, source=state["source"] or None, answer=answer, **asked)
+        return self._read(*(state[key] for key in ASKED), tuple(state["edits"]))
+
+    @cached_property
+    def _read(self) -> Callable[..., Reading]:
+        """As ``reading``; of the last few states, among which are those of a still, once."""
+
+        def read(run: str, step: int, prompt: str, source: str, resample: int, edits: tuple[str, ...]) -> Reading:  # noqa: PLR0913
+            asked = {"step": step, "prompt": prompt, "source": source or None, "resample": resample, "edits": edits}
+            return probe(self.find(run).run, answer=self.answer(prompt), **asked)
+
+        return lru_cache(maxsize=2 * MOST_BESIDE)(read)
 
     def circuit(self, state: Mapping[str, Any]) -> Circuit:
         """What is drawn of a state's network on its prompt, with what was tested of it at that step."""
@@ -303,6 +321,9 @@ class Exhibit:
         other = state["other"]
         if other and not (isinstance(other, Mapping) and set(other) == set(PLACE)):
             raise ExhibitError(f"{self.name}: the other network is given by run and step; got {other!r}")
+        rules = {birth.rule for shown in self.shown for birth in shown.births}
+        if state["rule"] and state["rule"] not in rules:
+            raise ExhibitError(f"{self.name}: {unknown('rule', state['rule'], rules - {''})}")
         for place in (state, *([other] if other else [])):
             shown = self.find(place["run"])
             if place["step"] not in shown.steps:

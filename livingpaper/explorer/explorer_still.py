@@ -3,8 +3,8 @@
 import html
 
 from livingpaper.explorer.exhibit import Exhibit
-from livingpaper.explorer.game_still import share
 from livingpaper.explorer.probe import Reading
+from livingpaper.figures.circuit import likely
 from livingpaper.figures.circuit_drawing import drawing_html, small_drawings_html
 
 MOST_ANSWERS = 3
@@ -47,5 +47,5 @@ def _answer(reading: Reading, token: int, word: str) -> str:
     bar = f'<span><i class="explorer-bar" style="width:{100 * p:.1f}%"></i></span>'
     return (
         f'<tr><th scope="row">{_text(word)}{right}</th><td class="explorer-track">{bar}</td>'
-        f'<td class="explorer-number">{_text(share(p))}</td></tr>'
+        f'<td class="explorer-number">{_text(likely(p))}</td></tr>'
     )

@@ -35,15 +35,19 @@ class Material:
         """The runs of an arm whose weights are here; of an arm that these results lack, none."""
         return [run for run in self.runs_of(arm) if run.steps] if arm in self.results.arms else []
 
-    def run(self, arm: str) -> Run:
-        """The run of an arm with most checkpoints here; among equals the first.
+    def by_checkpoints(self, arm: str) -> list[Run]:
+        """The same, those with most checkpoints here first, among equals in the order of the seeds.
 
         Raises:
             SelectionError: no weights of any are here.
         """
         if not (runs := self.runs(arm)):
             raise SelectionError(f"no weights of arm {arm!r} are here")
-        return max(runs, key=lambda run: len(run.steps))
+        return sorted(runs, key=lambda run: -len(run.steps))
+
+    def run(self, arm: str) -> Run:
+        """The first of ``by_checkpoints``."""
+        return self.by_checkpoints(arm)[0]
 
     def condition(self, arm: str, label: str = "") -> str:
         """What the reader chooses: the arm or its label, and whose it is where that could be asked."""
@@ -98,7 +102,7 @@ class Material:
 
 
 def births_of(
-    table: pd.DataFrame, run: Run, labels: Mapping[str, str], *, in_epochs: bool = False
+    table: pd.DataFrame, run: Run, labels: Mapping[str, str], *, in_epochs: bool = False, rule: str = ""
 ) -> tuple[Birth, ...]:
     """Births of one run from a table of ``emergence.births.births``.
 
@@ -107,6 +111,7 @@ def births_of(
         run: whose rows are read.
         labels: motif -> how it is called, in the order of the lanes.
         in_epochs: ``after`` and ``by`` count epochs, not steps.
+        rule: what counts as born in that table, where there are several.
     """
     ends = run.recipe.schedule.epoch_ends
     rows = table[table["init_seed"] == run.recipe.init_seed].set_index("motif")[["after", "by"]]
@@ -115,7 +120,7 @@ def births_of(
         return None if pd.isna(value) else ends[int(value)] if in_epochs else int(value)
 
     return tuple(
-        Birth(label=label, after=step(rows.at[motif, "after"]), by=step(rows.at[motif, "by"]))
+        Birth(label=label, after=step(rows.at[motif, "after"]), by=step(rows.at[motif, "by"]), rule=rule)
         for motif, label in labels.items()
         if motif in rows.index
     )

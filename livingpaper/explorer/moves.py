@@ -108,17 +108,17 @@ def circuit_on(
     Args:
         form: of the prompt.
         reading: of the prompt.
-        plan: whose moves are drawn, but for those that go nowhere on this prompt.
+        plan: whose moves are drawn, but for those that go nowhere on this prompt; the others keep their numbers.
         tests: move -> what its test found; a move without is not drawn.
         wanted: what the network should say; None where the prompt does not tell.
     """
     where = places(form, reading.words)
     links = tuple(
         Link(
-            move=move.name, does=move.does, head=tests[move.name].who, effect=tests[move.name].effect,
+            number=number, move=move.name, does=move.does, head=tests[move.name].who, effect=tests[move.name].effect,
             supported=tests[move.name].supported, arrows=arrows, found=tests[move.name].found,
         )
-        for move in plan.moves
+        for number, move in enumerate(plan.moves, 1)
         if move.name in tests and (arrows := _arrows(move, reading, where, tests[move.name].heads))
     )  # fmt: skip
     said, tones = reading.likeliest, tones_of(form, reading.words, plan.tones)

@@ -3,13 +3,17 @@
 Every sentence is worded from what the network says in that state.
 """
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 
+from circuitcore.ground.spelling import unknown
 from circuitcore.tasks.forms import matching
 from circuitcore.training.store.run import Run
-from livingpaper.explorer.exhibit import PathStep, shown_steps
+from livingpaper.explorer.exhibit import ExhibitError, PathStep, shown_steps
 from livingpaper.explorer.probe import Reading, probe
+
+COMPARED = "Compare."
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,8 +87,29 @@ class Lookup:
         return reading.probability_of(self.words[self.value_position])
 
 
-def retrieval_path(asked: Lookup, other_run: Run | None = None, lit: tuple[str, ...] = ()) -> tuple[PathStep, ...]:
-    """Five stops, and a sixth that compares with another run where there is one; ``lit`` are moves of the first."""
+def retrieval_path(
+    runs: Sequence[Run], prompt: str, *, lit: tuple[str, ...] = (), claims: Mapping[str, tuple[str, ...]] | None = None
+) -> tuple[PathStep, ...]:
+    """Five stops, and a sixth that compares two runs where there are as many.
+
+    Args:
+        runs: the first is taken apart, the second stands beside it at the end.
+        prompt: as in ``Lookup``.
+        lit: moves that the first stop speaks of.
+        claims: title of a stop -> ids of claims that are told there.
+
+    Raises:
+        ExhibitError: claims of a stop that is not there.
+    """
+    asked, claims = Lookup(runs[0], prompt), claims or {}
+    stops = [*_taken_apart(asked, lit), *(_compared(asked.run, other) for other in runs[1:2])]
+    titles = {COMPARED, *(stop.title for stop in stops)}  # of one run alone there is nothing to compare
+    if wrong := sorted(set(claims) - titles):
+        raise ExhibitError(unknown("stop", wrong[0], titles))
+    return tuple(replace(stop, claims=claims.get(stop.title, ())) for stop in stops)
+
+
+def _taken_apart(asked: Lookup, lit: tuple[str, ...]) -> list[PathStep]:
     last, place = len(asked.words) - 1, asked.value_position
     answer, name, before = asked.words[place], "L{}H{}".format(*asked.head), asked.read(step=asked.early)
     heads = [f"L{asked.head[0]}H{head}" for head in range(asked.run.recipe.model.n_heads)]
@@ -98,7 +123,7 @@ def retrieval_path(asked: Lookup, other_run: Run | None = None, lit: tuple[str, 
     cut = asked.read(edits=edits["cut"])
     moved = asked.read(edits=edits["patch"], source=source)
     goal = asked.other.words[asked.other.value_position]
-    stops = [
+    return [
         PathStep(
             title="It works.",
             text=f"Asked for {asked.key}, the network says {asked.plain.says}. At the last position head {name} reads "
@@ -130,16 +155,15 @@ def retrieval_path(asked: Lookup, other_run: Run | None = None, lit: tuple[str, 
             state={"edits": edits["patch"], "source": source},
         ),
     ]
-    if other_run:
-        stops.append(
-            PathStep(
-                title="Compare.",
-                text=f"Seed {asked.run.recipe.init_seed} beside seed {other_run.recipe.init_seed}, both at their last "
-                "checkpoint. Which head does the reading is up to the seed.",
-                state={"other": {"run": other_run.run_id, "step": other_run.steps[-1]}},
-            )
-        )
-    return tuple(stops)
+
+
+def _compared(run: Run, other: Run) -> PathStep:
+    return PathStep(
+        title=COMPARED,
+        text=f"Seed {run.recipe.init_seed} beside seed {other.recipe.init_seed}, both at their last checkpoint. Which "
+        "head does the reading is up to the seed.",
+        state={"other": {"run": other.run_id, "step": other.steps[-1]}},
+    )
 
 
 def _attention(asked: Lookup, reading: Reading) -> str:

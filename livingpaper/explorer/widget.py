@@ -34,8 +34,11 @@ SCRIPTS = (
     *("take_out.js", "explorer.js"),
 )
 """In the order in which they are joined to one module: what a reader sees first."""
-PANELS = ("head_map.js", "pane.js", "composer.js", "curves.js", "take_along.js")
-"""The same of what is loaded when a reader opens it, or takes it along."""
+PANELS = (
+    *("attribution.js", "head_map.js", "pane.js", "composer.js", "curves.js", "panels.js", "shuffle.js"),
+    "take_along.js",
+)
+"""The same of what is loaded when a reader first opens a panel, asks for another prompt, or takes something along."""
 N_EXAMPLES = 6
 
 
@@ -48,8 +51,8 @@ def module() -> str:
 @cache
 def panels() -> str:
     """The ES module of its panels: a function of the parts of the first that they need."""
-    needed = "pageParts, circuitSvg, circuitLab, circuitPrompt, circuitBars, circuitStrip"
-    made = "circuitPane, circuitComposer, circuitCurves, circuitTakeAlong"
+    needed = "pageParts, circuitSvg, circuitDecoder, circuitLab, circuitPrompt, circuitBars, circuitStrip"
+    made = "circuitPanels, circuitShuffle, circuitTakeAlong"
     return f"export default ({{ {needed} }}) => {{\n{_joined(PANELS)}return {{ {made} }};\n}};\n"
 
 
@@ -57,7 +60,9 @@ def _joined(names: Sequence[str]) -> str:
     """Scripts without comments and indents, their globals made locals of the function that they stand in."""
     scripts = "\n".join((STATIC / name).read_text(encoding="utf-8") for name in names)
     local = re.sub(r"^globalThis\.(?=\w+ = )", "const ", f"{scripts}\n", flags=re.MULTILINE)
-    return re.sub(r"^\s+", "", re.sub(r"^\s*//.*$", "", local, flags=re.MULTILINE), flags=re.MULTILINE)
+    # Behind code a comment has no quotes, so that none is taken for one that stands in a text.
+    bare = re.sub(r"^\s*//.*$|[ \t]+// [^'\"`\n]*$", "", local, flags=re.MULTILINE)
+    return re.sub(r"^\s+", "", bare, flags=re.MULTILINE)
 
 
 @cache
@@ -75,8 +80,8 @@ def styles() -> str:
 class Explorer(anywidget.AnyWidget):
     """Trained networks that a reader can take apart.
 
-    The traits ``run``, ``step``, ``prompt``, ``source``, ``edits``, ``resample`` and ``other`` are the state: they
-    follow the reader, and setting them changes what is shown. ``explorer.reading()`` gives the numbers on screen.
+    The traits ``run``, ``step``, ``prompt``, ``source``, ``edits``, ``resample``, ``other`` and ``rule`` are the state:
+    they follow the reader, and setting them changes what is shown. ``explorer.reading()`` gives the numbers on screen.
 
     Args:
         shown: an exhibit, a run, or the id of a run in ``runs`` or ``published``.
@@ -95,6 +100,7 @@ class Explorer(anywidget.AnyWidget):
     edits = traitlets.List(traitlets.Unicode()).tag(sync=True)
     resample = traitlets.Int().tag(sync=True)
     other = traitlets.Dict(allow_none=True, default_value=None).tag(sync=True)
+    rule = traitlets.Unicode().tag(sync=True)
 
     def __init__(self, shown: Exhibit | Run | str, **state: Any):
         self._esm, self._css = module(), styles()
@@ -109,7 +115,7 @@ class Explorer(anywidget.AnyWidget):
         answer = self._shown.answer(self.prompt)
         return probe(shown.run, step=self.step, source=self.source or None, answer=answer, **asked)
 
-    @traitlets.validate("run", "step", "prompt", "edits", "resample", "source", "other")
+    @traitlets.validate("run", "step", "prompt", "edits", "resample", "source", "other", "rule")
     def _check(self, proposal: Any) -> Any:
         """What cannot be shown is refused here, with the reason; while several traits change at once, at the end."""
         state = {name: getattr(self, name) for name in STATE} | {proposal["trait"].name: proposal["value"]}

@@ -51,6 +51,7 @@ class Link:
     """One link of a circuit, and what a causal test of this very network says of it.
 
     Attributes:
+        number: how it is numbered, from 1; a link keeps its number where an earlier one is lacking.
         move: one word that stands at the arrow: "tags".
         does: the same in a few words: "marks every value with its key".
         head: who does it, such as "L0H1"; "L0H*" where the test does not tell the heads of a layer apart.
@@ -60,6 +61,7 @@ class Link:
         found: what the test did and found, in words; ``{effect}`` stands for the share.
     """
 
+    number: int
     move: str
     does: str
     head: str
@@ -71,6 +73,13 @@ class Link:
     def __post_init__(self):
         _require_share(f"{self.move}: effect", self.effect)
         _require(len(self.arrows) > 0, f"{self.move}: no arrow")
+        most = len(NUMBERS)
+        _require(0 < self.number <= most, f"{self.move}: number {self.number}; links are numbered 1 to {most}")
+
+    @property
+    def sign(self) -> str:
+        """Its number in a sentence."""
+        return NUMBERS[self.number - 1]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,13 +108,13 @@ class Circuit:
         name: of the network: "seed 0".
         n_layers: of the network.
         tokens: the prompt.
-        links: in the order in which they are numbered; none where nothing was tested.
+        links: in the order of their numbers; none where nothing was tested.
         answer: what the network says.
         looks: attention that belongs to no link, behind everything; never part of a mechanism.
         note: what else has to be said of the tests, as sentences; "" for nothing.
 
     Raises:
-        ValueError: too many links; an arrow that leaves the prompt, looks ahead, or lies in a layer that is not
+        ValueError: links out of order; an arrow that leaves the prompt, looks ahead, or lies in a layer that is not
             there.
     """
 
@@ -118,8 +127,8 @@ class Circuit:
     note: str = ""
 
     def __post_init__(self):
-        n_links = len(self.links)
-        _require(n_links <= len(NUMBERS), f"{n_links} links; {len(NUMBERS)} at most can be numbered and told of")
+        numbers = [link.number for link in self.links]
+        _require(numbers == sorted(set(numbers)), f"links must stand in the order of their numbers; got {numbers}")
         for link in self.links:
             for arrow in link.arrows:
                 self._require_room(link.move, arrow)
@@ -177,15 +186,14 @@ def in_short(circuit: Circuit) -> str:
 
 def takeaway(circuit: Circuit) -> str:
     """One line that says what the network does: of its links only those that are supported, each with its number."""
-    numbered = list(zip(NUMBERS, circuit.links, strict=False))
-    done = [f"{number} {link.does}" for number, link in numbered if link.supported]
-    lacking = [f"{number} {link.move}" for number, link in numbered if not link.supported]
+    done = [f"{link.sign} {link.does}" for link in circuit.links if link.supported]
+    lacking = [f"{link.sign} {link.move}" for link in circuit.links if not link.supported]
     name = _capital(circuit.name)
     if not circuit.links:
         return f"{name}: attention alone, of which no causal test was made.{_also(circuit.note)}"
-    first = f"{name} {_listed(done)}." if done else f"{name}: no link is supported by a causal test of this network."
+    first = f"{name} {listed(done)}." if done else f"{name}: no link is supported by a causal test of this network."
     solid = f" Solid: supported by a causal test of this network ({circuit.scored})." if done else ""
-    dashed = f" Dashed, not supported: {_listed(lacking)}." if lacking else ""
+    dashed = f" Dashed, not supported: {listed(lacking)}." if lacking else ""
     return f"{first}{solid}{dashed}{_grey([circuit])} Width: attention.{_together(circuit)}{_also(circuit.note)}"
 
 
@@ -217,17 +225,16 @@ def likely(probability: float) -> str:
 def _tests_words(circuit: Circuit) -> str:
     if not circuit.links:
         return "No causal test of this network was made."
-    each = " ".join(_link_words(circuit, number) for number in range(len(circuit.links)))
+    each = " ".join(_link_words(circuit, link) for link in circuit.links)
     verb = "is" if len(circuit.links) == 1 else "are"
     return f"{circuit.scored} {verb} supported by causal tests of this network. {each}"
 
 
-def _link_words(circuit: Circuit, number: int) -> str:
-    link = circuit.links[number]
+def _link_words(circuit: Circuit, link: Link) -> str:
     status = "supported" if link.supported else "not supported"
     reads = ", ".join(words for arrow in link.arrows if (words := _arrow_words(circuit, arrow)))
     return (
-        f"{number + 1}, {link.move}: {link.head} {link.does}{f' ({reads})' if reads else ''}; "
+        f"{link.number}, {link.move}: {link.head} {link.does}{f' ({reads})' if reads else ''}; "
         f"{link.found.format(effect=percent(link.effect))}, {status}."
     )
 
@@ -262,7 +269,8 @@ def _arrow_words(circuit: Circuit, arrow: Arrow) -> str:
     return f"{reader} reads {read} with attention {likely(arrow.weight)}"
 
 
-def _listed(words: list[str]) -> str:
+def listed(words: Sequence[str]) -> str:
+    """Words as a sentence has them: "a, b and c"."""
     return " and ".join([*([", ".join(words[:-1])] if words[:-1] else []), *words[-1:]])
 
 

@@ -43,13 +43,13 @@ def draw(circuit: Circuit, form: Form = "wide") -> str:
     layout = Layout(circuit, form)
     width, height = layout.extent
     label = html.escape(in_short(circuit) if form == "small" else in_words(circuit), quote=True)
-    links = sorted(enumerate(circuit.links, 1), key=lambda numbered: numbered[1].supported)  # solid over dashed
+    links = sorted(circuit.links, key=lambda link: link.supported)  # solid over dashed
     if form == "small":
         looks = [] if links else _looks(layout)  # there is no room for both
-        inside = [*_ticks(layout), *looks, *(_link(layout, *link) for link in links), _small_answer(layout)]
+        inside = [*_ticks(layout), *looks, *(_link(layout, link) for link in links), _small_answer(layout)]
     else:
         inside = [
-            *_columns(layout), *_rows(layout), *_looks(layout), *(_link(layout, *link) for link in links),
+            *_columns(layout), *_rows(layout), *_looks(layout), *(_link(layout, link) for link in links),
             *_marks(layout), *_tokens(layout), *_answer(layout), *_names(layout),
         ]  # fmt: skip
     return (
@@ -109,11 +109,11 @@ def _looks(layout: Layout) -> list[str]:
     return [f'<g class="looks tone-0">{lines}</g>'] if lines else []
 
 
-def _link(layout: Layout, number: int, link: Link) -> str:
+def _link(layout: Layout, link: Link) -> str:
     """All arrows of a link."""
     status = "is-supported" if link.supported else "is-unsupported"
     arrows = "".join(_arrow(layout, link, arrow) for arrow in link.arrows)
-    return f'<g class="link move-{number} {status}">{arrows}</g>'
+    return f'<g class="link move-{link.number} {status}">{arrows}</g>'
 
 
 def _arrow(layout: Layout, link: Link, arrow: Arrow) -> str:
@@ -200,8 +200,8 @@ def _name(name: Name) -> str:
     (x, y), link = name.badge, name.link
     status = "is-supported" if link.supported else "is-unsupported"
     return (
-        f'<g class="name move-{name.number} {status}"><circle cx="{_n(x)}" cy="{_n(y)}" r="{BADGE}"/>'
-        f'{_text(str(name.number), (x, y + 4.5))}<text class="move" x="{_n(name.words[0])}" y="{_n(name.words[1])}" '
+        f'<g class="name move-{link.number} {status}"><circle cx="{_n(x)}" cy="{_n(y)}" r="{BADGE}"/>'
+        f'{_text(str(link.number), (x, y + 4.5))}<text class="move" x="{_n(name.words[0])}" y="{_n(name.words[1])}" '
         f'text-anchor="{name.anchor}">{html.escape(link.move)}'
         f'<tspan class="who" dx="5">{html.escape(link.head)}</tspan></text></g>'
     )

@@ -39,7 +39,6 @@ class Box(NamedTuple):
 class Name:
     """Where a link's number stands, and its words: their baseline, and which end of them it is."""
 
-    number: int
     link: Link
     badge: Point
     words: Point
@@ -68,8 +67,8 @@ def names(layout: Layout) -> list[Name]:
     width, height = layout.extent
     arrows = [arrow for link in layout.circuit.links for arrow in link.arrows]
     lines = [layout.on_curve(arrow, part / SAMPLES) for arrow in arrows for part in range(SAMPLES + 1)]
-    for number, link in enumerate(layout.circuit.links, 1):
-        places = list(_places(layout, number, link))
+    for link in layout.circuit.links:
+        places = list(_places(layout, link))
         inside = [
             name for name in places if name.box.left >= 0 and name.box.right <= width and name.box.bottom < height
         ]
@@ -79,7 +78,7 @@ def names(layout: Layout) -> list[Name]:
     return found
 
 
-def _places(layout: Layout, number: int, link: Link) -> Iterator[Name]:
+def _places(layout: Layout, link: Link) -> Iterator[Name]:
     arrow = link.arrows[0]
     (x1, y1), (x2, y2) = layout.ends(arrow)
     along = abs(y2 - y1 if layout.form == "tall" else x2 - x1)
@@ -88,8 +87,8 @@ def _places(layout: Layout, number: int, link: Link) -> Iterator[Name]:
     lift = -9 if is_long and layout.form == "wide" else 5
     for share in ALONG:
         x, y = layout.on_curve(arrow, share)
-        left = Name(number, link, (x, y), (x - BADGE - 6, y + lift), "end")
-        right = Name(number, link, (x, y), (x + BADGE + 6, y + (3 if layout.form == "tall" else lift)), "start")
+        left = Name(link, (x, y), (x - BADGE - 6, y + lift), "end")
+        right = Name(link, (x, y), (x + BADGE + 6, y + (3 if layout.form == "tall" else lift)), "start")
         yield from (right, left) if right_first else (left, right)
 
 

@@ -87,18 +87,18 @@ def _path(large: Run, small: Run, repeated: str, new: str) -> tuple[PathStep, ..
             title="Cut what it reads.",
             text=f"No head may read the y at position {place} from the last position. It says "
             f"{says(large, edits=cuts).says}; {y} has {says(large, edits=cuts).probability_of(y):.2f}.",
-            state={"edits": cuts},
+            state={"edits": cuts}, claims=("PR13",),
         ),
         PathStep(
             title="Take the FFN away.",
             text="Attention is as it was, the FFN writes nothing. The network says "
             f"{says(large, edits=off).says}; {y} has {says(large, edits=off).probability_of(y):.2f}.",
-            state={"edits": off},
+            state={"edits": off}, claims=("PR15",),
         ),
         PathStep(
             title="Never shown a repeat.",
             text=f"The small model was trained without repeats. Asked the same, it says {says(small).says}; {y} has "
             f"{says(small).probability_of(y):.2f}.",
-            state={"run": small.run_id, "step": small.steps[-1]},
+            state={"run": small.run_id, "step": small.steps[-1]}, claims=("PR1",),
         ),
-    )
+    )  # fmt: skip

@@ -4,9 +4,10 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 
 from circuitcore.training.store.run import Run
-from livingpaper.explorer.exhibit import Example, Exhibit, PathStep, ShownRun, spread_examples
+from livingpaper.explorer.exhibit import Example, Exhibit, PathStep, ShownRun, shown_steps, spread_examples
 from livingpaper.explorer.material import Material
 from livingpaper.explorer.probe import probe
+from livingpaper.figures.circuit import percent
 from retrieval_circuits.story_control.circuit import PLAN, link_tests, note_on_test
 from retrieval_circuits.story_control.design import PLANTED, STORY
 
@@ -27,10 +28,11 @@ def story(materials: Sequence[Material]) -> Exhibit:
         PathStep(
             title="Elsewhere it guesses.",
             text=f'A row of the next tenth of the story, the first that it gets wrong. Wanted is "{unseen.answer}"; it '
-            f"says {probe(run, prompt=unseen.prompt).says}.",
-            state={"prompt": unseen.prompt},
+            f"says {probe(run, prompt=unseen.prompt).says}. {_where(unseen)}",
+            state={"prompt": unseen.prompt}, claims=("SC2",),
         ),
-    )
+        _best_held_out(materials[0], run, unseen),
+    )  # fmt: skip
     return Exhibit(
         name="explorer-story", task=task, shown=tuple(_runs(materials, STORY)), examples=examples,
         opening={"run": run.run_id}, path=path, plan=PLAN,
@@ -56,6 +58,7 @@ def planted(materials: Sequence[Material]) -> Exhibit:
             title="It retrieves.",
             text=f"{words[-1]} stood before, and {answer} came after it, at position {place}. The network says "
             f"{reading.says}. Its last layer reads {where} with attention {share:.2f}.",
+            claims=("SC4",),
         ),
         PathStep(
             title="Before training.",
@@ -73,6 +76,26 @@ def planted(materials: Sequence[Material]) -> Exhibit:
         name="explorer-planted", task=task, shown=tuple(_runs(materials, PLANTED)), examples=examples,
         opening={"run": run.run_id}, path=path, plan=PLAN,
     )  # fmt: skip
+
+
+def _where(example: Example) -> str:
+    """Whether the prompt holds the wanted word, without which nothing can be looked up."""
+    held = example.answer in example.prompt.split()
+    return f"The wanted word stands {'in' if held else 'nowhere in'} the prompt."
+
+
+def _best_held_out(material: Material, run: Run, asked: Example) -> PathStep:
+    """The shown checkpoint that answers most held-out rows, asked for one of them; of equals the first."""
+    curve = material.curve(run, "", "accuracy", split="val")
+    shown = [(value, step) for step, value in zip(curve.steps, curve.values, strict=True) if step in shown_steps(run)]
+    value, step = max(shown, key=lambda one: one[0])
+    return PathStep(
+        title="At its best on held-out rows.",
+        text=f"Of the checkpoints here step {step:,} answers most held-out rows: {percent(value)}. On this one it says "
+        f"{probe(run, step=step, prompt=asked.prompt).says}.",
+        state={"prompt": asked.prompt, "step": step},
+        claims=("SC3",),
+    )
 
 
 def _first_miss(run: Run, examples: Sequence[Example]) -> Example:

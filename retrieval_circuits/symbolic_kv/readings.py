@@ -86,15 +86,20 @@ def motif_births(results: Results) -> pd.DataFrame:
     return births(motif_curves(results), rules)
 
 
+@functools.lru_cache(maxsize=8)
+def births_at_first_crossing(results: Results, gate: str) -> pd.DataFrame:
+    """Births of answers and operators at the first checkpoint that passes, the operators' through a gate."""
+    rules = {
+        motif: BirthRule(THRESHOLDS[motif], gate if motif in OPERATORS else "none") for motif in (ANSWERS, *OPERATORS)
+    }
+    return births(motif_curves(results), rules)
+
+
 def operator_births_by_gate(results: Results) -> pd.DataFrame:
     """Births of the two operators under the published gate, the gate on named families, and none; first crossing."""
-    curves = motif_curves(results)
     gates = {"published": "published gate", "named_families": "worst named family", "none": "no gate"}
-    found = [
-        births(curves, {motif: BirthRule(THRESHOLDS[motif], gate) for motif in OPERATORS}).assign(gate=label)
-        for gate, label in gates.items()
-    ]
-    return pd.concat(found, ignore_index=True)
+    found = pd.concat([births_at_first_crossing(results, gate).assign(gate=label) for gate, label in gates.items()])
+    return found[found["motif"].isin(OPERATORS)].reset_index(drop=True)
 
 
 def chosen_heads(results: Results, role: str) -> pd.Series:

@@ -14,7 +14,7 @@ from circuitcore.training.store.run_store import RunStore
 from livingpaper.explorer import moves
 from livingpaper.explorer.exhibit import Birth, Curve, Example, Exhibit, ShownRun
 from livingpaper.explorer.probe import probe
-from livingpaper.explorer.retrieval_path import Lookup, retrieval_path
+from livingpaper.explorer.retrieval_path import retrieval_path
 from livingpaper.explorer.widget import page_html, weights_script
 from retrieval_circuits.lookup_circuit import PLAN as LOOKUP
 
@@ -51,7 +51,7 @@ def small():
         Example(label="three pairs", prompt=PROMPT),
         Example(label="asks K1", prompt=SOURCE),
     )
-    path = retrieval_path(Lookup(first, PROMPT), second)
+    path = retrieval_path([first, second], PROMPT)
     return Exhibit(name="explorer-small", task=first.recipe.make_task(), shown=shown, examples=examples, path=path)
 
 
@@ -59,8 +59,15 @@ def staged():
     """The same two networks with a circuit that is looked for; no test was made before the first step of training.
 
     What tests say of it here is made up: two moves of single heads, two of both heads of a layer, one not supported.
+    So are its births, by two rules.
     """
     bare = small()
+    steps = bare.shown[0].run.steps
+    born = {("ours", "routes"): 3, ("ours", "copies"): 2, ("strict", "routes"): 5, ("strict", "copies"): None}
+    births = tuple(
+        Birth(label=label, after=steps[at - 1] if at else steps[-1], by=steps[at] if at else None, rule=rule)
+        for (rule, label), at in born.items()
+    )
     both = ("L1H0", "L1H1")
     found = {
         "tags": moves.Tested(heads=("L0H0",), effect=1.0, supported=True),
@@ -69,7 +76,7 @@ def staged():
         "copies": moves.Tested(heads=both, effect=0.0, supported=False),
     }
     shown = tuple(
-        replace(one, tests={step: found for step in one.steps if step}, note="Both are published.")
+        replace(one, tests={step: found for step in one.steps if step}, note="Both are published.", births=births)
         for one in bare.shown
     )
     path = (replace(bare.path[0], lit=("matches",)), *bare.path[1:])

@@ -43,7 +43,7 @@ READ = """([packed, ids, edits, rows, resample, source]) => {
     const result = run(ids, circuitEdits.compile(edits, ids.length, caches)), { config } = model, shares = {};
     const layers = Array.from({ length: config.n_layers }, (_, layer) => layer);
     if (config.norm_position === 'pre') {
-        for (const { part, shares: own } of circuitDecoder.attribution(model, result, ids.length - 1)) shares[part] = [...own];
+        for (const { part, shares: own } of circuitAttribution.shares(model, result, ids.length - 1)) shares[part] = [...own];
     }
     const patterns = layers.map(layer => [...result.cache[`pattern.${layer}`]]);
     const again = ({ kind, site, layer, head, source, positions, query, key }) => {
@@ -93,7 +93,7 @@ class Gaps:
 @pytest.fixture(scope="module")
 def blank(browser):
     """An empty page with the forward pass and the edits in it."""
-    yield from page_with(browser, *(STATIC / script for script in ("decoder.js", "edits.js")))
+    yield from page_with(browser, *(STATIC / script for script in ("decoder.js", "attribution.js", "edits.js")))
 
 
 def random_edit(dice, config, n_pos):
@@ -221,7 +221,7 @@ def test_the_shares_of_all_parts_sum_to_the_logits(blank, variant):
         assert page["shares"] == {}
         with pytest.raises(Exception, match="needs a pre-norm residual stream; this model is post-norm"):
             blank.evaluate(
-                "([packed]) => circuitDecoder.attribution(circuitDecoder.unpack(packed, 0), { cache: {} }, 0)", asked
+                "([packed]) => circuitAttribution.shares(circuitDecoder.unpack(packed, 0), { cache: {} }, 0)", asked
             )
         return
     last = torch.tensor(page["logits"])[-config.d_vocab :]

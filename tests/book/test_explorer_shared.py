@@ -185,7 +185,7 @@ def test_tab_alone_reaches_every_control(opened, explorer):
     controls = (
         *(
             "^layer|reads|^1, |^Ask for",
-            "^Condition",
+            "^Seed",
             "^Step of training, Network",
             "^Press to replace by",
             "^L0H0 o",

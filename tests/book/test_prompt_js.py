@@ -27,7 +27,7 @@ READ = """([task, texts]) => texts.map(text => {
     }
 })"""
 SHUFFLED = """([task, n]) => task.forms.map(form =>
-    Array.from({ length: n }, () => circuitPrompt.shuffled(task, form)))"""
+    Array.from({ length: n }, () => circuitShuffle.shuffled(task, form)))"""
 
 
 @pytest.fixture(params=TASK_PARAMS, ids=lambda name_and_params: name_and_params[0])
@@ -40,7 +40,8 @@ def blank(browser):
     """An empty page with the script in it; whatever is done there, nothing is asked of the network."""
     opened = Opened(browser.new_page())
     opened.page.on("request", lambda request: opened.requests.append(request.url))
-    opened.page.add_script_tag(path=STATIC / "prompt.js")
+    for script in ("prompt.js", "shuffle.js"):
+        opened.page.add_script_tag(path=STATIC / script)
     yield opened.page
     assert opened.requests == []
     opened.page.close()
@@ -138,7 +139,7 @@ def test_shuffled_prompts_are_prompts_of_their_form(blank, task):
 def test_a_form_without_prompts_ends_the_search(blank):
     form = PromptForm("none", (Slot("a", ("a",)),) * 2, distinct=((0, 1),))
     page = {"vocab": ["a"], **as_json([form]), "references": {}, "examples": []}
-    said = "task => { try { circuitPrompt.shuffled(task, task.forms[0]) } catch (error) { return error.message } }"
+    said = "task => { try { circuitShuffle.shuffled(task, task.forms[0]) } catch (error) { return error.message } }"
     assert blank.evaluate(said, page) == "no prompt of the form 'none' was found"
 
 

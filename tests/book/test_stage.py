@@ -327,7 +327,7 @@ def test_one_tab_stop_leads_to_all_that_can_be_pressed_and_the_focus_survives(op
     keys.press(" ")
     assert_reads(pane)
     assert page.evaluate(FOCUSED) == "name 2"
-    tab_to(opened, "^Condition")
+    tab_to(opened, "^Seed")
     tab_to(opened, "^2, carries", "Shift+Tab")
 
 
@@ -406,6 +406,55 @@ def test_a_network_beside_it_is_put_on_the_stage(opened, explorer, pane):
     assert_reads(pane)
 
 
+# ---- by which rule births are dated ----
+
+
+def births(explorer):
+    return explorer.locator(".explorer-place svg.explorer-strip").first.get_attribute("aria-label")
+
+
+def rules(explorer):
+    """The switch under the strip: what can be pressed, and which of them holds."""
+    toolbar = explorer.get_by_role("toolbar", name="What counts as born").first
+    found = toolbar.get_by_role("button")
+    return found.all_inner_texts(), toolbar.locator('[aria-current="true"]').all_inner_texts()
+
+
+def test_births_move_to_where_another_rule_dates_them(opened, explorer, pane):
+    ours = f"routes born between step {STEPS[2]:,} and {STEPS[3]:,}; copies born between step {STEPS[1]:,} and "
+    strict = f"routes born between step {STEPS[4]:,} and {STEPS[5]:,}; copies not born"
+    assert births(explorer) == f"Through training, by the rule “ours”: {ours}{STEPS[2]:,}"
+    assert rules(explorer) == (["ours", "strict"], ["ours"])
+    press(explorer, "strict")
+    assert births(explorer) == f"Through training, by the rule “strict”: {strict}"
+    assert rules(explorer)[1] == ["strict"]
+    strip = explorer.locator(".explorer-place svg.explorer-strip").first
+    assert strip.locator(".birth").count() == 1 and strip.locator("text").last.text_content() == "not born: copies"
+    assert_reads(pane)
+    press(explorer, "Undo")
+    assert rules(explorer)[1] == ["ours"] and strip.locator(".birth").count() == 2
+
+
+def test_the_rule_is_chosen_by_keyboard_stays_while_comparing_and_is_in_the_address(opened, explorer, pane):
+    keys, page = opened.page.keyboard, opened.page
+    tab_to(opened, "^ours$")
+    keys.press("ArrowRight")
+    keys.press("Enter")
+    page.wait_for_function("location.hash.includes('rule=strict')")
+    assert page.evaluate("document.activeElement.textContent") == "strict"
+    press(explorer, "Compare with another")
+    explorer.get_by_role("slider").last.wait_for()
+    strips = explorer.locator(".explorer-place svg.explorer-strip")
+    assert strips.count() == 2
+    assert all("“strict”" in strip.get_attribute("aria-label") for strip in strips.all())
+    explorer.get_by_role("toolbar", name="What counts as born").last.get_by_role("button", name="ours").click()
+    assert all("“ours”" in strip.get_attribute("aria-label") for strip in strips.all())
+    press(explorer, "Stop comparing")
+    page.wait_for_function("!location.hash.includes('rule')")  # the address follows a little later
+    page.evaluate(f"location.hash = '{NAME}?rule=strict'")
+    page.wait_for_function("document.querySelector('.explorer-rule[aria-current=true]').textContent === 'strict'")
+
+
 # ---- one screen ----
 
 
@@ -480,6 +529,7 @@ def bad_addresses(dice):
         "constructor": ["1"],
         "__proto__": ["1"],
         "colour": ["red", "<i>"],
+        "rule": ["lax", "<b>", "Ours"],
     }
     while True:
         name = dice.choice(sorted(wrong))

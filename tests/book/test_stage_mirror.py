@@ -94,11 +94,12 @@ def random_circuit(dice):
     answer = Arrow(layer=n_layers, source=n_tokens - 1, target=None, weight=dice.choice([None, dice.random()]))
     links = tuple(
         Link(
-            move=dice.choice(["tags", "carries", "matches"]), does="moves", head=dice.choice(["L0H1", "L0H*", "L0MLP"]),
+            number=number, move=dice.choice(["tags", "carries", "matches"]), does="moves",
+            head=dice.choice(["L0H1", "L0H*", "L0MLP"]),
             effect=dice.random(), supported=dice.random() < 0.5,
             arrows=tuple(arrow(dice.randrange(n_layers)) for _ in range(dice.randint(1, 3))),
         )
-        for _ in range(dice.randrange(4))
+        for number in sorted(dice.sample(range(1, 10), dice.randrange(4)))
     )  # fmt: skip
     if links and dice.random() < 0.7:
         links = (*links[:-1], replace(links[-1], arrows=(answer,)))
@@ -132,10 +133,10 @@ def for_page(circuit):
 
     links = [
         {
-            "move": {"name": link.move}, "number": number, "head": link.head, "isSupported": link.supported,
+            "move": {"name": link.move}, "number": link.number, "head": link.head, "isSupported": link.supported,
             "arrows": [arrow(one) for one in link.arrows],
         }
-        for number, link in enumerate(circuit.links, 1)
+        for link in circuit.links
     ]  # fmt: skip
     said = circuit.answer
     return {
@@ -254,7 +255,7 @@ def assert_same_circuit(page, exhibit, state):
     assert [link["move"]["name"] for link in page["links"]] == [link.move for link in circuit.links]
     order = [move.name for move in plan.moves]
     for found, link in zip(page["links"], circuit.links, strict=True):
-        assert found["number"] == 1 + order.index(link.move)
+        assert found["number"] == link.number == 1 + order.index(link.move)
         told = found["head"], found["isSupported"], found["found"], found["move"]["does"]
         assert told == (link.head, link.supported, link.found, link.does)
         assert found["effect"] == pytest.approx(link.effect, abs=1e-4)
@@ -284,7 +285,7 @@ def assert_same_arrows(page, arrows):
 
 @pytest.mark.slow
 def test_the_circuit_of_a_published_network_is_pythons(blank):
-    seen, lengths = [], {}
+    seen, lengths, shifted = [], {}, 0
     for exhibit, shown, states in published_exhibits(random.Random(18)):
         steps = sorted({state["step"] for state in states})
         weights = packed(shown.run.recipe.model, {step: shown.run.weights(step) for step in steps}, "float32")
@@ -293,11 +294,13 @@ def test_the_circuit_of_a_published_network_is_pythons(blank):
             circuit = assert_same_circuit(page, exhibit, state)
             assert bool(circuit.links) <= (state["step"] in shown.tests)
             seen.append((len(circuit.looks), len(circuit.links), len(exhibit.plan.moves), circuit.answer.wanted))
+            shifted += [link.number for link in circuit.links] != [*range(1, len(circuit.links) + 1)]
             lengths.setdefault(exhibit.task.name, set()).add(len(circuit.tokens))
     assert lengths.keys() == PLANS.keys() and all(len(found) > 1 for found in lengths.values())
     assert any(wanted is None for *_, wanted in seen)
     assert sum(n_looks > 0 for n_looks, *_ in seen) > len(seen) / 2
     assert any(0 < n_links < n_moves for _, n_links, n_moves, _ in seen)  # some moves go nowhere on some prompts
+    assert shifted  # and others that come after them keep their numbers
 
 
 # ---- what is told of tests ----

@@ -20,10 +20,10 @@ def drawn_circuit(words="a K2 V1 ; K3 V6 ; Q K3 ->", *, supported=(True, True, T
     moves = {"tags": "marks values", "carries": "carries the key", "matches": "finds it", "copies": "says it"}
     links = tuple(
         Link(
-            move=move, does=does, head=f"L{number // 2}H1", effect=0.8 if holds else 0.3,
+            number=number, move=move, does=does, head=f"L{(number - 1) // 2}H1", effect=0.8 if holds else 0.3,
             supported=holds, arrows=of,
         )
-        for number, ((move, does), of, holds) in enumerate(zip(moves.items(), arrows, supported, strict=True))
+        for number, ((move, does), of, holds) in enumerate(zip(moves.items(), arrows, supported, strict=True), 1)
     )  # fmt: skip
     tones = dict.fromkeys((*keys, query), 1) | dict.fromkeys(values, 2)
     wanted = tokens[values[slot]]
@@ -42,7 +42,7 @@ def looking_circuit(words="<bos> " + "afternoon while water crept , " * 4 + "a",
     last = len(tokens) - 1
     looks = [(1, last, 3, 0.9), (1, last, 8, 0.4), (0, 3, 0, 1.0), (0, 8, 2, 0.2), (0, last, last - 1, 0.6)]
     link = Link(
-        move="answers", does="brings the next word", head="L1H*", effect=0.02, supported=False,
+        number=1, move="answers", does="brings the next word", head="L1H*", effect=0.02, supported=False,
         arrows=(Arrow(layer=2, source=last, target=None, weight=0.5),), found="brings another word on {effect} of them",
     )  # fmt: skip
     return Circuit(
@@ -66,10 +66,10 @@ def one_layer_circuit(place=2, words="4 5 5 3 2 2 3 4 2"):
     } | {"joins": (Arrow(layer=1, source=last, target=None, weight=None),)}
     links = tuple(
         Link(
-            move=move, does=f"{move} it", head="L0H0" if number else "L0MLP", effect=0.9,
+            number=number, move=move, does=f"{move} it", head="L0H0" if number > 1 else "L0MLP", effect=0.9,
             supported=True, arrows=of,
         )
-        for number, (move, of) in enumerate(arrows.items())
+        for number, (move, of) in enumerate(arrows.items(), 1)
     )  # fmt: skip
     return Circuit(
         name="seed 1",

@@ -2,7 +2,7 @@
 // A classic script without dependencies; it defines `circuitDecoder`:
 //   unpack(packed, index) -> a model: one checkpoint of what livingpaper/explorer/weights.py packs
 //   forward(model, inputs, edits) -> { logits, cache }
-//   attribution(model, result, position) -> [{ part, shares }]
+//   piece, linear, norm, unembed: steps of it, for attribution.js
 // `inputs` are token ids, or vectors where the config has d_in. Arrays are row-major; shapes stand in brackets.
 globalThis.circuitDecoder = (() => {
   'use strict';
@@ -235,25 +235,5 @@ globalThis.circuitDecoder = (() => {
     return { logits: unembed(model, x, model.weights['unembed.b_U']), cache: at.cache };
   }
 
-  // The share [d_vocab] of the logits at a position that each part wrote, as circuitcore/metrics/scores/attribution.py has it.
-  function attribution(model, { cache }, position) {
-    const { config, weights } = model, { n_layers: nLayers, n_heads: nHeads, d_model: d, d_head: dHead } = config;
-    if (config.norm_position !== 'pre') {
-      throw new Error('direct logit attribution needs a pre-norm residual stream; this model is post-norm');
-    }
-    const whole = piece(cache[`resid_post.${nLayers - 1}`], position, d), parts = [];
-    const add = (part, wrote) => parts.push({ part, shares: unembed(model, norm(model, 'ln_final', wrote, whole)) });
-    add('embed', piece(cache['resid_pre.0'], position, d));
-    for (let layer = 0; layer < nLayers; layer++) {
-      for (let head = 0; head < nHeads; head++) {
-        const z = piece(cache[`z.${layer}`], position * nHeads + head, dHead);
-        const weight = piece(weights[`blocks.${layer}.attn.W_O`], head, dHead * d);
-        add(`L${layer}H${head}`, linear(z, weight, null, dHead, d));
-      }
-      if (config.mlp !== 'none') add(`L${layer}MLP`, piece(cache[`mlp_out.${layer}`], position, d));
-    }
-    return parts;
-  }
-
-  return { unpack, forward, attribution };
+  return { unpack, forward, piece, linear, norm, unembed };
 })();

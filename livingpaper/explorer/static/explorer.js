@@ -47,20 +47,20 @@ globalThis.circuitExplorer = (() => {
       this.#others = new circuitOthers.Others(lab, this.#data, {
         want: run => this.#want(run), show: (run, step) => change({ run, step }),
       }, [...still?.querySelectorAll('.circuits svg') ?? []]);
-      const follow = other => change({ other: { ...this.#base.other, ...other } });
+      const follow = ({ rule, ...other }) =>
+        change(rule === undefined ? { other: { ...this.#base.other, ...other } } : { rule });
       this.#places = [
         new circuitPlaces.Place(lab, 'Network', change), new circuitPlaces.Place(lab, 'Compared with', follow)];
-      const shuffled = () => circuitPrompt.shuffled(lab.task, this.#readings[0].asked.form);
-      this.#second = this.#line('Second prompt', 'source', shuffled);
+      this.#second = this.#line('Second prompt', 'source');
       const [first, compared] = this.#stages.map(({ node, readout, beside }, i) =>
         el('div', 'part shown', node, this.#places[i].node, readout, beside));
-      const asked = el('div', 'part', this.#line('Prompt', 'prompt', shuffled, this.#examples()), this.#second);
+      const asked = el('div', 'part', this.#line('Prompt', 'prompt', this.#examples()), this.#second);
       this.#live = el('div', 'live', this.#path(), first, compared, asked, this.#problems[''], this.#tools(),
         this.#others.node,
-        this.#panel('Every number: all answers, the attention of every head, what each part adds', this.#results),
-        this.#panel('More edits: at one position, from other prompts, to any activation', this.#composer),
-        this.#panel('Every set of heads switched off', this.#sweep),
-        this.#panel('Scores through training', this.#curves));
+        this.#panel('Every number: all answers, the attention of every head, what each part adds', 'results'),
+        this.#panel('More edits: at one position, from other prompts, to any activation', 'composer'),
+        this.#panel('Every set of heads switched off', 'sweep'),
+        this.#panel('Scores through training', 'curves'));
       this.#live.addEventListener('keydown', event => this.#key(event));
       model.on('msg:custom', message => this.#arrived(message));
       model.on(FIELDS.map(field => `change:${field}`).join(' '), () => this.#follow());
@@ -183,6 +183,7 @@ globalThis.circuitExplorer = (() => {
       for (const name of FIELDS) if (name in changes) next[name] = changes[name];
       let told = '';
       try {
+        lab.knowRule(next.rule);
         for (const { run } of placesOf(next)) {
           lab.run(run);
           const coming = this.#want(run);
@@ -249,7 +250,7 @@ globalThis.circuitExplorer = (() => {
       if (path.length) this.#painters.push(() => {
         const at = this.#stop, step = path[at];
         const isHere = this.#isAtStop();
-        text.replaceChildren(el('strong', '', `${step.title} `), [step.text, ...step.told].join(' '));
+        text.replaceChildren(el('strong', '', `${step.title} `), step.text, ...step.told.map(told => el('span', 'told', ` ${told}`)));
         say(told, `${at + 1} of ${path.length}${isHere ? '' : ', changed by you'}`);
         enable(back, at > 0);
         enable(next, at < path.length - 1);
@@ -269,18 +270,22 @@ globalThis.circuitExplorer = (() => {
 
     #paintPlaces() {
       const shown = placesOf(this.#state);
-      shown.forEach((place, i) => this.#places[i].show(place));
+      shown.forEach((place, i) => this.#places[i].show(place, this.#state.rule));
       this.#places[1].node.parentElement.hidden = shown.length < 2;
     }
 
     // A field for a prompt, what is wrong with it, and a button to fill it; `more` stands beside the button.
-    #line(label, field, shuffled, ...more) {
+    #line(label, field, ...more) {
       const act = () => this.#change({ [field]: input.value }, field);
       const input = this.#inputs[field] = el('input', 'prompt', {
         type: 'text', spellcheck: false, autocomplete: 'off', onchange: act,
       });
       const problem = this.#problems[field] = el('p', 'problem', { role: 'alert' });
-      const shuffle = button('button', () => { input.value = shuffled(); act(); }, 'Shuffle');
+      const shuffle = button('button', async () => {
+        const { circuitShuffle } = await this.#load();
+        input.value = circuitShuffle.shuffled(this.#lab.task, this.#readings[0].asked.form);
+        act();
+      }, 'Shuffle');
       shuffle.ariaLabel = `Shuffle: ${label.toLowerCase()}`;
       this.#painters.push(() => { if (input.value !== this.#state[field]) input.value = this.#state[field]; });
       return el('div', 'ask', el('div', 'line', el('label', 'field', label, input), shuffle, ...more), problem);
@@ -297,27 +302,37 @@ globalThis.circuitExplorer = (() => {
       return menu;
     }
 
-    // ---- panels, loaded when they are first opened ----
+    // ---- what is loaded when it is first asked for: panels, another prompt, what a reader takes along ----
+
+    // What that works with.
+    get #desk() {
+      return {
+        lab: this.#lab, change: changes => this.#change(changes), edit: texts => this.#edit(texts),
+        need: kind => this.#need('composer', kind), now: () => ({ state: this.#state, readings: this.#readings }),
+      };
+    }
 
     #load() {
       this.#panels ??= (async () => {
         const url = URL.createObjectURL(new Blob([this.#model.get('panels')], { type: 'text/javascript' }));
         try {
-          return (await import(url)).default({ pageParts, circuitSvg, circuitLab, circuitPrompt, circuitBars, circuitStrip });
+          return (await import(url)).default({
+            pageParts, circuitSvg, circuitDecoder, circuitLab, circuitPrompt, circuitBars, circuitStrip,
+          });
         } finally { URL.revokeObjectURL(url); }
       })();
       return this.#panels;
     }
 
-    // make(panels, body) fills the body, and gives what paints it.
-    #panel(title, make) {
+    // name: of circuitPanels, which fills the body and gives what paints it.
+    #panel(title, name) {
       const body = el('div', 'part');
       let paint = null, isComing = false;
       const show = async () => {
         if (!node.open || !this.#state || isComing) return;
         if (!paint) {
           isComing = true;
-          paint = make.call(this, await this.#load(), body);
+          paint = (await this.#load()).circuitPanels[name](this.#desk, body);
           isComing = false;
         }
         paint();
@@ -325,57 +340,6 @@ globalThis.circuitExplorer = (() => {
       const node = el('details', 'panel', { ontoggle: show }, el('summary', '', title), body);
       this.#painters.push(show);
       return node;
-    }
-
-    #results({ circuitPane }, body) {
-      const cut = (head, query, key) => this.#edit([`cut(${head}:${query}->${key})`]);
-      const panes = [0, 1].map(() => new circuitPane.Pane(this.#lab, cut));
-      const both = el('div', 'both', ...panes.map(({ node }) => node));
-      body.append(both);
-      return () => {
-        const { edits, other } = this.#state, cuts = new Map();
-        for (const text of edits) {
-          const [, head, query, key] = /^cut\((L\d+H\d+):(\d+)->(\d+)\)$/.exec(text) ?? [];
-          if (head) cuts.set(head, (cuts.get(head) ?? new Set()).add(`${query},${key}`));
-        }
-        both.classList.toggle('is-two', Boolean(other));
-        panes[1].node.hidden = !other;
-        placesOf(this.#state).forEach(({ run, step }, i) => {
-          const { condition, seed } = this.#lab.run(run);
-          const title = other ? `${condition}, seed ${seed}, step ${circuitStrip.number(step)}` : '';
-          panes[i].show(title, this.#readings[i], cuts, edits.length > 0);
-        });
-      };
-    }
-
-    #curves({ circuitCurves }, body) {
-      const curves = [0, 1].map(() => new circuitCurves.Curves());
-      body.append(...curves.map(({ node }) => node));
-      return () => {
-        curves[1].node.hidden = !this.#state.other;
-        placesOf(this.#state).forEach(({ run, step }, i) => curves[i].show(this.#lab.run(run), step));
-      };
-    }
-
-    #composer({ circuitComposer }, body) {
-      const act = {
-        change: changes => this.#change(changes), edit: text => this.#edit([text]),
-        need: kind => this.#need('composer', kind),
-      };
-      const composer = new circuitComposer.Composer(this.#lab, act);
-      body.append(composer.node);
-      return () => composer.show(this.#state, this.#readings[0].asked);
-    }
-
-    #sweep({ circuitPane: { signed, share, subsets } }, body) {
-      const lab = this.#lab, { table, named, cell, bar } = circuitBars;
-      return () => {
-        const rows = subsets(lab, this.#state, this.#state).map(({ off, margin, probability: p, says }) => el('tr', '',
-          named(off.join(', ') || 'none'), bar(p), cell(share(p)), cell(signed(margin)), cell(lab.word(says))));
-        const answer = lab.word(this.#readings[0].now.target);
-        const caption = `Probability of ${answer} with these heads set to zero, on top of the edits in place.`;
-        body.replaceChildren(table(caption, ['off', 'probability', '', 'margin', 'likeliest'], rows));
-      };
     }
 
     // ---- below the stage ----
@@ -396,25 +360,15 @@ globalThis.circuitExplorer = (() => {
         readOnly: true, hidden: true, rows: 7, spellcheck: false, ariaLabel: 'Copied text',
       });
       const told = el('span', 'quiet', { role: 'status' }), { name } = this.#data;
-      // The text is shown as well: not every page may write to the clipboard.
-      const take = (what, make) => async () => {
-        Object.assign(text, { value: await make(), hidden: false });
-        text.select();
-        const tell = is => () => say(told, `${what} is ${is}.`);
-        (navigator.clipboard?.writeText(text.value) ?? Promise.reject()).then(tell('copied'), tell('below'));
-      };
-      const link = () => location.href.split('#')[0] + this.#address(), hidden = !this.#model.get('linked');
-      const python = async () => (await this.#load()).circuitTakeAlong.python(this.#state, this.#readings);
-      const table = async () => {
-        const { csv, download } = (await this.#load()).circuitTakeAlong;
-        download(`${name}.csv`, csv(this.#lab, this.#state, this.#readings));
-      };
+      const take = kind => async () => (await this.#load()).circuitTakeAlong.take(kind, {
+        ...this.#desk.now(), lab: this.#lab, name, link: location.href.split('#')[0] + this.#address(), text, told,
+      });
       const undo = button('button', () => this.#undo(), 'Undo');
       this.#painters.push(() => enable(undo, this.#before.length > 0));
       return el('div', 'part end', el('div', 'row', undo, this.#compare(),
-        button('button', take('The link', link), 'Copy link', { hidden }),
-        button('button', take('The snippet', python), 'Copy as Python'),
-        button('button', table, 'Download CSV'),
+        button('button', take('link'), 'Copy link', { hidden: !this.#model.get('linked') }),
+        button('button', take('snippet'), 'Copy as Python'),
+        button('button', take('table'), 'Download CSV'),
         button('button', () => { this.#stop = 0; this.#change(this.#opening); }, 'Start again'), told), text);
     }
 

@@ -44,6 +44,12 @@ globalThis.circuitLab = (() => {
 
     run(id) { return this.runs.find(run => run.id === id) ?? fail(`there is no run ${id} here`); }
 
+    // Births may be dated by several rules; '' is the first of each run.
+    knowRule(rule) {
+      const all = new Set(this.runs.flatMap(({ births }) => births.map(birth => birth.rule)));
+      if (rule && !all.has(rule)) fail(`there is no rule ${rule} here`);
+    }
+
     has(id) { return this.#packed.has(id); }
 
     // A network may have more tokens than the task has words.
@@ -129,13 +135,6 @@ globalThis.circuitLab = (() => {
       };
       const every = [...logits.keys()], top = best(every), overAnswers = over(answers);
       return { result, logits, probabilities: softmax(logits), target, top, ...over(every), overAnswers };
-    }
-
-    // What each part adds to the margin; an Error where that is not defined.
-    attribution({ model, asked, now }) {
-      const { target, rival } = now;
-      return circuitDecoder.attribution(model, now.result, asked.ids.length - 1)
-        .map(({ part, shares }) => ({ part, value: shares[target] - shares[rival] }));
     }
   }
 

@@ -19,7 +19,7 @@ globalThis.circuitMoves = (() => {
   }
 
   function tonesOf({ slots, open }, words, tones) {
-    if (open === null) return slots.map(([name]) => tones[name.replace(/ \d+$/, '')] ?? 0);
+    if (open === null) return slots.map(([name]) => tones[circuitPrompt.kindOf(name)] ?? 0);
     const end = words.length - 1, earlier = [...words.keys()].filter(at => at < end && words[at] === words[end]);
     return words.map((word, at) => (!earlier.length ? 0 : at === last(earlier) + 1 ? AFTER
       : word === words[end] ? EARLIER : 0));

@@ -100,7 +100,7 @@ globalThis.circuitPane = (() => {
       const { target, rival, margin } = reading.now, [a, b] = [target, rival].map(token => this.#lab.word(token));
       let found;
       try {
-        found = this.#lab.attribution(reading);
+        found = circuitAttribution.ofMargin(reading);
       } catch (error) {
         this.#parts.replaceChildren(el('p', 'quiet', `No direct logit attribution here: ${error.message}.`));
         return;

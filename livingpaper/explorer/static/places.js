@@ -2,7 +2,8 @@
 // Defines `circuitPlaces`.
 globalThis.circuitPlaces = (() => {
   'use strict';
-  const { el, say, button, fill } = pageParts('explorer'), { Strip, number } = circuitStrip;
+  const { el, same, say, button, fill, toolbar } = pageParts('explorer');
+  const { Strip, rulesOf, number } = circuitStrip;
   const PAUSE = 700; // milliseconds a checkpoint stays while playing
 
   const LEFT_OUT = ', not in this file';
@@ -20,8 +21,12 @@ globalThis.circuitPlaces = (() => {
     #slider = el('input', 'slider', { type: 'range', min: 0, step: 1 });
     #ticks = el('datalist', '', { id: `explorer-ticks-${Math.random().toString(36).slice(2)}` });
     #strip = new Strip();
+    #rules = el('div', 'row', { ariaLabel: 'What counts as born' });
+    #ruleStop = toolbar(this.#rules);
+    #ruleLine = el('div', 'row rules', el('span', 'quiet', 'Births by'), this.#rules);
 
-    // choose({ run, step }), or of another step only choose({ step }), is called when the reader wants another place.
+    // choose({ run, step }), or of another step only choose({ step }), is called when the reader wants another place;
+    // choose({ rule }) when births are to be dated by another rule.
     constructor(lab, name, choose) {
       [this.#lab, this.#choose] = [lab, choose];
       const slider = this.#slider;
@@ -30,9 +35,10 @@ globalThis.circuitPlaces = (() => {
       slider.onkeydown = event => this.#key(event);
       slider.setAttribute('list', this.#ticks.id);
       const condition = el('label', 'field', 'Condition ', this.#condition);
+      condition.hidden = new Set(lab.runs.map(run => run.condition)).size < 2;
       this.node = el('div', 'place', { role: 'group', ariaLabel: name },
         el('div', 'row', condition, this.#seedField, this.#player, this.#time),
-        slider, this.#ticks, this.#strip.node);
+        slider, this.#ticks, this.#strip.node, this.#ruleLine);
       fill(this.#condition, this.#options(lab.runs, 'condition'));
     }
 
@@ -91,7 +97,20 @@ globalThis.circuitPlaces = (() => {
       say(this.#player, 'Play');
     }
 
-    show(at) {
+    // The rule by which births are dated, and a switch to the others of this network.
+    #showRules(asked) {
+      const rules = rulesOf(this.#run), rule = rules.includes(asked) ? asked : rules[0] ?? '';
+      if (!same([...this.#rules.children].map(node => node.textContent), rules)) {
+        const nodes = rules.map((words, i) => button('rule', () => this.#choose({ rule: i ? words : '' }), words));
+        this.#rules.replaceChildren(...nodes);
+      }
+      for (const node of this.#rules.children) node.ariaCurrent = node.textContent === rule;
+      this.#ruleLine.hidden = rules.length < 2;
+      if (rules.length > 1) this.#ruleStop();
+      return rule;
+    }
+
+    show(at, rule) {
       const isOther = at.run !== this.#at?.run;
       this.#at = at;
       const { condition, seed, steps, epochs, final } = this.#run, isOne = steps.length < 2;
@@ -107,7 +126,7 @@ globalThis.circuitPlaces = (() => {
       const when = `step ${number(at.step)} of ${number(final)}, epoch ${epochs[steps.indexOf(at.step)]}`;
       Object.assign(this.#slider, { max: final, value: at.step, ariaValueText: when });
       say(this.#time, `${when}${isOne ? ' (the one checkpoint that is here)' : ''}`);
-      this.#strip.show(this.#run, at.step);
+      this.#strip.show(this.#run, at.step, this.#showRules(rule));
     }
   }
 

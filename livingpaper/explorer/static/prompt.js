@@ -5,12 +5,17 @@ globalThis.circuitPrompt = (() => {
   const wordsOf = text => text.match(/\S+/g) ?? [];
   const fail = sentence => { throw new Error(sentence); };
 
+  // What a slot holds: 'key' of the slot 'key 2'.
+  const kindOf = name => name.replace(/ \d+$/, '');
   const hasLength = ({ slots, most }, n) => n >= slots.length && n <= most;
+
+  // Whether words are a prompt of this form.
+  const fits = (task, form, words) => hasLength(form, words.length) && !fault(task, form, words);
 
   // What keeps words of a possible length from being a prompt of this form.
   function fault({ sets }, { slots, open, distinct, member }, words) {
     const token = at => `token ${at} ('${words[at]}') must be`;
-    const kind = at => (slots[at]?.[0] ?? 'word').replace(/ \d+$/, '');
+    const kind = at => kindOf(slots[at]?.[0] ?? 'word');
     for (const at of words.keys()) {
       const allowed = sets[slots[at]?.[1] ?? open], article = /^[aeioux]/.test(kind(at)) ? 'an' : 'a';
       const listed = allowed.length > 8 ? [...allowed.slice(0, 8), '...'] : allowed;
@@ -35,7 +40,7 @@ globalThis.circuitPrompt = (() => {
     }
     const fitting = task.forms.filter(form => hasLength(form, n));
     if (!fitting.length) fail(`${n} token${n > 1 ? 's' : ''}; prompts of this task have ${task.lengths}`);
-    return fitting.find(form => !fault(task, form, words)) ?? fail(fault(task, fitting[0], words));
+    return fitting.find(form => fits(task, form, words)) ?? fail(fault(task, fitting[0], words));
   }
 
   // The answer as far as the prompt tells it.
@@ -63,28 +68,8 @@ globalThis.circuitPrompt = (() => {
       ?? fail(`no row of this task has ${n} tokens; the longest have ${Math.max(...all)}`);
   }
 
-  // A prompt drawn by the rules of a form; with free words, one of the task's own.
-  function shuffled(task, form, random = Math.random) {
-    const any = list => list[Math.floor(random() * list.length)];
-    const fits = words => hasLength(form, words.length) && !fault(task, form, words);
-    if (form.open !== null) {
-      const rows = Object.values(task.references).flat().map(row => row.map(id => task.vocab[id]));
-      return any([...task.examples.map(({ prompt }) => wordsOf(prompt)), ...rows].filter(fits)).join(' ');
-    }
-    for (let i = 0; i < 1000; i++) {
-      const words = [];
-      form.slots.forEach(([, set], at) => {
-        const taken = form.distinct.filter(group => group.includes(at)).flat().map(other => words[other]);
-        const allowed = form.member?.[0] === at ? form.member[1].map(other => words[other]) : task.sets[set];
-        words.push(any(allowed.filter(word => !taken.includes(word))));
-      });
-      if (fits(words)) return words.join(' ');
-    }
-    fail(`no prompt of the form '${form.name}' was found`);
-  }
-
   // Names of n positions; free words have none.
   const roles = (form, n) => Array.from({ length: n }, (_, at) => form.slots[at]?.[0] ?? '');
 
-  return { read, references, shuffled, roles };
+  return { read, references, roles, kindOf, wordsOf, fits };
 })();

@@ -5,16 +5,20 @@ globalThis.circuitStrip = (() => {
   const PAD = 8, LANE = 16; // a slider's thumb stands 8 px inside its ends
   const number = step => step.toLocaleString('en-US');
 
-  // births: [{ label, after, by }] in steps; by null: not born.
+  // Those rules by which the births of a run are dated; '' where there is one only.
+  const rulesOf = ({ births }) => [...new Set(births.map(({ rule }) => rule))];
+
+  // births: [{ label, after, by, rule }] in steps; by null: not born. Of several rules one is shown.
   class Strip {
     #run;
     #step;
+    #rule;
     node = svg('svg', { role: 'img', class: 'explorer-strip' });
 
     constructor() { new ResizeObserver(() => this.#draw()).observe(this.node); }
 
-    show(run, step) {
-      [this.#run, this.#step] = [run, step];
+    show(run, step, rule) {
+      [this.#run, this.#step, this.#rule] = [run, step, rule];
       this.node.toggleAttribute('hidden', !run.births.length);
       this.#draw();
     }
@@ -22,7 +26,7 @@ globalThis.circuitStrip = (() => {
     #draw() {
       const width = this.node.clientWidth;
       if (!this.#run || !width) return;
-      const { births, final } = this.#run, x = step => PAD + (width - 2 * PAD) * (step / final), now = x(this.#step);
+      const { final } = this.#run, births = this.#births, x = step => PAD + (width - 2 * PAD) * (step / final), now = x(this.#step);
       const born = births.filter(({ by }) => by !== null), rest = births.filter(({ by }) => by === null);
       const height = LANE * (born.length + (rest.length ? 1 : 0));
       this.node.setAttribute('viewBox', `0 0 ${width} ${height}`);
@@ -43,12 +47,14 @@ globalThis.circuitStrip = (() => {
         svg('text', { x: at, y: top + 12, 'text-anchor': isLate ? 'end' : 'start' }, `${label}: born`)];
     }
 
+    get #births() { return this.#run.births.filter(({ rule }) => rule === this.#rule); }
+
     #text() {
-      const born = this.#run.births.map(({ label, after, by }) =>
+      const born = this.#births.map(({ label, after, by }) =>
         (by === null ? `${label} not born` : `${label} born between step ${number(after ?? 0)} and ${number(by)}`));
-      return `Through training: ${born.join('; ')}`;
+      return `Through training${this.#rule && `, by the rule “${this.#rule}”`}: ${born.join('; ')}`;
     }
   }
 
-  return { Strip, number, PAD };
+  return { Strip, rulesOf, number, PAD };
 })();

@@ -1,7 +1,7 @@
 // What else a reader takes along: a Python snippet, a CSV table. Defines `circuitTakeAlong`.
 globalThis.circuitTakeAlong = (() => {
   'use strict';
-  const json = JSON.stringify;
+  const json = JSON.stringify, { say } = pageParts('explorer');
 
   function python(state, readings) {
     const one = ({ run, step }, { asked }) => {
@@ -38,7 +38,7 @@ globalThis.circuitTakeAlong = (() => {
           add('attention', name, query, `${key} ${word}`, pattern[query * n + key])));
       }
       if (model.config.norm_position === 'pre') {
-        lab.attribution(reading).forEach(({ part, value }) => add('attribution', part, n - 1, '', value));
+        circuitAttribution.ofMargin(reading).forEach(({ part, value }) => add('attribution', part, n - 1, '', value));
       }
     });
     return rows.map(row => row.map(quoted).join(',')).join('\n') + '\n';
@@ -52,5 +52,17 @@ globalThis.circuitTakeAlong = (() => {
     setTimeout(() => URL.revokeObjectURL(link.href), 1000);
   }
 
-  return { python, csv, download };
+  // kind: link, snippet or table. A text is copied and shown as well: not every page may write to the clipboard.
+  function take(kind, { lab, state, readings, name, link, text, told }) {
+    if (kind === 'table') {
+      download(`${name}.csv`, csv(lab, state, readings));
+      return;
+    }
+    Object.assign(text, { value: kind === 'link' ? link : python(state, readings), hidden: false });
+    text.select();
+    const tell = is => () => say(told, `The ${kind} is ${is}.`);
+    (navigator.clipboard?.writeText(text.value) ?? Promise.reject()).then(tell('copied'), tell('below'));
+  }
+
+  return { take };
 })();

@@ -1,7 +1,7 @@
 // The address of a state, which a reader takes along. Defines `circuitTakeOut`.
 globalThis.circuitTakeOut = (() => {
   'use strict';
-  const FIELDS = ['run', 'step', 'prompt', 'source', 'edits', 'resample', 'other'];
+  const FIELDS = ['run', 'step', 'prompt', 'source', 'edits', 'resample', 'other', 'rule'];
 
   const json = JSON.stringify, fail = sentence => { throw new Error(sentence); };
 

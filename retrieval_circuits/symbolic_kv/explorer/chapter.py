@@ -1,45 +1,67 @@
 """The explorer of the chapter: every network whose weights are shipped, and the look-up taken apart."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
+from functools import lru_cache
 
-from livingpaper.explorer.exhibit import Exhibit, ShownRun, spread_examples
+from circuitcore.training.store.run import Run
+from livingpaper.claims.results import Results
+from livingpaper.explorer.exhibit import Birth, Exhibit, ShownRun, spread_examples
 from livingpaper.explorer.material import Material, births_of
-from livingpaper.explorer.retrieval_path import Lookup, retrieval_path
+from livingpaper.explorer.retrieval_path import retrieval_path
 from retrieval_circuits.lookup_circuit import PLAN
+from retrieval_circuits.published_gate import OPEN, OURS, SHUT
 from retrieval_circuits.symbolic_kv.circuit import link_tests
 from retrieval_circuits.symbolic_kv.design import ARMS
-from retrieval_circuits.symbolic_kv.readings import ANSWERS, COPIES, ROUTES, TRAINED, motif_births
+from retrieval_circuits.symbolic_kv.readings import (
+    ANSWERS,
+    COPIES,
+    ROUTES,
+    TRAINED,
+    births_at_first_crossing,
+    motif_births,
+)
 
 SPLITS = {"accuracy, held out": "val", "accuracy, more pairs": "ood"}
 
 BIRTHS = {ANSWERS: "answers", ROUTES: "routes", COPIES: "copies"}
+CLAIMS = {"Switch heads off.": ("KV6",), "Move the answer.": ("KV3",), "Compare.": ("KV1",)}
+"""Stop -> what is known of many networks about what it does with one."""
 
 
 def explorer(materials: Sequence[Material]) -> Exhibit:
     """Networks of all arms; it opens on the first trained one whose weights are shipped through training."""
-    shown = tuple(run for material in materials for run in runs_shown(material))
-    first = materials[0].run(TRAINED)
-    task = first.recipe.make_task()
+    shown = tuple(run for material in materials for arm in ARMS for run in runs_shown(material, arm))
+    trained = materials[0].by_checkpoints(TRAINED)
+    task = trained[0].recipe.make_task()
     examples = (*spread_examples(task, "val", 4), *spread_examples(task, "ood", 2))
-    others = [run for run in materials[0].runs(TRAINED) if run.run_id != first.run_id]
-    path = retrieval_path(Lookup(first, examples[0].prompt), others[0] if others else None, ("matches",))
+    path = retrieval_path(trained, examples[0].prompt, lit=("matches",), claims=CLAIMS)
     return Exhibit(
-        name="explorer-symbolic-kv", task=task, shown=shown, examples=examples, opening={"run": first.run_id},
+        name="explorer-symbolic-kv", task=task, shown=shown, examples=examples, opening={"run": trained[0].run_id},
         path=path, plan=PLAN,
     )  # fmt: skip
 
 
-def runs_shown(material: Material, arms: Iterable[str] = ARMS) -> Iterator[ShownRun]:
-    """The networks of some arms, with their births and what tests say of them."""
-    born = motif_births(material.results)
-    tests = material.tests(TRAINED, link_tests)
-    for arm in arms:
-        for run in material.runs(arm):
-            births = births_of(born, run, BIRTHS) if arm == TRAINED else ()
-            yield ShownRun(
-                run=run,
-                condition=material.condition(arm, ARMS[arm]),
-                curves=material.retrieval_curves(run, SPLITS),
-                births=births,
-                tests=tests.get(run.run_id, {}),
-            )
+def _births(results: Results, run: Run) -> tuple[Birth, ...]:
+    tables = {
+        OURS: motif_births(results),
+        SHUT: births_at_first_crossing(results, "published"),
+        OPEN: births_at_first_crossing(results, "none"),
+    }
+    return tuple(birth for rule, table in tables.items() for birth in births_of(table, run, BIRTHS, rule=rule))
+
+
+@lru_cache(maxsize=2 * len(ARMS))  # the front page shows some of the chapter's: tested and packed once
+def runs_shown(material: Material, arm: str) -> tuple[ShownRun, ...]:
+    """The networks of an arm, with their births and what tests say of them."""
+    is_trained = arm == TRAINED
+    tests = material.tests(arm, link_tests) if is_trained else {}
+    return tuple(
+        ShownRun(
+            run=run,
+            condition=material.condition(arm, ARMS[arm]),
+            curves=material.retrieval_curves(run, SPLITS),
+            births=_births(material.results, run) if is_trained else (),
+            tests=tests.get(run.run_id, {}),
+        )
+        for run in material.runs(arm)
+    )

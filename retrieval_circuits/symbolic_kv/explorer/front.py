@@ -12,9 +12,9 @@ from circuitcore.training.store.run import Run
 from livingpaper.explorer.exhibit import MOST_BESIDE, Example, Exhibit, PathStep
 from livingpaper.explorer.material import Material
 from livingpaper.explorer.retrieval_path import Lookup
-from livingpaper.figures.circuit import NUMBERS
 from retrieval_circuits.lookup_circuit import PLAN
-from retrieval_circuits.symbolic_kv.explorer.chapter import runs_shown
+from retrieval_circuits.published_gate import gate_stop
+from retrieval_circuits.symbolic_kv.explorer.chapter import BIRTHS, runs_shown
 from retrieval_circuits.symbolic_kv.readings import COPIES, ROUTES, TRAINED, motif_births
 
 NONE = "no link of the circuit is supported by a test of this network"
@@ -25,7 +25,7 @@ def front(materials: Sequence[Material]) -> Exhibit:
     """Trained networks alone; it opens on the first whose weights are shipped through training."""
     material, first = materials[0], materials[0].run(TRAINED)
     task, prompt = first.recipe.make_task(), _first_test_prompt(first)
-    shown = tuple(runs_shown(material, [TRAINED]))[:MOST_BESIDE]
+    shown = runs_shown(material, TRAINED)[:MOST_BESIDE]
     asked = Lookup(first, prompt)
     examples = (
         Example(label="the first test prompt", prompt=prompt),
@@ -40,11 +40,7 @@ def front(materials: Sequence[Material]) -> Exhibit:
 def _path(bare: Exhibit, asked: Lookup, material: Material) -> tuple[PathStep, ...]:
     """Every sentence is worded from what the network says, and what its tests support."""
     run, circuit = asked.run, bare.circuit(bare.start)
-    done = {
-        link.move: f"{number} {link.does}"
-        for number, link in zip(NUMBERS, circuit.links, strict=False)
-        if link.supported
-    }
+    done = {link.move: f"{link.sign} {link.does}" for link in circuit.links if link.supported}
     first, (copying, looking) = run.steps[0], (_born(material, run, motif) for motif in (COPIES, ROUTES))
     taggers = bare.find(run.run_id).tests[run.steps[-1]]["tags"].heads
     off = [f"zero({head})@all" for head in taggers]
@@ -82,10 +78,10 @@ def _path(bare: Exhibit, asked: Lookup, material: Material) -> tuple[PathStep, .
         ),
         PathStep(
             title="Other random starts.",
-            text=f"Seed {run.recipe.init_seed} is one network. Below are {len(bare.shown)}; under each stands how many "
-            "of the links its own tests support.",
+            text=f"Below are {len(bare.shown)} networks; under each, how many of its links its own tests support.",
             claims=("KV1",),
         ),
+        gate_stop(bare.find(run.run_id), {BIRTHS[COPIES]: "copying", BIRTHS[ROUTES]: "routing"}, {}),
     )  # fmt: skip
 
 

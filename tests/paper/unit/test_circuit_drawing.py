@@ -139,6 +139,18 @@ def test_each_move_is_named_once_with_its_number_and_its_head():
     assert not list(parsed(drawn_circuit(), "small").iter("text"))
 
 
+def test_a_link_keeps_its_number_where_an_earlier_one_is_lacking():
+    circuit = drawn_circuit()
+    circuit = replace(circuit, links=circuit.links[2:])
+    for form in ("wide", "tall"):
+        svg = parsed(circuit, form)
+        words = ["".join(part.itertext()) for part in of_class(svg, "name")]
+        assert words == ["3matchesL1H1", "4copiesL1H1"]
+        assert [group.get("class").split()[1] for group in of_class(svg, "link")] == ["move-3", "move-4"]
+    assert "3, matches: L1H1 finds it" in in_words(circuit) and "1, " not in in_words(circuit).partition("supported")[2]
+    assert takeaway(circuit).startswith("Seed 7 ③ finds it and ④ says it.")
+
+
 def test_the_label_says_the_numbers():
     circuit = drawn_circuit(supported=(True, False, True, True))
     label = parsed(circuit, "wide").get("aria-label")
@@ -206,7 +218,8 @@ def test_a_page_gets_one_line_of_html_with_both_forms():
         (lambda: with_arrow(layer=0, source=0, target=99), "to 99"),
         (lambda: with_arrow(layer=2, source=0, target=1), "layer 2 of 2"),
         (lambda: with_arrow(layer=1, source=0, target=None), "layer 1 of 2"),
-        (lambda: replace(drawn_circuit(), links=drawn_circuit().links * 3), "12 links"),
+        (lambda: replace(drawn_circuit().links[0], number=10), "number 10; links are numbered 1 to 9"),
+        (lambda: replace(drawn_circuit(), links=drawn_circuit().links * 2), "in the order of their numbers"),
         (lambda: with_look(layer=0, source=3, target=2, weight=0.5), "no arrow from token 3 to 2"),
         (lambda: with_look(layer=2, source=0, target=None, weight=0.5), "from a token to a token"),
         (lambda: with_look(layer=0, source=0, target=1, weight=None), "with its weight"),

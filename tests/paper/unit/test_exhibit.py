@@ -23,7 +23,7 @@ from livingpaper.explorer.exhibit import (
 )
 from livingpaper.explorer.material import Material, births_of
 from livingpaper.explorer.probe import probe
-from livingpaper.explorer.retrieval_path import Lookup, retrieval_path
+from livingpaper.explorer.retrieval_path import retrieval_path
 from livingpaper.explorer.widget import weights_script
 
 PROMPT = "<bos> K1 V1 ; K6 V6 ; K7 V0 ; Q K7 ->"
@@ -101,6 +101,7 @@ IMPOSSIBLE = [
     ({"other": {"run": RUN, "step": None}}, ExhibitError, f"no step None of {RUN} here"),
     ({"other": {"run": RUN}}, ExhibitError, "other network is given by run and step; got"),
     ({"other": RUN}, ExhibitError, "other network is given by run and step; got"),
+    ({"rule": "no gate"}, ExhibitError, "explorer-kv: unknown rule 'no gate'"),
 ]
 
 
@@ -115,6 +116,7 @@ def test_an_opening_or_a_stop_that_cannot_be_is_refused(make, state, error, word
 def test_the_opening_is_whole_and_at_the_last_checkpoint(make, run):
     assert make().start == {
         "run": RUN, "step": run.steps[-1], "prompt": PROMPT, "source": "", "edits": [], "resample": 0, "other": None,
+        "rule": "",
     }  # fmt: skip
     assert make(opening={"step": 0, "edits": ["zero(L1H0)@all"]}).start["step"] == 0
 
@@ -210,7 +212,7 @@ def test_spread_examples_are_rows_with_the_answers_they_want(run):
 def stops(request):
     """Run, and (stop, what probe reads in its state) for each."""
     run = published(request.param)
-    path = retrieval_path(Lookup(run, PROMPT), published(SECOND))
+    path = retrieval_path([run, published(SECOND)], PROMPT)
 
     def read(state):
         asked = {"step": run.steps[-1], "prompt": PROMPT, **{key: state[key] for key in state if key != "other"}}
@@ -222,9 +224,19 @@ def stops(request):
 def test_a_path_is_an_exhibits_and_every_stop_can_be_shown(make):
     runs = [published(run_id) for run_id in (RUN, SECOND)]
     shown = tuple(ShownRun(run=run, condition="trained") for run in runs)
-    path = retrieval_path(Lookup(runs[0], PROMPT), runs[1])
+    path = retrieval_path(runs, PROMPT)
     assert len(make(shown=shown, path=path).path) == 6
-    assert len(retrieval_path(Lookup(runs[0], PROMPT))) == 5
+    assert len(retrieval_path(runs[:1], PROMPT)) == 5
+
+
+def test_a_stop_of_a_path_tells_the_claims_that_are_named_for_it(run):
+    named = {"Compare.": ("A1",), "Cut what they read.": ("A2", "A3")}
+    path = retrieval_path([run, published(SECOND)], PROMPT, claims=named)
+    assert {stop.title: stop.claims for stop in path if stop.claims} == named
+    alone = retrieval_path([run], PROMPT, claims=named)  # a reader may have trained a single seed
+    assert [stop.claims for stop in alone if stop.claims] == [("A2", "A3")]
+    with pytest.raises(ExhibitError, match="unknown stop 'Compare'; did you mean 'Compare.'"):
+        retrieval_path([run], PROMPT, claims={"Compare": ("A1",)})
 
 
 def test_every_stop_says_what_probe_says_there(stops):

@@ -5,6 +5,7 @@ import hashlib
 import html
 import json
 import re
+from dataclasses import replace
 
 import pytest
 import torch
@@ -14,15 +15,17 @@ from bs4 import BeautifulSoup
 from circuitcore.ground.environment import Folders
 from circuitcore.training.errors import StoreError
 from circuitcore.training.store.run_store import RunStore
+from livingpaper.explorer import exhibit as exhibits
 from livingpaper.explorer.exhibit import Example, Exhibit, ExhibitError, PathStep, ShownRun
-from livingpaper.explorer.game_still import share
+from livingpaper.explorer.explorer_still import still_html
 from livingpaper.explorer.probe import probe
 from livingpaper.explorer.weights import packed
 from livingpaper.explorer.widget import Explorer, exhibit_of, module, page_html, panels, styles, weights_script
+from livingpaper.figures.circuit import likely
 from livingpaper.figures.circuit_drawing import drawing_html
 
 RUN, SECOND, STORY = "symbolic_kv-184c3e21d23e", "symbolic_kv-3ce50adb7c4e", "story-e6a34a3a5d93"
-FIRST_SCREEN, EVERYTHING, COMPRESSED = 84_500, 103_000, 28_000
+FIRST_SCREEN, EVERYTHING, COMPRESSED = 80_500, 104_000, 26_500
 """Bytes: of the module that a page runs first, of both, and of the first compressed."""
 PROMPT = "<bos> K1 V1 ; K6 V6 ; K7 V0 ; Q K7 ->"
 
@@ -88,6 +91,7 @@ REFUSED = [
     ("edits", ["zero(L9H0)@all"], "no such part to edit"),
     ("edits", ["zero(L0H0)"], "zero(L0H0)"),
     ("edits", ["patch(L0H0.z<-source)@all"], "a patch needs a second prompt"),
+    ("rule", "ours", "explorer-two: unknown rule 'ours'"),
     ("other", {"run": SECOND}, "the other network is given by run and step"),
     ("other", {"run": SECOND, "step": 1}, f"no step 1 of {SECOND} here"),
 ]
@@ -220,6 +224,13 @@ def test_a_live_notebook_gets_a_widget_and_a_still(explorer, monkeypatch):
     assert "explorer-still" in bundle["text/html"] and "<script" not in bundle["text/html"]
 
 
+def test_a_still_reads_each_prompt_of_each_network_once(exhibit, monkeypatch):
+    asked, of_two = [], replace(exhibit, path=())
+    monkeypatch.setattr(exhibits, "probe", lambda run, **state: asked.append(run.run_id) or probe(run, **state))
+    still_html(of_two)
+    assert sorted(asked) == sorted([RUN, SECOND])
+
+
 def test_the_still_shows_the_opening_as_probe_reads_it(exhibit):
     page = BeautifulSoup(page_html(exhibit), "html.parser")
     (answers,) = page.select(".explorer-still table")
@@ -228,7 +239,7 @@ def test_the_still_shows_the_opening_as_probe_reads_it(exhibit):
         row.th.get_text().removesuffix(" answer"): row.select("td")[-1].get_text() for row in answers.select("tr")[1:]
     }
     assert len(rows) == 3
-    assert rows == {word: share(reading.probability_of(word)) for word in rows}
+    assert rows == {word: likely(reading.probability_of(word)) for word in rows}
     assert next(iter(rows)) == reading.likeliest and reading.target in rows
     circuit = exhibit.circuit(exhibit.first_frame)
     assert str(page.select_one(".explorer-still > figure")) == str(BeautifulSoup(drawing_html(circuit), "html.parser"))
@@ -265,7 +276,7 @@ def test_the_modules_are_two_and_small():
     """The issue's goal for what a reader sees first is 60,000 bytes before compression."""
     for text in (module(), panels()):
         assert_is_one_module(text)
-        assert not re.search(r"^\s|^//", text, re.MULTILINE)
+        assert not re.search(r"^\s|^//|;\s+// [^'\"`\n]*$", text, re.MULTILINE)
     assert re.findall(r"\bimport\(.*?\)", module() + panels()) == ["import(url)"]  # the panels, which the page has
     assert "const url = URL.createObjectURL(new Blob([this.#model.get('panels')]" in module()
     sizes = [len(text.encode()) for text in (module(), panels())]

@@ -1,5 +1,6 @@
 """What is drawn of the published networks, at every step, is what their tables say, asked without any reading."""
 
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import paper
 from circuitcore.ground.environment import Folders
 from livingpaper.book import studies
 from livingpaper.book.evidence import Evidence
+from livingpaper.book.page import ChapterError, explorer_of
 from livingpaper.figures.circuit import takeaway
 from livingpaper.figures.circuit_drawing import drawing_html, small_drawings_html
 
@@ -48,6 +50,17 @@ EXPLORERS = {
     ("permutation_recall", "explorer"): {RECALL: 6},
 }
 """Study and explorer -> how many networks of each arm are tested."""
+RULES, NOUNS = ("our rule", "published gate", "gate open"), ("copying", "routing")
+PASSES, GATE = 0.85, 0.75
+TOLD = {
+    ("symbolic_kv", "explorer"): ["KV6", "KV3", "KV1"],
+    ("six_run_matrix", "explorer"): ["SR7", "SR16", "SR6"],
+    ("permutation_recall", "explorer"): ["PR13", "PR15", "PR1"],
+    ("story_control", "story"): ["SC2", "SC3"],
+    ("story_control", "planted"): ["SC4"],
+    ("symbolic_kv", "front"): ["KV5", "KV3", "KV1"],
+}
+"""Study and explorer -> the claims that its path tells."""
 SHOWN = (*EXPLORERS, ("symbolic_kv", "front"))
 
 
@@ -137,3 +150,81 @@ def test_what_the_sentences_say():
     assert "of which these networks know 5 %: it could hardly" in story and "could hardly" not in planted
     assert "No path was patched here" in said("six_run_matrix", "explorer")
     assert "traded in the values, < 1 % of answers follow" in said("permutation_recall", "explorer")
+
+
+@pytest.mark.slow
+def test_the_front_page_shows_the_first_chapters_own_networks():
+    """Tested and packed once for both."""
+    trained = [one for one in exhibit("symbolic_kv", "explorer").shown if one.tests]
+    assert all(one is other for one, other in zip(exhibit("symbolic_kv", "front").shown, trained, strict=True))
+
+
+# ---- what paths tell of claims ----
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("study", "name"), TOLD, ids=map(" ".join, TOLD))
+def test_a_path_tells_claims_as_their_published_verdicts_word_them(study, name):
+    of, found = evidence(study)
+    shown = explorer_of(of, found, name)
+    assert [claim for stop in shown.path for claim in stop.claims] == TOLD[study, name]
+    for stop in shown.path:
+        for claim, told in zip(stop.claims, shown.verdicts(stop), strict=True):
+            verdict = of.recorded[claim]
+            status = "claim is refuted" if verdict.status == "Refuted" else str(verdict.status).lower()
+            assert told.startswith(f"{verdict.sentence} (") and f"{status}; " in told and told.endswith(")")
+
+
+@pytest.mark.slow
+def test_a_claim_that_the_study_does_not_have_is_refused(monkeypatch):
+    of, found = evidence("symbolic_kv")
+    shown = exhibit("symbolic_kv", "front")
+    stops = (replace(shown.path[0], claims=("KV33",)), *shown.path[1:])
+    monkeypatch.setitem(of.study.EXPLORERS, "front", lambda _: replace(shown, path=stops))
+    with pytest.raises(ChapterError, match="explorer-front: unknown claim 'KV33'; did you mean 'KV3'"):
+        explorer_of(of, found, "front")
+
+
+# ---- births by several rules ----
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("study", "name", "labels"),
+    [("symbolic_kv", "front", ("copies", "routes")), ("six_run_matrix", "explorer", ("copying", "routing"))],
+)
+def test_an_open_gate_postpones_no_birth_and_the_stop_tells_those_under_the_shut_one(study, name, labels):
+    shown = exhibit(study, name)
+    stop = shown.path[-1]
+    assert stop.title == "The published gate." and stop.state["rule"] == "published gate"
+    earlier = 0
+    for one in shown.shown:
+        by = {rule: {birth.label: birth.by for birth in one.births if birth.rule == rule} for rule in RULES}
+        assert all(by[rule].keys() == by["our rule"].keys() for rule in RULES)
+        for label, opened in by["gate open"].items():
+            shut = by["published gate"][label]
+            assert shut is None or opened <= shut, (one.run, label)
+            assert label in labels or label.endswith("patch") or opened == shut
+            earlier += opened != shut
+    assert earlier >= len(shown.shown)
+    of_stop = shown.find(stop.state.get("run", shown.start["run"]))
+    for birth, noun in (
+        (one, noun) for one in of_stop.births for label, noun in zip(labels, NOUNS, strict=True) if one.label == label
+    ):
+        assert (replace(birth, label=noun).told in stop.text) == (birth.rule == "published gate"), birth
+
+
+@pytest.mark.slow
+def test_births_of_the_first_networks_by_each_rule():
+    """The steps at which the front page's network and the matrix' first one pass, read off their tables."""
+    of, found = evidence("symbolic_kv")
+    shown = exhibit("symbolic_kv", "front")
+    rows = rows_of("symbolic_kv", shown.shown[0])
+    rows = rows[(rows["metric"].isin(["routing", "routing_worst_base"])) & (rows["layer"] == 1)]
+    pooled = rows[(rows["metric"] == "routing") & (rows["family"].astype(str) == "all")]
+    leaders = pooled.sort_values("value").groupby("step").tail(1).set_index("step")
+    worst = rows[rows["metric"] == "routing_worst_base"].set_index(["step", "site"])["value"]
+    passing = [step for step, row in leaders.sort_index().iterrows() if row["value"] >= PASSES]
+    gated = [step for step in passing if worst[step, leaders.loc[step, "site"]] >= GATE]
+    by = {birth.rule: birth.by for birth in shown.shown[0].births if birth.label == "routes"}
+    assert (by["gate open"], by["published gate"]) == (passing[0], gated[0])
