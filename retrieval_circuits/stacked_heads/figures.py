@@ -102,6 +102,14 @@ def one_step(results: Results) -> View:
     return _view(table[["group", "arm", "init_seed", "value"]])
 
 
+def places(results: Results) -> View:
+    """Final error of one look-up in one layer, by where the pair stands in its block; best place of a network first."""
+    rows = results.at_final("loss_at_place", str(ONE[0]))
+    rank = rows.groupby("init_seed")["value"].rank(method="first").astype(int)
+    table = rows.assign(group=rank.map(PLACES), arm=str(ONE[0]))
+    return _view(in_order(table, "group", PLACES.values())[["group", "arm", "init_seed", "value"]])
+
+
 def training(results: Results) -> View:
     """Errors of both symbols through training, with just as many layers as look-ups need and with more."""
     shown = [cell for cell in REWARDED if cell.n_layers in (2, 3, 4, 6)]
@@ -184,10 +192,12 @@ def _view(table: pd.DataFrame, note: str = KNOWS_THE_STEP) -> View:
     return View(table, ERROR, "test", BAND, PLATEAU, note)
 
 
+PLACES = {1: "its best place", 2: "second", 3: "third", 4: "its worst place"}
+
 VIEWS = {
     view.__name__: view
     for view in (
-        *(example, by_depth, one_step, training, paths, times, final_paths),
+        *(example, by_depth, one_step, places, training, paths, times, final_paths),
         *(set_attention, circuits, layers_needed, wired),
     )
 }

@@ -40,6 +40,8 @@ def chain_scores(run: "Run", counts: Counts, progress: Callable[[int], None]) ->
 
     * ``partial_loss``: squared error of one symbol of the chain (variable ``x_k``), averaged over its numbers, the
       queries and the rows. 1 for somebody who says 0, 1 - 1/chains for somebody who knows the step but not the chain.
+    * ``loss_at_place``: the same of the queries whose pair stands at one place of its block (site ``place 0``, ...) for
+      the symbol that the pair holds as its value.
     * ``loss``: the mean over the symbols that are asked for, which is what is trained on.
     * ``attention``: mean weight of one head from the positions of one role to those of another of the same chain (site
       ``query>key_0``). Even attention over everything before gives less than 1 over the block's length.
@@ -65,6 +67,9 @@ def _add_losses(task: ChainRetrieval, net: Network, batch: Batch, rows: Rows) ->
     labels = [{"variable": f"x_{place}"} for place in task.asked]
     rows.add("partial_loss", parts, n_asked, labels, split="test")
     rows.add("loss", parts.mean(-1), n_asked, split="test")
+    at_places = losses_at_places(task, net.run(batch).logits, batch)
+    labels = [{**label, "site": f"place {place}"} for label in labels for place in range(task.n_chains)]
+    rows.add("loss_at_place", at_places.flatten(-2), len(batch), labels, split="test")
 
 
 def partial_losses(
@@ -73,6 +78,21 @@ def partial_losses(
     """Squared error of each symbol that is asked for, averaged over its numbers, all queries and all rows."""
     wrong = (outputs - batch.targets)[..., batch.loss_mask, :].square()
     return wrong.unflatten(-1, (len(task.asked), task.d_symbol)).mean((-1, -3))
+
+
+def losses_at_places(
+    task: ChainRetrieval, outputs: Float[Tensor, "*lead batch pos d_out"], batch: Batch
+) -> Float[Tensor, "*lead symbol place"]:
+    """Squared error of each symbol that is asked for, by the place in its block of the pair that holds it as value.
+
+    Every block has a pair at every place, so each number is over as many queries as there are rows.
+    """
+    row = torch.arange(len(batch))[:, None]
+    wrong = (outputs - batch.targets)[..., row, batch.roles["queries"], :].square()  # [*lead batch chain d_out]
+    wrong = wrong.unflatten(-1, (len(task.asked), task.d_symbol)).mean(-1)
+    places = [batch.roles[f"key_{step - 1}"] // 2 % task.n_chains for step in task.asked]
+    here = torch.stack([torch.nn.functional.one_hot(place, task.n_chains) for place in places], -1).to(wrong.dtype)
+    return torch.einsum("...rcs,rcps->...sp", wrong, here) / len(batch)
 
 
 def roles_of(task: ChainRetrieval) -> tuple[str, ...]:

@@ -198,7 +198,7 @@ def test_a_smoke_run_is_measured(tmp_path):
     run = RunStore(tmp_path, None).get_or_train(recipe)
     scores, circuit = design.instruments(params, str(FOLLOWED))
     table = scores.measure(run)
-    assert set(table["metric"]) == {"partial_loss", "loss", "attention", "attention_elsewhere"}
+    assert set(table["metric"]) == {"partial_loss", "loss", "loss_at_place", "attention", "attention_elsewhere"}
     rows = table[table["metric"] == "attention"]
     assert len(rows) == len(recipe.checkpoint_epochs) * 16 * len(measures.links_of(recipe.make_task()))
     assert rows["value"].between(0, 1).all()
@@ -265,3 +265,38 @@ def test_a_path_that_nothing_reads_is_taken_away_and_one_that_is_read_stays():
 
 def patterns(net):
     return net.run(TEST, [f"pattern.{layer}" for layer in range(net.config.n_layers)]).cache
+
+
+def test_errors_at_places_are_those_of_a_loop():
+    outputs = torch.randn(2, *TEST.targets.shape, generator=torch.Generator().manual_seed(2))
+    found = measures.losses_at_places(TASK, outputs, TEST)
+    assert found.shape == (2, 2, 4)
+    for stack in range(2):
+        for symbol in (0, 1):
+            for place in range(4):
+                wrong = []
+                for row in range(12):
+                    for chain in range(4):
+                        if TEST.roles[f"key_{symbol}"][row, chain] == 8 * (1 - symbol) + 2 * place:
+                            at = TEST.roles["queries"][row, chain]
+                            part = slice(4 * symbol, 4 * symbol + 4)
+                            wrong.append((outputs[stack, row, at, part] - TEST.targets[row, at, part]).square().mean())
+                assert len(wrong) == 12
+                assert found[stack, symbol, place] == pytest.approx(torch.stack(wrong).mean().item(), rel=1e-5)
+    assert torch.allclose(found.mean(-1), measures.partial_losses(TASK, outputs, TEST), atol=1e-6)
+
+
+def test_who_follows_some_places_and_guesses_the_mean_of_the_rest_rests_at_quarters():
+    """What the chapter says of one layer: 0.75, 0.5, 0.25 with none, one, two places followed, and 0 with three."""
+    task = ChainRetrieval(n_steps=1, n_test=20_000)
+    batch = task.split("test")
+    row = torch.arange(len(batch))[:, None]
+    values = batch.tokens[row, batch.roles["value_0"], :4]  # of each chain
+    place = batch.roles["key_0"] // 2
+    for followed in range(4):
+        rest = (place >= followed)[..., None]
+        mean = (values * rest).sum(1, keepdim=True) / (4 - followed)
+        outputs = torch.zeros_like(batch.targets)
+        outputs[row, batch.roles["queries"]] = torch.where(rest, mean, values)
+        found = measures.partial_losses(task, outputs, batch).item()
+        assert found == pytest.approx((1 - followed / 4) * (1 - 1 / (4 - followed)), abs=0.01)
