@@ -223,7 +223,7 @@ class Costs:
 
     def _book(self) -> dict[str, str]:
         """The published runs: how many, how long, and what their training costs here."""
-        ledgers = [run.ledger for run in RunStore(self.published, None).runs()]
+        ledgers = [run.ledger for run in RunStore(self.published, None).runs() if run.ledger.trained]
         steps = sum(ledger.entries[-1].step for ledger in ledgers)
         found = {
             "book_runs": str(len(ledgers)),

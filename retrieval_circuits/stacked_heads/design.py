@@ -132,8 +132,5 @@ def experiments(params: Params) -> tuple[Experiment, ...]:
 
 
 def published_epochs(params: Params, arm: str, seed: int) -> tuple[int, ...]:
-    """Epochs whose weights are shipped: a tenth of those of the first network that is followed, and its last."""
-    if arm != str(FOLLOWED) or seed != params.seeds[0]:
-        return ()
-    epochs = params.steps // STEPS_AN_EPOCH
-    return tuple(sorted({round(epochs * part / 10) for part in range(11)}))
+    """Epochs whose weights are shipped: the last of the first network that is followed."""
+    return (params.steps // STEPS_AN_EPOCH,) if arm == str(FOLLOWED) and seed == params.seeds[0] else ()

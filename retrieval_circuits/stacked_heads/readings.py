@@ -93,10 +93,11 @@ def in_order(results: Results) -> pd.Series:
 def depth_needed(results: Results) -> pd.DataFrame:
     """The fewest layers with which a seed's network learnt each symbol by the end; one more than tried where none did.
 
-    Columns 1 and 2 (k of x_k), by ``init_seed``.
+    Columns 1 and 2 (k of x_k), by ``init_seed``: seeds that have a network of every depth.
     """
     layers = {str(cell): cell.n_layers for cell in REWARDED}
     table = final_losses(results, *REWARDED)
+    table = table[table.groupby("init_seed")["cell"].transform("nunique") == len(layers)]
     table = table.assign(layers=table["cell"].map(layers).where(table["value"] < LEARNT, max(layers.values()) + 1))
     return table.pivot_table(index="init_seed", columns="place", values="layers", aggfunc="min")
 

@@ -156,6 +156,11 @@ def test_layers_are_counted_to_the_first_depth_that_learns(second, more):
     assert readings.more_layers(results(grid(second))).to_dict() == {1: more}
 
 
+def test_a_seed_without_a_network_of_every_depth_has_no_depth_that_it_needs():
+    losses = grid(3) | {(FOLLOWED, 2, 1): EARLY, (FOLLOWED, 2, 2): EARLY}
+    assert readings.more_layers(results(losses)).to_dict() == {1: 1}
+
+
 def test_order_counts_networks_that_learnt_both():
     losses = grid(4)  # of depths 4, 5 and 6 x_2 is learnt
     assert readings.in_order(results(losses)).to_dict() == {1: 1.0}
