@@ -131,6 +131,7 @@ def test_the_books_own_runs_are_counted_from_their_ledgers():
     runs = [
         json.loads(line) for path in (ROOT / "published").glob("*/runs.jsonl") for line in path.read_text().splitlines()
     ]
+    runs = [run for run in runs if run["checkpoints"]]  # an experiment trains nothing
     assert numbers["book_runs"] == str(len(runs))
     steps = sum(run["checkpoints"][-1][0] for run in runs)
     assert numbers["book_steps"] == f"{steps / 1000:.0f} thousand" and steps > 10_000
