@@ -143,8 +143,6 @@ PATHS = (
                 bound=at_least(ATTENDED, "the source's threshold for a path"),
             ),
         ),
-        source="source",
-        source_verdict="Refuted by one network: both appear together, abruptly (D = 4, 24 layers)",
     ),
     Claim(
         id="SH9",
