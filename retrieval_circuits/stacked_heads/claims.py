@@ -7,7 +7,7 @@ from livingpaper.claims.reading import Less, Reading, Values, of_experiment
 from livingpaper.claims.rules import Counted, Every, Share
 from livingpaper.claims.units import COUNT, MORE_OFTEN_THAN_NOT, STEPS, Unit, at_least, at_most, share_of
 from retrieval_circuits.stacked_heads import readings
-from retrieval_circuits.stacked_heads.design import FLOW, FOLLOWED, ONE, REWARDED, STEPS_AN_EPOCH, WIRED
+from retrieval_circuits.stacked_heads.design import FLOW, FOLLOWED, LAST_ALONE, ONE, REWARDED, STEPS_AN_EPOCH, WIRED
 from retrieval_circuits.stacked_heads.readings import ATTENDED, FIRST, JUMP, LEARNT, PREVIOUS, SECOND
 
 ERROR = Unit(digits=2, low=0.0)
@@ -119,6 +119,21 @@ REWARDS = (
         bound=at_least(0.5, "no fewer than every other seed: five seeds cannot say more"),
         source="source",
         source_verdict="Supported: 64 of 64 runs (D = 5)",
+    ),
+    Claim(
+        id="SH7",
+        says=Says(
+            holds="Where only the last symbol is rewarded, two look-ups are not learnt.",
+            fails="Two look-ups are learnt where only the last symbol is rewarded.",
+            whether="whether two look-ups are learnt where only the last symbol is rewarded",
+        ),
+        reading=LOSS(
+            "final error of x_2 with 4 layers, only x_2 rewarded,", values=readings.final_loss(LAST_ALONE[0], 2)
+        ),
+        bound=at_least(0.7, "the source's bound; knowing the step alone gives 0.75"),
+        controls=(Control(reading=_second_with(4), bound=IS_LEARNT),),
+        source="source",
+        source_verdict="Supported at D = 3: 64 of 64 runs end above 0.7",
     ),
 )
 PATHS = (

@@ -56,7 +56,8 @@ class Cell(NamedTuple):
 ONE = tuple(Cell(1, n_layers, rewarded=True) for n_layers in (1, 2, 3))
 """One look-up: the last step is every step."""
 REWARDED = tuple(Cell(2, n_layers, rewarded=True) for n_layers in (1, 2, 3, 4, 5, 6))
-GRID = (*ONE, *REWARDED)
+LAST_ALONE = (Cell(2, 4, rewarded=False),)
+GRID = (*ONE, *REWARDED, *LAST_ALONE)
 FOLLOWED = Cell(2, 4, rewarded=True)
 """The cell that has more seeds, and whose heads are followed through training."""
 
@@ -70,6 +71,10 @@ class Params(BaseModel):
     followed_seeds: Annotated[Seeds, Field(description="more init seeds of the cell that is followed")]
     d_model: Annotated[int, Field(ge=4, le=512, multiple_of=4, description="width; 4 heads, MLP four times as wide")]
     steps: Annotated[int, Field(ge=STEPS_AN_EPOCH, le=100_000, multiple_of=STEPS_AN_EPOCH, description="of training")]
+    unrewarded_steps: Annotated[
+        int,
+        Field(ge=STEPS_AN_EPOCH, le=100_000, multiple_of=STEPS_AN_EPOCH, description="where only the last symbol is"),
+    ]
     longest_chain: Annotated[int, Field(ge=4, le=512, description="look-ups up to which the theory is counted")]
     engine: EngineName
     n_rows: Annotated[int, Field(ge=8, le=20_000, description="test rows that losses are measured on")]
@@ -89,7 +94,8 @@ def task_of(params: Params, cell: Cell) -> ChainRetrieval:
 
 def _recipe(params: Params, cell: Cell, seed: int) -> Recipe:
     task = task_of(params, cell)
-    epochs = params.steps // STEPS_AN_EPOCH
+    epochs = (params.steps if cell.rewarded else params.unrewarded_steps) // STEPS_AN_EPOCH
+    every = 1 if cell.rewarded else max(1, params.unrewarded_steps // params.steps)
     return Recipe(
         task=task.name,
         task_params=task.params,
@@ -103,7 +109,7 @@ def _recipe(params: Params, cell: Cell, seed: int) -> Recipe:
         stages=(Stage(("train",), epochs, STEPS_AN_EPOCH * BATCH_SIZE),),
         init_seed=seed,
         data_seed=DATA_SEED_OFFSET + seed,
-        checkpoint_epochs=tuple(range(epochs + 1)),
+        checkpoint_epochs=(*range(0, epochs, every), epochs),
         engine=params.engine,
     )  # fmt: skip
 

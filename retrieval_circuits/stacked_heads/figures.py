@@ -6,7 +6,7 @@ from circuitcore.tasks.chains import ChainRetrieval
 from livingpaper.claims.results import Results
 from livingpaper.claims.view import View, in_order
 from retrieval_circuits.design import BAND
-from retrieval_circuits.stacked_heads.design import FLOW, FOLLOWED, ONE, REWARDED, WIRED, Cell
+from retrieval_circuits.stacked_heads.design import FLOW, FOLLOWED, LAST_ALONE, ONE, REWARDED, WIRED, Cell
 from retrieval_circuits.stacked_heads.published import LAYERS_USED
 from retrieval_circuits.stacked_heads.readings import (
     FIRST,
@@ -116,6 +116,11 @@ def training(results: Results) -> View:
     return _view(_curves(results, shown), note=KNOWS_THE_STEP)
 
 
+def unrewarded(results: Results) -> View:
+    """Error of the last symbol through a longer training in which nothing else is rewarded."""
+    return _view(_curves(results, LAST_ALONE), note=KNOWS_THE_STEP)
+
+
 def _curves(results: Results, cells: list[Cell] | tuple[Cell, ...]) -> pd.DataFrame:
     found = []
     for cell in cells:
@@ -197,7 +202,7 @@ PLACES = {1: "its best place", 2: "second", 3: "third", 4: "its worst place"}
 VIEWS = {
     view.__name__: view
     for view in (
-        *(example, by_depth, one_step, places, training, paths, times, final_paths),
+        *(example, by_depth, one_step, places, training, unrewarded, paths, times, final_paths),
         *(set_attention, circuits, layers_needed, wired),
     )
 }
