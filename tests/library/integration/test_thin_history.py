@@ -91,7 +91,9 @@ def test_damage_to_a_thin_history_and_a_changed_mark_are_noticed(run, monkeypatc
 
 
 def test_published_ledgers_of_before_are_read_and_keep_their_seal():
-    runs = RunStore(Path(circuitcore.__file__).parents[1] / "published", None).runs()
+    runs = [
+        run for run in RunStore(Path(circuitcore.__file__).parents[1] / "published", None).runs() if run.ledger.trained
+    ]
     assert runs and not any(run.ledger.history_thinned for run in runs if run.final_step <= LONGEST_WHOLE)
 
 
