@@ -110,12 +110,17 @@ def resolve(edits: Iterable[Edit], roles: Roles, sources: Mapping[str, Cache], l
         ValueError: an unknown site, head or position, a source that was not given or does not fit, a site that can
             only be recorded, a query left without any key or made to look ahead.
     """
-    make = {CutEdge: lambda edit: _cut(edit, roles, like), Attend: lambda edit: _attend(edit, roles, like)}
-    found = tuple(
-        make[type(edit)](edit) if type(edit) in make else _replaced(edit, roles, sources, like) for edit in edits
-    )
+    found = tuple(_resolved(edit, roles, sources, like) for edit in edits)
     _refuse_blind_queries(found)
     return found
+
+
+def _resolved(edit: Edit, roles: Roles, sources: Mapping[str, Cache], like: Cache) -> Resolved:
+    if isinstance(edit, CutEdge):
+        return _cut(edit, roles, like)
+    if isinstance(edit, Attend):
+        return _attend(edit, roles, like)
+    return _replaced(edit, roles, sources, like)
 
 
 def _cut(edit: CutEdge, roles: Roles, like: Cache) -> Resolved:
@@ -197,8 +202,10 @@ def edited_site(edit: Edit) -> Site:
     """The site that an edit replaces; for a cut the head's ``scores``, for a set attention its ``pattern``."""
     if isinstance(edit, Patch):
         return edit.site
-    if isinstance(edit, CutEdge | Attend):
-        return Site("scores" if isinstance(edit, CutEdge) else "pattern", edit.head.layer, edit.head.index)
+    if isinstance(edit, CutEdge):
+        return Site("scores", edit.head.layer, edit.head.index)
+    if isinstance(edit, Attend):
+        return Site("pattern", edit.head.layer, edit.head.index)
     return Site("z", *edit.part) if isinstance(edit.part, Head) else Site("mlp_out", edit.part.layer)
 
 

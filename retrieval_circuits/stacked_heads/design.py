@@ -44,8 +44,12 @@ class Cell(NamedTuple):
     rewarded: bool
 
     def __str__(self) -> str:
-        layers = f"{self.n_layers} layer{'s' * (self.n_layers > 1)}"
-        return f"D {self.n_steps}, {'every step' if self.rewarded else 'only the last'}, {layers}"
+        return f"D {self.n_steps}, {'every step' if self.rewarded else 'only the last'}, {self.depth}"
+
+    @property
+    def depth(self) -> str:
+        """Its layers in words."""
+        return f"{self.n_layers} layer{'s' * (self.n_layers > 1)}"
 
     @property
     def targets(self) -> tuple[int, ...]:

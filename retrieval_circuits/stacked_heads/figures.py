@@ -14,7 +14,6 @@ from retrieval_circuits.stacked_heads.readings import (
     LEARNT,
     PREVIOUS,
     SECOND,
-    attention_of,
     circuit_paths,
     final_attention,
     final_losses,
@@ -88,7 +87,7 @@ SIZES = {
 def by_depth(results: Results) -> View:
     """Final error of each symbol of a chain, by layers, every step rewarded."""
     table = final_losses(results, *REWARDED)
-    layers = {str(cell): f"{cell.n_layers} layer{'s' * (cell.n_layers > 1)}" for cell in REWARDED}
+    layers = {str(cell): cell.depth for cell in REWARDED}
     table = table.assign(group=table["cell"].map(layers), series="x_" + table["place"].astype(str), arm=table["cell"])
     table = in_order(table.sort_values("place", kind="stable"), "group", layers.values())
     return _view(table[["group", "series", "arm", "init_seed", "value"]])
@@ -97,7 +96,7 @@ def by_depth(results: Results) -> View:
 def one_step(results: Results) -> View:
     """Final error of the only answer, by layers."""
     table = final_losses(results, *ONE)
-    layers = {str(cell): f"{cell.n_layers} layer{'s' * (cell.n_layers > 1)}" for cell in ONE}
+    layers = {str(cell): cell.depth for cell in ONE}
     table = in_order(table.assign(group=table["cell"].map(layers), arm=table["cell"]), "group", layers.values())
     return _view(table[["group", "arm", "init_seed", "value"]])
 
@@ -113,30 +112,21 @@ def places(results: Results) -> View:
 def training(results: Results) -> View:
     """Errors of both symbols through training, with just as many layers as look-ups need and with more."""
     shown = [cell for cell in REWARDED if cell.n_layers in (2, 3, 4, 6)]
-    return _view(_curves(results, shown), note=KNOWS_THE_STEP)
+    return _view(_curves(results, shown))
 
 
 def unrewarded(results: Results) -> View:
     """Error of the last symbol through a longer training in which nothing else is rewarded."""
-    return _view(_curves(results, LAST_ALONE), note=KNOWS_THE_STEP)
+    return _view(_curves(results, LAST_ALONE))
 
 
 def _curves(results: Results, cells: list[Cell] | tuple[Cell, ...]) -> pd.DataFrame:
     found = []
     for cell in cells:
         rows = results.curve("partial_loss", str(cell))
-        panel = f"{cell.n_layers} layers"
-        found.append(rows.assign(series=rows["variable"].astype(str), panel=panel, arm=str(cell)))
+        found.append(rows.assign(series=rows["variable"].astype(str), panel=cell.depth, arm=str(cell)))
     table = pd.concat(found, ignore_index=True)
     return table[["panel", "series", "step", "arm", "init_seed", "value"]]
-
-
-def paths(results: Results) -> View:
-    """Attention along each link through training, of the head that has most of it."""
-    found = [attention_of(results, link).assign(series=name) for name, link in LINKS.items()]
-    table = pd.concat(found, ignore_index=True).assign(arm=str(FOLLOWED))
-    note = "Of each network the head with most of it, which may be another at another step"
-    return View(table, "mean attention", _looked(results), BAND, note=note)
 
 
 def times(results: Results) -> View:
@@ -193,8 +183,8 @@ def _looked(results: Results) -> str:
     return f"{results.curve('attention', str(FOLLOWED))['n'].iloc[0]} queries of the test rows"
 
 
-def _view(table: pd.DataFrame, note: str = KNOWS_THE_STEP) -> View:
-    return View(table, ERROR, "test", BAND, PLATEAU, note)
+def _view(table: pd.DataFrame) -> View:
+    return View(table, ERROR, "test", BAND, PLATEAU, KNOWS_THE_STEP)
 
 
 PLACES = {1: "its best place", 2: "second", 3: "third", 4: "its worst place"}
@@ -202,7 +192,7 @@ PLACES = {1: "its best place", 2: "second", 3: "third", 4: "its worst place"}
 VIEWS = {
     view.__name__: view
     for view in (
-        *(example, by_depth, one_step, places, training, unrewarded, paths, times, final_paths),
+        *(example, by_depth, one_step, places, training, unrewarded, times, final_paths),
         *(set_attention, circuits, layers_needed, wired),
     )
 }

@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 
+from livingpaper.claims.reading import OfMetric, at_end
 from livingpaper.claims.results import Results
 from retrieval_circuits.stacked_heads.design import FOLLOWED, REWARDED, Cell
 
@@ -31,15 +32,9 @@ def final_losses(results: Results, *cells: Cell) -> pd.DataFrame:
     return table.assign(place=_places(table))[["cell", "init_seed", "place", "value"]]
 
 
-def final_loss(cell: Cell, place: int):
+def final_loss(cell: Cell, place: int) -> OfMetric:
     """Values of a reading: the partial loss of x_k at the end, one number a seed."""
-
-    def values(results: Results) -> pd.Series:
-        table = final_losses(results, cell)
-        return table[table["place"] == place].set_index("init_seed")["value"]
-
-    values.arms = (str(cell),)
-    return values
+    return at_end("partial_loss", str(cell), variable=f"x_{place}")
 
 
 def crossing_times(curve: pd.DataFrame, threshold: float, *, below: bool) -> pd.Series:
@@ -142,15 +137,9 @@ def path_time(*link: str):
     return values
 
 
-def final_attention(*link: str):
+def final_attention(*link: str) -> OfMetric:
     """Values of a reading: attention along a link at the end of training, of the head that has most of it."""
-
-    def values(results: Results) -> pd.Series:
-        rows = attention_of(results, link)
-        return rows[rows["step"] == _end(results)].set_index("init_seed")["value"]
-
-    values.arms = (str(FOLLOWED),)
-    return values
+    return at_end("attention", str(FOLLOWED), "max", site=">".join(link))
 
 
 def cost_of(edit: str):
@@ -166,10 +155,10 @@ def cost_of(edit: str):
     return values
 
 
-def circuit_paths(results: Results, metric: str = "path") -> pd.DataFrame:
-    """Paths of every network, but those of positions to themselves: ``init_seed``, ``layer``, ``head``, ``site``."""
+def circuit_paths(results: Results) -> pd.DataFrame:
+    """Paths that are left, but those of positions to themselves: ``init_seed``, ``layer``, ``head``, ``site``."""
     rows = results.tables["circuit"]
-    rows = rows[rows["metric"] == metric].astype({"site": "str"})
+    rows = rows[rows["metric"] == "path"].astype({"site": "str"})
     ends = rows["site"].str.split(">", expand=True)
     rows = rows[ends[0] != ends[1]] if len(rows) else rows
     return rows[["init_seed", "layer", "head", "site", "value"]]

@@ -18,7 +18,13 @@ from circuitcore.metrics.table import Rows
 from circuitcore.models import Attend, Head, compile_edits, forward
 from circuitcore.tasks.base import Batch
 from circuitcore.tasks.chains import ChainRetrieval
-from retrieval_circuits.stacked_heads.measures.scores import link_attention, links_of, partial_losses, roles_of
+from retrieval_circuits.stacked_heads.measures.scores import (
+    link_attention,
+    links_of,
+    partial_losses,
+    patterns_of,
+    roles_of,
+)
 
 if TYPE_CHECKING:
     from circuitcore.training.store.run import Run
@@ -72,6 +78,7 @@ def read_circuit(run: "Run", how: Reading, progress: Callable[[int], None]) -> p
     step = run.steps[-1]
     net, task = Network(run.recipe.model, run.stack((step,))), run.recipe.make_task()
     batch = task.split("test").rows(slice(0, how.n_rows))
+    net.keep(batch, [f"pattern.{layer}" for layer in range(net.config.n_layers)])  # every set of circuits asks for it
     tried = candidates(task, net, batch, how.candidate)
     (own,) = losses(task, net, batch, [None])
     uniform, whole = losses(task, net, batch, [(), tuple(tried)])
@@ -94,10 +101,7 @@ def read_circuit(run: "Run", how: Reading, progress: Callable[[int], None]) -> p
 
 def candidates(task: ChainRetrieval, net: Network, batch: Batch, least: float) -> dict[Path, float]:
     """Every path with at least so much mean attention, and how much it has; those of a position to itself as well."""
-    n_layers = net.config.n_layers
-    cache = net.record(batch, [f"pattern.{layer}" for layer in range(n_layers)])
-    pattern = torch.cat([cache[f"pattern.{layer}"] for layer in range(n_layers)], -3)
-    found = {}
+    pattern, found = patterns_of(net, batch), {}
     for query, key in (*links_of(task), *((role, role) for role in roles_of(task))):
         own, _ = link_attention(pattern, batch, (query, key))
         values = own.reshape(-1).tolist()

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from circuitcore.metrics.instruments.battery import stacks
 from circuitcore.metrics.network import Network
-from circuitcore.metrics.table import Rows
+from circuitcore.metrics.table import Rows, head_labels
 from circuitcore.tasks.base import Batch
 from circuitcore.tasks.chains import ChainRetrieval
 
@@ -26,7 +26,7 @@ class Counts:
 
     Attributes:
         n_rows: rows on which losses are measured; each has a query for every chain.
-        n_looked: rows on which attention is averaged; the source takes 32. None: attention is not measured.
+        n_looked: rows on which attention is averaged; the source takes 32. 0: attention is not measured.
     """
 
     n_rows: int
@@ -62,12 +62,13 @@ def chain_scores(run: "Run", counts: Counts, progress: Callable[[int], None]) ->
 
 
 def _add_losses(task: ChainRetrieval, net: Network, batch: Batch, rows: Rows) -> None:
-    parts = partial_losses(task, net.run(batch).logits, batch)
+    outputs = net.run(batch).logits
+    parts = partial_losses(task, outputs, batch)
     n_asked = len(batch) * task.n_chains
     labels = [{"variable": f"x_{place}"} for place in task.asked]
     rows.add("partial_loss", parts, n_asked, labels, split="test")
     rows.add("loss", parts.mean(-1), n_asked, split="test")
-    at_places = losses_at_places(task, net.run(batch).logits, batch)
+    at_places = losses_at_places(task, outputs, batch)
     labels = [{**label, "site": f"place {place}"} for label in labels for place in range(task.n_chains)]
     rows.add("loss_at_place", at_places.flatten(-2), len(batch), labels, split="test")
 
@@ -119,13 +120,17 @@ def link_attention(
     return own, every - own
 
 
+def patterns_of(net: Network, batch: Batch) -> Float[Tensor, "ckpt batch head query key"]:
+    """Where every head looks, in the order of ``Network.heads``."""
+    keys = [f"pattern.{layer}" for layer in range(net.config.n_layers)]
+    cache = net.record(batch, keys)
+    return torch.cat([cache[key] for key in keys], -3)
+
+
 def _add_attention(task: ChainRetrieval, net: Network, batch: Batch, rows: Rows) -> None:
-    n_layers = net.config.n_layers
-    cache = net.record(batch, [f"pattern.{layer}" for layer in range(n_layers)])
-    pattern = torch.cat([cache[f"pattern.{layer}"] for layer in range(n_layers)], -3)
-    heads = [{"layer": head.layer, "head": head.index} for head in net.heads]
+    pattern = patterns_of(net, batch)
     for link in links_of(task):
         own, others = link_attention(pattern, batch, link)
-        labels = [{**head, "site": ">".join(link)} for head in heads]
+        labels = [{**head, "site": ">".join(link)} for head in head_labels(net.heads)]
         rows.add("attention", own, len(batch) * task.n_chains, labels)
         rows.add("attention_elsewhere", others, len(batch) * task.n_chains, labels)
