@@ -27,7 +27,7 @@ class Decoder(nn.Module):
         self.places = nn.Embedding(config.n_ctx, d) if config.positions == "learned" else None
         self.blocks = nn.ModuleList(Block(config) for _ in range(config.n_layers))
         self.norm = _norm(config)
-        self.unembed = nn.Linear(d, config.d_vocab, bias=config.bias)
+        self.unembed = nn.Linear(d, config.d_vocab, bias=config.bias == "all")
         if config.tied:
             self.unembed.weight = self.embed.weight
 
@@ -61,9 +61,9 @@ class Attention(nn.Module):
     def __init__(self, config: ModelConfig):
         super().__init__()
         self.config, width = config, config.n_heads * config.d_head
-        self.qkv = nn.Linear(config.d_model, 3 * width, bias=config.bias)
+        self.qkv = nn.Linear(config.d_model, 3 * width, bias=config.bias != "none")
         self.z = nn.Identity()  # what the heads hold before the output map: a place for a hook
-        self.out = nn.Linear(width, config.d_model, bias=config.bias)
+        self.out = nn.Linear(width, config.d_model, bias=config.bias != "none")
 
     def forward(self, x: Tensor) -> Tensor:
         """``x [batch pos d_model]`` -> what all heads write."""
@@ -81,9 +81,9 @@ class MLP(nn.Module):
     def __init__(self, config: ModelConfig):
         super().__init__()
         self.kind, d, width = config.mlp, config.d_model, config.d_mlp
-        self.up = nn.Linear(d, width, bias=config.bias)
-        self.gate = nn.Linear(d, width, bias=config.bias) if config.mlp == "swiglu" else None
-        self.down = nn.Linear(width, d, bias=config.bias)
+        self.up = nn.Linear(d, width, bias=config.bias != "none")
+        self.gate = nn.Linear(d, width, bias=config.bias != "none") if config.mlp == "swiglu" else None
+        self.down = nn.Linear(width, d, bias=config.bias != "none")
 
     def forward(self, x: Tensor) -> Tensor:
         """``x [batch pos d_model]`` -> what the MLP writes."""

@@ -49,7 +49,7 @@ class LensStep:
 
     def __init__(self, workload: Workload, weights: Mapping[str, Tensor]):
         config = workload.model
-        if config.tied or not config.bias or config.positions == "none":
+        if config.tied or config.bias != "all" or config.positions == "none":
             raise NotImplementedError("trained by this peer, it would have parameters that it does not have here")
         self.model, self.at = hooked(config, weights), list(workload.loss_positions)
         if workload.model.d_in:

@@ -37,7 +37,7 @@ class ModelConfig:
     mlp: Literal["swiglu", "gelu", "relu", "none"] = "swiglu"
     init: Literal["torch", "small", "encoder"] = "torch"  # see ``init_weights``
     tied: bool = True  # unembedding = embedding transposed
-    bias: bool = False  # biases in attention, MLP and unembedding
+    bias: Literal["none", "inside", "all"] = "none"  # inside: of attention and MLP; all: of the unembedding, too
     norm_eps: float = later(NORM_EPS)  # added to the mean square
 
     def __post_init__(self):
@@ -56,12 +56,20 @@ class ModelConfig:
             raise ValueError("vector inputs have no token embedding to tie to: set tied=False")
 
     def to_dict(self) -> dict[str, Any]:
-        """What is hashed of it, as JSON literals."""
-        return canonical(self)
+        """What is hashed of it, as JSON literals.
+
+        ``bias`` is False for "none" and True for "all", as it was before there were words for it: runs keep their names.
+        """
+        return canonical(self) | {"bias": _AS_HASHED.get(self.bias, self.bias)}
+
+    @staticmethod
+    def in_words(fields: Mapping[str, Any]) -> dict[str, Any]:
+        """``fields`` as ``to_dict`` makes them, with the word for the biases."""
+        return dict(fields) | ({"bias": _in_words(fields["bias"])} if "bias" in fields else {})
 
     @classmethod
     def from_dict(cls, fields: Mapping[str, Any]) -> "ModelConfig":
-        """The config those fields describe; an unknown field, or one that is missing, is an error that names it."""
+        """The config that ``to_dict`` made those of; an unknown field, or one missing, is an error that names it."""
         allowed = [field.name for field in dataclasses.fields(cls)]
         needed = [field.name for field in dataclasses.fields(cls) if field.default is dataclasses.MISSING]
         if missing := [name for name in needed if name not in fields]:
@@ -69,7 +77,14 @@ class ModelConfig:
         for name in fields:
             if name not in allowed:
                 raise ValueError(unknown("model field", name, allowed))
-        return cls(**fields)
+        return cls(**cls.in_words(fields))
+
+
+_AS_HASHED = {"none": False, "all": True}
+
+
+def _in_words(bias: Any) -> Any:
+    return {hashed: word for word, hashed in _AS_HASHED.items()}[bias] if isinstance(bias, bool) else bias
 
 
 def _check_field(field: dataclasses.Field, value: Any, least: int) -> None:

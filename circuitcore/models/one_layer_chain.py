@@ -102,7 +102,7 @@ class OneLayerChain:
         return ModelConfig(
             d_vocab=self.n_symbol, n_ctx=len(self.codes), n_layers=1, n_heads=n_copied,
             d_model=d_in + (n_copied + 1) * self.n_symbol, d_head=max(self.n_symbol, self.codes.shape[1]), d_in=d_in,
-            d_mlp=self.d_mlp or self.needed, norm="none", positions="none", mlp="relu", tied=False, bias=True,
+            d_mlp=self.d_mlp or self.needed, norm="none", positions="none", mlp="relu", tied=False, bias="all",
         )  # fmt: skip
 
     def weights(self, dtype: torch.dtype = torch.float64) -> dict[str, Tensor]:

@@ -83,7 +83,7 @@ class OneLayerVocabulary:
         return ModelConfig(
             d_vocab=self.vocabulary, n_ctx=positions, n_layers=1, n_heads=2 * self.depth, d_head=self.vocabulary,
             d_model=positions + (2 * self.depth + 2) * self.vocabulary, d_mlp=self.d_mlp or self.needed, norm="none",
-            positions="learned", mlp="relu", tied=False, bias=True,
+            positions="learned", mlp="relu", tied=False, bias="all",
         )  # fmt: skip
 
     def weights(self, dtype: torch.dtype = torch.float32) -> dict[str, Tensor]:

@@ -236,7 +236,7 @@ def weight_shapes(config: ModelConfig) -> dict[str, tuple[tuple[int, ...], int]]
         for c in "QKV":
             shapes[f"blocks.{layer}.attn.W_{c}"] = ((heads, d, d_head), d)
         shapes[f"blocks.{layer}.attn.W_O"] = ((heads, d_head, d), heads * d_head)
-        if config.bias:
+        if config.bias != "none":
             shapes |= {f"blocks.{layer}.attn.b_{c}": ((heads, d_head), d) for c in "QKV"}
             shapes[f"blocks.{layer}.attn.b_O"] = ((d,), heads * d_head)
         shapes |= _norm_shapes(config, f"blocks.{layer}.ln1") | _mlp_shapes(config, layer)
@@ -244,7 +244,7 @@ def weight_shapes(config: ModelConfig) -> dict[str, tuple[tuple[int, ...], int]]
         shapes |= _norm_shapes(config, "ln_final")
     if not config.tied:
         shapes["unembed.W_U"] = ((d, config.d_vocab), d)
-    if config.bias:
+    if config.bias == "all":
         shapes["unembed.b_U"] = ((config.d_vocab,), d)
     return shapes
 
@@ -256,7 +256,7 @@ def _mlp_shapes(config: ModelConfig, layer: int) -> dict[str, tuple[tuple[int, .
     inner = ("gate", "in") if config.mlp == "swiglu" else ("in",)
     shapes = _norm_shapes(config, f"blocks.{layer}.ln2")
     shapes |= {f"{name}.W_{part}": ((d, width), d) for part in inner} | {f"{name}.W_out": ((width, d), width)}
-    if config.bias:
+    if config.bias != "none":
         shapes |= {f"{name}.b_{part}": ((width,), d) for part in inner} | {f"{name}.b_out": ((d,), width)}
     return shapes
 

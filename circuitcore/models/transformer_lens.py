@@ -58,7 +58,7 @@ def hooked_weights(config: ModelConfig, weights: Mapping[str, Tensor]) -> dict[s
     """
     table = weights["embed.W_E"]
     positions = "rope" if config.positions == "rope" else "learned"
-    full = dataclasses.replace(config, tied=False, bias=True, positions=positions)
+    full = dataclasses.replace(config, tied=False, bias="all", positions=positions)
     made = {name: torch.zeros(shape, dtype=table.dtype) for name, (shape, _) in weight_shapes(full).items()}
     if config.tied:
         made["unembed.W_U"] = table.T.contiguous()
@@ -75,6 +75,6 @@ def _inexpressible(config: ModelConfig) -> list[str]:
             "norm_position='post': it normalises what a layer reads from the residual stream, and this model the "
             "stream itself"
         )
-    if config.mlp == "swiglu" and config.bias:
-        problems.append("mlp='swiglu' with bias=True: its gate has no bias, and it adds b_in after the gate")
+    if config.mlp == "swiglu" and config.bias != "none":
+        problems.append(f"mlp='swiglu' with bias={config.bias!r}: its gate has no bias, and it adds b_in after the gate")
     return problems

@@ -14,7 +14,7 @@ KNOWN: Known = {
     "positions": ("rope", "learned", "none"),
     "mlp": ACTIVATIONS,
     "tied": (True, False),
-    "bias": (True, False),
+    "bias": ("none", "inside", "all"),
 }
 
 

@@ -16,7 +16,7 @@ from circuitcore.native.flat import FlatWeights
 from circuitcore.native.known import ACTIVATIONS, KNOWN, SIZES, WHO
 
 
-def _structure(name: str, **fields: type) -> type[ctypes.Structure]:
+def _structure(name: str, /, **fields: type) -> type[ctypes.Structure]:
     return type(name, (ctypes.Structure,), {"_fields_": list(fields.items())})
 
 
@@ -63,22 +63,24 @@ QUESTION = _structure(
     **dict.fromkeys(("size", "positions", "edits"), c_int64),
     **dict.fromkeys(("edit", "logits", "pattern"), c_void_p),
 )
-ADAM = _structure(
-    "Adam",
-    **dict.fromkeys(("lr", "beta1", "beta2", "eps", "weight_decay", "clip_norm"), c_double),
-    decoupled=c_int,
+RULE = _structure(
+    "Rule",
+    **dict.fromkeys(("lr", "beta1", "beta2", "eps", "weight_decay", "clip_norm", "momentum"), c_double),
+    name=c_int64,
 )
+RULES = ("adam", "adamw", "sgd")  # in the order of the enum in update.hpp
 
 
 class UpdateRule(NamedTuple):
-    """Adam, or AdamW where ``decoupled``; ``clip_norm`` 0 leaves gradients as they are."""
+    """One of ``RULES`` at the rate of one step; ``clip_norm`` 0 leaves gradients as they are."""
 
+    name: str
     lr: float
     betas: tuple[float, float]
     eps: float
     weight_decay: float
     clip_norm: float
-    decoupled: bool
+    momentum: float = 0.0
 
 
 class Replace(NamedTuple):
@@ -170,10 +172,11 @@ class NativeDecoder:
             ValueError: more positions than the model has, shapes that do not fit, an id outside the vocabulary.
         """
         batch, norm = self._batch(tokens, targets, loss_mask), c_double()
-        adam = ADAM(rule.lr, *rule.betas, rule.eps, rule.weight_decay, rule.clip_norm, rule.decoupled)
+        numbers = (rule.lr, *rule.betas, rule.eps, rule.weight_decay, rule.clip_norm, rule.momentum)
+        asked = RULE(*numbers, RULES.index(rule.name))
         state.steps += 1
         vectors = (state.parameters.data_ptr(), state.moments.data_ptr(), state.gradient.data_ptr(), self.flat.size)
-        by_reference = map(ctypes.byref, (batch, adam))
+        by_reference = map(ctypes.byref, (batch, asked))
         loss = self._library.decoder_step(self._handle, *vectors, *by_reference, state.steps, ctypes.byref(norm))
         return loss, norm.value
 
@@ -303,11 +306,11 @@ def _require_ids(name: str, tensor: Tensor) -> None:
 
 
 class Training:
-    """What changes while a decoder is trained: flat weights, both Adam moments ``[2 size]``, updates done."""
+    """What changes while a decoder is trained: flat weights, the rule's moments ``[moment size]``, updates done."""
 
-    def __init__(self, parameters: Float[Tensor, " size"]):
+    def __init__(self, parameters: Float[Tensor, " size"], n_moments: int = 2):
         self.parameters, self.steps = parameters.clone(), 0
-        self.moments = torch.zeros(2 * len(parameters))
+        self.moments = torch.zeros(n_moments, len(parameters))
         self.gradient = torch.zeros_like(parameters)
 
 

@@ -13,7 +13,7 @@ TOLERANCE = 1e-4  # relative to the largest entry; float32 differs by 1e-6, a mi
 
 def differs_from_autograd(library: ctypes.CDLL) -> str:
     """What ``library`` gets wrong, in a few words; empty if nothing."""
-    config = ModelConfig(d_vocab=11, n_ctx=9, d_model=24, n_heads=2, d_head=10, d_mlp=20, tied=False, bias=True)
+    config = ModelConfig(d_vocab=11, n_ctx=9, d_model=24, n_heads=2, d_head=10, d_mlp=20, tied=False, bias="all")
     generator = torch.Generator().manual_seed(0)
     tokens = torch.randint(0, 11, (7, 9), generator=generator)
     targets = torch.randint(0, 11, (7, 9), generator=generator)

@@ -15,7 +15,7 @@ _HOMES = {
     "Engine": "engines.engine",
     "ExecutorError": "errors",
     "Experiment": "experiment",
-    "Optimizer": "recipe",
+    "Optimizer": "optimizer",
     "Problem": "store.places",
     "Recipe": "recipe",
     "RecipeError": "errors",

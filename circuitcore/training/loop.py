@@ -8,6 +8,7 @@ import platform
 from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from time import monotonic
 
 import pandas as pd
 import torch
@@ -38,6 +39,7 @@ from circuitcore.training.store.run import read_checkpoint
 
 PROBE_ROWS = 256  # enough to tell two checkpoints apart, few enough to cost a millisecond
 FINGERPRINT_SEED = 0
+RESUME_SECONDS = 60.0  # of training that a kill may cost, and what writing the state to go on from is spread over
 Report = Callable[[int], None]
 
 
@@ -80,10 +82,10 @@ def versions() -> str:
 
 
 def train(recipe: Recipe, folder: Path, report: Report | None = None) -> None:
-    """Train ``recipe`` into ``folder`` to the end, from the last checkpoint if an earlier attempt left one.
+    """Train ``recipe`` into ``folder`` to the end, from where an earlier attempt left a state to go on from.
 
-    The caller holds the run's lock. Each checkpoint costs one file of weights, the ledger, and the resume state,
-    in this order, so that a kill at any moment leaves a state to go on from.
+    The caller holds the run's lock. Each checkpoint costs one file of weights and the ledger, in this order. The
+    resume state has a cadence of its own, every ``RESUME_SECONDS``; checkpoints by epoch have one each, too.
 
     Args:
         recipe: what to train.
@@ -121,6 +123,7 @@ class Training:
     def __init__(self, recipe: Recipe, folder: Path, engine: Engine):
         self.recipe, self.folder, self.engine = recipe, folder, engine
         self.losses, self.grad_norms, self.tokens_seen = [], [], []
+        self._saved = monotonic()
         self.ledger = Ledger(
             run_id=recipe.run_id,
             recipe_sha256=recipe.sha256,
@@ -142,12 +145,11 @@ class Training:
     def batches(self) -> Iterator[Rows]:
         """The batches that are left, in training order.
 
-        Each must be trained on and noted before the next one is asked for: that is when an epoch's checkpoint is
-        taken, and after the last batch the run is finished.
+        Each must be trained on and noted before the next one is asked for: that is when a checkpoint is taken, and
+        after the last batch the run is finished.
         """
-        schedule = self.recipe.schedule
-        for epoch in range(schedule.epoch_ends.index(self.step), schedule.n_epochs):
-            yield from schedule.epoch(epoch)
+        for rows in self.recipe.schedule.batches(self.step):
+            yield rows
             self._checkpoint_if_due()
         self._finish()
 
@@ -171,11 +173,19 @@ class Training:
         return self.ledger.entries[-1].step if self.ledger.entries else None
 
     def _checkpoint_if_due(self) -> None:
-        if self.step in self.recipe.checkpoint_steps:
+        due = self.step in self._checkpoint_steps
+        if due:
             self.checkpoint()
+        if monotonic() - self._saved >= RESUME_SECONDS or (due and not self.recipe.checkpoint_at):
+            self._write_resume_state()
+            self._saved = monotonic()
+
+    @functools.cached_property
+    def _checkpoint_steps(self) -> frozenset[int]:
+        return frozenset(self.recipe.checkpoint_steps)
 
     def checkpoint(self) -> None:
-        """Write the weights, the ledger that vouches for them, and the state to go on from."""
+        """Write the weights, and the ledger that vouches for them."""
         weights, name = self.engine.weights(), checkpoint_name(self.step)
         data = pack(weights, {"run_id": self.recipe.run_id, "step": str(self.step)})
         write_durably(self.folder / name, data)
@@ -188,7 +198,6 @@ class Training:
         )
         self.ledger = dataclasses.replace(self.ledger, entries=(*self.ledger.entries, entry))
         self.ledger.write(self.folder)
-        self._write_resume_state()
 
     def _write_resume_state(self) -> None:
         state = {f"engine.{name}": value for name, value in self.engine.state().items()}

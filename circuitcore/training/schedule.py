@@ -1,9 +1,10 @@
 """Which rows each step trains on: a pure function of the recipe, so that a resumed run meets the same batches."""
 
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import accumulate
+from itertools import accumulate, islice
 
 import torch
 from jaxtyping import Bool, Int, Shaped
@@ -11,6 +12,7 @@ from torch import Tensor
 
 from circuitcore.ground.hashed import later
 from circuitcore.tasks.base import Batch, Task
+from circuitcore.training.errors import RecipeError
 
 # torch's CPU generator reads only the low 32 bits of its seed (seeds 5 and 5 + 2**32 give one stream), so the
 # data seed takes the upper half of those bits and the epoch the lower: no two pairs share a shuffle.
@@ -85,22 +87,42 @@ class Schedule:
     Epoch ``e`` (from 0) shuffles with a generator seeded by ``data_seed * 2**16 + e`` and by nothing else. Each
     length group is permuted and cut into batches (its last, short one is kept); where there are several groups
     the batches are then shuffled. An epoch of fresh rows draws them by that seed and leaves them in their order.
+
+    Attributes:
+        task: whose rows.
+        stages: of the training, in order.
+        batch_size: rows of a batch at most.
+        data_seed: of the order.
+        end: updates of the whole training, where it ends inside the last epoch; None for all of that epoch's.
     """
 
     task: Task
     stages: tuple[Stage, ...]
     batch_size: int
     data_seed: int
+    end: int | None = None
 
     @cached_property
     def epoch_ends(self) -> tuple[int, ...]:
-        """Steps done after 0, 1, ... epochs."""
+        """Steps done after 0, 1, ... epochs, the last of which may be left unfinished.
+
+        Raises:
+            RecipeError: training ends before the last epoch, or behind it.
+        """
         per_epoch = [0]
         for stage in self.stages:
             groups = [] if stage.fresh else _splits_by_length(self.task, stage.splits)
             sizes = [stage.fresh] if stage.fresh else [sum(map(len, group)) for group in groups]
             per_epoch += [sum(-(-n_rows // self.batch_size) for n_rows in sizes)] * stage.epochs
-        return tuple(accumulate(per_epoch))
+        ends = tuple(accumulate(per_epoch))
+        if self.end is None:
+            return ends
+        if not ends[-2] < self.end <= ends[-1]:
+            raise RecipeError(
+                f"checkpoint_at ends training at step {self.end}; allowed: a step of the last epoch, {ends[-2] + 1} to "
+                f"{ends[-1]}, as all stages together have {self.n_epochs} epochs"
+            )
+        return (*ends[:-1], self.end)
 
     @property
     def n_epochs(self) -> int:
@@ -112,8 +134,15 @@ class Schedule:
         """Optimizer updates over all stages."""
         return self.epoch_ends[-1]
 
+    def batches(self, start: int = 0) -> Iterator[Rows]:
+        """All batches after the first ``start`` of them, in training order."""
+        first = bisect_right(self.epoch_ends, start) - 1
+        for epoch in range(first, self.n_epochs):
+            done, end = self.epoch_ends[epoch : epoch + 2]
+            yield from islice(self.epoch(epoch), max(start - done, 0), end - done)
+
     def epoch(self, epoch: int) -> Iterator[Rows]:
-        """The batches of one epoch, counted from 0, in training order."""
+        """The batches of one epoch, counted from 0, in training order; of the last one those behind the end, too."""
         stage, groups = self._stage_of(epoch)
         seed = (self.data_seed << SEED_BITS) | epoch
         if stage.fresh:

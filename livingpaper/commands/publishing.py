@@ -38,7 +38,8 @@ def publish(name: str, folders: Folders, watch: Watch | None = None) -> int:
     that were measured on it since: they are published, too.
 
     Args:
-        name: the study; its ``published_epochs(params, arm, seed)`` says after which epochs weights are shipped.
+        name: the study; its ``published_epochs(params, arm, seed)`` says after which epochs weights are shipped, or after
+            which steps where the recipe counts those.
         folders: where runs lie and where they go.
         watch: told the expected time, then shows a bar; None for silence.
 
@@ -94,8 +95,9 @@ def _to_publish(
     for arm, recipes in study.recipes(params).items():
         keys = {one.key for one in instruments[arm]}
         for recipe in recipes:
-            run, epochs = store.find(recipe), study.published_epochs(params, arm, recipe.init_seed)
-            kept = [recipe.schedule.epoch_ends[epoch] for epoch in epochs]
+            run, kept = store.find(recipe), list(study.published_epochs(params, arm, recipe.init_seed))
+            if not recipe.checkpoint_at:  # else it says steps
+                kept = [recipe.schedule.epoch_ends[epoch] for epoch in kept]
             before = shipped.find(recipe) if run is None else None
             if before and keys <= before.tables.keys() and list(before.steps) == kept:
                 if new := sorted(keys - before.ledger.tables.keys()):

@@ -26,7 +26,7 @@ KNOWN: Known = {
     "positions": ("rope", "learned", "none"),
     "mlp": ("swiglu", "gelu", "relu", "none"),
     "tied": (True, False),
-    "bias": (True, False),
+    "bias": ("none", "inside", "all"),
 }
 Dtype = Literal["float16", "float32"]
 _LITTLE_ENDIAN = {"float16": "<f2", "float32": "<f4"}
@@ -50,7 +50,7 @@ def packed(config: ModelConfig, checkpoints: Mapping[int, Weights], dtype: Dtype
     require("the page's decoder", KNOWN, config)
     shapes = {name: shape for name, (shape, _) in weight_shapes(config).items()}
     return {
-        "config": {name: getattr(config, name) for name in KNOWN},
+        "config": {name: getattr(config, name) for name in KNOWN} | {"bias": config.to_dict()["bias"]},
         "dtype": dtype,
         "tensors": [[name, list(shape)] for name, shape in shapes.items()],
         "checkpoints": [

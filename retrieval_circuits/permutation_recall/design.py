@@ -106,7 +106,7 @@ def model(n_symbols: int, d_model: int, n_heads: int, d_mlp: int, n_layers: int 
     return ModelConfig(
         d_vocab=n_symbols + 1, n_ctx=2 * n_symbols - 1, n_layers=n_layers, n_heads=n_heads, d_model=d_model,
         d_mlp=d_mlp, norm="layer", norm_position="post", positions="learned", mlp="relu", init="encoder", tied=False,
-        bias=True, norm_eps=1e-5,
+        bias="all", norm_eps=1e-5,
     )  # fmt: skip
 
 

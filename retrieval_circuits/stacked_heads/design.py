@@ -106,7 +106,7 @@ def _recipe(params: Params, cell: Cell, seed: int) -> Recipe:
         model=ModelConfig(
             d_vocab=task.d_out, n_ctx=task.max_length, d_in=task.d_in, n_layers=cell.n_layers, n_heads=4,
             d_model=params.d_model, d_mlp=4 * params.d_model, norm="layer", positions="none", mlp="gelu", tied=False,
-            bias=True, norm_eps=1e-5,
+            bias="all", norm_eps=1e-5,
         ),
         optimizer=Optimizer(name="adamw", lr=LEARNING_RATE, weight_decay=WEIGHT_DECAY),
         batch_size=BATCH_SIZE,

@@ -21,7 +21,7 @@ from livingpaper.explorer.weights import packed, rounded
 
 TASK = ModelConfig(
     d_vocab=6, n_ctx=9, n_layers=1, n_heads=2, d_model=32, d_mlp=64, norm="layer", norm_position="post",
-    positions="learned", mlp="relu", tied=False, bias=True, norm_eps=1e-5,
+    positions="learned", mlp="relu", tied=False, bias="all", norm_eps=1e-5,
 )  # fmt: skip
 DEEP = ModelConfig(d_vocab=6, n_ctx=9, n_layers=2, n_heads=2, d_model=16, mlp="none")
 PERMUTATION, ORDER = (4, 1, 3, 5, 2), (1, 3, 5, 2, 1)
@@ -29,22 +29,22 @@ PERMUTATION, ORDER = (4, 1, 3, 5, 2), (1, 3, 5, 2, 1)
 SIZES = {"d_vocab": 11, "n_ctx": 12, "n_layers": 2, "n_heads": 2, "d_model": 16, "d_mlp": 24}
 VARIANTS = (
     {},
-    {"norm": "layer", "positions": "learned", "mlp": "relu", "tied": False, "bias": True, "norm_position": "post"},
-    {"norm": "layer", "mlp": "gelu", "tied": False, "bias": True},
+    {"norm": "layer", "positions": "learned", "mlp": "relu", "tied": False, "bias": "all", "norm_position": "post"},
+    {"norm": "layer", "mlp": "gelu", "tied": False, "bias": "all"},
     {"norm": "none", "mlp": "none", "positions": "none"},
-    {"norm": "none", "mlp": "relu", "positions": "learned", "bias": True},
+    {"norm": "none", "mlp": "relu", "positions": "learned", "bias": "all"},
     {"norm": "rms", "norm_position": "post", "mlp": "gelu"},
-    {"norm": "rms", "norm_position": "post", "mlp": "swiglu", "positions": "learned", "tied": False, "bias": True},
+    {"norm": "rms", "norm_position": "post", "mlp": "swiglu", "positions": "learned", "tied": False, "bias": "all"},
     {"norm": "layer", "norm_position": "post", "mlp": "none", "tied": False},
-    {"norm": "layer", "mlp": "swiglu", "positions": "none", "bias": True},
+    {"norm": "layer", "mlp": "swiglu", "positions": "none", "bias": "all"},
     {"norm": "rms", "mlp": "relu", "n_layers": 1, "n_heads": 4, "norm_eps": 1e-3},
     {"norm": "none", "norm_position": "post", "mlp": "gelu", "tied": False, "d_head": 6},
     {"norm": "rms", "mlp": "none", "n_layers": 3, "n_heads": 1, "positions": "learned", "tied": False},
-    {"norm": "layer", "mlp": "gelu", "d_in": 3, "tied": False, "bias": True},
+    {"norm": "layer", "mlp": "gelu", "d_in": 3, "tied": False, "bias": "all"},
 )
 WORDS = {
     "norm": ("rms", "layer", "none"), "norm_position": ("pre", "post"), "positions": ("rope", "learned", "none"),
-    "mlp": ("swiglu", "gelu", "relu", "none"), "tied": (True, False), "bias": (True, False),
+    "mlp": ("swiglu", "gelu", "relu", "none"), "tied": (True, False), "bias": ("none", "inside", "all"),
 }  # fmt: skip
 FORWARD = """([packed, inputs, edits]) => {
     const { heads = [], mlps = [], cuts = [] } = edits;

@@ -22,7 +22,7 @@ AXES = {
     "positions": ("rope", "learned", "none"),
     "mlp": ("swiglu", "gelu", "relu", "none"),
     "inputs": ("tied", "untied", "vectors"),
-    "bias": (True, False),
+    "bias": ("none", "inside", "all"),
     "d_head": (8, 10, 16, 24, 32),
     "d_model": (20, 32, 48),
     "n_heads": (1, 2, 3, 4),

@@ -45,7 +45,7 @@ ASKED, WEIGHT, ANSWER, N_FEATURES = 9, slice(10, 15), slice(15, 20), 20
 CONFIG = ModelConfig(
     d_vocab=V + 1, n_ctx=2 * V - 1, n_layers=1, n_heads=2, d_model=2 * N_FEATURES, d_head=6, d_mlp=2 * V,
     norm="layer", norm_position="post", norm_eps=1e-5, positions="learned", mlp="relu", init="encoder", tied=False,
-    bias=True,
+    bias="all",
 )  # fmt: skip
 
 # w of slots 0..3. They sum to 1, and if one y is hidden from R, another one comes nearer to what is asked for than a y

@@ -36,14 +36,14 @@ double decoder_gradient(Decoder* decoder, const float* parameters, const Batch* 
   return batch_gradient(*decoder, parameters, *batch, gradient, count);
 }
 
-// One update; returns the loss before it. `moments` [2 count]; grad_norm gets the norm of the unclipped gradient.
+// One update; returns the loss before it. `moments` [moment count]; grad_norm gets the norm of the unclipped gradient.
 double decoder_step(Decoder* decoder, float* parameters, float* moments, float* gradient, int64_t count,
-                    const Batch* batch, const Adam* rule, int64_t step, double* grad_norm) {
+                    const Batch* batch, const Rule* rule, int64_t step, double* grad_norm) {
   NoDenormals here;
   double loss = batch_gradient(*decoder, parameters, *batch, gradient, count);
   *grad_norm = norm_of(count, gradient);
   double scale = rule->clip_norm > 0 ? rule->clip_norm / (*grad_norm + 1e-6) : 1;
-  update(*rule, step, count, parameters, moments, moments + count, gradient, float(scale < 1 ? scale : 1));
+  update(*rule, step, count, parameters, moments, gradient, float(scale < 1 ? scale : 1));
   return loss;
 }
 

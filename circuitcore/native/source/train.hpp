@@ -1,9 +1,9 @@
 // Loss and gradient of a batch, chunk by chunk.
 #pragma once
-#include "adam.hpp"
 #include "backward.hpp"
 #include "chunks.hpp"
 #include "loss.hpp"
+#include "update.hpp"
 
 // A batch, and which of its positions carry a loss.
 struct Batch {

@@ -15,7 +15,8 @@ from circuitcore.training.engines.engine import Engine, TorchEngine
 from circuitcore.training.engines.native_engine import NativeEngine
 from circuitcore.training.engines.stacked import stacked_engine
 from circuitcore.training.errors import RecipeError
-from circuitcore.training.recipe import ENGINE_VERSION, Optimizer, Recipe
+from circuitcore.training.optimizer import Optimizer
+from circuitcore.training.recipe import ENGINE_VERSION, Recipe
 
 LOG = logging.getLogger(__name__)
 ENGINES: Mapping[str, Callable[[ModelConfig, Optimizer, int], Engine]] = MappingProxyType(
@@ -24,7 +25,12 @@ ENGINES: Mapping[str, Callable[[ModelConfig, Optimizer, int], Engine]] = Mapping
 
 
 # Which update rules the engines know; all of them the same.
-RULES: Known = {"name": ("adam", "adamw"), **dict.fromkeys(("lr", "betas", "eps", "weight_decay", "clip_norm"), ())}
+RULES: Known = {
+    **dict.fromkeys(("lr", "betas", "eps", "weight_decay", "clip_norm", "momentum", "warmup"), ()),
+    **dict.fromkeys(("decay_from", "decay_until", "final_lr", "decay_at", "decay_factor"), ()),
+    "name": ("adam", "adamw", "sgd"),
+    "decay": ("none", "cosine", "step"),
+}
 
 
 def make_engine(recipe: Recipe) -> Engine:

@@ -11,7 +11,8 @@ from torch import Tensor
 from torch.nn import functional
 
 from circuitcore.models import ModelConfig, forward, init_weights
-from circuitcore.training.recipe import Optimizer
+from circuitcore.training.engines.update import Update
+from circuitcore.training.optimizer import Optimizer
 
 
 class StepStats(NamedTuple):
@@ -33,6 +34,14 @@ class Engine(Protocol):
     ) -> StepStats:
         """One update on one batch."""
 
+    def gradient(
+        self,
+        tokens: Shaped[Tensor, "batch pos *d_in"],
+        targets: Shaped[Tensor, "batch pos *d_vocab"],
+        loss_mask: Bool[Tensor, "batch pos"],
+    ) -> dict[str, Tensor]:
+        """The whole gradient of the batch's mean loss, unclipped, by the names of the weights; nothing moves."""
+
     def weights(self) -> dict[str, Tensor]:
         """A copy of the weights, named as ``init_weights`` names them."""
 
@@ -50,19 +59,7 @@ class TorchEngine:
         self._model, self._steps_done = model, 0
         self._max_norm = math.inf if optimizer.clip_norm is None else optimizer.clip_norm
         self._weights = {name: value.requires_grad_() for name, value in init_weights(model, init_seed).items()}
-        rule = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW}[optimizer.name]
-        self._optimizer = rule(
-            self._weights.values(),
-            lr=optimizer.lr,
-            betas=optimizer.betas,
-            eps=optimizer.eps,
-            weight_decay=optimizer.weight_decay,
-            fused=True,  # one kernel for all tensors; deterministic on one thread
-        )
-        # torch makes the moments at the first step; made here, state() has one shape from step 0 on.
-        for value in self._weights.values():
-            moments = {key: torch.zeros_like(value) for key in ("exp_avg", "exp_avg_sq")}
-            self._optimizer.state[value] = {"step": torch.zeros(()), **moments}
+        self._update = Update(optimizer, list(self._weights.values()))
 
     def step(
         self,
@@ -71,39 +68,51 @@ class TorchEngine:
         loss_mask: Bool[Tensor, "batch pos"],
     ) -> StepStats:
         """One update; the loss is ``masked_loss``."""
-        loss = masked_loss(forward(self._model, self._weights, tokens).logits, targets, loss_mask)
-        self._optimizer.zero_grad()
-        loss.backward()
+        loss = self._backward(tokens, targets, loss_mask)
         grad_norm = torch.nn.utils.clip_grad_norm_(self._weights.values(), self._max_norm)
-        self._optimizer.step()
+        self._update.apply(self._steps_done)
         self._steps_done += 1
         return StepStats(loss.item(), grad_norm.item())
+
+    def gradient(
+        self,
+        tokens: Shaped[Tensor, "batch pos *d_in"],
+        targets: Shaped[Tensor, "batch pos *d_vocab"],
+        loss_mask: Bool[Tensor, "batch pos"],
+    ) -> dict[str, Tensor]:
+        """The whole gradient of the batch's mean loss, unclipped, by the names of the weights; nothing moves."""
+        self._backward(tokens, targets, loss_mask)
+        return {name: value.grad.clone() for name, value in self._weights.items()}
+
+    def _backward(self, tokens: Tensor, targets: Tensor, loss_mask: Tensor) -> Tensor:
+        """The loss, its gradients left with the weights."""
+        loss = masked_loss(forward(self._model, self._weights, tokens).logits, targets, loss_mask)
+        self._update.forget_gradients()
+        loss.backward()
+        return loss
 
     def weights(self) -> dict[str, Tensor]:
         """A copy of the weights, named as ``init_weights`` names them."""
         return {name: value.detach().clone() for name, value in self._weights.items()}
 
     def state(self) -> dict[str, Tensor]:
-        """Weights, both Adam moments, and the number of updates done, as copies."""
+        """Weights, the rule's moments, and the number of updates done, as copies."""
         return {name: value.detach().clone() for name, value in self._state().items()}
 
     def load(self, state: Mapping[str, Tensor]) -> None:
         """Go on from a ``state()``; ValueError if tensors are missing, left over, or of another shape."""
         load_tensors(self._state(), state)
         self._steps_done = int(state["step"])
-        for moments in self._optimizer.state.values():
-            moments["step"].fill_(self._steps_done)
+        self._update.count(self._steps_done)
 
     def _state(self) -> dict[str, Tensor]:
         """The live tensors, by the name they are stored under."""
-        tensors = {}
-        for name, value in self._weights.items():
-            moments = self._optimizer.state[value]
-            tensors |= {
-                f"weights.{name}": value,
-                f"exp_avg.{name}": moments["exp_avg"],
-                f"exp_avg_sq.{name}": moments["exp_avg_sq"],
-            }
+        parts = {"weights": list(self._weights.values()), **self._update.moments}
+        tensors = {
+            f"{part}.{name}": value
+            for part, of_all in parts.items()
+            for name, value in zip(self._weights, of_all, strict=True)
+        }
         return tensors | {"step": torch.tensor(self._steps_done)}
 
 

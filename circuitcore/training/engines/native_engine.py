@@ -9,7 +9,7 @@ from torch import Tensor
 from circuitcore.models import ModelConfig, init_weights
 from circuitcore.native import NativeDecoder, Training, UpdateRule
 from circuitcore.training.engines.engine import StepStats, load_tensors
-from circuitcore.training.recipe import Optimizer
+from circuitcore.training.optimizer import Optimizer, rate
 
 
 class NativeEngine:
@@ -23,15 +23,17 @@ class NativeEngine:
 
     def __init__(self, model: ModelConfig, optimizer: Optimizer, init_seed: int):
         self._decoder = NativeDecoder(model)
+        self._asked = optimizer
         self._rule = UpdateRule(
+            name=optimizer.name,
             lr=optimizer.lr,
             betas=optimizer.betas,
             eps=optimizer.eps,
             weight_decay=optimizer.weight_decay,
             clip_norm=optimizer.clip_norm or 0.0,
-            decoupled=optimizer.name == "adamw",
+            momentum=optimizer.momentum,
         )
-        self._training = Training(self._decoder.flat.join(init_weights(model, init_seed)))
+        self._training = Training(self._decoder.flat.join(init_weights(model, init_seed)), len(optimizer.moments))
 
     def step(
         self,
@@ -40,14 +42,25 @@ class NativeEngine:
         loss_mask: Bool[Tensor, "batch pos"],
     ) -> StepStats:
         """One update; losses as ``masked_loss`` has them. ValueError where the batch does not fit the model."""
-        return StepStats(*self._decoder.step(self._training, self._rule, tokens, targets, loss_mask))
+        rule = self._rule._replace(lr=rate(self._asked, self._training.steps + 1))
+        return StepStats(*self._decoder.step(self._training, rule, tokens, targets, loss_mask))
+
+    def gradient(
+        self,
+        tokens: Shaped[Tensor, "batch pos *d_in"],
+        targets: Shaped[Tensor, "batch pos *d_vocab"],
+        loss_mask: Bool[Tensor, "batch pos"],
+    ) -> dict[str, Tensor]:
+        """The whole gradient of the batch's mean loss, unclipped, by the names of the weights; nothing moves."""
+        _, flat = self._decoder.gradient(self._training.parameters, tokens, targets, loss_mask)
+        return self._decoder.flat.views(flat)
 
     def weights(self) -> dict[str, Tensor]:
         """A copy of the weights, named as ``init_weights`` names them."""
         return {name: value.clone() for name, value in self._decoder.flat.views(self._training.parameters).items()}
 
     def state(self) -> dict[str, Tensor]:
-        """Weights, both Adam moments, and the number of updates done, as copies; as ``TorchEngine`` names them."""
+        """Weights, the rule's moments, and the number of updates done, as copies; as ``TorchEngine`` names them."""
         return {name: value.clone() for name, value in self._state().items()}
 
     def load(self, state: Mapping[str, Tensor]) -> None:
@@ -57,8 +70,8 @@ class NativeEngine:
 
     def _state(self) -> dict[str, Tensor]:
         """The live tensors, by the name they are stored under."""
-        size, now = self._decoder.flat.size, self._training
-        vectors = {"weights": now.parameters, "exp_avg": now.moments[:size], "exp_avg_sq": now.moments[size:]}
+        now = self._training
+        vectors = {"weights": now.parameters, **dict(zip(self._asked.moments, now.moments, strict=True))}
         tensors = {
             f"{kind}.{name}": value
             for kind, vector in vectors.items()

@@ -15,9 +15,9 @@ from torch.nn import functional
 from circuitcore.models import ModelConfig, forward, init_weights
 from circuitcore.models.transformer import weight_shapes
 from circuitcore.training.engines.engine import StepStats, load_tensors
-from circuitcore.training.recipe import Optimizer
+from circuitcore.training.engines.update import Update
+from circuitcore.training.optimizer import Optimizer
 
-PARTS = ("weights", "exp_avg", "exp_avg_sq")
 StepBatch = tuple[Tensor, Tensor, Tensor]  # tokens, targets, loss_mask: what ``Engine.step`` takes
 
 
@@ -41,7 +41,7 @@ class StackedTorch:
 
     Attributes:
         runs: the views.
-        parts: "weights" and Adam's moments "exp_avg" and "exp_avg_sq", live, ``[run parameter]`` each.
+        parts: "weights" and the rule's moments, such as Adam's "exp_avg", live, ``[run parameter]`` each.
         steps_done: updates done by each run.
     """
 
@@ -58,18 +58,8 @@ class StackedTorch:
         self._shapes = {name: shape for name, (shape, _) in weight_shapes(model).items()}
         rows = [_in_one_row(init_weights(model, seed), self._shapes) for seed in init_seeds]
         self._weights = torch.stack(rows).to(device).requires_grad_()
-        rule = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW}[optimizer.name]
-        self._optimizer = rule(
-            [self._weights],
-            lr=optimizer.lr,
-            betas=optimizer.betas,
-            eps=optimizer.eps,
-            weight_decay=optimizer.weight_decay,
-            fused=True,
-        )
-        moments = {name: torch.zeros_like(self._weights) for name in PARTS[1:]}
-        self._optimizer.state[self._weights] = {"step": torch.zeros((), device=device), **moments}
-        self.parts = {"weights": self._weights.detach()} | moments
+        self._rule = Update(optimizer, [self._weights])
+        self.parts = {"weights": self._weights.detach()} | {name: one for name, (one,) in self._rule.moments.items()}
         self.steps_done = [0] * len(init_seeds)
         self.runs = tuple(RunView(self, place) for place in range(len(init_seeds)))
 
@@ -90,10 +80,7 @@ class StackedTorch:
         if len(counts) != 1:
             raise ValueError(f"runs step together from one number of updates; these have done {sorted(counts)}")
         places = range(len(self.runs))
-        tokens, targets, mask = (part.to(self._weights.device) for part in _padded(batches, places, self._least_rows))
-        losses = run_losses(forward(self._model, self.named(self._weights), tokens).logits, targets, mask)
-        self._optimizer.zero_grad()
-        losses.sum().backward()  # no weight of one run is in the loss of another: each gets its own gradient
+        losses = self._backward(batches)
         norms = torch.linalg.vector_norm(self._weights.grad, dim=1)
         self._weights.grad *= (self._max_norm / (norms + 1e-6)).clamp(max=1)[:, None]  # as clip_grad_norm_
         self._update(counts.pop(), [place for place in places if place not in batches])
@@ -102,11 +89,26 @@ class StackedTorch:
         stats = torch.stack((losses.detach(), norms), 1).tolist()  # the only wait for the device in a step
         return {place: StepStats(*stats[place]) for place in batches}
 
+    def gradients(self, batches: Mapping[int, StepBatch]) -> dict[int, dict[str, Tensor]]:
+        """The whole gradient of each run's batch, as ``Engine.gradient`` gives it, on the CPU; nothing moves."""
+        self._backward(batches)
+        grad = self._weights.grad
+        return {place: {name: value.cpu() for name, value in self.named(grad[place]).items()} for place in batches}
+
+    def _backward(self, batches: Mapping[int, StepBatch]) -> Float[Tensor, " run"]:
+        """The losses, their gradients left with the weights."""
+        padded = _padded(batches, range(len(self.runs)), self._least_rows)
+        tokens, targets, mask = (part.to(self._weights.device) for part in padded)
+        losses = run_losses(forward(self._model, self.named(self._weights), tokens).logits, targets, mask)
+        self._rule.forget_gradients()
+        losses.sum().backward()  # no weight of one run is in the loss of another: each gets its own gradient
+        return losses
+
     def _update(self, steps_done: int, idle: list[int]) -> None:
         """The optimizer's step, undone for the runs at the places in ``idle``."""
         kept = {name: value[idle] for name, value in self.parts.items()} if idle else {}
-        self._optimizer.state[self._weights]["step"].fill_(steps_done)
-        self._optimizer.step()
+        self._rule.count(steps_done)
+        self._rule.apply(steps_done)
         for name, value in kept.items():
             self.parts[name][idle] = value
 
@@ -127,12 +129,16 @@ class RunView:
         """One update of this run alone; all others stand still. ``StackedTorch.step`` moves many for the same price."""
         return self._stack.step({self._place: (tokens, targets, loss_mask)})[self._place]
 
+    def gradient(self, tokens: Tensor, targets: Tensor, loss_mask: Tensor) -> dict[str, Tensor]:
+        """The whole gradient of the batch's mean loss, unclipped, by the names of the weights; nothing moves."""
+        return self._stack.gradients({self._place: (tokens, targets, loss_mask)})[self._place]
+
     def weights(self) -> dict[str, Tensor]:
         """A copy of the weights, named as ``init_weights`` names them."""
         return {name: value.cpu().clone() for name, value in self._live("weights").items()}
 
     def state(self) -> dict[str, Tensor]:
-        """Weights, both Adam moments, and the number of updates done, as copies."""
+        """Weights, the rule's moments, and the number of updates done, as copies."""
         return {name: value.cpu().clone() for name, value in self._state().items()}
 
     def load(self, state: Mapping[str, Tensor]) -> None:
@@ -142,7 +148,7 @@ class RunView:
 
     def _state(self) -> dict[str, Tensor]:
         """The live tensors, by the names ``TorchEngine`` stores them under."""
-        tensors = {f"{part}.{name}": value for part in PARTS for name, value in self._live(part).items()}
+        tensors = {f"{part}.{name}": value for part in self._stack.parts for name, value in self._live(part).items()}
         return tensors | {"step": torch.tensor(self._stack.steps_done[self._place])}
 
     def _live(self, part: str) -> dict[str, Tensor]:

@@ -126,7 +126,7 @@ def counted(runs: Iterable[RunStatus | SeedStatus]) -> Counter[State]:
 def checkpoints(runs: Iterable[RunStatus]) -> str:
     """Checkpoints taken, of how many: ``12 of 48``."""
     runs = list(runs)
-    return f"{sum(run.checkpoints for run in runs):,} of {sum(len(run.recipe.checkpoint_epochs) for run in runs):,}"
+    return f"{sum(run.checkpoints for run in runs):,} of {sum(run.recipe.n_checkpoints for run in runs):,}"
 
 
 def sweep_status(
@@ -213,6 +213,8 @@ def _pace(points: list[tuple[int, float]]) -> float | None:
 
 def _length(recipe: Recipe, lengths: dict[tuple, int]) -> int:
     """Updates of the whole training. Recipes keep the rows they count; counting for all of a kind at once does not."""
+    if recipe.checkpoint_at:
+        return recipe.checkpoint_at[-1]
     kind = recipe.make_task(), recipe.stages, recipe.batch_size
     if kind not in lengths:
         lengths[kind] = Schedule(*kind, recipe.data_seed).n_steps

@@ -6,7 +6,7 @@ globalThis.circuitKnown = (() => {
   const NUMBERS = ['d_vocab', 'n_ctx', 'n_layers', 'n_heads', 'd_model', 'd_head', 'd_mlp', 'd_in', 'norm_eps', 'init'];
   const WORDS = {
     norm: ['rms', 'layer', 'none'], norm_position: ['pre', 'post'], positions: ['rope', 'learned', 'none'],
-    mlp: ['swiglu', 'gelu', 'relu', 'none'], tied: [true, false], bias: [true, false],
+    mlp: ['swiglu', 'gelu', 'relu', 'none'], tied: [true, false], bias: [true, false, 'inside'],
   };
   const isNew = ([name, word]) => !NUMBERS.includes(name) && !WORDS[name]?.includes(word);
   const strange = config => (Object.entries(config).find(isNew) ?? []).join(' = ');

@@ -167,7 +167,7 @@ def test_at_most_24_checkpoints_are_compared(monkeypatch):
 
 @pytest.mark.parametrize(
     "words",
-    [{"n_layers": 1}, {"n_layers": 3, "n_heads": 1}, {"n_heads": 4}, {"mlp": "none"}, {"mlp": "gelu", "bias": True}],
+    [{"n_layers": 1}, {"n_layers": 3, "n_heads": 1}, {"n_heads": 4}, {"mlp": "none"}, {"mlp": "gelu", "bias": "all"}],
     ids=str,
 )
 def test_other_architectures(words):

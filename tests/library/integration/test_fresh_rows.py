@@ -20,7 +20,7 @@ from circuitcore.training.sweeps.together import train_together
 
 MODEL = ModelConfig(
     d_vocab=4, n_ctx=5, n_layers=1, n_heads=2, d_model=8, d_mlp=8, norm="layer", norm_position="post",
-    positions="learned", mlp="relu", init="encoder", tied=False, bias=True, norm_eps=1e-5,
+    positions="learned", mlp="relu", init="encoder", tied=False, bias="all", norm_eps=1e-5,
 )  # fmt: skip
 N_FRESH, BATCH = 40, 16  # so that the third batch of an epoch is half as long
 

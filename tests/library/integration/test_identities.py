@@ -26,12 +26,12 @@ WORDS = {
     "positions": ("rope", "learned", "none"),
     "mlp": ("swiglu", "gelu", "relu", "none"),
     "tied": (True, False),
-    "bias": (True, False),
+    "bias": ("none", "inside", "all"),
 }
 VARIANTS = [dict(zip(WORDS, words, strict=True)) for words in itertools.product(*WORDS.values())]
 SOME_VARIANTS = [
     {},
-    {"norm": "layer", "positions": "learned", "mlp": "gelu", "tied": False, "bias": True},
+    {"norm": "layer", "positions": "learned", "mlp": "gelu", "tied": False, "bias": "all"},
     {"norm_position": "post", "mlp": "relu"},
     {"norm": "none", "positions": "none", "mlp": "none", "tied": False},
 ]
@@ -224,7 +224,7 @@ def test_removing_a_part_is_zeroing_its_output_weights(config, weights):
     for found, (part, (name, index)) in zip(logits, parts.items(), strict=True):
         changed = {key: value.clone() for key, value in weights.items()}
         changed[name][index] = 0
-        if isinstance(part, Mlp) and config.bias:
+        if isinstance(part, Mlp) and config.bias != "none":
             changed[name.replace("W_out", "b_out")][:] = 0
         torch.testing.assert_close(found, forward(config, changed, batch.tokens).logits, **CLOSE)
 
@@ -244,7 +244,7 @@ def test_gradients_are_finite_differences(config):
 DLA = [
     {"norm": norm, "tied": tied, "mlp": mlp, "bias": bias}
     for norm, tied, mlp, bias in itertools.product(
-        ("rms", "layer", "none"), (True, False), ("swiglu", "none"), (True, False)
+        ("rms", "layer", "none"), (True, False), ("swiglu", "none"), ("none", "inside", "all")
     )
 ]
 
@@ -276,7 +276,7 @@ def unwritten(net, cache):
     return (extra + shift) @ unembed + w.get("unembed.b_U", 0)
 
 
-@pytest.fixture(scope="module", params=[{}, {"mlp": "none"}, {"norm": "layer", "bias": True}], ids=named)
+@pytest.fixture(scope="module", params=[{}, {"mlp": "none"}, {"norm": "layer", "bias": "all"}], ids=named)
 def path_net(request):
     config = ModelConfig(d_vocab=20, n_ctx=16, d_model=12, d_head=4, d_mlp=10, n_layers=3, **request.param)
     return Network(config, {name: value[None] for name, value in untrained(config, seed=4).items()})

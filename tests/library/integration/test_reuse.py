@@ -27,10 +27,10 @@ CLOSE = {"rtol": 1e-9, "atol": 1e-9}
 VARIANTS = {
     "as is": {},
     "one layer": {"n_layers": 1},
-    "three layers": {"n_layers": 3, "positions": "learned", "norm": "layer", "mlp": "gelu", "bias": True},
+    "three layers": {"n_layers": 3, "positions": "learned", "norm": "layer", "mlp": "gelu", "bias": "all"},
     "post-norm": {"n_layers": 3, "norm_position": "post", "mlp": "relu", "tied": False},
     "attention only": {"n_layers": 3, "norm": "none", "mlp": "none", "positions": "none", "tied": False},
-    "untied": {"norm": "layer", "norm_position": "post", "bias": True, "tied": False},
+    "untied": {"norm": "layer", "norm_position": "post", "bias": "all", "tied": False},
 }
 N_POS = 6
 READ_OUTS = {"from the first": (4, 0, 5, 2, 3), "late": (4, 3, 5, 3, 4), "alike": (4, 4, 4, 4, 4)}

@@ -15,10 +15,10 @@ SIZES = {"d_vocab": 9, "n_ctx": 6, "d_model": 16, "d_mlp": 24}
 MODELS = {
     "pre, rope, tied": ModelConfig(**SIZES),
     "post, learned, bias, gelu": ModelConfig(
-        **SIZES, norm="layer", norm_position="post", positions="learned", bias=True, tied=False, mlp="gelu"
+        **SIZES, norm="layer", norm_position="post", positions="learned", bias="all", tied=False, mlp="gelu"
     ),
     "attention only, small init": ModelConfig(**SIZES, mlp="none", norm="layer", init="small", n_layers=3),
-    "vectors": ModelConfig(**SIZES, d_in=5, tied=False, bias=True, mlp="relu", d_head=10),
+    "vectors": ModelConfig(**SIZES, d_in=5, tied=False, bias="all", mlp="relu", d_head=10),
 }
 OPTIMIZERS = {
     "adam": Optimizer(lr=1e-3, weight_decay=0.01),

@@ -9,7 +9,7 @@ SIZES = {"d_vocab": 11, "n_ctx": 7, "d_model": 16, "d_mlp": 24}
 CONFIGS = {
     "plain": ModelConfig(**SIZES),
     "learned positions, layer norm after": ModelConfig(
-        **SIZES, positions="learned", norm="layer", norm_position="post", mlp="gelu", bias=True, tied=False
+        **SIZES, positions="learned", norm="layer", norm_position="post", mlp="gelu", bias="all", tied=False
     ),
     "vectors": ModelConfig(**SIZES, d_in=5, tied=False),
 }

@@ -249,7 +249,7 @@ def test_recipes_are_stacked_by_shape_as_high_as_memory_allows(monkeypatch):
     ("model", "rows", "positions"),
     [
         (ModelConfig(d_vocab=20, n_ctx=16), 64, 16),
-        (ModelConfig(d_vocab=12, n_ctx=16, norm="layer", positions="learned", mlp="gelu", bias=True), 32, 16),
+        (ModelConfig(d_vocab=12, n_ctx=16, norm="layer", positions="learned", mlp="gelu", bias="all"), 32, 16),
         (ModelConfig(d_vocab=32, n_ctx=64, n_layers=6, d_model=64, mlp="none", norm="none"), 8, 64),
         (ModelConfig(d_vocab=15, n_ctx=48, n_heads=4, d_model=64, d_mlp=192, norm_position="post"), 8, 48),
     ],

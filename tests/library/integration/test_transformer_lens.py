@@ -64,7 +64,9 @@ def tiny_models():
 def refused(config):
     """The words that TransformerLens has no equal of, written out independently of the exporter."""
     post = config.norm_position == "post" and config.norm != "none"
-    return post * ["norm_position='post'"] + (config.mlp == "swiglu" and config.bias) * ["mlp='swiglu' with bias=True"]
+    return post * ["norm_position='post'"] + (config.mlp == "swiglu" and config.bias != "none") * [
+        f"mlp='swiglu' with bias={config.bias!r}"
+    ]
 
 
 def sites_of(config):

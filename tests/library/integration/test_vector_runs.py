@@ -19,7 +19,7 @@ from circuitcore.training.store.verify import verify
 TASK = make_task("chain_retrieval", {"n_steps": 2, "n_train": 64, "n_test": 32})
 CONFIG = ModelConfig(
     d_vocab=TASK.d_out, n_ctx=TASK.max_length, d_in=TASK.d_in, n_layers=2, n_heads=2, d_model=16, d_mlp=32,
-    norm="layer", positions="none", mlp="gelu", tied=False, bias=True,
+    norm="layer", positions="none", mlp="gelu", tied=False, bias="all",
 )  # fmt: skip
 RECIPE = Recipe(
     task=TASK.name, task_params=TASK.params, model=CONFIG, optimizer=Optimizer(name="adamw", lr=1e-3, weight_decay=0.1),

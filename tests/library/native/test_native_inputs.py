@@ -15,7 +15,7 @@ pytestmark = pytest.mark.skipif(bool(why_not()), reason=f"no native engine here:
 
 WORDS = ModelConfig(d_vocab=11, n_ctx=9, d_model=20, d_head=10, d_mlp=21)
 VECTORS = ModelConfig(d_vocab=11, n_ctx=9, d_model=20, d_head=10, d_mlp=21, d_in=5, tied=False)
-RULE = UpdateRule(lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.0, clip_norm=0.0, decoupled=False)
+RULE = UpdateRule("adam", 1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.0, clip_norm=0.0)
 
 
 def changed(tensor, value, at=(2, 3)):
@@ -27,7 +27,7 @@ def changed(tensor, value, at=(2, 3)):
 def bad_batches():
     tokens, targets, mask = rows_of(WORDS, (4, 9))
     vectors = rows_of(VECTORS, (4, 9), targets="vectors")
-    longer = rows_of(ModelConfig(**WORDS.to_dict() | {"n_ctx": 10}), (4, 10))
+    longer = rows_of(ModelConfig.from_dict(WORDS.to_dict() | {"n_ctx": 10}), (4, 10))
     yield WORDS, longer, "10 positions.* at most 9"
     yield WORDS, (tokens[:, :8], targets, mask), r"tokens have shape \(4, 8\).*\(4, 9\)"
     yield WORDS, (tokens, targets[:3], mask), r"targets have shape \(3, 9\).*\(4, 9\)"

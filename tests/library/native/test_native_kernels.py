@@ -13,7 +13,7 @@ from circuitcore.native import NativeDecoder, why_not
 pytestmark = pytest.mark.skipif(bool(why_not()), reason=f"no native engine here: {why_not()}")
 
 SMALL = 2.0**-20  # inputs this small, and weights 1 / SMALL before a nonlinearity: all that comes out is its own
-BARE = {"norm": "none", "positions": "none", "tied": False, "bias": False, "n_layers": 1, "n_heads": 1}
+BARE = {"norm": "none", "positions": "none", "tied": False, "bias": "none", "n_layers": 1, "n_heads": 1}
 VALUES = torch.cat([torch.linspace(-40, 40, 801), torch.tensor([-1e30, -1e4, -88.1, -1e-30, 1e-30, 88.1, 1e4, 1e15])])
 
 
@@ -102,7 +102,7 @@ def test_a_sure_and_right_answer_costs_nothing():
 def decoders():
     """Decoders whose widths leave room in their last vectors, where something could hide."""
     words = [("rms", "pre", "relu"), ("layer", "post", "gelu"), ("none", "pre", "swiglu"), ("layer", "pre", "relu")]
-    sizes = {"d_vocab": 11, "n_ctx": 9, "d_model": 20, "n_heads": 2, "d_head": 10, "d_mlp": 21, "bias": True}
+    sizes = {"d_vocab": 11, "n_ctx": 9, "d_model": 20, "n_heads": 2, "d_head": 10, "d_mlp": 21, "bias": "all"}
     for norm, place, mlp in words:
         for inputs in ({"tied": True}, {"tied": False, "d_in": 5}):
             yield ModelConfig(**sizes | inputs, norm=norm, norm_position=place, mlp=mlp, positions="learned")

@@ -44,7 +44,7 @@ def test_every_site_of_any_decoder(seed):
 
 @pytest.mark.parametrize("n_pos", [1, 15, 16, 17, CHUNK_ROWS, CHUNK_ROWS + 3])
 def test_rows_of_any_length(n_pos):
-    config = ModelConfig(**PLAIN.to_dict() | {"n_ctx": n_pos})
+    config = ModelConfig.from_dict(PLAIN.to_dict() | {"n_ctx": n_pos})
     assert_agree(config, rows_of(config, (3, n_pos))[0])
 
 

@@ -31,7 +31,7 @@ RULES = (
     Optimizer(name="adamw", lr=3e-3, weight_decay=0.01),
     Optimizer(name="adam", lr=1e-3, clip_norm=1e6),
 )
-SMALL = ModelConfig(d_vocab=11, n_ctx=11, d_model=20, n_heads=2, d_head=10, d_mlp=21, norm="layer", bias=True)
+SMALL = ModelConfig(d_vocab=11, n_ctx=11, d_model=20, n_heads=2, d_head=10, d_mlp=21, norm="layer", bias="all")
 
 
 def of_many_shapes(config, n_steps, **words):
@@ -100,7 +100,7 @@ def trained(n_steps=40, config=SMALL, rule=RULES[1]):
 
 def test_the_same_run_has_the_same_bits():
     assert trained() == trained()
-    assert trained()[0] != trained(config=ModelConfig(**SMALL.to_dict() | {"tied": False}))[0]
+    assert trained()[0] != trained(config=ModelConfig.from_dict(SMALL.to_dict() | {"tied": False}))[0]
 
 
 def test_a_run_goes_on_from_its_state_bit_for_bit():
@@ -142,7 +142,7 @@ def test_runs_in_turn_and_in_threads_do_not_meet():
 
 def test_runs_on_one_decoder_do_not_meet():
     """One decoder's memory, several runs' weights: what one leaves there is nothing to the next."""
-    rule = UpdateRule(lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.0, clip_norm=0.0, decoupled=False)
+    rule = UpdateRule("adam", 1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.0, clip_norm=0.0)
     shared = NativeDecoder(SMALL)
 
     def run(seed, decoder):
@@ -207,7 +207,7 @@ def test_untrained_engines_have_one_state(case):
 def test_the_state_of_another_model_is_refused():
     engine = NativeEngine(SMALL, RULES[0], 0)
     before = hash_of(engine)
-    wide = ModelConfig(**SMALL.to_dict() | {"d_mlp": 22})
+    wide = ModelConfig.from_dict(SMALL.to_dict() | {"d_mlp": 22})
     with pytest.raises(ValueError, match=r"mlp\.W_gate has shape"):
         engine.load(NativeEngine(wide, RULES[0], 0).state())
     with pytest.raises(ValueError, match="tensors differ"):

@@ -95,7 +95,7 @@ def test_the_workloads_are_those_of_the_issue():
 def test_the_eager_peer_is_the_same_decoder(norm, mlp, positions, tied, d_in):
     config = ModelConfig(
         d_vocab=7, n_ctx=6, d_model=8, d_mlp=12, norm=norm, mlp=mlp, positions=positions, tied=tied, d_in=d_in,
-        bias=not tied,
+        bias="none" if tied else "all",
     )  # fmt: skip
     weights = init_weights(config, 3)
     inputs = torch.randn(2, 5, d_in) if d_in else torch.randint(7, (2, 5))

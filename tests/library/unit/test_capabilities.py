@@ -19,10 +19,10 @@ from circuitcore.training.engines import RULES, make_engine, trainable
 
 
 @dataclass(frozen=True, kw_only=True)
-class Momentum(Optimizer):
+class Nesterov(Optimizer):
     """An update rule with a number more."""
 
-    momentum: float = later(0.0)
+    nesterov: float = later(0.0)
 
 
 def test_the_sentence_names_each_word_that_is_not_known():
@@ -60,10 +60,10 @@ def test_an_engine_that_does_not_know_a_model_or_a_rule_says_so(caplog):
         assert trainable(asked).engine == "torch" and "gate = 'output'" in caplog.text
     for engine in ("torch", "stacked"):
         assert make_engine(dataclasses.replace(asked, engine=engine, task_params=dict(recipe.task_params)))
-    rule = Momentum(**dataclasses.asdict(recipe.optimizer), momentum=0.9)
+    rule = Nesterov(**dataclasses.asdict(recipe.optimizer), nesterov=0.9)
     for engine in ("torch", "stacked", "native"):
         other = dataclasses.replace(recipe, engine=engine, optimizer=rule, task_params=dict(recipe.task_params))
-        with pytest.raises(RecipeError, match=f"engine '{engine}' does not know momentum = 0.9"):
+        with pytest.raises(RecipeError, match=f"engine '{engine}' does not know nesterov = 0.9"):
             make_engine(other)
     assert set(RULES) == {field.name for field in dataclasses.fields(Optimizer)}
     assert torch.equal(*(make_engine(toy_recipe()).weights()["embed.W_E"] for _ in range(2)))

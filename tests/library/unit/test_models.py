@@ -1,6 +1,7 @@
 """Architectures as values: sizes, words that are refused, initial weights, names of heads and sites."""
 
 import dataclasses
+import json
 import math
 
 import pytest
@@ -35,7 +36,8 @@ def test_parameter_count_of_every_optional_part():
     plain = n_parameters(ModelConfig(d_vocab=v, n_ctx=context))
     changes = {
         ("tied", False): d * v,
-        ("bias", True): layers * (3 * d + d + 2 * width + d) + v,
+        ("bias", "all"): layers * (3 * d + d + 2 * width + d) + v,
+        ("bias", "inside"): layers * (3 * d + d + 2 * width + d),
         ("positions", "learned"): context * d,
         ("positions", "none"): 0,
         ("norm", "layer"): (2 * layers + 1) * d,
@@ -73,7 +75,8 @@ def checked(fields):
         ({"norm_eps": 1.0}, ("norm_eps", "1.0", "between 0 and 1")),
         ({"norm_eps": 0}, ("norm_eps", "float", "0")),
         ({"tied": "yes"}, ("tied", "'yes'", "bool")),
-        ({"bias": 1}, ("bias", "1", "bool")),
+        ({"bias": "outside"}, ("bias", "'outside'", "did you mean 'inside'", "all, inside, none")),
+        ({"bias": True}, ("bias", "'True'", "all, inside, none")),
         ({"n_layers": 0}, ("n_layers", "0", "at least 1")),
         ({"n_heads": 0}, ("n_heads", "0", "at least 1")),
         ({"n_heads": True}, ("n_heads", "True", "int")),
@@ -107,6 +110,15 @@ def test_config_as_literals_and_back():
         ModelConfig.from_dict({"d_vocab": 20, "n_ctx": 16, "n_head": 2})
     with pytest.raises(dataclasses.FrozenInstanceError):
         config.n_layers = 3
+
+
+def test_biases_are_hashed_as_the_truth_they_were_before_there_were_words():
+    hashed = {"none": False, "inside": "inside", "all": True}
+    for word, as_hashed in hashed.items():
+        config = ModelConfig(d_vocab=20, n_ctx=16, bias=word)
+        assert json.dumps(config.to_dict()["bias"]) == json.dumps(as_hashed)
+        assert ModelConfig.from_dict(config.to_dict()) == config
+        assert ModelConfig.from_dict(config.to_dict() | {"bias": word}) == config
 
 
 def test_a_norm_epsilon_is_in_the_literals_unless_it_is_the_first_runs():
@@ -145,7 +157,7 @@ def test_initial_weights_depend_on_seed_and_config_alone():
 
 
 def test_initial_weights_are_pytorch_s_defaults():
-    config = ModelConfig(d_vocab=400, n_ctx=16, d_model=64, d_mlp=200, bias=True, norm="layer")
+    config = ModelConfig(d_vocab=400, n_ctx=16, d_model=64, d_mlp=200, bias="all", norm="layer")
     weights = init_weights(config, 0)
     assert abs(weights["embed.W_E"].std() - 1) < 0.02
     for name, fan_in in (("attn.W_Q", 64), ("attn.W_O", 64), ("mlp.W_in", 64), ("mlp.W_out", 200), ("mlp.b_out", 200)):
@@ -163,7 +175,7 @@ def encoder_config(d, heads, **changes):
     fields = {
         "d_vocab": 6, "n_ctx": 9, "n_layers": 1, "n_heads": heads, "d_model": d, "d_mlp": 2 * d, "norm": "layer",
         "norm_position": "post", "positions": "learned", "mlp": "relu", "init": "encoder", "tied": False,
-        "bias": True, "norm_eps": 1e-5,
+        "bias": "all", "norm_eps": 1e-5,
     }  # fmt: skip
     return ModelConfig(**fields | changes)
 
@@ -253,7 +265,7 @@ def test_encoder_weights_number_what_the_source_s_models_do():
 
 
 def test_small_initial_weights():
-    weights = init_weights(ModelConfig(d_vocab=400, n_ctx=16, init="small", bias=True, positions="learned"), 0)
+    weights = init_weights(ModelConfig(d_vocab=400, n_ctx=16, init="small", bias="all", positions="learned"), 0)
     for name, value in weights.items():
         if ".b_" in name:
             assert not value.any(), name

@@ -65,7 +65,9 @@ def test_fresh_rows_reach_the_hash_and_none_of_them_does_not():
     assert Recipe.from_json(json.dumps(with_zero)).to_json() == text
 
 
-@pytest.mark.parametrize("task", ["planted_repeats", "story", "symbolic_kv", "textual_kv"])
+@pytest.mark.parametrize(
+    "task", ["chain_retrieval", "permutation_recall", "planted_repeats", "story", "symbolic_kv", "textual_kv"]
+)
 def test_published_runs_keep_their_names(task):
     """A run is named by the text of its recipe: a field that is younger than the run must not show in it."""
     lines = [json.loads(line) for path in PUBLISHED.glob("*/runs.jsonl") for line in path.read_text().splitlines()]
@@ -83,7 +85,7 @@ def test_the_second_model_of_permutation_recall_keeps_its_name():
         task="permutation_recall", task_params={}, optimizer=Optimizer(lr=0.001), batch_size=256,
         model=ModelConfig(
             d_vocab=6, n_ctx=9, n_layers=1, n_heads=2, d_model=32, d_mlp=64, norm="layer", norm_position="post",
-            positions="learned", mlp="relu", init="encoder", tied=False, bias=True, norm_eps=1e-5,
+            positions="learned", mlp="relu", init="encoder", tied=False, bias="all", norm_eps=1e-5,
         ),
         stages=(Stage(("train",), 120, 100_000),), init_seed=1, data_seed=10_001, engine="native",
         checkpoint_epochs=(*range(17), *range(18, 41, 2), *range(45, 61, 5), *range(70, 121, 10)),
@@ -120,6 +122,12 @@ def test_defaults_are_part_of_the_text():
         {"init_seed": 2},
         {"data_seed": 1},
         {"checkpoint_epochs": (0, 3)},
+        {"checkpoint_epochs": (), "checkpoint_at": (0, 7, 30)},
+        {"optimizer": Optimizer(name="sgd", lr=1e-3)},
+        {"optimizer": Optimizer(lr=1e-3, warmup=10)},
+        {"optimizer": Optimizer(lr=1e-3, decay="cosine", decay_until=30)},
+        {"optimizer": Optimizer(lr=1e-3, decay="step", decay_at=(10,), decay_factor=0.1)},
+        {"model": ModelConfig(d_vocab=N_TOKENS, n_ctx=16, bias="inside")},
         {"engine_version": 2},
         {"engine": "other"},
     ],
@@ -145,6 +153,9 @@ def test_every_field_reaches_the_hash(change):
         ({"checkpoint_epochs": (0, 1)}, ["checkpoint_epochs", "the last one the end of training, 3"]),
         ({"checkpoint_epochs": (1, 1, 3)}, ["increasing"]),
         ({"checkpoint_epochs": (0, 4)}, ["checkpoint_epochs"]),
+        ({"checkpoint_at": (0, 30)}, ["checkpoint_epochs = (0, 1, 3)", "()", "checkpoint_at says"]),
+        ({"checkpoint_epochs": (), "checkpoint_at": (0,)}, ["checkpoint_at = (0,)", "the end of training"]),
+        ({"checkpoint_epochs": (), "checkpoint_at": (5, 5)}, ["checkpoint_at = (5, 5)", "increasing"]),
         ({"model": ModelConfig(d_vocab=5, n_ctx=16)}, ["model.d_vocab = 5", str(N_TOKENS)]),
         ({"model": ModelConfig(d_vocab=N_TOKENS, n_ctx=8)}, ["model.n_ctx = 8"]),
         ({"task": "symbolik_kv"}, ["symbolik_kv", "symbolic_kv"]),
@@ -171,6 +182,18 @@ def test_fresh_rows_of_two_splits_are_refused():
         ({"lr": 1e-3, "betas": (0.9, 1.0)}, ["optimizer.betas", "[0, 1)"]),
         ({"lr": 1e-3, "clip_norm": 0.0}, ["optimizer.clip_norm", "or None"]),
         ({"lr": 1e-3, "weight_decay": -0.1}, ["optimizer.weight_decay"]),
+        ({"lr": 1e-3, "momentum": 0.9}, ["optimizer.momentum = 0.9", "0.0", "name = 'adam'"]),
+        ({"lr": 1e-3, "name": "sgd", "momentum": 1.0}, ["optimizer.momentum = 1.0", "[0, 1)"]),
+        ({"lr": 1e-3, "name": "sgd", "betas": (0.9, 0.95)}, ["optimizer.betas", "(0.9, 0.999)", "name = 'sgd'"]),
+        ({"lr": 1e-3, "name": "sgd", "eps": 1e-6}, ["optimizer.eps", "1e-08", "name = 'sgd'"]),
+        ({"lr": 1e-3, "warmup": -1}, ["optimizer.warmup = -1", ">= 0"]),
+        ({"lr": 1e-3, "decay_until": 9}, ["optimizer.decay_until = 9", "0", "decay = 'none'"]),
+        ({"lr": 1e-3, "decay": "cosine"}, ["optimizer.decay_until = 0", "> decay_from = 0"]),
+        ({"lr": 1e-3, "decay": "cosine", "decay_until": 9, "final_lr": 1.0}, ["optimizer.final_lr", "0.001"]),
+        ({"lr": 1e-3, "decay": "step", "decay_factor": 0.1}, ["optimizer.decay_at = ()", "decay = 'step'"]),
+        ({"lr": 1e-3, "decay": "step", "decay_at": (9, 5), "decay_factor": 0.1}, ["optimizer.decay_at", "increasing"]),
+        ({"lr": 1e-3, "decay": "step", "decay_at": (9,)}, ["optimizer.decay_factor = 1.0", "(0, 1)"]),
+        ({"lr": 1e-3, "decay": "none", "decay_factor": 0.5}, ["optimizer.decay_factor = 0.5", "decay = 'none'"]),
     ],
 )
 def test_an_optimizer_that_cannot_be_used_is_refused(change, words):
@@ -223,6 +246,18 @@ def test_steps_are_counted_with_the_short_last_batch():
     assert recipe().checkpoint_steps == (0, per_epoch, 3 * per_epoch)
 
 
+def test_training_may_end_inside_the_last_epoch_alone():
+    per_epoch = recipe().n_steps // 3
+    inside = recipe(checkpoint_epochs=(), checkpoint_at=(0, 7, 2 * per_epoch + 1))
+    assert inside.n_steps == 2 * per_epoch + 1 and inside.checkpoint_steps == inside.checkpoint_at
+    assert inside.n_checkpoints == 3 and Recipe.from_json(inside.to_json()) == inside
+    assert inside.schedule.epoch_ends == (0, per_epoch, 2 * per_epoch, 2 * per_epoch + 1)
+    for end in (2 * per_epoch, 3 * per_epoch + 1):
+        allowed = f"step {end}; allowed: a step of the last epoch, {2 * per_epoch + 1} to {3 * per_epoch}"
+        with pytest.raises(RecipeError, match=allowed):
+            assert recipe(checkpoint_epochs=(), checkpoint_at=(end,)).n_steps
+
+
 class TestSchedule:
     def schedule(self, **changes) -> Schedule:
         return recipe(**{"stages": (Stage(("train", "ood"), 2), Stage(("val",), 1))} | changes).schedule
@@ -249,6 +284,22 @@ class TestSchedule:
         first, again = self.schedule(), self.schedule()
         for ours, theirs in zip(first.epoch(1), again.epoch(1), strict=True):
             assert torch.equal(ours.tokens, theirs.tokens)
+
+    @pytest.mark.parametrize("fresh", [0, 500])
+    def test_batches_begin_and_end_inside_an_epoch(self, fresh):
+        asked = {"checkpoint_epochs": (), "batch_size": 64}
+        if fresh:
+            whole = fresh_recipe(Stage(("train",), 4, fresh), **asked, checkpoint_at=(27,)).schedule
+        else:
+            stages = (Stage(("train", "ood"), 2), Stage(("val",), 1))
+            ends = recipe(stages=stages).schedule.epoch_ends
+            whole = recipe(stages=stages, **asked, checkpoint_at=(ends[2] + 1,)).schedule
+        each = [rows for epoch in range(whole.n_epochs) for rows in whole.epoch(epoch)][: whole.n_steps]
+        for start in (0, 1, whole.epoch_ends[1], whole.epoch_ends[1] + 1, whole.n_steps - 1, whole.n_steps):
+            left = list(whole.batches(start))
+            assert len(left) == whole.n_steps - start
+            for ours, theirs in zip(left, each[start:], strict=True):
+                assert torch.equal(ours.tokens, theirs.tokens) and torch.equal(ours.targets, theirs.targets)
 
     def test_no_two_seeds_share_a_shuffle(self):
         """seed + epoch, a common choice, gives epoch 1 of seed 2 the order of epoch 2 of seed 1."""

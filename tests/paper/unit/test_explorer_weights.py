@@ -15,7 +15,7 @@ from livingpaper.explorer.weights import in_script, packed, rounded
 
 TASK = {
     "d_vocab": 6, "n_ctx": 9, "n_layers": 1, "n_heads": 2, "d_model": 32, "d_mlp": 64, "norm": "layer",
-    "norm_position": "post", "positions": "learned", "mlp": "relu", "tied": False, "bias": True,
+    "norm_position": "post", "positions": "learned", "mlp": "relu", "tied": False, "bias": "all",
 }  # fmt: skip
 CONFIG = ModelConfig(**TASK, norm_eps=1e-5)
 PERMUTATION, ORDER = (4, 1, 3, 5, 2), (1, 3, 5, 2, 1)

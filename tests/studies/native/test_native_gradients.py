@@ -27,7 +27,7 @@ pytestmark = pytest.mark.skipif(bool(why_not()), reason=f"no native engine here:
 
 BOUND = 1e-5  # relative to the norm of each tensor's true gradient; the largest seen is 7e-6
 LOSS_BOUND = 2e-6
-PLAIN = ModelConfig(d_vocab=11, n_ctx=11, d_model=24, n_heads=2, d_head=10, d_mlp=21, tied=False, bias=True)
+PLAIN = ModelConfig(d_vocab=11, n_ctx=11, d_model=24, n_heads=2, d_head=10, d_mlp=21, tied=False, bias="all")
 
 
 def assert_agrees(config, weights, rows, decoder=None):
@@ -60,7 +60,7 @@ def test_any_decoder_on_any_batch(seed):
 @pytest.mark.parametrize("eps", [1e-5, 1e-2])
 def test_the_epsilon_of_a_norm_is_the_model_s(eps, norm, position):
     """The gradient is that of the network with this epsilon, and not that of the one with the usual 1e-6."""
-    config = ModelConfig(**PLAIN.to_dict() | {"norm": norm, "norm_position": position, "norm_eps": eps})
+    config = ModelConfig.from_dict(PLAIN.to_dict() | {"norm": norm, "norm_position": position, "norm_eps": eps})
     weights, rows = lively_weights(config), rows_of(config)
     small = ("embed.W_E", "attn.W_O", "attn.b_O")  # a first stream so small that an epsilon shows
     weights = {name: value * (3e-3 if name.endswith(small) else 1) for name, value in weights.items()}
@@ -75,7 +75,7 @@ def test_the_encoder_layer_of_the_permutation_chapter():
     for d, heads in ((16, 1), (32, 2)):
         config = ModelConfig(
             d_vocab=6, n_ctx=9, n_layers=1, n_heads=heads, d_model=d, d_mlp=2 * d, norm="layer", norm_eps=1e-5,
-            norm_position="post", positions="learned", mlp="relu", init="encoder", tied=False, bias=True,
+            norm_position="post", positions="learned", mlp="relu", init="encoder", tied=False, bias="all",
         )  # fmt: skip
         assert_agrees(config, init_weights(config, 1), rows_of(config, (64, 9)))
 
@@ -116,7 +116,7 @@ EDGES = [  # widths at, below and above whole vectors, and the stride that skips
 
 @pytest.mark.parametrize("sizes", EDGES, ids=str)
 def test_widths_at_the_edges_of_vectors(sizes):
-    config = ModelConfig(**PLAIN.to_dict() | sizes)
+    config = ModelConfig.from_dict(PLAIN.to_dict() | sizes)
     weights = lively_weights(config)
     targets = "vectors" if config.d_vocab == 1 else "ids"  # one word to choose from is chosen for sure
     assert_agrees(config, weights, rows_of(config, mask="random", targets=targets))
@@ -125,14 +125,14 @@ def test_widths_at_the_edges_of_vectors(sizes):
 @pytest.mark.parametrize("n_pos", [1, 2, 7, 8, 15, 16, 17, 31, 33])
 @pytest.mark.parametrize("mask", ["last", "all", "per row"])
 def test_rows_of_any_length(n_pos, mask):
-    config = ModelConfig(**PLAIN.to_dict() | {"n_ctx": 40})
+    config = ModelConfig.from_dict(PLAIN.to_dict() | {"n_ctx": 40})
     assert_agrees(config, lively_weights(config), rows_of(config, (7, n_pos), mask=mask))
 
 
 @pytest.mark.parametrize(("extra", "mask"), [(-1, "all"), (0, "last"), (1, "random"), (20, "all"), (20, "middle")])
 def test_rows_as_long_as_a_chunk_and_longer(extra, mask):
     n_pos = CHUNK_ROWS + extra
-    config = ModelConfig(**PLAIN.to_dict() | {"n_ctx": n_pos})
+    config = ModelConfig.from_dict(PLAIN.to_dict() | {"n_ctx": n_pos})
     assert_agrees(config, lively_weights(config), rows_of(config, (3, n_pos), mask=mask))
 
 

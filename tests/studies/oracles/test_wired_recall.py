@@ -72,7 +72,7 @@ RECALLS, ELIMINATES, SAYS_ANOTHER = [1, 0, 0], [0, 1, 0], [0, 0, 1]
 def test_it_is_the_chapter_s_architecture_and_small():
     assert (CONFIG.n_layers, CONFIG.n_heads, CONFIG.d_model, CONFIG.d_head, CONFIG.d_mlp) == (1, 2, 40, 6, 10)
     assert (CONFIG.norm, CONFIG.norm_position, CONFIG.mlp, CONFIG.positions) == ("layer", "post", "relu", "learned")
-    assert CONFIG.bias and not CONFIG.tied and CONFIG.norm_eps == 1e-5
+    assert CONFIG.bias == "all" and not CONFIG.tied and CONFIG.norm_eps == 1e-5
 
 
 def test_it_answers_every_probe_and_every_row(weights):
