@@ -62,7 +62,7 @@ class Goal:
 
 
 ADAMW = Optimizer(name="adamw", lr=1e-3, betas=(0.9, 0.95), weight_decay=0.01)
-PLAIN = {"norm": "layer", "positions": "learned", "mlp": "gelu", "tied": False, "bias": True}
+PLAIN = {"norm": "layer", "positions": "learned", "mlp": "gelu", "tied": False, "bias": "all"}
 
 
 def _decoder(**sizes) -> ModelConfig:

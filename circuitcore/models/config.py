@@ -58,7 +58,7 @@ class ModelConfig:
     def to_dict(self) -> dict[str, Any]:
         """What is hashed of it, as JSON literals.
 
-        ``bias`` is False for "none" and True for "all", as it was before there were words for it: runs keep their names.
+        ``bias`` is False for "none" and True for "all", as before there were words for it: runs keep their names.
         """
         return canonical(self) | {"bias": _AS_HASHED.get(self.bias, self.bias)}
 

@@ -76,5 +76,7 @@ def _inexpressible(config: ModelConfig) -> list[str]:
             "stream itself"
         )
     if config.mlp == "swiglu" and config.bias != "none":
-        problems.append(f"mlp='swiglu' with bias={config.bias!r}: its gate has no bias, and it adds b_in after the gate")
+        problems.append(
+            f"mlp='swiglu' with bias={config.bias!r}: its gate has no bias, and it adds b_in after the gate"
+        )
     return problems

@@ -38,8 +38,8 @@ def publish(name: str, folders: Folders, watch: Watch | None = None) -> int:
     that were measured on it since: they are published, too.
 
     Args:
-        name: the study; its ``published_epochs(params, arm, seed)`` says after which epochs weights are shipped, or after
-            which steps where the recipe counts those.
+        name: the study; its ``published_epochs(params, arm, seed)`` says after which epochs weights are shipped, or
+            after which steps where the recipe counts those.
         folders: where runs lie and where they go.
         watch: told the expected time, then shows a bar; None for silence.
 

@@ -44,6 +44,7 @@ struct Chunk {
   std::vector<int> live_at;          // their positions
   std::vector<int> live_from;        // per sequence the index of its first live row; one more entry at the end
   long begin = 0;
+  bool whole = false;  // every position of every sequence of the batch is live: nothing can be left out
   long open() const { return positions - begin; }
   long rows() const { return sequences * open(); }
   long sequence(long row) const { return row / open(); }
@@ -52,7 +53,8 @@ struct Chunk {
   long full(long row) const { return sequence(row) * positions + position(row); }
   // The place of a row in a batch whose sequences have `length` positions.
   long place(long row, long length) const { return (first + sequence(row)) * length + position(row); }
-  bool pruned() const { return long(live.size()) < sequences * positions; }
+  // A word on the batch, not on the chunk: else numbers would depend, in their last bits, on where chunks begin.
+  bool pruned() const { return !whole; }
   // The same sequences, open from a later position on; none of the live rows may lie before it.
   Chunk opened_at(long later) const {
     Chunk chunk = *this;

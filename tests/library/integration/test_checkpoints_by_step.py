@@ -55,7 +55,7 @@ def test_a_run_killed_inside_an_epoch_ends_bit_identical(tmp_path, saved_every_f
             store.get_or_train(asked, killed_at(step))
         done = store.steps_done(asked)
         assert step - 5 <= done < step and (done % 6 or step > 10), "it goes on from inside an epoch"
-        (status,) = sweep_status(store, {"all": [asked]}).runs["all"]
+        (status,) = sweep_status(store, {"all": [asked]}).runs
         assert (status.n_steps, status.steps) == (26, done)
     resumed = store.get_or_train(asked)
     assert resumed.steps == KEPT and files(resumed) == files(undisturbed)

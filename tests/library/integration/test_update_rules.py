@@ -133,7 +133,7 @@ def test_rates_are_those_written_by_hand(rule):
 
 
 def test_rates_of_torchs_schedulers():
-    """Steps against MultiStepLR, the cosine against CosineAnnealingLR, which begins where ours leaves the whole rate."""
+    """Steps against MultiStepLR, the cosine against CosineAnnealingLR from the last step at the whole rate on."""
     steps = Optimizer(lr=0.4, decay="step", decay_at=(3, 5), decay_factor=0.5)
     cosine = Optimizer(lr=0.4, decay="cosine", decay_from=1, decay_until=9, final_lr=0.1)
     for rule, make in (
