@@ -12,9 +12,10 @@ from pathlib import Path
 import pytest
 import torch
 from native_cases import CHUNK_ROWS, N_POS, config_of, pairwise, rows_of
+from torch.nn import functional
 
 from benchmarks.workloads import SYMBOLIC, SYMBOLIC_ADAM, WORKLOADS, batches, shrunk
-from circuitcore.models import ModelConfig, init_weights
+from circuitcore.models import ModelConfig, forward, init_weights
 from circuitcore.native import NativeDecoder, Training, UpdateRule, build, why_not
 from circuitcore.training import Optimizer, TorchEngine
 from circuitcore.training.engines.native_engine import NativeEngine
@@ -247,3 +248,27 @@ def test_the_size_of_a_chunk_changes_no_bit(in_small_chunks, case):
     (loss, gradient), (other_loss, other_gradient) = (decoder.gradient(weights, *batch) for decoder in decoders)
     assert loss == other_loss
     assert torch.equal(gradient, other_gradient)
+
+
+@pytest.mark.parametrize("scored", ["each", "some"])
+def test_padding_on_the_right_changes_no_bit(in_small_chunks, scored):
+    """Rows of unequal length: neither more padding nor the size of a chunk, which rows of one length share, matters."""
+    draw = torch.Generator().manual_seed(2)
+    tokens, targets = torch.randint(SMALL.d_vocab, (2, 40, SMALL.n_ctx), generator=draw)
+    mask = torch.arange(SMALL.n_ctx) < torch.randint(1, N_POS + 1, (40, 1), generator=draw)
+    mask[3, :N_POS] = True
+    mask &= (torch.rand(mask.shape, generator=draw) < 0.5) | torch.tensor(scored == "each")
+    decoders = NativeDecoder(SMALL), NativeDecoder(SMALL, in_small_chunks)
+    weights = decoders[0].flat.join(init_weights(SMALL, 5))
+    found = [
+        decoder.gradient(weights, tokens[:, :width], targets[:, :width], mask[:, :width])
+        for decoder in decoders
+        for width in (N_POS, SMALL.n_ctx)
+    ]
+    named = {name: value.double().requires_grad_() for name, value in init_weights(SMALL, 5).items()}
+    functional.cross_entropy(forward(SMALL, named, tokens).logits[mask], targets[mask]).backward()
+    whole = torch.stack([value.grad.norm() for value in named.values()]).norm()
+    for name, value in decoders[0].flat.views(found[0][1]).items():
+        assert (value - named[name].grad).norm() <= 1e-6 * whole, name
+    for loss, gradient in found[1:]:
+        assert loss == found[0][0] and torch.equal(gradient, found[0][1])
