@@ -194,7 +194,7 @@ def test_every_kind_of_model_is_tried_or_refused_by_name(models):
             with pytest.raises(ValueError, match="HookedTransformer cannot express this model") as caught:
                 hooked_config(config)
             assert all(word in str(caught.value) for word in refused(config))
-    assert (n_refused, len(models) - len(PUBLISHED)) == (120, 168)
+    assert (n_refused, len(models) - len(PUBLISHED)) == (192, 240)
     vectors = ModelConfig(d_vocab=5, n_ctx=4, d_in=3, tied=False)
     with pytest.raises(ValueError, match="d_in=3: it embeds token ids"):
         hooked_config(vectors)
