@@ -18,7 +18,7 @@ from jupyter_client.provisioning import LocalProvisioner
 
 from circuitcore.ground.processes import end_with_parent
 
-IMPORTED = ("livingpaper.book.chapter", "ipykernel.kernelapp")
+IMPORTED = ("livingpaper.book.chapter", "ipykernel.kernelapp", "scipy.stats")
 LAUNCHER = ["-m", "ipykernel_launcher"]
 
 

@@ -28,7 +28,8 @@ from livingpaper.commands import cli
 ROOT = Path(__file__).resolve().parents[3]
 SUPPORT = ROOT / "tests/support"
 KILLS = 5
-N_RUNS, N_STEPS = 4, 600  # of the sweep in toy/params/recall.yaml
+N_RUNS, N_STEPS = 4, 300  # of the sweep that is killed: six steps an epoch
+SWEPT = "seeds: [0, 1, 2, 3]\nepochs: 50\nevery: 5\n"
 PATIENCE = 300  # seconds; a busy machine is slow to start a process
 ENVIRONMENT = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": f"{ROOT}:{SUPPORT}"}
 
@@ -90,13 +91,14 @@ def test_a_sweep_killed_five_times_ends_bit_identical(tmp_path):
 
     Every second attempt uses a pool; its workers are not killed and have to end by themselves.
     """
-    command = ["sweep", "toy.recall", "--params", SUPPORT / "toy" / "params", "--runs"]
+    (tmp_path / "recall.yaml").write_text(SWEPT)
+    command = ["sweep", "toy.recall", "--params", tmp_path, "--runs"]
     pool, serial = ["--workers", "2"], ["--executor", "serial"]
     undisturbed = start(*command, tmp_path / "whole", *serial)
     chance = random.Random()
     for kill in range(KILLS):
-        goal = progress_of(tmp_path / "killed") + chance.randrange(1, N_RUNS * N_STEPS // 8)
-        process = start(*command, tmp_path / "killed", *(serial if kill % 2 else pool))
+        goal = progress_of(tmp_path / "killed") + chance.randrange(1, N_RUNS * N_STEPS // 10)
+        process = start(*command, tmp_path / "killed", *(pool if kill % 2 else serial))
         until(lambda: process.poll() is not None or progress_of(tmp_path / "killed") >= goal)  # noqa: B023
         time.sleep(chance.uniform(0, 0.05))
         assert process.poll() is None, f"the sweep ended before kill {kill}:\n{process.communicate()[0]}"

@@ -1,4 +1,5 @@
 import csv
+import functools
 import html
 import io
 import itertools
@@ -157,7 +158,13 @@ def layouts(chart):
 
 
 def svg_of(spec):
-    return vl_convert.vegalite_to_svg(spec, vl_version=vega.version())
+    return drawn(json.dumps(spec))
+
+
+@functools.cache
+def drawn(text):
+    """Several tests look at one picture."""
+    return vl_convert.vegalite_to_svg(text, vl_version=vega.version())
 
 
 def size(svg):
