@@ -1,0 +1,260 @@
+"""Claims on what forms when a network learns to read streams, and on whether it looks at the key at all."""
+
+from functools import partial
+
+from livingpaper.claims.claim import Claim, Control, Says
+from livingpaper.claims.reading import Less, Reading, Values
+from livingpaper.claims.rules import Share
+from livingpaper.claims.units import MORE_OFTEN_THAN_NOT, POINTS, STEPS, at_least, at_most, share_of
+from retrieval_circuits.bounds import BEHAVIOUR
+from retrieval_circuits.sgd_formation import readings
+from retrieval_circuits.sgd_formation.design import EVERY, FIXED, FRESH, SOURCE
+
+READS = share_of("reads")
+SCORE = partial(Reading, unit=READS)
+GAP = partial(Reading, unit=POINTS)
+WINDOW = 2 * EVERY
+TWO_CHECKPOINTS = f"two checkpoints, {WINDOW} steps"
+
+
+def _when(words: str, values: Values) -> Reading:
+    return Reading(words, STEPS, values)
+
+
+LOOKING = (
+    Claim(
+        id="SF7",
+        says=Says(
+            holds="On the source's stream small networks answer half of the reads before they look at the key: ask for "
+            "another key, and mostly the answer stays.",
+            fails="On the source's stream, too, small networks look at the key once they answer half of the reads.",
+            whether="whether small networks first answer without looking at the key",
+        ),
+        reading=SCORE(
+            "share of answers that stay when another key is asked for, once half of the reads are right,",
+            values=readings.unmoved_at_half(SOURCE),
+        ),
+        bound=at_least(0.5, "more often than not"),
+        controls=(
+            Control(
+                reading=SCORE("the same share on our stream", values=readings.unmoved_at_half(FRESH)),
+                bound=at_most(0.25, "the measure sees networks that do look"),
+            ),
+        ),
+    ),
+    Claim(
+        id="SF19",
+        says=Says(
+            holds="They stay there: the look-up comes five hundred steps or more after half of the reads are right.",
+            fails="The look-up comes less than five hundred steps after half of the reads are right.",
+            whether="whether that takes five hundred steps",
+        ),
+        reading=_when(
+            "steps from half of the reads right to half of the answers that follow another key,",
+            Less(readings.following_time(SOURCE), readings.half_time(SOURCE)),
+        ),
+        bound=at_least(500, "a sixth of the small network's training on our stream: a phase of its own"),
+        controls=(
+            Control(
+                reading=_when(
+                    "the same steps on our stream",
+                    Less(readings.following_time(FRESH), readings.half_time(FRESH)),
+                ),
+                bound=at_most(200, "four checkpoints: where no rule does without the key there is no such phase"),
+            ),
+        ),
+    ),
+    Claim(
+        id="SF8",
+        says=Says(
+            holds="On our stream the same small networks learn to look the key up.",
+            fails="On our stream the same small networks do not learn to look the key up in the steps they had.",
+            whether="whether small networks learn the look-up on our stream",
+        ),
+        reading=SCORE("accuracy on test reads of our stream", values=readings.accuracy(FRESH)),
+        bound=BEHAVIOUR,
+    ),
+    Claim(
+        id="SF9",
+        says=Says(
+            holds="Asked for another key, they give that key's value.",
+            fails="Asked for another key, they do not give that key's value.",
+            whether="whether networks follow another key to its value",
+        ),
+        reading=SCORE(
+            "share of answers that follow the key to its value", values=readings.after_swap(FRESH, "follows")
+        ),
+        bound=at_least(0.8, "nearly as often as they are right"),
+    ),
+)
+
+REACH = (
+    Claim(
+        id="SF10",
+        says=Says(
+            holds="Rows that come back are learnt by heart: on fixed rows networks read those better than new ones.",
+            fails="Rows that come back are not learnt by heart within these steps.",
+            whether="whether fixed rows are learnt by heart",
+        ),
+        reading=GAP(
+            "accuracy on rows trained on, less that on test rows, fixed rows",
+            values=Less(readings.accuracy(FIXED, "train"), readings.accuracy(FIXED)),
+        ),
+        bound=at_least(0.05, "five points, the margin that rules have"),
+        controls=(
+            Control(
+                reading=GAP(
+                    "the same difference where rows are always fresh",
+                    values=Less(readings.accuracy(FRESH, "train"), readings.accuracy(FRESH)),
+                ),
+                bound=at_most(0.05, "rows of the two splits are equally hard"),
+            ),
+        ),
+    ),
+    Claim(
+        id="SF11",
+        says=Says(
+            holds="Pairs of a key and a value that were never trained on are read as well as the others.",
+            fails="Pairs of a key and a value that were never trained on are read worse.",
+            whether="whether held-out pairs are read as well",
+        ),
+        reading=GAP(
+            "accuracy on held-out pairs, less that on test rows,",
+            values=Less(readings.accuracy(FRESH, "heldout_pairs"), readings.accuracy(FRESH)),
+        ),
+        bound=at_least(-0.05, "within five points; the source's network loses 8.5"),
+        source="source",
+        source_verdict="Refuted",
+    ),
+    Claim(
+        id="SF12",
+        says=Says(
+            holds="The look-up holds for more keys than were trained on.",
+            fails="The look-up does not hold for more keys than were trained on.",
+            whether="whether the look-up holds for more keys",
+        ),
+        reading=SCORE("accuracy on streams of more keys", values=readings.accuracy(FRESH, "structural_ood")),
+        bound=BEHAVIOUR,
+        source="source",
+        source_verdict="Refuted",
+    ),
+)
+
+ORDER = (
+    Claim(
+        id="SF20",
+        says=Says(
+            holds="Where no rule does without the key, the look-up appears in one transition.",
+            fails="Where no rule does without the key, too, the look-up appears bit by bit.",
+            whether="whether the look-up appears in one transition",
+        ),
+        reading=_when(
+            "steps from a fifth of the final accuracy to four fifths of it, on our stream,",
+            Less(readings.part_time(FRESH, 0.8), readings.part_time(FRESH, 0.2)),
+        ),
+        bound=at_most(300, "a tenth of training"),
+        controls=(
+            Control(
+                reading=_when(
+                    "the same steps on the source's stream",
+                    Less(readings.part_time(SOURCE, 0.8), readings.part_time(SOURCE, 0.2)),
+                ),
+                bound=at_least(300, "the measure sees a formation in stages"),
+            ),
+        ),
+    ),
+    Claim(
+        id="SF13",
+        says=Says(
+            holds="What was written last is learnt first: reads of the last write come before reads of older ones.",
+            fails="Reads of the last write are not learnt before reads of older ones.",
+            whether="whether reads of the last write are learnt first",
+        ),
+        reading=_when(
+            "steps by which reads across the longest lag come later than reads of the last write,",
+            Less(readings.learning_time(FRESH, readings.LONGEST), readings.learning_time(FRESH, readings.SHORTEST)),
+        ),
+        bound=at_least(WINDOW, TWO_CHECKPOINTS),
+    ),
+    Claim(
+        id="SF14",
+        says=Says(
+            holds="Attention to the value that is asked for and right answers appear together.",
+            fails="Attention to the value that is asked for and right answers do not appear together.",
+            whether="whether attention and answers appear together",
+        ),
+        reading=_when("steps between half of the attention and half of the accuracy,", readings.apart),
+        bound=at_most(WINDOW, TWO_CHECKPOINTS),
+        source="source",
+        source_verdict="Supported",
+    ),
+    Claim(
+        id="SF15",
+        says=Says(
+            holds="The head that joins each value to its key comes before the head that looks the key up.",
+            fails="The head that joins each value to its key does not come before the head that looks the key up.",
+            whether="whether the joining head comes first",
+        ),
+        reading=_when(
+            "steps by which attention to the value asked for comes after values look at their keys,",
+            Less(readings.looking_time(FRESH), readings.joining_time(FRESH)),
+        ),
+        bound=at_least(WINDOW, TWO_CHECKPOINTS),
+    ),
+)
+
+PARTS = (
+    Claim(
+        id="SF16",
+        says=Says(
+            holds="One head carries the look-up: without the head that looks most at the value asked for it fails.",
+            fails="No one head carries the look-up: without the head that looks most at the value asked for, accuracy "
+            "stays.",
+            whether="whether one head carries the look-up",
+        ),
+        reading=GAP("accuracy that removing that head costs", values=readings.cost_of_leader(FRESH)),
+        bound=at_least(0.3, "well above what one of the others costs; in the source it costs 50 points"),
+        controls=(
+            Control(
+                reading=GAP(
+                    "accuracy that removing another head of its layer costs", values=readings.cost_of_others(FRESH)
+                ),
+                bound=at_most(0.15, "half of the bound: the cost is this head's, not any head's"),
+            ),
+        ),
+        source="source",
+        source_verdict="Supported",
+    ),
+    Claim(
+        id="SF17",
+        says=Says(
+            holds="Removing the first MLP costs more than removing the head that looks the key up.",
+            fails="Removing the first MLP costs no more than removing the head that looks the key up.",
+            whether="whether the first MLP matters more than the look-up's head",
+        ),
+        reading=GAP(
+            "accuracy that the first MLP's removal costs, less the head's,",
+            values=Less(readings.cost_of_part(FRESH, "L0MLP"), readings.cost_of_leader(FRESH)),
+        ),
+        bound=at_least(0.1, "ten points; in the source the difference is 23"),
+        source="source",
+        source_verdict="Supported",
+    ),
+    Claim(
+        id="SF18",
+        says=Says(
+            holds="Where the look-up happens is settled: more often than not, the head is in the last layer.",
+            fails="The head that looks the key up is mostly not in the last layer.",
+            whether="whether the look-up happens in the last layer",
+        ),
+        reading=Reading(
+            "layer of the head that looks most at the value asked for,", readings.LAYER, readings.layer_of(FRESH)
+        ),
+        rule=Share(each=at_least(2, "the last of three, counted from 0")),
+        bound=MORE_OFTEN_THAN_NOT,
+        source="source",
+        source_verdict="Supported",
+    ),
+)
+
+CLAIMS = (*LOOKING, *REACH, *ORDER, *PARTS)

@@ -1,0 +1,131 @@
+"""What is trained: a small network on the source's stream and on ours, where no rule does without looking at the key.
+
+Source: nelson960, "From Retrieval Motifs To SGD Circuit Selection" (draft of April 2026). Its reference has 626,048
+parameters (width 128) and trains on batches of 128 rows for 16,000 steps. Ours has some 160,000 (width 64) and trains on
+64 rows a step. Width, rate, initialisation, steps and the number of reads in a stream come from pilots on a seed that
+no arm has (0). With them the look-up appeared between steps 1,500 and 1,750 on our stream, where two layers had it at
+one third after 3,000 steps and width 48 at 2,500; on the source's, half of the reads were right before step 3,250 and
+the look-up was there at step 5,250.
+"""
+
+import dataclasses
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from circuitcore.metrics.instruments.instrument import Instrument
+from circuitcore.models.config import ModelConfig
+from circuitcore.tasks.balanced_stream import BalancedStream
+from circuitcore.tasks.stream_kv import StreamKV
+from circuitcore.tasks.streams import Stream
+from circuitcore.training.recipe import Optimizer, Recipe, Stage
+from retrieval_circuits.design import DATA_SEED_OFFSET, EngineName, Seeds, SomeSeeds
+from retrieval_circuits.sgd_formation.measures import Counts, Removed, part_removed, stream_scores
+
+EVERY, EVERY_OF_SOURCE = 50, 250
+"""Steps between two checkpoints: on our stream, where the look-up appears at once, and as in the source."""
+N_LOOKED = 64
+"""Rows on which attention is averaged and parts are removed."""
+SIZES = {
+    "n_keys": 6, "n_lags": 10, "n_writes": 12, "n_reads": 10, "n_key_words": 8, "n_value_words": 80, "n_held_out": 10,
+    "ood_keys": 7, "ood_lags": 11, "ood_writes": 13, "ood_reads": 9,
+}  # fmt: skip
+"""Our stream: the smallest found on which no rule pays, with half of what happens being reads."""
+WARM_UP = 200
+BATCH_SIZE, LEARNING_RATE = 64, 1e-3
+FULL_BATCH, FULL_RATE = 128, 4e-4
+OPTIMIZER = Optimizer(
+    name="adamw", lr=LEARNING_RATE, betas=(0.9, 0.95), weight_decay=0.01, clip_norm=1.0, warmup=WARM_UP
+)
+SOURCE, FIXED, FRESH, FULL = "the source's stream", "ours, fixed rows", "ours, fresh rows", "the source's network"
+"""The arms: small networks on three kinds of rows, and the source's own network on its stream."""
+REPORTED = {FRESH: BalancedStream.reported, FIXED: BalancedStream.reported} | dict.fromkeys(
+    (SOURCE, FULL), StreamKV.reported
+)
+"""Arm -> the split on which it is reported, its attention averaged and its parts removed."""
+N_CTX = 96
+"""Positions there are, as in the source."""
+
+
+class Params(BaseModel):
+    """Parameters of the chapter; ``params/sgd_formation.yaml`` holds the published values."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    seeds: Annotated[SomeSeeds, Field(description="init seeds of the small network on our stream, rows always fresh")]
+    other_seeds: Annotated[SomeSeeds, Field(description="init seeds of the small network on fixed rows, both streams")]
+    full_seeds: Annotated[Seeds, Field(description="init seeds of the source's own network; it has 7; may be empty")]
+    d_model: Annotated[int, Field(ge=8, le=512, multiple_of=8, description="width of the small network")]
+    steps: Annotated[int, Field(ge=EVERY, le=100_000, multiple_of=EVERY, description="of training on our stream")]
+    source_steps: Annotated[
+        int, Field(ge=EVERY, le=100_000, multiple_of=EVERY_OF_SOURCE, description="on the source's stream")
+    ]
+    n_train: Annotated[int, Field(ge=64, le=100_000, description="rows, where they are fixed; the source has 8,000")]
+    n_test: Annotated[int, Field(ge=16, le=10_000, description="rows of each other split of our stream")]
+    n_source_test: Annotated[int, Field(ge=16, le=10_000, description="the same of the source's, which has 1,024")]
+    n_rows: Annotated[int, Field(ge=16, le=1024, description="rows of each split on which networks are asked")]
+    engine: EngineName
+
+
+def recipes(params: Params) -> dict[str, tuple[Recipe, ...]]:
+    """Arm -> its recipes, one per seed."""
+    source = StreamKV(n_train=params.n_train, n_eval=params.n_source_test)
+    ours = BalancedStream(**SIZES, n_train=params.n_train, n_eval=params.n_test)
+    return {
+        FRESH: tuple(_recipe(params, ours, seed, fresh=True) for seed in params.seeds),
+        FIXED: tuple(_recipe(params, ours, seed) for seed in params.other_seeds),
+        SOURCE: tuple(_recipe(params, source, seed) for seed in params.other_seeds),
+        FULL: tuple(_full(params, source, seed) for seed in params.full_seeds),
+    }
+
+
+def _recipe(params: Params, task: Stream, seed: int, *, fresh: bool = False) -> Recipe:
+    """The small network; where rows are fixed, as many epochs as hold its steps."""
+    steps, every = (params.source_steps, EVERY_OF_SOURCE) if task.name == StreamKV.name else (params.steps, EVERY)
+    an_epoch = every if fresh else -(-params.n_train // BATCH_SIZE)
+    return Recipe(
+        task=task.name,
+        task_params=task.params,
+        model=_model(task, params.d_model),
+        optimizer=OPTIMIZER,
+        batch_size=BATCH_SIZE,
+        stages=(Stage(("train",), -(-steps // an_epoch), every * BATCH_SIZE if fresh else 0),),
+        init_seed=seed,
+        data_seed=DATA_SEED_OFFSET + seed,
+        checkpoint_epochs=(),
+        checkpoint_at=tuple(range(0, steps + 1, every)),
+        engine=params.engine,
+    )
+
+
+def _full(params: Params, task: Stream, seed: int) -> Recipe:
+    """The source's own network and recipe on its own stream, but for how batches are drawn."""
+    return dataclasses.replace(
+        _recipe(params, task, seed),
+        model=dataclasses.replace(_model(task, 128), init="torch"),
+        optimizer=dataclasses.replace(OPTIMIZER, lr=FULL_RATE),
+        batch_size=FULL_BATCH,
+    )
+
+
+def _model(task: Stream, d_model: int) -> ModelConfig:
+    """Three layers of four heads with learned positions, as the source has them: 626,048 parameters at width 128."""
+    return ModelConfig(
+        d_vocab=len(task.vocab), n_ctx=N_CTX, n_layers=3, n_heads=4, d_model=d_model, d_mlp=4 * d_model, norm="layer",
+        positions="learned", mlp="gelu", tied=True, bias="inside", init="small", norm_eps=1e-5,
+    )  # fmt: skip
+
+
+def instruments(params: Params, arm: str) -> tuple[Instrument, ...]:
+    """Answers and attention of every checkpoint, and at the end each part taken away."""
+    n_looked = min(N_LOOKED, params.n_rows)
+    scores = Instrument(
+        name="measurements", version=1, measures=stream_scores, settings=Counts(n_rows=params.n_rows, n_looked=n_looked)
+    )
+    removed = Removed(n_rows=n_looked, splits=(REPORTED[arm],))
+    return scores, Instrument(name="removed", version=1, measures=part_removed, when="last", settings=removed)
+
+
+def published_epochs(params: Params, arm: str, seed: int) -> tuple[int, ...]:
+    """Epochs whose weights are shipped: none yet."""
+    return ()

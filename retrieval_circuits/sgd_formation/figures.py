@@ -1,0 +1,135 @@
+"""The table behind each figure of the chapter, with what its caption must say."""
+
+import pandas as pd
+
+from livingpaper.claims.results import Results
+from livingpaper.claims.view import View, in_order
+from retrieval_circuits.design import BAND
+from retrieval_circuits.sgd_formation.design import FIXED, FRESH, FULL, REPORTED, SOURCE
+from retrieval_circuits.sgd_formation.published import ACCURACY, REMOVED
+from retrieval_circuits.sgd_formation.readings import (
+    LONGEST,
+    SHORTEST,
+    head_curve,
+    joining_time,
+    leaders,
+    learning_time,
+    looking_time,
+    removal_costs,
+)
+
+TRAINED = (SOURCE, FIXED, FRESH)
+SHARE = "share of reads"
+
+
+def learning(results: Results) -> View:
+    """How reading gets better, and how often the answer stays when another key is asked for, arm by arm."""
+    found = []
+    for arm in (*TRAINED, FULL):
+        if arm in results.arms:
+            curves = {
+                "answered right": results.curve("accuracy", arm, split=REPORTED[arm], variable=""),
+                "stays when another key is asked for": results.curve("unmoved", arm),
+            }
+            found += [rows.assign(series=name, panel=arm) for name, rows in curves.items()]
+    table = pd.concat(found, ignore_index=True)[["panel", "series", "step", "arm", "init_seed", "value"]]
+    note = "Who does not look at the key gives the same answer to any key"
+    return View(table, SHARE, "test rows of each stream", BAND, note=note)
+
+
+def after_swap(results: Results) -> View:
+    """What is answered when another key is asked for: its value, or the same as before."""
+    parts = {"its value": ("swapped", "follows"), "the same answer": ("unmoved", "")}
+    found = [
+        results.at_final(metric, arm, variable=variable).assign(group=arm, series=name)
+        for arm in TRAINED
+        for name, (metric, variable) in parts.items()
+    ]
+    table = in_order(pd.concat(found, ignore_index=True), "group", TRAINED)
+    return View(table[["group", "series", "arm", "init_seed", "value"]], SHARE, "the last read of test rows", BAND)
+
+
+SPLITS = {
+    "train": "rows trained on",
+    "test": "new rows",
+    "heldout_pairs": "pairs never trained on",
+    "structural_ood": "more keys",
+}
+
+
+def reach(results: Results) -> View:
+    """Accuracy at the end by split, where rows are fresh and where they are fixed; the source's beside it."""
+    found = []
+    for arm in (FRESH, FIXED):
+        rows = results.at_final("accuracy", arm, split=list(SPLITS), variable="")
+        found.append(rows.assign(group=rows["split"].astype(str).map(SPLITS), series=arm))
+    table = in_order(pd.concat(found, ignore_index=True), "group", SPLITS.values())
+    source = ", ".join(f"{name} {100 * ACCURACY[split]:.0f} %" for split, name in SPLITS.items() if split in ACCURACY)
+    note = f"The source's network on its own stream: {source}"
+    return View(
+        table[["group", "series", "arm", "init_seed", "value"]],
+        "share of reads answered right",
+        "each",
+        BAND,
+        note=note,
+    )
+
+
+def by_lag(results: Results) -> View:
+    """How reading gets better by how many writes lie between, where rows are always fresh."""
+    rows = results.curve("accuracy", FRESH, split=REPORTED[FRESH])
+    words = rows["variable"].astype(str)
+    lags = rows[words.str.startswith("lag ")].assign(series=words.str.replace("lag ", "") + " writes between")
+    table = lags.assign(panel=FRESH)[["panel", "series", "step", "arm", "init_seed", "value"]]
+    return View(table, "share of reads answered right", REPORTED[FRESH], BAND)
+
+
+def times(results: Results) -> View:
+    """When each event is half the way to its end, one point a seed."""
+    events = {
+        "values look at their keys": joining_time(FRESH),
+        "reads look at the value asked for": looking_time(FRESH),
+        "reads of the last write are right": learning_time(FRESH, SHORTEST),
+        "reads across the longest lag are right": learning_time(FRESH, LONGEST),
+        "all reads are right": learning_time(FRESH),
+    }
+    found = [values(results).rename("value").reset_index().assign(group=name) for name, values in events.items()]
+    table = pd.concat(found, ignore_index=True).assign(arm=FRESH)
+    note = "An event's time: half the way to its value at the end, of the head that leads then"
+    return View(table, "training step", REPORTED[FRESH], BAND, note=note)
+
+
+def removed(results: Results) -> View:
+    """What each part's removal costs, in networks of many seeds whose heads are named by rank."""
+    costs, top = removal_costs(results, FRESH), leaders(results, FRESH)
+    leader = top.set_index("init_seed").apply(lambda row: f"L{row['layer']:.0f}H{row['head']:.0f}", axis=1)
+    is_leader = costs["site"] == costs["init_seed"].map(leader)
+    is_mlp = costs["site"].str.endswith("MLP")
+    mlp = "MLP of layer " + costs["site"].str[1:2]
+    heads = "other heads of layer " + costs["site"].str[1:2]
+    names = mlp.where(is_mlp, heads.where(~is_leader, "the head that looks the key up"))
+    table = costs.assign(group=names, arm=FRESH).groupby(["group", "arm", "init_seed"], as_index=False)["value"].mean()
+    order = [
+        "the head that looks the key up",
+        *(f"other heads of layer {i}" for i in range(3)),
+        *(f"MLP of layer {i}" for i in range(3)),
+    ]
+    source = ", ".join(f"{part} {100 * cost:.0f}" for part, cost in REMOVED.items())
+    note = f"Parts are set to zero, one at a time; other heads on average. The source's points: {source}"
+    return View(in_order(table, "group", order), "accuracy lost", REPORTED[FRESH], BAND, note=note)
+
+
+def addresses(results: Results) -> View:
+    """Where the head that looks the key up stands, network by network."""
+    rows = leaders(results, FRESH)
+    table = rows.assign(head="L" + rows["layer"].astype(str) + "H" + rows["head"].astype(str), arm=FRESH)
+    return View(table[["arm", "init_seed", "head", "value"]], "attention to the value asked for", REPORTED[FRESH])
+
+
+def looking(results: Results) -> View:
+    """Attention from reads to the value asked for, of the head that has most at the end, through training."""
+    table = head_curve(results, FRESH).assign(series="leading head", panel=FRESH)
+    return View(table[["panel", "series", "step", "arm", "init_seed", "value"]], "attention", REPORTED[FRESH], BAND)
+
+
+VIEWS = {view.__name__: view for view in (learning, after_swap, reach, by_lag, times, removed, addresses, looking)}

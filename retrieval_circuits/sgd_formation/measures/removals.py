@@ -1,0 +1,84 @@
+"""Which parts a network on streams needs: each head and each MLP taken away, one at a time."""
+
+import dataclasses
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pandas as pd
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from circuitcore.metrics.network import Network
+from circuitcore.metrics.scores.behavior import correct, margin
+from circuitcore.metrics.table import Rows
+from circuitcore.models import Ablate, Mlp
+from circuitcore.tasks.base import Batch
+from circuitcore.tasks.streams import EVENT
+from retrieval_circuits.sgd_formation.measures.asked import Asked, asked
+
+if TYPE_CHECKING:
+    from circuitcore.training.store.run import Run
+
+HOWS = ("zero", "mean")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Removed:
+    """How many rows parts are removed on, and of which splits."""
+
+    n_rows: int
+    splits: tuple[str, ...]
+
+
+def part_removed(run: "Run", counts: Removed, progress: Callable[[int], None]) -> pd.DataFrame:
+    """What is left at the end of training without one part, at all positions.
+
+    Metrics, by part (site ``L1H0``, ``L0MLP``; "none" for the whole network) and by what stands in for it (edit "zero"
+    as in the source, or "mean": the mean of what the part writes at words of the same kind, marks, keys or values):
+
+    * ``removed_accuracy``: share of reads that are answered right. Chance as for accuracy.
+    * ``removed_margin``: logit of the value asked for less that of the likeliest other value.
+    """
+    task, step = run.recipe.make_task(), run.final_step
+    net = Network(run.recipe.model, run.stack((step,)))
+    rows = Rows(run.run_id, (step,), (run.tokens_seen(step),))
+    parts = [*net.heads, *(Mlp(layer) for layer in range(net.config.n_layers))]
+    labels = [{"edit": how, "site": str(part)} for how in HOWS for part in parts]
+    interventions = [(Ablate(part, how),) for how in HOWS for part in parts]
+    for split in counts.splits:
+        found = asked(task, split, counts.n_rows)
+        each = _one_read_a_row(found)
+        with torch.inference_mode():
+            edited = net.answers_under(each, [(), *interventions], {"mean": _means(net, found.batch)}).logits[:, 0]
+        hits = correct(edited, each.answers).double().mean(-1)
+        first = task.words.first_value
+        margins = margin(edited[..., first:], each.answers - first).double().mean(-1)
+        for metric, values in {"removed_accuracy": hits, "removed_margin": margins}.items():
+            rows.add(metric, values, len(each), [{"edit": "none", "site": "none"}, *labels], split=split)
+    progress(1)
+    return rows.frame()
+
+
+def _one_read_a_row(found: Asked) -> Batch:
+    """A row for each read, read out where it is answered."""
+    return dataclasses.replace(found.batch.rows(found.reads.row), roles={"read_out": found.reads.at})
+
+
+def _means(net: Network, batch: Batch) -> dict[str, Float[Tensor, "ckpt 1 pos ..."]]:
+    """What each part writes on average at words of the same kind, put at every such word; the first one apart."""
+    layers = range(net.config.n_layers)
+    cache = net.record(batch, [f"{name}.{layer}" for layer in layers for name in ("z", "mlp_out")])
+    n_pos = batch.tokens.shape[1]
+    kind = torch.where(torch.arange(n_pos) == 0, EVENT, torch.arange(n_pos) % EVENT)
+    return {key: _mean_by_kind(value, kind, batch.loss_mask) for key, value in cache.items()}
+
+
+def _mean_by_kind(value: Tensor, kind: Tensor, alive: Tensor) -> Tensor:
+    """``value [ckpt batch pos ...]`` averaged over the positions of each kind that are no padding, put back there."""
+    which = torch.nn.functional.one_hot(kind).to(value.dtype)  # [pos kind]
+    counts = torch.einsum("bp,pk->k", alive.to(value.dtype), which)
+    sums = torch.einsum("cbp...,bp,pk->ck...", value, alive.to(value.dtype), which)
+    means = sums / counts.clamp(min=1).view(1, -1, *[1] * (sums.dim() - 2))
+    return means[:, kind][:, None]

@@ -1,0 +1,123 @@
+"""What every checkpoint of a network on streams is asked: how well it reads, whose answers it gives, where it looks."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+
+import pandas as pd
+import torch
+from jaxtyping import Float, Shaped
+from torch import Tensor
+from torch.nn import functional
+
+from circuitcore.metrics.instruments.battery import stacks
+from circuitcore.metrics.network import Network
+from circuitcore.metrics.scores.behavior import correct, margin
+from circuitcore.metrics.scores.behavior import loss as answer_loss
+from circuitcore.metrics.table import Rows, head_labels
+from circuitcore.tasks.streams import Stream
+from retrieval_circuits.sgd_formation.measures.asked import KINDS, Asked, asked, swapped
+
+if TYPE_CHECKING:
+    from circuitcore.training.store.run import Run
+
+
+@dataclass(frozen=True, kw_only=True)
+class Counts:
+    """How many rows are asked.
+
+    Attributes:
+        n_rows: rows of each split that are read, and whose last read is put to another key.
+        n_looked: rows on which attention is averaged.
+    """
+
+    n_rows: int
+    n_looked: int
+
+
+def stream_scores(run: "Run", counts: Counts, progress: Callable[[int], None]) -> pd.DataFrame:
+    """What each checkpoint answers, and where its heads look.
+
+    Metrics, each a mean over the reads of some rows of a split:
+
+    * ``accuracy``: whether the likeliest of all words is the value asked for; also by how many writes lie between
+      (variable ``lag 1``) and by how many keys there are (``keys 3``). Chance for who knows the current values: one
+      over the keys.
+    * ``margin``: its logit less that of the likeliest other value.
+    * ``loss``: its cross-entropy in nats; ``loss_of_all``: that of every word, what is trained on.
+    * ``gives``: of the reads on which a rule (variable) is wrong, the share in which the rule's answer is given;
+      ``right``: of the same reads, the share in which the right one is.
+    * ``swapped``: with another key asked for in the last read, whether the answer is that key's value (variable
+      ``follows``) or the one that was right before (``stays``). Who does not look at the key gives both as often.
+    * ``unmoved``: whether the answer is the same as before the swap, right or wrong. Who does not look at the key: 1.
+    * ``attention``: weight of a head from a read to positions of a kind (site, see ``KINDS``).
+    * ``joins``: weight of a head from written values to their keys, the words just before.
+    """
+    task = run.recipe.make_task()
+    splits = {name: asked(task, name, counts.n_rows) for name in task.splits}
+    tables = []
+    for steps, net in stacks(run):
+        rows = Rows(run.run_id, steps, [run.tokens_seen(step) for step in steps])
+        for name, found in splits.items():
+            _add_answers(task, net, found, partial(_add_mean, rows, name))
+        _add_swapped(task, net, counts, partial(_add_mean, rows, task.reported))
+        _add_attention(net, asked(task, task.reported, counts.n_looked), partial(rows.add, split=task.reported))
+        tables.append(rows.frame())
+        progress(len(steps))
+    return pd.concat(tables, ignore_index=True)
+
+
+Add = Callable[..., None]
+
+
+def _add_mean(rows: Rows, split: str, metric: str, values: Shaped[Tensor, "ckpt read"], variable: str = "") -> None:
+    rows.add(metric, values.double().mean(-1), values.shape[-1], split=split, variable=variable)
+
+
+def _add_answers(task: Stream, net: Network, found: Asked, add: Add) -> None:
+    output, answers = net.run(found.batch).logits, found.reads.answer
+    logits = found.at_reads(output)
+    hits, given = correct(logits, answers), logits.argmax(-1)
+    add("accuracy", hits)
+    for word, values in {"lag": found.reads.lag, "keys": found.reads.n_keys}.items():
+        for value in values.unique().tolist():
+            add("accuracy", hits[:, values == value], f"{word} {value}")
+    first = task.words.first_value
+    add("margin", margin(logits[..., first:], answers - first))
+    add("loss", answer_loss(logits, answers))
+    add("loss_of_all", _token_losses(output, found))
+    for name, said in found.said.items():
+        wrong = (said != answers) & (said >= 0)
+        if wrong.any():
+            add("gives", given[:, wrong] == said[wrong], name)
+            add("right", hits[:, wrong], name)
+
+
+def _token_losses(logits: Float[Tensor, "ckpt batch pos vocab"], found: Asked) -> Float[Tensor, "ckpt scored"]:
+    scored = found.batch.loss_mask
+    chosen, wanted = logits[:, scored], found.batch.targets[scored]
+    return functional.cross_entropy(chosen.movedim(-1, 1), wanted.expand(len(chosen), -1), reduction="none")
+
+
+def _add_swapped(task: Stream, net: Network, counts: Counts, add: Add) -> None:
+    found, base = (ask(task, task.reported, counts.n_rows) for ask in (swapped, asked))
+    row = torch.arange(len(found.batch))
+    given = net.run(found.batch).logits[:, row, found.at].argmax(-1)
+    unswapped = net.run(base.batch).logits[:, found.batch.base, found.at].argmax(-1)
+    add("swapped", given == found.now, "follows")
+    add("swapped", given == found.before, "stays")
+    add("unmoved", given == unswapped)
+
+
+def _add_attention(net: Network, found: Asked, add: Add) -> None:
+    labels, keys = head_labels(net.heads), [f"pattern.{layer}" for layer in range(net.config.n_layers)]
+    cache = net.record(found.batch, keys)
+    pattern = torch.cat([cache[key] for key in keys], -3)
+    looks = found.from_reads(pattern)  # [ckpt read head key]
+    for kind in KINDS:
+        mass = torch.einsum("crhk,rk->ch", looks, found.kinds[kind].to(looks.dtype)) / len(found.reads)
+        add("attention", mass, len(found.reads), [{**label, "site": kind} for label in labels])
+    row, at = found.values.unbind(1)
+    joins = pattern.movedim(-3, -1)[:, row, at, at - 1].mean(1)
+    add("joins", joins, len(at), labels)

@@ -1,0 +1,206 @@
+"""What claims and figures read: how well networks read, whether they look at the key, and when parts appear."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pandas as pd
+
+from livingpaper.claims.reading import OfMetric, at_end
+from livingpaper.claims.results import Results
+from livingpaper.claims.units import Unit
+from retrieval_circuits.sgd_formation.design import FRESH, REPORTED
+
+HALF = 0.5
+LAYER = Unit(name="", digits=1, low=0)
+SHORTEST, LONGEST = "lag 0", "lag 9"
+"""How the reads of the last write, and of the oldest, are called in ``accuracy``."""
+
+
+def accuracy(arm: str, split: str = "", variable: str = "") -> OfMetric:
+    """Values of a reading: share of reads answered right at the end, one number a seed."""
+    return at_end("accuracy", arm, split=split or REPORTED[arm], variable=variable)
+
+
+def after_swap(arm: str, how: str) -> OfMetric:
+    """Values of a reading: with another key asked for, how often the answer ``follows`` it, or ``stays``."""
+    return at_end("swapped", arm, variable=how)
+
+
+def unmoved_at_half(arm: str):
+    """Values of a reading: with another key asked for, how often the answer is what it was, right or wrong.
+
+    At the first checkpoint at which half of the reads are answered right; at the last one where none is.
+    """
+
+    def values(results: Results) -> pd.Series:
+        right = results.curve("accuracy", arm, split=REPORTED[arm], variable="")
+        wide = right.pivot(index="init_seed", columns="step", values="value").sort_index(axis=1)
+        reached = wide >= HALF
+        at = reached.idxmax(axis=1).where(reached.any(axis=1), wide.columns[-1])
+        rows = results.curve("unmoved", arm)
+        return rows[rows["step"] == rows["init_seed"].map(at)].set_index("init_seed")["value"]
+
+    values.arms = (arm,)
+    return values
+
+
+def half_time(arm: str) -> "Timed":
+    """Values of a reading: when half of the reads are answered right."""
+    return Timed(arm, lambda results: results.curve("accuracy", arm, split=REPORTED[arm], variable=""), HALF)
+
+
+def part_time(arm: str, part: float) -> "Timed":
+    """Values of a reading: when accuracy reaches a part of what it is at the end."""
+    return Timed(arm, lambda results: results.curve("accuracy", arm, split=REPORTED[arm], variable=""), part=part)
+
+
+def following_time(arm: str) -> "Timed":
+    """Values of a reading: when half of the answers follow another key that is asked for to its value."""
+    return Timed(arm, lambda results: results.curve("swapped", arm, variable="follows"), HALF)
+
+
+def crossing(curve: pd.DataFrame, threshold: pd.Series | float) -> pd.Series:
+    """When each seed's curve first reaches a threshold, by linear interpolation between checkpoints.
+
+    Args:
+        curve: ``init_seed``, ``step``, ``value``.
+        threshold: one for all, or by ``init_seed``.
+
+    Returns:
+        Step, by seed; the last one where it never does.
+    """
+    wide = curve.pivot(index="init_seed", columns="step", values="value").sort_index(axis=1)
+    level = threshold.reindex(wide.index) if isinstance(threshold, pd.Series) else pd.Series(threshold, wide.index)
+    values, steps = wide.to_numpy(), wide.columns.to_numpy(float)
+    reached = values >= level.to_numpy()[:, None]
+    first = np.where(reached.any(1), reached.argmax(1), len(steps) - 1)
+    rows, before = np.arange(len(wide)), np.maximum(first - 1, 0)
+    rise = values[rows, first] - values[rows, before]
+    share = np.divide(level - values[rows, before], rise, out=np.ones(len(wide)), where=rise > 0).clip(0, 1)
+    return pd.Series(np.where(first == 0, steps[0], steps[before] + share * (steps[first] - steps[before])), wide.index)
+
+
+def learning_time(arm: str, variable: str = "") -> "Timed":
+    """Values of a reading: when accuracy (of one lag, say) has come half the way to its end."""
+    return Timed(arm, lambda results: results.curve("accuracy", arm, split=REPORTED[arm], variable=variable))
+
+
+def looking_time(arm: str) -> "Timed":
+    """Values of a reading: when the head that looks most at the value asked for has come half the way."""
+    return Timed(arm, lambda results: head_curve(results, arm))
+
+
+def joining_time(arm: str) -> "Timed":
+    """Values of a reading: when the head that looks most from values to their keys has come half the way to its end."""
+
+    def curve(results: Results) -> pd.DataFrame:
+        rows = results.curve("joins", arm)
+        return _of_leader(rows)
+
+    return Timed(arm, curve)
+
+
+class Timed:
+    """Values of a reading: when a curve reaches a level, or a part of where it ends, one number a seed."""
+
+    def __init__(
+        self, arm: str, curve: Callable[[Results], pd.DataFrame], level: float | None = None, part: float = HALF
+    ):
+        self.arms, self._curve, self._level, self._part = (arm,), curve, level, part
+
+    def __call__(self, results: Results) -> pd.Series:
+        """The step of each seed."""
+        curve = self._curve(results)[["init_seed", "step", "value"]]
+        ends = curve.sort_values("step").groupby("init_seed")["value"].last()
+        return crossing(curve, self._part * ends if self._level is None else self._level)
+
+
+def looks(results: Results, arm: str) -> pd.DataFrame:
+    """Attention of every head from reads to the value asked for, where it was written or read before."""
+    rows = results.curve("attention", arm, site=["support", "answered"])
+    keys = ["arm", "init_seed", "run_id", "step", "layer", "head"]
+    return rows.groupby(keys, observed=True, as_index=False)["value"].sum()
+
+
+def head_curve(results: Results, arm: str) -> pd.DataFrame:
+    """The same of the head that has most at the end of its network's training."""
+    return _of_leader(looks(results, arm))
+
+
+def _of_leader(rows: pd.DataFrame) -> pd.DataFrame:
+    """Rows of the head whose value is largest at the last step, network by network."""
+    last = rows[rows["step"] == rows.groupby("run_id", observed=True)["step"].transform("max")]
+    leader = last.loc[last.groupby("run_id", observed=True)["value"].idxmax(), ["run_id", "layer", "head"]]
+    return rows.merge(leader, on=["run_id", "layer", "head"])
+
+
+def leaders(results: Results, arm: str) -> pd.DataFrame:
+    """The head of each network that looks most at the value asked for at the end: ``init_seed layer head value``."""
+    rows = head_curve(results, arm)
+    return rows[rows["step"] == rows["step"].max()][["init_seed", "layer", "head", "value"]]
+
+
+def removal_costs(results: Results, arm: str, how: str = "zero") -> pd.DataFrame:
+    """How much accuracy each part's removal costs: ``init_seed``, ``site``, ``value``."""
+    rows = results.rows("removed", arm=arm, metric="removed_accuracy", split=REPORTED[arm])
+    rows = rows.astype({"site": "str", "edit": "str"})
+    whole = rows[rows["edit"] == "none"].set_index("init_seed")["value"]
+    parts = rows[rows["edit"] == how]
+    return parts.assign(value=parts["init_seed"].map(whole) - parts["value"])
+
+
+def cost_of_leader(arm: str):
+    """Values of a reading: what removing the head that looks most at the value asked for costs."""
+
+    def values(results: Results) -> pd.Series:
+        return _leader_and_others(results, arm)[0]
+
+    values.arms = (arm,)
+    return values
+
+
+def cost_of_others(arm: str):
+    """Values of a reading: what removing one of the other heads of its layer costs, on average."""
+
+    def values(results: Results) -> pd.Series:
+        return _leader_and_others(results, arm)[1]
+
+    values.arms = (arm,)
+    return values
+
+
+def _leader_and_others(results: Results, arm: str) -> tuple[pd.Series, pd.Series]:
+    costs, top = removal_costs(results, arm), leaders(results, arm).set_index("init_seed")
+    layer = "L" + costs["init_seed"].map(top["layer"]).astype(str) + "H"
+    leader = costs["site"] == layer + costs["init_seed"].map(top["head"]).astype(str)
+    beside = (costs["site"].str[:3] == layer) & ~leader
+    return costs[leader].set_index("init_seed")["value"], costs[beside].groupby("init_seed")["value"].mean()
+
+
+def layer_of(arm: str):
+    """Values of a reading: the layer of the head that looks most at the value asked for."""
+
+    def values(results: Results) -> pd.Series:
+        return leaders(results, arm).set_index("init_seed")["layer"].astype(int)
+
+    values.arms = (arm,)
+    return values
+
+
+def apart(results: Results) -> pd.Series:
+    """Steps between half of the attention to the value asked for and half of the accuracy, whichever is first."""
+    return (learning_time(FRESH)(results) - looking_time(FRESH)(results)).abs()
+
+
+apart.arms = (FRESH,)
+
+
+def cost_of_part(arm: str, site: str):
+    """Values of a reading: what removing one part costs."""
+
+    def values(results: Results) -> pd.Series:
+        costs = removal_costs(results, arm)
+        return costs[costs["site"] == site].set_index("init_seed")["value"]
+
+    values.arms = (arm,)
+    return values

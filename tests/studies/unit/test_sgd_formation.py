@@ -1,0 +1,148 @@
+"""SGD formation: what is measured on streams, what is read off the tables, and that each number can come out wrong."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+from circuitcore.metrics.network import Network
+from circuitcore.models import ModelConfig, forward, init_weights
+from circuitcore.tasks.balanced_stream import BalancedStream
+from circuitcore.tasks.stream_kv import StreamKV
+from livingpaper.book import studies
+from retrieval_circuits.sgd_formation import readings
+from retrieval_circuits.sgd_formation.design import FIXED, FRESH, FULL, SIZES, SOURCE
+from retrieval_circuits.sgd_formation.measures import asked as asking
+from retrieval_circuits.sgd_formation.measures import removals
+from retrieval_circuits.sgd_formation.measures.scores import _token_losses
+
+STUDY = studies.load("sgd_formation")
+PUBLISHED = studies.load_params("sgd_formation")
+TASKS = (StreamKV(n_train=8, n_eval=12), BalancedStream(**SIZES, n_train=1500, n_eval=1500))
+CASES = pytest.mark.parametrize("task", TASKS, ids=lambda task: task.name)
+
+
+def _loop(task, words, at, answer, support):
+    """What stands where before a read, word by word."""
+    key, seen = words[at], {}
+    for place in range(3, at - 1, 3):
+        if task.vocab[words[place - 2]] == "W":
+            seen[words[place - 1]] = place
+    found = {kind: set() for kind in asking.KINDS}
+    found["itself"].add(at)
+    for place in range(3, at - 1, 3):
+        if words[place - 1] == key:
+            same = words[place] == answer
+            found["support" if place == support else "answered" if same else "stale"].add(place)
+        elif seen.get(words[place - 1]) == place:
+            found["current"].add(place)
+    return found
+
+
+@CASES
+def test_what_stands_before_a_read_is_what_a_loop_finds(task):
+    found = asking.asked(task, task.reported, 12)
+    words = found.batch.tokens.tolist()
+    for number in range(len(found.reads)):
+        row, at, answer, support = (
+            getattr(found.reads, name)[number].item() for name in ("row", "at", "answer", "support")
+        )
+        wanted = _loop(task, words[row], at, answer, support)
+        for kind, mask in found.kinds.items():
+            assert set(mask[number].nonzero()[:, 0].tolist()) == wanted[kind], kind
+
+
+@CASES
+def test_another_key_is_one_that_could_have_been_asked_and_has_another_value(task):
+    found, base = asking.swapped(task, task.reported, 12), asking.asked(task, task.reported, 12)
+    assert len(found.batch) >= 4
+    lags = set(base.reads.lag.tolist())
+    for row, at in enumerate(found.at.tolist()):
+        words, before = found.batch.tokens[row].tolist(), base.batch.tokens[found.batch.base[row]].tolist()
+        assert [place for place in range(len(words)) if words[place] != before[place]] == [at]
+        written = [
+            (words[place - 1], words[place]) for place in range(3, at - 1, 3) if task.vocab[words[place - 2]] == "W"
+        ]
+        last = max(number for number, (key, _) in enumerate(written) if key == words[at])
+        assert written[last][1] == found.now[row].item() != found.before[row].item()
+        assert len(written) - 1 - last in lags
+
+
+@CASES
+def test_the_loss_of_all_words_is_what_is_trained_on(task):
+    config = ModelConfig(d_vocab=len(task.vocab), n_ctx=task.max_length, n_layers=1, n_heads=2, d_model=8, d_mlp=8)
+    net = Network(config, {name: value[None] for name, value in init_weights(config, 0).items()})
+    found = asking.asked(task, task.reported, 12)
+    logits = net.run(found.batch).logits
+    kept = found.batch.loss_mask
+    wanted = torch.nn.functional.cross_entropy(
+        forward(config, init_weights(config, 0), found.batch.tokens).logits[kept], found.batch.targets[kept]
+    )
+    assert torch.allclose(_token_losses(logits, found).mean(), wanted, atol=1e-5)
+
+
+def test_a_part_taken_away_is_a_pass_whose_part_writes_nothing():
+    task = TASKS[1]
+    config = ModelConfig(
+        d_vocab=len(task.vocab), n_ctx=task.max_length, n_layers=2, n_heads=2, d_model=8, d_mlp=16, norm="layer",
+        positions="learned", mlp="gelu",
+    )  # fmt: skip
+    weights = init_weights(config, 0)
+    found = asking.asked(task, task.reported, 12)
+    each = removals._one_read_a_row(found)
+    net = Network(config, {name: value[None] for name, value in weights.items()})
+    silent = dict(weights) | {"blocks.1.mlp.W_out": torch.zeros_like(weights["blocks.1.mlp.W_out"])}
+    edited = net.answers_under(each, [(removals.Ablate(removals.Mlp(1), "zero"),)], {}).logits[0, 0]
+    wanted = forward(config, silent, found.batch.tokens).logits[found.reads.row, found.reads.at]
+    assert torch.allclose(edited, wanted, atol=1e-5)
+
+
+def test_a_mean_is_that_of_words_of_one_kind():
+    value = torch.randn(1, 2, 7, 3, generator=torch.Generator().manual_seed(0))
+    kind = torch.tensor([3, 1, 2, 0, 1, 2, 0])
+    alive = torch.tensor([[True] * 7, [True] * 4 + [False] * 3])
+    found = removals._mean_by_kind(value, kind, alive)
+    assert found.shape == (1, 1, 7, 3)
+    for place in range(7):
+        same = [(row, at) for row in range(2) for at in range(7) if kind[at] == kind[place] and alive[row, at]]
+        wanted = torch.stack([value[0, row, at] for row, at in same]).mean(0)
+        assert torch.allclose(found[0, 0, place], wanted, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("values", "level", "wanted"),
+    [
+        ([0.0, 0.2, 0.8, 0.9], 0.5, 150.0),
+        ([0.6, 0.2, 0.8, 0.9], 0.5, 0.0),
+        ([0.0, 0.1, 0.2, 0.3], 0.5, 300.0),  # never: the end
+        ([0.0, 0.5, 0.5, 0.9], 0.5, 100.0),  # at the level is there
+    ],
+)
+def test_a_crossing_is_found_between_checkpoints(values, level, wanted):
+    curve = pd.DataFrame({"step": [0, 100, 200, 300], "value": values, "init_seed": 7})
+    assert readings.crossing(curve.sample(frac=1, random_state=0), level)[7] == pytest.approx(wanted)
+
+
+def test_crossings_of_seeds_have_levels_of_their_own():
+    curve = pd.DataFrame({"step": [0, 100] * 2, "value": [0.0, 1.0, 0.0, 1.0], "init_seed": [1, 1, 2, 2]})
+    assert readings.crossing(curve, pd.Series({2: 0.2, 1: 0.6})).to_dict() == {1: 60.0, 2: pytest.approx(20.0)}
+
+
+def test_the_full_network_is_the_sources():
+    recipe = STUDY.recipes(PUBLISHED.model_copy(update={"full_seeds": (7,)}))[FULL][0]
+    weights = init_weights(recipe.model, 0)
+    assert sum(value.numel() for value in weights.values()) == 626_048
+    task = recipe.make_task()
+    assert (task.seed, task.n_train, task.n_eval, recipe.batch_size) == (7, 8000, 1024, 128)
+
+
+def test_every_arm_has_its_seeds_and_every_run_its_own_id():
+    arms = STUDY.recipes(PUBLISHED)
+    assert [len(arms[arm]) for arm in (FRESH, FIXED, SOURCE)] == [
+        len(PUBLISHED.seeds), len(PUBLISHED.other_seeds), len(PUBLISHED.other_seeds),
+    ]  # fmt: skip
+    ids = [recipe.run_id for recipes in arms.values() for recipe in recipes]
+    assert len(set(ids)) == len(ids)
+    assert all(recipe.n_steps == PUBLISHED.steps for arm in (FRESH, FIXED) for recipe in arms[arm])
+    assert all(recipe.n_steps == PUBLISHED.source_steps for recipe in arms[SOURCE])
+    assert np.diff(arms[FRESH][0].checkpoint_steps).tolist() == [50] * (PUBLISHED.steps // 50)
