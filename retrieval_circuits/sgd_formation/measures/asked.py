@@ -10,7 +10,7 @@ from torch import Tensor
 
 from circuitcore.tasks.base import Batch
 from circuitcore.tasks.streams import Reads, Stream
-from retrieval_circuits.sgd_formation.measures.rules import said_by_recency
+from retrieval_circuits.sgd_formation.measures.rules import recency_answers
 
 KINDS = ("support", "answered", "stale", "current", "itself")
 """Where a read can look: at the value it asks for where that was written, or where an earlier read has it; at values of
@@ -27,14 +27,14 @@ class Asked:
         reads: their reads; ``row`` counts within ``batch``.
         kinds: by name in ``KINDS``, ``[read pos]``: the positions of that kind, none of them ahead of the read.
         values: rows and positions of the values of writes, ``[write 2]``.
-        said: by rule, what it answers to each read; -1 where it has no answer.
+        by_recency: how many writes back (``2 back``) -> the value there at each read; -1 where there is none.
     """
 
     batch: Batch
     reads: Reads
     kinds: dict[str, Bool[Tensor, "read pos"]]
     values: Int[Tensor, "write 2"]
-    said: dict[str, Int[Tensor, " read"]]
+    by_recency: dict[str, Int[Tensor, " read"]]
 
     def at_reads(self, values: Float[Tensor, "*lead batch pos width"]) -> Float[Tensor, "*lead read width"]:
         """The values where answers are predicted, one for each read."""
@@ -51,7 +51,7 @@ def asked(task: Stream, split: str, n_rows: int) -> Asked:
     batch = task.split(split).rows(slice(0, n_rows))
     reads, writes = task.reads_of(batch), task.writes(split)
     at = torch.stack((writes.row, writes.position), 1)[writes.row < len(batch)]
-    return Asked(batch, reads, kinds_of(task, batch, reads), at, said_by_recency(task, split, n_rows))
+    return Asked(batch, reads, kinds_of(task, batch, reads), at, recency_answers(task, split, n_rows))
 
 
 def kinds_of(task: Stream, batch: Batch, reads: Reads) -> dict[str, Bool[Tensor, "read pos"]]:

@@ -11,7 +11,7 @@ BACK = (1, 2, 3)
 """How many writes back the values stand that are compared with; on the source's stream the second one often pays."""
 
 
-def said_by_recency(task: Stream, split: str, n_rows: int) -> dict[str, Int[Tensor, " read"]]:
+def recency_answers(task: Stream, split: str, n_rows: int) -> dict[str, Int[Tensor, " read"]]:
     """The value so many writes back (``2 back``) at each read of the first rows of a split; -1 where there is none."""
     batch = task.split(split).rows(slice(0, n_rows))
     shown = shown_to(task, batch, task.reads_of(batch))

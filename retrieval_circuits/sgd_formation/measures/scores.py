@@ -46,10 +46,10 @@ def stream_scores(run: "Run", counts: Counts, progress: Callable[[int], None]) -
       over the keys.
     * ``margin``: its logit less that of the likeliest other value.
     * ``loss``: its cross-entropy in nats; ``loss_of_all``: that of every word, what is trained on.
-    * ``gives``: of the reads on which a rule (variable) is wrong, the share in which the rule's answer is given;
-      ``right``: of the same reads, the share in which the right one is.
+    * ``gives``: of the reads whose answer is not the value so many writes back (variable ``2 back``), the share in
+      which that value is given; ``right``: of the same reads, the share in which the right one is.
     * ``swapped``: with another key asked for in the last read, whether the answer is that key's value (variable
-      ``follows``) or the one that was right before (``stays``). Who does not look at the key gives both as often.
+      ``follows``) or the one that was right before (``stays``).
     * ``unmoved``: whether the answer is the same as before the swap, right or wrong. Who does not look at the key: 1.
     * ``attention``: weight of a head from a read to positions of a kind (site, see ``KINDS``).
     * ``joins``: weight of a head from written values to their keys, the words just before.
@@ -87,10 +87,10 @@ def _add_answers(task: Stream, net: Network, found: Asked, add: Add) -> None:
     add("margin", margin(logits[..., first:], answers - first))
     add("loss", answer_loss(logits, answers))
     add("loss_of_all", _token_losses(output, found))
-    for name, said in found.said.items():
-        wrong = (said != answers) & (said >= 0)
+    for name, answer in found.by_recency.items():
+        wrong = (answer != answers) & (answer >= 0)
         if wrong.any():
-            add("gives", given[:, wrong] == said[wrong], name)
+            add("gives", given[:, wrong] == answer[wrong], name)
             add("right", hits[:, wrong], name)
 
 
