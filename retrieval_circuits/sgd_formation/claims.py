@@ -5,12 +5,13 @@ from functools import partial
 from livingpaper.claims.claim import Claim, Control, Says
 from livingpaper.claims.reading import Less, Reading, Values
 from livingpaper.claims.rules import Share
-from livingpaper.claims.units import MORE_OFTEN_THAN_NOT, POINTS, STEPS, at_least, at_most, share_of
+from livingpaper.claims.units import MORE_OFTEN_THAN_NOT, POINTS, STEPS, Unit, at_least, at_most, share_of
 from retrieval_circuits.bounds import BEHAVIOUR
 from retrieval_circuits.sgd_formation import readings
 from retrieval_circuits.sgd_formation.design import EVERY, FIXED, FRESH, SOURCE
 
 READS = share_of("reads")
+PART = Unit(name="%", of="margins", times=100)
 SCORE = partial(Reading, unit=READS)
 GAP = partial(Reading, unit=POINTS)
 WINDOW = 2 * EVERY
@@ -237,6 +238,26 @@ PARTS = (
             values=Less(readings.cost_of_part(FRESH, "L0MLP"), readings.cost_of_leader(FRESH)),
         ),
         bound=at_least(0.1, "ten points; in the source the difference is 23"),
+        source="source",
+        source_verdict="Supported",
+    ),
+    Claim(
+        id="SF21",
+        says=Says(
+            holds="Writing the answer and being needed for it differ: the first MLP writes next to none of the margin.",
+            fails="The first MLP writes a share of the margin itself.",
+            whether="whether the first MLP writes the answer itself",
+        ),
+        reading=Reading("share of the margin that the first MLP writes", PART, readings.margin_share(FRESH, "L0MLP")),
+        bound=at_most(0.1, "a tenth; there are fifteen parts besides embeddings and biases"),
+        controls=(
+            Control(
+                reading=Reading(
+                    "share that the head that looks the key up writes", PART, readings.margin_share(FRESH, "leader")
+                ),
+                bound=at_least(0.1, "the measure sees a part that does write"),
+            ),
+        ),
         source="source",
         source_verdict="Supported",
     ),

@@ -1,11 +1,11 @@
 """What is trained: a small network on the source's stream and on ours, where no rule does without looking at the key.
 
 Source: nelson960, "From Retrieval Motifs To SGD Circuit Selection" (draft of April 2026). Its reference has 626,048
-parameters (width 128) and trains on batches of 128 rows for 16,000 steps. Ours has some 160,000 (width 64) and trains on
-64 rows a step. Width, rate, initialisation, steps and the number of reads in a stream come from pilots on a seed that
-no arm has (0). With them the look-up appeared between steps 1,500 and 1,750 on our stream, where two layers had it at
-one third after 3,000 steps and width 48 at 2,500; on the source's, half of the reads were right before step 3,250 and
-the look-up was there at step 5,250.
+parameters (width 128) and trains on batches of 128 rows for 16,000 steps. Ours has some 160,000 (width 64), and 64 rows
+a step. Width, rate, initialisation, steps and the number of reads in a stream come from pilots on a seed that no arm has
+(0). With them the look-up appeared between steps 1,500 and 1,750 on our stream, where two layers had it at one third
+after 3,000 steps and width 48 at 2,500; on the source's, half of the reads were right before step 3,250 and the look-up
+was there at step 5,250.
 """
 
 import dataclasses
@@ -20,7 +20,14 @@ from circuitcore.tasks.stream_kv import StreamKV
 from circuitcore.tasks.streams import Stream
 from circuitcore.training.recipe import Optimizer, Recipe, Stage
 from retrieval_circuits.design import DATA_SEED_OFFSET, EngineName, Seeds, SomeSeeds
-from retrieval_circuits.sgd_formation.measures import Counts, Removed, part_removed, stream_scores
+from retrieval_circuits.sgd_formation.measures import (
+    Attributed,
+    Counts,
+    Removed,
+    margin_parts,
+    part_removed,
+    stream_scores,
+)
 
 EVERY, EVERY_OF_SOURCE = 50, 250
 """Steps between two checkpoints: on our stream, where the look-up appears at once, and as in the source."""
@@ -123,7 +130,12 @@ def instruments(params: Params, arm: str) -> tuple[Instrument, ...]:
         name="measurements", version=1, measures=stream_scores, settings=Counts(n_rows=params.n_rows, n_looked=n_looked)
     )
     removed = Removed(n_rows=n_looked, splits=(REPORTED[arm],))
-    return scores, Instrument(name="removed", version=1, measures=part_removed, when="last", settings=removed)
+    parts = Attributed(n_rows=n_looked)
+    return (
+        scores,
+        Instrument(name="removed", version=1, measures=part_removed, when="last", settings=removed),
+        Instrument(name="margin_parts", version=1, measures=margin_parts, when="last", settings=parts),
+    )
 
 
 def published_epochs(params: Params, arm: str, seed: int) -> tuple[int, ...]:

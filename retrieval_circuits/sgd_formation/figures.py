@@ -12,6 +12,7 @@ from retrieval_circuits.sgd_formation.readings import (
     SHORTEST,
     head_curve,
     joining_time,
+    leader_sites,
     leaders,
     learning_time,
     looking_time,
@@ -101,9 +102,8 @@ def times(results: Results) -> View:
 
 def removed(results: Results) -> View:
     """What each part's removal costs, in networks of many seeds whose heads are named by rank."""
-    costs, top = removal_costs(results, FRESH), leaders(results, FRESH)
-    leader = top.set_index("init_seed").apply(lambda row: f"L{row['layer']:.0f}H{row['head']:.0f}", axis=1)
-    is_leader = costs["site"] == costs["init_seed"].map(leader)
+    costs = removal_costs(results, FRESH)
+    is_leader = costs["site"] == costs["init_seed"].map(leader_sites(results, FRESH))
     is_mlp = costs["site"].str.endswith("MLP")
     mlp = "MLP of layer " + costs["site"].str[1:2]
     heads = "other heads of layer " + costs["site"].str[1:2]

@@ -170,11 +170,31 @@ def cost_of_others(arm: str):
 
 
 def _leader_and_others(results: Results, arm: str) -> tuple[pd.Series, pd.Series]:
-    costs, top = removal_costs(results, arm), leaders(results, arm).set_index("init_seed")
-    layer = "L" + costs["init_seed"].map(top["layer"]).astype(str) + "H"
-    leader = costs["site"] == layer + costs["init_seed"].map(top["head"]).astype(str)
-    beside = (costs["site"].str[:3] == layer) & ~leader
-    return costs[leader].set_index("init_seed")["value"], costs[beside].groupby("init_seed")["value"].mean()
+    costs = removal_costs(results, arm)
+    leader = costs["init_seed"].map(leader_sites(results, arm))
+    own = costs["site"] == leader
+    beside = (costs["site"].str[:3] == leader.str[:3]) & ~own
+    return costs[own].set_index("init_seed")["value"], costs[beside].groupby("init_seed")["value"].mean()
+
+
+def margin_share(arm: str, site: str):
+    """Values of a reading: the share of the margin that a part writes directly; "leader": the head that looks most."""
+
+    def values(results: Results) -> pd.Series:
+        rows = results.rows("margin_parts", arm=arm).astype({"site": "str"})
+        whole = rows[rows["metric"] == "margin"].set_index("init_seed")["value"]
+        wanted = rows["init_seed"].map(leader_sites(results, arm)) if site == "leader" else site
+        part = rows[(rows["metric"] == "margin_part") & (rows["site"] == wanted)].set_index("init_seed")["value"]
+        return part / whole
+
+    values.arms = (arm,)
+    return values
+
+
+def leader_sites(results: Results, arm: str) -> pd.Series:
+    """The address of the head that looks most at the value asked for, by seed."""
+    top = leaders(results, arm).set_index("init_seed").astype({"layer": int, "head": int}).astype(str)
+    return "L" + top["layer"] + "H" + top["head"]
 
 
 def layer_of(arm: str):

@@ -40,11 +40,13 @@ def direct_logit_attribution(
             writes.append(read_out(cache[f"mlp_out.{layer}"], batch))
     final = read_out(cache[f"resid_post.{net.config.n_layers - 1}"], batch)
     unembed = net.weights["embed.W_E"].transpose(-1, -2) if net.config.tied else net.weights["unembed.W_U"]
-    return names, _normalise(net, torch.stack(writes, 1), final) @ unembed[:, None]
+    return names, normalise(net, torch.stack(writes, 1), final) @ unembed[:, None]
 
 
-def _normalise(net: Network, parts: Tensor, final: Tensor) -> Tensor:
-    """The final norm applied to each part with the scale of the whole: ``parts [ckpt part batch d_model]``."""
+def normalise(
+    net: Network, parts: Float[Tensor, "ckpt part batch d_model"], final: Float[Tensor, "ckpt batch d_model"]
+) -> Float[Tensor, "ckpt part batch d_model"]:
+    """The final norm's gain applied to each part with the scale of the whole stream ``final``; without its shift."""
     if net.config.norm == "none":
         return parts
     if net.config.norm == "layer":

@@ -54,6 +54,11 @@ def asked(task: Stream, split: str, n_rows: int) -> Asked:
     return Asked(batch, reads, kinds_of(task, batch, reads), at, recency_answers(task, split, n_rows))
 
 
+def one_read_a_row(found: Asked) -> Batch:
+    """A row for each read, read out where its answer is predicted."""
+    return dataclasses.replace(found.batch.rows(found.reads.row), roles={"read_out": found.reads.at})
+
+
 def kinds_of(task: Stream, batch: Batch, reads: Reads) -> dict[str, Bool[Tensor, "read pos"]]:
     """Which positions are of which kind for each read, from the words alone: every third word is a value."""
     words = batch.tokens[reads.row]

@@ -1,6 +1,5 @@
 """Which parts a network on streams needs: each head and each MLP taken away, one at a time."""
 
-import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -16,7 +15,7 @@ from circuitcore.metrics.table import Rows
 from circuitcore.models import Ablate, Mlp
 from circuitcore.tasks.base import Batch
 from circuitcore.tasks.streams import EVENT
-from retrieval_circuits.sgd_formation.measures.asked import Asked, asked
+from retrieval_circuits.sgd_formation.measures.asked import asked, one_read_a_row
 
 if TYPE_CHECKING:
     from circuitcore.training.store.run import Run
@@ -49,7 +48,7 @@ def part_removed(run: "Run", counts: Removed, progress: Callable[[int], None]) -
     interventions = [(Ablate(part, how),) for how in HOWS for part in parts]
     for split in counts.splits:
         found = asked(task, split, counts.n_rows)
-        each = _one_read_a_row(found)
+        each = one_read_a_row(found)
         with torch.inference_mode():
             edited = net.answers_under(each, [(), *interventions], {"mean": _means(net, found.batch)}).logits[:, 0]
         hits = correct(edited, each.answers).double().mean(-1)
@@ -59,11 +58,6 @@ def part_removed(run: "Run", counts: Removed, progress: Callable[[int], None]) -
             rows.add(metric, values, len(each), [{"edit": "none", "site": "none"}, *labels], split=split)
     progress(1)
     return rows.frame()
-
-
-def _one_read_a_row(found: Asked) -> Batch:
-    """A row for each read, read out where it is answered."""
-    return dataclasses.replace(found.batch.rows(found.reads.row), roles={"read_out": found.reads.at})
 
 
 def _means(net: Network, batch: Batch) -> dict[str, Float[Tensor, "ckpt 1 pos ..."]]:

@@ -13,7 +13,7 @@ from livingpaper.book import studies
 from retrieval_circuits.sgd_formation import readings
 from retrieval_circuits.sgd_formation.design import FIXED, FRESH, FULL, SIZES, SOURCE
 from retrieval_circuits.sgd_formation.measures import asked as asking
-from retrieval_circuits.sgd_formation.measures import removals
+from retrieval_circuits.sgd_formation.measures import attribution, removals
 from retrieval_circuits.sgd_formation.measures.scores import _token_losses
 
 STUDY = studies.load("sgd_formation")
@@ -89,12 +89,36 @@ def test_a_part_taken_away_is_a_pass_whose_part_writes_nothing():
     )  # fmt: skip
     weights = init_weights(config, 0)
     found = asking.asked(task, task.reported, 12)
-    each = removals._one_read_a_row(found)
+    each = asking.one_read_a_row(found)
     net = Network(config, {name: value[None] for name, value in weights.items()})
     silent = dict(weights) | {"blocks.1.mlp.W_out": torch.zeros_like(weights["blocks.1.mlp.W_out"])}
     edited = net.answers_under(each, [(removals.Ablate(removals.Mlp(1), "zero"),)], {}).logits[0, 0]
     wanted = forward(config, silent, found.batch.tokens).logits[found.reads.row, found.reads.at]
     assert torch.allclose(edited, wanted, atol=1e-5)
+
+
+def test_what_parts_write_sums_to_the_margin():
+    task = TASKS[1]
+    config = ModelConfig(
+        d_vocab=len(task.vocab), n_ctx=task.max_length, n_layers=2, n_heads=2, d_model=8, d_mlp=16, norm="layer",
+        positions="learned", mlp="gelu", bias="inside",
+    )  # fmt: skip
+    generator = torch.Generator().manual_seed(1)
+    weights = {
+        name: value + 0.3 * torch.randn(value.shape, generator=generator)
+        for name, value in init_weights(config, 0).items()
+    }
+    net = Network(config, {name: value[None].double() for name, value in weights.items()})
+    batch = asking.one_read_a_row(asking.asked(task, task.reported, 12))
+    names, parts, margin = attribution.parts_of_margin(net, batch, task.words.first_value)
+    assert names == ["embed", "L0H0", "L0H1", "L0MLP", "L1H0", "L1H1", "L1MLP", "biases"]
+    assert torch.allclose(parts.sum(1), margin, atol=1e-9)
+    logits = forward(config, {n: v.double() for n, v in weights.items()}, batch.tokens).logits
+    for row, at in enumerate(batch.roles["read_out"].tolist()):
+        values = logits[row, at, task.words.first_value :]
+        right = values[batch.answers[row] - task.words.first_value].item()
+        others = [value for value in values.tolist() if value != right]
+        assert margin[0, row].item() == pytest.approx(right - max(others))
 
 
 def test_a_mean_is_that_of_words_of_one_kind():
