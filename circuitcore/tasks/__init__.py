@@ -20,12 +20,14 @@ import pydantic
 
 from circuitcore.ground.plain_values import fault, shown
 from circuitcore.ground.spelling import unknown
+from circuitcore.tasks.balanced_stream import BalancedStream
 from circuitcore.tasks.base import Batch, Interchange, Task, TaskError
 from circuitcore.tasks.chains import ChainRetrieval
 from circuitcore.tasks.errors import OutsideTaskError
 from circuitcore.tasks.permutation import PermutationRecall
 from circuitcore.tasks.planted import PlantedRepeats
 from circuitcore.tasks.story import Story
+from circuitcore.tasks.stream_kv import StreamKV
 from circuitcore.tasks.symbolic_kv import SymbolicKV
 from circuitcore.tasks.textual_kv import TextualKV
 from circuitcore.tasks.token_task import TokenTask
@@ -45,9 +47,8 @@ __all__ = [
     "require_allowed",
 ]
 
-TASKS: Mapping[str, type[Task]] = MappingProxyType(
-    {kind.name: kind for kind in (SymbolicKV, TextualKV, Story, PlantedRepeats, PermutationRecall, ChainRetrieval)}
-)
+_KINDS = (SymbolicKV, TextualKV, Story, PlantedRepeats, PermutationRecall, ChainRetrieval, StreamKV, BalancedStream)
+TASKS: Mapping[str, type[Task]] = MappingProxyType({kind.name: kind for kind in _KINDS})
 _IMPORT_PATH = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*")
 
 

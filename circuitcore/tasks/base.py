@@ -34,8 +34,8 @@ class Batch:
             vector ``[batch pos d_out]``.
         loss_mask: positions that are trained on and scored.
         roles: name -> position (or one position per slot) in the row. Always holds ``read_out``,
-            shape [batch]: the last scored position. A row with several read-outs names all of them by a role of its
-            own, [batch read_out].
+            shape [batch]: the last position at which an answer is wanted, and the last that is scored unless every
+            next word is. A row with several read-outs names all of them by a role of its own, [batch read_out].
         variables: name -> class index of a causal variable, shape [batch].
         base: id of the row a counterfactual was made from. A batch that holds no counterfactuals
             numbers its own rows, which is also the default.

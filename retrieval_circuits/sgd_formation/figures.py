@@ -2,15 +2,16 @@
 
 import pandas as pd
 
+from circuitcore.tasks.balanced_stream import BalancedStream
+from circuitcore.tasks.stream_kv import StreamKV
 from livingpaper.claims.results import Results
 from livingpaper.claims.view import View, in_order
 from retrieval_circuits.design import BAND
-from retrieval_circuits.sgd_formation.design import FIXED, FRESH, FULL, REPORTED, SOURCE
+from retrieval_circuits.sgd_formation.design import FIXED, FRESH, FULL, REPORTED, SIZES, SOURCE
 from retrieval_circuits.sgd_formation.published import ACCURACY, REMOVED
 from retrieval_circuits.sgd_formation.readings import (
     LONGEST,
     SHORTEST,
-    head_curve,
     joining_time,
     leader_sites,
     leaders,
@@ -20,6 +21,8 @@ from retrieval_circuits.sgd_formation.readings import (
 )
 
 TRAINED = (SOURCE, FIXED, FRESH)
+N_SHOWN = 31
+"""Words of a stream that the example shows: ten writes and reads."""
 SHARE = "share of reads"
 
 
@@ -126,10 +129,39 @@ def addresses(results: Results) -> View:
     return View(table[["arm", "init_seed", "head", "value"]], "attention to the value asked for", REPORTED[FRESH])
 
 
+KINDS = {
+    "the value asked for": ("support", "answered"),
+    "older values of its key": ("stale",),
+    "current values of other keys": ("current",),
+}
+"""What reads look at -> the kinds of positions that count as it."""
+
+
 def looking(results: Results) -> View:
-    """Attention from reads to the value asked for, of the head that has most at the end, through training."""
-    table = head_curve(results, FRESH).assign(series="leading head", panel=FRESH)
-    return View(table[["panel", "series", "step", "arm", "init_seed", "value"]], "attention", REPORTED[FRESH], BAND)
+    """Attention from reads to three kinds of values at the end, of the head that has most of each."""
+    found = []
+    for arm in (SOURCE, FRESH):
+        rows = results.at_final("attention", arm)
+        for name, kinds in KINDS.items():
+            of_kind = rows[rows["site"].isin(kinds)]
+            sums = of_kind.groupby(["init_seed", "layer", "head"])["value"].sum()
+            most = sums.groupby("init_seed").max().reset_index()
+            found.append(most.assign(group=name, series=arm, arm=arm))
+    note = "The value asked for: where it was written, or where an earlier read shows it"
+    return View(pd.concat(found, ignore_index=True), "mean attention", "test rows of each stream", BAND, note=note)
 
 
-VIEWS = {view.__name__: view for view in (learning, after_swap, reach, by_lag, times, removed, addresses, looking)}
+def example(results: Results) -> View:
+    """The beginning of one stream of each kind, in words."""
+    found = []
+    for name, task in {SOURCE: StreamKV(n_train=1, n_eval=1), "ours": BalancedStream(**SIZES)}.items():
+        words = task.decode(
+            task.draw("test", 1, 0).tokens[0] if name == "ours" else task.split(task.reported).tokens[0]
+        )
+        found.append({"stream": name, "its first words": " ".join(words.split()[:N_SHOWN]) + " ..."})
+    return View(pd.DataFrame(found), "one row", "test")
+
+
+VIEWS = {
+    view.__name__: view for view in (example, learning, after_swap, looking, reach, by_lag, times, removed, addresses)
+}
