@@ -209,6 +209,11 @@ SIZES = {
     ),
     "permutation_recall": ("n_symbols", "n_train", "n_rows"),
     "chain_retrieval": ("n_chains", "d_symbol", "n_steps", "n_train", "n_test"),
+    "stream_kv": ("n_train", "n_eval"),
+    "balanced_stream": (
+        *("n_keys", "n_lags", "n_writes", "n_reads", "ood_keys", "ood_lags", "ood_writes", "ood_reads"),
+        *("n_key_words", "n_value_words", "n_held_out", "n_train", "n_eval"),
+    ),
 }
 
 
