@@ -2,8 +2,8 @@
 
 Source: nelson960, "From Retrieval Motifs To SGD Circuit Selection" (draft of April 2026). Its reference has 626,048
 parameters (width 128) and trains on batches of 128 rows for 16,000 steps. Ours has some 160,000 (width 64), and 64 rows
-a step. Width, rate, initialisation, steps and the number of reads in a stream come from pilots on a seed that no arm
-has (0). With them the look-up appeared between steps 1,500 and 1,750 on our stream, where two layers had it at one third
+a step. Width, rate, initialisation, steps and the number of reads in a stream come from pilots on a seed that is in no
+arm (0). With them the look-up appeared between steps 1,500 and 1,750 on our stream, where two layers had it at a third
 after 3,000 steps and width 48 at 2,500; on the source's, half of the reads were right before step 3,250 and the look-up
 was there at step 5,250.
 """
