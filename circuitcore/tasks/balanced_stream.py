@@ -110,16 +110,17 @@ class BalancedStream(Stream):
             )
 
     def _refuse_words(self):
+        least = self.n_held_out + max(self.n_writes, self.ood_writes) + self.n_reads
+        if self.n_value_words < least:
+            raise TaskError(
+                f"n_value_words = {self.n_value_words}; allowed: at least {least}, n_held_out with "
+                "writes and reads, as none repeats in a row"
+            )
         most = self.n_value_words // self.n_key_words
         if not self.n_reads <= self.n_held_out <= most:
             raise TaskError(
                 f"n_held_out = {self.n_held_out}; allowed: {self.n_reads}..{most}, one for each of n_reads, none of "
                 f"{self.n_value_words} values with two of {self.n_key_words} keys"
-            )
-        least = self.n_held_out + max(self.n_writes, self.ood_writes) + self.n_reads
-        if self.n_value_words < least:
-            raise TaskError(
-                f"n_value_words = {self.n_value_words}; allowed: at least {least}, as none repeats in a row"
             )
 
     @property
