@@ -17,6 +17,7 @@ from torch import Tensor
 import circuitcore
 from circuitcore.models import forward
 from circuitcore.tasks.base import Task
+from circuitcore.training.during import StateOf, begun, factors, require_alike
 from circuitcore.training.engines import make_engine
 from circuitcore.training.engines.engine import Engine, StepStats, masked_loss, one_thread
 from circuitcore.training.errors import CheckpointError, DivergedError, StoreError
@@ -81,7 +82,7 @@ def versions() -> str:
     return f"circuitcore {circuitcore.__version__}, torch {torch.__version__}, {platform.machine()} {capability}"
 
 
-def train(recipe: Recipe, folder: Path, report: Report | None = None) -> None:
+def train(recipe: Recipe, folder: Path, report: Report | None = None, state_of: StateOf | None = None) -> None:
     """Train ``recipe`` into ``folder`` to the end, from where an earlier attempt left a state to go on from.
 
     The caller holds the run's lock. Each checkpoint costs one file of weights and the ledger, in this order. The
@@ -91,18 +92,41 @@ def train(recipe: Recipe, folder: Path, report: Report | None = None) -> None:
         recipe: what to train.
         folder: the run's folder, made if need be.
         report: called after each step with the number of steps done.
+        state_of: gives the states of other runs that the recipe names.
 
     Raises:
-        StoreError: a file cannot be written or read, or the task's rows changed since the run was begun.
+        StoreError: a file cannot be written or read, the task's rows changed since the run was begun, or another run
+            that the recipe names is not there.
         DivergedError: a loss that is not finite.
     """
     report = report or (lambda step: None)
     with one_thread():
         engine = make_engine(recipe)
-        training = Training(recipe, folder, engine)
+        training = Training(recipe, folder, engine, state_of)
         for rows in training.batches():
             training.note(rows, engine.step(rows.tokens, rows.targets, rows.loss_mask))
             report(training.step)
+
+
+def begin(recipe: Recipe, engine: Engine, state_of: StateOf | None) -> None:
+    """Put the untrained ``engine`` of a recipe where its training begins: at its parent's state, with what is held.
+
+    Raises:
+        RecipeError: a parent of another model or with other moments.
+        StoreError: another run that the recipe names is not there.
+    """
+    if recipe.parent is None and not recipe.during:
+        return
+    state_of, state = state_of or _no_state, engine.state()
+    if recipe.parent is not None:
+        from_parent = state_of(*recipe.parent)
+        require_alike(f"parent {recipe.parent[0][:12]}", from_parent, state)
+        state = from_parent
+    engine.load(begun(recipe.model, recipe.during, state, state_of))
+
+
+def _no_state(recipe_sha256: str, step: int) -> dict[str, Tensor]:
+    raise StoreError(f"the state of run {recipe_sha256[:12]} at step {step} is wanted: train this recipe in a RunStore")
 
 
 class Training:
@@ -115,12 +139,13 @@ class Training:
         recipe: what is trained.
         folder: the run's folder, made if need be.
         engine: holds the untrained model of ``recipe``.
+        state_of: as for ``train``.
 
     Raises:
         StoreError: as ``train``.
     """
 
-    def __init__(self, recipe: Recipe, folder: Path, engine: Engine):
+    def __init__(self, recipe: Recipe, folder: Path, engine: Engine, state_of: StateOf | None = None):
         self.recipe, self.folder, self.engine = recipe, folder, engine
         self.losses, self.grad_norms, self.tokens_seen = [], [], []
         self._saved = monotonic()
@@ -131,9 +156,12 @@ class Training:
             made_with=(versions(),),
         )
         remove_leftovers(folder)
+        if recipe.during:
+            engine.scale_updates(factors(recipe.model, recipe.during))
         if (folder / RESUME_NAME).exists():
             self._resume()
         else:
+            begin(recipe, engine, state_of)
             write_durably(folder / RECIPE_NAME, f"{recipe.to_json()}\n".encode())
             self._checkpoint_if_due()
 

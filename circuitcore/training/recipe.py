@@ -14,6 +14,8 @@ from circuitcore.ground.spelling import unknown
 from circuitcore.models.config import ModelConfig
 from circuitcore.tasks import allowed_tasks, make_task, require_allowed
 from circuitcore.tasks.base import Task
+from circuitcore.training import during as interventions
+from circuitcore.training.during import During
 from circuitcore.training.errors import RecipeError
 from circuitcore.training.fields import are_increasing, checked_keys, is_count, require, typed
 from circuitcore.training.optimizer import Optimizer
@@ -45,6 +47,11 @@ class Recipe:
             training, and may lie inside the last epoch.
         engine: which engine trains it.
         engine_version: the meaning of training it was written for.
+        parent: (SHA-256 of a recipe, updates): the run goes on from where another one stood after so many updates,
+            those of its own parent included. Its own steps count from 0; the rate, Adam's correction and the place in
+            the batches go on, in the order of ``data_seed``. ``stages`` are those of the whole training, the
+            parent's part included.
+        during: what is done to the network while it is trained.
 
     Raises:
         RecipeError: a field that cannot be used. TaskError, ValueError: from the task or the model.
@@ -62,6 +69,8 @@ class Recipe:
     checkpoint_at: tuple[int, ...] = later(())
     engine: str = "torch"
     engine_version: int = ENGINE_VERSION
+    parent: tuple[str, int] | None = later(None)
+    during: tuple[During, ...] = later(())
 
     def __post_init__(self):
         _check_kinds(self)
@@ -70,6 +79,7 @@ class Recipe:
         _check_sizes(self)
         _check_stages(self.stages, task)
         _check_checkpoints(self)
+        _check_fork(self)
         for need in task.model_needs:
             value = getattr(self.model, need.field)
             require(need.least <= value <= need.most, f"model.{need.field}", value, need.allowed)
@@ -82,6 +92,8 @@ class Recipe:
             "optimizer": canonical(self.optimizer),
             "stages": [canonical(stage) for stage in self.stages],
         }
+        if self.during:
+            inside["during"] = [interventions.to_literals(one) for one in self.during]
         return canonical_json(canonical(self) | inside)
 
     @classmethod
@@ -104,6 +116,8 @@ class Recipe:
         require(isinstance(values["task"], str), "task", values["task"], "text")
         require_allowed(values["task"], allowed_tasks(allow_tasks))
         model, optimizer, stages = (values.pop(name) for name in ("model", "optimizer", "stages"))
+        during = values.pop("during", [])
+        require(isinstance(during, list), "during", during, "a list")
         require(isinstance(model, dict), "model", model, "a JSON object")
         require(isinstance(stages, list), "stages", stages, "a list")
         optimizer = checked_keys(Optimizer, "recipe.optimizer", optimizer)
@@ -113,6 +127,7 @@ class Recipe:
             model=ModelConfig.from_dict(typed(ModelConfig, "model.", ModelConfig.in_words(model))),
             optimizer=Optimizer(**typed(Optimizer, "optimizer.", optimizer)),
             stages=tuple(Stage(**typed(Stage, "stages.", stage)) for stage in stages),
+            during=tuple(interventions.from_literals(one) for one in during),
         )
 
     @cached_property
@@ -129,8 +144,8 @@ class Recipe:
     @cached_property
     def schedule(self) -> Schedule:
         """The batches of the whole training; makes the task's rows when first asked for a size."""
-        end = self.checkpoint_at[-1] if self.checkpoint_at else None
-        return Schedule(self.make_task(), self.stages, self.batch_size, self.data_seed, end)
+        end, start = self.checkpoint_at[-1] if self.checkpoint_at else None, self.parent[1] if self.parent else 0
+        return Schedule(self.make_task(), self.stages, self.batch_size, self.data_seed, end, start)
 
     @property
     def n_steps(self) -> int:
@@ -146,6 +161,12 @@ class Recipe:
     def n_checkpoints(self) -> int:
         """How often weights are kept; unlike at which steps, this needs no rows."""
         return len(self.checkpoint_at or self.checkpoint_epochs)
+
+    @property
+    def named_runs(self) -> frozenset[str]:
+        """Hashes of the recipes whose runs it begins with: its parent's, and those it is grafted from."""
+        grafts = {one.source[0] for one in self.during if isinstance(one, interventions.Graft)}
+        return frozenset(grafts | ({self.parent[0]} if self.parent else set()))
 
     def make_task(self) -> Task:
         """The task this recipe trains on."""
@@ -211,3 +232,11 @@ def _check_checkpoints(recipe: Recipe) -> None:
     fits = are_increasing(epochs, 0, last) and 0 < len(epochs) <= MAX_CHECKPOINTS
     allowed = f"{most}, the last one the end of training, {last}"
     require(fits and epochs[-1] == last, "checkpoint_epochs", epochs, allowed)
+
+
+def _check_fork(recipe: Recipe) -> None:
+    interventions.check(recipe.model, recipe.during)
+    if recipe.parent is not None:
+        interventions.check_source("parent", recipe.parent)
+        by_step = "() of a run with a parent, whose steps count from the parent's: give checkpoint_at"
+        require(recipe.checkpoint_epochs == (), "checkpoint_epochs", recipe.checkpoint_epochs, by_step)

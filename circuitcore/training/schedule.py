@@ -4,7 +4,7 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import accumulate, islice
+from itertools import accumulate, islice, pairwise
 
 import torch
 from jaxtyping import Bool, Int, Shaped
@@ -94,6 +94,7 @@ class Schedule:
         batch_size: rows of a batch at most.
         data_seed: of the order.
         end: updates of the whole training, where it ends inside the last epoch; None for all of that epoch's.
+        start: updates that a parent has done already: steps, and ``end``, count from there.
     """
 
     task: Task
@@ -101,33 +102,45 @@ class Schedule:
     batch_size: int
     data_seed: int
     end: int | None = None
+    start: int = 0
 
     @cached_property
     def epoch_ends(self) -> tuple[int, ...]:
         """Steps done after 0, 1, ... epochs, the last of which may be left unfinished.
 
+        Epochs that a parent has ended lie before step 0; those that are never begun all end at the last step.
+
         Raises:
-            RecipeError: training ends before the last epoch, or behind it.
+            RecipeError: training ends before the last epoch, or behind it; with a parent, behind it.
         """
         per_epoch = [0]
         for stage in self.stages:
             groups = [] if stage.fresh else _splits_by_length(self.task, stage.splits)
             sizes = [stage.fresh] if stage.fresh else [sum(map(len, group)) for group in groups]
             per_epoch += [sum(-(-n_rows // self.batch_size) for n_rows in sizes)] * stage.epochs
-        ends = tuple(accumulate(per_epoch))
+        ends = [at - self.start for at in accumulate(per_epoch)]
         if self.end is None:
-            return ends
-        if not ends[-2] < self.end <= ends[-1]:
+            return tuple(ends)
+        least = 1 if self.start else ends[-2] + 1
+        if not least <= self.end <= ends[-1]:
+            where, begun = (
+                ("", f" from the parent's step {self.start} on") if self.start else (" of the last epoch", "")
+            )
             raise RecipeError(
-                f"checkpoint_at ends training at step {self.end}; allowed: a step of the last epoch, {ends[-2] + 1} to "
+                f"checkpoint_at ends training at step {self.end}{begun}; allowed: a step{where}, {least} to "
                 f"{ends[-1]}, as all stages together have {self.n_epochs} epochs"
             )
-        return (*ends[:-1], self.end)
+        return tuple(min(at, self.end) for at in ends)
 
     @property
     def n_epochs(self) -> int:
         """Epochs over all stages."""
         return sum(stage.epochs for stage in self.stages)
+
+    @property
+    def n_epochs_begun(self) -> int:
+        """Epochs that have at least one of the steps."""
+        return sum(after > max(before, 0) for before, after in pairwise(self.epoch_ends))
 
     @property
     def n_steps(self) -> int:
@@ -139,6 +152,8 @@ class Schedule:
         first = bisect_right(self.epoch_ends, start) - 1
         for epoch in range(first, self.n_epochs):
             done, end = self.epoch_ends[epoch : epoch + 2]
+            if done == self.n_steps:
+                return
             yield from islice(self.epoch(epoch), max(start - done, 0), end - done)
 
     def epoch(self, epoch: int) -> Iterator[Rows]:

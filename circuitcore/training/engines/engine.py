@@ -42,6 +42,12 @@ class Engine(Protocol):
     ) -> dict[str, Tensor]:
         """The whole gradient of the batch's mean loss, unclipped, by the names of the weights; nothing moves."""
 
+    def scale_updates(self, factors: Mapping[str, Tensor]) -> None:
+        """Multiply from now on what an update adds to some tensors by ``factors``, shaped as they are.
+
+        0 leaves a number as it is and 1 lets it move as ever, bit for bit.
+        """
+
     def weights(self) -> dict[str, Tensor]:
         """A copy of the weights, named as ``init_weights`` names them."""
 
@@ -59,7 +65,7 @@ class TorchEngine:
         self._model, self._steps_done = model, 0
         self._max_norm = math.inf if optimizer.clip_norm is None else optimizer.clip_norm
         self._weights = {name: value.requires_grad_() for name, value in init_weights(model, init_seed).items()}
-        self._update = Update(optimizer, list(self._weights.values()))
+        self._update, self._factors = Update(optimizer, list(self._weights.values())), {}
 
     def step(
         self,
@@ -70,7 +76,10 @@ class TorchEngine:
         """One update; the loss is ``masked_loss``."""
         loss = self._backward(tokens, targets, loss_mask)
         grad_norm = torch.nn.utils.clip_grad_norm_(self._weights.values(), self._max_norm)
+        before = {name: self._weights[name].detach().clone() for name in self._factors}
         self._update.apply(self._steps_done)
+        for name, value in before.items():
+            scale_update(value, self._weights[name].detach(), self._factors[name])
         self._steps_done += 1
         return StepStats(loss.item(), grad_norm.item())
 
@@ -83,6 +92,10 @@ class TorchEngine:
         """The whole gradient of the batch's mean loss, unclipped, by the names of the weights; nothing moves."""
         self._backward(tokens, targets, loss_mask)
         return {name: value.grad.clone() for name, value in self._weights.items()}
+
+    def scale_updates(self, factors: Mapping[str, Tensor]) -> None:
+        """Multiply what an update adds to some tensors by ``factors`` from now on."""
+        self._factors = dict(factors)
 
     def _backward(self, tokens: Tensor, targets: Tensor, loss_mask: Tensor) -> Tensor:
         """The loss, its gradients left with the weights."""
@@ -114,6 +127,11 @@ class TorchEngine:
             for name, value in zip(self._weights, of_all, strict=True)
         }
         return tensors | {"step": torch.tensor(self._steps_done)}
+
+
+def scale_update(before: Tensor, after: Tensor, factor: Tensor) -> None:
+    """Let ``after`` be as far from ``before`` as it is times ``factor``; exact where that is 0 or 1."""
+    torch.lerp(before, after, factor, out=after)
 
 
 def load_tensors(own: Mapping[str, Tensor], state: Mapping[str, Tensor]) -> None:

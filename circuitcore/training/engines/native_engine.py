@@ -8,7 +8,7 @@ from torch import Tensor
 
 from circuitcore.models import ModelConfig, init_weights
 from circuitcore.native import NativeDecoder, Training, UpdateRule
-from circuitcore.training.engines.engine import StepStats, load_tensors
+from circuitcore.training.engines.engine import StepStats, load_tensors, scale_update
 from circuitcore.training.optimizer import Optimizer, rate
 
 
@@ -33,6 +33,7 @@ class NativeEngine:
             clip_norm=optimizer.clip_norm or 0.0,
             momentum=optimizer.momentum,
         )
+        self._factors: Tensor | None = None
         self._training = Training(self._decoder.flat.join(init_weights(model, init_seed)), len(optimizer.moments))
 
     def step(
@@ -43,7 +44,11 @@ class NativeEngine:
     ) -> StepStats:
         """One update; losses as ``masked_loss`` has them. ValueError where the batch does not fit the model."""
         rule = self._rule._replace(lr=rate(self._asked, self._training.steps + 1))
-        return StepStats(*self._decoder.step(self._training, rule, tokens, targets, loss_mask))
+        before = None if self._factors is None else self._training.parameters.clone()
+        stats = StepStats(*self._decoder.step(self._training, rule, tokens, targets, loss_mask))
+        if before is not None:
+            scale_update(before, self._training.parameters, self._factors)
+        return stats
 
     def gradient(
         self,
@@ -54,6 +59,11 @@ class NativeEngine:
         """The whole gradient of the batch's mean loss, unclipped, by the names of the weights; nothing moves."""
         _, flat = self._decoder.gradient(self._training.parameters, tokens, targets, loss_mask)
         return self._decoder.flat.views(flat)
+
+    def scale_updates(self, factors: Mapping[str, Tensor]) -> None:
+        """Multiply what an update adds to some tensors by ``factors`` from now on."""
+        every = self._decoder.flat.views(torch.ones_like(self._training.parameters))
+        self._factors = self._decoder.flat.join(every | dict(factors)) if factors else None
 
     def weights(self) -> dict[str, Tensor]:
         """A copy of the weights, named as ``init_weights`` names them."""

@@ -14,7 +14,7 @@ from torch.nn import functional
 
 from circuitcore.models import ModelConfig, forward, init_weights
 from circuitcore.models.transformer import weight_shapes
-from circuitcore.training.engines.engine import StepStats, load_tensors
+from circuitcore.training.engines.engine import StepStats, load_tensors, scale_update
 from circuitcore.training.engines.update import Update
 from circuitcore.training.optimizer import Optimizer
 
@@ -60,6 +60,7 @@ class StackedTorch:
         self._weights = torch.stack(rows).to(device).requires_grad_()
         self._rule = Update(optimizer, [self._weights])
         self.parts = {"weights": self._weights.detach()} | {name: one for name, (one,) in self._rule.moments.items()}
+        self.factors: Tensor | None = None  # on what updates add, [run parameter]; None where none is scaled
         self.steps_done = [0] * len(init_seeds)
         self.runs = tuple(RunView(self, place) for place in range(len(init_seeds)))
 
@@ -107,10 +108,22 @@ class StackedTorch:
     def _update(self, steps_done: int, idle: list[int]) -> None:
         """The optimizer's step, undone for the runs at the places in ``idle``."""
         kept = {name: value[idle] for name, value in self.parts.items()} if idle else {}
+        before = None if self.factors is None else self.parts["weights"].clone()
         self._rule.count(steps_done)
         self._rule.apply(steps_done)
+        if before is not None:
+            scale_update(before, self.parts["weights"], self.factors)
         for name, value in kept.items():
             self.parts[name][idle] = value
+
+    def scale_updates(self, place: int, factors: Mapping[str, Tensor]) -> None:
+        """Multiply what updates of one run add to some of its tensors by ``factors`` from now on."""
+        if self.factors is None:
+            self.factors = torch.ones_like(self.parts["weights"])
+        self.factors[place] = 1.0
+        for name, value in self.named(self.factors[place]).items():
+            if name in factors:
+                value.copy_(factors[name])
 
     def named(self, rows: Float[Tensor, "*run parameter"]) -> dict[str, Tensor]:
         """Rows of parameters as named tensors ``[*run ...]``; views, through which gradients flow back."""
@@ -132,6 +145,10 @@ class RunView:
     def gradient(self, tokens: Tensor, targets: Tensor, loss_mask: Tensor) -> dict[str, Tensor]:
         """The whole gradient of the batch's mean loss, unclipped, by the names of the weights; nothing moves."""
         return self._stack.gradients({self._place: (tokens, targets, loss_mask)})[self._place]
+
+    def scale_updates(self, factors: Mapping[str, Tensor]) -> None:
+        """Multiply what an update of this run adds to some tensors by ``factors`` from now on."""
+        self._stack.scale_updates(self._place, factors)
 
     def weights(self) -> dict[str, Tensor]:
         """A copy of the weights, named as ``init_weights`` names them."""

@@ -7,11 +7,13 @@ import shutil
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
 import pandas as pd
 from filelock import FileLock, Timeout
+from torch import Tensor
 
 from circuitcore.ground.spelling import unknown
 from circuitcore.tasks import allowed_tasks
@@ -19,6 +21,7 @@ from circuitcore.training.errors import StoreError
 from circuitcore.training.experiment import TABLE, Experiment
 from circuitcore.training.loop import Report, check_same_rows, train, versions
 from circuitcore.training.recipe import Recipe
+from circuitcore.training.replay import state_at
 from circuitcore.training.store.added import ADDED_FOLDER, Added
 from circuitcore.training.store.durable import cannot_write, write_durably
 from circuitcore.training.store.failures import FailureNote
@@ -119,12 +122,34 @@ class RunStore:
             StoreError: files that cannot be written or are damaged, or a task whose rows have changed since.
             RecipeError, DivergedError: as ``loop.train``.
         """
-        run = self._found_or_made(recipe, lambda: train(recipe, self.root / recipe.run_id, progress))
+        knowing = dataclasses.replace(self, allow_tasks=(*self.allow_tasks, recipe.task))
+        make = partial(train, recipe, self.root / recipe.run_id, progress, knowing.state_of)
+        run = self._found_or_made(recipe, make)
         if run.origin == "local" and run.sealed is None:  # nothing is deleted among published runs
             with suppress(OSError):  # a finished run can be used where nothing can be written
                 (run.path / RESUME_NAME).unlink()  # left by a kill just after the last ledger
         check_same_rows(recipe, run.ledger.data_sha256, run.path)
         return run
+
+    def of_recipe(self, recipe_sha256: str) -> Run:
+        """The finished run of the recipe with that hash; StoreError if there is none."""
+        for name in self.run_ids():
+            run = self._open(name) if name.endswith(f"-{recipe_sha256[:12]}") else None
+            if run and run.ledger.recipe_sha256 == recipe_sha256:
+                return run
+        places = " or ".join(str(folder) for folder, _ in self._places)
+        raise StoreError(
+            f"no finished run of recipe {recipe_sha256} in {places}: train it before what goes on from it."
+        )
+
+    def state_of(self, recipe_sha256: str, step: int) -> dict[str, Tensor]:
+        """The engine's state in the run of that recipe after ``step`` updates, those of its parents included.
+
+        Raises:
+            StoreError: no such run, or as ``replay.state_at``.
+        """
+        run = self.of_recipe(recipe_sha256)
+        return state_at(run, step - run.recipe.schedule.start, self)
 
     def get_or_compute(self, experiment: Experiment) -> Run:
         """An experiment of one seed as it is kept, computed now if it is not there; its table has the key ``TABLE``.

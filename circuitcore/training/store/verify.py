@@ -242,7 +242,7 @@ def _history_shape(
 ) -> Iterator[Problem]:
     unit, n_rows = "step", ledger.entries[-1].step
     if ledger.history_thinned:
-        unit, n_rows = "epoch", recipe.schedule.n_epochs if recipe else shape[0]
+        unit, n_rows = "epoch", recipe.schedule.n_epochs_begun if recipe else shape[0]
     if shape != (n_rows, HISTORY_COLUMNS):
         text = f"{shape[0]:,} rows of {', '.join(shape[1])}; this run has {n_rows:,}, one per {unit}, of "
         yield Problem(path, f"{path}: no history of this run: {text}{', '.join(HISTORY_COLUMNS)}.")

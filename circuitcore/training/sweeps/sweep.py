@@ -79,8 +79,22 @@ def train_all(
         train_stacks(store, list(dict.fromkeys(recipes)), device, watch)
     elif left:
         with _shown(store, left, executor, workers, watch), lost_noted(store):
-            map_runs(partial(train_one, store.absolute()), list(left), executor, workers)
+            for alike in generations(left):
+                map_runs(partial(train_one, store.absolute()), alike, executor, workers)
     return [store.get_or_train(recipe) for recipe in recipes]
+
+
+def generations(recipes: Iterable[Recipe]) -> list[list[Recipe]]:
+    """``recipes`` in their order, those first that go on from no other one of them, then those that go on from these.
+
+    A run that is grafted from counts as one that is gone on from.
+    """
+    left, found = dict.fromkeys(recipes), []
+    while left:
+        names = {recipe.sha256 for recipe in left}
+        found.append([recipe for recipe in left if not names.intersection(recipe.named_runs)])
+        left = {recipe: None for recipe in left if recipe not in found[-1]}
+    return found
 
 
 def train_one(store: RunStore, recipe: Recipe) -> str:
@@ -131,7 +145,8 @@ def train_stacks(store: RunStore, recipes: Sequence[Recipe], device: str, watch:
             "recipes are serial, processes, tcp://HOST:PORT"
         )
     left = unfinished(store, recipes)
-    groups = [group for group in stacks(recipes) if any(recipe in left for recipe in group)]
+    groups = [group for alike in generations(recipes) for group in stacks(alike)]
+    groups = [group for group in groups if any(recipe in left for recipe in group)]
     with _stacks_shown(store, groups, left, device, watch) as report:
         return collect(recipes, _outcomes(store, recipes, groups, device, report), lambda done: None)
 
@@ -149,7 +164,7 @@ def _outcomes(
             for recipe in folders:
                 FailureNote.of(store.root, recipe.run_id).remove()
             try:
-                failures |= train_together(group, folders, device, report)
+                failures |= train_together(group, folders, device, report, store.state_of)
             except Exception as error:  # of the whole stack, such as a device without memory: the next may fit
                 failures |= dict.fromkeys(folders, error)
             for recipe in failures.keys() & folders.keys():

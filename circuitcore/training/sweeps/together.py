@@ -9,6 +9,7 @@ import torch
 
 from circuitcore.models import ModelConfig
 from circuitcore.models.transformer import weight_shapes
+from circuitcore.training.during import StateOf
 from circuitcore.training.engines import make_engine
 from circuitcore.training.engines.engine import one_thread
 from circuitcore.training.engines.stacked import StackedTorch
@@ -26,6 +27,7 @@ def train_together(
     folders: Mapping[Recipe, Path],
     device: str = "cpu",
     report: Callable[[int], None] | None = None,
+    state_of: StateOf | None = None,
 ) -> dict[Recipe, Exception]:
     """Train a stack to the end, each run into its folder, from its last checkpoint if an earlier attempt left one.
 
@@ -38,12 +40,13 @@ def train_together(
         folders: where to train which run. A recipe without a folder keeps its place empty.
         device: as torch names it.
         report: called after each step with the number of runs it updated.
+        state_of: gives the states of other runs that recipes name.
 
     Returns:
         The runs that could not be trained to the end, and why. They do not stop the others.
     """
     with one_thread(), _deterministic():
-        lockstep = Lockstep(recipes, folders, device)
+        lockstep = Lockstep(recipes, folders, device, state_of)
         while lockstep.waiting:
             lockstep.advance(report or (lambda updated: None))
     return lockstep.failures
@@ -57,7 +60,9 @@ class Lockstep:
         failures: as ``train_together`` returns them.
     """
 
-    def __init__(self, recipes: Sequence[Recipe], folders: Mapping[Recipe, Path], device: str):
+    def __init__(
+        self, recipes: Sequence[Recipe], folders: Mapping[Recipe, Path], device: str, state_of: StateOf | None = None
+    ):
         self.waiting: dict[int, Rows] = {}
         self.failures: dict[Recipe, Exception] = {}
         self._recipes, self._stack = recipes, empty_stack(recipes, device)
@@ -67,7 +72,7 @@ class Lockstep:
             if recipe in folders:
                 with self._dropped_on_error(place):
                     make_engine(recipe)  # refuses what this code cannot train
-                    self._trainings[place] = Training(recipe, folders[recipe], self._stack.runs[place])
+                    self._trainings[place] = Training(recipe, folders[recipe], self._stack.runs[place], state_of)
                     self._batches[place] = self._trainings[place].batches()
         self._fetch(self._batches)
 
@@ -108,7 +113,7 @@ def empty_stack(recipes: Sequence[Recipe], device: str) -> StackedTorch:
     shapes = {_shape(recipe) for recipe in recipes}
     if len(shapes) != 1:
         raise ValueError(f"a stack takes recipes of one shape; these are of {len(shapes)}")
-    model, optimizer, batch_size, longest, _ = shapes.pop()
+    model, optimizer, batch_size, longest, *_ = shapes.pop()
     seeds = [recipe.init_seed for recipe in recipes]
     return StackedTorch(model, optimizer, seeds, device, (batch_size, longest))
 
@@ -119,7 +124,7 @@ def stacks(recipes: Sequence[Recipe]) -> list[tuple[Recipe, ...]]:
     for recipe in recipes:
         by_shape.setdefault(_shape(recipe), []).append(recipe)
     found = []
-    for (model, _, batch_size, longest, _), alike in by_shape.items():
+    for (model, _, batch_size, longest, *_), alike in by_shape.items():
         height = max(1, min(MAX_RUNS, STACK_BYTES // step_bytes(model, batch_size, longest)))
         found += [tuple(alike[start : start + height]) for start in range(0, len(alike), height)]
     return found
@@ -135,11 +140,12 @@ def step_bytes(model: ModelConfig, rows: int, positions: int) -> int:
 
 
 def _shape(recipe: Recipe) -> tuple:
-    """What recipes of one stack have in common: model, update rule, sizes of a batch, kind of target."""
+    """What recipes of one stack have in common: model, update rule, sizes of a batch, kind of target, first step."""
     task = recipe.make_task()
     splits = [task.split(name) for stage in recipe.stages for name in stage.splits]
     longest = max(batch.tokens.shape[1] for batch in splits)
-    return recipe.model, recipe.optimizer, recipe.batch_size, longest, splits[0].targets.dtype
+    begun = recipe.parent[1] if recipe.parent else 0
+    return recipe.model, recipe.optimizer, recipe.batch_size, longest, splits[0].targets.dtype, begun
 
 
 @contextmanager
