@@ -78,7 +78,8 @@ def replay(run: Run, start: int, stop: int, store: Runs | None = None) -> Iterat
         run: trained here or elsewhere; of its files only ledger and recipe are needed.
         start: updates done before the first one asked for.
         stop: the last one asked for.
-        store: where states are kept and other runs are found; by default that of the environment.
+        store: where states are kept and other runs are found; by default where the run is, or for one that
+            is published the store of the environment.
 
     Raises:
         StoreError: no such steps; a task whose rows have changed; or a checkpoint that comes out otherwise than the
@@ -87,7 +88,7 @@ def replay(run: Run, start: int, stop: int, store: Runs | None = None) -> Iterat
     """
     if not 0 <= start <= stop <= run.final_step:
         raise StoreError(f"{run.run_id}: steps {start} to {stop}; allowed: an interval of 0..{run.final_step}.")
-    store = store or _store_here()
+    store = store or _store_of(run)
     course = _Course(run, store)
     if start:
         course.go_to(start, state_at(run, start, store))
@@ -109,7 +110,7 @@ def state_at(run: Run, step: int, store: Runs | None = None) -> dict[str, Tensor
     """
     if not 0 <= step <= run.final_step:
         raise StoreError(f"{run.run_id}: no state at step {step}; allowed: 0..{run.final_step}.")
-    store = store or _store_here()
+    store = store or _store_of(run)
     folder = store.root / STATES_FOLDER / run.run_id
     kept = [int(path.stem.removeprefix("step-")) for path in folder.glob("step-*.safetensors")]
     nearest = max((at for at in kept if at <= step), default=0)
@@ -184,6 +185,8 @@ def _identity(run: Run, step: int) -> dict[str, str]:
     return {"recipe_sha256": run.ledger.recipe_sha256, "step": str(step), "data_sha256": run.ledger.data_sha256}
 
 
-def _store_here() -> Runs:
+def _store_of(run: Run) -> Runs:
+    """Where a run is, if it was trained here; else the store of the environment."""
     folders = Folders.from_environment()
-    return training.RunStore(folders.runs, folders.published)
+    root = run.home if run.origin == "local" else folders.runs
+    return training.RunStore(root, folders.published, run.allow_tasks)

@@ -16,7 +16,7 @@ from circuitcore.ground.spelling import unknown
 if TYPE_CHECKING:
     from circuitcore.training.store.run import Run
 
-WHEN = ("each", "last", "pairs")
+WHEN = ("each", "last", "pairs", "steps")
 Progress = Callable[[int], None]
 TAKEN = ("history",)  # tables of a run that no instrument writes
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,50}")
@@ -32,7 +32,8 @@ class Instrument:
         measures: ``measures(run, settings, progress)`` -> a table with rows, whose column ``run_id`` is the run's;
             ``progress`` is called with the number of checkpoints done since. At the top level of a module, as workers
             import it.
-        when: the weights it is measured on: of "each" checkpoint, the "last" one, or "pairs" of neighbours.
+        when: the weights it is measured on: of "each" checkpoint, the "last" one, or "pairs" of neighbours; or on
+            "steps" that ``training.replay`` makes again, which needs no weights to be here.
         needs: named positions that the task must have (``Batch.roles``).
         settings: a frozen dataclass that the table depends on, or None.
         known_as: the table's key, where an earlier rule made it; "" for the one of ``key``.
@@ -102,6 +103,8 @@ class Instrument:
 
     def steps(self, run: "Run") -> tuple[int, ...]:
         """Steps of the checkpoints that it is measured on."""
+        if self.when == "steps":
+            return ()
         return run.all_steps[-1:] if self.when == "last" else run.all_steps
 
     def lacking(self, run: "Run") -> tuple[int, ...]:

@@ -149,7 +149,7 @@ def measured_trail(store: RunStore, recipe: Recipe) -> Trail:
 
 def _load(instruments: Instruments, recipe: Recipe) -> int:
     """Checkpoints of one run that are measured."""
-    return 1 if all(one.when == "last" for one in instruments) else recipe.n_checkpoints
+    return 1 if all(one.when in ("last", "steps") for one in instruments) else recipe.n_checkpoints
 
 
 def _shown(

@@ -2,11 +2,13 @@
 
 import math
 
+import pandas as pd
 import pytest
 import torch
 from killing import files
 from toy.recall import ALLOWED, toy_recipe
 
+from circuitcore.metrics.instruments.instrument import Instrument
 from circuitcore.models import forward
 from circuitcore.native import why_not
 from circuitcore.training import Optimizer, RunStore, Stage, StoreError
@@ -92,11 +94,30 @@ def test_a_state_is_computed_once_and_from_the_nearest_one(tmp_path, monkeypatch
     assert [one.run_id for one in store.runs()] == [run.run_id]
 
 
-def test_the_store_of_the_environment_is_the_default(tmp_path, monkeypatch):
-    monkeypatch.setenv("CIRCUITCORE_RUNS", str(tmp_path))
-    run = store_in(tmp_path).get_or_train(recipe())
-    assert next(replay(run, 3, 4)).step == 4
-    assert (tmp_path / STATES_FOLDER / run.run_id / "step-0000003.safetensors").exists()
+def test_states_are_kept_where_the_run_is_or_where_the_environment_says(tmp_path, monkeypatch):
+    monkeypatch.setenv("CIRCUITCORE_RUNS", str(tmp_path / "runs"))
+    store = store_in(tmp_path / "mine")
+    run = store.get_or_train(recipe())
+    shipped = store.publish(run, tmp_path / "published", [0, 34])
+    for one, root in ((run, "mine"), (shipped, "runs")):
+        assert next(replay(one, 3, 4)).step == 4
+        assert (tmp_path / root / STATES_FOLDER / run.run_id / "step-0000003.safetensors").exists()
+
+
+def norms(run, settings, progress):
+    """Norm of the gradient of each of the first three steps."""
+    steps = replay(run, 0, 3)
+    return pd.DataFrame([{"run_id": run.run_id, "step": one.step, "value": one.stats.grad_norm} for one in steps])
+
+
+def test_an_instrument_of_steps_needs_no_weights(tmp_path, monkeypatch):
+    monkeypatch.setenv("CIRCUITCORE_RUNS", str(tmp_path / "runs"))
+    monkeypatch.setenv("CIRCUITCORE_PUBLISHED", str(tmp_path / "published"))
+    store, made = store_in(tmp_path / "mine"), Instrument(name="norms", version=1, measures=norms, when="steps")
+    run = store.get_or_train(recipe())
+    shipped = store.publish(run, tmp_path / "published", [])
+    assert shipped.steps == () and made.lacking(shipped) == ()
+    assert made.measure(shipped)["value"].astype("float32").tolist() == run.history["grad_norm"].tolist()[:3]
 
 
 def test_steps_that_the_run_has_not_are_refused(tmp_path):
