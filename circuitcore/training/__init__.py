@@ -11,6 +11,7 @@ _HOMES = {
     "ENGINES": "engines",
     "ENGINE_VERSION": "recipe",
     "CheckpointError": "errors",
+    "Clamp": "during",
     "DivergedError": "errors",
     "Engine": "engines.engine",
     "ExecutorError": "errors",

@@ -1,8 +1,11 @@
-"""What is done to a network while it is trained: parts of it frozen, held at zero, changed by more or less, grafted.
+"""What is done to a network while it is trained: parts of it frozen, held, changed by more or less, grafted, clamped.
 
-Each is a frozen value in ``Recipe.during``. They come down to two things that every engine can do: other numbers to
+Each is a frozen value in ``Recipe.during``. Most come down to two things that every engine can do: other numbers to
 begin with, and a factor on what each update adds to each number. Loss, gradient, its norm and clipping, and moments are
 those of the whole network. Decoupled decay of weights is part of an update, so what is frozen does not decay.
+
+What is held at other values than 0, or clamped, is an edit of every forward pass of training (``edits_of``), which the
+engine "torch" alone can do. Weights are what a run keeps: whoever measures it sees the network without the edit.
 
 A part is written as text: ``L1H0`` (a head: its queries, keys, values and output), ``L1H0.QK`` (some of these),
 ``L1MLP``, ``L1N17`` (one hidden unit of an MLP: the weights into it and out of it), ``L1`` (a whole layer with its
@@ -20,9 +23,11 @@ from torch import Tensor
 
 from circuitcore.ground.spelling import unknown
 from circuitcore.models.config import ModelConfig
+from circuitcore.models.edits import Ablate, Attend, Edit
+from circuitcore.models.sites import Head, Mlp
 from circuitcore.models.transformer import weight_shapes
 from circuitcore.training.errors import RecipeError
-from circuitcore.training.fields import checked_keys, is_count, is_number, require, typed
+from circuitcore.training.fields import checked_keys, is_count, is_number, require, typed, words_of
 
 State = Mapping[str, Tensor]
 """An engine's: ``weights.NAME``, moments such as ``exp_avg.NAME``, ``step``."""
@@ -57,14 +62,35 @@ class Scale:
 
 @dataclass(frozen=True, kw_only=True)
 class Hold:
-    """Heads, MLPs or hidden units that write nothing from the first step on: what they write with is 0 and stays it."""
+    """Heads, MLPs or hidden units that say nothing of their own from the first step on.
+
+    ``how``: "zero": what they write with is 0 and stays it. For heads and MLPs also "mean": their output is its mean
+    over the rows of the batch, position by position; and "resample": it is that of the row before in the batch.
+    """
 
     kind: ClassVar[str] = "hold"
     parts: tuple[str, ...]
-    how: Literal["zero"] = "zero"
+    how: Literal["zero", "mean", "resample"] = "zero"
 
     def __post_init__(self):
-        require(self.how == "zero", "during.how", self.how, "zero")
+        words = words_of(Hold, "how")
+        require(self.how in words, "during.how", self.how, " or ".join(words))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Clamp:
+    """Heads that look where they are told: ``behind`` positions back, and at the first one from before that.
+
+    0 is the position itself; None looks evenly at all positions up to it.
+    """
+
+    kind: ClassVar[str] = "clamp"
+    parts: tuple[str, ...]
+    behind: int | None
+
+    def __post_init__(self):
+        fits = self.behind is None or is_count(self.behind, 0)
+        require(fits, "during.behind", self.behind, "an integer >= 0, or None")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,8 +105,8 @@ class Graft:
         check_source("during.source", self.source)
 
 
-During = Freeze | Scale | Hold | Graft
-KINDS = {one.kind: one for one in (Freeze, Scale, Hold, Graft)}
+During = Freeze | Scale | Hold | Graft | Clamp
+KINDS = {one.kind: one for one in (Freeze, Scale, Hold, Graft, Clamp)}
 
 
 def check_source(field: str, source: object) -> None:
@@ -111,8 +137,41 @@ def check(model: ModelConfig, during: object) -> None:
         named = isinstance(one.parts, tuple) and len(one.parts) > 0 and all(isinstance(at, str) for at in one.parts)
         require(named, "during.parts", one.parts, "a tuple of at least one part, such as ('L1H0',)")
         masks_of(model, one.parts)
-        if isinstance(one, Hold):
+        if isinstance(one, Hold) and one.how == "zero":
             _written_by(model, one.parts)
+        edits_of((one,))
+
+
+def edits_of(during: Iterable[During]) -> tuple[Edit, ...]:
+    """The edits of each forward pass; none for what comes down to weights and factors on updates.
+
+    ``Ablate`` takes the caches "mean" and "resample"; ``Attend`` goes from the positions "all", or from "here" to
+    "behind N".
+
+    Raises:
+        RecipeError: a part that is no head, or no MLP either where one may be held.
+    """
+    found: list[Edit] = []
+    for one in during:
+        if isinstance(one, Clamp):
+            where = ("all", "all") if one.behind is None else ("here", f"behind {one.behind}")
+            heads = [_head_or_mlp(part) for part in one.parts]
+            for part, head in zip(one.parts, heads, strict=True):
+                require(isinstance(head, Head), "during.parts", part, "a head, such as L1H0, to clamp")
+            found += [Attend(head, *where) for head in heads]
+        elif isinstance(one, Hold) and one.how != "zero":
+            parts = [_head_or_mlp(part) for part in one.parts]
+            for part, held in zip(one.parts, parts, strict=True):
+                require(held is not None, "during.parts", part, f"a head or an MLP, to hold at its {one.how}")
+            found += [Ablate(held, one.how) for held in parts]
+    return tuple(found)
+
+
+def _head_or_mlp(part: str) -> Head | Mlp | None:
+    layer, head, letters, mlp, _ = found.groups() if (found := _PART.fullmatch(part)) else (None,) * 5
+    if head is not None and letters is None:
+        return Head(int(layer), int(head))
+    return Mlp(int(layer)) if mlp else None
 
 
 def masks_of(model: ModelConfig, parts: Iterable[str]) -> Masks:
@@ -133,7 +192,7 @@ def factors(model: ModelConfig, during: Iterable[During]) -> dict[str, Tensor]:
     """Tensor name -> what the updates of its numbers are multiplied by; without tensors that move as ever."""
     found: dict[str, Tensor] = {}
     for one in during:
-        if isinstance(one, Graft):
+        if isinstance(one, Graft) or edits_of((one,)):
             continue
         masks = _written_by(model, one.parts) if isinstance(one, Hold) else masks_of(model, one.parts)
         for name, mask in masks.items():
@@ -150,7 +209,7 @@ def begun(model: ModelConfig, during: Iterable[During], state: State, state_of: 
     """
     changed = dict(state)
     for one in during:
-        if isinstance(one, Hold):
+        if isinstance(one, Hold) and one.how == "zero":
             for name, mask in _written_by(model, one.parts).items():
                 changed[f"weights.{name}"] = changed[f"weights.{name}"].masked_fill(mask, 0.0)
         elif isinstance(one, Graft):

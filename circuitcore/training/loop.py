@@ -17,8 +17,8 @@ from torch import Tensor
 import circuitcore
 from circuitcore.models import forward
 from circuitcore.tasks.base import Task
-from circuitcore.training.during import StateOf, begun, factors, require_alike
-from circuitcore.training.engines import make_engine
+from circuitcore.training.during import StateOf, begun, require_alike
+from circuitcore.training.engines import intervene, make_engine
 from circuitcore.training.engines.engine import Engine, StepStats, masked_loss, one_thread
 from circuitcore.training.errors import CheckpointError, DivergedError, StoreError
 from circuitcore.training.recipe import Recipe, Stage
@@ -156,8 +156,7 @@ class Training:
             made_with=(versions(),),
         )
         remove_leftovers(folder)
-        if recipe.during:
-            engine.scale_updates(factors(recipe.model, recipe.during))
+        intervene(recipe, engine)
         if (folder / RESUME_NAME).exists():
             self._resume()
         else:

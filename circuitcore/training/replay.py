@@ -14,8 +14,7 @@ from torch import Tensor
 
 import circuitcore.training as training
 from circuitcore.ground.environment import Folders
-from circuitcore.training.during import factors
-from circuitcore.training.engines import make_engine
+from circuitcore.training.engines import intervene, make_engine
 from circuitcore.training.engines.engine import StepStats, one_thread
 from circuitcore.training.errors import CheckpointError, StoreError
 from circuitcore.training.loop import begin, check_same_rows, versions
@@ -137,8 +136,7 @@ class _Course:
     def __init__(self, run: Run, store: Runs):
         check_same_rows(run.recipe, run.ledger.data_sha256, run.path)
         self._run, self.step, self.engine = run, 0, make_engine(run.recipe)
-        if run.recipe.during:
-            self.engine.scale_updates(factors(run.recipe.model, run.recipe.during))
+        intervene(run.recipe, self.engine)
         begin(run.recipe, self.engine, store.state_of)
         self._check()
 

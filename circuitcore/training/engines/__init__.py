@@ -11,6 +11,7 @@ from circuitcore.ground.spelling import unknown
 from circuitcore.models import ModelConfig
 from circuitcore.models.capabilities import Known, unsupported
 from circuitcore.native import why_not
+from circuitcore.training.during import edits_of, factors
 from circuitcore.training.engines.engine import Engine, TorchEngine
 from circuitcore.training.engines.native_engine import NativeEngine
 from circuitcore.training.engines.stacked import stacked_engine
@@ -46,11 +47,24 @@ def make_engine(recipe: Recipe) -> Engine:
             f"engine_version = {recipe.engine_version}; this circuitcore trains version {ENGINE_VERSION}: runs of "
             "another version can be read, not made"
         )
+    if recipe.engine != "torch" and (edits := edits_of(recipe.during)):
+        raise RecipeError(
+            f"engine {recipe.engine!r} makes no edits of its passes while it trains: {', '.join(map(str, edits))}; "
+            "'torch' does, and makes another run"
+        )
     if reason := unsupported(f"engine {recipe.engine!r}", RULES, recipe.optimizer):
         raise RecipeError(reason)
     if reason := _why_not(recipe):
         raise RecipeError(f"engine = 'native' cannot be used here: {reason}; 'torch' can, and makes another run")
     return ENGINES[recipe.engine](recipe.model, recipe.optimizer, recipe.init_seed)
+
+
+def intervene(recipe: Recipe, engine: Engine) -> None:
+    """Let an engine do to its network what ``recipe.during`` lists, from its next step on."""
+    if recipe.during:
+        engine.scale_updates(factors(recipe.model, recipe.during))
+    if edits := edits_of(recipe.during):
+        engine.edit_passes(edits)
 
 
 def trainable(recipe: Recipe) -> Recipe:

@@ -1,7 +1,7 @@
 """What turns batches into weights: ``Engine`` is the seam, ``TorchEngine`` the oracle of the others."""
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import NamedTuple, Protocol, runtime_checkable
 
@@ -11,6 +11,8 @@ from torch import Tensor
 from torch.nn import functional
 
 from circuitcore.models import ModelConfig, forward, init_weights
+from circuitcore.models.edits import Attend, Edit, edited_site
+from circuitcore.models.plan import Plan, compile_edits
 from circuitcore.training.engines.update import Update
 from circuitcore.training.optimizer import Optimizer
 
@@ -66,6 +68,7 @@ class TorchEngine:
         self._max_norm = math.inf if optimizer.clip_norm is None else optimizer.clip_norm
         self._weights = {name: value.requires_grad_() for name, value in init_weights(model, init_seed).items()}
         self._update, self._factors = Update(optimizer, list(self._weights.values())), {}
+        self._edits: tuple[Edit, ...] = ()
 
     def step(
         self,
@@ -97,9 +100,32 @@ class TorchEngine:
         """Multiply what an update adds to some tensors by ``factors`` from now on."""
         self._factors = dict(factors)
 
+    def edit_passes(self, edits: Sequence[Edit]) -> None:
+        """Make ``edits`` in every forward pass from now on, as ``during.edits_of`` gives them."""
+        self._edits = tuple(edits)
+
+    def _logits(self, tokens: Tensor) -> Tensor:
+        if not self._edits:
+            return forward(self._model, self._weights, tokens).logits
+        return forward(self._model, self._weights, tokens, self._plan(tokens)).logits[0]
+
+    def _plan(self, tokens: Tensor) -> Plan:
+        """The edits on one batch; what parts are held at is no way for gradients to flow."""
+        sites = {edited_site(edit).key for edit in self._edits}
+        with torch.no_grad():
+            clean = forward(self._model, self._weights, tokens, record=sites).cache
+        sources = {
+            "mean": {name: value.mean(0, keepdim=True) for name, value in clean.items()},
+            "resample": {name: value.roll(1, 0) for name, value in clean.items()},
+        }
+        here = torch.arange(tokens.shape[1]).expand(len(tokens), -1)
+        clamped = [edit.key for edit in self._edits if isinstance(edit, Attend) and edit.key != "all"]
+        roles = {key: (here - int(key.removeprefix("behind "))).clamp(min=0) for key in clamped}
+        return compile_edits([self._edits], {"here": here, **roles}, sources, clean)
+
     def _backward(self, tokens: Tensor, targets: Tensor, loss_mask: Tensor) -> Tensor:
         """The loss, its gradients left with the weights."""
-        loss = masked_loss(forward(self._model, self._weights, tokens).logits, targets, loss_mask)
+        loss = masked_loss(self._logits(tokens), targets, loss_mask)
         self._update.forget_gradients()
         loss.backward()
         return loss
