@@ -4,7 +4,8 @@ Only weights are kept with a run. What else there was at a step is computed agai
 the start, and checked against every checkpoint on the way.
 """
 
-from collections.abc import Iterator, Mapping
+import dataclasses
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -14,10 +15,12 @@ from torch import Tensor
 
 import circuitcore.training as training
 from circuitcore.ground.environment import Folders
+from circuitcore.training.during import StateOf
 from circuitcore.training.engines import intervene, make_engine
 from circuitcore.training.engines.engine import StepStats, one_thread
 from circuitcore.training.errors import CheckpointError, StoreError
 from circuitcore.training.loop import begin, check_same_rows, versions
+from circuitcore.training.recipe import Recipe
 from circuitcore.training.schedule import Rows
 from circuitcore.training.store.checkpoint import pack, read_sealed, seal
 from circuitcore.training.store.durable import write_durably
@@ -33,9 +36,10 @@ class Runs(Protocol):
     """What is asked of a ``RunStore`` here."""
 
     root: Path
+    allow_tasks: Collection[str]
 
-    def state_of(self, recipe_sha256: str, step: int) -> dict[str, Tensor]:
-        """The state of another run, which the one at hand goes on from."""
+    def of_recipe(self, recipe_sha256: str) -> Run:
+        """The finished run of the recipe with that hash."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,6 +129,22 @@ def state_at(run: Run, step: int, store: Runs | None = None) -> dict[str, Tensor
     return state
 
 
+def states_in(store: Runs, recipes: Iterable[Recipe]) -> StateOf:
+    """States of the runs in a store, which may be of the tasks of ``recipes``: whoever made these named their tasks.
+
+    They are asked for by the hash of a recipe and a number of updates, those of the run's parents included; StoreError
+    if there is no such run, or as for ``state_at``.
+    """
+    tasks = dict.fromkeys(recipe.task for recipe in recipes)
+    store = dataclasses.replace(store, allow_tasks=(*store.allow_tasks, *tasks))
+
+    def state_of(recipe_sha256: str, step: int) -> dict[str, Tensor]:
+        run = store.of_recipe(recipe_sha256)
+        return state_at(run, step - run.recipe.schedule.start, store)
+
+    return state_of
+
+
 class _Course:
     """A run on its way through its training once more.
 
@@ -137,7 +157,7 @@ class _Course:
         check_same_rows(run.recipe, run.ledger.data_sha256, run.path)
         self._run, self.step, self.engine = run, 0, make_engine(run.recipe)
         intervene(run.recipe, self.engine)
-        begin(run.recipe, self.engine, store.state_of)
+        begin(run.recipe, self.engine, states_in(store, [run.recipe]))
         self._check()
 
     def go_to(self, step: int, state: Mapping[str, Tensor]) -> None:

@@ -13,7 +13,6 @@ from typing import Literal
 
 import pandas as pd
 from filelock import FileLock, Timeout
-from torch import Tensor
 
 from circuitcore.ground.spelling import unknown
 from circuitcore.tasks import allowed_tasks
@@ -21,7 +20,7 @@ from circuitcore.training.errors import StoreError
 from circuitcore.training.experiment import TABLE, Experiment
 from circuitcore.training.loop import Report, check_same_rows, train, versions
 from circuitcore.training.recipe import Recipe
-from circuitcore.training.replay import state_at
+from circuitcore.training.replay import states_in
 from circuitcore.training.store.added import ADDED_FOLDER, Added
 from circuitcore.training.store.durable import cannot_write, write_durably
 from circuitcore.training.store.failures import FailureNote
@@ -122,8 +121,7 @@ class RunStore:
             StoreError: files that cannot be written or are damaged, or a task whose rows have changed since.
             RecipeError, DivergedError: as ``loop.train``.
         """
-        knowing = dataclasses.replace(self, allow_tasks=(*self.allow_tasks, recipe.task))
-        make = partial(train, recipe, self.root / recipe.run_id, progress, knowing.state_of)
+        make = partial(train, recipe, self.root / recipe.run_id, progress, states_in(self, [recipe]))
         run = self._found_or_made(recipe, make)
         if run.origin == "local" and run.sealed is None:  # nothing is deleted among published runs
             with suppress(OSError):  # a finished run can be used where nothing can be written
@@ -141,15 +139,6 @@ class RunStore:
         raise StoreError(
             f"no finished run of recipe {recipe_sha256} in {places}: train it before what goes on from it."
         )
-
-    def state_of(self, recipe_sha256: str, step: int) -> dict[str, Tensor]:
-        """The engine's state in the run of that recipe after ``step`` updates, those of its parents included.
-
-        Raises:
-            StoreError: no such run, or as ``replay.state_at``.
-        """
-        run = self.of_recipe(recipe_sha256)
-        return state_at(run, step - run.recipe.schedule.start, self)
 
     def get_or_compute(self, experiment: Experiment) -> Run:
         """An experiment of one seed as it is kept, computed now if it is not there; its table has the key ``TABLE``.

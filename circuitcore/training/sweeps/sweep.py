@@ -11,6 +11,7 @@ from circuitcore.training.engines import trainable
 from circuitcore.training.errors import ExecutorError
 from circuitcore.training.loop import Report
 from circuitcore.training.recipe import Recipe
+from circuitcore.training.replay import states_in
 from circuitcore.training.store.failures import FailureNote
 from circuitcore.training.store.places import steps_done
 from circuitcore.training.store.run import Run
@@ -164,7 +165,7 @@ def _outcomes(
             for recipe in folders:
                 FailureNote.of(store.root, recipe.run_id).remove()
             try:
-                failures |= train_together(group, folders, device, report, store.state_of)
+                failures |= train_together(group, folders, device, report, states_in(store, group))
             except Exception as error:  # of the whole stack, such as a device without memory: the next may fit
                 failures |= dict.fromkeys(folders, error)
             for recipe in failures.keys() & folders.keys():

@@ -29,7 +29,7 @@ from circuitcore.training import (
 )
 from circuitcore.training.during import factors, masks_of
 from circuitcore.training.engines.engine import masked_loss
-from circuitcore.training.replay import of_part, replay, state_at
+from circuitcore.training.replay import of_part, replay, state_at, states_in
 from circuitcore.training.store.checkpoint import weights_sha256
 from circuitcore.training.store.verify import verify
 from circuitcore.training.sweeps.status import sweep_status
@@ -223,7 +223,7 @@ def test_forks_train_in_stacks(tmp_path):
     whole = store.get_or_train(parent(engine="stacked"))
     forks = [fork(whole.recipe), fork(whole.recipe, data_seed=9, during=(Freeze(parts=("L0H0", "embed.W_E")),))]
     folders = {one: tmp_path / "together" / one.run_id for one in forks}
-    assert not train_together(forks, folders, state_of=store.state_of)
+    assert not train_together(forks, folders, state_of=states_in(store, forks))
     together = store_in(tmp_path / "together")
     for one in forks:
         ours, alone = together.find(one), store.get_or_train(one)

@@ -212,7 +212,7 @@ def test_a_stack_that_cannot_be_trained_does_not_stop_the_next(tmp_path, monkeyp
 def test_runs_are_locked_while_their_stack_is_trained(tmp_path, monkeypatch):
     seen = []
 
-    def look(recipes, folders, device, report):
+    def look(recipes, folders, device, report, state_of):
         for recipe in recipes:
             with pytest.raises(Timeout):
                 FileLock(tmp_path / ".locks" / f"{recipe.run_id}.lock").acquire(timeout=0)
