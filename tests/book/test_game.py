@@ -41,6 +41,8 @@ VARIANTS = (
     {"norm": "none", "norm_position": "post", "mlp": "gelu", "tied": False, "d_head": 6},
     {"norm": "rms", "mlp": "none", "n_layers": 3, "n_heads": 1, "positions": "learned", "tied": False},
     {"norm": "layer", "mlp": "gelu", "d_in": 3, "tied": False, "bias": "all"},
+    {"norm": "layer", "mlp": "gelu", "positions": "learned", "bias": "inside", "norm_eps": 1e-5},
+    {"norm": "rms", "norm_position": "post", "mlp": "swiglu", "tied": False, "bias": "inside"},
 )
 WORDS = {
     "norm": ("rms", "layer", "none"), "norm_position": ("pre", "post"), "positions": ("rope", "learned", "none"),
