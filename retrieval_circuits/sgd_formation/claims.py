@@ -4,7 +4,7 @@ from functools import partial
 
 from livingpaper.claims.claim import Claim, Control, Says
 from livingpaper.claims.reading import Less, Reading, Values
-from livingpaper.claims.rules import Share
+from livingpaper.claims.rules import Forced, Share
 from livingpaper.claims.units import MORE_OFTEN_THAN_NOT, POINTS, STEPS, Unit, at_least, at_most, share_of
 from retrieval_circuits.bounds import BEHAVIOUR
 from retrieval_circuits.sgd_formation import readings
@@ -21,6 +21,62 @@ TWO_CHECKPOINTS = f"two checkpoints, {WINDOW} steps"
 def _when(words: str, values: Values) -> Reading:
     return Reading(words, STEPS, values)
 
+
+BENCHMARK = (
+    Claim(
+        id="SF1",
+        says=Says(
+            holds="On the source's stream a rule that does not look at the key is right far more often than a guess.",
+            fails="On the source's stream no rule that does not look at the key is far above a guess.",
+            whether="whether a rule without the key pays on the source's stream",
+        ),
+        reading=GAP("accuracy of the best rule on its test split, less a guess's,", values=readings.best_rule_above),
+        bound=at_least(0.2, "four times what our stream allows"),
+    ),
+    Claim(
+        id="SF2",
+        says=Says(
+            holds="Such a rule passes the source's own limit for heuristics.",
+            fails="No such rule passes the source's own limit for heuristics.",
+            whether="whether a rule passes the source's own limit",
+        ),
+        reading=SCORE("accuracy of the best rule on its test split", values=readings.best_rule("test_iid")),
+        bound=at_least(0.4, "the source makes no benchmark on which one of its three heuristics has more"),
+        source="source",
+        source_verdict="Refuted",
+    ),
+    Claim(
+        id="SF3",
+        says=Says(
+            holds="It does as well on held-out pairs, so they do not tell a look-up from it.",
+            fails="It does not do as well on held-out pairs.",
+            whether="whether the rule does as well on held-out pairs",
+        ),
+        reading=SCORE("accuracy of the best rule on held-out pairs", values=readings.best_rule("heldout_pairs")),
+        bound=at_least(0.4, "the source's limit"),
+    ),
+    Claim(
+        id="SF4",
+        says=Says(
+            holds="On our stream no rule of the family is more than five points above a guess.",
+            fails="On our stream a rule of the family is more than five points above a guess.",
+            whether="whether a rule pays on our stream",
+        ),
+        reading=GAP("accuracy of the best rule on any split of ours, less a guess's,", values=readings.our_worst_rule),
+        rule=Forced(),
+        bound=at_most(0.05, "no rows are made beyond it"),
+    ),
+    Claim(
+        id="SF5",
+        says=Says(
+            holds="Where the source tests more keys, many answers stand where none was ever trained.",
+            fails="Where the source tests more keys, nearly all answers stand where some were trained.",
+            whether="whether more keys are tested at positions that were trained",
+        ),
+        reading=SCORE("share of reads at positions without a read in training", values=readings.untrained),
+        bound=at_least(0.1, "a tenth: enough to spoil a comparison"),
+    ),
+)
 
 LOOKING = (
     Claim(
@@ -278,4 +334,4 @@ PARTS = (
     ),
 )
 
-CLAIMS = (*LOOKING, *REACH, *ORDER, *PARTS)
+CLAIMS = (*BENCHMARK, *LOOKING, *REACH, *ORDER, *PARTS)

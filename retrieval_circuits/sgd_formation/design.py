@@ -18,14 +18,19 @@ from circuitcore.models.config import ModelConfig
 from circuitcore.tasks.balanced_stream import BalancedStream
 from circuitcore.tasks.stream_kv import StreamKV
 from circuitcore.tasks.streams import Stream
+from circuitcore.training.experiment import Experiment
 from circuitcore.training.recipe import Optimizer, Recipe, Stage
 from retrieval_circuits.design import DATA_SEED_OFFSET, EngineName, Seeds, SomeSeeds
 from retrieval_circuits.sgd_formation.measures import (
+    SIZES,
     Attributed,
+    Benchmark,
     Counts,
     Removed,
     margin_parts,
+    our_rules,
     part_removed,
+    source_rules,
     stream_scores,
 )
 
@@ -33,11 +38,6 @@ EVERY, EVERY_OF_SOURCE = 50, 250
 """Steps between two checkpoints: on our stream, where the look-up appears at once, and as in the source."""
 N_LOOKED = 64
 """Rows on which attention is averaged and parts are removed."""
-SIZES = {
-    "n_keys": 6, "n_lags": 10, "n_writes": 12, "n_reads": 10, "n_key_words": 8, "n_value_words": 80, "n_held_out": 10,
-    "ood_keys": 7, "ood_lags": 11, "ood_writes": 13, "ood_reads": 9,
-}  # fmt: skip
-"""Our stream: the smallest found on which no rule pays, with half of what happens being reads."""
 WARM_UP = 200
 BATCH_SIZE, LEARNING_RATE = 64, 1e-3
 FULL_BATCH, FULL_RATE = 128, 4e-4
@@ -71,6 +71,7 @@ class Params(BaseModel):
     n_test: Annotated[int, Field(ge=16, le=10_000, description="rows of each other split of our stream")]
     n_source_test: Annotated[int, Field(ge=16, le=10_000, description="the same of the source's, which has 1,024")]
     n_rows: Annotated[int, Field(ge=16, le=1024, description="rows of each split on which networks are asked")]
+    data_seeds: Annotated[Seeds, Field(description="seeds of the data sets on which rules are scored")]
     engine: EngineName
 
 
@@ -135,6 +136,20 @@ def instruments(params: Params, arm: str) -> tuple[Instrument, ...]:
         scores,
         Instrument(name="removed", version=1, measures=part_removed, when="last", settings=removed),
         Instrument(name="margin_parts", version=1, measures=margin_parts, when="last", settings=parts),
+    )
+
+
+SOURCE_RULES, OUR_RULES = "rules_on_the_source", "rules_on_ours"
+"""Names of the experiments."""
+
+
+def experiments(params: Params) -> tuple[Experiment, ...]:
+    """What needs no training: how often rules are right, over many draws of either data set."""
+    source = Benchmark(n_train=params.n_train, n_eval=params.n_source_test)
+    ours = Benchmark(n_train=params.n_train, n_eval=params.n_test)
+    return (
+        Experiment(name=SOURCE_RULES, version=1, function=source_rules, params=source, seeds=params.data_seeds),
+        Experiment(name=OUR_RULES, version=1, function=our_rules, params=ours, seeds=params.data_seeds),
     )
 
 

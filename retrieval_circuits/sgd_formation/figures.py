@@ -7,7 +7,9 @@ from circuitcore.tasks.stream_kv import StreamKV
 from livingpaper.claims.results import Results
 from livingpaper.claims.view import View, in_order
 from retrieval_circuits.design import BAND
-from retrieval_circuits.sgd_formation.design import FIXED, FRESH, FULL, REPORTED, SIZES, SOURCE
+from retrieval_circuits.sgd_formation.design import FIXED, FRESH, FULL, OUR_RULES, REPORTED, SOURCE, SOURCE_RULES
+from retrieval_circuits.sgd_formation.measures import SIZES
+from retrieval_circuits.sgd_formation.measures.benchmark import BEST, TRIED
 from retrieval_circuits.sgd_formation.published import ACCURACY, REMOVED
 from retrieval_circuits.sgd_formation.readings import (
     LONGEST,
@@ -24,6 +26,28 @@ TRAINED = (SOURCE, FIXED, FRESH)
 N_SHOWN = 31
 """Words of a stream that the example shows: ten writes and reads."""
 SHARE = "share of reads"
+
+
+def rules(results: Results) -> View:
+    """How often rules are right on the test splits of both streams, over data sets, beside a guess."""
+    found = []
+    for name, experiment, split in ((SOURCE, SOURCE_RULES, "test_iid"), ("ours", OUR_RULES, "test")):
+        rows = results.rows(experiment, split=split)
+        wide = rows.pivot(index="init_seed", columns="rule", values="value")
+        wide["a guess among current values"] = rows.groupby("init_seed")["chance"].first()
+        long = wide.rename(columns=RULES).reset_index().melt("init_seed", var_name="group")
+        found.append(long.assign(series=name, arm=experiment))
+    table = in_order(pd.concat(found, ignore_index=True), "group", ("a guess among current values", *RULES.values()))
+    return View(table, "share of reads answered right", "test rows, ten data sets", BAND)
+
+
+RULES = {
+    TRIED: "the best of the source's heuristics",
+    "the value written 2 writes back": "the value two writes back",
+    BEST: "the best rule without the key",
+    "of the values 2 and 3 writes back the one with the key": "two or three back, with the key",
+}
+"""What a rule is called in the figure."""
 
 
 def learning(results: Results) -> View:
@@ -163,5 +187,6 @@ def example(results: Results) -> View:
 
 
 VIEWS = {
-    view.__name__: view for view in (example, learning, after_swap, looking, reach, by_lag, times, removed, addresses)
+    view.__name__: view
+    for view in (example, rules, learning, after_swap, looking, reach, by_lag, times, removed, addresses)
 }

@@ -5,15 +5,40 @@ from collections.abc import Callable
 import numpy as np
 import pandas as pd
 
-from livingpaper.claims.reading import OfMetric, at_end
+from livingpaper.claims.reading import OfExperiment, OfMetric, at_end, of_experiment
 from livingpaper.claims.results import Results
 from livingpaper.claims.units import Unit
-from retrieval_circuits.sgd_formation.design import FRESH, REPORTED
+from retrieval_circuits.sgd_formation.design import FRESH, OUR_RULES, REPORTED, SOURCE_RULES
+from retrieval_circuits.sgd_formation.measures.benchmark import BEST
 
 HALF = 0.5
 LAYER = Unit(name="", digits=1, low=0)
 SHORTEST, LONGEST = "lag 0", "lag 9"
 """How the reads of the last write, and of the oldest, are called in ``accuracy``."""
+
+
+def best_rule(split: str) -> OfExperiment:
+    """Values of a reading: accuracy of the best rule of the family on a split of the source's stream, by data set."""
+    return of_experiment(SOURCE_RULES, split=split, rule=BEST)
+
+
+def best_rule_above(results: Results) -> pd.Series:
+    """The same on the test split, less the accuracy of a guess among current values."""
+    return best_rule("test_iid")(results) - of_experiment(SOURCE_RULES, "chance", split="test_iid", rule=BEST)(results)
+
+
+best_rule_above.arms = (SOURCE_RULES,)
+
+
+def our_worst_rule(results: Results) -> pd.Series:
+    """How far above a guess the best rule is on the split of ours on which it is farthest, by data set."""
+    rows = results.rows(OUR_RULES, rule=BEST)
+    return (rows["value"] - rows["chance"]).groupby(rows["init_seed"]).max()
+
+
+our_worst_rule.arms = (OUR_RULES,)
+untrained = of_experiment(SOURCE_RULES, "untrained", split="structural_ood", rule=BEST)
+"""Values of a reading: the share of reads of "structural_ood" at positions at which nothing is read in training."""
 
 
 def accuracy(arm: str, split: str = "", variable: str = "") -> OfMetric:

@@ -1,7 +1,20 @@
 """What is measured on networks that read streams."""
 
 from retrieval_circuits.sgd_formation.measures.attribution import Attributed, margin_parts
+from retrieval_circuits.sgd_formation.measures.benchmark import Benchmark, our_rules, source_rules
 from retrieval_circuits.sgd_formation.measures.removals import Removed, part_removed
 from retrieval_circuits.sgd_formation.measures.scores import Counts, stream_scores
+from retrieval_circuits.sgd_formation.measures.sizes import SIZES
 
-__all__ = ["Attributed", "Counts", "Removed", "margin_parts", "part_removed", "stream_scores"]
+__all__ = [
+    "SIZES",
+    "Attributed",
+    "Benchmark",
+    "Counts",
+    "Removed",
+    "margin_parts",
+    "our_rules",
+    "part_removed",
+    "source_rules",
+    "stream_scores",
+]

@@ -11,9 +11,9 @@ from circuitcore.tasks.balanced_stream import BalancedStream
 from circuitcore.tasks.stream_kv import StreamKV
 from livingpaper.book import studies
 from retrieval_circuits.sgd_formation import readings
-from retrieval_circuits.sgd_formation.design import FIXED, FRESH, FULL, SIZES, SOURCE
+from retrieval_circuits.sgd_formation.design import FIXED, FRESH, FULL, SOURCE
+from retrieval_circuits.sgd_formation.measures import SIZES, attribution, removals
 from retrieval_circuits.sgd_formation.measures import asked as asking
-from retrieval_circuits.sgd_formation.measures import attribution, removals
 from retrieval_circuits.sgd_formation.measures.scores import _token_losses
 
 STUDY = studies.load("sgd_formation")
