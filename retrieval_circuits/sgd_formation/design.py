@@ -128,7 +128,7 @@ def instruments(params: Params, arm: str) -> tuple[Instrument, ...]:
     """Answers and attention of every checkpoint, and at the end each part taken away."""
     n_looked = min(N_LOOKED, params.n_rows)
     scores = Instrument(
-        name="measurements", version=1, measures=stream_scores, settings=Counts(n_rows=params.n_rows, n_looked=n_looked)
+        name="measurements", version=2, measures=stream_scores, settings=Counts(n_rows=params.n_rows, n_looked=n_looked)
     )
     removed = Removed(n_rows=n_looked, splits=(REPORTED[arm],))
     parts = Attributed(n_rows=n_looked)

@@ -39,7 +39,8 @@ class Counts:
 def stream_scores(run: "Run", counts: Counts, progress: Callable[[int], None]) -> pd.DataFrame:
     """What each checkpoint answers, and where its heads look.
 
-    Metrics, each a mean over the reads of some rows of a split:
+    Metrics, each a mean over the reads of some rows of the reported split; of the others, at the last checkpoint, what
+    is answered:
 
     * ``accuracy``: whether the likeliest of all words is the value asked for; also by how many writes lie between
       (variable ``lag 1``) and by how many keys there are (``keys 3``). Chance for who knows the current values: one
@@ -54,18 +55,21 @@ def stream_scores(run: "Run", counts: Counts, progress: Callable[[int], None]) -
     * ``attention``: weight of a head from a read to positions of a kind (site, see ``KINDS``).
     * ``joins``: weight of a head from written values to their keys, the words just before.
     """
-    task = run.recipe.make_task()
-    splits = {name: asked(task, name, counts.n_rows) for name in task.splits}
-    tables = []
+    task, tables = run.recipe.make_task(), []
+    reported = task.reported
     for steps, net in stacks(run):
         rows = Rows(run.run_id, steps, [run.tokens_seen(step) for step in steps])
-        for name, found in splits.items():
-            _add_answers(task, net, found, partial(_add_mean, rows, name))
-        _add_swapped(task, net, counts, partial(_add_mean, rows, task.reported))
-        _add_attention(net, asked(task, task.reported, counts.n_looked), partial(rows.add, split=task.reported))
+        _add_answers(task, net, asked(task, reported, counts.n_rows), partial(_add_mean, rows, reported))
+        _add_swapped(task, net, counts, partial(_add_mean, rows, reported))
+        _add_attention(net, asked(task, reported, counts.n_looked), partial(rows.add, split=reported))
         tables.append(rows.frame())
         progress(len(steps))
-    return pd.concat(tables, ignore_index=True)
+    last = run.steps[-1:]
+    net, rows = Network(run.recipe.model, run.stack(last)), Rows(run.run_id, last, [run.tokens_seen(last[0])])
+    for name in task.splits:
+        if name != reported:
+            _add_answers(task, net, asked(task, name, counts.n_rows), partial(_add_mean, rows, name))
+    return pd.concat([*tables, rows.frame()], ignore_index=True)
 
 
 Add = Callable[..., None]
