@@ -14,6 +14,7 @@ from retrieval_circuits.sgd_formation.published import ACCURACY, REMOVED
 from retrieval_circuits.sgd_formation.readings import (
     LONGEST,
     SHORTEST,
+    joiner_sites,
     joining_time,
     leader_sites,
     leaders,
@@ -127,20 +128,18 @@ def times(results: Results) -> View:
     return View(table, "training step", REPORTED[FRESH], BAND, note=note)
 
 
+LOOKER, JOINER = "the head that looks the key up", "the head that joins values to keys"
+
+
 def removed(results: Results) -> View:
-    """What each part's removal costs, in networks of many seeds whose heads are named by rank."""
+    """What each part's removal costs; of heads, those that lead in looking and in joining are told apart."""
     costs = removal_costs(results, FRESH)
-    is_leader = costs["site"] == costs["init_seed"].map(leader_sites(results, FRESH))
-    is_mlp = costs["site"].str.endswith("MLP")
-    mlp = "MLP of layer " + costs["site"].str[1:2]
-    heads = "other heads of layer " + costs["site"].str[1:2]
-    names = mlp.where(is_mlp, heads.where(~is_leader, "the head that looks the key up"))
+    layer, is_mlp = costs["site"].str[1:2], costs["site"].str.endswith("MLP")
+    names = ("MLP of layer " + layer).where(is_mlp, "other heads of layer " + layer)
+    for name, sites in {JOINER: joiner_sites(results, FRESH), LOOKER: leader_sites(results, FRESH)}.items():
+        names = names.where(costs["site"] != costs["init_seed"].map(sites), name)
     table = costs.assign(group=names, arm=FRESH).groupby(["group", "arm", "init_seed"], as_index=False)["value"].mean()
-    order = [
-        "the head that looks the key up",
-        *(f"other heads of layer {i}" for i in range(3)),
-        *(f"MLP of layer {i}" for i in range(3)),
-    ]
+    order = (JOINER, LOOKER, *(f"{part} of layer {i}" for part in ("other heads", "MLP") for i in range(3)))
     source = ", ".join(f"{part} {100 * cost:.0f}" for part, cost in REMOVED.items())
     note = f"Parts are set to zero, one at a time; other heads on average. The source's points: {source}"
     return View(in_order(table, "group", order), "accuracy lost", REPORTED[FRESH], BAND, note=note)

@@ -217,8 +217,17 @@ def margin_share(arm: str, site: str):
 
 
 def leader_sites(results: Results, arm: str) -> pd.Series:
-    """The address of the head that looks most at the value asked for, by seed."""
-    top = leaders(results, arm).set_index("init_seed").astype({"layer": int, "head": int}).astype(str)
+    """The address of the head that looks most at the value asked for at the end, by seed."""
+    return _addresses(head_curve(results, arm))
+
+
+def joiner_sites(results: Results, arm: str) -> pd.Series:
+    """The address of the head that looks most from written values to their keys at the end, by seed."""
+    return _addresses(_of_leader(results.curve("joins", arm)))
+
+
+def _addresses(rows: pd.DataFrame) -> pd.Series:
+    top = rows.drop_duplicates("init_seed").set_index("init_seed")[["layer", "head"]].astype(int).astype(str)
     return "L" + top["layer"] + "H" + top["head"]
 
 
