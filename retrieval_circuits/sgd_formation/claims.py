@@ -9,9 +9,12 @@ from livingpaper.claims.units import MORE_OFTEN_THAN_NOT, POINTS, STEPS, Unit, a
 from retrieval_circuits.bounds import BEHAVIOUR
 from retrieval_circuits.sgd_formation import readings
 from retrieval_circuits.sgd_formation.design import EVERY, FIXED, FRESH, SOURCE
+from retrieval_circuits.sgd_formation.published import TRAINING_LOSS
 
 READS = share_of("reads")
 PART = Unit(name="%", of="margins", times=100)
+NATS = Unit(name="nats", digits=2, low=0)
+"""Of surprise a token, over all tokens of a stream."""
 SCORE = partial(Reading, unit=READS)
 GAP = partial(Reading, unit=POINTS)
 WINDOW = 2 * EVERY
@@ -75,6 +78,17 @@ BENCHMARK = (
         ),
         reading=SCORE("share of reads at positions without a read in training", values=readings.untrained),
         bound=at_least(0.1, "a tenth: enough to spoil a comparison"),
+    ),
+    Claim(
+        id="SF6",
+        says=Says(
+            holds="By step 5,500 the source's network has a loss on the rows it trains on that nobody can have on new "
+            "rows: it knows them by heart.",
+            fails="At step 5,500 the source's loss on the rows it trains on is one that can be had on new rows, too.",
+            whether="whether the source's training loss can be had without knowing rows by heart",
+        ),
+        reading=Reading("least loss on new rows of the source's stream", NATS, readings.floor),
+        bound=at_least(TRAINING_LOSS, "the loss that the source traced on its training rows, in nats a token"),
     ),
 )
 

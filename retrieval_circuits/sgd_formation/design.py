@@ -28,8 +28,10 @@ from retrieval_circuits.sgd_formation.measures import (
     Counts,
     Removed,
     margin_parts,
+    our_floor,
     our_rules,
     part_removed,
+    source_floor,
     source_rules,
     stream_scores,
 )
@@ -140,16 +142,19 @@ def instruments(params: Params, arm: str) -> tuple[Instrument, ...]:
 
 
 SOURCE_RULES, OUR_RULES = "rules_on_the_source", "rules_on_ours"
+SOURCE_FLOOR, OUR_FLOOR = "floor_of_the_source", "floor_of_ours"
 """Names of the experiments."""
 
 
 def experiments(params: Params) -> tuple[Experiment, ...]:
-    """What needs no training: how often rules are right, over many draws of either data set."""
+    """What needs no training: how often rules are right, and the least loss, over many draws of either data set."""
     source = Benchmark(n_train=params.n_train, n_eval=params.n_source_test)
     ours = Benchmark(n_train=params.n_train, n_eval=params.n_test)
     return (
         Experiment(name=SOURCE_RULES, version=1, function=source_rules, params=source, seeds=params.data_seeds),
         Experiment(name=OUR_RULES, version=1, function=our_rules, params=ours, seeds=params.data_seeds),
+        Experiment(name=SOURCE_FLOOR, version=1, function=source_floor, params=source, seeds=params.data_seeds),
+        Experiment(name=OUR_FLOOR, version=1, function=our_floor, params=ours, seeds=params.data_seeds),
     )
 
 

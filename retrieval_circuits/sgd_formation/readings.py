@@ -8,8 +8,9 @@ import pandas as pd
 from livingpaper.claims.reading import OfExperiment, OfMetric, at_end, of_experiment
 from livingpaper.claims.results import Results
 from livingpaper.claims.units import Unit
-from retrieval_circuits.sgd_formation.design import FRESH, OUR_RULES, REPORTED, SOURCE_RULES
+from retrieval_circuits.sgd_formation.design import FRESH, OUR_RULES, REPORTED, SOURCE_FLOOR, SOURCE_RULES
 from retrieval_circuits.sgd_formation.measures.benchmark import BEST
+from retrieval_circuits.sgd_formation.measures.floors import ALL
 
 HALF = 0.5
 LAYER = Unit(name="", digits=1, low=0)
@@ -37,6 +38,8 @@ def our_worst_rule(results: Results) -> pd.Series:
 
 
 our_worst_rule.arms = (OUR_RULES,)
+floor = of_experiment(SOURCE_FLOOR, split="train", part=ALL)
+"""Values of a reading: the least loss that anybody can have on new rows of the source's stream, nats a token."""
 untrained = of_experiment(SOURCE_RULES, "untrained", split="structural_ood", rule=BEST)
 """Values of a reading: the share of reads of "structural_ood" at positions at which nothing is read in training."""
 

@@ -2,6 +2,7 @@
 
 from retrieval_circuits.sgd_formation.measures.attribution import Attributed, margin_parts
 from retrieval_circuits.sgd_formation.measures.benchmark import Benchmark, our_rules, source_rules
+from retrieval_circuits.sgd_formation.measures.floors import our_floor, source_floor
 from retrieval_circuits.sgd_formation.measures.removals import Removed, part_removed
 from retrieval_circuits.sgd_formation.measures.scores import Counts, stream_scores
 from retrieval_circuits.sgd_formation.measures.sizes import SIZES
@@ -13,8 +14,10 @@ __all__ = [
     "Counts",
     "Removed",
     "margin_parts",
+    "our_floor",
     "our_rules",
     "part_removed",
+    "source_floor",
     "source_rules",
     "stream_scores",
 ]
