@@ -13,8 +13,7 @@ from retrieval_circuits.sgd_formation.published import TRAINING_LOSS
 
 READS = share_of("reads")
 PART = Unit(name="%", of="margins", times=100)
-NATS = Unit(name="nats", digits=2, low=0)
-"""Of surprise a token, over all tokens of a stream."""
+NATS = Unit(name="nats", digits=3, low=0)
 SCORE = partial(Reading, unit=READS)
 GAP = partial(Reading, unit=POINTS)
 WINDOW = 2 * EVERY
@@ -82,10 +81,9 @@ BENCHMARK = (
     Claim(
         id="SF6",
         says=Says(
-            holds="By step 5,500 the source's network has a loss on the rows it trains on that nobody can have on new "
-            "rows: it knows them by heart.",
-            fails="At step 5,500 the source's loss on the rows it trains on is one that can be had on new rows, too.",
-            whether="whether the source's training loss can be had without knowing rows by heart",
+            holds="At step 5,500 the source's loss on its training rows is below what anybody can have on new ones.",
+            fails="At step 5,500 the source's loss on its training rows is one that can be had on new ones, too.",
+            whether="whether the source's training loss can be had on new rows",
         ),
         reading=Reading("least loss on new rows of the source's stream", NATS, readings.floor),
         bound=at_least(TRAINING_LOSS, "the loss that the source traced on its training rows, in nats a token"),
