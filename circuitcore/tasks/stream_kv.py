@@ -171,7 +171,7 @@ class _Generator:
     """The source's generator: what it draws, in the order in which it draws."""
 
     def __init__(self, seed: int):
-        self.draw = random.Random(seed)
+        self.seed, self.draw = seed, random.Random(seed)
         pairs = [(key, value) for key in range(WORDS.n_keys) for value in range(WORDS.n_values)]
         self.draw.shuffle(pairs)
         self.held_out = torch.zeros(WORDS.n_keys, WORDS.n_values, dtype=torch.bool)
@@ -215,7 +215,13 @@ class _Generator:
                 fewest = min(overwritten[key] for key in others)
                 key = self.draw.choice([key for key in others if overwritten[key] == fewest])
                 overwritten[key] += 1
-            value = self.draw.choice([value for value in self.values[held_out][key] if value not in used])
+            left = [value for value in self.values[held_out][key] if value not in used]
+            if not left:
+                raise TaskError(
+                    f"seed = {self.seed}: held-out pairs leave key {key} fewer values than a stream writes to it; allowed: "
+                    "another seed (the source's generator stops there, too)"
+                )
+            value = self.draw.choice(left)
             used.add(value)
             writes.append((key, value))
         return writes
