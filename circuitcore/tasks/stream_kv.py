@@ -218,8 +218,8 @@ class _Generator:
             left = [value for value in self.values[held_out][key] if value not in used]
             if not left:
                 raise TaskError(
-                    f"seed = {self.seed}: held-out pairs leave key {key} fewer values than a stream writes to it; allowed: "
-                    "another seed (the source's generator stops there, too)"
+                    f"seed = {self.seed}: held-out pairs leave key {key} fewer values than a stream writes to it; "
+                    "allowed: another seed (the source's generator stops there, too)"
                 )
             value = self.draw.choice(left)
             used.add(value)

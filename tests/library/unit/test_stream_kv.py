@@ -146,4 +146,4 @@ def test_numbers_that_make_no_rows_are_refused(params):
 
 def test_a_seed_that_holds_out_too_few_pairs_of_a_key_is_refused_by_name():
     with pytest.raises(TaskError, match="seed = 8: held-out pairs leave key"):
-        StreamKV(seed=8, n_train=8000).split("train")
+        make_task("stream_kv", {"seed": 8}).split("train")
