@@ -1,0 +1,91 @@
+"""Claims on the order in which one layer learns facts."""
+
+from livingpaper.claims.claim import Claim, Control, Says
+from livingpaper.claims.reading import Reading
+from livingpaper.claims.units import STEPS, Unit, at_least, at_most, share_of
+from retrieval_circuits.associative_memory import readings
+from retrieval_circuits.associative_memory.design import (
+    ADAM,
+    ADAM_SOFTMAX,
+    FEW_ANSWERS,
+    MORE_S,
+    SOFTMAX,
+    SOURCE_WAY,
+)
+from retrieval_circuits.associative_memory.readings import NEARLY_ALL
+
+PROMPTS, TIME = share_of("prompts"), share_of("training")
+RELATIVE = Unit(name="%", of="the predicted time", times=100, low=0.0)
+
+FACTS = (
+    Claim(
+        id="AM16",
+        says=Says(
+            holds="A model of facts guesses among the relation's answers before it knows the subject's.",
+            fails="A model of facts hardly guesses among the relation's answers.",
+            whether="whether a model of facts first guesses among the relation's answers",
+        ),
+        reading=Reading("time within 0.1 nats of a uniform guess", STEPS, readings.guess(SOURCE_WAY)),
+        bound=at_least(1600, "half of the stage that the source drew"),
+        controls=(
+            Control(
+                reading=Reading(
+                    "prompts answered rightly at the end", PROMPTS, readings.at_end(SOURCE_WAY, "accuracy")
+                ),
+                bound=at_least(NEARLY_ALL, "facts must be learnt in the end"),
+            ),
+        ),
+        source="source",
+        source_verdict="Supported in a figure: steps 1,800 to 5,000",
+    ),
+    Claim(
+        id="AM17",
+        says=Says(
+            holds="The growth of two modes predicts how long it guesses.",
+            fails="The growth of two modes does not predict how long it guesses.",
+            whether="whether the growth of two modes predicts how long it guesses",
+        ),
+        reading=Reading(
+            "error of the predicted time, in the worst of three tasks,",
+            RELATIVE,
+            readings.worst_prediction(SOURCE_WAY, MORE_S, FEW_ANSWERS),
+        ),
+        bound=at_most(0.15, "a seventh: modes are taken to grow alone, and to be small until they are not"),
+    ),
+    Claim(
+        id="AM18",
+        says=Says(
+            holds="Softmax attention guesses as well, for a good part of training.",
+            fails="Softmax attention hardly guesses.",
+            whether="whether softmax attention guesses as well",
+        ),
+        reading=Reading("time of guessing, of the time until facts are known,", TIME, readings.guess(SOFTMAX, "share")),
+        bound=at_least(0.25, "a quarter of training"),
+    ),
+    Claim(
+        id="AM19",
+        says=Says(
+            holds="Adam does not guess: with it, right answers come as soon as the relation's.",
+            fails="Adam guesses, too.",
+            whether="whether Adam guesses, too",
+        ),
+        reading=Reading(
+            "time of guessing under Adam, of the time until facts are known,", TIME, readings.guess(ADAM, "share")
+        ),
+        bound=at_most(0.05, "a twentieth of training"),
+        controls=(
+            Control(
+                reading=Reading("prompts answered rightly at the end", PROMPTS, readings.at_end(ADAM, "accuracy")),
+                bound=at_least(NEARLY_ALL, "facts must be learnt in the end"),
+            ),
+            Control(
+                reading=Reading(
+                    "time of guessing under Adam with softmax attention, of the time until facts are known,",
+                    TIME,
+                    readings.guess(ADAM_SOFTMAX, "share"),
+                ),
+                bound=at_most(0.05, "a twentieth of training"),
+            ),
+        ),
+    ),
+)

@@ -1,0 +1,123 @@
+"""What is computed: memories filled by sums, by one gradient step and by training, and facts learnt by one layer.
+
+Sources: Bietti's lecture of April 2025 and papers behind it (Nichani et al., ICLR 2025; Cabannes et al., ICLR 2024).
+Nothing here is a trained decoder, so every arm is an experiment. Sizes, rates and steps come from pilots on seeds that
+no experiment has (900 and 901): where each optimiser had stopped improving, and where facts were known at the end.
+"""
+
+import dataclasses
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from circuitcore.metrics.instruments.instrument import Instrument
+from circuitcore.training.experiment import Experiment
+from circuitcore.training.recipe import Recipe
+from retrieval_circuits.associative_memory.measures.capacity import Sizes, capacity
+from retrieval_circuits.associative_memory.measures.exact import Exact, exact
+from retrieval_circuits.associative_memory.measures.gradient import Lemma, Noise, label_noise, lemma
+from retrieval_circuits.associative_memory.measures.recall import Facts, Recalls, recall
+from retrieval_circuits.associative_memory.measures.trained import Trained, trained
+from retrieval_circuits.associative_memory.measures.zipf import Zipf, zipf
+from retrieval_circuits.design import SomeSeeds
+
+LOADS = tuple(round(2 ** (step / 4), 4) for step in range(-16, 5))
+"""N ln N / d^2 of Hebbian sums: from half the load at which theory has a first error to four times the typical one."""
+TRAINED_LOADS = tuple(round(2 ** (step / 8), 4) for step in range(-8, 3))
+"""Those of matrices that are trained: from theory's limit for wide ones to beyond what any matrix held in the pilot."""
+SOURCES = ("adam", 1000.0)
+"""How the source trained its matrices, for 4,096 steps."""
+BEST = ("adam", 1.0)
+"""What stored most in the pilot."""
+WAYS = (SOURCES, BEST, ("adam", 0.01), ("gd", 3.0))
+EXACT_TO = 11
+"""The widest for which linear inequalities are solved: seconds a draw; at 16 it would be most of an hour in all."""
+CLASSES = (2, 4, 8)
+EXPONENT = 2.0
+"""Of Zipf's law: the most frequent inputs are a few, and 2,048 inputs are nearly all there is."""
+FEW = 4
+"""Outputs where inputs share them."""
+NOISE = Noise(width=128, n_pairs=256, shares=(0.0, 0.5, 0.8), samples=(0, 1, 4, 16, 64), n_draws=2)
+FULL_RECALL = 6144
+"""Steps of the source's way of learning facts; those of the others are in proportion where it is shortened."""
+
+SOURCE_WAY, MORE_S, FEW_ANSWERS = "the source's", "32 subjects", "4 answers a relation"
+SOFTMAX, ADAM, ADAM_SOFTMAX = "softmax, gradient descent", "linear, Adam", "softmax, Adam"
+FACTS = (
+    Facts(name=SOURCE_WAY, batch=256, steps=FULL_RECALL),
+    Facts(name=MORE_S, n_subjects=32, rate=0.4, batch=256, steps=3072),
+    Facts(name=FEW_ANSWERS, n_answers=4, rate=0.4, batch=256, steps=2048),
+    Facts(name=SOFTMAX, attention="softmax", rate=5.0, batch=256, steps=3072),
+    Facts(name=ADAM, optimizer="adam", rate=0.001, batch=256, steps=2048),
+    Facts(name=ADAM_SOFTMAX, attention="softmax", optimizer="adam", rate=0.01, batch=256, steps=1024),
+)
+"""Ways of learning facts. The source's batch is 1,024, which costs four times as much and moves nothing we read."""
+
+CAPACITY, TRAINED, SHARED, ZIPF = "capacity", "trained", "shared_outputs", "zipf"
+LEMMA, LABELS, RECALL = "lemma", "label_noise", "recall"
+"""Names of the experiments."""
+
+
+Widths = Annotated[tuple[Annotated[int, Field(ge=4, le=256)], ...], Field(min_length=1)]
+
+
+class Params(BaseModel):
+    """Parameters of the chapter; ``params/associative_memory.yaml`` holds the published values."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    seeds: Annotated[SomeSeeds, Field(description="seeds of every experiment")]
+    widths: Annotated[Widths, Field(description="d of Hebbian sums and single gradient steps")]
+    trained_widths: Annotated[Widths, Field(description="d of matrices that are trained")]
+    trained_steps: Annotated[int, Field(ge=64, le=8192, multiple_of=64, description="of a matrix, in full batches")]
+    shared_widths: Annotated[Widths, Field(description="d where inputs share a few outputs; at least two")]
+    zipf_widths: Annotated[Widths, Field(description="d where inputs are not equally frequent; at least two")]
+    n_zipf: Annotated[int, Field(ge=64, le=8192, description="inputs that are not equally frequent")]
+    recall_steps: Annotated[
+        int, Field(ge=192, le=FULL_RECALL, multiple_of=192, description="of learning facts in the source's way")
+    ]
+
+
+def recipes(params: Params) -> dict[str, tuple[Recipe, ...]]:
+    """None: no decoder is trained."""
+    return {}
+
+
+def instruments(params: Params, arm: str) -> tuple[Instrument, ...]:
+    """None, as there are no arms."""
+    return ()
+
+
+def experiments(params: Params) -> tuple[Experiment, ...]:
+    """Everything that is computed, each with every seed."""
+    found = {
+        CAPACITY: (capacity, Sizes(widths=params.widths, loads=LOADS)),
+        TRAINED: (trained, _trained(params)),
+        SHARED: (exact, Exact(widths=params.shared_widths, classes=CLASSES)),
+        ZIPF: (
+            zipf,
+            Zipf(widths=params.zipf_widths, exponent=EXPONENT, n_items=params.n_zipf, classes=(FEW, 0), n_draws=4),
+        ),
+        LEMMA: (lemma, Lemma(width=8, n_inputs=12, n_outputs=10)),
+        LABELS: (label_noise, NOISE),
+        RECALL: (recall, Recalls.of(_shortened(way, params.recall_steps) for way in FACTS)),
+    }
+    return tuple(
+        Experiment(name=name, version=1, function=function, params=given, seeds=params.seeds)
+        for name, (function, given) in found.items()
+    )
+
+
+def _trained(params: Params) -> Trained:
+    return Trained(
+        widths=params.trained_widths,
+        loads=TRAINED_LOADS,
+        optimizers=tuple(name for name, _ in WAYS),
+        rates=tuple(rate for _, rate in WAYS),
+        looks=tuple(params.trained_steps // part for part in (64, 16, 4, 1)),
+        exact_to=EXACT_TO,
+    )
+
+
+def _shortened(way: Facts, steps: int) -> Facts:
+    return dataclasses.replace(way, steps=max(1, round(way.steps * steps / FULL_RECALL / way.every)) * way.every)
