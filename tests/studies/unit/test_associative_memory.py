@@ -313,8 +313,10 @@ def test_what_training_reaches_is_held_against_what_is_possible():
     assert readings.best_load(given)[1] == pytest.approx(9 * math.log(9) / 64)
 
 
-def test_every_experiment_has_ten_seeds_and_none_of_the_pilots():
+def test_every_experiment_has_seeds_enough_and_none_of_the_pilots():
     found = STUDY.experiments(PUBLISHED)
     assert STUDY.recipes(PUBLISHED) == {}
-    assert all(len(one.seeds) >= 10 and not {900, 901} & set(one.seeds) for one in found)
+    trained_too = {design.TRAINED, design.RECALL}
+    assert all(len(one.seeds) >= (5 if one.name in trained_too else 10) for one in found)
+    assert not {900, 901} & {seed for one in found for seed in one.seeds}
     assert len({one.name for one in found}) == len(found) == 7
