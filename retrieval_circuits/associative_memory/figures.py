@@ -16,10 +16,14 @@ from retrieval_circuits.associative_memory.design import (
     LOADS,
     MORE_S,
     RECALL,
+    SHARED,
     SOFTMAX,
     SOURCE_WAY,
     SOURCES,
+    TRAINED,
+    TRAINED_LOADS,
     WAYS,
+    ZIPF,
 )
 from retrieval_circuits.associative_memory.measures.recall import NEAR
 from retrieval_circuits.associative_memory.published import ENDS, FIT, LIMIT, exponents
@@ -59,7 +63,8 @@ def sums(results: Results) -> View:
     table = pd.concat(found, ignore_index=True)
     table = table.assign(row="d = " + table["d"].astype(str), column=table["load"].map("{:.3g}".format))
     note = f"Columns: {LOAD}. Each number is a mean over {len(results.seeds(CAPACITY))} seeds"
-    return View(table[["panel", "row", "column", "value"]], "share of pairs recalled", "all pairs", note=note)
+    table = table[["panel", "row", "column", "value"]].assign(arm=CAPACITY)
+    return View(table, "share of pairs recalled", "all pairs", note=note)
 
 
 def trained(results: Results) -> View:
@@ -69,8 +74,10 @@ def trained(results: Results) -> View:
         loads = loads_of(matrices(results, way), "d").rename("value").reset_index()
         found.append(loads.assign(group=name, series="d = " + loads["d"].astype(str)))
     table = pd.concat(found, ignore_index=True)
-    note = f"The source's fit: {1 / FIT:.3g}; the limit for wide matrices: {LIMIT:g}. No load above 1.19 was tried"
-    return View(table[["group", "series", "init_seed", "value"]], LOAD, "where 99 % recall ends", BAND, note=note)
+    table = table[["group", "series", "init_seed", "value"]].assign(arm=TRAINED)
+    most = f"Tried: {TRAINED_LOADS[0]:.2f} to {TRAINED_LOADS[-1]:.2f}"
+    note = f"The source's fit: {1 / FIT:.3g}; the limit for wide matrices: {LIMIT:g}. {most}"
+    return View(table, LOAD, "where 99 % recall ends", BAND, note=note)
 
 
 def best(results: Results) -> View:
@@ -81,7 +88,7 @@ def best(results: Results) -> View:
         rows.assign(value=exact_load(rows[column], rows["d"]), series=name, group="d = " + rows["d"].astype(str))
         for column, name in names.items()
     ]
-    table = pd.concat(found, ignore_index=True)[["group", "series", "init_seed", "value"]]
+    table = pd.concat(found, ignore_index=True)[["group", "series", "init_seed", "value"]].assign(arm=TRAINED)
     note = f"Theory's limits for wide matrices: {LIMIT:g} for the best, {LIMIT / 4:g} for the sum"
     return View(table, LOAD, "up to which all pairs are recalled", BAND, note=note)
 
@@ -93,7 +100,7 @@ def shared(results: Results) -> View:
         for classes in (2, 4, 8)
         for rule, name in (("any", "the best matrix"), ("hebbian", "the sum"))
     ]
-    table = pd.concat(found, ignore_index=True)
+    table = pd.concat(found, ignore_index=True).assign(arm=SHARED)
     note = "1: capacity grows as the width; 2: as the number of parameters"
     return View(table, "power of the width", "pairs recalled without an error", BAND, note=note)
 
@@ -110,7 +117,8 @@ def frequent(results: Results) -> View:
     few, own = (exponents(2.0, shared=shared) for shared in (True, False))
     said = [f"{name} {few[rule]:g} and {own[rule]:g}" for rule, name in names.items()]
     note = f"Predicted, with {FEW} outputs and with an output each: {'; '.join(said)}"
-    return View(pd.concat(found, ignore_index=True), "power of the width", "error by frequency", BAND, note=note)
+    table = pd.concat(found, ignore_index=True).assign(arm=ZIPF)
+    return View(table, "power of the width", "error by frequency", BAND, note=note)
 
 
 def labels(results: Results) -> View:
@@ -123,7 +131,7 @@ def labels(results: Results) -> View:
         series=rows["noise"].map(named),
         value=rows["accuracy"],
     )
-    table = table[["group", "series", "init_seed", "value"]]
+    table = table[["group", "series", "init_seed", "value"]].assign(arm=LABELS)
     return View(table, "share of pairs recalled", "all pairs", BAND)
 
 
@@ -149,7 +157,7 @@ def facts(results: Results) -> View:
         )
         for column, part in PARTS.items()
     ]
-    table = pd.concat(found, ignore_index=True)[["panel", "series", "step", "init_seed", "value"]]
+    table = pd.concat(found, ignore_index=True)[["panel", "series", "step", "init_seed", "value"]].assign(arm=RECALL)
     note = f"The source's stages end at steps {ENDS['nothing']:,} and {ENDS['guessing']:,}"
     return View(table, "nats", "fresh prompts", BAND, note=note)
 
@@ -162,7 +170,7 @@ def guesses(results: Results) -> View:
     said = [f"{way} {predicted_guess(way):,.0f}" for way in (SOURCE_WAY, MORE_S, FEW_ANSWERS)]
     note = f"Guessing: within {NEAR:g} nats of a uniform guess. Steps that two modes predict: {', '.join(said)}"
     unit = "share of the time until facts are known"
-    return View(table[["group", "init_seed", "value"]], unit, "fresh prompts", BAND, note=note)
+    return View(table[["group", "init_seed", "value"]].assign(arm=RECALL), unit, "fresh prompts", BAND, note=note)
 
 
 def ways(results: Results) -> View:

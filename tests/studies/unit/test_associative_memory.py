@@ -320,3 +320,29 @@ def test_every_experiment_has_seeds_enough_and_none_of_the_pilots():
     assert all(len(one.seeds) >= (5 if one.name in trained_too else 10) for one in found)
     assert not {900, 901} & {seed for one in found for seed in one.seeds}
     assert len({one.name for one in found}) == len(found) == 7
+
+
+@pytest.fixture(scope="module")
+def smoke():
+    """Results of the smoke tier, computed here."""
+    found = {}
+    for one in STUDY.experiments(studies.load_params("associative_memory", "smoke")):
+        tables = [part.compute().assign(init_seed=part.seeds[0]) for part in one.by_seed]
+        found[one.name] = pd.concat(tables, ignore_index=True).assign(arm=one.name, run_id=one.run_id)
+    return results(**found)
+
+
+def test_every_claim_is_judged_and_every_picture_drawn(smoke):
+    verdicts = {claim.id: claim.verdict(smoke) for claim in STUDY.CLAIMS}
+    assert {verdict.status.name for verdict in verdicts.values()} <= {"UNDECIDED", "CONTROL_FAILED", "SUPPORTED"}
+    assert verdicts["AM14"].finding.held.estimate.effect < 1e-10
+    for name, view in STUDY.VIEWS.items():
+        found = view(smoke)
+        assert len(found.table) and set(found.table.get("arm", [])) <= set(smoke.experiments), name
+
+
+def test_the_map_says_what_was_recalled(smoke):
+    table = STUDY.VIEWS["sums"](smoke).table.set_index(["panel", "row", "column"])["value"]
+    rows = smoke.rows("capacity", rule="one step", d=8)
+    wanted = rows[(rows["load"] - 0.5).abs() < 1e-3]["accuracy"].item()
+    assert table["one gradient step", "d = 8", "0.5"] == wanted
