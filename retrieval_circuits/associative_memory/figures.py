@@ -127,7 +127,7 @@ def labels(results: Results) -> View:
     rows = rows[rows["samples"] > 0].sort_values(["samples", "noise"])
     named = {0.0: "labels right", 0.5: "half at random", 0.8: "four of five at random"}
     table = rows.assign(
-        group=rows["samples"].astype(str) + " samples of each input",
+        group=rows["samples"].map(lambda n: f"{n} sample{'s' if n > 1 else ''} of each input"),
         series=rows["noise"].map(named),
         value=rows["accuracy"],
     )
