@@ -54,6 +54,8 @@ REPORTED = {FRESH: BalancedStream.reported, FIXED: BalancedStream.reported} | di
 """Arm -> the split on which it is reported, its attention averaged and its parts removed."""
 N_CTX = 96
 """Positions there are, as in the source."""
+N_SOURCE_TEST = 1024
+"""Rows of each split of the source's stream but the one that is trained on, as in the source."""
 
 
 class Params(BaseModel):
@@ -71,7 +73,6 @@ class Params(BaseModel):
     ]
     n_train: Annotated[int, Field(ge=64, le=100_000, description="rows, where they are fixed; the source has 8,000")]
     n_test: Annotated[int, Field(ge=16, le=10_000, description="rows of each other split of our stream")]
-    n_source_test: Annotated[int, Field(ge=16, le=10_000, description="the same of the source's, which has 1,024")]
     n_rows: Annotated[int, Field(ge=16, le=1024, description="rows of each split on which networks are asked")]
     data_seeds: Annotated[Seeds, Field(description="seeds of the data sets on which rules are scored")]
     engine: EngineName
@@ -79,7 +80,7 @@ class Params(BaseModel):
 
 def recipes(params: Params) -> dict[str, tuple[Recipe, ...]]:
     """Arm -> its recipes, one per seed."""
-    source = StreamKV(n_train=params.n_train, n_eval=params.n_source_test)
+    source = StreamKV(n_train=params.n_train, n_eval=N_SOURCE_TEST)
     ours = BalancedStream(**SIZES, n_train=params.n_train, n_eval=params.n_test)
     return {
         FRESH: tuple(_recipe(params, ours, seed, fresh=True) for seed in params.seeds),
@@ -148,7 +149,7 @@ SOURCE_FLOOR, OUR_FLOOR = "floor_of_the_source", "floor_of_ours"
 
 def experiments(params: Params) -> tuple[Experiment, ...]:
     """What needs no training: how often rules are right, and the least loss, over many draws of either data set."""
-    source = Benchmark(n_train=params.n_train, n_eval=params.n_source_test)
+    source = Benchmark(n_train=params.n_train, n_eval=N_SOURCE_TEST)
     ours = Benchmark(n_train=params.n_train, n_eval=params.n_test)
     return (
         Experiment(name=SOURCE_RULES, version=1, function=source_rules, params=source, seeds=params.data_seeds),

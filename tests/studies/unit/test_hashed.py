@@ -50,7 +50,9 @@ def test_published_runs_and_tables_have_the_names_that_their_study_gives_them(na
     arms = study.recipes(params)
     lines = map(json.loads, (ROOT / "published" / name / "runs.jsonl").read_text(encoding="utf-8").splitlines())
     packed = {line["run_id"]: line for line in lines}
-    assert sum(map(len, arms.values())) > 20
+    experiments = [one for each in studies.experiments(study, params) for one in each.by_seed]
+    assert sum(map(len, arms.values())) + len(experiments) > 20
+    assert {one.run_id for one in experiments} <= packed.keys()
     for arm, recipes in arms.items():
         tables = {one.key for one in study.instruments(params, arm)}
         for recipe in recipes:
