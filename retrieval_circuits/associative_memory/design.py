@@ -13,24 +13,37 @@ from pydantic import BaseModel, ConfigDict, Field
 from circuitcore.metrics.instruments.instrument import Instrument
 from circuitcore.training.experiment import Experiment
 from circuitcore.training.recipe import Recipe
-from retrieval_circuits.associative_memory.measures.capacity import Sizes, capacity
-from retrieval_circuits.associative_memory.measures.exact import Exact, exact
-from retrieval_circuits.associative_memory.measures.gradient import Lemma, Noise, label_noise, lemma
-from retrieval_circuits.associative_memory.measures.recall import Facts, Recalls, recall
-from retrieval_circuits.associative_memory.measures.trained import Trained, trained
-from retrieval_circuits.associative_memory.measures.zipf import Zipf, zipf
+from retrieval_circuits.associative_memory.measures import (
+    Exact,
+    Facts,
+    Lemma,
+    Noise,
+    Recalls,
+    Sizes,
+    Trained,
+    Zipf,
+    capacity,
+    exact,
+    label_noise,
+    lemma,
+    recall,
+    trained,
+    zipf,
+)
 from retrieval_circuits.design import SomeSeeds
 
 LOADS = tuple(round(2 ** (step / 4), 4) for step in range(-16, 5))
 """N ln N / d^2 of Hebbian sums: from half the load at which theory has a first error to four times the typical one."""
-TRAINED_LOADS = tuple(round(2 ** (step / 8), 4) for step in range(-5, 3))
-"""Those of matrices that are trained: from below the source's fit to beyond what was held in the pilot at 16."""
+TRAINED_LOADS = tuple(round(2 ** (step / 8), 4) for step in range(-8, 3))
+"""Those of matrices that are trained: from theory's limit for wide ones to beyond what any matrix held in the pilot."""
 SOURCES = ("adam", 1000.0)
 """How the source trained its matrices, for 4,096 steps."""
 BEST = ("adam", 1.0)
 """What stored most in the pilot."""
 WAYS = (SOURCES, BEST, ("adam", 0.01), ("gd", 3.0))
-EXACT_TO = 11
+SHORT = (23, 1024)
+"""From this width on, matrices are trained for this many steps at most: a step takes five times as long as at 16."""
+EXACT_TO = 13
 """The widest for which linear inequalities are solved: seconds a draw; at 16 it would be most of an hour in all."""
 CLASSES = (2, 4, 8)
 EXPONENT = 2.0
@@ -41,12 +54,16 @@ NOISE = Noise(width=128, n_pairs=256, shares=(0.0, 0.5, 0.8), samples=(0, 1, 4, 
 FULL_RECALL = 6144
 """Steps of the source's way of learning facts; those of the others are in proportion where it is shortened."""
 
-SOURCE_WAY, MORE_S, FEW_ANSWERS = "the source's", "32 subjects", "4 answers a relation"
+MANY_S, MORE_S, FEW_S = "64 subjects", "32 subjects", "8 subjects"
+SOURCE_WAY, FEW_ANSWERS, LARGE_START = "the source's", "4 answers a relation", "larger start"
 SOFTMAX, ADAM, ADAM_SOFTMAX = "softmax, gradient descent", "linear, Adam", "softmax, Adam"
 FACTS = (
     Facts(name=SOURCE_WAY, batch=256, steps=FULL_RECALL),
+    Facts(name=FEW_S, n_subjects=8, rate=0.4, batch=256, steps=1536),
     Facts(name=MORE_S, n_subjects=32, rate=0.4, batch=256, steps=3072),
+    Facts(name=MANY_S, n_subjects=64, rate=0.4, batch=256, steps=5120),
     Facts(name=FEW_ANSWERS, n_answers=4, rate=0.4, batch=256, steps=2048),
+    Facts(name=LARGE_START, start=1e-3, rate=0.4, batch=256, steps=1536),
     Facts(name=SOFTMAX, attention="softmax", rate=5.0, batch=256, steps=3072),
     Facts(name=ADAM, optimizer="adam", rate=0.001, batch=256, steps=2048),
     Facts(name=ADAM_SOFTMAX, attention="softmax", optimizer="adam", rate=0.01, batch=256, steps=1024),
@@ -66,8 +83,7 @@ class Params(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
-    seeds: Annotated[SomeSeeds, Field(description="seeds of what is counted")]
-    trained_seeds: Annotated[SomeSeeds, Field(description="seeds of what is trained: matrices, and models of facts")]
+    seeds: Annotated[SomeSeeds, Field(description="seeds of every experiment")]
     widths: Annotated[Widths, Field(description="d of Hebbian sums and single gradient steps")]
     trained_widths: Annotated[Widths, Field(description="d of matrices that are trained")]
     trained_steps: Annotated[int, Field(ge=64, le=8192, multiple_of=64, description="of a matrix, in full batches")]
@@ -90,7 +106,7 @@ def instruments(params: Params, arm: str) -> tuple[Instrument, ...]:
 
 
 def experiments(params: Params) -> tuple[Experiment, ...]:
-    """Everything that is computed, each with its seeds."""
+    """Everything that is computed, each with every seed."""
     found = {
         CAPACITY: (capacity, Sizes(widths=params.widths, loads=LOADS)),
         TRAINED: (trained, _trained(params)),
@@ -104,12 +120,9 @@ def experiments(params: Params) -> tuple[Experiment, ...]:
         RECALL: (recall, Recalls.of(_shortened(way, params.recall_steps) for way in FACTS)),
     }
     return tuple(
-        Experiment(
-            name=name, version=1, function=function, params=given,
-            seeds=params.trained_seeds if name in (TRAINED, RECALL) else params.seeds,
-        )
+        Experiment(name=name, version=1, function=function, params=given, seeds=params.seeds)
         for name, (function, given) in found.items()
-    )  # fmt: skip
+    )
 
 
 def _trained(params: Params) -> Trained:
@@ -119,6 +132,7 @@ def _trained(params: Params) -> Trained:
         optimizers=tuple(name for name, _ in WAYS),
         rates=tuple(rate for _, rate in WAYS),
         looks=tuple(params.trained_steps // part for part in (64, 16, 4, 1)),
+        short=SHORT,
         exact_to=EXACT_TO,
     )
 

@@ -1,5 +1,6 @@
 """The table behind each figure of the chapter, with what its caption must say."""
 
+import numpy as np
 import pandas as pd
 
 from livingpaper.claims.results import Results
@@ -7,30 +8,24 @@ from livingpaper.claims.view import View, in_order
 from retrieval_circuits.associative_memory.design import (
     ADAM,
     ADAM_SOFTMAX,
-    BEST,
     CAPACITY,
+    EXPONENT,
     FACTS,
     FEW,
-    FEW_ANSWERS,
     LABELS,
-    LOADS,
-    MORE_S,
     RECALL,
     SHARED,
     SOFTMAX,
     SOURCE_WAY,
-    SOURCES,
     TRAINED,
     TRAINED_LOADS,
     WAYS,
     ZIPF,
 )
-from retrieval_circuits.associative_memory.measures.recall import NEAR
-from retrieval_circuits.associative_memory.published import ENDS, FIT, LIMIT, exponents
+from retrieval_circuits.associative_memory.published import FIT, LIMIT, exponents
 from retrieval_circuits.associative_memory.readings import (
     counted,
     exact_load,
-    growth,
     guessing,
     loads_of,
     matrices,
@@ -39,161 +34,146 @@ from retrieval_circuits.associative_memory.readings import (
 )
 from retrieval_circuits.design import BAND
 
-SHOWN_LOADS = tuple(load for load in LOADS if round(load * 2**4, 3) in (1, 2, 4, 8, 16, 32))
-"""Loads that the map has columns for: doublings."""
-DRAWN_EVERY = 128
-"""Steps between two points of a curve: a quarter of what was measured."""
-NUMBERS = {"hebbian": "the sum", "one step": "one gradient step"}
-TRAINED_AS = {SOURCES: "Adam, rate 1,000 (the source's)", BEST: "Adam, rate 1", ("gd", 3.0): "gradient descent, rate 3"}
-TRAINED_AS |= {way: f"{way[0].title()}, rate {way[1]:g}" for way in WAYS if way not in TRAINED_AS}
-LOAD = "load, N ln N / d squared"
+NO_PROMPTS = "stored pairs"
+PROMPTS = "prompts drawn anew"
+LOAD = "load, N ln N / d²"
+LINES = (
+    f"The source's fit: {1 / FIT:.3f}. Limit of the best wide matrix, by newer theory: {LIMIT}. Loads tried: "
+    f"{TRAINED_LOADS[0]:g} to {TRAINED_LOADS[-1]:.2f}: what ends beyond stands at the end"
+)
+NAMES = {
+    ("adam", 1000.0): "Adam, rate 1,000 (the source's)",
+    ("adam", 1.0): "Adam, rate 1",
+    ("adam", 0.01): "Adam, rate 0.01",
+    ("gd", 3.0): "gradient descent",
+}
+"""Ways of training -> what a legend calls them."""
+SEVERAL = (SOURCE_WAY, "32 subjects", "64 subjects", "8 subjects", "4 answers a relation", "larger start")
+"""Ways of learning facts that gradient descent on linear attention predicts."""
 
 
 def sums(results: Results) -> View:
-    """Recall by width and load: of the sum, after one gradient step, and as the closed form has it."""
-    rows = results.rows(CAPACITY)
-    rows = rows[rows["load"].isin(SHOWN_LOADS)]
-    each = rows.groupby(["rule", "d", "load"], observed=True)[["accuracy", "predicted"]].mean().reset_index()
+    """Recall of Hebbian sums by width and load, beside what noise predicts."""
+    rows = results.rows(CAPACITY, rule="hebbian")
+    means = rows.groupby(["arm", "d", "load"], observed=True)[["accuracy", "predicted"]].mean().reset_index()
+    means = means[np.isclose(np.log2(means["load"]) * 2 % 1, 0, atol=1e-3) | (means["load"] == means["load"].min())]
+    panels = {"accuracy": "recalled", "predicted": "predicted from noise"}
+    table = means.melt(["arm", "d", "load"], list(panels), "panel").assign(
+        row=lambda shown: "load " + shown["load"].map("{:.3g}".format),
+        column=lambda shown: "d " + shown["d"].astype(str),
+    )
+    table = table.assign(panel=table["panel"].map(panels))
+    n_seeds = rows["init_seed"].nunique()
+    note = f"Mean over {n_seeds} seeds. Load is N ln N / d²; by theory of wide sums errors begin at 1/8, and half of "
+    note += "the pairs are lost at 1/2"
+    return View(table[["arm", "panel", "row", "column", "value"]], "share of pairs", NO_PROMPTS, note=note)
+
+
+def trained_loads(results: Results) -> View:
+    """The load at which 99 % recall ends, by width and way of training; the exact one where it was found."""
     found = [
-        each[each["rule"] == rule].assign(panel=name, value=lambda part: part["accuracy"])
-        for rule, name in NUMBERS.items()
+        loads_of(matrices(results, way), "d").rename("value").reset_index().assign(series=NAMES[way]) for way in WAYS
     ]
-    closed = each[each["rule"] == "hebbian"]
-    found.append(closed.assign(panel="the closed form", value=closed["predicted"]))
-    table = pd.concat(found, ignore_index=True)
-    table = table.assign(row="d = " + table["d"].astype(str), column=table["load"].map("{:.3g}".format))
-    note = f"Columns: {LOAD}. Each number is a mean over {len(results.seeds(CAPACITY))} seeds"
-    table = table[["panel", "row", "column", "value"]].assign(arm=CAPACITY)
-    return View(table, "share of pairs recalled", "all pairs", note=note)
+    most = counted(results)
+    for column, name in (("most", "any matrix, all pairs"), ("most_by_sum", "Hebbian sum, all pairs")):
+        part = most[["d", "init_seed"]].assign(value=exact_load(most[column], most["d"]), series=name)
+        found.append(part)
+    table = pd.concat(found, ignore_index=True).assign(arm=TRAINED)
+    table = table.assign(group="d " + table["d"].astype(str)).sort_values("d", kind="stable")
+    return View(table[["group", "series", "arm", "init_seed", "value"]], LOAD, NO_PROMPTS, BAND, note=LINES)
 
 
-def trained(results: Results) -> View:
-    """The load at which matrices stop recalling 99 %, by way of training and width."""
-    found = []
-    for way, name in TRAINED_AS.items():
-        loads = loads_of(matrices(results, way), "d").rename("value").reset_index()
-        found.append(loads.assign(group=name, series="d = " + loads["d"].astype(str)))
-    table = pd.concat(found, ignore_index=True)
-    table = table[["group", "series", "init_seed", "value"]].assign(arm=TRAINED)
-    most = f"Tried: {TRAINED_LOADS[0]:.2f} to {TRAINED_LOADS[-1]:.2f}"
-    note = f"The source's fit: {1 / FIT:.3g}; the limit for wide matrices: {LIMIT:g}. {most}"
-    return View(table, LOAD, "where 99 % recall ends", BAND, note=note)
-
-
-def best(results: Results) -> View:
-    """The load up to which all pairs are recalled: by some matrix, and by the sum."""
-    rows = counted(results)
-    names = {"most": "the best matrix", "most_by_sum": "the sum"}
-    found = [
-        rows.assign(value=exact_load(rows[column], rows["d"]), series=name, group="d = " + rows["d"].astype(str))
-        for column, name in names.items()
-    ]
-    table = pd.concat(found, ignore_index=True)[["group", "series", "init_seed", "value"]].assign(arm=TRAINED)
-    note = f"Theory's limits for wide matrices: {LIMIT:g} for the best, {LIMIT / 4:g} for the sum"
-    return View(table, LOAD, "up to which all pairs are recalled", BAND, note=note)
+def by_steps(results: Results) -> View:
+    """The same of the widest matrices, by how long they were trained."""
+    rows = results.rows(TRAINED)
+    rows = rows[rows["d"] == rows["d"].max()]
+    width = int(rows["d"].iloc[0])
+    table = loads_of(rows, "optimizer", "rate", "steps").rename("value").reset_index()
+    names = [NAMES[way] for way in zip(table["optimizer"].astype(str), table["rate"], strict=True)]
+    table = table.assign(series=names, group=table["steps"].map("{:,} steps".format), arm=TRAINED)
+    table = in_order(table.sort_values("steps", kind="stable"), "series", NAMES.values())
+    table = table.sort_values("steps", kind="stable")
+    return View(
+        table[["group", "series", "arm", "init_seed", "value"]], LOAD, NO_PROMPTS, BAND, note=f"Width {width}. {LINES}"
+    )
 
 
 def shared(results: Results) -> View:
-    """The power of the width with which capacity grows where inputs share outputs."""
-    found = [
-        growth(rule, classes)(results).rename("value").reset_index().assign(group=f"{classes} outputs", series=name)
-        for classes in (2, 4, 8)
-        for rule, name in (("any", "the best matrix"), ("hebbian", "the sum"))
-    ]
-    table = pd.concat(found, ignore_index=True).assign(arm=SHARED)
-    note = "1: capacity grows as the width; 2: as the number of parameters"
-    return View(table, "power of the width", "pairs recalled without an error", BAND, note=note)
-
-
-def frequent(results: Results) -> View:
-    """The power of the width with which errors fall where inputs come by Zipf's law, beside the predicted ones."""
-    outputs = {FEW: f"{FEW} outputs", 0: "an output each"}
-    names = {"one step": "one gradient step", "cut": "the frequent inputs alone"}
-    found = [
-        zipf_exponent(rule, classes)(results).rename("value").reset_index().assign(group=name, series=outputs[classes])
-        for classes in outputs
-        for rule, name in names.items()
-    ]
-    few, own = (exponents(2.0, shared=shared) for shared in (True, False))
-    said = [f"{name} {few[rule]:g} and {own[rule]:g}" for rule, name in names.items()]
-    note = f"Predicted, with {FEW} outputs and with an output each: {'; '.join(said)}"
-    table = pd.concat(found, ignore_index=True).assign(arm=ZIPF)
-    return View(table, "power of the width", "error by frequency", BAND, note=note)
-
-
-def labels(results: Results) -> View:
-    """Recall after one gradient step on samples whose labels are partly random."""
-    rows = results.rows(LABELS)
-    rows = rows[rows["samples"] > 0].sort_values(["samples", "noise"])
-    named = {0.0: "labels right", 0.5: "half at random", 0.8: "four of five at random"}
+    """Pairs a channel that are recalled without an error where inputs share outputs."""
+    rows = results.rows(SHARED)
+    names = {"any": "any matrix", "hebbian": "Hebbian sum"}
     table = rows.assign(
-        group=rows["samples"].map(lambda n: f"{n} sample{'s' if n > 1 else ''} of each input"),
-        series=rows["noise"].map(named),
-        value=rows["accuracy"],
-    )
-    table = table[["group", "series", "init_seed", "value"]].assign(arm=LABELS)
-    return View(table, "share of pairs recalled", "all pairs", BAND)
+        group=rows["classes"].map("{} outputs, ".format) + rows["d"].map("d {}".format),
+        series=rows["rule"].astype(str).map(names),
+        value=rows["n_pairs"] / rows["d"],
+    ).sort_values(["classes", "d"], kind="stable")
+    return View(table[["group", "series", "arm", "init_seed", "value"]], "pairs a channel, N / d", NO_PROMPTS, BAND)
 
 
-PARTS = {
-    "loss": "the answer",
-    "relation": "the relation's answers",
-    "from_guess": "distance from a guess among them",
-}
-"""What a measurement is called in the figure."""
+def zipf(results: Results) -> View:
+    """The power of the width with which errors fall, measured and by theory."""
+    names = {"one step": "one gradient step", "cut": "frequent inputs alone"}
+    found = []
+    for classes, outputs in ((FEW, f"{FEW} outputs"), (0, "an output each")):
+        theory = exponents(EXPONENT, shared=classes > 0)
+        for rule, name in names.items():
+            values = zipf_exponent(rule, classes)(results).rename("value").reset_index()
+            group = f"{outputs}: {name} (theory {theory[rule]:.3g})".replace("-", "−")
+            found.append(values.assign(group=group, arm=ZIPF))
+    table = pd.concat(found, ignore_index=True)
+    note = f"A line through logarithms of errors; frequencies fall as z to the power −{EXPONENT:g}"
+    return View(table[["group", "arm", "init_seed", "value"]], "power of the width", NO_PROMPTS, BAND, note=note)
 
 
-def facts(results: Results) -> View:
-    """Losses while facts are learnt, in four of the ways."""
-    rows = results.rows(RECALL)
-    rows = rows[rows["step"] % DRAWN_EVERY == 0]
-    found = [
-        rows[rows["way"] == way].assign(panel=name, series=part, value=lambda table, column=column: table[column])
-        for way, name in (
-            (SOURCE_WAY, "linear, gradient descent (the source's)"),
-            (SOFTMAX, SOFTMAX),
-            (ADAM, ADAM),
-            (ADAM_SOFTMAX, ADAM_SOFTMAX),
-        )
-        for column, part in PARTS.items()
-    ]
-    table = pd.concat(found, ignore_index=True)[["panel", "series", "step", "init_seed", "value"]].assign(arm=RECALL)
-    note = f"The source's stages end at steps {ENDS['nothing']:,} and {ENDS['guessing']:,}"
-    return View(table, "nats", "fresh prompts", BAND, note=note)
+def noisy(results: Results) -> View:
+    """Recall after one step, by random labels and samples."""
+    rows = results.rows(LABELS)
+    samples = rows["samples"].map(lambda n: f"{n} sample{'s' * (n > 1)} an input" if n else "all samples there are")
+    table = rows.assign(group=rows["noise"].map("{:.0%} random labels".format), series=samples, value=rows["accuracy"])
+    table = table.assign(place=rows["samples"].replace(0, 10**9)).sort_values(["noise", "place"], kind="stable")
+    return View(table[["group", "series", "arm", "init_seed", "value"]], "share of pairs", NO_PROMPTS, BAND)
 
 
-def guesses(results: Results) -> View:
-    """How much of the time until facts are known is spent guessing among the relation's answers."""
+LOSSES = {"loss": "whole answer", "relation": "relation's answers", "subject": "place among them"}
+
+
+def stages(results: Results) -> View:
+    """Three losses while facts are learnt, by gradient descent and by Adam, both linear."""
+    rows = results.rows(RECALL, way=[SOURCE_WAY, ADAM])
+    panels = {SOURCE_WAY: "gradient descent", ADAM: "Adam"}
+    way = rows["way"].astype(str)
+    every = 4 * int(rows["step"][rows["step"] > 0].min())
+    rows = rows[rows["step"] % every == 0].assign(panel=way.map(panels))
+    table = rows.melt(["panel", "arm", "init_seed", "step"], list(LOSSES), "series")
+    table = in_order(table.assign(series=table["series"].map(LOSSES)), "panel", panels.values())
+    note = "ln 32 = 3.47 is where nothing is known, ln 8 = 2.08 where the relation alone is"
+    return View(table[["panel", "series", "step", "arm", "init_seed", "value"]], "loss, nats", PROMPTS, BAND, note=note)
+
+
+def times(results: Results) -> View:
+    """How long a model guesses among the relation's answers, measured and predicted."""
     table = guessing(results)
-    order = [way.name for way in FACTS]
-    table = in_order(table.assign(group=table["way"].astype(str), value=table["share"]), "group", order)
-    said = [f"{way} {predicted_guess(way):,.0f}" for way in (SOURCE_WAY, MORE_S, FEW_ANSWERS)]
-    note = f"Guessing: within {NEAR:g} nats of a uniform guess. Steps that two modes predict: {', '.join(said)}"
-    unit = "share of the time until facts are known"
-    return View(table[["group", "init_seed", "value"]].assign(arm=RECALL), unit, "fresh prompts", BAND, note=note)
+    table = table[table["way"].isin(SEVERAL)].assign(group=lambda shown: shown["way"].astype(str), arm=RECALL)
+    measured = table.assign(series="measured", value=table["guesses"])
+    theory = table.assign(series="predicted", value=table["group"].map({way: predicted_guess(way) for way in SEVERAL}))
+    both = in_order(pd.concat([measured, theory], ignore_index=True), "group", SEVERAL)
+    rates = {way.name: way.rate for way in FACTS}
+    note = f"Rate {rates[SOURCE_WAY]} in the source's task, {rates['64 subjects']} in the others, which shortens all"
+    return View(both[["group", "series", "arm", "init_seed", "value"]], "steps", PROMPTS, BAND, note=note)
 
 
-def ways(results: Results) -> View:
-    """How facts are learnt, way by way."""
-    found = [
-        {
-            "way": way.name, "subjects": way.n_subjects, "relations": way.n_relations,
-            "answers a relation": way.n_answers, "attention": way.attention,
-            "rule": "Adam" if way.optimizer == "adam" else "gradient descent", "rate": f"{way.rate:g}",
-        }
-        for way in FACTS
-    ]  # fmt: skip
-    return View(pd.DataFrame(found), "settings", "no rows")
+def phases(results: Results) -> View:
+    """The share of training that is spent guessing, by attention and optimiser."""
+    names = {
+        SOURCE_WAY: "linear, gradient descent",
+        SOFTMAX: "softmax, gradient descent",
+        ADAM: "linear, Adam",
+        ADAM_SOFTMAX: "softmax, Adam",
+    }
+    table = guessing(results)
+    table = table.assign(group=table["way"].astype(str).map(names), value=table["share"], arm=RECALL)
+    table = in_order(table.dropna(subset=["group"]), "group", names.values())
+    return View(table[["group", "arm", "init_seed", "value"]], "share of training", PROMPTS, BAND)
 
 
-VIEWS = {
-    "sums": sums,
-    "trained": trained,
-    "best": best,
-    "shared": shared,
-    "frequent": frequent,
-    "labels": labels,
-    "facts": facts,
-    "guesses": guesses,
-    "ways": ways,
-}
+VIEWS = {view.__name__: view for view in (sums, trained_loads, by_steps, shared, zipf, noisy, stages, times, phases)}

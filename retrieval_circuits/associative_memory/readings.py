@@ -6,8 +6,15 @@ import numpy as np
 import pandas as pd
 
 from livingpaper.claims.results import Results
-from retrieval_circuits.associative_memory.design import CAPACITY, FACTS, RECALL, SHARED, TRAINED, ZIPF
-from retrieval_circuits.associative_memory.measures.recall import NEAR
+from retrieval_circuits.associative_memory.design import (
+    CAPACITY,
+    FACTS,
+    RECALL,
+    SHARED,
+    TRAINED,
+    ZIPF,
+)
+from retrieval_circuits.associative_memory.measures import NEAR
 
 NEARLY_ALL = 0.99
 """The source's criterion: recall of at least this share."""
@@ -83,17 +90,23 @@ def step_at(load: float) -> Values:
 
 
 def matrices(results: Results, way: tuple[str, float]) -> pd.DataFrame:
-    """Matrices of one optimiser and rate, at the end of training."""
+    """Trained matrices of one optimiser and rate, at the last look that their width has."""
     rows = results.rows(TRAINED, optimizer=way[0], rate=way[1])
-    return rows[rows["steps"] == rows["steps"].max()]
+    return rows[rows["steps"] == rows.groupby("d")["steps"].transform("max")]
 
 
-def trained_load(way: tuple[str, float]) -> Values:
-    """Values of a reading: the load at which 99 % recall ends, of the widest matrices; by optimiser and rate."""
+def trained_load(way: tuple[str, float], *, longest: bool) -> Values:
+    """Values of a reading: the load at which 99 % recall ends, of the widest matrices.
+
+    Args:
+        way: optimiser and rate.
+        longest: of the widest that were trained for the most steps; else of the widest of all.
+    """
 
     @_read(TRAINED)
     def values(results: Results) -> pd.Series:
         rows = matrices(results, way)
+        rows = rows[rows["steps"] == rows["steps"].max()] if longest else rows
         return loads_of(rows[rows["d"] == rows["d"].max()])
 
     return values

@@ -8,6 +8,7 @@ from retrieval_circuits.associative_memory.design import (
     ADAM,
     ADAM_SOFTMAX,
     FEW_ANSWERS,
+    MANY_S,
     MORE_S,
     SOFTMAX,
     SOURCE_WAY,
@@ -46,9 +47,9 @@ FACTS = (
             whether="whether the growth of two modes predicts how long it guesses",
         ),
         reading=Reading(
-            "error of the predicted time, in the worst of three tasks,",
+            "error of the predicted time, in the worst of four tasks,",
             RELATIVE,
-            readings.worst_prediction(SOURCE_WAY, MORE_S, FEW_ANSWERS),
+            readings.worst_prediction(SOURCE_WAY, MORE_S, MANY_S, FEW_ANSWERS),
         ),
         bound=at_most(0.15, "a seventh: modes are taken to grow alone, and to be small until they are not"),
     ),
@@ -65,9 +66,9 @@ FACTS = (
     Claim(
         id="AM19",
         says=Says(
-            holds="Adam does not guess: with it, right answers come as soon as the relation's.",
-            fails="Adam guesses, too.",
-            whether="whether Adam guesses, too",
+            holds="Trained by Adam, a model of facts does not guess first: it learns relation and subject at once.",
+            fails="Trained by Adam, a model of facts guesses first, too.",
+            whether="whether a model of facts guesses first if it is trained by Adam",
         ),
         reading=Reading(
             "time of guessing under Adam, of the time until facts are known,", TIME, readings.guess(ADAM, "share")

@@ -9,7 +9,7 @@ N_NODES = 41
 """Points of each quadrature; 81 give the same numbers to four digits."""
 
 
-def predicted_accuracy(width: int | float, n_pairs: int | float) -> float:
+def predicted_accuracy(width: float | int, n_pairs: float | int) -> float:
     """Probability that a sum of N outer products of random unit vectors recalls one of its pairs.
 
     Beside pair z stands any other pair k, with a = u_k.u_z and b = e_k.e_z, both near 0 with variance 1/d. By
@@ -38,7 +38,7 @@ def predicted_accuracy(width: int | float, n_pairs: int | float) -> float:
     return float(weights @ below ** (n_pairs - 1) / math.sqrt(2 * math.pi))
 
 
-def _inner_products(width: int | float) -> tuple[np.ndarray, np.ndarray]:
+def _inner_products(width: float | int) -> tuple[np.ndarray, np.ndarray]:
     """Nodes and weights for the inner product of two random unit vectors, whose density is (1 - x^2)^((d - 3)/2)."""
     if width <= 300:  # beyond, the exact rule overflows and the normal one is exact to 1/d
         nodes, weights = scipy.special.roots_gegenbauer(N_NODES, (width - 2) / 2)
@@ -48,7 +48,7 @@ def _inner_products(width: int | float) -> tuple[np.ndarray, np.ndarray]:
     return nodes, weights / weights.sum()
 
 
-def predicted_load(width: int | float, share: float) -> float:
+def predicted_load(width: float | int, share: float) -> float:
     """The load N ln N / d^2 at which the predicted accuracy falls to ``share``.
 
     Raises:

@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from retrieval_circuits.associative_memory.measures.capacity import recalled, unit_vectors
+from retrieval_circuits.associative_memory.measures.sums import recalled, unit_vectors
 
 
 @dataclass(frozen=True, kw_only=True)

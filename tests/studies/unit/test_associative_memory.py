@@ -7,12 +7,21 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
+import scipy
 import torch
 
 from livingpaper.book import studies
 from livingpaper.claims.results import Results
 from retrieval_circuits.associative_memory import design, readings
-from retrieval_circuits.associative_memory.measures import capacity, closed_form, exact, gradient, recall, trained, zipf
+from retrieval_circuits.associative_memory.measures import (
+    closed_form,
+    facts,
+    frequencies,
+    gradient,
+    inequalities,
+    sums,
+    training,
+)
 
 STUDY = studies.load("associative_memory")
 PUBLISHED = studies.load_params("associative_memory")
@@ -23,13 +32,13 @@ def drawn(seed=0):
 
 
 def vectors(n, width, seed=0):
-    return capacity.unit_vectors(1, n, width, drawn(seed))[0].double()
+    return sums.unit_vectors(1, n, width, drawn(seed))[0].double()
 
 
 @pytest.mark.parametrize("load", [0.1, 0.5, 2.0])
 @pytest.mark.parametrize("width", [16, 100])
 def test_pairs_at_a_load_have_that_load(load, width):
-    n = capacity.pairs_at(load, width)
+    n = sums.pairs_at(load, width)
     below, above = ((m - 0.51) * math.log(m - 0.51) for m in (n, n + 1.02))
     assert below <= load * width**2 <= above
 
@@ -38,18 +47,18 @@ def test_a_sum_of_outer_products_and_its_recall_are_those_of_a_loop():
     inputs, outputs, labels = vectors(5, 3), vectors(2, 3, 1), torch.tensor([0, 1, 0, 0, 1])
     weights = torch.tensor([1.0, 2.0, 0.5, 0.0, 1.0], dtype=torch.float64)
     wanted = sum(q * torch.outer(outputs[y], e) for q, y, e in zip(weights, labels, inputs, strict=True))
-    memory = capacity.hebbian(inputs[None], outputs[None], labels, weights)
+    memory = sums.hebbian(inputs[None], outputs[None], labels, weights)
     assert torch.allclose(memory[0], wanted)
     right = [float((outputs @ wanted @ e).argmax() == y) for e, y in zip(inputs, labels, strict=True)]
-    assert capacity.recalled(memory, inputs[None], outputs[None], labels)[0].tolist() == right
+    assert sums.recalled(memory, inputs[None], outputs[None], labels)[0].tolist() == right
 
 
 def test_orthogonal_pairs_are_all_recalled_and_those_of_a_memory_of_others_are_not():
     basis = torch.eye(4)[None]
     labels = torch.arange(4)
-    memory = capacity.hebbian(basis, basis, labels)
-    assert capacity.recalled(memory, basis, basis, labels).mean() == 1
-    assert capacity.recalled(memory, basis, basis, labels.roll(1)).mean() == 0
+    memory = sums.hebbian(basis, basis, labels)
+    assert sums.recalled(memory, basis, basis, labels).mean() == 1
+    assert sums.recalled(memory, basis, basis, labels.roll(1)).mean() == 0
 
 
 def test_one_step_is_minus_the_gradient_that_autograd_gives():
@@ -59,7 +68,7 @@ def test_one_step_is_minus_the_gradient_that_autograd_gives():
     memory = torch.zeros(4, 4, dtype=torch.float64, requires_grad=True)
     loss = torch.nn.functional.cross_entropy(inputs @ memory.T @ outputs.T, labels, reduction="none") @ frequency
     (wanted,) = torch.autograd.grad(loss, memory)
-    assert torch.allclose(capacity.one_step(inputs[None], outputs[None], labels, frequency)[0], -wanted)
+    assert torch.allclose(sums.one_step(inputs[None], outputs[None], labels, frequency)[0], -wanted)
 
 
 def test_the_closed_form_is_what_draws_of_its_own_assumptions_give():
@@ -88,12 +97,12 @@ def test_the_closed_form_tends_to_the_edge_of_theory_from_above():
 
 
 def test_training_follows_the_gradient_of_cross_entropy_step_by_step():
-    asked = trained.Trained(
-        widths=(4,), loads=(0.5,), optimizers=("adam", "gd"), rates=(0.1, 0.5), looks=(1, 6), exact_to=0
+    asked = training.Trained(
+        widths=(4,), loads=(0.5,), optimizers=("adam", "gd"), rates=(0.1, 0.5), looks=(1, 6), short=(99, 1), exact_to=0
     )
     inputs, outputs = vectors(6, 4).float(), vectors(6, 4, 1).float()
     stored = torch.arange(6) < torch.tensor([3, 6])[:, None]
-    found = trained.train(asked, inputs, outputs, stored)
+    found = training.train(asked, inputs, outputs, stored)
     for place, n in enumerate((3, 6)):
         for way, (kind, rate) in enumerate((("adam", 0.1), ("gd", 0.5))):
             memory = torch.zeros(4, 4, requires_grad=True)
@@ -109,58 +118,64 @@ def test_training_follows_the_gradient_of_cross_entropy_step_by_step():
 
 
 def test_what_is_trained_on_some_pairs_does_not_depend_on_the_others():
-    asked = trained.Trained(widths=(8,), loads=(0.5, 1.0), optimizers=("gd",), rates=(1.0,), looks=(20,), exact_to=0)
+    asked = training.Trained(
+        widths=(8,), loads=(0.5, 1.0), optimizers=("gd",), rates=(1.0,), looks=(20,), short=(99, 1), exact_to=0
+    )
     inputs, outputs = vectors(20, 8).float(), vectors(20, 8, 1).float()
-    both = trained.train(asked, inputs, outputs, torch.arange(20) < torch.tensor([13, 20])[:, None])[20]
-    alone = trained.train(asked, inputs[:13], outputs[:13], torch.ones(1, 13, dtype=torch.bool))[20]
+    both = training.train(asked, inputs, outputs, torch.arange(20) < torch.tensor([13, 20])[:, None])[20]
+    alone = training.train(asked, inputs[:13], outputs[:13], torch.ones(1, 13, dtype=torch.bool))[20]
     assert both[0, 0] == alone[0, 0]
 
 
 def test_inequalities_find_what_a_matrix_can_and_what_none_can():
     basis = np.eye(3)
-    assert exact.some_matrix(basis, basis)
+    assert inequalities.some_matrix(basis, basis)
     opposite = np.array([[1.0, 0.0], [-1.0, 0.0]])
-    assert exact.some_matrix(opposite, np.eye(2))
+    assert inequalities.some_matrix(opposite, np.eye(2))
     same = np.array([[1.0, 0.0], [1.0, 0.0]])
-    assert not exact.some_matrix(same, np.eye(2)), "one input with two outputs"
+    assert not inequalities.some_matrix(same, np.eye(2)), "one input with two outputs"
     between = np.array([[1.0], [0.5], [-1.0]])
-    assert not exact.some_matrix(between, np.array([[1.0], [-1.0], [0.0]])), "scores on a line: the middle never wins"
+    assert not inequalities.some_matrix(between, np.array([[1.0], [-1.0], [0.0]])), (
+        "scores on a line: the middle never wins"
+    )
 
 
 def test_the_search_finds_the_last_that_holds_wherever_it_begins():
     for wanted in (1, 5, 17, 40):
-        found = {exact._most(lambda n, wanted=wanted: n <= wanted, 40, start) for start in (1, 3, 20, 40)}
+        found = {inequalities._most(lambda n, wanted=wanted: n <= wanted, 40, start) for start in (1, 3, 20, 40)}
         assert found == {wanted}
 
 
 def test_few_outputs_need_no_more_numbers_than_they_have():
-    """The same answer with d M unknowns as with all d^2."""
+    """Two outputs ask for one plane: the same answer from d numbers."""
     inputs, outputs = vectors(14, 4).numpy(), vectors(2, 4, 1).numpy()
+    found = []
     for n in (4, 8, 12, 14):
-        labels = np.arange(n) % 2
-        signs = np.where(labels == 0, 1.0, -1.0)
-        import scipy
-
-        plane = scipy.optimize.linprog(
-            np.zeros(4), A_ub=-signs[:, None] * inputs[:n], b_ub=-np.ones(n), bounds=(None, None)
-        )
-        assert exact.some_matrix(inputs[:n], outputs) == (plane.status == 0)
+        sides = np.where(np.arange(n) % 2 == 0, 1.0, -1.0)[:, None] * inputs[:n]
+        plane = scipy.optimize.linprog(np.zeros(4), A_ub=-sides, b_ub=-np.ones(n), bounds=(None, None))
+        found.append(exact_and(plane, inputs[:n], outputs))
+    assert found[0] == (True, True)
+    assert found[-1] == (False, False)
+    assert all(ours == theirs for ours, theirs in found)
 
 
-def test_random_halves_are_told_apart_as_often_as_cover_counts():
-    """Cover (1965): N is the place of the d-th head of a fair coin, of mean 2 d and variance 2 d."""
-    width, seeds = 16, range(10)
-    asked = exact.Exact(widths=(width,), classes=(2,))
-    rows = pd.concat([pd.DataFrame(exact.exact(asked, seed)) for seed in seeds])
-    found = rows[rows["rule"] == "any"]["n_pairs"].mean()
-    assert found == pytest.approx(2 * width, abs=4 * math.sqrt(2 * width / len(seeds)))
+def exact_and(plane, inputs, outputs):
+    return inequalities.some_matrix(inputs, outputs), plane.status == 0
+
+
+def test_random_halves_are_told_apart_up_to_twice_the_width_as_cover_counted():
+    """Of N random points in d dimensions, halves can be told apart with probability P(Bin(N - 1, 1/2) < d)."""
+    asked = inequalities.Exact(widths=(8,), classes=(2,))
+    found = [row["n_pairs"] for seed in range(40) for row in inequalities.exact(asked, seed) if row["rule"] == "any"]
+    wanted = sum(scipy.stats.binom.cdf(7, n - 1, 0.5) for n in range(1, 80))
+    assert np.mean(found) == pytest.approx(wanted, abs=4 * np.std(found) / 40**0.5)
 
 
 def test_zipf_errors_are_those_of_a_loop():
-    asked = zipf.Zipf(widths=(8,), exponent=2.0, n_items=64, classes=(0,), n_draws=1)
-    rows = pd.DataFrame(zipf.zipf(asked, 3)).set_index("rule")
+    asked = frequencies.Zipf(widths=(8,), exponent=2.0, n_items=64, classes=(0,), n_draws=1)
+    rows = pd.DataFrame(frequencies.zipf(asked, 3)).set_index("rule")
     generator = drawn(3)
-    inputs, outputs = (capacity.unit_vectors(1, 64, 8, generator)[0] for _ in range(2))
+    inputs, outputs = (sums.unit_vectors(1, 64, 8, generator)[0] for _ in range(2))
     p = np.arange(1, 65) ** -2.0
     p /= p.sum()
 
@@ -193,11 +208,11 @@ def test_random_labels_of_the_population_move_nothing_and_alone_leave_chance():
     assert found[1.0, 2] < 0.1
 
 
-SMALL = recall.Facts(name="small", n_subjects=4, n_relations=2, n_answers=2, n_noise=3, length=6, batch=512)
+SMALL = facts.Facts(name="small", n_subjects=4, n_relations=2, n_answers=2, n_noise=3, length=6, batch=512)
 
 
 def test_prompts_have_one_subject_one_relation_the_last_token_and_noise():
-    counts, subject, relation = recall.prompts(SMALL, drawn())
+    counts, subject, relation = facts.prompts(SMALL, drawn())
     assert counts.sum(1).unique().tolist() == [6.0]
     assert torch.equal(counts[:, :4].argmax(1), subject)
     assert torch.equal(counts[:, 4:6].argmax(1), relation)
@@ -209,9 +224,9 @@ def test_prompts_have_one_subject_one_relation_the_last_token_and_noise():
 @pytest.mark.parametrize("attention", ["linear", "softmax"])
 def test_logits_are_those_of_attention_position_by_position(attention):
     way = dataclasses.replace(SMALL, attention=attention, batch=3)
-    counts, _, _ = recall.prompts(way, drawn())
+    counts, _, _ = facts.prompts(way, drawn())
     scores, values = (torch.randn(*shape, generator=drawn(1)) for shape in ((10,), (10, 4)))
-    found = recall.logits(way, counts, scores, values)
+    found = facts.logits(way, counts, scores, values)
     for row in range(3):
         tokens = [z for z in range(10) for _ in range(int(counts[row, z]))]
         weights = scores[tokens].softmax(0) if attention == "softmax" else scores[tokens]
@@ -235,7 +250,7 @@ def test_rates_of_growth_are_those_of_the_gradient_at_the_start():
 def test_measurements_of_a_model_that_knows_the_relation_alone():
     right, relation = torch.tensor([1, 2]), torch.tensor([0, 1])
     p = torch.tensor([[0.5, 0.5, 0, 0], [0, 0, 0.5, 0.5]]).clamp(min=1e-9)
-    found = recall._measured(SMALL, p.log(), right, relation)
+    found = facts._measured(SMALL, p.log(), right, relation)
     assert found["loss"] == pytest.approx(math.log(2))
     assert found["relation"] == pytest.approx(0, abs=1e-6)
     assert found["subject"] == pytest.approx(math.log(2))
@@ -244,7 +259,7 @@ def test_measurements_of_a_model_that_knows_the_relation_alone():
 
 
 def test_facts_are_learnt_and_guessed_first():
-    way = recall.Facts(
+    way = facts.Facts(
         name="quick",
         n_subjects=16,
         n_relations=2,
@@ -256,14 +271,14 @@ def test_facts_are_learnt_and_guessed_first():
         batch=128,
         steps=1408,
     )
-    rows = pd.DataFrame(recall.learn(way, drawn()))
+    rows = pd.DataFrame(facts.learn(way, drawn()))
     assert rows["accuracy"].iloc[-1] == 1
     assert rows["loss"].iloc[0] == pytest.approx(math.log(8), abs=1e-3)
-    assert (rows["from_guess"] < recall.NEAR).any()
+    assert (rows["from_guess"] < facts.NEAR).any()
 
 
 def test_ways_come_back_from_what_is_hashed():
-    assert recall.Recalls.of(design.FACTS).facts == design.FACTS
+    assert facts.Recalls.of(design.FACTS).facts == design.FACTS
     with pytest.raises(ValueError, match="allowed: a multiple, linear or softmax"):
         dataclasses.replace(SMALL, n_subjects=5)
     with pytest.raises(ValueError, match="allowed: gd, adam"):
@@ -313,36 +328,8 @@ def test_what_training_reaches_is_held_against_what_is_possible():
     assert readings.best_load(given)[1] == pytest.approx(9 * math.log(9) / 64)
 
 
-def test_every_experiment_has_seeds_enough_and_none_of_the_pilots():
+def test_every_experiment_has_ten_seeds_and_none_of_the_pilots():
     found = STUDY.experiments(PUBLISHED)
     assert STUDY.recipes(PUBLISHED) == {}
-    trained_too = {design.TRAINED, design.RECALL}
-    assert all(len(one.seeds) >= (5 if one.name in trained_too else 10) for one in found)
-    assert not {900, 901} & {seed for one in found for seed in one.seeds}
+    assert all(len(one.seeds) >= 10 and not {900, 901} & set(one.seeds) for one in found)
     assert len({one.name for one in found}) == len(found) == 7
-
-
-@pytest.fixture(scope="module")
-def smoke():
-    """Results of the smoke tier, computed here."""
-    found = {}
-    for one in STUDY.experiments(studies.load_params("associative_memory", "smoke")):
-        tables = [part.compute().assign(init_seed=part.seeds[0]) for part in one.by_seed]
-        found[one.name] = pd.concat(tables, ignore_index=True).assign(arm=one.name, run_id=one.run_id)
-    return results(**found)
-
-
-def test_every_claim_is_judged_and_every_picture_drawn(smoke):
-    verdicts = {claim.id: claim.verdict(smoke) for claim in STUDY.CLAIMS}
-    assert {verdict.status.name for verdict in verdicts.values()} <= {"UNDECIDED", "CONTROL_FAILED", "SUPPORTED"}
-    assert verdicts["AM14"].finding.held.estimate.effect < 1e-10
-    for name, view in STUDY.VIEWS.items():
-        found = view(smoke)
-        assert len(found.table) and set(found.table.get("arm", [])) <= set(smoke.experiments), name
-
-
-def test_the_map_says_what_was_recalled(smoke):
-    table = STUDY.VIEWS["sums"](smoke).table.set_index(["panel", "row", "column"])["value"]
-    rows = smoke.rows("capacity", rule="one step", d=8)
-    wanted = rows[(rows["load"] - 0.5).abs() < 1e-3]["accuracy"].item()
-    assert table["one gradient step", "d = 8", "0.5"] == wanted

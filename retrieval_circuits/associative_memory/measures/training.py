@@ -7,8 +7,8 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from retrieval_circuits.associative_memory.measures.capacity import pairs_at, unit_vectors
-from retrieval_circuits.associative_memory.measures.exact import most_of_any, most_of_sum
+from retrieval_circuits.associative_memory.measures.inequalities import most_of_any, most_of_sum
+from retrieval_circuits.associative_memory.measures.sums import pairs_at, unit_vectors
 
 FIRST_DECAY, SECOND_DECAY, TINY = 0.9, 0.999, 1e-8
 """Of Adam, as usual."""
@@ -24,6 +24,7 @@ class Trained:
         optimizers: "adam" or "gd" of each way of training.
         rates: of each; Adam's on the mean loss, which it does not notice the scale of, gd's on the sum over pairs.
         looks: steps after which recall is measured, rising; the last one ends training.
+        short: (width, steps): where it is at least that wide, looks beyond that many steps are left out.
         exact_to: the widest for which the most pairs that any matrix recalls are found as well.
     """
 
@@ -32,11 +33,17 @@ class Trained:
     optimizers: tuple[str, ...]
     rates: tuple[float, ...]
     looks: tuple[int, ...]
+    short: tuple[int, int]
     exact_to: int
 
     def __post_init__(self):
         if set(self.optimizers) - {"adam", "gd"} or len(self.rates) != len(self.optimizers):
             raise ValueError(f"optimizers {self.optimizers}, rates {self.rates}; allowed: adam and gd, a rate each")
+
+    def looks_at(self, width: int) -> tuple[int, ...]:
+        """The steps after which matrices of a width are looked at."""
+        from_width, most = self.short
+        return tuple(look for look in self.looks if width < from_width or look <= most)
 
 
 def trained(asked: Trained, seed: int) -> list[dict[str, Any]]:
@@ -79,6 +86,7 @@ def train(
     Pair i is (inputs[i], outputs[i]); matrix (w, s) starts at 0 and is trained in full batches on the pairs that
     ``stored[s]`` marks, with their outputs as the only classes.
     """
+    looks = asked.looks_at(inputs.shape[-1])
     n_ways, (n_sizes, n_items) = len(asked.rates), stored.shape
     rates = torch.tensor(asked.rates)[:, None, None, None]
     by_adam = torch.tensor([name == "adam" for name in asked.optimizers])[:, None, None, None]
@@ -86,13 +94,13 @@ def train(
     first, second = torch.zeros_like(memory), torch.zeros_like(memory)
     absent = torch.zeros(n_sizes, 1, n_items).masked_fill_(~stored[:, None], -torch.inf)
     found = {}
-    for step in range(1, asked.looks[-1] + 1):
+    for step in range(1, looks[-1] + 1):
         gradient = _gradient(memory, inputs, outputs, stored, absent)
         first = FIRST_DECAY * first + (1 - FIRST_DECAY) * gradient
         second = SECOND_DECAY * second + (1 - SECOND_DECAY) * gradient.square()
         scaled = first / (1 - FIRST_DECAY**step) / ((second / (1 - SECOND_DECAY**step)).sqrt() + TINY)
         memory = memory - rates * torch.where(by_adam, scaled, gradient)
-        if step in asked.looks:
+        if step in looks:
             best = ((inputs @ memory.mT) @ outputs.T + absent).argmax(-1)
             found[step] = ((best == torch.arange(n_items)) & stored).sum(-1) / stored.sum(-1)
     return found

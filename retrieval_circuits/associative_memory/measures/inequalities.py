@@ -8,7 +8,7 @@ import numpy as np
 import scipy  # its parts are imported when they are asked for
 import torch
 
-from retrieval_circuits.associative_memory.measures.capacity import hebbian, recalled, unit_vectors
+from retrieval_circuits.associative_memory.measures.sums import hebbian, recalled, unit_vectors
 
 SOLVED, IMPOSSIBLE = 0, 2
 """What the solver says of inequalities that some matrix meets, and of those that none does."""

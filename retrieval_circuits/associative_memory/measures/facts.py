@@ -14,7 +14,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from retrieval_circuits.associative_memory.measures.trained import FIRST_DECAY, SECOND_DECAY, TINY
+from retrieval_circuits.associative_memory.measures.training import FIRST_DECAY, SECOND_DECAY, TINY
 
 NEAR = 0.1
 """Nats from the uniform answer of the relation within which a model is said to guess among its answers."""
@@ -100,7 +100,7 @@ class Facts:
 class Recalls:
     """Ways of learning facts that one seed goes through: each as its fields and their values, which can be hashed."""
 
-    ways: tuple[tuple[tuple[str, str | int | float], ...], ...]
+    ways: tuple[tuple[tuple[str, str | float | int], ...], ...]
 
     @classmethod
     def of(cls, ways: Iterable[Facts]) -> "Recalls":
