@@ -94,7 +94,9 @@ def reach(results: Results) -> View:
         found.append(rows.assign(group=rows["split"].astype(str).map(SPLITS), series=arm))
     table = in_order(pd.concat(found, ignore_index=True), "group", SPLITS.values())
     source = ", ".join(f"{name} {100 * ACCURACY[split]:.0f} %" for split, name in SPLITS.items() if split in ACCURACY)
-    note = f"The source's network on its own stream: {source}"
+    note = (
+        f"Fresh rows never come back, so their first row is new rows, too. The source's network on its stream: {source}"
+    )
     return View(
         table[["group", "series", "arm", "init_seed", "value"]],
         "share of reads answered right",
@@ -104,11 +106,17 @@ def reach(results: Results) -> View:
     )
 
 
+LAGS = (0, 3, 6, 9)
+"""Lags that the figure shows, of all from 0 to 9."""
+
+
 def by_lag(results: Results) -> View:
     """How reading gets better by how many writes lie between, where rows are always fresh."""
     rows = results.curve("accuracy", FRESH, split=REPORTED[FRESH])
     words = rows["variable"].astype(str)
-    lags = rows[words.str.startswith("lag ")].assign(series=words.str.replace("lag ", "") + " writes between")
+    lags = rows[words.isin([f"lag {lag}" for lag in LAGS])].assign(
+        series=words.str.replace("lag ", "") + " writes between"
+    )
     table = lags.assign(panel=FRESH)[["panel", "series", "step", "arm", "init_seed", "value"]]
     return View(table, "share of reads answered right", REPORTED[FRESH], BAND)
 
