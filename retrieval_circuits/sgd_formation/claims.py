@@ -50,9 +50,9 @@ BENCHMARK = (
     Claim(
         id="SF3",
         says=Says(
-            holds="It does as well on held-out pairs, so they do not tell a look-up from it.",
-            fails="It does not do as well on held-out pairs.",
-            whether="whether the rule does as well on held-out pairs",
+            holds="On held-out pairs it passes that limit, too: a high score there need not be a look-up.",
+            fails="On held-out pairs it does not pass that limit.",
+            whether="whether the rule passes that limit on held-out pairs, too",
         ),
         reading=SCORE("accuracy of the best rule on held-out pairs", values=readings.best_rule("heldout_pairs")),
         bound=at_least(0.4, "the source's limit"),
@@ -161,9 +161,9 @@ REACH = (
     Claim(
         id="SF10",
         says=Says(
-            holds="Rows that come back are learnt by heart: on fixed rows networks read those better than new ones.",
-            fails="Rows that come back are not learnt by heart within these steps.",
-            whether="whether fixed rows are learnt by heart",
+            holds="Rows that come back are read better than new ones at the end.",
+            fails="Rows that come back are not read better than new ones at the end.",
+            whether="whether rows that come back are read better than new ones",
         ),
         reading=GAP(
             "accuracy on rows trained on, less that on test rows, fixed rows",

@@ -66,8 +66,10 @@ OUTPUTS = (
     Claim(
         id="AM13",
         says=Says(
-            holds="Where each input has an output of its own, errors fall with a higher power of the width.",
-            fails="Where each input has an output of its own, errors fall with no higher power of the width.",
+            holds="Of memories of the frequent inputs alone, those with an output an input err less by a higher power of "
+            "the width.",
+            fails="Of memories of the frequent inputs alone, those with an output an input err less by no higher power of "
+            "the width.",
             whether="whether errors fall faster where each input has an output of its own",
         ),
         reading=Reading(
