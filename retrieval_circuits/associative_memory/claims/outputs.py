@@ -66,10 +66,10 @@ OUTPUTS = (
     Claim(
         id="AM13",
         says=Says(
-            holds="Of memories of the frequent inputs alone, those with an output an input err less by a higher power of "
-            "the width.",
-            fails="Of memories of the frequent inputs alone, those with an output an input err less by no higher power of "
-            "the width.",
+            holds="Memories of frequent inputs alone improve with a higher power of the width where each input has an "
+            "output of its own.",
+            fails="Memories of frequent inputs alone improve with no higher power of the width where each input has an "
+            "output of its own.",
             whether="whether errors fall faster where each input has an output of its own",
         ),
         reading=Reading(
