@@ -271,7 +271,10 @@ def test_an_edit_is_not_made_twice(blank):
 def test_the_page_knows_what_is_packed_for_it_and_every_other_word_is_strange(blank):
     blank.add_script_tag(path=STATIC / "known.js")
     known = blank.evaluate("() => circuitKnown.WORDS") | dict.fromkeys(blank.evaluate("() => circuitKnown.NUMBERS"), [])
-    assert known == {name: list(words) for name, words in KNOWN.items()}
+    stored = {"none": False, "all": True}  # how texts of configs keep two of the three words for biases
+    wanted = {name: list(words) for name, words in KNOWN.items()}
+    known["bias"], wanted["bias"] = set(known["bias"]), {stored.get(word, word) for word in KNOWN["bias"]}
+    assert known == wanted
     for variant in VARIANTS:
         config, weights, _ = a_network(variant)
         assert blank.evaluate("config => circuitKnown.strange(config)", packed(config, {0: weights})["config"]) == ""
