@@ -188,7 +188,9 @@ def test_an_address_opens_an_explorer_that_is_further_down(browser, site):
         large = live(opened, "explorer-large")
         prompt = large.get_by_label("Prompt", exact=True).input_value()
         assert_reads(panes(large).first, run=LARGE, prompt=prompt, step=0)
-        assert large.evaluate("node => node.getBoundingClientRect().top < innerHeight")
+        # The page scrolls there a moment after the explorer is live.
+        shown = "node => node.getBoundingClientRect().top < innerHeight"
+        opened.page.wait_for_function(shown, arg=large.element_handle(), timeout=5_000)
 
 
 # ---- damaged weights ----
