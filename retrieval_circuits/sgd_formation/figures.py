@@ -39,7 +39,7 @@ def rules(results: Results) -> View:
         long = wide.rename(columns=RULES).reset_index().melt("init_seed", var_name="group")
         found.append(long.assign(series=name, arm=experiment))
     table = in_order(pd.concat(found, ignore_index=True), "group", ("a guess among current values", *RULES.values()))
-    return View(table, "share of reads answered right", "test rows, ten data sets", BAND)
+    return View(table, "share of reads answered right", "test rows of each data set", BAND)
 
 
 RULES = {

@@ -61,8 +61,7 @@ def unmoved_at_half(arm: str):
     """
 
     def values(results: Results) -> pd.Series:
-        right = results.curve("accuracy", arm, split=REPORTED[arm], variable="")
-        wide = right.pivot(index="init_seed", columns="step", values="value").sort_index(axis=1)
+        wide = _accuracy_curve(arm)(results).pivot(index="init_seed", columns="step", values="value").sort_index(axis=1)
         reached = wide >= HALF
         at = reached.idxmax(axis=1).where(reached.any(axis=1), wide.columns[-1])
         rows = results.curve("unmoved", arm)
@@ -72,14 +71,18 @@ def unmoved_at_half(arm: str):
     return values
 
 
+def _accuracy_curve(arm: str, variable: str = "") -> Callable[[Results], pd.DataFrame]:
+    return lambda results: results.curve("accuracy", arm, split=REPORTED[arm], variable=variable)
+
+
 def half_time(arm: str) -> "Timed":
     """Values of a reading: when half of the reads are answered right."""
-    return Timed(arm, lambda results: results.curve("accuracy", arm, split=REPORTED[arm], variable=""), HALF)
+    return Timed(arm, _accuracy_curve(arm), HALF)
 
 
 def part_time(arm: str, part: float) -> "Timed":
     """Values of a reading: when accuracy reaches a part of what it is at the end."""
-    return Timed(arm, lambda results: results.curve("accuracy", arm, split=REPORTED[arm], variable=""), part=part)
+    return Timed(arm, _accuracy_curve(arm), part=part)
 
 
 def following_time(arm: str) -> "Timed":
@@ -110,7 +113,7 @@ def crossing(curve: pd.DataFrame, threshold: pd.Series | float) -> pd.Series:
 
 def learning_time(arm: str, variable: str = "") -> "Timed":
     """Values of a reading: when accuracy (of one lag, say) has come half the way to its end."""
-    return Timed(arm, lambda results: results.curve("accuracy", arm, split=REPORTED[arm], variable=variable))
+    return Timed(arm, _accuracy_curve(arm, variable))
 
 
 def looking_time(arm: str) -> "Timed":
@@ -120,12 +123,7 @@ def looking_time(arm: str) -> "Timed":
 
 def joining_time(arm: str) -> "Timed":
     """Values of a reading: when the head that looks most from values to their keys has come half the way to its end."""
-
-    def curve(results: Results) -> pd.DataFrame:
-        rows = results.curve("joins", arm)
-        return _of_leader(rows)
-
-    return Timed(arm, curve)
+    return Timed(arm, lambda results: joining_curve(results, arm))
 
 
 class Timed:
@@ -153,6 +151,11 @@ def looks(results: Results, arm: str) -> pd.DataFrame:
 def head_curve(results: Results, arm: str) -> pd.DataFrame:
     """The same of the head that has most at the end of its network's training."""
     return _of_leader(looks(results, arm))
+
+
+def joining_curve(results: Results, arm: str) -> pd.DataFrame:
+    """Attention from written values to their keys, of the head that has most at the end of its network's training."""
+    return _of_leader(results.curve("joins", arm))
 
 
 def _of_leader(rows: pd.DataFrame) -> pd.DataFrame:
@@ -226,7 +229,7 @@ def leader_sites(results: Results, arm: str) -> pd.Series:
 
 def joiner_sites(results: Results, arm: str) -> pd.Series:
     """The address of the head that looks most from written values to their keys at the end, by seed."""
-    return _addresses(_of_leader(results.curve("joins", arm)))
+    return _addresses(joining_curve(results, arm))
 
 
 def _addresses(rows: pd.DataFrame) -> pd.Series:

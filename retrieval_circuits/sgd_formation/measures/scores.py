@@ -59,7 +59,9 @@ def stream_scores(run: "Run", counts: Counts, progress: Callable[[int], None]) -
     reported = task.reported
     for steps, net in stacks(run):
         rows = Rows(run.run_id, steps, [run.tokens_seen(step) for step in steps])
-        _add_answers(task, net, asked(task, reported, counts.n_rows), partial(_add_mean, rows, reported))
+        found = asked(task, reported, counts.n_rows)
+        net.keep(found.batch, ())  # answers are held against those to swapped keys: one pass serves both
+        _add_answers(task, net, found, partial(_add_mean, rows, reported))
         _add_swapped(task, net, counts, partial(_add_mean, rows, reported))
         _add_attention(net, asked(task, reported, counts.n_looked), partial(rows.add, split=reported))
         tables.append(rows.frame())
