@@ -39,7 +39,8 @@ class Recipe:
         optimizer: the update rule.
         batch_size: rows per step; the last batch of an epoch may be shorter.
         stages: which splits are trained on, for how many epochs, in order.
-        init_seed: seed of the initial weights, 0..2**32-1.
+        init_seed: seed of the initial weights, 0..2**32-1. Of a run with a parent nothing is drawn from it: there it
+            tells its runs apart, with the order of the data.
         data_seed: seed of the batch order, 0..65535 (see ``Schedule``).
         checkpoint_epochs: epochs after which the weights are kept, increasing; 0 is the untrained network, the
             last one must be the end of training.

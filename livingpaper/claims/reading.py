@@ -7,6 +7,7 @@ results.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -67,6 +68,23 @@ class Reading:
 def arms_of(values: object) -> tuple[str, ...]:
     """The arms that values name, each once."""
     return tuple(dict.fromkeys(getattr(values, "arms", ())))
+
+
+@dataclass(frozen=True)
+class OfArms:
+    """What only one study reads: a function of results, and the arms that it needs; made by ``of_arms``."""
+
+    arms: tuple[str, ...]
+    function: Values
+
+    def __call__(self, results: Results) -> pd.Series | float | None:
+        """The number of each draw."""
+        return self.function(results)
+
+
+def of_arms(*arms: str) -> Callable[[Values], OfArms]:
+    """Says of a function of results which arms and experiments it needs."""
+    return partial(OfArms, arms)
 
 
 @dataclass(frozen=True)

@@ -93,15 +93,19 @@ def recipes(params: Params) -> dict[str, tuple[Recipe, ...]]:
 
 
 def _recipe(params: Params, task: Stream, seed: int, *, fresh: bool = False) -> Recipe:
+    steps = params.source_steps if task.name == StreamKV.name else min(params.steps, FIXED_STEPS)
+    trained = small_network(task, seed, params.steps if fresh else steps, params.d_model, fresh=fresh)
+    return dataclasses.replace(trained, engine=params.engine)
+
+
+def small_network(task: Stream, seed: int, steps: int, d_model: int, *, fresh: bool) -> Recipe:
     """The small network; where rows are fixed, as many epochs as hold its steps."""
     every = EVERY_OF_SOURCE if task.name == StreamKV.name else EVERY
-    on_ours = params.steps if fresh else min(params.steps, FIXED_STEPS)
-    steps = params.source_steps if task.name == StreamKV.name else on_ours
-    an_epoch = every if fresh else -(-params.n_train // BATCH_SIZE)
+    an_epoch = every if fresh else -(-task.params["n_train"] // BATCH_SIZE)
     return Recipe(
         task=task.name,
         task_params=task.params,
-        model=_model(task, params.d_model),
+        model=_model(task, d_model),
         optimizer=OPTIMIZER,
         batch_size=BATCH_SIZE,
         stages=(Stage(("train",), -(-steps // an_epoch), every * BATCH_SIZE if fresh else 0),),
@@ -109,7 +113,6 @@ def _recipe(params: Params, task: Stream, seed: int, *, fresh: bool = False) -> 
         data_seed=DATA_SEED_OFFSET + seed,
         checkpoint_epochs=(),
         checkpoint_at=tuple(range(0, steps + 1, every)),
-        engine=params.engine,
     )
 
 

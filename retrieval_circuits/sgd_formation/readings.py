@@ -141,7 +141,7 @@ class Timed:
         return crossing(curve, self._part * ends if self._level is None else self._level)
 
 
-def looks(results: Results, arm: str) -> pd.DataFrame:
+def total_looks(results: Results, arm: str) -> pd.DataFrame:
     """Attention of every head from reads to the value asked for, where it was written or read before."""
     rows = results.curve("attention", arm, site=["support", "answered"])
     keys = ["arm", "init_seed", "run_id", "step", "layer", "head"]
@@ -150,7 +150,7 @@ def looks(results: Results, arm: str) -> pd.DataFrame:
 
 def head_curve(results: Results, arm: str) -> pd.DataFrame:
     """The same of the head that has most at the end of its network's training."""
-    return _of_leader(looks(results, arm))
+    return _of_leader(total_looks(results, arm))
 
 
 def joining_curve(results: Results, arm: str) -> pd.DataFrame:
@@ -171,9 +171,9 @@ def leaders(results: Results, arm: str) -> pd.DataFrame:
     return rows[rows["step"] == rows["step"].max()][["init_seed", "layer", "head", "value"]]
 
 
-def removal_costs(results: Results, arm: str, how: str = "zero") -> pd.DataFrame:
+def removal_costs(results: Results, arm: str, how: str = "zero", split: str = "") -> pd.DataFrame:
     """How much accuracy each part's removal costs: ``init_seed``, ``site``, ``value``."""
-    rows = results.rows("removed", arm=arm, metric="removed_accuracy", split=REPORTED[arm])
+    rows = results.rows("removed", arm=arm, metric="removed_accuracy", split=split or REPORTED[arm])
     rows = rows.astype({"site": "str", "edit": "str"})
     whole = rows[rows["edit"] == "none"].set_index("init_seed")["value"]
     parts = rows[rows["edit"] == how]

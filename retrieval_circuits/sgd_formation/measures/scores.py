@@ -1,6 +1,6 @@
 """What every checkpoint of a network on streams is asked: how well it reads, whose answers it gives, where it looks."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
@@ -63,7 +63,7 @@ def stream_scores(run: "Run", counts: Counts, progress: Callable[[int], None]) -
         net.keep(found.batch, ())  # answers are held against those to swapped keys: one pass serves both
         _add_answers(task, net, found, partial(_add_mean, rows, reported))
         _add_swapped(task, net, counts, partial(_add_mean, rows, reported))
-        _add_attention(net, asked(task, reported, counts.n_looked), partial(rows.add, split=reported))
+        add_attention(net, asked(task, reported, counts.n_looked), partial(rows.add, split=reported))
         tables.append(rows.frame())
         progress(len(steps))
     last = run.steps[-1:]
@@ -116,12 +116,13 @@ def _add_swapped(task: Stream, net: Network, counts: Counts, add: Add) -> None:
     add("unmoved", given == unswapped)
 
 
-def _add_attention(net: Network, found: Asked, add: Add) -> None:
+def add_attention(net: Network, found: Asked, add: Add, kinds: Collection[str] = KINDS) -> None:
+    """Rows of ``attention`` and ``joins`` (see ``stream_scores``)."""
     labels, keys = head_labels(net.heads), [f"pattern.{layer}" for layer in range(net.config.n_layers)]
     cache = net.record(found.batch, keys)
     pattern = torch.cat([cache[key] for key in keys], -3)
     looks = found.from_reads(pattern)  # [ckpt read head key]
-    for kind in KINDS:
+    for kind in kinds:
         mass = torch.einsum("crhk,rk->ch", looks, found.kinds[kind].to(looks.dtype)) / len(found.reads)
         add("attention", mass, len(found.reads), [{**label, "site": kind} for label in labels])
     row, at = found.values.unbind(1)

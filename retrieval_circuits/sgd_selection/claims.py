@@ -1,0 +1,220 @@
+"""Claims on which of four equal heads comes to join values to their keys, when that is settled, and by what."""
+
+from functools import partial
+
+from livingpaper.claims.claim import Claim, Control, Says
+from livingpaper.claims.reading import Less, Reading, at_end
+from livingpaper.claims.rules import Forced, Share
+from livingpaper.claims.units import MORE_OFTEN_THAN_NOT, NUMBER, POINTS, STEPS, at_least, at_most, share_of
+from retrieval_circuits.sgd_selection import readings
+from retrieval_circuits.sgd_selection.design import ACT, FROZEN, HELD, ORDERS
+from retrieval_circuits.sgd_selection.readings import LATEST
+
+FORKS, HEADS, CHECKPOINTS, READS = map(share_of, ("forks", "heads", "checkpoints", "reads"))
+FIRST, LATE = ORDERS[0], ORDERS[5]
+"""Forks from the untrained network, and from the point that is two hundred steps before half of the joining."""
+_when = partial(Reading, unit=STEPS)
+
+CONTROL = (
+    Claim(
+        id="SS1",
+        says=Says(
+            holds="A fork that changes nothing is its parent, to the last bit.",
+            fails="A fork that changes nothing is not its parent.",
+            whether="whether a fork that changes nothing is its parent",
+        ),
+        reading=Reading("largest difference of any number from the parent's at the same step", NUMBER, readings.apart),
+        rule=Forced(),
+        bound=at_most(0, "the same arithmetic on the same rows"),
+        min_seeds=1,
+    ),
+    Claim(
+        id="SS2",
+        says=Says(
+            holds="Whatever the order of the data, the look-up is learnt.",
+            fails="Under some orders of the data the look-up is not learnt in these steps.",
+            whether="whether the look-up is learnt under any order of the data",
+        ),
+        reading=Reading("share of an order's forks that read as well as asked", FORKS, readings.learnt(*ORDERS)),
+        bound=at_least(0.9, "all but a few"),
+    ),
+    Claim(
+        id="SS3",
+        says=Says(
+            holds="The head that joins most is the one that is needed: its removal costs most of its layer.",
+            fails="The head that joins most is not the one whose removal costs most of its layer.",
+            whether="whether the head that joins most is the one that is needed",
+        ),
+        reading=Reading("share of an order's forks in which it is", FORKS, readings.needed),
+        bound=at_least(0.9, "all but a few; by chance a quarter"),
+    ),
+)
+
+WHEN = (
+    Claim(
+        id="SS4",
+        says=Says(
+            holds="Which head wins is not settled by the weights that training starts from.",
+            fails="Which head wins is settled by the weights that training starts from, or soon after.",
+            whether="whether the starting weights settle which head wins",
+        ),
+        reading=_when("step from which on another order of the data leaves the winner", values=readings.settled),
+        bound=at_least(400, "a quarter of the way to the parent's look-up; the form of a stream is learnt by then"),
+    ),
+    Claim(
+        id="SS5",
+        says=Says(
+            holds="It is settled before it shows: two hundred steps before the winner joins half of the values, or more.",
+            fails="It is not settled two hundred steps before the winner joins half of the values.",
+            whether="whether the winner is settled before it shows",
+        ),
+        reading=_when("steps from there to half of the parent's joining", values=readings.settled_before),
+        bound=at_least(200, "two checkpoints of forks; the joining itself goes from a fifth to four fifths in as many"),
+    ),
+    Claim(
+        id="SS6",
+        says=Says(
+            holds="When the look-up comes is nearly settled by then, too.",
+            fails="When the look-up comes is not settled by then.",
+            whether="whether the time of the look-up is settled late",
+        ),
+        reading=_when("steps by which another order of the data from there on moves it", values=readings.moved(LATE)),
+        bound=at_most(100, "one checkpoint of forks"),
+        controls=(
+            Control(
+                reading=_when("the same of orders from the start", values=readings.moved(FIRST)),
+                bound=at_least(100, "the order of the data can move it"),
+            ),
+        ),
+    ),
+)
+
+ACTS = (
+    Claim(
+        id="SS7",
+        says=Says(
+            holds="Boosting a head's updates makes it win more often than not.",
+            fails="Boosting a head's updates does not make it win more often than not.",
+            whether="whether boosting a head makes it win",
+        ),
+        reading=Reading("share of the four heads that win when they are boosted", HEADS, readings.boosted_wins),
+        bound=at_least(0.5, "twice what chance gives: of four forks that boost nothing one has each head's winner"),
+    ),
+    Claim(
+        id="SS8",
+        says=Says(
+            holds="The role does not hang on its address: silence any one head, and the look-up is learnt.",
+            fails="The role hangs on its address: silence one head, and the look-up is not always learnt.",
+            whether="whether the role finds another head",
+        ),
+        reading=Reading(
+            "share of the four heads without which it is learnt",
+            HEADS,
+            readings.learnt(*HELD),
+        ),
+        bound=at_least(0.9, "more than the three that are not the winner"),
+    ),
+    Claim(
+        id="SS9",
+        says=Says(
+            holds="Another head takes longer: without the one that would win the look-up comes later.",
+            fails="Another head does not take longer than the one that would have won.",
+            whether="whether the look-up comes later without the winner",
+        ),
+        reading=_when(
+            "steps by which half of the reads are right later without it", values=readings.late_without_winner
+        ),
+        bound=at_least(100, "one checkpoint of forks"),
+        controls=(
+            Control(
+                reading=_when("the same without another head", values=readings.late_without_another),
+                bound=at_most(100, "it is the winner that is missed, not any head"),
+            ),
+        ),
+    ),
+    Claim(
+        id="SS10",
+        says=Says(
+            holds="With all queries and keys frozen the look-up is not learnt.",
+            fails="With all queries and keys frozen the look-up is learnt all the same.",
+            whether="whether the look-up is learnt with queries and keys frozen",
+        ),
+        reading=Reading("share of reads answered right at the end", READS, at_end("accuracy", FROZEN)),
+        bound=at_most(0.5, "more reads wrong than right"),
+        controls=(
+            Control(
+                reading=Reading(
+                    "the same with nothing frozen, from the same step", READS, at_end("accuracy", ORDERS[ACT])
+                ),
+                bound=at_least(0.9, "there is time enough"),
+            ),
+        ),
+    ),
+    Claim(
+        id="SS11",
+        says=Says(
+            holds="And yet with them frozen attention moves to the value that is asked for.",
+            fails="With them frozen attention hardly moves to the value that is asked for.",
+            whether="whether attention moves with queries and keys frozen",
+        ),
+        reading=Reading("gain of the largest attention to the value asked for", POINTS, readings.looks_gained),
+        bound=at_least(0.1, "ten points of attention: nearly what heads had at the fork"),
+    ),
+)
+
+FORETOLD = (
+    Claim(
+        id="SS12",
+        says=Says(
+            holds="Three hundred steps before, the loss mostly pushes the later winner more than its rivals.",
+            fails="Three hundred steps before, the loss mostly pushes another head more than the later winner.",
+            whether="whether the loss pushes the later winner most",
+        ),
+        reading=Reading(
+            f"whether the push on the later winner is the largest {LATEST} steps before half of the joining",
+            share_of("networks"),
+            readings.foretold_at("push"),
+        ),
+        rule=Share(each=at_least(1, "it is")),
+        bound=MORE_OFTEN_THAN_NOT,
+        controls=(
+            Control(
+                reading=Reading(
+                    "the same before the first step", share_of("networks"), readings.foretold_at("push", None)
+                ),
+                rule=Share(each=at_least(1, "it is")),
+                bound=at_most(0.75, "chance is a quarter: not every measure finds the winner at any time"),
+            ),
+        ),
+    ),
+    Claim(
+        id="SS13",
+        says=Says(
+            holds="The push tells more than the score: it names the winner oftener than what heads join already.",
+            fails="The push tells no more than the score: what heads join already names the winner as often.",
+            whether="whether the push names the winner better than the score",
+        ),
+        reading=Reading(
+            "share of checkpoints at which the push names the winner, less that of the score,",
+            POINTS,
+            Less(readings.foretold("push"), readings.foretold("joins")),
+        ),
+        bound=at_least(0.1, "ten points of the thousand steps before"),
+    ),
+    Claim(
+        id="SS14",
+        says=Says(
+            holds="The source's law holds head against head: what the loss pushes most gains most next.",
+            fails="The source's law does not hold head against head: what the loss pushes most seldom gains most next.",
+            whether="whether the head that is pushed most gains most",
+        ),
+        reading=Reading(
+            "share of checkpoints at which the head that is pushed most gains most in the next hundred steps",
+            CHECKPOINTS,
+            readings.law,
+        ),
+        bound=at_least(0.5, "twice chance, which is a quarter"),
+    ),
+)
+
+CLAIMS = (*CONTROL, *WHEN, *ACTS, *FORETOLD)

@@ -1,0 +1,138 @@
+"""What is trained: one network, and forks of it: other orders of its data from eight steps on, and parts changed.
+
+A fork begins where its parent stood, weights, moments and rate, and goes on with rows of its own. Source of the
+question: nelson960, "From Retrieval Motifs To SGD Circuit Selection" (draft of April 2026), which has no forks. The
+parent is the network of SGD formation that learns the look-up first: its forks are the shortest. Its transition, and
+which of its heads came to join values to keys, were known when the steps to fork at were chosen; no fork was.
+"""
+
+import dataclasses
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from circuitcore.metrics.instruments.instrument import Instrument
+from circuitcore.tasks.balanced_stream import BalancedStream
+from circuitcore.training.during import During, Freeze, Hold, Scale
+from circuitcore.training.recipe import Recipe, Stage
+from retrieval_circuits.design import EngineName, Seed, SomeSeeds
+from retrieval_circuits.sgd_formation.design import BATCH_SIZE, EVERY, N_LOOKED, small_network
+from retrieval_circuits.sgd_formation.measures import SIZES, Counts, Removed, part_removed
+from retrieval_circuits.sgd_selection.measures import pushes, routes
+
+N_FORKS = 8
+ORDER_OFFSET = 30_000
+"""Orders of data have seeds of their own: no fork has its parent's rows, and forks of one seed share theirs."""
+EVERY_OF_FORKS = 100
+LONGER = 4
+"""Forks from the first two points have a quarter more steps: what comes so early moves when the look-up comes."""
+N_TRAIN = 8_000
+"""Rows of the fixed set, which no network here reads: of the data set that SGD formation has."""
+N_PUSHED = 256
+"""Rows on which the gradient of the loss is taken: four batches of training."""
+N_REMOVED = 32
+"""Rows on which heads are removed: some 320 reads."""
+BOOST = 3.0
+"""Factor on the updates of a head that is boosted."""
+LAYER, HEADS = 0, (0, 1, 2, 3)
+"""Where the heads compete: in all but two networks the one that joins values to their keys is in the first layer."""
+NETWORKS, PARENT, REPLAY = "ten networks", "the parent", "nothing changed"
+ORDERS = tuple(f"another order, point {number}" for number in range(1, N_FORKS + 1))
+"""The arms of forks that differ from the parent in their data alone, by how late they leave it."""
+ACT = 3
+"""Which of the points (from 0) the other arms leave from: four hundred steps before the parent's transition."""
+BOOSTED = tuple(f"head {head} boosted" for head in HEADS)
+HELD = tuple(f"head {head} held at zero" for head in HEADS)
+FROZEN = "queries and keys frozen"
+
+
+class Params(BaseModel):
+    """Parameters of the chapter; ``params/sgd_selection.yaml`` holds the published values."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    seeds: Annotated[SomeSeeds, Field(description="init seeds of the networks whose winners are predicted")]
+    parent: Annotated[Seed, Field(description="init seed of the network that is forked")]
+    order_seeds: Annotated[SomeSeeds, Field(description="orders of the data at each point")]
+    act_seeds: Annotated[SomeSeeds, Field(description="orders of the data under which parts are changed")]
+    fork_at: Annotated[
+        tuple[Annotated[int, Field(ge=0)], ...],
+        Field(min_length=N_FORKS, max_length=N_FORKS, description="steps of the parent, increasing"),
+    ]
+    d_model: Annotated[int, Field(ge=8, le=512, multiple_of=8, description="width")]
+    parent_steps: Annotated[int, Field(ge=EVERY, le=100_000, multiple_of=EVERY, description="of parent and networks")]
+    steps: Annotated[int, Field(ge=EVERY, le=100_000, description="at which forks end, counted as the parent's")]
+    n_test: Annotated[int, Field(ge=16, le=10_000, description="rows of each split that is not trained on")]
+    n_rows: Annotated[int, Field(ge=16, le=1024, description="rows on which networks are asked")]
+    engine: EngineName
+
+
+def recipes(params: Params) -> dict[str, tuple[Recipe, ...]]:
+    """Arm -> its recipes; of forks one per order of the data, whose seed stands for the fork's."""
+    parent = _network(params, params.parent)
+    act = params.fork_at[ACT]
+    changed = {BOOSTED[head]: (Scale(parts=(f"L{LAYER}H{head}",), factor=BOOST),) for head in HEADS}
+    changed |= {HELD[head]: (Hold(parts=(f"L{LAYER}H{head}",)),) for head in HEADS}
+    changed[FROZEN] = (Freeze(parts=_queries_and_keys(parent)),)
+    return {
+        NETWORKS: tuple(_network(params, seed) for seed in params.seeds),
+        PARENT: (parent,),
+        REPLAY: (_fork(params, parent, act, None),),
+        **{
+            arm: tuple(_fork(params, parent, at, order) for order in params.order_seeds)
+            for arm, at in zip(ORDERS, params.fork_at, strict=True)
+        },
+        **{
+            arm: tuple(_fork(params, parent, act, order, during) for order in params.act_seeds)
+            for arm, during in changed.items()
+        },
+    }
+
+
+def _network(params: Params, seed: int) -> Recipe:
+    """A network of SGD formation on fresh rows of our stream."""
+    task = BalancedStream(**SIZES, n_train=N_TRAIN, n_eval=params.n_test)
+    trained = small_network(task, seed, params.parent_steps, params.d_model, fresh=True)
+    return dataclasses.replace(trained, engine=params.engine)
+
+
+def _fork(params: Params, parent: Recipe, at: int, order: int | None, during: tuple[During, ...] = ()) -> Recipe:
+    """The parent from step ``at`` on, with another order of the data or, without one, its own.
+
+    Nothing of a fork is drawn from its ``init_seed``: here it names the order, so that each has one number an arm.
+    """
+    end = params.steps + (params.steps // LONGER if at in params.fork_at[:2] else 0)
+    taken = end - at
+    seeds = {} if order is None else {"init_seed": order, "data_seed": ORDER_OFFSET + order}
+    return dataclasses.replace(
+        parent,
+        parent=(parent.sha256, at),
+        during=during,
+        stages=(Stage(("train",), -(-end // EVERY), EVERY * BATCH_SIZE),),
+        checkpoint_at=(*range(0, taken, EVERY_OF_FORKS), taken),
+        **seeds,
+    )
+
+
+def _queries_and_keys(recipe: Recipe) -> tuple[str, ...]:
+    model = recipe.model
+    return tuple(f"L{layer}H{head}.QK" for layer in range(model.n_layers) for head in range(model.n_heads))
+
+
+def instruments(params: Params, arm: str) -> tuple[Instrument, ...]:
+    """Answers and attention of every checkpoint; of networks what the loss pushes, of forks what each part is for."""
+    n_looked = min(N_LOOKED, params.n_rows)
+    asked = Counts(n_rows=params.n_rows, n_looked=n_looked)
+    found = (Instrument(name="measurements", version=1, measures=routes, settings=asked),)
+    if arm == NETWORKS:
+        pushed = Counts(n_rows=min(N_PUSHED, params.n_rows), n_looked=n_looked)
+        return (*found, Instrument(name="pushes", version=1, measures=pushes, settings=pushed))
+    if arm in ORDERS:
+        removed = Removed(n_rows=min(N_REMOVED, params.n_rows), splits=(BalancedStream.reported,))
+        return (*found, Instrument(name="removed", version=1, measures=part_removed, when="last", settings=removed))
+    return found
+
+
+def published_epochs(params: Params, arm: str, seed: int) -> tuple[int, ...]:
+    """Epochs whose weights are shipped: none."""
+    return ()

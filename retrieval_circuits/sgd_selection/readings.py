@@ -1,0 +1,226 @@
+"""What claims and figures read: which head wins, when that is settled, and what predicts it."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+
+from circuitcore.tasks.balanced_stream import BalancedStream
+from livingpaper.claims.reading import OfArms, of_arms
+from livingpaper.claims.results import Results
+from retrieval_circuits.bounds import BEHAVIOUR
+from retrieval_circuits.sgd_formation.readings import Timed, crossing, joining_curve, removal_costs, total_looks
+from retrieval_circuits.sgd_selection.design import (
+    ACT,
+    BOOSTED,
+    FROZEN,
+    HEADS,
+    HELD,
+    LAYER,
+    NETWORKS,
+    ORDERS,
+    PARENT,
+    REPLAY,
+)
+
+HALF = 0.5
+NOBODY = -1
+"""The winner of a network in which no head of the first layer joins, or reads are not answered."""
+FROM, UP_TO = 1000, 100
+"""Steps before half of the joining within which predictions are scored."""
+LATEST = 300
+"""Steps before half of the joining at which one prediction is asked for."""
+AFTER_WARM_UP = 200
+
+
+def winners(results: Results, arm: str) -> pd.Series:
+    """The head of the first layer that joins most at the end, by seed; ``NOBODY`` where less than half is joined.
+
+    Nobody, too, where less than half of the reads are answered.
+    """
+    joins = results.at_final("joins", arm, layer=LAYER).pivot(index="init_seed", columns="head", values="value")
+    formed = (joins.max(axis=1) >= HALF) & (results.final_values("accuracy", arm) >= HALF)
+    return joins.idxmax(axis=1).astype(int).where(formed, NOBODY)
+
+
+def parents_winner(results: Results) -> int:
+    """The parent's."""
+    return int(winners(results, PARENT).iloc[0])
+
+
+def kept(results: Results) -> pd.DataFrame:
+    """Whether forks end with the parent's winner: one row per order, one column per step at which they leave it."""
+    winner = parents_winner(results)
+    won = {forked_at(results, arm): winners(results, arm) for arm in ORDERS}
+    return pd.DataFrame({at: (found == winner) & (found != NOBODY) for at, found in won.items()})
+
+
+def forked_at(results: Results, arm: str) -> int:
+    """The parent's step at which an arm's forks leave it."""
+    return int(results.curve("accuracy", arm)["step"].min())
+
+
+@of_arms(PARENT, *ORDERS)
+def settled(results: Results) -> pd.Series:
+    """From which step on the winner stays under another order of the data.
+
+    The first of the points from which on it does; where it does not stay at the last one, half of the parent's joining.
+    """
+    table = kept(results).sort_index(axis=1)
+    stays = table.to_numpy()[:, ::-1].cumprod(1)[:, ::-1].astype(bool)
+    steps = np.array([*table.columns, joined(results, PARENT).iloc[0]])
+    first = np.where(stays.any(1), stays.argmax(1), len(steps) - 1)
+    return pd.Series(steps[first], table.index)
+
+
+@of_arms(PARENT, *ORDERS)
+def settled_before(results: Results) -> pd.Series:
+    """How many steps that is before half of the parent's joining."""
+    return joined(results, PARENT).iloc[0] - settled(results)
+
+
+def joined(results: Results, arm: str) -> pd.Series:
+    """When a network's winner joins half of the values to their keys, by seed; the last step where it never does."""
+    return crossing(joining_curve(results, arm)[["init_seed", "step", "value"]], HALF)
+
+
+def half_right(results: Results, arm: str) -> pd.Series:
+    """When half of the reads are answered right, by seed; the last step where they never are."""
+    return Timed(arm, lambda found: found.curve("accuracy", arm), HALF)(results)
+
+
+def moved(arm: str) -> OfArms:
+    """Values of a reading: by how many steps a fork has half of its reads right earlier or later than the parent."""
+    return OfArms((PARENT, arm), lambda results: (half_right(results, arm) - half_right(results, PARENT).iloc[0]).abs())
+
+
+def _learnt(results: Results, arms: Sequence[str]) -> pd.DataFrame:
+    """Whether forks read as well as the source asks of a network, one column an arm."""
+    return pd.DataFrame({arm: results.final_values("accuracy", arm) for arm in arms}) >= BEHAVIOUR.value
+
+
+def learnt(*arms: str) -> OfArms:
+    """Values of a reading: the share of the forks of one order, over arms, that learn the look-up."""
+    return OfArms(arms, lambda results: _learnt(results, arms).mean(axis=1))
+
+
+@of_arms(*ORDERS)
+def needed(results: Results) -> pd.Series:
+    """The share of an order's forks, of those with a winner, in which its removal costs most of its layer."""
+    found = {}
+    for arm in ORDERS:
+        costs = removal_costs(results, arm, split=BalancedStream.reported)
+        costs, won = costs.pivot(index="init_seed", columns="site", values="value"), winners(results, arm)
+        dearest = costs[[f"L{LAYER}H{head}" for head in HEADS]].idxmax(axis=1).str[-1].astype(int)
+        found[arm] = (dearest == won).where(won != NOBODY)
+    return pd.DataFrame(found).astype(float).mean(axis=1).dropna()
+
+
+@of_arms(*BOOSTED)
+def boosted_wins(results: Results) -> pd.Series:
+    """The share of the heads that win when their own updates are boosted, by order. Chance: one of all."""
+    found = {head: winners(results, arm) == head for head, arm in zip(HEADS, BOOSTED, strict=True)}
+    return pd.DataFrame(found).mean(axis=1)
+
+
+def _delays(results: Results, *, of_winner: bool) -> pd.Series:
+    """How many steps later half of the reads are right without a head than with all, by order."""
+    plain, won = half_right(results, ORDERS[ACT]), winners(results, ORDERS[ACT])
+    times = pd.DataFrame({head: half_right(results, arm) for head, arm in zip(HEADS, HELD, strict=True)})
+    late = times.sub(plain, axis=0).dropna()
+    own = won.reindex(late.index).to_numpy()[:, None] == np.array(HEADS)
+    return late.where(own == of_winner).mean(axis=1).dropna()
+
+
+@of_arms(*HELD, ORDERS[ACT])
+def late_without_winner(results: Results) -> pd.Series:
+    """How many steps later half of the reads are right without the head that wins under the same order."""
+    return _delays(results, of_winner=True)
+
+
+@of_arms(*HELD, ORDERS[ACT])
+def late_without_another(results: Results) -> pd.Series:
+    """The same without one of the other heads, on average."""
+    return _delays(results, of_winner=False)
+
+
+@of_arms(FROZEN)
+def looks_gained(results: Results) -> pd.Series:
+    """By how much the largest attention to the value asked for grows while queries and keys are frozen."""
+    rows = total_looks(results, FROZEN)
+    most = rows.groupby(["init_seed", "step"])["value"].max().unstack().sort_index(axis=1)
+    return most.iloc[:, -1] - most.iloc[:, 0]
+
+
+@of_arms(PARENT, REPLAY)
+def apart(results: Results) -> pd.Series:
+    """The largest difference of any number of the fork that changes nothing from the parent's at the same step."""
+    keys = ["step", "metric", "layer", "head", "site"]
+    rows = results.measurements[results.measurements["arm"].isin((PARENT, REPLAY))]
+    wide = rows.pivot_table(index=keys, columns="arm", values="value", observed=True, dropna=False)[[PARENT, REPLAY]]
+    both = wide.dropna()
+    seeds = results.seeds(REPLAY)
+    return pd.Series((both[PARENT] - both[REPLAY]).abs().max(), seeds)
+
+
+def predicted(results: Results, metric: str) -> pd.DataFrame:
+    """Which head a metric puts first at each checkpoint of each network: rows by network, columns by step."""
+    rows = results.rows("pushes", arm=NETWORKS, metric=metric)
+    wide = rows.pivot(index=["init_seed", "step"], columns="head", values="value")
+    return wide.idxmax(axis=1).astype(int).unstack()
+
+
+def _before(results: Results, table: pd.DataFrame) -> pd.DataFrame:
+    """How many steps each checkpoint is before half of the joining, in the shape of ``table``, of networks that won."""
+    times = joined(results, NETWORKS)[winners(results, NETWORKS) != NOBODY]
+    steps = table.columns.to_numpy(float)
+    return pd.DataFrame(times.to_numpy()[:, None] - steps, times.index, table.columns)
+
+
+def foretold(metric: str) -> OfArms:
+    """Values of a reading: the share of checkpoints before half of the joining at which a metric puts the winner first.
+
+    Those from ``FROM`` to ``UP_TO`` steps before. Chance: one of all heads.
+    """
+
+    def values(results: Results) -> pd.Series:
+        table = predicted(results, metric)
+        before = _before(results, table)
+        hits = table.loc[before.index].eq(winners(results, NETWORKS)[before.index], axis=0)
+        return hits.where((before <= FROM) & (before >= UP_TO)).astype(float).mean(axis=1)
+
+    return OfArms((NETWORKS,), values)
+
+
+def foretold_at(metric: str, before_by: int | None = LATEST) -> OfArms:
+    """Values of a reading: whether a metric puts the winner first so many steps before half of the joining.
+
+    At the last checkpoint that is so early; None: at the first checkpoint of all.
+    """
+
+    def values(results: Results) -> pd.Series:
+        table = predicted(results, metric)
+        before = _before(results, table)
+        won = winners(results, NETWORKS)[before.index]
+        early = before.where(before >= before_by) if before_by is not None else before
+        at = early.idxmin(axis=1) if before_by is not None else early.idxmax(axis=1)
+        return pd.Series([float(table.loc[seed, at[seed]] == won[seed]) for seed in before.index], before.index)
+
+    return OfArms((NETWORKS,), values)
+
+
+@of_arms(NETWORKS)
+def law(results: Results) -> pd.Series:
+    """The share of checkpoints up to half of the joining at which the head that the loss pushes most gains most next.
+
+    Next: up to the following checkpoint at which pushes are measured. Chance: one of all heads.
+    """
+    pushed = predicted(results, "push")
+    joins = results.rows("pushes", arm=NETWORKS, metric="joins")
+    wide = joins.pivot(index=["init_seed", "head"], columns="step", values="value")
+    gains = wide.diff(axis=1).shift(-1, axis=1).iloc[:, :-1].stack().unstack("head")
+    gained = gains.idxmax(axis=1).astype(int).unstack()
+    before = _before(results, pushed)[gained.columns]
+    hits = pushed.loc[before.index, gained.columns].eq(gained.loc[before.index])
+    trained = before.columns.to_numpy() >= AFTER_WARM_UP
+    return hits.where((before > 0) & trained).astype(float).mean(axis=1)
