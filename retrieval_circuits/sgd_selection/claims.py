@@ -64,7 +64,7 @@ WHEN = (
     Claim(
         id="SS5",
         says=Says(
-            holds="It is settled before it shows: two hundred steps before the winner joins half of the values, or more.",
+            holds="It is settled before it shows: two hundred steps or more before half of the values are joined.",
             fails="It is not settled two hundred steps before the winner joins half of the values.",
             whether="whether the winner is settled before it shows",
         ),
