@@ -5,7 +5,6 @@ Source: nelson960, "From Retrieval Motifs To SGD Circuit Selection" (draft of Ap
 
 from retrieval_circuits.sgd_selection.claims import CLAIMS
 from retrieval_circuits.sgd_selection.design import Params, instruments, published_epochs, recipes
-
-VIEWS = {}
+from retrieval_circuits.sgd_selection.figures import VIEWS
 
 __all__ = ["CLAIMS", "VIEWS", "Params", "instruments", "published_epochs", "recipes"]

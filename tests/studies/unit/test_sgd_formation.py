@@ -11,7 +11,7 @@ from circuitcore.tasks.balanced_stream import BalancedStream
 from circuitcore.tasks.stream_kv import StreamKV
 from livingpaper.book import studies
 from retrieval_circuits.sgd_formation import readings
-from retrieval_circuits.sgd_formation.design import FIXED, FRESH, FULL, SOURCE
+from retrieval_circuits.sgd_formation.design import FIXED, FIXED_STEPS, FRESH, FULL, SOURCE
 from retrieval_circuits.sgd_formation.measures import SIZES, attribution, removals
 from retrieval_circuits.sgd_formation.measures import asked as asking
 from retrieval_circuits.sgd_formation.measures.scores import _token_losses
@@ -167,6 +167,7 @@ def test_every_arm_has_its_seeds_and_every_run_its_own_id():
     ]  # fmt: skip
     ids = [recipe.run_id for recipes in arms.values() for recipe in recipes]
     assert len(set(ids)) == len(ids)
-    assert all(recipe.n_steps == PUBLISHED.steps for arm in (FRESH, FIXED) for recipe in arms[arm])
+    assert all(recipe.n_steps == PUBLISHED.steps for recipe in arms[FRESH])
+    assert all(recipe.n_steps == min(PUBLISHED.steps, FIXED_STEPS) for recipe in arms[FIXED])
     assert all(recipe.n_steps == PUBLISHED.source_steps for recipe in arms[SOURCE])
     assert np.diff(arms[FRESH][0].checkpoint_steps).tolist() == [50] * (PUBLISHED.steps // 50)

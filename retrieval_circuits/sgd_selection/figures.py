@@ -1,0 +1,119 @@
+"""The table behind each figure of the chapter, with what its caption must say."""
+
+import pandas as pd
+
+from circuitcore.tasks.balanced_stream import BalancedStream
+from livingpaper.claims.results import Results
+from livingpaper.claims.view import View
+from retrieval_circuits.design import BAND
+from retrieval_circuits.sgd_formation.readings import total_looks
+from retrieval_circuits.sgd_selection.design import ACT, BOOSTED, FROZEN, HEADS, HELD, LAYER, ORDERS, PARENT
+from retrieval_circuits.sgd_selection.readings import (
+    FROM,
+    NOBODY,
+    UP_TO,
+    foretold,
+    forked_at,
+    half_right,
+    kept,
+    winners,
+)
+
+SPLIT = BalancedStream.reported
+ROWS = "test rows"
+COUNTED = "Wilson intervals"
+SHOWN = (0, 3, 5, 7)
+"""Points at which the figure of curves shows forks: each twice as near to the look-up as the one before, or so."""
+
+
+def rivals(results: Results) -> View:
+    """What each head of the first layer joins, in the parent."""
+    rows = results.curve("joins", PARENT, layer=LAYER)
+    table = rows.assign(series="head " + rows["head"].astype(str))
+    note = "Attention from written values to the words just before, their keys"
+    return View(table[["series", "step", "arm", "init_seed", "value"]], "mean attention", ROWS, note=note)
+
+
+def same_winner(results: Results) -> View:
+    """How often forks end with the parent's winner, and how often with any, by the step at which they leave it."""
+    same, found = kept(results), []
+    for arm in ORDERS:
+        at = forked_at(results, arm)
+        won = winners(results, arm)
+        for name, values in {"the parent's winner": same[at], "any winner": won != NOBODY}.items():
+            rows = values.astype(int).rename("value").reset_index()
+            found.append(rows.assign(group=f"from step {at:,}", series=name, arm=arm))
+    table = pd.concat(found, ignore_index=True).assign(panel="each in the end")
+    return View(table, "share of forks", ROWS, COUNTED, note="A fork's seed is that of the order of its data")
+
+
+def spread(results: Results) -> View:
+    """How reading gets better in forks that leave the parent at four of the points."""
+    found = []
+    for arm in (ORDERS[point] for point in SHOWN):
+        rows = results.curve("accuracy", arm)
+        found.append(rows.assign(panel=f"from step {forked_at(results, arm):,}", series="forks"))
+    table = pd.concat(found, ignore_index=True)[["panel", "series", "step", "arm", "init_seed", "value"]]
+    return View(table, "share of reads answered right", ROWS, BAND.replace("seeds", "orders"))
+
+
+def boosted(results: Results) -> View:
+    """How often each head wins when it is boosted, and when nothing is."""
+    plain, found = winners(results, ORDERS[ACT]), []
+    for head, arm in zip(HEADS, BOOSTED, strict=True):
+        won = winners(results, arm)
+        orders = plain[plain.index.isin(won.index)]
+        for name, winner in {"it is boosted": won, "nothing is": orders}.items():
+            rows = (winner == head).astype(int).rename("value").reset_index()
+            found.append(rows.assign(group=f"head {head} wins", series=name, arm=arm))
+    table = pd.concat(found, ignore_index=True).assign(panel="each under the same orders")
+    return View(table, "share of forks", ROWS, COUNTED)
+
+
+def silenced(results: Results) -> View:
+    """When half of the reads are right, with and without a head."""
+    plain, won = half_right(results, ORDERS[ACT]), winners(results, ORDERS[ACT])
+    found = []
+    for head, arm in zip(HEADS, HELD, strict=True):
+        rows = half_right(results, arm).rename("value").reset_index()
+        own = rows["init_seed"].map(won) == head
+        found.append(rows.assign(group=own.map({True: WITHOUT, False: WITHOUT_ANOTHER}), arm=arm))
+    orders = plain[plain.index.isin(found[0]["init_seed"])].rename("value").reset_index()
+    table = pd.concat([orders.assign(group="all heads", arm=ORDERS[ACT]), *found], ignore_index=True)
+    last = results.curve("accuracy", HELD[0])["step"].max()
+    note = f"Forks in which they never are stand at their last step, {last:,}"
+    return View(table, "step at which half of the reads are right", ROWS, BAND.replace("seeds", "orders"), note=note)
+
+
+WITHOUT, WITHOUT_ANOTHER = "without the one that wins else", "without another"
+
+
+def frozen(results: Results) -> View:
+    """Answers and attention with all queries and keys frozen, and with nothing frozen."""
+    found = []
+    for name, arm in {"queries and keys frozen": FROZEN, "nothing frozen": ORDERS[ACT]}.items():
+        answers = results.curve("accuracy", arm)[["step", "init_seed", "value"]]
+        looks = total_looks(results, arm).groupby(["init_seed", "step"], as_index=False)["value"].max()
+        found.append(answers.assign(panel="answered right", series=name, arm=arm, unit="share of reads"))
+        found.append(looks.assign(panel="attention to the value asked for", series=name, arm=arm, unit="largest"))
+    return View(pd.concat(found, ignore_index=True), "share", ROWS, BAND.replace("seeds", "orders"))
+
+
+def foreseen(results: Results) -> View:
+    """How often the winner is put first before it wins, by what the loss pushes and by what heads join already."""
+    found = []
+    for name, metric in {"what the loss pushes most": "push", "what joins most already": "joins"}.items():
+        rows = foretold(metric)(results).rename("value").reset_index()
+        found.append(rows.assign(group=name))
+    note = f"Checkpoints from {FROM:,} to {UP_TO} steps before the winner joins half of the values"
+    return View(
+        pd.concat(found, ignore_index=True),
+        "share of checkpoints that put the winner first",
+        ROWS,
+        BAND,
+        1 / len(HEADS),
+        note,
+    )
+
+
+VIEWS = {view.__name__: view for view in (rivals, same_winner, spread, boosted, silenced, frozen, foreseen)}

@@ -1,0 +1,213 @@
+"""SGD selection: forks differ from their parent in one thing, pushes are derivatives, and each reading can fail."""
+
+import dataclasses
+
+import pandas as pd
+import pytest
+import torch
+
+from circuitcore.models import ModelConfig, forward, init_weights
+from circuitcore.tasks.balanced_stream import BalancedStream
+from circuitcore.training.during import Freeze, Hold, Scale
+from livingpaper.book import studies
+from livingpaper.claims.results import Results
+from retrieval_circuits.sgd_formation.measures import SIZES
+from retrieval_circuits.sgd_formation.measures import asked as asking
+from retrieval_circuits.sgd_selection import readings
+from retrieval_circuits.sgd_selection.design import (
+    ACT,
+    BOOSTED,
+    FROZEN,
+    HELD,
+    NETWORKS,
+    ORDERS,
+    PARENT,
+    REPLAY,
+)
+from retrieval_circuits.sgd_selection.measures.pushes import _dot, joins_gradients, loss_gradient
+
+STUDY = studies.load("sgd_selection")
+PUBLISHED = studies.load_params("sgd_selection")
+ARMS = STUDY.recipes(PUBLISHED)
+
+
+def test_a_fork_differs_from_its_parent_in_one_thing():
+    (parent,), (replayed,) = ARMS[PARENT], ARMS[REPLAY]
+    act = PUBLISHED.fork_at[ACT]
+    assert (replayed.parent, replayed.data_seed, replayed.during) == ((parent.sha256, act), parent.data_seed, ())
+    for arm, at in zip(ORDERS, PUBLISHED.fork_at, strict=True):
+        for order, fork in zip(PUBLISHED.order_seeds, ARMS[arm], strict=True):
+            assert (fork.parent, fork.during, fork.init_seed) == ((parent.sha256, at), (), order)
+            assert fork.data_seed != parent.data_seed
+    plain = {fork.init_seed: fork for fork in ARMS[ORDERS[ACT]]}
+    for arm, kind in {BOOSTED[1]: Scale, HELD[1]: Hold, FROZEN: Freeze}.items():
+        for fork in ARMS[arm]:
+            (done,) = fork.during
+            assert isinstance(done, kind)
+            assert dataclasses.replace(fork, during=()) == plain[fork.init_seed]
+    assert len(ARMS[FROZEN][0].during[0].parts) == 12
+
+
+def test_every_fork_has_a_run_of_its_own():
+    forks = [recipe for arm, recipes in ARMS.items() if arm not in (NETWORKS, PARENT) for recipe in recipes]
+    assert len({recipe.run_id for recipe in forks}) == len(forks)
+
+
+@pytest.fixture(scope="module")
+def small():
+    """A network in float64, far from its start, and rows to ask it about."""
+    task = BalancedStream(**SIZES, n_train=1500, n_eval=1500)
+    config = ModelConfig(
+        d_vocab=len(task.vocab), n_ctx=task.max_length, n_layers=2, n_heads=2, d_model=8, d_mlp=16, norm="layer",
+        positions="learned", mlp="gelu", tied=True, bias="inside",
+    )  # fmt: skip
+    generator = torch.Generator().manual_seed(3)
+    one = {
+        name: (value + 0.3 * torch.randn(value.shape, generator=generator)).double()
+        for name, value in init_weights(config, 0).items()
+    }
+    other = {name: value * 0.5 for name, value in one.items()}
+    stack = {name: torch.stack((one[name], other[name])).requires_grad_() for name in one}
+    return config, stack, asking.asked(task, task.reported, 6)
+
+
+def _joined(config, weights, found):
+    """What heads of the first layer join, place by place."""
+    pattern = forward(config, weights, found.batch.tokens, record=["pattern.0"]).cache["pattern.0"]
+    each = [pattern[row, :, at, at - 1] for row, at in found.values.tolist()]
+    return torch.stack(each).mean(0)
+
+
+def test_a_push_is_what_a_small_step_down_the_loss_does(small):
+    config, stack, found = small
+    _, downhill = loss_gradient(config, stack, found)
+    joins, uphill = joins_gradients(config, stack, found)
+    for place in range(2):
+        weights = {name: value[place].detach() for name, value in stack.items()}
+        tiny = 1e-6
+        steps = [
+            {name: value - side * tiny * downhill[name][place] for name, value in weights.items()} for side in (1, -1)
+        ]
+        change = (_joined(config, steps[0], found) - _joined(config, steps[1], found)) / (2 * tiny)
+        for head in range(2):
+            push = -_dot(downhill, uphill[head])[place].item()
+            assert push == pytest.approx(change[head].item(), rel=1e-4)
+        assert torch.allclose(joins[place], _joined(config, weights, found))
+
+
+def test_the_gradient_is_that_of_the_loss_trained_on_with_tied_weights_once(small):
+    config, stack, found = small
+    loss, downhill = loss_gradient(config, stack, found)
+    weights = {name: value[0].detach().clone().requires_grad_() for name, value in stack.items()}
+    kept = found.batch.loss_mask
+    logits = forward(config, weights, found.batch.tokens).logits[kept]
+    wanted = torch.nn.functional.cross_entropy(logits, found.batch.targets[kept])
+    wanted.backward()
+    assert loss[0].item() == pytest.approx(wanted.item())
+    assert downhill.keys() == weights.keys()
+    for name, value in weights.items():
+        assert torch.allclose(downhill[name][0], value.grad, atol=1e-12), name
+
+
+def _fork(arm, seed, steps, joins, accuracy):
+    """Rows of one run: what its four heads join, and its accuracy, at each of some steps."""
+    run = {"arm": arm, "init_seed": seed, "run_id": f"{arm}-{seed}"}
+    rows = [
+        {**run, "step": step, "metric": "joins", "layer": 0, "head": head, "site": f"L0H{head}", "value": value}
+        for step, values in zip(steps, joins, strict=True)
+        for head, value in enumerate(values)
+    ]
+    rows += [
+        {**run, "step": step, "metric": "accuracy", "layer": None, "head": None, "site": "", "value": value}
+        for step, value in zip(steps, accuracy, strict=True)
+    ]
+    return rows
+
+
+def _won(head, joined=0.9):
+    return [joined if place == head else 0.05 for place in range(4)]
+
+
+EVEN = [0.05] * 4
+
+
+def _results(forks, pushes=()):
+    table = pd.DataFrame([row for fork in forks for row in fork])
+    return Results(table, pd.DataFrame(), "paper", {"pushes": pd.DataFrame(list(pushes))})
+
+
+def _forked(kept_from):
+    """A parent whose head 3 wins at 1,600 on average, and forks of two orders that keep it from a point on."""
+    parent = _fork(PARENT, 6, [0, 1500, 1700, 2000], [EVEN, EVEN, _won(3, 0.95), _won(3)], [0, 0, 1, 1])
+    forks = [parent]
+    for number, arm in enumerate(ORDERS):
+        for order, first in kept_from.items():
+            head = 3 if number >= first else 1
+            at = 100 * number
+            forks.append(_fork(arm, order, [at, 2400], [EVEN, _won(head)], [0, 1]))
+    return _results(forks)
+
+
+def test_the_winner_is_settled_at_the_first_point_from_which_on_it_stays():
+    results = _forked({1: 2, 2: 8, 3: 0})
+    joined = readings.joined(results, PARENT).iloc[0]
+    assert joined == pytest.approx(1600)
+    assert readings.settled(results).to_dict() == {1: 200, 2: joined, 3: 0}
+    assert readings.settled_before(results).to_dict() == {1: joined - 200, 2: 0, 3: joined}
+
+
+def test_nobody_wins_where_reads_are_not_answered_or_nothing_is_joined():
+    forks = [
+        _fork(ORDERS[0], 1, [0, 9], [EVEN, _won(2)], [0, 0.9]),
+        _fork(ORDERS[0], 2, [0, 9], [EVEN, _won(2)], [0, 0.2]),
+        _fork(ORDERS[0], 3, [0, 9], [EVEN, _won(2, 0.4)], [0, 0.9]),
+    ]
+    assert readings.winners(_results(forks), ORDERS[0]).to_dict() == {1: 2, 2: readings.NOBODY, 3: readings.NOBODY}
+
+
+def test_boosted_heads_that_win_are_counted_by_order():
+    forks = [_fork(arm, 1, [0, 9], [EVEN, _won(head)], [0, 1]) for head, arm in enumerate(BOOSTED)]
+    forks += [_fork(arm, 2, [0, 9], [EVEN, _won(3)], [0, 1]) for arm in BOOSTED]
+    assert readings.boosted_wins(_results(forks)).to_dict() == {1: 1.0, 2: 0.25}
+
+
+def test_what_is_late_without_the_winner_is_told_from_what_is_late_without_another():
+    forks = [_fork(ORDERS[ACT], 1, [0, 100, 200, 900], [EVEN] * 3 + [_won(2)], [0, 1, 1, 1])]
+    for head, arm in enumerate(HELD):
+        accuracy = [0, 0, 1, 1] if head == 2 else [0, 1, 1, 1]
+        forks.append(_fork(arm, 1, [0, 100, 200, 900], [EVEN] * 3 + [_won(0)], accuracy))
+    results = _results(forks)
+    assert readings.late_without_winner(results).to_dict() == {1: 100.0}
+    assert readings.late_without_another(results).to_dict() == {1: 0.0}
+
+
+def test_a_fork_that_differs_in_any_number_is_not_its_parent():
+    parent = _fork(PARENT, 6, [0, 100, 200], [EVEN, EVEN, _won(1)], [0, 0.5, 1])
+    same = _fork(REPLAY, 6, [100, 200], [EVEN, _won(1)], [0.5, 1])
+    other = _fork(REPLAY, 6, [100, 200], [EVEN, _won(1, 0.901)], [0.5, 1])
+    assert readings.apart(_results([parent, same])).to_dict() == {6: 0.0}
+    assert readings.apart(_results([parent, other]))[6] == pytest.approx(0.001)
+
+
+def _pushed(first, steps):
+    """Pushes that put one head first at each step, and joins that do so later."""
+    rows = []
+    for step, head in zip(steps, first, strict=True):
+        for place in range(4):
+            run = {"arm": NETWORKS, "init_seed": 1, "run_id": "n", "step": step, "layer": 0, "head": place}
+            rows.append({**run, "metric": "push", "value": float(place == head)})
+            rows.append({**run, "metric": "joins", "value": 0.001 * step * (place == 2) + 0.02 * (place == 0)})
+    return rows
+
+
+def test_predictions_are_scored_before_the_winner_wins_only():
+    steps = [0, 400, 600, 800, 1000, 1200]
+    network = _fork(NETWORKS, 1, [0, 900, 1100, 2000], [EVEN, EVEN, _won(2, 0.95), _won(2)], [0, 0, 1, 1])
+    results = _results([network], _pushed([1, 2, 1, 2, 3, 3], steps))
+    assert readings.joined(results, NETWORKS)[1] == pytest.approx(1000)
+    assert readings.foretold("push")(results)[1] == pytest.approx(2 / 4)  # steps 0 to 800 are within the window
+    assert readings.foretold("joins")(results)[1] == pytest.approx(3 / 4)
+    assert readings.foretold_at("push", 300)(results)[1] == 0  # step 600
+    assert readings.foretold_at("push", 150)(results)[1] == 1  # step 800
+    assert readings.foretold_at("push", None)(results)[1] == 0  # step 0
+    assert readings.law(results)[1] == pytest.approx(2 / 3)  # steps 400, 600, 800: head 2 gains at each
