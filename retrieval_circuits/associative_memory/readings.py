@@ -1,10 +1,9 @@
 """What claims and figures read: loads at which recall ends, exponents, and how long a model guesses."""
 
-from collections.abc import Callable
-
 import numpy as np
 import pandas as pd
 
+from livingpaper.claims.reading import OfArms, of_arms
 from livingpaper.claims.results import Results
 from retrieval_circuits.associative_memory.design import (
     CAPACITY,
@@ -20,17 +19,6 @@ NEARLY_ALL = 0.99
 """The source's criterion: recall of at least this share."""
 KNOWN = 0.1
 """Nats of loss below which facts count as known."""
-Values = Callable[[Results], pd.Series]
-
-
-def _read(*arms: str) -> Callable[[Values], Values]:
-    """Marks what a reading takes."""
-
-    def marked(values: Values) -> Values:
-        values.arms = arms
-        return values
-
-    return marked
 
 
 def load_of(rows: pd.DataFrame, share: float = NEARLY_ALL) -> float:
@@ -62,14 +50,14 @@ def of_sum(rows: pd.DataFrame) -> pd.DataFrame:
     return rows[rows["d"] >= rows["d"].max() / 2]
 
 
-@_read(CAPACITY)
+@of_arms(CAPACITY)
 def largest_miss(results: Results) -> pd.Series:
     """How far the closed form is from the recall of Hebbian sums, at the worst load."""
     rows = of_sum(results.rows(CAPACITY, rule="hebbian"))
     return (rows["accuracy"] - rows["predicted"]).abs().groupby(rows["init_seed"]).max()
 
 
-@_read(CAPACITY)
+@of_arms(CAPACITY)
 def step_and_sum(results: Results) -> pd.Series:
     """How far one gradient step and the Hebbian sum are apart, at the worst load."""
     rows = of_sum(results.rows(CAPACITY))
@@ -77,10 +65,10 @@ def step_and_sum(results: Results) -> pd.Series:
     return (wide["one step"] - wide["hebbian"]).abs().groupby("init_seed").max()
 
 
-def step_at(load: float) -> Values:
+def step_at(load: float) -> OfArms:
     """Values of a reading: recall of the widest memory after one gradient step, at the largest load up to ``load``."""
 
-    @_read(CAPACITY)
+    @of_arms(CAPACITY)
     def values(results: Results) -> pd.Series:
         rows = results.rows(CAPACITY, rule="one step")
         rows = rows[(rows["d"] == rows["d"].max()) & (rows["load"] <= load)]
@@ -95,7 +83,7 @@ def matrices(results: Results, way: tuple[str, float]) -> pd.DataFrame:
     return rows[rows["steps"] == rows.groupby("d")["steps"].transform("max")]
 
 
-def trained_load(way: tuple[str, float], *, longest: bool) -> Values:
+def trained_load(way: tuple[str, float], *, longest: bool) -> OfArms:
     """Values of a reading: the load at which 99 % recall ends, of the widest matrices.
 
     Args:
@@ -103,7 +91,7 @@ def trained_load(way: tuple[str, float], *, longest: bool) -> Values:
         longest: of the widest that were trained for the most steps; else of the widest of all.
     """
 
-    @_read(TRAINED)
+    @of_arms(TRAINED)
     def values(results: Results) -> pd.Series:
         rows = matrices(results, way)
         rows = rows[rows["steps"] == rows["steps"].max()] if longest else rows
@@ -124,7 +112,7 @@ def exact_load(pairs: pd.Series, width: pd.Series) -> pd.Series:
     return pairs * np.log(pairs) / width**2
 
 
-@_read(TRAINED)
+@of_arms(TRAINED)
 def best_load(results: Results) -> pd.Series:
     """The load up to which some matrix recalls all pairs, at the widest for which that was found."""
     rows = counted(results)
@@ -132,7 +120,7 @@ def best_load(results: Results) -> pd.Series:
     return exact_load(rows["most"], rows["d"])
 
 
-@_read(TRAINED)
+@of_arms(TRAINED)
 def best_and_sum(results: Results) -> pd.Series:
     """How many times as many pairs the best matrix recalls without an error as the Hebbian sum does."""
     rows = counted(results)
@@ -140,13 +128,13 @@ def best_and_sum(results: Results) -> pd.Series:
     return rows["most"] / rows["most_by_sum"]
 
 
-def reached(way: tuple[str, float]) -> Values:
+def reached(way: tuple[str, float]) -> OfArms:
     """Values of a reading: the load up to which training recalls all, by that up to which some matrix does.
 
     Both are loads that were tried, of the very same pairs, at the widest for which the latter was found.
     """
 
-    @_read(TRAINED)
+    @of_arms(TRAINED)
     def values(results: Results) -> pd.Series:
         rows, most = matrices(results, way), counted(results)
         most = most[most["d"] == most["d"].max()].set_index("init_seed")["most"]
@@ -159,20 +147,20 @@ def reached(way: tuple[str, float]) -> Values:
     return values
 
 
-def growth(rule: str, classes: int) -> Values:
+def growth(rule: str, classes: int) -> OfArms:
     """Values of a reading: the power of d with which the pairs grow that are recalled without an error."""
 
-    @_read(SHARED)
+    @of_arms(SHARED)
     def values(results: Results) -> pd.Series:
         return slopes(results.rows(SHARED, rule=rule, classes=classes), "n_pairs")
 
     return values
 
 
-def each_channel(classes: int) -> Values:
+def each_channel(classes: int) -> OfArms:
     """Values of a reading: pairs that some matrix recalls without an error, by twice d, at the widest."""
 
-    @_read(SHARED)
+    @of_arms(SHARED)
     def values(results: Results) -> pd.Series:
         rows = results.rows(SHARED, rule="any", classes=classes)
         rows = rows[rows["d"] == rows["d"].max()].set_index("init_seed")
@@ -181,10 +169,10 @@ def each_channel(classes: int) -> Values:
     return values
 
 
-def zipf_exponent(rule: str, classes: int) -> Values:
+def zipf_exponent(rule: str, classes: int) -> OfArms:
     """Values of a reading: the power of d with which the error falls; below 0."""
 
-    @_read(ZIPF)
+    @of_arms(ZIPF)
     def values(results: Results) -> pd.Series:
         return slopes(results.rows(ZIPF, rule=rule, classes=classes), "error")
 
@@ -212,10 +200,10 @@ def guessing(results: Results) -> pd.DataFrame:
     return table.assign(share=table["guesses"] / table["known"]).reset_index()
 
 
-def guess(way: str, column: str = "guesses") -> Values:
+def guess(way: str, column: str = "guesses") -> OfArms:
     """Values of a reading: a column of ``guessing`` of one way of learning."""
 
-    @_read(RECALL)
+    @of_arms(RECALL)
     def values(results: Results) -> pd.Series:
         table = guessing(results)
         return table[table["way"] == way].set_index("init_seed")[column]
@@ -229,10 +217,10 @@ def predicted_guess(way: str) -> float:
     return facts.predicted["subject"] - facts.predicted["relation"]
 
 
-def worst_prediction(*ways: str) -> Values:
+def worst_prediction(*ways: str) -> OfArms:
     """Values of a reading: how far the predicted time of guessing is off, by that time, where it is most."""
 
-    @_read(RECALL)
+    @of_arms(RECALL)
     def values(results: Results) -> pd.Series:
         table = guessing(results)
         table = table[table["way"].isin(ways)]
@@ -242,10 +230,10 @@ def worst_prediction(*ways: str) -> Values:
     return values
 
 
-def at_end(way: str, column: str) -> Values:
+def at_end(way: str, column: str) -> OfArms:
     """Values of a reading: what was measured last on a way of learning."""
 
-    @_read(RECALL)
+    @of_arms(RECALL)
     def values(results: Results) -> pd.Series:
         rows = results.rows(RECALL, way=way)
         return rows[rows["step"] == rows["step"].max()].set_index("init_seed")[column]

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 import pandas as pd
 
-from livingpaper.claims.reading import OfExperiment, OfMetric, at_end, of_experiment
+from livingpaper.claims.reading import OfArms, OfExperiment, OfMetric, at_end, of_arms, of_experiment
 from livingpaper.claims.results import Results
 from livingpaper.claims.units import Unit
 from retrieval_circuits.sgd_formation.design import FRESH, OUR_RULES, REPORTED, SOURCE_FLOOR, SOURCE_RULES
@@ -23,21 +23,19 @@ def best_rule(split: str) -> OfExperiment:
     return of_experiment(SOURCE_RULES, split=split, rule=BEST)
 
 
+@of_arms(SOURCE_RULES)
 def best_rule_above(results: Results) -> pd.Series:
     """The same on the test split, less the accuracy of a guess among current values."""
     return best_rule("test_iid")(results) - of_experiment(SOURCE_RULES, "chance", split="test_iid", rule=BEST)(results)
 
 
-best_rule_above.arms = (SOURCE_RULES,)
-
-
+@of_arms(OUR_RULES)
 def our_worst_rule(results: Results) -> pd.Series:
     """How far above a guess the best rule is on the split of ours on which it is farthest, by data set."""
     rows = results.rows(OUR_RULES, rule=BEST)
     return (rows["value"] - rows["chance"]).groupby(rows["init_seed"]).max()
 
 
-our_worst_rule.arms = (OUR_RULES,)
 floor = of_experiment(SOURCE_FLOOR, split="train", part=ALL)
 """Values of a reading: the least loss that anybody can have on new rows of the source's stream, nats a token."""
 untrained = of_experiment(SOURCE_RULES, "untrained", split="structural_ood", rule=BEST)
@@ -54,12 +52,13 @@ def after_swap(arm: str, how: str) -> OfMetric:
     return at_end("swapped", arm, variable=how)
 
 
-def unmoved_at_half(arm: str):
+def unmoved_at_half(arm: str) -> OfArms:
     """Values of a reading: with another key asked for, how often the answer is what it was, right or wrong.
 
     At the first checkpoint at which half of the reads are answered right; at the last one where none is.
     """
 
+    @of_arms(arm)
     def values(results: Results) -> pd.Series:
         wide = _accuracy_curve(arm)(results).pivot(index="init_seed", columns="step", values="value").sort_index(axis=1)
         reached = wide >= HALF
@@ -67,7 +66,6 @@ def unmoved_at_half(arm: str):
         rows = results.curve("unmoved", arm)
         return rows[rows["step"] == rows["init_seed"].map(at)].set_index("init_seed")["value"]
 
-    values.arms = (arm,)
     return values
 
 
@@ -180,23 +178,23 @@ def removal_costs(results: Results, arm: str, how: str = "zero", split: str = ""
     return parts.assign(value=parts["init_seed"].map(whole) - parts["value"])
 
 
-def cost_of_leader(arm: str):
+def cost_of_leader(arm: str) -> OfArms:
     """Values of a reading: what removing the head that looks most at the value asked for costs."""
 
+    @of_arms(arm)
     def values(results: Results) -> pd.Series:
         return _leader_and_others(results, arm)[0]
 
-    values.arms = (arm,)
     return values
 
 
-def cost_of_others(arm: str):
+def cost_of_others(arm: str) -> OfArms:
     """Values of a reading: what removing one of the other heads of its layer costs, on average."""
 
+    @of_arms(arm)
     def values(results: Results) -> pd.Series:
         return _leader_and_others(results, arm)[1]
 
-    values.arms = (arm,)
     return values
 
 
@@ -208,9 +206,10 @@ def _leader_and_others(results: Results, arm: str) -> tuple[pd.Series, pd.Series
     return costs[own].set_index("init_seed")["value"], costs[beside].groupby("init_seed")["value"].mean()
 
 
-def margin_share(arm: str, site: str):
+def margin_share(arm: str, site: str) -> OfArms:
     """Values of a reading: the share of the margin that a part writes directly; "leader": the head that looks most."""
 
+    @of_arms(arm)
     def values(results: Results) -> pd.Series:
         rows = results.rows("margin_parts", arm=arm).astype({"site": "str"})
         whole = rows[rows["metric"] == "margin"].set_index("init_seed")["value"]
@@ -218,7 +217,6 @@ def margin_share(arm: str, site: str):
         part = rows[(rows["metric"] == "margin_part") & (rows["site"] == wanted)].set_index("init_seed")["value"]
         return part / whole
 
-    values.arms = (arm,)
     return values
 
 
@@ -237,30 +235,28 @@ def _addresses(rows: pd.DataFrame) -> pd.Series:
     return "L" + top["layer"] + "H" + top["head"]
 
 
-def layer_of(arm: str):
+def layer_of(arm: str) -> OfArms:
     """Values of a reading: the layer of the head that looks most at the value asked for."""
 
+    @of_arms(arm)
     def values(results: Results) -> pd.Series:
         return leaders(results, arm).set_index("init_seed")["layer"].astype(int)
 
-    values.arms = (arm,)
     return values
 
 
+@of_arms(FRESH)
 def apart(results: Results) -> pd.Series:
     """Steps between half of the attention to the value asked for and half of the accuracy, whichever is first."""
     return (learning_time(FRESH)(results) - looking_time(FRESH)(results)).abs()
 
 
-apart.arms = (FRESH,)
-
-
-def cost_of_part(arm: str, site: str):
+def cost_of_part(arm: str, site: str) -> OfArms:
     """Values of a reading: what removing one part costs."""
 
+    @of_arms(arm)
     def values(results: Results) -> pd.Series:
         costs = removal_costs(results, arm)
         return costs[costs["site"] == site].set_index("init_seed")["value"]
 
-    values.arms = (arm,)
     return values

@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from livingpaper.claims.reading import OfMetric, at_end
+from livingpaper.claims.reading import OfArms, OfMetric, at_end, of_arms
 from livingpaper.claims.results import Results
 from retrieval_circuits.stacked_heads.design import FOLLOWED, REWARDED, Cell
 
@@ -103,15 +103,15 @@ def more_layers(results: Results) -> pd.Series:
     return needed[2] - needed[1]
 
 
-def learnt_time(place: int):
+def learnt_time(place: int) -> OfArms:
     """Values of a reading: when the cell that is followed learnt x_k; the end of training where it did not."""
 
+    @of_arms(str(FOLLOWED))
     def values(results: Results) -> pd.Series:
         times = learning_times(results, FOLLOWED)
         times = times[times["place"] == place].set_index("init_seed")["time"]
         return times.clip(upper=_end(results))
 
-    values.arms = (str(FOLLOWED),)
     return values
 
 
@@ -126,14 +126,14 @@ def path_and_loss(results: Results) -> pd.Series:
     return (learnt_time(1)(results) - path_time(*FIRST)(results)).abs()
 
 
-def path_time(*link: str):
+def path_time(*link: str) -> OfArms:
     """Values of a reading: when attention along a link passes one half; the end of training where it does not."""
 
+    @of_arms(str(FOLLOWED))
     def values(results: Results) -> pd.Series:
         times = crossing_times(attention_of(results, link), ATTENDED, below=False)
         return times.clip(upper=_end(results))
 
-    values.arms = (str(FOLLOWED),)
     return values
 
 
@@ -142,16 +142,16 @@ def final_attention(*link: str) -> OfMetric:
     return at_end("attention", str(FOLLOWED), "max", site=">".join(link))
 
 
-def cost_of(edit: str):
+def cost_of(edit: str) -> OfArms:
     """Values of a reading: how much more error a network makes with its attention set than without, by ``edit``."""
 
+    @of_arms(str(FOLLOWED))
     def values(results: Results) -> pd.Series:
         rows = results.tables["circuit"]
         rows = rows[rows["metric"] == "circuit_loss"].astype({"edit": "str"})
         wide = rows.pivot(index="init_seed", columns="edit", values="value")
         return wide[edit] - wide["none"]
 
-    values.arms = (str(FOLLOWED),)
     return values
 
 
