@@ -45,7 +45,7 @@ CONTROL = (
             fails="The head that joins most is not the one whose removal costs most of its layer.",
             whether="whether the head that joins most is the one that is needed",
         ),
-        reading=Reading("share of an order's forks in which it is", FORKS, readings.needed),
+        reading=Reading("share of an order's forks in which it is", FORKS, readings.removal_agrees),
         bound=at_least(0.9, "all but a few; by chance a quarter"),
     ),
 )
@@ -58,7 +58,7 @@ WHEN = (
             fails="Which head wins is settled by the weights that training starts from, or soon after.",
             whether="whether the starting weights settle which head wins",
         ),
-        reading=_when("step from which on another order of the data leaves the winner", values=readings.settled),
+        reading=_when("step from which on another order of the data leaves the winner", values=readings.settling_step),
         bound=at_least(400, "a quarter of the way to the parent's look-up; the form of a stream is learnt by then"),
     ),
     Claim(
@@ -68,7 +68,7 @@ WHEN = (
             fails="It is not settled two hundred steps before the winner joins half of the values.",
             whether="whether the winner is settled before it shows",
         ),
-        reading=_when("steps from there to half of the parent's joining", values=readings.settled_before),
+        reading=_when("steps from there to half of the parent's joining", values=readings.settled_ahead),
         bound=at_least(200, "two checkpoints of forks; the joining itself goes from a fifth to four fifths in as many"),
     ),
     Claim(
@@ -78,11 +78,13 @@ WHEN = (
             fails="When the look-up comes is not settled by then.",
             whether="whether the time of the look-up is settled late",
         ),
-        reading=_when("steps by which another order of the data from there on moves it", values=readings.moved(LATE)),
+        reading=_when(
+            "steps by which another order of the data from there on moves it", values=readings.time_shift(LATE)
+        ),
         bound=at_most(100, "one checkpoint of forks"),
         controls=(
             Control(
-                reading=_when("the same of orders from the start", values=readings.moved(FIRST)),
+                reading=_when("the same of orders from the start", values=readings.time_shift(FIRST)),
                 bound=at_least(100, "the order of the data can move it"),
             ),
         ),
@@ -162,7 +164,7 @@ ACTS = (
     ),
 )
 
-FORETOLD = (
+PREDICTION = (
     Claim(
         id="SS12",
         says=Says(
@@ -173,14 +175,14 @@ FORETOLD = (
         reading=Reading(
             f"whether the push on the later winner is the largest {LATEST} steps before half of the joining",
             share_of("networks"),
-            readings.foretold_at("push"),
+            readings.ranked_first_at("push"),
         ),
         rule=Share(each=at_least(1, "it is")),
         bound=MORE_OFTEN_THAN_NOT,
         controls=(
             Control(
                 reading=Reading(
-                    "the same before the first step", share_of("networks"), readings.foretold_at("push", None)
+                    "the same before the first step", share_of("networks"), readings.ranked_first_at("push", None)
                 ),
                 rule=Share(each=at_least(1, "it is")),
                 bound=at_most(0.75, "chance is a quarter: not every measure finds the winner at any time"),
@@ -197,7 +199,7 @@ FORETOLD = (
         reading=Reading(
             "share of checkpoints at which the push names the winner, less that of the score,",
             POINTS,
-            Less(readings.foretold("push"), readings.foretold("joins")),
+            Less(readings.ranked_first("push"), readings.ranked_first("joins")),
         ),
         bound=at_least(0.1, "ten points of the thousand steps before"),
     ),
@@ -211,10 +213,10 @@ FORETOLD = (
         reading=Reading(
             "share of checkpoints at which the head that is pushed most gains most in the next hundred steps",
             CHECKPOINTS,
-            readings.law,
+            readings.selection_law,
         ),
         bound=at_least(0.5, "twice chance, which is a quarter"),
     ),
 )
 
-CLAIMS = (*CONTROL, *WHEN, *ACTS, *FORETOLD)
+CLAIMS = (*CONTROL, *WHEN, *ACTS, *PREDICTION)

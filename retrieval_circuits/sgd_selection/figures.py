@@ -12,10 +12,10 @@ from retrieval_circuits.sgd_selection.readings import (
     FROM,
     NOBODY,
     UP_TO,
-    foretold,
     forked_at,
     half_right,
-    kept,
+    keeps_winner,
+    ranked_first,
     winners,
 )
 
@@ -36,7 +36,7 @@ def rivals(results: Results) -> View:
 
 def same_winner(results: Results) -> View:
     """How often forks end with the parent's winner, and how often with any, by the step at which they leave it."""
-    same, found = kept(results), []
+    same, found = keeps_winner(results), []
     for arm in ORDERS:
         at = forked_at(results, arm)
         won = winners(results, arm)
@@ -99,11 +99,11 @@ def frozen(results: Results) -> View:
     return View(pd.concat(found, ignore_index=True), "share", ROWS, BAND.replace("seeds", "orders"))
 
 
-def foreseen(results: Results) -> View:
+def prediction(results: Results) -> View:
     """How often the winner is put first before it wins, by what the loss pushes and by what heads join already."""
     found = []
     for name, metric in {"what the loss pushes most": "push", "what joins most already": "joins"}.items():
-        rows = foretold(metric)(results).rename("value").reset_index()
+        rows = ranked_first(metric)(results).rename("value").reset_index()
         found.append(rows.assign(group=name))
     note = f"Checkpoints from {FROM:,} to {UP_TO} steps before the winner joins half of the values"
     return View(
@@ -116,4 +116,4 @@ def foreseen(results: Results) -> View:
     )
 
 
-VIEWS = {view.__name__: view for view in (rivals, same_winner, spread, boosted, silenced, frozen, foreseen)}
+VIEWS = {view.__name__: view for view in (rivals, same_winner, spread, boosted, silenced, frozen, prediction)}

@@ -48,7 +48,7 @@ def parents_winner(results: Results) -> int:
     return int(winners(results, PARENT).iloc[0])
 
 
-def kept(results: Results) -> pd.DataFrame:
+def keeps_winner(results: Results) -> pd.DataFrame:
     """Whether forks end with the parent's winner: one row per order, one column per step at which they leave it."""
     winner = parents_winner(results)
     won = {forked_at(results, arm): winners(results, arm) for arm in ORDERS}
@@ -61,12 +61,12 @@ def forked_at(results: Results, arm: str) -> int:
 
 
 @of_arms(PARENT, *ORDERS)
-def settled(results: Results) -> pd.Series:
+def settling_step(results: Results) -> pd.Series:
     """From which step on the winner stays under another order of the data.
 
     The first of the points from which on it does; where it does not stay at the last one, half of the parent's joining.
     """
-    table = kept(results).sort_index(axis=1)
+    table = keeps_winner(results).sort_index(axis=1)
     stays = table.to_numpy()[:, ::-1].cumprod(1)[:, ::-1].astype(bool)
     steps = np.array([*table.columns, joined(results, PARENT).iloc[0]])
     first = np.where(stays.any(1), stays.argmax(1), len(steps) - 1)
@@ -74,9 +74,9 @@ def settled(results: Results) -> pd.Series:
 
 
 @of_arms(PARENT, *ORDERS)
-def settled_before(results: Results) -> pd.Series:
+def settled_ahead(results: Results) -> pd.Series:
     """How many steps that is before half of the parent's joining."""
-    return joined(results, PARENT).iloc[0] - settled(results)
+    return joined(results, PARENT).iloc[0] - settling_step(results)
 
 
 def joined(results: Results, arm: str) -> pd.Series:
@@ -89,7 +89,7 @@ def half_right(results: Results, arm: str) -> pd.Series:
     return Timed(arm, lambda found: found.curve("accuracy", arm), HALF)(results)
 
 
-def moved(arm: str) -> OfArms:
+def time_shift(arm: str) -> OfArms:
     """Values of a reading: by how many steps a fork has half of its reads right earlier or later than the parent."""
     return OfArms((PARENT, arm), lambda results: (half_right(results, arm) - half_right(results, PARENT).iloc[0]).abs())
 
@@ -105,7 +105,7 @@ def learnt(*arms: str) -> OfArms:
 
 
 @of_arms(*ORDERS)
-def needed(results: Results) -> pd.Series:
+def removal_agrees(results: Results) -> pd.Series:
     """The share of an order's forks, of those with a winner, in which its removal costs most of its layer."""
     found = {}
     for arm in ORDERS:
@@ -177,7 +177,7 @@ def _before(results: Results, table: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(times.to_numpy()[:, None] - steps, times.index, table.columns)
 
 
-def foretold(metric: str) -> OfArms:
+def ranked_first(metric: str) -> OfArms:
     """Values of a reading: the share of checkpoints before half of the joining at which a metric puts the winner first.
 
     Those from ``FROM`` to ``UP_TO`` steps before. Chance: one of all heads.
@@ -192,7 +192,7 @@ def foretold(metric: str) -> OfArms:
     return OfArms((NETWORKS,), values)
 
 
-def foretold_at(metric: str, before_by: int | None = LATEST) -> OfArms:
+def ranked_first_at(metric: str, before_by: int | None = LATEST) -> OfArms:
     """Values of a reading: whether a metric puts the winner first so many steps before half of the joining.
 
     At the last checkpoint that is so early; None: at the first checkpoint of all.
@@ -210,7 +210,7 @@ def foretold_at(metric: str, before_by: int | None = LATEST) -> OfArms:
 
 
 @of_arms(NETWORKS)
-def law(results: Results) -> pd.Series:
+def selection_law(results: Results) -> pd.Series:
     """The share of checkpoints up to half of the joining at which the head that the loss pushes most gains most next.
 
     Next: up to the following checkpoint at which pushes are measured. Chance: one of all heads.

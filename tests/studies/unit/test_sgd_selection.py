@@ -152,8 +152,8 @@ def test_the_winner_is_settled_at_the_first_point_from_which_on_it_stays():
     results = _forked({1: 2, 2: 8, 3: 0})
     joined = readings.joined(results, PARENT).iloc[0]
     assert joined == pytest.approx(1600)
-    assert readings.settled(results).to_dict() == {1: 200, 2: joined, 3: 0}
-    assert readings.settled_before(results).to_dict() == {1: joined - 200, 2: 0, 3: joined}
+    assert readings.settling_step(results).to_dict() == {1: 200, 2: joined, 3: 0}
+    assert readings.settled_ahead(results).to_dict() == {1: joined - 200, 2: 0, 3: joined}
 
 
 def test_nobody_wins_where_reads_are_not_answered_or_nothing_is_joined():
@@ -205,9 +205,9 @@ def test_predictions_are_scored_before_the_winner_wins_only():
     network = _fork(NETWORKS, 1, [0, 900, 1100, 2000], [EVEN, EVEN, _won(2, 0.95), _won(2)], [0, 0, 1, 1])
     results = _results([network], _pushed([1, 2, 1, 2, 3, 3], steps))
     assert readings.joined(results, NETWORKS)[1] == pytest.approx(1000)
-    assert readings.foretold("push")(results)[1] == pytest.approx(2 / 4)  # steps 0 to 800 are within the window
-    assert readings.foretold("joins")(results)[1] == pytest.approx(3 / 4)
-    assert readings.foretold_at("push", 300)(results)[1] == 0  # step 600
-    assert readings.foretold_at("push", 150)(results)[1] == 1  # step 800
-    assert readings.foretold_at("push", None)(results)[1] == 0  # step 0
-    assert readings.law(results)[1] == pytest.approx(2 / 3)  # steps 400, 600, 800: head 2 gains at each
+    assert readings.ranked_first("push")(results)[1] == pytest.approx(2 / 4)  # steps 0 to 800 are within the window
+    assert readings.ranked_first("joins")(results)[1] == pytest.approx(3 / 4)
+    assert readings.ranked_first_at("push", 300)(results)[1] == 0  # step 600
+    assert readings.ranked_first_at("push", 150)(results)[1] == 1  # step 800
+    assert readings.ranked_first_at("push", None)(results)[1] == 0  # step 0
+    assert readings.selection_law(results)[1] == pytest.approx(2 / 3)  # steps 400, 600, 800: head 2 gains at each
