@@ -159,8 +159,8 @@ def experiments(params: Params) -> tuple[Experiment, ...]:
     source = Benchmark(n_train=params.n_train, n_eval=N_SOURCE_TEST)
     ours = Benchmark(n_train=params.n_train, n_eval=params.n_test)
     return (
-        Experiment(name=SOURCE_RULES, version=1, function=source_rules, params=source, seeds=params.data_seeds),
-        Experiment(name=OUR_RULES, version=1, function=our_rules, params=ours, seeds=params.data_seeds),
+        Experiment(name=SOURCE_RULES, version=2, function=source_rules, params=source, seeds=params.data_seeds),
+        Experiment(name=OUR_RULES, version=2, function=our_rules, params=ours, seeds=params.data_seeds),
         Experiment(name=SOURCE_FLOOR, version=1, function=source_floor, params=source, seeds=params.data_seeds),
         Experiment(name=OUR_FLOOR, version=1, function=our_floor, params=ours, seeds=params.data_seeds),
     )

@@ -6,14 +6,16 @@ from circuitcore.tasks.balanced_stream import BalancedStream
 from circuitcore.tasks.stream_kv import StreamKV
 from livingpaper.claims.results import Results
 from livingpaper.claims.view import View, in_order
+from retrieval_circuits.bounds import BEHAVIOUR
 from retrieval_circuits.design import BAND
 from retrieval_circuits.sgd_formation.design import FIXED, FRESH, FULL, OUR_RULES, REPORTED, SOURCE, SOURCE_RULES
 from retrieval_circuits.sgd_formation.measures import SIZES
-from retrieval_circuits.sgd_formation.measures.benchmark import BEST, TRIED
+from retrieval_circuits.sgd_formation.measures.benchmark import ANY, BEST, OF_KIND, TRIED
 from retrieval_circuits.sgd_formation.published import ACCURACY, REMOVED
 from retrieval_circuits.sgd_formation.readings import (
     LONGEST,
     SHORTEST,
+    accuracy,
     joiner_sites,
     joining_time,
     leader_sites,
@@ -33,7 +35,8 @@ def rules(results: Results) -> View:
     """How often rules are right on the test splits of both streams, over data sets, beside a guess."""
     found = []
     for name, experiment, split in ((SOURCE, SOURCE_RULES, "test_iid"), ("ours", OUR_RULES, "test")):
-        rows = results.rows(experiment, split=split)
+        rows = results.rows(experiment, split=split, keys=ANY)
+        rows = rows[rows["rule"].isin(RULES)]
         wide = rows.pivot(index="init_seed", columns="rule", values="value")
         wide["a guess among current values"] = rows.groupby("init_seed")["chance"].first()
         long = wide.rename(columns=RULES).reset_index().melt("init_seed", var_name="group")
@@ -193,7 +196,50 @@ def example(results: Results) -> View:
     return View(pd.DataFrame(found), "one row", "test")
 
 
+SPLITS_OF_BOTH = {SOURCE_RULES: (SOURCE, ("test_iid", "heldout_pairs", "structural_ood")), OUR_RULES: ("ours", SPLITS)}
+
+
+def every_rule(results: Results) -> View:
+    """How often the best rule of each kind is right, by stream, split and number of keys; means over data sets."""
+    found = []
+    for experiment, (stream, splits) in SPLITS_OF_BOTH.items():
+        rows = results.tables[experiment]
+        rows = rows[rows["split"].isin(list(splits))].assign(stream=stream)
+        found.append(rows[rows["rule"].str.startswith(OF_KIND.format("")) | (rows["rule"] == TRIED)])
+    rows = pd.concat(found, ignore_index=True)
+    rows = rows.assign(keys=rows["keys"].map(lambda keys: "any" if keys == ANY else str(keys)))
+    rows["rule"] = rows["rule"].replace(TRIED, "the source's three").str.removeprefix(OF_KIND.format(""))
+    by = ["stream", "split", "keys"]
+    rules = rows.pivot_table(index=by, columns="rule", values="value", sort=False)
+    shares = rows.groupby(by, sort=False)[["chance", "untrained"]].mean()
+    names = {"chance": "a guess", "untrained": "at untrained positions"}
+    return View(shares.join(rules).rename(columns=names).reset_index(), "share of reads", "each split")
+
+
+def margins(results: Results) -> View:
+    """What each part writes of the margin at the end, on our stream; networks that read alone."""
+    rows = results.rows("margin_parts", arm=FRESH).astype({"site": "str"})
+    parts = rows[rows["metric"] == "margin_part"]
+    reads = BEHAVIOUR.value <= accuracy(FRESH)(results)
+    shown = parts[parts["init_seed"].map(reads)]
+    table = shown.assign(group=shown["site"])[["group", "arm", "init_seed", "value"]]
+    note = "Parts and biases sum to the margin. Drawn are networks that read nine of ten"
+    return View(table, "logits of the margin", REPORTED[FRESH], BAND, note=note)
+
+
+def removed_ways(results: Results) -> View:
+    """What each part's removal costs when it is set to zero, and when it is set to its mean."""
+    ways = {"zero": "zero", "mean": "its mean over words of the same kind"}
+    found = [removal_costs(results, FRESH, how).assign(series=name) for how, name in ways.items()]
+    table = pd.concat(found, ignore_index=True)
+    table = table.assign(group=table["site"])[["group", "series", "arm", "init_seed", "value"]]
+    return View(table, "accuracy lost", REPORTED[FRESH], BAND)
+
+
 VIEWS = {
     view.__name__: view
-    for view in (example, rules, learning, after_swap, looking, reach, by_lag, times, removed, addresses)
+    for view in (
+        *(example, rules, learning, after_swap, looking, reach, by_lag, times, removed, addresses),
+        *(every_rule, margins, removed_ways),
+    )
 }

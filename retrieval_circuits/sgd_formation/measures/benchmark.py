@@ -13,6 +13,11 @@ from retrieval_circuits.sgd_formation.measures.sizes import SIZES
 
 BEST = "the best of the family"
 TRIED = "the best of the source's three"
+OF_KIND = "the best by {}"
+"""What the best rule of a kind is called."""
+THE_SOURCES = "the source's"
+ANY = 0
+"""Number of keys that stands for any."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,34 +39,47 @@ def our_rules(params: Benchmark, seed: int) -> list[dict[str, Any]]:
 
 
 def rule_scores(task: Stream) -> list[dict[str, Any]]:
-    """For each split: how often rules are right (``value``), beside ``chance``, one over the number of current values.
+    """How often rules are right (``value``), for each split and each number of keys (``keys``; 0: any).
 
-    Rules (``rule``): the best of the closed family, whose name is ``which``; the best of the three that the source
-    tried; the value written two writes back; and of the values two and three writes back the one with the key. Further
-    ``untrained``: the share of reads at positions at which nothing is read in training.
+    Beside it ``chance``, one over the number of current values, and ``n``, reads. Rules (``rule``): the best of the
+    closed family, whose name is ``which``; the best of each kind (``OF_KIND``), in and outside the
+    family, but for the true program; the best of
+    the three that the source tried; the value written two writes back; and of the values two and three writes back the
+    one with the key. Further ``untrained``: the share of reads at positions at which nothing is read in training.
     """
     trained = task.reads(task.splits[0]).at.unique()
     found = []
     for split in task.splits[1:]:
         batch = task.split(split)
         reads = task.reads_of(batch)
-        common = {
-            "split": split,
-            "chance": reads.chance,
-            "untrained": (~torch.isin(reads.at, trained)).double().mean().item(),
-        }
         family = family_of(task, batch)
-        for rule, which, value in _named(family, right_by(task, batch, (*family, *OTHERS)).double().mean(1).tolist()):
-            found.append({**common, "rule": rule, "which": which, "value": value})
+        right = right_by(task, batch, (*family, *OTHERS)).double()
+        new = ~torch.isin(reads.at, trained)
+        groups = {ANY: torch.ones(len(reads), dtype=torch.bool)}
+        groups |= {n: reads.n_keys == n for n in reads.n_keys.unique().tolist()}
+        for keys, group in groups.items():
+            common = {
+                "split": split,
+                "keys": keys,
+                "n": int(group.sum()),
+                "chance": reads.pick(group).chance,
+                "untrained": new[group].double().mean().item(),
+            }
+            for rule, which, value in _named(family, right[:, group].mean(1).tolist()):
+                found.append({**common, "rule": rule, "which": which, "value": value})
     return found
 
 
 def _named(family: tuple[Rule, ...], shares: list[float]) -> list[tuple[str, str, float]]:
-    of_family = dict(zip((rule.name for rule in family), shares, strict=False))
-    others = list(zip(OTHERS, shares[len(family) :], strict=True))
+    rules = (*family, *OTHERS)
+    every = {rule.name: share for rule, share in zip(rules, shares, strict=True)}  # one name, one rule
+    of_family = {rule.name: every[rule.name] for rule in family}
+    bests: dict[str, tuple[float, str]] = {}
+    for rule in rules[:-1]:  # the last one is the true program
+        bests[rule.kind] = max(bests.get(rule.kind, (0.0, "")), (every[rule.name], rule.name))
     best = max(of_family, key=of_family.get)
-    tried = max(((share, rule.name) for rule, share in others if rule.kind == "the source's"))
+    tried = bests.pop(THE_SOURCES)
     found = [(BEST, best, of_family[best]), (TRIED, tried[1], tried[0])]
+    found += [(OF_KIND.format(kind), name, share) for kind, (share, name) in bests.items()]
     wanted = ("the value written 2 writes back", "of the values 2 and 3 writes back the one with the key")
-    every = of_family | {rule.name: share for rule, share in others}
     return [*found, *((name, name, every[name]) for name in wanted)]
