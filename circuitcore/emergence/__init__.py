@@ -4,6 +4,7 @@
 """
 
 from circuitcore.emergence.births import BirthError, BirthInterval, BirthRule, find_birth, find_births
+from circuitcore.emergence.crossings import crossing_times
 from circuitcore.emergence.matching import HeadMatch, match_heads
 from circuitcore.emergence.order import OrderError, compare, order_summary, orders
 from circuitcore.emergence.roles import (
@@ -45,6 +46,7 @@ __all__ = [
     "circuits",
     "compare",
     "completeness",
+    "crossing_times",
     "faithfulness",
     "find_birth",
     "find_births",

@@ -2,9 +2,9 @@
 
 from collections.abc import Callable
 
-import numpy as np
 import pandas as pd
 
+from circuitcore.emergence import crossing_times
 from livingpaper.claims.reading import OfArms, OfExperiment, OfMetric, at_end, of_arms, of_experiment
 from livingpaper.claims.results import Results
 from livingpaper.claims.units import Unit
@@ -89,25 +89,10 @@ def following_time(arm: str) -> "Timed":
     return Timed(arm, lambda results: results.curve("swapped", arm, variable="follows"), HALF)
 
 
-def crossing(curve: pd.DataFrame, threshold: pd.Series | float) -> pd.Series:
-    """When each seed's curve first reaches a threshold, by linear interpolation between checkpoints.
-
-    Args:
-        curve: ``init_seed``, ``step``, ``value``.
-        threshold: one for all, or by ``init_seed``.
-
-    Returns:
-        Step, by seed; the last one where it never does.
-    """
-    wide = curve.pivot(index="init_seed", columns="step", values="value").sort_index(axis=1)
-    level = threshold.reindex(wide.index) if isinstance(threshold, pd.Series) else pd.Series(threshold, wide.index)
-    values, steps = wide.to_numpy(), wide.columns.to_numpy(float)
-    reached = values >= level.to_numpy()[:, None]
-    first = np.where(reached.any(1), reached.argmax(1), len(steps) - 1)
-    rows, before = np.arange(len(wide)), np.maximum(first - 1, 0)
-    rise = values[rows, first] - values[rows, before]
-    share = np.divide(level - values[rows, before], rise, out=np.ones(len(wide)), where=rise > 0).clip(0, 1)
-    return pd.Series(np.where(first == 0, steps[0], steps[before] + share * (steps[first] - steps[before])), wide.index)
+def crossing(curve: pd.DataFrame, level: pd.Series | float) -> pd.Series:
+    """When a seed's curve (``init_seed``, ``step``, ``value``) gets to a level; where it never does, the last step."""
+    curve = curve[["init_seed", "step", "value"]]
+    return crossing_times(curve, level).clip(upper=curve.groupby("init_seed")["step"].max().astype(float))
 
 
 def learning_time(arm: str, variable: str = "") -> "Timed":
@@ -135,7 +120,7 @@ class Timed:
 
     def __call__(self, results: Results) -> pd.Series:
         """The step of each seed."""
-        curve = self._curve(results)[["init_seed", "step", "value"]]
+        curve = self._curve(results)
         ends = curve.sort_values("step").groupby("init_seed")["value"].last()
         return crossing(curve, self._part * ends if self._level is None else self._level)
 

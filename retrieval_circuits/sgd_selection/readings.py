@@ -81,7 +81,7 @@ def settled_ahead(results: Results) -> pd.Series:
 
 def joined(results: Results, arm: str) -> pd.Series:
     """When a network's winner joins half of the values to their keys, by seed; the last step where it never does."""
-    return crossing(joining_curve(results, arm)[["init_seed", "step", "value"]], HALF)
+    return crossing(joining_curve(results, arm), HALF)
 
 
 def half_right(results: Results, arm: str) -> pd.Series:

@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 
+from circuitcore.emergence import crossing_times
 from livingpaper.claims.reading import OfArms, OfMetric, at_end, of_arms
 from livingpaper.claims.results import Results
 from retrieval_circuits.stacked_heads.design import FOLLOWED, REWARDED, Cell
@@ -11,8 +12,6 @@ LEARNT = 0.5
 """The source's threshold: a partial loss below it counts as learnt. Knowing the step alone gives 0.75."""
 ATTENDED = 0.5
 """The source's threshold for attention along a path."""
-
-
 PREVIOUS, FIRST, SECOND, JUMP = (
     ("value_0", "key_0"),
     ("queries", "value_0"),
@@ -37,43 +36,13 @@ def final_loss(cell: Cell, place: int) -> OfMetric:
     return at_end("partial_loss", str(cell), variable=f"x_{place}")
 
 
-def crossing_times(curve: pd.DataFrame, threshold: float, *, below: bool) -> pd.Series:
-    """When each curve first gets beyond a threshold, by linear interpolation between checkpoints, as the source does.
-
-    Args:
-        curve: ``step`` and ``value``, and the columns that tell curves apart.
-        threshold: in the unit of ``value``.
-        below: whether beyond means below.
-
-    Returns:
-        Step, by those columns; inf where it never does.
-    """
-    apart = [name for name in curve.columns if name not in ("step", "value")]
-    ordered = curve.sort_values("step")
-    return ordered.groupby(apart, observed=True)[["step", "value"]].apply(
-        lambda part: _crossing(part, threshold, below)
-    )
-
-
-def _crossing(part: pd.DataFrame, threshold: float, below: bool) -> float:  # noqa: FBT001 - of each group
-    steps, values = part["step"].to_numpy(float), part["value"].to_numpy()
-    beyond = values < threshold if below else values > threshold
-    if not beyond.any():
-        return np.inf
-    at = int(beyond.argmax())
-    if at == 0:
-        return steps[0]
-    share = (threshold - values[at - 1]) / (values[at] - values[at - 1])
-    return float(steps[at - 1] + share * (steps[at] - steps[at - 1]))
-
-
 def learning_times(results: Results, *cells: Cell) -> pd.DataFrame:
     """When each partial loss first falls below the source's threshold: ``cell``, ``init_seed``, ``place``, ``time``."""
     found = []
     for cell in cells:
         curve = results.curve("partial_loss", str(cell))
         curve = curve.assign(place=_places(curve))[["init_seed", "place", "step", "value"]]
-        times = crossing_times(curve, LEARNT, below=True).rename("time").reset_index()
+        times = crossing_times(curve, LEARNT, below=True, strictly=True).rename("time").reset_index()
         found.append(times.assign(cell=str(cell)))
     return pd.concat(found, ignore_index=True)
 
@@ -131,7 +100,7 @@ def path_time(*link: str) -> OfArms:
 
     @of_arms(str(FOLLOWED))
     def values(results: Results) -> pd.Series:
-        times = crossing_times(attention_of(results, link), ATTENDED, below=False)
+        times = crossing_times(attention_of(results, link), ATTENDED, strictly=True)
         return times.clip(upper=_end(results))
 
     return values

@@ -133,23 +133,11 @@ def test_a_mean_is_that_of_words_of_one_kind():
         assert torch.allclose(found[0, 0, place], wanted, atol=1e-6)
 
 
-@pytest.mark.parametrize(
-    ("values", "level", "wanted"),
-    [
-        ([0.0, 0.2, 0.8, 0.9], 0.5, 150.0),
-        ([0.6, 0.2, 0.8, 0.9], 0.5, 0.0),
-        ([0.0, 0.1, 0.2, 0.3], 0.5, 300.0),  # never: the end
-        ([0.0, 0.5, 0.5, 0.9], 0.5, 100.0),  # at the level is there
-    ],
-)
-def test_a_crossing_is_found_between_checkpoints(values, level, wanted):
-    curve = pd.DataFrame({"step": [0, 100, 200, 300], "value": values, "init_seed": 7})
-    assert readings.crossing(curve.sample(frac=1, random_state=0), level)[7] == pytest.approx(wanted)
-
-
-def test_crossings_of_seeds_have_levels_of_their_own():
-    curve = pd.DataFrame({"step": [0, 100] * 2, "value": [0.0, 1.0, 0.0, 1.0], "init_seed": [1, 1, 2, 2]})
-    assert readings.crossing(curve, pd.Series({2: 0.2, 1: 0.6})).to_dict() == {1: 60.0, 2: pytest.approx(20.0)}
+def test_a_seed_that_never_gets_there_has_its_last_step():
+    curve = pd.DataFrame(
+        {"step": [0, 100, 300] * 2, "value": [0.0, 0.2, 0.4, 0.0, 0.2, 0.8], "init_seed": [1] * 3 + [2] * 3, "layer": 0}
+    )
+    assert readings.crossing(curve, 0.5).to_dict() == {1: 300.0, 2: pytest.approx(200.0)}
 
 
 def test_the_full_network_is_the_sources():

@@ -104,22 +104,6 @@ def test_attention_is_measured_on_the_cell_that_is_followed_alone():
     assert {arm for arm, n_rows in looked.items() if n_rows} == {str(FOLLOWED)}
 
 
-@pytest.mark.parametrize(
-    ("values", "below", "wanted"),
-    [
-        ([1.0, 0.8, 0.3, 0.1], True, 160.0),  # from 0.8 at 100 to 0.3 at 200
-        ([0.1, 0.4, 0.9, 0.9], False, 120.0),
-        ([0.4, 0.9, 0.9, 0.1], True, 0.0),  # from the start, and what comes later does not matter
-        ([1.0, 0.9, 0.8, 0.7], True, np.inf),
-        ([0.5, 0.5, 0.5, 0.5], True, np.inf),  # at the threshold is not beyond it
-    ],
-)
-def test_a_crossing_is_found_between_checkpoints(values, below, wanted):
-    curve = pd.DataFrame({"step": [0, 100, 200, 300], "value": values, "init_seed": 7})
-    shuffled = curve.sample(frac=1, random_state=0)
-    assert readings.crossing_times(shuffled, 0.5, below=below)[7] == pytest.approx(wanted)
-
-
 def results(losses, attention=()):
     """Results with given curves of partial losses, ``(cell, seed, place) -> values``, a checkpoint every 50 steps."""
     rows = [

@@ -1,0 +1,47 @@
+"""When a curve gets to a level: between checkpoints, curve by curve, and never where it does not."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from circuitcore.emergence import crossing_times
+
+
+@pytest.mark.parametrize(
+    ("values", "how", "wanted"),
+    [
+        ([0.0, 0.2, 0.8, 0.9], {}, 150.0),
+        ([0.6, 0.2, 0.8, 0.9], {}, 0.0),  # from the start, and what comes later does not matter
+        ([0.0, 0.1, 0.2, 0.3], {}, np.inf),
+        ([0.0, 0.5, 0.5, 0.9], {}, 100.0),  # at the level is there
+        ([0.0, 0.5, 0.5, 0.9], {"strictly": True}, 200.0),  # from where it leaves the level
+        ([0.5, 0.5, 0.5, 0.5], {"strictly": True}, np.inf),
+        ([1.0, 0.8, 0.3, 0.1], {"below": True}, 160.0),  # from 0.8 at 100 to 0.3 at 200
+        ([1.0, 0.9, 0.8, 0.7], {"below": True}, np.inf),
+        ([0.5, 0.5, 0.5, 0.5], {"below": True}, 0.0),
+        ([0.5, 0.5, 0.5, 0.5], {"below": True, "strictly": True}, np.inf),
+    ],
+)
+def test_a_crossing_is_found_between_checkpoints(values, how, wanted):
+    curve = pd.DataFrame({"step": [0, 100, 200, 300], "value": values, "init_seed": 7})
+    assert crossing_times(curve.sample(frac=1, random_state=0), 0.5, **how)[7] == pytest.approx(wanted)
+
+
+def test_curves_may_have_levels_and_checkpoints_of_their_own():
+    curves = pd.DataFrame({"step": [0, 100, 0, 50], "value": [0.0, 1.0, 0.0, 1.0], "init_seed": [1, 1, 2, 2]})
+    assert crossing_times(curves, pd.Series({2: 0.2, 1: 0.6})).to_dict() == {1: 60.0, 2: pytest.approx(10.0)}
+
+
+def test_curves_may_be_told_apart_by_several_columns():
+    curves = pd.DataFrame({"step": [0, 100] * 2, "value": [0.0, 1.0, 1.0, 1.0], "init_seed": 1, "place": [1, 1, 2, 2]})
+    found = crossing_times(curves, 0.5)
+    assert found.index.names == ["init_seed", "place"]
+    assert found.to_dict() == {(1, 1): 50.0, (1, 2): 0.0}
+
+
+def test_what_cannot_be_told_apart_or_has_no_level_is_refused():
+    curve = pd.DataFrame({"step": [0, 100], "value": [0.0, 1.0]})
+    with pytest.raises(ValueError, match=r"columns \['step', 'value'\]; allowed: one more"):
+        crossing_times(curve, 0.5)
+    with pytest.raises(ValueError, match=r"no level for the curve 3; there are some for \[1\]"):
+        crossing_times(curve.assign(init_seed=3), pd.Series({1: 0.5}))
