@@ -15,7 +15,7 @@ from circuitcore.metrics.instruments.instrument import Instrument
 from circuitcore.tasks.balanced_stream import BalancedStream
 from circuitcore.training.during import During, Freeze, Hold, Scale
 from circuitcore.training.recipe import Recipe, Stage
-from retrieval_circuits.design import EngineName, Seed, SomeSeeds
+from retrieval_circuits.design import EngineName, Seed, Seeds, SomeSeeds
 from retrieval_circuits.sgd_formation.design import BATCH_SIZE, EVERY, N_LOOKED, small_network
 from retrieval_circuits.sgd_formation.measures import SIZES, Counts, Removed, part_removed
 from retrieval_circuits.sgd_selection.measures import pushes, routes
@@ -28,6 +28,8 @@ LONGER = 4
 """Forks from the first two points have a quarter more steps: what comes so early moves when the look-up comes."""
 N_TRAIN = 8_000
 """Rows of the fixed set, which no network here reads: of the data set that SGD formation has."""
+N_TEST = 2_048
+"""Rows of each other split."""
 N_PUSHED = 256
 """Rows on which the gradient of the loss is taken: four batches of training."""
 N_REMOVED = 32
@@ -54,7 +56,8 @@ class Params(BaseModel):
     seeds: Annotated[SomeSeeds, Field(description="init seeds of the networks whose winners are predicted")]
     parent: Annotated[Seed, Field(description="init seed of the network that is forked")]
     order_seeds: Annotated[SomeSeeds, Field(description="orders of the data at each point")]
-    act_seeds: Annotated[SomeSeeds, Field(description="orders of the data under which parts are changed")]
+    act_seeds: Annotated[SomeSeeds, Field(description="orders under which heads are held, or queries and keys frozen")]
+    boost_seeds: Annotated[Seeds, Field(description="orders under which heads are boosted; may be empty")]
     fork_at: Annotated[
         tuple[Annotated[int, Field(ge=0)], ...],
         Field(min_length=N_FORKS, max_length=N_FORKS, description="steps of the parent, increasing"),
@@ -62,7 +65,6 @@ class Params(BaseModel):
     d_model: Annotated[int, Field(ge=8, le=512, multiple_of=8, description="width")]
     parent_steps: Annotated[int, Field(ge=EVERY, le=100_000, multiple_of=EVERY, description="of parent and networks")]
     steps: Annotated[int, Field(ge=EVERY, le=100_000, description="at which forks end, counted as the parent's")]
-    n_test: Annotated[int, Field(ge=16, le=10_000, description="rows of each split that is not trained on")]
     n_rows: Annotated[int, Field(ge=16, le=1024, description="rows on which networks are asked")]
     engine: EngineName
 
@@ -71,8 +73,8 @@ def recipes(params: Params) -> dict[str, tuple[Recipe, ...]]:
     """Arm -> its recipes; of forks one per order of the data, whose seed stands for the fork's."""
     parent = _network(params, params.parent)
     act = params.fork_at[ACT]
-    changed = {BOOSTED[head]: (Scale(parts=(f"L{LAYER}H{head}",), factor=BOOST),) for head in HEADS}
-    changed |= {HELD[head]: (Hold(parts=(f"L{LAYER}H{head}",)),) for head in HEADS}
+    boosts = {BOOSTED[head]: (Scale(parts=(f"L{LAYER}H{head}",), factor=BOOST),) for head in HEADS}
+    changed = {HELD[head]: (Hold(parts=(f"L{LAYER}H{head}",)),) for head in HEADS}
     changed[FROZEN] = (Freeze(parts=_queries_and_keys(parent)),)
     return {
         NETWORKS: tuple(_network(params, seed) for seed in params.seeds),
@@ -86,12 +88,16 @@ def recipes(params: Params) -> dict[str, tuple[Recipe, ...]]:
             arm: tuple(_fork(params, parent, act, order, during) for order in params.act_seeds)
             for arm, during in changed.items()
         },
+        **{
+            arm: tuple(_fork(params, parent, act, order, during) for order in params.boost_seeds)
+            for arm, during in boosts.items()
+        },
     }
 
 
 def _network(params: Params, seed: int) -> Recipe:
     """A network of SGD formation on fresh rows of our stream."""
-    task = BalancedStream(**SIZES, n_train=N_TRAIN, n_eval=params.n_test)
+    task = BalancedStream(**SIZES, n_train=N_TRAIN, n_eval=N_TEST)
     trained = small_network(task, seed, params.parent_steps, params.d_model, fresh=True)
     return dataclasses.replace(trained, engine=params.engine)
 
