@@ -1,0 +1,115 @@
+"""What is computed: bigrams learnt by one layer and two, three single gradient steps, and a noisy bigram.
+
+Sources: Bietti's lecture of April 2025 and papers behind it (Bietti et al., NeurIPS 2023; Chen et al., ICLR 2025). All
+matrices but a few are frozen, so every arm is an experiment. Sizes, rates and steps come from pilots on seeds that no
+experiment has (900 and 901): where two layers had learnt the task, and one layer had stopped improving.
+"""
+
+import dataclasses
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from circuitcore.metrics.instruments.instrument import Instrument
+from circuitcore.training.experiment import Experiment
+from circuitcore.training.recipe import Recipe
+from retrieval_circuits.bigrams_and_composition.measures import (
+    K1,
+    K2,
+    O2,
+    Learning,
+    Noisy,
+    Steps,
+    Task,
+    Way,
+    learning,
+    noisy,
+    shortened,
+    three_steps,
+)
+from retrieval_circuits.bigrams_and_composition.published import NOISE
+from retrieval_circuits.design import SomeSeeds
+
+TASK = Task(n_tokens=32, n_triggers=5, length=48, width=128, n_test=128, every=10)
+"""An eighth of the source's width and length in all; as many triggers."""
+FULL_LEARNING = 300
+"""Steps of the ways that are trained longest but one; those of the others are in proportion where it is shortened."""
+ONE, JOINT, WITH_ADAM = "one layer", "two layers, all at once", "two layers, all at once, Adam"
+STAGES, REVERSED = "two layers, in stages", "two layers, in reversed stages"
+WAYS = (
+    Way(
+        name=ONE,
+        trained=((O2, K2),),
+        n_layers=1,
+        optimizer="adam",
+        rate=0.005,
+        batch=128,
+        queries=16,
+        steps=500,
+        decay="linear",
+    ),
+    Way(name=JOINT, trained=((O2, K2, K1),), steps=FULL_LEARNING),
+    Way(name=WITH_ADAM, trained=((O2, K2, K1),), optimizer="adam", rate=0.001, steps=200),
+    Way(name=STAGES, trained=((O2,), (K2,), (K1,)), steps=FULL_LEARNING),
+    Way(name=REVERSED, trained=((K1,), (K2,), (O2,)), steps=FULL_LEARNING),
+)
+"""Ways of learning. The source's rule is gradient descent with momentum; one layer needs a finer one to settle."""
+CUTS = (0.0, 0.1)
+"""Shares of the MLP's singular values that are kept: two of the source's."""
+
+LEARNING, STEPS, NOISY = "learning", "three_steps", "noisy"
+"""Names of the experiments."""
+
+
+class Params(BaseModel):
+    """Parameters of the chapter; ``params/bigrams_and_composition.yaml`` holds the published values."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    seeds: Annotated[SomeSeeds, Field(description="seeds of every experiment; each draws a source of its own")]
+    learn_steps: Annotated[int, Field(ge=30, le=FULL_LEARNING, multiple_of=30, description="of two layers, batches")]
+    samples: Annotated[
+        tuple[Annotated[int, Field(ge=64, le=65536)], ...],
+        Field(min_length=1, description="rows of each of three single gradient steps"),
+    ]
+    noisy_steps: Annotated[int, Field(ge=20, le=2000, multiple_of=20, description="of the noisy task, batches")]
+
+
+def recipes(params: Params) -> dict[str, tuple[Recipe, ...]]:
+    """None: no decoder is trained."""
+    return {}
+
+
+def instruments(params: Params, arm: str) -> tuple[Instrument, ...]:
+    """None, as there are no arms."""
+    return ()
+
+
+def experiments(params: Params) -> tuple[Experiment, ...]:
+    """Everything that is computed, each with every seed."""
+    ways = tuple(shortened(way, params.learn_steps, FULL_LEARNING) for way in WAYS)
+    one_trigger = {**dataclasses.asdict(TASK), "n_triggers": 1, "every": 20}
+    found = {
+        LEARNING: (learning, Learning.of(TASK, ways)),
+        STEPS: (
+            three_steps,
+            Steps(n_tokens=20, n_triggers=2, length=20, samples=params.samples, queries=4, n_test=512),
+        ),
+        NOISY: (
+            noisy,
+            Noisy(
+                **one_trigger,
+                share=NOISE,
+                optimizer="sgd",
+                rate=0.03,
+                batch=64,
+                queries=8,
+                steps=params.noisy_steps,
+                kept=CUTS,
+            ),
+        ),
+    }
+    return tuple(
+        Experiment(name=name, version=1, function=function, params=given, seeds=params.seeds)
+        for name, (function, given) in found.items()
+    )

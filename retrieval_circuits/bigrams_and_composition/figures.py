@@ -1,0 +1,109 @@
+"""The table behind each figure of the chapter, with what its caption must say."""
+
+import pandas as pd
+
+from livingpaper.claims.results import Results
+from livingpaper.claims.view import View, in_order
+from retrieval_circuits.bigrams_and_composition.design import (
+    CUTS,
+    JOINT,
+    LEARNING,
+    NOISY,
+    ONE,
+    REVERSED,
+    STAGES,
+    TASK,
+    WITH_ADAM,
+)
+from retrieval_circuits.bigrams_and_composition.measures import ORDERS
+from retrieval_circuits.bigrams_and_composition.published import NOISE
+from retrieval_circuits.bigrams_and_composition.readings import MEMORIES, at_most_samples, formed, last
+from retrieval_circuits.design import BAND
+
+PROMPTS = "rows drawn anew"
+NO_PROMPTS = "stored pairs"
+GUESS = 1 / (TASK.n_tokens - TASK.n_triggers)
+NAMES = {"W_O2": "W_O2, answers", "W_K2": "W_K2, triggers", "W_K1": "W_K1, previous position"}
+PANELS = {JOINT: "all at once", WITH_ADAM: "all at once, Adam", STAGES: "in stages", REVERSED: "in reversed stages"}
+CUT = {
+    "none": "full network",
+    **{f"{kept:g}": f"MLP, {kept:.0%} of its rank" if kept else "without MLP" for kept in CUTS},
+    "attention": "without W_O2",
+}
+
+
+def layers(results: Results) -> View:
+    """Accuracy at the end, of one layer, as predicted of it, and of two."""
+    found = []
+    for way in (ONE, JOINT, WITH_ADAM):
+        rows = last(results.rows(LEARNING, way=way)).reset_index()
+        if way == ONE:
+            found.append(rows.assign(group="one layer, predicted", value=rows["predicted"]))
+        found.append(rows.assign(group=way, value=rows["accuracy"]))
+    table = pd.concat(found, ignore_index=True)
+    return View(
+        table[["group", "arm", "init_seed", "value"]], "share of scored positions", PROMPTS, BAND, chance=GUESS,
+        note="The prediction is computed from each seed's source alone",
+    )  # fmt: skip
+
+
+def memories(results: Results) -> View:
+    """What each matrix recalls through training, in four ways of training two layers."""
+    rows = results.rows(LEARNING, way=list(PANELS))
+    rows = rows.assign(panel=rows["way"].astype(str).map(PANELS))
+    table = rows.melt(["panel", "arm", "init_seed", "step"], [*MEMORIES, "accuracy"], "series")
+    table = table.assign(series=table["series"].map({**NAMES, "accuracy": "accuracy of answers"}))
+    table = in_order(table, "panel", PANELS.values())
+    return View(table[["panel", "series", "step", "arm", "init_seed", "value"]], "share", PROMPTS, BAND)
+
+
+def births(results: Results) -> View:
+    """The step at which each memory forms, by optimiser."""
+    found = []
+    for way, name in ((JOINT, "gradient descent"), (WITH_ADAM, "Adam")):
+        rows = results.rows(LEARNING, way=way)
+        for memory in MEMORIES:
+            steps = formed(rows, memory).rename("value").reset_index()
+            found.append(steps.assign(series=name, group=NAMES[memory]))
+    table = in_order(pd.concat(found, ignore_index=True).assign(arm=LEARNING), "group", NAMES.values())
+    note = f"First of the measurements, every {TASK.every} steps, at which half of the final share is recalled"
+    return View(table[["group", "series", "arm", "init_seed", "value"]], "step", NO_PROMPTS, BAND, note=note)
+
+
+def three_steps(results: Results) -> View:
+    """What each matrix recalls after three gradient steps, by their order."""
+    orders = [", ".join(order) for order in ORDERS]
+    rows = at_most_samples(results, orders)
+    rows = rows.assign(group=rows["order"].astype(str))
+    table = rows.melt(["group", "arm", "init_seed"], list(MEMORIES), "series")
+    table = in_order(table.assign(series=table["series"].map(NAMES)), "group", orders)
+    note = f"{int(rows['samples'].max()):,} rows a step. The last order is the one that the slide prints"
+    return View(table[["group", "series", "arm", "init_seed", "value"]], "share of pairs", NO_PROMPTS, BAND, note=note)
+
+
+def noise_first(results: Results) -> View:
+    """Probabilities of the noise token and of the context's answer, in full and without the MLP."""
+    panels = {"none": CUT["none"], "0": CUT["0"]}
+    rows = results.rows(NOISY, cut=list(panels))
+    rows = rows.assign(panel=rows["cut"].astype(str).map(panels))
+    series = {"noise": "noise token", "context": "answer of the context"}
+    table = rows.melt(["panel", "arm", "init_seed", "step"], list(series), "series")
+    table = in_order(table.assign(series=table["series"].map(series)), "panel", panels.values())
+    note = f"Rows without noise; in training it takes {NOISE:.0%} of the places after a trigger"
+    table = table[["panel", "series", "step", "arm", "init_seed", "value"]]
+    return View(table, "probability", PROMPTS, BAND, note=note)
+
+
+def cuts(results: Results) -> View:
+    """The share of positions answered from the context, with parts removed."""
+    rows = results.rows(NOISY, cut=list(CUT))
+    rows = last(rows).reset_index()
+    table = rows.assign(group=rows["cut"].astype(str).map(CUT), value=rows["accuracy"])
+    table = in_order(table, "group", CUT.values())
+    return View(
+        table[["group", "arm", "init_seed", "value"]], "share of scored positions", PROMPTS, BAND,
+        note="Rows without noise",
+    )  # fmt: skip
+
+
+VIEWS = {view.__name__: view for view in (layers, memories, births, three_steps, noise_first, cuts)}

@@ -1,0 +1,23 @@
+"""What is computed on bigrams: networks of one and two layers, three single steps, a trigger with a noisy bigram."""
+
+from retrieval_circuits.bigrams_and_composition.measures.network import K1, K2, O2
+from retrieval_circuits.bigrams_and_composition.measures.noise import Noisy, noisy
+from retrieval_circuits.bigrams_and_composition.measures.steps import AS_PRINTED, ORDERS, Steps, three_steps
+from retrieval_circuits.bigrams_and_composition.measures.training import Learning, Task, Way, learning, shortened
+
+__all__ = [
+    "AS_PRINTED",
+    "K1",
+    "K2",
+    "O2",
+    "ORDERS",
+    "Learning",
+    "Noisy",
+    "Steps",
+    "Task",
+    "Way",
+    "learning",
+    "noisy",
+    "shortened",
+    "three_steps",
+]
