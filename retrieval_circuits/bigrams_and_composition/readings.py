@@ -1,29 +1,17 @@
 """What claims and figures read: accuracies at the end, steps at which memories form, who holds the noise."""
 
-from collections.abc import Callable
-
 import pandas as pd
 
+from livingpaper.claims.reading import OfArms, of_arms
 from livingpaper.claims.results import Results
 from retrieval_circuits.bigrams_and_composition.design import JOINT, LEARNING, NOISY, ONE, STEPS, WITH_ADAM
 from retrieval_circuits.bigrams_and_composition.measures import K1, K2, O2, ORDERS
 from retrieval_circuits.bigrams_and_composition.published import NOISE, ORDER
 
-Values = Callable[[Results], pd.Series]
 MEMORIES = (O2, K2, K1)
 IN_ORDER = ", ".join(ORDER)
 """The order of three steps as tables call it."""
 OTHERS = tuple(", ".join(order) for order in ORDERS if order != ORDER)
-
-
-def _read(*arms: str) -> Callable[[Values], Values]:
-    """Marks what a reading takes."""
-
-    def marked(values: Values) -> Values:
-        values.arms = arms
-        return values
-
-    return marked
 
 
 def last(rows: pd.DataFrame) -> pd.DataFrame:
@@ -31,24 +19,24 @@ def last(rows: pd.DataFrame) -> pd.DataFrame:
     return rows[rows["step"] == rows["step"].max()].set_index("init_seed")
 
 
-def learnt(way: str, column: str = "accuracy") -> Values:
+def learnt(way: str, column: str = "accuracy") -> OfArms:
     """Values of a reading: what was measured last on a way of learning."""
 
-    @_read(LEARNING)
+    @of_arms(LEARNING)
     def values(results: Results) -> pd.Series:
         return last(results.rows(LEARNING, way=way))[column]
 
     return values
 
 
-@_read(LEARNING)
+@of_arms(LEARNING)
 def off_plateau(results: Results) -> pd.Series:
     """How far one layer's accuracy is from the closed form, either way."""
     found = last(results.rows(LEARNING, way=ONE))
     return (found["accuracy"] - found["predicted"]).abs()
 
 
-@_read(LEARNING)
+@of_arms(LEARNING)
 def above_plateau(results: Results) -> pd.Series:
     """By how much two layers exceed what the closed form says of one."""
     found = last(results.rows(LEARNING, way=JOINT))
@@ -65,10 +53,10 @@ def formed(rows: pd.DataFrame, memory: str) -> pd.Series:
     return rows[rows[memory] >= half].groupby("init_seed")["step"].min().astype(float)
 
 
-def later_than(first: str, second: str, way: str = JOINT) -> Values:
+def later_than(first: str, second: str, way: str = JOINT) -> OfArms:
     """Values of a reading: steps from the forming of one memory to that of another."""
 
-    @_read(LEARNING)
+    @of_arms(LEARNING)
     def values(results: Results) -> pd.Series:
         rows = results.rows(LEARNING, way=way)
         return formed(rows, second) - formed(rows, first)
@@ -76,7 +64,7 @@ def later_than(first: str, second: str, way: str = JOINT) -> Values:
     return values
 
 
-@_read(LEARNING)
+@of_arms(LEARNING)
 def least_gap_with_adam(results: Results) -> pd.Series:
     """The smaller of the two gaps in the source's order, under Adam."""
     gaps = [later_than(first, second, WITH_ADAM)(results) for first, second in zip(ORDER, ORDER[1:], strict=False)]
@@ -89,34 +77,34 @@ def at_most_samples(results: Results, order: str | list[str]) -> pd.DataFrame:
     return rows[rows["samples"] == rows["samples"].max()]
 
 
-def stepped(column: str, order: str = IN_ORDER) -> Values:
+def stepped(column: str, order: str = IN_ORDER) -> OfArms:
     """Values of a reading: a number after three steps in an order, with the most samples."""
 
-    @_read(STEPS)
+    @of_arms(STEPS)
     def values(results: Results) -> pd.Series:
         return at_most_samples(results, order).set_index("init_seed")[column]
 
     return values
 
 
-@_read(STEPS)
+@of_arms(STEPS)
 def worst_memory(results: Results) -> pd.Series:
     """The least share recalled by any of the three matrices, after three steps in the source's order."""
     rows = at_most_samples(results, IN_ORDER).set_index("init_seed")
     return rows[list(MEMORIES)].min(axis=1)
 
 
-@_read(STEPS)
+@of_arms(STEPS)
 def best_other_order(results: Results) -> pd.Series:
     """The same of the best of all other orders, the printed one included."""
     rows = at_most_samples(results, list(OTHERS))
     return rows[list(MEMORIES)].min(axis=1).groupby(rows["init_seed"]).max()
 
 
-def noisy_end(column: str, cut: str = "none") -> Values:
+def noisy_end(column: str, cut: str = "none") -> OfArms:
     """Values of a reading: what was measured last on the noisy task, with some part cut."""
 
-    @_read(NOISY)
+    @of_arms(NOISY)
     def values(results: Results) -> pd.Series:
         return last(results.rows(NOISY, cut=cut))[column]
 
@@ -129,14 +117,14 @@ def reaches(rows: pd.DataFrame, column: str, level: float) -> pd.Series:
     return first.groupby(rows["init_seed"]).min().astype(float)
 
 
-@_read(NOISY)
+@of_arms(NOISY)
 def context_after_pair(results: Results) -> pd.Series:
     """Steps from the noise token's to the context's answer: each when it has half of the probability it is due."""
     rows = results.rows(NOISY, cut="none")
     return reaches(rows, "context", (1 - NOISE) / 2) - reaches(rows, "noise", NOISE / 2)
 
 
-@_read(NOISY)
+@of_arms(NOISY)
 def brought_back(results: Results) -> pd.Series:
     """By how much removing the MLP raises the share of positions answered from the context."""
     return noisy_end("accuracy", "0")(results) - noisy_end("accuracy")(results)
