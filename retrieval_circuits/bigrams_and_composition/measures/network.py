@@ -122,13 +122,16 @@ def probes(
     found = {}
     if K1 in weights:
         scores = positions[1:] @ weights[K1] @ positions.T
-        found[K1] = _share(scores.argmax(1), torch.arange(len(positions) - 1))
+        found[K1] = _recalled(scores, torch.arange(len(positions) - 1))
         remapped = tokens @ frozen.remap.T
-        found[K2] = _share((tokens[triggers] @ weights[K2] @ remapped.T).argmax(1), triggers)
+        found[K2] = _recalled(tokens[triggers] @ weights[K2] @ remapped.T, triggers)
     scores = tokens @ (weights[O2] @ frozen.values).T @ frozen.outputs.T
-    found[O2] = _share(scores.argmax(1)[probed], probed)
+    found[O2] = _recalled(scores[probed], probed)
     return found
 
 
-def _share(found: Int[Tensor, " item"], right: Int[Tensor, " item"]) -> float:
-    return (found == right).float().mean().item()
+def _recalled(scores: Float[Tensor, "item candidate"], right: Int[Tensor, " item"]) -> float:
+    """The share of items whose right candidate alone scores highest: a matrix of zeros, where all tie, recalls none."""
+    best = scores.max(dim=1, keepdim=True).values
+    alone = (scores == best).sum(1) == 1
+    return (alone & (scores.argmax(1) == right)).float().mean().item()

@@ -147,6 +147,8 @@ def test_target_memories_are_recalled_and_answer_everything_and_random_ones_are_
     )
     everything = torch.arange(200)
     assert max(network.probes(*untrained, everything, everything).values()) < 0.05
+    nothing = {name: torch.zeros_like(matrix) for name, matrix in weights.items()}
+    assert set(network.probes(frozen, nothing, torch.arange(2), torch.arange(2)).values()) == {0.0}, "ties"
 
 
 def test_the_closed_form_is_what_draws_of_its_own_assumptions_give():
