@@ -3,11 +3,11 @@
 from livingpaper.claims.claim import Claim, Control, Says
 from livingpaper.claims.reading import Less, Reading, of_experiment
 from livingpaper.claims.rules import Forced
-from livingpaper.claims.units import POINTS, STEPS, Unit, at_least, at_most, share_of
+from livingpaper.claims.units import NUMBER, POINTS, STEPS, Unit, at_least, at_most, share_of
 from retrieval_circuits.bigrams_and_composition import readings
 from retrieval_circuits.bigrams_and_composition.design import JOINT, NOISY, ONE, REVERSED, STAGES
 from retrieval_circuits.bigrams_and_composition.design import STEPS as THREE
-from retrieval_circuits.bigrams_and_composition.measures import AS_PRINTED, K1, K2, O2, ORDERS
+from retrieval_circuits.bigrams_and_composition.measures import AS_PRINTED, ATTENTION, K1, K2, MLP, O2, ORDERS
 
 ANSWERS, PAIRS = share_of("scored positions"), share_of("pairs")
 APART = Unit(name="points", times=100, digits=1, low=0, high=1)
@@ -254,4 +254,44 @@ NOISE = (
         source_verdict="Supported in figures",
     ),
 )
-CLAIMS = (*LAYERS, *LEARNT, *THREE_STEPS, *NOISE)
+SAMPLE_LAWS = (
+    Claim(
+        id="BC16",
+        says=Says(
+            holds="An MLP learns the frequent pair from a number of rows that does not grow with the vocabulary.",
+            fails="An MLP needs more rows for the frequent pair where the vocabulary is larger.",
+            whether="whether an MLP needs more rows where the vocabulary is larger",
+        ),
+        reading=Reading("power of the vocabulary with which the MLP's rows grow", NUMBER, readings.needed_power(MLP)),
+        bound=at_most(0.25, "a quarter of the power that the source has for attention"),
+        source="source",
+        source_verdict="Proved, informally stated: a number that does not depend on N",
+    ),
+    Claim(
+        id="BC17",
+        says=Says(
+            holds="Attention needs rows in proportion to the vocabulary before the frequent token leads, or nearly so.",
+            fails="Attention does not need rows in proportion to the vocabulary before the frequent token leads.",
+            whether="whether attention needs more rows where the vocabulary is larger",
+        ),
+        reading=Reading(
+            "power of the vocabulary with which attention's rows grow", NUMBER, readings.needed_power(ATTENTION)
+        ),
+        bound=at_least(0.5, "nearer to the source's power, 1, than to none"),
+        source="source",
+        source_verdict="Proved, informally stated: a number of the order of N",
+    ),
+    Claim(
+        id="BC18",
+        says=Says(
+            holds="The lead that one step gives through attention falls about as one over the vocabulary.",
+            fails="The lead that one step gives through attention does not fall as one over the vocabulary.",
+            whether="whether the lead through attention falls with the vocabulary",
+        ),
+        reading=Reading(
+            "power of the vocabulary with which attention's lead goes, by the MLP's,", NUMBER, readings.lead_power
+        ),
+        bound=at_most(-0.5, "nearer to -1, which two random rows have in common, than to none"),
+    ),
+)
+CLAIMS = (*LAYERS, *LEARNT, *THREE_STEPS, *NOISE, *SAMPLE_LAWS)

@@ -19,11 +19,13 @@ from retrieval_circuits.bigrams_and_composition.measures import (
     O2,
     Learning,
     Noisy,
+    Samples,
     Steps,
     Task,
     Way,
     learning,
     noisy,
+    samples,
     shortened,
     three_steps,
 )
@@ -54,10 +56,19 @@ WAYS = (
     Way(name=REVERSED, trained=((K1,), (K2,), (O2,)), steps=FULL_LEARNING),
 )
 """Ways of learning. The source's rule is gradient descent with momentum; one layer needs a finer one to settle."""
+SAMPLE_LAW = Samples(
+    sizes=(16, 32, 64, 128, 256),
+    length=48,
+    share=NOISE,
+    rows=tuple(2**power for power in range(10)),
+    n_draws=32,
+    n_test=64,
+)
+"""Sizes of single steps on the noisy task: a factor of sixteen in the vocabulary."""
 CUTS = (0.0, 0.1)
 """Shares of the MLP's singular values that are kept: two of the source's."""
 
-LEARNING, STEPS, NOISY = "learning", "three_steps", "noisy"
+LEARNING, STEPS, NOISY, SAMPLES = "learning", "three_steps", "noisy", "samples"
 """Names of the experiments."""
 
 
@@ -95,6 +106,7 @@ def experiments(params: Params) -> tuple[Experiment, ...]:
             three_steps,
             Steps(n_tokens=20, n_triggers=2, length=20, samples=params.samples, queries=4, n_test=512),
         ),
+        SAMPLES: (samples, SAMPLE_LAW),
         NOISY: (
             noisy,
             Noisy(

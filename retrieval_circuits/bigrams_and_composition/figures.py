@@ -11,13 +11,14 @@ from retrieval_circuits.bigrams_and_composition.design import (
     NOISY,
     ONE,
     REVERSED,
+    SAMPLES,
     STAGES,
     TASK,
     WITH_ADAM,
 )
-from retrieval_circuits.bigrams_and_composition.measures import ORDERS
+from retrieval_circuits.bigrams_and_composition.measures import ATTENTION, MLP, ORDERS
 from retrieval_circuits.bigrams_and_composition.published import NOISE
-from retrieval_circuits.bigrams_and_composition.readings import MEMORIES, at_most_samples, formed, last
+from retrieval_circuits.bigrams_and_composition.readings import MEMORIES, NEARLY, at_most_samples, formed, last, needed
 from retrieval_circuits.design import BAND
 
 PROMPTS = "rows drawn anew"
@@ -106,4 +107,16 @@ def cuts(results: Results) -> View:
     )  # fmt: skip
 
 
-VIEWS = {view.__name__: view for view in (layers, memories, births, three_steps, noise_first, cuts)}
+def sample_law(results: Results) -> View:
+    """Rows that each part needs for the noise token to lead, by vocabulary."""
+    found = []
+    for part in (MLP, ATTENTION):
+        table = needed(results.rows(SAMPLES, part=part))
+        found.append(table.assign(series=part, value=table["rows"]))
+    table = pd.concat(found, ignore_index=True).sort_values("n_tokens", kind="stable")
+    table = table.assign(group=table["n_tokens"].map("{} tokens".format), arm=SAMPLES)
+    note = f"The fewest, among powers of two, from which on the noise token leads on {NEARLY:.0%} of rows"
+    return View(table[["group", "series", "arm", "init_seed", "value"]], "rows", PROMPTS, BAND, note=note)
+
+
+VIEWS = {view.__name__: view for view in (layers, memories, births, three_steps, noise_first, cuts, sample_law)}

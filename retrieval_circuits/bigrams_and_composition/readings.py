@@ -1,14 +1,17 @@
 """What claims and figures read: accuracies at the end, steps at which memories form, who holds the noise."""
 
+import numpy as np
 import pandas as pd
 
 from livingpaper.claims.reading import OfArms, of_arms
 from livingpaper.claims.results import Results
-from retrieval_circuits.bigrams_and_composition.design import JOINT, LEARNING, NOISY, ONE, STEPS, WITH_ADAM
-from retrieval_circuits.bigrams_and_composition.measures import K1, K2, O2, ORDERS
+from retrieval_circuits.bigrams_and_composition.design import JOINT, LEARNING, NOISY, ONE, SAMPLES, STEPS, WITH_ADAM
+from retrieval_circuits.bigrams_and_composition.measures import ATTENTION, K1, K2, MLP, O2, ORDERS
 from retrieval_circuits.bigrams_and_composition.published import NOISE, ORDER
 
 MEMORIES = (O2, K2, K1)
+NEARLY = 0.9
+"""Share of rows in which a token that leads leads nearly always."""
 IN_ORDER = ", ".join(ORDER)
 """The order of three steps as tables call it."""
 OTHERS = tuple(", ".join(order) for order in ORDERS if order != ORDER)
@@ -128,3 +131,43 @@ def context_after_pair(results: Results) -> pd.Series:
 def brought_back(results: Results) -> pd.Series:
     """By how much removing the MLP raises the share of positions answered from the context."""
     return noisy_end("accuracy", "0")(results) - noisy_end("accuracy")(results)
+
+
+def needed(rows: pd.DataFrame) -> pd.DataFrame:
+    """Rows from which on the noise token leads nearly always: ``n_tokens``, ``init_seed``, ``rows``.
+
+    Twice the most that was tried where it does not.
+    """
+    short = rows["rows"].where(rows["leads"] < NEARLY, rows["rows"].min() / 2)
+    found = short.groupby([rows["n_tokens"], rows["init_seed"]]).max() * 2
+    return found.rename("rows").reset_index()
+
+
+def power(table: pd.DataFrame, column: str) -> pd.Series:
+    """The power of the number of tokens with which a column goes, by seed: a line through logarithms."""
+    logs = pd.DataFrame({"x": np.log(table["n_tokens"]), "y": np.log(table[column]), "init_seed": table["init_seed"]})
+    return logs.groupby("init_seed")[["x", "y"]].apply(lambda part: float(np.polyfit(part["x"], part["y"], 1)[0]))
+
+
+def needed_power(part: str) -> OfArms:
+    """Values of a reading: the power of N with which the rows grow that a part needs."""
+
+    @of_arms(SAMPLES)
+    def values(results: Results) -> pd.Series:
+        return power(needed(results.rows(SAMPLES, part=part)), "rows")
+
+    return values
+
+
+@of_arms(SAMPLES)
+def lead_power(results: Results) -> pd.Series:
+    """The power of N with which attention's lead goes, after a step on the most rows, by the MLP's."""
+    return power(leads(results), "ratio")
+
+
+def leads(results: Results) -> pd.DataFrame:
+    """Attention's lead by the MLP's after a step on the most rows: ``n_tokens``, ``init_seed``, ``ratio``."""
+    rows = results.rows(SAMPLES)
+    rows = rows[rows["rows"] == rows["rows"].max()]
+    wide = rows.pivot(index=["n_tokens", "init_seed"], columns="part", values="lead")
+    return (wide[ATTENTION] / wide[MLP]).rename("ratio").reset_index()

@@ -2,22 +2,27 @@
 
 from retrieval_circuits.bigrams_and_composition.measures.network import K1, K2, O2
 from retrieval_circuits.bigrams_and_composition.measures.noise import Noisy, noisy
+from retrieval_circuits.bigrams_and_composition.measures.samples import ATTENTION, MLP, Samples, samples
 from retrieval_circuits.bigrams_and_composition.measures.steps import AS_PRINTED, ORDERS, Steps, three_steps
 from retrieval_circuits.bigrams_and_composition.measures.training import Learning, Task, Way, learning, shortened
 
 __all__ = [
     "AS_PRINTED",
+    "ATTENTION",
     "K1",
     "K2",
     "O2",
     "ORDERS",
+    "MLP",
     "Learning",
     "Noisy",
+    "Samples",
     "Steps",
     "Task",
     "Way",
     "learning",
     "noisy",
+    "samples",
     "shortened",
     "three_steps",
 ]
