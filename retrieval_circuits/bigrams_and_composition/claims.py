@@ -37,9 +37,9 @@ LAYERS = (
     Claim(
         id="BC2",
         says=Says(
-            holds="Two layers complete bigrams of the context; one layer fails at half of them or nearly so.",
-            fails="One layer completes bigrams of the context nearly as well as two.",
-            whether="whether two layers complete bigrams of the context where one fails",
+            holds="Two layers complete bigrams of the context far more often than one.",
+            fails="One layer completes bigrams of the context nearly as often as two.",
+            whether="whether two layers complete bigrams of the context far more often than one",
         ),
         reading=Reading(
             "accuracy of two layers less that of one", POINTS, Less(readings.learnt(JOINT), readings.learnt(ONE))
@@ -71,7 +71,7 @@ LEARNT = (
     Claim(
         id="BC4",
         says=Says(
-            holds="The memory of the previous position, W_K1, forms last.",
+            holds="The memory of the previous position, W_K1, forms last, on average.",
             fails="The memory of the previous position, W_K1, does not form last.",
             whether="whether W_K1 forms last",
         ),
@@ -83,7 +83,7 @@ LEARNT = (
     Claim(
         id="BC5",
         says=Says(
-            holds="Adam learns them in the same order.",
+            holds="On average, Adam learns them in the same order.",
             fails="Adam does not learn them in the same order.",
             whether="whether Adam learns them in the same order",
         ),
@@ -109,7 +109,7 @@ LEARNT = (
     Claim(
         id="BC7",
         says=Says(
-            holds="The reversed order of stages stores no previous position: what comes last cannot come first.",
+            holds="In as many steps, the reversed order of stages stores hardly any previous positions.",
             fails="The reversed order of stages stores previous positions, too.",
             whether="whether the reversed order of stages stores previous positions",
         ),
@@ -153,9 +153,9 @@ THREE_STEPS = (
     Claim(
         id="BC10",
         says=Says(
-            holds="Without W_O2 there is nothing to learn for either matrix of keys: their gradients are zero.",
-            fails="Without W_O2 there is a gradient for a matrix of keys.",
-            whether="whether keys have a gradient without W_O2",
+            holds="While W_O2 is zero there is nothing to learn for either matrix of keys: their gradients are zero.",
+            fails="While W_O2 is zero there is a gradient for a matrix of keys.",
+            whether="whether keys have a gradient while W_O2 is zero",
         ),
         reading=Reading(
             "largest entry of the gradients of W_K1 and W_K2 at zero weights",
