@@ -127,9 +127,9 @@ THREE_STEPS = (
     Claim(
         id="BC8",
         says=Says(
-            holds="One gradient step on each matrix, W_O2 first and W_K1 last, stores all three memories.",
-            fails="One gradient step on each matrix, W_O2 first and W_K1 last, does not store all three memories.",
-            whether="whether three gradient steps store all three memories",
+            holds="One gradient step on each matrix, W_O2 first and W_K1 last, stores most pairs of all three memories.",
+            fails="One gradient step on each matrix, W_O2 first and W_K1 last, does not store most pairs of all three.",
+            whether="whether three gradient steps store most pairs of all three memories",
         ),
         reading=Reading("pairs that the worst of three matrices recalls", PAIRS, readings.worst_memory),
         bound=at_least(0.5, "most pairs; chance is 1 in 20, and the theorem's population is a sample here"),
