@@ -127,7 +127,7 @@ THREE_STEPS = (
     Claim(
         id="BC8",
         says=Says(
-            holds="One gradient step on each matrix, W_O2 first and W_K1 last, stores most pairs of all three memories.",
+            holds="One gradient step on each matrix, W_O2 first and W_K1 last, stores most pairs of all three.",
             fails="One gradient step on each matrix, W_O2 first and W_K1 last, does not store most pairs of all three.",
             whether="whether three gradient steps store most pairs of all three memories",
         ),

@@ -64,7 +64,7 @@ def noisy(asked: Noisy, seed: int) -> list[dict[str, Any]]:
     """
     chance = np.random.default_rng(seed)
     source = draw_source(asked.n_tokens, asked.n_triggers, chance)
-    middle = int(source.frequency.argsort(descending=True)[asked.n_tokens // 2])
+    middle = int(source.frequency.argsort(descending=True, stable=True)[asked.n_tokens // 2])
     source = replace(source, noise=middle, share=asked.share)
     generator = torch.Generator().manual_seed(seed)
     return list(learn(asked, source, generator))

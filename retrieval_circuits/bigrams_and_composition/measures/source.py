@@ -15,6 +15,9 @@ from torch import Tensor
 CONCENTRATION = 0.2
 """Of the rows, by token: entropies come out near those of the source's corpus (3.3 nats of tokens, 2.5 of pairs)."""
 
+DECIMALS = 12
+"""Of frequencies; solvers agree to more."""
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Source:
@@ -39,8 +42,8 @@ class Source:
 
     @cached_property
     def triggers(self) -> Int[Tensor, " trigger"]:
-        """The most frequent tokens, the most frequent first."""
-        return self.frequency.argsort(descending=True)[: self.n_triggers]
+        """The most frequent tokens, the most frequent first; of those that tie, the first."""
+        return self.frequency.argsort(descending=True, stable=True)[: self.n_triggers]
 
     @cached_property
     def others(self) -> Int[Tensor, " output"]:
@@ -77,12 +80,15 @@ def draw_source(n_tokens: int, n_triggers: int, chance: np.random.Generator) -> 
 
 
 def stationary(chain: Float[Tensor, "token next"]) -> Float[Tensor, " token"]:
-    """The law that the chain keeps, by solving pi P = pi with sum 1."""
+    """The law that the chain keeps, by solving pi P = pi with sum 1.
+
+    Rounded, so that tokens that are equally frequent tie: what a solver leaves of them differs from call to call.
+    """
     n = len(chain)
     system = torch.cat([chain.double().T - torch.eye(n, dtype=torch.float64), torch.ones(1, n, dtype=torch.float64)])
     target = torch.zeros(n + 1, 1, dtype=torch.float64)
     target[-1] = 1
-    return torch.linalg.lstsq(system, target).solution[:, 0].clamp(min=0)
+    return torch.linalg.lstsq(system, target).solution[:, 0].clamp(min=0).round(decimals=DECIMALS)
 
 
 def entropies(source: Source) -> tuple[float, float]:

@@ -67,6 +67,11 @@ def logits_of(frozen, weights, beside, tokens):
     return (found.logits + frozen.tokens[tokens[:, -1:]] @ beside.T @ frozen.outputs.T)[:, 0]
 
 
+def test_tokens_that_tie_are_the_same_triggers_at_every_call():
+    found = {(int(source.triggers[0]), source.noise) for source in (noisy_source(256, 0.5) for _ in range(20))}
+    assert found == {(0, 1)}
+
+
 def test_rows_end_with_the_trigger_and_their_answers_are_noise_as_often_as_asked():
     source = noisy_source(8, 0.3)
     rows = rows_of(source, replace(ASKED, n_draws=1), 4000, drawn())
