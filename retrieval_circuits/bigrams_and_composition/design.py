@@ -2,7 +2,7 @@
 
 Sources: Bietti's lecture of April 2025 and papers behind it (Bietti et al., NeurIPS 2023; Chen et al., ICLR 2025). All
 matrices but a few are frozen, so every arm is an experiment. Sizes, rates and steps come from pilots on seeds that no
-experiment has (900 and 901): where two layers had learnt the task, and one layer had stopped improving.
+experiment has (900 to 902): where two layers had learnt the task, and one layer had stopped improving.
 """
 
 import dataclasses
@@ -33,7 +33,7 @@ from retrieval_circuits.bigrams_and_composition.published import NOISE
 from retrieval_circuits.design import SomeSeeds
 
 TASK = Task(n_tokens=32, n_triggers=5, length=48, width=128, n_test=128, every=10)
-"""An eighth of the source's width and length in all; as many triggers."""
+"""Half of the source's width and vocabulary, a fifth of its length, as many triggers."""
 FULL_LEARNING = 300
 """Steps of the ways that are trained longest but one; those of the others are in proportion where it is shortened."""
 ONE, JOINT, WITH_ADAM = "one layer", "two layers, all at once", "two layers, all at once, Adam"
