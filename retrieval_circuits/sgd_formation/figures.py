@@ -217,13 +217,13 @@ def every_rule(results: Results) -> View:
 
 
 def margins(results: Results) -> View:
-    """What each part writes of the margin at the end, on our stream; networks that read alone."""
+    """What each part writes of the margin at the end, on our stream, in networks that read and in others."""
     rows = results.rows("margin_parts", arm=FRESH).astype({"site": "str"})
     parts = rows[rows["metric"] == "margin_part"]
-    reads = BEHAVIOUR.value <= accuracy(FRESH)(results)
-    shown = parts[parts["init_seed"].map(reads)]
-    table = shown.assign(group=shown["site"])[["group", "arm", "init_seed", "value"]]
-    note = "Parts and biases sum to the margin. Drawn are networks that read nine of ten"
+    reads = parts["init_seed"].map(BEHAVIOUR.value <= accuracy(FRESH)(results))
+    shown = parts.assign(group=parts["site"], series=reads.map({True: "networks that read", False: "others"}))
+    table = shown[["group", "series", "arm", "init_seed", "value"]]
+    note = "Parts and biases sum to the margin. Networks that read answer nine of ten"
     return View(table, "logits of the margin", REPORTED[FRESH], BAND, note=note)
 
 

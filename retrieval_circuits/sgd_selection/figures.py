@@ -7,7 +7,7 @@ from livingpaper.claims.results import Results
 from livingpaper.claims.view import View
 from retrieval_circuits.design import BAND
 from retrieval_circuits.sgd_formation.readings import total_looks
-from retrieval_circuits.sgd_selection.design import ACT, BOOSTED, FROZEN, HEADS, HELD, LAYER, ORDERS, PARENT
+from retrieval_circuits.sgd_selection.design import ACT, BOOSTED, FROZEN, HEADS, HELD, LAYER, NETWORKS, ORDERS, PARENT
 from retrieval_circuits.sgd_selection.readings import (
     FROM,
     NOBODY,
@@ -71,17 +71,19 @@ def boosted(results: Results) -> View:
 
 
 def silenced(results: Results) -> View:
-    """When half of the reads are right, with and without a head."""
+    """When half of the reads are right, with and without a head; without another one: the mean of those there are."""
     plain, won = half_right(results, ORDERS[ACT]), winners(results, ORDERS[ACT])
     found = []
     for head, arm in zip(HEADS, HELD, strict=True):
         rows = half_right(results, arm).rename("value").reset_index()
-        own = rows["init_seed"].map(won) == head
-        found.append(rows.assign(group=own.map({True: WITHOUT, False: WITHOUT_ANOTHER}), arm=arm))
-    orders = plain[plain.index.isin(found[0]["init_seed"])].rename("value").reset_index()
-    table = pd.concat([orders.assign(group="all heads", arm=ORDERS[ACT]), *found], ignore_index=True)
+        found.append(
+            rows.assign(group=(rows["init_seed"].map(won) == head).map({True: WITHOUT, False: WITHOUT_ANOTHER}))
+        )
+    held = pd.concat(found).groupby(["group", "init_seed"], as_index=False)["value"].mean()
+    orders = plain[plain.index.isin(held["init_seed"])].rename("value").reset_index()
+    table = pd.concat([orders.assign(group="all heads"), held], ignore_index=True)
     last = results.curve("accuracy", HELD[0])["step"].max()
-    note = f"Forks in which they never are stand at their last step, {last:,}"
+    note = f"Forks in which they never are stand at their last step, {last:,}; without another: the mean of the others"
     return View(table, "step at which half of the reads are right", ROWS, BAND.replace("seeds", "orders"), note=note)
 
 
@@ -103,8 +105,8 @@ def prediction(results: Results) -> View:
     """How often the winner is put first before it wins, by what the loss pushes and by what heads join already."""
     found = []
     for name, metric in {"what the loss pushes most": "push", "what joins most already": "joins"}.items():
-        rows = ranked_first(metric)(results).rename("value").reset_index()
-        found.append(rows.assign(group=name))
+        shares = ranked_first(metric)(results).reindex(results.seeds(NETWORKS))  # no point where no head wins
+        found.append(shares.rename_axis("init_seed").rename("value").reset_index().assign(group=name))
     note = f"Checkpoints from {FROM:,} to {UP_TO} steps before the winner joins half of the values"
     return View(
         pd.concat(found, ignore_index=True),
