@@ -5,7 +5,7 @@ from functools import partial
 from livingpaper.claims.claim import Claim, Control, Says
 from livingpaper.claims.reading import Less, Reading, at_end
 from livingpaper.claims.rules import Forced, Share
-from livingpaper.claims.units import MORE_OFTEN_THAN_NOT, NUMBER, POINTS, STEPS, at_least, at_most, share_of
+from livingpaper.claims.units import MORE_OFTEN_THAN_NOT, NUMBER, POINTS, STEPS, Unit, at_least, at_most, share_of
 from retrieval_circuits.sgd_selection import readings
 from retrieval_circuits.sgd_selection.design import ACT, FROZEN, HELD, ORDERS
 from retrieval_circuits.sgd_selection.readings import LATEST
@@ -13,6 +13,7 @@ from retrieval_circuits.sgd_selection.readings import LATEST
 FORKS, HEADS, CHECKPOINTS, READS = map(share_of, ("forks", "heads", "checkpoints", "reads"))
 FIRST, LATE = ORDERS[0], ORDERS[5]
 """Forks from the untrained network, and from the point that is two hundred steps before half of the joining."""
+GROWTH = Unit(name="%", of="the growth", times=100)
 _when = partial(Reading, unit=STEPS)
 
 CONTROL = (
@@ -219,4 +220,45 @@ PREDICTION = (
     ),
 )
 
-CLAIMS = (*CONTROL, *WHEN, *ACTS, *PREDICTION)
+UPDATES = (
+    Claim(
+        id="SS15",
+        says=Says(
+            holds="At Adam's rate the raw gradient explains next to none of the winner's growth.",
+            fails="At Adam's rate the raw gradient explains a good part of the winner's growth.",
+            whether="whether the raw gradient explains the winner's growth",
+        ),
+        reading=Reading("share of the growth that the raw gradient has", GROWTH, readings.share_of_growth("raw")),
+        bound=at_most(0.05, "the source has less than one in a hundred"),
+        source="source",
+        source_verdict="Supported",
+    ),
+    Claim(
+        id="SS16",
+        says=Says(
+            holds="That is its length, not its direction: made as long as Adam's updates, it explains half or more.",
+            fails="It is not its length alone: made as long as Adam's updates, it explains less than half.",
+            whether="whether the raw gradient is too small or points elsewhere",
+        ),
+        reading=Reading(
+            "share that it has at the length of the updates", GROWTH, readings.share_of_growth("raw_at_length")
+        ),
+        bound=at_least(0.5, "as good a direction as Adam's but for a factor of two"),
+    ),
+    Claim(
+        id="SS17",
+        says=Says(
+            holds="Momentum carries most as most of an update is momentum: old gradients push as new ones do.",
+            fails="The current gradient pushes the winner far more than those before it do.",
+            whether="whether old gradients push the winner as new ones do",
+        ),
+        reading=Reading(
+            "what gradients of the last twenty updates do, by what the current one does,",
+            NUMBER,
+            readings.older_gradients,
+        ),
+        bound=at_least(0.5, "half of it; if shares went by weight alone it were 1"),
+    ),
+)
+
+CLAIMS = (*CONTROL, *WHEN, *ACTS, *PREDICTION, *UPDATES)

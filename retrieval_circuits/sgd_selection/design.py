@@ -18,7 +18,7 @@ from circuitcore.training.recipe import Recipe, Stage
 from retrieval_circuits.design import EngineName, Seed, Seeds, SomeSeeds
 from retrieval_circuits.sgd_formation.design import BATCH_SIZE, EVERY, N_LOOKED, small_network
 from retrieval_circuits.sgd_formation.measures import SIZES, Counts, Removed, part_removed
-from retrieval_circuits.sgd_selection.measures import pushes, routes
+from retrieval_circuits.sgd_selection.measures import Traced, pushes, routes, updates
 
 N_FORKS = 8
 ORDER_OFFSET = 30_000
@@ -43,6 +43,10 @@ ORDERS = tuple(f"another order, point {number}" for number in range(1, N_FORKS +
 """The arms of forks that differ from the parent in their data alone, by how late they leave it."""
 ACT = 3
 """Which of the points (from 0) the other arms leave from: four hundred steps before the parent's transition."""
+TRACED = ORDERS[5]
+"""Forks whose updates are taken apart: they begin two hundred steps before the parent's transition."""
+N_TRACED, N_LAGS = 300, 20
+"""Updates that are taken apart, through the transition, and how far back gradients are followed."""
 BOOSTED = tuple(f"head {head} boosted" for head in HEADS)
 HELD = tuple(f"head {head} held at zero" for head in HEADS)
 FROZEN = "queries and keys frozen"
@@ -126,7 +130,10 @@ def _queries_and_keys(recipe: Recipe) -> tuple[str, ...]:
 
 
 def instruments(params: Params, arm: str) -> tuple[Instrument, ...]:
-    """Answers and attention of every checkpoint; of networks what the loss pushes, of forks what each part is for."""
+    """Answers and attention of every checkpoint; of networks what the loss pushes, of forks what each part is for.
+
+    Of those from one point on also what their updates are made of.
+    """
     n_looked = min(N_LOOKED, params.n_rows)
     asked = Counts(n_rows=params.n_rows, n_looked=n_looked)
     found = (Instrument(name="measurements", version=1, measures=routes, settings=asked),)
@@ -135,7 +142,10 @@ def instruments(params: Params, arm: str) -> tuple[Instrument, ...]:
         return (*found, Instrument(name="pushes", version=1, measures=pushes, settings=pushed))
     if arm in ORDERS:
         removed = Removed(n_rows=min(N_REMOVED, params.n_rows), splits=(BalancedStream.reported,))
-        return (*found, Instrument(name="removed", version=1, measures=part_removed, when="last", settings=removed))
+        found = (*found, Instrument(name="removed", version=1, measures=part_removed, when="last", settings=removed))
+    if arm == TRACED:
+        traced = Traced(n_steps=N_TRACED, every=EVERY, n_lags=N_LAGS, n_looked=n_looked)
+        return (*found, Instrument(name="updates", version=1, measures=updates, when="steps", settings=traced))
     return found
 
 

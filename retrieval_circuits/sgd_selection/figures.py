@@ -7,14 +7,28 @@ from livingpaper.claims.results import Results
 from livingpaper.claims.view import View
 from retrieval_circuits.design import BAND
 from retrieval_circuits.sgd_formation.readings import total_looks
-from retrieval_circuits.sgd_selection.design import ACT, BOOSTED, FROZEN, HEADS, HELD, LAYER, NETWORKS, ORDERS, PARENT
+from retrieval_circuits.sgd_selection.design import (
+    ACT,
+    BOOSTED,
+    FROZEN,
+    HEADS,
+    HELD,
+    LAYER,
+    N_LAGS,
+    NETWORKS,
+    ORDERS,
+    PARENT,
+    TRACED,
+)
 from retrieval_circuits.sgd_selection.readings import (
     FROM,
     NOBODY,
     UP_TO,
     forked_at,
+    grown_by,
     half_right,
     keeps_winner,
+    older_by,
     ranked_first,
     winners,
 )
@@ -118,4 +132,38 @@ def prediction(results: Results) -> View:
     )
 
 
-VIEWS = {view.__name__: view for view in (rivals, same_winner, spread, boosted, silenced, frozen, prediction)}
+def parts_of_growth(results: Results) -> View:
+    """What each part of the updates does for the winner, beside what it gains."""
+    found = [
+        grown_by(results, metric).reindex(results.seeds(TRACED)).rename("value").reset_index().assign(group=name)
+        for metric, name in PARTS_OF_GROWTH.items()
+    ]
+    table = pd.concat(found, ignore_index=True).assign(arm=TRACED)
+    note = (
+        "Sums over updates through the transition; a part is its dot product with the gradient of what the head joins"
+    )
+    return View(table, "gain of the winner's attention to keys", ROWS, BAND.replace("seeds", "orders"), note=note)
+
+
+PARTS_OF_GROWTH = {
+    "grown": "what it gains", "linear": "whole updates", "current": "current gradient", "momentum": "earlier gradients",
+    "decay": "decay", "raw": "raw gradient at the rate", "raw_at_length": "raw gradient at full length",
+}  # fmt: skip
+
+
+def lags(results: Results) -> View:
+    """What gradients do for the winner so many updates after they were taken, by what the current one does."""
+    found = [
+        older_by(results, lag).reindex(results.seeds(TRACED)).rename("value").reset_index().assign(group=f"{lag} ago")
+        for lag in LAGS
+    ]
+    table = pd.concat(found, ignore_index=True).assign(arm=TRACED)
+    return View(table, "by what the current gradient does", ROWS, BAND.replace("seeds", "orders"))
+
+
+LAGS = (1, 2, 5, 10, N_LAGS)
+
+VIEWS = {
+    view.__name__: view
+    for view in (rivals, same_winner, spread, boosted, silenced, frozen, prediction, parts_of_growth, lags)
+}

@@ -17,10 +17,12 @@ from retrieval_circuits.sgd_selection.design import (
     HEADS,
     HELD,
     LAYER,
+    N_LAGS,
     NETWORKS,
     ORDERS,
     PARENT,
     REPLAY,
+    TRACED,
 )
 
 HALF = 0.5
@@ -161,6 +163,31 @@ def apart(results: Results) -> pd.Series:
     both = wide.dropna()
     seeds = results.seeds(REPLAY)
     return pd.Series((both[PARENT] - both[REPLAY]).abs().max(), seeds)
+
+
+def grown_by(results: Results, metric: str, variable: str = "") -> pd.Series:
+    """The part of the winner's growth in ``TRACED`` that a metric of the updates has, summed over them, by order."""
+    rows = results.rows("updates", arm=TRACED, metric=metric, variable=variable)
+    table = rows.pivot_table(index="init_seed", columns="head", values="value", aggfunc="sum")
+    won = winners(results, TRACED)
+    won = won[won != NOBODY]
+    return pd.Series([table.loc[order, head] for order, head in won.items()], won.index, dtype=float)
+
+
+def share_of_growth(metric: str) -> OfArms:
+    """Values of a reading: that part, by the part of the whole updates."""
+    return OfArms((TRACED,), lambda results: grown_by(results, metric) / grown_by(results, "linear"))
+
+
+def older_by(results: Results, lag: int) -> pd.Series:
+    """What a gradient of so many updates ago does for the winner, by what the current one does; of equal weights."""
+    return grown_by(results, "lag", str(lag)) / grown_by(results, "lag", "0")
+
+
+@of_arms(TRACED)
+def older_gradients(results: Results) -> pd.Series:
+    """The same on average over all gradients that are followed but the current one."""
+    return sum(older_by(results, lag) for lag in range(1, N_LAGS + 1)) / N_LAGS
 
 
 def predicted(results: Results, metric: str) -> pd.DataFrame:

@@ -2,5 +2,6 @@
 
 from retrieval_circuits.sgd_selection.measures.pushes import pushes
 from retrieval_circuits.sgd_selection.measures.routes import routes
+from retrieval_circuits.sgd_selection.measures.updates import Traced, updates
 
-__all__ = ["pushes", "routes"]
+__all__ = ["Traced", "pushes", "routes", "updates"]

@@ -77,15 +77,18 @@ def joins_gradients(
     config: ModelConfig, weights: Mapping[str, Tensor], looked: Asked
 ) -> tuple[Float[Tensor, "ckpt head"], list[Gradients]]:
     """What each head of the first layer joins, and the gradient of each."""
-    one_layer = dataclasses.replace(config, n_layers=LAYER + 1)
-    row, at = looked.values.unbind(1)
     with torch.enable_grad():
-        pattern = forward(one_layer, weights, looked.batch.tokens, record=[f"pattern.{LAYER}"]).cache[
-            f"pattern.{LAYER}"
-        ]
-        joins = pattern.movedim(-3, -1)[:, row, at, at - 1].mean(1)
+        joins = joins_of(config, weights, looked)
         found = [_gradient(joins[:, head], weights) for head in range(config.n_heads)]
     return joins.detach(), found
+
+
+def joins_of(config: ModelConfig, weights: Mapping[str, Tensor], looked: Asked) -> Float[Tensor, "ckpt head"]:
+    """What each head of the first layer joins: its attention from written values to their keys."""
+    one_layer, site = dataclasses.replace(config, n_layers=LAYER + 1), f"pattern.{LAYER}"
+    row, at = looked.values.unbind(1)
+    pattern = forward(one_layer, weights, looked.batch.tokens, record=[site]).cache[site]
+    return pattern.movedim(-3, -1)[:, row, at, at - 1].mean(1)
 
 
 def _gradient(values: Float[Tensor, " ckpt"], weights: Mapping[str, Tensor]) -> Gradients:
