@@ -109,6 +109,21 @@ def test_the_gradient_is_that_of_the_loss_trained_on_with_tied_weights_once(smal
         assert torch.allclose(downhill[name][0], value.grad, atol=1e-12), name
 
 
+def test_a_linearised_loss_counts_tied_weights_once(small):
+    """The source lists embedding and unembedding apart, each with the whole gradient of both: its sums count twice."""
+    config, stack, found = small
+    loss, downhill = loss_gradient(config, stack, found)
+    generator = torch.Generator().manual_seed(5)
+    moved = {
+        name: 1e-5 * torch.randn(value.shape, generator=generator, dtype=value.dtype) for name, value in stack.items()
+    }
+    after, _ = loss_gradient(config, {name: value + moved[name] for name, value in stack.items()}, found)
+    actual, once = (after - loss).double(), _dot(downhill, moved)
+    twice = once + (downhill["embed.W_E"] * moved["embed.W_E"]).flatten(1).sum(1)
+    assert actual.tolist() == pytest.approx(once.tolist(), rel=1e-2)
+    assert ((actual - twice).abs() > 0.1 * actual.abs()).all()
+
+
 def _fork(arm, seed, steps, joins, accuracy):
     """Rows of one run: what its four heads join, and its accuracy, at each of some steps."""
     run = {"arm": arm, "init_seed": seed, "run_id": f"{arm}-{seed}"}
