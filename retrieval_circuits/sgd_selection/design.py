@@ -37,7 +37,7 @@ N_REMOVED = 32
 BOOST = 3.0
 """Factor on the updates of a head that is boosted."""
 LAYER, HEADS = 0, (0, 1, 2, 3)
-"""Where the heads compete: in all but two networks the one that joins values to their keys is in the first layer."""
+"""Where the heads compete: in each of the ten networks one of the first layer joins most values to their keys."""
 NETWORKS, PARENT, REPLAY = "ten networks", "the parent", "nothing changed"
 ORDERS = tuple(f"another order, point {number}" for number in range(1, N_FORKS + 1))
 """The arms of forks that differ from the parent in their data alone, by how late they leave it."""
