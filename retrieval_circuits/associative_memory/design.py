@@ -18,22 +18,20 @@ from retrieval_circuits.associative_memory.measures import (
     Facts,
     Lemma,
     Noise,
-    Places,
     Recalls,
     Sizes,
     Trained,
-    Transfers,
     Zipf,
     capacity,
     exact,
     label_noise,
     lemma,
-    places,
     recall,
     trained,
-    transfers,
     zipf,
 )
+from retrieval_circuits.associative_memory.measures.places import Places, places
+from retrieval_circuits.associative_memory.measures.transfers import Transfers, transfers
 from retrieval_circuits.design import SomeSeeds
 
 LOADS = tuple(round(2 ** (step / 4), 4) for step in range(-16, 5))

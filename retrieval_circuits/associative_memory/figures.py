@@ -13,15 +13,18 @@ from retrieval_circuits.associative_memory.design import (
     FACTS,
     FEW,
     LABELS,
+    PLACES,
     RECALL,
     SHARED,
     SOFTMAX,
     SOURCE_WAY,
     TRAINED,
     TRAINED_LOADS,
+    TRANSFERS,
     WAYS,
     ZIPF,
 )
+from retrieval_circuits.associative_memory.measures.transfers import RESTS
 from retrieval_circuits.associative_memory.published import FIT, LIMIT, exponents
 from retrieval_circuits.associative_memory.readings import (
     counted,
@@ -176,4 +179,48 @@ def phases(results: Results) -> View:
     return View(table[["group", "arm", "init_seed", "value"]], "share of training", PROMPTS, BAND)
 
 
-VIEWS = {view.__name__: view for view in (sums, trained_loads, by_steps, shared, zipf, noisy, stages, times, phases)}
+REMOVED = {"accuracy": "whole", "without_attention": "less attention", "without_mlp": "less MLP"}
+WHOLES = {"both": "both", "attention": "both, MLP frozen", "mlp": "both, attention frozen"}
+"""What is trained of a layer that has both parts -> what a row calls it."""
+CHANCE = 1 / 4
+FACTS_ASKED = "all facts"
+
+
+def kept(results: Results) -> View:
+    """Facts recalled by every layer, and where the subjects are taken out of what a part writes."""
+    rows = results.rows(PLACES)
+    alone = rows["part"].astype(str).map({"attention": "attention", "mlp": "MLP"})
+    sizes = alone + rows["n_parameters"].map(", {:,}".format)
+    rows = rows.assign(row=sizes.fillna(rows["trained"].astype(str).map(WHOLES)))
+    means = rows.groupby(["arm", "embeddings", "row"], observed=True)[list(REMOVED)].mean()
+    for name in set(REMOVED) - {"accuracy"}:
+        means.loc[~means.index.get_level_values("row").isin(WHOLES.values()), name] = np.nan
+    table = means.reset_index().melt(["arm", "embeddings", "row"], list(REMOVED), "column")
+    table = table.assign(column=table["column"].map(REMOVED), panel="embeddings " + table["embeddings"].astype(str))
+    table = in_order(table, "row", rows["row"].drop_duplicates())
+    note = f"Mean over {rows['init_seed'].nunique()} seeds. Numbers beside a part count its parameters; layers with "
+    note += f"both have {rows['n_parameters'].max():,}. Less a part: what it writes is averaged over subjects. Chance: "
+    note += f"{CHANCE:g}"
+    return View(table[["arm", "panel", "row", "column", "value"]], "share of facts", FACTS_ASKED, note=note)
+
+
+def transferred(results: Results) -> View:
+    """New facts by new embeddings, trained and composed, by how the layer behind them came about."""
+    rows = results.rows(TRANSFERS)
+    size = [f"{r} relations, {s} subjects, d {d}" for s, r, d in rows[["n_subjects", "n_relations", "d"]].to_numpy()]
+    ways = {"new": "trained", "composed": "composed"}
+    found = rows.assign(size=size).melt(["arm", "init_seed", "size", "rest"], list(ways), "way")
+    groups = found["size"] + ": " + found["way"].map(ways)
+    found = found.assign(group=groups, series=found["rest"].astype(str))
+    order = [f"{name}: {way}" for name in dict.fromkeys(size) for way in ways.values()]
+    found = in_order(in_order(found, "series", RESTS), "group", order)
+    note = "Trained: new embeddings of subjects are trained on the new facts. Composed: they are sums of what each "
+    note += "answer adds to the first embeddings, and nothing is trained"
+    columns = ["group", "series", "arm", "init_seed", "value"]
+    return View(found[columns], "share of new facts", FACTS_ASKED, BAND, CHANCE, note)
+
+
+VIEWS = {
+    view.__name__: view
+    for view in (sums, trained_loads, by_steps, shared, zipf, noisy, stages, times, phases, kept, transferred)
+}

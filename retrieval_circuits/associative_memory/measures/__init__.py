@@ -4,10 +4,8 @@ from retrieval_circuits.associative_memory.measures.facts import NEAR, Facts, Re
 from retrieval_circuits.associative_memory.measures.frequencies import Zipf, zipf
 from retrieval_circuits.associative_memory.measures.gradient import Lemma, Noise, label_noise, lemma
 from retrieval_circuits.associative_memory.measures.inequalities import Exact, exact
-from retrieval_circuits.associative_memory.measures.places import Places, places
 from retrieval_circuits.associative_memory.measures.sums import Sizes, capacity
 from retrieval_circuits.associative_memory.measures.training import Trained, trained
-from retrieval_circuits.associative_memory.measures.transfers import Transfers, transfers
 
 __all__ = [
     "NEAR",
@@ -15,19 +13,15 @@ __all__ = [
     "Facts",
     "Lemma",
     "Noise",
-    "Places",
     "Recalls",
     "Sizes",
     "Trained",
-    "Transfers",
     "Zipf",
     "capacity",
     "exact",
     "label_noise",
     "lemma",
-    "places",
     "recall",
     "trained",
-    "transfers",
     "zipf",
 ]
