@@ -75,7 +75,7 @@ FACTS = (
 HEADS, HIDDEN = (2, 4, 8, 16, 32), (8, 16, 32, 64, 128)
 """Sizes of attention alone and of an MLP alone: from a fit of hardly any fact to nearly all, a few parameters apart."""
 BOTH, LAYER_WIDTH = (16, 128), 16
-CLEAR, MANY, FEWER, MORE, NARROW = (64, 4, 16), (128, 4, 16), (32, 8, 16), (64, 8, 16), (64, 4, 8)
+CLEAR, MANY, FEWER, MORE = (64, 4, 16), (128, 4, 16), (32, 8, 16), (64, 8, 16)
 """(subjects, relations, channels) of layers whose embeddings are replaced. A memory holds all facts of the first and
 the third, and an untrained layer can be made to answer new ones of the first, not of the third."""
 
@@ -135,7 +135,7 @@ def experiments(params: Params) -> tuple[Experiment, ...]:
         ),
         TRANSFERS: (
             transfers,
-            Transfers(sizes=(CLEAR, MANY, FEWER, MORE, NARROW), hidden=BOTH[1], steps=params.layer_steps),
+            Transfers(sizes=(CLEAR, MANY, FEWER, MORE), hidden=BOTH[1], steps=params.layer_steps),
         ),
     }
     return tuple(

@@ -72,10 +72,15 @@ def transfer(column: str, rest: str, size: tuple[int, int, int]) -> OfExperiment
     return of_experiment(TRANSFERS, column, rest=rest, n_subjects=n_subjects, n_relations=n_relations, d=d)
 
 
-def composed_beyond(size: tuple[int, int, int]) -> Values:
-    """New facts recalled without training where embeddings were learnt, less those of the best other layer."""
-    others = (transfer("composed", rest, size) for rest in (MEMORY, UNTRAINED, LOUDER))
-    return Less(transfer("composed", LEARNT, size), best_of(*others))
+def composed_beyond(column: str, size: tuple[int, int, int]) -> Values:
+    """New facts by embeddings that are sums where embeddings were learnt, less those of the best other layer.
+
+    Args:
+        column: "composed" or "recomposed".
+        size: subjects, relations, channels.
+    """
+    others = (transfer(column, rest, size) for rest in (MEMORY, UNTRAINED, LOUDER))
+    return Less(transfer(column, LEARNT, size), best_of(*others))
 
 
 def smallest(embeddings: str, take: str) -> Values:

@@ -51,7 +51,8 @@ def transfers(asked: Transfers, seed: int) -> list[dict[str, Any]]:
     ``first``: the first facts, after training. Then embeddings of subjects are drawn anew and they alone are trained:
     ``new``, on new facts; ``again``, on the first ones. ``composed``: new facts without any training, by embeddings
     that are sums of what each answer to each relation had added to the first embeddings; ``refitted``: the first facts
-    by such sums.
+    by such sums. ``recomposed``: as ``composed``, of the embeddings that were trained anew on the first facts, which
+    know them in front of every layer, a memory included.
     """
     generator = torch.Generator().manual_seed(seed)
     layers = (
@@ -62,16 +63,18 @@ def transfers(asked: Transfers, seed: int) -> list[dict[str, Any]]:
 
 
 def _of_layer(layer: Layer, steps: int, generator: torch.Generator) -> list[dict[str, Any]]:
-    n_rests = len(RESTS)
     start = layer.initial(generator)
-    old, new = (copies(layer.facts(generator), n_rests) for _ in range(2))
+    old, new = (copies(layer.facts(generator), len(RESTS)) for _ in range(2))
     fresh = layer.embeddings(layer.n_subjects, generator)
     taught = _taught(layer, start, old, steps)
     again, later = replaced(taught, fresh, (old, new), steps)
-    sums = summands(taught[SUBJECTS], old, layer.n_answers)
-    composed = [recall_of(taught | {SUBJECTS: compose(sums, facts)}, facts) for facts in (new, old)]
-    columns = {"first": recall_of(taught, old), "new": later, "again": again}
-    columns |= {"composed": composed[0], "refitted": composed[1]}
+    first, second = (summands(subjects, old, layer.n_answers) for subjects in (taught[SUBJECTS], again))
+    asked = {
+        "first": (taught[SUBJECTS], old), "again": (again, old), "new": (later, new),
+        "refitted": (compose(first, old), old), "composed": (compose(first, new), new),
+        "recomposed": (compose(second, new), new),
+    }  # fmt: skip
+    columns = {name: recall_of(taught | {SUBJECTS: subjects}, facts) for name, (subjects, facts) in asked.items()}
     sizes = {"n_subjects": layer.n_subjects, "n_relations": layer.n_relations, "d": layer.width}
     return [
         {**sizes, "rest": rest, **{name: values[place].item() for name, values in columns.items()}}
@@ -93,14 +96,14 @@ def replaced(
     fresh: Float[Tensor, "1 subject width"],
     facts: tuple[Int[Tensor, "network subject relation"], ...],
     steps: int,
-) -> list[Float[Tensor, " network"]]:
-    """Recall of each table of facts once fresh subject embeddings were trained on it, all else frozen."""
+) -> list[Float[Tensor, "network subject width"]]:
+    """Subject embeddings for each table of facts, trained on it from fresh ones, all else frozen."""
     n_networks = len(taught[SUBJECTS])
     weights = {name: copies(weight, len(facts)) for name, weight in taught.items()}
     weights[SUBJECTS] = copies(fresh, len(facts) * n_networks)
     wanted = torch.cat(facts)
     learnt = learn(weights, wanted, {SUBJECTS: torch.ones(len(wanted), dtype=torch.bool)}, steps)
-    return list(recall_of(learnt, wanted).split(n_networks))
+    return list(learnt[SUBJECTS].split(n_networks))
 
 
 def summands(

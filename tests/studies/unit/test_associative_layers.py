@@ -118,7 +118,11 @@ def test_a_selector_recalls_new_facts_by_sums_and_by_training():
     assert torch.allclose(composed[0, :, :12], wanted, atol=1e-5)
     assert layers.recall_of(weights | {SUBJECTS: composed}, new).item() == 1
     fresh = SELECTED.embeddings(SELECTED.n_subjects, drawn(2))
-    again, later = transfers.replaced(weights, fresh, (old, new), 300)
+    found = transfers.replaced(weights, fresh, (old, new), 300)
+    again, later = (
+        layers.recall_of(weights | {SUBJECTS: subjects}, facts)
+        for subjects, facts in zip(found, (old, new), strict=True)
+    )
     assert min(again.item(), later.item()) > 0.7, "some units start where no gradient reaches them"
     assert again.item() == pytest.approx(later.item(), abs=0.15)
 
@@ -165,7 +169,7 @@ def test_tables_have_a_row_for_every_layer_and_way():
     assert (frozen["without_mlp"] == frozen["accuracy"]).all(), "there is no MLP to take away"
     table = pd.DataFrame(transfers.transfers(transfers.Transfers(sizes=((6, 2, 4),), hidden=3, steps=2), 0))
     assert list(table["rest"]) == list(transfers.RESTS)
-    assert table[["first", "new", "again", "composed", "refitted"]].stack().between(0, 1).all()
+    assert table[["first", "new", "again", "composed", "refitted", "recomposed"]].stack().between(0, 1).all()
 
 
 def results(**tables):
@@ -193,4 +197,4 @@ def test_parts_are_compared_by_the_size_that_they_take():
 def test_composed_embeddings_are_held_against_the_best_other_layer():
     rows = pd.DataFrame({"rest": transfers.RESTS, "composed": [0.9, 0.3, 0.5, 0.6], "init_seed": 1})
     rows = rows.assign(n_subjects=64, n_relations=4, d=16)
-    assert readings.composed_beyond((64, 4, 16))(results(transfers=rows))[1] == pytest.approx(0.3)
+    assert readings.composed_beyond("composed", (64, 4, 16))(results(transfers=rows))[1] == pytest.approx(0.3)
