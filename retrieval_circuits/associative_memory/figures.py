@@ -13,6 +13,7 @@ from retrieval_circuits.associative_memory.design import (
     FACTS,
     FEW,
     LABELS,
+    LAYER_WIDTH,
     PLACES,
     RECALL,
     SHARED,
@@ -26,7 +27,7 @@ from retrieval_circuits.associative_memory.design import (
 )
 from retrieval_circuits.associative_memory.measures.transfers import RESTS
 from retrieval_circuits.associative_memory.published import FIT, LIMIT, exponents
-from retrieval_circuits.associative_memory.readings import (
+from retrieval_circuits.associative_memory.readings.memories import (
     counted,
     exact_load,
     guessing,
@@ -180,7 +181,7 @@ def phases(results: Results) -> View:
 
 
 REMOVED = {"accuracy": "whole", "without_attention": "less attention", "without_mlp": "less MLP"}
-WHOLES = {"both": "both", "attention": "both, MLP frozen", "mlp": "both, attention frozen"}
+WHOLES = {"both": "both, all trained", "attention": "both, MLP untrained", "mlp": "both, att. untrained"}
 """What is trained of a layer that has both parts -> what a row calls it."""
 CHANCE = 1 / 4
 FACTS_ASKED = "all facts"
@@ -207,17 +208,21 @@ def kept(results: Results) -> View:
 def transferred(results: Results) -> View:
     """New facts by new embeddings, trained and composed, by how the layer behind them came about."""
     rows = results.rows(TRANSFERS)
-    size = [f"{r} relations, {s} subjects, d {d}" for s, r, d in rows[["n_subjects", "n_relations", "d"]].to_numpy()]
-    ways = {"new": "trained", "composed": "composed"}
-    found = rows.assign(size=size).melt(["arm", "init_seed", "size", "rest"], list(ways), "way")
-    groups = found["size"] + ": " + found["way"].map(ways)
-    found = found.assign(group=groups, series=found["rest"].astype(str))
-    order = [f"{name}: {way}" for name in dict.fromkeys(size) for way in ways.values()]
-    found = in_order(in_order(found, "series", RESTS), "group", order)
-    note = "Trained: new embeddings of subjects are trained on the new facts. Composed: they are sums of what each "
-    note += "answer adds to the first embeddings, and nothing is trained"
-    columns = ["group", "series", "arm", "init_seed", "value"]
-    return View(found[columns], "share of new facts", FACTS_ASKED, BAND, CHANCE, note)
+    sizes = [f"{r} relations, {s} subjects" for s, r in rows[["n_subjects", "n_relations"]].to_numpy()]
+    columns = {"first": "first", "new": "new, trained", "composed": "composed", "recomposed": "recomposed"}
+    rows = rows.assign(panel=sizes, row=rows["rest"].astype(str))
+    means = rows.groupby(["arm", "panel", "row"], observed=True)[list(columns)].mean().reset_index()
+    table = means.melt(["arm", "panel", "row"], list(columns), "column")
+    table = table.assign(column=table["column"].map(columns))
+    table = in_order(in_order(table, "row", RESTS), "panel", dict.fromkeys(sizes))
+    table = in_order(table, "column", columns.values())
+    note = (
+        f"Mean over {rows['init_seed'].nunique()} seeds; {LAYER_WIDTH} channels. Rows: what had been learnt with the "
+    )
+    note += "first facts; embeddings learn in front of untrained layers, too. Composed: sums of what each answer adds "
+    note += "to the first embeddings; recomposed: to embeddings trained anew on the first facts. Chance: "
+    note += f"{CHANCE:g}"
+    return View(table[["arm", "panel", "row", "column", "value"]], "share of facts", FACTS_ASKED, note=note)
 
 
 VIEWS = {

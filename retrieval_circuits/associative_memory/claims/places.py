@@ -3,9 +3,9 @@
 from livingpaper.claims.claim import Claim, Control, Says
 from livingpaper.claims.reading import Less, Reading, worst_of
 from livingpaper.claims.units import NUMBER, POINTS, at_least, at_most, share_of
-from retrieval_circuits.associative_memory import layer_readings as readings
 from retrieval_circuits.associative_memory.design import CLEAR, FEWER, MANY, MORE
 from retrieval_circuits.associative_memory.measures.transfers import LEARNT, LOUDER, MEMORY
+from retrieval_circuits.associative_memory.readings import layers as readings
 
 FACTS = share_of("facts")
 NEARLY = 0.95

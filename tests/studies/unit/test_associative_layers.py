@@ -8,10 +8,10 @@ import pytest
 import torch
 
 from livingpaper.claims.results import Results
-from retrieval_circuits.associative_memory import layer_readings as readings
 from retrieval_circuits.associative_memory.measures import layer as layers
 from retrieval_circuits.associative_memory.measures import places, transfers
 from retrieval_circuits.associative_memory.measures.layer import ANSWERS, RELATIONS, SUBJECTS, Layer
+from retrieval_circuits.associative_memory.readings import layers as readings
 
 SMALL = Layer(n_subjects=5, n_relations=3, n_answers=4, width=6, heads=2, d_head=3, hidden=7)
 SELECTED = Layer(n_subjects=40, n_relations=3, n_answers=4, width=19, hidden=12)

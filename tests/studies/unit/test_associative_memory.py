@@ -12,7 +12,7 @@ import torch
 
 from livingpaper.book import studies
 from livingpaper.claims.results import Results
-from retrieval_circuits.associative_memory import design, readings
+from retrieval_circuits.associative_memory import design
 from retrieval_circuits.associative_memory.measures import (
     closed_form,
     facts,
@@ -22,6 +22,7 @@ from retrieval_circuits.associative_memory.measures import (
     sums,
     training,
 )
+from retrieval_circuits.associative_memory.readings import memories as readings
 
 STUDY = studies.load("associative_memory")
 PUBLISHED = studies.load_params("associative_memory")

@@ -1,4 +1,4 @@
-"""What claims and figures read of layers that keep facts: parameters that it takes, facts lost by removal, transfer."""
+"""What is read of layers that keep facts: parameters that it takes, facts lost by removal, transfer."""
 
 import numpy as np
 import pandas as pd
