@@ -216,11 +216,14 @@ def transferred(results: Results) -> View:
     table = table.assign(column=table["column"].map(columns))
     table = in_order(in_order(table, "row", RESTS), "panel", dict.fromkeys(sizes))
     table = in_order(table, "column", columns.values())
-    note = (
-        f"Mean over {rows['init_seed'].nunique()} seeds; {LAYER_WIDTH} channels. Rows: what had been learnt with the "
+    note = f"Mean over {rows['init_seed'].nunique()} seeds; {LAYER_WIDTH} channels. Rows: how the layer had learnt the "
+    note += (
+        "first facts; with frozen embeddings it is a memory, and one that was never trained left them to embeddings. "
     )
-    note += "first facts; embeddings learn in front of untrained layers, too. Composed: sums of what each answer adds "
-    note += "to the first embeddings; recomposed: to embeddings trained anew on the first facts. Chance: "
+    note += (
+        "Composed: sums of what each answer adds to the first embeddings; recomposed: to embeddings trained anew on "
+    )
+    note += "the first facts. Chance: "
     note += f"{CHANCE:g}"
     return View(table[["arm", "panel", "row", "column", "value"]], "share of facts", FACTS_ASKED, note=note)
 
