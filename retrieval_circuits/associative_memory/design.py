@@ -73,11 +73,11 @@ FACTS = (
 """Ways of learning facts. The source's batch is 1,024, which costs four times as much and moves nothing we read."""
 
 HEADS, HIDDEN = (2, 4, 8, 16, 32), (8, 16, 32, 64, 128)
-"""Sizes of attention alone and of an MLP alone: from a fit of hardly any fact to nearly all, a few parameters apart."""
+"""Sizes of attention alone and of an MLP alone, pairwise nearly equal in parameters: from few facts to nearly all."""
 BOTH, LAYER_WIDTH = (16, 128), 16
 CLEAR, MANY, FEWER, MORE = (64, 4, 16), (128, 4, 16), (32, 8, 16), (64, 8, 16)
-"""(subjects, relations, channels) of layers whose embeddings are replaced. A memory holds all facts of the first and
-the third, and an untrained layer can be made to answer new ones of the first, not of the third."""
+"""(subjects, relations, channels) of layers whose embeddings are replaced. A memory holds nearly all facts of the first
+and all of the third; an untrained layer can be made to answer new ones of the first, not of the third."""
 
 CAPACITY, TRAINED, SHARED, ZIPF = "capacity", "trained", "shared_outputs", "zipf"
 LEMMA, LABELS, RECALL = "lemma", "label_noise", "recall"
