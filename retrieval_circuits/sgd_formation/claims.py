@@ -122,7 +122,7 @@ LOOKING = (
             "steps from half of the reads right to half of the answers that follow another key,",
             Less(readings.following_time(SOURCE), readings.half_time(SOURCE)),
         ),
-        bound=at_least(500, "a sixth of the small network's training on our stream: a phase of its own"),
+        bound=at_least(500, "a sixth of the steps first given on our stream: a phase of its own"),
         controls=(
             Control(
                 reading=_when(
@@ -221,7 +221,7 @@ ORDER = (
             "steps from a fifth of the final accuracy to four fifths of it, on our stream,",
             Less(readings.part_time(FRESH, 0.8), readings.part_time(FRESH, 0.2)),
         ),
-        bound=at_most(300, "a tenth of training"),
+        bound=at_most(300, "a tenth of the steps first given"),
         controls=(
             Control(
                 reading=_when(

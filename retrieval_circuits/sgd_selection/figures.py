@@ -61,6 +61,19 @@ def same_winner(results: Results) -> View:
     return View(table, "share of forks", ROWS, COUNTED, note="A fork's seed is that of the order of its data")
 
 
+def every_fork(results: Results) -> View:
+    """Which head wins in each fork, order by order, by the step at which they leave; a dash where none does."""
+    found = []
+    for arm in ORDERS:
+        won = winners(results, arm).sort_index()
+        names = ["-" if head == NOBODY else f"L{LAYER}H{head}" for head in won]
+        right = half_right(results, arm).median()
+        found.append(
+            {"arm": arm, "leave at": forked_at(results, arm), "winners": ", ".join(names), "half right": right}
+        )
+    return View(pd.DataFrame(found), "head", ROWS, note="By order of the data; the step is the median's")
+
+
 def spread(results: Results) -> View:
     """How reading gets better in forks that leave the parent at four of the points."""
     found = []
@@ -139,9 +152,7 @@ def parts_of_growth(results: Results) -> View:
         for metric, name in PARTS_OF_GROWTH.items()
     ]
     table = pd.concat(found, ignore_index=True).assign(arm=TRACED)
-    note = (
-        "Sums over updates through the transition; a part is its dot product with the gradient of what the head joins"
-    )
+    note = "Summed over updates; a part is the scalar product with the gradient of what is gained"
     return View(table, "gain of the winner's attention to keys", ROWS, BAND.replace("seeds", "orders"), note=note)
 
 
@@ -165,5 +176,8 @@ LAGS = (1, 2, 5, 10, N_LAGS)
 
 VIEWS = {
     view.__name__: view
-    for view in (rivals, same_winner, spread, boosted, silenced, frozen, prediction, parts_of_growth, lags)
+    for view in (
+        *(rivals, same_winner, every_fork, spread, boosted, silenced, frozen, prediction),
+        *(parts_of_growth, lags),
+    )
 }
