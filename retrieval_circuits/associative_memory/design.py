@@ -30,6 +30,8 @@ from retrieval_circuits.associative_memory.measures import (
     trained,
     zipf,
 )
+from retrieval_circuits.associative_memory.measures.places import Places, places
+from retrieval_circuits.associative_memory.measures.transfers import Transfers, transfers
 from retrieval_circuits.design import SomeSeeds
 
 LOADS = tuple(round(2 ** (step / 4), 4) for step in range(-16, 5))
@@ -70,8 +72,16 @@ FACTS = (
 )
 """Ways of learning facts. The source's batch is 1,024, which costs four times as much and moves nothing we read."""
 
+HEADS, HIDDEN = (2, 4, 8, 16, 32), (8, 16, 32, 64, 128)
+"""Sizes of attention alone and of an MLP alone, pairwise nearly equal in parameters: from few facts to nearly all."""
+BOTH, LAYER_WIDTH = (16, 128), 16
+CLEAR, MANY, FEWER, MORE = (64, 4, 16), (128, 4, 16), (32, 8, 16), (64, 8, 16)
+"""(subjects, relations, channels) of layers whose embeddings are replaced. A memory holds nearly all facts of the first
+and all of the third; an untrained layer can be made to answer new ones of the first, not of the third."""
+
 CAPACITY, TRAINED, SHARED, ZIPF = "capacity", "trained", "shared_outputs", "zipf"
 LEMMA, LABELS, RECALL = "lemma", "label_noise", "recall"
+PLACES, TRANSFERS = "places", "transfers"
 """Names of the experiments."""
 
 
@@ -93,6 +103,7 @@ class Params(BaseModel):
     recall_steps: Annotated[
         int, Field(ge=192, le=FULL_RECALL, multiple_of=192, description="of learning facts in the source's way")
     ]
+    layer_steps: Annotated[int, Field(ge=8, le=4096, description="of each training of a layer that keeps facts")]
 
 
 def recipes(params: Params) -> dict[str, tuple[Recipe, ...]]:
@@ -118,6 +129,14 @@ def experiments(params: Params) -> tuple[Experiment, ...]:
         LEMMA: (lemma, Lemma(width=8, n_inputs=12, n_outputs=10)),
         LABELS: (label_noise, NOISE),
         RECALL: (recall, Recalls.of(_shortened(way, params.recall_steps) for way in FACTS)),
+        PLACES: (
+            places,
+            Places(heads=HEADS, hidden=HIDDEN, both=BOTH, width=LAYER_WIDTH, steps=params.layer_steps),
+        ),
+        TRANSFERS: (
+            transfers,
+            Transfers(sizes=(CLEAR, MANY, FEWER, MORE), hidden=BOTH[1], steps=params.layer_steps),
+        ),
     }
     return tuple(
         Experiment(name=name, version=1, function=function, params=given, seeds=params.seeds)

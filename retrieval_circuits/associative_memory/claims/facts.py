@@ -3,7 +3,6 @@
 from livingpaper.claims.claim import Claim, Control, Says
 from livingpaper.claims.reading import Reading
 from livingpaper.claims.units import STEPS, Unit, at_least, at_most, share_of
-from retrieval_circuits.associative_memory import readings
 from retrieval_circuits.associative_memory.design import (
     ADAM,
     ADAM_SOFTMAX,
@@ -13,7 +12,8 @@ from retrieval_circuits.associative_memory.design import (
     SOFTMAX,
     SOURCE_WAY,
 )
-from retrieval_circuits.associative_memory.readings import NEARLY_ALL
+from retrieval_circuits.associative_memory.readings import memories as readings
+from retrieval_circuits.associative_memory.readings.memories import NEARLY_ALL
 
 PROMPTS, TIME = share_of("prompts"), share_of("training")
 RELATIVE = Unit(name="%", of="the predicted time", times=100, low=0.0)

@@ -5,10 +5,10 @@ from functools import partial
 from livingpaper.claims.claim import Claim, Control, Says
 from livingpaper.claims.reading import Less, Reading
 from livingpaper.claims.units import NUMBER, Unit, at_least, at_most, share_of
-from retrieval_circuits.associative_memory import readings
 from retrieval_circuits.associative_memory.design import BEST, SOURCES
 from retrieval_circuits.associative_memory.published import FIT, LIMIT
-from retrieval_circuits.associative_memory.readings import NEARLY_ALL
+from retrieval_circuits.associative_memory.readings import memories as readings
+from retrieval_circuits.associative_memory.readings.memories import NEARLY_ALL
 
 PAIRS = share_of("pairs")
 APART = Unit(name="points", times=100, digits=1, low=0, high=1)

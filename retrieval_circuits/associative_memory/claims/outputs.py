@@ -4,9 +4,9 @@ from livingpaper.claims.claim import Claim, Control, Says
 from livingpaper.claims.reading import Less, Reading, of_experiment
 from livingpaper.claims.rules import Forced
 from livingpaper.claims.units import NUMBER, Unit, at_least, at_most, share_of
-from retrieval_circuits.associative_memory import readings
 from retrieval_circuits.associative_memory.design import FEW, LABELS, LEMMA
-from retrieval_circuits.associative_memory.readings import NEARLY_ALL
+from retrieval_circuits.associative_memory.readings import memories as readings
+from retrieval_circuits.associative_memory.readings.memories import NEARLY_ALL
 
 PAIRS = share_of("pairs")
 TINY = Unit(digits=12, low=0.0)

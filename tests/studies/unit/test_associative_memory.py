@@ -12,7 +12,7 @@ import torch
 
 from livingpaper.book import studies
 from livingpaper.claims.results import Results
-from retrieval_circuits.associative_memory import design, readings
+from retrieval_circuits.associative_memory import design
 from retrieval_circuits.associative_memory.measures import (
     closed_form,
     facts,
@@ -22,6 +22,7 @@ from retrieval_circuits.associative_memory.measures import (
     sums,
     training,
 )
+from retrieval_circuits.associative_memory.readings import memories as readings
 
 STUDY = studies.load("associative_memory")
 PUBLISHED = studies.load_params("associative_memory")
@@ -332,4 +333,4 @@ def test_every_experiment_has_ten_seeds_and_none_of_the_pilots():
     found = STUDY.experiments(PUBLISHED)
     assert STUDY.recipes(PUBLISHED) == {}
     assert all(len(one.seeds) >= 10 and not {900, 901} & set(one.seeds) for one in found)
-    assert len({one.name for one in found}) == len(found) == 7
+    assert len({one.name for one in found}) == len(found) == 9

@@ -1,4 +1,4 @@
-"""What claims and figures read: loads at which recall ends, exponents, and how long a model guesses."""
+"""What is read of memories that are filled: loads at which recall ends, exponents, and how long a model guesses."""
 
 import numpy as np
 import pandas as pd
