@@ -24,9 +24,11 @@ CONTROL = (
             fails="A fork that changes nothing is not its parent.",
             whether="whether a fork that changes nothing is its parent",
         ),
-        reading=Reading("largest difference of any number from the parent's at the same step", NUMBER, readings.apart),
+        reading=Reading(
+            "share of its checkpoints whose weights are the parent's, bit by bit", CHECKPOINTS, readings.same_weights
+        ),
         rule=Forced(),
-        bound=at_most(0, "the same arithmetic on the same rows"),
+        bound=at_least(1, "the same arithmetic on the same rows"),
         min_seeds=1,
     ),
     Claim(

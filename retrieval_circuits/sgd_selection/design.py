@@ -18,7 +18,7 @@ from circuitcore.training.recipe import Recipe, Stage
 from retrieval_circuits.design import EngineName, Seed, Seeds, SomeSeeds
 from retrieval_circuits.sgd_formation.design import BATCH_SIZE, EVERY, N_LOOKED, small_network
 from retrieval_circuits.sgd_formation.measures import SIZES, Counts, Removed, part_removed
-from retrieval_circuits.sgd_selection.measures import Traced, pushes, routes, updates
+from retrieval_circuits.sgd_selection.measures import Traced, fingerprints, pushes, routes, updates
 
 N_FORKS = 8
 ORDER_OFFSET = 30_000
@@ -132,11 +132,13 @@ def _queries_and_keys(recipe: Recipe) -> tuple[str, ...]:
 def instruments(params: Params, arm: str) -> tuple[Instrument, ...]:
     """Answers and attention of every checkpoint; of networks what the loss pushes, of forks what each part is for.
 
-    Of those from one point on also what their updates are made of.
+    Of those from one point on also what their updates are made of; of the parent and its replay the weights' hashes.
     """
     n_looked = min(N_LOOKED, params.n_rows)
     asked = Counts(n_rows=params.n_rows, n_looked=n_looked)
     found = (Instrument(name="measurements", version=1, measures=routes, settings=asked),)
+    if arm in (PARENT, REPLAY):
+        return (*found, Instrument(name="fingerprints", version=1, measures=fingerprints))
     if arm == NETWORKS:
         pushed = Counts(n_rows=min(N_PUSHED, params.n_rows), n_looked=n_looked)
         return (*found, Instrument(name="pushes", version=1, measures=pushes, settings=pushed))

@@ -155,14 +155,11 @@ def looks_gained(results: Results) -> pd.Series:
 
 
 @of_arms(PARENT, REPLAY)
-def apart(results: Results) -> pd.Series:
-    """The largest difference of any number of the fork that changes nothing from the parent's at the same step."""
-    keys = ["step", "metric", "layer", "head", "site"]
-    rows = results.measurements[results.measurements["arm"].isin((PARENT, REPLAY))]
-    wide = rows.pivot_table(index=keys, columns="arm", values="value", observed=True, dropna=False)[[PARENT, REPLAY]]
-    both = wide.dropna()
-    seeds = results.seeds(REPLAY)
-    return pd.Series((both[PARENT] - both[REPLAY]).abs().max(), seeds)
+def same_weights(results: Results) -> pd.Series:
+    """The share of the checkpoints of the fork that changes nothing whose weights are its parent's at the same step."""
+    prints = {arm: results.rows("fingerprints", arm=arm).set_index("step")["value"] for arm in (PARENT, REPLAY)}
+    both = pd.concat(prints, axis=1, join="inner")
+    return pd.Series((both[PARENT] == both[REPLAY]).mean(), results.seeds(REPLAY))
 
 
 def grown_by(results: Results, metric: str, variable: str = "") -> pd.Series:

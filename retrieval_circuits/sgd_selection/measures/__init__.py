@@ -1,7 +1,8 @@
 """What is measured on a network and its forks."""
 
+from retrieval_circuits.sgd_selection.measures.fingerprints import fingerprints
 from retrieval_circuits.sgd_selection.measures.pushes import pushes
 from retrieval_circuits.sgd_selection.measures.routes import routes
 from retrieval_circuits.sgd_selection.measures.updates import Traced, updates
 
-__all__ = ["Traced", "pushes", "routes", "updates"]
+__all__ = ["Traced", "fingerprints", "pushes", "routes", "updates"]

@@ -8,9 +8,11 @@ import torch
 
 from circuitcore.models import ModelConfig, forward, init_weights
 from circuitcore.tasks.balanced_stream import BalancedStream
+from circuitcore.training import RunStore
 from circuitcore.training.during import Freeze, Hold, Scale
 from livingpaper.book import studies
 from livingpaper.claims.results import Results
+from retrieval_circuits.sgd_formation.design import small_network
 from retrieval_circuits.sgd_formation.measures import SIZES
 from retrieval_circuits.sgd_formation.measures import asked as asking
 from retrieval_circuits.sgd_selection import readings
@@ -24,6 +26,7 @@ from retrieval_circuits.sgd_selection.design import (
     PARENT,
     REPLAY,
 )
+from retrieval_circuits.sgd_selection.measures import fingerprints
 from retrieval_circuits.sgd_selection.measures.pushes import _dot, joins_gradients, loss_gradient
 
 STUDY = studies.load("sgd_selection")
@@ -196,12 +199,32 @@ def test_what_is_late_without_the_winner_is_told_from_what_is_late_without_anoth
     assert readings.late_without_another(results).to_dict() == {1: 0.0}
 
 
-def test_a_fork_that_differs_in_any_number_is_not_its_parent():
-    parent = _fork(PARENT, 6, [0, 100, 200], [EVEN, EVEN, _won(1)], [0, 0.5, 1])
-    same = _fork(REPLAY, 6, [100, 200], [EVEN, _won(1)], [0.5, 1])
-    other = _fork(REPLAY, 6, [100, 200], [EVEN, _won(1, 0.901)], [0.5, 1])
-    assert readings.apart(_results([parent, same])).to_dict() == {6: 0.0}
-    assert readings.apart(_results([parent, other]))[6] == pytest.approx(0.001)
+def _prints(arm, steps, numbers):
+    run = {"arm": arm, "init_seed": 6, "run_id": arm, "metric": "fingerprint"}
+    return [{**run, "step": step, "value": float(number)} for step, number in zip(steps, numbers, strict=True)]
+
+
+@pytest.mark.parametrize(("last", "share"), [(9, 1.0), (8, 0.5)])
+def test_a_fork_that_differs_at_any_step_is_not_its_parent(last, share):
+    runs = [_fork(arm, 6, [0, 200], [EVEN, _won(1)], [0, 1]) for arm in (PARENT, REPLAY)]
+    rows = _prints(PARENT, [0, 100, 150, 200], [7, 3, 5, 9]) + _prints(REPLAY, [100, 200], [3, last])
+    measured = pd.DataFrame([row for run in runs for row in run])
+    results = Results(measured, pd.DataFrame(), "paper", {"fingerprints": pd.DataFrame(rows)})
+    assert readings.same_weights(results).to_dict() == {6: share}
+
+
+def test_fingerprints_are_alike_only_where_weights_are(tmp_path):
+    task = BalancedStream(**SIZES, n_train=1500, n_eval=1500)
+    recipe = dataclasses.replace(small_network(task, 1, 50, 8, fresh=True), engine="torch", checkpoint_at=(0, 5, 10))
+    store = RunStore(tmp_path, None)
+    run = store.get_or_train(recipe)
+    fork = dataclasses.replace(recipe, parent=(recipe.sha256, 5), checkpoint_at=(0, 5))
+    found = [
+        fingerprints(one, None, lambda done: None).set_index("step")["value"].to_dict()
+        for one in (run, store.get_or_train(fork))
+    ]
+    assert found[0].keys() == {0, 5, 10} and len({*found[0].values()}) == 3
+    assert found[1] == {step: found[0][step] for step in (5, 10)}
 
 
 def _pushed(first, steps):
