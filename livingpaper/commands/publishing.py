@@ -5,7 +5,7 @@ of what is published (``contents.json``, see ``circuitcore.ground.contents``) is
 else; ``--seal`` makes it anew of what is there.
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from pathlib import Path
 from types import ModuleType
 
@@ -35,7 +35,8 @@ def publish(name: str, folders: Folders, watch: Watch | None = None) -> int:
     A seed of an experiment is a run without weights.
 
     A run that is not in ``runs`` and has been published before, with the same weights, stays as it is, but for tables
-    that were measured on it since: they are published, too.
+    that were measured on it since: they are published, too. One that another study has published, with all that is
+    measured here, stays in that one's pack.
 
     Args:
         name: the study; its ``published_epochs(params, arm, seed)`` says after which epochs weights are shipped, or
@@ -90,7 +91,7 @@ def _to_publish(
     Of the others the tables that were measured since they were published, by run id and key.
     """
     store, shipped = RunStore(folders.runs, None), RunStore(folders.runs, folders.published, only_published=True)
-    instruments, more = studies.instruments(study, params), {}
+    instruments, more, home = studies.instruments(study, params), {}, name.rpartition(".")[2]
     steps = _computed(studies.experiments(study, params), store, shipped, name)
     for arm, recipes in study.recipes(params).items():
         keys = {one.key for one in instruments[arm]}
@@ -98,7 +99,9 @@ def _to_publish(
             run, kept = store.find(recipe), list(study.published_epochs(params, arm, recipe.init_seed))
             if not recipe.checkpoint_at:  # else it says steps
                 kept = [recipe.schedule.epoch_ends[epoch] for epoch in kept]
-            before = shipped.find(recipe) if run is None else None
+            before = shipped.find(recipe)
+            if run is not None and not (before and _is_another_studys(before, run, keys, folders.published / home)):
+                before = None
             if before and keys <= before.tables.keys() and list(before.steps) == kept:
                 if new := sorted(keys - before.ledger.tables.keys()):
                     more.setdefault(before.run_id, {}).update((key, before.table(key)) for key in new)
@@ -109,6 +112,16 @@ def _to_publish(
                 )
             steps[run] = kept
     return steps, more
+
+
+def _is_another_studys(before: Run, run: Run, keys: Collection[str], home: Path) -> bool:
+    """Whether a run stays in the pack of another study, which has all that is asked for, measured on the same weights.
+
+    A run is in one pack only: two would say different things of it as soon as either is published again.
+    """
+    weights = [[(entry.step, entry.sha256) for entry in one.ledger.entries] for one in (before, run)]
+    elsewhere = before.packed and before.path.parents[1] != home
+    return elsewhere and weights[0] == weights[1] and keys <= before.ledger.tables.keys()
 
 
 def _computed(experiments: Iterable[Experiment], store: RunStore, shipped: RunStore, name: str) -> dict[Run, list[int]]:
