@@ -34,9 +34,9 @@ CONTROL = (
     Claim(
         id="SS2",
         says=Says(
-            holds="Whatever the order of the data, the look-up is learnt.",
-            fails="Under some orders of the data the look-up is not learnt in these steps.",
-            whether="whether the look-up is learnt under any order of the data",
+            holds="Whatever rows follow, the look-up is learnt.",
+            fails="With some rows the look-up is not learnt in these steps.",
+            whether="whether the look-up is learnt whatever rows follow",
         ),
         reading=Reading("share of an order's forks that read as well as asked", FORKS, readings.learnt(*ORDERS)),
         bound=at_least(0.9, "all but a few"),
@@ -61,15 +61,15 @@ WHEN = (
             fails="Which head wins is settled by the weights that training starts from, or soon after.",
             whether="whether the starting weights settle which head wins",
         ),
-        reading=_when("step from which on another order of the data leaves the winner", values=readings.settling_step),
+        reading=_when("step from which on other rows leave the winner", values=readings.settling_step),
         bound=at_least(400, "a quarter of the way to the parent's look-up; the form of a stream is learnt by then"),
     ),
     Claim(
         id="SS5",
         says=Says(
-            holds="It is settled before it shows: two hundred steps or more before half of the values are joined.",
-            fails="It is not settled two hundred steps before the winner joins half of the values.",
-            whether="whether the winner is settled before it shows",
+            holds="The winner is settled before it wins, two hundred steps or more before it joins half of the values.",
+            fails="The winner is not settled two hundred steps before it joins half of the values.",
+            whether="whether the winner is settled before it wins",
         ),
         reading=_when("steps from there to half of the parent's joining", values=readings.settled_ahead),
         bound=at_least(200, "two checkpoints of forks; the joining itself goes from a fifth to four fifths in as many"),
@@ -77,13 +77,11 @@ WHEN = (
     Claim(
         id="SS6",
         says=Says(
-            holds="When the look-up comes is nearly settled by then, too.",
-            fails="When the look-up comes is not settled by then.",
+            holds="Two hundred steps before, other rows hardly move the time of the look-up.",
+            fails="Two hundred steps before, other rows still move the time of the look-up.",
             whether="whether the time of the look-up is settled late",
         ),
-        reading=_when(
-            "steps by which another order of the data from there on moves it", values=readings.time_shift(LATE)
-        ),
+        reading=_when("steps by which other rows from there on move it", values=readings.time_shift(LATE)),
         bound=at_most(100, "one checkpoint of forks"),
         controls=(
             Control(
@@ -98,8 +96,8 @@ ACTS = (
     Claim(
         id="SS7",
         says=Says(
-            holds="Boosting a head's updates makes it win more often than not.",
-            fails="Boosting a head's updates does not make it win more often than not.",
+            holds="Here a head whose updates are boosted wins more often than not.",
+            fails="Here a head whose updates are boosted does not win more often than not.",
             whether="whether boosting a head makes it win",
         ),
         reading=Reading("share of the four heads that win when they are boosted", HEADS, readings.boosted_wins),
@@ -108,8 +106,8 @@ ACTS = (
     Claim(
         id="SS8",
         says=Says(
-            holds="The role does not hang on its address: silence any one head, and the look-up is learnt.",
-            fails="The role hangs on its address: silence one head, and the look-up is not always learnt.",
+            holds="The role does not hang on its address here: silence any one head, and the look-up is learnt.",
+            fails="The role hangs on its address here: silence one head, and the look-up is not always learnt.",
             whether="whether the role finds another head",
         ),
         reading=Reading(
@@ -140,8 +138,8 @@ ACTS = (
     Claim(
         id="SS10",
         says=Says(
-            holds="With all queries and keys frozen the look-up is not learnt.",
-            fails="With all queries and keys frozen the look-up is learnt all the same.",
+            holds="Freeze the matrices of queries and keys before the transition, and most reads are not learnt.",
+            fails="Freeze the matrices of queries and keys before the transition: most reads are learnt all the same.",
             whether="whether the look-up is learnt with queries and keys frozen",
         ),
         reading=Reading("share of reads answered right at the end", READS, at_end("accuracy", FROZEN)),
@@ -209,8 +207,8 @@ PREDICTION = (
     Claim(
         id="SS14",
         says=Says(
-            holds="The source's law holds head against head: what the loss pushes most gains most next.",
-            fails="The source's law does not hold head against head: what the loss pushes most seldom gains most next.",
+            holds="The gradient of one moment tells which head gains most over the next hundred steps.",
+            fails="The gradient of one moment seldom tells which head gains most over the next hundred steps.",
             whether="whether the head that is pushed most gains most",
         ),
         reading=Reading(
@@ -250,8 +248,8 @@ UPDATES = (
     Claim(
         id="SS17",
         says=Says(
-            holds="Momentum carries most as most of an update is momentum: old gradients push as new ones do.",
-            fails="The current gradient pushes the winner far more than those before it do.",
+            holds="Gradients of the last twenty updates do most of what the current one does for the winner.",
+            fails="Gradients of the last twenty updates do less than half of what the current one does for the winner.",
             whether="whether old gradients push the winner as new ones do",
         ),
         reading=Reading(

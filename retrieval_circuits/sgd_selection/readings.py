@@ -122,7 +122,7 @@ def removal_agrees(results: Results) -> pd.Series:
 def boosted_wins(results: Results) -> pd.Series:
     """The share of the heads that win when their own updates are boosted, by order. Chance: one of all."""
     found = {head: winners(results, arm) == head for head, arm in zip(HEADS, BOOSTED, strict=True)}
-    return pd.DataFrame(found).mean(axis=1)
+    return pd.DataFrame(found).dropna().astype(float).mean(axis=1)
 
 
 def _delays(results: Results, *, of_winner: bool) -> pd.Series:
