@@ -88,7 +88,7 @@ class Page:
         """
         text = format(value, form)
         self._keep(name, value, text)
-        glue(name, {"text/plain": text})
+        glue(name, {"text/plain": repr(text)})  # what prints it evaluates it: of "1,200" it made "(1, 200)"
 
     def words(self, name: str, text: str) -> None:
         """Keep words with MyST in them: ``{glue:md}`name:myst``` on this page; elsewhere as ``number``."""

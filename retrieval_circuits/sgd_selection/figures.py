@@ -67,10 +67,8 @@ def every_fork(results: Results) -> View:
     for arm in ORDERS:
         won = winners(results, arm).sort_index()
         names = ["-" if head == NOBODY else f"L{LAYER}H{head}" for head in won]
-        right = half_right(results, arm).median()
-        found.append(
-            {"arm": arm, "leave at": forked_at(results, arm), "winners": ", ".join(names), "half right": right}
-        )
+        at, right = f"{forked_at(results, arm):,}", f"{half_right(results, arm).median():,.0f}"
+        found.append({"arm": arm, "leave at": at, "winners": ", ".join(names), "half of the reads right at": right})
     return View(pd.DataFrame(found), "head", ROWS, note="By order of the data; the step is the median's")
 
 

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import pandas as pd
 import pytest
+from myst_nb.core.variables import format_plain_text
 from pydantic import BaseModel, ConfigDict, Field
 
 from circuitcore.ground import provenance
@@ -128,7 +129,7 @@ def measured(tmp_path):
 
 def glued_as(text, kind="plain"):
     """What a page keeps of a number, or, as Markdown, of words with links in them."""
-    return {f"application/papermill.record/text/{kind}": text}
+    return {f"application/papermill.record/text/{kind}": repr(text) if kind == "plain" else text}
 
 
 @pytest.fixture
@@ -350,7 +351,7 @@ def test_what_a_claim_came_to_is_there_for_the_prose_in_words(paper, shown):
     assert words["found"] == "90 % [90, 90], 5 seeds"
     assert verdict_words(paper.verdicts("C3")[0])["found"] == "(not measured)"
     effects = {data.get("application/papermill.record/text/plain") for data, metadata in shown if metadata}
-    assert "(not measured)" in effects and "nan" not in effects
+    assert "'(not measured)'" in effects and "'nan'" not in effects
 
 
 def test_a_caption_can_say_what_a_verdict_allows(paper):
@@ -423,6 +424,14 @@ def test_a_number_is_glued_as_it_will_be_printed(paper, shown):
     assert shown[0][0] == glued_as("0.952")
     with pytest.raises(chapter.ChapterError, match="Python name"):
         paper.number("val accuracy", 1)
+
+
+@pytest.mark.parametrize("text", ["1,200", "7,000", "4,096", "0.950", "1e3", "12"])
+def test_a_number_is_printed_as_it_was_written(paper, shown, text):
+    """The book's builder evaluates what is glued: of "1,200" it made "(1, 200)", of "0.950" 0.95."""
+    paper.number("steps", text)
+    (glued,) = shown[0][0].values()
+    assert format_plain_text(glued, "") == text
 
 
 def test_close_leaves_numbers_verdicts_and_provenance(paper, shown, tmp_path):
