@@ -77,8 +77,8 @@ def spread(results: Results) -> View:
     found = []
     for arm in (ORDERS[point] for point in SHOWN):
         rows = results.curve("accuracy", arm)
-        found.append(rows.assign(panel=f"from step {forked_at(results, arm):,}", series="forks"))
-    table = pd.concat(found, ignore_index=True)[["panel", "series", "step", "arm", "init_seed", "value"]]
+        found.append(rows.assign(series=f"from step {forked_at(results, arm):,}"))
+    table = pd.concat(found, ignore_index=True)[["series", "step", "arm", "init_seed", "value"]]
     return View(table, "share of reads answered right", ROWS, BAND.replace("seeds", "orders"))
 
 
@@ -112,7 +112,7 @@ def silenced(results: Results) -> View:
     return View(table, "step at which half of the reads are right", ROWS, BAND.replace("seeds", "orders"), note=note)
 
 
-WITHOUT, WITHOUT_ANOTHER = "without the one that wins else", "without another"
+WITHOUT, WITHOUT_ANOTHER = "without the winner", "without another"
 
 
 def frozen(results: Results) -> View:
