@@ -25,7 +25,7 @@ from retrieval_circuits.associative_memory.design import (
     WAYS,
     ZIPF,
 )
-from retrieval_circuits.associative_memory.measures.transfers import RESTS
+from retrieval_circuits.associative_memory.measures.transfers import LEARNT, LOUDER, MEMORY, UNTRAINED
 from retrieval_circuits.associative_memory.published import FIT, LIMIT, exponents
 from retrieval_circuits.associative_memory.readings.memories import (
     counted,
@@ -181,8 +181,10 @@ def phases(results: Results) -> View:
 
 
 REMOVED = {"accuracy": "whole", "without_attention": "less attention", "without_mlp": "less MLP"}
-WHOLES = {"both": "both, all trained", "attention": "both, MLP untrained", "mlp": "both, att. untrained"}
-"""What is trained of a layer that has both parts -> what a row calls it."""
+WHOLES = {"both": "both", "attention": "MLP raw", "mlp": "att. raw"}
+"""What is trained of a layer that has both parts -> what a row calls it, in as few letters as a phone shows."""
+RESTS_SHOWN = {LEARNT: "learnt", MEMORY: "frozen", UNTRAINED: "raw", LOUDER: "louder"}
+"""How the layer behind embeddings came about -> what a row calls it."""
 CHANCE = 1 / 4
 FACTS_ASKED = "all facts"
 
@@ -190,8 +192,8 @@ FACTS_ASKED = "all facts"
 def kept(results: Results) -> View:
     """Facts recalled by every layer, and where the subjects are taken out of what a part writes."""
     rows = results.rows(PLACES)
-    alone = rows["part"].astype(str).map({"attention": "attention", "mlp": "MLP"})
-    sizes = alone + rows["n_parameters"].map(", {:,}".format)
+    alone = rows["part"].astype(str).map({"attention": "att.", "mlp": "MLP"})
+    sizes = alone + rows["n_parameters"].map(" {:,}".format)
     rows = rows.assign(row=sizes.fillna(rows["trained"].astype(str).map(WHOLES)))
     means = rows.groupby(["arm", "embeddings", "row"], observed=True)[list(REMOVED)].mean()
     for name in set(REMOVED) - {"accuracy"}:
@@ -200,8 +202,10 @@ def kept(results: Results) -> View:
     table = table.assign(column=table["column"].map(REMOVED), panel="embeddings " + table["embeddings"].astype(str))
     table = in_order(table, "row", rows["row"].drop_duplicates())
     note = f"Mean over {rows['init_seed'].nunique()} seeds. Numbers beside a part count its parameters; layers with "
-    note += f"both have {rows['n_parameters'].max():,}. Less a part: what it writes is averaged over subjects. Chance: "
-    note += f"{CHANCE:g}"
+    note += (
+        f"both have {rows['n_parameters'].max():,}, of which a raw part was not trained. Less a part: what it writes "
+    )
+    note += f"is averaged over subjects. Chance: {CHANCE:g}"
     return View(table[["arm", "panel", "row", "column", "value"]], "share of facts", FACTS_ASKED, note=note)
 
 
@@ -209,22 +213,21 @@ def transferred(results: Results) -> View:
     """New facts by new embeddings, trained and composed, by how the layer behind them came about."""
     rows = results.rows(TRANSFERS)
     sizes = [f"{r} relations, {s} subjects" for s, r in rows[["n_subjects", "n_relations"]].to_numpy()]
-    columns = {"first": "first", "new": "new, trained", "composed": "composed", "recomposed": "recomposed"}
-    rows = rows.assign(panel=sizes, row=rows["rest"].astype(str))
+    columns = {"first": "first", "new": "trained", "composed": "composed", "recomposed": "recomposed"}
+    rows = rows.assign(panel=sizes, row=rows["rest"].astype(str).map(RESTS_SHOWN))
     means = rows.groupby(["arm", "panel", "row"], observed=True)[list(columns)].mean().reset_index()
     table = means.melt(["arm", "panel", "row"], list(columns), "column")
     table = table.assign(column=table["column"].map(columns))
-    table = in_order(in_order(table, "row", RESTS), "panel", dict.fromkeys(sizes))
+    table = in_order(in_order(table, "row", RESTS_SHOWN.values()), "panel", dict.fromkeys(sizes))
     table = in_order(table, "column", columns.values())
-    note = f"Mean over {rows['init_seed'].nunique()} seeds; {LAYER_WIDTH} channels. Rows: how the layer had learnt the "
+    note = f"Mean over {rows['init_seed'].nunique()} seeds; {LAYER_WIDTH} channels. Rows: layers that learnt the first "
     note += (
-        "first facts; with frozen embeddings it is a memory, and one that was never trained left them to embeddings. "
+        "facts with embeddings learnt, or frozen, which makes it a memory; raw layers, never trained, one louder. "
     )
     note += (
         "Composed: sums of what each answer adds to the first embeddings; recomposed: to embeddings trained anew on "
     )
-    note += "the first facts. Chance: "
-    note += f"{CHANCE:g}"
+    note += f"the first facts. Chance: {CHANCE:g}"
     return View(table[["arm", "panel", "row", "column", "value"]], "share of facts", FACTS_ASKED, note=note)
 
 
