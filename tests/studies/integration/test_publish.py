@@ -67,3 +67,14 @@ def test_runs_of_earlier_parameters_go_from_pack_and_list(folders, monkeypatch):
         assert list(Contents.of(folders.published).runs) == [recipe.run_id]
         check_present(folders.published)
         assert list(differences(folders.published)) == []
+
+
+def test_a_run_that_another_study_has_published_stays_in_its_pack(folders):
+    (recipe,) = study.recipes(SMALL)["trained"]
+    measure_all(RunStore(folders.runs, None), study.instruments(SMALL, "trained"), [recipe], "serial")
+    publishing.publish("symbolic_kv", folders)
+    (folders.published / "symbolic_kv").rename(folders.published / "another_study")
+    publishing.reseal(folders.published)
+    assert publishing.publish("symbolic_kv", folders) == 0
+    assert RunStore(folders.published, None).find(recipe).path.parents[1] == folders.published / "another_study"
+    assert not (folders.published / "symbolic_kv" / "trained").exists() and list(differences(folders.published)) == []
