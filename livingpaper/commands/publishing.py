@@ -92,6 +92,8 @@ def _to_publish(
     """
     store, shipped = RunStore(folders.runs, None), RunStore(folders.runs, folders.published, only_published=True)
     instruments, more, home = studies.instruments(study, params), {}, name.rpartition(".")[2]
+    packed = packed_runs(folders.published)
+    elsewhere = {run.line.run_id for run in packed if run.address.parents[1] != folders.published / home}
     steps = _computed(studies.experiments(study, params), store, shipped, name)
     for arm, recipes in study.recipes(params).items():
         keys = {one.key for one in instruments[arm]}
@@ -99,8 +101,8 @@ def _to_publish(
             run, kept = store.find(recipe), list(study.published_epochs(params, arm, recipe.init_seed))
             if not recipe.checkpoint_at:  # else it says steps
                 kept = [recipe.schedule.epoch_ends[epoch] for epoch in kept]
-            before = shipped.find(recipe)
-            if run is not None and not (before and _is_another_studys(before, run, keys, folders.published / home)):
+            before = shipped.find(recipe) if run is None or recipe.run_id in elsewhere else None
+            if run is not None and before is not None and not _has_all(before, run, keys):
                 before = None
             if before and keys <= before.tables.keys() and list(before.steps) == kept:
                 if new := sorted(keys - before.ledger.tables.keys()):
@@ -114,14 +116,13 @@ def _to_publish(
     return steps, more
 
 
-def _is_another_studys(before: Run, run: Run, keys: Collection[str], home: Path) -> bool:
-    """Whether a run stays in the pack of another study, which has all that is asked for, measured on the same weights.
+def _has_all(before: Run, run: Run, keys: Collection[str]) -> bool:
+    """Whether what another study has published of a run is all that is asked for, measured on the same weights.
 
-    A run is in one pack only: two would say different things of it as soon as either is published again.
+    Then it stays there. In two packs it would be said differently as soon as either is published again.
     """
     weights = [[(entry.step, entry.sha256) for entry in one.ledger.entries] for one in (before, run)]
-    elsewhere = before.packed and before.path.parents[1] != home
-    return elsewhere and weights[0] == weights[1] and keys <= before.ledger.tables.keys()
+    return weights[0] == weights[1] and keys <= before.ledger.tables.keys()
 
 
 def _computed(experiments: Iterable[Experiment], store: RunStore, shipped: RunStore, name: str) -> dict[Run, list[int]]:
