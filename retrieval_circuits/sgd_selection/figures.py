@@ -1,5 +1,7 @@
 """The table behind each figure of the chapter, with what its caption must say."""
 
+from collections.abc import Sequence
+
 import pandas as pd
 
 from circuitcore.tasks.balanced_stream import BalancedStream
@@ -36,6 +38,7 @@ from retrieval_circuits.sgd_selection.readings import (
 SPLIT = BalancedStream.reported
 ROWS = "test rows"
 COUNTED = "Wilson intervals"
+OVER_ORDERS = BAND.replace("seeds", "orders")
 SHOWN = (0, 3, 5, 7)
 """Points at which the figure of curves shows forks: each twice as near to the look-up as the one before, or so."""
 
@@ -79,7 +82,7 @@ def spread(results: Results) -> View:
         rows = results.curve("accuracy", arm)
         found.append(rows.assign(series=f"from step {forked_at(results, arm):,}"))
     table = pd.concat(found, ignore_index=True)[["series", "step", "arm", "init_seed", "value"]]
-    return View(table, "share of reads answered right", ROWS, BAND.replace("seeds", "orders"))
+    return View(table, "share of reads answered right", ROWS, OVER_ORDERS)
 
 
 def boosted(results: Results) -> View:
@@ -109,7 +112,7 @@ def silenced(results: Results) -> View:
     table = pd.concat([orders.assign(group="all heads"), held], ignore_index=True)
     last = results.curve("accuracy", HELD[0])["step"].max()
     note = f"Forks in which they never are stand at their last step, {last:,}; without another: the mean of the others"
-    return View(table, "step at which half of the reads are right", ROWS, BAND.replace("seeds", "orders"), note=note)
+    return View(table, "step at which half of the reads are right", ROWS, OVER_ORDERS, note=note)
 
 
 WITHOUT, WITHOUT_ANOTHER = "without the winner", "without another"
@@ -123,15 +126,19 @@ def frozen(results: Results) -> View:
         looks = total_looks(results, arm).groupby(["init_seed", "step"], as_index=False)["value"].max()
         found.append(answers.assign(panel="answered right", series=name, arm=arm, unit="share of reads"))
         found.append(looks.assign(panel="attention to the value asked for", series=name, arm=arm, unit="largest"))
-    return View(pd.concat(found, ignore_index=True), "share", ROWS, BAND.replace("seeds", "orders"))
+    return View(pd.concat(found, ignore_index=True), "share", ROWS, OVER_ORDERS)
+
+
+def _points(values: pd.Series, seeds: Sequence[int], group: str) -> pd.DataFrame:
+    """A row a seed, its value missing where no head wins."""
+    return values.reindex(seeds).rename_axis("init_seed").rename("value").reset_index().assign(group=group)
 
 
 def prediction(results: Results) -> View:
     """How often the winner is put first before it wins, by what the loss pushes and by what heads join already."""
     found = []
     for name, metric in {"what the loss pushes most": "push", "what joins most already": "joins"}.items():
-        shares = ranked_first(metric)(results).reindex(results.seeds(NETWORKS))  # no point where no head wins
-        found.append(shares.rename_axis("init_seed").rename("value").reset_index().assign(group=name))
+        found.append(_points(ranked_first(metric)(results), results.seeds(NETWORKS), name))
     note = f"Checkpoints from {FROM:,} to {UP_TO} steps before the winner joins half of the values"
     return View(
         pd.concat(found, ignore_index=True),
@@ -146,12 +153,11 @@ def prediction(results: Results) -> View:
 def parts_of_growth(results: Results) -> View:
     """What each part of the updates does for the winner, beside what it gains."""
     found = [
-        grown_by(results, metric).reindex(results.seeds(TRACED)).rename("value").reset_index().assign(group=name)
-        for metric, name in PARTS_OF_GROWTH.items()
+        _points(grown_by(results, metric), results.seeds(TRACED), name) for metric, name in PARTS_OF_GROWTH.items()
     ]
     table = pd.concat(found, ignore_index=True).assign(arm=TRACED)
     note = "Summed over updates; a part is the scalar product with the gradient of what is gained"
-    return View(table, "gain of the winner's attention to keys", ROWS, BAND.replace("seeds", "orders"), note=note)
+    return View(table, "gain of the winner's attention to keys", ROWS, OVER_ORDERS, note=note)
 
 
 PARTS_OF_GROWTH = {
@@ -162,12 +168,9 @@ PARTS_OF_GROWTH = {
 
 def lags(results: Results) -> View:
     """What gradients do for the winner so many updates after they were taken, by what the current one does."""
-    found = [
-        older_by(results, lag).reindex(results.seeds(TRACED)).rename("value").reset_index().assign(group=f"{lag} ago")
-        for lag in LAGS
-    ]
+    found = [_points(older_by(results, lag), results.seeds(TRACED), f"{lag} ago") for lag in LAGS]
     table = pd.concat(found, ignore_index=True).assign(arm=TRACED)
-    return View(table, "by what the current gradient does", ROWS, BAND.replace("seeds", "orders"))
+    return View(table, "by what the current gradient does", ROWS, OVER_ORDERS)
 
 
 LAGS = (1, 2, 5, 10, N_LAGS)

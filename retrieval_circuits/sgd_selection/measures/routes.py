@@ -29,8 +29,7 @@ def routes(run: "Run", counts: Counts, progress: Callable[[int], None]) -> pd.Da
     * ``attention``: weight of a head from reads to positions of a kind (site, ``LOOKED_AT``), averaged over reads.
     * ``joins``: weight of a head from written values to their keys, the words just before.
     """
-    task, tables = run.recipe.make_task(), []
-    start = run.recipe.parent[1] if run.recipe.parent else 0
+    task, tables, start = run.recipe.make_task(), [], run.recipe.schedule.start
     found, looked = (asked(task, task.reported, n_rows) for n_rows in (counts.n_rows, counts.n_looked))
     for steps, net in stacks(run):
         rows = Rows(run.run_id, [start + step for step in steps], [run.tokens_seen(step) for step in steps])

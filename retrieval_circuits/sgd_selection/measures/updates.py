@@ -103,22 +103,26 @@ def _of_step(run: "Run", step: Step, looked: Asked, gradients: deque[Row]) -> di
     joined, found = joins_gradients(config, {name: value.requires_grad_() for name, value in before.items()}, looked)
     nothing = {name: torch.zeros_like(value) for name, value in before.items()}
     uphill = torch.stack([in_a_row(nothing | one) for one in found])
-    parts, whole, raw = parts_of(optimizer, step), in_a_row(step.update), raw_step(optimizer, step)
+    scale, whole, raw = per_gradient(optimizer, step), in_a_row(step.update), raw_step(optimizer, step)
+    parts = parts_of(optimizer, step, scale, gradients[0])
     if (apart := (sum(parts.values()) - whole).norm() / whole.norm()) > EXACT:
         raise ValueError(f"{run.run_id}, update {step.step}: its parts differ from it by {apart:.1e} of its length")
     directions = {**parts, "linear": whole, "raw": raw, "raw_at_length": raw * (whole.norm() / raw.norm())}
-    directions |= {lag: gradient * per_gradient(optimizer, step) for lag, gradient in enumerate(gradients)}
+    directions |= {lag: gradient * scale for lag, gradient in enumerate(gradients)}
     values = {name: uphill @ direction for name, direction in directions.items()}
     grown = (joins_of(config, after, looked) - joined)[0]
     return values | {"grown": grown.detach(), "length": whole.norm(), "raw_length": raw.norm()}
 
 
-def parts_of(optimizer: Optimizer, step: Step) -> dict[str, Row]:
-    """What an update of AdamW is the sum of: the current gradient, those that momentum keeps, and decay."""
-    beta, scale = optimizer.betas[0], per_gradient(optimizer, step)
+def parts_of(optimizer: Optimizer, step: Step, scale: Row, gradient: Row) -> dict[str, Row]:
+    """What an update of AdamW is the sum of: the current gradient, those that momentum keeps, and decay.
+
+    ``scale`` is ``per_gradient`` at the update, ``gradient`` its own, ``clipped``.
+    """
+    beta = optimizer.betas[0]
     decay = -rate(optimizer, int(step.after["step"])) * optimizer.weight_decay
     return {
-        "current": (1 - beta) * scale * clipped(optimizer, step),
+        "current": (1 - beta) * scale * gradient,
         "momentum": beta * scale * in_a_row(of_part(step.before, "exp_avg")),
         "decay": decay * in_a_row(of_part(step.before, "weights")),
     }
