@@ -221,13 +221,9 @@ def transferred(results: Results) -> View:
     table = in_order(in_order(table, "row", RESTS_SHOWN.values()), "panel", dict.fromkeys(sizes))
     table = in_order(table, "column", columns.values())
     note = f"Mean over {rows['init_seed'].nunique()} seeds; {LAYER_WIDTH} channels. Rows: layers that learnt the first "
-    note += (
-        "facts with embeddings learnt, or frozen, which makes it a memory; raw layers, never trained, one louder. "
-    )
-    note += (
-        "Composed: sums of what each answer adds to the first embeddings; recomposed: to embeddings trained anew on "
-    )
-    note += f"the first facts. Chance: {CHANCE:g}"
+    note += "facts with embeddings learnt, or frozen, which makes it a memory; raw layers, never trained, one louder. "
+    note += "New embeddings are trained; composed, of what each answer adds to the first ones; or recomposed, of those "
+    note += f"trained anew on the first facts. Chance: {CHANCE:g}"
     return View(table[["arm", "panel", "row", "column", "value"]], "share of facts", FACTS_ASKED, note=note)
 
 
