@@ -4,12 +4,13 @@ A claim is written down before the runs that it is about. Checks, cards, caption
 that no threshold stands anywhere twice; ``verdict.judge`` alone gives it a status.
 """
 
-from dataclasses import dataclass
-from typing import ClassVar, Literal
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import ClassVar, Literal, Self
 
 from pydantic import ConfigDict
 
-from livingpaper.claims.reading import Reading
+from livingpaper.claims.reading import OnDataSets, Reading
 from livingpaper.claims.results import Results
 from livingpaper.claims.rules import RECORD, Counted, Every, OnAverage, Rule, Some
 from livingpaper.claims.units import Bound
@@ -40,6 +41,15 @@ class Question:
             words=self.reading.words, unit=self.rule.unit(self.reading.unit), of=self.reading.unit,
             rule=self.rule.name, each=each, bound=self.bound,
         )  # fmt: skip
+
+    def on_data_sets(self, set_of: Callable[[int], int]) -> Self:
+        """The same asked of networks that were trained on several data sets, which then are what was drawn.
+
+        Args:
+            set_of: init seed -> its data set.
+        """
+        read = self.reading
+        return replace(self, reading=replace(read, values=OnDataSets(read.values, set_of), arms=read.arms))
 
     def held(self, results: Results) -> Held | None:
         """The estimate; None where the runs that it takes are not there."""
@@ -97,6 +107,11 @@ class Claim(Question):
         unit = self.rule.unit(self.reading.unit)
         if not unit.low <= self.bound.value <= unit.high:
             raise ValueError(f"claim {self.id}: a bound of {self.bound.value} lies outside {unit.low} to {unit.high}")
+
+    def on_data_sets(self, set_of: Callable[[int], int]) -> Self:
+        """The same, and its controls, asked of networks that were trained on several data sets."""
+        controls = tuple(control.on_data_sets(set_of) for control in self.controls)
+        return replace(super().on_data_sets(set_of), controls=controls)
 
     @property
     def declared(self) -> Declared:

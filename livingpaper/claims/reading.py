@@ -246,3 +246,29 @@ class OfSeeds:
         """The numbers of the seeds that both have."""
         found = self.values(results)
         return found[found.index.isin(results.seeds(self.arm))]
+
+
+@dataclass(frozen=True)
+class OnDataSets:
+    """A reading of networks that were trained on several data sets: that of each seed stands in the index first.
+
+    Attributes:
+        values: one number of each seed; a number alone, or none, is passed on as it is.
+        set_of: init seed -> its data set.
+    """
+
+    values: Callable[[Results], pd.Series | float | None]
+    set_of: Callable[[int], int]
+
+    @property
+    def arms(self) -> tuple[str, ...]:
+        """Those read."""
+        return arms_of(self.values)
+
+    def __call__(self, results: Results) -> pd.Series | float | None:
+        """The numbers, indexed by ``data_set`` and ``init_seed``."""
+        found = self.values(results)
+        if not isinstance(found, pd.Series):
+            return found
+        sets = pd.Index([self.set_of(seed) for seed in found.index], name="data_set")
+        return found.set_axis(pd.MultiIndex.from_arrays([sets, found.index.rename("init_seed")]))

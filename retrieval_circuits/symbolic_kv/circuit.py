@@ -15,14 +15,14 @@ from retrieval_circuits.lookup_circuit import by_head, of_each_seed
 from retrieval_circuits.symbolic_kv.readings import chosen_heads, key_effects, query_effects, separated
 
 
-def link_tests(results: Results) -> dict[int, dict[str, Tested]]:
+def link_tests(results: Results, arm: str) -> dict[int, dict[str, Tested]]:
     """Seed -> move -> whose it is in that network, and the share of answers that move when its link is exchanged."""
 
     def shares(site: str, variable: str) -> pd.Series:
-        return separated(results, site, variable)
+        return separated(results, site, variable, arm=arm)
 
     def edges(role: str, effects: pd.Series) -> dict[int, Tested]:
-        heads = chosen_heads(results, role)
+        heads = chosen_heads(results, role, arm)
         return {
             int(seed): Tested(
                 heads=(heads[seed],), effect=float(effect), supported=MORE_OFTEN_THAN_NOT.reached(float(effect))
@@ -32,8 +32,8 @@ def link_tests(results: Results) -> dict[int, dict[str, Tested]]:
 
     return of_each_seed(
         {
-            "tags": edges("tagger", key_effects(results)),
-            "carries": edges("carrier", query_effects(results)),
+            "tags": edges("tagger", key_effects(results, arm=arm)),
+            "carries": edges("carrier", query_effects(results, arm=arm)),
             "matches": by_head(1, "q", partial(shares, variable="query_key")),
             "copies": by_head(1, "z", partial(shares, variable="selected_value")),
         }

@@ -18,39 +18,59 @@ class Params(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
-    seeds: Annotated[SomeSeeds, Field(description="init seeds of the networks under study")]
+    seeds: Annotated[SomeSeeds, Field(description="init seeds of the networks under study; each says its data set")]
     control_seeds: Annotated[Seeds, Field(description="init seeds of each control arm; may be empty")]
+    torch_seeds: Annotated[Seeds, Field(description="init seeds of those that torch trains on the first data set")]
     epochs: Annotated[int, Field(ge=1, le=2000, description="passes over the training prompts")]
+    torch_epochs: Annotated[int, Field(ge=1, le=2000, description="the same, of those that torch trains")]
     learning_rate: Annotated[float, Field(gt=0, le=0.1)]
     batch_size: Annotated[int, Field(ge=1, le=5000)]
     engine: Annotated[EngineName, Field(description="what trains the networks; another engine makes other runs")]
     n_bases: Annotated[int, Field(ge=8, le=128, description="test prompts that counterfactuals are made from")]
 
 
+TRAINED, TORCH = "trained", "by torch"
+"""Networks on all data sets; some on the first of them, trained by torch for half as long, whose weights are shown."""
 ARMS = {
-    "trained": "two layers",
+    TRAINED: "two layers",
+    TORCH: "two layers, by torch",
     "leaky data": "data drawn as published",
     "shuffled targets": "shuffled targets",
     "one layer": "one layer",
 }
 """Arm -> how figures call it. The untrained network is checkpoint 0 of "trained"."""
 
+FIRST_DATA_SET, N_DATA_SETS = 7, 12
+
+
+def data_set_of(seed: int) -> int:
+    """The seed of the generator of the prompts that a network is trained on: twelve data sets, in turn."""
+    return FIRST_DATA_SET + seed % N_DATA_SETS
+
 
 def recipes(params: Params) -> dict[str, tuple[Recipe, ...]]:
     """Arm -> its recipes, one per seed. Everything but the named difference is the same in all arms."""
-    variations = {
-        "trained": (params.seeds, {}, 2),
-        "leaky data": (params.control_seeds, {"sampling": "published"}, 2),
-        "shuffled targets": (params.control_seeds, {"targets": "shuffled"}, 2),
-        "one layer": (params.control_seeds, {}, 1),
-    }
+    controls = {"leaky data": ({"sampling": "published"}, 2), "shuffled targets": ({"targets": "shuffled"}, 2)}
+    controls |= {"one layer": ({}, 1)}
+    dense, few = checkpoint_epochs(params.epochs, dense=True), checkpoint_epochs(params.epochs, dense=False)
+    by_torch = params.model_copy(update={"engine": "torch", "epochs": params.torch_epochs})
+    shown = checkpoint_epochs(params.torch_epochs, dense=True)
     return {
-        arm: tuple(_recipe(params, seed, task, n_layers, dense=arm == "trained") for seed in seeds)
-        for arm, (seeds, task, n_layers) in variations.items()
+        TRAINED: tuple(_recipe(params, seed, _data_set(seed), 2, dense) for seed in params.seeds),
+        TORCH: tuple(_recipe(by_torch, seed, {}, 2, shown) for seed in params.torch_seeds),
+    } | {
+        arm: tuple(_recipe(params, seed, task | _data_set(seed), n_layers, few) for seed in params.control_seeds)
+        for arm, (task, n_layers) in controls.items()
     }
 
 
-def _recipe(params: Params, seed: int, task_params: dict[str, str], n_layers: int, *, dense: bool) -> Recipe:
+def _data_set(seed: int) -> dict[str, int]:
+    return {"generator_seed": data_set_of(seed)}
+
+
+def _recipe(
+    params: Params, seed: int, task_params: dict[str, str | int], n_layers: int, checkpoints: tuple[int, ...]
+) -> Recipe:
     task = make_task("symbolic_kv", task_params)
     return Recipe(
         task="symbolic_kv",
@@ -61,7 +81,7 @@ def _recipe(params: Params, seed: int, task_params: dict[str, str], n_layers: in
         stages=(Stage(("train",), params.epochs),),
         init_seed=seed,
         data_seed=DATA_SEED_OFFSET + seed,
-        checkpoint_epochs=checkpoint_epochs(params.epochs, dense=dense),
+        checkpoint_epochs=checkpoints,
         engine=params.engine,
     )
 
@@ -74,17 +94,26 @@ def checkpoint_epochs(epochs: int, *, dense: bool) -> tuple[int, ...]:
     return tuple(sorted(epoch for epoch in wanted if epoch <= epochs))
 
 
-SHOWN_SEEDS = 5
-"""Networks whose weights are shipped through training; of the others the last."""
+SHOWN_SEEDS, N_ENDS = 5, 10
+"""Networks of torch whose weights are shipped through training, and of each other arm those whose last are."""
 
 
 def published_epochs(params: Params, arm: str, seed: int) -> tuple[int, ...]:
-    """Epochs whose weights are shipped with the book: through the transition, and the end."""
-    dense = tuple(epoch for epoch in (0, 10, 20, 30, 40, 60) if epoch < params.epochs)
-    shown = arm == "trained" and seed in params.seeds[:SHOWN_SEEDS]
-    return (*(dense if shown else ()), params.epochs)
+    """Epochs whose weights are shipped with the book: of torch's through the transition, of others the end."""
+    if arm == TORCH:
+        dense = tuple(epoch for epoch in (0, 10, 20, 30, 40, 60) if epoch < params.torch_epochs)
+        return (*(dense if seed in params.torch_seeds[:SHOWN_SEEDS] else ()), params.torch_epochs)
+    ends = params.seeds[:N_ENDS] if arm == TRAINED else params.control_seeds[:SHOWN_SEEDS]
+    return (params.epochs,) if seed in ends else ()
+
+
+AT_END = ("attribution", "ablations", "interchanges", "probes")
 
 
 def instruments(params: Params, arm: str) -> tuple[Instrument, ...]:
-    """What is measured on the runs of an arm: the same on all."""
-    return standard(BatterySpec(n_bases=params.n_bases, n_edge_bases=params.n_bases // 2))
+    """What is measured on the runs of an arm: on the networks under study over training as far as births need it."""
+    counts = {"n_bases": params.n_bases, "n_edge_bases": params.n_bases // 2}
+    if arm == TORCH:
+        return standard(BatterySpec(**counts))
+    over_training = {"at_end": AT_END} if arm == TRAINED else {"at_end": (*AT_END, "edges")}
+    return standard(BatterySpec(**counts, **over_training, snapshots=False))

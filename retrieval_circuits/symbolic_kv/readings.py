@@ -18,9 +18,9 @@ from circuitcore.emergence.roles import RolesError, SubsetScores, subset_scores
 from circuitcore.tasks import make_task
 from circuitcore.tasks.leakage import leakage
 from livingpaper.claims.results import Results
+from retrieval_circuits.symbolic_kv.design import TRAINED
 from retrieval_circuits.symbolic_kv.published import PUBLISHED_LEAK
 
-TRAINED = "trained"
 SWEEP = "query_key_sweep"
 LONGER = "longer_context"  # another length than the one trained on: a test of extension, not a gate for births
 ANSWERS, CARRIES, TAGS = "answers held-out prompts", "layer 0 attends to the query key", "layer 0 tags values with keys"
@@ -45,16 +45,16 @@ LEAKS = {
 }
 
 
-@functools.lru_cache(maxsize=4)  # checks and figures ask for the same again and again
-def motif_curves(results: Results) -> pd.DataFrame:
+@functools.lru_cache(maxsize=8)  # checks and figures ask for the same again and again
+def motif_curves(results: Results, arm: str = TRAINED) -> pd.DataFrame:
     """One row per motif, seed, checkpoint and family: ``metric`` is the motif; families serve the gates only."""
     curves = [
-        results.curve("accuracy", "trained", split="val").assign(metric=ANSWERS),
-        _best(results.curve("query_key_mass", "trained", layer=0, family=SWEEP)).assign(metric=CARRIES),
-        _best(results.curve("own_key_mass", "trained", layer=0, family=SWEEP)).assign(metric=TAGS),
-        *_operator(results, "routing", ROUTES),
-        *_operator(results, "copying", COPIES),
-        results.curve("edge_switch", "trained", family="query", site="all->L1H*.q").assign(metric=MOVES, family=""),
+        results.curve("accuracy", arm, split="val").assign(metric=ANSWERS),
+        _best(results.curve("query_key_mass", arm, layer=0, family=SWEEP)).assign(metric=CARRIES),
+        _best(results.curve("own_key_mass", arm, layer=0, family=SWEEP)).assign(metric=TAGS),
+        *_operator(results, "routing", ROUTES, arm),
+        *_operator(results, "copying", COPIES, arm),
+        results.curve("edge_switch", arm, family="query", site="all->L1H*.q").assign(metric=MOVES, family=""),
     ]
     columns = ["arm", "init_seed", "step", "metric", "family", "value"]
     return pd.concat([curve[columns].astype({"metric": str, "family": str}) for curve in curves], ignore_index=True)
@@ -64,35 +64,35 @@ def _best(rows: pd.DataFrame) -> pd.DataFrame:
     return leading_head(rows).assign(family="")
 
 
-def _operator(results: Results, metric: str, motif: str) -> list[pd.DataFrame]:
+def _operator(results: Results, metric: str, motif: str, arm: str) -> list[pd.DataFrame]:
     """Pooled score of the leading layer-1 head at each checkpoint, its score per family and its worst base prompt."""
-    rows = results.curve(metric, "trained", layer=1)
+    rows = results.curve(metric, arm, layer=1)
     rows = rows[rows["family"] != LONGER]
     leaders = leading_head(rows[rows["family"] == "all"])
-    worst = results.curve(f"{metric}_worst_base", "trained", layer=1)
+    worst = results.curve(f"{metric}_worst_base", arm, layer=1)
     return [
         of_leader(rows, leaders).assign(metric=motif),
         of_leader(worst, leaders).assign(metric=f"{motif}_worst_base"),
     ]
 
 
-@functools.lru_cache(maxsize=4)
-def motif_births(results: Results) -> pd.DataFrame:
+@functools.lru_cache(maxsize=8)
+def motif_births(results: Results, arm: str = TRAINED) -> pd.DataFrame:
     """Births under our rule: operators gated by the worst named family, every motif held for two checkpoints."""
     rules = {
         motif: BirthRule(threshold, "named_families" if motif in OPERATORS else "none", persistence=PERSISTENCE)
         for motif, threshold in THRESHOLDS.items()
     }
-    return births(motif_curves(results), rules)
+    return births(motif_curves(results, arm), rules)
 
 
 @functools.lru_cache(maxsize=8)
-def births_at_first_crossing(results: Results, gate: str) -> pd.DataFrame:
+def births_at_first_crossing(results: Results, gate: str, arm: str = TRAINED) -> pd.DataFrame:
     """Births of answers and operators at the first checkpoint that passes, the operators' through a gate."""
     rules = {
         motif: BirthRule(THRESHOLDS[motif], gate if motif in OPERATORS else "none") for motif in (ANSWERS, *OPERATORS)
     }
-    return births(motif_curves(results), rules)
+    return births(motif_curves(results, arm), rules)
 
 
 def operator_births_by_gate(results: Results) -> pd.DataFrame:
@@ -102,36 +102,36 @@ def operator_births_by_gate(results: Results) -> pd.DataFrame:
     return found[found["motif"].isin(OPERATORS)].reset_index(drop=True)
 
 
-def chosen_heads(results: Results, role: str) -> pd.Series:
+def chosen_heads(results: Results, role: str, arm: str = TRAINED) -> pd.Series:
     """The head that plays a role in each seed at the end of training, indexed by ``init_seed``."""
     metric, layer = BEST_HEADS[role]
-    rows = results.at_final(metric, TRAINED, layer=layer, family=SWEEP)
+    rows = results.at_final(metric, arm, layer=layer, family=SWEEP)
     return leading_head(rows).set_index("init_seed")["site"].astype(str).sort_index()
 
 
-def by_site(results: Results, metric: str, sites: pd.Series, **where) -> pd.Series:
+def by_site(results: Results, metric: str, sites: pd.Series, arm: str = TRAINED, **where) -> pd.Series:
     """Final value per seed at a site that differs between seeds."""
-    rows = results.at_final(metric, TRAINED, site=sorted(set(sites)), **where)
+    rows = results.at_final(metric, arm, site=sorted(set(sites)), **where)
     rows = rows[rows["site"].astype(str) == rows["init_seed"].map(sites)]
     return rows.set_index("init_seed")["value"].sort_index()
 
 
-def query_effects(results: Results, into: str = "q") -> pd.Series:
+def query_effects(results: Results, into: str = "q", arm: str = TRAINED) -> pd.Series:
     """Per seed: answers that move when the carrier's write is exchanged in one input of layer 1 (its MLP reacting)."""
-    sender = chosen_heads(results, "carrier") + f">MLP->L1H*.{into}"
-    return by_site(results, "edge_switch", sender, family="query")
+    sender = chosen_heads(results, "carrier", arm) + f">MLP->L1H*.{into}"
+    return by_site(results, "edge_switch", sender, arm, family="query")
 
 
-def key_effects(results: Results, into: str = "k") -> pd.Series:
+def key_effects(results: Results, into: str = "k", arm: str = TRAINED) -> pd.Series:
     """Per seed: the same for the tagger's write, when keys are exchanged."""
-    sender = chosen_heads(results, "tagger") + f">MLP->L1H*.{into}"
-    return by_site(results, "edge_switch", sender, family="keys")
+    sender = chosen_heads(results, "tagger", arm) + f">MLP->L1H*.{into}"
+    return by_site(results, "edge_switch", sender, arm, family="keys")
 
 
-def separated(results: Results, site: str, hypothesis: str, control: str = "") -> pd.Series:
+def separated(results: Results, site: str, hypothesis: str, control: str = "", arm: str = TRAINED) -> pd.Series:
     """Per seed: answers that follow one hypothesis where key, slot and value point to three different answers."""
     where = {"family": "separating", "site": site, "variable": hypothesis, "edit": control}
-    return results.final_values("interchange", TRAINED, **where)
+    return results.final_values("interchange", arm, **where)
 
 
 def kept_heads(results: Results) -> dict[int, SubsetScores | None]:
@@ -203,6 +203,23 @@ def born_at_start(results: Results) -> pd.Series:
     born = motif_births(results)
     born = born[born["motif"].isin([CARRIES, TAGS, ROUTES])]
     return born["by"].eq(0).fillna(value=False).groupby(born["init_seed"]).sum().astype(float)
+
+
+def unrest(results: Results) -> pd.Series:
+    """Per seed: by how much test accuracy moves over the last quarter of training, largest less least."""
+    return _range_of_accuracy(results, 0.75, 1.0)
+
+
+def unrest_at_first(results: Results) -> pd.Series:
+    """Per seed: the same over the first half of training."""
+    return _range_of_accuracy(results, 0.0, 0.5)
+
+
+def _range_of_accuracy(results: Results, since: float, until: float) -> pd.Series:
+    rows = results.curve("accuracy", TRAINED, split="test")
+    share = rows["step"] / rows["step"].max()
+    values = rows[share.between(since, until)].groupby("init_seed")["value"]
+    return values.max() - values.min()
 
 
 def leaked_questions(results: Results) -> float:

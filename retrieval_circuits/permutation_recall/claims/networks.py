@@ -5,7 +5,7 @@ from livingpaper.claims.reading import Reading, Values
 from livingpaper.claims.units import Unit, at_least, share_of
 from livingpaper.claims.verdict import Spoils
 from retrieval_circuits.permutation_recall.readings import parts
-from retrieval_circuits.permutation_recall.readings.models import LEARNT, ONE, TWO, OnSplits
+from retrieval_circuits.permutation_recall.readings.models import LEARNT, ONE, TWO, on_splits
 
 PROBES, ROWS = share_of("probes"), share_of("rows")
 DISTANCE = Unit(name="points", times=100, low=0, high=1)
@@ -19,12 +19,12 @@ AT_END = f"{MODEL_2}, at the end"
 
 def small(words: str, values: Values, unit: Unit = PROBES) -> Reading:
     """What is read off networks like the source's small one."""
-    return Reading(words, unit, OnSplits(values), arms=(ONE,))
+    return Reading(words, unit, on_splits(values), arms=(ONE,))
 
 
 def large(words: str, values: Values, unit: Unit = PROBES) -> Reading:
     """What is read off networks like the source's large one."""
-    return Reading(words, unit, OnSplits(values), arms=(TWO,))
+    return Reading(words, unit, on_splits(values), arms=(TWO,))
 
 
 def they_recall(spoils: Spoils) -> Control:

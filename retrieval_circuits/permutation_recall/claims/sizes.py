@@ -20,7 +20,7 @@ from retrieval_circuits.permutation_recall.claims.networks import (
 )
 from retrieval_circuits.permutation_recall.design import NORMAL, REPEATED, Cell
 from retrieval_circuits.permutation_recall.readings import parts, sizes
-from retrieval_circuits.permutation_recall.readings.models import BORN, LEARNT, ONE, TWO, OnSplits, source_values
+from retrieval_circuits.permutation_recall.readings.models import BORN, LEARNT, ONE, TWO, on_splits, source_values
 
 SMALL_REPEATED = str(Cell(16, 1, 32, REPEATED))
 ONE_HEAD = str(sizes.WIDE_ONE_HEAD)
@@ -32,11 +32,11 @@ FORGETS = at_most(BORN, "recall is said to be there when more than half of the p
 
 def _of_sizes(words: str, values: Values, unit: Unit = PROBES, arms: tuple[str, ...] = WITH) -> Reading:
     """What is read off several sizes of a seed."""
-    return Reading(words, unit, OnSplits(values), arms=arms)
+    return Reading(words, unit, on_splits(values), arms=arms)
 
 
 def _recall_of(arm: str, words: str) -> Reading:
-    return Reading(words, PROBES, OnSplits(at_end("recall", arm, variable="")))
+    return Reading(words, PROBES, on_splits(at_end("recall", arm, variable="")))
 
 
 SIZES = (

@@ -1,10 +1,8 @@
 """The source's two models: when it stopped training them, when a network recalls, and which split a seed has."""
 
-from dataclasses import dataclass
-
 import pandas as pd
 
-from livingpaper.claims.reading import Values, arms_of
+from livingpaper.claims.reading import OnDataSets, Values
 from livingpaper.claims.results import Results, with_epochs
 from retrieval_circuits.permutation_recall.design import (
     PUBLISHED_EPOCHS,
@@ -23,22 +21,9 @@ BORN = 0.5
 LEARNT = 0.9
 
 
-@dataclass(frozen=True)
-class OnSplits:
-    """A reading of networks trained on three splits in turn: the split that each seed has stands in the index first."""
-
-    values: Values
-
-    @property
-    def arms(self) -> tuple[str, ...]:
-        """Those read."""
-        return arms_of(self.values)
-
-    def __call__(self, results: Results) -> pd.Series:
-        """The numbers, indexed by ``split_seed`` and ``init_seed``."""
-        found = self.values(results)
-        splits = pd.Index([split_of(seed) for seed in found.index], name="split_seed")
-        return found.set_axis(pd.MultiIndex.from_arrays([splits, found.index.rename("init_seed")]))
+def on_splits(values: Values) -> OnDataSets:
+    """A reading of networks trained on three splits in turn."""
+    return OnDataSets(values, split_of)
 
 
 def on_source_split(by_seed):

@@ -182,4 +182,24 @@ LIMITS = (
         source="source",
         source_verdict="Shown: 0.728 (one seed)",
     ),
+    Claim(
+        id="KV13",
+        says=Says(
+            holds="When training ends, nearly all networks have come to rest: their accuracy on new prompts no longer "
+            "moves.",
+            fails="When training ends, many networks have not come to rest: their accuracy on new prompts still moves.",
+            whether="whether nearly all networks have come to rest when training ends",
+        ),
+        reading=_trained(
+            "test accuracy, largest less least over the last quarter of training,", readings.unrest, POINTS
+        ),
+        rule=Share(each=at_most(0.02, "ten of the five hundred test prompts")),
+        bound=at_least(0.8, "four of five: the ends that are compared are ends"),
+        controls=(
+            Control(
+                reading=_trained("the same over the first half of training", readings.unrest_at_first, POINTS),
+                bound=at_least(0.3, "a network that learns to answer moves from a third to nearly one"),
+            ),
+        ),
+    ),
 )
