@@ -52,21 +52,25 @@ def mean_interval(values: Iterable[Real], level: Real = 0.95) -> Interval:
     return Interval(mean - half, mean, mean + half, n)
 
 
-def prediction_interval(values: Iterable[Real], n_new: Integral = 1, level: Real = 0.95) -> Interval:
+def prediction_interval(
+    values: Iterable[Real], n_new: Integral = 1, level: Real = 0.95, n_draws: Integral | None = None
+) -> Interval:
     """Where the mean of ``n_new`` further seeds is expected, given these: mean -+ t s sqrt(1/n_new + 1/n).
 
     Args:
         values: one number per seed; their scatter is taken to be normal.
         n_new: further seeds, drawn as these were.
         level: how often the mean of such seeds lies within.
+        n_draws: what was drawn independently, where seeds share data sets: then n is the number of data sets, so that
+            the interval is no narrower than if each had given one number. The further seeds have a data set each.
 
     Raises:
-        SeedsError: fewer than two seeds, a value that is not finite, or no further seed.
+        SeedsError: fewer than two seeds or draws, a value that is not finite, or no further seed.
     """
     numbers = _finite(values, "prediction_interval")
     _level(level)
-    n = len(numbers)
-    if n < 2 or n_new < 1:
+    n = len(numbers) if n_draws is None else int(n_draws)
+    if n < 2 or n_new < 1 or n > len(numbers):
         raise SeedsError(f"prediction_interval needs at least 2 seeds, and 1 further one; got {n} and {n_new}")
     mean = float(numbers.mean())
     spread = float(numbers.std(ddof=1)) * math.sqrt(1 / n_new + 1 / n)

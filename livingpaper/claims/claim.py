@@ -6,7 +6,7 @@ that no threshold stands anywhere twice; ``verdict.judge`` alone gives it a stat
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import ClassVar, Literal, Self
+from typing import ClassVar, Literal
 
 from pydantic import ConfigDict
 
@@ -42,7 +42,7 @@ class Question:
             rule=self.rule.name, each=each, bound=self.bound,
         )  # fmt: skip
 
-    def on_data_sets(self, set_of: Callable[[int], int]) -> Self:
+    def on_data_sets(self, set_of: Callable[[int], int]) -> "Question":
         """The same asked of networks that were trained on several data sets, which then are what was drawn.
 
         Args:
@@ -108,7 +108,7 @@ class Claim(Question):
         if not unit.low <= self.bound.value <= unit.high:
             raise ValueError(f"claim {self.id}: a bound of {self.bound.value} lies outside {unit.low} to {unit.high}")
 
-    def on_data_sets(self, set_of: Callable[[int], int]) -> Self:
+    def on_data_sets(self, set_of: Callable[[int], int]) -> "Claim":
         """The same, and its controls, asked of networks that were trained on several data sets."""
         controls = tuple(control.on_data_sets(set_of) for control in self.controls)
         return replace(super().on_data_sets(set_of), controls=controls)

@@ -28,13 +28,14 @@ class Prediction:
 def predict(published: Verdict, rerun: Verdict) -> Prediction:
     """Hold a rerun's effect against what as many further seeds of the published design are expected to give.
 
-    The interval is mean -+ t s sqrt(1/m + 1/n) for the mean of the rerun's m seeds, cut to what is possible.
+    The interval is mean -+ t s sqrt(1/m + 1/n) for the mean of the rerun's m seeds, cut to what is possible; n counts
+    data sets where the published seeds come from several.
     """
     reason = _why_not(published, rerun)
     if reason:
         return Prediction(interval=None, inside=None, sentence=f"No prediction interval: {reason}.")
     before, now, unit = published.estimate, rerun.estimate, published.claim.asked.unit
-    found = prediction_interval(before.values, now.n, LEVEL)
+    found = prediction_interval(before.values, now.n, LEVEL, before.n_draws)
     low, high = unit.cut(found.low, found.high)
     # The last bits of a mean depend on the order of its terms.
     slack = 1e-9 * max(1.0, abs(low), abs(high))
@@ -73,8 +74,6 @@ def _why_not(published: Verdict, rerun: Verdict) -> str:
         return f"not checked on {'the published runs' if before is None else 'your runs'}"
     if published.claim.asked.rule != OnAverage.name:
         return "the effect is a share or a count, not a mean of one value for each seed"
-    if before.of_sets:
-        return "the published seeds come from several data sets"
     if before.n < 2:
         return "one published seed shows no spread"
     if len(before.values) < before.n:

@@ -10,13 +10,12 @@ from livingpaper.claims.results import Results, SelectionError
 from livingpaper.claims.view import View, in_order
 from retrieval_circuits.bounds import MORE_OFTEN_THAN_NOT
 from retrieval_circuits.design import BAND
-from retrieval_circuits.symbolic_kv.design import ARMS
+from retrieval_circuits.symbolic_kv.design import ARMS, TORCH, TRAINED
 from retrieval_circuits.symbolic_kv.published import PUBLISHED
 from retrieval_circuits.symbolic_kv.readings import (
     MOTIFS,
     N_DRAWS,
     SWEEP,
-    TRAINED,
     by_site,
     chosen_heads,
     key_effects,
@@ -131,6 +130,24 @@ def chain(results: Results) -> View:
     moved = table.groupby("init_seed")["value"].min() >= MORE_OFTEN_THAN_NOT.value
     note = f"Every link moves the answer more often than not in {int(moved.sum())} of {len(moved)} seeds."
     return View(table[["group", "init_seed", "value"]], "share of answers that move", "test prompts", BAND, note=note)
+
+
+def engines(results: Results) -> View:
+    """What the claims read, of the networks on twelve data sets and of those that torch trained on the first one."""
+    series = {TRAINED: "twelve data sets", TORCH: "one data set, by torch, half as long"}
+    parts = []
+    for arm in (arm for arm in series if arm in results.arms):
+        read = {
+            "accuracy, test": results.final_values("accuracy", arm, split="test"),
+            "accuracy, four pairs": results.final_values("accuracy", arm, split="ood"),
+            "carrier, into layer 1's queries": query_effects(results, arm=arm),
+            "tagger, into layer 1's keys": key_effects(results, arm=arm),
+            "layer 1's queries carry the key": separated(results, "L1H*.q", "query_key", arm=arm),
+            "layer 1 writes the value": separated(results, "L1H*.z", "selected_value", arm=arm),
+        }
+        parts += [values.reset_index().assign(group=name, series=series[arm]) for name, values in read.items()]
+    table = pd.concat(parts, ignore_index=True)[["group", "series", "init_seed", "value"]]
+    return View(table, "share of prompts", "test prompts", BAND)
 
 
 def interchange(results: Results) -> View:
@@ -259,7 +276,7 @@ def maps(results: Results) -> View:
 
 def _first_seed(results: Results, kind: str) -> pd.DataFrame:
     shots = results.snapshots
-    trained = shots[(shots["arm"] == TRAINED) & (shots["kind"] == kind)]
+    trained = shots[(shots["arm"] == TORCH) & (shots["kind"] == kind)]
     return trained[trained["init_seed"] == trained["init_seed"].min()]
 
 
@@ -273,11 +290,9 @@ def numbers(results: Results) -> View:
     """The source's numbers beside ours, one row a quantity."""
     roles = {role: chosen_heads(results, role) for role in ("carrier", "router")}
     ours = {
-        f"accuracy, {name}": results.final_values("accuracy", "trained", split=split) for split, name in SPLITS.items()
+        f"accuracy, {name}": results.final_values("accuracy", TRAINED, split=split) for split, name in SPLITS.items()
     }
-    ours |= {
-        f"margin, {name}": results.final_values("margin", "trained", split=split) for split, name in SPLITS.items()
-    }
+    ours |= {f"margin, {name}": results.final_values("margin", TRAINED, split=split) for split, name in SPLITS.items()}
     for variable, name in {
         "query_key": "query key",
         "matching_slot": "matching slot",
@@ -305,6 +320,7 @@ VIEWS: dict[str, Callable[[Results], View]] = {
     "gates": gates,
     "edges": edges,
     "chain": chain,
+    "engines": engines,
     "interchange": interchange,
     "subsets": subsets,
     "circuit": circuit,

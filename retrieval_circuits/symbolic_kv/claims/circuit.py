@@ -8,7 +8,8 @@ from livingpaper.claims.rules import Share
 from livingpaper.claims.units import PROMPTS, Unit, at_least, at_most
 from retrieval_circuits.bounds import BEHAVIOUR, MORE_OFTEN_THAN_NOT, OPERATOR
 from retrieval_circuits.symbolic_kv import readings
-from retrieval_circuits.symbolic_kv.readings import SWEEP, TRAINED
+from retrieval_circuits.symbolic_kv.design import TRAINED
+from retrieval_circuits.symbolic_kv.readings import SWEEP
 
 LEAKY, SHUFFLED = "leaky data", "shuffled targets"
 ANSWERED = at_end("accuracy", TRAINED, split="test")

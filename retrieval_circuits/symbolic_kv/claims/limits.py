@@ -8,7 +8,7 @@ from livingpaper.claims.rules import Counted, Forced, Share
 from livingpaper.claims.units import COUNT, POINTS, PROMPTS, SCORE, Unit, at_least, at_most, share_of
 from retrieval_circuits.bounds import BEHAVIOUR, MORE_OFTEN_THAN_NOT, OPERATOR
 from retrieval_circuits.symbolic_kv import readings
-from retrieval_circuits.symbolic_kv.readings import TRAINED
+from retrieval_circuits.symbolic_kv.design import TRAINED
 
 LEAKY, SHUFFLED, SHALLOW = "leaky data", "shuffled targets", "one layer"
 CONTEXTS = share_of("contexts")

@@ -1,7 +1,7 @@
 """The explorer of the chapter: every network whose weights are shipped, and the look-up taken apart."""
 
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 
 from circuitcore.training.store.run import Run
 from livingpaper.claims.results import Results
@@ -11,16 +11,11 @@ from livingpaper.explorer.retrieval_path import retrieval_path
 from retrieval_circuits.lookup_circuit import PLAN
 from retrieval_circuits.published_gate import OPEN, OURS, SHUT
 from retrieval_circuits.symbolic_kv.circuit import link_tests
-from retrieval_circuits.symbolic_kv.design import ARMS
-from retrieval_circuits.symbolic_kv.readings import (
-    ANSWERS,
-    COPIES,
-    ROUTES,
-    TRAINED,
-    births_at_first_crossing,
-    motif_births,
-)
+from retrieval_circuits.symbolic_kv.design import ARMS, TORCH, TRAINED
+from retrieval_circuits.symbolic_kv.readings import ANSWERS, COPIES, ROUTES, births_at_first_crossing, motif_births
 
+TWO_LAYERS = (TORCH, TRAINED)
+"""Arms of networks that have the circuit; the first has weights from all of training."""
 SPLITS = {"accuracy, held out": "val", "accuracy, more pairs": "ood"}
 
 BIRTHS = {ANSWERS: "answers", ROUTES: "routes", COPIES: "copies"}
@@ -30,8 +25,9 @@ CLAIMS = {"Switch heads off.": ("KV6",), "Move the answer.": ("KV3",), "Compare.
 
 def explorer(materials: Sequence[Material]) -> Exhibit:
     """Networks of all arms; it opens on the first trained one whose weights are shipped through training."""
-    shown = tuple(run for material in materials for arm in ARMS for run in runs_shown(material, arm))
-    trained = materials[0].by_checkpoints(TRAINED)
+    arms = (*TWO_LAYERS, *(arm for arm in ARMS if arm not in TWO_LAYERS))
+    shown = tuple(run for material in materials for arm in arms for run in runs_shown(material, arm))
+    trained = _by_checkpoints(materials[0])
     task = trained[0].recipe.make_task()
     examples = (*spread_examples(task, "val", 4), *spread_examples(task, "ood", 2))
     path = retrieval_path(trained, examples[0].prompt, lit=("matches",), claims=CLAIMS)
@@ -41,11 +37,16 @@ def explorer(materials: Sequence[Material]) -> Exhibit:
     )  # fmt: skip
 
 
-def _births(results: Results, run: Run) -> tuple[Birth, ...]:
+def _by_checkpoints(material: Material) -> list[Run]:
+    """Networks with two layers, those with most checkpoints here first."""
+    return sorted((run for arm in TWO_LAYERS for run in material.runs(arm)), key=lambda run: -len(run.steps))
+
+
+def _births(results: Results, run: Run, arm: str) -> tuple[Birth, ...]:
     tables = {
-        OURS: motif_births(results),
-        SHUT: births_at_first_crossing(results, "published"),
-        OPEN: births_at_first_crossing(results, "none"),
+        OURS: motif_births(results, arm),
+        SHUT: births_at_first_crossing(results, "published", arm),
+        OPEN: births_at_first_crossing(results, "none", arm),
     }
     return tuple(birth for rule, table in tables.items() for birth in births_of(table, run, BIRTHS, rule=rule))
 
@@ -53,14 +54,14 @@ def _births(results: Results, run: Run) -> tuple[Birth, ...]:
 @lru_cache(maxsize=2 * len(ARMS))  # the front page shows some of the chapter's: tested and packed once
 def runs_shown(material: Material, arm: str) -> tuple[ShownRun, ...]:
     """The networks of an arm, with their births and what tests say of them."""
-    is_trained = arm == TRAINED
-    tests = material.tests(arm, link_tests) if is_trained else {}
+    is_trained = arm in TWO_LAYERS
+    tests = material.tests(arm, partial(link_tests, arm=arm)) if is_trained else {}
     return tuple(
         ShownRun(
             run=run,
             condition=material.condition(arm, ARMS[arm]),
             curves=material.retrieval_curves(run, SPLITS),
-            births=_births(material.results, run) if is_trained else (),
+            births=_births(material.results, run, arm) if is_trained else (),
             tests=tests.get(run.run_id, {}),
         )
         for run in material.runs(arm)

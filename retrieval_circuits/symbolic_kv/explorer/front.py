@@ -14,18 +14,19 @@ from livingpaper.explorer.material import Material
 from livingpaper.explorer.retrieval_path import Lookup
 from retrieval_circuits.lookup_circuit import PLAN
 from retrieval_circuits.published_gate import gate_stop
+from retrieval_circuits.symbolic_kv.design import TORCH
 from retrieval_circuits.symbolic_kv.explorer.chapter import BIRTHS, runs_shown
-from retrieval_circuits.symbolic_kv.readings import COPIES, ROUTES, TRAINED, motif_births
+from retrieval_circuits.symbolic_kv.readings import COPIES, ROUTES, motif_births
 
 NONE = "no link of the circuit is supported by a test of this network"
 CARRIED = ("carries", "matches", "copies")
 
 
 def front(materials: Sequence[Material]) -> Exhibit:
-    """Trained networks alone; it opens on the first whose weights are shipped through training."""
-    material, first = materials[0], materials[0].run(TRAINED)
+    """Networks trained by torch alone; it opens on the first whose weights are shipped through training."""
+    material, first = materials[0], materials[0].run(TORCH)
     task, prompt = first.recipe.make_task(), _first_test_prompt(first)
-    shown = runs_shown(material, TRAINED)[:MOST_BESIDE]
+    shown = runs_shown(material, TORCH)[:MOST_BESIDE]
     asked = Lookup(first, prompt)
     examples = (
         Example(label="the first test prompt", prompt=prompt),
@@ -87,7 +88,7 @@ def _path(bare: Exhibit, asked: Lookup, material: Material) -> tuple[PathStep, .
 
 def _born(material: Material, run: Run, motif: str) -> int:
     """The first shown step at which a motif of this network is born; the last where it never is."""
-    births = motif_births(material.results)
+    births = motif_births(material.results, TORCH)
     (by,) = births.loc[(births["init_seed"] == run.recipe.init_seed) & (births["motif"] == motif), "by"]
     after = [] if pd.isna(by) else [step for step in run.steps if step >= by]
     return after[0] if after else run.steps[-1]

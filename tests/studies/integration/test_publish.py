@@ -15,7 +15,15 @@ from livingpaper.commands import publishing
 from retrieval_circuits import symbolic_kv as study
 
 SMALL = study.Params(
-    seeds=(5,), control_seeds=(), epochs=1, learning_rate=0.001, batch_size=500, engine="torch", n_bases=8
+    seeds=(5,),
+    control_seeds=(),
+    torch_seeds=(),
+    epochs=1,
+    torch_epochs=1,
+    learning_rate=0.001,
+    batch_size=500,
+    engine="torch",
+    n_bases=8,
 )
 
 

@@ -43,7 +43,7 @@ ROWS_OF = {
 LEFT = ("finds", "reads", "joins")
 OF_RECALL = (*LEFT, "weighs")
 EXPLORERS = {
-    ("symbolic_kv", "explorer"): {"trained": 10},
+    ("symbolic_kv", "explorer"): {"by torch": 10, "trained": 10},
     ("six_run_matrix", "explorer"): {"off": 5, "on": 5},
     ("story_control", "story"): {"story, as published": 1},
     ("story_control", "planted"): {"planted repeats": 1},

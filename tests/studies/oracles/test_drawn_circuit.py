@@ -66,7 +66,7 @@ def drawn(task, reading, plan, tests, note=""):
 
 def circuit_of(weights, results=None):
     reading = read(WITH_MLP, weights, TASK, Question(prompt=first_test_prompt(TASK)))
-    return drawn(TASK, reading, PLAN, symbolic.link_tests(results or results_of(weights))[SEED])
+    return drawn(TASK, reading, PLAN, symbolic.link_tests(results or results_of(weights), "trained")[SEED])
 
 
 def edited(results, value, **where):

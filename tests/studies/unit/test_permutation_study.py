@@ -32,7 +32,7 @@ from retrieval_circuits.permutation_recall.figures import dissection, factorial
 from retrieval_circuits.permutation_recall.figures.weights import AGAIN, NEW, patterns
 from retrieval_circuits.permutation_recall.published import PUBLISHED_LOSS, PUBLISHED_STEPS
 from retrieval_circuits.permutation_recall.readings import parts, sizes, steps
-from retrieval_circuits.permutation_recall.readings.models import OnSplits
+from retrieval_circuits.permutation_recall.readings.models import on_splits
 
 EPOCHS = (0, 1, 2, 4, 8)
 
@@ -167,9 +167,9 @@ def test_networks_that_recall_from_no_data_fail_the_control_of_no_size():
 
 def test_seeds_are_read_within_the_splits_that_they_have():
     found = recall_curves({str(TASK_2): {seed: 4 if split_of(seed) == 42 else None for seed in range(1, 7)}})
-    values = OnSplits(at_end("recall", str(TASK_2), variable=""))(found)
-    assert values.index.names == ["split_seed", "init_seed"]
-    assert values.groupby("split_seed").mean().to_dict() == {42: 1.0, 43: 0.25, 44: 0.25}
+    values = on_splits(at_end("recall", str(TASK_2), variable=""))(found)
+    assert values.index.names == ["data_set", "init_seed"]
+    assert values.groupby("data_set").mean().to_dict() == {42: 1.0, 43: 0.25, 44: 0.25}
     assert (
         estimate("PR5", recall_curves({str(TASK_1._replace(d_model=32, d_mlp=64, data=REPEATED)): {1: 4, 2: 4}})).n_sets
     ) == 2
