@@ -75,6 +75,7 @@ class Params(BaseModel):
     seeds: Annotated[SomeSeeds, Field(description="init seeds of each cell of the factorial")]
     crossed_seeds: Annotated[Seeds, Field(description="init seeds of the cells with the other width's FFN")]
     role_seeds: Annotated[Seeds, Field(description="more init seeds of the source's larger model")]
+    split_seeds: Annotated[Seeds, Field(description="more of both of the source's models, each on its own split")]
     control_seeds: Annotated[Seeds, Field(description="init seeds of each control of the split, and of the notebook's")]
     width_seeds: Annotated[Seeds, Field(description="init seeds of each point of the scan over V and width")]
     n_other_splits: Annotated[int, Field(ge=0, le=200, description="further splits, one run on each")]
@@ -88,17 +89,21 @@ class Params(BaseModel):
 def recipes(params: Params) -> dict[str, tuple[Recipe, ...]]:
     """Arm -> its recipes, one per seed; an arm without seeds is left out."""
     arms = {str(cell): tuple(_cell(params, cell, seed) for seed in params.seeds) for cell in CELLS}
-    more = (seed for seed in params.role_seeds if seed not in params.seeds)
-    arms[str(TASK_2)] += tuple(_cell(params, TASK_2, seed) for seed in more)
+    for cell, further in ((TASK_1, params.split_seeds), (TASK_2, (*params.role_seeds, *params.split_seeds))):
+        more = (seed for seed in dict.fromkeys(further) if seed not in params.seeds)
+        arms[str(cell)] += tuple(_cell(params, cell, seed) for seed in more)
     arms |= {str(cell): tuple(_cell(params, cell, seed) for seed in params.crossed_seeds) for cell in CROSSED}
     arms |= _controls(params)
     arms |= {str(width): tuple(_width(params, width, seed) for seed in params.width_seeds) for width in WIDTHS}
     return {arm: made for arm, made in arms.items() if made}
 
 
+LAST_IN_TURN = 40
+
+
 def split_of(seed: int) -> int:
-    """The split that a seed is trained on: the source's and two more, in turn."""
-    return SOURCE_SPLIT + (seed - 1) % 3
+    """The split a seed is trained on: up to the fortieth the source's and two more, in turn; then one of its own."""
+    return SOURCE_SPLIT + ((seed - 1) % 3 if seed <= LAST_IN_TURN else seed)
 
 
 def model(n_symbols: int, d_model: int, n_heads: int, d_mlp: int, n_layers: int = 1) -> ModelConfig:

@@ -59,6 +59,16 @@ CELLS = tuple(
 FIRST = ("arrow", 2, 2)
 
 
+SOURCE_DATA_SET, N_ON_IT = 17, 10
+"""The seed of the source's generator; the init seeds below this many are trained on its data set, each other has its
+own."""
+
+
+def data_set_of(seed: int) -> int:
+    """The seed of the generator of the prompts that a network is trained on."""
+    return SOURCE_DATA_SET if seed < N_ON_IT else SOURCE_DATA_SET + seed
+
+
 def cell_name(read_out: str, layers: int, heads: int) -> str:
     """What the arm of a cell is called; the first cell's networks are those of the arm "off"."""
     return "off" if (read_out, layers, heads) == FIRST else f"{read_out}, {layers} x {heads}"
@@ -99,6 +109,7 @@ def _recipe(
 ) -> Recipe:
     read_out, layers, heads = cell
     task_params = {"n_train_2": params.n_train, "n_train_3": params.n_train, "read_out": read_out}
+    task_params |= {"generator_seed": data_set_of(seed)}
     task = make_task("textual_kv", task_params)
     return Recipe(
         task="textual_kv",

@@ -18,15 +18,26 @@ from retrieval_circuits.permutation_recall.claims.networks import (
     large,
     small,
 )
-from retrieval_circuits.permutation_recall.design import NORMAL, REPEATED, Cell
+from retrieval_circuits.permutation_recall.design import NORMAL, REPEATED, TASK_2, Cell
 from retrieval_circuits.permutation_recall.readings import parts, sizes
-from retrieval_circuits.permutation_recall.readings.models import BORN, LEARNT, ONE, TWO, on_splits, source_values
+from retrieval_circuits.permutation_recall.readings.models import (
+    BORN,
+    LEARNT,
+    ONE,
+    TWO,
+    on_splits,
+    recall_on_source_split,
+    source_values,
+)
 
 SMALL_REPEATED = str(Cell(16, 1, 32, REPEATED))
 ONE_HEAD = str(sizes.WIDE_ONE_HEAD)
 SHARE_OF_SIZES = share_of("sizes")
+ALL_WITH = tuple(map(str, sizes.cells_of(REPEATED)))
 WITHOUT, WITH = (tuple(map(str, sizes.cells_of(data, crossed=False))) for data in (NORMAL, REPEATED))
 ELIMINATES = partial(source_values, metric="elimination", family="normal")
+LARGE_RECALL = partial(source_values, metric="recall", arm=TWO, variable="")
+WITHOUT_REPEATS_LARGE = str(TASK_2._replace(data=NORMAL))
 FORGETS = at_most(BORN, "recall is said to be there when more than half of the probes are answered with that y")
 
 
@@ -70,7 +81,7 @@ SIZES = (
             fails="The large model, trained with repeats, recalls on less than 99 % of probes: on {effect}.",
             whether="whether the large model, trained with repeats, recalls on at least 99 % of probes",
         ),
-        reading=large(f"{RECALL} ({STOPPED_2})", partial(source_values, metric="recall", arm=TWO, variable="")),
+        reading=large(f"{RECALL} ({STOPPED_2})", LARGE_RECALL),
         bound=at_least(0.99, "the source's 100 %, less one probe in a hundred"),
         controls=(
             Control(
@@ -81,6 +92,52 @@ SIZES = (
                 ),
                 bound=at_least(0.99, "they have learnt the other half of the task: all but one row in a hundred"),
                 spoils="no",
+            ),
+        ),
+        source="source",
+        source_verdict="Supported: 100 % in one network",
+    ),
+    Claim(
+        id="PR25",
+        says=Says(
+            holds="On the split that the source used, the large model, trained with repeats, recalls.",
+            fails="On the split that the source used, too, the large model recalls on less than 99 % of probes: on "
+            "{effect}.",
+            whether="whether on the split that the source used the large model recalls on at least 99 % of probes",
+        ),
+        reading=large(f"{RECALL} ({STOPPED_2}), of the networks on the source's split", recall_on_source_split),
+        bound=at_least(0.99, "the bound of the claim over all splits, one probe in a hundred"),
+        controls=(
+            Control(
+                reading=large(
+                    "share of last steps without repeat that the large models answer rightly, all splits",
+                    partial(ELIMINATES, arm=TWO),
+                    ROWS,
+                ),
+                bound=at_least(0.99, "they have learnt the other half of the task: all but one row in a hundred"),
+                spoils="no",
+            ),
+        ),
+        source="source",
+        source_verdict="Supported: 100 % in one network",
+    ),
+    Claim(
+        id="PR26",
+        says=Says(
+            holds="The large model, trained with repeats, recalls on nearly all probes, whatever the split.",
+            fails="The large model, trained with repeats, recalls on {effect} of probes over all splits.",
+            whether="whether the large model, trained with repeats, recalls on nearly all probes, whatever the split",
+        ),
+        reading=large(f"{RECALL} ({STOPPED_2})", LARGE_RECALL),
+        bound=at_least(
+            0.95,
+            "nearly all; declared on 2026-11-24, beside 0.99, which three splits had left undecided, and before nine "
+            "more were drawn",
+        ),
+        controls=(
+            Control(
+                reading=_recall_of(WITHOUT_REPEATS_LARGE, "recall of the same size, trained without repeats"),
+                bound=FORGETS,
             ),
         ),
         source="source",
@@ -161,10 +218,11 @@ SIZES = (
             whether="whether the time to recall depends on width more than on the number of heads",
         ),
         reading=_of_sizes(
-            "time to recall (never: the end of training) of d 16 with 2 heads and FFN 32 over that of d 32 with 1 head "
-            "and FFN 64 (what width 32 with twice the FFN saves against 16, less what two heads save against one)",
+            "time to recall (never: the end of training): what width 32 saves against 16, less what two heads save "
+            "against one, each with both FFNs",
             sizes.width_less_heads,
             DOUBLINGS,
+            ALL_WITH,
         ),
         bound=at_least(0.5, "half a doubling: 1.4 times as long"),
         controls=(

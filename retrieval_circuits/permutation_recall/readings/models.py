@@ -46,3 +46,8 @@ def source_values(results: Results, metric: str, arm: str, **where) -> pd.Series
     """One number per seed of one of the source's models, when the source stopped training."""
     rows = at_source_epoch(results.curve(metric, arm, **where), results, arm)
     return rows.set_index("init_seed")["value"].sort_index()
+
+
+def recall_on_source_split(results: Results) -> pd.Series:
+    """Per seed that has the source's split: recall of the large model, when the source stopped training it."""
+    return on_source_split(source_values(results, "recall", TWO, variable=""))

@@ -10,7 +10,8 @@ from livingpaper.claims.results import Results, with_epochs
 from retrieval_circuits.permutation_recall.design import CELLS, CROSSED, REPEATED, WIDTHS, Cell
 from retrieval_circuits.permutation_recall.readings.models import BORN, LEARNT, TWO
 
-WIDE_ONE_HEAD, NARROW_TWO_HEADS = Cell(32, 1, 64, REPEATED), Cell(16, 2, 32, REPEATED)
+WIDE_ONE_HEAD = Cell(32, 1, 64, REPEATED)
+NARROW, TWO_HEADS = 16, 2
 NO_WIDTH = 64.0
 """Stands for "none of the widths tried": twice the widest."""
 
@@ -76,11 +77,13 @@ def sizes_that_recall(results: Results, data: str) -> pd.Series:
 def width_less_heads(results: Results) -> pd.Series:
     """Per seed: doublings of the time to recall that width 32 saves against 16, less those of two heads against one.
 
-    In the four sizes whose FFN is twice as wide as the network two of the four times cancel. What is left is the time
-    of width 16 with two heads and FFN 32 over that of width 32 with one head and FFN 64.
+    Over all eight sizes, so that each width has each number of heads and each FFN: means of the four times that have
+    one width, or one number of heads.
     """
-    times = doublings(results, (NARROW_TWO_HEADS, WIDE_ONE_HEAD))
-    return times[str(NARROW_TWO_HEADS)] - times[str(WIDE_ONE_HEAD)]
+    cells = cells_of(REPEATED)
+    times = doublings(results, cells)
+    signs = [(1 if cell.d_model == NARROW else -1) + (1 if cell.n_heads == TWO_HEADS else -1) for cell in cells]
+    return (times * signs).sum(axis=1) / (len(cells) / 2)
 
 
 def sizes_in_which_recall_came(results: Results) -> pd.Series:

@@ -14,10 +14,11 @@ from retrieval_circuits.six_run_matrix.claims.forced import FORCED
 from retrieval_circuits.six_run_matrix.claims.replication import REPLICATION
 from retrieval_circuits.six_run_matrix.claims.roles import ROLES
 from retrieval_circuits.six_run_matrix.claims.timing import TIMING
+from retrieval_circuits.six_run_matrix.design import data_set_of
 
 __all__ = ["CIRCUIT_CLAIMS", "CLAIMS"]
 
-CLAIMS = (*REPLICATION, *TIMING, *CURRICULUM, *ROLES, *FORCED)
+CLAIMS = tuple(claim.on_data_sets(data_set_of) for claim in (*REPLICATION, *TIMING, *CURRICULUM, *ROLES, *FORCED))
 
 CIRCUIT_CLAIMS = frozenset({"SR2", "SR3.published", "SR3", "SR4.published", "SR4"})
 """Claims that a circuit or a part of it exists."""

@@ -10,6 +10,17 @@ from retrieval_circuits.six_run_matrix.readings import curriculum, per_seed
 from retrieval_circuits.six_run_matrix.readings.per_seed import better_run, untrained, worse_run
 
 READ = ("query_key", "selected_value")
+PROBED_IN_THE_END = both(
+    "accuracy of the source's probe, worse of query key and value in the worse run",
+    worst_of(*(worse_run("probe_published_best", variable=name, family="all") for name in READ)),
+)
+PROBED_UNTRAINED = Control(
+    reading=both(
+        "accuracy of the source's probe in untrained networks, better of query key and value",
+        best_of(*(untrained("probe_published_best", variable=name, family="all") for name in READ)),
+    ),
+    bound=at_most(0.9, "a network that has learnt nothing represents nothing"),
+)
 
 REPLICATION = (
     Claim(
@@ -113,20 +124,24 @@ REPLICATION = (
             fails="Key and value are not both represented very strongly in the end.",
             whether="whether key and value are represented very strongly in the end",
         ),
-        reading=both(
-            "accuracy of the source's probe, worse of query key and value in the worse run",
-            worst_of(*(worse_run("probe_published_best", variable=name, family="all") for name in READ)),
-        ),
+        reading=PROBED_IN_THE_END,
         bound=at_least(0.99, "the source's very strongly is 1.000"),
-        controls=(
-            Control(
-                reading=both(
-                    "accuracy of the source's probe in untrained networks, better of query key and value",
-                    best_of(*(untrained("probe_published_best", variable=name, family="all") for name in READ)),
-                ),
-                bound=at_most(0.9, "a network that has learnt nothing represents nothing"),
-            ),
+        controls=(PROBED_UNTRAINED,),
+        source="source",
+        source_verdict="Supported: 1.000 and 1.000 in the mean",
+    ),
+    Claim(
+        id="SR24",
+        says=Says(
+            holds="By the source's probe, key and value are represented strongly in the end.",
+            fails="By the source's probe, key and value are not both represented strongly in the end.",
+            whether="whether by the source's probe key and value are represented strongly in the end",
         ),
+        reading=PROBED_IN_THE_END,
+        bound=at_least(
+            0.95, "nearly all prompts; declared on 2026-11-24, beside 0.99, which ten seeds had left undecided"
+        ),
+        controls=(PROBED_UNTRAINED,),
         source="source",
         source_verdict="Supported: 1.000 and 1.000 in the mean",
     ),

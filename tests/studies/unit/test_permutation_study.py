@@ -123,7 +123,7 @@ def test_recall_comes_between_two_checkpoints_or_not_at_all():
 
 
 def test_width_that_halves_the_time_saves_one_doubling_and_heads_none():
-    cells = [cell for cell in CELLS if cell.data == REPEATED]
+    cells = sizes.cells_of(REPEATED)
     came = {str(cell): dict.fromkeys(range(6), 2 if cell.d_model == 32 else 4) for cell in cells}
     assert estimate("PR6", recall_curves(came)).effect == pytest.approx(1.0)
     assert claim("PR6").verdict(recall_curves(came)).status is Status.SUPPORTED
@@ -133,15 +133,18 @@ def test_width_that_halves_the_time_saves_one_doubling_and_heads_none():
     assert table["width 32, not 16 x two heads, not one"] == pytest.approx(0.0)
 
 
-def test_width_less_heads_is_what_the_four_sizes_give_though_two_of_them_cancel():
-    cells = sizes.cells_of(REPEATED, crossed=False)
-    came = {
-        str(cell): dict(enumerate(epochs)) for cell, epochs in zip(cells, [(8, 4), (4, 2), (2, 2), (2, 1)], strict=True)
-    }
+def test_width_less_heads_takes_each_width_with_each_number_of_heads_and_each_ffn():
+    """Width 32 halves the time in seed 0, and a wide FFN, which is no width, quarters it; in seed 1 heads halve it."""
+    cells = sizes.cells_of(REPEATED)
+    first = {cell: 8 // (cell.d_model // 16) // (4 if cell.d_mlp == 64 else 1) for cell in cells}
+    second = {cell: 8 // (cell.d_model // 16) // cell.n_heads for cell in cells}
+    came = {str(cell): {0: first[cell], 1: second[cell]} for cell in cells}
     wide = sizes.doublings(recall_curves(came), cells)
-    t = {(cell.d_model, cell.n_heads): wide[str(cell)] for cell in cells}
-    width = (t[16, 1] + t[16, 2] - t[32, 1] - t[32, 2]) / 2
-    heads = (t[16, 1] + t[32, 1] - t[16, 2] - t[32, 2]) / 2
+
+    def mean(**fixed):
+        return wide[[str(cell) for cell in cells if cell._asdict().items() >= fixed.items()]].mean(axis=1)
+
+    width, heads = mean(d_model=16) - mean(d_model=32), mean(n_heads=1) - mean(n_heads=2)
     assert sizes.width_less_heads(recall_curves(came)).tolist() == pytest.approx((width - heads).tolist()) == [1.0, 0.0]
 
 
