@@ -160,9 +160,10 @@ def _recipe(  # noqa: PLR0913 - what the arms differ in
 
 
 def _width(params: Params, width: Width, seed: int) -> Recipe:
+    """A point of the scan: each seed has a split of its own, the first the source's."""
     task = {
         "n_symbols": width.n_symbols, "n_train": round(0.8 * math.factorial(width.n_symbols)),
-        "split_seed": SOURCE_SPLIT, "n_rows": params.n_rows,
+        "split_seed": SOURCE_SPLIT + seed - 1, "n_rows": params.n_rows,
     }  # fmt: skip
     made = model(width.n_symbols, width.d_model, 2, 2 * width.d_model, width.n_layers)
     checkpoints = tuple(sorted({round(params.width_epochs * part / 10) for part in range(11)}))
