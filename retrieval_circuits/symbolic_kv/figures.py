@@ -56,7 +56,17 @@ def arms(results: Results) -> View:
             train = results.at_final("accuracy", arm, split="train")
             groups.append(train.assign(group=f"{ARMS[arm]}, on train"))
     table = pd.concat(groups, ignore_index=True)[["group", "init_seed", "value"]]
-    return View(table, "accuracy", "test (unless said)", BAND, IN_CONTEXT)
+    return View(table, "accuracy", "test (unless said)", BAND, IN_CONTEXT, _one_layer_on_the_way(results))
+
+
+def _one_layer_on_the_way(results: Results) -> str:
+    """What networks of one layer answer of new prompts at half of training, and at the end."""
+    if "one layer" not in results.arms:
+        return ""
+    rows = results.curve("accuracy", "one layer", split="test")
+    at_half = rows[rows["step"] == rows["step"].drop_duplicates().median()]["value"].mean()
+    at_end = rows[rows["step"] == rows["step"].max()]["value"].mean()
+    return f"One layer at half of training, in the mean: {at_half:.2f}; at the end: {at_end:.2f}."
 
 
 def births(results: Results) -> View:
