@@ -158,7 +158,9 @@ class PromptForm:
 def _unrolled(form: PromptForm, n_more: int, *, is_read: bool) -> PromptForm:
     """The form of ``n_more`` tokens after the slots of one with a unit; ``is_read``: the last one is asked for."""
     first, size = len(form.slots), len(form.unit)
-    names = [replace(form.unit[at % size], name=f"{form.unit[at % size].name} {at // size + 1}") for at in range(n_more)]
+    names = [
+        replace(form.unit[at % size], name=f"{form.unit[at % size].name} {at // size + 1}") for at in range(n_more)
+    ]
     said = tuple((first + size * number + 1, first + size * number + 2) for number in range(n_more // size))
     found = replace(form, slots=(*form.slots, *names), unit=(), most=0, said=said)
     if not is_read or not said:

@@ -15,10 +15,10 @@ from retrieval_circuits.circuit_parts import KEY, VALUE, by_leader
 from retrieval_circuits.sgd_formation.measures.links import COPIES, FINDS, FOUND_BY, JOINED_BY, JOINS, NOTHING
 
 MOVES = (
+    Move(name=JOINS, does="joins every value to its key", layer=JOINED_BY, source="keys", target="values", brings=True),
     Move(
-        name=JOINS, does="joins every value to its key", layer=JOINED_BY, source="keys", target="values", brings=True
+        name=FINDS, does="finds the value whose key is asked for", layer=FOUND_BY, source="asked value", target="last"
     ),
-    Move(name=FINDS, does="finds the value whose key is asked for", layer=FOUND_BY, source="asked value", target="last"),
     Move(name=COPIES, does="copies that value into the answer", layer=FOUND_BY, looks="asked value"),
 )
 PLAN = Plan(moves=MOVES, tones={"key": KEY, "query": KEY, "value": VALUE})

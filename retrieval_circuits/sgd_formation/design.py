@@ -51,10 +51,10 @@ OPTIMIZER = Optimizer(
 SOURCE, FIXED, FRESH, FULL = "the source's stream", "ours, fixed rows", "ours, fresh rows", "the source's network"
 """The arms: small networks on three kinds of rows, and the source's own network on its stream."""
 DRAWN = "the network that is drawn"
-"""One of those on fresh rows of ours, whose weights are shipped: a megabyte holds no more than one and a half times."""
+"""One of those on fresh rows of ours, whose weights are shipped; at one step they are 0.65 MB."""
 SHOWN_AT = (1_500, 1_650)
-"""Steps at which it is shown besides the last: the last hundred steps before it reads, and in the middle of learning to.
-Its curve was known when they were chosen."""
+"""Steps at which it is shown besides the last: before it reads, and while it learns to. Its curve was known when they
+were chosen."""
 REPORTED = dict.fromkeys((FRESH, FIXED, DRAWN), BalancedStream.reported) | dict.fromkeys(
     (SOURCE, FULL), StreamKV.reported
 )
@@ -144,7 +144,7 @@ def _model(task: Stream, d_model: int) -> ModelConfig:
 
 
 def instruments(params: Params, arm: str) -> tuple[Instrument, ...]:
-    """Answers and attention of every checkpoint, and at the end each part taken away; of the drawn one what tests say."""
+    """Answers and attention of each checkpoint, each part taken away at the end; what tests say of the drawn one."""
     n_looked = min(N_LOOKED, params.n_rows)
     scores = Instrument(
         name="measurements", version=2, measures=stream_scores, settings=Counts(n_rows=params.n_rows, n_looked=n_looked)
