@@ -17,7 +17,7 @@ OLD, LONGEST = 3, 39
 """Examples ask for a value that was written three writes ago or earlier, so that the look can be seen, and have at most
 so many tokens, so that a stream fits on a page. Much shorter ones are out of reach: in training no read comes before
 there are as many writes as lags."""
-N_EXAMPLES = 4
+N_EXAMPLES, N_ROWS = 4, 64
 NOTHING_TESTED = "no move is supported by a test of this network at this step"
 
 
@@ -49,11 +49,12 @@ def runs_shown(material: Material, arm: str, label: str, split: str) -> Iterator
 
 
 def first_reads(task: Stream) -> tuple[Example, ...]:
-    """The first reads of the reported split, in its order, that ask for an old value and are short enough, one a row.
+    """Of a few rows of the reported kind, in their order, the first read of an old value that is short enough.
 
     No network and no picture had a say in it.
     """
-    batch, reads = task.split(task.reported), task.reads(task.reported)
+    batch = task.few(task.reported, N_ROWS)
+    reads = task.reads_of(batch)
     fitting = ((reads.lag >= OLD) & (reads.at < LONGEST)).nonzero()[:, 0].tolist()
     first_of_row = {int(reads.row[number]): number for number in reversed(fitting)}
     chosen = islice(sorted(first_of_row.items()), N_EXAMPLES)
@@ -90,7 +91,8 @@ def _path(bare: Exhibit, asked: Lookup) -> tuple[PathStep, ...]:
     def at(step: int) -> str:
         reading = asked.read(step=step)
         tested = done(bare.circuit({**bare.start, "step": step}))
-        return f"At step {step:,} it says {reading.says}; {value} has {asked.share(reading):.2f}: {tested}."
+        wanted = "" if reading.likeliest == value else f", where {value} has {asked.share(reading):.2f}"
+        return f"At step {step:,} it says {reading.says}{wanted}; {tested}."
 
     return (
         PathStep(
@@ -108,6 +110,6 @@ def _path(bare: Exhibit, asked: Lookup) -> tuple[PathStep, ...]:
         PathStep(
             title="Values without their keys.",
             text=f"Without {' and '.join(heads)} it says {asked.read(edits=removed(heads)).says}.",
-            state={"edits": removed(heads)}, lit=(JOINS,), claims=("SF16",),
+            state={"edits": removed(heads)}, lit=(JOINS,),
         ),
     )  # fmt: skip
