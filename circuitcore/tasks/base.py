@@ -197,6 +197,14 @@ class Task(ABC):
             raise TaskError(unknown("split", name, self.splits))
         return _cached_splits(self)[name]
 
+    def few(self, split: str, n_rows: int) -> Batch:
+        """At most so many rows of a split's kind: its first ones, unless a task makes others for less than all take.
+
+        Raises:
+            TaskError: a name that is not in ``splits``.
+        """
+        return self.split(split).rows(slice(0, n_rows))
+
     def draw(self, split: str, n_rows: int, seed: int) -> Batch:  # noqa: ARG002 - the signature of those that can
         """``n_rows`` rows of a split's distribution, drawn anew: a function of these arguments and the parameters.
 

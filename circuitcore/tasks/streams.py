@@ -18,6 +18,7 @@ from torch import Tensor
 from circuitcore.ground.spelling import unknown
 from circuitcore.tasks.base import Batch
 from circuitcore.tasks.errors import TaskError
+from circuitcore.tasks.forms import PromptForm, Slot
 from circuitcore.tasks.token_task import TokenTask
 
 PAD, BOS, EOS = range(3)
@@ -204,6 +205,18 @@ class Stream(TokenTask):
     def answers(self) -> tuple[int, ...]:
         """Every value."""
         return tuple(range(self.words.first_value, len(self.vocab)))
+
+    @property
+    def forms(self) -> tuple[PromptForm, ...]:
+        """A stream, to wherever it ends; where that is the key of a read, its last value is asked for."""
+        words, vocab = self.words, self.vocab
+        unit = (
+            Slot("event", (vocab[words.write], vocab[words.read])),
+            Slot("key", vocab[words.first_key : words.first_value]),
+            Slot("value", vocab[words.first_value :]),
+        )
+        start = (Slot("start", (vocab[BOS],)),)
+        return (PromptForm("stream", start, unit=unit, reads=vocab[words.read], most=self.max_length),)
 
     @cached_property
     def chance(self) -> Mapping[str, float]:

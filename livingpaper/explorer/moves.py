@@ -87,14 +87,15 @@ class Tested:
 def places(form: PromptForm, words: Sequence[str]) -> dict[Place, list[int | None]]:
     """Positions of every place of a prompt; None stands for the answer."""
     query, pairs = form.lookup or (None, ())
-    asked = next((pair for pair in pairs if words[pair[0]] == words[query]), None)
+    asked = form.asked(words)
+    shown = [value for _, value in asked]
     return {
         "keys": [key for key, _ in pairs],
         "values": [value for _, value in pairs],
         "query": [] if query is None else [query],
-        "asked key": asked[:1] if asked else [],
-        "asked value": asked[1:] if asked else [],
-        "other values": [value for _, value in pairs if value != asked[1]] if asked else [],
+        "asked key": [key for key, _ in asked],
+        "asked value": shown,
+        "other values": [value for _, value in pairs if value not in shown] if asked else [],
         "last": [len(words) - 1],
         "answer": [None],
     }  # fmt: skip

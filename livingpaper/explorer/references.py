@@ -13,15 +13,15 @@ N_REFERENCES = 32
 
 
 def reference_tables(task: Task) -> dict[int, list[list[int]]]:
-    """Number of tokens -> the first rows of the first split that has rows of so many.
+    """Number of tokens -> a few rows of the first split that has rows of so many, its first ones if they come cheap.
 
     The split that is trained on comes last.
     """
     trained, *others = task.splits
     tables = {}
     for split in (*others, trained):
-        tokens = task.split(split).tokens
-        tables.setdefault(tokens.shape[1], tokens[:N_REFERENCES].tolist())
+        tokens = task.few(split, N_REFERENCES).tokens
+        tables.setdefault(tokens.shape[1], tokens.tolist())
     return dict(sorted(tables.items()))
 
 

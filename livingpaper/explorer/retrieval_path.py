@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from circuitcore.ground.spelling import unknown
-from circuitcore.tasks.forms import matching
+from circuitcore.tasks.forms import PromptForm, matching
 from circuitcore.training.store.run import Run
 from livingpaper.explorer.exhibit import ExhibitError, PathStep, shown_steps
 from livingpaper.explorer.probe import Reading, probe
@@ -34,9 +34,14 @@ class Lookup:
         return tuple(self.prompt.split())
 
     @cached_property
+    def form(self) -> PromptForm:
+        """Of the prompt."""
+        return matching(self.run.recipe.make_task().forms, self.words)
+
+    @property
     def lookup(self) -> tuple[int, tuple[tuple[int, int], ...]]:
         """Positions of the query, and of every key and its value."""
-        return matching(self.run.recipe.make_task().forms, self.words).lookup
+        return self.form.lookup
 
     @property
     def key(self) -> str:
@@ -46,7 +51,7 @@ class Lookup:
     @property
     def value_position(self) -> int:
         """Where the answer stands."""
-        return next(value for key, value in self.lookup[1] if self.words[key] == self.key)
+        return self.form.asked(self.words)[0][1]
 
     @cached_property
     def other(self) -> "Lookup":

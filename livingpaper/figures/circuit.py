@@ -28,7 +28,7 @@ class Arrow:
     """What one head moves from one position to another.
 
     Attributes:
-        layer: of the head, from 0; a move of the last position into the answer has the number of layers.
+        layer: of the head, from 0; of a move of the last position into the answer the one after that of its heads.
         source: position that is read.
         target: position that is written; None for the answer.
         weight: attention, 0 to 1; None of what is no attention, such as an MLP's write.
@@ -141,7 +141,7 @@ class Circuit:
         target = last if to_answer else arrow.target
         in_prompt = 0 <= arrow.source <= target <= last
         _require(in_prompt, f"{what}: no arrow from token {arrow.source} to {arrow.target} of 0..{last}")
-        layers = [self.n_layers] if to_answer else range(self.n_layers)
+        layers = range(1, self.n_layers + 1) if to_answer else range(self.n_layers)
         _require(arrow.layer in layers, f"{what}: layer {arrow.layer} of {self.n_layers}")
 
     @property

@@ -20,13 +20,15 @@ from circuitcore.tasks.stream_kv import StreamKV
 from circuitcore.tasks.streams import Stream
 from circuitcore.training.experiment import Experiment
 from circuitcore.training.recipe import Optimizer, Recipe, Stage
-from retrieval_circuits.design import DATA_SEED_OFFSET, EngineName, Seeds, SomeSeeds
+from retrieval_circuits.design import DATA_SEED_OFFSET, EngineName, Seed, Seeds, SomeSeeds
 from retrieval_circuits.sgd_formation.measures import (
     SIZES,
     Attributed,
     Benchmark,
     Counts,
+    Linked,
     Removed,
+    link_tests,
     margin_parts,
     our_floor,
     our_rules,
@@ -48,7 +50,12 @@ OPTIMIZER = Optimizer(
 )
 SOURCE, FIXED, FRESH, FULL = "the source's stream", "ours, fixed rows", "ours, fresh rows", "the source's network"
 """The arms: small networks on three kinds of rows, and the source's own network on its stream."""
-REPORTED = {FRESH: BalancedStream.reported, FIXED: BalancedStream.reported} | dict.fromkeys(
+DRAWN = "the network that is drawn"
+"""One of those on fresh rows of ours, whose weights are shipped; at one step they are 0.65 MB."""
+SHOWN_AT = (1_500, 1_650)
+"""Steps at which it is shown besides the last: before it reads, and while it learns to. Its curve was known when they
+were chosen."""
+REPORTED = dict.fromkeys((FRESH, FIXED, DRAWN), BalancedStream.reported) | dict.fromkeys(
     (SOURCE, FULL), StreamKV.reported
 )
 """Arm -> the split on which it is reported, its attention averaged and its parts removed."""
@@ -68,6 +75,7 @@ class Params(BaseModel):
     seeds: Annotated[SomeSeeds, Field(description="init seeds of the small network on our stream, rows always fresh")]
     other_seeds: Annotated[SomeSeeds, Field(description="init seeds of the small network on fixed rows, both streams")]
     full_seeds: Annotated[Seeds, Field(description="init seeds of the source's own network; it has 7; may be empty")]
+    drawn: Annotated[Seed, Field(description="init seed of the small network on fresh rows that the explorer shows")]
     d_model: Annotated[int, Field(ge=8, le=512, multiple_of=8, description="width of the small network")]
     steps: Annotated[int, Field(ge=EVERY, le=100_000, multiple_of=EVERY, description="of training on our stream")]
     source_steps: Annotated[
@@ -89,6 +97,7 @@ def recipes(params: Params) -> dict[str, tuple[Recipe, ...]]:
         FIXED: tuple(_recipe(params, ours, seed) for seed in params.other_seeds),
         SOURCE: tuple(_recipe(params, source, seed) for seed in params.other_seeds),
         FULL: tuple(_full(params, source, seed) for seed in params.full_seeds),
+        DRAWN: (_recipe(params, ours, params.drawn, fresh=True),),
     }
 
 
@@ -135,7 +144,7 @@ def _model(task: Stream, d_model: int) -> ModelConfig:
 
 
 def instruments(params: Params, arm: str) -> tuple[Instrument, ...]:
-    """Answers and attention of every checkpoint, and at the end each part taken away."""
+    """Answers and attention of each checkpoint, each part taken away at the end; what tests say of the drawn one."""
     n_looked = min(N_LOOKED, params.n_rows)
     scores = Instrument(
         name="measurements", version=2, measures=stream_scores, settings=Counts(n_rows=params.n_rows, n_looked=n_looked)
@@ -146,7 +155,14 @@ def instruments(params: Params, arm: str) -> tuple[Instrument, ...]:
         scores,
         Instrument(name="removed", version=1, measures=part_removed, when="last", settings=removed),
         Instrument(name="margin_parts", version=1, measures=margin_parts, when="last", settings=parts),
+        *((links(params.n_rows),) if arm == DRAWN else ()),
     )
+
+
+def links(n_rows: int) -> Instrument:
+    """What is tested of a network that an explorer shows, at the steps at which it is shown."""
+    settings = Linked(n_rows=min(N_LOOKED, n_rows), steps=SHOWN_AT)
+    return Instrument(name="links", version=1, measures=link_tests, when="last", settings=settings)
 
 
 SOURCE_RULES, OUR_RULES = "rules_on_the_source", "rules_on_ours"
@@ -167,5 +183,5 @@ def experiments(params: Params) -> tuple[Experiment, ...]:
 
 
 def published_epochs(params: Params, arm: str, seed: int) -> tuple[int, ...]:
-    """Epochs whose weights are shipped: none yet."""
-    return ()
+    """Steps at which weights are shipped: of the network that is drawn."""
+    return (*SHOWN_AT, params.steps) if arm in (FRESH, DRAWN) and seed == params.drawn else ()

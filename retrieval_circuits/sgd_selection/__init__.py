@@ -5,6 +5,9 @@ Source: nelson960, "From Retrieval Motifs To SGD Circuit Selection" (draft of Ap
 
 from retrieval_circuits.sgd_selection.claims import CLAIMS
 from retrieval_circuits.sgd_selection.design import Params, instruments, published_epochs, recipes
+from retrieval_circuits.sgd_selection.explorer import explorer
 from retrieval_circuits.sgd_selection.figures import VIEWS
 
-__all__ = ["CLAIMS", "VIEWS", "Params", "instruments", "published_epochs", "recipes"]
+__all__ = ["CLAIMS", "EXPLORERS", "VIEWS", "Params", "instruments", "published_epochs", "recipes"]
+
+EXPLORERS = {"explorer": explorer}

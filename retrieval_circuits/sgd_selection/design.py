@@ -16,7 +16,7 @@ from circuitcore.tasks.balanced_stream import BalancedStream
 from circuitcore.training.during import During, Freeze, Hold, Scale
 from circuitcore.training.recipe import Recipe, Stage
 from retrieval_circuits.design import EngineName, Seed, Seeds, SomeSeeds
-from retrieval_circuits.sgd_formation.design import BATCH_SIZE, EVERY, N_LOOKED, small_network
+from retrieval_circuits.sgd_formation.design import BATCH_SIZE, EVERY, N_LOOKED, SHOWN_AT, links, small_network
 from retrieval_circuits.sgd_formation.measures import SIZES, Counts, Removed, part_removed
 from retrieval_circuits.sgd_selection.measures import Traced, fingerprints, pushes, routes, updates
 
@@ -50,6 +50,8 @@ N_TRACED, N_LAGS = 300, 20
 BOOSTED = tuple(f"head {head} boosted" for head in HEADS)
 HELD = tuple(f"head {head} held at zero" for head in HEADS)
 FROZEN = "queries and keys frozen"
+DRAWN_FORK = "the fork that is drawn"
+"""The first order from the first point, whose last weights are shipped. Who wins it was known when it was chosen."""
 
 
 class Params(BaseModel):
@@ -77,6 +79,7 @@ def recipes(params: Params) -> dict[str, tuple[Recipe, ...]]:
     """Arm -> its recipes; of forks one per order of the data, whose seed stands for the fork's."""
     parent = _network(params, params.parent)
     act = params.fork_at[ACT]
+    first = _fork(params, parent, params.fork_at[0], params.order_seeds[0])
     boosts = {BOOSTED[head]: (Scale(parts=(f"L{LAYER}H{head}",), factor=BOOST),) for head in HEADS}
     changed = {HELD[head]: (Hold(parts=(f"L{LAYER}H{head}",)),) for head in HEADS}
     changed[FROZEN] = (Freeze(parts=_queries_and_keys(parent)),)
@@ -96,6 +99,7 @@ def recipes(params: Params) -> dict[str, tuple[Recipe, ...]]:
             arm: tuple(_fork(params, parent, act, order, during) for order in params.boost_seeds)
             for arm, during in boosts.items()
         },
+        DRAWN_FORK: (first,),
     }
 
 
@@ -137,8 +141,11 @@ def instruments(params: Params, arm: str) -> tuple[Instrument, ...]:
     n_looked = min(N_LOOKED, params.n_rows)
     asked = Counts(n_rows=params.n_rows, n_looked=n_looked)
     found = (Instrument(name="measurements", version=1, measures=routes, settings=asked),)
+    if arm == DRAWN_FORK:
+        return (*found, links(params.n_rows))
     if arm in (PARENT, REPLAY):
-        return (*found, Instrument(name="fingerprints", version=1, measures=fingerprints))
+        tested = (links(params.n_rows),) if arm == PARENT else ()
+        return (*found, Instrument(name="fingerprints", version=1, measures=fingerprints), *tested)
     if arm == NETWORKS:
         pushed = Counts(n_rows=min(N_PUSHED, params.n_rows), n_looked=n_looked)
         return (*found, Instrument(name="pushes", version=1, measures=pushes, settings=pushed))
@@ -152,5 +159,9 @@ def instruments(params: Params, arm: str) -> tuple[Instrument, ...]:
 
 
 def published_epochs(params: Params, arm: str, seed: int) -> tuple[int, ...]:
-    """Epochs whose weights are shipped: none."""
+    """Steps at which weights are shipped: of the parent, and the last of the fork that is drawn."""
+    if arm in (NETWORKS, PARENT) and seed == params.parent:
+        return (*SHOWN_AT, params.parent_steps)
+    if arm in (ORDERS[0], DRAWN_FORK) and seed == params.order_seeds[0]:
+        return (recipes(params)[DRAWN_FORK][0].checkpoint_at[-1],)
     return ()

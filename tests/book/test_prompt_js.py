@@ -47,11 +47,16 @@ def blank(browser):
     opened.page.close()
 
 
+def prompt_of(task, row):
+    """A row as a prompt; of a stream without its end."""
+    return task.decode(row).partition(" <eos>")[0]
+
+
 def for_page(task):
     """What the page knows of a task; its examples are the first rows of its second split."""
     batch = task.split(task.splits[1]).rows(slice(0, 3))
     examples = [
-        {"prompt": task.decode(row), "answer": task.vocab[answer], "label": "a row"}
+        {"prompt": prompt_of(task, row), "answer": task.vocab[answer], "label": "a row"}
         for row, answer in zip(batch.tokens, batch.answers.tolist(), strict=True)
     ]
     tables = {str(length): rows for length, rows in reference_tables(task).items()}
@@ -60,7 +65,7 @@ def for_page(task):
 
 def mutated(task, rng):
     """A row with up to three changes: two words swapped, one dropped, doubled, replaced or unknown, the end cut off."""
-    words = task.decode(rng.choice(task.split(rng.choice(task.splits)).tokens)).split()
+    words = prompt_of(task, rng.choice(task.split(rng.choice(task.splits)).tokens)).split()
     for _ in range(rng.randrange(4)):
         at, other = rng.randrange(len(words)), rng.randrange(len(words))
         how = rng.choice(("swap", "drop", "double", "replace", "copy", "unknown", "case", "cut"))
@@ -132,8 +137,34 @@ def test_forms_of_ones_own_are_refused_alike(blank):
 def test_shuffled_prompts_are_prompts_of_their_form(blank, task):
     found = blank.evaluate(SHUFFLED, [for_page(task), N_SHUFFLED])
     for form, texts in zip(task.forms, found, strict=True):
-        assert {matching(task.forms, text.split()) for text in texts} == {form}
+        assert {matching(task.forms, text.split()).name for text in texts} == {form.name}
         assert len(set(texts)) > (N_SHUFFLED // 4 if len(form.slots) > 8 else 4)
+
+
+def test_a_stream_is_shuffled_to_one_of_its_length_that_asks(blank):
+    task = make_task("balanced_stream", {})
+    words = task.decode(task.split("test").tokens[0]).split()
+    reads = [at + 2 for at in range(1, len(words), 3) if words[at] == "R"]
+    said = """([task, text, n]) => {
+        const { form } = circuitPrompt.read(task, text);
+        return Array.from({ length: n }, () => circuitShuffle.shuffled(task, form));
+    }"""
+    for n in (*reads, 8, 9, 10):
+        for text in blank.evaluate(said, [for_page(task), " ".join(words[:n]), 20]):
+            form = matching(task.forms, text.split())
+            assert len(form.slots) == n
+            assert (form.answer(text.split()) is None) == (n not in reads)
+
+
+def test_what_reads_say_is_put_right(blank):
+    """A word that is dragged elsewhere leaves a stream that can be asked for."""
+    task = make_task("balanced_stream", {})
+    words = "<bos> W K01 V05 W K02 V07 R K01 V05 W K01 V09 R K01 V09 R K02".split()
+    said = "([task, text, words]) => circuitPrompt.settled(circuitPrompt.read(task, text).form, words).join(' ')"
+    for at, word, then in [(3, "V33", {9: "V33"}), (12, "V44", {15: "V44"}), (11, "K02", {15: "V05"}), (2, "K05", {})]:
+        changed = [*words[:at], word, *words[at + 1 :]]
+        expected = [then.get(place, one) for place, one in enumerate(changed)]
+        assert blank.evaluate(said, [for_page(task), " ".join(words), changed]) == " ".join(expected)
 
 
 def test_a_form_without_prompts_ends_the_search(blank):
@@ -156,5 +187,5 @@ def test_references_are_the_same(blank, task):
 
 def test_the_script_is_small():
     source = (STATIC / "prompt.js").read_text()
-    assert len(source) < 5000
+    assert len(source) < 6500
     assert max(map(len, source.splitlines())) <= 120

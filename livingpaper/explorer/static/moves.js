@@ -8,13 +8,13 @@ globalThis.circuitMoves = (() => {
   const FAINTEST = 0.1, EARLIER = 1, AFTER = 2;
   const last = list => list[list.length - 1];
 
-  function places({ lookup }, words) {
-    const [query, pairs] = lookup ?? [null, []], values = pairs.map(([, value]) => value);
-    const asked = pairs.find(([key]) => words[key] === words[query]);
+  function places(form, words) {
+    const [query, pairs] = form.lookup ?? [null, []], values = pairs.map(([, value]) => value);
+    const asked = circuitPrompt.asked(form, words), shown = asked.map(([, value]) => value);
     return {
       keys: pairs.map(([key]) => key), values, query: query === null ? [] : [query],
-      'asked key': asked ? [asked[0]] : [], 'asked value': asked ? [asked[1]] : [],
-      'other values': asked ? values.filter(at => at !== asked[1]) : [], last: [words.length - 1], answer: [null],
+      'asked key': asked.map(([key]) => key), 'asked value': shown,
+      'other values': asked.length ? values.filter(at => !shown.includes(at)) : [], last: [words.length - 1], answer: [null],
     };
   }
 

@@ -10,10 +10,47 @@ globalThis.circuitPrompt = (() => {
   const hasLength = ({ slots, most }, n) => n >= slots.length && n <= most;
 
   // Whether words are a prompt of this form.
-  const fits = (task, form, words) => hasLength(form, words.length) && !fault(task, form, words);
+  const fits = (task, form, words) => hasLength(form, words.length) && !fault(task, unrolled(form, words), words);
+
+  // The form of just these words' length, of one whose unit comes again and again.
+  function unrolled(form, words) {
+    const { slots, unit, reads } = form, first = slots.length, size = unit.length, more = words.length - first;
+    if (!size) return form;
+    const names = Array.from({ length: more }, (_, at) => [`${unit[at % size][0]} ${Math.floor(at / size) + 1}`, unit[at % size][1]]);
+    const said = Array.from({ length: Math.floor(more / size) }, (_, i) => [first + size * i + 1, first + size * i + 2]);
+    const found = { ...form, slots: [...slots, ...names], unit: [], most: words.length, said };
+    if (more % size !== 2 || words.at(-2) !== reads || !said.length) return found;
+    found.slots.splice(-1, 1, ['query', unit[1][1]]);
+    const query = words.length - 1;
+    return { ...found, lookup: [query, said], member: [query, said.map(([key]) => key)] };
+  }
+
+  // Reads that say what does not hold, as [key, value, what holds].
+  function stale({ said = [], reads }, words) {
+    const holds = new Map();
+    return said.flatMap(([key, value]) => {
+      const now = holds.get(words[key]);
+      if (words[key - 1] !== reads) holds.set(words[key], words[value]);
+      return words[key - 1] !== reads || now === words[value] ? [] : [[key, value, now]];
+    });
+  }
+
+  // Words with what reads say put right, as far as it can be.
+  function settled(form, words) {
+    const found = [...words];
+    for (const [, value, now] of stale(form, words)) found[value] = now ?? words[value];
+    return found;
+  }
+
+  // Where the answer stands beside the key that is asked for; of units, all that say what holds.
+  function asked({ lookup, said }, words) {
+    const found = (lookup?.[1] ?? []).filter(([key]) => words[key] === words[lookup[0]]);
+    return said ? found.filter(([, value]) => words[value] === words[found.at(-1)[1]]) : found.slice(0, 1);
+  }
 
   // What keeps words of a possible length from being a prompt of this form.
-  function fault({ sets }, { slots, open, distinct, member }, words) {
+  function fault({ sets }, form, words) {
+    const { slots, open, distinct, member } = form;
     const token = at => `token ${at} ('${words[at]}') must be`;
     const kind = at => kindOf(slots[at]?.[0] ?? 'word');
     for (const at of words.keys()) {
@@ -27,7 +64,13 @@ globalThis.circuitPrompt = (() => {
         if (first !== at) return `${both} '${words[at]}'; the ${kind(group[0])}s of a prompt differ`;
       }
     }
-    const among = member?.[1].map(at => words[at]);
+    const [old] = stale(form, words);
+    if (old) {
+      const [key, value, now] = old;
+      return now === undefined ? `token ${key} ('${words[key]}') is read before anything is written to it`
+        : `${token(value)} '${now}', the last value of ${words[key]}`;
+    }
+    const among = member && [...new Set(member[1].map(at => words[at]))];
     if (among && !among.includes(words[member[0]])) return `${token(member[0])} one of '${among.join("', '")}'`;
   }
 
@@ -40,12 +83,13 @@ globalThis.circuitPrompt = (() => {
     }
     const fitting = task.forms.filter(form => hasLength(form, n));
     if (!fitting.length) fail(`${n} token${n > 1 ? 's' : ''}; prompts of this task have ${task.lengths}`);
-    return fitting.find(form => fits(task, form, words)) ?? fail(fault(task, fitting[0], words));
+    const found = fitting.find(form => fits(task, form, words));
+    return unrolled(found ?? fail(fault(task, unrolled(fitting[0], words), words)), words);
   }
 
   // The answer as far as the prompt tells it.
-  function known({ sets }, { slots, lookup, leftover }, words) {
-    const pair = lookup?.[1].find(([key]) => words[key] === words[lookup[0]]);
+  function known({ sets }, form, words) {
+    const { slots, lookup, leftover } = form, [pair] = asked(form, words);
     if (pair) return words[pair[1]];
     if (!lookup || !leftover.length) return null;
     const taken = leftover.map(at => words[at]), left = sets[slots[leftover[0]][1]].filter(y => !taken.includes(y));
@@ -71,5 +115,5 @@ globalThis.circuitPrompt = (() => {
   // Names of n positions; free words have none.
   const roles = (form, n) => Array.from({ length: n }, (_, at) => form.slots[at]?.[0] ?? '');
 
-  return { read, references, roles, kindOf, wordsOf, fits };
+  return { read, references, roles, kindOf, wordsOf, fits, asked, settled };
 })();

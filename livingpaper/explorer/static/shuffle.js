@@ -7,6 +7,7 @@ globalThis.circuitShuffle = (() => {
   function shuffled(task, form, random = Math.random) {
     const any = list => list[Math.floor(random() * list.length)];
     const isPrompt = words => fits(task, form, words);
+    if (form.reads) return stream(task, form, any);
     if (form.open !== null) {
       const rows = Object.values(task.references).flat().map(row => row.map(id => task.vocab[id]));
       return any([...task.examples.map(({ prompt }) => wordsOf(prompt)), ...rows].filter(isPrompt)).join(' ');
@@ -21,6 +22,19 @@ globalThis.circuitShuffle = (() => {
       if (isPrompt(words)) return words.join(' ');
     }
     throw new Error(`no prompt of the form '${form.name}' was found`);
+  }
+
+  // How one of the task's own rows begins; where the form ends in a read, with any key that has a value asked for.
+  function stream(task, form, any) {
+    const isAny = form.unit.length > 0, n = form.slots.length, [query, pairs] = form.lookup ?? [null, []];
+    const rows = Object.values(task.references).flat().map(row => row.map(id => task.vocab[id]))
+      .map(row => row.filter(word => task.sets.flat().includes(word))).filter(row => isAny || row.length >= n);
+    if (!rows.length) throw new Error(`no prompt of the form '${form.name}' was found`);
+    const words = any(rows);
+    if (isAny) return words.join(' ');
+    const cut = words.slice(0, n);
+    if (query !== null) cut.splice(-2, 2, form.reads, cut[any(pairs)[0]]);
+    return cut.join(' ');
   }
 
   return { shuffled };

@@ -154,9 +154,9 @@ globalThis.circuitStage = (() => {
     }
 
     #put(from, to) {
-      const words = [...this.#shown.reading.asked.words];
+      const { form, words: before } = this.#shown.reading.asked, words = [...before];
       words[to] = words[from];
-      this.#act.ask(words.join(' '));
+      this.#act.ask(circuitPrompt.settled(form, words).join(' '));
     }
 
     #remove(parts) {

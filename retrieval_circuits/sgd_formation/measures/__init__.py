@@ -3,6 +3,7 @@
 from retrieval_circuits.sgd_formation.measures.attribution import Attributed, margin_parts
 from retrieval_circuits.sgd_formation.measures.benchmark import Benchmark, our_rules, source_rules
 from retrieval_circuits.sgd_formation.measures.floors import our_floor, source_floor
+from retrieval_circuits.sgd_formation.measures.links import Linked, link_tests
 from retrieval_circuits.sgd_formation.measures.removals import Removed, part_removed
 from retrieval_circuits.sgd_formation.measures.scores import Counts, stream_scores
 from retrieval_circuits.sgd_formation.measures.sizes import SIZES
@@ -12,7 +13,9 @@ __all__ = [
     "Attributed",
     "Benchmark",
     "Counts",
+    "Linked",
     "Removed",
+    "link_tests",
     "margin_parts",
     "our_floor",
     "our_rules",

@@ -62,12 +62,18 @@ def knows_answers(task):
     return task.name in ("symbolic_kv", "textual_kv") and task.targets == "matched"
 
 
+def prompt_of(task, row):
+    """The words of a row; of a stream without its end."""
+    words = task.decode(row).split()
+    return words[: words.index("<eos>")] if "<eos>" in words else words
+
+
 def test_every_row_has_a_form_and_forms_know_its_answer_where_the_prompt_tells_it(task):
     forms, vocab = task.forms, task.vocab
     for split in task.splits:
         batch, known = task.split(split).rows(slice(0, N_ROWS)), set()
         for row, answer in zip(batch.tokens, batch.answers.tolist(), strict=True):
-            words = [vocab[token] for token in row.tolist()]
+            words = prompt_of(task, row)
             found = matching(forms, words).answer(words)
             assert found in (None, vocab[answer])
             known.add(found is not None)
@@ -105,6 +111,63 @@ def test_forms_of_a_key_value_task():
     assert form.slots[1].words == tuple(f"K{key}" for key in range(8))
     assert (form.distinct, form.member) == (((1, 4, 7), (2, 5, 8)), (11, (1, 4, 7)))
     assert form.lookup == (11, ((1, 2), (4, 5), (7, 8)))
+
+
+def test_streams_know_the_answer_of_every_read():
+    """Against the writes and reads that the task itself finds in its rows."""
+    task = make_task("balanced_stream", {})
+    for split in ("test", "structural_ood"):
+        batch = task.draw(split, 30, 0)
+        reads = task.reads_of(batch)
+        for row, at, answer, support in zip(reads.row, reads.at, reads.answer, reads.support, strict=True):
+            words = task.decode(batch.tokens[row, : at + 1]).split()
+            form = matching(task.forms, words)
+            assert form.answer(words) == task.vocab[answer]
+            assert int(support) in [value for _, value in form.asked(words)]
+            assert form.slots[-1].name == "query"
+            assert form.member[1] == tuple(range(2, int(at), 3))
+
+
+STREAM = "<bos> W K01 V05 W K02 V07 R K01 V05 W K01 V09"
+
+
+@pytest.mark.parametrize(
+    ("text", "answer", "places"),
+    [
+        (f"{STREAM} R K01", "V09", [11 + 1]),
+        (f"{STREAM} R K02", "V07", [6]),
+        (f"{STREAM} R K02 V07 R K02", "V07", [6, 15]),
+        (f"{STREAM} W K02", None, []),
+        (f"{STREAM} R", None, []),
+        (STREAM, None, []),
+        ("<bos>", None, []),
+        ("<bos> R K01", None, []),
+    ],
+)
+def test_a_stream_may_end_anywhere(text, answer, places):
+    forms, words = make_task("balanced_stream", {}).forms, text.split()
+    form = matching(forms, words)
+    assert form.answer(words) == answer == forms[0].answer(words)
+    assert [value for _, value in form.asked(words)] == places
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        (f"{STREAM} R K03", "token 14 ('K03') must be one of 'K01', 'K02'"),
+        (f"{STREAM} R K01 V05", "token 15 ('V05') must be 'V09', the last value of K01"),
+        ("<bos> R K01 V05 W K01", "token 2 ('K01') is read before anything is written to it"),
+        ("<bos> W V05", "token 2 ('V05') must be a key: K00, K01, K02, K03, K04, K05, K06, K07, ..."),
+        ("<bos> K01", "token 1 ('K01') must be an event: W, R"),
+        ("W K01 V05", "token 0 ('W') must be a start: <bos>"),
+        ("<bos> W K01 V05 <eos>", "token 4: '<eos>' is no word of this task"),
+        (" ".join(["<bos>"] + ["W K01 V05"] * 22), "67 tokens; prompts of this task have at most 58"),
+    ],
+)
+def test_what_is_no_stream_is_refused_in_a_sentence(text, sentence):
+    with pytest.raises(PromptError) as caught:
+        matching(make_task("balanced_stream", {}).forms, text.split())
+    assert str(caught.value) == sentence
 
 
 def test_only_the_repeated_slot_repeats_and_only_its_sources():
@@ -197,7 +260,8 @@ def test_as_json_shares_word_sets_and_loses_nothing(task):
         assert [(name, tuple(sets[words])) for name, words in twin["slots"]] == [(s.name, s.words) for s in form.slots]
         assert (sets[twin["open"]] if form.open_words else twin["open"]) == (list(form.open_words) or None)
         assert twin["most"] == form.longest
-        for key in ("distinct", "member", "lookup", "leftover"):
+        assert [(name, tuple(sets[words])) for name, words in twin["unit"]] == [(s.name, s.words) for s in form.unit]
+        for key in ("distinct", "member", "lookup", "leftover", "reads"):
             assert twin[key] == json.loads(json.dumps(getattr(form, key)))
     assert len(json.dumps(made)) < 6000
 

@@ -1,0 +1,129 @@
+"""What tests of one network say of each move of its look-up: looks cut, and parts exchanged with another stream's.
+
+Measured at a few checkpoints alone, those that the chapter's explorer shows.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import pandas as pd
+import torch
+from jaxtyping import Bool, Int
+from torch import Tensor
+
+from circuitcore.metrics.network import Network
+from circuitcore.metrics.table import Rows
+from circuitcore.models import CutEdge, Head, Patch, Site
+from circuitcore.models.edits import Edit
+from circuitcore.tasks.base import Batch
+from circuitcore.tasks.streams import EVENT, Stream
+from retrieval_circuits.sgd_formation.measures.asked import asked, swapped
+
+if TYPE_CHECKING:
+    from circuitcore.training.store.run import Run
+
+JOINS, FINDS, COPIES = "joins", "finds", "copies"
+"""The moves: values are joined to their keys, the value whose key is asked for is found, and copied."""
+EXCHANGED = {FINDS: ("q", "read_out"), COPIES: ("v", "shown")}
+"""Move -> the part of a head that is exchanged, and where: at the read, or where the value asked for is shown.
+
+What a head brings to the read is no test of copying: with the same words before it, it is settled by the query.
+"""
+OTHER_VALUE_SEED = 0
+JOINED_BY, FOUND_BY = 0, 1
+"""Layers of the heads that join, and of those that find and copy."""
+NOTHING = "none"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Linked:
+    """How many rows moves are tested on, and at which steps; a run's last step is always among them."""
+
+    n_rows: int
+    steps: tuple[int, ...]
+
+
+def link_tests(run: "Run", counts: Linked, progress: Callable[[int], None]) -> pd.DataFrame:
+    """How many answers to the last read of a row each move carries, by head and by all heads of its layer ("L0H*").
+
+    Metrics, by move (variable) and heads (site); site "none" is the network as it is:
+
+    * ``lost``, of "joins": share of rows answered right that are not when no value may look at the key just before it.
+      0 where the move does nothing; at most the accuracy.
+    * ``moved``, of "finds": share of rows whose answer is another key's value when queries are taken, at the read
+      alone, from the same stream asked for that key. Of "copies": share whose answer is another word when values are
+      taken, where the value asked for is shown, from a stream that shows that word there. Who ignores the exchange:
+      the share at site "none", near 0.
+    * ``right``, at site "none": share of rows answered right.
+    """
+    task, steps = (
+        run.recipe.make_task(),
+        tuple(step for step in run.all_steps if step in (*counts.steps, run.final_step)),
+    )
+    plain, others, wanted, before = _streams(task, counts.n_rows)
+    net = Network(run.recipe.model, run.stack(steps))
+    rows = Rows(run.run_id, steps, [run.tokens_seen(step) for step in steps])
+    sources = {move: net.run(of, [f"{EXCHANGED[move][0]}.{FOUND_BY}"]).cache for move, of in others.items()}
+    tests = list(_interventions(run.recipe.model.n_heads, plain.tokens.shape[1]))
+    given = net.answers_under(plain, [(), *(edits for _, _, edits in tests)], sources).logits.argmax(-1)
+    right = given == before  # [edit ckpt batch]
+    rows.add("right", right[0].double().mean(-1), len(plain), variable=JOINS, site=NOTHING)
+    for move, word in wanted.items():
+        rows.add("moved", (given[0] == word).double().mean(-1), len(plain), variable=move, site=NOTHING)
+    for number, (move, site, _) in enumerate(tests, 1):
+        is_cut = move == JOINS
+        values = right[0] & ~right[number] if is_cut else given[number] == wanted[move]
+        rows.add("lost" if is_cut else "moved", values.double().mean(-1), len(plain), variable=move, site=site)
+    progress(len(steps))
+    return rows.frame()
+
+
+def _streams(task: Stream, n_rows: int) -> tuple[Batch, dict[str, Batch], dict[str, Tensor], Tensor]:
+    """Rows read out at their last read; by move the same asked for another key, or with another value; both's answers.
+
+    The answers to the rows as they are come last.
+    """
+    found, base = swapped(task, task.reported, n_rows), asked(task, task.reported, n_rows)
+    rows = base.batch.rows(found.batch.base)
+    words, place = task.words, torch.arange(rows.tokens.shape[1])
+    is_answer = rows.tokens == found.before[:, None]
+    value = _absent_value(rows.tokens, words.first_value, len(words.vocab))
+    roles = {"read_out": found.at, "shown": _positions(is_answer & (place < found.at[:, None]))}
+    for event in range((len(place) - 1) // EVENT):
+        at = torch.full_like(found.at, EVENT * event + 2)
+        roles |= {f"key {event}": at, f"value {event}": at + 1}
+    tokens = {FINDS: found.batch.tokens, COPIES: torch.where(is_answer, value[:, None], rows.tokens)}
+    others = {move: replace(rows, tokens=of_move, roles=roles) for move, of_move in tokens.items()}
+    return replace(rows, roles=roles), others, {FINDS: found.now, COPIES: value}, found.before
+
+
+def _absent_value(tokens: Int[Tensor, "batch pos"], first: int, stop: int) -> Int[Tensor, " batch"]:
+    """For each row a value that is not in it."""
+    absent = ~(tokens[:, :, None] == torch.arange(first, stop)).any(1)
+    generator = torch.Generator().manual_seed(OTHER_VALUE_SEED)
+    return first + torch.multinomial(absent.double(), 1, generator=generator)[:, 0]
+
+
+def _positions(which: Bool[Tensor, "batch pos"]) -> Int[Tensor, "batch slot"]:
+    """Where a mask holds, row by row; the first place stands again where a row has fewer than others."""
+    places = which.double().argsort(dim=1, descending=True, stable=True)[:, : int(which.sum(1).max())]
+    return torch.where(which.gather(1, places), places, places[:, :1])
+
+
+def _interventions(n_heads: int, n_pos: int) -> Iterator[tuple[str, str, tuple[Edit, ...]]]:
+    """Move, whose it is, and the edits: of every head alone and of all of a layer."""
+    for move in (JOINS, FINDS, COPIES):
+        layer = JOINED_BY if move == JOINS else FOUND_BY
+        alone = {f"L{layer}H{head}": _edits(move, Head(layer, head), n_pos) for head in range(n_heads)}
+        together = tuple(edit for edits in alone.values() for edit in edits)
+        for site, edits in {**alone, f"L{layer}H*": together}.items():
+            yield move, site, edits
+
+
+def _edits(move: str, head: Head, n_pos: int) -> tuple[Edit, ...]:
+    if move == JOINS:
+        events = range((n_pos - 1) // EVENT)
+        return tuple(CutEdge(head, f"value {event}", f"key {event}") for event in events)
+    part, where = EXCHANGED[move]
+    return (Patch(Site(part, head.layer, head.index), where, move),)
