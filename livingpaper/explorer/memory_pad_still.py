@@ -1,0 +1,105 @@
+"""What a pad opens on as plain HTML, for paper and for readers without JavaScript; worded as ``memory_rules.js``."""
+
+import html
+import math
+
+import numpy as np
+
+from livingpaper.explorer.memory_sums import Recall, Way
+
+WAYS: dict[Way, str] = {
+    "sum": "sum of outer products",
+    "step": "one gradient step",
+    "descent": "gradient descent",
+}
+
+
+def title_html(title: str) -> str:
+    """The finding, and what is done here."""
+    return (
+        f'<p class="memory-pad-title">{html.escape(title)}</p>'
+        "<p>A pair is an input <var>e</var> and an output <var>u</var>, random directions in <var>d</var> channels. "
+        "Store pairs in one matrix <var>W</var>. Asked with an input, it answers with the stored output of the largest "
+        "score <var>u</var><sup>⊤</sup><var>We</var>. A pair is forgotten when another output scores higher; its "
+        "margin is by how much.</p>"
+    )
+
+
+def still_html(
+    width: int, way: Way, memory: np.ndarray, found: Recall, predicted: float | None, steps: int
+) -> str:  # one state has as many parts
+    """The matrix as a picture, what it recalls in words, and the margin of every pair."""
+    pairs = "".join(_pair(at + 1, found) for at in range(len(found.margins)))
+    largest = np.abs(memory).max(initial=0)
+    return (
+        f'<div class="memory-pad-still"><div class="memory-pad-panels"><figure>{heat_svg(memory)}'
+        f"<figcaption>W, largest entry {fixed(largest, 2)}: {COLOURS}</figcaption></figure>"
+        f'<ol class="memory-pad-pairs">{pairs}</ol></div>'
+        f"<p>{html.escape(summary(width, way, found, predicted, steps))}</p>"
+        '<p class="memory-pad-without">With JavaScript you store pairs, and take them away, yourself.</p></div>'
+    )
+
+
+COLOURS = "blue above zero, orange below, the paler the smaller."
+
+
+def heat_svg(memory: np.ndarray) -> str:
+    """A square a number: blue above zero, orange below, paler the smaller."""
+    n_rows, n_columns = memory.shape
+    top = np.abs(memory).max(initial=0) or 1.0
+    cells = "".join(
+        f'<rect class="{"above" if value > 0 else "below"}" x="{j}" y="{i}" width="1" height="1" '
+        f'fill-opacity="{abs(value) / top:.2f}"/>'
+        for (i, j), value in np.ndenumerate(memory)
+        if abs(value) / top >= 0.005
+    )
+    label = f"The matrix: {n_rows} by {n_columns} numbers as colours"
+    return (
+        f'<svg class="memory-pad-heat" viewBox="0 0 {n_columns} {n_rows}" role="img" aria-label="{label}" '
+        f'shape-rendering="crispEdges">{cells}</svg>'
+    )
+
+
+def summary(width: int, way: Way, found: Recall, predicted: float | None, steps: int) -> str:
+    """What is recalled of all pairs."""
+    count, kept = len(found.margins), int(found.is_recalled.sum())
+    if not count:
+        return f"Nothing is stored in {width} × {width} numbers."
+    how = f"{steps} step{'' if steps == 1 else 's'} of gradient descent" if way == "descent" else WAYS[way]
+    load = count * math.log(count) / width**2
+    held = (
+        f"{count} pair{'' if count == 1 else 's'} in {width} × {width} numbers, load {fixed(load, 2)}, by {how}: "
+        f"{kept} recalled, {count - kept} forgotten, {share(kept / count)}."
+    )
+    if predicted is None:
+        return f"{held} With fewer than three pairs there is nothing to predict."
+    known = "Noise alone predicts" if way == "sum" else "For a sum, noise alone predicts"
+    return f"{held} {known} {share(predicted)} on average over draws, of which this is one."
+
+
+def told(number: int, found: Recall) -> str:
+    """What is known of one pair; numbers begin at 1."""
+    margin = found.margins[number - 1]
+    if math.isnan(margin):
+        return f"Pair {number}: recalled; it has no rival."
+    if margin > 0:
+        return f"Pair {number}: recalled, margin {fixed(margin, 2)}."
+    answer = found.answers[number - 1] + 1
+    return f"Pair {number}: forgotten, margin {fixed(margin, 2)}; the answer is output {answer}."
+
+
+def _pair(number: int, found: Recall) -> str:
+    kept, margin = found.is_recalled[number - 1], found.margins[number - 1]
+    mark = "kept" if kept else "lost"
+    text = "" if math.isnan(margin) else fixed(margin, 2)
+    return f'<li class="memory-pad-pair memory-pad-{mark}"><b>{number}</b> {"" if kept else "✗ "}{text}</li>'
+
+
+def fixed(value: float, digits: int) -> str:
+    """A number with so many decimals and a real minus."""
+    return f"{value:.{digits}f}".replace("-", "−")
+
+
+def share(value: float) -> str:
+    """A share in per cent, with one decimal."""
+    return f"{100 * value:.1f}\u00a0%"
