@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from livingpaper.explorer.memory_pad_still import still_html, title_html
+from livingpaper.explorer.memory_pad_still import State, still_html, title_html
 from livingpaper.explorer.memory_sums import WAYS, Recall, Way, filled, recall
 from livingpaper.explorer.weights import in_script
 
@@ -93,6 +93,11 @@ class MemoryPad:
         memory = filled(state.way, inputs, outputs, steps=state.steps, rate=self.rate)
         return memory, recall(memory, inputs, outputs)
 
+    def told_of(self, state: Stored) -> State:
+        """The same with what is predicted."""
+        predicted = self.predicted[state.width][state.pairs - 1] if state.pairs else None
+        return State(width=state.width, way=state.way, steps=state.steps, predicted=predicted)
+
     def payload(self) -> dict[str, Any]:
         """What the page gets, as JSON literals."""
         at = self.opening
@@ -113,9 +118,7 @@ class MemoryPad:
         """Still, data, styles and scripts in one ``div``."""
         styles = (STATIC / "memory_pad.css").read_text(encoding="utf-8")
         scripts = "".join(f"<script>{_script(name)}</script>" for name in SCRIPTS)
-        at = self.opening
-        predicted = self.predicted[at.width][at.pairs - 1] if at.pairs else None
-        still = still_html(at.width, at.way, *self.reading(at), predicted, at.steps)
+        still = still_html(self.told_of(self.opening), *self.reading(self.opening))
         return (
             f'<div class="memory-pad" id="{self.name}" role="group" aria-label="Pad: pairs in a matrix">'
             f"<style>{styles}</style>{title_html(self.title)}{still}"

@@ -2,6 +2,7 @@
 
 import html
 import math
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -12,6 +13,23 @@ WAYS: dict[Way, str] = {
     "step": "one gradient step",
     "descent": "gradient descent",
 }
+
+
+@dataclass(frozen=True, kw_only=True)
+class State:
+    """How a matrix was filled.
+
+    Attributes:
+        width: d, channels.
+        way: how.
+        steps: of gradient descent.
+        predicted: share that theory says a sum of as many pairs recalls; None where it says nothing.
+    """
+
+    width: int
+    way: Way
+    steps: int
+    predicted: float | None
 
 
 def title_html(title: str) -> str:
@@ -25,17 +43,15 @@ def title_html(title: str) -> str:
     )
 
 
-def still_html(
-    width: int, way: Way, memory: np.ndarray, found: Recall, predicted: float | None, steps: int
-) -> str:  # one state has as many parts
+def still_html(at: State, memory: np.ndarray, found: Recall) -> str:
     """The matrix as a picture, what it recalls in words, and the margin of every pair."""
-    pairs = "".join(_pair(at + 1, found) for at in range(len(found.margins)))
+    pairs = "".join(_pair(number + 1, found) for number in range(len(found.margins)))
     largest = np.abs(memory).max(initial=0)
     return (
         f'<div class="memory-pad-still"><div class="memory-pad-panels"><figure>{heat_svg(memory)}'
         f"<figcaption>W, largest entry {fixed(largest, 2)}: {COLOURS}</figcaption></figure>"
         f'<ol class="memory-pad-pairs">{pairs}</ol></div>'
-        f"<p>{html.escape(summary(width, way, found, predicted, steps))}</p>"
+        f"<p>{html.escape(summary(at, found))}</p>"
         '<p class="memory-pad-without">With JavaScript you store pairs, and take them away, yourself.</p></div>'
     )
 
@@ -60,21 +76,26 @@ def heat_svg(memory: np.ndarray) -> str:
     )
 
 
-def summary(width: int, way: Way, found: Recall, predicted: float | None, steps: int) -> str:
+def summary(at: State, found: Recall) -> str:
     """What is recalled of all pairs."""
     count, kept = len(found.margins), int(found.is_recalled.sum())
+    size = f"{at.width} × {at.width} numbers"
     if not count:
-        return f"Nothing is stored in {width} × {width} numbers."
-    how = f"{steps} step{'' if steps == 1 else 's'} of gradient descent" if way == "descent" else WAYS[way]
-    load = count * math.log(count) / width**2
+        return f"Nothing is stored in {size}."
+    how = f"{_some(at.steps, 'step')} of gradient descent" if at.way == "descent" else WAYS[at.way]
+    load = count * math.log(count) / at.width**2
     held = (
-        f"{count} pair{'' if count == 1 else 's'} in {width} × {width} numbers, load {fixed(load, 2)}, by {how}: "
-        f"{kept} recalled, {count - kept} forgotten, {share(kept / count)}."
+        f"{_some(count, 'pair')} in {size}, load {fixed(load, 2)}, by {how}: {kept} recalled, {count - kept} "
+        f"forgotten, {share(kept / count)}."
     )
-    if predicted is None:
+    if at.predicted is None:
         return f"{held} With fewer than three pairs there is nothing to predict."
-    known = "Noise alone predicts" if way == "sum" else "For a sum, noise alone predicts"
-    return f"{held} {known} {share(predicted)} on average over draws, of which this is one."
+    known = "Noise alone predicts" if at.way == "sum" else "For a sum, noise alone predicts"
+    return f"{held} {known} {share(at.predicted)} on average over draws, of which this is one."
+
+
+def _some(n: int, word: str) -> str:
+    return f"{n} {word}{'' if n == 1 else 's'}"
 
 
 def told(number: int, found: Recall) -> str:

@@ -164,6 +164,7 @@ def _later(params: Params) -> dict[str, tuple]:
     one, joint = (shortened(way, params.learn_steps, FULL_LEARNING) for way in WAYS[:2])
     on_letters = Learning.of(LETTERS_TASK, (one, joint))
     return {
+        SNAPSHOTS: (snapshots, Snapshots(**dataclasses.asdict(TASK), ways=Learning.of(TASK, (joint,)).ways)),
         LETTERS: (letters, Letters(**dataclasses.asdict(LETTERS_TASK), ways=on_letters.ways, counts=counts())),
         EVERYTHING: (everything, dataclasses.replace(GENERIC, steps=params.learn_steps)),
         WIDE: (
@@ -178,7 +179,6 @@ def _later(params: Params) -> dict[str, tuple]:
                 widths=params.widths,
             ),
         ),
-        SNAPSHOTS: (snapshots, Snapshots(**dataclasses.asdict(TASK), ways=Learning.of(TASK, (joint,)).ways)),
     }
 
 

@@ -89,16 +89,17 @@ def later_than(first: str, second: str, way: str = JOINT) -> OfArms:
 @of_arms(LEARNING)
 def least_gap_with_adam(results: Results) -> pd.Series:
     """The smaller of the two gaps in the source's order, under Adam."""
-    return _least_gap(results.rows(LEARNING, way=WITH_ADAM))
+    return least_gap(results.rows(LEARNING, way=WITH_ADAM))
 
 
 @of_arms(LETTERS)
 def least_gap_on_letters(results: Results) -> pd.Series:
     """The smaller of the two gaps in the source's order, on letters."""
-    return _least_gap(results.rows(LETTERS, way=JOINT))
+    return least_gap(results.rows(LETTERS, way=JOINT))
 
 
-def _least_gap(rows: pd.DataFrame) -> pd.Series:
+def least_gap(rows: pd.DataFrame) -> pd.Series:
+    """The smaller of the two gaps in the source's order, by seed."""
     gaps = [formed(rows, second) - formed(rows, first) for first, second in zip(ORDER, ORDER[1:], strict=False)]
     return pd.concat(gaps, axis=1).min(axis=1)
 

@@ -79,7 +79,7 @@ def _learn(asked: Generic, source: Source, seed: int, generator: torch.Generator
     rule = torch.optim.AdamW(list(weights.values()), lr=asked.rate, betas=BETAS, weight_decay=DECAY)
     for step in range(asked.steps + 1):
         if step % asked.every == 0:
-            yield {"step": step, **_measured(config, source, weights, test)}
+            yield {"step": step, **measured(config, source, weights, test)}
         if step == asked.steps:
             return
         rows = draw(source, asked.batch, asked.length + 1, generator).tokens
@@ -90,7 +90,8 @@ def _learn(asked: Generic, source: Source, seed: int, generator: torch.Generator
 
 
 @torch.no_grad()
-def _measured(config: ModelConfig, source: Source, weights: dict[str, Tensor], test: Asked) -> dict[str, float]:
+def measured(config: ModelConfig, source: Source, weights: dict[str, Tensor], test: Asked) -> dict[str, float]:
+    """What a row of ``everything`` holds, but for the step."""
     output = forward(config, weights, test.inputs, record=("pattern.0", "pattern.1"))
     rows = torch.arange(len(test.inputs))[:, None]
     right = output.logits[rows, test.where].argmax(-1) == test.targets
