@@ -17,7 +17,7 @@ N_PAIRS = 120
 STEPS = (3, 10, 30, 100)
 SEED = 0
 """Of the pairs on the page. No experiment has it."""
-OPENING = Stored(width=16, pairs=24, way="sum", steps=30)
+OPENING = Stored(width=24, pairs=40, way="sum", steps=30)
 """A load at which a few pairs are lost."""
 
 

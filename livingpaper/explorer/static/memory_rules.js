@@ -35,8 +35,9 @@ globalThis.memoryRules = (() => {
   // Scores [pair][output] of a matrix.
   function scored(memory, inputs, outputs) {
     return inputs.map(e => {
-      const answer = memory.map(row => dot(row, e));
-      return Float64Array.from(outputs, u => dot(u, answer));
+      const answer = memory.map(row => dot(row, e)), scores = new Float64Array(outputs.length);
+      for (let k = 0; k < scores.length; k++) scores[k] = dot(outputs[k], answer);
+      return scores;
     });
   }
 
@@ -46,17 +47,25 @@ globalThis.memoryRules = (() => {
     return sum.map(value => value / outputs.length);
   }
 
+  // Turn scores into p_hat - p, where `own` is right.
+  function lessTheTruth(scores, own) {
+    let top = -Infinity, sum = 0;
+    for (let k = 0; k < scores.length; k++) top = Math.max(top, scores[k]);
+    for (let k = 0; k < scores.length; k++) sum += scores[k] = Math.exp(scores[k] - top);
+    for (let k = 0; k < scores.length; k++) scores[k] /= sum;
+    scores[own] -= 1;
+  }
+
   function descend(memory, inputs, outputs, steps, rate) {
-    const width = memory.length;
+    const push = new Float64Array(memory.length);
     for (let step = 0; step < steps; step++) {
-      const wrong = scored(memory, inputs, outputs).map((scores, own) => {
-        const top = scores.reduce((a, b) => Math.max(a, b)), powers = scores.map(score => Math.exp(score - top));
-        const sum = powers.reduce((a, b) => a + b);
-        return powers.map((power, k) => power / sum - (k === own));
-      });
-      wrong.forEach((row, pair) => {
-        const push = new Float64Array(width);
-        row.forEach((share, k) => { for (let i = 0; i < width; i++) push[i] += share * outputs[k][i]; });
+      scored(memory, inputs, outputs).forEach((wrong, pair) => {
+        lessTheTruth(wrong, pair);
+        push.fill(0);
+        for (let k = 0; k < wrong.length; k++) {
+          const u = outputs[k];
+          for (let i = 0; i < push.length; i++) push[i] += wrong[k] * u[i];
+        }
         add(memory, push, inputs[pair], -rate);
       });
     }
