@@ -12,14 +12,14 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
+from livingpaper.explorer.heat import SHADES, heat_svg, shades_of
 from livingpaper.explorer.weights import in_script
 
 STATIC = Path(__file__).parent / "static"
-SCRIPTS = ("parts.js", "svg.js", "matrix_film.js")
+PREFIX = "matrix-film"
+SCRIPTS = ("parts.js", "svg.js", "heat.js", "matrix_film.js")
 """In the order in which a page runs them."""
 NAME = re.compile(r"[a-z][a-z0-9-]*")
-SHADES = 16
-"""Of each colour, above and below zero."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -47,8 +47,7 @@ class Filmed:
     @property
     def shades(self) -> Int[np.ndarray, "step row column"]:
         """Scores by the largest of all steps, in whole shades from -``SHADES`` to ``SHADES``."""
-        top = np.abs(self.scores).max(initial=0) or 1.0
-        return np.rint(self.scores / top * SHADES).astype(np.int8)
+        return shades_of(self.scores)
 
     @property
     def target(self) -> Int[np.ndarray, "row column"]:
@@ -128,8 +127,8 @@ class MatrixFilm:
         """The last snapshot beside its targets, and a table of all."""
         figures = "".join(
             f"<figure><figcaption><b>{html.escape(one.label)}</b> {html.escape(one.does)}</figcaption>"
-            f'<div class="matrix-film-pair">{heat_svg(one.shades[-1], one.label)}'
-            f"{heat_svg(one.target, f'target of {one.label}')}</div></figure>"
+            f'<div class="matrix-film-pair">{heat_svg(one.shades[-1], PREFIX, _label(one.label, one))}'
+            f"{heat_svg(one.target, PREFIX, _label(f'target of {one.label}', one))}</div></figure>"
             for one in self.matrices
         )
         head = "".join(f'<th scope="col">{html.escape(one.label)}</th>' for one in self.matrices)
@@ -151,16 +150,6 @@ class MatrixFilm:
         return {"text/html": self.html, "text/plain": f"Film: {self.title} ({self.name})"}
 
 
-def heat_svg(shades: Int[np.ndarray, "row column"], label: str) -> str:
-    """A square a number, one path a shade: blue above zero, orange below."""
-    n_rows, n_columns = shades.shape
-    paths = "".join(
-        f'<path class="{"above" if shade > 0 else "below"}" fill-opacity="{abs(shade) / SHADES:.3g}" '
-        f'd="{"".join(f"M{j} {i}h1v1h-1z" for i, j in np.argwhere(shades == shade))}"/>'
-        for shade in np.unique(shades[shades != 0]).tolist()
-    )
-    return (
-        f'<svg class="matrix-film-heat" viewBox="0 0 {n_columns} {n_rows}" role="img" '
-        f'aria-label="{html.escape(label)}: {n_rows} by {n_columns} scores as colours" '
-        f'shape-rendering="crispEdges">{paths}</svg>'
-    )
+def _label(name: str, one: Filmed) -> str:
+    n_rows, n_columns = one.scores.shape[1:]
+    return f"{name}: {n_rows} by {n_columns} scores as colours"

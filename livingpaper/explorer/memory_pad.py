@@ -10,12 +10,13 @@ from typing import Any
 
 import numpy as np
 
+from livingpaper.explorer.heat import SHADES
 from livingpaper.explorer.memory_pad_still import State, still_html, title_html
 from livingpaper.explorer.memory_sums import WAYS, Recall, Way, filled, recall
 from livingpaper.explorer.weights import in_script
 
 STATIC = Path(__file__).parent / "static"
-SCRIPTS = ("parts.js", "svg.js", "memory_rules.js", "memory_pad.js")
+SCRIPTS = ("parts.js", "svg.js", "heat.js", "memory_rules.js", "memory_pad.js")
 """In the order in which a page runs them."""
 NAME = re.compile(r"[a-z][a-z0-9-]*")
 
@@ -109,6 +110,7 @@ class MemoryPad:
             "outputs": {d: _packed(table) for d, table in self.outputs.items()},
             "predicted": {d: list(shares) for d, shares in self.predicted.items()},
             "rate": self.rate,
+            "shades": SHADES,
             "steps": list(self.steps),
             "opening": {"width": at.width, "pairs": at.pairs, "way": at.way, "steps": at.steps},
         }

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from livingpaper.explorer.heat import heat_svg, shades_of
 from livingpaper.explorer.memory_sums import Recall, Way
 
 WAYS: dict[Way, str] = {
@@ -48,7 +49,7 @@ def still_html(at: State, memory: np.ndarray, found: Recall) -> str:
     pairs = "".join(_pair(number + 1, found) for number in range(len(found.margins)))
     largest = np.abs(memory).max(initial=0)
     return (
-        f'<div class="memory-pad-still"><div class="memory-pad-panels"><figure>{heat_svg(memory)}'
+        f'<div class="memory-pad-still"><div class="memory-pad-panels"><figure>{_heat(memory)}'
         f"<figcaption>W, largest entry {fixed(largest, 2)}: {COLOURS}</figcaption></figure>"
         f'<ol class="memory-pad-pairs">{pairs}</ol></div>'
         f"<p>{html.escape(summary(at, found))}</p>"
@@ -57,23 +58,6 @@ def still_html(at: State, memory: np.ndarray, found: Recall) -> str:
 
 
 COLOURS = "blue above zero, orange below, the paler the smaller."
-
-
-def heat_svg(memory: np.ndarray) -> str:
-    """A square a number: blue above zero, orange below, paler the smaller."""
-    n_rows, n_columns = memory.shape
-    top = np.abs(memory).max(initial=0) or 1.0
-    cells = "".join(
-        f'<rect class="{"above" if value > 0 else "below"}" x="{j}" y="{i}" width="1" height="1" '
-        f'fill-opacity="{abs(value) / top:.2f}"/>'
-        for (i, j), value in np.ndenumerate(memory)
-        if abs(value) / top >= 0.005
-    )
-    label = f"The matrix: {n_rows} by {n_columns} numbers as colours"
-    return (
-        f'<svg class="memory-pad-heat" viewBox="0 0 {n_columns} {n_rows}" role="img" aria-label="{label}" '
-        f'shape-rendering="crispEdges">{cells}</svg>'
-    )
 
 
 def summary(at: State, found: Recall) -> str:
@@ -92,6 +76,11 @@ def summary(at: State, found: Recall) -> str:
         return f"{held} With fewer than three pairs there is nothing to predict."
     known = "Noise alone predicts" if at.way == "sum" else "For a sum, noise alone predicts"
     return f"{held} {known} {share(at.predicted)} on average over draws, of which this is one."
+
+
+def _heat(memory: np.ndarray) -> str:
+    label = f"The matrix: {memory.shape[0]} by {memory.shape[1]} numbers as colours"
+    return heat_svg(shades_of(memory), "memory-pad", label)
 
 
 def _some(n: int, word: str) -> str:

@@ -8,7 +8,8 @@ import pytest
 from conftest import Opened, page_with
 from test_pages import LUMINANCE, seriously_wrong
 
-from livingpaper.explorer.matrix_film import SCRIPTS, SHADES, STATIC, Filmed, MatrixFilm
+from livingpaper.explorer.heat import SHADES
+from livingpaper.explorer.matrix_film import SCRIPTS, STATIC, Filmed, MatrixFilm
 
 STEPS = (0, 10, 40)
 PAGE = "<!doctype html><html lang='en' data-theme='light'><title>film</title><main><h1>A page</h1>{}</main></html>"

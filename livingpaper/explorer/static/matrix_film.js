@@ -28,17 +28,6 @@ globalThis.matrixFilm = (() => {
     return at;
   }
 
-  // One path a shade.
-  function paths(shades, columns, most) {
-    const found = new Map();
-    shades.forEach((shade, i) => {
-      if (shade) found.set(shade, `${found.get(shade) ?? ''}M${i % columns} ${Math.floor(i / columns)}h1v1h-1z`);
-    });
-    return [...found].map(([shade, d]) => svg('path', {
-      class: shade > 0 ? 'above' : 'below', 'fill-opacity': String(Math.abs(shade) / most), d,
-    }));
-  }
-
   class View {
     constructor(box, data) {
       Object.assign(this, { box, data, at: data.steps.length - 1 });
@@ -72,13 +61,10 @@ globalThis.matrixFilm = (() => {
     }
 
     figure({ label, size: [rows, columns], right }, i) {
-      const heat = name => svg('svg', {
-        class: 'matrix-film-heat', viewBox: `0 0 ${columns} ${rows}`, role: 'img', 'shape-rendering': 'crispEdges',
-        'aria-label': `${name}: ${rows} by ${columns} scores as colours`,
-      });
+      const heat = name => matrixHeat.picture('matrix-film', rows, columns, `${name}: ${rows} by ${columns} scores as colours`);
       const target = new Int8Array(rows * columns), shown = heat(label), wanted = heat(`target of ${label}`);
       right.forEach((column, row) => { target[row * columns + column] = 1; });
-      wanted.replaceChildren(...paths(target, columns, 1));
+      matrixHeat.paint(wanted, target, columns, 1);
       (this.heats ??= [])[i] = { shown, columns };
       const words = this.box.querySelectorAll('.matrix-film-still figcaption')[i].cloneNode(true);
       return el('figure', '', words, el('div', 'pair', shown, wanted));
@@ -119,7 +105,7 @@ globalThis.matrixFilm = (() => {
       this.slider.value = at;
       this.slider.ariaValueText = `step ${data.steps[at]}`;
       say(this.summary, said(data, at));
-      this.heats.forEach(({ shown, columns }, i) => shown.replaceChildren(...paths(this.shades[i][at], columns, data.shades)));
+      this.heats.forEach(({ shown, columns }, i) => matrixHeat.paint(shown, this.shades[i][at], columns, data.shades));
       this.paintCurves();
     }
 

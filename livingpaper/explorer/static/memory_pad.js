@@ -61,7 +61,7 @@ globalThis.memoryPad = (() => {
     }
 
     matrix() {
-      this.heat = svg('svg', { class: 'memory-pad-heat', role: 'img', 'shape-rendering': 'crispEdges' });
+      this.heat = matrixHeat.picture('memory-pad', 1, 1, '');
       this.largest = el('figcaption');
       return el('figure', '', this.heat, this.largest);
     }
@@ -127,10 +127,8 @@ globalThis.memoryPad = (() => {
       this.heat.setAttribute('viewBox', `0 0 ${width} ${width}`);
       this.heat.setAttribute('aria-label', `The matrix: ${width} by ${width} numbers as colours`);
       say(this.largest, `W, largest entry ${fixed(largest, 2)}: blue above zero, orange below, the paler the smaller.`);
-      this.heat.replaceChildren(...memory.flatMap((row, i) => [...row].map((value, j) => svg('rect', {
-        class: value > 0 ? 'above' : 'below', x: j, y: i, width: 1, height: 1,
-        'fill-opacity': largest ? (Math.abs(value) / largest).toFixed(2) : '0',
-      }))));
+      const { shades } = this.data, shade = value => (largest ? Math.round(shades * value / largest) : 0);
+      matrixHeat.paint(this.heat, memory.flatMap(row => [...row].map(shade)), width, shades);
     }
 
     // One button a pair, kept for as long as the pair is there, so that a keyboard keeps its place.
