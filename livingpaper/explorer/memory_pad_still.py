@@ -53,7 +53,8 @@ def still_html(at: State, memory: np.ndarray, found: Recall) -> str:
         f"<figcaption>W, largest entry {fixed(largest, 2)}: {COLOURS}</figcaption></figure>"
         f'<ol class="memory-pad-pairs">{pairs}</ol></div>'
         f"<p>{html.escape(summary(at, found))}</p>"
-        '<p class="memory-pad-without">With JavaScript you store pairs, and take them away, yourself.</p></div>'
+        '<p class="memory-pad-without">Under each pair stands its margin, ✗ where it is forgotten. With JavaScript you '
+        "store pairs, and take them away, yourself.</p></div>"
     )
 
 

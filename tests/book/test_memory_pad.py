@@ -243,6 +243,10 @@ def test_a_live_notebook_mounts_it_again_and_damage_leaves_the_still(browser):
     page = browser.new_page()
     page.set_content(PAGE.format(a_pad().html + a_pad(name="pad-other").html))
     assert page.locator(".memory-pad.is-live").count() == 2
+    page.evaluate("document.body.dataset.jpThemeLight = 'true'")
+    before = page.url
+    page.get_by_role("button", name="Store one more").first.click()
+    assert page.get_by_role("status").first.inner_text().startswith("15 pairs") and page.url == before
     damaged = re.sub(r'"inputs":\{"4":"....', '"inputs":{"4":"', a_pad().html)
     page.set_content(PAGE.format(damaged))
     assert page.locator(".memory-pad-still").is_visible() and page.locator(".memory-pad-live").count() == 0

@@ -97,7 +97,9 @@ globalThis.matrixFilm = (() => {
       this.at = at;
       say(this.wrong, '');
       this.paint();
-      history.replaceState(history.state, '', `#${this.data.name}?step=${this.data.steps[at]}`);
+      if (!document.body.hasAttribute('data-jp-theme-light')) { // in a notebook the address is the notebook's
+        history.replaceState(history.state, '', `#${this.data.name}?step=${this.data.steps[at]}`);
+      }
     }
 
     paint() {

@@ -7,6 +7,9 @@ globalThis.memoryPad = (() => {
   const HINT = 'Each number is a pair, with its margin as the height of its bar. Press one to choose it.';
   const SIZE = { width: 320, height: 150, left: 38, bottom: 34, top: 8, right: 8 };
 
+  // There the address is the notebook's.
+  const inNotebook = () => document.body.hasAttribute('data-jp-theme-light');
+
   class View {
     constructor(box, data) {
       Object.assign(this, { box, data, pad: new Pad(data), nodes: new Map() });
@@ -95,7 +98,7 @@ globalThis.memoryPad = (() => {
     act(change) {
       const wrong = change();
       this.paint(wrong);
-      if (!wrong) history.replaceState(history.state, '', this.pad.address);
+      if (!wrong && !inNotebook()) history.replaceState(history.state, '', this.pad.address);
     }
 
     // What was typed wrongly stays in its field, and all else as it was.
