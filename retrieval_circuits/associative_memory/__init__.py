@@ -6,6 +6,9 @@ et al. (ICLR 2025), Cabannes et al. (ICLR 2024), Bietti et al. (NeurIPS 2023).
 
 from retrieval_circuits.associative_memory.claims import CLAIMS
 from retrieval_circuits.associative_memory.design import Params, experiments, instruments, recipes
+from retrieval_circuits.associative_memory.explorer import pad
 from retrieval_circuits.associative_memory.figures import VIEWS
 
-__all__ = ["CLAIMS", "VIEWS", "Params", "experiments", "instruments", "recipes"]
+__all__ = ["CLAIMS", "EXPLORERS", "VIEWS", "Params", "experiments", "instruments", "recipes"]
+
+EXPLORERS = {"pad": pad}

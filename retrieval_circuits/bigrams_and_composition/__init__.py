@@ -6,6 +6,9 @@ al. (NeurIPS 2023), Chen, Bruna and Bietti (ICLR 2025).
 
 from retrieval_circuits.bigrams_and_composition.claims import CLAIMS
 from retrieval_circuits.bigrams_and_composition.design import Params, experiments, instruments, recipes
+from retrieval_circuits.bigrams_and_composition.explorer import film
 from retrieval_circuits.bigrams_and_composition.figures import VIEWS
 
-__all__ = ["CLAIMS", "VIEWS", "Params", "experiments", "instruments", "recipes"]
+__all__ = ["CLAIMS", "EXPLORERS", "VIEWS", "Params", "experiments", "instruments", "recipes"]
+
+EXPLORERS = {"film": film}

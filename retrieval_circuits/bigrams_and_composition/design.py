@@ -20,6 +20,7 @@ from retrieval_circuits.bigrams_and_composition.measures import (
     Learning,
     Noisy,
     Samples,
+    Snapshots,
     Steps,
     Task,
     Way,
@@ -27,6 +28,7 @@ from retrieval_circuits.bigrams_and_composition.measures import (
     noisy,
     samples,
     shortened,
+    snapshots,
     three_steps,
 )
 from retrieval_circuits.bigrams_and_composition.published import NOISE
@@ -69,6 +71,7 @@ CUTS = (0.0, 0.1)
 """Shares of the MLP's singular values that are kept: two of the source's."""
 
 LEARNING, STEPS, NOISY, SAMPLES = "learning", "three_steps", "noisy", "samples"
+SNAPSHOTS = "snapshots"
 """Names of the experiments."""
 
 
@@ -121,7 +124,14 @@ def experiments(params: Params) -> tuple[Experiment, ...]:
             ),
         ),
     }
+    joint = next(way for way in ways if way.name == JOINT)
+    found[SNAPSHOTS] = (snapshots, Snapshots(**dataclasses.asdict(TASK), ways=Learning.of(TASK, (joint,)).ways))
     return tuple(
-        Experiment(name=name, version=1, function=function, params=given, seeds=params.seeds)
+        Experiment(name=name, version=1, function=function, params=given, seeds=_seeds(params, name))
         for name, (function, given) in found.items()
     )
+
+
+def _seeds(params: Params, name: str) -> tuple[int, ...]:
+    """All; of snapshots the first alone, as a reader scrubs through one network."""
+    return params.seeds[:1] if name == SNAPSHOTS else params.seeds

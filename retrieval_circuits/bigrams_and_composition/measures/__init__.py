@@ -3,6 +3,7 @@
 from retrieval_circuits.bigrams_and_composition.measures.network import K1, K2, O2
 from retrieval_circuits.bigrams_and_composition.measures.noise import Noisy, noisy
 from retrieval_circuits.bigrams_and_composition.measures.samples import ATTENTION, MLP, Samples, samples
+from retrieval_circuits.bigrams_and_composition.measures.snapshots import Snapshots, snapshots
 from retrieval_circuits.bigrams_and_composition.measures.steps import AS_PRINTED, ORDERS, Steps, three_steps
 from retrieval_circuits.bigrams_and_composition.measures.training import Learning, Task, Way, learning, shortened
 
@@ -17,6 +18,7 @@ __all__ = [
     "Learning",
     "Noisy",
     "Samples",
+    "Snapshots",
     "Steps",
     "Task",
     "Way",
@@ -24,5 +26,6 @@ __all__ = [
     "noisy",
     "samples",
     "shortened",
+    "snapshots",
     "three_steps",
 ]

@@ -118,15 +118,36 @@ def probes(
     trigger's query, among all. W_K1: the position before, among all, for each but the first. Chance: one over the
     candidates.
     """
+    asked = compared(frozen, weights, triggers, probed)
+    return {name: _recalled(scores, right) for name, (scores, right, _) in asked.items()}
+
+
+class Compared(NamedTuple):
+    """What the probe of one matrix compares."""
+
+    scores: Float[Tensor, "item candidate"]
+    right: Int[Tensor, " item"]
+    """The candidate that should score highest."""
+    items: Int[Tensor, " item"]
+    """Tokens or positions that ask."""
+
+
+def compared(
+    frozen: Frozen,
+    weights: dict[str, Float[Tensor, "width width"]],
+    triggers: Int[Tensor, " trigger"],
+    probed: Int[Tensor, " output"],
+) -> dict[str, Compared]:
+    """The scores behind ``probes``."""
     tokens, positions = frozen.tokens, frozen.positions
     found = {}
     if K1 in weights:
-        scores = positions[1:] @ weights[K1] @ positions.T
-        found[K1] = _recalled(scores, torch.arange(len(positions) - 1))
+        later = torch.arange(1, len(positions))
+        found[K1] = Compared(positions[1:] @ weights[K1] @ positions.T, later - 1, later)
         remapped = tokens @ frozen.remap.T
-        found[K2] = _recalled(tokens[triggers] @ weights[K2] @ remapped.T, triggers)
+        found[K2] = Compared(tokens[triggers] @ weights[K2] @ remapped.T, triggers, triggers)
     scores = tokens @ (weights[O2] @ frozen.values).T @ frozen.outputs.T
-    found[O2] = _recalled(scores[probed], probed)
+    found[O2] = Compared(scores[probed], probed, probed)
     return found
 
 

@@ -1,7 +1,7 @@
 """The bigram task learnt by one layer and by two: accuracy and the memories of each matrix while they are trained."""
 
 import dataclasses
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,6 +26,8 @@ from retrieval_circuits.bigrams_and_composition.measures.source import (
 MOMENTUM, DECAY = 0.9, 1e-4
 """The source's, of gradient descent."""
 Weights = dict[str, Float[Tensor, "..."]]
+Measure = Callable[..., dict[str, Any]]
+"""Of source, frozen tensors, weights and test rows."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -130,8 +132,11 @@ def learning(asked: Learning, seed: int) -> list[dict[str, Any]]:
     return found
 
 
-def learn(task: Task, way: Way, source: Source, generator: torch.Generator) -> Iterator[dict[str, float]]:
-    """Train once; measurements as they come."""
+def learn(
+    task: Task, way: Way, source: Source, generator: torch.Generator, measured: Measure | None = None
+) -> Iterator[dict[str, Any]]:
+    """Train once; measurements as they come: those of ``learning``, or what else is measured on the weights."""
+    measured = measured or _measured
     frozen = network.draw_frozen(task.n_tokens, task.length, task.width, generator)
     weights = {name: network.uniform(task.width, task.width, generator) for name in way.matrices}
     test = asked_of(source, draw(source, task.n_test, task.length + 1, generator), task.length, generator)
@@ -142,7 +147,7 @@ def learn(task: Task, way: Way, source: Source, generator: torch.Generator) -> I
         rule = update_rule(way, [weights[name].requires_grad_() for name in stage])
         for _ in range(long):
             if step % task.every == 0:
-                yield {"step": step, **_measured(source, frozen, weights, test)}
+                yield {"step": step, **measured(source, frozen, weights, test)}
             batch = asked_of(source, rows[step * way.batch : (step + 1) * way.batch], way.queries, generator)
             loss = loss_of(network.read(frozen, weights, batch.inputs, batch.where).logits, batch)
             rule.param_groups[0]["lr"] = way.rate * (1 - step / way.steps if way.decay == "linear" else 1)
@@ -151,7 +156,7 @@ def learn(task: Task, way: Way, source: Source, generator: torch.Generator) -> I
             rule.step()
             step += 1
         weights = {name: matrix.detach() for name, matrix in weights.items()}
-    yield {"step": step, **_measured(source, frozen, weights, test)}
+    yield {"step": step, **measured(source, frozen, weights, test)}
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
