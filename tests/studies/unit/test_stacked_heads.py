@@ -244,7 +244,7 @@ def test_a_path_that_nothing_reads_is_taken_away_and_one_that_is_read_stays():
     net = looking_back()
     read = tuple(reading.Path(Head(0, 0), f"value_{k}", f"key_{k}") for k in (0, 1))
     idle = (reading.Path(Head(1, 0), "queries", "value_0"), reading.Path(Head(1, 0), "value_0", "key_0"))
-    said = [reading.compile_edits([reading._edits(net, read)], TEST.roles, {}, patterns(net))]
+    said = [reading.compile_edits([reading.edits_of(net, read)], TEST.roles, {}, patterns(net))]
     targets = forward(net.config, net.weights, TEST.tokens, said[0]).logits[0, 0]
     batch = dataclasses.replace(TEST, targets=targets)
     left, loss = reading.pruned(TASK, net, batch, (*idle, *read), 1e-6)

@@ -6,7 +6,7 @@ import pandas as pd
 from circuitcore.emergence import crossing_times
 from livingpaper.claims.reading import OfArms, OfMetric, at_end, of_arms
 from livingpaper.claims.results import Results
-from retrieval_circuits.stacked_heads.design import FOLLOWED, REWARDED, Cell
+from retrieval_circuits.stacked_heads.design import FOLLOWED, REWARDED, Cell, Lesson
 
 LEARNT = 0.5
 """The source's threshold: a partial loss below it counts as learnt. Knowing the step alone gives 0.75."""
@@ -24,14 +24,14 @@ The last is what doubling needs: the second look-up made where the first answer 
 """
 
 
-def final_losses(results: Results, *cells: Cell) -> pd.DataFrame:
+def final_losses(results: Results, *cells: Cell | Lesson) -> pd.DataFrame:
     """Partial losses at the end of training: ``cell``, ``init_seed``, ``place`` (k of x_k), ``value``."""
     found = [results.at_final("partial_loss", str(cell)).assign(cell=str(cell)) for cell in cells]
     table = pd.concat(found, ignore_index=True)
     return table.assign(place=_places(table))[["cell", "init_seed", "place", "value"]]
 
 
-def final_loss(cell: Cell, place: int) -> OfMetric:
+def final_loss(cell: Cell | Lesson, place: int) -> OfMetric:
     """Values of a reading: the partial loss of x_k at the end, one number a seed."""
     return at_end("partial_loss", str(cell), variable=f"x_{place}")
 
