@@ -60,10 +60,10 @@ class ChainsOfLengths(ChainRetrieval):
         if split in SPLITS:
             return super().draw(split, n_rows, seed)
         if split != MIXED:
-            return self._short(int(split.removeprefix("train_")), n_rows, seed)
+            return self._short(int(split.removeprefix("train_")), n_rows, seed, "length")
         words = random_bits(seed, "chains, lengths").random_raw(n_rows)
         length = torch.from_numpy((words % self.n_steps).astype("int64")) + 1
-        parts = [self._short(n, n_rows, seed) for n in range(1, self.n_steps + 1)]
+        parts = [self._short(n, n_rows, seed, "mixed, length") for n in range(1, self.n_steps + 1)]
         chosen = functools.partial(_chosen, length=length)
         return Batch(
             tokens=chosen([part.tokens for part in parts]),
@@ -72,12 +72,12 @@ class ChainsOfLengths(ChainRetrieval):
             roles={role: chosen([part.roles[role] for part in parts]) for role in ("read_out", "queries")},
         )
 
-    def _short(self, length: int, n_rows: int, seed: int) -> Batch:
-        """Rows of chains of ``length`` look-ups, padded to the longest row."""
+    def _short(self, length: int, n_rows: int, seed: int, stream: str) -> Batch:
+        """Rows of chains of ``length`` look-ups, padded to the longest row, from a stream of their own."""
         task = ChainRetrieval(
             n_chains=self.n_chains, d_symbol=self.d_symbol, n_steps=length, targets=(length,), n_test=self.n_test
         )
-        batch = task.draw(f"length {length}", n_rows, seed)
+        batch = task.draw(f"{stream} {length}", n_rows, seed)
         pad = functools.partial(_padded, n_pos=self.max_length)
         roles = {role: batch.roles[role] for role in ("read_out", "queries")}
         return dataclasses.replace(

@@ -116,18 +116,22 @@ def cost_of(edit: str) -> OfArms:
 
     @of_arms(str(FOLLOWED))
     def values(results: Results) -> pd.Series:
-        rows = results.tables["circuit"]
-        rows = rows[rows["metric"] == "circuit_loss"].astype({"edit": "str"})
+        rows = circuit_rows(results, "circuit_loss").astype({"edit": "str"})
         wide = rows.pivot(index="init_seed", columns="edit", values="value")
         return wide[edit] - wide["none"]
 
     return values
 
 
+def circuit_rows(results: Results, metric: str, arm: str = str(FOLLOWED)) -> pd.DataFrame:
+    """What was read off the circuits of one arm's networks."""
+    rows = results.tables["circuit"]
+    return rows[(rows["metric"] == metric) & (rows["arm"] == arm)]
+
+
 def circuit_paths(results: Results) -> pd.DataFrame:
     """Paths that are left, but those of positions to themselves: ``init_seed``, ``layer``, ``head``, ``site``."""
-    rows = results.tables["circuit"]
-    rows = rows[rows["metric"] == "path"].astype({"site": "str"})
+    rows = circuit_rows(results, "path").astype({"site": "str"})
     ends = rows["site"].str.split(">", expand=True)
     rows = rows[ends[0] != ends[1]] if len(rows) else rows
     return rows[["init_seed", "layer", "head", "site", "value"]]
