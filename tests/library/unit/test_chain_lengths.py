@@ -13,7 +13,7 @@ LONG = make_task("chain_retrieval", {"n_steps": 3, "targets": [3]})
 
 
 def answers(inputs):
-    """The last symbol of each query's chain, in the order of the queries, by following pairs; the row's own look-ups."""
+    """The last symbol of each query's chain, in the order of the queries, by following pairs, and how many look-ups."""
     symbols = [tuple(vector[:4]) for vector in inputs[inputs.abs().sum(-1) > 0].tolist()]
     follows, wanted = dict(zip(symbols[:-4:2], symbols[1:-4:2], strict=True)), []
     for symbol in symbols[-4:]:
