@@ -1,15 +1,24 @@
 """The tables behind the appendix: what was measured and not needed for the argument, and the source's numbers."""
 
+import numpy as np
 import pandas as pd
 
 from livingpaper.claims.results import Results
 from livingpaper.claims.view import View, in_order
 from retrieval_circuits.design import BAND
-from retrieval_circuits.stacked_heads.design import FOLLOWED, FRESH
+from retrieval_circuits.stacked_heads.design import FOLLOWED, FRESH, GRID
 from retrieval_circuits.stacked_heads.figures.grid import ERROR, LINKS, PLATEAU
 from retrieval_circuits.stacked_heads.published import PUBLISHED
-from retrieval_circuits.stacked_heads.readings import ATTENDED, circuit_rows, final_attention
-from retrieval_circuits.stacked_heads.readings.lessons import fresh_attention, fresh_learnt
+from retrieval_circuits.stacked_heads.readings import (
+    ATTENDED,
+    circuit_rows,
+    final_attention,
+    final_losses,
+    heads_left,
+    learning_times,
+    learnt_time,
+)
+from retrieval_circuits.stacked_heads.readings.lessons import fresh_attention
 
 OWN, OTHERS = "to its own chain", "to the other chains, together"
 
@@ -33,7 +42,7 @@ def elsewhere(results: Results) -> View:
 def candidate_paths(results: Results) -> View:
     """For every link: in how many networks a head has it as a candidate, how many such heads, how many are left."""
     found = []
-    for arm in (str(FOLLOWED), str(FRESH)):
+    for arm in (arm for arm in (str(FOLLOWED), str(FRESH)) if arm in results.arms):
         tried, left = (circuit_rows(results, metric, arm) for metric in ("candidate_path", "path"))
         n_networks = len(results.seeds(arm))
         for site, part in tried.groupby(tried["site"].astype(str)):
@@ -53,32 +62,43 @@ def candidate_paths(results: Results) -> View:
 
 def without_path(results: Results) -> View:
     """Squared error when one of the paths that are left is taken away, too, by the link; the mean over such heads."""
-    rows = circuit_rows(results, "loss_without_path", str(FRESH))
+    rows = circuit_rows(results, "loss_without_path")
     means = rows.assign(site=rows["site"].astype(str)).groupby(["site", "init_seed"], as_index=False)["value"].mean()
     order = means.groupby("site")["init_seed"].size().sort_values(ascending=False, kind="stable").index
-    table = in_order(means, "site", order).assign(arm=str(FRESH))
+    table = in_order(means, "site", order).assign(arm=str(FOLLOWED))
     table = table.assign(group=table["site"].map(_in_words))
     note = "A network has a point where such a path is left in it. All other heads look evenly"
     return View(table[["group", "arm", "init_seed", "value"]], ERROR, "64 test rows", BAND, PLATEAU, note)
 
 
+def every_network(results: Results) -> View:
+    """Every network of the grid: when it learnt each symbol, and the error that is left."""
+    finals = final_losses(results, *GRID).set_index(["cell", "init_seed", "place"])["value"].unstack()
+    times = learning_times(results, *GRID).set_index(["cell", "init_seed", "place"])["time"].unstack()
+    table = pd.DataFrame(index=finals.index)
+    for place in finals.columns:
+        shown = times[place].map(lambda time: f"{time:,.0f}" if np.isfinite(time) else "")
+        table[f"x_{place} learnt"], table[f"error of x_{place}"] = shown, finals[place].map(_error)
+    order = {str(cell): at for at, cell in enumerate(GRID)}
+    table = table.reset_index().sort_values(["cell", "init_seed"], key=lambda part: part.map(order).fillna(part))
+    return View(table.rename(columns={"cell": "arm"}), "squared error", "test")
+
+
+def _error(value: float) -> str:
+    return "" if np.isnan(value) else f"{value:.3f}"
+
+
 def numbers(results: Results) -> View:
-    """The source's numbers beside those of the fresh networks; its chains are longer and its networks larger."""
-    circuit = {
-        metric: circuit_rows(results, metric, str(FRESH)) for metric in ("circuit_loss", "path", "loss_without_path")
-    }
-    losses = circuit["circuit_loss"].astype({"edit": str})
-    set_along = losses[losses["edit"] == "paths"].set_index("init_seed")["value"]
-    ends = circuit["path"]["site"].astype(str).str.split(">", expand=True)
-    used = circuit["path"][ends[0] != ends[1]].drop_duplicates(["init_seed", "layer", "head"])
-    without = circuit["loss_without_path"].groupby("init_seed")["value"]
+    """The source's numbers beside those of the followed networks; its chains are longer and its networks larger."""
+    losses = circuit_rows(results, "circuit_loss").astype({"edit": str})
+    without = circuit_rows(results, "loss_without_path").groupby("init_seed")["value"]
     ours = {
-        "squared error at the end": results.final_values("loss", str(FRESH)),
-        "squared error with every map replaced": set_along,
-        "heads that are used": used.groupby("init_seed").size().reindex(set_along.index, fill_value=0),
+        "squared error at the end": results.final_values("loss", str(FOLLOWED)),
+        "squared error with every map replaced": losses[losses["edit"] == "paths"].set_index("init_seed")["value"],
+        "heads that are used": heads_left(results),
         "squared error without one path, the least": without.min(),
         "squared error without one path, the most": without.max(),
-        "x_1 learnt before x_2": (fresh_learnt(1)(results) < fresh_learnt(2)(results)).astype(float),
+        "x_1 learnt before x_2": (learnt_time(1)(results) < learnt_time(2)(results)).astype(float),
     }
     rows = [
         {"quantity": quantity, "source": PUBLISHED[quantity], "init_seed": int(seed), "value": value}
@@ -107,4 +127,6 @@ def _in_words(site: str) -> str:
     return " to ".join(name.replace("queries", "query").replace("_", " ") for name in site.split(">"))
 
 
-APPENDIX_VIEWS = {view.__name__: view for view in (elsewhere, candidate_paths, without_path, numbers, fresh_paths)}
+APPENDIX_VIEWS = {
+    view.__name__: view for view in (elsewhere, candidate_paths, every_network, without_path, numbers, fresh_paths)
+}

@@ -43,8 +43,8 @@ def taught_training(results: Results) -> View:
 
 def times(results: Results) -> View:
     """When each path and each symbol appears, one point a seed, in the followed and in the fresh networks."""
-    found = []
-    for arm, path, learnt in ((FOLLOWED, path_time, learnt_time), (FRESH, fresh_time, fresh_learnt)):
+    found, both = [], ((FOLLOWED, path_time, learnt_time), (FRESH, fresh_time, fresh_learnt))
+    for arm, path, learnt in (one for one in both if str(one[0]) in results.arms):
         events = {f"path: {name}": _of_link(path, link) for name, link in LINKS.items()}
         events |= {f"error of x_{place} falls": learnt(place) for place in (1, 2)}
         for name, values in events.items():
