@@ -18,19 +18,13 @@ class Params(BaseModel):
     seeds: Annotated[SomeSeeds, Field(description="init seeds of each cell of the grid")]
     followed_seeds: Annotated[Seeds, Field(description="more init seeds of the cell that is followed")]
     taught_seeds: Annotated[Seeds, Field(description="init seeds where other things are rewarded, or other rows seen")]
-    fresh_seeds: Annotated[Seeds, Field(description="init seeds that what the followed ones suggest is tested on")]
+    fresh_seeds: Annotated[Seeds, Field(description="init seeds that test what the followed ones suggest")]
     long_seeds: Annotated[Seeds, Field(description="init seeds of longer contexts")]
     d_model: Annotated[int, Field(ge=4, le=512, multiple_of=4, description="width; 4 heads, MLP four times as wide")]
     steps: Annotated[int, Field(ge=STEPS_AN_EPOCH, le=100_000, multiple_of=STEPS_AN_EPOCH, description="of training")]
     unrewarded_steps: Annotated[
         int,
         Field(ge=STEPS_AN_EPOCH, le=100_000, multiple_of=STEPS_AN_EPOCH, description="where only the last symbol is"),
-    ]
-    fresh_steps: Annotated[
-        int, Field(ge=STEPS_AN_EPOCH, le=100_000, multiple_of=STEPS_AN_EPOCH, description="of the fresh seeds")
-    ]
-    long_steps: Annotated[
-        int, Field(ge=STEPS_AN_EPOCH, le=100_000, multiple_of=STEPS_AN_EPOCH, description="of longer contexts")
     ]
     longest_chain: Annotated[int, Field(ge=4, le=512, description="look-ups up to which the theory is counted")]
     engine: EngineName

@@ -66,11 +66,12 @@ def _of_cell(params: Params, cell: Cell, seed: int) -> Recipe:
 
 
 def _of_lesson(params: Params, lesson: Lesson, seed: int) -> Recipe:
-    steps = {FRESH: params.fresh_steps, **dict.fromkeys(LONGER, params.long_steps)}.get(lesson, params.steps)
+    steps = params.steps // 2 if lesson == FRESH else params.steps  # the followed ones had learnt all by a third
     ends, share = [0], 0.0
     for _, part in lesson.stages:
         share += part
         ends.append(round(share * steps / STEPS_AN_EPOCH))
+    ends[-1] = -(-steps // STEPS_AN_EPOCH)
     stages = [(split, ends[i + 1] - ends[i]) for i, (split, _) in enumerate(lesson.stages)]
     made = _recipe(params, lesson.task(params.n_rows), lesson.n_layers, seed, stages)
     if lesson == FRESH:
