@@ -9,7 +9,7 @@ from functools import partial
 from livingpaper.claims.claim import Claim, Control, Says
 from livingpaper.claims.reading import Less, Reading
 from livingpaper.claims.rules import Share
-from livingpaper.claims.units import COUNT, MORE_OFTEN_THAN_NOT, NUMBER, STEPS, Unit, at_least, at_most
+from livingpaper.claims.units import MORE_OFTEN_THAN_NOT, NUMBER, STEPS, Unit, at_least, at_most
 from retrieval_circuits.stacked_heads.design import FRESH_EVERY, LAST, LONGER, MIXED, SHORT_FIRST, Lesson
 from retrieval_circuits.stacked_heads.readings import final_loss
 from retrieval_circuits.stacked_heads.readings import lessons as readings
@@ -17,6 +17,8 @@ from retrieval_circuits.stacked_heads.readings.grid import LEARNT
 
 ERROR = Unit(digits=2, low=0.0)
 """Squared error of symbols whose numbers have variance 1."""
+FOUND = Unit(digits=1, low=0.0)
+"""Paths of a network, averaged over networks."""
 IS_LEARNT = at_most(LEARNT, "the source's threshold for learnt, below what knowing the step alone gives, 0.75")
 STAYS = at_least(0.7, "the source's bound; knowing the step alone gives 0.75")
 
@@ -192,13 +194,13 @@ VALUES = (
             whether="whether the reading finds paths in untrained networks",
         ),
         reading=Reading(
-            "candidate paths in an untrained network", COUNT, readings.paths_found("n_candidates", "untrained")
+            "candidate paths in an untrained network", FOUND, readings.paths_found("n_candidates", "untrained")
         ),
         bound=at_most(0.5, "less than one path in every other network"),
         controls=(
             Control(
                 reading=Reading(
-                    "candidate paths in a trained network", COUNT, readings.paths_found("n_candidates", "trained")
+                    "candidate paths in a trained network", FOUND, readings.paths_found("n_candidates", "trained")
                 ),
                 bound=at_least(3, "as many as two look-ups need: it must find some where there are some"),
             ),
@@ -213,7 +215,7 @@ VALUES = (
         ),
         reading=Reading(
             "candidate paths in a network whose weights are shuffled",
-            COUNT,
+            FOUND,
             readings.paths_found("n_candidates", "permuted"),
         ),
         bound=at_most(0.5, "less than one path in every other network"),
