@@ -1,7 +1,8 @@
 """What is trained beside the grid: other things to reward, other rows, other lengths of context, twenty fresh seeds.
 
-Arms that differ in one thing from a cell of the grid, each with a recipe of its own so that the grid's stay what they
-were. Steps, and the three chains of the longer look-ups, come from pilots on seed 0, which is in no arm.
+Arms that differ in one thing from a cell of the grid, each with a recipe of its own, so that the grid's stay what they
+were. No pilot was run of what is taught; of longer contexts one network with eight chains, of a seed that is in no arm,
+was looked at when the claims had been written: it learnt after 300 steps, where four chains take 160.
 """
 
 from dataclasses import dataclass

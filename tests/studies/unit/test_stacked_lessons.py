@@ -13,6 +13,7 @@ from livingpaper.claims.results import Results
 from retrieval_circuits.stacked_heads import design
 from retrieval_circuits.stacked_heads.design import FRESH, LAST, LONGER, MIXED, ONE, SHORT_FIRST
 from retrieval_circuits.stacked_heads.design.recipes import N_LOOKED
+from retrieval_circuits.stacked_heads.figures import lessons as figures
 from retrieval_circuits.stacked_heads.measures import scores, tries
 from retrieval_circuits.stacked_heads.measures.circuit import Path
 from retrieval_circuits.stacked_heads.readings import lessons as readings
@@ -188,3 +189,31 @@ def test_the_power_of_growth_is_read_off_times(power):
     table["step"] *= 100
     results = Results(table, pd.DataFrame(), "paper")
     assert readings.growth(results)[1] == pytest.approx(power, abs=0.02)
+
+
+def test_views_of_the_lessons_have_a_point_for_each_network(measured):
+    learnt = {1: [1.0, 0.9, 0.1], 2: [1.0, 0.2, 0.1]}
+    rows = [row for arm in figures.LESSONS for row in curves("partial_loss", arm, learnt, variable="x_2")]
+    rows += [row for arm in readings.LENGTHS for row in curves("partial_loss", arm, learnt, variable="x_1")]
+    tables = {
+        name: measured[1][name].assign(arm=str(FRESH), init_seed=11) for name in ("exchanges", "false_paths", "paths")
+    }
+    results = Results(pd.DataFrame(rows), pd.DataFrame(), "paper", tables)
+    taught, training, length = (
+        figures.LESSON_VIEWS[name](results) for name in ("taught", "taught_training", "by_length")
+    )
+    assert taught.table.groupby("group", sort=False)["value"].max().to_dict() == dict.fromkeys(
+        figures.LESSONS.values(), 0.1
+    )
+    assert len(training.table) == 4 * 2 * 3 and set(training.table["panel"]) == set(figures.LESSONS.values())
+    assert list(length.table["group"].unique()) == ["12 positions", "24 positions", "36 positions"]
+    assert length.table["value"].tolist() == pytest.approx([150.0, 62.5] * 3)
+    exchanges, found = (figures.LESSON_VIEWS[name](results).table for name in ("exchanges", "found_paths"))
+    assert list(found["group"]) == list(figures.NETWORKS.values())
+    assert len(exchanges) == len(figures.EXCHANGES) * len(figures.FREE)
+    asked = tables["exchanges"].astype({"site": str, "edit": str, "family": str})
+    worst = asked[asked["site"].str.startswith("value") & (asked["edit"] == "paths") & (asked["family"] == "new")]
+    shown = exchanges[
+        (exchanges["group"] == figures.EXCHANGES["value", "new"]) & (exchanges["series"] == figures.FREE["paths"])
+    ]
+    assert shown["value"].item() == worst["value"].max() == readings.exchanged("value", "paths", "new")(results)[11]
