@@ -22,6 +22,7 @@ from circuitcore.ground.plain_values import fault, shown
 from circuitcore.ground.spelling import unknown
 from circuitcore.tasks.balanced_stream import BalancedStream
 from circuitcore.tasks.base import Batch, Interchange, Task, TaskError
+from circuitcore.tasks.chain_lengths import ChainsOfLengths
 from circuitcore.tasks.chains import ChainRetrieval
 from circuitcore.tasks.errors import OutsideTaskError
 from circuitcore.tasks.permutation import PermutationRecall
@@ -48,6 +49,7 @@ __all__ = [
 ]
 
 _KINDS = (SymbolicKV, TextualKV, Story, PlantedRepeats, PermutationRecall, ChainRetrieval, StreamKV, BalancedStream)
+_KINDS += (ChainsOfLengths,)
 TASKS: Mapping[str, type[Task]] = MappingProxyType({kind.name: kind for kind in _KINDS})
 _IMPORT_PATH = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*")
 

@@ -76,13 +76,8 @@ def read_circuit(run: "Run", how: Reading, progress: Callable[[int], None]) -> p
     * ``loss_without_path``: the error when one of the paths that are left is taken away, too.
     """
     step = run.steps[-1]
-    net, task = Network(run.recipe.model, run.stack((step,))), run.recipe.make_task()
-    batch = task.split("test").rows(slice(0, how.n_rows))
-    net.keep(batch, [f"pattern.{layer}" for layer in range(net.config.n_layers)])  # every set of circuits asks for it
-    tried = candidates(task, net, batch, how.candidate)
-    (own,) = losses(task, net, batch, [None])
-    uniform, whole = losses(task, net, batch, [(), tuple(tried)])
-    left, left_loss = pruned(task, net, batch, tuple(tried), max(own, whole) + how.costs_at_most)
+    task, net, batch = at_the_end(run, how)
+    tried, left, (own, uniform, whole, left_loss) = circuit_of(task, net, batch, how)
     without = losses(task, net, batch, [_less(left, path) for path in left])
     rows, n_asked = Rows(run.run_id, (step,), [run.tokens_seen(step)]), len(batch) * task.n_chains
     for edit, loss in {"none": own, "uniform": uniform, "candidates": whole, "paths": left_loss}.items():
@@ -97,6 +92,27 @@ def read_circuit(run: "Run", how: Reading, progress: Callable[[int], None]) -> p
             rows.add(metric, found, n_asked, [path.label for path in values], split="test")
     progress(1)
     return rows.frame()
+
+
+def at_the_end(run: "Run", how: Reading) -> tuple[ChainRetrieval, Network, Batch]:
+    """The task, the network at the last checkpoint, and the test rows that circuits are read on."""
+    net, task = Network(run.recipe.model, run.stack(run.steps[-1:])), run.recipe.make_task()
+    return task, net, task.split("test").rows(slice(0, how.n_rows))
+
+
+def circuit_of(
+    task: ChainRetrieval, net: Network, batch: Batch, how: Reading
+) -> tuple[dict[Path, float], Circuit, tuple[float, float, float, float]]:
+    """The candidates with their attention, the paths that are left, and four squared errors.
+
+    They are the network's own, and those with every head looking evenly, along all candidates, along the paths left.
+    """
+    net.keep(batch, [f"pattern.{layer}" for layer in range(net.config.n_layers)])  # every set of circuits asks for it
+    tried = candidates(task, net, batch, how.candidate)
+    (own,) = losses(task, net, batch, [None])
+    uniform, whole = losses(task, net, batch, [(), tuple(tried)])
+    left, left_loss = pruned(task, net, batch, tuple(tried), max(own, whole) + how.costs_at_most)
+    return tried, left, (own, uniform, whole, left_loss)
 
 
 def candidates(task: ChainRetrieval, net: Network, batch: Batch, least: float) -> dict[Path, float]:
@@ -118,7 +134,7 @@ def losses(task: ChainRetrieval, net: Network, batch: Batch, circuits: Sequence[
     like = net.run(batch, [f"pattern.{layer}" for layer in range(net.config.n_layers)]).cache
     found: list[float] = []
     for start in range(0, len(circuits), AT_ONCE):
-        edits = [_edits(net, circuit) for circuit in circuits[start : start + AT_ONCE]]
+        edits = [edits_of(net, circuit) for circuit in circuits[start : start + AT_ONCE]]
         found += _losses(task, net, batch, compile_edits(edits, batch.roles, {}, like)).tolist()
     return found
 
@@ -129,7 +145,7 @@ def _losses(task: ChainRetrieval, net: Network, batch: Batch, plan) -> Float[Ten
     return partial_losses(task, outputs, batch).mean(-1)[:, 0]
 
 
-def _edits(net: Network, circuit: Circuit | None) -> tuple[Attend, ...]:
+def edits_of(net: Network, circuit: Circuit | None) -> tuple[Attend, ...]:
     """Every head looks evenly at everything before; then, where the circuit has a path, along it."""
     if circuit is None:
         return ()

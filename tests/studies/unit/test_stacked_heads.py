@@ -79,13 +79,14 @@ def test_links_never_look_ahead_and_hold_every_pair_that_never_does(n_steps):
 
 
 def test_every_arm_has_its_seeds_and_every_run_its_own_id():
-    arms = STUDY.recipes(PUBLISHED)
+    every = STUDY.recipes(PUBLISHED)
+    arms = {arm: recipes for arm, recipes in every.items() if arm in map(str, GRID)}
     assert list(arms) == [str(cell) for cell in GRID]
     assert {arm: len(recipes) for arm, recipes in arms.items() if arm != str(FOLLOWED)} == dict.fromkeys(
         (str(cell) for cell in GRID if cell != FOLLOWED), len(PUBLISHED.seeds)
     )
     assert len(arms[str(FOLLOWED)]) == len(PUBLISHED.followed_seeds)
-    ids = [recipe.run_id for recipes in arms.values() for recipe in recipes]
+    ids = [recipe.run_id for recipes in every.values() for recipe in recipes]
     assert len(set(ids)) == len(ids)
 
 
@@ -244,7 +245,7 @@ def test_a_path_that_nothing_reads_is_taken_away_and_one_that_is_read_stays():
     net = looking_back()
     read = tuple(reading.Path(Head(0, 0), f"value_{k}", f"key_{k}") for k in (0, 1))
     idle = (reading.Path(Head(1, 0), "queries", "value_0"), reading.Path(Head(1, 0), "value_0", "key_0"))
-    said = [reading.compile_edits([reading._edits(net, read)], TEST.roles, {}, patterns(net))]
+    said = [reading.compile_edits([reading.edits_of(net, read)], TEST.roles, {}, patterns(net))]
     targets = forward(net.config, net.weights, TEST.tokens, said[0]).logits[0, 0]
     batch = dataclasses.replace(TEST, targets=targets)
     left, loss = reading.pruned(TASK, net, batch, (*idle, *read), 1e-6)

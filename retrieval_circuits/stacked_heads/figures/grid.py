@@ -1,4 +1,4 @@
-"""The table behind each figure of the chapter, with what its caption must say."""
+"""The tables behind the figures of the grid and of the theory, with what each caption must say."""
 
 import pandas as pd
 
@@ -15,10 +15,9 @@ from retrieval_circuits.stacked_heads.readings import (
     PREVIOUS,
     SECOND,
     circuit_paths,
+    circuit_rows,
     final_attention,
     final_losses,
-    learnt_time,
-    path_time,
 )
 
 PLATEAU = ChainRetrieval().plateau
@@ -129,16 +128,6 @@ def _curves(results: Results, cells: list[Cell] | tuple[Cell, ...]) -> pd.DataFr
     return table[["panel", "series", "step", "arm", "init_seed", "value"]]
 
 
-def times(results: Results) -> View:
-    """When each path and each symbol appears, one point a seed."""
-    events = {f"path: {name}": path_time(*link) for name, link in LINKS.items()}
-    events |= {f"error of x_{place} falls": learnt_time(place) for place in (1, 2)}
-    found = [values(results).rename("value").reset_index().assign(group=name) for name, values in events.items()]
-    table = pd.concat(found, ignore_index=True).assign(arm=str(FOLLOWED))
-    note = "Both thresholds are one half; between checkpoints lines are straight. What never happens stands at the end"
-    return View(table, "training step", _looked(results), BAND, note=note)
-
-
 def final_paths(results: Results) -> View:
     """Attention along each link at the end of training, one point a seed."""
     found = [
@@ -159,8 +148,7 @@ SET = {
 
 def set_attention(results: Results) -> View:
     """Squared error with every head's attention set by role, one point a seed."""
-    rows = results.tables["circuit"]
-    rows = rows[rows["metric"] == "circuit_loss"]
+    rows = circuit_rows(results, "circuit_loss")
     table = rows.assign(group=rows["edit"].astype(str).map(SET))
     table = in_order(table, "group", SET.values())[["group", "arm", "init_seed", "value"]]
     note = "A path is a link with mean attention above one half. Paths are taken away while the error stays within 0.05"
@@ -189,10 +177,10 @@ def _view(table: pd.DataFrame) -> View:
 
 PLACES = {1: "its best place", 2: "second", 3: "third", 4: "its worst place"}
 
-VIEWS = {
+GRID = {
     view.__name__: view
     for view in (
-        *(example, by_depth, one_step, places, training, unrewarded, times, final_paths),
+        *(example, by_depth, one_step, places, training, unrewarded, final_paths),
         *(set_attention, circuits, layers_needed, wired),
     )
 }

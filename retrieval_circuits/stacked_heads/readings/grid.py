@@ -6,7 +6,7 @@ import pandas as pd
 from circuitcore.emergence import crossing_times
 from livingpaper.claims.reading import OfArms, OfMetric, at_end, of_arms
 from livingpaper.claims.results import Results
-from retrieval_circuits.stacked_heads.design import FOLLOWED, REWARDED, Cell
+from retrieval_circuits.stacked_heads.design import FOLLOWED, REWARDED, Cell, Lesson
 
 LEARNT = 0.5
 """The source's threshold: a partial loss below it counts as learnt. Knowing the step alone gives 0.75."""
@@ -24,14 +24,14 @@ The last is what doubling needs: the second look-up made where the first answer 
 """
 
 
-def final_losses(results: Results, *cells: Cell) -> pd.DataFrame:
+def final_losses(results: Results, *cells: Cell | Lesson) -> pd.DataFrame:
     """Partial losses at the end of training: ``cell``, ``init_seed``, ``place`` (k of x_k), ``value``."""
     found = [results.at_final("partial_loss", str(cell)).assign(cell=str(cell)) for cell in cells]
     table = pd.concat(found, ignore_index=True)
     return table.assign(place=_places(table))[["cell", "init_seed", "place", "value"]]
 
 
-def final_loss(cell: Cell, place: int) -> OfMetric:
+def final_loss(cell: Cell | Lesson, place: int) -> OfMetric:
     """Values of a reading: the partial loss of x_k at the end, one number a seed."""
     return at_end("partial_loss", str(cell), variable=f"x_{place}")
 
@@ -116,18 +116,22 @@ def cost_of(edit: str) -> OfArms:
 
     @of_arms(str(FOLLOWED))
     def values(results: Results) -> pd.Series:
-        rows = results.tables["circuit"]
-        rows = rows[rows["metric"] == "circuit_loss"].astype({"edit": "str"})
+        rows = circuit_rows(results, "circuit_loss").astype({"edit": "str"})
         wide = rows.pivot(index="init_seed", columns="edit", values="value")
         return wide[edit] - wide["none"]
 
     return values
 
 
+def circuit_rows(results: Results, metric: str, arm: str = str(FOLLOWED)) -> pd.DataFrame:
+    """What was read off the circuits of one arm's networks."""
+    rows = results.tables["circuit"]
+    return rows[(rows["metric"] == metric) & (rows["arm"] == arm)]
+
+
 def circuit_paths(results: Results) -> pd.DataFrame:
     """Paths that are left, but those of positions to themselves: ``init_seed``, ``layer``, ``head``, ``site``."""
-    rows = results.tables["circuit"]
-    rows = rows[rows["metric"] == "path"].astype({"site": "str"})
+    rows = circuit_rows(results, "path").astype({"site": "str"})
     ends = rows["site"].str.split(">", expand=True)
     rows = rows[ends[0] != ends[1]] if len(rows) else rows
     return rows[["init_seed", "layer", "head", "site", "value"]]

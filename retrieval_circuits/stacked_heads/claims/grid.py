@@ -306,4 +306,4 @@ THEORY = (
         min_seeds=0,
     ),
 )
-CLAIMS = (*THEORY, *DEPTH, *REWARDS, *PATHS, *CIRCUITS)
+GRID = (*THEORY, *DEPTH, *REWARDS, *PATHS, *CIRCUITS)

@@ -1,0 +1,6 @@
+"""Claims on how deep a chain of look-ups must be, on what is rewarded, and on the order in which paths appear."""
+
+from retrieval_circuits.stacked_heads.claims.grid import GRID
+from retrieval_circuits.stacked_heads.claims.lessons import LESSONS
+
+CLAIMS = (*GRID, *LESSONS)

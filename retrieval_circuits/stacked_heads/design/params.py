@@ -1,0 +1,31 @@
+"""Parameters of the chapter."""
+
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from retrieval_circuits.design import EngineName, Seeds, SomeSeeds
+
+STEPS_AN_EPOCH = 50
+"""Steps between two checkpoints: an "epoch" here draws as many batches anew."""
+
+
+class Params(BaseModel):
+    """Parameters of the chapter; ``params/stacked_heads.yaml`` holds the published values."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    seeds: Annotated[SomeSeeds, Field(description="init seeds of each cell of the grid")]
+    followed_seeds: Annotated[Seeds, Field(description="more init seeds of the cell that is followed")]
+    taught_seeds: Annotated[Seeds, Field(description="init seeds where other things are rewarded, or other rows seen")]
+    fresh_seeds: Annotated[Seeds, Field(description="init seeds that test what the followed ones suggest")]
+    long_seeds: Annotated[Seeds, Field(description="init seeds of longer contexts")]
+    d_model: Annotated[int, Field(ge=4, le=512, multiple_of=4, description="width; 4 heads, MLP four times as wide")]
+    steps: Annotated[int, Field(ge=STEPS_AN_EPOCH, le=100_000, multiple_of=STEPS_AN_EPOCH, description="of training")]
+    unrewarded_steps: Annotated[
+        int,
+        Field(ge=STEPS_AN_EPOCH, le=100_000, multiple_of=STEPS_AN_EPOCH, description="where only the last symbol is"),
+    ]
+    longest_chain: Annotated[int, Field(ge=4, le=512, description="look-ups up to which the theory is counted")]
+    engine: EngineName
+    n_rows: Annotated[int, Field(ge=8, le=20_000, description="test rows that losses are measured on")]

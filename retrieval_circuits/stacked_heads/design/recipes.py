@@ -1,0 +1,136 @@
+"""The recipes of all arms, what is measured on each, and what needs no training."""
+
+from dataclasses import replace
+
+from circuitcore.metrics.instruments.instrument import Instrument
+from circuitcore.models.config import ModelConfig
+from circuitcore.tasks.chains import ChainRetrieval
+from circuitcore.training.experiment import Experiment
+from circuitcore.training.recipe import Optimizer, Recipe, Stage
+from retrieval_circuits.design import DATA_SEED_OFFSET
+from retrieval_circuits.stacked_heads.design.grid import FOLLOWED, GRID, Cell
+from retrieval_circuits.stacked_heads.design.lessons import FRESH, LONGER, TAUGHT, Lesson
+from retrieval_circuits.stacked_heads.design.params import STEPS_AN_EPOCH, Params
+from retrieval_circuits.stacked_heads.measures import (
+    Counts,
+    Flow,
+    OneLayer,
+    Reading,
+    chain_scores,
+    exchanged_values,
+    false_paths,
+    information_flow,
+    named_paths,
+    one_layer,
+    read_circuit,
+)
+
+N_LOOKED = 32
+"""Rows on which attention is averaged, as in the source."""
+N_READ = 64
+"""Rows on which circuits are read."""
+LEARNING_RATE, WEIGHT_DECAY, BATCH_SIZE = 1e-3, 0.1, 128
+FRESH_EVERY = 25
+"""Steps between two checkpoints of the fresh seeds, whose paths are dated."""
+
+
+def recipes(params: Params) -> dict[str, tuple[Recipe, ...]]:
+    """Arm -> its recipes, one per seed."""
+    more = tuple(seed for seed in params.followed_seeds if seed not in params.seeds)
+    seeds = {cell: params.seeds + (more if cell == FOLLOWED else ()) for cell in GRID}
+    made = {str(cell): tuple(_of_cell(params, cell, seed) for seed in of_cell) for cell, of_cell in seeds.items()}
+    for lesson, of_lesson in lessons(params).items():
+        made[str(lesson)] = tuple(_of_lesson(params, lesson, seed) for seed in of_lesson)
+    return {arm: of_arm for arm, of_arm in made.items() if of_arm}
+
+
+def lessons(params: Params) -> dict[Lesson, tuple[int, ...]]:
+    """What is taught beside the grid -> init seeds."""
+    return {
+        **dict.fromkeys(TAUGHT, params.taught_seeds),
+        FRESH: params.fresh_seeds,
+        **dict.fromkeys(LONGER, params.long_seeds),
+    }
+
+
+def task_of(params: Params, cell: Cell) -> ChainRetrieval:
+    """The task of a cell; all cells of one length have the same test rows."""
+    return ChainRetrieval(n_steps=cell.n_steps, targets=cell.targets, n_test=params.n_rows)
+
+
+def _of_cell(params: Params, cell: Cell, seed: int) -> Recipe:
+    epochs = (params.steps if cell.rewarded else params.unrewarded_steps) // STEPS_AN_EPOCH
+    every = 1 if cell.rewarded else max(1, params.unrewarded_steps // params.steps)
+    made = _recipe(params, task_of(params, cell), cell.n_layers, seed, (("train", epochs),))
+    return replace(made, checkpoint_epochs=(*range(0, epochs, every), epochs))
+
+
+def _of_lesson(params: Params, lesson: Lesson, seed: int) -> Recipe:
+    steps = params.steps // 2 if lesson == FRESH else params.steps  # the followed ones had learnt all by a third
+    ends, share = [0], 0.0
+    for _, part in lesson.stages:
+        share += part
+        ends.append(round(share * steps / STEPS_AN_EPOCH))
+    ends[-1] = -(-steps // STEPS_AN_EPOCH)
+    stages = [(split, ends[i + 1] - ends[i]) for i, (split, _) in enumerate(lesson.stages)]
+    made = _recipe(params, lesson.task(params.n_rows), lesson.n_layers, seed, stages)
+    if lesson == FRESH:
+        return replace(made, checkpoint_epochs=(), checkpoint_at=tuple(range(0, steps + 1, FRESH_EVERY)))
+    return made
+
+
+def _recipe(params: Params, task: ChainRetrieval, n_layers: int, seed: int, stages) -> Recipe:
+    epochs = sum(part for _, part in stages)
+    return Recipe(
+        task=task.name,
+        task_params=task.params,
+        model=ModelConfig(
+            d_vocab=task.d_out, n_ctx=task.max_length, d_in=task.d_in, n_layers=n_layers, n_heads=4,
+            d_model=params.d_model, d_mlp=4 * params.d_model, norm="layer", positions="none", mlp="gelu", tied=False,
+            bias="all", norm_eps=1e-5,
+        ),
+        optimizer=Optimizer(name="adamw", lr=LEARNING_RATE, weight_decay=WEIGHT_DECAY),
+        batch_size=BATCH_SIZE,
+        stages=tuple(Stage((split,), part, STEPS_AN_EPOCH * BATCH_SIZE) for split, part in stages if part),
+        init_seed=seed,
+        data_seed=DATA_SEED_OFFSET + seed,
+        checkpoint_epochs=tuple(range(epochs + 1)),
+        engine=params.engine,
+    )  # fmt: skip
+
+
+def instruments(params: Params, arm: str) -> tuple[Instrument, ...]:
+    """Losses of every checkpoint; of the cell that is followed where its heads look, and at the end its circuit."""
+    followed = arm == str(FOLLOWED)
+    counts = Counts(n_rows=params.n_rows, n_looked=N_LOOKED if followed else 0)
+    scores = Instrument(name="measurements", version=1, measures=chain_scores, settings=counts)
+    how = Reading(n_rows=min(params.n_rows, N_READ))
+    circuit = Instrument(name="circuit", version=1, measures=read_circuit, when="last", settings=how)
+    if arm == str(FRESH):
+        looked = Counts(n_rows=0, n_looked=N_LOOKED)
+        return (
+            scores,
+            circuit,
+            Instrument(name="paths", version=1, measures=named_paths, settings=looked),
+            Instrument(name="exchanges", version=1, measures=exchanged_values, when="last", settings=how),
+            Instrument(name="false_paths", version=1, measures=false_paths, when="last", settings=how),
+        )
+    return (scores, circuit) if followed else (scores,)
+
+
+FLOW, WIRED = "information_flow", "one_layer"
+"""Names of the experiments."""
+
+
+def experiments(params: Params) -> tuple[Experiment, ...]:
+    """What needs no training: the layers that chains take by the source's assumptions, and a layer that breaks them."""
+    wired = OneLayer(lengths=(2, 3), n_rows=params.n_rows, nearest=1e-6)
+    return (
+        Experiment(name=FLOW, version=1, function=information_flow, params=Flow(longest=params.longest_chain)),
+        Experiment(name=WIRED, version=1, function=one_layer, params=wired),
+    )
+
+
+def published_epochs(params: Params, arm: str, seed: int) -> tuple[int, ...]:
+    """Epochs whose weights are shipped: none, as long as no explorer reads vectors."""
+    return ()

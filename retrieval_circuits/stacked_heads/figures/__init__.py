@@ -1,0 +1,8 @@
+"""The table behind each figure of the chapter and its appendix, with what its caption must say."""
+
+from retrieval_circuits.stacked_heads.figures.appendix import APPENDIX_VIEWS
+from retrieval_circuits.stacked_heads.figures.grid import GRID, PLATEAU
+from retrieval_circuits.stacked_heads.figures.lessons import LESSON_VIEWS
+
+__all__ = ["PLATEAU", "VIEWS"]
+VIEWS = GRID | LESSON_VIEWS | APPENDIX_VIEWS

@@ -1,0 +1,132 @@
+"""The tables behind the appendix: what was measured and not needed for the argument, and the source's numbers."""
+
+import numpy as np
+import pandas as pd
+
+from livingpaper.claims.results import Results
+from livingpaper.claims.view import View, in_order
+from retrieval_circuits.design import BAND
+from retrieval_circuits.stacked_heads.design import FOLLOWED, FRESH, GRID
+from retrieval_circuits.stacked_heads.figures.grid import ERROR, LINKS, PLATEAU
+from retrieval_circuits.stacked_heads.published import PUBLISHED
+from retrieval_circuits.stacked_heads.readings import (
+    ATTENDED,
+    circuit_rows,
+    final_attention,
+    final_losses,
+    heads_left,
+    learning_times,
+    learnt_time,
+)
+from retrieval_circuits.stacked_heads.readings.lessons import fresh_attention
+
+OWN, OTHERS = "to its own chain", "to the other chains, together"
+
+
+def elsewhere(results: Results) -> View:
+    """Attention along each link at the end of training, and that of the same head to the other chains' positions."""
+    found = []
+    for name, link in LINKS.items():
+        rows = results.at_final("attention", str(FOLLOWED), site=">".join(link))
+        best = rows.loc[rows.groupby("init_seed")["value"].idxmax(), ["init_seed", "layer", "head", "value"]]
+        others = results.at_final("attention_elsewhere", str(FOLLOWED), site=">".join(link))
+        others = others.merge(best[["init_seed", "layer", "head"]], on=["init_seed", "layer", "head"])
+        found += [best.assign(group=name, series=OWN), others.assign(group=name, series=OTHERS)]
+    table = pd.concat(found, ignore_index=True).assign(arm=str(FOLLOWED))
+    note = "Of each network the head with most attention along the link"
+    return View(
+        table[["group", "series", "arm", "init_seed", "value"]], "mean attention", "32 test rows", BAND, note=note
+    )
+
+
+def candidate_paths(results: Results) -> View:
+    """For every link: in how many networks a head has it as a candidate, how many such heads, how many are left."""
+    found = []
+    for arm in (arm for arm in (str(FOLLOWED), str(FRESH)) if arm in results.arms):
+        tried, left = (circuit_rows(results, metric, arm) for metric in ("candidate_path", "path"))
+        n_networks = len(results.seeds(arm))
+        for site, part in tried.groupby(tried["site"].astype(str)):
+            found.append(
+                {
+                    "arm": arm,
+                    "link": _in_words(site),
+                    "networks": f"{part['init_seed'].nunique()} of {n_networks}",
+                    "heads a network": len(part) / n_networks,
+                    "mean attention": part["value"].mean(),
+                    "share left": (left["site"].astype(str) == site).sum() / len(part),
+                }
+            )
+    table = pd.DataFrame(found).sort_values(["arm", "heads a network"], ascending=[True, False], kind="stable")
+    return View(table, "paths", "64 test rows")
+
+
+def without_path(results: Results) -> View:
+    """Squared error when one of the paths that are left is taken away, too, by the link; the mean over such heads."""
+    rows = circuit_rows(results, "loss_without_path")
+    means = rows.assign(site=rows["site"].astype(str)).groupby(["site", "init_seed"], as_index=False)["value"].mean()
+    order = means.groupby("site")["init_seed"].size().sort_values(ascending=False, kind="stable").index
+    table = in_order(means, "site", order).assign(arm=str(FOLLOWED))
+    table = table.assign(group=table["site"].map(_in_words))
+    note = "A network has a point where such a path is left in it. All other heads look evenly"
+    return View(table[["group", "arm", "init_seed", "value"]], ERROR, "64 test rows", BAND, PLATEAU, note)
+
+
+def every_network(results: Results) -> View:
+    """Every network of the grid: when it learnt each symbol, and the error that is left."""
+    finals = final_losses(results, *GRID).set_index(["cell", "init_seed", "place"])["value"].unstack()
+    times = learning_times(results, *GRID).set_index(["cell", "init_seed", "place"])["time"].unstack()
+    table = pd.DataFrame(index=finals.index)
+    for place in finals.columns:
+        shown = times[place].map(lambda time: f"{time:,.0f}" if np.isfinite(time) else "")
+        table[f"x_{place} learnt"], table[f"error of x_{place}"] = shown, finals[place].map(_error)
+    order = {str(cell): at for at, cell in enumerate(GRID)}
+    table = table.reset_index().sort_values(["cell", "init_seed"], key=lambda part: part.map(order).fillna(part))
+    return View(table.rename(columns={"cell": "arm"}), "squared error", "test")
+
+
+def _error(value: float) -> str:
+    return "" if np.isnan(value) else f"{value:.3f}"
+
+
+def numbers(results: Results) -> View:
+    """The source's numbers beside those of the followed networks; its chains are longer and its networks larger."""
+    losses = circuit_rows(results, "circuit_loss").astype({"edit": str})
+    without = circuit_rows(results, "loss_without_path").groupby("init_seed")["value"]
+    ours = {
+        "squared error at the end": results.final_values("loss", str(FOLLOWED)),
+        "squared error with every map replaced": losses[losses["edit"] == "paths"].set_index("init_seed")["value"],
+        "heads that are used": heads_left(results),
+        "squared error without one path, the least": without.min(),
+        "squared error without one path, the most": without.max(),
+        "x_1 learnt before x_2": (learnt_time(1)(results) < learnt_time(2)(results)).astype(float),
+    }
+    rows = [
+        {"quantity": quantity, "source": PUBLISHED[quantity], "init_seed": int(seed), "value": value}
+        for quantity, of_seed in ours.items()
+        for seed, value in of_seed.items()
+    ]
+    return View(pd.DataFrame(rows), "as named", "as named")
+
+
+def fresh_paths(results: Results) -> View:
+    """Attention along each link at the end of training in the fresh networks beside the followed ones."""
+    found = []
+    for name, link in LINKS.items():
+        followed = final_attention(*link)(results).rename("value").reset_index()
+        curve = fresh_attention(results, link)
+        fresh = curve[curve["step"] == curve["step"].max()][["init_seed", "value"]]
+        found += [
+            followed.assign(group=name, series="the ten followed", arm=str(FOLLOWED)),
+            fresh.assign(group=name, series="twenty fresh ones", arm=str(FRESH)),
+        ]
+    note = f"Of each network the head with most of it. A path, as the source has it: above {ATTENDED:g}"
+    return View(pd.concat(found, ignore_index=True), "mean attention", "32 test rows", BAND, note=note)
+
+
+def _in_words(site: str) -> str:
+    return " to ".join(name.replace("queries", "query").replace("_", " ") for name in site.split(">"))
+
+
+APPENDIX_VIEWS = {
+    view.__name__: view for view in (elsewhere, candidate_paths, every_network, without_path, numbers, fresh_paths)
+}

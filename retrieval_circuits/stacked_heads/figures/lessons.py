@@ -1,0 +1,106 @@
+"""The tables behind the figures of what was taught beside the grid, and of the twenty fresh seeds."""
+
+import pandas as pd
+
+from livingpaper.claims.results import Results
+from livingpaper.claims.view import View, in_order
+from retrieval_circuits.design import BAND
+from retrieval_circuits.stacked_heads.design import FOLLOWED, FRESH, LAST, MIXED, REWARDED, SHORT_FIRST
+from retrieval_circuits.stacked_heads.figures.grid import ERROR, KNOWS_THE_STEP, LINKS, PLATEAU
+from retrieval_circuits.stacked_heads.readings import final_losses, learnt_time, path_time
+from retrieval_circuits.stacked_heads.readings.lessons import (
+    fresh_learnt,
+    fresh_time,
+    learning_by_length,
+)
+
+LESSONS = {
+    str(REWARDED[2]): "both symbols rewarded",
+    str(LAST): "only the last rewarded",
+    str(SHORT_FIRST): "only the last, chains of one first",
+    str(MIXED): "only the last, chains of one among them",
+}
+"""What three layers are taught -> what a reader calls it."""
+
+
+def taught(results: Results) -> View:
+    """Final error of the second symbol in three layers, by what is rewarded and which rows are seen."""
+    table = final_losses(results, REWARDED[2], LAST, SHORT_FIRST, MIXED)
+    table = table[table["place"] == 2]
+    table = table.assign(group=table["cell"].map(LESSONS), arm=table["cell"])
+    table = in_order(table, "group", LESSONS.values())[["group", "arm", "init_seed", "value"]]
+    return View(table, ERROR, "test", BAND, PLATEAU, KNOWS_THE_STEP)
+
+
+def taught_training(results: Results) -> View:
+    """Error of the second symbol through training in three layers, by what is taught."""
+    found = []
+    for arm, words in LESSONS.items():
+        rows = results.curve("partial_loss", arm, variable="x_2")
+        found.append(rows.assign(panel=words, arm=arm)[["panel", "step", "arm", "init_seed", "value"]])
+    return View(pd.concat(found, ignore_index=True), ERROR, "test", BAND, PLATEAU, KNOWS_THE_STEP)
+
+
+def times(results: Results) -> View:
+    """When each path and each symbol appears, one point a seed, in the followed and in the fresh networks."""
+    found, both = [], ((FOLLOWED, path_time, learnt_time), (FRESH, fresh_time, fresh_learnt))
+    for arm, path, learnt in (one for one in both if str(one[0]) in results.arms):
+        events = {f"path: {name}": _of_link(path, link) for name, link in LINKS.items()}
+        events |= {f"error of x_{place} falls": learnt(place) for place in (1, 2)}
+        for name, values in events.items():
+            rows = values(results).rename("value").reset_index()
+            found.append(rows.assign(group=name, series=SERIES[str(arm)], arm=str(arm)))
+    note = "Both thresholds are one half; between checkpoints lines are straight. What never happens stands at the end"
+    return View(pd.concat(found, ignore_index=True), "training step", "queries of 32 test rows", BAND, note=note)
+
+
+SERIES = {str(FOLLOWED): "the ten followed", str(FRESH): "twenty fresh ones"}
+
+
+def _of_link(path, link: tuple[str, str]):
+    return path(link) if path is fresh_time else path(*link)
+
+
+def by_length(results: Results) -> View:
+    """When one look-up is learnt in two layers, by the positions of a row."""
+    table = learning_by_length(results).sort_values("length", kind="stable")
+    table = table.assign(group=table["length"].astype(str) + " positions")
+    note = "Learnt: error below one half. In each row every chain is asked for, so that longer rows have more queries"
+    return View(table[["group", "arm", "init_seed", "value"]], "training step", "test", BAND, note=note)
+
+
+EXCHANGES = {
+    ("value", "new"): "its pair's value: against the new symbol",
+    ("value", "others"): "its pair's value: the other chains",
+    ("key", "new"): "the next pair's key: against the new symbol",
+    ("key", "old"): "the next pair's key: against the old symbol",
+}
+"""What is exchanged, and against what the answer is held -> what a reader calls it."""
+FREE = {"none": "attention free", "paths": "attention set along the paths left"}
+
+
+def exchanges(results: Results) -> View:
+    """Squared error after a symbol is exchanged at one position, attention free and set, the worse of both symbols."""
+    rows = results.tables["exchanges"].astype({"site": str, "edit": str, "family": str})
+    rows = rows.assign(where=rows["site"].str.partition("_")[0])
+    worst = rows.groupby(["arm", "init_seed", "where", "edit", "family"], observed=True, as_index=False)["value"].max()
+    names = [EXCHANGES.get(key) for key in zip(worst["where"], worst["family"], strict=True)]
+    table = worst.assign(group=names, series=worst["edit"].map(FREE)).dropna(subset="group")
+    table = in_order(table, "group", EXCHANGES.values())
+    note = "An answer that follows has error 0 against the new symbol, one that stays 2"
+    return View(table[["group", "series", "arm", "init_seed", "value"]], ERROR, "64 test rows", BAND, note=note)
+
+
+NETWORKS = {"trained": "trained", "untrained": "never trained", "permuted": "trained, weights shuffled"}
+
+
+def found_paths(results: Results) -> View:
+    """Paths that the reading finds in trained networks and in two kinds that have no circuit."""
+    rows = results.tables["false_paths"].astype({"edit": str, "metric": str})
+    rows = rows[rows["metric"] == "n_candidates"]
+    table = in_order(rows.assign(group=rows["edit"].map(NETWORKS)), "group", NETWORKS.values())
+    note = "A path: mean attention above one half between two roles of a chain"
+    return View(table[["group", "arm", "init_seed", "value"]], "candidate paths", "64 test rows", BAND, note=note)
+
+
+LESSON_VIEWS = {view.__name__: view for view in (taught, taught_training, times, by_length, exchanges, found_paths)}

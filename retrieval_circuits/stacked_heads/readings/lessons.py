@@ -1,0 +1,107 @@
+"""What is read off the arms beside the grid: what was learnt, when fresh seeds' paths appear, what values do."""
+
+import numpy as np
+import pandas as pd
+
+from circuitcore.emergence import crossing_times
+from livingpaper.claims.reading import OfArms, of_arms
+from livingpaper.claims.results import Results
+from retrieval_circuits.stacked_heads.design import FRESH, LONGER, ONE
+from retrieval_circuits.stacked_heads.readings.grid import ATTENDED, FIRST, JUMP, LEARNT, PREVIOUS, SECOND
+
+LENGTHS = {str(ONE[1]): 12, **{str(lesson): 3 * lesson.n_chains for lesson in LONGER}}
+"""Arms with one look-up in two layers -> positions of a row: three a chain."""
+
+
+def fresh_attention(results: Results, *links: tuple[str, str]) -> pd.DataFrame:
+    """Attention along any of the links, of the head that has most of it: ``init_seed``, ``step``, ``value``."""
+    rows = results.tables["paths"]
+    rows = rows[rows["site"].astype(str).isin([">".join(link) for link in links])]
+    return rows.groupby(["init_seed", "step"], as_index=False)["value"].max()
+
+
+def fresh_time(*links: tuple[str, str]) -> OfArms:
+    """Values of a reading: when attention along one of the links passes one half, or the end of training."""
+
+    @of_arms(str(FRESH))
+    def values(results: Results) -> pd.Series:
+        curves = fresh_attention(results, *links)
+        return crossing_times(curves, ATTENDED, strictly=True).clip(upper=int(curves["step"].max()))
+
+    return values
+
+
+SECOND_LOOK_UP = fresh_time(SECOND, JUMP)
+"""When a path to the second answer appears, from the query or from the first answer, whichever comes first."""
+FRESH_FIRST, FRESH_PREVIOUS = fresh_time(FIRST), fresh_time(PREVIOUS)
+
+
+def fresh_learnt(place: int) -> OfArms:
+    """Values of a reading: when the error of x_k falls below one half; the end of training where it does not."""
+
+    @of_arms(str(FRESH))
+    def values(results: Results) -> pd.Series:
+        curve = results.curve("partial_loss", str(FRESH), variable=f"x_{place}")[["init_seed", "step", "value"]]
+        return crossing_times(curve, LEARNT, below=True, strictly=True).clip(upper=int(curve["step"].max()))
+
+    return values
+
+
+def nearer_own(path: OfArms, loss: OfArms) -> OfArms:
+    """Values of a reading: how much nearer in time a network's own loss is to its path than those of the others are.
+
+    The mean distance to the other networks' losses, less that to its own; 0 where the path says nothing of its loss but
+    when networks learn in general.
+    """
+
+    @of_arms(str(FRESH))
+    def values(results: Results) -> pd.Series:
+        paths, losses = path(results), loss(results)
+        far = (paths.to_numpy()[:, None] - losses.reindex(paths.index).to_numpy()[None]).__abs__()
+        own, n = np.diagonal(far), len(far)
+        others = (far.sum(1) - own) / max(n - 1, 1)
+        return pd.Series(others - own if n > 1 else 0 * own, paths.index)
+
+    return values
+
+
+def exchanged(site: str, edit: str, family: str, take: str = "max") -> OfArms:
+    """Values of a reading: squared error after an exchange, of several symbols the largest (or ``take``)."""
+
+    @of_arms(str(FRESH))
+    def values(results: Results) -> pd.Series:
+        rows = results.tables["exchanges"].astype({"site": str, "edit": str, "family": str})
+        rows = rows[rows["site"].str.startswith(site) & (rows["edit"] == edit) & (rows["family"] == family)]
+        return rows.groupby("init_seed")["value"].agg(take)
+
+    return values
+
+
+def paths_found(metric: str, edit: str) -> OfArms:
+    """Values of a reading: how many paths the reading finds in networks of a kind."""
+
+    @of_arms(str(FRESH))
+    def values(results: Results) -> pd.Series:
+        rows = results.tables["false_paths"].astype({"edit": str, "metric": str})
+        return rows[(rows["metric"] == metric) & (rows["edit"] == edit)].set_index("init_seed")["value"]
+
+    return values
+
+
+def learning_by_length(results: Results) -> pd.DataFrame:
+    """When x_1 is learnt in two layers: ``arm``, ``init_seed``, ``length``, ``value``; the end where it never is."""
+    found = []
+    for arm, length in LENGTHS.items():
+        curve = results.curve("partial_loss", arm, variable="x_1")[["init_seed", "step", "value"]]
+        times = crossing_times(curve, LEARNT, below=True, strictly=True).clip(upper=int(curve["step"].max()))
+        found.append(times.rename("value").reset_index().assign(arm=arm, length=length))
+    return pd.concat(found, ignore_index=True)
+
+
+@of_arms(*LENGTHS)
+def growth(results: Results) -> pd.Series:
+    """By which power of the row's length the time to learn one look-up grows: a slope of logarithms for each seed."""
+    wide = learning_by_length(results).pivot(index="init_seed", columns="length", values="value").dropna()
+    x = np.log(wide.columns.to_numpy(float))
+    y = np.log(wide.to_numpy(float))
+    return pd.Series((y - y.mean(1, keepdims=True)) @ (x - x.mean()) / np.square(x - x.mean()).sum(), wide.index)
