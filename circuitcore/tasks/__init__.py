@@ -22,6 +22,7 @@ from circuitcore.ground.plain_values import fault, shown
 from circuitcore.ground.spelling import unknown
 from circuitcore.tasks.balanced_stream import BalancedStream
 from circuitcore.tasks.base import Batch, Interchange, Task, TaskError
+from circuitcore.tasks.chain_words import ChainWords
 from circuitcore.tasks.chains import ChainRetrieval
 from circuitcore.tasks.errors import OutsideTaskError
 from circuitcore.tasks.permutation import PermutationRecall
@@ -47,7 +48,8 @@ __all__ = [
     "require_allowed",
 ]
 
-_KINDS = (SymbolicKV, TextualKV, Story, PlantedRepeats, PermutationRecall, ChainRetrieval, StreamKV, BalancedStream)
+_KINDS = (SymbolicKV, TextualKV, Story, PlantedRepeats, PermutationRecall, ChainRetrieval, ChainWords)
+_KINDS += (StreamKV, BalancedStream)
 TASKS: Mapping[str, type[Task]] = MappingProxyType({kind.name: kind for kind in _KINDS})
 _IMPORT_PATH = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*")
 
