@@ -11,9 +11,8 @@ from random import Random
 from typing import ClassVar
 
 import torch
-from jaxtyping import Int
-from torch import Tensor
 
+from circuitcore.ground.spelling import unknown
 from circuitcore.tasks.base import Batch
 from circuitcore.tasks.chain_prompts import draw_world, formulation
 from circuitcore.tasks.chain_prompts.worlds import Formulation, World
@@ -25,6 +24,9 @@ from circuitcore.tasks.token_task import TokenTask
 ASKS = "?"
 """Stands before what is asked for, which could be the key of a line otherwise."""
 SPLITS = ("train", "val", "test")
+WANTED = ("questions", "every line")
+LEVELS = ("F1", "F2", "F3")
+"""Formulations in which each block's lines are links of what is asked to the answer, level by level."""
 WORDS_OF = {"F4": "F1"}
 """Formulation -> the one whose words it uses: both are of letters and digits."""
 
@@ -41,12 +43,15 @@ class ChainWords(TokenTask):
         formulation: "F1" to "F5".
         depths: look-ups of the chains, in turn; none: those of the source's example.
         n_questions: asked in each row, all different, in random order.
+        wanted: "questions", the answer at each question; or "every line": where a line ends, too, what it comes to in
+            the end (``g b`` is what ``b`` is), so that every step of a chain is rewarded. Of F1 to F3 alone.
         n_train: rows of "train". Training draws its own rows (``draw``) unless its recipe says otherwise.
         n_test: rows of "val", and of "test".
         seed: of all rows.
 
     Raises:
-        TaskError: a formulation, depth or number of questions that there are not, or a number that makes no rows.
+        TaskError: a formulation, depth, word or number of questions that there are not, or a number that makes no
+            rows.
     """
 
     name: ClassVar[str] = "chain_words"
@@ -54,6 +59,7 @@ class ChainWords(TokenTask):
     formulation: str = "F1"
     depths: tuple[int, ...] = (2, 3)
     n_questions: int = 4
+    wanted: str = "questions"
     n_train: int = 256
     n_test: int = 256
     seed: int = 0
@@ -69,6 +75,10 @@ class ChainWords(TokenTask):
         for name, value in {"n_train": self.n_train, "n_test": self.n_test}.items():
             if value < 1:
                 raise TaskError(f"{name} = {value}; allowed: an integer >= 1")
+        if self.wanted not in WANTED:
+            raise TaskError(f"wanted: {unknown('word', self.wanted, WANTED)}")
+        if self.wanted == "every line" and self.formulation not in LEVELS:
+            raise TaskError(f"wanted = 'every line' of {self.formulation}; a line there comes to nothing by itself")
         most = len(found.asks(self._longest))
         if not 1 <= self.n_questions <= most:
             raise TaskError(f"n_questions = {self.n_questions}; {self.formulation} has 1 to {most} of them")
@@ -144,37 +154,38 @@ class ChainWords(TokenTask):
         Raises:
             TaskError: a world of another depth than the task's.
         """
-        ids, found = {word: token for token, word in enumerate(self.vocab)}, self.kind
+        ids = {word: token for token, word in enumerate(self.vocab)}
         tokens = torch.zeros(len(worlds), self.max_length, dtype=torch.long)
-        at = torch.zeros(len(worlds), self.n_questions, dtype=torch.long)
-        wanted, depth = torch.zeros_like(at), torch.zeros(len(worlds), dtype=torch.long)
+        targets, at, depth = torch.full_like(tokens, -1), [], []
         blocks_of = {len(draw_world(self.formulation, one).blocks): i for i, one in enumerate(self.depths)}
         for row, (world, questions) in enumerate(zip(worlds, asked, strict=True)):
             if len(world.blocks) not in blocks_of:
                 raise TaskError(f"prompt {row} has {len(world.blocks)} blocks of lines; the task has {[*blocks_of]}")
-            words = [word for entries in world.blocks.values() for entry in entries for word in entry]
-            ends = []
-            for question in questions:
-                words += [ASKS, *question]
-                ends.append(len(words) - 1)
-            answers = [found.walk(world.look, replace(world, asked=question))[-1] for question in questions]
+            words, ends = self._worded(world, questions)
             tokens[row, : len(words)] = torch.tensor([ids[word] for word in words])
-            at[row], wanted[row] = torch.tensor(ends), torch.tensor([ids[word] for word in answers])
-            depth[row] = blocks_of[len(world.blocks)]
-        return _batch(tokens, at, wanted, depth)
+            targets[row, list(ends)] = torch.tensor([ids[word] for word in ends.values()])
+            at.append(list(ends)[-self.n_questions :])
+            depth.append(blocks_of[len(world.blocks)])
+        questions = torch.tensor(at)
+        return Batch(
+            tokens=tokens,
+            targets=targets.clamp(min=0),
+            loss_mask=targets >= 0,
+            roles={"read_out": questions[:, -1], "questions": questions},
+            variables={"depth": torch.tensor(depth)},
+        )
 
-
-def _batch(
-    tokens: Int[Tensor, "batch pos"],
-    at: Int[Tensor, "batch question"],
-    wanted: Int[Tensor, "batch question"],
-    depth: Int[Tensor, " batch"],
-) -> Batch:
-    targets, mask = torch.zeros_like(tokens), torch.zeros_like(tokens, dtype=torch.bool)
-    targets.scatter_(1, at, wanted)
-    mask.scatter_(1, at, torch.ones_like(at, dtype=torch.bool))
-    roles = {"read_out": at[:, -1], "questions": at}
-    return Batch(tokens=tokens, targets=targets, loss_mask=mask, roles=roles, variables={"depth": depth})
+    def _worded(self, world: World, asked: list[tuple[str, ...]]) -> tuple[list[str], dict[int, str]]:
+        """The words of a row, and what is wanted at which positions, in their order."""
+        words, wanted, known = [], {}, {}
+        for entry in (entry for entries in world.blocks.values() for entry in entries):
+            words += entry
+            if self.wanted == "every line":
+                known[entry[0]] = wanted[len(words) - 1] = known.get(entry[1], entry[1])
+        for question in asked:
+            words += [ASKS, *question]
+            wanted[len(words) - 1] = self.kind.walk(world.look, replace(world, asked=question))[-1]
+        return words, wanted
 
 
 @functools.cache

@@ -104,4 +104,3 @@ def said(form: VectorForm, row: Row, chain: int, outputs: Float[Tensor, " d_out"
         wanted, gaps = f"{form.chains[chain]}{place}", (numbers - one).square().mean(-1)
         found.append(Said(wanted, names[int(gaps.argmin())], gaps[names.index(wanted)].item()))
     return found
-

@@ -37,9 +37,7 @@ def exhibit(materials: Sequence[Material]) -> HopExhibit:
         raise SelectionError(f"no weights of {FOLLOWED} are here")
     task = runs[0][1].recipe.make_task()
     shown = tuple(_shown(material, run) for material, run in runs)
-    bare = HopExhibit(
-        name="explorer-stacked-heads", task=task, form=form(task), hops=hops(task.n_steps), runs=shown
-    )
+    bare = HopExhibit(name="explorer-stacked-heads", task=task, form=form(task), hops=hops(task.n_steps), runs=shown)
     return replace(bare, path=_path(bare))
 
 
