@@ -45,9 +45,13 @@ def by_head(table, metric, **where):
     return table.set_index(["layer", "head"])["value"].sort_index()
 
 
+@cache
 def some_rows(name):
     """A task and a few rows of its last split."""
-    task = make_task(name, {})
+    if name == "balanced_stream":  # its splits are tried against rules, which takes long
+        task = make_task(name, {})
+        return task, task.draw(task.splits[0], 20, 1)
+    task = make_task(name, {"n_train": 64, "n_eval": 64} if name == "stream_kv" else {})
     return task, task.split(task.splits[-1]).rows(slice(0, 20))
 
 
@@ -57,13 +61,13 @@ def test_chance_is_what_a_head_gets_that_looks_evenly_or_by_lot(name):
     n_pos, generator = batch.tokens.shape[1], torch.Generator().manual_seed(0)
     even = torch.ones(n_pos, n_pos, dtype=torch.float64).tril()
     even = (even / even.sum(-1, keepdim=True)).expand(1, len(batch), 1, -1, -1)
-    lots = torch.rand(200, len(batch), 1, n_pos, n_pos, generator=generator)
+    lots = torch.rand(50, len(batch), 1, n_pos, n_pos, generator=generator)
     for look in task.looks(batch).values():
         mass = right_mass(slot_attention(even, look), look)[0, :, 0]
         assert torch.allclose(mass, look.chance_of_mass.double(), atol=1e-12)
         if look.places.sum(-1).max() == 1:  # slots of one position each are equally likely to have most
             share = routes(slot_attention(lots, look), look).double().mean()
-            assert share == pytest.approx(look.chance_of_routing.mean().item(), abs=0.03)
+            assert share == pytest.approx(look.chance_of_routing.mean().item(), abs=0.06)
 
 
 @pytest.mark.parametrize("name", ["chain_retrieval", "stream_kv", "balanced_stream", "symbolic_kv"])
