@@ -23,6 +23,7 @@ from circuitcore.ground.spelling import unknown
 from circuitcore.tasks.balanced_stream import BalancedStream
 from circuitcore.tasks.base import Batch, Interchange, Task, TaskError
 from circuitcore.tasks.chain_lengths import ChainsOfLengths
+from circuitcore.tasks.chain_words import ChainWords
 from circuitcore.tasks.chains import ChainRetrieval
 from circuitcore.tasks.errors import OutsideTaskError
 from circuitcore.tasks.permutation import PermutationRecall
@@ -48,8 +49,8 @@ __all__ = [
     "require_allowed",
 ]
 
-_KINDS = (SymbolicKV, TextualKV, Story, PlantedRepeats, PermutationRecall, ChainRetrieval, StreamKV, BalancedStream)
-_KINDS += (ChainsOfLengths,)
+_KINDS = (SymbolicKV, TextualKV, Story, PlantedRepeats, PermutationRecall, ChainRetrieval, ChainWords)
+_KINDS += (StreamKV, BalancedStream, ChainsOfLengths)
 TASKS: Mapping[str, type[Task]] = MappingProxyType({kind.name: kind for kind in _KINDS})
 _IMPORT_PATH = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*")
 

@@ -19,6 +19,7 @@ from torch import Tensor
 
 from circuitcore.ground.spelling import unknown
 from circuitcore.tasks.errors import TaskError
+from circuitcore.tasks.looks import Look
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -235,6 +236,10 @@ class Task(ABC):
     def edge_tests(self, n_bases: int) -> tuple[Interchange, ...]:
         """Base/source pairs for path patching; ``expected`` holds "source_answer" alone."""
         return ()
+
+    def looks(self, batch: Batch) -> Mapping[str, Look]:
+        """What heads may look at in rows of this task: name -> the choices, for ``metrics.instruments.looks``."""
+        return {}
 
     @abstractmethod
     def records(self, split: str) -> Iterator[dict[str, Any]]:

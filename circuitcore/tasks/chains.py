@@ -8,6 +8,7 @@ leaves open (the order of the blocks, where positions start) is decided here and
 import functools
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import combinations
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -20,6 +21,7 @@ from circuitcore.tasks.base import Batch
 from circuitcore.tasks.errors import TaskError
 from circuitcore.tasks.kv_sampling import random_bits
 from circuitcore.tasks.limits import refuse_sizes
+from circuitcore.tasks.looks import Look, role_look
 from circuitcore.tasks.vector_task import VectorTask
 
 SPLITS = ("train", "val", "test")
@@ -165,6 +167,16 @@ class ChainRetrieval(VectorTask):
         roles = {"read_out": torch.full((n_rows,), n_pos - 1), "queries": at.queries}
         roles |= {f"key_{k}": at.keys[..., k] for k in steps} | {f"value_{k}": at.values[..., k] for k in steps}
         return Batch(tokens=torch.cat((shown, code), -1), targets=targets, loss_mask=mask, roles=roles)
+
+    def looks(self, batch: Batch) -> Mapping[str, Look]:
+        """Inside each pair, from its value to its key; and from query and values to every value farther along.
+
+        Right is the position of the same chain, and the alternatives are those of all chains.
+        """
+        values = [f"value_{k}" for k in range(self.n_steps)]
+        links = [(value, f"key_{k}") for k, value in enumerate(values)] + list(combinations(("queries", *values), 2))
+        n_pos = batch.tokens.shape[1]
+        return {f"{query}>{key}": role_look(dict(batch.roles), n_pos, query, (key,)) for query, key in links}
 
     def _drawn(self, n_rows: int, bits: PCG64) -> tuple[Tensor, Layout]:
         """Symbols, and an order of the chains for every block and for the queries, drawn independently."""

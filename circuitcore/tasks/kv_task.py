@@ -13,6 +13,7 @@ from circuitcore.tasks.base import Batch, Interchange, TaskError, record_id
 from circuitcore.tasks.forms import PromptForm
 from circuitcore.tasks.kv_prompts import KVAlphabet, KVPrompts, form, prompts_of, render
 from circuitcore.tasks.kv_sampling import random_bits, random_order
+from circuitcore.tasks.looks import Look, role_look
 from circuitcore.tasks.token_task import TokenTask
 
 Targets = Literal["matched", "shuffled"]
@@ -139,6 +140,17 @@ class KVTask(TokenTask):
         longer = prompts_of(self.split(self.longer).rows(slice(0, n_bases)), self.alphabet)
         made = {**kv_counterfactuals.sweep_families(bases), "longer_context": longer}
         return {family: render(prompts, self.alphabet) for family, prompts in made.items()}
+
+    def looks(self, batch: Batch) -> Mapping[str, Look]:
+        """``routing``: from the read-out to the pair that is asked for, key and value; ``routing_value``: to its value.
+
+        What should be copied is the pair's value.
+        """
+        roles, right = dict(batch.roles), batch.variables["matching_slot"]
+        at = roles["slot_value"].gather(1, right[:, None])[:, 0]
+        to = {"routing": ("slot_key", "slot_value"), "routing_value": ("slot_value",)}
+        found = {name: role_look(roles, batch.tokens.shape[1], "read_out", keys, right) for name, keys in to.items()}
+        return {name: replace(look, copied=at, answer=batch.answers) for name, look in found.items()}
 
     def interchanges(self, n_bases: int) -> tuple[Interchange, ...]:
         """Interchanges query_key, same_slot, same_key, separating; see ``kv_counterfactuals``."""

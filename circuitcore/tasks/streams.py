@@ -19,6 +19,7 @@ from circuitcore.ground.spelling import unknown
 from circuitcore.tasks.base import Batch
 from circuitcore.tasks.errors import TaskError
 from circuitcore.tasks.forms import PromptForm, Slot
+from circuitcore.tasks.looks import Look
 from circuitcore.tasks.token_task import TokenTask
 
 PAD, BOS, EOS = range(3)
@@ -253,6 +254,22 @@ class Stream(TokenTask):
     def reads_of(self, batch: Batch) -> Reads:
         """The reads of any rows of this task."""
         return reads_of(self.words, self.words.events(batch), self.held_out)
+
+    def looks(self, batch: Batch) -> Mapping[str, Look]:
+        """``current values``: from where a read's answer is predicted to where each key's current value was written.
+
+        Right is its own key's; values that were overwritten, and those that an earlier read shows, are no alternatives.
+        What should be copied is the value.
+        """
+        events, reads, keys = self.words.events(batch), self.reads_of(batch), torch.arange(self.words.n_keys)
+        written = (events.kind == WRITE)[:, :, None] & (events.key[:, :, None] == keys)
+        last = torch.where(written, torch.arange(written.shape[1])[:, None], -1).cummax(1).values  # [row event key]
+        source = last[reads.row, (reads.at - 2) // EVENT][..., None]  # [read key 1]
+        places = torch.zeros(*source.shape[:2], batch.tokens.shape[1], dtype=torch.bool)
+        places.scatter_(-1, (EVENT * source + 3).clamp(min=0), source >= 0)
+        right = reads.key - self.words.first_key
+        look = Look(row=reads.row, at=reads.at, places=places, right=right, copied=reads.support, answer=reads.answer)
+        return {"current values": look}
 
     def refuse_split(self, name: str) -> None:
         """Refuse a split that there is not.

@@ -45,7 +45,7 @@ N_EXAMPLES = 6
 @cache
 def module() -> str:
     """The ES module of the explorer."""
-    return f"export default (() => {{\n{_joined(SCRIPTS)}return circuitExplorer;\n}})();\n"
+    return f"export default (() => {{\n{joined_scripts(SCRIPTS)}return circuitExplorer;\n}})();\n"
 
 
 @cache
@@ -53,10 +53,10 @@ def panels() -> str:
     """The ES module of its panels: a function of the parts of the first that they need."""
     needed = "pageParts, circuitSvg, circuitDecoder, circuitLab, circuitPrompt, circuitBars, circuitStrip"
     made = "circuitPanels, circuitShuffle, circuitTakeAlong"
-    return f"export default ({{ {needed} }}) => {{\n{_joined(PANELS)}return {{ {made} }};\n}};\n"
+    return f"export default ({{ {needed} }}) => {{\n{joined_scripts(PANELS)}return {{ {made} }};\n}};\n"
 
 
-def _joined(names: Sequence[str]) -> str:
+def joined_scripts(names: Sequence[str]) -> str:
     """Scripts without comments and indents, their globals made locals of the function that they stand in."""
     scripts = "\n".join((STATIC / name).read_text(encoding="utf-8") for name in names)
     local = re.sub(r"^globalThis\.(?=\w+ = )", "const ", f"{scripts}\n", flags=re.MULTILINE)
@@ -66,7 +66,8 @@ def _joined(names: Sequence[str]) -> str:
 
 
 @cache
-def _page_script() -> str:
+def page_script() -> str:
+    """What mounts the explorers of a page."""
     scripts = "\n".join((STATIC / name).read_text(encoding="utf-8") for name in ("sha256.js", "page.js"))
     return scripts.replace("</script", "<\\/script")
 
@@ -164,7 +165,7 @@ def page_html(exhibit: Exhibit) -> str:
         f'<script type="application/json" class="explorer-data">{data}</script>'
         f'<script type="application/json" class="explorer-module">{first}</script>'
         f'<script type="application/json" class="explorer-panels">{later}</script>'
-        f"<script>{_page_script()}</script></div>"
+        f"<script>{page_script()}</script></div>"
     )
 
 

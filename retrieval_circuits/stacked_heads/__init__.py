@@ -5,6 +5,9 @@ Source: Musat, "Mechanism and Emergence of Stacked Attention Heads in Multi-Laye
 
 from retrieval_circuits.stacked_heads.claims import CLAIMS
 from retrieval_circuits.stacked_heads.design import Params, experiments, instruments, published_epochs, recipes
+from retrieval_circuits.stacked_heads.explorer import stage
 from retrieval_circuits.stacked_heads.figures import VIEWS
 
-__all__ = ["CLAIMS", "VIEWS", "Params", "experiments", "instruments", "published_epochs", "recipes"]
+__all__ = ["CLAIMS", "EXPLORERS", "VIEWS", "Params", "experiments", "instruments", "published_epochs", "recipes"]
+
+EXPLORERS = {"stage": stage}

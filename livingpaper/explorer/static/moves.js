@@ -49,9 +49,10 @@ globalThis.circuitMoves = (() => {
   }
 
   // What no link is: the strongest head of each layer, as far as the answer can depend on what it looks at.
-  function attentionAlone(looks, n, done) {
+  // `from`: the position at which the answer is read.
+  function attentionAlone(looks, n, done, from = n - 1) {
     const reach = Array(n).fill(0), found = [];
-    reach[n - 1] = 1;
+    reach[from] = 1;
     for (const layer of [...looks.keys()].reverse()) {
       const before = [...reach];
       for (let target = 0; target < n; target++) {
@@ -91,5 +92,5 @@ globalThis.circuitMoves = (() => {
     };
   }
 
-  return { circuitOn };
+  return { circuitOn, attentionAlone, looking };
 })();

@@ -75,11 +75,23 @@ def solve_chain_lengths(inputs):
     return solve_chains(inputs[inputs.abs().sum(-1) > 0])[:, -(inputs.shape[1] // 2) :]
 
 
+def solve_chain_words(words):
+    """`g b b 1 ... ? h ? g`, then padding: what the last word asked for comes to, link by link."""
+    while words[-1] == "?":
+        words = words[:-1]
+    told, found = words[: words.index("?")], words[-1]
+    follows = dict(zip(told[::2], told[1::2], strict=True))
+    while found in follows:
+        found = follows[found]
+    return found
+
+
 SOLVERS = {
     "chain_lengths": solve_chain_lengths,
     "balanced_stream": solve_stream,
     "stream_kv": solve_stream,
     "chain_retrieval": solve_chains,
+    "chain_words": solve_chain_words,
     "permutation_recall": solve_permutation_recall,
     "symbolic_kv": solve_key_value,
     "textual_kv": solve_key_value,

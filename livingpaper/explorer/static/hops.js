@@ -1,0 +1,382 @@
+// The stage of vector rows: a network's links on one row, hop by hop, to be drawn anew, changed and taken apart. A module
+// like that of the explorer: its model holds `exhibit`, the fields of the state, and answers { want: run } with weights.
+// Defines `hopsStage`, which hops_widget.py makes the default export.
+globalThis.hopsStage = (() => {
+  'use strict';
+  const { el, same, say, enable, button, toolbar } = pageParts('explorer'), { svg } = circuitSvg;
+  const { table, named, cell, bar } = circuitBars, { circuitOn, RowLayout } = hopsCircuit, { draw } = circuitDrawing;
+  const FIELDS = ['run', 'step', 'draw', 'row', 'follow', 'edits'], NARROW = 544, MOST_UNDONE = 100, MOST_DRAWS = 1e6;
+  const HINT = 'Width: attention on this row. Solid: a test of this network at this step supports the link. Grey: attention '
+    + 'that no test speaks of. Press a query to follow it; drag a symbol onto another to put it there; press an arrow to cut it.';
+  const number = value => value.toFixed(2), errorOf = value => (value === null ? 'nothing is wanted' : `error ${number(value)}`);
+  const offOf = head => `zero(${head})@all`, cutOf = (head, { source, target }) => `cut(${head}:${target}->${source})`;
+  const sentence = text => `${text[0].toUpperCase()}${text.slice(1)}${text.endsWith('.') ? '' : '.'}`;
+  const inWords = role => role.replaceAll('_', ' ').replace('queries', 'query');
+
+  class View {
+    #model;
+    #box;
+    #data;
+    #lab;
+    #rows;
+    #state; // what is shown
+    #found; // what was computed of it
+    #before = []; // states to go back to
+    #stop = 0; // of the path
+    #turn = 0;
+    #packed = new Map(); // run -> its weights
+    #unpacked = new Map(); // "run step" -> model
+    #waiting = new Map();
+    #isSharing = false;
+    #circuit;
+    #place;
+    #dragged = null;
+    #hinted = null; // the run whose hint stands below the stage
+    #drawn = svg('svg', { role: 'group', fill: 'currentColor' });
+    #room = el('div', 'room', this.#drawn);
+    #roomStop = toolbar(this.#room);
+    #readout = el('p', 'readout', { ariaLive: 'polite' });
+    #problem = el('p', 'problem', { role: 'alert' });
+    #answers = el('div');
+    #switches = el('div', 'row switches', { ariaLabel: 'Switch heads off' });
+    #switchStop = toolbar(this.#switches);
+    #story = el('p', 'story');
+    #told = el('span', 'quiet');
+    #back = button('button', () => this.#go(-1), 'Back');
+    #next = button('button', () => this.#go(1), 'Next');
+    #row = el('input', 'prompt', {
+      type: 'text', spellcheck: false, autocomplete: 'off', onchange: () => this.#change({ row: this.#row.value }),
+    });
+    #draw = el('input', 'count', {
+      type: 'number', min: 0, max: MOST_DRAWS, step: 1, onchange: () => this.#redraw(Number(this.#draw.value)),
+    });
+    #undo = button('button', () => this.#goBack(), 'Undo');
+
+    constructor(model, box) {
+      [this.#model, this.#box, this.#data] = [model, box, model.get('exhibit')];
+      const { runs, leftOut, path } = this.#data;
+      this.#rows = new vectorRows.Rows(this.#data.form);
+      this.#lab = new circuitLab.Lab({ task: null, runs, leftOut });
+      this.#place = new circuitPlaces.Place(this.#lab, 'Network', at => this.#change(at));
+      const figure = el('figure', '', this.#room);
+      figure.classList.add('circuit');
+      this.live = el('div', 'live',
+        el('div', 'path', { role: 'group', ariaLabel: 'Suggested path', hidden: !path.length }, this.#story,
+          el('div', 'row', this.#told, this.#back, this.#next)),
+        el('div', 'part shown', el('div', 'stage', figure), this.#place.node, this.#readout,
+          el('div', 'beside', this.#answers, el('div', 'parts', el('span', 'quiet', 'Heads'), this.#switches))),
+        el('div', 'ask', el('div', 'line', el('label', 'field', 'Row', this.#row))), this.#problem,
+        el('div', 'part end', el('div', 'row', button('button', () => this.#redraw(this.#state.draw + 1), 'Draw another'),
+          el('label', 'field', 'Draw', this.#draw), this.#undo, button('button', () => this.#again(), 'Start again'))));
+      new ResizeObserver(() => this.#paintStage()).observe(this.#room);
+      this.#listen();
+      model.on('msg:custom', message => this.#arrived(message));
+      model.on(FIELDS.map(field => `change:${field}`).join(' '), () => this.#follow());
+    }
+
+    get #opening() { return { ...this.#data.opening, ...this.#data.path[0]?.state }; }
+
+    async start() {
+      await this.#change(Object.fromEntries(FIELDS.map(field => [field, this.#model.get(field)])));
+      if (!this.#state) throw new Error(this.#problem.textContent);
+      this.#box.append(this.live);
+      this.#paintStage();
+    }
+
+    #follow() {
+      const asked = Object.fromEntries(FIELDS.map(field => [field, this.#model.get(field)]));
+      if (!this.#isSharing && this.#state && !same(asked, this.#state)) this.#change(asked);
+    }
+
+    // ---- weights ----
+
+    #want(run) {
+      if (this.#packed.has(run)) return null;
+      const waiter = this.#waiting.get(run) ?? {};
+      if (!waiter.done) {
+        waiter.done = new Promise((resolve, reject) => Object.assign(waiter, { resolve, reject }));
+        this.#waiting.set(run, waiter);
+        this.#model.send({ want: run });
+      }
+      return waiter.done;
+    }
+
+    #arrived({ run, packed, error }) {
+      const waiter = this.#waiting.get(run);
+      this.#waiting.delete(run);
+      if (error) return waiter?.reject(new Error(error));
+      this.#packed.set(run, packed);
+      return waiter?.resolve();
+    }
+
+    #network({ run, step }) {
+      const key = `${run} ${step}`, packed = this.#packed.get(run);
+      if (!this.#unpacked.has(key)) {
+        const strange = circuitKnown.strange(packed.config);
+        if (strange) throw new Error(`this page knows no ${strange}, as run ${run} has`);
+        this.#unpacked.set(key, circuitDecoder.unpack(packed, packed.checkpoints.findIndex(({ at }) => at === step)));
+      }
+      return this.#unpacked.get(key);
+    }
+
+    // ---- changes ----
+
+    // What the network of a state makes of its row.
+    #read(state) {
+      const words = this.#rows.read(state.row), model = this.#network(state), run = this.#lab.run(state.run);
+      if (!this.#rows.queries.includes(state.follow)) throw new Error(`position ${state.follow} asks nothing`);
+      const pass = edits => circuitDecoder.forward(
+        model, this.#rows.inputs(words, state.draw), circuitEdits.compile(edits, words.length, {}));
+      const answersOf = result => this.#rows.answers(words, state.draw, state.follow, result.logits);
+      const result = pass(state.edits), before = state.edits.length ? answersOf(pass([])) : null;
+      return { words, model, run, result, answers: answersOf(result), before, tests: run.tests[state.step] ?? [] };
+    }
+
+    // Compute the changed state and show it; what cannot be computed is told, and nothing else changes.
+    async #change(changes, isUndone = false) {
+      const turn = ++this.#turn, next = { ...(this.#state ?? this.#opening), ...changes };
+      try {
+        this.#lab.run(next.run);
+        const coming = this.#want(next.run);
+        if (coming) await coming;
+        if (turn !== this.#turn) return false;
+        next.step = this.#lab.nearest(next.run, next.step);
+        next.row = next.row.trim().split(/\s+/).join(' ');
+        if (this.#state && next.run !== this.#state.run && !('edits' in changes)) next.edits = [];
+        this.#found = this.#read(next);
+      } catch (error) {
+        if (turn !== this.#turn) return false;
+        say(this.#problem, sentence(error.message));
+        if (this.#state) this.#paint();
+        return false;
+      }
+      const last = this.#state;
+      if (last && !isUndone && !same(last, next)) this.#before = [...this.#before, last].slice(-MOST_UNDONE);
+      this.#state = next;
+      say(this.#problem, '');
+      this.#paint();
+      this.#share();
+      return true;
+    }
+
+    #share() {
+      this.#isSharing = true;
+      for (const field of FIELDS) {
+        if (!same(this.#model.get(field), this.#state[field])) this.#model.set(field, this.#state[field]);
+      }
+      this.#isSharing = false;
+      this.#model.save_changes();
+    }
+
+    #redraw(seed) {
+      const isFine = Number.isInteger(seed) && seed >= 0 && seed <= MOST_DRAWS;
+      if (isFine) return this.#change({ draw: seed, row: this.#rows.drawn(seed).join(' '), edits: this.#offs });
+      say(this.#problem, `A draw is a whole number from 0 to ${MOST_DRAWS}.`);
+      return null;
+    }
+
+    // Of the edits those of whole heads: an arrow that is cut belongs to a row.
+    get #offs() { return this.#state.edits.filter(text => text.startsWith('zero')); }
+
+    #edit(texts) {
+      const { edits } = this.#state, isIn = text => edits.includes(text);
+      const rest = texts.every(isIn) ? edits.filter(text => !texts.includes(text)) : [...new Set([...edits, ...texts])];
+      return this.#change({ edits: rest });
+    }
+
+    #put(from, to) {
+      const words = [...this.#found.words];
+      words[to] = words[from];
+      return this.#change({ row: words.join(' ') });
+    }
+
+    async #goBack() {
+      const before = this.#before.pop();
+      if (before) await this.#change(before, true);
+    }
+
+    async #go(by) {
+      const stop = this.#data.path[this.#stop + by];
+      if (stop && await this.#change({ ...this.#opening, ...stop.state })) {
+        this.#stop += by;
+        this.#paint();
+      }
+    }
+
+    async #again() {
+      this.#stop = 0;
+      await this.#change(this.#opening);
+    }
+
+    // ---- what is shown ----
+
+    #paint() {
+      const { state, found } = { state: this.#state, found: this.#found };
+      this.#place.show(state, '');
+      this.#row.value = state.row;
+      this.#draw.value = state.draw;
+      this.#paintPath();
+      this.#paintAnswers();
+      this.#paintSwitches();
+      enable(this.#undo, this.#before.length > 0);
+      this.#circuit = circuitOn({
+        rows: this.#rows, moves: this.#data.moves, words: found.words, follow: state.follow, tests: found.tests,
+        result: found.result, config: found.model.config, answers: found.answers,
+      });
+      const edits = new Set(state.edits);
+      for (const link of this.#circuit.links) {
+        link.isRemoved = link.heads.every(head => edits.has(offOf(head)));
+        for (const arrow of link.arrows) arrow.isCut = link.heads.every(head => edits.has(cutOf(head, arrow)));
+      }
+      const { broken } = this.#rows.chain(found.words, state.follow);
+      if (this.#hinted !== state.run || broken) say(this.#readout, broken || HINT);
+      this.#hinted = broken ? null : state.run;
+      this.#paintStage();
+    }
+
+    #paintStage() {
+      const width = this.#room.clientWidth;
+      if (!this.#circuit || !width) return;
+      const press = {
+        arrow: (link, arrow) => this.#pressArrow(link, arrow), token: at => this.#pressToken(at),
+        name: link => this.#pressName(link),
+      };
+      draw(this.#drawn, new RowLayout(this.#circuit, width < NARROW ? 'tall' : 'wide'), press, errorOf);
+      this.#room.ariaLabel = this.#inWords();
+      this.#roomStop();
+    }
+
+    #inWords() {
+      const { links, answer: { word, probability } } = this.#circuit, { words } = this.#found;
+      const each = links.map(({ move, head, isSupported, arrows: [{ source, target }] }) =>
+        `${head} ${move.name}: ${words[target]} reads ${words[source]}${isSupported ? '' : ', not supported'}`);
+      return `Links on this row, ${words[this.#state.follow]} asked. It says ${word}, ${errorOf(probability)}. ${each.join('; ')}`;
+    }
+
+    #paintPath() {
+      const { path } = this.#data, stop = path[this.#stop];
+      if (!stop) return;
+      const isHere = same({ ...this.#opening, ...stop.state }, this.#state);
+      const told = stop.told.map(words => el('span', 'told', ` ${words}`));
+      this.#story.replaceChildren(el('strong', '', `${stop.title} `), stop.text, ...told);
+      say(this.#told, `${this.#stop + 1} of ${path.length}${isHere ? '' : ', changed by you'}`);
+      enable(this.#back, this.#stop > 0);
+      enable(this.#next, this.#stop < path.length - 1);
+    }
+
+    #paintAnswers() {
+      const { answers, before, words } = this.#found;
+      const rows = answers.map(({ place, wanted, nearest, error }, i) => {
+        const right = wanted === nearest ? [el('span', 'right', ' right')] : [];
+        const mark = before?.[i].error ?? null, share = value => (value === null ? null : Math.min(1, value));
+        return el('tr', '', named(String(place)), el('td', '', wanted ?? 'nothing'), el('td', '', nearest, ...right),
+          bar(share(error) ?? 0, share(mark)), cell(error === null ? '' : number(error)));
+      });
+      const caption = `What is said at ${words[this.#state.follow]}; squared error, 1 for saying nothing`;
+      this.#answers.replaceChildren(table(caption, ['look-up', 'wanted', 'nearest', 'error', ''], rows));
+    }
+
+    #paintSwitches() {
+      const { model: { config }, tests } = this.#found, focused = [...this.#switches.children].indexOf(document.activeElement);
+      this.#switches.replaceChildren(...circuitLab.headsOf(config).map(({ name }) => {
+        const roles = tests.filter(({ heads, isSupported }) => isSupported && heads.includes(name));
+        const marks = [...new Set(roles.map(({ move }) => move))].map(move => {
+          const mark = el('span', 'role', `${move + 1} `);
+          mark.classList.add(`move-${move + 1}`);
+          return mark;
+        });
+        const isOff = this.#state.edits.includes(offOf(name));
+        const node = button('switch', () => this.#edit([offOf(name)]), ...marks, `${name} ${isOff ? 'off' : 'on'}`);
+        node.ariaPressed = isOff;
+        return node;
+      }));
+      this.#switchStop();
+      if (focused >= 0) this.#switches.children[focused].focus();
+    }
+
+    // ---- what can be pressed ----
+
+    #tested({ link, rise, other, isSupported }) {
+      const [query, key] = link.map(inWords);
+      return `Without ${query} to ${key}, in all chains, the squared error rises by ${number(rise)}; by ${number(other)} `
+        + `without as many looks at another chain. ${isSupported ? 'Supported' : 'Not supported'}.`;
+    }
+
+    #pressArrow(link, arrow) {
+      const { words } = this.#found, { source, target, weight, layer, isCut } = arrow;
+      const who = link ? `${link.number}, ${link.move.name}: ${link.head}` : arrow.head;
+      const edge = `${words[target]} reads ${words[source]}`, seen = isCut ? 'cut' : `attention ${number(weight)}`;
+      const what = link ? this.#tested(link) : 'No test speaks of it: attention, no part of a mechanism.';
+      return {
+        key: `${link?.number ?? 'look'} ${layer} ${source} ${target}`, label: `${who}, ${edge}, ${seen}`,
+        says: `${who}: ${edge}, ${seen}. ${what} Press to ${isCut ? 'put it back' : 'cut it'}.`, isOn: Boolean(isCut),
+        act: () => this.#edit((link?.heads ?? [arrow.head]).map(head => cutOf(head, arrow))),
+      };
+    }
+
+    #pressName(link) {
+      const { number: at, move, head, heads, isRemoved, link: roles } = link;
+      return {
+        key: `name ${at} ${head} ${roles.join(' ')}`, label: `${at}, ${move.name}, ${head}`, isOn: isRemoved,
+        says: `${at}, ${move.name}: ${head} ${move.does}. ${this.#tested(link)} `
+          + `Press to ${isRemoved ? 'switch it on' : 'switch it off'}.`,
+        act: () => this.#edit(heads.map(offOf)),
+      };
+    }
+
+    #pressToken(position) {
+      const word = this.#found.words[position], isQuery = this.#rows.queries.includes(position);
+      if (!isQuery || position === this.#state.follow) return null;
+      return {
+        key: `token ${position}`, label: `Follow ${word}`, says: `Press to follow the chain of ${word}.`,
+        act: () => this.#change({ follow: position, edits: this.#offs }),
+      };
+    }
+
+    #listen() {
+      const room = this.#room, pressAt = event => event.target.closest?.('[data-key]');
+      const tokenAt = event => document.elementFromPoint(event.clientX, event.clientY)?.closest('[data-position]');
+      const tell = event => { const node = pressAt(event); if (node) say(this.#readout, node.says); };
+      room.addEventListener('pointerover', tell);
+      room.addEventListener('focusin', tell);
+      room.addEventListener('click', event => pressAt(event)?.act());
+      room.addEventListener('keydown', event => {
+        if (event.key !== 'Enter' && event.key !== ' ') return;
+        event.preventDefault();
+        pressAt(event)?.act();
+      });
+      room.addEventListener('pointerdown', event => {
+        this.#dragged = event.target.closest('[data-position]');
+        this.#dragged?.classList.add('is-dragged');
+        if (this.#dragged) addEventListener('pointerup', drop, { once: true });
+      });
+      const drop = event => {
+        const from = this.#dragged, to = tokenAt(event);
+        this.#dragged = null;
+        from.classList.remove('is-dragged');
+        if (to && to !== from && room.contains(to)) this.#put(Number(from.dataset.position), Number(to.dataset.position));
+      };
+      this.live.addEventListener('keydown', event => {
+        const isTyped = event.target.matches('input:not([type=range])');
+        if (event.key !== 'z' || !(event.ctrlKey || event.metaKey) || isTyped) return;
+        event.preventDefault();
+        this.#goBack();
+      });
+    }
+  }
+
+  async function render({ model, el: box }) {
+    box.classList.add('explorer');
+    const still = box.querySelector('.explorer-still'), view = new View(model, box);
+    try {
+      await view.start();
+      box.classList.add('is-live');
+    } catch (error) {
+      say(still?.querySelector('.explorer-without') ?? box.appendChild(el('p', 'problem')),
+        `The explorer cannot run here: ${error.message}`);
+      throw error;
+    }
+  }
+
+  return { render };
+})();
