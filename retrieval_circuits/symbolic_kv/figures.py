@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+import numpy as np
 import pandas as pd
 
 from circuitcore.emergence.births import dates
@@ -70,10 +71,23 @@ def _one_layer_on_the_way(results: Results) -> str:
 
 
 def births(results: Results) -> View:
-    """When each motif is born in each seed."""
-    table = motif_births(results).assign(end=int(results.measurements["step"].max()))
-    table = in_order(table, "motif", MOTIFS)[["motif", "init_seed", "after", "by", "end"]]
-    return View(table, "training step", "validation prompts and " + ROWS_SWEPT)
+    """In how many networks each motif is born by each checkpoint."""
+    born, steps = motif_births(results), sorted(results.curve("accuracy", TRAINED)["step"].unique())
+    shares = [
+        # A birth that never happens is missing, which a mean would leave out.
+        pd.DataFrame({"step": steps, "value": [float((by <= step).mean()) for step in steps], "series": motif})
+        for motif, by in born["by"].astype("float64").groupby(born["motif"], sort=False)
+    ]
+    table = pd.concat(shares, ignore_index=True).assign(init_seed=np.nan, panel="networks of two layers")
+    table = in_order(table, "series", MOTIFS)
+    never = born[born["by"].isna()].groupby("motif").size()
+    note = "Never born: " + "; ".join(f"{motif}, in {never.get(motif, 0)}" for motif in MOTIFS) + "."
+    return View(
+        table[["panel", "step", "series", "init_seed", "value"]],
+        "share of networks in which it is born",
+        "validation prompts and " + ROWS_SWEPT,
+        note=f"{len(results.seeds(TRAINED))} networks. {note}",
+    )
 
 
 def gates(results: Results) -> View:

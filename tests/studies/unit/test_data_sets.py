@@ -15,6 +15,7 @@ from livingpaper.claims.units import COUNT, at_least
 from retrieval_circuits.permutation_recall.design import LAST_IN_TURN, SOURCE_SPLIT, split_of
 from retrieval_circuits.six_run_matrix import design as matrix
 from retrieval_circuits.symbolic_kv import design as symbolic
+from retrieval_circuits.symbolic_kv import figures, readings
 from retrieval_circuits.symbolic_kv.readings import unrest, unrest_at_first
 
 NOTHING = NO_RUNS["paper"]
@@ -104,3 +105,15 @@ def test_what_moves_at_the_end_has_not_come_to_rest():
     found = accuracies({0: still, 1: moving})
     np.testing.assert_allclose(unrest(found), [0.01, 0.6])
     np.testing.assert_allclose(unrest_at_first(found), [0.7, 0.0])
+
+
+def test_births_that_never_happen_are_counted_as_such(monkeypatch):
+    """Of four networks one is born by step 10, one by 20 and two never: a quarter, then half, and no more."""
+    by = pd.array([10, 20, None, None] * len(readings.MOTIFS), dtype="Int64")
+    motifs = [motif for motif in readings.MOTIFS for _ in range(4)]
+    born = pd.DataFrame({"motif": motifs, "init_seed": [0, 1, 2, 3] * len(readings.MOTIFS), "by": by})
+    monkeypatch.setattr(figures, "motif_births", lambda results: born)
+    view = figures.births(accuracies({seed: [0.3, 0.4, 0.5, 0.6] for seed in range(4)}))
+    for _, curve in view.table.groupby("series", observed=True):
+        assert curve["value"].tolist() == [0.0, 0.25, 0.5, 0.5]
+    assert "4 networks. Never born: answers held-out prompts, in 2;" in view.note
