@@ -50,7 +50,7 @@ def test_what_is_published_is_whole_and_judged(folders):
     path.symlink_to(elsewhere)
     assert publishing.publish("symbolic_kv", folders) == 1
     run = RunStore(folders.published, None).find(recipe)
-    assert run.steps == (0, recipe.n_steps) and verify(run.path) == []
+    assert run.steps == (recipe.n_steps,) and verify(run.path) == []
     assert run.path == folders.published / "symbolic_kv" / "trained" / recipe.run_id
     assert not (folders.published / recipe.run_id).exists(), "one place for each run"
     assert run.tables.keys() == RunStore(folders.runs, None).find(recipe).tables.keys()

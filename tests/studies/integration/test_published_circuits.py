@@ -156,7 +156,8 @@ def test_what_the_sentences_say():
 def test_the_front_page_shows_the_first_chapters_own_networks():
     """Tested and packed once for both."""
     trained = [one for one in exhibit("symbolic_kv", "explorer").shown if one.tests]
-    assert all(one is other for one, other in zip(exhibit("symbolic_kv", "front").shown, trained, strict=True))
+    front = exhibit("symbolic_kv", "front").shown
+    assert len(front) == 10 and all(one is other for one, other in zip(front, trained[:10], strict=True))
 
 
 # ---- what paths tell of claims ----
