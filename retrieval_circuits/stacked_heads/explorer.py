@@ -42,7 +42,9 @@ def exhibit(materials: Sequence[Material]) -> HopExhibit:
     task = runs[0][1].recipe.make_task()
     shown = tuple(_shown(material, run) for material, run in runs)
     bare = HopExhibit(name="explorer-stacked-heads", task=task, form=form(task), hops=hops(task.n_steps), runs=shown)
-    told = {claim.id: verdict_line(claim.verdict(materials[0].results)) for claim in CLAIMS if claim.id in TOLD.values()}
+    told = {
+        claim.id: verdict_line(claim.verdict(materials[0].results)) for claim in CLAIMS if claim.id in TOLD.values()
+    }
     return replace(bare, path=_path(bare), told=told)
 
 
