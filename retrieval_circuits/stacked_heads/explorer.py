@@ -12,12 +12,16 @@ from livingpaper.explorer.hops import HopExhibit, HopRun, HopTest
 from livingpaper.explorer.hops_widget import HopStage
 from livingpaper.explorer.material import Material
 from livingpaper.explorer.vector_form import Block, VectorForm
+from livingpaper.figures.verdict_text import verdict_line
 from retrieval_circuits.stacked_heads.circuit import hops, link_tests
+from retrieval_circuits.stacked_heads.claims import CLAIMS
 from retrieval_circuits.stacked_heads.design import FOLLOWED
 from retrieval_circuits.stacked_heads.readings import ATTENDED, FIRST, JUMP, PREVIOUS, SECOND
 
 BORN = {"joins": PREVIOUS, "fetches": FIRST, "hops": SECOND, "doubles": JUMP}
 """Kind of link -> the one whose attention through training dates it."""
+TOLD = {"hops": "SH10", "doubles": "SH11"}
+"""Kind of link -> the claim that says in how many networks there is one."""
 KINDS = tuple((hop.name, hop.links) for hop in hops(FOLLOWED.n_steps))
 
 
@@ -38,7 +42,10 @@ def exhibit(materials: Sequence[Material]) -> HopExhibit:
     task = runs[0][1].recipe.make_task()
     shown = tuple(_shown(material, run) for material, run in runs)
     bare = HopExhibit(name="explorer-stacked-heads", task=task, form=form(task), hops=hops(task.n_steps), runs=shown)
-    return replace(bare, path=_path(bare))
+    told = {
+        claim.id: verdict_line(claim.verdict(materials[0].results)) for claim in CLAIMS if claim.id in TOLD.values()
+    }
+    return replace(bare, path=_path(bare), told=told)
 
 
 def form(task: ChainRetrieval) -> VectorForm:
@@ -89,7 +96,9 @@ def _stop(shown: HopExhibit, run_id: str, step: int) -> PathStep:
     wanted = " and ".join(answer.wanted for answer in answers)
     seed = one.shown.run.recipe.init_seed
     who = f"Seed {seed}, step {step:,}. Asked for {wanted}, it says {said}."
-    return PathStep(title=_title(tests), text=f"{who} {_how(tests)}", state={"run": run_id, "step": step})
+    told = tuple(TOLD[kind] for kind in _kinds(tests) if kind in TOLD)
+    state = {"run": run_id, "step": step}
+    return PathStep(title=_title(tests), text=f"{who} {_how(tests)}", state=state, claims=told)
 
 
 def _kinds(tests: list[HopTest]) -> dict[str, list[str]]:
