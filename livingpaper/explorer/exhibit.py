@@ -336,9 +336,12 @@ class Exhibit:
 
 
 def spread_examples(task: TokenTask, split: str, n_examples: int) -> tuple[Example, ...]:
-    """The first rows of a split as examples, with the answers its rows want."""
-    rows = task.split(split)
+    """A few rows of a split up to where an answer is wanted, as examples, with the answers that its rows want."""
+    rows = task.few(split, n_examples)
+    ends = (rows.roles["read_out"] + 1).tolist()
     return tuple(
-        Example(label=f"{split} {row}", prompt=task.decode(rows.tokens[row]), answer=task.vocab[rows.answers[row]])
-        for row in range(min(n_examples, len(rows)))
+        Example(
+            label=f"{split} {row}", prompt=task.decode(rows.tokens[row, :end]), answer=task.vocab[rows.answers[row]]
+        )
+        for row, end in enumerate(ends)
     )

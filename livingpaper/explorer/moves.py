@@ -158,6 +158,8 @@ def _arrows(
             weight = None
         else:
             seen = range(last + 1) if move.looks == "anywhere" else where[move.looks]
+            if not seen:  # nothing is asked for
+                return ()
             weight = max((attention(reading, heads, last, at) for at in seen), default=0.0)
         return tuple(Arrow(layer=move.layer + 1, source=source, target=None, weight=weight) for source, _ in pairs)
     return tuple(

@@ -1,6 +1,6 @@
 """The explorer of the chapter: one small network before, while and after it learns to look a key up in a stream."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 
@@ -25,7 +25,7 @@ def explorer(materials: Sequence[Material]) -> Exhibit:
     """The drawn network alone; it opens when it has learnt."""
     run = materials[0].run(DRAWN)
     task = run.recipe.make_task()
-    shown = tuple(one for material in materials for one in runs_shown(material, DRAWN, "fresh rows", task.reported))
+    shown = runs_shown(materials, {DRAWN: "fresh rows"}, task.reported)
     examples = first_reads(task)
     bare = Exhibit(
         name="explorer-sgd-formation", task=task, shown=shown, examples=examples, opening={"run": run.run_id}, plan=PLAN
@@ -33,8 +33,20 @@ def explorer(materials: Sequence[Material]) -> Exhibit:
     return replace(bare, path=_path(bare, Lookup(run, examples[0].prompt)))
 
 
-def runs_shown(material: Material, arm: str, label: str, split: str) -> Iterator[ShownRun]:
-    """The networks of an arm whose weights are here, with what tests say of them at each step that is shown."""
+def runs_shown(materials: Sequence[Material], labels: Mapping[str, str], split: str) -> tuple[ShownRun, ...]:
+    """The networks of some arms whose weights are here, each once: that of a reader may be a published one.
+
+    Args:
+        materials: of one origin, or two.
+        labels: arm -> how it is called.
+        split: of which accuracy is shown.
+    """
+    found = (one for material in materials for arm in labels for one in _shown(material, arm, labels[arm], split))
+    return tuple({one.run.run_id: one for one in reversed([*found])}.values())[::-1]
+
+
+def _shown(material: Material, arm: str, label: str, split: str) -> Iterator[ShownRun]:
+    """The networks of an arm, with what tests say of them at each step that is shown."""
     tests = links_of(material.results, arm) if material.runs(arm) else {}
     for run in material.runs(arm):
         yield ShownRun(

@@ -18,12 +18,7 @@ def explorer(materials: Sequence[Material]) -> Exhibit:
     """The parent and one fork of it; it opens on the parent when it has learnt."""
     parent, fork = (materials[0].run(arm) for arm in (PARENT, DRAWN_FORK))
     task = parent.recipe.make_task()
-    shown = tuple(
-        run
-        for material in materials
-        for arm, label in LABELS.items()
-        for run in runs_shown(material, arm, label, task.reported)
-    )
+    shown = runs_shown(materials, LABELS, task.reported)
     examples = first_reads(task)
     bare = Exhibit(
         name="explorer-sgd-selection", task=task, shown=shown, examples=examples, opening={"run": parent.run_id},

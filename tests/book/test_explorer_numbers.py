@@ -22,7 +22,7 @@ from livingpaper.explorer.probe import Question, attribution, edited_pass, read
 from livingpaper.explorer.references import references
 from livingpaper.explorer.weights import KNOWN, packed
 
-N_CASES, N_RANDOM, N_ROWS = 200, 60, 5
+N_CASES, N_RANDOM, N_ROWS, N_PROMPTS = 200, 60, 5, 2000
 EXACT = 1e-5
 """Largest gap to Python in float64: of logits and shares relative to the largest logit (at least 1), and of patterns.
 
@@ -123,7 +123,7 @@ def is_prompt(task, words):
 
 def two_prompts(dice, task):
     """Two rows of one split, or how they begin where that makes prompts too."""
-    tokens = task.split(dice.choice(task.splits)).tokens
+    tokens = task.few(dice.choice(task.splits), N_PROMPTS).tokens
     rows = [task.decode(tokens[dice.randrange(len(tokens))]).split() for _ in range(2)]
     lengths = [n for n in range(1, tokens.shape[1] + 1) if all(is_prompt(task, row[:n]) for row in rows)]
     n_words = dice.choice(lengths)

@@ -20,6 +20,7 @@ from livingpaper.figures.circuit_layout import Layout
 from livingpaper.figures.circuit_names import names
 from retrieval_circuits.lookup_circuit import PLAN as LOOKUP
 from retrieval_circuits.permutation_recall.circuit import PLAN as RECALL
+from retrieval_circuits.sgd_formation.circuit import PLAN as STREAM
 from retrieval_circuits.story_control.circuit import PLAN as NEXT_WORD
 
 FORMS = ("wide", "tall", "small")
@@ -27,7 +28,7 @@ SCRIPTS = (
     *("parts.js", "decoder.js", "known.js", "edits.js", "prompt.js", "lab.js", "moves.js"),
     *("stage_layout.js", "stage_names.js"),
 )
-N_RANDOM = 80
+N_RANDOM, N_PROMPTS = 80, 2000
 NEAR = 0.05
 """Units of the view box, as large as nobody sees."""
 ATTENTION = 2e-5
@@ -64,6 +65,7 @@ PLANS = {
     "textual_kv": LOOKUP,
     "permutation_recall": RECALL,
     "story": NEXT_WORD,
+    "balanced_stream": STREAM,
     "planted_repeats": NEXT_WORD,
 }
 
@@ -204,7 +206,7 @@ def is_prompt(task, words):
 def prompts(task, dice):
     """Rows of all splits, and how they begin where that is a prompt too: of other lengths, lacking what is asked."""
     for split in task.splits:
-        tokens = task.split(split).tokens
+        tokens = task.few(split, N_PROMPTS).tokens
         words = task.decode(tokens[dice.randrange(len(tokens))]).split()
         yield " ".join(words)
         beginnings = [words[:n] for n in range(1, len(words)) if is_prompt(task, words[:n])]

@@ -14,7 +14,8 @@ globalThis.circuitMoves = (() => {
     return {
       keys: pairs.map(([key]) => key), values, query: query === null ? [] : [query],
       'asked key': asked.map(([key]) => key), 'asked value': shown,
-      'other values': asked.length ? values.filter(at => !shown.includes(at)) : [], last: [words.length - 1], answer: [null],
+      'other values': asked.length ? values.filter(at => !shown.includes(at)) : [], last: [words.length - 1],
+      answer: [null],
     };
   }
 
@@ -36,6 +37,7 @@ globalThis.circuitMoves = (() => {
     const pairs = sources.length === 1 || targets.length === 1
       ? sources.flatMap(source => targets.map(target => [source, target]))
       : sources.map((source, i) => [source, targets[i]]);
+    if (move.looks && move.looks !== 'anywhere' && !where[move.looks].length) return [];
     return pairs.map(([source, target]) => {
       if (target !== null) {
         return {

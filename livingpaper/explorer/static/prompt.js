@@ -16,8 +16,10 @@ globalThis.circuitPrompt = (() => {
   function unrolled(form, words) {
     const { slots, unit, reads } = form, first = slots.length, size = unit.length, more = words.length - first;
     if (!size) return form;
-    const names = Array.from({ length: more }, (_, at) => [`${unit[at % size][0]} ${Math.floor(at / size) + 1}`, unit[at % size][1]]);
-    const said = Array.from({ length: Math.floor(more / size) }, (_, i) => [first + size * i + 1, first + size * i + 2]);
+    const named = at => [`${unit[at % size][0]} ${Math.floor(at / size) + 1}`, unit[at % size][1]];
+    const names = Array.from({ length: more }, (_, at) => named(at));
+    const starts = Array.from({ length: Math.floor(more / size) }, (_, i) => first + size * i);
+    const said = starts.map(at => [at + 1, at + 2]);
     const found = { ...form, slots: [...slots, ...names], unit: [], most: words.length, said };
     if (more % size !== 2 || words.at(-2) !== reads || !said.length) return found;
     found.slots.splice(-1, 1, ['query', unit[1][1]]);

@@ -59,9 +59,16 @@ TOLD = {
     ("story_control", "story"): ["SC2", "SC3"],
     ("story_control", "planted"): ["SC4"],
     ("symbolic_kv", "front"): ["KV5", "KV3", "KV1"],
+    ("sgd_formation", "explorer"): ["SF8", "SF14", "SF9"],
+    ("sgd_selection", "explorer"): ["SS4", "SS3", "SS5"],
 }
 """Study and explorer -> the claims that its path tells."""
-SHOWN = (*EXPLORERS, ("symbolic_kv", "front"))
+STREAMS = {
+    "sgd_formation": {6: {1_500: "", 1_650: "", 5_000: "L0H3 L1H* L1H3"}},
+    "sgd_selection": {6: {1_500: "", 1_650: "", 5_000: "L0H3 L1H* L1H3"}, 1: {3_000: "L0H0 L1H* L1H*"}},
+}
+"""Study -> seed -> step -> who makes the three moves there, as far as tests support them."""
+SHOWN = (*EXPLORERS, ("symbolic_kv", "front"), *((study, "explorer") for study in STREAMS))
 
 
 @cache
@@ -136,6 +143,21 @@ def test_what_is_drawn_of_a_published_network_is_what_its_last_tests_say(study, 
     }
     for html in (drawing_html(large), small_drawings_html(circuits)):
         assert "\n" not in html and "<script" not in html and " id=" not in html and str(ROOT) not in html
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("study", STREAMS)
+def test_moves_in_streams_are_what_the_links_table_says(study):
+    table = evidence(study)[1][0].tables["links"]
+    for shown in exhibit(study, "explorer").shown:
+        found = {}
+        for step, tests in shown.tests.items():
+            rows = table[(table["run_id"] == shown.run.run_id) & (table["step"] == step)]
+            for move, one in tests.items():
+                (value,) = rows[(rows["variable"] == move) & (rows["site"] == one.who)]["value"].unique()
+                assert (one.effect, one.supported) == (pytest.approx(float(value)), value >= HALF)
+            found[step] = " ".join(one.who for one in tests.values() if one.supported)
+        assert {step: found[step] for step in shown.steps} == STREAMS[study][shown.run.recipe.init_seed]
 
 
 @pytest.mark.slow

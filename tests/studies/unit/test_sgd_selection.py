@@ -19,6 +19,7 @@ from retrieval_circuits.sgd_selection import readings
 from retrieval_circuits.sgd_selection.design import (
     ACT,
     BOOSTED,
+    DRAWN_FORK,
     FROZEN,
     HELD,
     NETWORKS,
@@ -52,8 +53,9 @@ def test_a_fork_differs_from_its_parent_in_one_thing():
 
 
 def test_every_fork_has_a_run_of_its_own():
-    forks = [recipe for arm, recipes in ARMS.items() if arm not in (NETWORKS, PARENT) for recipe in recipes]
+    forks = [recipe for arm, recipes in ARMS.items() if arm not in (NETWORKS, PARENT, DRAWN_FORK) for recipe in recipes]
     assert len({recipe.run_id for recipe in forks}) == len(forks)
+    assert ARMS[DRAWN_FORK] == ARMS[ORDERS[0]][:1]
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,85 @@
+"""The tables and the figure of the appendix: every fork in which a part was changed, every network, every removal."""
+
+import pandas as pd
+
+from circuitcore.tasks.balanced_stream import BalancedStream
+from livingpaper.claims.results import Results
+from livingpaper.claims.view import View
+from retrieval_circuits.design import BAND
+from retrieval_circuits.sgd_formation.circuit import METRICS
+from retrieval_circuits.sgd_formation.readings import removal_costs
+from retrieval_circuits.sgd_selection.design import (
+    BOOSTED,
+    DRAWN_FORK,
+    FROZEN,
+    HEADS,
+    HELD,
+    LAYER,
+    NETWORKS,
+    ORDERS,
+    PARENT,
+)
+from retrieval_circuits.sgd_selection.readings import NOBODY, forked_at, half_right, joined, predicted, winners
+
+ROWS = "test rows"
+OVER_ORDERS = BAND.replace("seeds", "orders")
+
+
+def _address(head: int) -> str:
+    return "-" if head == NOBODY else f"L{LAYER}H{head}"
+
+
+def every_change(results: Results) -> View:
+    """Who wins in each fork in which a part was changed, order by order, and how well the forks read in the end."""
+    found = []
+    for arm in (*BOOSTED, *HELD, FROZEN):
+        won, read = winners(results, arm).sort_index(), results.final_values("accuracy", arm)
+        right = half_right(results, arm)
+        found.append({
+            "arm": arm, "changed": arm, "winners": ", ".join(map(_address, won)),
+            "half of the reads right at": f"{right.min():,.0f} to {right.max():,.0f}",
+            "right in the end": f"{100 * read.min():.0f} to {100 * read.max():.0f} %",
+        })  # fmt: skip
+    return View(pd.DataFrame(found), "head", ROWS, note="By order of the data")
+
+
+def every_network(results: Results) -> View:
+    """The ten networks of the forecast: who wins and when, and whom push and score name at the first checkpoint."""
+    won, times, right = winners(results, NETWORKS), joined(results, NETWORKS), half_right(results, NETWORKS)
+    named = {metric: predicted(results, metric) for metric in ("push", "joins")}
+    at = next(step for step in named["push"].columns if step > 0)
+    found = [
+        {
+            "arm": NETWORKS, "seed": seed, "winner": _address(won[seed]), "half joined at": f"{times[seed]:,.0f}",
+            "half of the reads right at": f"{right[seed]:,.0f}",
+            f"pushed most at step {at:,}": _address(int(named["push"].loc[seed, at])),
+            f"joins most at step {at:,}": _address(int(named["joins"].loc[seed, at])),
+        }
+        for seed in won.index
+    ]  # fmt: skip
+    return View(pd.DataFrame(found), "head", ROWS)
+
+
+def removed_heads(results: Results) -> View:
+    """What the removal of the winner costs each fork, and of one of the other heads of its layer on average."""
+    found = []
+    for arm in ORDERS:
+        costs, won = removal_costs(results, arm, split=BalancedStream.reported), winners(results, arm)
+        costs = costs[costs["site"].isin([f"L{LAYER}H{head}" for head in HEADS])]
+        own = costs["site"] == costs["init_seed"].map(won).map(_address)
+        for name, rows in {"the winner": costs[own], "another head": costs[~own]}.items():
+            means = rows.groupby("init_seed")["value"].mean().reset_index()
+            found.append(means.assign(group=f"from step {forked_at(results, arm):,}", series=name, arm=arm))
+    return View(pd.concat(found, ignore_index=True), "share of reads lost", ROWS, OVER_ORDERS)
+
+
+def drawn_moves(results: Results) -> View:
+    """The tests behind the drawing: what each head carries of each move, in the parent and in the drawn fork."""
+    found = []
+    for arm, name in {PARENT: "the parent", DRAWN_FORK: "the fork"}.items():
+        rows = results.rows("links", arm=arm).astype({"site": "str", "variable": "str", "metric": "str"})
+        for (step, move), of_move in rows[rows["site"] != "none"].groupby(["step", "variable"]):
+            shares = of_move[of_move["metric"] == METRICS[move][0]].set_index("site")["value"]
+            each = {f"H{site[3:]}": f"{100 * share:.0f} %" for site, share in shares.items()}
+            found.append({"arm": arm, "network": name, "step": f"{step:,}", "move": move, **each})
+    return View(pd.DataFrame(found), "share of rows", ROWS, note="H* is all heads of the layer together")
