@@ -39,6 +39,8 @@ PANELS = (
     "take_along.js",
 )
 """The same of what is loaded when a reader first opens a panel, asks for another prompt, or takes something along."""
+FORM = ("reveal_rules.js", "reveal_looks.js", "reveal.js")
+"""The same of a form in which a task asks: with the panels, and at once."""
 N_EXAMPLES = 6
 
 
@@ -49,11 +51,16 @@ def module() -> str:
 
 
 @cache
-def panels() -> str:
-    """The ES module of its panels: a function of the parts of the first that they need."""
+def panels(*more: str) -> str:
+    """The ES module of its panels, and of ``more`` scripts: a function of the parts of the first that they need."""
     needed = "pageParts, circuitSvg, circuitDecoder, circuitLab, circuitPrompt, circuitBars, circuitStrip"
-    made = "circuitPanels, circuitShuffle, circuitTakeAlong"
-    return f"export default ({{ {needed} }}) => {{\n{_joined(PANELS)}return {{ {made} }};\n}};\n"
+    made = "circuitPanels, circuitShuffle, circuitTakeAlong" + (", circuitReveal" if more else "")
+    return f"export default ({{ {needed} }}) => {{\n{_joined((*PANELS, *more))}return {{ {made} }};\n}};\n"
+
+
+def panels_of(exhibit: Exhibit) -> str:
+    """The same with the form of an exhibit, where it has one."""
+    return panels(*(FORM if exhibit.form else ()))
 
 
 def _joined(names: Sequence[str]) -> str:
@@ -71,10 +78,10 @@ def _page_script() -> str:
     return scripts.replace("</script", "<\\/script")
 
 
-@cache
-def styles() -> str:
-    """Its style sheet, and that of drawn circuits."""
-    return CIRCUIT_STYLES.read_text(encoding="utf-8") + (STATIC / "explorer.css").read_text(encoding="utf-8")
+def styles(exhibit: Exhibit) -> str:
+    """Its style sheet, that of drawn circuits, and that of the exhibit's form."""
+    own = ("explorer.css", "reveal.css") if exhibit.form else ("explorer.css",)
+    return "".join(path.read_text(encoding="utf-8") for path in (CIRCUIT_STYLES, *(STATIC / name for name in own)))
 
 
 class Explorer(anywidget.AnyWidget):
@@ -103,9 +110,9 @@ class Explorer(anywidget.AnyWidget):
     rule = traitlets.Unicode().tag(sync=True)
 
     def __init__(self, shown: Exhibit | Run | str, **state: Any):
-        self._esm, self._css = module(), styles()
         self._shown = shown if isinstance(shown, Exhibit) else exhibit_of(find_run(shown))
-        super().__init__(exhibit=self._shown.payload(), panels=panels(), **{**self._shown.start, **state})
+        self._esm, self._css = module(), styles(self._shown)
+        super().__init__(exhibit=self._shown.payload(), panels=panels_of(self._shown), **{**self._shown.start, **state})
         self.on_msg(self._send_weights)
 
     def reading(self) -> Any:
@@ -135,7 +142,7 @@ class Explorer(anywidget.AnyWidget):
         if os.environ.get("PAPER_BUILD"):
             return {"text/html": book_html(self._shown), "text/plain": self._shown.name}
         bundle, metadata = super()._repr_mimebundle_()
-        still = f'<div class="explorer"><style>{styles()}</style>{still_html(self._shown)}</div>'
+        still = f'<div class="explorer"><style>{styles(self._shown)}</style>{still_html(self._shown)}</div>'
         return {**bundle, "text/html": still, "text/plain": self._shown.name}, metadata
 
 
@@ -154,13 +161,13 @@ def page_html(exhibit: Exhibit) -> str:
     The data holds the SHA-256 of each run's weights, as text.
     """
     payload = exhibit.payload()
-    first, later = (json.dumps(source).replace("<", "\\u003c") for source in (module(), panels()))
+    first, later = (json.dumps(source).replace("<", "\\u003c") for source in (module(), panels_of(exhibit)))
     for entry, shown in zip(payload["runs"], exhibit.shown, strict=True):
         entry["sha256"] = hashlib.sha256(shown.weights_text.encode()).hexdigest()
     data = in_script(payload)
     return (
         f'<div class="explorer" id="{exhibit.name}" role="group" aria-label="Explorer of trained networks">'
-        f"<style>{styles()}</style>{still_html(exhibit)}"
+        f"<style>{styles(exhibit)}</style>{still_html(exhibit)}"
         f'<script type="application/json" class="explorer-data">{data}</script>'
         f'<script type="application/json" class="explorer-module">{first}</script>'
         f'<script type="application/json" class="explorer-panels">{later}</script>'

@@ -24,6 +24,9 @@ globalThis.circuitExplorer = (() => {
     #stages;
     #others;
     #panels; // a promise of what is loaded when a reader first opens a panel
+    #form; // of the task, in which a prompt is asked: what tells the answer is closed until it says so
+    #isClosed = false;
+    #told; // what is closed
     #second; // the line of the second prompt, and the kinds of edit that are being composed
     #needed = {};
     #live;
@@ -55,12 +58,13 @@ globalThis.circuitExplorer = (() => {
       const [first, compared] = this.#stages.map(({ node, readout, beside }, i) =>
         el('div', 'part shown', node, this.#places[i].node, readout, beside));
       const asked = el('div', 'part', this.#line('Prompt', 'prompt', this.#examples()), this.#second);
-      this.#live = el('div', 'live', this.#path(), first, compared, asked, this.#problems[''], this.#tools(),
-        this.#others.node,
+      const below = el('div', 'part', this.#tools(), this.#others.node,
         this.#panel('Every number: all answers, the attention of every head, what each part adds', 'results'),
         this.#panel('More edits: at one position, from other prompts, to any activation', 'composer'),
         this.#panel('Every set of heads switched off', 'sweep'),
         this.#panel('Scores through training', 'curves'));
+      this.#told = [...this.#stages.flatMap(({ node, readout, beside }) => [node, readout, beside]), below];
+      this.#live = el('div', 'live', this.#path(), first, compared, asked, this.#problems[''], below);
       this.#live.addEventListener('keydown', event => this.#key(event));
       model.on('msg:custom', message => this.#arrived(message));
       model.on(FIELDS.map(field => `change:${field}`).join(' '), () => this.#follow());
@@ -73,6 +77,10 @@ globalThis.circuitExplorer = (() => {
     async start() {
       const problem = this.#problems[''];
       let linked = null, wrong = '';
+      if (this.#data.form) {
+        this.#form = new (await this.#load()).circuitReveal.Form(this.#data, this.#desk);
+        this.#live.prepend(this.#form.rules, this.#places[0].node, this.#form.node);
+      }
       try {
         linked = this.#linked();
       } catch (error) { wrong = error.message; }
@@ -308,7 +316,7 @@ globalThis.circuitExplorer = (() => {
     get #desk() {
       return {
         lab: this.#lab, change: changes => this.#change(changes), edit: texts => this.#edit(texts),
-        need: kind => this.#need('composer', kind), now: () => ({ state: this.#state, readings: this.#readings }),
+        repaint: () => this.#paint(), need: kind => this.#need('composer', kind), now: () => ({ state: this.#state, readings: this.#readings }),
       };
     }
 
@@ -329,7 +337,7 @@ globalThis.circuitExplorer = (() => {
       const body = el('div', 'part');
       let paint = null, isComing = false;
       const show = async () => {
-        if (!node.open || !this.#state || isComing) return;
+        if (!node.open || !this.#state || isComing || this.#isClosed) return;
         if (!paint) {
           isComing = true;
           paint = (await this.#load()).circuitPanels[name](this.#desk, body);
@@ -375,12 +383,18 @@ globalThis.circuitExplorer = (() => {
     #paint() {
       this.#paintPlaces();
       this.#paintSecond();
+      this.#isClosed = this.#form?.show(this.#desk.now()) ?? false;
+      for (const node of this.#told) node.hidden = this.#isClosed;
+      if (!this.#isClosed) this.#paintTold();
+      for (const paint of this.#painters) paint();
+    }
+
+    #paintTold() {
       const { path } = this.#data, lit = this.#isAtStop() ? path[this.#stop].lit : [];
       placesOf(this.#state).forEach(({ run, step }, i) =>
         this.#stages[i].show(
           this.#readings[i], this.#lab.run(run), this.#lab.testsAt(run, step), this.#state, i ? [] : lit));
       this.#others.show(this.#state);
-      for (const paint of this.#painters) paint();
     }
   }
 

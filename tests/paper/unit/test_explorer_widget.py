@@ -168,7 +168,7 @@ def test_weights_are_sent_when_the_page_wants_them(explorer):
     [answer] = messages(explorer, {"want": SECOND})
     run = published(SECOND)
     weights = {step: run.weights(step) for step in run.steps}
-    assert answer == {"run": SECOND, "packed": packed(run.recipe.model, weights, "float32")}
+    assert answer == {"run": SECOND, "packed": packed(run.recipe.model, weights)}
     json.dumps(answer, allow_nan=False)
 
 
