@@ -291,12 +291,10 @@ class Exhibit:
             (shown for shown in self.shown if shown.condition == condition),
             key=lambda shown: shown.run.recipe.init_seed,
         )
+        states = {shown: {"run": shown.run.run_id, "step": shown.nearest(share), "edits": []} for shown in alike}
         return tuple(
-            replace(
-                self.circuit({**state, "run": shown.run.run_id, "step": shown.nearest(share), "edits": []}),
-                name=f"seed {shown.run.recipe.init_seed}",
-            )
-            for shown in alike[:MOST_BESIDE]
+            replace(self.circuit({**state, **asked}), name=f"seed {shown.run.recipe.init_seed}")
+            for shown, asked in list(states.items())[:MOST_BESIDE]
         )
 
     def verdicts(self, stop: PathStep) -> list[str]:
@@ -335,10 +333,8 @@ class Exhibit:
         for place in (state, *([other] if other else [])):
             shown = self.find(place["run"])
             if place["step"] not in shown.steps:
-                steps = ", ".join(map(str, shown.steps))
-                raise ExhibitError(
-                    f"{self.name}: no step {place['step']} of {shown.run.run_id} here; there are {steps}"
-                )
+                here = f"{place['run']} here; there are {', '.join(map(str, shown.steps))}"
+                raise ExhibitError(f"{self.name}: no step {place['step']} of {here}")
             asked = {key: state[key] for key in ("prompt", "edits", "resample")}
             probe(shown.run, step=place["step"], source=state["source"] or None, **asked)
 

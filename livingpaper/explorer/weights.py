@@ -52,8 +52,7 @@ def packed(config: ModelConfig, checkpoints: Mapping[int, Weights]) -> dict[str,
         "dtype": DTYPE,
         "tensors": [[name, list(shape)] for name, shape in shapes.items()],
         "checkpoints": [
-            {"at": at, "data": _text(_joined(shapes, weights, at))}
-            for at, weights in sorted(checkpoints.items())
+            {"at": at, "data": _text(_joined(shapes, weights, at))} for at, weights in sorted(checkpoints.items())
         ],
     }
 

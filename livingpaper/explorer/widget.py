@@ -30,15 +30,15 @@ STATIC = Path(__file__).parent / "static"
 CIRCUIT_STYLES = STATIC.parents[1] / "figures" / "static" / "circuit.css"
 SCRIPTS = (
     *("parts.js", "svg.js", "bars.js", "decoder.js", "known.js", "edits.js", "prompt.js", "lab.js", "strip.js"),
-    *("places.js", "moves.js", "stage_layout.js", "stage_names.js", "stage_drawing.js", "stage.js", "others.js"),
+    *("places.js", "moves.js", "stage_layout.js", "stage_names.js", "stage_drawing.js", "stage.js"),
     *("take_out.js", "explorer.js"),
 )
 """In the order in which they are joined to one module: what a reader sees first."""
 PANELS = (
-    *("attribution.js", "head_map.js", "pane.js", "composer.js", "curves.js", "panels.js", "shuffle.js"),
-    "take_along.js",
+    *("tables.js", "attribution.js", "head_map.js", "pane.js", "composer.js", "curves.js", "panels.js", "shuffle.js"),
+    *("take_along.js", "others.js"),
 )
-"""The same of what is loaded when a reader first opens a panel, asks for another prompt, or takes something along."""
+"""The same of what is loaded when a reader opens a panel, comes near other networks, or takes something along."""
 FORM = ("reveal_rules.js", "reveal_looks.js", "reveal.js")
 """The same of a form in which a task asks: with the panels, and at once."""
 N_EXAMPLES = 6
@@ -53,8 +53,9 @@ def module() -> str:
 @cache
 def panels(*more: str) -> str:
     """The ES module of its panels, and of ``more`` scripts: a function of the parts of the first that they need."""
-    needed = "pageParts, circuitSvg, circuitDecoder, circuitLab, circuitPrompt, circuitBars, circuitStrip"
-    made = "circuitPanels, circuitShuffle, circuitTakeAlong" + (", circuitReveal" if more else "")
+    needed = "pageParts, circuitSvg, circuitDecoder, circuitLab, circuitPrompt, circuitBars, circuitStrip, "
+    needed += "circuitMoves, circuitLayout, circuitDrawing"
+    made = "circuitPanels, circuitShuffle, circuitTakeAlong, circuitOthers" + (", circuitReveal" if more else "")
     return f"export default ({{ {needed} }}) => {{\n{_joined((*PANELS, *more))}return {{ {made} }};\n}};\n"
 
 

@@ -523,7 +523,7 @@ def test_a_keyboard_alone_plays_a_round_and_takes_the_network_apart(opened, game
     tab_to(opened, "^Undo all edits$")
     keys.press("Enter")
     assert numbers(game) == before
-    tab_to(opened, "^Opening position$")
+    tab_to(opened, "^Opening position$", "Shift+Tab")
     keys.press("Enter")
     assert "x = 1 again: which y? Play again to guess." in said(game)
     tab_to(opened, "^Show the answer$", "Shift+Tab")

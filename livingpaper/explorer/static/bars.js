@@ -1,15 +1,7 @@
-// Small tables with bars in them. Defines `circuitBars`.
+// Bars in tables. Defines `circuitBars`.
 globalThis.circuitBars = (() => {
   'use strict';
   const { el } = pageParts('explorer');
-
-  const named = words => el('th', '', { scope: 'row' }, words);
-  const cell = text => el('td', 'number', text);
-
-  function table(caption, headings, rows) {
-    const head = el('tr', '', ...headings.map(words => el('th', '', { scope: 'col' }, words)));
-    return el('table', '', el('caption', '', caption), el('thead', '', head), el('tbody', '', ...rows));
-  }
 
   // A bar of a share between 0 and 1, with a mark where it was before the edits.
   function bar(value, before = null) {
@@ -23,5 +15,5 @@ globalThis.circuitBars = (() => {
     return el('td', 'track', track);
   }
 
-  return { named, cell, table, bar };
+  return { bar };
 })();

@@ -22,7 +22,8 @@ globalThis.circuitExplorer = (() => {
     #before = []; // states to go back to
     #places;
     #stages;
-    #others;
+    #others; // a promise of what stands beside each other, from when a reader first comes near
+    #nearby = el('div', 'part');
     #panels; // a promise of what is loaded when a reader first opens a panel
     #form; // of the task, in which a prompt is asked: what tells the answer is closed until it says so
     #isClosed = false;
@@ -47,9 +48,12 @@ globalThis.circuitExplorer = (() => {
       const ask = prompt => this.#change({ prompt }, 'prompt');
       this.#stages = [0, 1].map(i =>
         new circuitStage.Stage(lab, this.#data, { edit, ask, need: kind => this.#need(`stage ${i}`, kind) }));
-      this.#others = new circuitOthers.Others(lab, this.#data, {
-        want: run => this.#want(run), show: (run, step) => change({ run, step }),
-      }, [...still?.querySelectorAll('.circuits svg') ?? []]);
+      new IntersectionObserver((changes, seen) => {
+        if (!changes.at(-1).isIntersecting) return;
+        seen.disconnect();
+        this.#others = this.#makeOthers([...still?.querySelectorAll('.circuits svg') ?? []]);
+        this.#showOthers();
+      }, { rootMargin: '400px' }).observe(this.#nearby);
       const follow = ({ rule, ...other }) =>
         change(rule === undefined ? { other: { ...this.#base.other, ...other } } : { rule });
       this.#places = [
@@ -58,7 +62,7 @@ globalThis.circuitExplorer = (() => {
       const [first, compared] = this.#stages.map(({ node, readout, beside }, i) =>
         el('div', 'part shown', node, this.#places[i].node, readout, beside));
       const asked = el('div', 'part', this.#line('Prompt', 'prompt', this.#examples()), this.#second);
-      const below = el('div', 'part', this.#tools(), this.#others.node,
+      const below = el('div', 'part', this.#tools(), this.#nearby,
         this.#panel('Every number: all answers, the attention of every head, what each part adds', 'results'),
         this.#panel('More edits: at one position, from other prompts, to any activation', 'composer'),
         this.#panel('Every set of heads switched off', 'sweep'),
@@ -325,11 +329,26 @@ globalThis.circuitExplorer = (() => {
         const url = URL.createObjectURL(new Blob([this.#model.get('panels')], { type: 'text/javascript' }));
         try {
           return (await import(url)).default({
-            pageParts, circuitSvg, circuitDecoder, circuitLab, circuitPrompt, circuitBars, circuitStrip,
+            pageParts, circuitSvg, circuitDecoder, circuitLab, circuitPrompt, circuitBars, circuitStrip, circuitMoves,
+            circuitLayout, circuitDrawing,
           });
         } finally { URL.revokeObjectURL(url); }
       })();
       return this.#panels;
+    }
+
+    // The same prompt in other networks. `stills`: pictures of the first frame.
+    async #makeOthers(stills) {
+      const { circuitOthers } = await this.#load(), act = {
+        want: run => this.#want(run), show: (run, step) => this.#change({ run, step }),
+      };
+      const others = new circuitOthers.Others(this.#lab, this.#data, act, stills, this.#opening);
+      this.#nearby.append(others.node);
+      return others;
+    }
+
+    async #showOthers() {
+      (await this.#others)?.show(this.#state);
     }
 
     // name: of circuitPanels, which fills the body and gives what paints it.
@@ -394,7 +413,7 @@ globalThis.circuitExplorer = (() => {
       placesOf(this.#state).forEach(({ run, step }, i) =>
         this.#stages[i].show(
           this.#readings[i], this.#lab.run(run), this.#lab.testsAt(run, step), this.#state, i ? [] : lit));
-      this.#others.show(this.#state);
+      this.#showOthers();
     }
   }
 

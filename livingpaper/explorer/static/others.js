@@ -20,23 +20,29 @@ globalThis.circuitOthers = (() => {
     #boxes = [];
     node = el('div', 'part', el('p', 'title', 'The same prompt, other random starts'), this.#row);
 
-    // act: { want(run), show(run, step) }; `want` gives a promise, or null where the weights are here.
-    constructor(lab, exhibit, act, stills) {
+    // act: { want(run), show(run, step) }; `want` gives a promise, or null where the weights are here. `opening`: the
+    // state of the stills.
+    constructor(lab, exhibit, act, stills, opening) {
       [this.#lab, this.#exhibit, this.#act, this.#stills] = [lab, exhibit, act, stills];
+      this.#first = this.#asked(opening);
       new IntersectionObserver(changes => {
         this.#isNear = changes.at(-1).isIntersecting;
         this.#paint();
       }, { rootMargin: '200px' }).observe(this.#row);
     }
 
+    // What is drawn of a state: networks by seed, one prompt, as far through training.
+    #asked({ run, step, prompt }) {
+      const { condition, final } = this.#lab.run(run), { leftOut } = this.#lab;
+      const alike = this.#lab.runs.filter(one => one.condition === condition && !leftOut.includes(one.id));
+      const runs = alike.sort((a, b) => a.seed - b.seed).slice(0, MOST).map(({ id }) => id);
+      return { prompt, share: step / final, runs };
+    }
+
     show(state) {
-      const { condition, final } = this.#lab.run(state.run), { leftOut } = this.#lab;
-      const runs = this.#lab.runs.filter(run => run.condition === condition && !leftOut.includes(run.id))
-        .sort((a, b) => a.seed - b.seed).slice(0, MOST);
+      const { runs } = this.#state = this.#asked(state);
       this.node.hidden = runs.length < 2;
-      this.#state = { prompt: state.prompt, share: state.step / final, runs: runs.map(({ id }) => id) };
-      this.#first ??= this.#state;
-      if (!same(this.#boxes.map(({ run }) => run.id), this.#state.runs)) this.#make(runs);
+      if (!same(this.#boxes.map(({ run }) => run.id), runs)) this.#make(runs.map(id => this.#lab.run(id)));
       for (const { run, node } of this.#boxes) node.ariaCurrent = run.id === state.run;
       this.#paint();
     }

@@ -2,7 +2,7 @@
 globalThis.circuitPane = (() => {
   'use strict';
   const { el, same, say } = pageParts('explorer'), { HeadMap, share } = circuitHeadMap, { headsOf } = circuitLab;
-  const { table, named, cell, bar } = circuitBars;
+  const { bar } = circuitBars, { table, named, cell } = circuitTables;
   const MOST_ANSWERS = 6, MOST_SUBSETS = 64;
   const signed = value => `${value < 0 ? '\u2212' : '+'}${Math.abs(value).toFixed(2)}`;
 

@@ -2,7 +2,7 @@
 // They work with a desk: { lab, change(changes), edit(texts), need(kind), now() -> { state, readings } }.
 globalThis.circuitPanels = (() => {
   'use strict';
-  const { el } = pageParts('explorer'), { table, named, cell, bar } = circuitBars;
+  const { el } = pageParts('explorer'), { bar } = circuitBars, { table, named, cell } = circuitTables;
   const placesOf = ({ run, step, other }) => [{ run, step }, ...(other ? [other] : [])];
 
   // Every number of both networks.
