@@ -3,12 +3,10 @@
 // weights: later, or at once, before `send` returns. Defines `circuitExplorer`, which widget.py makes the default export.
 globalThis.circuitExplorer = (() => {
   'use strict';
-  const { el, same, say, enable, button, fill } = pageParts('explorer'), { headsOf } = circuitLab;
+  const { el, same, say, enable, button, fill } = pageParts('explorer'), { headsOf, placesOf } = circuitLab;
   const { FIELDS, address, fromAddress } = circuitTakeOut;
   const PAUSE = 300; // milliseconds until the address follows
-  const MOST_UNDONE = 100;
   const sentence = text => `${text[0].toUpperCase()}${text.slice(1)}${text.endsWith('.') ? '' : '.'}`;
-  const placesOf = state => (state.other ? [state, state.other] : [state]);
 
   class View {
     #model;
@@ -51,7 +49,9 @@ globalThis.circuitExplorer = (() => {
       new IntersectionObserver((changes, seen) => {
         if (!changes.at(-1).isIntersecting) return;
         seen.disconnect();
-        this.#others = this.#makeOthers([...still?.querySelectorAll('.circuits svg') ?? []]);
+        const stills = [...still?.querySelectorAll('.circuits svg') ?? []];
+        this.#others = this.#load().then(({ circuitOthers: { Others } }) =>
+          new Others(this.#nearby, this.#desk, this.#data, stills, this.#opening));
         this.#showOthers();
       }, { rootMargin: '400px' }).observe(this.#nearby);
       const follow = ({ rule, ...other }) =>
@@ -186,7 +186,6 @@ globalThis.circuitExplorer = (() => {
       const last = this.#before.at(-1);
       if (last && isWalk(last, state) && isWalk(state, next)) return;
       this.#before.push(state);
-      if (this.#before.length > MOST_UNDONE) this.#before.shift();
     }
 
     // Compute the changed state and show it; what cannot be computed is told, and nothing else changes.
@@ -320,7 +319,7 @@ globalThis.circuitExplorer = (() => {
     get #desk() {
       return {
         lab: this.#lab, change: changes => this.#change(changes), edit: texts => this.#edit(texts),
-        repaint: () => this.#paint(), need: kind => this.#need('composer', kind), now: () => ({ state: this.#state, readings: this.#readings }),
+        repaint: () => this.#paint(), want: run => this.#want(run), need: kind => this.#need('composer', kind), now: () => ({ state: this.#state, readings: this.#readings }),
       };
     }
 
@@ -335,16 +334,6 @@ globalThis.circuitExplorer = (() => {
         } finally { URL.revokeObjectURL(url); }
       })();
       return this.#panels;
-    }
-
-    // The same prompt in other networks. `stills`: pictures of the first frame.
-    async #makeOthers(stills) {
-      const { circuitOthers } = await this.#load(), act = {
-        want: run => this.#want(run), show: (run, step) => this.#change({ run, step }),
-      };
-      const others = new circuitOthers.Others(this.#lab, this.#data, act, stills, this.#opening);
-      this.#nearby.append(others.node);
-      return others;
     }
 
     async #showOthers() {

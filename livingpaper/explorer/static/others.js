@@ -9,7 +9,7 @@ globalThis.circuitOthers = (() => {
   class Others {
     #lab;
     #exhibit;
-    #act;
+    #desk;
     #stills; // pictures of the first frame, where the page has them: they need no weights
     #first;
     #state;
@@ -18,13 +18,15 @@ globalThis.circuitOthers = (() => {
     #row = el('div', 'others', { ariaLabel: 'The same prompt in other networks: press one to put it on the stage' });
     #stop = toolbar(this.#row);
     #boxes = [];
-    node = el('div', 'part', el('p', 'title', 'The same prompt, other random starts'), this.#row);
+    #node;
 
-    // act: { want(run), show(run, step) }; `want` gives a promise, or null where the weights are here. `opening`: the
-    // state of the stills.
-    constructor(lab, exhibit, act, stills, opening) {
-      [this.#lab, this.#exhibit, this.#act, this.#stills] = [lab, exhibit, act, stills];
+    // desk: { lab, want(run), change(changes) }; `want` gives a promise, or null where the weights are here. `opening`:
+    // the state of the stills.
+    constructor(node, desk, exhibit, stills, opening) {
+      [this.#lab, this.#exhibit, this.#desk, this.#stills] = [desk.lab, exhibit, desk, stills];
       this.#first = this.#asked(opening);
+      this.#node = node;
+      node.append(el('p', 'title', 'The same prompt, other random starts'), this.#row);
       new IntersectionObserver(changes => {
         this.#isNear = changes.at(-1).isIntersecting;
         this.#paint();
@@ -41,7 +43,7 @@ globalThis.circuitOthers = (() => {
 
     show(state) {
       const { runs } = this.#state = this.#asked(state);
-      this.node.hidden = runs.length < 2;
+      this.#node.hidden = runs.length < 2;
       if (!same(this.#boxes.map(({ run }) => run.id), runs)) this.#make(runs.map(id => this.#lab.run(id)));
       for (const { run, node } of this.#boxes) node.ariaCurrent = run.id === state.run;
       this.#paint();
@@ -50,7 +52,7 @@ globalThis.circuitOthers = (() => {
     #make(runs) {
       this.#boxes = runs.map(run => {
         const picture = svg('svg', { 'aria-hidden': true, fill: 'currentColor' }), score = el('span', 'quiet');
-        const room = el('span', 'picture', picture), act = () => this.#act.show(run.id, this.#stepOf(run));
+        const room = el('span', 'picture', picture), act = () => this.#desk.change({ run: run.id, step: this.#stepOf(run) });
         room.classList.add('circuit');
         return { run, picture, score, painted: '', node: button('other', act, room, `seed ${run.seed}`, score) };
       });
@@ -73,7 +75,7 @@ globalThis.circuitOthers = (() => {
         const key = `${this.#stepOf(box.run)} ${this.#state.prompt}`;
         if (box.painted === key) continue;
         try {
-          await this.#act.want(box.run.id);
+          await this.#desk.want(box.run.id);
           await new Promise(done => idle(done));
           if (turn !== this.#turn) return;
           this.#paintOne(box);

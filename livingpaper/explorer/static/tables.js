@@ -4,12 +4,11 @@ globalThis.circuitTables = (() => {
   const { el } = pageParts('explorer');
 
   const named = words => el('th', '', { scope: 'row' }, words);
-  const cell = text => el('td', 'number', text);
 
   function table(caption, headings, rows) {
     const head = el('tr', '', ...headings.map(words => el('th', '', { scope: 'col' }, words)));
     return el('table', '', el('caption', '', caption), el('thead', '', head), el('tbody', '', ...rows));
   }
 
-  return { named, cell, table };
+  return { named, table };
 })();
