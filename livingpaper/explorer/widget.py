@@ -65,11 +65,14 @@ def panels_of(exhibit: Exhibit) -> str:
 
 
 def _joined(names: Sequence[str]) -> str:
-    """Scripts without comments and indents, their globals made locals of the function that they stand in."""
+    """Scripts without comments and indents, their globals made locals of the function that they stand in.
+
+    Nor do they say that they are strict: a module is.
+    """
     scripts = "\n".join((STATIC / name).read_text(encoding="utf-8") for name in names)
     local = re.sub(r"^globalThis\.(?=\w+ = )", "const ", f"{scripts}\n", flags=re.MULTILINE)
     # Behind code a comment has no quotes, so that none is taken for one that stands in a text.
-    bare = re.sub(r"^\s*//.*$|[ \t]+// [^'\"`\n]*$", "", local, flags=re.MULTILINE)
+    bare = re.sub(r"^\s*//.*$|^\s*'use strict';$|[ \t]+// [^'\"`\n]*$", "", local, flags=re.MULTILINE)
     return re.sub(r"^\s+", "", bare, flags=re.MULTILINE)
 
 

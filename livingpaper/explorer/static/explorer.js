@@ -319,7 +319,8 @@ globalThis.circuitExplorer = (() => {
     get #desk() {
       return {
         lab: this.#lab, change: changes => this.#change(changes), edit: texts => this.#edit(texts),
-        repaint: () => this.#paint(), want: run => this.#want(run), need: kind => this.#need('composer', kind), now: () => ({ state: this.#state, readings: this.#readings }),
+        repaint: () => this.#paint(), want: run => this.#want(run), need: kind => this.#need('composer', kind),
+        now: () => ({ state: this.#state, readings: this.#readings }),
       };
     }
 

@@ -38,7 +38,7 @@ globalThis.circuitRevealLooks = (() => {
         this.#rows.remove();
         return;
       }
-      this.#readout.before(this.#rows);
+      if (!this.#rows.parentNode) this.#readout.before(this.#rows); // what is moved loses the focus
       const { state: { edits }, readings: [{ model: { config }, now: { result } }] } = shown;
       this.#make(headsOf(config));
       for (const { name, layer, head, line, cells, stop } of this.#lines) {

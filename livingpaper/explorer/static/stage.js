@@ -194,7 +194,7 @@ globalThis.circuitStage = (() => {
     // ---- beside the drawing ----
 
     #showAnswers(isEdited) {
-      const { reading } = this.#shown, { probabilities: p } = reading.now;
+      const { reading } = this.#shown, p = reading.now.probabilities;
       this.#answers.replaceChildren(
         ...likeliest(this.#lab, reading, MOST_ANSWERS, isEdited, token => [likely(p[token])]));
     }
