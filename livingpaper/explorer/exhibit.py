@@ -4,7 +4,7 @@ import bisect
 import json
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property, lru_cache
 from typing import Any
@@ -18,10 +18,11 @@ from circuitcore.training.store.run import Run
 from livingpaper.explorer.moves import Plan, Tested, circuit_on
 from livingpaper.explorer.probe import Reading, probe
 from livingpaper.explorer.references import reference_tables
+from livingpaper.explorer.reveal import Reveal
 from livingpaper.explorer.weights import packed
 from livingpaper.figures.circuit import Circuit
 
-NAME = re.compile(r"explorer-[a-z0-9-]+")
+NAME = re.compile(r"[a-z]+(-[a-z0-9]+)+")
 MOST_BYTES = 6_000_000
 """Of one run's weights on the page, in base64."""
 AROUND, AROUND_EACH = 5_000, 40
@@ -101,16 +102,19 @@ class ShownRun:
         """The step that is nearest to a share of the training."""
         return min(self.steps, key=lambda step: abs(step - share * self.run.final_step))
 
+    def epoch(self, step: int) -> int:
+        """The last epoch that ends by a step."""
+        return bisect.bisect_right(self.run.recipe.schedule.epoch_ends, step) - 1
+
     def entry(self) -> dict[str, Any]:
         """The run as the page knows it before its weights are loaded."""
-        ends = self.run.recipe.schedule.epoch_ends
         return {
             "id": self.run.run_id,
             "condition": self.condition,
             "seed": self.run.recipe.init_seed,
             "config": self.run.recipe.model.to_dict(),
             "steps": self.steps,
-            "epochs": [bisect.bisect_right(ends, step) - 1 for step in self.steps],
+            "epochs": [self.epoch(step) for step in self.steps],
             "final": self.run.final_step,
             "curves": [asdict(curve) for curve in self.curves],
             "births": [asdict(birth) for birth in self.births],
@@ -127,7 +131,7 @@ class ShownRun:
 
     def weights(self) -> dict[str, Any]:
         """All its checkpoints, packed for the page; float32, so that the page's network is the published one."""
-        return packed(self.run.recipe.model, {step: self.run.weights(step) for step in self.steps}, "float32")
+        return packed(self.run.recipe.model, {step: self.run.weights(step) for step in self.steps})
 
     @cached_property
     def weights_text(self) -> str:
@@ -167,6 +171,10 @@ class PathStep:
     lit: tuple[str, ...] = ()
     claims: tuple[str, ...] = ()
 
+    def entry(self, told: Sequence[str]) -> dict[str, Any]:
+        """The stop as the page knows it, with what is told of its claims."""
+        return {"title": self.title, "text": self.text, "state": dict(self.state), "lit": list(self.lit), "told": told}
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Exhibit:
@@ -181,9 +189,11 @@ class Exhibit:
         path: stops; the first is what a reader sees before touching anything.
         plan: the circuit that is looked for.
         told: claim -> its verdict in words; a claim of the path that has none is not spoken of.
+        form: in which the reader is asked before anything tells; None: the network speaks at once.
 
     Raises:
         ExhibitError: nothing to show, two runs of one condition and seed, another vocabulary, a state that cannot be.
+        FormError: a form that does not fit the task or the opening.
     """
 
     name: str
@@ -194,10 +204,11 @@ class Exhibit:
     path: tuple[PathStep, ...] = ()
     plan: Plan = field(default_factory=Plan)
     told: Mapping[str, str] = field(default_factory=dict)
+    form: Reveal | None = None
 
     def __post_init__(self):
         if not NAME.fullmatch(self.name):
-            raise ExhibitError(f"an explorer's name is 'explorer-' and lower-case words with dashes; got {self.name!r}")
+            raise ExhibitError(f"an explorer's name is lower-case words with dashes; got {self.name!r}")
         if not self.shown or not self.examples:
             raise ExhibitError(
                 f"{self.name}: needs a run and an example; got {len(self.shown)} and {len(self.examples)}"
@@ -214,8 +225,13 @@ class Exhibit:
         for stop in self.path:
             if wrong := sorted(set(stop.lit) - known):
                 raise ExhibitError(f"{self.name}, {stop.title!r}: {unknown('move', wrong[0], known)}")
+        self._check_states()
+
+    def _check_states(self) -> None:
         for state in (self.start, *({**self.start, **stop.state} for stop in self.path)):
             self.check(state)
+        if self.form:
+            self.form.check(self.task, self.start["prompt"])
 
     @cached_property
     def start(self) -> dict[str, Any]:
@@ -275,12 +291,10 @@ class Exhibit:
             (shown for shown in self.shown if shown.condition == condition),
             key=lambda shown: shown.run.recipe.init_seed,
         )
+        states = {shown: {"run": shown.run.run_id, "step": shown.nearest(share), "edits": []} for shown in alike}
         return tuple(
-            replace(
-                self.circuit({**state, "run": shown.run.run_id, "step": shown.nearest(share), "edits": []}),
-                name=f"seed {shown.run.recipe.init_seed}",
-            )
-            for shown in alike[:MOST_BESIDE]
+            replace(self.circuit({**state, **asked}), name=f"seed {shown.run.recipe.init_seed}")
+            for shown, asked in list(states.items())[:MOST_BESIDE]
         )
 
     def verdicts(self, stop: PathStep) -> list[str]:
@@ -300,18 +314,10 @@ class Exhibit:
             },
             "runs": [shown.entry() for shown in self.shown],
             "opening": self.start,
-            "path": [
-                {
-                    "title": stop.title,
-                    "text": stop.text,
-                    "state": dict(stop.state),
-                    "lit": list(stop.lit),
-                    "told": self.verdicts(stop),
-                }
-                for stop in self.path
-            ],
+            "path": [stop.entry(self.verdicts(stop)) for stop in self.path],
             "moves": [asdict(move) for move in self.plan.moves],
             "tones": dict(self.plan.tones),
+            **({"form": self.form.payload(self.task)} if self.form else {}),
         }
 
     def check(self, state: Mapping[str, Any]) -> None:
@@ -327,10 +333,8 @@ class Exhibit:
         for place in (state, *([other] if other else [])):
             shown = self.find(place["run"])
             if place["step"] not in shown.steps:
-                steps = ", ".join(map(str, shown.steps))
-                raise ExhibitError(
-                    f"{self.name}: no step {place['step']} of {shown.run.run_id} here; there are {steps}"
-                )
+                here = f"{place['run']} here; there are {', '.join(map(str, shown.steps))}"
+                raise ExhibitError(f"{self.name}: no step {place['step']} of {here}")
             asked = {key: state[key] for key in ("prompt", "edits", "resample")}
             probe(shown.run, step=place["step"], source=state["source"] or None, **asked)
 

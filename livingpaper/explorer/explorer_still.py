@@ -4,10 +4,12 @@ import html
 
 from livingpaper.explorer.exhibit import Exhibit
 from livingpaper.explorer.probe import Reading
+from livingpaper.explorer.reveal_still import asked_html, tables_html
 from livingpaper.figures.circuit import likely
 from livingpaper.figures.circuit_drawing import drawing_html, small_drawings_html
 
 MOST_ANSWERS = 3
+FIRST = "With JavaScript it is a game, and you guess first."
 
 
 def still_html(exhibit: Exhibit) -> str:
@@ -21,9 +23,18 @@ def still_html(exhibit: Exhibit) -> str:
     others = exhibit.beside(state)
     small = small_drawings_html(others) if len(others) > 1 else ""
     edits = f"<p>Edits: {_text(', '.join(state['edits']))}.</p>" if state["edits"] else ""
+    drawn, end = drawing_html(exhibit.circuit(state)), "With JavaScript every checkpoint can be used here."
+    if form := exhibit.form:
+        shown = exhibit.find(state["run"])
+        network = f"{shown.condition}, epoch {shown.epoch(state['step'])}"
+        words += asked_html(form, exhibit.task)
+        told = tables_html(form, exhibit.task, reading, network)
+        drawn, end = f'<div class="explorer-tells">{drawn}{told}</div>', f"Its answers are told. {FIRST} {end}"
+    else:
+        drawn += _answers(reading)
     return (
-        f'<div class="explorer-still">{words}{edits}{drawing_html(exhibit.circuit(state))}{_answers(reading)}{small}'
-        '<p class="explorer-without">This is the opening. With JavaScript every checkpoint can be used here.</p></div>'
+        f'<div class="explorer-still">{words}{edits}{drawn}{small}'
+        f'<p class="explorer-without">This is the opening. {end}</p></div>'
     )
 
 

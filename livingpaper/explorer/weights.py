@@ -1,14 +1,15 @@
 """Checkpoints as text that a page can carry and ``static/decoder.js`` reads.
 
 A packed model is plain JSON: ``config`` (the fields in ``KNOWN``), ``dtype``, ``tensors`` (``[name, shape]`` in
-the order in which they lie behind each other), and ``checkpoints`` (``at``: a step or an epoch, as whoever packs them
-counts; ``data``: those numbers, little endian, in base64).
+the order in which they lie behind each other), and ``checkpoints`` (``at``: a step; ``data``: those numbers, little
+endian, in base64). They are float32, so that the page's network is the published one: at 11 significant bits rounding
+moves logits by up to 4.
 """
 
 import base64
 import json
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -28,22 +29,19 @@ KNOWN: Known = {
     "tied": (True, False),
     "bias": ("none", "inside", "all"),
 }
-Dtype = Literal["float16", "float32"]
-_LITTLE_ENDIAN = {"float16": "<f2", "float32": "<f4"}
+DTYPE = "float32"
 
 
-def packed(config: ModelConfig, checkpoints: Mapping[int, Weights], dtype: Dtype = "float16") -> dict[str, Any]:
+def packed(config: ModelConfig, checkpoints: Mapping[int, Weights]) -> dict[str, Any]:
     """One model at all its checkpoints, in the order of training.
 
     Args:
         config: the architecture.
-        checkpoints: step or epoch -> weights as ``init_weights`` names and shapes them.
-        dtype: of the numbers on the page. float16 keeps 11 significant bits, enough for the game's small networks; on
-            others that rounding moves logits by up to 4, so the explorer takes float32, which is exact.
+        checkpoints: step -> weights as ``init_weights`` names and shapes them.
 
     Raises:
         UnsupportedError: the page's decoder does not know a word of the config.
-        ValueError: no checkpoint, weights that do not fit the config, or a number the dtype cannot hold.
+        ValueError: no checkpoint, weights that do not fit the config, or a number that is none.
     """
     if not checkpoints:
         raise ValueError("no checkpoint: a page needs at least one")
@@ -51,18 +49,12 @@ def packed(config: ModelConfig, checkpoints: Mapping[int, Weights], dtype: Dtype
     shapes = {name: shape for name, (shape, _) in weight_shapes(config).items()}
     return {
         "config": {name: getattr(config, name) for name in KNOWN} | {"bias": config.to_dict()["bias"]},
-        "dtype": dtype,
+        "dtype": DTYPE,
         "tensors": [[name, list(shape)] for name, shape in shapes.items()],
         "checkpoints": [
-            {"at": at, "data": _text(_joined(shapes, weights, at), dtype)}
-            for at, weights in sorted(checkpoints.items())
+            {"at": at, "data": _text(_joined(shapes, weights, at))} for at, weights in sorted(checkpoints.items())
         ],
     }
-
-
-def rounded(weights: Weights, dtype: Dtype = "float16") -> dict[str, Tensor]:
-    """The weights as a page has them, as float32."""
-    return {name: tensor.detach().to(getattr(torch, dtype)).float() for name, tensor in weights.items()}
 
 
 def in_script(data: Any) -> str:
@@ -83,9 +75,9 @@ def _joined(shapes: Mapping[str, tuple[int, ...]], weights: Weights, at: int) ->
     return torch.cat([weights[name].detach().flatten().cpu() for name in shapes])
 
 
-def _text(numbers: Tensor, dtype: Dtype) -> str:
-    values = numbers.to(getattr(torch, dtype))
+def _text(numbers: Tensor) -> str:
+    values = numbers.float()
     if not values.isfinite().all():
         worst = numbers.abs().max().item()
-        raise ValueError(f"a weight of size {worst:g} is not a number that {dtype} can hold")
-    return base64.b64encode(values.numpy().astype(_LITTLE_ENDIAN[dtype]).tobytes()).decode()
+        raise ValueError(f"a weight of size {worst:g} is not a number that {DTYPE} can hold")
+    return base64.b64encode(values.numpy().astype("<f4").tobytes()).decode()

@@ -30,15 +30,17 @@ STATIC = Path(__file__).parent / "static"
 CIRCUIT_STYLES = STATIC.parents[1] / "figures" / "static" / "circuit.css"
 SCRIPTS = (
     *("parts.js", "svg.js", "bars.js", "decoder.js", "known.js", "edits.js", "prompt.js", "lab.js", "strip.js"),
-    *("places.js", "moves.js", "stage_layout.js", "stage_names.js", "stage_drawing.js", "stage.js", "others.js"),
+    *("places.js", "moves.js", "stage_layout.js", "stage_names.js", "stage_drawing.js", "stage.js"),
     *("take_out.js", "explorer.js"),
 )
 """In the order in which they are joined to one module: what a reader sees first."""
 PANELS = (
-    *("attribution.js", "head_map.js", "pane.js", "composer.js", "curves.js", "panels.js", "shuffle.js"),
-    "take_along.js",
+    *("tables.js", "attribution.js", "head_map.js", "pane.js", "composer.js", "curves.js", "panels.js", "shuffle.js"),
+    *("take_along.js", "others.js"),
 )
-"""The same of what is loaded when a reader first opens a panel, asks for another prompt, or takes something along."""
+"""The same of what is loaded when a reader opens a panel, comes near other networks, or takes something along."""
+FORM = ("reveal_rules.js", "reveal_looks.js", "reveal.js")
+"""The same of a form in which a task asks: with the panels, and at once."""
 N_EXAMPLES = 6
 
 
@@ -49,19 +51,28 @@ def module() -> str:
 
 
 @cache
-def panels() -> str:
-    """The ES module of its panels: a function of the parts of the first that they need."""
-    needed = "pageParts, circuitSvg, circuitDecoder, circuitLab, circuitPrompt, circuitBars, circuitStrip"
-    made = "circuitPanels, circuitShuffle, circuitTakeAlong"
-    return f"export default ({{ {needed} }}) => {{\n{joined_scripts(PANELS)}return {{ {made} }};\n}};\n"
+def panels(*more: str) -> str:
+    """The ES module of its panels, and of ``more`` scripts: a function of the parts of the first that they need."""
+    needed = "pageParts, circuitSvg, circuitDecoder, circuitLab, circuitPrompt, circuitBars, circuitStrip, "
+    needed += "circuitMoves, circuitLayout, circuitDrawing"
+    made = "circuitPanels, circuitShuffle, circuitTakeAlong, circuitOthers" + (", circuitReveal" if more else "")
+    return f"export default ({{ {needed} }}) => {{\n{joined_scripts((*PANELS, *more))}return {{ {made} }};\n}};\n"
+
+
+def panels_of(exhibit: Exhibit) -> str:
+    """The same with the form of an exhibit, where it has one."""
+    return panels(*(FORM if exhibit.form else ()))
 
 
 def joined_scripts(names: Sequence[str]) -> str:
-    """Scripts without comments and indents, their globals made locals of the function that they stand in."""
+    """Scripts without comments and indents, their globals made locals of the function that they stand in.
+
+    Nor do they say that they are strict: a module is.
+    """
     scripts = "\n".join((STATIC / name).read_text(encoding="utf-8") for name in names)
     local = re.sub(r"^globalThis\.(?=\w+ = )", "const ", f"{scripts}\n", flags=re.MULTILINE)
     # Behind code a comment has no quotes, so that none is taken for one that stands in a text.
-    bare = re.sub(r"^\s*//.*$|[ \t]+// [^'\"`\n]*$", "", local, flags=re.MULTILINE)
+    bare = re.sub(r"^\s*//.*$|^\s*'use strict';$|[ \t]+// [^'\"`\n]*$", "", local, flags=re.MULTILINE)
     return re.sub(r"^\s+", "", bare, flags=re.MULTILINE)
 
 
@@ -72,10 +83,10 @@ def page_script() -> str:
     return scripts.replace("</script", "<\\/script")
 
 
-@cache
-def styles() -> str:
-    """Its style sheet, and that of drawn circuits."""
-    return CIRCUIT_STYLES.read_text(encoding="utf-8") + (STATIC / "explorer.css").read_text(encoding="utf-8")
+def styles(exhibit: Exhibit) -> str:
+    """Its style sheet, that of drawn circuits, and that of the exhibit's form."""
+    own = ("explorer.css", "reveal.css") if exhibit.form else ("explorer.css",)
+    return "".join(path.read_text(encoding="utf-8") for path in (CIRCUIT_STYLES, *(STATIC / name for name in own)))
 
 
 class Explorer(anywidget.AnyWidget):
@@ -104,9 +115,9 @@ class Explorer(anywidget.AnyWidget):
     rule = traitlets.Unicode().tag(sync=True)
 
     def __init__(self, shown: Exhibit | Run | str, **state: Any):
-        self._esm, self._css = module(), styles()
         self._shown = shown if isinstance(shown, Exhibit) else exhibit_of(find_run(shown))
-        super().__init__(exhibit=self._shown.payload(), panels=panels(), **{**self._shown.start, **state})
+        self._esm, self._css = module(), styles(self._shown)
+        super().__init__(exhibit=self._shown.payload(), panels=panels_of(self._shown), **{**self._shown.start, **state})
         self.on_msg(self._send_weights)
 
     def reading(self) -> Any:
@@ -136,7 +147,7 @@ class Explorer(anywidget.AnyWidget):
         if os.environ.get("PAPER_BUILD"):
             return {"text/html": book_html(self._shown), "text/plain": self._shown.name}
         bundle, metadata = super()._repr_mimebundle_()
-        still = f'<div class="explorer"><style>{styles()}</style>{still_html(self._shown)}</div>'
+        still = f'<div class="explorer"><style>{styles(self._shown)}</style>{still_html(self._shown)}</div>'
         return {**bundle, "text/html": still, "text/plain": self._shown.name}, metadata
 
 
@@ -155,13 +166,13 @@ def page_html(exhibit: Exhibit) -> str:
     The data holds the SHA-256 of each run's weights, as text.
     """
     payload = exhibit.payload()
-    first, later = (json.dumps(source).replace("<", "\\u003c") for source in (module(), panels()))
+    first, later = (json.dumps(source).replace("<", "\\u003c") for source in (module(), panels_of(exhibit)))
     for entry, shown in zip(payload["runs"], exhibit.shown, strict=True):
         entry["sha256"] = hashlib.sha256(shown.weights_text.encode()).hexdigest()
     data = in_script(payload)
     return (
         f'<div class="explorer" id="{exhibit.name}" role="group" aria-label="Explorer of trained networks">'
-        f"<style>{styles()}</style>{still_html(exhibit)}"
+        f"<style>{styles(exhibit)}</style>{still_html(exhibit)}"
         f'<script type="application/json" class="explorer-data">{data}</script>'
         f'<script type="application/json" class="explorer-module">{first}</script>'
         f'<script type="application/json" class="explorer-panels">{later}</script>'

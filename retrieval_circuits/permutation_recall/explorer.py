@@ -7,9 +7,13 @@ from livingpaper.explorer.exhibit import Curve, Example, Exhibit, PathStep, Show
 from livingpaper.explorer.material import Material
 from livingpaper.explorer.probe import Reading, probe
 from retrieval_circuits.permutation_recall.circuit import PLAN, link_tests, values_note
-from retrieval_circuits.permutation_recall.game import DISPLAYED, LABELS, OPENING
 from retrieval_circuits.permutation_recall.readings.models import ONE, TWO
 
+LABELS = {ONE: "small, trained without repeats", TWO: "large, trained with repeats"}
+DISPLAYED = ((5, 3, 2, 4, 1), (2, 1, 4, 3, 5))
+"""The sequence that the source displays: the y of x = 1..5, held out, and the order of the x."""
+OPENING = (2, 1, 4, 3, 2)
+"""The same with the first x once more."""
 PERMUTATION, ORDER = DISPLAYED
 SHOWN_FIRST = (1, OPENING[-1])
 """Position of the y to be remembered, and its x."""
@@ -17,10 +21,10 @@ SHOWN_FIRST = (1, OPENING[-1])
 
 def explorer(materials: Sequence[Material]) -> Exhibit:
     """Both models; it opens on the larger one, asked for the first x again."""
-    shown = tuple(run for material in materials for run in _runs(material))
+    shown = tuple(run for material in materials for run in shown_runs(material))
     large, small = (materials[0].run(arm) for arm in (TWO, ONE))
     examples = tuple(
-        Example(label=label, prompt=_prompt(order))
+        Example(label=label, prompt=prompt_of(order))
         for label, order in {
             "the first x again": OPENING,
             "the last x is new": ORDER,
@@ -35,12 +39,13 @@ def explorer(materials: Sequence[Material]) -> Exhibit:
     )  # fmt: skip
 
 
-def _prompt(order: Sequence[int]) -> str:
+def prompt_of(order: Sequence[int]) -> str:
     """The pairs of all x but the last, and the last x."""
     return " ".join(str(word) for x in order for word in (x, PERMUTATION[x - 1]))[:-2]
 
 
-def _runs(material: Material) -> Iterator[ShownRun]:
+def shown_runs(material: Material) -> Iterator[ShownRun]:
+    """Every network of both models whose weights are here, the larger model's first."""
     tests = material.tests(TWO, link_tests)
     for arm in (TWO, ONE):
         for run in material.runs(arm):

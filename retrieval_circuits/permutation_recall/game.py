@@ -1,37 +1,27 @@
-"""The game of the chapter, from weights that are shipped."""
+"""The explorer in which the reader is asked first: the source's two models, step by step, guessed against."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
-from circuitcore.metrics.instruments.snapshots import spread
-from circuitcore.training.store.run import Run
-from livingpaper.explorer.game import GameModel, RecallGame, recall_game
+from livingpaper.explorer.exhibit import Example, Exhibit
 from livingpaper.explorer.material import Material
+from livingpaper.explorer.reveal import Reveal
+from retrieval_circuits.permutation_recall.circuit import PLAN
+from retrieval_circuits.permutation_recall.explorer import DISPLAYED, OPENING, prompt_of, shown_runs
 from retrieval_circuits.permutation_recall.readings.models import ONE, TWO
 
-RunOf = Callable[[str], Run]
-LABELS = {ONE: "small, trained without repeats", TWO: "large, trained with repeats"}
-DISPLAYED = ((5, 3, 2, 4, 1), (2, 1, 4, 3, 5))
-"""The sequence that the source displays: the y of x = 1..5, held out, and the order of the x."""
-OPENING = (2, 1, 4, 3, 2)
-"""The same with the first x once more."""
-MOST_CHECKPOINTS = 10
 
-
-def game(materials: Sequence[Material]) -> RecallGame:
-    """The game, with one network of each of the source's models at up to ten checkpoints: the published where they are.
+def game(materials: Sequence[Material]) -> Exhibit:
+    """One network of each of the source's models, the larger first: the published where they are.
 
     Args:
         materials: of the published runs and the reader's, or of either.
     """
-    run_of = materials[0].run
-    models = [
-        GameModel(label=LABELS[arm], config=run.recipe.model, checkpoints=_checkpoints(run))
-        for arm, run in ((arm, run_of(arm)) for arm in (TWO, ONE))
-    ]
-    return recall_game(models, permutation=DISPLAYED[0], order=OPENING, name="game-recall")
-
-
-def _checkpoints(run: Run) -> dict[int, dict]:
-    """Epoch -> weights, evenly spread over those that are here."""
-    ends = run.recipe.schedule.epoch_ends
-    return {ends.index(step): run.weights(step) for step in spread(run.steps, MOST_CHECKPOINTS)}
+    wanted = [materials[0].run(arm).run_id for arm in (TWO, ONE)]
+    shown = {one.run.run_id: one for one in shown_runs(materials[0]) if one.run.run_id in wanted}
+    task = shown[wanted[0]].run.recipe.make_task()
+    form = Reveal(permutation=DISPLAYED[0], order=OPENING, repeats=task.repeat_ratio)
+    labels = {"the opening": form.prompt, "the last x is new": prompt_of(DISPLAYED[1])}
+    return Exhibit(
+        name="game-recall", task=task, shown=tuple(shown[run] for run in wanted), plan=PLAN, form=form,
+        examples=tuple(Example(label=label, prompt=prompt) for label, prompt in labels.items()),
+    )  # fmt: skip

@@ -6,8 +6,8 @@ from conftest import page_with
 from circuitcore.ground.environment import Folders
 from circuitcore.training.store.run_store import RunStore
 from livingpaper.explorer.exhibit import Exhibit, ShownRun, spread_examples
-from livingpaper.explorer.game import STATIC
 from livingpaper.explorer.probe import probe
+from livingpaper.explorer.widget import STATIC
 
 PUBLISHED = Folders.from_environment().published
 N_PROMPTS = 3

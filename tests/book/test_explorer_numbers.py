@@ -17,10 +17,10 @@ from circuitcore.models import forward
 from circuitcore.models.edit_text import parse_edit
 from circuitcore.models.sites import HEAD_SITES
 from circuitcore.training.store.run_store import RunStore
-from livingpaper.explorer.game import STATIC
 from livingpaper.explorer.probe import Question, attribution, edited_pass, read
 from livingpaper.explorer.references import references
 from livingpaper.explorer.weights import KNOWN, packed
+from livingpaper.explorer.widget import STATIC
 
 N_CASES, N_RANDOM, N_ROWS, N_PROMPTS = 200, 60, 5, 2000
 EXACT = 1e-5
@@ -145,14 +145,14 @@ def published_cases():
         )
 
 
-def measured(blank, dtype="float32"):
+def measured(blank):
     """Chapter -> the gaps to Python in float64 and in float32, over all cases."""
     found = {}
     for run, step, question in published_cases():
         config, task, weights = run.recipe.model, run.recipe.make_task(), run.weights(step)
         ids, source = (task.encode(text).tolist() for text in (question.prompt, question.source))
         rows = references(task, len(ids)).tolist()
-        model = packed(config, {step: weights}, dtype)
+        model = packed(config, {step: weights})
         page = blank.evaluate(READ, [model, ids, list(question.edits), rows, question.resample, source])
         assert page["texts"] == list(question.edits)
         gaps = found.setdefault(run.recipe.task, (Gaps(), Gaps()))
@@ -197,7 +197,7 @@ def test_the_page_reads_published_networks_as_probe_does(blank):
 def test_the_page_computes_every_architecture_under_edits_as_python_does(blank):
     exact, single = Gaps(), Gaps()
     for config, weights, inputs, rows, edits, resample in random_cases():
-        model = packed(config, {0: weights}, "float32")
+        model = packed(config, {0: weights})
         asked = [model, inputs[0].tolist(), edits, rows.tolist(), resample, rows[0].tolist()]
         page = blank.evaluate(READ, asked)
         for gaps, precision in ((exact, torch.float64), (single, torch.float32)):
@@ -215,7 +215,7 @@ def test_the_shares_of_all_parts_sum_to_the_logits(blank, variant):
     config, weights, inputs = a_network(variant)
     unwritten = ("b_O", "ln_final.b", "b_U")
     weights = {name: torch.zeros_like(w) if name.endswith(unwritten) else w for name, w in weights.items()}
-    asked = [packed(config, {0: weights}, "float32"), inputs[0].tolist(), [], [], 0, []]
+    asked = [packed(config, {0: weights}), inputs[0].tolist(), [], [], 0, []]
     page = blank.evaluate(READ, asked)
     if config.norm_position == "post":
         assert page["shares"] == {}
@@ -245,7 +245,7 @@ def test_the_page_refuses_an_edit_with_pythons_sentence(blank, edit):
         in_python(config, weights, inputs, inputs, [edit], 0)
     tokens = inputs[0].tolist()
     script = f"asked => {{ try {{ ({READ})(asked); }} catch (error) {{ return error.message; }} }}"
-    asked = [packed(config, {0: weights}, "float32"), tokens, [edit], [tokens], 0, tokens]
+    asked = [packed(config, {0: weights}), tokens, [edit], [tokens], 0, tokens]
     assert blank.evaluate(script, asked) == str(python.value)
 
 
@@ -261,7 +261,7 @@ def test_an_edit_is_not_made_twice(blank):
         return [value.every(x => x === 1), cache['resid_mid.0'].every((x, i) => x === clean['resid_mid.0'][i]),
             before.every((x, i) => x === again['resid_post.0'][i]), [...cache['resid_post.0']]];
     }"""
-    *untouched, edited = blank.evaluate(script, [packed(config, {0: weights}, "float32"), inputs[0].tolist()])
+    *untouched, edited = blank.evaluate(script, [packed(config, {0: weights}), inputs[0].tolist()])
     assert untouched == [True, True, True]
     clean = forward(config, weights, inputs, record=["resid_post.0"]).cache["resid_post.0"][0]
     clean[2] = 1

@@ -7,8 +7,8 @@ from conftest import Opened
 
 from circuitcore.tasks import TASKS, TaskError, TokenTask, make_task
 from circuitcore.tasks.forms import PromptError, PromptForm, Slot, as_json, matching
-from livingpaper.explorer.game import STATIC
 from livingpaper.explorer.references import reference_tables, references
+from livingpaper.explorer.widget import STATIC
 
 N_MUTATED, N_SHUFFLED = 300, 200
 TASK_PARAMS = [

@@ -290,7 +290,7 @@ def test_the_circuit_of_a_published_network_is_pythons(blank):
     seen, lengths, shifted = [], {}, 0
     for exhibit, shown, states in published_exhibits(random.Random(18)):
         steps = sorted({state["step"] for state in states})
-        weights = packed(shown.run.recipe.model, {step: shown.run.weights(step) for step in steps}, "float32")
+        weights = packed(shown.run.recipe.model, {step: shown.run.weights(step) for step in steps})
         found = blank.evaluate(CIRCUIT_ON, [exhibit.payload(), weights, states])
         for page, state in zip(found, states, strict=True):
             circuit = assert_same_circuit(page, exhibit, state)

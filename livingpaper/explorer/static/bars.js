@@ -1,15 +1,7 @@
-// Small tables with bars in them. Defines `circuitBars`.
+// Bars in tables. Defines `circuitBars`.
 globalThis.circuitBars = (() => {
   'use strict';
   const { el } = pageParts('explorer');
-
-  const named = words => el('th', '', { scope: 'row' }, words);
-  const cell = text => el('td', 'number', text);
-
-  function table(caption, headings, rows) {
-    const head = el('tr', '', ...headings.map(words => el('th', '', { scope: 'col' }, words)));
-    return el('table', '', el('caption', '', caption), el('thead', '', head), el('tbody', '', ...rows));
-  }
 
   // A bar of a share between 0 and 1, with a mark where it was before the edits.
   function bar(value, before = null) {
@@ -23,5 +15,19 @@ globalThis.circuitBars = (() => {
     return el('td', 'track', track);
   }
 
-  return { named, cell, table, bar };
+  const cell = text => el('td', 'number', text);
+
+  // Rows of the likeliest tokens, the answer among them where it is known: a name, a bar, and `numbers(token)`.
+  function likeliest(lab, { asked, before, now }, most, isEdited, numbers) {
+    const p = now.probabilities, isKnown = asked.answer !== null;
+    const top = [...p.keys()].sort((a, b) => p[b] - p[a]).slice(0, most);
+    if (isKnown && !top.includes(now.target)) top.splice(-1, 1, now.target);
+    return top.map(token => {
+      const word = el('th', '', { scope: 'row' }, lab.word(token));
+      if (isKnown && token === now.target) word.append(el('span', 'right', ' answer'));
+      return el('tr', '', word, bar(p[token], isEdited ? before.probabilities[token] : null), ...numbers(token).map(cell));
+    });
+  }
+
+  return { bar, cell, likeliest };
 })();

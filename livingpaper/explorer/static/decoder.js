@@ -9,22 +9,13 @@ globalThis.circuitDecoder = (() => {
   const ROPE_BASE = 10000;
   const HEAD_SITES = ['q', 'k', 'v', 'z']; // those [pos head d_head]
 
-  function float16(bits) {
-    const sign = bits & 0x8000 ? -1 : 1, exponent = (bits >> 10) & 31, fraction = bits & 1023;
-    if (exponent === 31) return fraction ? NaN : sign * Infinity;
-    return sign * (exponent ? 2 ** (exponent - 25) * (1024 + fraction) : 2 ** -24 * fraction);
-  }
-
   // Base64 text -> Float32Array of exactly `count` finite numbers.
   function numbers(text, dtype, count) {
-    const letters = atob(text), bytes = new Uint8Array(letters.length), size = { float16: 2, float32: 4 }[dtype];
-    if (!size) throw new Error(`weights of unknown type ${dtype}`);
-    if (bytes.length !== size * count) throw new Error(`${bytes.length} bytes of weights, needed are ${size * count}`);
+    if (dtype !== 'float32') throw new Error(`weights of unknown type ${dtype}`);
+    const letters = atob(text), bytes = new Uint8Array(letters.length);
+    if (bytes.length !== 4 * count) throw new Error(`${bytes.length} bytes of weights, needed are ${4 * count}`);
     for (let i = 0; i < bytes.length; i++) bytes[i] = letters.charCodeAt(i);
-    const view = new DataView(bytes.buffer), half = (_, i) => float16(view.getUint16(2 * i, true));
-    const whole = (_, i) => view.getFloat32(4 * i, true), isLittle = new Uint8Array(Uint16Array.of(1).buffer)[0];
-    const out = size === 4 && isLittle ? new Float32Array(bytes.buffer)
-      : Float32Array.from({ length: count }, size === 2 ? half : whole);
+    const out = new Float32Array(bytes.buffer); // the text is little endian, as every machine that shows pages
     if (!out.every(Number.isFinite)) throw new Error('a weight is not a number');
     return out;
   }

@@ -3,12 +3,10 @@
 // weights: later, or at once, before `send` returns. Defines `circuitExplorer`, which widget.py makes the default export.
 globalThis.circuitExplorer = (() => {
   'use strict';
-  const { el, same, say, enable, button, fill } = pageParts('explorer'), { headsOf } = circuitLab;
+  const { el, same, say, enable, button, fill } = pageParts('explorer'), { headsOf, placesOf } = circuitLab;
   const { FIELDS, address, fromAddress } = circuitTakeOut;
   const PAUSE = 300; // milliseconds until the address follows
-  const MOST_UNDONE = 100;
   const sentence = text => `${text[0].toUpperCase()}${text.slice(1)}${text.endsWith('.') ? '' : '.'}`;
-  const placesOf = state => (state.other ? [state, state.other] : [state]);
 
   class View {
     #model;
@@ -22,8 +20,12 @@ globalThis.circuitExplorer = (() => {
     #before = []; // states to go back to
     #places;
     #stages;
-    #others;
+    #others; // a promise of what stands beside each other, from when a reader first comes near
+    #nearby = el('div', 'part');
     #panels; // a promise of what is loaded when a reader first opens a panel
+    #form; // of the task, in which a prompt is asked: what tells the answer is closed until it says so
+    #isClosed = false;
+    #told; // what is closed
     #second; // the line of the second prompt, and the kinds of edit that are being composed
     #needed = {};
     #live;
@@ -44,9 +46,14 @@ globalThis.circuitExplorer = (() => {
       const ask = prompt => this.#change({ prompt }, 'prompt');
       this.#stages = [0, 1].map(i =>
         new circuitStage.Stage(lab, this.#data, { edit, ask, need: kind => this.#need(`stage ${i}`, kind) }));
-      this.#others = new circuitOthers.Others(lab, this.#data, {
-        want: run => this.#want(run), show: (run, step) => change({ run, step }),
-      }, [...still?.querySelectorAll('.circuits svg') ?? []]);
+      new IntersectionObserver((changes, seen) => {
+        if (!changes.at(-1).isIntersecting) return;
+        seen.disconnect();
+        const stills = [...still?.querySelectorAll('.circuits svg') ?? []];
+        this.#others = this.#load().then(({ circuitOthers: { Others } }) =>
+          new Others(this.#nearby, this.#desk, this.#data, stills, this.#opening));
+        this.#showOthers();
+      }, { rootMargin: '400px' }).observe(this.#nearby);
       const follow = ({ rule, ...other }) =>
         change(rule === undefined ? { other: { ...this.#base.other, ...other } } : { rule });
       this.#places = [
@@ -55,12 +62,13 @@ globalThis.circuitExplorer = (() => {
       const [first, compared] = this.#stages.map(({ node, readout, beside }, i) =>
         el('div', 'part shown', node, this.#places[i].node, readout, beside));
       const asked = el('div', 'part', this.#line('Prompt', 'prompt', this.#examples()), this.#second);
-      this.#live = el('div', 'live', this.#path(), first, compared, asked, this.#problems[''], this.#tools(),
-        this.#others.node,
+      const below = el('div', 'part', this.#tools(), this.#nearby,
         this.#panel('Every number: all answers, the attention of every head, what each part adds', 'results'),
         this.#panel('More edits: at one position, from other prompts, to any activation', 'composer'),
         this.#panel('Every set of heads switched off', 'sweep'),
         this.#panel('Scores through training', 'curves'));
+      this.#told = [...this.#stages.flatMap(({ node, readout, beside }) => [node, readout, beside]), below];
+      this.#live = el('div', 'live', this.#path(), first, compared, asked, this.#problems[''], below);
       this.#live.addEventListener('keydown', event => this.#key(event));
       model.on('msg:custom', message => this.#arrived(message));
       model.on(FIELDS.map(field => `change:${field}`).join(' '), () => this.#follow());
@@ -73,6 +81,10 @@ globalThis.circuitExplorer = (() => {
     async start() {
       const problem = this.#problems[''];
       let linked = null, wrong = '';
+      if (this.#data.form) {
+        this.#form = new (await this.#load()).circuitReveal.Form(this.#data, this.#desk);
+        this.#live.prepend(this.#form.rules, this.#places[0].node, this.#form.node);
+      }
       try {
         linked = this.#linked();
       } catch (error) { wrong = error.message; }
@@ -174,7 +186,6 @@ globalThis.circuitExplorer = (() => {
       const last = this.#before.at(-1);
       if (last && isWalk(last, state) && isWalk(state, next)) return;
       this.#before.push(state);
-      if (this.#before.length > MOST_UNDONE) this.#before.shift();
     }
 
     // Compute the changed state and show it; what cannot be computed is told, and nothing else changes.
@@ -308,7 +319,8 @@ globalThis.circuitExplorer = (() => {
     get #desk() {
       return {
         lab: this.#lab, change: changes => this.#change(changes), edit: texts => this.#edit(texts),
-        need: kind => this.#need('composer', kind), now: () => ({ state: this.#state, readings: this.#readings }),
+        repaint: () => this.#paint(), want: run => this.#want(run), need: kind => this.#need('composer', kind),
+        now: () => ({ state: this.#state, readings: this.#readings }),
       };
     }
 
@@ -317,11 +329,16 @@ globalThis.circuitExplorer = (() => {
         const url = URL.createObjectURL(new Blob([this.#model.get('panels')], { type: 'text/javascript' }));
         try {
           return (await import(url)).default({
-            pageParts, circuitSvg, circuitDecoder, circuitLab, circuitPrompt, circuitBars, circuitStrip,
+            pageParts, circuitSvg, circuitDecoder, circuitLab, circuitPrompt, circuitBars, circuitStrip, circuitMoves,
+            circuitLayout, circuitDrawing,
           });
         } finally { URL.revokeObjectURL(url); }
       })();
       return this.#panels;
+    }
+
+    async #showOthers() {
+      (await this.#others)?.show(this.#state);
     }
 
     // name: of circuitPanels, which fills the body and gives what paints it.
@@ -329,7 +346,7 @@ globalThis.circuitExplorer = (() => {
       const body = el('div', 'part');
       let paint = null, isComing = false;
       const show = async () => {
-        if (!node.open || !this.#state || isComing) return;
+        if (!node.open || !this.#state || isComing || this.#isClosed) return;
         if (!paint) {
           isComing = true;
           paint = (await this.#load()).circuitPanels[name](this.#desk, body);
@@ -375,12 +392,18 @@ globalThis.circuitExplorer = (() => {
     #paint() {
       this.#paintPlaces();
       this.#paintSecond();
+      this.#isClosed = this.#form?.show(this.#desk.now()) ?? false;
+      for (const node of this.#told) node.hidden = this.#isClosed;
+      if (!this.#isClosed) this.#paintTold();
+      for (const paint of this.#painters) paint();
+    }
+
+    #paintTold() {
       const { path } = this.#data, lit = this.#isAtStop() ? path[this.#stop].lit : [];
       placesOf(this.#state).forEach(({ run, step }, i) =>
         this.#stages[i].show(
           this.#readings[i], this.#lab.run(run), this.#lab.testsAt(run, step), this.#state, i ? [] : lit));
-      this.#others.show(this.#state);
-      for (const paint of this.#painters) paint();
+      this.#showOthers();
     }
   }
 

@@ -142,5 +142,8 @@ globalThis.circuitLab = (() => {
   const partsOf = config => headsOf(config).flatMap(({ name, layer, head }) =>
     (head === config.n_heads - 1 && config.mlp !== 'none' ? [name, `L${layer}MLP`] : [name]));
 
-  return { Lab, headsOf, partsOf };
+  // What a state shows: one network at a step, or two.
+  const placesOf = state => (state.other ? [state, state.other] : [state]);
+
+  return { Lab, headsOf, partsOf, placesOf };
 })();

@@ -6,7 +6,6 @@
 globalThis.circuitMoves = (() => {
   'use strict';
   const FAINTEST = 0.1, EARLIER = 1, AFTER = 2;
-  const last = list => list[list.length - 1];
 
   function places(form, words) {
     const [query, pairs] = form.lookup ?? [null, []], values = pairs.map(([, value]) => value);
@@ -22,7 +21,7 @@ globalThis.circuitMoves = (() => {
   function tonesOf({ slots, open }, words, tones) {
     if (open === null) return slots.map(([name]) => tones[circuitPrompt.kindOf(name)] ?? 0);
     const end = words.length - 1, earlier = [...words.keys()].filter(at => at < end && words[at] === words[end]);
-    return words.map((word, at) => (!earlier.length ? 0 : at === last(earlier) + 1 ? AFTER
+    return words.map((word, at) => (!earlier.length ? 0 : at === earlier.at(-1) + 1 ? AFTER
       : word === words[end] ? EARLIER : 0));
   }
 

@@ -9,7 +9,7 @@ globalThis.circuitOthers = (() => {
   class Others {
     #lab;
     #exhibit;
-    #act;
+    #desk;
     #stills; // pictures of the first frame, where the page has them: they need no weights
     #first;
     #state;
@@ -18,25 +18,33 @@ globalThis.circuitOthers = (() => {
     #row = el('div', 'others', { ariaLabel: 'The same prompt in other networks: press one to put it on the stage' });
     #stop = toolbar(this.#row);
     #boxes = [];
-    node = el('div', 'part', el('p', 'title', 'The same prompt, other random starts'), this.#row);
+    #node;
 
-    // act: { want(run), show(run, step) }; `want` gives a promise, or null where the weights are here.
-    constructor(lab, exhibit, act, stills) {
-      [this.#lab, this.#exhibit, this.#act, this.#stills] = [lab, exhibit, act, stills];
+    // desk: { lab, want(run), change(changes) }; `want` gives a promise, or null where the weights are here. `opening`:
+    // the state of the stills.
+    constructor(node, desk, exhibit, stills, opening) {
+      [this.#lab, this.#exhibit, this.#desk, this.#stills] = [desk.lab, exhibit, desk, stills];
+      this.#first = this.#asked(opening);
+      this.#node = node;
+      node.append(el('p', 'title', 'The same prompt, other random starts'), this.#row);
       new IntersectionObserver(changes => {
         this.#isNear = changes.at(-1).isIntersecting;
         this.#paint();
       }, { rootMargin: '200px' }).observe(this.#row);
     }
 
+    // What is drawn of a state: networks by seed, one prompt, as far through training.
+    #asked({ run, step, prompt }) {
+      const { condition, final } = this.#lab.run(run), { leftOut } = this.#lab;
+      const alike = this.#lab.runs.filter(one => one.condition === condition && !leftOut.includes(one.id));
+      const runs = alike.sort((a, b) => a.seed - b.seed).slice(0, MOST).map(({ id }) => id);
+      return { prompt, share: step / final, runs };
+    }
+
     show(state) {
-      const { condition, final } = this.#lab.run(state.run), { leftOut } = this.#lab;
-      const runs = this.#lab.runs.filter(run => run.condition === condition && !leftOut.includes(run.id))
-        .sort((a, b) => a.seed - b.seed).slice(0, MOST);
-      this.node.hidden = runs.length < 2;
-      this.#state = { prompt: state.prompt, share: state.step / final, runs: runs.map(({ id }) => id) };
-      this.#first ??= this.#state;
-      if (!same(this.#boxes.map(({ run }) => run.id), this.#state.runs)) this.#make(runs);
+      const { runs } = this.#state = this.#asked(state);
+      this.#node.hidden = runs.length < 2;
+      if (!same(this.#boxes.map(({ run }) => run.id), runs)) this.#make(runs.map(id => this.#lab.run(id)));
       for (const { run, node } of this.#boxes) node.ariaCurrent = run.id === state.run;
       this.#paint();
     }
@@ -44,7 +52,7 @@ globalThis.circuitOthers = (() => {
     #make(runs) {
       this.#boxes = runs.map(run => {
         const picture = svg('svg', { 'aria-hidden': true, fill: 'currentColor' }), score = el('span', 'quiet');
-        const room = el('span', 'picture', picture), act = () => this.#act.show(run.id, this.#stepOf(run));
+        const room = el('span', 'picture', picture), act = () => this.#desk.change({ run: run.id, step: this.#stepOf(run) });
         room.classList.add('circuit');
         return { run, picture, score, painted: '', node: button('other', act, room, `seed ${run.seed}`, score) };
       });
@@ -67,7 +75,7 @@ globalThis.circuitOthers = (() => {
         const key = `${this.#stepOf(box.run)} ${this.#state.prompt}`;
         if (box.painted === key) continue;
         try {
-          await this.#act.want(box.run.id);
+          await this.#desk.want(box.run.id);
           await new Promise(done => idle(done));
           if (turn !== this.#turn) return;
           this.#paintOne(box);

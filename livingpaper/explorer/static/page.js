@@ -82,6 +82,7 @@
       const model = new Model({ exhibit, linked: true, panels: text('panels'), ...state });
       await (await import(url)).default.render({ model, el: box });
     } catch (error) {
+      box.classList.add('is-failed');
       console.error('the explorer stays a still picture:', error);
     } finally { URL.revokeObjectURL(url); }
   }

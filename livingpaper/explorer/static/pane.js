@@ -2,7 +2,7 @@
 globalThis.circuitPane = (() => {
   'use strict';
   const { el, same, say } = pageParts('explorer'), { HeadMap, share } = circuitHeadMap, { headsOf } = circuitLab;
-  const { table, named, cell, bar } = circuitBars;
+  const { cell, likeliest } = circuitBars, { table, named } = circuitTables;
   const MOST_ANSWERS = 6, MOST_SUBSETS = 64;
   const signed = value => `${value < 0 ? '\u2212' : '+'}${Math.abs(value).toFixed(2)}`;
 
@@ -58,15 +58,10 @@ globalThis.circuitPane = (() => {
       this.#showParts(reading);
     }
 
-    #showAnswers({ asked, before, now }, isEdited) {
-      const lab = this.#lab, known = asked.answer !== null, p = now.probabilities;
-      const top = [...p.keys()].sort((a, b) => p[b] - p[a]).slice(0, MOST_ANSWERS);
-      if (known && !top.includes(now.target)) top.splice(-1, 1, now.target);
-      const rows = top.map(token => {
-        const word = named(lab.word(token)), was = isEdited ? before.probabilities[token] : null;
-        if (known && token === now.target) word.append(el('span', 'right', ' answer'));
-        return el('tr', '', word, bar(p[token], was), cell(share(p[token])), cell(now.logits[token].toFixed(2)));
-      });
+    #showAnswers(reading, isEdited) {
+      const lab = this.#lab, { asked, before, now } = reading, known = asked.answer !== null;
+      const rows = likeliest(lab, reading, MOST_ANSWERS, isEdited, token =>
+        [share(now.probabilities[token]), now.logits[token].toFixed(2)]);
       const caption = `The next token. ${isEdited ? 'Marks: before the edits.' : ''}`;
       this.#answers.replaceChildren(table(caption, ['token', 'probability', '', 'logit'], rows));
       const name = `${known ? 'Answer' : 'No answer is determined; likeliest answer word'} ${lab.word(now.target)}`;

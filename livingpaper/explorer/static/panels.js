@@ -2,8 +2,8 @@
 // They work with a desk: { lab, change(changes), edit(texts), need(kind), now() -> { state, readings } }.
 globalThis.circuitPanels = (() => {
   'use strict';
-  const { el } = pageParts('explorer'), { table, named, cell, bar } = circuitBars;
-  const placesOf = ({ run, step, other }) => [{ run, step }, ...(other ? [other] : [])];
+  const { el } = pageParts('explorer'), { bar, cell } = circuitBars, { table, named } = circuitTables;
+  const { placesOf } = circuitLab;
 
   // Every number of both networks.
   function results({ lab, edit, now }, body) {

@@ -3,7 +3,7 @@
 globalThis.circuitStage = (() => {
   'use strict';
   const { el, say, button, fill, toolbar } = pageParts('explorer'), { svg } = circuitSvg, { partsOf } = circuitLab;
-  const { Layout } = circuitLayout, { draw } = circuitDrawing, { bar } = circuitBars;
+  const { Layout } = circuitLayout, { draw } = circuitDrawing, { likeliest } = circuitBars;
   const MOST_ANSWERS = 3, NARROW = 544; // pixels, 34 rem: below it words stand in a column
   const HOW = { zero: 'zero', mean: 'its mean', resample: 'a reference prompt', patch: 'the second prompt' };
   const HINT = 'Width: attention. Grey: attention that no test speaks of. Point at an arrow to read what it is, press it to '
@@ -194,14 +194,9 @@ globalThis.circuitStage = (() => {
     // ---- beside the drawing ----
 
     #showAnswers(isEdited) {
-      const { asked, before, now } = this.#shown.reading, p = now.probabilities, isKnown = asked.answer !== null;
-      const top = [...p.keys()].sort((a, b) => p[b] - p[a]).slice(0, MOST_ANSWERS);
-      if (isKnown && !top.includes(now.target)) top.splice(-1, 1, now.target);
-      this.#answers.replaceChildren(...top.map(token => {
-        const word = el('th', '', { scope: 'row' }, this.#lab.word(token));
-        if (isKnown && token === now.target) word.append(el('span', 'right', ' answer'));
-        return el('tr', '', word, bar(p[token], isEdited ? before.probabilities[token] : null), el('td', 'number', likely(p[token])));
-      }));
+      const { reading } = this.#shown, p = reading.now.probabilities;
+      this.#answers.replaceChildren(
+        ...likeliest(this.#lab, reading, MOST_ANSWERS, isEdited, token => [likely(p[token])]));
     }
 
     #showSwitches() {

@@ -1,5 +1,7 @@
 """What is drawn of weights that are shipped: where heads look, and what is answered to the source's sequence."""
 
+from collections.abc import Callable
+
 import pandas as pd
 import torch
 
@@ -7,9 +9,10 @@ from circuitcore.models import forward
 from circuitcore.training.store.run import Run
 from livingpaper.claims.view import View
 from retrieval_circuits.permutation_recall.design import PUBLISHED_EPOCHS
-from retrieval_circuits.permutation_recall.game import DISPLAYED, RunOf
+from retrieval_circuits.permutation_recall.explorer import DISPLAYED
 from retrieval_circuits.permutation_recall.readings.models import ONE, SOURCE_EPOCHS, TWO
 
+RunOf = Callable[[str], Run]
 AGAIN, NEW = "x5 is x1 again", "x5 is new"
 
 

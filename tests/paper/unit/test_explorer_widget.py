@@ -25,7 +25,7 @@ from livingpaper.figures.circuit import likely
 from livingpaper.figures.circuit_drawing import drawing_html
 
 RUN, SECOND, STORY = "symbolic_kv-184c3e21d23e", "symbolic_kv-3ce50adb7c4e", "story-e6a34a3a5d93"
-FIRST_SCREEN, EVERYTHING, COMPRESSED = 82_500, 106_500, 26_900
+FIRST_SCREEN, EVERYTHING, COMPRESSED = 78_800, 106_500, 25_900
 """Bytes: of the module that a page runs first, of both, and of the first compressed."""
 PROMPT = "<bos> K1 V1 ; K6 V6 ; K7 V0 ; Q K7 ->"
 
@@ -168,7 +168,7 @@ def test_weights_are_sent_when_the_page_wants_them(explorer):
     [answer] = messages(explorer, {"want": SECOND})
     run = published(SECOND)
     weights = {step: run.weights(step) for step in run.steps}
-    assert answer == {"run": SECOND, "packed": packed(run.recipe.model, weights, "float32")}
+    assert answer == {"run": SECOND, "packed": packed(run.recipe.model, weights)}
     json.dumps(answer, allow_nan=False)
 
 
@@ -192,7 +192,7 @@ def test_other_messages_are_left_alone(explorer, content):
 
 def test_what_is_sent_at_first_holds_no_weights(explorer):
     state = explorer.get_state()
-    assert state["_esm"] == module() and state["_css"] == styles()
+    assert state["_esm"] == module() and state["_css"] == styles(explorer._shown)
     assert len(json.dumps(state["exhibit"])) < 100_000
     assert "data" not in json.dumps(state["exhibit"])
 

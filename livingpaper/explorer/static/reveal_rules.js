@@ -1,15 +1,17 @@
-// Permutation recall as a game, without the page: state, posterior, the network's answer, and sentences about them.
-// Defines `recallRules`.
-globalThis.recallRules = (() => {
+// A permutation revealed pair by pair, without the page: state, posterior, and sentences about them and the network.
+// Defines `circuitRevealRules`.
+globalThis.circuitRevealRules = (() => {
   'use strict';
-  const ROUNDS = 5; // that a score is kept over
+  const SPELT = ['', 'One', 'Two', 'Three', 'Four', 'Five', 'Six'];
 
   // The pairs known so far lie in `asked` and `rounds`: round i asked x = asked[i] and showed its y. The last x asked
   // is open until its round is there. Values are 1..size; a y is also its place + 1 in arrays of probabilities.
   // `scored` outlives a row: the guesses that count. None does in a row of which the reader has seen too much.
   class Game {
-    constructor({ permutation, order, repeats }) {
-      Object.assign(this, { opening: [permutation, order], repeats });
+    constructor({ permutation, order, repeats, rounds: most = 5, names = ['x', 'y'] }) {
+      Object.assign(this, { opening: [permutation, order], repeats, most });
+      [this.key, this.value] = names.map(name => n => `${name} = ${n}`);
+      [this.keyName, this.valueName] = names;
       this.scored = [];
       this.open();
     }
@@ -21,6 +23,21 @@ globalThis.recallRules = (() => {
 
     open() { this.deal(...this.opening, !this.isOpeningKnown); }
     fresh() { this.deal(shuffled(this.size), [1]); }
+
+    // A prompt from elsewhere: an address, a text field, an undone step. In the row at hand the reader
+    // has seen more, but for one who comes with that address.
+    follow(tokens, isFirst) {
+      const { opening: [permutation, order], size } = this, known = Array(size).fill(0);
+      const asked = tokens.filter((_, at) => at % 2 === 0);
+      asked.slice(0, -1).forEach((x, i) => { known[x - 1] = tokens[2 * i + 1]; });
+      const fits = all => known.every((y, i) => !y || y === all[i]);
+      if (fits(permutation) && String(asked) === String(order)) this.open();
+      else if (fits(this.permutation)) this.deal(this.permutation, asked, isFirst);
+      else {
+        const rest = shuffled(size).filter(y => !known.includes(y));
+        this.deal(known.map(y => y || rest.pop()), asked);
+      }
+    }
 
     get size() { return this.permutation.length; }
     get step() { return this.asked.length; }
@@ -69,7 +86,7 @@ globalThis.recallRules = (() => {
       this.ask(shuffled(this.size).find(x => this.asked.includes(x) === again));
     }
 
-    get isDone() { return this.scored.length === ROUNDS; }
+    get isDone() { return this.scored.length === this.most; }
     get mayGuess() { return this.isOpen && !this.isDone; }
 
     // Show the y of the open x, once. `guess` may be missing; `network` is what the network would have said.
@@ -91,12 +108,11 @@ globalThis.recallRules = (() => {
   const shuffled = size => Array.from({ length: size }, (_, i) => [Math.random(), i + 1])
     .sort(([a], [b]) => a - b).map(([, value]) => value);
 
-  // The network's answer at the last position: logits [d_vocab], probabilities of y = 1..size, and the whole cache.
-  function answer(model, tokens, edits = {}, size = model.config.d_vocab - 1) {
-    const { logits, cache } = circuitDecoder.forward(model, tokens, edits);
-    const last = logits.slice(-model.config.d_vocab), valid = [...last.slice(1, size + 1)], top = Math.max(...valid);
-    const weights = valid.map(logit => Math.exp(logit - top)), sum = weights.reduce((a, b) => a + b);
-    return { logits: last, probabilities: weights.map(weight => weight / sum), cache };
+  // Probabilities of the tokens of 1..V among each other, of logits [d_vocab].
+  function among(logits, tokens) {
+    const own = tokens.map(token => logits[token]), top = Math.max(...own);
+    const weights = own.map(logit => Math.exp(logit - top)), sum = weights.reduce((a, b) => a + b);
+    return weights.map(weight => weight / sum);
   }
 
   const first = probabilities => probabilities.indexOf(Math.max(...probabilities)) + 1;
@@ -110,38 +126,38 @@ globalThis.recallRules = (() => {
   // What the network does with the current x, judged by where its probability lies.
   function reading(game, probabilities, who) {
     const mass = values => values.reduce((sum, y) => sum + probabilities[y - 1], 0);
-    const { x, unused, answer: y, isRepeat } = game, recalled = mass([y]), left = mass(unused), one = unused.length < 2;
+    const { unused, answer: y, isRepeat, valueName: name } = game, asked = game.key(game.x), one = unused.length < 2;
+    const recalled = mass([y]), left = mass(unused);
     if (!isRepeat) {
-      if (!game.before.length) return `x = ${x} comes first: every y is possible.`;
-      const among = one ? `the value left, ${unused[0]}` : `one of the ${unused.length} values not used yet`;
+      if (!game.before.length) return `${asked} comes first: every ${name} is possible.`;
+      const which = one ? `the value left, ${unused[0]}` : `one of the ${unused.length} values not used yet`;
       const verdict = `it ${left >= 0.9 ? 'eliminates' : 'does not eliminate well'}`;
-      return `x = ${x} is new: its y is ${among}. ${who} puts ${share(left)} on ${one ? 'it' : 'these'}: ${verdict}.`;
+      return `${asked} is new: its ${name} is ${which}. ${who} puts ${share(left)} on ${one ? 'it' : 'these'}: ${verdict}.`;
     }
-    const seen = `x = ${x} was shown before, with y = ${y}. ${who} puts`;
+    const seen = `${asked} was shown before, with ${game.value(y)}. ${who} puts`;
     if (recalled > 0.5) return `${seen} ${share(recalled)} on it: it recalls.`;
     const rest = one ? `the one value not used yet, ${unused[0]}` : 'values not used yet';
-    if (left > 0.5) return `${seen} ${share(left)} on ${rest}: it eliminates, as if x = ${x} were new.`;
+    if (left > 0.5) return `${seen} ${share(left)} on ${rest}: it eliminates, as if ${asked} were new.`;
     const others = `${share(recalled)} on it, ${share(left)} on ${rest}, ${share(1 - recalled - left)} on other values`;
     return `${seen} ${others}: neither recall nor elimination.`;
   }
 
   // What is asked, before anything tells the answer.
-  function question({ x, isRepeat, isDone, counts, scored }) {
-    const round = counts ? `Round ${scored.length + 1} of ${ROUNDS}` : 'Not scored: you have seen more of this row';
-    return `x = ${x}${isRepeat ? ' again' : ''}: which y? ${isDone ? 'Play again to guess' : round}.`;
+  function question({ x, key, valueName, isRepeat, isDone, counts, scored, most }) {
+    const round = counts ? `Round ${scored.length + 1} of ${most}` : 'Not scored: you have seen more of this row';
+    return `${key(x)}${isRepeat ? ' again' : ''}: which ${valueName}? ${isDone ? 'Play again to guess' : round}.`;
   }
 
   // Who was right in the last round.
-  function outcome(game) {
-    const { answer: y, fitting } = game, { guess, network } = game.round;
-    const judged = value => `${value} (${value === y ? 'right' : 'wrong'})`;
+  function outcome({ x, key, value, answer: y, fitting, isOver, round: { guess, network } }) {
+    const judged = found => `${found} (${found === y ? 'right' : 'wrong'})`;
     const yours = guess ? ` You said ${judged(guess)}.` : '';
     const tie = fitting.length > 1 ? `, the smallest of ${fitting.length} that tie` : '';
     const theirs = `The network’s first choice was ${judged(network)}, the exact posterior’s ${judged(fitting[0])}${tie}.`;
-    return `x = ${game.x} goes with y = ${y}.${yours} ${theirs}${game.isOver ? ' This was the last step.' : ''}`;
+    return `${key(x)} goes with ${value(y)}.${yours} ${theirs}${isOver ? ' This was the last step.' : ''}`;
   }
 
-  function scoreLine({ scored, isDone }) {
+  function scoreLine({ scored, isDone, most }) {
     if (!scored.length) return 'You have not guessed yet.';
     const right = who => scored.filter(round => round[who] === round.answer).length, of = `of ${scored.length}`;
     const [you, network, exact] = ['guess', 'network', 'exact'].map(right);
@@ -149,9 +165,9 @@ globalThis.recallRules = (() => {
     if (!isDone) return `Right so far: ${all}.`;
     const winner = ['The network beat you', 'You and the network are level', 'You beat the network'];
     const mean = scored.reduce((sum, { chance }) => sum + chance, 0).toFixed(1);
-    const end = `Five rounds are over. ${winner[1 + Math.sign(you - network)]}.`;
+    const end = `${SPELT[most] ?? most} rounds are over. ${winner[1 + Math.sign(you - network)]}.`;
     return `${end} Right: ${all} (${mean} on average, ties drawn by lot).`;
   }
 
-  return { Game, answer, first, share, reading, question, outcome, scoreLine };
+  return { Game, among, first, share, reading, question, outcome, scoreLine };
 })();
