@@ -40,6 +40,17 @@ def types_alone(fn) -> bool:
 
 jaxtyping.jaxtyped = jaxtyped
 
+
+def synced(descriptor) -> None:
+    """As ``os.fsync``, but that nobody waits for the disk: no test pulls the plug, and there are 20 files a run.
+
+    Tests of what is synced, and in which order, put themselves in its place; processes that tests start do wait.
+    """
+    os.fstat(descriptor)
+
+
+os.fsync = synced
+
 # A file goes to one process (--dist loadfile). These take longest (10 processor seconds and more): begun last, one of
 # them would end alone. The first one waits for a book that others need later.
 LONGEST = (
