@@ -40,27 +40,46 @@ def types_alone(fn) -> bool:
 
 jaxtyping.jaxtyped = jaxtyped
 
-# A file goes to one process (--dist loadfile). These take longest: begun last, one of them would end alone, and the
-# first one waits for a book that others need later.
+
+def synced(descriptor) -> None:
+    """As ``os.fsync``, but that nobody waits for the disk: no test pulls the plug, and there are 20 files a run.
+
+    Tests of what is synced, and in which order, put themselves in its place; processes that tests start do wait.
+    """
+    os.fstat(descriptor)
+
+
+os.fsync = synced
+
+# A file goes to one process (--dist loadfile). These take longest (10 processor seconds and more): begun last, one of
+# them would end alone. The first one waits for a book that others need later.
 LONGEST = (
     "book/test_pages.py",
     "paper/integration/test_store_withstands.py",
-    "paper/unit/test_figures.py",
-    "library/integration/test_reuse.py",
-    "library/integration/test_stacked.py",
-    "studies/integration/test_published_by_hand.py",
     "library/integration/test_transformer_lens.py",
     "library/native/test_native_training.py",
-    "book/test_explorer_alone.py",
+    "library/integration/test_bench_smoke.py",
+    "library/integration/test_stacked.py",
+    "library/integration/test_reuse.py",
+    "paper/integration/test_damaged_runs.py",
+    "library/integration/test_executors.py",
     "book/test_build.py",
+    "book/test_explorer_alone.py",
     "book/test_explorer_page.py",
     "book/test_explorer.py",
+    "book/test_stage.py",
+    "library/native/test_native_build.py",
+    "paper/unit/test_figures.py",
     "book/test_game.py",
-    "library/integration/test_executors.py",
-    "library/integration/test_features.py",
-    "paper/unit/test_births_lab.py",
+    "library/integration/test_cluster_commands.py",
+    "paper/integration/test_add_a_task.py",
     "book/test_explorer_shared.py",
-    "library/integration/test_bench_smoke.py",
+    "library/integration/test_features.py",
+    "library/integration/test_identities.py",
+    "paper/integration/test_instruments.py",
+    "paper/integration/test_contents.py",
+    "library/integration/test_forks.py",
+    "paper/unit/test_births_lab.py",
 )
 
 

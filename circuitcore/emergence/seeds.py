@@ -1,5 +1,6 @@
 """Statistics whose unit is the training seed: intervals and permutation tests that refuse with numbers."""
 
+import functools
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -48,7 +49,7 @@ def mean_interval(values: Iterable[Real], level: Real = 0.95) -> Interval:
     if n < 2:
         raise SeedsError(f"mean_interval needs at least 2 seeds to see any spread; got {n}: {numbers.tolist()}")
     mean = float(numbers.mean())
-    half = float(scipy.stats.t.ppf((1 + level) / 2, n - 1)) * float(numbers.std(ddof=1)) / math.sqrt(n)
+    half = _t_quantile(float(1 + level) / 2, n - 1) * float(numbers.std(ddof=1)) / math.sqrt(n)
     return Interval(mean - half, mean, mean + half, n)
 
 
@@ -74,7 +75,7 @@ def prediction_interval(
         raise SeedsError(f"prediction_interval needs at least 2 seeds, and 1 further one; got {n} and {n_new}")
     mean = float(numbers.mean())
     spread = float(numbers.std(ddof=1)) * math.sqrt(1 / n_new + 1 / n)
-    half = float(scipy.stats.t.ppf((1 + level) / 2, n - 1)) * spread
+    half = _t_quantile(float(1 + level) / 2, n - 1) * spread
     return Interval(mean - half, mean, mean + half, n)
 
 
@@ -237,6 +238,11 @@ def _finite(values: Iterable[Real], what: str) -> np.ndarray:
     if bad:
         raise SeedsError(f"{what}: {bad} of {len(numbers)} values are not finite: {numbers.tolist()}")
     return numbers
+
+
+@functools.cache  # a figure asks for the same few a hundred times
+def _t_quantile(share: float, freedom: int) -> float:
+    return float(scipy.stats.t.ppf(share, freedom))
 
 
 def _level(level: Real) -> None:

@@ -106,8 +106,11 @@ def best(order: Int[Tensor, "read write"], among: Bool[Tensor, "read write"], pl
     if place > n_writes:
         return torch.full((len(order),), -1)
     ranked = torch.where(among, order * n_writes + torch.arange(n_writes), torch.iinfo(torch.int64).min)
-    found = ranked.topk(place, dim=1)
-    return torch.where(found.values[:, -1] > torch.iinfo(torch.int64).min, found.indices[:, -1], -1)
+    if place == 1:  # most rules ask for this one, which takes a seventh of the time
+        values, indices = ranked.max(dim=1)
+    else:
+        values, indices = (found[:, -1] for found in ranked.topk(place, dim=1))
+    return torch.where(values > torch.iinfo(torch.int64).min, indices, -1)
 
 
 def family(n_writes: int, n_events: int, n_keys: int, lags: Collection[int]) -> tuple[Rule, ...]:

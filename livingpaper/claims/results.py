@@ -100,7 +100,7 @@ class Results:
         rows = self._of_metric(metric)
         for column, wanted in {**({"arm": arm} if arm is not None else {}), **where}.items():
             rows = _select(rows, column, wanted)
-        return rows.sort_values(["arm", "init_seed", "step"], kind="stable").reset_index(drop=True)
+        return rows.reset_index(drop=True)
 
     def at_final(self, metric: str, arm: str | None = None, **where) -> pd.DataFrame:
         """Rows of one metric at the last measured checkpoint of each run; arguments as in ``curve``."""
@@ -129,10 +129,18 @@ class Results:
         for step, at_step in rows[rows["step"].isin(steps)].groupby("step", sort=True):
             yield int(step), Results(at_step, self.history, self.origin)
 
-    # Readings ask for one metric of half a million rows thousands of times.
+    # Readings ask for one metric of half a million rows thousands of times: each is taken and put in order once.
     def _of_metric(self, metric: object) -> pd.DataFrame:
         places = self._places.get(metric) if isinstance(metric, str) else None
-        return _select(self.measurements, "metric", metric) if places is None else self.measurements.take(places)
+        if places is None:
+            return _in_order(_select(self.measurements, "metric", metric))
+        if metric not in self._taken:
+            self._taken[metric] = _in_order(self.measurements.take(places))
+        return self._taken[metric]
+
+    @functools.cached_property
+    def _taken(self) -> dict[str, pd.DataFrame]:
+        return {}
 
     @functools.cached_property
     def _places(self) -> dict[str, np.ndarray]:
@@ -155,6 +163,11 @@ def with_epochs(rows: pd.DataFrame, results: Results) -> pd.DataFrame:
 def _epoch_ends(results: Results) -> pd.DataFrame:
     ends = results.history.groupby(["run_id", "epoch"], observed=True)["step"].max().reset_index()
     return ends.astype({"run_id": "str"})
+
+
+def _in_order(rows: pd.DataFrame) -> pd.DataFrame:
+    """By arm, seed and step; rows that are chosen from it are in that order, too."""
+    return rows.sort_values(["arm", "init_seed", "step"], kind="stable")
 
 
 def _select(rows: pd.DataFrame, column: str, wanted: object) -> pd.DataFrame:

@@ -1,7 +1,7 @@
 """The book as a reader meets it: every page, opened from a file and from a server, with the network off."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from html.parser import HTMLParser
 from pathlib import Path
 from types import MappingProxyType
@@ -93,7 +93,7 @@ def test_a_chart_is_a_still_until_it_comes_near(opened: Opened):
 
 @everywhere
 def test_every_chart_is_alive(opened: Opened):
-    opened.draw_all()
+    assert opened.draw_all() == [], "charts that need other room than their stills"
     marks = "chart => chart.querySelectorAll('.vl-live svg .role-mark :is(path, rect, line, text, circle)').length"
     drawn = [chart.evaluate(marks) for chart in opened.page.locator(".vl-chart").all()]
     assert all(count > 0 for count in drawn), drawn
@@ -133,7 +133,7 @@ def is_inked(page: Page) -> list[str]:
     words = page.locator(".vl-live svg .role-axis text")
     colours = words.evaluate_all("all => all.map(word => getComputedStyle(word).fill)")
     colours.append(page.evaluate("getComputedStyle(document.body).color"))
-    ink = [page.evaluate(LUMINANCE, colour) for colour in colours]
+    ink = [page.evaluate(LUMINANCE, colour) for colour in set(colours)]
     theme = page.evaluate("document.documentElement.dataset.theme")
     right = max(ink) < 0.5 if theme == "light" else min(ink) > 0.5
     return [] if right else [f"{theme}: {colours}"]
@@ -193,20 +193,38 @@ LOOKS = {
 OF_APPENDICES = ((400, "light", "screen"), (1280, "dark", "screen"))
 # A dark phone is as wide as a light one, and paper as white: one page shows whether that holds.
 ONCE = ((400, "dark", "screen"), (1280, "dark", "print"))
-LOOKED_AT = [
-    (f"http {name}", look)
-    for name in ALL_PAGES
-    for look in (OF_APPENDICES if name in APPENDICES else LOOKS)
-    if look not in ONCE or name == CHAPTERS[0]
-]
 
 
-@pytest.mark.parametrize(("opened", "look"), LOOKED_AT, indirect=["opened"], ids=lambda part: str(part))
-def test_every_look_is_right(opened: Opened, look):
+def looked_at(pages: list[str], looks: Iterable[tuple]) -> Callable:
+    """A test of some pages in some looks, each page opened once for these and for what all pages are tested for."""
+
+    def marked(test: Callable) -> Callable:
+        each_look = pytest.mark.parametrize("look", list(looks), ids=str)
+        return pytest.mark.parametrize("opened", pages, indirect=True)(each_look(test))
+
+    return marked
+
+
+def assert_right(opened: Opened, look: tuple) -> None:
     page = opened.look(*look)
     if look[2] == "screen":
         assert opened.draw_all() == [], "charts that need other room than their stills"
     assert {check.__name__: check(page) for check in LOOKS[look]} == {check.__name__: [] for check in LOOKS[look]}
+
+
+@looked_at([f"http {name}" for name in ALL_PAGES if name not in APPENDICES], [one for one in LOOKS if one not in ONCE])
+def test_every_look_is_right(opened: Opened, look):
+    assert_right(opened, look)
+
+
+@looked_at([f"http {CHAPTERS[0]}"] if CHAPTERS else [], ONCE)
+def test_looks_that_are_as_others_are_right_too(opened: Opened, look):
+    assert_right(opened, look)
+
+
+@looked_at([f"file {name}" for name in APPENDICES], OF_APPENDICES)
+def test_both_looks_of_an_appendix_are_right(opened: Opened, look):
+    assert_right(opened, look)
 
 
 @everywhere

@@ -12,7 +12,7 @@ import paper
 from circuitcore.ground import durations, progress
 from circuitcore.ground.durations import Durations, Work, expected
 from circuitcore.ground.progress import Stages, Trail, Watch, text_bar
-from livingpaper.book.notebooks import TIERS
+from livingpaper.book.notebooks import TIERS, name_of
 from livingpaper.book.outlook import Outlook
 
 ROOT = Path(paper.__file__).resolve().parent
@@ -146,7 +146,7 @@ def test_a_machine_is_probed_only_where_something_of_another_is_scaled(tmp_path,
 def test_what_is_shipped_is_that_of_every_notebook_of_the_book():
     """A first build says what it will take: 63 s were said once, and 190 s came, since chapters were not listed."""
     shipped = json.loads((ROOT / "params" / "durations.json").read_text())
-    notebooks = [path.stem for path in (ROOT / "book").glob("*.ipynb")]
+    notebooks = [name_of(path) for folder in ("book", "book/appendix") for path in (ROOT / folder).glob("*.ipynb")]
     assert durations.PROBE in shipped and len(notebooks) > 5
     wanted = {f"{tier} {name}" for tier in TIERS for name in notebooks} | {"all pages", "changed pages", "same pages"}
     assert wanted <= shipped.keys()
