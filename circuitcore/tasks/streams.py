@@ -337,8 +337,7 @@ def _earlier_writes(events: Events) -> Bool[Tensor, "row event event"]:
 
 def _support(events: Events) -> Int[Tensor, "row event"]:
     """The event that wrote to an event's key last before it; -1 where none did."""
-    numbers = torch.arange(events.key.shape[1])
-    return torch.where(_earlier_writes(events), numbers, -1).amax(-1)
+    return torch.where(_earlier_writes(events), torch.arange(events.key.shape[1]), -1).amax(-1)
 
 
 def _keys_so_far(events: Events) -> Int[Tensor, "row event"]:
@@ -348,5 +347,4 @@ def _keys_so_far(events: Events) -> Int[Tensor, "row event"]:
 
 def _seen(events: Events, support: Int[Tensor, "row event"]) -> Bool[Tensor, "row event"]:
     """Whether an earlier read has the same support."""
-    read = events.kind == READ
-    return ((support[:, :, None] == support[:, None]) & read[:, None]).tril(-1).any(-1)
+    return ((support[:, :, None] == support[:, None]) & (events.kind == READ)[:, None]).tril(-1).any(-1)

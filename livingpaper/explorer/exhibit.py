@@ -342,10 +342,9 @@ class Exhibit:
 def spread_examples(task: TokenTask, split: str, n_examples: int) -> tuple[Example, ...]:
     """A few rows of a split up to where an answer is wanted, as examples, with the answers that its rows want."""
     rows = task.few(split, n_examples)
-    ends = (rows.roles["read_out"] + 1).tolist()
     return tuple(
         Example(
             label=f"{split} {row}", prompt=task.decode(rows.tokens[row, :end]), answer=task.vocab[rows.answers[row]]
         )
-        for row, end in enumerate(ends)
+        for row, end in enumerate((rows.roles["read_out"] + 1).tolist())
     )

@@ -15,7 +15,8 @@ from livingpaper.claims.units import COUNT, at_least
 from retrieval_circuits.permutation_recall.design import LAST_IN_TURN, SOURCE_SPLIT, split_of
 from retrieval_circuits.six_run_matrix import design as matrix
 from retrieval_circuits.symbolic_kv import design as symbolic
-from retrieval_circuits.symbolic_kv import figures, readings
+from retrieval_circuits.symbolic_kv import readings
+from retrieval_circuits.symbolic_kv.figures import behaviour as figures
 from retrieval_circuits.symbolic_kv.readings import unrest, unrest_at_first
 
 NOTHING = NO_RUNS["paper"]

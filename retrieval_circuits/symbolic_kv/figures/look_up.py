@@ -1,120 +1,29 @@
-"""The table behind each figure of the chapter, with what its caption must say."""
+"""Figures on the circuit: edges, exchanges, subsets of heads, what each part writes, probes, maps."""
 
-from collections.abc import Callable
-
-import numpy as np
 import pandas as pd
 
-from circuitcore.emergence.births import dates
 from circuitcore.emergence.roles import circuits
 from livingpaper.claims.results import Results, SelectionError
 from livingpaper.claims.view import View, in_order
 from retrieval_circuits.bounds import MORE_OFTEN_THAN_NOT
 from retrieval_circuits.design import BAND
-from retrieval_circuits.symbolic_kv.design import ARMS, TORCH, TRAINED
-from retrieval_circuits.symbolic_kv.published import PUBLISHED
+from retrieval_circuits.symbolic_kv.design import TORCH, TRAINED
+from retrieval_circuits.symbolic_kv.figures.words import IN_CONTEXT, ROWS_SWEPT
 from retrieval_circuits.symbolic_kv.readings import (
-    MOTIFS,
-    N_DRAWS,
     SWEEP,
     by_site,
     chosen_heads,
     key_effects,
-    leak_table,
-    motif_births,
-    operator_births_by_gate,
     probe_site,
     query_effects,
-    retargeted,
     separated,
 )
 
-SPLITS = {"train": "train", "val": "val", "test": "test", "ood": "four pairs"}
-IN_CONTEXT = 1 / 3
-ROWS_SWEPT = "test prompts, each asked for all three keys"
 HOW = {"zero@all": "zero", "mean@all": "mean", "resample@all": "resample"}
 """How removed heads are replaced, at every position."""
 ROLES = {"L0": ("carrier", ("L0\u00a0carrier", "L0\u00a0other")), "L1": ("router", ("L1\u00a0router", "L1\u00a0other"))}
 """Layer -> the role its heads are told apart by, and what they are called (one word each where names are listed)."""
 VARIABLES = {"query_key": "query key", "matching_slot": "slot", "selected_value": "value"}
-
-
-def training(results: Results) -> View:
-    """Accuracy on each split at every checkpoint."""
-    rows = results.curve("accuracy", TRAINED, split=list(SPLITS))
-    table = rows.assign(series=rows["split"].astype(str).map(SPLITS))[["step", "series", "init_seed", "value"]]
-    table = in_order(table, "series", SPLITS.values())
-    return View(table, "accuracy", "train, val, test, four pairs", BAND, IN_CONTEXT, "Chance with four pairs: 1/4.")
-
-
-def arms(results: Results) -> View:
-    """Final test accuracy of every arm, and of the untrained network."""
-    first = results.curve("accuracy", TRAINED, split="test")
-    groups = [first[first["step"] == 0].assign(group="untrained")]
-    for arm in results.arms:
-        groups.append(results.at_final("accuracy", arm, split="test").assign(group=ARMS[arm]))
-        if arm == "shuffled targets":
-            train = results.at_final("accuracy", arm, split="train")
-            groups.append(train.assign(group=f"{ARMS[arm]}, on train"))
-    table = pd.concat(groups, ignore_index=True)[["group", "init_seed", "value"]]
-    return View(table, "accuracy", "test (unless said)", BAND, IN_CONTEXT, _one_layer_on_the_way(results))
-
-
-def _one_layer_on_the_way(results: Results) -> str:
-    """What networks of one layer answer of new prompts at half of training, and at the end."""
-    if "one layer" not in results.arms:
-        return ""
-    rows = results.curve("accuracy", "one layer", split="test")
-    at_half = rows[rows["step"] == rows["step"].drop_duplicates().median()]["value"].mean()
-    at_end = rows[rows["step"] == rows["step"].max()]["value"].mean()
-    return f"One layer at half of training, in the mean: {at_half:.2f}; at the end: {at_end:.2f}."
-
-
-def births(results: Results) -> View:
-    """In how many networks each motif is born by each checkpoint."""
-    born, steps = motif_births(results), sorted(results.curve("accuracy", TRAINED)["step"].unique())
-    shares = [
-        # A birth that never happens is missing, which a mean would leave out.
-        pd.DataFrame({"step": steps, "value": [float((by <= step).mean()) for step in steps], "series": motif})
-        for motif, by in born["by"].astype("float64").groupby(born["motif"], sort=False)
-    ]
-    table = pd.concat(shares, ignore_index=True).assign(init_seed=np.nan, panel="networks of two layers")
-    table = in_order(table, "series", MOTIFS)
-    never = born[born["by"].isna()].groupby("motif").size()
-    note = "Never born: " + "; ".join(f"{motif}, in {never.get(motif, 0)}" for motif in MOTIFS) + "."
-    return View(
-        table[["panel", "step", "series", "init_seed", "value"]],
-        "share of networks in which it is born",
-        "validation prompts and " + ROWS_SWEPT,
-        note=f"{len(results.seeds(TRAINED))} networks. {note}",
-    )
-
-
-def gates(results: Results) -> View:
-    """First checkpoint at which the two operators pass, under three gates."""
-    born = operator_births_by_gate(results)
-    born = born.assign(value=dates(born)).dropna(subset=["value"])
-    if born.empty:
-        raise SelectionError("routing and copying are born in no seed under any gate")
-    table = born.rename(columns={"motif": "group", "gate": "series"})[["group", "series", "init_seed", "value"]]
-    return View(
-        table,
-        "training step of the birth",
-        "the counterfactual families of the trained length (published gate: all six)",
-        BAND,
-        note=_never(born, results),
-    )
-
-
-def _never(born: pd.DataFrame, results: Results) -> str:
-    """How many births are missing, and which seeds are missing with all of theirs."""
-    seeds = results.seeds(TRAINED)
-    possible = 3 * 2 * len(seeds)
-    if len(born) == possible:
-        return ""
-    without = ", ".join(str(seed) for seed in seeds if seed not in set(born["init_seed"]))
-    whose = f", among them all of seed{'s' * (',' in without)} {without}" if without else ""
-    return f"{possible - len(born)} of {possible} births never happen and are not drawn{whose}."
 
 
 def edges(results: Results) -> View:
@@ -154,24 +63,6 @@ def chain(results: Results) -> View:
     moved = table.groupby("init_seed")["value"].min() >= MORE_OFTEN_THAN_NOT.value
     note = f"Every link moves the answer more often than not in {int(moved.sum())} of {len(moved)} seeds."
     return View(table[["group", "init_seed", "value"]], "share of answers that move", "test prompts", BAND, note=note)
-
-
-def engines(results: Results) -> View:
-    """What the claims read, of the networks on twelve data sets and of those that torch trained on the first one."""
-    series = {TRAINED: "twelve data sets", TORCH: "one data set, by torch, half as long"}
-    parts = []
-    for arm in (arm for arm in series if arm in results.arms):
-        read = {
-            "accuracy, test": results.final_values("accuracy", arm, split="test"),
-            "accuracy, four pairs": results.final_values("accuracy", arm, split="ood"),
-            "carrier, into layer 1's queries": query_effects(results, arm=arm),
-            "tagger, into layer 1's keys": key_effects(results, arm=arm),
-            "layer 1's queries carry the key": separated(results, "L1H*.q", "query_key", arm=arm),
-            "layer 1 writes the value": separated(results, "L1H*.z", "selected_value", arm=arm),
-        }
-        parts += [values.reset_index().assign(group=name, series=series[arm]) for name, values in read.items()]
-    table = pd.concat(parts, ignore_index=True)[["group", "series", "init_seed", "value"]]
-    return View(table, "share of prompts", "test prompts", BAND)
 
 
 def interchange(results: Results) -> View:
@@ -302,56 +193,3 @@ def _first_seed(results: Results, kind: str) -> pd.DataFrame:
     shots = results.snapshots
     trained = shots[(shots["arm"] == TORCH) & (shots["kind"] == kind)]
     return trained[trained["init_seed"] == trained["init_seed"].min()]
-
-
-def leakage(results: Results) -> View:
-    """Rows that two splits share: ours, drawn as published, and the published files."""
-    table = leak_table()
-    return View(table, "rows", "5000 train, 500 val, 500 test rows", note=f"{N_DRAWS} draws by the published rule.")
-
-
-def numbers(results: Results) -> View:
-    """The source's numbers beside ours, one row a quantity."""
-    roles = {role: chosen_heads(results, role) for role in ("carrier", "router")}
-    ours = {
-        f"accuracy, {name}": results.final_values("accuracy", TRAINED, split=split) for split, name in SPLITS.items()
-    }
-    ours |= {f"margin, {name}": results.final_values("margin", TRAINED, split=split) for split, name in SPLITS.items()}
-    for variable, name in {
-        "query_key": "query key",
-        "matching_slot": "matching slot",
-        "selected_value": "selected value",
-    }.items():
-        probes = results.at_final("probe_published", TRAINED, variable=variable)
-        ours[f"probe, {name}"] = probes.groupby("init_seed")["value"].max()
-    single = roles["carrier"] + "->" + roles["router"]
-    ours["patch, layer-0 head into layer-1 head"] = by_site(results, "edge_switch", single + ".q", family="query")
-    ours["patch, query of one layer-1 head"] = retargeted(results)
-    into_values = "all->" + roles["router"] + ".v"
-    ours["patch, value input of one layer-1 head"] = by_site(results, "edge_switch", into_values, family="query")
-    ours["program score, best variant"] = by_site(results, "program_agreement", roles["router"], family=SWEEP)
-    rows = [
-        {"quantity": quantity, "source": PUBLISHED[quantity], "init_seed": seed, "value": value}
-        for quantity, values in ours.items() for seed, value in values.items()
-    ]  # fmt: skip
-    return View(pd.DataFrame(rows), "as named", "as named")
-
-
-VIEWS: dict[str, Callable[[Results], View]] = {
-    "training": training,
-    "arms": arms,
-    "births": births,
-    "gates": gates,
-    "edges": edges,
-    "chain": chain,
-    "engines": engines,
-    "interchange": interchange,
-    "subsets": subsets,
-    "circuit": circuit,
-    "attribution": attribution,
-    "slot": slot,
-    "pattern": pattern,
-    "maps": maps,
-    "leakage": leakage,
-    "numbers": numbers,
-}

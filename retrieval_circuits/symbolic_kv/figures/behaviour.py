@@ -1,0 +1,94 @@
+"""Figures on training: accuracy, arms, births and the gates that date them."""
+
+import numpy as np
+import pandas as pd
+
+from circuitcore.emergence.births import dates
+from livingpaper.claims.results import Results, SelectionError
+from livingpaper.claims.view import View, in_order
+from retrieval_circuits.design import BAND
+from retrieval_circuits.symbolic_kv.design import ARMS, TRAINED
+from retrieval_circuits.symbolic_kv.figures.words import IN_CONTEXT, ROWS_SWEPT, SPLITS
+from retrieval_circuits.symbolic_kv.readings import (
+    MOTIFS,
+    motif_births,
+    operator_births_by_gate,
+)
+
+
+def training(results: Results) -> View:
+    """Accuracy on each split at every checkpoint."""
+    rows = results.curve("accuracy", TRAINED, split=list(SPLITS))
+    table = rows.assign(series=rows["split"].astype(str).map(SPLITS))[["step", "series", "init_seed", "value"]]
+    table = in_order(table, "series", SPLITS.values())
+    return View(table, "accuracy", "train, val, test, four pairs", BAND, IN_CONTEXT, "Chance with four pairs: 1/4.")
+
+
+def arms(results: Results) -> View:
+    """Final test accuracy of every arm, and of the untrained network."""
+    first = results.curve("accuracy", TRAINED, split="test")
+    groups = [first[first["step"] == 0].assign(group="untrained")]
+    for arm in results.arms:
+        groups.append(results.at_final("accuracy", arm, split="test").assign(group=ARMS[arm]))
+        if arm == "shuffled targets":
+            train = results.at_final("accuracy", arm, split="train")
+            groups.append(train.assign(group=f"{ARMS[arm]}, on train"))
+    table = pd.concat(groups, ignore_index=True)[["group", "init_seed", "value"]]
+    return View(table, "accuracy", "test (unless said)", BAND, IN_CONTEXT, _one_layer_on_the_way(results))
+
+
+def _one_layer_on_the_way(results: Results) -> str:
+    """What networks of one layer answer of new prompts at half of training, and at the end."""
+    if "one layer" not in results.arms:
+        return ""
+    rows = results.curve("accuracy", "one layer", split="test")
+    at_half = rows[rows["step"] == rows["step"].drop_duplicates().median()]["value"].mean()
+    at_end = rows[rows["step"] == rows["step"].max()]["value"].mean()
+    return f"One layer at half of training, in the mean: {at_half:.2f}; at the end: {at_end:.2f}."
+
+
+def births(results: Results) -> View:
+    """In how many networks each motif is born by each checkpoint."""
+    born, steps = motif_births(results), sorted(results.curve("accuracy", TRAINED)["step"].unique())
+    shares = [
+        # A birth that never happens is missing, which a mean would leave out.
+        pd.DataFrame({"step": steps, "value": [float((by <= step).mean()) for step in steps], "series": motif})
+        for motif, by in born["by"].astype("float64").groupby(born["motif"], sort=False)
+    ]
+    table = pd.concat(shares, ignore_index=True).assign(init_seed=np.nan, panel="networks of two layers")
+    table = in_order(table, "series", MOTIFS)
+    never = born[born["by"].isna()].groupby("motif").size()
+    note = "Never born: " + "; ".join(f"{motif}, in {never.get(motif, 0)}" for motif in MOTIFS) + "."
+    return View(
+        table[["panel", "step", "series", "init_seed", "value"]],
+        "share of networks in which it is born",
+        "validation prompts and " + ROWS_SWEPT,
+        note=f"{len(results.seeds(TRAINED))} networks. {note}",
+    )
+
+
+def gates(results: Results) -> View:
+    """First checkpoint at which the two operators pass, under three gates."""
+    born = operator_births_by_gate(results)
+    born = born.assign(value=dates(born)).dropna(subset=["value"])
+    if born.empty:
+        raise SelectionError("routing and copying are born in no seed under any gate")
+    table = born.rename(columns={"motif": "group", "gate": "series"})[["group", "series", "init_seed", "value"]]
+    return View(
+        table,
+        "training step of the birth",
+        "the counterfactual families of the trained length (published gate: all six)",
+        BAND,
+        note=_never(born, results),
+    )
+
+
+def _never(born: pd.DataFrame, results: Results) -> str:
+    """How many births are missing, and which seeds are missing with all of theirs."""
+    seeds = results.seeds(TRAINED)
+    possible = 3 * 2 * len(seeds)
+    if len(born) == possible:
+        return ""
+    without = ", ".join(str(seed) for seed in seeds if seed not in set(born["init_seed"]))
+    whose = f", among them all of seed{'s' * (',' in without)} {without}" if without else ""
+    return f"{possible - len(born)} of {possible} births never happen and are not drawn{whose}."
