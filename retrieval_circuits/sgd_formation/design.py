@@ -20,7 +20,7 @@ from circuitcore.tasks.stream_kv import StreamKV
 from circuitcore.tasks.streams import Stream
 from circuitcore.training.experiment import Experiment
 from circuitcore.training.recipe import Optimizer, Recipe, Stage
-from retrieval_circuits.design import DATA_SEED_OFFSET, EngineName, Seed, Seeds, SomeSeeds
+from retrieval_circuits.design import DATA_SEED_OFFSET, EngineName, Seeds, SomeSeeds
 from retrieval_circuits.sgd_formation.measures import (
     SIZES,
     Attributed,
@@ -52,6 +52,8 @@ SOURCE, FIXED, FRESH, FULL = "the source's stream", "ours, fixed rows", "ours, f
 """The arms: small networks on three kinds of rows, and the source's own network on its stream."""
 DRAWN = "the network that is drawn"
 """One of those on fresh rows of ours, whose weights are shipped; at one step they are 0.65 MB."""
+FIRST_TO_READ = 6
+"""Its init seed."""
 SHOWN_AT = (1_500, 1_650)
 """Steps at which it is shown besides the last: before it reads, and while it learns to. Its curve was known when they
 were chosen."""
@@ -75,7 +77,6 @@ class Params(BaseModel):
     seeds: Annotated[SomeSeeds, Field(description="init seeds of the small network on our stream, rows always fresh")]
     other_seeds: Annotated[SomeSeeds, Field(description="init seeds of the small network on fixed rows, both streams")]
     full_seeds: Annotated[Seeds, Field(description="init seeds of the source's own network; it has 7; may be empty")]
-    drawn: Annotated[Seed, Field(description="init seed of the small network on fresh rows that the explorer shows")]
     d_model: Annotated[int, Field(ge=8, le=512, multiple_of=8, description="width of the small network")]
     steps: Annotated[int, Field(ge=EVERY, le=100_000, multiple_of=EVERY, description="of training on our stream")]
     source_steps: Annotated[
@@ -97,8 +98,13 @@ def recipes(params: Params) -> dict[str, tuple[Recipe, ...]]:
         FIXED: tuple(_recipe(params, ours, seed) for seed in params.other_seeds),
         SOURCE: tuple(_recipe(params, source, seed) for seed in params.other_seeds),
         FULL: tuple(_full(params, source, seed) for seed in params.full_seeds),
-        DRAWN: (_recipe(params, ours, params.drawn, fresh=True),),
+        DRAWN: (_recipe(params, ours, drawn_seed(params), fresh=True),),
     }
+
+
+def drawn_seed(params: Params) -> int:
+    """Init seed of the network that is drawn: that which reads first of ours, or the first of a reader's."""
+    return FIRST_TO_READ if FIRST_TO_READ in params.seeds else params.seeds[0]
 
 
 def _recipe(params: Params, task: Stream, seed: int, *, fresh: bool = False) -> Recipe:
@@ -184,4 +190,4 @@ def experiments(params: Params) -> tuple[Experiment, ...]:
 
 def published_epochs(params: Params, arm: str, seed: int) -> tuple[int, ...]:
     """Steps at which weights are shipped: of the network that is drawn."""
-    return (*SHOWN_AT, params.steps) if arm in (FRESH, DRAWN) and seed == params.drawn else ()
+    return (*SHOWN_AT, params.steps) if arm in (FRESH, DRAWN) and seed == drawn_seed(params) else ()

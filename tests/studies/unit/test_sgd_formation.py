@@ -11,7 +11,7 @@ from circuitcore.tasks.balanced_stream import BalancedStream
 from circuitcore.tasks.stream_kv import StreamKV
 from livingpaper.book import studies
 from retrieval_circuits.sgd_formation import readings
-from retrieval_circuits.sgd_formation.design import DRAWN, FIXED, FIXED_STEPS, FRESH, FULL, SOURCE
+from retrieval_circuits.sgd_formation.design import DRAWN, FIRST_TO_READ, FIXED, FIXED_STEPS, FRESH, FULL, SOURCE
 from retrieval_circuits.sgd_formation.measures import SIZES, attribution, removals
 from retrieval_circuits.sgd_formation.measures import asked as asking
 from retrieval_circuits.sgd_formation.measures.scores import _token_losses
@@ -154,7 +154,7 @@ def test_every_arm_has_its_seeds_and_every_run_its_own_id():
         len(PUBLISHED.seeds), len(PUBLISHED.other_seeds), len(PUBLISHED.other_seeds),
     ]  # fmt: skip
     (drawn,) = arms.pop(DRAWN)
-    assert drawn == arms[FRESH][PUBLISHED.seeds.index(PUBLISHED.drawn)]
+    assert drawn == arms[FRESH][PUBLISHED.seeds.index(FIRST_TO_READ)]
     ids = [recipe.run_id for recipes in arms.values() for recipe in recipes]
     assert len(set(ids)) == len(ids)
     assert all(recipe.n_steps == PUBLISHED.steps for recipe in arms[FRESH])

@@ -22,12 +22,6 @@ from retrieval_circuits.sgd_selection.design import (
     PARENT,
     TRACED,
 )
-from retrieval_circuits.sgd_selection.figures_at_length import (
-    drawn_moves,
-    every_change,
-    every_network,
-    removed_heads,
-)
 from retrieval_circuits.sgd_selection.readings import (
     FROM,
     NOBODY,
@@ -185,6 +179,6 @@ VIEWS = {
     view.__name__: view
     for view in (
         *(rivals, same_winner, every_fork, spread, boosted, silenced, frozen, prediction),
-        *(parts_of_growth, lags, every_change, every_network, removed_heads, drawn_moves),
+        *(parts_of_growth, lags),
     )
 }

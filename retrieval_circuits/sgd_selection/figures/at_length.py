@@ -83,3 +83,6 @@ def drawn_moves(results: Results) -> View:
             each = {f"H{site[3:]}": f"{100 * share:.0f} %" for site, share in shares.items()}
             found.append({"arm": arm, "network": name, "step": f"{step:,}", "move": move, **each})
     return View(pd.DataFrame(found), "share of rows", ROWS, note="H* is all heads of the layer together")
+
+
+VIEWS = {view.__name__: view for view in (every_change, every_network, removed_heads, drawn_moves)}
