@@ -3,7 +3,6 @@
 import os
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 import altair as alt
 import pandas as pd
@@ -122,7 +121,7 @@ class Page:
         return {}
 
 
-def explorer_of(evidence: Evidence, found: tuple[Results, ...], name: str) -> Any:
+def explorer_of(evidence: Evidence, found: tuple[Results, ...], name: str) -> Exhibit:
     """One of a study's ``EXPLORERS``, by name; what it tells of claims is as the first results have it.
 
     Raises:
@@ -132,8 +131,6 @@ def explorer_of(evidence: Evidence, found: tuple[Results, ...], name: str) -> An
     if name not in explorers:
         raise ChapterError(unknown("explorer", name, explorers))
     shown = explorers[name](evidence.material(found))
-    if not isinstance(shown, Exhibit):
-        return shown
     claims = {claim.id: claim for claim in evidence.study.CLAIMS}
     asked = {claim_id for stop in shown.path for claim_id in stop.claims}
     if wrong := sorted(asked - set(claims)):
@@ -146,7 +143,7 @@ def explorer_of(evidence: Evidence, found: tuple[Results, ...], name: str) -> An
 def show_explorer(evidence: Evidence, found: tuple[Results, ...], name: str) -> None:
     """Show one of a study's ``EXPLORERS``; errors as ``explorer_of``."""
     shown = explorer_of(evidence, found, name)
-    display(Explorer(shown) if isinstance(shown, Exhibit) else shown)
+    display(Explorer(shown))
 
 
 def glue(name: str, data: dict[str, str]) -> None:
