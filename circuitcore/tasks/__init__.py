@@ -24,6 +24,7 @@ from circuitcore.tasks.balanced_stream import BalancedStream
 from circuitcore.tasks.base import Batch, Interchange, Task, TaskError
 from circuitcore.tasks.chains import ChainRetrieval
 from circuitcore.tasks.errors import OutsideTaskError
+from circuitcore.tasks.k_fold_composition import KFoldComposition
 from circuitcore.tasks.permutation import PermutationRecall
 from circuitcore.tasks.planted import PlantedRepeats
 from circuitcore.tasks.story import Story
@@ -48,6 +49,7 @@ __all__ = [
 ]
 
 _KINDS = (SymbolicKV, TextualKV, Story, PlantedRepeats, PermutationRecall, ChainRetrieval, StreamKV, BalancedStream)
+_KINDS += (KFoldComposition,)
 TASKS: Mapping[str, type[Task]] = MappingProxyType({kind.name: kind for kind in _KINDS})
 _IMPORT_PATH = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*")
 
