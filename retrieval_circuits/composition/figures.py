@@ -91,7 +91,7 @@ def frontier(results: Results) -> View:
     table = in_order(table.assign(column=table["layers"].astype(str)), "row", order)
     return View(
         table[["row", "column", "value"]].assign(arm=str(FOLLOWED)), "hops", "tests of each study",
-        note="Columns: layers that look up; where pairs stand as two words, one layer more joins them. Means over seeds",
+        note="Columns: layers that look up; pairs of two words need one more. Means over seeds",
     )  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""What is measured on networks that compose: which numbers of hops they answer, and what each layer has done by then."""
+"""What is measured on networks that compose: which hops they answer, and what each layer has done by then."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

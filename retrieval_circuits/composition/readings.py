@@ -71,7 +71,7 @@ def hops_answered(results: Results, *arms: Arm) -> pd.DataFrame:
 
 
 def look_ups_learnt(results: Results) -> pd.DataFrame:
-    """The same of stacked heads' networks, by that chapter's threshold: ``arm``, ``n_layers``, ``init_seed``, ``value``.
+    """Of stacked heads' networks, by that chapter's threshold: ``arm``, ``n_layers``, ``init_seed``, ``value``.
 
     Chains have two look-ups, so that none can learn more. Empty where those networks are not drawn.
     """
