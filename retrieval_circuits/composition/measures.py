@@ -91,12 +91,12 @@ def exchanges(run: "Run", how: Exchanges, progress: Callable[[int], None]) -> pd
     net = Network(run.recipe.model, run.stack((step,)))
     rows = Rows(run.run_id, (step,), [run.tokens_seen(step)])
     for pairs in task.interchanges(how.n_pairs):
-        _add_exchanges(task, net, pairs, rows)
+        add_exchanges(task, net, pairs, rows)
     progress(1)
     return rows.frame()
 
 
-def _add_exchanges(task: KFoldComposition, net: Network, pairs: Interchange, rows: Rows) -> None:
+def add_exchanges(task: KFoldComposition, net: Network, pairs: Interchange, rows: Rows) -> None:
     streams = {"L0.resid_pre": Site("resid_pre", 0)}
     streams |= {f"L{layer}.resid_post": Site("resid_post", layer) for layer in range(net.config.n_layers)}
     predicted = predictions(task, pairs)
