@@ -97,6 +97,7 @@ def exchanges(run: "Run", how: Exchanges, progress: Callable[[int], None]) -> pd
 
 
 def add_exchanges(task: KFoldComposition, net: Network, pairs: Interchange, rows: Rows) -> None:
+    """The rows of ``exchanges`` for one number of hops; ``net`` is a stack of one checkpoint."""
     streams = {"L0.resid_pre": Site("resid_pre", 0)}
     streams |= {f"L{layer}.resid_post": Site("resid_post", layer) for layer in range(net.config.n_layers)}
     predicted = predictions(task, pairs)

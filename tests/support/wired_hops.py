@@ -1,9 +1,9 @@
 """Networks wired by hand that compose: one hop a layer, or as many as are known already (doubling).
 
-The words of permutations do the work. A word of hop i that takes b to c knows where a row must stand after i - 1 hops to
-get to it, and where it stands then, after i hops. In every layer but the last each word looks for the word that leads
-to it, and takes over how far back that one reaches; so its own reach grows by one hop if the other's is added bit by bit
-from the start (``linear``), or doubles. In the last layer the query looks for the word that reaches back to its own
+The words of permutations do the work. A word of hop i that takes b to c knows where a row must stand after i - 1 hops
+to get to it, and where it stands then, after i hops. In every layer but the last each word looks for the word that
+leads to it. It takes over the start from which that one is reached, once that one knows (one hop a layer), or how far
+that one reaches back by then (doubling). In the last layer the query looks for the word that reaches back to its own
 start and ends after as many hops as are asked for.
 """
 
