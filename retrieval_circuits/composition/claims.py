@@ -71,7 +71,7 @@ DATA = (
         rule=Share(each=IS_ANSWERED),
         bound=MORE_OFTEN_THAN_NOT,
         source="source",
-        source_verdict=f"Proved for one gradient step a layer: {POLYNOMIAL}",
+        source_verdict=f"Proved, for a network and a training of their design: {POLYNOMIAL}",
     ),
     Claim(
         id="KF3",
@@ -84,7 +84,7 @@ DATA = (
         bound=IS_ANSWERED,
         controls=(Control(reading=_at_end(IN_POWERS, 2, "two hops"), bound=IS_ANSWERED),),
         source="source",
-        source_verdict="Proved for layers trained one after another: layer i learns 2^(i-1) hops",
+        source_verdict="Proved, for a network and a training of their design: layer i makes 2^(i-1) hops",
     ),
     Claim(
         id="KF4",
@@ -96,7 +96,7 @@ DATA = (
         reading=Reading(f"best accuracy at four hops, {DOUBLING},", QUERIES, readings.best_accuracy(DOUBLING, 4)),
         bound=IS_ANSWERED,
         source="source",
-        source_verdict=f"Proved for layers trained one after another: {POLYNOMIAL}",
+        source_verdict=f"Proved, for a network and a training of their design: {POLYNOMIAL}",
     ),
     Claim(
         id="KF5",

@@ -2,12 +2,14 @@
 
 import pandas as pd
 
+from circuitcore.tasks.k_fold_composition import unable_to_stop
 from livingpaper.claims.results import Results
 from livingpaper.claims.view import View, in_order
 from retrieval_circuits.composition.design import (
     BY_DEPTH,
     COMPARED,
     FOLLOWED,
+    HOPS,
     N_SYMBOLS,
     STEPS_AN_EPOCH,
     WAYS,
@@ -26,7 +28,7 @@ from retrieval_circuits.composition.readings import (
 )
 from retrieval_circuits.design import BAND
 
-GUESS = 1 / N_SYMBOLS
+GUESS, UNABLE_TO_STOP = 1 / N_SYMBOLS, unable_to_stop(N_SYMBOLS, HOPS)
 ACCURACY = "share of queries"
 ROWS = "held-out rows"
 WORDS = {1: "one hop", 2: "two hops", 3: "three hops", 4: "four hops"}
