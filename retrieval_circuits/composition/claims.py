@@ -4,7 +4,9 @@ Written down before any network of an arm was trained, after pilots on a seed th
 a mixture teaches three layers one hop, then two, then three (by step 7,000 of 8,000 with width 48), and not four; that
 four hops alone taught nothing, that stages forget, and, of one network, that words of permutations hold several hops
 before the query looks at them. Of seed 900 and the published sizes, powers of two taught one hop and two, and four
-layers one to three. No network of an arm had been trained when this was last changed.
+layers one to three. No network of an arm had been trained when this was last changed. After that one more pilot was
+taken apart, three layers of width 48 that answer three hops: its query fetched two hops at once from the words of the
+second permutation, in layer 2, and made the third itself. That speaks against KF14 and KF15, which stand as written.
 """
 
 from livingpaper.claims.claim import Claim, Control, Says
