@@ -70,8 +70,9 @@ class Params(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
-    seeds: Annotated[SomeSeeds, Field(description="init seeds of every arm")]
+    seeds: Annotated[SomeSeeds, Field(description="init seeds of every arm that has no stages")]
     more_seeds: Annotated[Seeds, Field(description="more init seeds of the mixture with three layers; may be empty")]
+    in_turn_seeds: Annotated[Seeds, Field(description="init seeds of networks taught in stages; may be empty")]
     look_up_seeds: Annotated[Seeds, Field(description="seeds of stacked heads' networks to draw beside; may be empty")]
     d_model: Annotated[int, Field(ge=8, le=512, multiple_of=8, description="width; 4 heads, no MLP")]
     n_queries: Annotated[int, Field(ge=1, le=64, description="queries of a row")]
@@ -85,8 +86,9 @@ class Params(BaseModel):
 def recipes(params: Params) -> dict[str, tuple[Recipe, ...]]:
     """Arm -> its recipes, one per seed; those of stacked heads beside them, which that chapter published."""
     more = tuple(seed for seed in params.more_seeds if seed not in params.seeds)
-    seeds = {arm: params.seeds + (more if arm == FOLLOWED else ()) for arm in ARMS}
-    ours = {str(arm): tuple(_recipe(params, arm, seed) for seed in of_arm) for arm, of_arm in seeds.items()}
+    seeds = {arm: params.in_turn_seeds if arm.way.in_turn else params.seeds for arm in ARMS}
+    seeds[FOLLOWED] += more
+    ours = {str(arm): tuple(_recipe(params, arm, seed) for seed in of_arm) for arm, of_arm in seeds.items() if of_arm}
     if not params.look_up_seeds:
         return ours
     theirs = chains.recipes(_theirs(params))

@@ -24,6 +24,7 @@ from retrieval_circuits.composition.readings import (
     exchanged,
     hops_answered,
     look_ups_learnt,
+    present,
     times,
 )
 from retrieval_circuits.design import BAND
@@ -32,7 +33,6 @@ GUESS, UNABLE_TO_STOP = 1 / N_SYMBOLS, unable_to_stop(N_SYMBOLS, HOPS)
 ACCURACY = "share of queries"
 ROWS = "held-out rows"
 WORDS = {1: "one hop", 2: "two hops", 3: "three hops", 4: "four hops"}
-DEEPEST = BY_DEPTH[-1]
 
 
 def training(results: Results) -> View:
@@ -46,11 +46,8 @@ def depths(results: Results) -> View:
 
 
 def _curves(results: Results, panels: dict[Arm, str]) -> View:
-    found = [
-        accuracy_curves(results, arm).assign(panel=name, arm=str(arm))
-        for arm, name in panels.items()
-        if str(arm) in results.arms
-    ]
+    shown = present(results, tuple(panels))
+    found = [accuracy_curves(results, arm).assign(panel=panels[arm], arm=str(arm)) for arm in shown]
     table = pd.concat(found, ignore_index=True).sort_values(["hops", "step"], kind="stable")
     table = in_order(table.assign(series=table["hops"].map(WORDS)), "panel", panels.values())
     return View(
@@ -61,7 +58,7 @@ def _curves(results: Results, panels: dict[Arm, str]) -> View:
 
 def passing(results: Results) -> View:
     """When each number of hops is first answered, by way of training; networks that answer it."""
-    found = [times(results, arm).assign(group=arm.way.name, arm=str(arm)) for arm in COMPARED]
+    found = [times(results, arm).assign(group=arm.way.name, arm=str(arm)) for arm in present(results, COMPARED)]
     table = pd.concat(found, ignore_index=True)
     table["value"] = table["time"].clip(upper=table["arm"].map(_ends(results)))
     table = in_order(table.sort_values("hops", kind="stable"), "group", [way.name for way in WAYS])
@@ -102,11 +99,6 @@ def held(results: Results) -> View:
     return _held(results, FOLLOWED, 3)
 
 
-def held_deeper(results: Results) -> View:
-    """The same of networks with four layers, four hops being asked for."""
-    return _held(results, DEEPEST, 4)
-
-
 def _held(results: Results, arm: Arm, hops: int) -> View:
     rows = exchanged(results, arm, MAPS, hops)
     done = rows["edit"].astype(str).str.removeprefix("hops_").astype(int)
@@ -133,4 +125,4 @@ def _after(layers: int) -> str:
     return "before" if not layers else f"layer {layers}"
 
 
-VIEWS = {view.__name__: view for view in (training, depths, passing, frontier, held, held_deeper)}
+VIEWS = {view.__name__: view for view in (training, depths, passing, frontier, held)}

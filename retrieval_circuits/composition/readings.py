@@ -4,9 +4,9 @@ import numpy as np
 import pandas as pd
 
 from circuitcore.emergence import crossing_times
-from livingpaper.claims.reading import OfArms, OfMetric, at_end, ever, of_arms
+from livingpaper.claims.reading import OfArms, OfMetric, at_end, of_arms
 from livingpaper.claims.results import Results
-from retrieval_circuits.composition.design import ARMS, HOPS, LOOK_UPS, Arm
+from retrieval_circuits.composition.design import HOPS, LOOK_UPS, Arm
 from retrieval_circuits.stacked_heads.readings import LEARNT as LOOK_UP_LEARNT
 from retrieval_circuits.stacked_heads.readings import final_losses
 
@@ -18,11 +18,6 @@ QUERY, MAPS = "query_holds", "maps_hold"
 def final_accuracy(arm: Arm, hops: int) -> OfMetric:
     """Values of a reading: accuracy at a number of hops at the end of training."""
     return at_end("accuracy", str(arm), variable=f"hops_{hops}")
-
-
-def best_accuracy(arm: Arm, hops: int) -> OfMetric:
-    """Values of a reading: the best accuracy at a number of hops at any checkpoint."""
-    return ever("accuracy", str(arm), variable=f"hops_{hops}")
 
 
 def accuracy_curves(results: Results, arm: Arm) -> pd.DataFrame:
@@ -114,6 +109,6 @@ def exchanged(results: Results, arm: Arm, metric: str, hops: int) -> pd.DataFram
     return rows.assign(after=passed)
 
 
-def present(results: Results, arms: tuple[Arm, ...] = ARMS) -> tuple[Arm, ...]:
+def present(results: Results, arms: tuple[Arm, ...]) -> tuple[Arm, ...]:
     """Those of the arms that were trained."""
     return tuple(arm for arm in arms if str(arm) in results.arms)
