@@ -74,7 +74,7 @@ def _ends(results: Results) -> dict[str, int]:
 
 def frontier(results: Results) -> View:
     """The most hops that networks answer, by layers that look up: two laws, our networks, and those of two others."""
-    ours = hops_answered(results, *BY_DEPTH).assign(row="these networks, up to 4 asked for")
+    ours = hops_answered(results, *present(results, BY_DEPTH)).assign(row="these networks, up to 4 asked for")
     ours["layers"] = ours["arm"].map({str(arm): arm.n_layers for arm in BY_DEPTH})
     theirs = look_ups_learnt(results).assign(row="stacked heads, chains of 2")
     theirs["layers"] = theirs["n_layers"] - 1  # the first joins pairs
