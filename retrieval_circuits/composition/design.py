@@ -57,7 +57,6 @@ DEPTHS = (2, 3, 4)
 FOLLOWED = Arm(MIXTURE, N_LAYERS)
 COMPARED = tuple(Arm(way, N_LAYERS) for way in WAYS)
 BY_DEPTH = tuple(Arm(MIXTURE, n_layers) for n_layers in DEPTHS)
-SHALLOW = BY_DEPTH[0]
 ARMS = tuple(dict.fromkeys((*COMPARED, *BY_DEPTH)))
 
 LOOK_UPS = {str(cell): cell for cell in chains.REWARDED}
@@ -71,9 +70,8 @@ class Params(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
-    seeds: Annotated[SomeSeeds, Field(description="init seeds of all other arms")]
+    seeds: Annotated[SomeSeeds, Field(description="init seeds of every arm without stages")]
     more_seeds: Annotated[Seeds, Field(description="more init seeds of the mixture with three layers; may be empty")]
-    shallow_seeds: Annotated[Seeds, Field(description="init seeds of networks with two layers; may be empty")]
     in_turn_seeds: Annotated[Seeds, Field(description="init seeds of networks taught in stages; may be empty")]
     look_up_seeds: Annotated[Seeds, Field(description="seeds of stacked heads' networks to draw beside; may be empty")]
     d_model: Annotated[int, Field(ge=8, le=512, multiple_of=8, description="width; 4 heads, no MLP")]
@@ -89,7 +87,7 @@ def recipes(params: Params) -> dict[str, tuple[Recipe, ...]]:
     """Arm -> its recipes, one per seed; those of stacked heads beside them, which that chapter published."""
     more = tuple(seed for seed in params.more_seeds if seed not in params.seeds)
     seeds = {arm: params.in_turn_seeds if arm.way.in_turn else params.seeds for arm in ARMS}
-    seeds |= {FOLLOWED: params.seeds + more, SHALLOW: params.shallow_seeds}
+    seeds[FOLLOWED] = params.seeds + more
     ours = {str(arm): tuple(_recipe(params, arm, seed) for seed in of_arm) for arm, of_arm in seeds.items() if of_arm}
     if not params.look_up_seeds:
         return ours
