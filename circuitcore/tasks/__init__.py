@@ -26,6 +26,7 @@ from circuitcore.tasks.chain_lengths import ChainsOfLengths
 from circuitcore.tasks.chain_words import ChainWords
 from circuitcore.tasks.chains import ChainRetrieval
 from circuitcore.tasks.errors import OutsideTaskError
+from circuitcore.tasks.k_fold_composition import KFoldComposition
 from circuitcore.tasks.permutation import PermutationRecall
 from circuitcore.tasks.planted import PlantedRepeats
 from circuitcore.tasks.story import Story
@@ -50,7 +51,7 @@ __all__ = [
 ]
 
 _KINDS = (SymbolicKV, TextualKV, Story, PlantedRepeats, PermutationRecall, ChainRetrieval, ChainWords)
-_KINDS += (StreamKV, BalancedStream, ChainsOfLengths)
+_KINDS += (StreamKV, BalancedStream, ChainsOfLengths, KFoldComposition)
 TASKS: Mapping[str, type[Task]] = MappingProxyType({kind.name: kind for kind in _KINDS})
 _IMPORT_PATH = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*")
 

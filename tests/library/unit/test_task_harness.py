@@ -15,10 +15,11 @@ import torch
 from circuitcore.tasks import TASKS, Batch, Task, TaskError, TokenTask, make_task
 
 # Splits that are made of others, and tasks that give all their rows to whoever asks for more.
-UNIONS = {"permutation_recall": {"all"}}
+UNIONS = {"permutation_recall": {"all"}, "k_fold_composition": {"train"}}
 AT_MOST = {"permutation_recall"}
 # Tasks whose rows go on behind the last answer, every next word of which is scored.
 GO_ON = {"stream_kv", "balanced_stream"}
+HIDDEN_HOPS = ("dacb", "adcb", "dbca", "acdb")  # of the task by default: what a, b, c, d are taken to
 STORY = re.findall(r"\w+|[^\w\s]", (files("circuitcore") / "tasks/story.txt").read_text(encoding="utf-8"))
 
 
@@ -52,6 +53,16 @@ def solve_stream(words):
     """`... W k v ... R k v ...`: what was last written to the key that is read last."""
     at = max(place for place, word in enumerate(words) if word == "R")
     return next(words[w + 2] for w in range(at, 0, -1) if words[w] == "W" and words[w + 1] == words[at + 1])
+
+
+def solve_k_fold(words):
+    """`1a>c 1b>a ... 2:b`: from b, two hops, each first by a hidden permutation and then by the row's."""
+    hidden = HIDDEN_HOPS
+    hops, x = words[-1].split(":")
+    for hop in range(1, int(hops) + 1):
+        x = hidden[hop - 1]["abcd".index(x)]
+        (x,) = (word[-1] for word in words[:-1] if word.startswith(f"{hop}{x}>"))
+    return x
 
 
 def solve_chains(inputs):
@@ -88,6 +99,7 @@ def solve_chain_words(words):
 
 SOLVERS = {
     "chain_lengths": solve_chain_lengths,
+    "k_fold_composition": solve_k_fold,
     "balanced_stream": solve_stream,
     "stream_kv": solve_stream,
     "chain_retrieval": solve_chains,

@@ -1,0 +1,145 @@
+"""What is trained: one network a way of mixing or ordering numbers of hops, and three depths of the best of them.
+
+Source: Wang et al., "Learning Compositional Functions with Transformers from Easy-to-Hard Data" (COLT 2025), by whom
+the task is; sizes of small networks are not theirs. The recipe written down first (width 64, rows of one query, 256 of
+them a batch, 10,000 steps) takes a minute and a half of a core a network here, and `batch_size`, `n_queries`,
+`d_model` and `steps` still ask for it. Ours came from pilots on a seed that no arm has (900).
+"""
+
+from typing import Annotated, NamedTuple
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from circuitcore.metrics.instruments.instrument import Instrument
+from circuitcore.models.config import ModelConfig
+from circuitcore.tasks.k_fold_composition import KFoldComposition
+from circuitcore.training.recipe import Optimizer, Recipe, Stage
+from retrieval_circuits.composition.measures import Counts, Exchanges, exchanges, hop_scores
+from retrieval_circuits.design import DATA_SEED_OFFSET, EngineName, Seeds, SomeSeeds
+from retrieval_circuits.stacked_heads import design as chains
+
+N_SYMBOLS, HOPS = 4, 4
+"""Symbols, and the most hops that are asked for."""
+STEPS_AN_EPOCH = 100
+"""Steps between two checkpoints: an "epoch" here draws as many batches anew."""
+LEARNING_RATE, BETAS = 1e-3, (0.9, 0.98)
+N_HEADS = 4
+
+
+class Way(NamedTuple):
+    """What is trained on: numbers of hops that are mixed all along, or one number after another."""
+
+    name: str
+    mixed: tuple[int, ...] = ()
+    in_turn: tuple[int, ...] = ()
+
+
+class Arm(NamedTuple):
+    """A way of training, and layers."""
+
+    way: Way
+    n_layers: int
+
+    def __str__(self) -> str:
+        return f"{self.way.name}, {self.n_layers} layers"
+
+
+ONLY = Way("four hops alone", mixed=(4,))
+MIXTURE = Way("one to four, mixed", mixed=(1, 2, 3, 4))
+POWERS = Way("one, two and four, mixed", mixed=(1, 2, 4))
+DOUBLED = Way("one, then two, then four", in_turn=(1, 2, 4))
+STEPWISE = Way("one, two, three, four in turn", in_turn=(1, 2, 3, 4))
+REVERSED = Way("four, then two, then one", in_turn=(4, 2, 1))
+WAYS = (ONLY, MIXTURE, POWERS, DOUBLED, STEPWISE, REVERSED)
+N_LAYERS = 3
+"""Layers with which ways are compared: enough for four hops where each doubles, one too few where each makes one."""
+DEPTHS = (2, 3, 4)
+FOLLOWED = Arm(MIXTURE, N_LAYERS)
+COMPARED = tuple(Arm(way, N_LAYERS) for way in WAYS)
+BY_DEPTH = tuple(Arm(MIXTURE, n_layers) for n_layers in DEPTHS)
+ARMS = tuple(dict.fromkeys((*COMPARED, *BY_DEPTH)))
+
+LOOK_UPS = {str(cell): cell for cell in chains.REWARDED}
+"""Networks of the chapter on stacked heads that are drawn beside ours: chains of two look-ups, by layers."""
+THEIRS = {"d_model": 64, "steps": 3000, "unrewarded_steps": 10_000, "longest_chain": 128, "n_rows": 256}
+"""That chapter's published sizes, so that its published runs are read and none is trained."""
+
+
+class Params(BaseModel):
+    """Parameters of the chapter; ``params/composition.yaml`` holds the published values."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    seeds: Annotated[SomeSeeds, Field(description="init seeds of every arm without stages")]
+    more_seeds: Annotated[Seeds, Field(description="more init seeds of the mixture with three layers; may be empty")]
+    in_turn_seeds: Annotated[Seeds, Field(description="init seeds of networks taught in stages; may be empty")]
+    look_up_seeds: Annotated[Seeds, Field(description="seeds of stacked heads' networks to draw beside; may be empty")]
+    d_model: Annotated[int, Field(ge=8, le=512, multiple_of=8, description="width; 4 heads, no MLP")]
+    n_queries: Annotated[int, Field(ge=1, le=64, description="queries of a row")]
+    batch_size: Annotated[int, Field(ge=1, le=4096, description="rows of a batch")]
+    steps: Annotated[int, Field(ge=1200, le=200_400, multiple_of=1200, description="of training, all stages together")]
+    n_rows: Annotated[int, Field(ge=8, le=20_000, multiple_of=4, description="test rows that accuracy is measured on")]
+    n_pairs: Annotated[int, Field(ge=8, le=20_000, description="pairs of test rows that are patched")]
+    engine: EngineName
+
+
+def recipes(params: Params) -> dict[str, tuple[Recipe, ...]]:
+    """Arm -> its recipes, one per seed; those of stacked heads beside them, which that chapter published."""
+    more = tuple(seed for seed in params.more_seeds if seed not in params.seeds)
+    seeds = {arm: params.in_turn_seeds if arm.way.in_turn else params.seeds for arm in ARMS}
+    seeds[FOLLOWED] = params.seeds + more
+    ours = {str(arm): tuple(_recipe(params, arm, seed) for seed in of_arm) for arm, of_arm in seeds.items() if of_arm}
+    if not params.look_up_seeds:
+        return ours
+    theirs = chains.recipes(_theirs(params))
+    return ours | {name: theirs[name] for name in LOOK_UPS}
+
+
+def _theirs(params: Params) -> chains.Params:
+    return chains.Params(seeds=params.look_up_seeds, followed_seeds=(), engine=params.engine, **THEIRS)
+
+
+def task_of(params: Params, way: Way) -> KFoldComposition:
+    """The task of a way of training; all have the same test rows."""
+    return KFoldComposition(
+        n_symbols=N_SYMBOLS, n_hops=HOPS, mixed=way.mixed or tuple(sorted(way.in_turn)), n_queries=params.n_queries,
+        n_rows=params.n_rows // HOPS,
+    )  # fmt: skip
+
+
+def _recipe(params: Params, arm: Arm, seed: int) -> Recipe:
+    task = task_of(params, arm.way)
+    splits = [f"hops_{hops}" for hops in arm.way.in_turn] or ["train"]
+    epochs = params.steps // STEPS_AN_EPOCH
+    fresh = STEPS_AN_EPOCH * params.batch_size
+    return Recipe(
+        task=task.name,
+        task_params=task.params,
+        model=ModelConfig(
+            d_vocab=len(task.vocab), n_ctx=task.max_length, n_layers=arm.n_layers, n_heads=N_HEADS,
+            d_model=params.d_model, d_mlp=0, norm="layer", positions="none", mlp="none", tied=False, bias="none",
+        ),
+        optimizer=Optimizer(name="adam", lr=LEARNING_RATE, betas=BETAS),
+        batch_size=params.batch_size,
+        stages=tuple(Stage((split,), epochs // len(splits), fresh) for split in splits),
+        init_seed=seed,
+        data_seed=DATA_SEED_OFFSET + seed,
+        checkpoint_epochs=tuple(range(epochs + 1)),
+        engine=params.engine,
+    )  # fmt: skip
+
+
+def instruments(params: Params, arm: str) -> tuple[Instrument, ...]:
+    """Accuracy of every checkpoint by number of hops, and at the end what each layer holds; theirs as they have it."""
+    if arm in LOOK_UPS:
+        return chains.instruments(_theirs(params), arm)
+    scored, patched = Counts(n_rows=params.n_rows), Exchanges(n_pairs=min(params.n_pairs, params.n_rows))
+    return (
+        Instrument(name="measurements", version=1, measures=hop_scores, settings=scored),
+        Instrument(name="exchanges", version=1, measures=exchanges, when="last", settings=patched),
+    )
+
+
+def published_epochs(params: Params, arm: str, seed: int) -> tuple[int, ...]:
+    """Epochs whose weights are shipped: none."""
+    return ()

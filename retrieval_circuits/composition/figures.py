@@ -1,0 +1,128 @@
+"""The table behind each figure of the chapter, with what its caption must say."""
+
+import pandas as pd
+
+from circuitcore.tasks.k_fold_composition import unable_to_stop
+from livingpaper.claims.results import Results
+from livingpaper.claims.view import View, in_order
+from retrieval_circuits.composition.design import (
+    BY_DEPTH,
+    COMPARED,
+    FOLLOWED,
+    HOPS,
+    N_SYMBOLS,
+    STEPS_AN_EPOCH,
+    WAYS,
+    Arm,
+)
+from retrieval_circuits.composition.published import FRONTIER
+from retrieval_circuits.composition.readings import (
+    ANSWERED,
+    MAPS,
+    QUERY,
+    accuracy_curves,
+    exchanged,
+    hops_answered,
+    look_ups_learnt,
+    present,
+    times,
+)
+from retrieval_circuits.design import BAND
+
+GUESS, UNABLE_TO_STOP = 1 / N_SYMBOLS, unable_to_stop(N_SYMBOLS, HOPS)
+ACCURACY = "share of queries"
+ROWS = "held-out rows"
+WORDS = {1: "one hop", 2: "two hops", 3: "three hops", 4: "four hops"}
+
+
+def training(results: Results) -> View:
+    """Accuracy by number of hops through training, a panel a way of training, all with three layers."""
+    return _curves(results, {arm: arm.way.name for arm in COMPARED})
+
+
+def depths(results: Results) -> View:
+    """The same of the mixture, a panel a number of layers."""
+    return _curves(results, {arm: f"{arm.n_layers} layers" for arm in BY_DEPTH})
+
+
+def _curves(results: Results, panels: dict[Arm, str]) -> View:
+    shown = present(results, tuple(panels))
+    found = [accuracy_curves(results, arm).assign(panel=panels[arm], arm=str(arm)) for arm in shown]
+    table = pd.concat(found, ignore_index=True).sort_values(["hops", "step"], kind="stable")
+    table = in_order(table.assign(series=table["hops"].map(WORDS)), "panel", panels.values())
+    return View(
+        table[["panel", "series", "step", "arm", "init_seed", "value"]], ACCURACY, ROWS, BAND, chance=GUESS,
+        note=f"Answered: {ANSWERED:.0%} and more",
+    )  # fmt: skip
+
+
+def passing(results: Results) -> View:
+    """When each number of hops is first answered, by way of training; networks that answer it."""
+    found = [times(results, arm).assign(group=arm.way.name, arm=str(arm)) for arm in present(results, COMPARED)]
+    table = pd.concat(found, ignore_index=True)
+    table["value"] = table["time"].clip(upper=table["arm"].map(_ends(results)))
+    table = in_order(table.sort_values("hops", kind="stable"), "group", [way.name for way in WAYS])
+    table = table.assign(series=table["hops"].map(WORDS))
+    note = f"Measured every {STEPS_AN_EPOCH} steps, straight lines between. What is not answered stands at the end"
+    return View(table[["group", "series", "arm", "init_seed", "value"]], "training step", ROWS, BAND, note=note)
+
+
+def _ends(results: Results) -> dict[str, int]:
+    rows = results.curve("loss")
+    return rows.groupby(rows["arm"].astype(str))["step"].max().to_dict()
+
+
+def frontier(results: Results) -> View:
+    """The most hops that networks answer, by layers that look up: two laws, our networks, and those of two others."""
+    ours = hops_answered(results, *present(results, BY_DEPTH)).assign(row="these networks, up to 4 asked for")
+    ours["layers"] = ours["arm"].map({str(arm): arm.n_layers for arm in BY_DEPTH})
+    theirs = look_ups_learnt(results).assign(row="stacked heads, chains of 2")
+    theirs["layers"] = theirs["n_layers"] - 1  # the first joins pairs
+    theirs = theirs[theirs["layers"] > 0]
+    measured = pd.concat([ours, theirs], ignore_index=True).groupby(["row", "layers"], sort=False)["value"].mean()
+    found = measured.reset_index().to_dict("records")
+    found += [{"row": "k-hop heads of others, up to 16", "layers": n - 1, "value": k} for n, k in FRONTIER.items()]
+    layers = sorted({line["layers"] for line in found})
+    laws = [{"row": "one hop a layer", "layers": n, "value": n} for n in layers]
+    laws += [{"row": "doubling", "layers": n, "value": 2**n - 1} for n in layers]
+    table = pd.DataFrame([*laws, *found]).sort_values("layers", kind="stable")
+    order = dict.fromkeys(line["row"] for line in [*laws, *found])
+    table = in_order(table.assign(column=table["layers"].astype(str)), "row", order)
+    return View(
+        table[["row", "column", "value"]].assign(arm=str(FOLLOWED)), "hops", "tests of each study",
+        note="Columns: layers that look up; pairs of two words need one more. Means over seeds",
+    )  # fmt: skip
+
+
+def held(results: Results) -> View:
+    """What streams hold after each layer of the networks with three layers, three hops being asked for."""
+    return _held(results, FOLLOWED, 3)
+
+
+def _held(results: Results, arm: Arm, hops: int) -> View:
+    rows = exchanged(results, arm, MAPS, hops)
+    done = rows["edit"].astype(str).str.removeprefix("hops_").astype(int)
+    panel = rows["variable"].astype(str).str.removeprefix("maps_").map("words of permutation {}".format)
+    maps = rows.assign(done=done, panel=panel)
+    query = exchanged(results, arm, QUERY, hops)
+    query = query.assign(done=query["variable"].astype(str).str.removeprefix("x_").astype(int), panel="the query")
+    table = pd.concat([maps, query], ignore_index=True)
+    table = table.groupby(["panel", "done", "after"], sort=True)["value"].mean().reset_index()
+    table = table.assign(row=table["done"].map(_so_many_hops), column=table["after"].map(_after))
+    panels = [f"words of permutation {hop}" for hop in range(1, hops + 1)] + ["the query"]
+    table = in_order(table.sort_values(["done", "after"], kind="stable"), "panel", panels)
+    return View(
+        table[["panel", "row", "column", "value"]].assign(arm=str(arm)), "share of pairs", ROWS, chance=GUESS,
+        note="Means over seeds. A prediction that is wrong comes true in about one pair of four",
+    )  # fmt: skip
+
+
+def _so_many_hops(done: int) -> str:
+    return "no hop" if not done else WORDS[done]
+
+
+def _after(layers: int) -> str:
+    return "before" if not layers else f"layer {layers}"
+
+
+VIEWS = {view.__name__: view for view in (training, depths, passing, frontier, held)}

@@ -1,0 +1,94 @@
+"""What each layer holds, of networks wired by hand to make one hop a layer, or to double, and of random ones."""
+
+import pytest
+from wired_hops import wired_hops
+
+from circuitcore.metrics.network import Network
+from circuitcore.metrics.table import Rows
+from circuitcore.models.transformer import init_weights
+from circuitcore.tasks.k_fold_composition import KFoldComposition
+from retrieval_circuits.composition.measures import add_exchanges, scores
+
+TASK = KFoldComposition(n_rows=50, n_queries=2)
+N_PAIRS = 200
+WRONG = 0.36
+"""More than three standard deviations above one in four, of so many pairs."""
+
+
+def table(config, weights):
+    net = Network(config, {name: value[None] for name, value in weights.items()})
+    rows = Rows("wired", (0,), [0])
+    for pairs in TASK.interchanges(N_PAIRS):
+        add_exchanges(TASK, net, pairs, rows)
+    return rows.frame()
+
+
+def accuracies(config, weights):
+    batch = TASK.split("test")
+    hops = TASK.read(batch)[2].flatten()
+    net = Network(config, {name: value[None] for name, value in weights.items()})
+    right, _ = scores(net.run(batch).logits[:, batch.loss_mask], batch.targets[batch.loss_mask])
+    return [right[0, hops == asked].mean().item() for asked in range(1, 5)]
+
+
+def held(rows, hops, metric, variable):
+    """Of each stream what it holds: the number of hops whose prediction comes true, by the column of the metric."""
+    rows = rows[(rows["metric"] == metric) & (rows["family"] == f"hops_{hops}")]
+    if metric == "maps_hold":
+        rows = rows[rows["variable"] == variable].assign(held=lambda part: part["edit"])
+    else:
+        rows = rows.assign(held=rows["variable"])
+    wide = rows.pivot(index="site", columns="held", values="value")
+    true, rest = wide.max(axis=1), wide.apply(lambda row: row.nlargest(2).iloc[1], axis=1)
+    assert (true == 1).all() and (rest < WRONG).all()
+    return wide.idxmax(axis=1).str[-1].astype(int).sort_index()[_order(wide.index)].tolist()
+
+
+def _order(sites):
+    return sorted(sites, key=lambda site: (site[1], site.endswith("post")))
+
+
+@pytest.fixture(scope="module")
+def linear():
+    config, weights = wired_hops(TASK, 4, doubling=False)
+    return accuracies(config, weights), table(config, weights)
+
+
+@pytest.fixture(scope="module")
+def doubling():
+    config, weights = wired_hops(TASK, 3, doubling=True)
+    return accuracies(config, weights), table(config, weights)
+
+
+def test_one_hop_a_layer_answers_as_many_hops_as_layers():
+    assert accuracies(*wired_hops(TASK, 4, doubling=False)) == [1, 1, 1, 1]
+    *first, last = accuracies(*wired_hops(TASK, 3, doubling=False))
+    assert first == [1, 1, 1] and last < 0.5
+
+
+def test_doubling_answers_four_hops_with_three_layers(doubling):
+    assert doubling[0] == [1, 1, 1, 1]
+
+
+def test_one_hop_a_layer_is_read_off(linear):
+    _, rows = linear
+    # before the first layer, after layers 1 to 4; 0 where it no longer matters
+    assert held(rows, 4, "maps_hold", "maps_2") == [1, 2, 0, 0, 0]
+    assert held(rows, 4, "maps_hold", "maps_3") == [1, 1, 3, 0, 0]
+    assert held(rows, 4, "maps_hold", "maps_4") == [1, 1, 1, 4, 0]
+    assert held(rows, 4, "query_holds", None) == [0, 0, 0, 0, 4]
+
+
+def test_doubling_is_read_off(doubling):
+    _, rows = doubling
+    assert held(rows, 4, "maps_hold", "maps_2") == [1, 2, 0, 0]
+    assert held(rows, 4, "maps_hold", "maps_4") == [1, 2, 4, 0]
+    assert held(rows, 4, "query_holds", None) == [0, 0, 0, 4]
+
+
+def test_random_networks_hold_nothing():
+    config, _ = wired_hops(TASK, 3, doubling=False)
+    weights = init_weights(config, seed=0)
+    rows = table(config, weights)
+    predicted = rows[(rows["edit"] != "hops_0") & (rows["family"] == "hops_4")]
+    assert predicted["value"].max() < WRONG

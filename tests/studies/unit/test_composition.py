@@ -1,0 +1,133 @@
+"""k-fold composition: what is read off the tables, that each number can come out wrong, and whose runs are drawn."""
+
+import math
+
+import pandas as pd
+import pytest
+import torch
+
+from livingpaper.book import studies
+from livingpaper.claims.results import Results
+from retrieval_circuits.composition import design, figures, readings
+from retrieval_circuits.composition.design import ARMS, BY_DEPTH, FOLLOWED, LOOK_UPS
+from retrieval_circuits.composition.measures import mixed, scores
+
+STUDY = studies.load("composition")
+PUBLISHED = studies.load_params("composition")
+STACKED = studies.load("stacked_heads")
+
+
+def row(arm, metric, value, step=200, **labels):
+    rest = {"variable": "", "edit": "", "site": "", "family": "", "layer": 0, "head": 0, "split": "test", "n": 1}
+    return (
+        {"arm": str(arm), "init_seed": 1, "metric": metric, "value": value, "step": step, "tokens_seen": 0}
+        | rest
+        | labels
+    )
+
+
+def results(rows, exchanges=()):
+    tables = [pd.DataFrame([{"init_seed": 1, **one} for one in part]) for part in (rows, exchanges or rows)]
+    for table in tables:
+        table["run_id"] = table["arm"] + table["init_seed"].astype(str)
+    return Results(tables[0], pd.DataFrame(), "paper", tables={"exchanges": tables[1]})
+
+
+def learning(arm, curves):
+    """Rows of accuracy, measured every 100 steps from 0: hops -> values."""
+    found = [
+        row(arm, "accuracy", value, 100 * at, variable=f"hops_{hops}")
+        for hops, values in curves.items()
+        for at, value in enumerate(values)
+    ]
+    return found + [row(arm, "loss", 1.0, 100 * at) for at in range(len(curves[1]))]
+
+
+CURVES = {1: [0.2, 1.0, 1.0], 2: [0.3, 0.6, 1.0], 3: [0.2, 0.3, 0.8], 4: [0.25, 0.25, 0.25]}
+
+
+def test_scores_are_those_of_a_loop():
+    logits = torch.randn(2, 5, 7, generator=torch.Generator().manual_seed(0))
+    targets = torch.tensor([0, 6, 3, 3, 1])
+    right, loss = scores(logits, targets)
+    for stack in range(2):
+        best = [max(range(7), key=logits[stack, query].tolist().__getitem__) for query in range(5)]
+        assert right[stack].tolist() == [float(a == b) for a, b in zip(best, targets.tolist(), strict=True)]
+        each = [
+            math.log(sum(math.exp(value) for value in logits[stack, query].tolist()))
+            - logits[stack, query, wanted].item()
+            for query, wanted in enumerate(targets.tolist())
+        ]
+        assert loss[stack].item() == pytest.approx(sum(each) / 5, abs=1e-5)
+
+
+def test_permutations_of_another_row_stand_where_they_are_said_to_be_held():
+    mine, other = torch.zeros(2, 4, 3, dtype=int), torch.ones(2, 4, 3, dtype=int)
+    assert mixed(mine, other, 3, 2)[:, :, 0].tolist() == [[0, 1, 1, 0]] * 2
+    assert mixed(mine, other, 4, 0).sum() == 0 and mine.sum() == 0
+
+
+def test_times_are_crossings_and_what_is_not_answered_counts_as_if_at_the_end():
+    found = results(learning(FOLLOWED, CURVES))
+    times = readings.times(found, FOLLOWED).set_index("hops")["time"]
+    assert (
+        times[1] == pytest.approx(87.5) and times[2] == pytest.approx(175) and times[[3, 4]].tolist() == [math.inf] * 2
+    )
+    assert readings.time_between(FOLLOWED, 1, 2)(found).tolist() == [pytest.approx(87.5)]
+    assert readings.time_between(FOLLOWED, 2, 3)(found).tolist() == [pytest.approx(25)]
+    assert readings.time_between(FOLLOWED, 3, 4)(found).empty
+
+
+def test_hops_answered_stop_at_the_first_number_that_is_not():
+    gap = {**CURVES, 2: [0.3] * 3, 3: [0.9] * 3}
+    found = results([*learning(BY_DEPTH[0], CURVES), *learning(BY_DEPTH[1], gap)])
+    assert readings.hops_answered(found, *BY_DEPTH[:2])["value"].tolist() == [2, 1]
+
+
+def test_exchanges_are_read_by_the_layers_that_have_passed():
+    held = [
+        row(FOLLOWED, "maps_hold", value, site=site, family="hops_3", variable="maps_2", edit="hops_2")
+        for site, value in {"L0.resid_pre": 0.2, "L0.resid_post": 0.9, "L1.resid_post": 0.3}.items()
+    ]
+    found = results(learning(FOLLOWED, CURVES), held)
+    asked = {"variable": "maps_2", "edit": "hops_2"}
+    read = [readings.holds(FOLLOWED, readings.MAPS, 3, after, **asked)(found).item() for after in range(3)]
+    assert read == [0.2, 0.9, 0.3]
+
+
+def test_networks_of_stacked_heads_are_those_that_its_chapter_published():
+    published = studies.load_params("stacked_heads")
+    assert {name: getattr(published, name) for name in design.THEIRS} == design.THEIRS
+    theirs, ours = STACKED.recipes(published), STUDY.recipes(PUBLISHED)
+    for name in LOOK_UPS:
+        assert {recipe.run_id for recipe in ours[name]} <= {recipe.run_id for recipe in theirs[name]}
+        assert STUDY.instruments(PUBLISHED, name) == STACKED.instruments(published, name)
+    none = PUBLISHED.model_copy(update={"look_up_seeds": ()})
+    assert set(STUDY.recipes(none)) == {str(arm) for arm in ARMS if not arm.way.in_turn}
+
+
+def test_look_ups_are_counted_by_that_chapters_threshold():
+    cell = LOOK_UPS["D 2, every step, 3 layers"]
+    rows = learning(FOLLOWED, CURVES)
+    rows += [row(cell, "partial_loss", value, variable=name) for name, value in {"x_1": 0.1, "x_2": 0.6}.items()]
+    found = readings.look_ups_learnt(results(rows))
+    assert found[["n_layers", "value"]].to_numpy().tolist() == [[3, 1]]
+    assert readings.look_ups_learnt(results(learning(FOLLOWED, CURVES))).empty
+
+
+def test_the_frontier_has_both_laws_and_every_study_at_its_layers_that_look_up():
+    rows = [one for arm in BY_DEPTH for one in learning(arm, CURVES)]
+    table = figures.frontier(results(rows)).table.set_index(["row", "column"])["value"]
+    assert [table["one hop a layer", str(n)] for n in range(1, 6)] == [1, 2, 3, 4, 5]
+    assert [table["doubling", str(n)] for n in range(1, 6)] == [1, 3, 7, 15, 31]
+    assert [table["k-hop heads of others, up to 16", str(n)] for n in range(1, 6)] == [1, 3, 5, 8, 15]
+    assert table["these networks, up to 4 asked for"].to_dict() == {"2": 2, "3": 2, "4": 2}
+
+
+def test_stages_share_the_steps_and_a_mixture_has_one():
+    arms = STUDY.recipes(PUBLISHED.model_copy(update={"in_turn_seeds": (1,)}))
+    for arm in ARMS:
+        (recipe, *_), wanted = arms[str(arm)], arm.way.in_turn
+        assert recipe.n_steps == PUBLISHED.steps
+        assert [stage.splits[0] for stage in recipe.stages] == ([f"hops_{hops}" for hops in wanted] or ["train"])
+        assert recipe.make_task().mixed == (arm.way.mixed or tuple(sorted(wanted)))

@@ -1,0 +1,62 @@
+"""Networks wired by hand that compose: one hop a layer, or as many as are known already (doubling).
+
+The words of permutations do the work. A word of hop i that takes b to c knows where a row must stand after i - 1 hops
+to get to it, and where it stands then, after i hops. In every layer but the last each word looks for the word that
+leads to it. It takes over the start from which that one is reached, once that one knows (one hop a layer), or how far
+that one reaches back by then (doubling). In the last layer the query looks for the word that reaches back to its own
+start and ends after as many hops as are asked for.
+"""
+
+import torch
+
+from circuitcore.models.config import ModelConfig
+from circuitcore.models.transformer import weight_shapes
+from circuitcore.tasks.k_fold_composition import KFoldComposition
+
+SHARP = 40.0
+"""Score of a match: softmax leaves nothing for anything else."""
+
+
+def wired_hops(task: KFoldComposition, n_layers: int, *, doubling: bool) -> tuple[ModelConfig, dict[str, torch.Tensor]]:
+    """Architecture and weights, of one head a layer, without norms and MLPs.
+
+    Channels: ``reach[r]``, a state (hops done, symbol) for each time r that something was looked up, of which a word
+    fills the first; ``ends``, the state after its own hop; ``hop``, its number; ``asks`` and ``start`` of a query.
+    """
+    n, k = task.n_symbols, task.n_hops
+    states, slots = n * (k + 1), n_layers if doubling else 2
+    at = {"ends": slots * states, "hop": (slots + 1) * states}
+    at |= {"asks": at["hop"] + k, "start": at["hop"] + 2 * k, "answer": at["hop"] + 2 * k + n}
+    d_model = at["answer"] + n
+    config = ModelConfig(
+        d_vocab=len(task.vocab), n_ctx=task.max_length, n_layers=n_layers, n_heads=1, d_model=d_model, d_head=states,
+        d_mlp=0, norm="none", positions="none", mlp="none", tied=False,
+    )  # fmt: skip
+    weights = {name: torch.zeros(shape, dtype=torch.float64) for name, (shape, _) in weight_shapes(config).items()}
+    embed, unembed = weights["embed.W_E"], weights["unembed.W_U"]
+    for hop in range(1, k + 1):
+        undo = task.hidden[hop - 1].argsort()
+        for b in range(n):
+            for c in range(n):
+                word = embed[n + ((hop - 1) * n + b) * n + c]
+                comes_from = (hop - 1) * n + int(undo[b])
+                word[comes_from] = word[at["ends"] + hop * n + c] = word[at["hop"] + hop - 1] = 1
+                word[at["answer"] + c] = 1
+                if hop == 1:  # nothing leads to it but itself
+                    word[at["ends"] + comes_from] = word[states * (slots - 1) + comes_from] = 1
+            query = embed[n + k * n * n + (hop - 1) * n + b]
+            query[at["asks"] + hop - 1] = query[at["start"] + b] = 1
+    every = torch.arange(states)
+    for layer in range(n_layers - 1):
+        q, key, v, out = (weights[f"blocks.{layer}.attn.W_{c}"][0] for c in "QKVO")
+        mine, theirs, taken = (layer, layer, layer + 1) if doubling else (0, 1, 1)
+        q[mine * states + every, every], key[at["ends"] + every, every] = SHARP, SHARP
+        v[theirs * states + every, every], out[every, taken * states + every] = 1, 1
+    q, key, v, out = (weights[f"blocks.{n_layers - 1}.attn.W_{c}"][0] for c in "QKVO")
+    hops, symbols = torch.arange(k), torch.arange(n)
+    # The hop matters most: a word may have taken over its start several times.
+    q[at["asks"] + hops, hops], key[at["hop"] + hops, hops] = 10 * SHARP, 10 * SHARP
+    q[at["start"] + symbols, k + symbols], key[(slots - 1) * states + symbols, k + symbols] = SHARP, SHARP
+    v[at["answer"] + symbols, symbols], out[symbols, at["answer"] + symbols] = 1, 1
+    unembed[at["answer"] + symbols, symbols] = 1
+    return config, weights
