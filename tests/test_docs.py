@@ -183,7 +183,7 @@ def test_the_explorer_s_page_asks_a_published_network(monkeypatch):
 
 def test_the_message_shown_for_a_misspelt_parameter_is_the_real_one():
     with pytest.raises(ParameterError) as refused:
-        studies.validate("symbolic_kv", studies.read_params("symbolic_kv") | {"seed": [11]})
+        studies.validate("symbolic_kv", studies.read_params("symbolic_kv") | {"seed": [101]})
     assert blocks(RERUN, "text")[0].strip() == str(refused.value)
 
 

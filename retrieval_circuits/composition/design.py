@@ -62,6 +62,7 @@ ARMS = tuple(dict.fromkeys((*COMPARED, *BY_DEPTH)))
 LOOK_UPS = {str(cell): cell for cell in chains.REWARDED}
 """Networks of the chapter on stacked heads that are drawn beside ours: chains of two look-ups, by layers."""
 THEIRS = {"d_model": 64, "steps": 3000, "unrewarded_steps": 10_000, "longest_chain": 128, "n_rows": 256}
+THEIRS |= dict.fromkeys(("taught_seeds", "fresh_seeds", "long_seeds"), ())
 """That chapter's published sizes, so that its published runs are read and none is trained."""
 
 

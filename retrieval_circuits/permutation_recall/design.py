@@ -74,8 +74,7 @@ class Params(BaseModel):
 
     seeds: Annotated[SomeSeeds, Field(description="init seeds of each cell of the factorial")]
     crossed_seeds: Annotated[Seeds, Field(description="init seeds of the cells with the other width's FFN")]
-    role_seeds: Annotated[Seeds, Field(description="more init seeds of the source's larger model")]
-    split_seeds: Annotated[Seeds, Field(description="more of both of the source's models, each on its own split")]
+    role_seeds: Annotated[Seeds, Field(description="more init seeds of the source's larger model; above 40 of both")]
     control_seeds: Annotated[Seeds, Field(description="init seeds of each control of the split, and of the notebook's")]
     width_seeds: Annotated[Seeds, Field(description="init seeds of each point of the scan over V and width")]
     n_other_splits: Annotated[int, Field(ge=0, le=200, description="further splits, one run on each")]
@@ -89,9 +88,9 @@ class Params(BaseModel):
 def recipes(params: Params) -> dict[str, tuple[Recipe, ...]]:
     """Arm -> its recipes, one per seed; an arm without seeds is left out."""
     arms = {str(cell): tuple(_cell(params, cell, seed) for seed in params.seeds) for cell in CELLS}
-    for cell, further in ((TASK_1, params.split_seeds), (TASK_2, (*params.role_seeds, *params.split_seeds))):
-        more = (seed for seed in dict.fromkeys(further) if seed not in params.seeds)
-        arms[str(cell)] += tuple(_cell(params, cell, seed) for seed in more)
+    more = tuple(seed for seed in params.role_seeds if seed not in params.seeds)
+    arms[str(TASK_1)] += tuple(_cell(params, TASK_1, seed) for seed in more if seed > LAST_IN_TURN)
+    arms[str(TASK_2)] += tuple(_cell(params, TASK_2, seed) for seed in more)
     arms |= {str(cell): tuple(_cell(params, cell, seed) for seed in params.crossed_seeds) for cell in CROSSED}
     arms |= _controls(params)
     arms |= {str(width): tuple(_width(params, width, seed) for seed in params.width_seeds) for width in WIDTHS}

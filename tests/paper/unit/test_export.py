@@ -27,7 +27,7 @@ def run(capsys, *words):
     return status, *capsys.readouterr()
 
 
-@pytest.mark.parametrize("name", [RUN, "symbolic_kv-184", f"published/symbolic_kv/trained/{RUN}"])
+@pytest.mark.parametrize("name", [RUN, "symbolic_kv-184", f"published/symbolic_kv/by-torch/{RUN}"])
 def test_a_run_is_named_by_its_id_the_beginning_of_it_or_its_folder(name, capsys, tmp_path):
     status, out, errors = run(capsys, name, "--out", tmp_path / "new/folder", "--step", 790)
     assert (status, errors) == (0, "") and out.startswith(str(tmp_path / "new/folder"))
