@@ -17,19 +17,26 @@ from retrieval_circuits.bigrams_and_composition.measures import (
     K1,
     K2,
     O2,
+    Generic,
     Learning,
+    Letters,
     Noisy,
     Samples,
     Snapshots,
     Steps,
     Task,
     Way,
+    Widths,
+    counts,
+    everything,
     learning,
+    letters,
     noisy,
     samples,
     shortened,
     snapshots,
     three_steps,
+    three_steps_by_width,
 )
 from retrieval_circuits.bigrams_and_composition.published import NOISE
 from retrieval_circuits.design import SomeSeeds
@@ -70,8 +77,25 @@ SAMPLE_LAW = Samples(
 CUTS = (0.0, 0.1)
 """Shares of the MLP's singular values that are kept: two of the source's."""
 
+LETTERS_TASK = dataclasses.replace(TASK, n_tokens=27)
+"""The same on letters and the space."""
+GENERIC = Generic(
+    n_tokens=TASK.n_tokens,
+    n_triggers=TASK.n_triggers,
+    length=TASK.length,
+    width=64,
+    rate=0.003,
+    batch=64,
+    steps=FULL_LEARNING,
+    n_test=TASK.n_test,
+    every=TASK.every,
+)
+"""A decoder of which everything is trained, on the same task; half as wide, as its MLPs are four times that."""
+WIDE_SAMPLES = 4096
+"""Rows of each of three steps with random embeddings."""
+
 LEARNING, STEPS, NOISY, SAMPLES = "learning", "three_steps", "noisy", "samples"
-SNAPSHOTS = "snapshots"
+LETTERS, EVERYTHING, WIDE, SNAPSHOTS = "letters", "everything", "wide_steps", "snapshots"
 """Names of the experiments."""
 
 
@@ -85,6 +109,10 @@ class Params(BaseModel):
     samples: Annotated[
         tuple[Annotated[int, Field(ge=64, le=65536)], ...],
         Field(min_length=1, description="rows of each of three single gradient steps"),
+    ]
+    widths: Annotated[
+        tuple[Annotated[int, Field(ge=8, le=1024)], ...],
+        Field(min_length=2, description="d of random embeddings in three single gradient steps, rising"),
     ]
     noisy_steps: Annotated[int, Field(ge=20, le=2000, multiple_of=20, description="of the noisy task, batches")]
 
@@ -124,12 +152,34 @@ def experiments(params: Params) -> tuple[Experiment, ...]:
             ),
         ),
     }
-    joint = next(way for way in ways if way.name == JOINT)
-    found[SNAPSHOTS] = (snapshots, Snapshots(**dataclasses.asdict(TASK), ways=Learning.of(TASK, (joint,)).ways))
+    found |= _later(params)
     return tuple(
         Experiment(name=name, version=1, function=function, params=given, seeds=_seeds(params, name))
         for name, (function, given) in found.items()
     )
+
+
+def _later(params: Params) -> dict[str, tuple]:
+    """What was added after the first results: letters, a decoder of which all is trained, widths, and snapshots."""
+    one, joint = (shortened(way, params.learn_steps, FULL_LEARNING) for way in WAYS[:2])
+    on_letters = Learning.of(LETTERS_TASK, (one, joint))
+    return {
+        SNAPSHOTS: (snapshots, Snapshots(**dataclasses.asdict(TASK), ways=Learning.of(TASK, (joint,)).ways)),
+        LETTERS: (letters, Letters(**dataclasses.asdict(LETTERS_TASK), ways=on_letters.ways, counts=counts())),
+        EVERYTHING: (everything, dataclasses.replace(GENERIC, steps=params.learn_steps)),
+        WIDE: (
+            three_steps_by_width,
+            Widths(
+                n_tokens=20,
+                n_triggers=2,
+                length=20,
+                samples=(min(WIDE_SAMPLES, max(params.samples)),),
+                queries=4,
+                n_test=512,
+                widths=params.widths,
+            ),
+        ),
+    }
 
 
 def _seeds(params: Params, name: str) -> tuple[int, ...]:

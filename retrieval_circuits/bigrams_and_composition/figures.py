@@ -6,14 +6,18 @@ from livingpaper.claims.results import Results
 from livingpaper.claims.view import View, in_order
 from retrieval_circuits.bigrams_and_composition.design import (
     CUTS,
+    EVERYTHING,
     JOINT,
     LEARNING,
+    LETTERS,
+    LETTERS_TASK,
     NOISY,
     ONE,
     REVERSED,
     SAMPLES,
     STAGES,
     TASK,
+    WIDE,
     WITH_ADAM,
 )
 from retrieval_circuits.bigrams_and_composition.measures import ATTENTION, MLP, ORDERS
@@ -46,6 +50,48 @@ def layers(results: Results) -> View:
         table[["group", "arm", "init_seed", "value"]], "share of scored positions", PROMPTS, BAND, chance=GUESS,
         note="The prediction is computed from each seed's source alone",
     )  # fmt: skip
+
+
+def letters(results: Results) -> View:
+    """The same on letters."""
+    found = []
+    for way in (ONE, JOINT):
+        rows = last(results.rows(LETTERS, way=way)).reset_index()
+        if way == ONE:
+            found.append(rows.assign(group="one layer, predicted", value=rows["predicted"]))
+        found.append(rows.assign(group=way, value=rows["accuracy"]))
+    table = pd.concat(found, ignore_index=True)
+    n_outputs = LETTERS_TASK.n_tokens - LETTERS_TASK.n_triggers
+    return View(
+        table[["group", "arm", "init_seed", "value"]], "share of scored positions", PROMPTS, BAND, chance=1 / n_outputs,
+        note="One source for all seeds, and one prediction: pairs of letters in this book",
+    )  # fmt: skip
+
+
+def elsewhere(results: Results) -> View:
+    """The step at which each memory forms: on letters, and where everything is trained."""
+    found = []
+    for name, rows in (
+        ("letters, three matrices trained", results.rows(LETTERS, way=JOINT)),
+        ("generated source, everything trained", results.rows(EVERYTHING)),
+    ):
+        for memory in MEMORIES:
+            steps = formed(rows, memory).rename("value").reset_index()
+            found.append(steps.assign(series=name, group=NAMES[memory], arm=str(rows["arm"].iloc[0])))
+    table = in_order(pd.concat(found, ignore_index=True), "group", NAMES.values())
+    note = f"First of the measurements, every {TASK.every} steps, at which half of the final share is recalled"
+    return View(table[["group", "series", "arm", "init_seed", "value"]], "step", NO_PROMPTS, BAND, note=note)
+
+
+def widths(results: Results) -> View:
+    """What each matrix recalls after three steps with random embeddings, by channels."""
+    rows = results.rows(WIDE).sort_values("d", kind="stable")
+    rows = rows.assign(group=rows["d"].map("d {:,}".format))
+    groups = list(dict.fromkeys(rows["group"]))
+    table = rows.melt(["group", "arm", "init_seed"], list(MEMORIES), "series")
+    table = in_order(table.assign(series=table["series"].map(NAMES)), "group", groups)
+    note = f"{int(rows['samples'].max()):,} rows a step"
+    return View(table[["group", "series", "arm", "init_seed", "value"]], "share of pairs", NO_PROMPTS, BAND, note=note)
 
 
 def memories(results: Results) -> View:
@@ -119,4 +165,5 @@ def sample_law(results: Results) -> View:
     return View(table[["group", "series", "arm", "init_seed", "value"]], "rows", PROMPTS, BAND, note=note)
 
 
-VIEWS = {view.__name__: view for view in (layers, memories, births, three_steps, noise_first, cuts, sample_law)}
+ALL = (layers, letters, memories, births, elsewhere, three_steps, widths, noise_first, cuts, sample_law)
+VIEWS = {view.__name__: view for view in ALL}

@@ -5,7 +5,18 @@ import pandas as pd
 
 from livingpaper.claims.reading import OfArms, of_arms
 from livingpaper.claims.results import Results
-from retrieval_circuits.bigrams_and_composition.design import JOINT, LEARNING, NOISY, ONE, SAMPLES, STEPS, WITH_ADAM
+from retrieval_circuits.bigrams_and_composition.design import (
+    EVERYTHING,
+    JOINT,
+    LEARNING,
+    LETTERS,
+    NOISY,
+    ONE,
+    SAMPLES,
+    STEPS,
+    WIDE,
+    WITH_ADAM,
+)
 from retrieval_circuits.bigrams_and_composition.measures import ATTENTION, K1, K2, MLP, O2, ORDERS
 from retrieval_circuits.bigrams_and_composition.published import NOISE, ORDER
 
@@ -22,28 +33,36 @@ def last(rows: pd.DataFrame) -> pd.DataFrame:
     return rows[rows["step"] == rows["step"].max()].set_index("init_seed")
 
 
-def learnt(way: str, column: str = "accuracy") -> OfArms:
-    """Values of a reading: what was measured last on a way of learning."""
+def learnt(way: str, column: str = "accuracy", task: str = LEARNING) -> OfArms:
+    """Values of a reading: what was measured last on a way of learning; of a generated source, or of letters."""
 
-    @of_arms(LEARNING)
+    @of_arms(task)
     def values(results: Results) -> pd.Series:
-        return last(results.rows(LEARNING, way=way))[column]
+        return last(results.rows(task, way=way))[column]
 
     return values
 
 
-@of_arms(LEARNING)
-def off_plateau(results: Results) -> pd.Series:
-    """How far one layer's accuracy is from the closed form, either way."""
-    found = last(results.rows(LEARNING, way=ONE))
-    return (found["accuracy"] - found["predicted"]).abs()
+def off_plateau(task: str = LEARNING) -> OfArms:
+    """Values of a reading: how far one layer's accuracy is from the closed form, either way."""
+
+    @of_arms(task)
+    def values(results: Results) -> pd.Series:
+        found = last(results.rows(task, way=ONE))
+        return (found["accuracy"] - found["predicted"]).abs()
+
+    return values
 
 
-@of_arms(LEARNING)
-def above_plateau(results: Results) -> pd.Series:
-    """By how much two layers exceed what the closed form says of one."""
-    found = last(results.rows(LEARNING, way=JOINT))
-    return found["accuracy"] - found["predicted"]
+def above_plateau(task: str = LEARNING) -> OfArms:
+    """Values of a reading: by how much two layers exceed what the closed form says of one."""
+
+    @of_arms(task)
+    def values(results: Results) -> pd.Series:
+        found = last(results.rows(task, way=JOINT))
+        return found["accuracy"] - found["predicted"]
+
+    return values
 
 
 def formed(rows: pd.DataFrame, memory: str) -> pd.Series:
@@ -70,8 +89,60 @@ def later_than(first: str, second: str, way: str = JOINT) -> OfArms:
 @of_arms(LEARNING)
 def least_gap_with_adam(results: Results) -> pd.Series:
     """The smaller of the two gaps in the source's order, under Adam."""
-    gaps = [later_than(first, second, WITH_ADAM)(results) for first, second in zip(ORDER, ORDER[1:], strict=False)]
+    return least_gap(results.rows(LEARNING, way=WITH_ADAM))
+
+
+@of_arms(LETTERS)
+def least_gap_on_letters(results: Results) -> pd.Series:
+    """The smaller of the two gaps in the source's order, on letters."""
+    return least_gap(results.rows(LETTERS, way=JOINT))
+
+
+def least_gap(rows: pd.DataFrame) -> pd.Series:
+    """The smaller of the two gaps in the source's order, by seed."""
+    gaps = [formed(rows, second) - formed(rows, first) for first, second in zip(ORDER, ORDER[1:], strict=False)]
     return pd.concat(gaps, axis=1).min(axis=1)
+
+
+@of_arms(EVERYTHING)
+def answers_first(results: Results) -> pd.Series:
+    """Steps from the forming of W_O2 to that of the earlier matrix of keys, where everything is trained."""
+    rows = results.rows(EVERYTHING)
+    keys = pd.concat([formed(rows, memory) for memory in (K1, K2)], axis=1).min(axis=1)
+    return keys - formed(rows, O2)
+
+
+@of_arms(EVERYTHING)
+def previous_last(results: Results) -> pd.Series:
+    """Steps from the forming of W_K2 to that of W_K1, where everything is trained."""
+    rows = results.rows(EVERYTHING)
+    return formed(rows, K1) - formed(rows, K2)
+
+
+@of_arms(EVERYTHING)
+def generic_end(results: Results) -> pd.Series:
+    """Accuracy at the end, where everything is trained."""
+    return last(results.rows(EVERYTHING))["accuracy"]
+
+
+def at_width(results: Results, *, widest: bool) -> pd.DataFrame:
+    """Three steps with the most or the fewest channels, indexed by seed."""
+    rows = results.rows(WIDE)
+    ends = rows["d"].max() if widest else rows["d"].min()
+    return rows[rows["d"] == ends].set_index("init_seed")
+
+
+@of_arms(WIDE)
+def answers_in_few_channels(results: Results) -> pd.Series:
+    """By how much W_O2 recalls more pairs than the better matrix of keys, in the fewest channels."""
+    rows = at_width(results, widest=False)
+    return rows[O2] - rows[[K1, K2]].max(axis=1)
+
+
+@of_arms(WIDE)
+def previous_by_width(results: Results) -> pd.Series:
+    """By how much W_K1 recalls more positions in the most channels than in the fewest."""
+    return at_width(results, widest=True)[K1] - at_width(results, widest=False)[K1]
 
 
 def at_most_samples(results: Results, order: str | list[str]) -> pd.DataFrame:

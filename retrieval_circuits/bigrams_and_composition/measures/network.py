@@ -119,7 +119,7 @@ def probes(
     candidates.
     """
     asked = compared(frozen, weights, triggers, probed)
-    return {name: _recalled(scores, right) for name, (scores, right, _) in asked.items()}
+    return {name: recalled_of(scores, right) for name, (scores, right, _) in asked.items()}
 
 
 class Compared(NamedTuple):
@@ -151,7 +151,7 @@ def compared(
     return found
 
 
-def _recalled(scores: Float[Tensor, "item candidate"], right: Int[Tensor, " item"]) -> float:
+def recalled_of(scores: Float[Tensor, "item candidate"], right: Int[Tensor, " item"]) -> float:
     """The share of items whose right candidate alone scores highest: a matrix of zeros, where all tie, recalls none."""
     best = scores.max(dim=1, keepdim=True).values
     alone = (scores == best).sum(1) == 1

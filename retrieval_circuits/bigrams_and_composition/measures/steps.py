@@ -63,7 +63,7 @@ def three_steps(asked: Steps, seed: int) -> list[dict[str, Any]]:
     test = asked_of(source, draw(source, asked.n_test, asked.length + 1, generator), asked.length, generator)
     found = []
     for samples in asked.samples:
-        walk = _Walk(asked, source, frozen, samples, generator)
+        walk = Walk(asked, source, frozen, samples, generator)
         for order in ORDERS:
             weights = walk.after(order)
             recalled = network.probes(frozen, weights, source.triggers, source.others)
@@ -89,7 +89,7 @@ def orthogonal(n_tokens: int, length: int) -> Frozen:
     )  # fmt: skip
 
 
-class _Walk:
+class Walk:
     """Weights after sequences of steps, each gradient taken once, on rows of its own."""
 
     def __init__(self, asked: Steps, source: Source, frozen: Frozen, samples: int, generator: torch.Generator):

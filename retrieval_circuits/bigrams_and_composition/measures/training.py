@@ -122,7 +122,11 @@ def learning(asked: Learning, seed: int) -> list[dict[str, Any]]:
     possible outputs), ``loss`` in nats; ``W_O2``, ``W_K2``, ``W_K1`` the share of their pairs recalled (0 where there
     is none). ``predicted`` is the closed form for one layer, the same in all rows, as are the source's entropies.
     """
-    source = draw_source(asked.n_tokens, asked.n_triggers, np.random.default_rng(seed))
+    return learnt_on(draw_source(asked.n_tokens, asked.n_triggers, np.random.default_rng(seed)), asked, seed)
+
+
+def learnt_on(source: Source, asked: Learning, seed: int) -> list[dict[str, Any]]:
+    """What ``learning`` gives, on a source that is given."""
     one, pair = entropies(source)
     known = {"predicted": predicted_plateau(source, asked.length), "entropy": one, "pair_entropy": pair}
     found = []

@@ -1,4 +1,4 @@
-"""What is claimed of bigrams, written down before the seeds that judge it were computed."""
+"""Claims of the chapter as it first was: layers, orders of learning, single steps, noise, samples."""
 
 from livingpaper.claims.claim import Claim, Control, Says
 from livingpaper.claims.reading import Less, Reading, of_experiment
@@ -25,11 +25,11 @@ LAYERS = (
             fails="Counting tokens does not predict how often one layer is right.",
             whether="whether counting tokens predicts how often one layer is right",
         ),
-        reading=Reading("distance of one layer's accuracy from the closed form", APART, readings.off_plateau),
+        reading=Reading("distance of one layer's accuracy from the closed form", APART, readings.off_plateau()),
         bound=at_most(0.06, "counts are not independent, which alone moved simulated rules by 3 to 5 points"),
         controls=(
             Control(
-                reading=Reading("two layers' accuracy less the closed form", POINTS, readings.above_plateau),
+                reading=Reading("two layers' accuracy less the closed form", POINTS, readings.above_plateau()),
                 bound=at_least(0.2, "it must not fit a network that looks at what stands before"),
             ),
         ),
