@@ -1,4 +1,4 @@
-"""What is trained beside the grid: other things to reward, other rows, other lengths of context, twenty fresh seeds.
+"""What is trained beside the grid: other things to reward, other rows, other lengths of context, fresh seeds.
 
 Arms that differ in one thing from a cell of the grid, each with a recipe of its own, so that the grid's stay what they
 were. No pilot was run of what is taught; of longer contexts one network with eight chains, of a seed that is in no arm,

@@ -117,7 +117,7 @@ def fresh_paths(results: Results) -> View:
         fresh = curve[curve["step"] == curve["step"].max()][["init_seed", "value"]]
         found += [
             followed.assign(group=name, series="the ten followed", arm=str(FOLLOWED)),
-            fresh.assign(group=name, series="twenty fresh ones", arm=str(FRESH)),
+            fresh.assign(group=name, series="the fresh ones", arm=str(FRESH)),
         ]
     note = f"Of each network the head with most of it. A path, as the source has it: above {ATTENDED:g}"
     return View(pd.concat(found, ignore_index=True), "mean attention", "32 test rows", BAND, note=note)

@@ -1,4 +1,4 @@
-"""The tables behind the figures of what was taught beside the grid, and of the twenty fresh seeds."""
+"""The tables behind the figures of what was taught beside the grid, and of the fresh seeds."""
 
 import pandas as pd
 
@@ -54,7 +54,7 @@ def times(results: Results) -> View:
     return View(pd.concat(found, ignore_index=True), "training step", "queries of 32 test rows", BAND, note=note)
 
 
-SERIES = {str(FOLLOWED): "the ten followed", str(FRESH): "twenty fresh ones"}
+SERIES = {str(FOLLOWED): "the ten followed", str(FRESH): "the fresh ones"}
 
 
 def _of_link(path, link: tuple[str, str]):
