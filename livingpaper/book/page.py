@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import altair as alt
 import pandas as pd
@@ -121,8 +122,8 @@ class Page:
         return {}
 
 
-def explorer_of(evidence: Evidence, found: tuple[Results, ...], name: str) -> Exhibit:
-    """One of a study's ``EXPLORERS``, by name; what it tells of claims is as the first results have it.
+def explorer_of(evidence: Evidence, found: tuple[Results, ...], name: str) -> Any:
+    """One of a study's ``EXPLORERS``, by name; what an exhibit tells of claims is as the first results have it.
 
     Raises:
         ChapterError: no such explorer, or a stop of its path names a claim that the study does not have.
@@ -131,6 +132,8 @@ def explorer_of(evidence: Evidence, found: tuple[Results, ...], name: str) -> Ex
     if name not in explorers:
         raise ChapterError(unknown("explorer", name, explorers))
     shown = explorers[name](evidence.material(found))
+    if not isinstance(shown, Exhibit):  # a stage of rows of vectors, a pad, a film: each shows itself
+        return shown
     claims = {claim.id: claim for claim in evidence.study.CLAIMS}
     asked = {claim_id for stop in shown.path for claim_id in stop.claims}
     if wrong := sorted(asked - set(claims)):
@@ -143,7 +146,7 @@ def explorer_of(evidence: Evidence, found: tuple[Results, ...], name: str) -> Ex
 def show_explorer(evidence: Evidence, found: tuple[Results, ...], name: str) -> None:
     """Show one of a study's ``EXPLORERS``; errors as ``explorer_of``."""
     shown = explorer_of(evidence, found, name)
-    display(Explorer(shown))
+    display(Explorer(shown) if isinstance(shown, Exhibit) else shown)
 
 
 def glue(name: str, data: dict[str, str]) -> None:

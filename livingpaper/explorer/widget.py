@@ -83,9 +83,9 @@ def page_script() -> str:
     return scripts.replace("</script", "<\\/script")
 
 
-def styles(exhibit: Exhibit) -> str:
-    """Its style sheet, that of drawn circuits, and that of the exhibit's form."""
-    own = ("explorer.css", "reveal.css") if exhibit.form else ("explorer.css",)
+def styles(exhibit: Exhibit | None = None) -> str:
+    """Its style sheet, that of drawn circuits, and that of the exhibit's form, where there is one."""
+    own = ("explorer.css", "reveal.css") if exhibit and exhibit.form else ("explorer.css",)
     return "".join(path.read_text(encoding="utf-8") for path in (CIRCUIT_STYLES, *(STATIC / name for name in own)))
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from livingpaper.claims.results import Results
+from livingpaper.claims.results import Results, SelectionError
 from livingpaper.claims.view import View, in_order
 from retrieval_circuits.design import BAND
 from retrieval_circuits.stacked_heads.design import FOLLOWED, FRESH, GRID
@@ -56,6 +56,8 @@ def candidate_paths(results: Results) -> View:
                     "share left": (left["site"].astype(str) == site).sum() / len(part),
                 }
             )
+    if not found:
+        raise SelectionError("no head of any network attends along a link with more than one half of its attention")
     table = pd.DataFrame(found).sort_values(["arm", "heads a network"], ascending=[True, False], kind="stable")
     return View(table, "paths", "64 test rows")
 
