@@ -21,7 +21,18 @@ from livingpaper.explorer.weights import in_script
 from livingpaper.explorer.widget import joined_scripts, page_script, styles, weights_script
 
 SCRIPTS = (
-    *("parts.js", "svg.js", "bars.js", "decoder.js", "known.js", "edits.js", "lab.js", "strip.js", "places.js"),
+    *(
+        "parts.js",
+        "svg.js",
+        "bars.js",
+        "tables.js",
+        "decoder.js",
+        "known.js",
+        "edits.js",
+        "lab.js",
+        "strip.js",
+        "places.js",
+    ),
     *("moves.js", "stage_layout.js", "stage_names.js", "stage_drawing.js"),
     *("vector_rows.js", "hops_circuit.js", "hops.js"),
 )

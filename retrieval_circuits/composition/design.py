@@ -62,7 +62,6 @@ ARMS = tuple(dict.fromkeys((*COMPARED, *BY_DEPTH)))
 LOOK_UPS = {str(cell): cell for cell in chains.REWARDED}
 """Networks of the chapter on stacked heads that are drawn beside ours: chains of two look-ups, by layers."""
 THEIRS = {"d_model": 64, "steps": 3000, "unrewarded_steps": 10_000, "longest_chain": 128, "n_rows": 256}
-THEIRS |= dict.fromkeys(("taught_seeds", "fresh_seeds", "long_seeds"), ())
 """That chapter's published sizes, so that its published runs are read and none is trained."""
 
 
@@ -97,7 +96,8 @@ def recipes(params: Params) -> dict[str, tuple[Recipe, ...]]:
 
 
 def _theirs(params: Params) -> chains.Params:
-    return chains.Params(seeds=params.look_up_seeds, followed_seeds=(), engine=params.engine, **THEIRS)
+    beside_the_grid = dict.fromkeys(("followed_seeds", "taught_seeds", "fresh_seeds", "long_seeds"), ())
+    return chains.Params(seeds=params.look_up_seeds, engine=params.engine, **beside_the_grid, **THEIRS)
 
 
 def task_of(params: Params, way: Way) -> KFoldComposition:

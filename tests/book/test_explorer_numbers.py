@@ -134,6 +134,8 @@ def published_cases():
     """(run, step, question), every run in turn."""
     dice = random.Random(6)
     runs = [run for run in RunStore(Folders.from_environment().published, None).runs() if run.steps]
+    # Networks that read rows of vectors have no prompts; `test_hops.py` holds those to the library.
+    runs = [run for run in runs if run.recipe.model.d_in == 0]
     for number in range(N_CASES):
         run = runs[number % len(runs)]
         prompt, source = two_prompts(dice, run.recipe.make_task())

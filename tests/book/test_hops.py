@@ -79,7 +79,7 @@ def test_the_page_computes_what_the_library_computes(blank, run_id, step):
     run, shown = published(run_id), exhibit()
     weights = run.weights(step)
     form = shown.payload()["form"]
-    found = blank.evaluate(READ, [packed(run.recipe.model, {step: weights}, "float32"), 0, form, [0, 1, 2, 77]])
+    found = blank.evaluate(READ, [packed(run.recipe.model, {step: weights}), 0, form, [0, 1, 2, 77]])
     inputs = torch.tensor([one["inputs"] for one in found])
     assert torch.equal(inputs[0], shown.task.split("test").tokens[0])
     assert torch.equal(inputs[1:, :, form["width"] :], inputs[:1, :, form["width"] :].expand(3, -1, -1))
@@ -131,7 +131,7 @@ def test_tests_of_links_are_what_the_page_finds_when_it_cuts_them(blank, monkeyp
     circuit.link_tests.cache_clear()
 
     def error(cuts):
-        asked = [packed(run.recipe.model, weights, "float32"), 0, batch.tokens.tolist(), cuts]
+        asked = [packed(run.recipe.model, weights), 0, batch.tokens.tolist(), cuts]
         outputs = torch.tensor(blank.evaluate(ERRORS, asked)).reshape(batch.targets.shape)
         return (outputs - batch.targets)[batch.loss_mask].square().mean().item()
 

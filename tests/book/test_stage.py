@@ -362,9 +362,9 @@ def test_before_anything_is_pointed_at_it_says_what_can_be_done_and_what_holds_o
         label = explorer.locator(".explorer-room").first.get_attribute("aria-label")
         assert label.startswith("The circuit on this prompt. It answers V0, > 99 %. 1, tags, L0H0; 2, carries, L0H1; ")
         assert label.endswith("4, copies, L1H*, not supported")
-        # Nothing of the panels is there before one is opened.
+        # Nothing of the panels is there before one is opened; their module may be, for the networks beside each other.
         blobs = [url for url in fresh.requests if url.startswith("blob:")]
-        assert len(blobs) == 1 and explorer.locator("canvas, .explorer-composer").count() == 0
+        assert 1 <= len(blobs) <= 2 and explorer.locator("canvas, .explorer-composer").count() == 0
         panel(explorer, "More edits").locator("summary").click()
         explorer.locator(".explorer-composer").wait_for()
         panel(explorer, "Scores through training").locator("summary").click()

@@ -4,7 +4,7 @@
 globalThis.hopsStage = (() => {
   'use strict';
   const { el, same, say, enable, button, toolbar } = pageParts('explorer'), { svg } = circuitSvg;
-  const { table, named, cell, bar } = circuitBars, { circuitOn, RowLayout } = hopsCircuit, { draw } = circuitDrawing;
+  const { cell, bar } = circuitBars, { table, named } = circuitTables, { circuitOn, RowLayout } = hopsCircuit, { draw } = circuitDrawing;
   const FIELDS = ['run', 'step', 'draw', 'row', 'follow', 'edits'], NARROW = 544, MOST_UNDONE = 100, MOST_DRAWS = 1e6;
   const HINT = 'Width: attention on this row. Solid: a test of this network at this step supports the link. Grey: attention '
     + 'that no test speaks of. Press a query to follow it; drag a symbol onto another to put it there; press an arrow to cut it.';

@@ -14,7 +14,8 @@ from livingpaper.commands import cli
 from livingpaper.commands.recompute import paired, recompute
 
 STORE = RunStore("runs", "published")
-ONE_LAYER = "symbolic_kv-973f6c3cf13d"
+LAST_ALONE = "symbolic_kv-468f9b126cea"
+"""A network of which the last weights are published, and no others."""
 
 
 @pytest.fixture(autouse=True)
@@ -36,8 +37,8 @@ def test_rows_meet_by_what_they_name_and_missing_ones_are_left_out():
 
 
 def test_a_published_table_is_what_its_weights_give(capsys):
-    assert cli.main(["recompute", ONE_LAYER[:16], "snapshots"]) == 0
-    found = recompute(ONE_LAYER, "snapshots", STORE)
+    assert cli.main(["recompute", LAST_ALONE[:16], "snapshots"]) == 0
+    found = recompute(LAST_ALONE, "snapshots", STORE)
     at_end = found.run.table(found.key).query("step == @found.run.final_step")
     assert len(found.rows) == len(at_end) > 100, "its last weights are here, and no others"
     assert found.apart.max() < 1e-4, "processors differ in the last bits"
@@ -57,7 +58,7 @@ def test_a_number_that_the_weights_do_not_give_is_named(monkeypatch):
         return stored
 
     monkeypatch.setattr(Run, "table", edited)
-    found = recompute(ONE_LAYER, "snapshots", STORE)
+    found = recompute(LAST_ALONE, "snapshots", STORE)
     assert sorted(found.apart.nlargest(2)) == [pytest.approx(0.25, abs=1e-4), float("inf")]
     assert "Largest difference: inf." in found.lines()[1] and "nan stored" in found.lines()[2]
     assert "kind OV, head L0H0" in found.lines()[3]
@@ -66,8 +67,8 @@ def test_a_number_that_the_weights_do_not_give_is_named(monkeypatch):
 @pytest.mark.parametrize(
     ("name", "key", "error", "told"),
     [
-        (ONE_LAYER, "atention", StoreError, "unknown table 'atention'.*known: battery-v1"),
-        (ONE_LAYER, "", StoreError, "unknown table ''"),
+        (LAST_ALONE, "atention", StoreError, "unknown table 'atention'.*known: battery-v1"),
+        (LAST_ALONE, "", StoreError, "unknown table ''"),
         (
             "textual_kv-04bc58c83f41",
             "battery",

@@ -224,7 +224,7 @@ def test_without_answers_keys_have_no_gradient_and_a_step_sets_the_largest_score
     first = found["gradient"].groupby(lambda order: order[:4]).first()
     assert first[K2] == first[K1] == 0 < first[O2]
     given, frozen = chain(), steps.orthogonal(8, 10)
-    walk = steps._Walk(asked, given, frozen, 256, drawn())
+    walk = steps.Walk(asked, given, frozen, 256, drawn())
     for order in ((O2,), (O2, K2), (O2, K2, K1)):
         after = walk.after(order)[order[-1]]
         assert steps.largest_score(frozen, order[-1], after) == pytest.approx(steps.LARGEST[order[-1]], rel=1e-4)
