@@ -105,6 +105,20 @@ class Opened:
         return self.page
 
 
+def opened_alone(browser: Browser, address: str) -> Iterator[Opened]:
+    """A page opened anew, for a fixture to yield from: it asks nothing of the network, and its console stays silent."""
+    context = browser.new_context(viewport={"width": 1280, "height": 900}, color_scheme="light")
+    opened = Opened(context.new_page())
+    opened.page.on("pageerror", lambda error: opened.complaints.append(str(error)))
+    opened.page.on("console", opened.listen)
+    opened.page.on("request", lambda request: opened.requests.append(request.url))
+    opened.page.goto(address)
+    yield opened
+    assert opened.complaints == []
+    assert all(url.startswith(("file:", "data:")) for url in opened.requests)
+    context.close()
+
+
 @pytest.fixture(scope="session")
 def site(tmp_path_factory, worker_id) -> Path:
     """The folder of the smoke book's pages, built once for all workers."""

@@ -5,7 +5,7 @@ import re
 
 import numpy as np
 import pytest
-from conftest import Opened, page_with
+from conftest import opened_alone, page_with
 from test_pages import LUMINANCE, seriously_wrong
 
 from livingpaper.explorer.heat import SHADES
@@ -39,17 +39,7 @@ def address(tmp_path_factory):
 
 @pytest.fixture
 def opened(browser, address):
-    """The page, opened anew; nothing was asked of the network and the console stayed silent."""
-    context = browser.new_context(viewport={"width": 1280, "height": 900}, color_scheme="light")
-    opened = Opened(context.new_page())
-    opened.page.on("pageerror", lambda error: opened.complaints.append(str(error)))
-    opened.page.on("console", opened.listen)
-    opened.page.on("request", lambda request: opened.requests.append(request.url))
-    opened.page.goto(address)
-    yield opened
-    assert opened.complaints == []
-    assert all(url.startswith(("file:", "data:")) for url in opened.requests)
-    context.close()
+    yield from opened_alone(browser, address)
 
 
 @pytest.fixture
