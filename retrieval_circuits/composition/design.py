@@ -81,7 +81,7 @@ class Params(BaseModel):
 
     seeds: Annotated[SomeSeeds, Field(description="init seeds of every arm but those in turn")]
     more_seeds: Annotated[Seeds, Field(description="more init seeds of what the main claims compare; may be empty")]
-    in_turn_seeds: Annotated[Seeds, Field(description="init seeds of networks taught in turn; may be empty")]
+    in_turn_seeds: Annotated[SomeSeeds, Field(description="init seeds of networks taught in turn")]
     look_up_seeds: Annotated[Seeds, Field(description="seeds of stacked heads' networks to draw beside; may be empty")]
     d_model: Annotated[int, Field(ge=8, le=512, multiple_of=8, description="width; 4 heads, no MLP")]
     n_queries: Annotated[int, Field(ge=1, le=64, description="queries of a row")]
@@ -94,8 +94,7 @@ class Params(BaseModel):
 
 def recipes(params: Params) -> dict[str, tuple[Recipe, ...]]:
     """Arm -> its recipes, one per seed; those of stacked heads beside them, which that chapter published."""
-    seeds = {arm: seeds_of(params, arm) for arm in ARMS}
-    ours = {str(arm): tuple(_recipe(params, arm, seed) for seed in of_arm) for arm, of_arm in seeds.items() if of_arm}
+    ours = {str(arm): tuple(_recipe(params, arm, seed) for seed in seeds_of(params, arm)) for arm in ARMS}
     if not params.look_up_seeds:
         return ours
     theirs = chains.recipes(_theirs(params))
@@ -105,8 +104,7 @@ def recipes(params: Params) -> dict[str, tuple[Recipe, ...]]:
 def seeds_of(params: Params, arm: Arm) -> tuple[int, ...]:
     """Init seeds of an arm; four hops alone, as deep as networks taught in turn, stand beside these and have theirs."""
     first = params.in_turn_seeds if arm in (ALONE_DEEP, *IN_TURN) else params.seeds
-    more = params.more_seeds if first and arm in LONGER else ()
-    return tuple(dict.fromkeys((*first, *more)))
+    return tuple(dict.fromkeys((*first, *(params.more_seeds if arm in LONGER else ()))))
 
 
 def _theirs(params: Params) -> chains.Params:

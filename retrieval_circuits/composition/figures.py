@@ -6,12 +6,15 @@ from circuitcore.tasks.k_fold_composition import unable_to_stop
 from livingpaper.claims.results import Results
 from livingpaper.claims.view import View, in_order
 from retrieval_circuits.composition.design import (
+    ALONE_DEEP,
     BY_DEPTH,
     COMPARED,
     FOLLOWED,
     HOPS,
+    IN_TURN,
     N_SYMBOLS,
     STEPS_AN_EPOCH,
+    TAUGHT,
     WAYS,
     Arm,
 )
@@ -45,6 +48,11 @@ def depths(results: Results) -> View:
     return _curves(results, {arm: f"{arm.n_layers} layers" for arm in BY_DEPTH})
 
 
+def turns(results: Results) -> View:
+    """The same of networks of four layers: four hops alone, and numbers of hops in turn."""
+    return _curves(results, {arm: arm.way.name for arm in (ALONE_DEEP, *IN_TURN)})
+
+
 def _curves(results: Results, panels: dict[Arm, str]) -> View:
     shown = present(results, tuple(panels))
     found = [accuracy_curves(results, arm).assign(panel=panels[arm], arm=str(arm)) for arm in shown]
@@ -57,14 +65,29 @@ def _curves(results: Results, panels: dict[Arm, str]) -> View:
 
 
 def passing(results: Results) -> View:
-    """When each number of hops is first answered, by way of training; networks that answer it."""
-    found = [times(results, arm).assign(group=arm.way.name, arm=str(arm)) for arm in present(results, COMPARED)]
+    """When each number of hops is first answered, by way of mixing, with three layers."""
+    table = _passing(results, COMPARED)
+    table = table.assign(series=table["hops"].map(WORDS))
+    return _first(in_order(table, "group", [way.name for way in WAYS]), "series")
+
+
+def arrivals(results: Results) -> View:
+    """When four hops are first answered with four layers: alone, mixed, and in turn."""
+    table = _passing(results, TAUGHT)
+    table = table[table["hops"] == HOPS]
+    return _first(in_order(table, "group", [arm.way.name for arm in TAUGHT]))
+
+
+def _passing(results: Results, arms: tuple[Arm, ...]) -> pd.DataFrame:
+    found = [times(results, arm).assign(group=arm.way.name, arm=str(arm)) for arm in present(results, arms)]
     table = pd.concat(found, ignore_index=True)
     table["value"] = table["time"].clip(upper=table["arm"].map(_ends(results)))
-    table = in_order(table.sort_values("hops", kind="stable"), "group", [way.name for way in WAYS])
-    table = table.assign(series=table["hops"].map(WORDS))
+    return table.sort_values("hops", kind="stable")
+
+
+def _first(table: pd.DataFrame, *columns: str) -> View:
     note = f"Measured every {STEPS_AN_EPOCH} steps, straight lines between. What is not answered stands at the end"
-    return View(table[["group", "series", "arm", "init_seed", "value"]], "training step", ROWS, BAND, note=note)
+    return View(table[["group", *columns, "arm", "init_seed", "value"]], "training step", ROWS, BAND, note=note)
 
 
 def _ends(results: Results) -> dict[str, int]:
@@ -125,4 +148,4 @@ def _after(layers: int) -> str:
     return "before" if not layers else f"layer {layers}"
 
 
-VIEWS = {view.__name__: view for view in (training, depths, passing, frontier, held)}
+VIEWS = {view.__name__: view for view in (training, turns, arrivals, depths, passing, frontier, held)}

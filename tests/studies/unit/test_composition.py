@@ -147,8 +147,6 @@ def test_main_arms_have_more_seeds_and_the_pilots_seed_is_in_none():
     assert {len(seeds[arm]) for arm in design.LONGER} == {10}
     assert {len(seeds[arm]) for arm in ARMS if arm not in design.LONGER} == {5}
     assert not any(900 in of_arm for of_arm in seeds.values())
-    none = PUBLISHED.model_copy(update={"in_turn_seeds": ()})
-    assert not set(STUDY.recipes(none)) & {str(arm) for arm in (design.ALONE_DEEP, *design.IN_TURN)}
 
 
 def test_sooner_pairs_seeds_and_takes_what_never_comes_as_the_end():
@@ -163,3 +161,12 @@ def test_the_best_accuracy_is_of_any_checkpoint_and_the_final_one_of_the_last():
     found = results(learning(design.FORWARD, {**CURVES, 1: [0.2, 1.0, 0.3]}))
     assert readings.best_accuracy(design.FORWARD, 1)(found).tolist() == [1.0]
     assert readings.final_accuracy(design.FORWARD, 1)(found).tolist() == [0.3]
+
+
+def test_arrivals_are_of_four_hops_alone_and_at_the_end_where_they_never_come():
+    late, arms = {**CURVES, 4: [0.2, 0.2, 1.0]}, design.TAUGHT
+    rows = [one for arm in arms for one in learning(arm, late if arm == design.FORWARD else CURVES)]
+    table = figures.arrivals(results(rows)).table.set_index("arm")["value"]
+    assert table.pop(str(design.FORWARD)) == pytest.approx(187.5)
+    assert table.to_dict() == dict.fromkeys((str(arm) for arm in arms if arm != design.FORWARD), 200)
+    assert set(figures.turns(results(rows)).table["arm"]) == set(map(str, arms)) - {str(design.FOUR)}
