@@ -155,5 +155,5 @@ def instruments(params: Params, arm: str) -> tuple[Instrument, ...]:
 
 
 def published_epochs(params: Params, arm: str, seed: int) -> tuple[int, ...]:
-    """Epochs whose weights are shipped: none."""
-    return ()
+    """Epochs whose weights are shipped: none of ours, and of stacked heads' those that its chapter ships."""
+    return chains.published_epochs(_theirs(params), arm, seed) if arm in LOOK_UPS else ()

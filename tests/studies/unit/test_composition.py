@@ -102,6 +102,11 @@ def test_networks_of_stacked_heads_are_those_that_its_chapter_published():
     for name in LOOK_UPS:
         assert {recipe.run_id for recipe in ours[name]} <= {recipe.run_id for recipe in theirs[name]}
         assert STUDY.instruments(PUBLISHED, name) == STACKED.instruments(published, name)
+        kept = [
+            {seed: of.published_epochs(given, name, seed) for seed in PUBLISHED.look_up_seeds}
+            for of, given in ((STUDY, PUBLISHED), (STACKED, published))
+        ]
+        assert kept[0] == kept[1]
     none = PUBLISHED.model_copy(update={"look_up_seeds": ()})
     assert set(STUDY.recipes(none)) == set(map(str, ARMS))
 
