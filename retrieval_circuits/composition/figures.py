@@ -12,8 +12,10 @@ from retrieval_circuits.composition.design import (
     FOLLOWED,
     HOPS,
     IN_TURN,
+    N_PARTS,
     N_SYMBOLS,
     STEPS_AN_EPOCH,
+    STEPWISE,
     TAUGHT,
     WAYS,
     Arm,
@@ -53,6 +55,12 @@ def turns(results: Results) -> View:
     return _curves(results, {arm: arm.way.name for arm in (ALONE_DEEP, *IN_TURN)})
 
 
+def turn_lengths(steps: int) -> str:
+    """How many steps the turns of one to four hops last, in words."""
+    *first, last = (f"{steps * part // N_PARTS:,}" for part in STEPWISE.parts)
+    return f"{', '.join(first)} and {last}"
+
+
 def _curves(results: Results, panels: dict[Arm, str]) -> View:
     shown = present(results, tuple(panels))
     found = [accuracy_curves(results, arm).assign(panel=panels[arm], arm=str(arm)) for arm in shown]
@@ -66,28 +74,25 @@ def _curves(results: Results, panels: dict[Arm, str]) -> View:
 
 def passing(results: Results) -> View:
     """When each number of hops is first answered, by way of mixing, with three layers."""
-    table = _passing(results, COMPARED)
-    table = table.assign(series=table["hops"].map(WORDS))
-    return _first(in_order(table, "group", [way.name for way in WAYS]), "series")
+    return _first(in_order(_passing(results, COMPARED), "group", [way.name for way in WAYS]))
 
 
 def arrivals(results: Results) -> View:
-    """When four hops are first answered with four layers: alone, mixed, and in turn."""
+    """When three and four hops are first answered with four layers: four alone, mixed, and in turn."""
     table = _passing(results, TAUGHT)
-    table = table[table["hops"] == HOPS]
-    return _first(in_order(table, "group", [arm.way.name for arm in TAUGHT]))
+    return _first(in_order(table[table["hops"] >= HOPS - 1], "group", [arm.way.name for arm in TAUGHT]))
 
 
 def _passing(results: Results, arms: tuple[Arm, ...]) -> pd.DataFrame:
     found = [times(results, arm).assign(group=arm.way.name, arm=str(arm)) for arm in present(results, arms)]
     table = pd.concat(found, ignore_index=True)
     table["value"] = table["time"].clip(upper=table["arm"].map(_ends(results)))
-    return table.sort_values("hops", kind="stable")
+    return table.assign(series=table["hops"].map(WORDS)).sort_values("hops", kind="stable")
 
 
-def _first(table: pd.DataFrame, *columns: str) -> View:
+def _first(table: pd.DataFrame) -> View:
     note = f"Measured every {STEPS_AN_EPOCH} steps, straight lines between. What is not answered stands at the end"
-    return View(table[["group", *columns, "arm", "init_seed", "value"]], "training step", ROWS, BAND, note=note)
+    return View(table[["group", "series", "arm", "init_seed", "value"]], "training step", ROWS, BAND, note=note)
 
 
 def _ends(results: Results) -> dict[str, int]:

@@ -168,10 +168,18 @@ def test_the_best_accuracy_is_of_any_checkpoint_and_the_final_one_of_the_last():
     assert readings.final_accuracy(design.FORWARD, 1)(found).tolist() == [0.3]
 
 
-def test_arrivals_are_of_four_hops_alone_and_at_the_end_where_they_never_come():
+def test_arrivals_are_of_three_and_four_hops_and_at_the_end_where_they_never_come():
     late, arms = {**CURVES, 4: [0.2, 0.2, 1.0]}, design.TAUGHT
     rows = [one for arm in arms for one in learning(arm, late if arm == design.FORWARD else CURVES)]
-    table = figures.arrivals(results(rows)).table.set_index("arm")["value"]
+    table = figures.arrivals(results(rows)).table
+    assert set(table["series"]) == {"three hops", "four hops"} and set(table["value"]) == {187.5, 200}
+    table = table[table["series"] == "four hops"].set_index("arm")["value"]
     assert table.pop(str(design.FORWARD)) == pytest.approx(187.5)
     assert table.to_dict() == dict.fromkeys((str(arm) for arm in arms if arm != design.FORWARD), 200)
     assert set(figures.turns(results(rows)).table["arm"]) == set(map(str, arms)) - {str(design.FOUR)}
+
+
+def test_turns_in_words_are_those_of_the_recipes():
+    stages = STUDY.recipes(PUBLISHED)[str(design.FORWARD)][0].stages
+    steps = [f"{stage.epochs * design.STEPS_AN_EPOCH:,}" for stage in stages]
+    assert figures.turn_lengths(PUBLISHED.steps).replace(" and ", ", ").split(", ") == steps
