@@ -38,6 +38,10 @@ GUESS, UNABLE_TO_STOP = 1 / N_SYMBOLS, unable_to_stop(N_SYMBOLS, HOPS)
 ACCURACY = "share of queries"
 ROWS = "held-out rows"
 WORDS = {1: "one hop", 2: "two hops", 3: "three hops", 4: "four hops"}
+SHORT = dict(
+    zip((arm.way.name for arm in TAUGHT), ("alone", "mixed", "in turn", "three left out", "reverse"), strict=True)
+)
+"""What rows are called where names of ways are too long."""
 
 
 def training(results: Results) -> View:
@@ -80,7 +84,8 @@ def passing(results: Results) -> View:
 def arrivals(results: Results) -> View:
     """When three and four hops are first answered with four layers: four alone, mixed, and in turn."""
     table = _passing(results, TAUGHT)
-    return _first(in_order(table[table["hops"] >= HOPS - 1], "group", [arm.way.name for arm in TAUGHT]))
+    table = table[table["hops"] >= HOPS - 1].replace({"group": SHORT})
+    return _first(in_order(table, "group", SHORT.values()))
 
 
 def _passing(results: Results, arms: tuple[Arm, ...]) -> pd.DataFrame:
