@@ -6,6 +6,7 @@ from circuitcore.emergence.seeds import mean_interval
 from livingpaper.claims.results import Results
 from livingpaper.claims.units import STEPS
 from livingpaper.claims.view import View
+from livingpaper.figures.verdict_text import NOT_MEASURED
 from retrieval_circuits.stacked_heads.design import (
     FRESH,
     MIXED,
@@ -32,8 +33,9 @@ def first_stage(results: Results) -> View:
 
 
 def second_where_it_came(results: Results) -> View:
-    """SH23's reading of the fresh networks in which the second path and the second symbol came."""
+    """SH23's reading of the fresh networks in which the second path and the second symbol came; of others no number."""
     values = nearer_own_where_it_came(SECOND_LOOK_UP, fresh_learnt(2))(results)
+    values = values.reindex(pd.Index(results.seeds(str(FRESH)), name="init_seed"))
     return View(values.rename("value").reset_index().assign(arm=str(FRESH)), "training steps", "test")
 
 
@@ -74,18 +76,21 @@ def _taught(taught: View, stage: View) -> dict[str, str]:
     return {
         "first_stage_error": f"{_published(stage)['value'].max():.2f}",
         "n_mixed_learnt": f"{len(learnt)} of {len(mixed)}",
-        "mixed_error": f"{learnt.max():.2f}",
+        "mixed_error": f"{learnt.max():.2f}" if len(learnt) else NOT_MEASURED,
     }
 
 
 def _fresh(second: View, start: View) -> dict[str, str]:
     """In how many fresh networks the second look-up never came, SH23's number without them, attention at the start."""
-    values, most = _published(second)["value"], _published(start)["value"]
-    found = mean_interval(values)
+    values, most = _published(second)["value"], _published(start)["value"].max()
+    came = values.dropna()
+    found = mean_interval(came) if len(came) > 1 else None
     return {
-        "n_never": f"{len(most) - len(values)} of {len(most)}",
-        "nearer_where_it_came": f"{STEPS.words(found.mean)} {STEPS.interval(found.low, found.high)}",
-        "attention_at_start": f"{most.max():.0%}".replace("%", " %"),
+        "n_never": f"{len(values) - len(came)} of {len(values)}",
+        "nearer_where_it_came": f"{STEPS.words(found.mean)} {STEPS.interval(found.low, found.high)}"
+        if found
+        else NOT_MEASURED,
+        "attention_at_start": f"{most:.0%}".replace("%", " %"),
     }
 
 
