@@ -32,6 +32,7 @@ globalThis.hopsStage = (() => {
     #place;
     #dragged = null;
     #hinted = null; // the run whose hint stands below the stage
+    #pointed = null; // the key of what is told there instead
     #drawn = svg('svg', { role: 'group', fill: 'currentColor' });
     #room = el('div', 'room', this.#drawn);
     #roomStop = toolbar(this.#room);
@@ -229,9 +230,11 @@ globalThis.hopsStage = (() => {
         for (const arrow of link.arrows) arrow.isCut = link.heads.every(head => edits.has(cutOf(head, arrow)));
       }
       const { broken } = this.#rows.chain(found.words, state.follow);
-      if (this.#hinted !== state.run || broken) say(this.#readout, broken || HINT);
+      const isOther = this.#hinted !== state.run || Boolean(broken);
       this.#hinted = broken ? null : state.run;
+      if (isOther) this.#pointed = null;
       this.#paintStage();
+      if (isOther || this.#pointed) say(this.#readout, broken || (this.#said() ?? HINT));
     }
 
     #paintStage() {
@@ -244,6 +247,11 @@ globalThis.hopsStage = (() => {
       draw(this.#drawn, new RowLayout(this.#circuit, width < NARROW ? 'tall' : 'wide'), press, errorOf);
       this.#room.ariaLabel = this.#inWords();
       this.#roomStop();
+    }
+
+    // What is pointed at, as it is now: undone, say, or gone.
+    #said() {
+      return [...this.#room.querySelectorAll('[data-key]')].find(node => node.dataset.key === this.#pointed)?.says;
     }
 
     #inWords() {
@@ -336,7 +344,12 @@ globalThis.hopsStage = (() => {
     #listen() {
       const room = this.#room, pressAt = event => event.target.closest?.('[data-key]');
       const tokenAt = event => document.elementFromPoint(event.clientX, event.clientY)?.closest('[data-position]');
-      const tell = event => { const node = pressAt(event); if (node) say(this.#readout, node.says); };
+      const tell = event => {
+        const node = pressAt(event);
+        if (!node) return;
+        this.#pointed = node.dataset.key;
+        say(this.#readout, node.says);
+      };
       room.addEventListener('pointerover', tell);
       room.addEventListener('focusin', tell);
       room.addEventListener('click', event => pressAt(event)?.act());

@@ -39,6 +39,8 @@ globalThis.circuitStage = (() => {
     #switchStop = toolbar(this.#switches);
     #how = el('select', '', { onchange: () => this.#act.need(this.#how.value) });
     #dragged = null; // the token that is being dragged
+    #hint; // what the readout says while nothing is pointed at
+    #pointed = null; // the key of what it tells
     node; // the drawing
     beside; // the answers, and a switch for every part
 
@@ -61,9 +63,11 @@ globalThis.circuitStage = (() => {
       const isOther = this.#shown?.run !== run;
       this.#shown = { reading, run, edits: new Set(state.edits), lit };
       this.#circuit = circuitMoves.circuitOn(this.#exhibit, tests, reading, token => this.#lab.word(token));
-      if (isOther) say(this.readout, [HINT, ...this.#together(), run.note].join(' ').trim());
+      this.#hint = [HINT, ...this.#together(), run.note].join(' ').trim();
+      if (isOther) this.#pointed = null;
       this.#mark();
       this.#draw();
+      if (isOther || this.#pointed) say(this.readout, this.#said() ?? this.#hint);
       this.#showAnswers(state.edits.length > 0);
       this.#showSwitches();
     }
@@ -105,6 +109,11 @@ globalThis.circuitStage = (() => {
       draw(this.#drawn, new Layout(this.#circuit, width < NARROW ? 'tall' : 'wide'), press, likely);
       this.#room.ariaLabel = this.#inWords();
       this.#stop();
+    }
+
+    // What it tells, as it is now: undone, say, or gone.
+    #said() {
+      return [...this.#room.querySelectorAll('[data-key]')].find(node => node.dataset.key === this.#pointed)?.says;
     }
 
     #inWords() {
@@ -169,7 +178,12 @@ globalThis.circuitStage = (() => {
     #listen() {
       const room = this.#room, pressAt = event => event.target.closest?.('[data-key]');
       const tokenAt = event => document.elementFromPoint(event.clientX, event.clientY)?.closest('[data-position]');
-      const tell = event => { const node = pressAt(event); if (node) say(this.readout, node.says); };
+      const tell = event => {
+        const node = pressAt(event);
+        if (!node) return;
+        this.#pointed = node.dataset.key;
+        say(this.readout, node.says);
+      };
       room.addEventListener('pointerover', tell);
       room.addEventListener('focusin', tell);
       room.addEventListener('click', event => pressAt(event)?.act());
