@@ -29,7 +29,7 @@ def training(view: View, width: int) -> alt.TopLevelMixin:
     means = over_seeds(rows, ["panel", "series", time], band=view.band)
     order, panels = order_of(rows, "series"), order_of(rows, "panel")
     columns = 1 if width < style.WIDE or len(panels) == 1 else 2
-    size = {"width": (width - 66) // columns - 9 * columns, "height": 250 if len(panels) == 1 else 160}
+    size = {"width": (width - 66) // columns - 10 * columns, "height": 250 if len(panels) == 1 else 160}
     pick = alt.selection_point(fields=["series"], bind="legend", name="series_picked")
     axis = alt.Axis(format=",d", tickCount=max(3, size["width"] // 90), labelFlush=True)
     x = alt.X(f"{time}:Q", title=style.axis_title(TIME[time], size["width"]), axis=axis)
