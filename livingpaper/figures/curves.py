@@ -28,7 +28,7 @@ def training(view: View, width: int) -> alt.TopLevelMixin:
     means = over_seeds(rows, ["panel", "series", time], band=view.band)
     order, panels = order_of(rows, "series"), order_of(rows, "panel")
     columns = 1 if width < style.WIDE or len(panels) == 1 else 2
-    size = {"width": (width - 66) // columns - 7 * columns, "height": 250 if len(panels) == 1 else 160}
+    size = {"width": (width - 66) // columns - 10 * columns, "height": 250 if len(panels) == 1 else 160}
     pick = alt.selection_point(fields=["series"], bind="legend", name="series_picked")
     axis = alt.Axis(format=",d", tickCount=max(3, size["width"] // 90), labelFlush=True)
     x = alt.X(f"{time}:Q", title=style.axis_title(TIME[time], size["width"]), axis=axis)
@@ -64,7 +64,7 @@ def lines(view: View, width: int) -> alt.TopLevelMixin:
     drawn = ["series", time, "init_seed", "value", "origin"]
     means = over_seeds(rows, ["panel", "series", time], band=view.band)
     columns = 1 if width < style.WIDE or rows["panel"].nunique() == 1 else 2
-    size = {"width": (width - 72 * columns) // columns, "height": 160}
+    size = {"width": (width - 80 * columns) // columns, "height": 160}
     pick = alt.selection_point(fields=["series"], bind="legend", name="series_picked")
     axis = alt.Axis(format=",d", tickCount=max(3, size["width"] // 90), tickMinStep=1, labelFlush=True)
     x = alt.X(f"{time}:Q", title=style.axis_title(TIME[time], size["width"]), axis=axis)

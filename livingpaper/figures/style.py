@@ -236,7 +236,7 @@ def value_scale(values: pd.Series) -> alt.Scale:
     """
     if values.min() >= 0 and 0.5 <= values.max() <= 1:
         return alt.Scale(domain=[0, 1])
-    if values.min() > values.max() / 2:
+    if values.min() > values.max() * 2 / 3:
         return alt.Scale(zero=False)
     return alt.Scale()
 

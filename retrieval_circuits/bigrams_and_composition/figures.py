@@ -83,7 +83,7 @@ def elsewhere(results: Results) -> View:
     found = []
     for name, rows in (
         ("letters, three matrices trained", results.rows(LETTERS, way=JOINT)),
-        ("generated source, everything trained", results.rows(EVERYTHING)),
+        ("generated, everything trained", results.rows(EVERYTHING)),
     ):
         for memory in MEMORIES:
             steps = formed(rows, memory).rename("value").reset_index()

@@ -6,7 +6,7 @@ from functools import cache
 import pytest
 import torch
 from conftest import page_with
-from explorer_page import opening, problems, published, switch, tab_to, write_pages
+from explorer_page import opening, press, problems, published, switch, tab_to, write_pages
 
 from circuitcore.models import forward
 from livingpaper.explorer.block import weights_script
@@ -250,6 +250,15 @@ def test_a_keyboard_cuts_an_arrow_and_puts_it_back(opened, stage):
     assert "cut" in opened.page.evaluate("document.activeElement.ariaLabel")
     opened.page.keyboard.press("Enter")
     assert said_of(stage)[2][2] < 0.05
+
+
+def test_the_readout_is_of_what_is_shown_when_an_edit_is_undone(opened, stage):
+    arrow = stage.locator('.explorer-stage [aria-label^="4, doubles: L1H2"]').first
+    arrow.focus()
+    opened.page.keyboard.press("Enter")
+    assert stage.locator(".explorer-readout").inner_text().endswith("Press to put it back.")
+    press(stage, "Undo")
+    assert stage.locator(".explorer-readout").inner_text().endswith("Press to cut it.")
 
 
 @pytest.mark.parametrize(

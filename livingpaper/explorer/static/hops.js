@@ -28,6 +28,7 @@ globalThis.hopsStage = (() => {
     #circuit;
     #place;
     #hinted = null; // the run whose hint stands below the stage
+    #pointed = null; // the key of what is told there instead
     #drawn = svg('svg', { role: 'group', fill: 'currentColor' });
     #room = el('div', 'room', this.#drawn);
     #roomStop = toolbar(this.#room);
@@ -60,7 +61,7 @@ globalThis.hopsStage = (() => {
         el('div', 'part end', el('div', 'row', button('button', () => this.#redraw(this.#state.draw + 1), 'Draw another'),
           el('label', 'field', 'Draw', this.#draw), this.#undo, button('button', () => this.#again(), 'Start again'))));
       new ResizeObserver(() => this.#paintStage()).observe(this.#room);
-      listen(this.#room, text => say(this.#readout, text), (from, to) => this.#put(from, to));
+      listen(this.#room, (text, key) => { this.#pointed = key; say(this.#readout, text); }, (from, to) => this.#put(from, to));
       onUndo(this.live, () => this.#goBack());
       this.#want = wanting(this.#lab, model);
       this.#fields = fieldsOf(model, FIELDS, asked => this.#state && !same(asked, this.#state) && this.#change(asked));
@@ -168,9 +169,11 @@ globalThis.hopsStage = (() => {
         for (const arrow of link.arrows) arrow.isCut = link.heads.every(head => edits.has(cutOf(head, arrow)));
       }
       const { broken } = this.#rows.chain(found.words, state.follow);
-      if (this.#hinted !== state.run || broken) say(this.#readout, broken || HINT);
+      const isOther = this.#hinted !== state.run || Boolean(broken);
       this.#hinted = broken ? null : state.run;
+      if (isOther) this.#pointed = null;
       this.#paintStage();
+      if (isOther || this.#pointed) say(this.#readout, broken || (this.#said() ?? HINT));
     }
 
     #paintStage() {
@@ -183,6 +186,11 @@ globalThis.hopsStage = (() => {
       draw(this.#drawn, new RowLayout(this.#circuit, width < NARROW ? 'tall' : 'wide'), press, errorOf);
       this.#room.ariaLabel = this.#inWords();
       this.#roomStop();
+    }
+
+    // What is pointed at, as it is now: undone, say, or gone.
+    #said() {
+      return [...this.#room.querySelectorAll('[data-key]')].find(node => node.dataset.key === this.#pointed)?.says;
     }
 
     #inWords() {

@@ -37,6 +37,8 @@ globalThis.circuitStage = (() => {
       const { layer, head, site, positions } = this.#lab.edits.parse(text), isMlp = head === null;
       return positions === 'all' && site === (isMlp ? 'mlp_out' : 'z') ? `L${layer}${isMlp ? 'MLP' : `H${head}`}` : null;
     };
+    #hint; // what the readout says while nothing is pointed at
+    #pointed = null; // the key of what it tells
     node; // the drawing
     beside; // the answers, and a switch for every part
 
@@ -51,7 +53,7 @@ globalThis.circuitStage = (() => {
       this.beside = el('div', 'beside', el('table', 'next', caption, this.#answers),
         el('div', 'parts', el('label', 'field', 'Press to replace by ', this.#how), this.#switches));
       new ResizeObserver(() => this.#draw()).observe(this.#room);
-      listen(this.#room, text => say(this.readout, text), (from, to) => this.#put(from, to));
+      listen(this.#room, (text, key) => { this.#pointed = key; say(this.readout, text); }, (from, to) => this.#put(from, to));
     }
 
     // reading: of lab.read; run: whose it is; tests: of it at this step; lit: names of moves that are spoken of.
@@ -59,9 +61,11 @@ globalThis.circuitStage = (() => {
       const isOther = this.#shown?.run !== run;
       this.#shown = { reading, run, edits: new Set(state.edits), lit };
       this.#circuit = circuitMoves.circuitOn(this.#exhibit, tests, reading, token => this.#lab.word(token));
-      if (isOther) say(this.readout, [HINT, ...this.#together(), run.note].join(' ').trim());
+      this.#hint = [HINT, ...this.#together(), run.note].join(' ').trim();
+      if (isOther) this.#pointed = null;
       this.#mark();
       this.#draw();
+      if (isOther || this.#pointed) say(this.readout, this.#said() ?? this.#hint);
       this.#showAnswers(state.edits.length > 0);
       this.#showSwitches();
     }
@@ -103,6 +107,11 @@ globalThis.circuitStage = (() => {
       draw(this.#drawn, new Layout(this.#circuit, width < NARROW ? 'tall' : 'wide'), press, likely);
       this.#room.ariaLabel = this.#inWords();
       this.#stop();
+    }
+
+    // What it tells, as it is now: undone, say, or gone.
+    #said() {
+      return [...this.#room.querySelectorAll('[data-key]')].find(node => node.dataset.key === this.#pointed)?.says;
     }
 
     #inWords() {

@@ -175,7 +175,7 @@ globalThis.circuitDrawing = (() => {
   function listen(room, tell, put) {
     const pressAt = event => event.target.closest?.('[data-key]');
     const tokenAt = event => document.elementFromPoint(event.clientX, event.clientY)?.closest('[data-position]');
-    const point = event => { const node = pressAt(event); if (node) tell(node.says); };
+    const point = event => { const node = pressAt(event); if (node) tell(node.says, node.dataset.key); };
     room.addEventListener('pointerover', point);
     room.addEventListener('focusin', point);
     room.addEventListener('click', event => pressAt(event)?.act());
