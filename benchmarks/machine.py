@@ -7,11 +7,11 @@ import shutil
 import subprocess
 import time
 from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
 
 import torch
 
 from circuitcore import native
+from circuitcore.ground.processor import processor
 
 SIZES = (256, 512, 1024, 2048)  # square matrices; the best of them counts
 PACKAGES = ("torch", "numpy", "circuitcore")
@@ -39,15 +39,6 @@ def installed(package: str) -> str:
         return version(package)
     except PackageNotFoundError:
         return "not installed"
-
-
-def processor() -> str:
-    """The processor's own name, with family and model where the system tells (names of virtual ones say little)."""
-    path = Path("/proc/cpuinfo")
-    if not path.is_file():
-        return platform.processor() or platform.machine()
-    found = dict(re.findall(r"^(model name|cpu family|model)\s*: (.*)$", path.read_text().split("\n\n")[0], re.M))
-    return f"{found.get('model name', platform.machine())}, family {found.get('cpu family', '?')}"
 
 
 def compiler() -> str:

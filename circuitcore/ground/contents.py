@@ -1,9 +1,10 @@
 """The list of what a folder of published runs holds: one SHA-256 a part, and one root hash over all of them.
 
 ``contents.json`` holds ``root`` and ``contents``, name -> hash. A part is a value, not a file: ``run/RUN_ID/recipe``,
-``training``, ``history``, ``table/KEY`` and ``weights/STEP`` below it, ``verdicts/STUDY`` and ``bench/MACHINE``. What a
-value's hash is, ``training.digests`` says. So another layout of the files leaves every hash as it is. Only
-``livingpaper.commands.publish`` writes the list; whoever reads a folder that has one checks what is read against it.
+``training``, ``history``, ``table/KEY`` and ``weights/STEP`` below it, ``verdicts/STUDY``, ``bench/MACHINE`` and
+``reproduced/STUDY``. What a value's hash is, ``training.digests`` says. So another layout of the files leaves every
+hash as it is. Only ``livingpaper.commands.publish`` and ``reproduce --record`` write the list; whoever reads a folder
+that has one checks what is read against it.
 """
 
 import functools
@@ -19,12 +20,12 @@ from typing import Any
 from circuitcore.ground.reading import MAX_JSON_BYTES, canonical_json, inside, is_there, parse_json, read_file
 
 CONTENTS_NAME = "contents.json"
-RUN, RECORDS = "run", ("verdicts", "bench")
+RUN, RECORDS = "run", ("verdicts", "bench", "reproduced")
 """First words of the names: of what a run consists of, and of records in JSON, in folders of that name."""
 # Paths are made of these names, so each word is one that a file can have on any disk: no "..", no line end, short.
 _WORD = r"[A-Za-z0-9_-][A-Za-z0-9_ .+-]{0,199}"
 _NAME = re.compile(
-    rf"run/{_WORD}/(recipe|training|history|table/{_WORD}|weights/[0-9]{{1,13}})|(verdicts|bench)/{_WORD}"
+    rf"run/{_WORD}/(recipe|training|history|table/{_WORD}|weights/[0-9]{{1,13}})|(verdicts|bench|reproduced)/{_WORD}"
 )
 _HASH = re.compile("[0-9a-f]{64}")
 RESEAL = "python -m livingpaper.commands.publish --seal"

@@ -4,7 +4,8 @@
 - ``source-read``: a notebook's source gets the outputs of its executed copy, cell by cell.
 - ``config-inited``: the numbers that chapters left in ``results/NAME.json`` become MyST substitutions:
   ``{{ NAME_n_seeds }}`` in a Markdown page is ``numbers["n_seeds"]`` of ``results/NAME.json``;
-  ``{{ published_root }}`` begins the root hash of what is published.
+  ``{{ published_root }}`` begins the root hash of what is published, ``{{ reproduced }}`` is the table of chapters that
+  were made again from nothing.
 - ``builder-inited``: Vega and MathJax are copied into the site from installed packages, and the weights that
   explorers load from beside the executed notebooks.
 - ``html-page-context``: stills and tables of figures go into files beside the page, ``_static/figures``; Vega is named
@@ -30,7 +31,8 @@ from sphinx.environment import BuildEnvironment
 from sphinx.util import logging
 
 from circuitcore.ground.contents import Contents
-from livingpaper.book.book_order import counted_as, recorded_verdicts
+from livingpaper.book import reproductions, studies
+from livingpaper.book.book_order import counted_as, in_book_order, recorded_verdicts, title_of
 from livingpaper.claims.verdict import Status, schema, to_json
 from livingpaper.figures.data_address import content_of
 
@@ -130,6 +132,9 @@ def add_numbers(app: Sphinx, config: Config) -> None:
             totals.update({name: int(computed[name]) for name in TOTALS if name in computed})
     if listed := Contents.of(Path(app.srcdir, "published")):
         numbers["published_root"] = listed.root[:12]
+        names = in_book_order(Path(app.srcdir), studies.names())
+        titles = {name: title_of(Path(app.srcdir), name) for name in names}
+        numbers["reproduced"] = reproductions.as_table(Path(app.srcdir, "published"), titles)
     config.myst_substitutions = {name: str(total) for name, total in totals.items()} | numbers
 
 

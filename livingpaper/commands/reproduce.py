@@ -1,6 +1,6 @@
 """Forget the published runs, train the published tier from scratch, and compare: every number, every verdict.
 
-``python -m livingpaper.commands.reproduce [CHAPTER ...] [--store FOLDER]``, from the folder of the book.
+``python -m livingpaper.commands.reproduce [CHAPTER ...] [--store FOLDER] [--record]``, from the folder of the book.
 ``reproduction`` does it, and is imported only then: it takes seconds, and Ctrl-C meanwhile is to be a sentence, too.
 """
 
@@ -26,14 +26,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     stamp = time.strftime("%Y%m%d-%H%M%S")
     parser.add_argument("--store", type=Path, default=Path("build", f"reproduced-{stamp}"), help="a new folder, or an "
                         "interrupted reproduction's to go on with it (default: %(default)s)")  # fmt: skip
+    parser.add_argument("--record", action="store_true", help="keep what came of it beside the published runs, for the "
+                        "book's table of reproductions")  # fmt: skip
     options = parser.parse_args(arguments)
     with ended_by_ctrl_c(INTERRUPTION.format(options.store)):
-        return _reproduced(options.chapters or studies.names(), options.store)
+        return _reproduced(options.chapters or studies.names(), options.store, record=options.record)
 
 
-def _reproduced(chapters: Sequence[str], store: Path) -> int:
+def _reproduced(chapters: Sequence[str], store: Path, *, record: bool) -> int:
     """Reproduce chapters, each into a folder of ``store``; the exit status."""
-    from livingpaper.commands.reproduction import comparison_table, reproduce
+    from livingpaper.book.evidence import Folders
+    from livingpaper.commands.reproduction import comparison_table, keep, record_of, reproduce
     from livingpaper.commands.rerun import compared
 
     differing = 0
@@ -47,7 +50,9 @@ def _reproduced(chapters: Sequence[str], store: Path) -> int:
             return 1
         records = compared(made.verdicts)
         print(f"\n{comparison_table(records)}\n\n{made.page} ({(time.perf_counter() - start) / 60:.1f} min)")
-        differing += sum(record["same"] is False for record in records)
+        if record:
+            print(keep(record_of(study, store / study, made), Folders.from_environment().published))
+        differing += sum(side["same"] is False for side in records)
     return 1 if differing else 0
 
 

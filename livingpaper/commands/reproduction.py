@@ -1,16 +1,26 @@
 """A chapter made from scratch, as if nothing were published, and compared with what is: every number, every verdict."""
 
 import json
-from collections.abc import Mapping, Sequence
+import os
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from circuitcore.ground.processor import processor
 from circuitcore.ground.progress import Watch
+from circuitcore.training.store.durable import write_durably
+from circuitcore.training.store.run import Run
+from circuitcore.training.store.run_store import RunStore
+from circuitcore.training.store.sealing import seal
 from livingpaper.book import studies
 from livingpaper.book.evidence import Evidence, Folders
+from livingpaper.book.reproductions import FOLDER, Reproduction, equal_runs, furthest
 from livingpaper.claims.verdict import to_json
-from livingpaper.commands.rerun import Rerun, make_page, say_total, write_pages
+from livingpaper.commands.rerun import Rerun, compared, make_page, say_total, write_pages
 
+SPENT = "spent.json"
 HEADINGS = ("claim", "published", "reproduced", "verdict")
 
 
@@ -19,7 +29,8 @@ def reproduce(study: str, folder: Path, watch: Watch | None = None) -> Rerun:
 
     Args:
         study: the study's name; its notebook is ``book/NAME.ipynb``.
-        folder: gets ``runs/``, ``NAME.html``, ``compare.json``; an interrupted reproduction's goes on where it stopped.
+        folder: gets ``runs/``, ``NAME.html``, ``compare.json``, ``spent.json`` (CPU-hours); an interrupted
+            reproduction's goes on where it stopped.
         watch: told expected times and progress; None for silence.
 
     Returns:
@@ -37,10 +48,65 @@ def reproduce(study: str, folder: Path, watch: Watch | None = None) -> Rerun:
     if watch is not None:
         say_total(fresh, watch)
         watch = watch.as_part()
-    fresh.gather(watch)
+    with _counted(folder / SPENT):
+        fresh.gather(watch)
     notebook = here.root / "book" / f"{name}.ipynb"
     page, verdicts = make_page(alone, notebook, studies.read_params(study), "published", watch)
     return write_pages(page, [*published_verdicts(Evidence(study, params, here)), *verdicts], name, folder)
+
+
+def record_of(study: str, folder: Path, made: Rerun) -> Reproduction:
+    """What came of a finished reproduction in ``folder``, to be kept with what is published."""
+    here, name = Folders.from_environment(), study.rpartition(".")[2]
+    shipped = {run.run_id: run for run in Evidence(study, studies.load_params(study), here).shipped.values()}
+    new = [run for run in RunStore(folder / "runs", None).runs() if run.run_id in shipped]
+    records = [record for record in compared(made.verdicts) if record["same"] is not None]
+    largest, moved = furthest(records)
+    return Reproduction(
+        chapter=name,
+        finished=time.strftime("%Y-%m-%d"),
+        processor=processor(),
+        made_with=_makers(new),
+        published_with=_makers(shipped[run.run_id] for run in new),
+        runs=len(new),
+        equal=equal_runs(new, shipped),
+        claims=len(records),
+        differing=tuple(record["claim"] for record in records if not record["same"]),
+        largest=largest,
+        moved=moved,
+        core_hours=_spent(folder / SPENT) / 3600,
+    )
+
+
+def keep(record: Reproduction, published: Path) -> Path:
+    """Write a record where the book reads it, and list it."""
+    part = f"{FOLDER}/{record.chapter}"
+    write_durably(published / f"{part}.json", record.to_json().encode())
+    seal(published, (), [part])
+    return published / f"{part}.json"
+
+
+def _makers(runs: Iterable[Run]) -> tuple[str, ...]:
+    return tuple(sorted({maker for run in runs for maker in run.ledger.made_with}))
+
+
+@contextmanager
+def _counted(path: Path) -> Iterator[None]:
+    """Add to a file the CPU seconds of this process and of its children that end meanwhile, interrupted or not."""
+    before, start = _spent(path), _cpu_seconds()
+    try:
+        yield
+    finally:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(before + _cpu_seconds() - start), encoding="utf-8")
+
+
+def _spent(path: Path) -> float:
+    return float(json.loads(path.read_text(encoding="utf-8"))) if path.is_file() else 0.0
+
+
+def _cpu_seconds() -> float:
+    return sum(os.times()[:4])
 
 
 def published_verdicts(evidence: Evidence) -> list[dict[str, Any]]:

@@ -1,0 +1,129 @@
+"""What came of making a chapter again from nothing: one record a chapter, and the table of them in the book.
+
+``livingpaper.commands.reproduce --record`` writes ``published/reproduced/NAME.json``; nobody types a number of it.
+"""
+
+import json
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from circuitcore.training.store.digests import table_sha256
+from circuitcore.training.store.run import Run
+from circuitcore.training.store.sealed import read_record
+
+FOLDER = "reproduced"
+NONE_YET = "No chapter has been reproduced and recorded yet."
+HEADINGS = (
+    "chapter", "processor", "runs with equal hashes", "verdicts equal", "largest difference of an effect", "core-hours"
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Reproduction:
+    """One chapter made from nothing and held against what is published.
+
+    Attributes:
+        chapter: its study.
+        finished: the day, as 2026-11-24.
+        processor: what it was made on.
+        made_with: library, torch and vector instructions of the new runs; ``published_with``: of the published ones.
+        runs: how many were trained or computed; ``equal``: how many of these end in the very bits that are published.
+        claims: how many were judged on both sides; ``differing``: those whose status is another.
+        largest: claim whose effect moved furthest in half-widths of its published interval; None if none has both.
+        moved: by how many half-widths; infinite where the published interval has no width and the effect moved.
+        core_hours: CPU time of all processes, interrupted ones included.
+    """
+
+    chapter: str
+    finished: str
+    processor: str
+    made_with: tuple[str, ...]
+    published_with: tuple[str, ...]
+    runs: int
+    equal: int
+    claims: int
+    differing: tuple[str, ...]
+    largest: str | None
+    moved: float
+    core_hours: float
+
+    def to_json(self) -> str:
+        """The record as it is kept; an infinite number as a word, which JSON has no number for."""
+        moved = str(self.moved) if math.isinf(self.moved) else self.moved
+        return json.dumps({**asdict(self), "moved": moved}, indent=1) + "\n"
+
+    @classmethod
+    def of(cls, fields: Mapping[str, Any]) -> "Reproduction":
+        """A record from what ``to_json`` wrote."""
+        lists = {name: tuple(fields[name]) for name in ("made_with", "published_with", "differing")}
+        return cls(**{**fields, **lists, "moved": float(fields["moved"])})
+
+
+def equal_runs(new: Sequence[Run], published: Mapping[str, Run]) -> int:
+    """How many new runs end in the weights of the published run of the same name, or compute the same tables."""
+    return sum(_same(run, published[run.run_id]) for run in new if run.run_id in published)
+
+
+def _same(new: Run, old: Run) -> bool:
+    if new.ledger.trained:
+        return new.ledger.last_hash == old.ledger.last_hash
+    return all(_equal_tables(new, old, key) for key in new.tables)
+
+
+def _equal_tables(new: Run, old: Run, key: str) -> bool:
+    found = old.table(key)
+    return found is not None and table_sha256(found) == table_sha256(new.table(key))
+
+
+def furthest(records: Iterable[Mapping[str, Any]]) -> tuple[str | None, float]:
+    """Of records of ``commands.rerun.compared``: the claim whose effect moved most, and by how many half-widths."""
+    moved = {
+        record["claim"]: _moved(record["paper"], record["rerun"]["effect"])
+        for record in records
+        if record["paper"] and record["rerun"] and None not in (record["paper"]["effect"], record["rerun"]["effect"])
+    }
+    largest = max(moved, key=moved.get, default=None)
+    return largest, moved.get(largest, 0.0)
+
+
+def _moved(paper: Mapping[str, Any], effect: float) -> float:
+    difference, half = abs(effect - paper["effect"]), (float(paper["high"]) - float(paper["low"])) / 2
+    if not difference:
+        return 0.0
+    return difference / half if half else math.inf
+
+
+def as_table(published: Path, titles: Mapping[str, str]) -> str:
+    """The records in a folder of published runs as a Markdown table, in the order of ``titles`` (study -> its words).
+
+    Raises:
+        StoreError, ContentsError: a record is not what was published.
+    """
+    kept = {name: read_record(published, f"{FOLDER}/{name}") for name in titles}
+    found = {name: Reproduction.of(fields) for name, fields in kept.items() if fields}
+    rows = [_row(record, titles[name]) for name, record in found.items()]
+    if not rows:
+        return NONE_YET
+    lines = [HEADINGS, tuple("---" for _ in HEADINGS), *rows]
+    left = [title for name, title in titles.items() if name not in found]
+    missing = f"\n\nNot reproduced whole yet: {'; '.join(left)}." if left else ""
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines) + missing
+
+
+def _row(record: Reproduction, title: str) -> tuple[str, ...]:
+    same = record.claims - len(record.differing)
+    others = f" (not {', '.join(record.differing)})" if record.differing else ""
+    return (
+        title, record.processor, f"{record.equal} of {record.runs}", f"{same} of {record.claims}{others}",
+        _difference(record), f"{record.core_hours:.1f}",
+    )  # fmt: skip
+
+
+def _difference(record: Reproduction) -> str:
+    if not record.moved:
+        return "none"
+    by = "beyond an interval of no width" if math.isinf(record.moved) else f"{record.moved:.2g} half-widths"
+    return f"{by}, {record.largest}"

@@ -1,0 +1,107 @@
+"""The record of a chapter made again from nothing, and the table of such records."""
+
+import json
+import math
+from types import SimpleNamespace
+
+import pandas as pd
+import pytest
+
+from circuitcore.training.store.run import Run
+from circuitcore.training.store.sealing import seal
+from livingpaper.book import reproductions
+from livingpaper.book.reproductions import Reproduction, as_table, equal_runs, furthest
+from livingpaper.commands import reproduction
+from livingpaper.commands.reproduction import keep
+
+RECORD = Reproduction(
+    chapter="look_up", finished="2026-11-24", processor="Some CPU", made_with=("circuitcore 0.15.0",),
+    published_with=("circuitcore 0.9.0",), runs=40, equal=38, claims=12, differing=("LU3",), largest="LU7", moved=0.25,
+    core_hours=1.234,
+)  # fmt: skip
+TITLES = {"look_up": "Values are found", "other": "Another chapter"}
+
+
+def side(effect, low=0.0, high=1.0):
+    return {"effect": effect, "low": low, "high": high}
+
+
+class Stub(Run):
+    """A run as far as it is compared: its name, its last hash, its tables."""
+
+    def __init__(self, name, *, last_hash="a", trained=True, **tables):
+        ledger = SimpleNamespace(run_id=name, last_hash=last_hash, trained=trained)
+        object.__setattr__(self, "ledger", ledger)
+        object.__setattr__(self, "made", tables)
+
+    @property
+    def tables(self):
+        return dict.fromkeys(self.made, "hash")
+
+    def table(self, key):
+        return self.made.get(key)
+
+
+@pytest.mark.parametrize("moved", [0.25, math.inf])
+def test_a_record_is_read_as_it_was_written(moved):
+    record = Reproduction(**{**vars(RECORD), "moved": moved})
+    text = record.to_json()
+    assert Reproduction.of(json.loads(text)) == record
+    json.loads(text, parse_constant=pytest.fail)  # no Infinity, which is no JSON
+
+
+def test_table_has_a_row_a_record_and_names_the_others(tmp_path):
+    assert as_table(tmp_path, TITLES) == reproductions.NONE_YET
+    seal(tmp_path, (), ())
+    keep(RECORD, tmp_path)
+    table = as_table(tmp_path, TITLES)
+    row = "| Values are found | Some CPU | 38 of 40 | 11 of 12 (not LU3) | 0.25 half-widths, LU7 | 1.2 |"
+    assert row in table.splitlines()
+    assert table.endswith("Not reproduced whole yet: Another chapter.")
+
+
+def test_a_record_changed_after_it_was_kept_is_refused(tmp_path):
+    seal(tmp_path, (), ())
+    path = keep(RECORD, tmp_path)
+    path.write_text(path.read_text().replace('"equal": 38', '"equal": 40'))
+    with pytest.raises(Exception, match="reproduced/look_up"):
+        as_table(tmp_path, TITLES)
+
+
+def test_furthest_effect_is_counted_in_half_widths_of_the_published_interval():
+    records = [
+        {"claim": "A", "paper": side(0.5, 0.4, 0.6), "rerun": side(0.55)},  # half a half-width
+        {"claim": "B", "paper": side(10.0, 0.0, 20.0), "rerun": side(12.0)},  # more in its own unit, less in widths
+        {"claim": "C", "paper": side(None), "rerun": side(1.0)},
+        {"claim": "D", "paper": None, "rerun": side(1.0)},
+    ]
+    assert furthest(records) == ("A", pytest.approx(0.5))
+    flat = {"claim": "E", "paper": side(1.0, 1.0, 1.0), "rerun": side(0.9)}
+    assert furthest([*records, flat]) == ("E", math.inf)
+    assert furthest([{**flat, "rerun": side(1.0)}]) == ("E", 0.0)
+    assert furthest([]) == (None, 0.0)
+
+
+def test_runs_are_equal_by_their_last_weights_and_experiments_by_their_tables():
+    table = pd.DataFrame({"init_seed": [1, 2], "value": [0.5, 0.25]})
+    published = [
+        Stub("same"), Stub("other", last_hash="b"), Stub("computed", trained=False, values=table),
+        Stub("moved", trained=False, values=table), Stub("bare", trained=False),
+    ]  # fmt: skip
+    new = [
+        Stub("same"), Stub("other"), Stub("computed", trained=False, values=table.iloc[::-1]),
+        Stub("moved", trained=False, values=table + 1e-9), Stub("bare", trained=False, values=table), Stub("unknown"),
+    ]  # fmt: skip
+    by_name = {run.run_id: run for run in published}
+    assert [equal_runs([run], by_name) for run in new] == [1, 0, 1, 0, 0, 0]
+    assert equal_runs(new, by_name) == 2
+
+
+def test_hours_of_interrupted_attempts_are_added(tmp_path, monkeypatch):
+    clock = iter([10.0, 13.0, 20.0, 21.5])
+    monkeypatch.setattr(reproduction, "_cpu_seconds", lambda: next(clock))
+    with pytest.raises(KeyboardInterrupt), reproduction._counted(tmp_path / "spent.json"):
+        raise KeyboardInterrupt
+    with reproduction._counted(tmp_path / "spent.json"):
+        pass
+    assert reproduction._spent(tmp_path / "spent.json") == pytest.approx(4.5)
