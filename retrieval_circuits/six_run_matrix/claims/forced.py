@@ -86,7 +86,7 @@ FORCED = (
             "second retrieves.",
             fails="Retrieval in the second layer is not forced: in {against} of {n} seeds, read out at the query, a "
             "layer-0 head looks at the right value or behind it more often than by accident.",
-            whether="whether, read out at the query, a layer-0 head looks at the right value or behind it",
+            whether="whether a layer-0 head looks at the right value or behind it, the answer being read at the query",
         ),
         reading=_behind("best layer-0 head of a network", layer=0),
         rule=Every(each=ABOVE_GUESS),
