@@ -11,7 +11,7 @@ from retrieval_circuits.six_run_matrix.published import SLOT_FEATURES
 from retrieval_circuits.six_run_matrix.readings import curriculum, forced, per_seed, roles
 from retrieval_circuits.six_run_matrix.readings.births import VARIABLES
 
-SIGNIFICANT, DELAY = 0.05, "steps to validation accuracy 0.9"
+SIGNIFICANT = 0.05
 AGREEMENTS = {
     "same_identity": "same head leads", "top3_overlap": "overlap of the three best", "profile_cosine": "cosine",
     "matched": "ours: heads matched within layers",
@@ -36,9 +36,9 @@ def inference(results: Results) -> View:
 
 
 def differing(tests: View) -> str:
-    """Of ``inference``: what differs at 0.05 after Holm's correction, beside the delay, which has a claim; in words."""
+    """Of ``inference``: what differs at 0.05 after Holm's correction, in words."""
     rows = tests.table[pd.to_numeric(tests.table["p, Holm"], errors="coerce") < SIGNIFICANT]
-    return ", ".join(name for name in rows["quantity"].unique() if name != DELAY) or "nothing"
+    return "; ".join(rows["quantity"].unique()) or "none"
 
 
 def _three(value: float) -> str:
