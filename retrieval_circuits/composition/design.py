@@ -1,4 +1,4 @@
-"""What is trained: one network a way of mixing or ordering numbers of hops, and three depths of the best of them.
+"""What is trained: ways of mixing numbers of hops, three depths of the best of them, and numbers of hops in turn.
 
 Source: Wang et al., "Learning Compositional Functions with Transformers from Easy-to-Hard Data" (COLT 2025), by whom
 the task is; sizes of small networks are not theirs. The recipe written down first (width 64, rows of one query, 256 of
@@ -27,11 +27,12 @@ N_HEADS = 4
 
 
 class Way(NamedTuple):
-    """What is trained on: numbers of hops that are mixed all along, or one number after another."""
+    """What is trained on: numbers of hops that are mixed all along, or one number after another for so many parts."""
 
     name: str
     mixed: tuple[int, ...] = ()
     in_turn: tuple[int, ...] = ()
+    parts: tuple[int, ...] = ()
 
 
 class Arm(NamedTuple):
@@ -47,17 +48,25 @@ class Arm(NamedTuple):
 ONLY = Way("four hops alone", mixed=(4,))
 MIXTURE = Way("one to four, mixed", mixed=(1, 2, 3, 4))
 POWERS = Way("one, two and four, mixed", mixed=(1, 2, 4))
-DOUBLED = Way("one, then two, then four", in_turn=(1, 2, 4))
-STEPWISE = Way("one, two, three, four in turn", in_turn=(1, 2, 3, 4))
-REVERSED = Way("four, then two, then one", in_turn=(4, 2, 1))
-WAYS = (ONLY, MIXTURE, POWERS, DOUBLED, STEPWISE, REVERSED)
+N_PARTS = 12
+"""Equal parts of training, of which each number of hops in turn has some: longer for more hops, as a pilot took."""
+STEPWISE = Way("one, two, three, four in turn", in_turn=(1, 2, 3, 4), parts=(1, 2, 3, 6))
+DOUBLED = Way("one, two, four in turn", in_turn=(1, 2, 4), parts=(1, 2, 9))
+REVERSED = Way("four, three, two, one in turn", in_turn=(4, 3, 2, 1), parts=(6, 3, 2, 1))
+WAYS = (ONLY, MIXTURE, POWERS)
 N_LAYERS = 3
-"""Layers with which ways are compared: enough for four hops where each doubles, one too few where each makes one."""
+"""Layers with which mixtures are compared: enough for four hops if each doubles, one too few if each makes one."""
 DEPTHS = (2, 3, 4)
 FOLLOWED = Arm(MIXTURE, N_LAYERS)
 COMPARED = tuple(Arm(way, N_LAYERS) for way in WAYS)
-BY_DEPTH = tuple(Arm(MIXTURE, n_layers) for n_layers in DEPTHS)
-ARMS = tuple(dict.fromkeys((*COMPARED, *BY_DEPTH)))
+BY_DEPTH = TWO, THREE, FOUR = tuple(Arm(MIXTURE, n_layers) for n_layers in DEPTHS)
+ALONE, ALONE_DEEP = (Arm(ONLY, n_layers) for n_layers in (N_LAYERS, HOPS))
+IN_TURN = FORWARD, BY_POWERS, BACKWARDS = tuple(Arm(way, HOPS) for way in (STEPWISE, DOUBLED, REVERSED))
+"""With as many layers as hops: with fewer, mixtures do not teach four, either."""
+TAUGHT = (ALONE_DEEP, FOUR, *IN_TURN)
+ARMS = tuple(dict.fromkeys((*COMPARED, *BY_DEPTH, *TAUGHT)))
+LONGER = (ALONE, *BY_DEPTH, FORWARD)
+"""Arms that have more seeds: what the main claims compare."""
 
 LOOK_UPS = {str(cell): cell for cell in chains.REWARDED}
 """Networks of the chapter on stacked heads that are drawn beside ours: chains of two look-ups, by layers."""
@@ -70,9 +79,9 @@ class Params(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
-    seeds: Annotated[SomeSeeds, Field(description="init seeds of every arm without stages")]
-    more_seeds: Annotated[Seeds, Field(description="more init seeds of the mixture with three layers; may be empty")]
-    in_turn_seeds: Annotated[Seeds, Field(description="init seeds of networks taught in stages; may be empty")]
+    seeds: Annotated[SomeSeeds, Field(description="init seeds of every arm but those in turn")]
+    more_seeds: Annotated[Seeds, Field(description="more init seeds of what the main claims compare; may be empty")]
+    in_turn_seeds: Annotated[SomeSeeds, Field(description="init seeds of networks taught in turn")]
     look_up_seeds: Annotated[Seeds, Field(description="seeds of stacked heads' networks to draw beside; may be empty")]
     d_model: Annotated[int, Field(ge=8, le=512, multiple_of=8, description="width; 4 heads, no MLP")]
     n_queries: Annotated[int, Field(ge=1, le=64, description="queries of a row")]
@@ -85,14 +94,17 @@ class Params(BaseModel):
 
 def recipes(params: Params) -> dict[str, tuple[Recipe, ...]]:
     """Arm -> its recipes, one per seed; those of stacked heads beside them, which that chapter published."""
-    more = tuple(seed for seed in params.more_seeds if seed not in params.seeds)
-    seeds = {arm: params.in_turn_seeds if arm.way.in_turn else params.seeds for arm in ARMS}
-    seeds[FOLLOWED] = params.seeds + more
-    ours = {str(arm): tuple(_recipe(params, arm, seed) for seed in of_arm) for arm, of_arm in seeds.items() if of_arm}
+    ours = {str(arm): tuple(_recipe(params, arm, seed) for seed in seeds_of(params, arm)) for arm in ARMS}
     if not params.look_up_seeds:
         return ours
     theirs = chains.recipes(_theirs(params))
     return ours | {name: theirs[name] for name in LOOK_UPS}
+
+
+def seeds_of(params: Params, arm: Arm) -> tuple[int, ...]:
+    """Init seeds of an arm; four hops alone, as deep as networks taught in turn, stand beside these and have theirs."""
+    first = params.in_turn_seeds if arm in (ALONE_DEEP, *IN_TURN) else params.seeds
+    return tuple(dict.fromkeys((*first, *(params.more_seeds if arm in LONGER else ()))))
 
 
 def _theirs(params: Params) -> chains.Params:
@@ -110,9 +122,10 @@ def task_of(params: Params, way: Way) -> KFoldComposition:
 
 def _recipe(params: Params, arm: Arm, seed: int) -> Recipe:
     task = task_of(params, arm.way)
-    splits = [f"hops_{hops}" for hops in arm.way.in_turn] or ["train"]
+    splits, parts = [f"hops_{hops}" for hops in arm.way.in_turn] or ["train"], arm.way.parts or (N_PARTS,)
     epochs = params.steps // STEPS_AN_EPOCH
     fresh = STEPS_AN_EPOCH * params.batch_size
+    stages = zip(splits, parts, strict=True)
     return Recipe(
         task=task.name,
         task_params=task.params,
@@ -122,7 +135,7 @@ def _recipe(params: Params, arm: Arm, seed: int) -> Recipe:
         ),
         optimizer=Optimizer(name="adam", lr=LEARNING_RATE, betas=BETAS),
         batch_size=params.batch_size,
-        stages=tuple(Stage((split,), epochs // len(splits), fresh) for split in splits),
+        stages=tuple(Stage((split,), epochs * part // N_PARTS, fresh) for split, part in stages),
         init_seed=seed,
         data_seed=DATA_SEED_OFFSET + seed,
         checkpoint_epochs=tuple(range(epochs + 1)),
@@ -142,5 +155,5 @@ def instruments(params: Params, arm: str) -> tuple[Instrument, ...]:
 
 
 def published_epochs(params: Params, arm: str, seed: int) -> tuple[int, ...]:
-    """Epochs whose weights are shipped: none."""
-    return ()
+    """Epochs whose weights are shipped: none of ours, and of stacked heads' those that its chapter ships."""
+    return chains.published_epochs(_theirs(params), arm, seed) if arm in LOOK_UPS else ()

@@ -6,12 +6,17 @@ from circuitcore.tasks.k_fold_composition import unable_to_stop
 from livingpaper.claims.results import Results
 from livingpaper.claims.view import View, in_order
 from retrieval_circuits.composition.design import (
+    ALONE_DEEP,
     BY_DEPTH,
     COMPARED,
     FOLLOWED,
     HOPS,
+    IN_TURN,
+    N_PARTS,
     N_SYMBOLS,
     STEPS_AN_EPOCH,
+    STEPWISE,
+    TAUGHT,
     WAYS,
     Arm,
 )
@@ -45,6 +50,17 @@ def depths(results: Results) -> View:
     return _curves(results, {arm: f"{arm.n_layers} layers" for arm in BY_DEPTH})
 
 
+def turns(results: Results) -> View:
+    """The same of networks of four layers: four hops alone, and numbers of hops in turn."""
+    return _curves(results, {arm: arm.way.name for arm in (ALONE_DEEP, *IN_TURN)})
+
+
+def turn_lengths(steps: int) -> str:
+    """How many steps the turns of one to four hops last, in words."""
+    *first, last = (f"{steps * part // N_PARTS:,}" for part in STEPWISE.parts)
+    return f"{', '.join(first)} and {last}"
+
+
 def _curves(results: Results, panels: dict[Arm, str]) -> View:
     shown = present(results, tuple(panels))
     found = [accuracy_curves(results, arm).assign(panel=panels[arm], arm=str(arm)) for arm in shown]
@@ -57,12 +73,24 @@ def _curves(results: Results, panels: dict[Arm, str]) -> View:
 
 
 def passing(results: Results) -> View:
-    """When each number of hops is first answered, by way of training; networks that answer it."""
-    found = [times(results, arm).assign(group=arm.way.name, arm=str(arm)) for arm in present(results, COMPARED)]
+    """When each number of hops is first answered, by way of mixing, with three layers."""
+    return _first(in_order(_passing(results, COMPARED), "group", [way.name for way in WAYS]))
+
+
+def arrivals(results: Results) -> View:
+    """When three and four hops are first answered with four layers: four alone, mixed, and in turn."""
+    table = _passing(results, TAUGHT)
+    return _first(in_order(table[table["hops"] >= HOPS - 1], "group", [arm.way.name for arm in TAUGHT]))
+
+
+def _passing(results: Results, arms: tuple[Arm, ...]) -> pd.DataFrame:
+    found = [times(results, arm).assign(group=arm.way.name, arm=str(arm)) for arm in present(results, arms)]
     table = pd.concat(found, ignore_index=True)
     table["value"] = table["time"].clip(upper=table["arm"].map(_ends(results)))
-    table = in_order(table.sort_values("hops", kind="stable"), "group", [way.name for way in WAYS])
-    table = table.assign(series=table["hops"].map(WORDS))
+    return table.assign(series=table["hops"].map(WORDS)).sort_values("hops", kind="stable")
+
+
+def _first(table: pd.DataFrame) -> View:
     note = f"Measured every {STEPS_AN_EPOCH} steps, straight lines between. What is not answered stands at the end"
     return View(table[["group", "series", "arm", "init_seed", "value"]], "training step", ROWS, BAND, note=note)
 
@@ -126,4 +154,4 @@ def _after(layers: int) -> str:
     return "before" if not layers else f"layer {layers}"
 
 
-VIEWS = {view.__name__: view for view in (training, depths, passing, frontier, held)}
+VIEWS = {view.__name__: view for view in (training, turns, arrivals, depths, passing, frontier, held)}

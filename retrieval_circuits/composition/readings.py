@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 
 from circuitcore.emergence import crossing_times
-from livingpaper.claims.reading import OfArms, OfMetric, at_end, of_arms
+from livingpaper.claims.reading import OfArms, OfMetric, at_end, ever, of_arms
 from livingpaper.claims.results import Results
 from retrieval_circuits.composition.design import HOPS, LOOK_UPS, Arm
 from retrieval_circuits.stacked_heads.readings import LEARNT as LOOK_UP_LEARNT
@@ -18,6 +18,11 @@ QUERY, MAPS = "query_holds", "maps_hold"
 def final_accuracy(arm: Arm, hops: int) -> OfMetric:
     """Values of a reading: accuracy at a number of hops at the end of training."""
     return at_end("accuracy", str(arm), variable=f"hops_{hops}")
+
+
+def best_accuracy(arm: Arm, hops: int) -> OfMetric:
+    """Values of a reading: the best accuracy at a number of hops at any checkpoint."""
+    return ever("accuracy", str(arm), variable=f"hops_{hops}")
 
 
 def accuracy_curves(results: Results, arm: Arm) -> pd.DataFrame:
@@ -49,6 +54,24 @@ def time_between(arm: Arm, first: int, second: int) -> OfArms:
         wide = times(results, arm).pivot(index="init_seed", columns="hops", values="time")
         wide = wide[np.isfinite(wide[first])]
         return wide[second].clip(upper=end_of(results, arm)) - wide[first]
+
+    return values
+
+
+def sooner(first: Arm, second: Arm, hops: int) -> OfArms:
+    """Values of a reading: by how many steps one arm answers a number of hops before another, seed by seed.
+
+    What is not answered by the end counts as if it were then: 0 where neither answers it.
+    """
+
+    @of_arms(str(first), str(second))
+    def values(results: Results) -> pd.Series:
+        ends = []
+        for arm in (first, second):
+            found = times(results, arm)
+            found = found[found["hops"] == hops].set_index("init_seed")["time"]
+            ends.append(found.clip(upper=end_of(results, arm)))
+        return (ends[1] - ends[0]).dropna()
 
     return values
 

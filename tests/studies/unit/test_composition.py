@@ -102,8 +102,13 @@ def test_networks_of_stacked_heads_are_those_that_its_chapter_published():
     for name in LOOK_UPS:
         assert {recipe.run_id for recipe in ours[name]} <= {recipe.run_id for recipe in theirs[name]}
         assert STUDY.instruments(PUBLISHED, name) == STACKED.instruments(published, name)
+        kept = [
+            {seed: of.published_epochs(given, name, seed) for seed in PUBLISHED.look_up_seeds}
+            for of, given in ((STUDY, PUBLISHED), (STACKED, published))
+        ]
+        assert kept[0] == kept[1]
     none = PUBLISHED.model_copy(update={"look_up_seeds": ()})
-    assert set(STUDY.recipes(none)) == {str(arm) for arm in ARMS if not arm.way.in_turn}
+    assert set(STUDY.recipes(none)) == set(map(str, ARMS))
 
 
 def test_look_ups_are_counted_by_that_chapters_threshold():
@@ -124,10 +129,57 @@ def test_the_frontier_has_both_laws_and_every_study_at_its_layers_that_look_up()
     assert table["these networks"].to_dict() == {"2": 2, "3": 2, "4": 2}
 
 
-def test_stages_share_the_steps_and_a_mixture_has_one():
-    arms = STUDY.recipes(PUBLISHED.model_copy(update={"in_turn_seeds": (1,)}))
+def test_turns_have_parts_of_the_steps_and_a_mixture_has_all():
+    arms = STUDY.recipes(PUBLISHED)
     for arm in ARMS:
         (recipe, *_), wanted = arms[str(arm)], arm.way.in_turn
         assert recipe.n_steps == PUBLISHED.steps
         assert [stage.splits[0] for stage in recipe.stages] == ([f"hops_{hops}" for hops in wanted] or ["train"])
+        assert [12 * stage.epochs // 72 for stage in recipe.stages] == list(arm.way.parts or [12])
         assert recipe.make_task().mixed == (arm.way.mixed or tuple(sorted(wanted)))
+
+
+def test_in_reverse_each_number_of_hops_has_as_many_rows():
+    there, back = (
+        {stage.splits: stage.epochs for stage in STUDY.recipes(PUBLISHED)[str(arm)][0].stages}
+        for arm in (design.FORWARD, design.BACKWARDS)
+    )
+    assert there == back and list(there) == list(back)[::-1]
+
+
+def test_main_arms_have_more_seeds_and_the_pilots_seed_is_in_none():
+    seeds = {arm: design.seeds_of(PUBLISHED, arm) for arm in ARMS}
+    assert {len(seeds[arm]) for arm in design.LONGER} == {10}
+    assert {len(seeds[arm]) for arm in ARMS if arm not in design.LONGER} == {5}
+    assert not any(900 in of_arm for of_arm in seeds.values())
+
+
+def test_sooner_pairs_seeds_and_takes_what_never_comes_as_the_end():
+    late, never = {**CURVES, 4: [0.2, 0.2, 1.0]}, CURVES
+    found = results([*learning(design.FORWARD, late), *learning(design.FOUR, never)])
+    assert readings.sooner(design.FORWARD, design.FOUR, 4)(found).tolist() == [pytest.approx(12.5)]
+    assert readings.sooner(design.FOUR, design.FORWARD, 4)(found).tolist() == [pytest.approx(-12.5)]
+    assert readings.sooner(design.FORWARD, design.FOUR, 3)(found).tolist() == [0]
+
+
+def test_the_best_accuracy_is_of_any_checkpoint_and_the_final_one_of_the_last():
+    found = results(learning(design.FORWARD, {**CURVES, 1: [0.2, 1.0, 0.3]}))
+    assert readings.best_accuracy(design.FORWARD, 1)(found).tolist() == [1.0]
+    assert readings.final_accuracy(design.FORWARD, 1)(found).tolist() == [0.3]
+
+
+def test_arrivals_are_of_three_and_four_hops_and_at_the_end_where_they_never_come():
+    late, arms = {**CURVES, 4: [0.2, 0.2, 1.0]}, design.TAUGHT
+    rows = [one for arm in arms for one in learning(arm, late if arm == design.FORWARD else CURVES)]
+    table = figures.arrivals(results(rows)).table
+    assert set(table["series"]) == {"three hops", "four hops"} and set(table["value"]) == {187.5, 200}
+    table = table[table["series"] == "four hops"].set_index("arm")["value"]
+    assert table.pop(str(design.FORWARD)) == pytest.approx(187.5)
+    assert table.to_dict() == dict.fromkeys((str(arm) for arm in arms if arm != design.FORWARD), 200)
+    assert set(figures.turns(results(rows)).table["arm"]) == set(map(str, arms)) - {str(design.FOUR)}
+
+
+def test_turns_in_words_are_those_of_the_recipes():
+    stages = STUDY.recipes(PUBLISHED)[str(design.FORWARD)][0].stages
+    steps = [f"{stage.epochs * design.STEPS_AN_EPOCH:,}" for stage in stages]
+    assert figures.turn_lengths(PUBLISHED.steps).replace(" and ", ", ").split(", ") == steps
