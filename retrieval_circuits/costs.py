@@ -227,12 +227,12 @@ class Costs:
         steps = sum(ledger.entries[-1].step for ledger in ledgers)
         found = {
             "book_runs": str(len(ledgers)),
-            "book_steps": f"{steps / 1000:.0f} thousand",  # a comma would make the page take it for a pair
+            "book_steps": f"{steps / 1e6:.1f} million",  # a comma would make the page take it for a pair
             "book_checkpoints": str(sum(len(ledger.entries) for ledger in ledgers)),
         }
         for design in (FALLBACK, OURS):
             step = self.value(BOOK_STEP, design, "cpu_ms_per_step")
-            found[f"book_{design}_minutes"] = _in_words(None if step is None else steps * step / 60_000, "{:.1f}")
+            found[f"book_{design}_minutes"] = _in_words(None if step is None else steps * step / 60_000, "{:.0f}")
         return found
 
 

@@ -6,7 +6,7 @@
 from circuitcore.emergence.births import BirthError, BirthInterval, BirthRule, find_birth, find_births
 from circuitcore.emergence.crossings import crossing_times
 from circuitcore.emergence.matching import HeadMatch, match_heads
-from circuitcore.emergence.order import OrderError, compare, order_summary, orders
+from circuitcore.emergence.order import OrderError, compare, orders
 from circuitcore.emergence.roles import (
     RolesError,
     SubsetScores,
@@ -54,7 +54,6 @@ __all__ = [
     "match_heads",
     "mean_interval",
     "minimality",
-    "order_summary",
     "orders",
     "paired_permutation_test",
     "permutation_test",

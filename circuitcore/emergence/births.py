@@ -135,20 +135,17 @@ def births(
     table: pd.DataFrame,
     rules: Mapping[str, BirthRule],
     by: Sequence[str] = ("arm", "init_seed"),
-    group_minima: Mapping[str, str] | None = None,
 ) -> pd.DataFrame:
     """Births of whole metrics, one curve per combination of ``by``.
 
     The curve of a metric is its rows with ``family`` "all" or "". Its gate is read from the same table: the worst of
     the rows that name a family ("named_families"; where one is missing the gate is not measured), or another metric
-    that holds the worst group ("published").
+    that holds the worst group ("published": its own name followed by ``_worst_base``).
 
     Args:
         table: tidy measurements with ``metric``, ``step``, ``value``, ``family`` and the columns in ``by``.
         rules: metric -> what counts as born. Rename metrics first to treat, say, one head as its own motif.
         by: the columns that tell curves apart.
-        group_minima: metric -> metric that holds its worst group, for the published gate; by default the metric's
-            name followed by ``_worst_base``.
 
     Returns:
         One row per curve: the ``by`` columns, ``motif`` (the metric), ``after``, ``by`` (nullable integers, steps)
@@ -161,7 +158,7 @@ def births(
     found = []
     for metric, rule in rules.items():
         scores = _curves(_rows(table, metric), by, f"metric {metric!r}")
-        gates = _gate(table, metric, rule, by=by, group_minima=group_minima or {})
+        gates = _gate(table, metric, rule, by)
         found.append(_births_of_metric(scores, gates, rule, by).assign(motif=metric, rule=str(rule)))
     if not found:
         return pd.DataFrame(columns=[*by, "motif", "after", "by", "rule"])
@@ -223,14 +220,12 @@ def _curves(rows: pd.DataFrame, by: list[str], what: str) -> pd.DataFrame:
     return rows[[*by, "step", "value"]]
 
 
-def _gate(
-    table: pd.DataFrame, metric: str, rule: BirthRule, by: list[str], group_minima: Mapping[str, str]
-) -> pd.DataFrame | None:
+def _gate(table: pd.DataFrame, metric: str, rule: BirthRule, by: list[str]) -> pd.DataFrame | None:
     """The gate's score of every checkpoint of every curve, or None where the rule has no gate."""
     if rule.gate == "none":
         return None
     if rule.gate == "published":
-        source = group_minima.get(metric, f"{metric}_worst_base")
+        source = f"{metric}_worst_base"
         return _curves(_rows(table, source), by, f"metric {source!r}").rename(columns={"value": "gate"})
     rows = _rows(table, metric)
     rows = rows[~rows["family"].isin(POOLED)] if "family" in rows else rows.iloc[:0]

@@ -1,4 +1,4 @@
-"""Which motif came first: orders between birth intervals, seed by seed, and what the seeds say together.
+"""Which motif came first: orders between birth intervals, seed by seed.
 
 Intervals, not points, are ordered: two births inside the same gap between checkpoints have no order.
 """
@@ -9,10 +9,8 @@ from typing import Literal
 
 import numpy as np
 import pandas as pd
-import scipy  # its parts are imported when they are asked for: a second that most commands never need
 
 from circuitcore.emergence.births import BirthInterval, dates
-from circuitcore.emergence.seeds import what_n_can_show
 from circuitcore.ground.spelling import unknown
 
 Order = Literal["before", "after", "undecided"]
@@ -73,32 +71,6 @@ def orders(
     return pd.concat(found, ignore_index=True)[columns] if found else pd.DataFrame(columns=columns)
 
 
-def order_summary(ordered: pd.DataFrame, by: Sequence[str] = ("arm",)) -> pd.DataFrame:
-    """What the seeds say about each pair, with an exact two-sided sign test.
-
-    The sign test asks whether "before" and "after" are equally likely among seeds that decide; undecided seeds do not
-    enter it, so read ``undecided`` beside the p value. Correct for many pairs with ``seeds.holm``.
-
-    Args:
-        ordered: what ``orders`` gives.
-        by: columns summarised apart from each other.
-
-    Returns:
-        One row per group and pair: ``first``, ``second``, counts ``before``, ``after``, ``undecided``, ``n_seeds``,
-        ``p_value`` (1 when no seed decides) and ``smallest_p``, the least that this many decided seeds could show.
-    """
-    keys = [*by, "first", "second"]
-    if ordered.empty:
-        return pd.DataFrame(columns=[*keys, "before", "after", "undecided", "n_seeds", "p_value", "smallest_p"])
-    counts = ordered.groupby([*keys, "order"], sort=False).size().unstack("order", fill_value=0)
-    counts = counts.reindex(columns=["before", "after", "undecided"], fill_value=0)
-    counts.columns.name = None
-    table = counts.assign(n_seeds=counts.sum(axis=1)).reset_index()
-    tests = [_sign_test(int(row.before), int(row.after)) for row in table.itertuples()]
-    decided = table["before"] + table["after"]
-    return table.assign(p_value=tests, smallest_p=[what_n_can_show(int(n), "sign") for n in decided])
-
-
 def _orders_of_pair(spans: pd.DataFrame, by: list[str], pair: tuple[str, str]) -> pd.DataFrame:
     first, second = (spans[spans["motif"] == motif].drop(columns="motif") for motif in pair)
     both = first.merge(second, on=by, suffixes=("_first", "_second"))
@@ -106,10 +78,6 @@ def _orders_of_pair(spans: pd.DataFrame, by: list[str], pair: tuple[str, str]) -
     after = both["high_second"] <= both["low_first"]
     order = np.select([before, after], ["before", "after"], default="undecided")
     return both[by].assign(first=pair[0], second=pair[1], order=order)
-
-
-def _sign_test(before: int, after: int) -> float:
-    return float(scipy.stats.binomtest(before, before + after, 0.5).pvalue) if before + after else 1.0
 
 
 def _low(birth: BirthInterval) -> float:

@@ -142,13 +142,19 @@ class KVTask(TokenTask):
         return {family: render(prompts, self.alphabet) for family, prompts in made.items()}
 
     def looks(self, batch: Batch) -> Mapping[str, Look]:
-        """``routing``: from the read-out to the pair that is asked for, key and value; ``routing_value``: to its value.
+        """From the read-out to the pair that is asked for; what should be copied is its value.
 
-        What should be copied is the pair's value.
+        ``routing``: to its key and value; ``routing_value``: to its value; ``routing_behind``: to its value and the
+        separator after it, where a layer below can have gathered the pair.
         """
-        roles, right = dict(batch.roles), batch.variables["matching_slot"]
+        right = batch.variables["matching_slot"]
+        roles = {**batch.roles, "slot_end": batch.roles["slot_value"] + 1}
         at = roles["slot_value"].gather(1, right[:, None])[:, 0]
-        to = {"routing": ("slot_key", "slot_value"), "routing_value": ("slot_value",)}
+        to = {
+            "routing": ("slot_key", "slot_value"),
+            "routing_value": ("slot_value",),
+            "routing_behind": ("slot_value", "slot_end"),
+        }
         found = {name: role_look(roles, batch.tokens.shape[1], "read_out", keys, right) for name, keys in to.items()}
         return {name: replace(look, copied=at, answer=batch.answers) for name, look in found.items()}
 

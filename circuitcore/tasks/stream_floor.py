@@ -16,7 +16,7 @@ import torch
 from jaxtyping import Bool, Float64, Int64
 
 from circuitcore.ground.spelling import unknown
-from circuitcore.tasks.balanced_stream import LONGER, PAIRED, BalancedStream
+from circuitcore.tasks.balanced_stream import BalancedStream
 from circuitcore.tasks.base import Batch
 from circuitcore.tasks.errors import TaskError
 from circuitcore.tasks.stream_balance import Law, read_odds, write_odds
@@ -181,18 +181,6 @@ def _places(n_keys: int, n_overwrites: int, lags: tuple[int, int]) -> Mapping[in
     for (_, places), share in states.items():
         found[places] += share
     return found
-
-
-def foreseen_ours(task: BalancedStream, split: str) -> Foreseen:
-    """The rows of a split of ``BalancedStream``, by parts "events" (write or read), "keys" and "values".
-
-    Raises:
-        TaskError: held-out rows and their twins, of which what is read was chosen first, or a name that is no split.
-    """
-    by_law = tuple(name for name in task.splits if name not in PAIRED)
-    if split not in by_law:
-        raise TaskError(unknown("split that is drawn by a law", split, by_law))
-    return our_parts(task, task.split(split), task.ood_law if split == LONGER else task.law)
 
 
 def our_parts(task: BalancedStream, batch: Batch, law: Law) -> Foreseen:

@@ -5,7 +5,6 @@ ignores the keys and still scores is in ``stream_rules``; a benchmark without su
 """
 
 import functools
-import itertools
 import random
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -13,7 +12,7 @@ from functools import cached_property
 from typing import ClassVar, NamedTuple
 
 import torch
-from jaxtyping import Bool, Int
+from jaxtyping import Bool
 from torch import Tensor
 
 from circuitcore.tasks.base import Batch
@@ -46,7 +45,6 @@ SHAPES: Mapping[str, Shape] = {
     "structural_ood": Shape(keys=(4, 5), overwrites=(10, 12), reads=(8, 10), lags=(2, 3)),
 }
 COUNTERFACTUAL = "counterfactual"
-PROBED = ("validation_iid", "heldout_pairs", "structural_ood", COUNTERFACTUAL)
 
 
 class Asked(NamedTuple):
@@ -58,19 +56,10 @@ class Asked(NamedTuple):
 
 
 class Record(NamedTuple):
-    """One stream: its writes as (key, value), its reads in their order, and how many writes were overwrites."""
+    """One stream: its writes as (key, value), and its reads in their order."""
 
     writes: tuple[tuple[int, int], ...]
     reads: tuple[Asked, ...]
-    n_overwrites: int
-
-    @property
-    def kind(self) -> tuple[int, ...]:
-        """What the probe set is spread over."""
-        lags = [read.slot - read.support for read in self.reads]
-        n_keys = len(self.writes) - self.n_overwrites
-        n_tokens = 2 + EVENT * (len(self.writes) + len(self.reads))
-        return n_keys, self.n_overwrites, len(lags), len(self.writes), sum(lags) // len(lags), max(lags), n_tokens
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -142,26 +131,6 @@ class StreamKV(Stream):
         """All splits."""
         return {split: WORDS.batch(_events(self.records_of(split))) for split in self.splits}
 
-    def probe_set(self, n_rows: int = 24, seed: int = 17) -> Mapping[str, Int[Tensor, " row"]]:
-        """The source's probe set: of each split but "train" and "test_iid", numbers of rows in the order chosen.
-
-        Rows that have the same numbers of keys, overwrites, reads and writes, the same mean (rounded down) and longest
-        lag and the same length make a group; one row is drawn from each group in turn, the smallest first, so that rare
-        kinds are over-represented. With the source's rows: 96 of them, 677 reads.
-        """
-        draw, chosen = random.Random(seed), {}
-        for split in PROBED:
-            groups: dict[tuple[int, ...], list[int]] = {}
-            for row, record in enumerate(self.records_of(split)):
-                groups.setdefault(record.kind, []).append(row)
-            ordered = [groups[kind] for kind in sorted(groups, key=lambda kind: (len(groups[kind]), kind))]
-            for group in ordered:
-                draw.shuffle(group)
-            turns = itertools.zip_longest(*(reversed(group) for group in ordered))
-            rows = [row for turn in turns for row in turn if row is not None]
-            chosen[split] = torch.tensor(rows[:n_rows])
-        return chosen
-
     @cached_property
     def _made(self) -> tuple[Bool[Tensor, "key value"], Mapping[str, tuple[Record, ...]]]:
         return _generated(self.seed, self.n_train, self.n_eval)
@@ -200,7 +169,7 @@ class _Generator:
             writes = self._writes(keys, n_overwrites, shape.held_out)
             reads = self._reads(writes, n_keys, n_reads, shape.lags)
             if reads is not None:
-                return Record(tuple(writes), reads, n_overwrites)
+                return Record(tuple(writes), reads)
         return None
 
     def _writes(self, keys: list[int], n_overwrites: int, held_out: bool) -> list[tuple[int, int]]:  # noqa: FBT001

@@ -40,7 +40,7 @@ from livingpaper.claims.multiplicity import DECIDED, many
 from livingpaper.claims.results import Results
 from livingpaper.claims.verdict import Status, Verdict, to_json
 from livingpaper.claims.view import View
-from livingpaper.explorer.widget import book_html
+from livingpaper.explorer.widget import block_of
 from livingpaper.figures.claim_ledger import ledger_html, ledger_text
 from livingpaper.figures.provenance_html import provenance_html
 from livingpaper.figures.tables import comparison
@@ -153,7 +153,7 @@ class Chapter(Page):
     def share_explorer(self, name: str) -> None:
         """Keep one of the study's ``EXPLORERS`` for other pages, ``{{ CHAPTER_NAME }}``; errors as ``explorer``."""
         if "PAPER_BUILD" in os.environ:  # nobody else needs it, nor its weights
-            self._keep(name, book_html(explorer_of(self.evidence, self._ready(), name)))
+            self._keep(name, block_of(explorer_of(self.evidence, self._ready(), name)).book_html)
 
     def comparison(self, name: str) -> pd.DataFrame:
         """The source's numbers beside ours, as a table to show with ``table``.

@@ -75,6 +75,7 @@ class Page:
         """Show a small table; its column names are the headings."""
         if "origin" in rows and rows["origin"].nunique() == 1:  # says something only beside another
             rows = rows.drop(columns="origin")
+        rows = rows.rename(columns={"init_seed": "seed"})
         bundle = {"text/markdown": table_markdown(rows, digits), "text/html": table_html(rows, digits)}
         display({**bundle, "text/plain": rows.to_string(index=False)}, raw=True)
 

@@ -17,7 +17,8 @@ from circuitcore.training.store.sealed import read_record
 FOLDER = "reproduced"
 NONE_YET = "No chapter has been reproduced and recorded yet."
 HEADINGS = (
-    "chapter", "processor", "runs with equal hashes", "verdicts equal", "largest difference of an effect", "core-hours"
+    "chapter", "processor", "runs with equal hashes", "verdicts equal", "largest difference of an effect",
+    "hours by the clock",
 )  # fmt: skip
 
 
@@ -34,7 +35,8 @@ class Reproduction:
         claims: how many were judged on both sides; ``differing``: those whose status is another.
         largest: claim whose effect moved furthest in half-widths of its published interval; None if none has both.
         moved: by how many half-widths; infinite where the published interval has no width and the effect moved.
-        core_hours: CPU time of all processes, interrupted ones included.
+        hours: by the clock, interrupted attempts included; other work on the machine makes them more.
+        cores: of the machine.
     """
 
     chapter: str
@@ -48,7 +50,8 @@ class Reproduction:
     differing: tuple[str, ...]
     largest: str | None
     moved: float
-    core_hours: float
+    hours: float
+    cores: int
 
     def to_json(self) -> str:
         """The record as it is kept; an infinite number as a word, which JSON has no number for."""
@@ -118,7 +121,7 @@ def _row(record: Reproduction, title: str) -> tuple[str, ...]:
     others = f" (not {', '.join(record.differing)})" if record.differing else ""
     return (
         title, record.processor, f"{record.equal} of {record.runs}", f"{same} of {record.claims}{others}",
-        _difference(record), f"{record.core_hours:.1f}",
+        _difference(record), f"{record.hours:.2g} on {record.cores} cores",
     )  # fmt: skip
 
 

@@ -49,7 +49,7 @@ def many(chapters: Sequence[Sequence[Verdict]]) -> Many:
 def _p_value(verdict: Verdict) -> float:
     """The p value of what was tested; missing for what is void, was not checked, or has too few seeds.
 
-    Missing, too, where one counterexample decides: no share of seeds was estimated then.
+    Missing, too, where one counterexample decides, as no share of seeds was estimated then, and for equal draws.
     """
     found = verdict.estimate
     if found is not None and verdict.claim.asked.rule == Every.name and found.against:

@@ -30,7 +30,7 @@ from pydantic import ConfigDict
 from circuitcore.emergence.seeds import mean_interval
 from circuitcore.emergence.shares import Counted as CountedShare
 from circuitcore.emergence.shares import counted, counted_in_groups
-from livingpaper.claims.units import SEEDS, Bound, End, Number, Unit
+from livingpaper.claims.units import SEEDS, Bound, End, Unit
 
 RECORD = ConfigDict(extra="forbid", ser_json_inf_nan="strings")
 """How what is kept of claims is written to JSON, and read back."""
@@ -53,7 +53,7 @@ class Estimate:
         effect: point estimate, in the unit of its rule.
         low: lower end of the 95 % interval; -inf where so few draws bound nothing.
         high: upper end.
-        p_value: two-sided, against the bound; None where there is no interval.
+        p_value: two-sided, against the bound; None where there is no interval, and for a mean of equal draws.
         n: seeds behind it; 0 where no training enters.
         n_sets: data sets that they come from.
         against: seeds beyond the wrong side of what each must reach.
@@ -129,7 +129,10 @@ class OnAverage(Rule):
     least_sets: ClassVar[int] = 3
 
     def estimate(self, values: pd.Series | float, bound: Bound, unit: Unit) -> Estimate:
-        """Mean, t interval cut to what is possible, and the t test's p value."""
+        """Mean, t interval cut to what is possible, and the t test's p value.
+
+        Equal draws have no scatter to hold a difference against: their interval is their value, and no p value is said.
+        """
         sets = _by_set(values)
         draws = [float(np.mean(part)) for part in sets] if len(sets) > 1 else sets[0]
         least = self.least_sets if len(sets) > 1 else self.least
@@ -139,7 +142,7 @@ class OnAverage(Rule):
         if len(draws) >= least:
             found = mean_interval(draws)
             low, high = (mean, mean) if equal else unit.cut(found.low, found.high)
-            p_value = _p_of_mean(draws, bound.value)
+            p_value = None if equal else float(scipy.stats.ttest_1samp(draws, bound.value).pvalue)
         return Estimate(
             effect=mean, low=min(low, mean), high=max(high, mean), p_value=p_value, n=len(values), n_sets=len(sets),
             against=0, values=tuple(float(value) for value in values),
@@ -267,9 +270,3 @@ def _by_set(values: pd.Series | float) -> list[list[float]]:
     if values.index.nlevels == 1:
         return [values.to_list()]
     return [part.to_list() for _, part in values.groupby(level=0)]
-
-
-def _p_of_mean(draws: list[float], bound: Number) -> float:
-    if np.ptp(draws) == 0:  # no scatter to hold a difference against
-        return 1.0 if draws[0] == bound else 0.0
-    return float(scipy.stats.ttest_1samp(draws, bound).pvalue)

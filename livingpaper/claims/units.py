@@ -11,6 +11,8 @@ from circuitcore.ground.spelling import unknown
 Number = float | int
 MOST_DIGITS = 3
 """Further decimals that ``Unit.words`` may take to keep a value and its bound apart."""
+MOST_ZEROS = 4
+"""Decimals up to which a zero is told with all of them: "0.00", but not "0.000000000000"."""
 End = Annotated[
     Number,
     GetPydanticSchema(lambda _, handler: handler(float)),  # a union would write infinities as null
@@ -47,7 +49,9 @@ class Unit:
             rounded = float(text.replace(",", ""))
             if other is None or shown == other or (rounded > other) == (shown > other) and rounded != other:
                 break
-        return text.replace("-", "−") if float(text.replace(",", "")) else text.lstrip("-")
+        if not float(text.replace(",", "")):
+            return text.lstrip("-") if self.digits <= MOST_ZEROS else "0"
+        return text.replace("-", "−")
 
     def words(self, value: Number, beside: Number | None = None) -> str:
         """The number with its unit: "80 %", "1 point", "3,518 steps"."""

@@ -29,7 +29,7 @@ def reproduce(study: str, folder: Path, watch: Watch | None = None) -> Rerun:
 
     Args:
         study: the study's name; its notebook is ``book/NAME.ipynb``.
-        folder: gets ``runs/``, ``NAME.html``, ``compare.json``, ``spent.json`` (CPU-hours); an interrupted
+        folder: gets ``runs/``, ``NAME.html``, ``compare.json``, ``spent.json`` (seconds by the clock); an interrupted
             reproduction's goes on where it stopped.
         watch: told expected times and progress; None for silence.
 
@@ -48,7 +48,7 @@ def reproduce(study: str, folder: Path, watch: Watch | None = None) -> Rerun:
     if watch is not None:
         say_total(fresh, watch)
         watch = watch.as_part()
-    with _counted(folder / SPENT):
+    with _timed(folder / SPENT):
         fresh.gather(watch)
     notebook = here.root / "book" / f"{name}.ipynb"
     page, verdicts = make_page(alone, notebook, studies.read_params(study), "published", watch)
@@ -74,7 +74,8 @@ def record_of(study: str, folder: Path, made: Rerun) -> Reproduction:
         differing=tuple(record["claim"] for record in records if not record["same"]),
         largest=largest,
         moved=moved,
-        core_hours=_spent(folder / SPENT) / 3600,
+        hours=_spent(folder / SPENT) / 3600,
+        cores=os.cpu_count() or 1,
     )
 
 
@@ -91,22 +92,18 @@ def _makers(runs: Iterable[Run]) -> tuple[str, ...]:
 
 
 @contextmanager
-def _counted(path: Path) -> Iterator[None]:
-    """Add to a file the CPU seconds of this process and of its children that end meanwhile, interrupted or not."""
-    before, start = _spent(path), _cpu_seconds()
+def _timed(path: Path) -> Iterator[None]:
+    """Add to a file the seconds by the clock that something takes, interrupted or not."""
+    before, start = _spent(path), time.perf_counter()
     try:
         yield
     finally:
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps(before + _cpu_seconds() - start), encoding="utf-8")
+        path.write_text(json.dumps(before + time.perf_counter() - start), encoding="utf-8")
 
 
 def _spent(path: Path) -> float:
     return float(json.loads(path.read_text(encoding="utf-8"))) if path.is_file() else 0.0
-
-
-def _cpu_seconds() -> float:
-    return sum(os.times()[:4])
 
 
 def published_verdicts(evidence: Evidence) -> list[dict[str, Any]]:

@@ -195,8 +195,5 @@ class HopExhibit:
             "moves": [{"name": hop.name, "does": hop.does} for hop in self.hops],
             "runs": [one.entry(self.hops) for one in self.runs],
             "opening": self.start,
-            "path": [
-                {"title": stop.title, "text": stop.text, "state": dict(stop.state), "told": self.verdicts(stop)}
-                for stop in self.path
-            ],
+            "path": [stop.entry(self.verdicts(stop)) for stop in self.path],
         }

@@ -35,14 +35,14 @@ class Material:
         """The runs of an arm whose weights are here; of an arm that these results lack, none."""
         return [run for run in self.runs_of(arm) if run.steps] if arm in self.results.arms else []
 
-    def by_checkpoints(self, arm: str) -> list[Run]:
-        """The same, those with most checkpoints here first, among equals in the order of the seeds.
+    def by_checkpoints(self, *arms: str) -> list[Run]:
+        """The same of some arms, those with most checkpoints here first, among equals in the order of arms and seeds.
 
         Raises:
             SelectionError: no weights of any are here.
         """
-        if not (runs := self.runs(arm)):
-            raise SelectionError(f"no weights of arm {arm!r} are here")
+        if not (runs := [run for arm in arms for run in self.runs(arm)]):
+            raise SelectionError(f"no weights of arm {' or '.join(map(repr, arms))} are here")
         return sorted(runs, key=lambda run: -len(run.steps))
 
     def run(self, arm: str) -> Run:

@@ -1,4 +1,4 @@
-"""Pictures over training time: curves, and the intervals in which motifs are born."""
+"""Pictures over training time."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,6 @@ import pandas as pd
 
 from livingpaper.claims.view import View
 from livingpaper.figures import style
-from livingpaper.figures.row_labels import row_labels, tallest
 from livingpaper.figures.rows import ColumnsError, both_origins, order_of, over_seeds, rows_of
 
 TIME = {"step": "training step", "epoch": "epoch", "tokens_seen": "training tokens seen"}
@@ -29,7 +28,7 @@ def training(view: View, width: int) -> alt.TopLevelMixin:
     means = over_seeds(rows, ["panel", "series", time], band=view.band)
     order, panels = order_of(rows, "series"), order_of(rows, "panel")
     columns = 1 if width < style.WIDE or len(panels) == 1 else 2
-    size = {"width": (width - 66) // columns - 7 * columns, "height": 250 if len(panels) == 1 else 160}
+    size = {"width": (width - 66) // columns - 10 * columns, "height": 250 if len(panels) == 1 else 160}
     pick = alt.selection_point(fields=["series"], bind="legend", name="series_picked")
     axis = alt.Axis(format=",d", tickCount=max(3, size["width"] // 90), labelFlush=True)
     x = alt.X(f"{time}:Q", title=style.axis_title(TIME[time], size["width"]), axis=axis)
@@ -65,7 +64,7 @@ def lines(view: View, width: int) -> alt.TopLevelMixin:
     drawn = ["series", time, "init_seed", "value", "origin"]
     means = over_seeds(rows, ["panel", "series", time], band=view.band)
     columns = 1 if width < style.WIDE or rows["panel"].nunique() == 1 else 2
-    size = {"width": (width - 72 * columns) // columns, "height": 160}
+    size = {"width": (width - 80 * columns) // columns, "height": 160}
     pick = alt.selection_point(fields=["series"], bind="legend", name="series_picked")
     axis = alt.Axis(format=",d", tickCount=max(3, size["width"] // 90), tickMinStep=1, labelFlush=True)
     x = alt.X(f"{time}:Q", title=style.axis_title(TIME[time], size["width"]), axis=axis)
@@ -171,85 +170,3 @@ def _over(y: alt.Y, field: str) -> alt.Y:
 
 def _faded(pick: alt.Parameter, opacity: float | int) -> alt.OpacityValue:
     return alt.OpacityValue(**alt.condition(pick, alt.value(opacity), alt.value(min(opacity, 0.06))))
-
-
-@style.responsive
-def births(view: View, width: int) -> alt.TopLevelMixin:
-    """When each motif appeared in each seed: a bar from the last checkpoint without it to the first with it.
-
-    Columns: ``motif``, ``init_seed``, ``after`` (step; missing: there at the first checkpoint), ``by`` (step; missing:
-    not born), optional ``end`` (last step of training), ``arm``, ``origin``. Motifs are drawn in the order given.
-    Point at a bar to follow its seed through all motifs.
-    """
-    rows = _intervals(view)
-    motifs = order_of(rows, "motif")
-    lanes = rows[["origin", "arm", "init_seed"]].drop_duplicates().sort_values(["origin", "arm", "init_seed"])
-    lane_order = [f"{row.origin} {row.arm} {row.init_seed}" for row in lanes.itertuples()]
-    wide = width >= style.WIDE
-    y = alt.Y(
-        "motif:N", title=None, sort=motifs, scale=alt.Scale(paddingInner=0.22, paddingOuter=0.1),
-        axis=alt.Axis(labels=False, domain=False, ticks=False, grid=True, tickBand="extent"),
-    )  # fmt: skip
-    base = alt.Chart(rows).encode(y=y, yOffset=alt.YOffset("lane:N", sort=lane_order))
-    follow = alt.selection_point(fields=["lane"], on="pointerover", clear="pointerout", name="seed_followed")
-    label_room = 176 if wide else 108
-    room = width - label_room - 16
-    look = {"opacity": _followed(follow, rows, room), **_colours(rows, room)}
-    tips = [
-        alt.Tooltip("motif:N"), alt.Tooltip("init_seed:N", title="seed"), alt.Tooltip("arm:N"),
-        alt.Tooltip("says:N", title="born"), alt.Tooltip("runs:N", title="from"),
-    ]  # fmt: skip
-    axis = alt.Axis(format=",d", tickCount=max(3, room // 90), labelFlush=True)
-    x = alt.X("from:Q", title="training step", axis=axis)
-    bar = base.mark_bar(size=7, cornerRadius=2).encode(x=x, x2="to:Q", tooltip=tips, **look)
-    bar = bar.transform_filter("isValid(datum.by)")
-    born = base.mark_point(filled=True, size=62, opacity=1).encode(x=alt.X("by:Q"), tooltip=tips, **look)
-    born = born.transform_filter("isValid(datum.by)")
-    missing = base.mark_text(text="× not born", align="right", fontSize=11, dx=3, baseline="middle")
-    missing = missing.encode(x=alt.X("end:Q"), tooltip=tips, **look).transform_filter("!isValid(datum.by)")
-    height = len(motifs) * max(12 * len(lane_order) + 12, tallest(motifs, label_room) + 10)
-    chart = alt.layer(bar, born, missing, *row_labels(y, motifs, label_room)).properties(width=room, height=height)
-    return chart if both_origins(rows) else chart.add_params(follow)
-
-
-def _intervals(view: View) -> pd.DataFrame:
-    """The rows of a births picture with ends to draw (``from``, ``to``) and a sentence to show (``says``)."""
-    rows = rows_of(view, ["motif", "init_seed", "after", "by"], ["end", "arm"])
-    last = rows[["after", "by"]].max().max()
-    rows["end"] = rows["end"].fillna(last) if "end" in rows else last
-    rows["arm"] = rows["arm"].astype(str) if "arm" in rows else ""
-    rows["after"], rows["by"] = rows["after"].astype("Float64"), rows["by"].astype("Float64")
-    rows["from"], rows["to"] = rows["after"].fillna(0.0), rows["by"]
-    rows["lane"] = [f"{row.origin} {row.arm} {row.init_seed}" for row in rows.itertuples()]
-    rows["runs"] = style.origin_labels(rows, rows["origin"])
-    rows["says"] = [_sentence(row.after, row.by, row.end) for row in rows.itertuples()]
-    return rows
-
-
-def _sentence(after: object, by: object, end: object) -> str:
-    if pd.isna(by):
-        return f"not by step {int(end):,}"
-    if pd.isna(after):
-        return f"at the first checkpoint (step {int(by):,})"
-    return f"between steps {int(after):,} and {int(by):,}"
-
-
-def _colours(rows: pd.DataFrame, width: int) -> dict:
-    """Colour and marker by arm where there are several; otherwise one colour."""
-    arms = order_of(rows, "arm")
-    if len(arms) == 1:
-        return {"color": style.series_color("arm:N", order=arms)}
-    legend = style.legend_above(arms, width)
-    return {
-        "color": style.series_color("arm:N", order=arms, legend=legend),
-        "shape": style.series_shape("arm:N", order=arms, legend=legend),
-    }
-
-
-def _followed(follow: alt.Parameter, rows: pd.DataFrame, width: int) -> alt.Opacity | dict:
-    """Published runs pale beside the reader's; the seed pointed at in full, the others fainter still."""
-    if not both_origins(rows):
-        return alt.condition(follow, alt.value(0.9), alt.value(0.2))
-    labels = style.origin_domain(rows)
-    legend = style.legend_above(labels, width, "circle")
-    return alt.Opacity("runs:O", scale=alt.Scale(domain=labels, range=[0.5, 1.0]), legend=legend)

@@ -134,10 +134,10 @@ def series_color(field: str = "series:N", *, order: list[str], legend: alt.Legen
     return alt.Color(field, scale=alt.Scale(domain=order), legend=legend)
 
 
-def series_dash(field: str = "series:N", *, order: list[str], legend: alt.Legend | None = None) -> alt.StrokeDash:
+def series_dash(*, order: list[str], legend: alt.Legend | None = None) -> alt.StrokeDash:
     """Dash by series; given the legend of ``series_color``, both share it."""
     dashes = [DASHES[i % len(DASHES)] for i in range(len(order))]
-    return alt.StrokeDash(field, scale=alt.Scale(domain=order, range=dashes), legend=legend)
+    return alt.StrokeDash("series:N", scale=alt.Scale(domain=order, range=dashes), legend=legend)
 
 
 def series_shape(field: str = "series:N", *, order: list[str], legend: alt.Legend | None = None) -> alt.Shape:
@@ -236,7 +236,7 @@ def value_scale(values: pd.Series) -> alt.Scale:
     """
     if values.min() >= 0 and 0.5 <= values.max() <= 1:
         return alt.Scale(domain=[0, 1])
-    if values.min() > values.max() / 2:
+    if values.min() > values.max() * 2 / 3:
         return alt.Scale(zero=False)
     return alt.Scale()
 

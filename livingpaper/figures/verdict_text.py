@@ -18,6 +18,8 @@ WHOSE = {"paper": "paper", "rerun": "your seeds"}
 CONTROL = "the negative control"
 NOT_MEASURED = "(not measured)"
 NOTHING_NEW = "no new run of yours is measured here"
+PROVED = "Proved"
+"""How the verdict of a source begins that has a proof of its claim."""
 LEAST_P = 0.0001  # smaller ones say nothing more
 NEEDED_FOR = {"yes": "for a yes", "no": "for a no", "either": "for any answer"}
 
@@ -170,7 +172,12 @@ def counts_seeds(claim: Declared) -> bool:
 
 
 def in_prose(verdict: Verdict) -> str:
-    """The badge as words after a sentence, which says the opposite of what was claimed where that is refuted."""
+    """The badge as words after a sentence, which says the opposite of what was claimed where that is refuted.
+
+    What a source proved is not refuted by networks of another make: it does not hold here.
+    """
+    if verdict.status is Status.REFUTED and verdict.claim.source_verdict.startswith(PROVED):
+        return "the claim does not hold here"
     if verdict.status is Status.REFUTED:
         return f"{'our' if verdict.claim.source == 'ours' else 'the source’s'} claim is refuted"
     return str(verdict.status).lower()

@@ -91,6 +91,8 @@ GENERIC = Generic(
     every=TASK.every,
 )
 """A decoder of which everything is trained, on the same task; half as wide, as its MLPs are four times that."""
+STEP_TRIGGERS = 2
+"""Triggers where single gradient steps are taken: the pairs that W_K2 has to store then."""
 WIDE_SAMPLES = 4096
 """Rows of each of three steps with random embeddings."""
 
@@ -135,7 +137,7 @@ def experiments(params: Params) -> tuple[Experiment, ...]:
         LEARNING: (learning, Learning.of(TASK, ways)),
         STEPS: (
             three_steps,
-            Steps(n_tokens=20, n_triggers=2, length=20, samples=params.samples, queries=4, n_test=512),
+            Steps(n_tokens=20, n_triggers=STEP_TRIGGERS, length=20, samples=params.samples, queries=4, n_test=512),
         ),
         SAMPLES: (samples, SAMPLE_LAW),
         NOISY: (
@@ -171,7 +173,7 @@ def _later(params: Params) -> dict[str, tuple]:
             three_steps_by_width,
             Widths(
                 n_tokens=20,
-                n_triggers=2,
+                n_triggers=STEP_TRIGGERS,
                 length=20,
                 samples=(min(WIDE_SAMPLES, max(params.samples)),),
                 queries=4,

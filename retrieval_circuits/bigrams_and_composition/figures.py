@@ -16,13 +16,22 @@ from retrieval_circuits.bigrams_and_composition.design import (
     REVERSED,
     SAMPLES,
     STAGES,
+    STEP_TRIGGERS,
     TASK,
     WIDE,
     WITH_ADAM,
 )
 from retrieval_circuits.bigrams_and_composition.measures import ATTENTION, MLP, ORDERS
 from retrieval_circuits.bigrams_and_composition.published import NOISE
-from retrieval_circuits.bigrams_and_composition.readings import MEMORIES, NEARLY, at_most_samples, formed, last, needed
+from retrieval_circuits.bigrams_and_composition.readings import (
+    IN_ORDER,
+    MEMORIES,
+    NEARLY,
+    at_most_samples,
+    formed,
+    last,
+    needed,
+)
 from retrieval_circuits.design import BAND
 
 PROMPTS = "rows drawn anew"
@@ -30,6 +39,7 @@ NO_PROMPTS = "stored pairs"
 GUESS = 1 / (TASK.n_tokens - TASK.n_triggers)
 NAMES = {"W_O2": "W_O2, answers", "W_K2": "W_K2, triggers", "W_K1": "W_K1, previous position"}
 PANELS = {JOINT: "all at once", WITH_ADAM: "all at once, Adam", STAGES: "in stages", REVERSED: "in reversed stages"}
+FEW_PAIRS = f"W_K2 has {STEP_TRIGGERS} pairs alone, one a trigger: its shares are multiples of 1/{STEP_TRIGGERS}"
 CUT = {
     "none": "full network",
     **{f"{kept:g}": f"MLP, {kept:.0%} of its rank" if kept else "without MLP" for kept in CUTS},
@@ -73,7 +83,7 @@ def elsewhere(results: Results) -> View:
     found = []
     for name, rows in (
         ("letters, three matrices trained", results.rows(LETTERS, way=JOINT)),
-        ("generated source, everything trained", results.rows(EVERYTHING)),
+        ("generated, everything trained", results.rows(EVERYTHING)),
     ):
         for memory in MEMORIES:
             steps = formed(rows, memory).rename("value").reset_index()
@@ -90,7 +100,7 @@ def widths(results: Results) -> View:
     groups = list(dict.fromkeys(rows["group"]))
     table = rows.melt(["group", "arm", "init_seed"], list(MEMORIES), "series")
     table = in_order(table.assign(series=table["series"].map(NAMES)), "group", groups)
-    note = f"{int(rows['samples'].max()):,} rows a step"
+    note = f"{int(rows['samples'].max()):,} rows a step. {FEW_PAIRS}"
     return View(table[["group", "series", "arm", "init_seed", "value"]], "share of pairs", NO_PROMPTS, BAND, note=note)
 
 
@@ -124,8 +134,22 @@ def three_steps(results: Results) -> View:
     rows = rows.assign(group=rows["order"].astype(str))
     table = rows.melt(["group", "arm", "init_seed"], list(MEMORIES), "series")
     table = in_order(table.assign(series=table["series"].map(NAMES)), "group", orders)
-    note = f"{int(rows['samples'].max()):,} rows a step. The last order is the one that the slide prints"
+    note = f"{int(rows['samples'].max()):,} rows a step. The last order is the one that the slide prints. {FEW_PAIRS}"
     return View(table[["group", "series", "arm", "init_seed", "value"]], "share of pairs", NO_PROMPTS, BAND, note=note)
+
+
+def after_three_steps(results: Results) -> View:
+    """Accuracy after the three steps in the order of the theorem."""
+    rows = at_most_samples(results, IN_ORDER)
+    table = rows[["arm", "init_seed"]].assign(value=rows["accuracy"])
+    return View(table, "share of scored positions", PROMPTS)
+
+
+def published_mean(view: View) -> str:
+    """The mean over the published seeds of a share, as prose has it: "42 %"."""
+    table = view.table
+    values = table.loc[table["origin"] == "paper", "value"] if "origin" in table else table["value"]
+    return f"{values.mean():.0%}".replace("%", " %")
 
 
 def noise_first(results: Results) -> View:
@@ -166,4 +190,4 @@ def sample_law(results: Results) -> View:
 
 
 ALL = (layers, letters, memories, births, elsewhere, three_steps, widths, noise_first, cuts, sample_law)
-VIEWS = {view.__name__: view for view in ALL}
+VIEWS = {view.__name__: view for view in (*ALL, after_three_steps)}

@@ -75,12 +75,12 @@ def formed(rows: pd.DataFrame, memory: str) -> pd.Series:
     return rows[rows[memory] >= half].groupby("init_seed")["step"].min().astype(float)
 
 
-def later_than(first: str, second: str, way: str = JOINT) -> OfArms:
+def later_than(first: str, second: str) -> OfArms:
     """Values of a reading: steps from the forming of one memory to that of another."""
 
     @of_arms(LEARNING)
     def values(results: Results) -> pd.Series:
-        rows = results.rows(LEARNING, way=way)
+        rows = results.rows(LEARNING, way=JOINT)
         return formed(rows, second) - formed(rows, first)
 
     return values

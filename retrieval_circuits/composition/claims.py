@@ -308,7 +308,8 @@ LAYERS = (
     Claim(
         id="KF16",
         says=Says(
-            holds="Nothing doubles: after one layer the words of the third permutation do not hold hops two and three.",
+            holds="After one layer the words of the third permutation are not read as holding hops two and three: none "
+            "of them doubles.",
             fails="After one layer the words of the third permutation hold hops two and three, as doubling needs.",
             whether="whether words of the third permutation hold hops two and three after one layer",
         ),

@@ -59,7 +59,11 @@ CROSSED = tuple(
     Cell(d, h, other, data) for data in (REPEATED, NORMAL) for d, other in ((16, 64), (32, 32)) for h in (1, 2)
 )
 """The same cells with the other width's FFN."""
-WIDTHS = tuple(Width(v, d, n) for v in (4, 5, 6, 7) for n in (1, 2) for d in (8, 12, 16, 24, 32))
+EDGES = {(4, 2): (4, 6), (5, 2): (4, 6), (6, 1): (48,), (7, 1): (48,)}
+"""V and layers -> widths beyond the others, where the smallest that recalls was at the edge of those tried, or near."""
+WIDTHS = tuple(
+    Width(v, d, n) for v in (4, 5, 6, 7) for n in (1, 2) for d in sorted((8, 12, 16, 24, 32, *EDGES.get((v, n), ())))
+)
 BALANCED_1, BALANCED_2 = "task 1, balanced split", "task 2, balanced split"
 ALL_1, ALL_2 = "task 1, all permutations", "task 2, all permutations"
 OTHER_SPLITS = "task 1, other splits"

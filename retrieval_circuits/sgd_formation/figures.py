@@ -200,7 +200,7 @@ SPLITS_OF_BOTH = {SOURCE_RULES: (SOURCE, ("test_iid", "heldout_pairs", "structur
 
 
 def every_rule(results: Results) -> View:
-    """How often the best rule of each kind is right, by stream, split and number of keys; means over data sets."""
+    """How often the best rule of each kind is right, by stream, rows and number of keys; means over data sets."""
     found = []
     for experiment, (stream, splits) in SPLITS_OF_BOTH.items():
         rows = results.tables[experiment]
@@ -213,7 +213,9 @@ def every_rule(results: Results) -> View:
     rules = rows.pivot_table(index=by, columns="rule", values="value", sort=False)
     shares = rows.groupby(by, sort=False)[["chance", "untrained"]].mean()
     names = {"chance": "a guess", "untrained": "at untrained positions"}
-    return View(shares.join(rules).rename(columns=names).reset_index(), "share of reads", "each split")
+    table = shares.join(rules).rename(columns=names).reset_index()
+    table["split"] = table["split"].replace("test_iid", "test").map(SPLITS)
+    return View(table.rename(columns={"split": "rows"}), "share of reads", "each split")
 
 
 def margins(results: Results) -> View:

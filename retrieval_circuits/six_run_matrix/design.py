@@ -6,6 +6,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from circuitcore.metrics.instruments.battery import BatterySpec
 from circuitcore.metrics.instruments.instrument import Instrument
+from circuitcore.metrics.instruments.looks import Looked, looks
 from circuitcore.metrics.instruments.standard import standard
 from circuitcore.models.config import ModelConfig
 from circuitcore.tasks import make_task
@@ -57,6 +58,9 @@ CELLS = tuple(
 )
 """Read-out, layers and heads per layer of the networks that settle what is forced; ``FIRST`` is the arm "off"."""
 FIRST = ("arrow", 2, 2)
+AT_THE_QUERY = ("query", 2, 2)
+LOOKED = Looked(split="test", n_rows=1000)
+"""Prompts on which networks read out at the query are asked where they look."""
 
 
 SOURCE_DATA_SET, N_ON_IT = 17, 10
@@ -169,7 +173,9 @@ def instruments(params: Params, arm: str) -> tuple[Instrument, ...]:
     if arm == PILOT:
         return standard(BatterySpec(**counts, left_out=("attention", "operators", *AT_END, *NEVER)))
     left_out = (*AT_END, *NEVER)
-    return standard(BatterySpec(**counts, own=motif_measures.SECTIONS, at_end=OVER_TRAINING[1:], left_out=left_out))
+    spec = BatterySpec(**counts, own=motif_measures.SECTIONS, at_end=OVER_TRAINING[1:], left_out=left_out)
+    looked = (looks(LOOKED, when="last"),) if arm == cell_name(*AT_THE_QUERY) else ()
+    return (*standard(spec), *looked)
 
 
 N_SHOWN, N_ENDS = 11, 5  # checkpoints shipped of one run of each curriculum; runs whose last one is shipped

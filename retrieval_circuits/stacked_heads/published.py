@@ -9,6 +9,6 @@ PUBLISHED = {
     "heads that are used": "4 (D = 3)",
     "squared error without one path, the least": "0.17 (D = 3)",
     "squared error without one path, the most": "0.89 (D = 3)",
-    "x_1 learnt before x_2": "1 (D = 5)",
+    "first symbol learnt before the second": "1 (D = 5)",
 }
 """What is compared in the appendix; of longer chains in deeper networks, so that no number must agree."""

@@ -17,6 +17,7 @@ from circuitcore.emergence.order import orders
 from circuitcore.emergence.roles import RolesError, SubsetScores, subset_scores
 from circuitcore.tasks import make_task
 from circuitcore.tasks.leakage import leakage
+from livingpaper.claims.reading import OfArms, OfSeeds, at_end, of_arms
 from livingpaper.claims.results import Results
 from retrieval_circuits.symbolic_kv.design import TRAINED
 from retrieval_circuits.symbolic_kv.published import PUBLISHED_LEAK
@@ -205,18 +206,28 @@ def born_at_start(results: Results) -> pd.Series:
     return born["by"].eq(0).fillna(value=False).groupby(born["init_seed"]).sum().astype(float)
 
 
-def unrest(results: Results) -> pd.Series:
+def room(arm: str) -> OfArms:
+    """Values of a reading: test prompts answered wrongly by the trained networks that have the seeds of an arm."""
+
+    @of_arms(TRAINED, arm)
+    def values(results: Results) -> pd.Series:
+        return 1 - OfSeeds(at_end("accuracy", TRAINED, split="test"), arm)(results)
+
+    return values
+
+
+def unrest(results: Results, arm: str = TRAINED) -> pd.Series:
     """Per seed: by how much test accuracy moves over the last quarter of training, largest less least."""
-    return _range_of_accuracy(results, 0.75, 1.0)
+    return _range_of_accuracy(results, arm, 0.75, 1.0)
 
 
 def unrest_at_first(results: Results) -> pd.Series:
     """Per seed: the same over the first half of training."""
-    return _range_of_accuracy(results, 0.0, 0.5)
+    return _range_of_accuracy(results, TRAINED, 0.0, 0.5)
 
 
-def _range_of_accuracy(results: Results, since: float, until: float) -> pd.Series:
-    rows = results.curve("accuracy", TRAINED, split="test")
+def _range_of_accuracy(results: Results, arm: str, since: float, until: float) -> pd.Series:
+    rows = results.curve("accuracy", arm, split="test")
     share = rows["step"] / rows["step"].max()
     values = rows[share.between(since, until)].groupby("init_seed")["value"]
     return values.max() - values.min()

@@ -12,10 +12,11 @@ from test_pages import OFFLINE
 from circuitcore.ground.environment import Folders
 from circuitcore.training.store.run_store import RunStore
 from livingpaper.explorer import moves
+from livingpaper.explorer.block import weights_script
 from livingpaper.explorer.exhibit import Birth, Curve, Example, Exhibit, ShownRun
 from livingpaper.explorer.probe import probe
 from livingpaper.explorer.retrieval_path import retrieval_path
-from livingpaper.explorer.widget import page_html, weights_script
+from livingpaper.explorer.widget import block_of
 from retrieval_circuits.lookup_circuit import PLAN as LOOKUP
 
 RUN, SECOND, LARGE = "symbolic_kv-184c3e21d23e", "symbolic_kv-3ce50adb7c4e", "textual_kv-4f47b903cbfb"
@@ -96,7 +97,7 @@ def write_site(folder: Path) -> Path:
     """Pages small, dark, large and both below ``folder/book``, and the weights that they load."""
     exhibits = small(), large()
     write_weights(folder, exhibits)
-    of_small, of_large = (page_html(exhibit) for exhibit in exhibits)
+    of_small, of_large = (block_of(exhibit).page_html for exhibit in exhibits)
     pages = {"small": ("light", of_small), "dark": ("dark", of_small), "large": ("light", of_large)}
     return write_pages(folder, {**pages, "both": ("light", of_small + of_large)})
 
@@ -105,7 +106,7 @@ def write_stage(folder: Path) -> Path:
     """Pages stage and stage-dark of the explorer that has a circuit."""
     exhibit = staged()
     write_weights(folder, [exhibit])
-    html = page_html(exhibit)
+    html = block_of(exhibit).page_html
     return write_pages(folder, {"stage": ("light", html), "stage-dark": ("dark", html)})
 
 

@@ -34,8 +34,9 @@ from explorer_page import (
 from test_pages import seriously_wrong
 
 from livingpaper.book.single_page import inlined
+from livingpaper.explorer.block import weights_script
 from livingpaper.explorer.probe import probe
-from livingpaper.explorer.widget import STATIC, weights_script
+from livingpaper.explorer.widget import STATIC
 
 SEED = str(published(SECOND).recipe.init_seed)
 LIVE_AT = """() => new MutationObserver((_, watch) => {

@@ -20,11 +20,12 @@ from circuitcore.models import Ablate, CutEdge, Head, Mlp, ModelConfig, compile_
 from circuitcore.tasks.permutation import PermutationRecall
 from circuitcore.training.store.run import Run
 from livingpaper.book.single_page import build_page
+from livingpaper.explorer.block import weights_script
 from livingpaper.explorer.exhibit import Example, Exhibit, ShownRun
 from livingpaper.explorer.probe import probe
 from livingpaper.explorer.reveal import Reveal
 from livingpaper.explorer.weights import packed
-from livingpaper.explorer.widget import FORM, STATIC, book_html, page_html, panels_of, weights_script
+from livingpaper.explorer.widget import FORM, STATIC, block_of, panels_of
 
 TASK = ModelConfig(
     d_vocab=6, n_ctx=9, n_layers=1, n_heads=2, d_model=32, d_mlp=64, norm="layer", norm_position="post",
@@ -215,7 +216,9 @@ def whole(exhibit):
         f"{weights_script(shown)}</script>"
         for shown in exhibit.shown
     )
-    return page_html(exhibit).replace('<script type="application/json"', inside + '<script type="application/json"', 1)
+    return block_of(exhibit).page_html.replace(
+        '<script type="application/json"', inside + '<script type="application/json"', 1
+    )
 
 
 PROMPTS = [(PERMUTATION, (1, 3)), (PERMUTATION, (1, 3, 5)), (PERMUTATION, (1, 3, 5, 2, 1))]
@@ -366,7 +369,7 @@ def address(tmp_path_factory):
     nbformat.write(notebook, root / "book/game.ipynb")
     with pytest.MonkeyPatch.context() as patch:  # weights go where the book takes them from
         patch.setenv("PAPER_RESULTS", str(root / "book/_static/results"))
-        cells[1].outputs = [new_output("display_data", data={"text/html": book_html(a_game())})]
+        cells[1].outputs = [new_output("display_data", data={"text/html": block_of(a_game()).book_html})]
     nbformat.write(notebook, root / "executed/game.ipynb")
     (root / "executed/game.stamp.json").write_text("{}")
     page = root / "game.html"
@@ -812,4 +815,4 @@ def test_the_scripts_are_small_and_write_only_text():
     assert sum(map(len, sources)) < 25_000
     assert not re.search(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|eval\(|https?:", "".join(sources))
     assert not re.search(r"url\(|@import|https?:", (STATIC / "reveal.css").read_text())
-    assert len(panels_of(a_game())) < 45_000
+    assert len(panels_of(a_game())) < 50_000

@@ -6,15 +6,16 @@ from functools import cache
 import pytest
 import torch
 from conftest import page_with
-from explorer_page import opening, problems, published, switch, tab_to, write_pages
+from explorer_page import opening, press, problems, published, switch, tab_to, write_pages
 
 from circuitcore.models import forward
+from livingpaper.explorer.block import weights_script
 from livingpaper.explorer.exhibit import ShownRun
 from livingpaper.explorer.hops import HopExhibit, HopRun
-from livingpaper.explorer.hops_widget import page_html
+from livingpaper.explorer.hops_widget import block_of
 from livingpaper.explorer.vector_form import said
 from livingpaper.explorer.weights import packed
-from livingpaper.explorer.widget import STATIC, weights_script
+from livingpaper.explorer.widget import STATIC
 from retrieval_circuits.stacked_heads import circuit, explorer
 
 AHEAD, HOPPING = "chain_retrieval-1336770ad182", "chain_retrieval-b95f70171568"
@@ -152,7 +153,7 @@ def write_page(folder):
     (folder / "_static/explorer").mkdir(parents=True)
     for one in shown.runs:
         (folder / f"_static/explorer/{one.shown.run.run_id}.js").write_text(weights_script(one.shown), encoding="utf-8")
-    html = page_html(shown)
+    html = block_of(shown).page_html
     return write_pages(folder, {"hops": ("light", html), "hops-dark": ("dark", html)})
 
 
@@ -249,6 +250,15 @@ def test_a_keyboard_cuts_an_arrow_and_puts_it_back(opened, stage):
     assert "cut" in opened.page.evaluate("document.activeElement.ariaLabel")
     opened.page.keyboard.press("Enter")
     assert said_of(stage)[2][2] < 0.05
+
+
+def test_the_readout_is_of_what_is_shown_when_an_edit_is_undone(opened, stage):
+    arrow = stage.locator('.explorer-stage [aria-label^="4, doubles: L1H2"]').first
+    arrow.focus()
+    opened.page.keyboard.press("Enter")
+    assert stage.locator(".explorer-readout").inner_text().endswith("Press to put it back.")
+    press(stage, "Undo")
+    assert stage.locator(".explorer-readout").inner_text().endswith("Press to cut it.")
 
 
 @pytest.mark.parametrize(

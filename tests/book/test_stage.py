@@ -353,6 +353,14 @@ def test_the_readout_tells_what_is_pointed_at_and_what_its_test_found(explorer):
     assert float(re.search(r"attention ([\d.]+)\.", readout(explorer))[1]) == pytest.approx(attention, abs=0.0051)
 
 
+def test_the_readout_is_of_what_is_shown_when_an_edit_is_undone(explorer):
+    at(explorer, f"3 1 {ASKED_VALUE} {LAST}").focus()
+    explorer.page.keyboard.press("Enter")
+    assert readout(explorer).endswith("Press to put it back.")
+    press(explorer, "Undo")
+    assert re.search(r"attention [01]\.\d\d\. .*Press to cut it\.$", readout(explorer))
+
+
 def test_before_anything_is_pointed_at_it_says_what_can_be_done_and_what_holds_of_the_tests(browser, address):
     with opening(browser, address) as fresh:
         explorer = closed(fresh, NAME)

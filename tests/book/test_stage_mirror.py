@@ -25,7 +25,7 @@ from retrieval_circuits.story_control.circuit import PLAN as NEXT_WORD
 
 FORMS = ("wide", "tall", "small")
 SCRIPTS = (
-    *("parts.js", "decoder.js", "known.js", "edits.js", "prompt.js", "lab.js", "moves.js"),
+    *("parts.js", "decoder.js", "known.js", "edits.js", "prompt.js", "lab.js", "edited.js", "moves.js"),
     *("stage_layout.js", "stage_names.js"),
 )
 N_RANDOM, N_PROMPTS = 80, 2000
@@ -54,6 +54,7 @@ LAID_OUT = """([circuits, forms, shares]) => circuits.map(circuit => forms.map(f
 }))"""  # noqa: E501
 CIRCUIT_ON = """([data, packed, states]) => {
     const lab = new circuitLab.Lab(data), run = data.runs[0].id;
+    lab.edits = circuitEdited.editedIn(lab);
     lab.add(run, packed);
     return states.map(state => {
         const reading = lab.read({ run, step: state.step }, state), tests = lab.testsAt(run, state.step);

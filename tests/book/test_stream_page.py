@@ -7,7 +7,7 @@ from circuitcore.tasks.forms import matching
 from livingpaper.explorer import moves
 from livingpaper.explorer.exhibit import Exhibit, ShownRun
 from livingpaper.explorer.probe import probe
-from livingpaper.explorer.widget import page_html
+from livingpaper.explorer.widget import block_of
 from retrieval_circuits.sgd_formation.circuit import PLAN
 from retrieval_circuits.sgd_formation.explorer import first_reads
 from retrieval_circuits.sgd_formation.measures.links import COPIES, FINDS, JOINS
@@ -32,7 +32,7 @@ def address(tmp_path_factory):
     exhibit = Exhibit(name=NAME, task=RUN.recipe.make_task(), shown=shown, examples=EXAMPLES, plan=PLAN)
     folder = tmp_path_factory.mktemp("stream")
     write_weights(folder, [exhibit])
-    write_pages(folder, {"stream": ("light", page_html(exhibit))})
+    write_pages(folder, {"stream": ("light", block_of(exhibit).page_html)})
     return f"{folder.as_uri()}/book/stream.html"
 
 

@@ -7,10 +7,8 @@ model above 1/4 or 1/16 need not compose links.
 from collections import Counter
 from collections.abc import Collection
 from dataclasses import replace
-from itertools import combinations, product
+from itertools import product
 from math import prod
-
-import pandas as pd
 
 from circuitcore.ground.spelling import unknown
 from circuitcore.tasks.chain_prompts import draw_world, formulation
@@ -73,22 +71,3 @@ def part_lines(name: str, n: int = 100, depth: int | None = None, seed: int = 0)
     """``ignorant_accuracy`` with each part of the prompt unread in turn, by its name."""
     parts = (*draw_world(name, depth, seed).blocks, QUESTION)
     return {part: ignorant_accuracy(name, (part,), n, depth, seed) for part in parts}
-
-
-def chance_lines(name: str, n: int = 200, depth: int | None = None, seed: int = 0) -> pd.DataFrame:
-    """A row for a reader of everything, and for each way to leave one or two parts of the prompt unread.
-
-    Returns:
-        ``formulation``, ``depth``, ``unread`` (names joined by ", "; empty for a reader of everything), ``accuracy``.
-    """
-    _, depth = formulation(name, depth)
-    parts = (*draw_world(name, depth, seed).blocks, QUESTION)
-    ways = [(), *((part,) for part in parts), *combinations(parts, 2)]
-    return pd.DataFrame(
-        {
-            "formulation": name,
-            "depth": depth,
-            "unread": [", ".join(way) for way in ways],
-            "accuracy": [ignorant_accuracy(name, way, n, depth, seed) for way in ways],
-        }
-    )

@@ -4,9 +4,9 @@
 globalThis.circuitExplorer = (() => {
   'use strict';
   const { el, same, say, enable, button, fill } = pageParts('explorer'), { headsOf, placesOf } = circuitLab;
-  const { FIELDS, address, fromAddress } = circuitTakeOut;
+  const { wanting, fieldsOf, pathOf, onUndo, opened, sentence } = circuitShell;
+  const FIELDS = ['run', 'step', 'prompt', 'source', 'edits', 'resample', 'other', 'rule'];
   const PAUSE = 300; // milliseconds until the address follows
-  const sentence = text => `${text[0].toUpperCase()}${text.slice(1)}${text.endsWith('.') ? '' : '.'}`;
 
   class View {
     #model;
@@ -29,10 +29,10 @@ globalThis.circuitExplorer = (() => {
     #second; // the line of the second prompt, and the kinds of edit that are being composed
     #needed = {};
     #live;
-    #waiting = new Map(); // of weights: run -> promise and what settles it
     #turn = 0;
-    #stop = 0; // of the suggested path
-    #isSharing;
+    #path;
+    #want;
+    #fields;
     #writing;
     #painters = []; // each part paints itself, when there is something to show
     #inputs = {};
@@ -43,6 +43,7 @@ globalThis.circuitExplorer = (() => {
       const lab = this.#lab = new circuitLab.Lab(this.#data);
       this.#opening = { ...this.#data.opening, ...this.#data.path[0]?.state };
       const change = changes => this.#change(changes), edit = texts => this.#edit(texts);
+      this.#path = pathOf(this.#data.path, this.#opening, change, { step: 0 });
       const ask = prompt => this.#change({ prompt }, 'prompt');
       this.#stages = [0, 1].map(i =>
         new circuitStage.Stage(lab, this.#data, { edit, ask, need: kind => this.#need(`stage ${i}`, kind) }));
@@ -68,10 +69,11 @@ globalThis.circuitExplorer = (() => {
         this.#panel('Every set of heads switched off', 'sweep'),
         this.#panel('Scores through training', 'curves'));
       this.#told = [...this.#stages.flatMap(({ node, readout, beside }) => [node, readout, beside]), below];
-      this.#live = el('div', 'live', this.#path(), first, compared, asked, this.#problems[''], below);
-      this.#live.addEventListener('keydown', event => this.#key(event));
-      model.on('msg:custom', message => this.#arrived(message));
-      model.on(FIELDS.map(field => `change:${field}`).join(' '), () => this.#follow());
+      this.#live = el('div', 'live', this.#path.node, first, compared, asked, this.#problems[''], below);
+      onUndo(this.#live, () => this.#undo());
+      this.#painters.push(() => this.#path.show(this.#state));
+      this.#want = wanting(lab, model);
+      this.#fields = fieldsOf(model, FIELDS, asked => this.#follow(asked));
       if (model.get('linked')) addEventListener('hashchange', () => this.#followLink());
     }
 
@@ -86,10 +88,10 @@ globalThis.circuitExplorer = (() => {
         this.#live.prepend(this.#form.rules, this.#places[0].node, this.#form.node);
       }
       try {
-        linked = this.#linked();
+        linked = await this.#linked();
       } catch (error) { wrong = error.message; }
       if (linked && !(await this.#change(linked))) wrong = problem.textContent;
-      if (!this.#state && !(await this.#change(this.#asked()))) throw new Error(problem.textContent);
+      if (!this.#state && !(await this.#change(this.#fields.asked()))) throw new Error(problem.textContent);
       if (wrong) this.#complain(sentence(`the address could not be followed: ${wrong}`));
       this.#box.append(this.#live);
       if (linked) this.#box.scrollIntoView();
@@ -97,60 +99,29 @@ globalThis.circuitExplorer = (() => {
 
     // ---- the state outside: fields of the model, the address ----
 
-    #asked() { return Object.fromEntries(FIELDS.map(field => [field, this.#model.get(field)])); }
-
-    #linked() {
-      return this.#model.get('linked') ? fromAddress(location.hash, this.#data.name, this.#opening) : null;
+    async #linked() {
+      const { hash } = location, { name } = this.#data;
+      if (!this.#model.get('linked') || !hash.startsWith(`#${name}?`)) return null;
+      return (await this.#load()).circuitTakeOut.fromAddress(hash, name, this.#opening);
     }
 
-    #address() { return address(this.#data.name, this.#state, this.#opening); }
+    async #address() { return (await this.#load()).circuitTakeOut.address(this.#data.name, this.#state, this.#opening); }
 
-    #follow() {
-      const asked = this.#asked();
-      if (!this.#isSharing && this.#state && !same(asked, this.#state)) this.#change(asked);
-    }
+    #follow(asked) { if (this.#state && !same(asked, this.#state)) this.#change(asked); }
 
-    #followLink() {
+    async #followLink() {
       try {
-        const asked = this.#linked();
+        const asked = await this.#linked();
         if (asked && !same(asked, this.#state)) this.#change(asked);
       } catch (error) { this.#complain(sentence(error.message)); }
     }
 
     #share() {
-      const model = this.#model, state = this.#state;
-      this.#isSharing = true; // a model tells of every field by itself, when the others are still the old ones
-      for (const field of FIELDS) if (!same(model.get(field), state[field])) model.set(field, state[field]);
-      this.#isSharing = false;
-      model.save_changes();
-      if (!model.get('linked') || !this.#box.contains(this.#live)) return;
+      this.#fields.share(this.#state);
+      if (!this.#model.get('linked') || !this.#box.contains(this.#live)) return;
       // A browser takes some 40 ms for it, and refuses it to those who ask too often.
       clearTimeout(this.#writing);
-      this.#writing = setTimeout(() => history.replaceState(null, '', this.#address()), PAUSE);
-    }
-
-    // ---- weights ----
-
-    #want(run) {
-      if (this.#lab.has(run)) return null;
-      let waiter = this.#waiting.get(run);
-      if (!waiter) {
-        waiter = {};
-        waiter.done = new Promise((resolve, reject) => Object.assign(waiter, { resolve, reject }));
-        this.#waiting.set(run, waiter);
-        this.#model.send({ want: run });
-      }
-      return waiter.done;
-    }
-
-    #arrived({ run, packed, error }) {
-      const waiter = this.#waiting.get(run);
-      this.#waiting.delete(run);
-      try {
-        if (error) throw new Error(error);
-        this.#lab.add(run, packed);
-        waiter?.resolve();
-      } catch (problem) { waiter?.reject(problem); }
+      this.#writing = setTimeout(async () => history.replaceState(null, '', await this.#address()), PAUSE);
     }
 
     // ---- changes ----
@@ -173,13 +144,6 @@ globalThis.circuitExplorer = (() => {
       if (before) this.#change(before, '', true);
     }
 
-    #key(event) {
-      const isTyped = event.target.matches('input:not([type=range]), textarea');
-      if (event.key !== 'z' || !(event.ctrlKey || event.metaKey) || isTyped) return;
-      event.preventDefault();
-      this.#undo();
-    }
-
     // What can be gone back to; a walk through training is one step.
     #remember(state, next) {
       const isWalk = (a, b) => same({ ...a, step: 0, other: null }, { ...b, step: 0, other: null });
@@ -200,13 +164,14 @@ globalThis.circuitExplorer = (() => {
           const coming = this.#want(run);
           if (coming) await coming;
         }
+        if (!lab.edits && (next.edits.length || field === 'source')) await this.#load();
         if (turn !== this.#turn) return false;
         next.step = lab.nearest(next.run, next.step);
         if (next.other) next.other = { ...next.other, step: lab.nearest(next.other.run, next.other.step) };
         if (this.#state && !('edits' in changes) && !this.#fits(next)) next.edits = [];
-        if (field === 'prompt') told = this.#dropPatches(next);
+        if (field === 'prompt' && next.edits.length) told = lab.edits.dropPatches(next);
         const found = placesOf(next).map(place => lab.read(place, next));
-        if (field === 'source' && next.source.trim()) lab.second(next.source, found[0].asked.ids.length);
+        if (field === 'source' && next.source.trim()) lab.edits.second(next.source, found[0].asked.ids.length);
         this.#readings = found;
       } catch (error) {
         if (turn !== this.#turn) return false;
@@ -231,44 +196,7 @@ globalThis.circuitExplorer = (() => {
       return placesOf(next).every(place => same(heads(place), heads(this.#state)));
     }
 
-    // A typed prompt of another length than the second one leaves a patch nothing to take: it goes, and that is told.
-    #dropPatches(next) {
-      const edits = next.edits.filter(text => !text.startsWith('patch'));
-      if (edits.length === next.edits.length) return '';
-      const [n, second] = [next.prompt, next.source].map(text => circuitPrompt.read(this.#lab.task, text).ids.length);
-      if (n === second) return '';
-      next.edits = edits;
-      return `Patches are removed: the prompt has ${n} tokens, the second one ${second}; they must have as many.`;
-    }
-
     // ---- parts, made once ----
-
-    // Whether the reader is where the path has led to, at whatever step.
-    #isAtStop() {
-      const stop = this.#data.path[this.#stop];
-      return Boolean(stop) && same({ ...this.#opening, ...stop.state, step: 0 }, { ...this.#state, step: 0 });
-    }
-
-    #path() {
-      const { path } = this.#data, text = el('p', 'story'), told = el('span', 'quiet');
-      const go = by => async () => {
-        const before = this.#stop, step = path[before + by];
-        if (!step) return;
-        this.#stop += by;
-        if (!(await this.#change({ ...this.#opening, ...step.state }))) this.#stop = before;
-      };
-      const back = button('button', go(-1), 'Back'), next = button('button', go(1), 'Next');
-      if (path.length) this.#painters.push(() => {
-        const at = this.#stop, step = path[at];
-        const isHere = this.#isAtStop();
-        text.replaceChildren(el('strong', '', `${step.title} `), step.text, ...step.told.map(told => el('span', 'told', ` ${told}`)));
-        say(told, `${at + 1} of ${path.length}${isHere ? '' : ', changed by you'}`);
-        enable(back, at > 0);
-        enable(next, at < path.length - 1);
-      });
-      return el('div', 'path', { role: 'group', ariaLabel: 'Suggested path', hidden: !path.length }, text,
-        el('div', 'row', told, back, next));
-    }
 
     #compare() {
       const compare = button('button', () => {
@@ -319,7 +247,7 @@ globalThis.circuitExplorer = (() => {
     get #desk() {
       return {
         lab: this.#lab, change: changes => this.#change(changes), edit: texts => this.#edit(texts),
-        repaint: () => this.#paint(), want: run => this.#want(run), need: kind => this.#need('composer', kind),
+        repaint: () => this.#paint(), want: this.#want, need: kind => this.#need('composer', kind),
         now: () => ({ state: this.#state, readings: this.#readings }),
       };
     }
@@ -328,10 +256,12 @@ globalThis.circuitExplorer = (() => {
       this.#panels ??= (async () => {
         const url = URL.createObjectURL(new Blob([this.#model.get('panels')], { type: 'text/javascript' }));
         try {
-          return (await import(url)).default({
+          const parts = (await import(url)).default({
             pageParts, circuitSvg, circuitDecoder, circuitLab, circuitPrompt, circuitBars, circuitStrip, circuitMoves,
             circuitLayout, circuitDrawing,
           });
+          this.#lab.edits = parts.circuitEdited.editedIn(this.#lab);
+          return parts;
         } finally { URL.revokeObjectURL(url); }
       })();
       return this.#panels;
@@ -378,7 +308,7 @@ globalThis.circuitExplorer = (() => {
       });
       const told = el('span', 'quiet', { role: 'status' }), { name } = this.#data;
       const take = kind => async () => (await this.#load()).circuitTakeAlong.take(kind, {
-        ...this.#desk.now(), lab: this.#lab, name, link: location.href.split('#')[0] + this.#address(), text, told,
+        ...this.#desk.now(), lab: this.#lab, name, link: location.href.split('#')[0] + await this.#address(), text, told,
       });
       const undo = button('button', () => this.#undo(), 'Undo');
       this.#painters.push(() => enable(undo, this.#before.length > 0));
@@ -386,7 +316,7 @@ globalThis.circuitExplorer = (() => {
         button('button', take('link'), 'Copy link', { hidden: !this.#model.get('linked') }),
         button('button', take('snippet'), 'Copy as Python'),
         button('button', take('table'), 'Download CSV'),
-        button('button', () => { this.#stop = 0; this.#change(this.#opening); }, 'Start again'), told), text);
+        button('button', () => { this.#path.restart(); this.#change(this.#opening); }, 'Start again'), told), text);
     }
 
     #paint() {
@@ -399,7 +329,7 @@ globalThis.circuitExplorer = (() => {
     }
 
     #paintTold() {
-      const { path } = this.#data, lit = this.#isAtStop() ? path[this.#stop].lit : [];
+      const lit = this.#path.litAt(this.#state);
       placesOf(this.#state).forEach(({ run, step }, i) =>
         this.#stages[i].show(
           this.#readings[i], this.#lab.run(run), this.#lab.testsAt(run, step), this.#state, i ? [] : lit));
@@ -407,18 +337,5 @@ globalThis.circuitExplorer = (() => {
     }
   }
 
-  async function render({ model, el: box }) {
-    box.classList.add('explorer');
-    const still = box.querySelector('.explorer-still'), view = new View(model, box, still);
-    try {
-      await view.start();
-      box.classList.add('is-live');
-    } catch (error) {
-      say(still?.querySelector('.explorer-without') ?? box.appendChild(el('p', 'problem')),
-        `The explorer cannot run here: ${error.message}`);
-      throw error;
-    }
-  }
-
-  return { render };
+  return opened((model, box, still) => new View(model, box, still).start());
 })();

@@ -4,17 +4,16 @@
 globalThis.hopsStage = (() => {
   'use strict';
   const { el, same, say, enable, button, toolbar } = pageParts('explorer'), { svg } = circuitSvg;
-  const { cell, bar } = circuitBars, { table, named } = circuitTables, { circuitOn, RowLayout } = hopsCircuit, { draw } = circuitDrawing;
+  const { wanting, fieldsOf, pathOf, onUndo, opened, sentence } = circuitShell;
+  const { cell, bar } = circuitBars, { table, named } = circuitTables, { circuitOn, RowLayout } = hopsCircuit, { draw, listen } = circuitDrawing;
   const FIELDS = ['run', 'step', 'draw', 'row', 'follow', 'edits'], NARROW = 544, MOST_UNDONE = 100, MOST_DRAWS = 1e6;
   const HINT = 'Width: attention on this row. Solid: a test of this network at this step supports the link. Grey: attention '
     + 'that no test speaks of. Press a query to follow it; drag a symbol onto another to put it there; press an arrow to cut it.';
   const number = value => value.toFixed(2), errorOf = value => (value === null ? 'nothing is wanted' : `error ${number(value)}`);
   const offOf = head => `zero(${head})@all`, cutOf = (head, { source, target }) => `cut(${head}:${target}->${source})`;
-  const sentence = text => `${text[0].toUpperCase()}${text.slice(1)}${text.endsWith('.') ? '' : '.'}`;
   const inWords = role => role.replaceAll('_', ' ').replace('queries', 'query');
 
   class View {
-    #model;
     #box;
     #data;
     #lab;
@@ -22,16 +21,14 @@ globalThis.hopsStage = (() => {
     #state; // what is shown
     #found; // what was computed of it
     #before = []; // states to go back to
-    #stop = 0; // of the path
     #turn = 0;
-    #packed = new Map(); // run -> its weights
-    #unpacked = new Map(); // "run step" -> model
-    #waiting = new Map();
-    #isSharing = false;
+    #path;
+    #want;
+    #fields;
     #circuit;
     #place;
-    #dragged = null;
     #hinted = null; // the run whose hint stands below the stage
+    #pointed = null; // the key of what is told there instead
     #drawn = svg('svg', { role: 'group', fill: 'currentColor' });
     #room = el('div', 'room', this.#drawn);
     #roomStop = toolbar(this.#room);
@@ -40,10 +37,6 @@ globalThis.hopsStage = (() => {
     #answers = el('div');
     #switches = el('div', 'row switches', { ariaLabel: 'Switch heads off' });
     #switchStop = toolbar(this.#switches);
-    #story = el('p', 'story');
-    #told = el('span', 'quiet');
-    #back = button('button', () => this.#go(-1), 'Back');
-    #next = button('button', () => this.#go(1), 'Next');
     #row = el('input', 'prompt', {
       type: 'text', spellcheck: false, autocomplete: 'off', onchange: () => this.#change({ row: this.#row.value }),
     });
@@ -53,77 +46,41 @@ globalThis.hopsStage = (() => {
     #undo = button('button', () => this.#goBack(), 'Undo');
 
     constructor(model, box) {
-      [this.#model, this.#box, this.#data] = [model, box, model.get('exhibit')];
+      [this.#box, this.#data] = [box, model.get('exhibit')];
       const { runs, leftOut, path } = this.#data;
+      this.#path = pathOf(path, this.#opening, state => this.#change(state));
       this.#rows = new vectorRows.Rows(this.#data.form);
       this.#lab = new circuitLab.Lab({ task: null, runs, leftOut });
       this.#place = new circuitPlaces.Place(this.#lab, 'Network', at => this.#change(at));
       const figure = el('figure', '', this.#room);
       figure.classList.add('circuit');
-      this.live = el('div', 'live',
-        el('div', 'path', { role: 'group', ariaLabel: 'Suggested path', hidden: !path.length }, this.#story,
-          el('div', 'row', this.#told, this.#back, this.#next)),
+      this.live = el('div', 'live', this.#path.node,
         el('div', 'part shown', el('div', 'stage', figure), this.#place.node, this.#readout,
           el('div', 'beside', this.#answers, el('div', 'parts', el('span', 'quiet', 'Heads'), this.#switches))),
         el('div', 'ask', el('div', 'line', el('label', 'field', 'Row', this.#row))), this.#problem,
         el('div', 'part end', el('div', 'row', button('button', () => this.#redraw(this.#state.draw + 1), 'Draw another'),
           el('label', 'field', 'Draw', this.#draw), this.#undo, button('button', () => this.#again(), 'Start again'))));
       new ResizeObserver(() => this.#paintStage()).observe(this.#room);
-      this.#listen();
-      model.on('msg:custom', message => this.#arrived(message));
-      model.on(FIELDS.map(field => `change:${field}`).join(' '), () => this.#follow());
+      listen(this.#room, (text, key) => { this.#pointed = key; say(this.#readout, text); }, (from, to) => this.#put(from, to));
+      onUndo(this.live, () => this.#goBack());
+      this.#want = wanting(this.#lab, model);
+      this.#fields = fieldsOf(model, FIELDS, asked => this.#state && !same(asked, this.#state) && this.#change(asked));
     }
 
     get #opening() { return { ...this.#data.opening, ...this.#data.path[0]?.state }; }
 
     async start() {
-      await this.#change(Object.fromEntries(FIELDS.map(field => [field, this.#model.get(field)])));
+      await this.#change(this.#fields.asked());
       if (!this.#state) throw new Error(this.#problem.textContent);
       this.#box.append(this.live);
       this.#paintStage();
-    }
-
-    #follow() {
-      const asked = Object.fromEntries(FIELDS.map(field => [field, this.#model.get(field)]));
-      if (!this.#isSharing && this.#state && !same(asked, this.#state)) this.#change(asked);
-    }
-
-    // ---- weights ----
-
-    #want(run) {
-      if (this.#packed.has(run)) return null;
-      const waiter = this.#waiting.get(run) ?? {};
-      if (!waiter.done) {
-        waiter.done = new Promise((resolve, reject) => Object.assign(waiter, { resolve, reject }));
-        this.#waiting.set(run, waiter);
-        this.#model.send({ want: run });
-      }
-      return waiter.done;
-    }
-
-    #arrived({ run, packed, error }) {
-      const waiter = this.#waiting.get(run);
-      this.#waiting.delete(run);
-      if (error) return waiter?.reject(new Error(error));
-      this.#packed.set(run, packed);
-      return waiter?.resolve();
-    }
-
-    #network({ run, step }) {
-      const key = `${run} ${step}`, packed = this.#packed.get(run);
-      if (!this.#unpacked.has(key)) {
-        const strange = circuitKnown.strange(packed.config);
-        if (strange) throw new Error(`this page knows no ${strange}, as run ${run} has`);
-        this.#unpacked.set(key, circuitDecoder.unpack(packed, packed.checkpoints.findIndex(({ at }) => at === step)));
-      }
-      return this.#unpacked.get(key);
     }
 
     // ---- changes ----
 
     // What the network of a state makes of its row.
     #read(state) {
-      const words = this.#rows.read(state.row), model = this.#network(state), run = this.#lab.run(state.run);
+      const words = this.#rows.read(state.row), model = this.#lab.model(state), run = this.#lab.run(state.run);
       if (!this.#rows.queries.includes(state.follow)) throw new Error(`position ${state.follow} asks nothing`);
       const pass = edits => circuitDecoder.forward(
         model, this.#rows.inputs(words, state.draw), circuitEdits.compile(edits, words.length, {}));
@@ -155,17 +112,8 @@ globalThis.hopsStage = (() => {
       this.#state = next;
       say(this.#problem, '');
       this.#paint();
-      this.#share();
+      this.#fields.share(next);
       return true;
-    }
-
-    #share() {
-      this.#isSharing = true;
-      for (const field of FIELDS) {
-        if (!same(this.#model.get(field), this.#state[field])) this.#model.set(field, this.#state[field]);
-      }
-      this.#isSharing = false;
-      this.#model.save_changes();
     }
 
     #redraw(seed) {
@@ -195,16 +143,8 @@ globalThis.hopsStage = (() => {
       if (before) await this.#change(before, true);
     }
 
-    async #go(by) {
-      const stop = this.#data.path[this.#stop + by];
-      if (stop && await this.#change({ ...this.#opening, ...stop.state })) {
-        this.#stop += by;
-        this.#paint();
-      }
-    }
-
     async #again() {
-      this.#stop = 0;
+      this.#path.restart();
       await this.#change(this.#opening);
     }
 
@@ -215,7 +155,7 @@ globalThis.hopsStage = (() => {
       this.#place.show(state, '');
       this.#row.value = state.row;
       this.#draw.value = state.draw;
-      this.#paintPath();
+      this.#path.show(state);
       this.#paintAnswers();
       this.#paintSwitches();
       enable(this.#undo, this.#before.length > 0);
@@ -229,9 +169,11 @@ globalThis.hopsStage = (() => {
         for (const arrow of link.arrows) arrow.isCut = link.heads.every(head => edits.has(cutOf(head, arrow)));
       }
       const { broken } = this.#rows.chain(found.words, state.follow);
-      if (this.#hinted !== state.run || broken) say(this.#readout, broken || HINT);
+      const isOther = this.#hinted !== state.run || Boolean(broken);
       this.#hinted = broken ? null : state.run;
+      if (isOther) this.#pointed = null;
       this.#paintStage();
+      if (isOther || this.#pointed) say(this.#readout, broken || (this.#said() ?? HINT));
     }
 
     #paintStage() {
@@ -246,22 +188,16 @@ globalThis.hopsStage = (() => {
       this.#roomStop();
     }
 
+    // What is pointed at, as it is now: undone, say, or gone.
+    #said() {
+      return [...this.#room.querySelectorAll('[data-key]')].find(node => node.dataset.key === this.#pointed)?.says;
+    }
+
     #inWords() {
       const { links, answer: { word, probability } } = this.#circuit, { words } = this.#found;
       const each = links.map(({ move, head, isSupported, arrows: [{ source, target }] }) =>
         `${head} ${move.name}: ${words[target]} reads ${words[source]}${isSupported ? '' : ', not supported'}`);
       return `Links on this row, ${words[this.#state.follow]} asked. It says ${word}, ${errorOf(probability)}. ${each.join('; ')}`;
-    }
-
-    #paintPath() {
-      const { path } = this.#data, stop = path[this.#stop];
-      if (!stop) return;
-      const isHere = same({ ...this.#opening, ...stop.state }, this.#state);
-      const told = stop.told.map(words => el('span', 'told', ` ${words}`));
-      this.#story.replaceChildren(el('strong', '', `${stop.title} `), stop.text, ...told);
-      say(this.#told, `${this.#stop + 1} of ${path.length}${isHere ? '' : ', changed by you'}`);
-      enable(this.#back, this.#stop > 0);
-      enable(this.#next, this.#stop < path.length - 1);
     }
 
     #paintAnswers() {
@@ -332,51 +268,7 @@ globalThis.hopsStage = (() => {
         act: () => this.#change({ follow: position, edits: this.#offs }),
       };
     }
-
-    #listen() {
-      const room = this.#room, pressAt = event => event.target.closest?.('[data-key]');
-      const tokenAt = event => document.elementFromPoint(event.clientX, event.clientY)?.closest('[data-position]');
-      const tell = event => { const node = pressAt(event); if (node) say(this.#readout, node.says); };
-      room.addEventListener('pointerover', tell);
-      room.addEventListener('focusin', tell);
-      room.addEventListener('click', event => pressAt(event)?.act());
-      room.addEventListener('keydown', event => {
-        if (event.key !== 'Enter' && event.key !== ' ') return;
-        event.preventDefault();
-        pressAt(event)?.act();
-      });
-      room.addEventListener('pointerdown', event => {
-        this.#dragged = event.target.closest('[data-position]');
-        this.#dragged?.classList.add('is-dragged');
-        if (this.#dragged) addEventListener('pointerup', drop, { once: true });
-      });
-      const drop = event => {
-        const from = this.#dragged, to = tokenAt(event);
-        this.#dragged = null;
-        from.classList.remove('is-dragged');
-        if (to && to !== from && room.contains(to)) this.#put(Number(from.dataset.position), Number(to.dataset.position));
-      };
-      this.live.addEventListener('keydown', event => {
-        const isTyped = event.target.matches('input:not([type=range])');
-        if (event.key !== 'z' || !(event.ctrlKey || event.metaKey) || isTyped) return;
-        event.preventDefault();
-        this.#goBack();
-      });
-    }
   }
 
-  async function render({ model, el: box }) {
-    box.classList.add('explorer');
-    const still = box.querySelector('.explorer-still'), view = new View(model, box);
-    try {
-      await view.start();
-      box.classList.add('is-live');
-    } catch (error) {
-      say(still?.querySelector('.explorer-without') ?? box.appendChild(el('p', 'problem')),
-        `The explorer cannot run here: ${error.message}`);
-      throw error;
-    }
-  }
-
-  return { render };
+  return opened((model, box) => new View(model, box).start());
 })();

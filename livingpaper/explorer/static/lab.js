@@ -1,5 +1,5 @@
 // What the explorer computes, without the page: networks, prompts, edits -> numbers. Defines `circuitLab`; needs
-// `circuitDecoder`, `circuitPrompt` and `circuitEdits`.
+// `circuitDecoder` and `circuitPrompt`.
 globalThis.circuitLab = (() => {
   'use strict';
   const MOST_MODELS = 64; // unpacked checkpoints that are kept; about 20 MB at most
@@ -37,7 +37,7 @@ globalThis.circuitLab = (() => {
   class Lab {
     #packed = new Map();
     #models = new Recent(MOST_MODELS);
-    #means = new Recent(8);
+    edits = null; // of `circuitEdited`, before any state is read that has edits
 
     // leftOut: ids of runs whose weights are not to be had here.
     constructor({ task, runs, leftOut = [] }) { Object.assign(this, { task, runs, leftOut }); }
@@ -75,7 +75,7 @@ globalThis.circuitLab = (() => {
       return this.run(id).steps.reduce((best, at) => (Math.abs(at - step) < Math.abs(best - step) ? at : best));
     }
 
-    #model({ run, step }) {
+    model({ run, step }) {
       return this.#models.of(`${run} ${step}`, () => {
         const packed = this.#packed.get(run), index = packed.checkpoints.findIndex(({ at }) => at === step);
         if (index < 0) fail(`run ${run} has no weights at step ${step}`);
@@ -87,37 +87,12 @@ globalThis.circuitLab = (() => {
       });
     }
 
-    // Activations that the edits take their values from; only those that some edit uses.
-    #sources(place, { edits, source, resample }, n) {
-      const kinds = new Set(edits.map(text => circuitEdits.parse(text).kind)), found = {};
-      const cacheOf = ids => circuitDecoder.forward(this.#model(place), ids).cache;
-      const rows = () => circuitPrompt.references(this.task, n);
-      if (kinds.has('mean')) {
-        const mean = () => circuitEdits.mean(rows().map(cacheOf));
-        found.mean = this.#means.of(`${place.run} ${place.step} ${n}`, mean);
-      }
-      if (kinds.has('resample')) {
-        const last = rows().length - 1;
-        found.resample = cacheOf(rows()[resample] ?? fail(`reference prompt ${resample}: there are 0 to ${last}`));
-      }
-      if (kinds.has('patch')) found.source = cacheOf(this.second(source, n));
-      return found;
-    }
-
-    // The tokens of a second prompt, beside a first one of n tokens.
-    second(text, n) {
-      if (!text.trim()) fail('a patch needs a second prompt to take the activation from');
-      const { ids } = circuitPrompt.read(this.task, text);
-      if (ids.length !== n) fail(`the second prompt has ${ids.length} tokens, the first ${n}; they must have as many`);
-      return ids;
-    }
-
     // One network at one checkpoint on the prompt of `state`, as it is and under the edits. `known`: the same without
     // edits, where it has been read.
     read(place, state, known = null) {
-      const asked = circuitPrompt.read(this.task, state.prompt), n = asked.ids.length, model = this.#model(place);
+      const asked = circuitPrompt.read(this.task, state.prompt), n = asked.ids.length, model = this.model(place);
       const plain = known?.now.result ?? circuitDecoder.forward(model, asked.ids);
-      const edits = state.edits.length ? circuitEdits.compile(state.edits, n, this.#sources(place, state, n)) : null;
+      const edits = state.edits.length ? this.edits.compile(place, state, n) : null;
       const found = edits ? circuitDecoder.forward(model, asked.ids, edits) : plain;
       return { model, asked, before: this.#summary(model, asked, plain), now: this.#summary(model, asked, found) };
     }
@@ -145,5 +120,5 @@ globalThis.circuitLab = (() => {
   // What a state shows: one network at a step, or two.
   const placesOf = state => (state.other ? [state, state.other] : [state]);
 
-  return { Lab, headsOf, partsOf, placesOf };
+  return { Lab, Recent, headsOf, partsOf, placesOf };
 })();

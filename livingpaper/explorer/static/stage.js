@@ -3,19 +3,13 @@
 globalThis.circuitStage = (() => {
   'use strict';
   const { el, say, button, fill, toolbar } = pageParts('explorer'), { svg } = circuitSvg, { partsOf } = circuitLab;
-  const { Layout } = circuitLayout, { draw } = circuitDrawing, { likeliest } = circuitBars;
+  const { Layout } = circuitLayout, { draw, listen } = circuitDrawing, { likeliest } = circuitBars;
   const MOST_ANSWERS = 3, NARROW = 544; // pixels, 34 rem: below it words stand in a column
   const HOW = { zero: 'zero', mean: 'its mean', resample: 'a reference prompt', patch: 'the second prompt' };
   const HINT = 'Width: attention. Grey: attention that no test speaks of. Point at an arrow to read what it is, press it to '
     + 'cut it.';
   const likely = p => (p > 0.99 ? '> 99 %' : p < 0.01 ? '< 1 %' : `${Math.round(100 * p)} %`);
   const percent = share => (share > 0 && share < 1 ? likely(share) : `${100 * share} %`); // of prompts
-
-  // The part that an edit takes away as a whole, or nothing.
-  function partOff(text) {
-    const { layer, head, site, positions } = circuitEdits.parse(text), isMlp = head === null;
-    return positions === 'all' && site === (isMlp ? 'mlp_out' : 'z') ? `L${layer}${isMlp ? 'MLP' : `H${head}`}` : null;
-  }
 
   function removal(part, how) {
     if (how !== 'patch') return `${how}(${part})@all`;
@@ -38,7 +32,13 @@ globalThis.circuitStage = (() => {
     #switches = el('div', 'row switches', { ariaLabel: 'Take parts away' });
     #switchStop = toolbar(this.#switches);
     #how = el('select', '', { onchange: () => this.#act.need(this.#how.value) });
-    #dragged = null; // the token that is being dragged
+    // The part that an edit takes away as a whole, or nothing.
+    #partOff = text => {
+      const { layer, head, site, positions } = this.#lab.edits.parse(text), isMlp = head === null;
+      return positions === 'all' && site === (isMlp ? 'mlp_out' : 'z') ? `L${layer}${isMlp ? 'MLP' : `H${head}`}` : null;
+    };
+    #hint; // what the readout says while nothing is pointed at
+    #pointed = null; // the key of what it tells
     node; // the drawing
     beside; // the answers, and a switch for every part
 
@@ -53,7 +53,7 @@ globalThis.circuitStage = (() => {
       this.beside = el('div', 'beside', el('table', 'next', caption, this.#answers),
         el('div', 'parts', el('label', 'field', 'Press to replace by ', this.#how), this.#switches));
       new ResizeObserver(() => this.#draw()).observe(this.#room);
-      this.#listen();
+      listen(this.#room, (text, key) => { this.#pointed = key; say(this.readout, text); }, (from, to) => this.#put(from, to));
     }
 
     // reading: of lab.read; run: whose it is; tests: of it at this step; lit: names of moves that are spoken of.
@@ -61,9 +61,11 @@ globalThis.circuitStage = (() => {
       const isOther = this.#shown?.run !== run;
       this.#shown = { reading, run, edits: new Set(state.edits), lit };
       this.#circuit = circuitMoves.circuitOn(this.#exhibit, tests, reading, token => this.#lab.word(token));
-      if (isOther) say(this.readout, [HINT, ...this.#together(), run.note].join(' ').trim());
+      this.#hint = [HINT, ...this.#together(), run.note].join(' ').trim();
+      if (isOther) this.#pointed = null;
       this.#mark();
       this.#draw();
+      if (isOther || this.#pointed) say(this.readout, this.#said() ?? this.#hint);
       this.#showAnswers(state.edits.length > 0);
       this.#showSwitches();
     }
@@ -76,7 +78,7 @@ globalThis.circuitStage = (() => {
 
     // What is removed, cut or spoken of. An arrow that is cut stays, to be put back.
     #mark() {
-      const { edits, lit, reading } = this.#shown, off = new Set([...edits].map(partOff)), { links, looks } = this.#circuit;
+      const { edits, lit, reading } = this.#shown, off = new Set([...edits].map(this.#partOff)), { links, looks } = this.#circuit;
       for (const link of links) {
         link.isLit = lit.includes(link.move.name);
         link.isRemoved = link.heads.every(head => off.has(head));
@@ -86,7 +88,7 @@ globalThis.circuitStage = (() => {
       }
       const known = new Set(links.flatMap(({ heads, arrows }) => arrows.flatMap(arrow => heads.map(head => cutOf(head, arrow)))));
       for (const text of edits) {
-        const { kind, layer, head, query, key } = circuitEdits.parse(text);
+        const { kind, layer, head, query, key } = this.#lab.edits.parse(text);
         const isHere = kind === 'cut' && layer < this.#circuit.layers && Number(query) < reading.asked.words.length;
         if (!isHere || known.has(text)) continue;
         looks.push({
@@ -105,6 +107,11 @@ globalThis.circuitStage = (() => {
       draw(this.#drawn, new Layout(this.#circuit, width < NARROW ? 'tall' : 'wide'), press, likely);
       this.#room.ariaLabel = this.#inWords();
       this.#stop();
+    }
+
+    // What it tells, as it is now: undone, say, or gone.
+    #said() {
+      return [...this.#room.querySelectorAll('[data-key]')].find(node => node.dataset.key === this.#pointed)?.says;
     }
 
     #inWords() {
@@ -160,35 +167,9 @@ globalThis.circuitStage = (() => {
     }
 
     #remove(parts) {
-      const { edits } = this.#shown, gone = [...edits].filter(text => parts.includes(partOff(text)));
-      const isOff = parts.every(part => gone.some(text => partOff(text) === part));
-      const back = parts.filter(part => !gone.some(text => partOff(text) === part));
-      this.#act.edit(isOff ? gone : back.map(part => removal(part, this.#how.value)));
-    }
-
-    #listen() {
-      const room = this.#room, pressAt = event => event.target.closest?.('[data-key]');
-      const tokenAt = event => document.elementFromPoint(event.clientX, event.clientY)?.closest('[data-position]');
-      const tell = event => { const node = pressAt(event); if (node) say(this.readout, node.says); };
-      room.addEventListener('pointerover', tell);
-      room.addEventListener('focusin', tell);
-      room.addEventListener('click', event => pressAt(event)?.act());
-      room.addEventListener('keydown', event => {
-        if (event.key !== 'Enter' && event.key !== ' ') return;
-        event.preventDefault();
-        pressAt(event)?.act();
-      });
-      room.addEventListener('pointerdown', event => {
-        this.#dragged = event.target.closest('[data-position]');
-        this.#dragged?.classList.add('is-dragged');
-        if (this.#dragged) addEventListener('pointerup', drop, { once: true });
-      });
-      const drop = event => {
-        const from = this.#dragged, to = tokenAt(event);
-        this.#dragged = null;
-        from.classList.remove('is-dragged');
-        if (to && to !== from && room.contains(to)) this.#put(Number(from.dataset.position), Number(to.dataset.position));
-      };
+      const gone = [...this.#shown.edits].filter(text => parts.includes(this.#partOff(text))), off = gone.map(this.#partOff);
+      const rest = parts.filter(part => !off.includes(part));
+      this.#act.edit(rest.length ? rest.map(part => removal(part, this.#how.value)) : gone);
     }
 
     // ---- beside the drawing ----
@@ -200,7 +181,7 @@ globalThis.circuitStage = (() => {
     }
 
     #showSwitches() {
-      const { reading: { model: { config } }, edits } = this.#shown, off = new Set([...edits].map(partOff));
+      const { reading: { model: { config } }, edits } = this.#shown, off = new Set([...edits].map(this.#partOff));
       const parts = partsOf(config);
       const focused = [...this.#switches.children].indexOf(document.activeElement);
       this.#switches.replaceChildren(...parts.map(part => {

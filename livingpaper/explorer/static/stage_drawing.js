@@ -170,5 +170,33 @@ globalThis.circuitDrawing = (() => {
     next?.focus({ preventScroll: true });
   }
 
-  return { draw };
+  // What a reader does in the room of a drawing: tell(text) what is pointed at, press it, put(from, to) a dragged token.
+  // The room listens: an SVG that listens to the focus takes it.
+  function listen(room, tell, put) {
+    const pressAt = event => event.target.closest?.('[data-key]');
+    const tokenAt = event => document.elementFromPoint(event.clientX, event.clientY)?.closest('[data-position]');
+    const point = event => { const node = pressAt(event); if (node) tell(node.says, node.dataset.key); };
+    room.addEventListener('pointerover', point);
+    room.addEventListener('focusin', point);
+    room.addEventListener('click', event => pressAt(event)?.act());
+    room.addEventListener('keydown', event => {
+      if (event.key !== 'Enter' && event.key !== ' ') return;
+      event.preventDefault();
+      pressAt(event)?.act();
+    });
+    let dragged = null;
+    const drop = event => {
+      const from = dragged, to = tokenAt(event);
+      dragged = null;
+      from.classList.remove('is-dragged');
+      if (to && to !== from && room.contains(to)) put(Number(from.dataset.position), Number(to.dataset.position));
+    };
+    room.addEventListener('pointerdown', event => {
+      dragged = event.target.closest('[data-position]');
+      dragged?.classList.add('is-dragged');
+      if (dragged) addEventListener('pointerup', drop, { once: true });
+    });
+  }
+
+  return { draw, listen };
 })();

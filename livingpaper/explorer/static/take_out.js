@@ -1,30 +1,28 @@
 // The address of a state, which a reader takes along. Defines `circuitTakeOut`.
 globalThis.circuitTakeOut = (() => {
   'use strict';
-  const FIELDS = ['run', 'step', 'prompt', 'source', 'edits', 'resample', 'other', 'rule'];
-
   const json = JSON.stringify, fail = sentence => { throw new Error(sentence); };
 
   // `#explorer-kv?run=...&step=...`: only what differs from `opening`.
   function address(name, state, opening) {
     const asked = new URLSearchParams();
-    for (const field of FIELDS) {
+    for (const [field, usual] of Object.entries(opening)) {
       const value = state[field];
-      if (json(value) === json(opening[field])) continue;
+      if (json(value) === json(usual)) continue;
       if (field === 'edits') asked.set('edits', value.join(' '));
       else asked.set(field, field === 'other' ? (value ? `${value.run} ${value.step}` : '') : value);
     }
     return `#${name}?${asked}`;
   }
 
-  // The state that an address names, or null where it is not one of ours.
+  // The state that an address of ours names.
   function fromAddress(hash, name, opening) {
-    if (!hash.startsWith(`#${name}?`)) return null;
     const asked = new URLSearchParams(hash.slice(name.length + 2)), state = { ...opening };
     const number = (text, field) =>
       (/^\d+$/.test(text) ? Number(text) : fail(`${field} is "${text ?? ''}"; it must be a number`));
     for (const [field, value] of asked) {
-      if (!FIELDS.includes(field)) fail(`the address has a part "${field}"; it may have ${FIELDS.join(', ')}`);
+      const fields = Object.keys(opening);
+      if (!fields.includes(field)) fail(`the address has a part "${field}"; it may have ${fields.join(', ')}`);
       if (field === 'edits') state.edits = value.split(' ').filter(Boolean);
       else if (field === 'other') {
         const [run, step] = value.split(' ');
@@ -34,5 +32,5 @@ globalThis.circuitTakeOut = (() => {
     return state;
   }
 
-  return { FIELDS, address, fromAddress };
+  return { address, fromAddress };
 })();

@@ -46,20 +46,3 @@ def _inner_products(width: float | int) -> tuple[np.ndarray, np.ndarray]:
         nodes, weights = np.polynomial.hermite_e.hermegauss(N_NODES)
         nodes = np.clip(nodes / math.sqrt(width), -0.99, 0.99)
     return nodes, weights / weights.sum()
-
-
-def predicted_load(width: float | int, share: float) -> float:
-    """The load N ln N / d^2 at which the predicted accuracy falls to ``share``.
-
-    Raises:
-        ValueError: a share that is reached nowhere from 3 to 20 d^2 pairs.
-    """
-
-    def gap(log_pairs: float) -> float:
-        return predicted_accuracy(width, math.exp(log_pairs)) - share
-
-    low, high = math.log(3.0), math.log(20 * width**2)
-    if gap(low) < 0 or gap(high) > 0:
-        raise ValueError(f"accuracy {share} at width {width}; allowed: what 3 to {20 * width**2} pairs can have")
-    log_pairs = scipy.optimize.brentq(gap, low, high)
-    return math.exp(log_pairs) * log_pairs / width**2

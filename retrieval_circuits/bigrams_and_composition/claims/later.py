@@ -104,9 +104,10 @@ WIDTHS = (
     Claim(
         id="BC24",
         says=Says(
-            holds="W_O2 needs far fewer channels than the matrices of keys for three steps to store its pairs.",
-            fails="W_O2 needs about as many channels as the matrices of keys.",
-            whether="whether W_O2 needs fewer channels than the matrices of keys",
+            holds="In the fewest channels three steps store far more of the pairs of W_O2 than of either matrix of "
+            "keys.",
+            fails="In the fewest channels three steps store about as much of W_O2 as of a matrix of keys.",
+            whether="whether three steps in the fewest channels store more of W_O2 than of the matrices of keys",
         ),
         reading=Reading(
             "pairs that W_O2 recalls less those of the better matrix of keys, in the fewest channels,",
@@ -118,9 +119,10 @@ WIDTHS = (
     Claim(
         id="BC25",
         says=Says(
-            holds="With random embeddings W_K1 recalls more positions after three steps the more channels there are.",
-            fails="With random embeddings W_K1 recalls no more positions where there are more channels.",
-            whether="whether W_K1 recalls more positions where there are more channels",
+            holds="With random embeddings W_K1 recalls more positions after three steps in the most channels than in "
+            "the fewest.",
+            fails="With random embeddings W_K1 recalls hardly more positions in the most channels than in the fewest.",
+            whether="whether W_K1 recalls more positions in the most channels than in the fewest",
         ),
         reading=Reading(
             "positions that W_K1 recalls in the most channels less those in the fewest",

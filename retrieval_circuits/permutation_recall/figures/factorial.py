@@ -136,7 +136,7 @@ def widths(results: Results) -> View:
         str(Width(v, d, n)) for v, d, n in zip(mean["n_symbols"], mean["d_model"], mean["n_layers"], strict=True)
     ]
     seeds = rows["init_seed"].nunique()
-    order = dict.fromkeys(f"d {width.d_model}" for width in WIDTHS)
+    order = [f"d {width}" for width in sorted({width.d_model for width in WIDTHS})]
     note = f"Mean of {seeds} network{'s' * (seeds > 1)} at each point; 2 heads, FFN twice the width, repeats."
     return View(in_order(table, "column", order), "share of probes recalled", PROBES, note=note)
 

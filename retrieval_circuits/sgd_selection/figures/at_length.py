@@ -38,7 +38,7 @@ def every_change(results: Results) -> View:
         found.append({
             "arm": arm, "changed": arm, "winners": ", ".join(map(_address, won)),
             "half of the reads right at": f"{right.min():,.0f} to {right.max():,.0f}",
-            "right in the end": f"{100 * read.min():.0f} to {100 * read.max():.0f} %",
+            "right in the end": f"{100 * read.min():.0f} to {100 * read.max():.0f}\N{NO-BREAK SPACE}%",
         })  # fmt: skip
     return View(pd.DataFrame(found), "head", ROWS, note="By order of the data")
 
@@ -80,7 +80,7 @@ def drawn_moves(results: Results) -> View:
         rows = results.rows("links", arm=arm).astype({"site": "str", "variable": "str", "metric": "str"})
         for (step, move), of_move in rows[rows["site"] != "none"].groupby(["step", "variable"]):
             shares = of_move[of_move["metric"] == METRICS[move][0]].set_index("site")["value"]
-            each = {f"H{site[3:]}": f"{100 * share:.0f} %" for site, share in shares.items()}
+            each = {f"H{site[3:]}": f"{100 * share:.0f}\N{NO-BREAK SPACE}%" for site, share in shares.items()}
             found.append({"arm": arm, "network": name, "step": f"{step:,}", "move": move, **each})
     return View(pd.DataFrame(found), "share of rows", ROWS, note="H* is all heads of the layer together")
 

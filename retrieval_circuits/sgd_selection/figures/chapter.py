@@ -60,7 +60,7 @@ def same_winner(results: Results) -> View:
         for name, values in {"the parent's winner": same[at], "any winner": won != NOBODY}.items():
             rows = values.astype(int).rename("value").reset_index()
             found.append(rows.assign(group=f"from step {at:,}", series=name, arm=arm))
-    table = pd.concat(found, ignore_index=True).assign(panel="each in the end")
+    table = pd.concat(found, ignore_index=True).assign(panel="in the end")
     return View(table, "share of forks", ROWS, COUNTED, note="A fork's seed is that of the order of its data")
 
 
@@ -94,7 +94,7 @@ def boosted(results: Results) -> View:
         for name, winner in {"it is boosted": won, "nothing is": orders}.items():
             rows = (winner == head).astype(int).rename("value").reset_index()
             found.append(rows.assign(group=f"head {head} wins", series=name, arm=arm))
-    table = pd.concat(found, ignore_index=True).assign(panel="each under the same orders")
+    table = pd.concat(found, ignore_index=True).assign(panel="under the same orders")
     return View(table, "share of forks", ROWS, COUNTED)
 
 
@@ -125,7 +125,8 @@ def frozen(results: Results) -> View:
         answers = results.curve("accuracy", arm)[["step", "init_seed", "value"]]
         looks = total_looks(results, arm).groupby(["init_seed", "step"], as_index=False)["value"].max()
         found.append(answers.assign(panel="answered right", series=name, arm=arm, unit="share of reads"))
-        found.append(looks.assign(panel="attention to the value asked for", series=name, arm=arm, unit="largest"))
+        looks = looks.assign(panel="attention to the value asked for", unit="most of any head")
+        found.append(looks.assign(series=name, arm=arm))
     return View(pd.concat(found, ignore_index=True), "share", ROWS, OVER_ORDERS)
 
 
@@ -170,7 +171,7 @@ def lags(results: Results) -> View:
     """What gradients do for the winner so many updates after they were taken, by what the current one does."""
     found = [_points(older_by(results, lag), results.seeds(TRACED), f"{lag} ago") for lag in LAGS]
     table = pd.concat(found, ignore_index=True).assign(arm=TRACED)
-    return View(table, "by what the current gradient does", ROWS, OVER_ORDERS)
+    return View(table, "share of what the current gradient does", ROWS, OVER_ORDERS)
 
 
 LAGS = (1, 2, 5, 10, N_LAGS)

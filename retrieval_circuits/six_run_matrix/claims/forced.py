@@ -1,5 +1,7 @@
 """Claims on what the prompt format, the depth and the number of heads force."""
 
+from functools import partial
+
 from livingpaper.claims.claim import Claim, Control, Says
 from livingpaper.claims.reading import Reading, at_end, at_start
 from livingpaper.claims.rules import Every, Share
@@ -10,6 +12,17 @@ from retrieval_circuits.six_run_matrix.readings import forced, per_seed
 from retrieval_circuits.six_run_matrix.readings.forced import DEEP, EIGHT, QUERY_ONE, QUERY_TWO
 
 FIRST_LAYER = {"edit": "mean@read_out", "site": "L0H*"}
+
+
+def _behind(whose: str, layer: int) -> Reading:
+    """Routing by a score that sees the separator, too; declared after SR19's control had missed its bound."""
+    return Reading(
+        f"routing by the {whose} read out at the queried key, to the value and the separator behind it",
+        PROMPTS,
+        partial(forced.routing_behind, layer=layer),
+        arms=(QUERY_TWO,),
+    )
+
 
 FORCED = (
     Claim(
@@ -63,6 +76,22 @@ FORCED = (
                 bound=OPERATOR,
             ),
         ),
+        source="source",
+        source_verdict="Left open: architecture or preference",
+    ),
+    Claim(
+        id="SR25",
+        says=Says(
+            holds="Read out at the query, no layer-0 head looks at the right value or behind it: of two layers the "
+            "second retrieves.",
+            fails="Retrieval in the second layer is not forced: in {against} of {n} seeds, read out at the query, a "
+            "layer-0 head looks at the right value or behind it more often than by accident.",
+            whether="whether a layer-0 head looks at the right value or behind it, the answer being read at the query",
+        ),
+        reading=_behind("best layer-0 head of a network", layer=0),
+        rule=Every(each=ABOVE_GUESS),
+        bound=NEARLY_EVERY,
+        controls=(Control(reading=_behind("best layer-1 head of the same networks,", layer=1), bound=OPERATOR),),
         source="source",
         source_verdict="Left open: architecture or preference",
     ),

@@ -11,6 +11,7 @@ from retrieval_circuits.six_run_matrix.published import SLOT_FEATURES
 from retrieval_circuits.six_run_matrix.readings import curriculum, forced, per_seed, roles
 from retrieval_circuits.six_run_matrix.readings.births import VARIABLES
 
+SIGNIFICANT = 0.05
 AGREEMENTS = {
     "same_identity": "same head leads", "top3_overlap": "overlap of the three best", "profile_cosine": "cosine",
     "matched": "ours: heads matched within layers",
@@ -30,7 +31,14 @@ def inference(results: Results) -> View:
             "p of the source's seeds": three,
         }
     )  # fmt: skip
-    return View(table.assign(init_seed=pd.NA), "as named", "as named", note=f"{int(found['n'].max())} pairs of seeds.")
+    note = f"Over {int(found['n'].max())} pairs; the seeds of one data set count once."
+    return View(table.assign(init_seed=pd.NA), "as named", "as named", note=note)
+
+
+def differing(tests: View) -> str:
+    """Of ``inference``: what differs at 0.05 after Holm's correction, in words."""
+    rows = tests.table[pd.to_numeric(tests.table["p, Holm"], errors="coerce") < SIGNIFICANT]
+    return "; ".join(rows["quantity"].unique()) or "none"
 
 
 def _three(value: float) -> str:

@@ -8,7 +8,14 @@ from circuitcore.emergence.births import dates
 from circuitcore.emergence.seeds import SeedsError, mean_interval
 from livingpaper.claims.results import Results, SelectionError
 from livingpaper.claims.view import View, in_order
-from retrieval_circuits.six_run_matrix.design import MATRIX
+from retrieval_circuits.six_run_matrix.design import (
+    MATRIX,
+    N_ON_IT,
+    Params,
+    checkpoint_epochs,
+    data_set_of,
+    published_epochs,
+)
 from retrieval_circuits.six_run_matrix.published import BIRTHS, FINALS, GROUPED
 from retrieval_circuits.six_run_matrix.readings import curriculum, per_seed, timing
 from retrieval_circuits.six_run_matrix.readings.births import (
@@ -255,12 +262,23 @@ def unborn(results: Results) -> View:
 
 
 def _mean_epochs(values: pd.Series) -> str:
-    """Mean over seeds and its interval, in whole epochs."""
+    """Mean over data sets and its interval, in whole epochs."""
     try:
-        found = mean_interval(values)
+        found = mean_interval(per_seed.independent(values))
     except SeedsError:
         return "–" if values.empty else f"{values.mean():.0f}"
     return f"{found.mean:.0f} [{found.low:.0f}, {found.high:.0f}]"
+
+
+def numbers_of_the_design(params: Params) -> dict[str, int]:
+    """What the page prints of what is trained, on how many data sets, and how much of it is shipped."""
+    return {
+        "n_checkpoints": len(checkpoint_epochs(params.epochs)),
+        "n_shipped": len(published_epochs(params, "on", params.seeds[0])),
+        "n_longer": params.n_bases,
+        "n_on_source": sum(seed < N_ON_IT for seed in params.seeds),
+        "n_data_sets": len({data_set_of(seed) for seed in params.seeds}),
+    }
 
 
 def unborn_numbers(unborn: View) -> dict[str, str]:

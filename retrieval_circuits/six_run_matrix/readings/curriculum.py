@@ -142,7 +142,8 @@ COMPARED = {
 def tests(results: Results) -> pd.DataFrame:
     """Each comparison of the two curricula: means, difference with its interval, exact permutation p, Holm's p.
 
-    Ours is paired: the curricula are exchanged within each seed, whose two runs start from the same weights. The last
+    Ours is paired: the two runs of a seed start from the same weights and see the same data, and the curricula are
+    exchanged within each data set, as the means of its seeds; within each seed where there is one data set. The last
     columns take the source's three seeds as it could have taken them at best, as two independent groups: the p value
     that ours of the same seeds give, and the least that any three against three can give.
     """
@@ -152,6 +153,7 @@ def tests(results: Results) -> pd.DataFrame:
 
 def _compared(table: pd.DataFrame) -> dict[str, object]:
     first = table[table.index < 3]
+    table = per_seed.independent(table)
     found: dict[str, object] = {"on": table["on"].mean(), "off": table["off"].mean(), "n": len(table)}
     try:
         difference = mean_interval(per_seed.paired(table))

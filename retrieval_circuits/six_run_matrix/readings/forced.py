@@ -24,6 +24,16 @@ def routing_layers(results: Results, arm: str) -> pd.DataFrame:
     return found.assign(tied=(found["layer"] != LAST) & (found["init_seed"].map(last) == found["value"]))
 
 
+def routing_behind(results: Results, layer: int) -> pd.Series:
+    """Of networks read out at the query: routing by a layer's best head to the pair's value or the separator after it.
+
+    Share of test prompts on which these two positions of the right pair have more of the head's attention than those of
+    any other pair.
+    """
+    rows = results.rows("looks", arm=QUERY_TWO, metric="routing", variable="routing_behind", layer=layer)
+    return rows.groupby("init_seed")["value"].max()
+
+
 def in_last_layer(results: Results) -> pd.Series:
     """Share of a seed's networks of three layers whose best routing head is in the last; a tie counts for the lower."""
     return per_seed.mean_of_runs(

@@ -8,7 +8,7 @@ from circuitcore.emergence.births import BirthRule, births, dates
 from circuitcore.emergence.leaders import leading_head
 from livingpaper.claims.reading import Extreme, Less, at_end, at_start, best_of, worst_of
 from livingpaper.claims.results import Results, with_epochs
-from retrieval_circuits.six_run_matrix.design import MATRIX, SHARES
+from retrieval_circuits.six_run_matrix.design import MATRIX, SHARES, data_set_of
 from retrieval_circuits.six_run_matrix.readings.births import BEHAVIOUR
 
 OOD = "test_ood_4_pairs"
@@ -23,6 +23,12 @@ def has(results: Results, *arms: str) -> bool:
 def per_curriculum(of_arm: Callable[[str], pd.Series]) -> pd.DataFrame:
     """One column for each curriculum of the matrix, one row per seed."""
     return pd.DataFrame({arm: of_arm(arm) for arm in MATRIX})
+
+
+def independent(table: pd.DataFrame | pd.Series) -> pd.DataFrame | pd.Series:
+    """Of what is indexed by seed, the mean of each data set, or of each seed where there is one data set."""
+    of_sets = table.groupby(data_set_of).mean()
+    return of_sets if len(of_sets) > 1 else table
 
 
 def paired(table: pd.DataFrame) -> pd.Series:

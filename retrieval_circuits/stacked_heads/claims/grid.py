@@ -52,7 +52,7 @@ DEPTH = (
     Claim(
         id="SH2",
         says=Says(
-            holds="Two layers do not learn two look-ups.",
+            holds="Two layers do not learn two look-ups in the steps they had.",
             fails="Two layers learn two look-ups.",
             whether="whether two layers learn two look-ups",
         ),

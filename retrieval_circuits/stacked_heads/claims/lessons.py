@@ -34,9 +34,9 @@ TAUGHT = (
     Claim(
         id="SH17",
         says=Says(
-            holds="In three layers, too, two look-ups are not learnt where only the last symbol is rewarded.",
-            fails="In three layers, two look-ups are learnt where only the last symbol is rewarded.",
-            whether="whether three layers learn two look-ups where only the last symbol is rewarded",
+            holds="Three layers do not learn the second look-up from its reward alone, in the steps they had.",
+            fails="Three layers learn the second look-up from its reward alone.",
+            whether="whether three layers learn the second look-up from its reward alone",
         ),
         reading=_second(LAST, "only x_2 rewarded"),
         bound=STAYS,
@@ -136,8 +136,7 @@ PATHS = (
         id="SH24",
         says=Says(
             holds="The time to learn one look-up grows faster than the length of the context, nearer to its square.",
-            fails="The time to learn one look-up grows less than halfway between the length of the context and its "
-            "square.",
+            fails="The time to learn one look-up grows with a lower power of the context's length than one and a half.",
             whether="whether the time to learn one look-up grows nearer to the square of the context's length",
         ),
         reading=Reading("power of the context's length with which the time grows", NUMBER, readings.growth),

@@ -9,8 +9,10 @@ from retrieval_circuits.stacked_heads.design.recipes import (
     WIRED,
     experiments,
     instruments,
+    lesson_steps,
     published_epochs,
     recipes,
+    stages_of,
     task_of,
 )
 
@@ -35,7 +37,9 @@ __all__ = [
     "Params",
     "experiments",
     "instruments",
+    "lesson_steps",
     "published_epochs",
     "recipes",
+    "stages_of",
     "task_of",
 ]

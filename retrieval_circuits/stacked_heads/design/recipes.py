@@ -65,16 +65,26 @@ def _of_cell(params: Params, cell: Cell, seed: int) -> Recipe:
     return replace(made, checkpoint_epochs=(*range(0, epochs, every), epochs))
 
 
-def _of_lesson(params: Params, lesson: Lesson, seed: int) -> Recipe:
-    steps = params.steps // 2 if lesson == FRESH else params.steps  # the followed ones had learnt all by a third
-    ends, share = [0], 0.0
+def lesson_steps(params: Params, lesson: Lesson) -> int:
+    """Steps of a lesson's networks: of fresh seeds half as many, as the followed ones had learnt all by then."""
+    return params.steps // 2 if lesson == FRESH else params.steps
+
+
+def stages_of(params: Params, lesson: Lesson) -> list[tuple[str, int]]:
+    """The splits that networks of a lesson see in turn, and for how many epochs of ``STEPS_AN_EPOCH`` steps."""
+    steps, ends, share = lesson_steps(params, lesson), [0], 0.0
     for _, part in lesson.stages:
         share += part
         ends.append(round(share * steps / STEPS_AN_EPOCH))
     ends[-1] = -(-steps // STEPS_AN_EPOCH)
-    stages = [(split, ends[i + 1] - ends[i]) for i, (split, _) in enumerate(lesson.stages)]
+    return [(split, ends[i + 1] - ends[i]) for i, (split, _) in enumerate(lesson.stages)]
+
+
+def _of_lesson(params: Params, lesson: Lesson, seed: int) -> Recipe:
+    stages = stages_of(params, lesson)
     made = _recipe(params, lesson.task(params.n_rows), lesson.n_layers, seed, stages)
     if lesson == FRESH:
+        steps = lesson_steps(params, lesson)
         return replace(made, checkpoint_epochs=(), checkpoint_at=tuple(range(0, steps + 1, FRESH_EVERY)))
     return made
 

@@ -3,6 +3,7 @@
 from retrieval_circuits.stacked_heads.figures.appendix import APPENDIX_VIEWS
 from retrieval_circuits.stacked_heads.figures.grid import GRID, PLATEAU
 from retrieval_circuits.stacked_heads.figures.lessons import LESSON_VIEWS
+from retrieval_circuits.stacked_heads.figures.prose import PROSE_VIEWS
 
 __all__ = ["PLATEAU", "VIEWS"]
-VIEWS = GRID | LESSON_VIEWS | APPENDIX_VIEWS
+VIEWS = GRID | LESSON_VIEWS | APPENDIX_VIEWS | PROSE_VIEWS

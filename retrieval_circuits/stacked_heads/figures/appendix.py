@@ -7,7 +7,7 @@ from livingpaper.claims.results import Results, SelectionError
 from livingpaper.claims.view import View, in_order
 from retrieval_circuits.design import BAND
 from retrieval_circuits.stacked_heads.design import FOLLOWED, FRESH, GRID
-from retrieval_circuits.stacked_heads.figures.grid import ERROR, LINKS, PLATEAU
+from retrieval_circuits.stacked_heads.figures.grid import ERROR, LINKS, PLATEAU, SYMBOLS
 from retrieval_circuits.stacked_heads.published import PUBLISHED
 from retrieval_circuits.stacked_heads.readings import (
     ATTENDED,
@@ -80,7 +80,8 @@ def every_network(results: Results) -> View:
     table = pd.DataFrame(index=finals.index)
     for place in finals.columns:
         shown = times[place].map(lambda time: f"{time:,.0f}" if np.isfinite(time) else "")
-        table[f"x_{place} learnt"], table[f"error of x_{place}"] = shown, finals[place].map(_error)
+        symbol = SYMBOLS[place]
+        table[f"{symbol} learnt"], table[f"error of the {symbol}"] = shown, finals[place].map(_error)
     order = {str(cell): at for at, cell in enumerate(GRID)}
     table = table.reset_index().sort_values(["cell", "init_seed"], key=lambda part: part.map(order).fillna(part))
     return View(table.rename(columns={"cell": "arm"}), "squared error", "test")
@@ -100,7 +101,7 @@ def numbers(results: Results) -> View:
         "heads that are used": heads_left(results),
         "squared error without one path, the least": without.min(),
         "squared error without one path, the most": without.max(),
-        "x_1 learnt before x_2": (learnt_time(1)(results) < learnt_time(2)(results)).astype(float),
+        "first symbol learnt before the second": (learnt_time(1)(results) < learnt_time(2)(results)).astype(float),
     }
     rows = [
         {"quantity": quantity, "source": PUBLISHED[quantity], "init_seed": int(seed), "value": value}

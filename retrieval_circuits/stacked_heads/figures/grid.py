@@ -32,6 +32,8 @@ LINKS = {
     "first answer to second": JUMP,
 }
 """What a reader calls a link -> its roles."""
+SYMBOLS = {1: "first symbol", 2: "second symbol"}
+"""What a reader calls the symbol that so many look-ups lead to."""
 
 
 def example(results: Results) -> View:
@@ -87,7 +89,7 @@ def by_depth(results: Results) -> View:
     """Final error of each symbol of a chain, by layers, every step rewarded."""
     table = final_losses(results, *REWARDED)
     layers = {str(cell): cell.depth for cell in REWARDED}
-    table = table.assign(group=table["cell"].map(layers), series="x_" + table["place"].astype(str), arm=table["cell"])
+    table = table.assign(group=table["cell"].map(layers), series=table["place"].map(SYMBOLS), arm=table["cell"])
     table = in_order(table.sort_values("place", kind="stable"), "group", layers.values())
     return _view(table[["group", "series", "arm", "init_seed", "value"]])
 
@@ -123,7 +125,7 @@ def _curves(results: Results, cells: list[Cell] | tuple[Cell, ...]) -> pd.DataFr
     found = []
     for cell in cells:
         rows = results.curve("partial_loss", str(cell))
-        found.append(rows.assign(series=rows["variable"].astype(str), panel=cell.depth, arm=str(cell)))
+        found.append(rows.assign(series=rows["variable"].astype(str).map(_symbol), panel=cell.depth, arm=str(cell)))
     table = pd.concat(found, ignore_index=True)
     return table[["panel", "series", "step", "arm", "init_seed", "value"]]
 
@@ -173,6 +175,10 @@ def _looked(results: Results) -> str:
 
 def _view(table: pd.DataFrame) -> View:
     return View(table, ERROR, "test", BAND, PLATEAU, KNOWS_THE_STEP)
+
+
+def _symbol(variable: str) -> str:
+    return SYMBOLS[int(variable.removeprefix("x_"))]
 
 
 PLACES = {1: "its best place", 2: "second", 3: "third", 4: "its worst place"}

@@ -6,7 +6,7 @@ from livingpaper.claims.results import Results
 from livingpaper.claims.view import View, in_order
 from retrieval_circuits.design import BAND
 from retrieval_circuits.stacked_heads.design import FOLLOWED, FRESH, LAST, MIXED, REWARDED, SHORT_FIRST
-from retrieval_circuits.stacked_heads.figures.grid import ERROR, KNOWS_THE_STEP, LINKS, PLATEAU
+from retrieval_circuits.stacked_heads.figures.grid import ERROR, KNOWS_THE_STEP, LINKS, PLATEAU, SYMBOLS
 from retrieval_circuits.stacked_heads.readings import final_losses, learnt_time, path_time
 from retrieval_circuits.stacked_heads.readings.lessons import (
     fresh_learnt,
@@ -37,7 +37,7 @@ def taught_training(results: Results) -> View:
     found = []
     for arm, words in LESSONS.items():
         rows = results.curve("partial_loss", arm, variable="x_2")
-        found.append(rows.assign(panel=words, series="second symbol", arm=arm))
+        found.append(rows.assign(panel=words, series=SYMBOLS[2], arm=arm))
     return View(pd.concat(found, ignore_index=True), ERROR, "test", BAND, PLATEAU, KNOWS_THE_STEP)
 
 
@@ -46,7 +46,7 @@ def times(results: Results) -> View:
     found, both = [], ((FOLLOWED, path_time, learnt_time), (FRESH, fresh_time, fresh_learnt))
     for arm, path, learnt in (one for one in both if str(one[0]) in results.arms):
         events = {f"path: {name}": _of_link(path, link) for name, link in LINKS.items()}
-        events |= {f"error of x_{place} falls": learnt(place) for place in (1, 2)}
+        events |= {f"error of the {name} falls": learnt(place) for place, name in SYMBOLS.items()}
         for name, values in events.items():
             rows = values(results).rename("value").reset_index()
             found.append(rows.assign(group=name, series=SERIES[str(arm)], arm=str(arm)))

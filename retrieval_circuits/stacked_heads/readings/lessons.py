@@ -6,7 +6,7 @@ import pandas as pd
 from circuitcore.emergence import crossing_times
 from livingpaper.claims.reading import OfArms, of_arms
 from livingpaper.claims.results import Results
-from retrieval_circuits.stacked_heads.design import FRESH, LONGER, ONE
+from retrieval_circuits.stacked_heads.design import FRESH, LONGER, ONE, SHORT_FIRST
 from retrieval_circuits.stacked_heads.readings.grid import ATTENDED, FIRST, JUMP, LEARNT, PREVIOUS, SECOND
 
 LENGTHS = {str(ONE[1]): 12, **{str(lesson): 3 * lesson.n_chains for lesson in LONGER}}
@@ -63,6 +63,36 @@ def nearer_own(path: OfArms, loss: OfArms) -> OfArms:
         return pd.Series(others - own if n > 1 else 0 * own, paths.index)
 
     return values
+
+
+def came(values: OfArms) -> OfArms:
+    """Values of a reading: a time of the fresh networks in which it lies before the end of training."""
+
+    @of_arms(str(FRESH))
+    def found(results: Results) -> pd.Series:
+        times = values(results)
+        return times[times < results.tables["paths"]["step"].max()]
+
+    return found
+
+
+def nearer_own_where_it_came(path: OfArms, loss: OfArms) -> OfArms:
+    """``nearer_own`` of the networks in which both came: what never comes stands at the end with what never comes."""
+
+    @of_arms(str(FRESH))
+    def values(results: Results) -> pd.Series:
+        both = came(path)(results).index.intersection(came(loss)(results).index)
+        kept = [OfArms(of.arms, lambda found, of=of: of(found).loc[both]) for of in (path, loss)]
+        return nearer_own(*kept)(results)
+
+    return values
+
+
+def end_of_first_stage(results: Results) -> pd.DataFrame:
+    """Error on training rows in the last epoch on chains of one, before those of two: ``arm``, ``init_seed``, value."""
+    rows = results.history[results.history["arm"] == str(SHORT_FIRST)]
+    last = round(SHORT_FIRST.stages[0][1] * rows["epoch"].max())
+    return rows[rows["epoch"] == last].groupby(["arm", "init_seed"], as_index=False)["loss"].mean()
 
 
 def exchanged(site: str, edit: str, family: str, take: str = "max") -> OfArms:

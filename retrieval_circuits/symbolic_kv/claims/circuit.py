@@ -205,7 +205,7 @@ LINKS = (
         id="KV6",
         says=Says(
             holds="One head per layer suffices.",
-            fails="One head per layer does not suffice.",
+            fails="In most networks one head per layer does not suffice.",
             whether="whether one head per layer suffices",
         ),
         reading=_trained("best pair of heads, one from each layer, keeping", readings.kept_by_pair),

@@ -60,7 +60,11 @@ LIMITS = (
             PROMPTS,
             at_end("accuracy", SHALLOW, split="test"),
         ),
-        bound=at_most(0.5, "well above a guess among the values in the prompt, 1/3"),
+        bound=at_most(
+            0.5,
+            "well above a guess among the values in the prompt, 1/3; a guess between two of them is right half of the "
+            "time (this half sentence was added on 2026-11-24)",
+        ),
         controls=(
             Control(
                 reading=Reading(
@@ -156,6 +160,17 @@ LIMITS = (
                 reading=Reading("leaked test prompts of 500", COUNT, readings.leaked_questions, arms=(LEAKY,)),
                 rule=Counted(),
                 bound=at_least(1, "without a leak there is nothing to compare"),
+                spoils="either",
+            ),
+            Control(
+                reading=Reading(
+                    "test prompts that the networks on disjoint splits, same seeds, answer wrongly",
+                    PROMPTS,
+                    readings.room(LEAKY),
+                ),
+                bound=at_least(
+                    0.01, "room for what is asked; declared on 2026-11-24, after twelve seeds had left a fifth of it"
+                ),
                 spoils="either",
             ),
         ),

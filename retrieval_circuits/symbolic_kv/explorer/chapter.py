@@ -27,7 +27,7 @@ def explorer(materials: Sequence[Material]) -> Exhibit:
     """Networks of all arms; it opens on the first trained one whose weights are shipped through training."""
     arms = (*TWO_LAYERS, *(arm for arm in ARMS if arm not in TWO_LAYERS))
     shown = tuple(run for material in materials for arm in arms for run in runs_shown(material, arm))
-    trained = _by_checkpoints(materials[0])
+    trained = materials[0].by_checkpoints(*TWO_LAYERS)
     task = trained[0].recipe.make_task()
     examples = (*spread_examples(task, "val", 4), *spread_examples(task, "ood", 2))
     path = retrieval_path(trained, examples[0].prompt, lit=("matches",), claims=CLAIMS)
@@ -35,11 +35,6 @@ def explorer(materials: Sequence[Material]) -> Exhibit:
         name="explorer-symbolic-kv", task=task, shown=shown, examples=examples, opening={"run": trained[0].run_id},
         path=path, plan=PLAN,
     )  # fmt: skip
-
-
-def _by_checkpoints(material: Material) -> list[Run]:
-    """Networks with two layers, those with most checkpoints here first."""
-    return sorted((run for arm in TWO_LAYERS for run in material.runs(arm)), key=lambda run: -len(run.steps))
 
 
 def _births(results: Results, run: Run, arm: str) -> tuple[Birth, ...]:

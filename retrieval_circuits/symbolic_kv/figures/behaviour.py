@@ -13,6 +13,7 @@ from retrieval_circuits.symbolic_kv.readings import (
     MOTIFS,
     motif_births,
     operator_births_by_gate,
+    unrest,
 )
 
 
@@ -38,13 +39,17 @@ def arms(results: Results) -> View:
 
 
 def _one_layer_on_the_way(results: Results) -> str:
-    """What networks of one layer answer of new prompts at half of training, and at the end."""
+    """What networks of one layer answer of new prompts at half of training, at the end, and whether they rest then."""
     if "one layer" not in results.arms:
         return ""
     rows = results.curve("accuracy", "one layer", split="test")
     at_half = rows[rows["step"] == rows["step"].drop_duplicates().median()]["value"].mean()
     at_end = rows[rows["step"] == rows["step"].max()]["value"].mean()
-    return f"One layer at half of training, in the mean: {at_half:.2f}; at the end: {at_end:.2f}."
+    moves = unrest(results, "one layer")
+    return (
+        f"One layer at half of training, in the mean: {at_half:.2f}; at the end: {at_end:.2f}. Over the last quarter "
+        f"single networks of it move by {moves.min():.2f} to {moves.max():.2f}."
+    )
 
 
 def births(results: Results) -> View:

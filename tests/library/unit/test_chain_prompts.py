@@ -9,7 +9,7 @@ import pytest
 
 from circuitcore.ground.task_names import PROMPT_NAMES
 from circuitcore.tasks.chain_prompts import FORMULATIONS, World, draw_world, prompt_of, prompts
-from circuitcore.tasks.chain_prompts.ignorant import chance_lines, ignorant_accuracy, ignorant_answers
+from circuitcore.tasks.chain_prompts.ignorant import ignorant_accuracy, ignorant_answers
 from circuitcore.tasks.errors import TaskError
 
 SOURCE = (Path(__file__).resolve().parents[2] / "support/chain_prompts.txt").read_text()  # Appendix A, as printed
@@ -216,12 +216,6 @@ def test_an_ignorant_reader_is_right_as_often_as_it_believes(unread):
         right += max(sorted(believed), key=believed.get) == prompt_of("F4", world).answer
         assert sum(believed.values()) == pytest.approx(1)
     assert right / n == pytest.approx(ignorant_accuracy("F4", unread, n, seed=5), abs=0.06)
-
-
-def test_chance_lines_are_a_table():
-    table = chance_lines("F4", n=20)
-    assert list(table.unread[:5]) == ["", "tables", "aliases", "variables", "question"]
-    assert table.accuracy.between(0.25, 1).all() and table.accuracy[0] == 1
 
 
 @pytest.mark.parametrize(

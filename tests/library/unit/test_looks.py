@@ -143,3 +143,14 @@ def test_a_task_without_looks_and_a_look_that_cannot_be_are_refused():
 def test_the_instrument_has_a_key_of_its_own():
     assert looks(Looked(split="test", n_rows=32)).key.startswith("looks-v1-")
     assert looks(Looked(split="test", n_rows=32)).key != looks(Looked(split="test", n_rows=64)).key
+
+
+def test_behind_a_value_stands_the_separator_that_counts_as_its_pair():
+    task = make_task("textual_kv", {"read_out": "query"})
+    batch = task.split("test").rows(slice(0, 8))
+    look = task.looks(batch)["routing_behind"]
+    for row, (at, places, right) in enumerate(zip(look.at, look.places, look.right, strict=True)):
+        words = [task.vocab[token] for token in batch.tokens[row].tolist()]
+        seen = places[right].nonzero().flatten().tolist()
+        assert words[at - 1] == "Q" and len(seen) == 2 and words[seen[1]] == ";"
+        assert words[seen[0]] == task.vocab[int(batch.answers[row])] and words[seen[0] - 1] == words[at]

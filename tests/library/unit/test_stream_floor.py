@@ -9,7 +9,7 @@ import torch
 
 from circuitcore.tasks import TaskError, make_task
 from circuitcore.tasks.stream_balance import read_odds, write_odds
-from circuitcore.tasks.stream_floor import enough, foreseen_ours, foreseen_source, our_parts, source_parts
+from circuitcore.tasks.stream_floor import enough, foreseen_source, our_parts, source_parts
 from circuitcore.tasks.stream_kv import SHAPES, Shape
 from circuitcore.tasks.streams import NOTHING, READ, WRITE, Events
 
@@ -217,9 +217,6 @@ def test_rows_that_are_drawn_cost_what_was_counted(ours):
 
 
 def test_rows_whose_reads_were_chosen_first_are_refused():
-    task = make_task("balanced_stream", {})
-    with pytest.raises(TaskError, match="unknown split that is drawn by a law 'heldout_pairs'"):
-        foreseen_ours(task, "heldout_pairs")
     with pytest.raises(TaskError, match="unknown split that is drawn by a law 'counterfactual'"):
         foreseen_source(SOURCE, "counterfactual")
     with pytest.raises(TaskError, match="likeliest next token is not counted"):

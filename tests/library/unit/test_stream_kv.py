@@ -121,20 +121,6 @@ def test_chance_is_one_over_the_current_values():
     assert 1 / 3 < TASK.chance["test_iid"] < 1 / 2 and 1 / 5 < TASK.chance["structural_ood"] < 1 / 4
 
 
-def test_the_probe_set_is_the_published_one():
-    probe = TASK.probe_set()
-    assert list(probe) == list(REFERENCE["probe"])
-    for split, fact in REFERENCE["probe"].items():
-        reads = TASK.reads_of(TASK.split(split).rows(probe[split]))
-        assert probe[split].tolist() == fact["rows"]
-        assert len(reads) == fact["reads"] and counts(reads.lag) == fact["lags"]
-    assert sum(map(len, probe.values())) == 96
-
-
-def test_a_probe_set_takes_all_rows_where_there_are_few():
-    assert sorted(SMALL.probe_set()["counterfactual"].tolist()) == list(range(20))
-
-
 @pytest.mark.parametrize("params", [{"n_train": 0}, {"n_eval": -1}, {"seed": -1}])
 def test_numbers_that_make_no_rows_are_refused(params):
     ((key, value),) = params.items()

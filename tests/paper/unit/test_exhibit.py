@@ -12,6 +12,7 @@ from circuitcore.models import ModelConfig, init_weights
 from circuitcore.training.store.run import Run
 from circuitcore.training.store.run_store import RunStore
 from livingpaper.claims.results import Results
+from livingpaper.explorer.block import weights_script
 from livingpaper.explorer.exhibit import (
     MOST_BYTES,
     Example,
@@ -24,7 +25,6 @@ from livingpaper.explorer.exhibit import (
 from livingpaper.explorer.material import Material, births_of
 from livingpaper.explorer.probe import probe
 from livingpaper.explorer.retrieval_path import retrieval_path
-from livingpaper.explorer.widget import weights_script
 
 PROMPT = "<bos> K1 V1 ; K6 V6 ; K7 V0 ; Q K7 ->"
 RUN, SECOND, OF_ANOTHER_TASK = "symbolic_kv-184c3e21d23e", "symbolic_kv-3ce50adb7c4e", "textual_kv-4f47b903cbfb"

@@ -14,12 +14,13 @@ import torch
 from circuitcore.models import ModelConfig, forward, init_weights
 from circuitcore.tasks.permutation import PermutationRecall
 from circuitcore.training.store.run import Run
+from livingpaper.explorer.block import weights_script
 from livingpaper.explorer.exhibit import Example, Exhibit, ShownRun
 from livingpaper.explorer.explorer_still import still_html
 from livingpaper.explorer.reveal import FormError, Reveal
 from livingpaper.explorer.reveal_still import said_of, share
 from livingpaper.explorer.weights import in_script, packed
-from livingpaper.explorer.widget import page_html, panels, panels_of, weights_script
+from livingpaper.explorer.widget import block_of, panels, panels_of
 
 TASK = {
     "d_vocab": 6, "n_ctx": 9, "n_layers": 1, "n_heads": 2, "d_model": 32, "d_mlp": 64, "norm": "layer",
@@ -94,14 +95,16 @@ def test_no_text_ends_the_script_it_stands_in():
 def test_a_game_adds_little_to_a_page_whose_explorer_has_the_same_networks():
     """Weights are files of their own, one for each run, whoever shows it."""
     both = [network("one", epochs=(1, 2, 5, 10, 20, 50)), network("two", epochs=(1, 2, 5, 10, 20, 50), seed=1)]
-    assert len(page_html(game(runs=both)).encode()) < 200_000
+    assert len(block_of(game(runs=both)).page_html.encode()) < 200_000
     bare = replace(game(runs=both), form=None, name="explorer-recall")
     assert [weights_script(shown) for shown in bare.shown] == [weights_script(shown) for shown in game(runs=both).shown]
     assert panels_of(bare) == panels() and panels_of(game()) != panels()
 
 
 def test_the_page_carries_the_form():
-    shown = re.search(r'<script type="application/json" class="explorer-data">(.*?)</script>', page_html(game()))
+    shown = re.search(
+        r'<script type="application/json" class="explorer-data">(.*?)</script>', block_of(game()).page_html
+    )
     assert json.loads(shown[1])["form"] == form().payload(PermutationRecall())
     assert json.loads(shown[1])["form"]["rules"].endswith("more often in five rounds than the network.")
     assert "form" not in replace(game(), form=None).payload()

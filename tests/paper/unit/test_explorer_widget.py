@@ -16,16 +16,17 @@ from circuitcore.ground.environment import Folders
 from circuitcore.training.errors import StoreError
 from circuitcore.training.store.run_store import RunStore
 from livingpaper.explorer import exhibit as exhibits
+from livingpaper.explorer.block import weights_script
 from livingpaper.explorer.exhibit import Example, Exhibit, ExhibitError, PathStep, ShownRun
 from livingpaper.explorer.explorer_still import still_html
 from livingpaper.explorer.probe import probe
 from livingpaper.explorer.weights import packed
-from livingpaper.explorer.widget import Explorer, exhibit_of, module, page_html, panels, styles, weights_script
+from livingpaper.explorer.widget import Explorer, block_of, exhibit_of, module, panels, styles
 from livingpaper.figures.circuit import likely
 from livingpaper.figures.circuit_drawing import drawing_html
 
 RUN, SECOND, STORY = "symbolic_kv-184c3e21d23e", "symbolic_kv-3ce50adb7c4e", "story-e6a34a3a5d93"
-FIRST_SCREEN, EVERYTHING, COMPRESSED = 78_800, 106_500, 25_900
+FIRST_SCREEN, EVERYTHING, COMPRESSED = 73_600, 106_900, 24_300
 """Bytes: of the module that a page runs first, of both, and of the first compressed."""
 PROMPT = "<bos> K1 V1 ; K6 V6 ; K7 V0 ; Q K7 ->"
 
@@ -155,7 +156,7 @@ def test_an_examples_answer_is_read_where_its_prompt_does_not_tell_it():
     explorer = Explorer(STORY)
     example = explorer.exhibit["task"]["examples"][0]
     assert explorer.reading().target == example["answer"] is not None
-    still = BeautifulSoup(page_html(exhibit_of(published(STORY))), "html.parser").select_one(".explorer-still")
+    still = BeautifulSoup(block_of(exhibit_of(published(STORY))).page_html, "html.parser").select_one(".explorer-still")
     assert probe(STORY, prompt=example["prompt"]).target is None
     answers = [row.th.get_text() for row in still.select("tr:has(.explorer-right)")]
     assert answers == [f"{example['answer']} answer"]
@@ -205,7 +206,7 @@ def test_the_book_gets_html_and_weights_beside_the_results(explorer, exhibit, tm
     monkeypatch.setenv("PAPER_RESULTS", str(tmp_path / "executed/results"))
     bundle = explorer._repr_mimebundle_()
     assert set(bundle) == {"text/html", "text/plain"}
-    assert bundle["text/html"] == re.sub(r"\n\s*\n", "\n", page_html(exhibit))  # as Markdown pages can have it
+    assert bundle["text/html"] == re.sub(r"\n\s*\n", "\n", block_of(exhibit).page_html)  # as Markdown pages can have it
     assert "\n\n" not in bundle["text/html"]
     files = {path.stem: path.read_text() for path in (tmp_path / "executed/explorer").iterdir()}
     assert files == {shown.run.run_id: weights_script(shown) for shown in exhibit.shown}
@@ -232,7 +233,7 @@ def test_a_still_reads_each_prompt_of_each_network_once(exhibit, monkeypatch):
 
 
 def test_the_still_shows_the_opening_as_probe_reads_it(exhibit):
-    page = BeautifulSoup(page_html(exhibit), "html.parser")
+    page = BeautifulSoup(block_of(exhibit).page_html, "html.parser")
     (answers,) = page.select(".explorer-still table")
     reading = probe(published(RUN), prompt=PROMPT, edits=["zero(L1H0)@all"])
     rows = {
@@ -253,7 +254,7 @@ def test_the_still_shows_the_opening_as_probe_reads_it(exhibit):
 
 
 def test_nothing_in_a_page_ends_its_script(exhibit):
-    page = BeautifulSoup(page_html(exhibit), "html.parser")
+    page = BeautifulSoup(block_of(exhibit).page_html, "html.parser")
     data = json.loads(page.select_one(".explorer-data").string)
     assert all(re.fullmatch("[0-9a-f]{64}", entry.pop("sha256")) for entry in data["runs"])
     assert data == json.loads(json.dumps(exhibit.payload()))

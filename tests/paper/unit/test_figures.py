@@ -46,16 +46,6 @@ def training(seeds=range(5)):
     return table("step series init_seed", [0, 100, 200], ["train", "test"], seeds)
 
 
-def births():
-    rows = [
-        ("routing", 0, None, 10.0),
-        ("routing", 1, 10.0, 20.0),
-        ("copying", 0, 20.0, 30.0),
-        ("copying", 1, None, None),
-    ]
-    return pd.DataFrame(rows, columns=["motif", "init_seed", "after", "by"]).assign(end=100)
-
-
 def pattern(steps=(0, 100)):
     words = ["<bos>", "K3", "V4", "->"]
     places = [(q, k) for q in range(4) for k in range(q + 1)]
@@ -108,8 +98,6 @@ PICTURES = {
     "training one seed": (curves.training, training([3])),
     "training panels": (curves.training, pd.concat([training().assign(panel=name) for name in ("first", "second")])),
     "training epochs": (curves.training, training().rename(columns={"step": "epoch"})),
-    "births": (curves.births, births()),
-    "births arms": (curves.births, pd.concat([births().assign(arm=arm) for arm in ("trained", "one layer")])),
     "birth rows": (birth_rows.birth_rows, table("panel init_seed series", "ab", range(5), ["routing", "copying"])),
     "lines": (curves.lines, lines()),
     "lines one panel": (curves.lines, training().assign(panel="accuracy")),
@@ -338,15 +326,6 @@ def test_heads_kept_may_have_names_with_spaces_that_do_not_part_them():
     rows = table("kept init_seed", ["L0\u00a0carrier L1\u00a0router", "L0\u00a0carrier", ""], range(5))
     words = words_of(svg_of(next(layouts(bars.subsets(view_of(rows))))))
     assert {"L0\u00a0carrier", "L1\u00a0router"} <= set(words)
-
-
-def test_births_say_in_words_what_the_bar_shows():
-    spec = style.specification(curves.births(view_of(births())))
-    (rows,) = (rows for rows in spec["datasets"].values() if rows and "says" in rows[0])
-    assert [row["says"] for row in rows] == [
-        "at the first checkpoint (step 10)", "between steps 10 and 20", "between steps 20 and 30", "not by step 100",
-    ]  # fmt: skip
-    assert "× not born" in words_of(svg_of(next(layouts(curves.births(view_of(births()))))))
 
 
 def test_a_bar_spans_the_births_of_a_seed_and_the_readers_seeds_come_last():

@@ -13,6 +13,7 @@ from livingpaper.book import build
 from livingpaper.book.findings import BEGIN, END, findings, write_findings
 from livingpaper.claims.claim import Says
 from livingpaper.claims.verdict import to_json
+from livingpaper.figures.verdict_text import in_prose
 
 LEARNT = (0.9, 0.91, 0.92, 0.93, 0.94)
 ROOT = Path(paper.__file__).resolve().parent
@@ -53,6 +54,19 @@ def test_a_verdict_that_flips_changes_its_sentence_and_its_badge(book):
     after = findings(book)
     (late,) = [line for line in after.splitlines() if "late" in line]
     assert "*(supported)*" in before and "*(our claim is refuted)*" in late and after != before
+
+
+@pytest.mark.parametrize(
+    ("source_verdict", "words"),
+    [
+        ("Proved, for networks of another make", "the claim does not hold here"),
+        ("Shown", "the source’s claim is refuted"),
+    ],
+)
+def test_what_a_source_proved_is_not_refuted_by_networks_of_another_make(source_verdict, words):
+    below = [value - 0.8 for value in LEARNT]
+    assert in_prose(judged(below, source="source", source_verdict=source_verdict)) == words
+    assert in_prose(judged(LEARNT, source="source", source_verdict=source_verdict)) == "supported"
 
 
 def test_the_front_page_may_tell_what_is_not_published_yet(book):

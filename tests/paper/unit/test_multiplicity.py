@@ -74,6 +74,7 @@ def test_what_was_not_tested_is_not_counted():
         judged([0.9, 0.91, 0.92, 0.93], "F"),
         with_p(0.01, "M", min_seeds=6),
         judged([1.0] * 5, "D", rule=Forced()),
+        judged([0.5] * 5, "E"),
         judged(38.0, "C", rule=Counted(), unit=COUNT, bound=at_least(1, "any"), min_seeds=0),
     ]
     assert many([[with_p(0.04), *others]]) == numbers(1)

@@ -17,7 +17,7 @@ from livingpaper.commands.reproduction import keep
 RECORD = Reproduction(
     chapter="look_up", finished="2026-11-24", processor="Some CPU", made_with=("circuitcore 0.15.0",),
     published_with=("circuitcore 0.9.0",), runs=40, equal=38, claims=12, differing=("LU3",), largest="LU7", moved=0.25,
-    core_hours=1.234,
+    hours=1.234, cores=2,
 )  # fmt: skip
 TITLES = {"look_up": "Values are found", "other": "Another chapter"}
 
@@ -55,7 +55,7 @@ def test_table_has_a_row_a_record_and_names_the_others(tmp_path):
     seal(tmp_path, (), ())
     keep(RECORD, tmp_path)
     table = as_table(tmp_path, TITLES)
-    row = "| Values are found | Some CPU | 38 of 40 | 11 of 12 (not LU3) | 0.25 half-widths, LU7 | 1.2 |"
+    row = "| Values are found | Some CPU | 38 of 40 | 11 of 12 (not LU3) | 0.25 half-widths, LU7 | 1.2 on 2 cores |"
     assert row in table.splitlines()
     assert table.endswith("Not reproduced whole yet: Another chapter.")
 
@@ -99,9 +99,9 @@ def test_runs_are_equal_by_their_last_weights_and_experiments_by_their_tables():
 
 def test_hours_of_interrupted_attempts_are_added(tmp_path, monkeypatch):
     clock = iter([10.0, 13.0, 20.0, 21.5])
-    monkeypatch.setattr(reproduction, "_cpu_seconds", lambda: next(clock))
-    with pytest.raises(KeyboardInterrupt), reproduction._counted(tmp_path / "spent.json"):
+    monkeypatch.setattr(reproduction.time, "perf_counter", lambda: next(clock))
+    with pytest.raises(KeyboardInterrupt), reproduction._timed(tmp_path / "spent.json"):
         raise KeyboardInterrupt
-    with reproduction._counted(tmp_path / "spent.json"):
+    with reproduction._timed(tmp_path / "spent.json"):
         pass
     assert reproduction._spent(tmp_path / "spent.json") == pytest.approx(4.5)

@@ -75,9 +75,13 @@ def test_few_seeds_bound_nothing():
 
 
 def test_equal_values_leave_no_doubt():
-    for value, p_value, outcome in ((0.9, 0, YES), (0.5, 1, YES), (0.4, 0, NO)):
+    """Nor do they give a p value: there is no scatter to hold a difference against, though others lie just beside."""
+    for value, outcome in ((0.9, YES), (0.5, YES), (0.4, NO)):
         found, said = asked(OnAverage(), [value] * 5, HALF)
-        assert (*ends(found), found.p_value, said) == (value, value, p_value, outcome)
+        assert (*ends(found), found.p_value, said) == (value, value, None, outcome)
+    assert asked(OnAverage(), [0.5, 0.5, 0.5, 0.5, 0.51], HALF)[0].p_value is not None
+    of_sets = asked(OnAverage(), data_sets([0.4, 0.6], [0.5], [0.5]), HALF)[0]
+    assert (*ends(of_sets), of_sets.p_value, of_sets.n_sets) == (0.5, 0.5, None, 3)
 
 
 def test_data_sets_are_the_draws_where_seeds_come_within_them():
@@ -282,7 +286,9 @@ def test_p_values_agree_with_intervals(values, successes, step):
     near = at_most(step / 40, "any")
     for rule, draws, of in ((OnAverage(), values, bound), (Share(), successes, bound), (EvenOdds(), successes, near)):
         found, _ = asked(rule, draws, of)
-        if min(abs(end - of.value) for end in ends(found)) > 1e-9:
+        if rule == OnAverage() and np.ptp(draws) == 0:
+            assert found.p_value is None
+        elif min(abs(end - of.value) for end in ends(found)) > 1e-9:
             assert (found.p_value <= 0.05) == (not found.low <= of.value <= found.high), rule
 
 

@@ -49,6 +49,18 @@ def test_two_data_sets_share_no_rows_by_design():
     assert float(same.float().mean()) < 0.01
 
 
+def test_room_is_what_the_networks_with_a_control_s_seeds_answer_wrongly():
+    """Two have a control; the third, which answers nothing, does not count. Untrained networks do not count either."""
+    ends = {"trained": {0: 0.75, 1: 1.0, 2: 0.0}, "leaky data": {0: 1.0, 1: 1.0}}
+    rows = [
+        {"arm": arm, "init_seed": seed, "run_id": f"{arm}{seed}", "step": step, "metric": "accuracy", "split": "test",
+         "value": value * (step > 0)}
+        for arm, of_arm in ends.items() for seed, value in of_arm.items() for step in (0, 10)
+    ]  # fmt: skip
+    found = readings.room("leaky data")(Results(pd.DataFrame(rows), pd.DataFrame(), "paper"))
+    assert found.to_dict() == {0: 0.25, 1: 0.0}
+
+
 def test_a_seed_says_its_data_set_in_the_matrix_and_among_the_permutations():
     assert {matrix.data_set_of(seed) for seed in range(10)} == {17}
     own = [matrix.data_set_of(seed) for seed in range(10, 200)]

@@ -144,8 +144,30 @@ def test_claims_name_the_arms_they_read():
     assert apart == {
         "SR14": {"off", "mixed"}, "SR18": {"query, 1 x 2", "query, 2 x 2"}, "SR19": {"query, 2 x 2"},
         "SR20": {"off", "query, 2 x 2"}, "SR21": {"arrow, 3 x 2", "query, 3 x 2"}, "SR22": {"off", "arrow, 2 x 8"},
+        "SR25": {"query, 2 x 2"},
     }  # fmt: skip
     assert all(arms.values()) and set().union(*arms.values()) <= set(STUDY.recipes(PARAMS))
+
+
+def looked(layer_0, layer_1):
+    """What the looks instrument gives of networks read out at the query: by seed, the best head of each layer."""
+    common = {"arm": "query, 2 x 2", "run_id": "r", "step": 9, "metric": "routing"}
+    rows = [
+        {**common, "init_seed": seed, "variable": look, "layer": layer, "head": head, "value": value}
+        for layer, best in ((0, layer_0), (1, layer_1)) for seed, top in enumerate(best)
+        for look, head, value in (("routing_behind", 0, top), ("routing_behind", 1, 0.1), ("routing", 1, 1.0))
+    ]  # fmt: skip
+    measured = pd.DataFrame(rows)
+    battery = measured.assign(metric="accuracy")
+    return Results(battery, pd.DataFrame(), "paper", {"looks": measured})
+
+
+def test_a_layer_0_head_that_looks_behind_the_value_refutes_and_one_that_nobody_has_proves_nothing():
+    (claim,) = (claim for claim in STUDY.CLAIMS if claim.id == "SR25")
+    guesses, sure = np.linspace(0.30, 0.36, 40).tolist(), np.linspace(0.95, 1, 40).tolist()
+    assert claim.verdict(looked(guesses, sure)).status is Status.SUPPORTED
+    assert claim.verdict(looked([*guesses[1:], 0.9], sure)).status is Status.REFUTED
+    assert claim.verdict(looked(guesses, guesses)).status is Status.CONTROL_FAILED
 
 
 def test_what_is_void_follows_from_the_prompts():

@@ -10,10 +10,12 @@ from circuitcore.models import Head, ModelConfig, forward, init_weights
 from circuitcore.tasks.chains import ChainRetrieval
 from livingpaper.book import studies
 from livingpaper.claims.results import Results
+from livingpaper.claims.view import View
 from retrieval_circuits.stacked_heads import design
 from retrieval_circuits.stacked_heads.design import FRESH, LAST, LONGER, MIXED, ONE, SHORT_FIRST
 from retrieval_circuits.stacked_heads.design.recipes import N_LOOKED
 from retrieval_circuits.stacked_heads.figures import lessons as figures
+from retrieval_circuits.stacked_heads.figures import prose
 from retrieval_circuits.stacked_heads.measures import scores, tries
 from retrieval_circuits.stacked_heads.measures.circuit import Path
 from retrieval_circuits.stacked_heads.readings import lessons as readings
@@ -173,6 +175,54 @@ def test_the_second_look_up_is_the_earlier_of_its_two_paths_and_what_never_comes
     table = pd.DataFrame(curves("partial_loss", FRESH, {1: [1], 2: [1]}))
     found = readings.SECOND_LOOK_UP(Results(table, pd.DataFrame(), "paper", {"paths": pd.DataFrame(rows)}))
     assert found.to_dict() == {1: 50.0, 2: 300.0}
+
+
+def test_a_network_in_which_neither_path_nor_symbol_came_is_left_out_of_the_second_reading():
+    """Falls at 200, 400 and 700 steps, and never: of the first three the distances are those by hand above."""
+    losses = {seed: crossing(at) for seed, at in {1: 2, 2: 4, 3: 7, 4: 99}.items()}
+    rising = {seed: [1 - value for value in of_seed] for seed, of_seed in losses.items()}
+    table = pd.DataFrame(curves("partial_loss", FRESH, losses, variable="x_2"))
+    looked = pd.DataFrame(curves("attention", FRESH, rising, site="queries>value_1"))
+    results = Results(table, pd.DataFrame(), "paper", {"paths": looked})
+    both = readings.SECOND_LOOK_UP, readings.fresh_learnt(2)
+    assert readings.nearer_own(*both)(results)[4] > 400, "at the end both: it counts as a match"
+    found = readings.nearer_own_where_it_came(*both)(results)
+    assert found.to_dict() == pytest.approx({1: 350.0, 2: 250.0, 3: 400.0}, abs=5)
+    shown = prose.second_where_it_came(results).table.set_index("init_seed")["value"]
+    assert shown.isna().to_dict() == {1: False, 2: False, 3: False, 4: True}
+
+
+def test_the_first_stage_ends_with_its_last_epoch():
+    epochs = range(1, 7)
+    rows = [
+        {"arm": str(arm), "init_seed": 1, "epoch": epoch, "loss": epoch + 10 * half + 100 * (arm == LAST)}
+        for arm in (LAST, SHORT_FIRST)
+        for epoch in epochs
+        for half in (0, 1)
+    ]
+    table = pd.DataFrame(curves("partial_loss", SHORT_FIRST, {1: [1.0]}))
+    results = Results(table, pd.DataFrame(rows), "paper")
+    assert prose.first_stage(results).table["value"].tolist() == [7.0], "a third of six epochs: the mean of 2 and 12"
+
+
+def test_the_prose_s_numbers_are_counted_by_hand():
+    taught = pd.DataFrame(
+        {"group": [figures.LESSONS[str(MIXED)]] * 3, "value": [0.7, 0.2, 0.1], "init_seed": [1, 2, 3]}
+    )
+    stage, start = (pd.DataFrame({"init_seed": [1, 2], "value": values}) for values in ([0.01, 0.034], [0.1, 0.25]))
+    second = pd.DataFrame({"init_seed": [1, 2, 3], "value": [100.0, 100.0, np.nan]})
+    views = [View(table, "any", "test") for table in (taught, stage, second, start)]
+    found = prose.numbers(PUBLISHED, *views)
+    assert (found["n_mixed_learnt"], found["mixed_error"], found["first_stage_error"]) == ("2 of 3", "0.20", "0.03")
+    assert (found["n_never"], found["attention_at_start"]) == ("1 of 3", "25 %")
+    assert found["nearer_where_it_came"].startswith("100 steps [100")
+    assert found["n_steps_fresh"] == f"{PUBLISHED.steps // 2:,}"
+    more = [View(pd.concat([v.table.assign(origin="paper"), v.table.assign(value=9.0, origin="rerun")]), "any", "test")
+            for v in views]  # fmt: skip
+    assert prose.numbers(PUBLISHED, *more) == found, "a reader's runs beside change nothing"
+    few = [View(v.table.assign(value=np.nan if v is views[2] else 1.0), "any", "test") for v in views]
+    said = prose.numbers(PUBLISHED, *few)
+    assert said["mixed_error"] == said["nearer_where_it_came"] == "(not measured)"
 
 
 @pytest.mark.parametrize("power", [1.0, 2.0])

@@ -1,0 +1,104 @@
+"""Numbers that the chapter's sentences name, beside those of its verdicts."""
+
+import pandas as pd
+
+from circuitcore.emergence.seeds import mean_interval
+from livingpaper.claims.results import Results
+from livingpaper.claims.units import STEPS
+from livingpaper.claims.view import View
+from livingpaper.figures.verdict_text import NOT_MEASURED
+from retrieval_circuits.stacked_heads.design import (
+    FRESH,
+    MIXED,
+    SHORT_FIRST,
+    STEPS_AN_EPOCH,
+    Params,
+    lesson_steps,
+    stages_of,
+)
+from retrieval_circuits.stacked_heads.figures.grid import ERROR, PLATEAU
+from retrieval_circuits.stacked_heads.figures.lessons import LESSONS
+from retrieval_circuits.stacked_heads.readings import LEARNT
+from retrieval_circuits.stacked_heads.readings.lessons import (
+    SECOND_LOOK_UP,
+    end_of_first_stage,
+    fresh_learnt,
+    nearer_own_where_it_came,
+)
+
+
+def first_stage(results: Results) -> View:
+    """Error on chains of one when chains of two begin, one number a network."""
+    return View(end_of_first_stage(results).rename(columns={"loss": "value"}), ERROR, "training rows")
+
+
+def second_where_it_came(results: Results) -> View:
+    """SH23's reading of the fresh networks in which the second path and the second symbol came; of others no number."""
+    values = nearer_own_where_it_came(SECOND_LOOK_UP, fresh_learnt(2))(results)
+    values = values.reindex(pd.Index(results.seeds(str(FRESH)), name="init_seed"))
+    return View(values.rename("value").reset_index().assign(arm=str(FRESH)), "training steps", "test")
+
+
+def at_start(results: Results) -> View:
+    """Most attention along any link that is looked at, of any head, before training; one number a fresh network."""
+    rows = results.tables["paths"]
+    most = rows[rows["step"] == 0].groupby(["arm", "init_seed"], as_index=False, observed=True)["value"].max()
+    return View(most, "mean attention", "32 test rows")
+
+
+def numbers(params: Params, taught: View, stage: View, second: View, start: View) -> dict[str, str]:
+    """Name in the prose -> number in words; the views of ``NEEDED``, of published runs where a reader's are beside."""
+    return {
+        "plateau": f"{PLATEAU:g}",
+        **{f"n_steps_{name}": f"{steps:,}" for name, steps in _steps(params).items()},
+        **_taught(taught, stage),
+        **_fresh(second, start),
+    }
+
+
+def _steps(params: Params) -> dict[str, int]:
+    """How long networks are trained."""
+    (_, short), (_, long) = stages_of(params, SHORT_FIRST)
+    return {
+        "trained": params.steps,
+        "unrewarded": params.unrewarded_steps,
+        "fresh": lesson_steps(params, FRESH),
+        "short": short * STEPS_AN_EPOCH,
+        "long": long * STEPS_AN_EPOCH,
+    }
+
+
+def _taught(taught: View, stage: View) -> dict[str, str]:
+    """How far the first stage got, and of the networks that see both lengths how many learnt, and how well."""
+    values = _published(taught)
+    mixed = values.loc[values["group"] == LESSONS[str(MIXED)], "value"]
+    learnt = mixed[mixed < LEARNT]
+    return {
+        "first_stage_error": f"{_published(stage)['value'].max():.2f}",
+        "n_mixed_learnt": f"{len(learnt)} of {len(mixed)}",
+        "mixed_error": f"{learnt.max():.2f}" if len(learnt) else NOT_MEASURED,
+    }
+
+
+def _fresh(second: View, start: View) -> dict[str, str]:
+    """In how many fresh networks the second look-up never came, SH23's number without them, attention at the start."""
+    values, most = _published(second)["value"], _published(start)["value"].max()
+    came = values.dropna()
+    found = mean_interval(came) if len(came) > 1 else None
+    return {
+        "n_never": f"{len(values) - len(came)} of {len(values)}",
+        "nearer_where_it_came": f"{STEPS.words(found.mean)} {STEPS.interval(found.low, found.high)}"
+        if found
+        else NOT_MEASURED,
+        "attention_at_start": f"{most:.0%}".replace("%", " %"),
+    }
+
+
+def _published(view: View) -> pd.DataFrame:
+    table = view.table
+    return table[table["origin"] == "paper"] if "origin" in table else table
+
+
+NEEDED = ("taught", "first_stage", "second_where_it_came", "at_start")
+"""Names of the views that ``numbers`` reads, in its order."""
+PROSE_VIEWS = {view.__name__: view for view in (first_stage, second_where_it_came, at_start)}
