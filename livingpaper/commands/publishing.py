@@ -26,6 +26,7 @@ from circuitcore.training.store.sealing import seal, seal_all, take_off
 from livingpaper.book import studies
 from livingpaper.book.evidence import Evidence, Folders
 from livingpaper.book.gathering import Units
+from livingpaper.book.reproductions import FOLDER, Reproduction
 from livingpaper.claims.verdict import to_json
 
 
@@ -70,6 +71,14 @@ def publish(name: str, folders: Folders, watch: Watch | None = None) -> int:
     write_durably(folders.published / f"{record}.json", to_json(verdicts).encode())
     seal(folders.published, (), [record])
     return len(copies)
+
+
+def keep(record: Reproduction, published: Path) -> Path:
+    """Write the record of a reproduction where the book reads it, and list it."""
+    part = f"{FOLDER}/{record.chapter}"
+    write_durably(published / f"{part}.json", record.to_json().encode())
+    seal(published, (), [part])
+    return published / f"{part}.json"
 
 
 def _pack(name: str, units: Units, folder: Path, more: Tables) -> None:

@@ -36,7 +36,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _reproduced(chapters: Sequence[str], store: Path, *, record: bool) -> int:
     """Reproduce chapters, each into a folder of ``store``; the exit status."""
     from livingpaper.book.evidence import Folders
-    from livingpaper.commands.reproduction import comparison_table, keep, record_of, reproduce
+    from livingpaper.commands.publishing import keep
+    from livingpaper.commands.reproduction import comparison_table, record_of, reproduce
     from livingpaper.commands.rerun import compared
 
     differing = 0

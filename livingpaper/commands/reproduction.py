@@ -10,13 +10,11 @@ from typing import Any
 
 from circuitcore.ground.processor import processor
 from circuitcore.ground.progress import Watch
-from circuitcore.training.store.durable import write_durably
 from circuitcore.training.store.run import Run
 from circuitcore.training.store.run_store import RunStore
-from circuitcore.training.store.sealing import seal
 from livingpaper.book import studies
 from livingpaper.book.evidence import Evidence, Folders
-from livingpaper.book.reproductions import FOLDER, Reproduction, equal_runs, furthest
+from livingpaper.book.reproductions import Reproduction, equal_runs, furthest
 from livingpaper.claims.verdict import to_json
 from livingpaper.commands.rerun import Rerun, compared, make_page, say_total, write_pages
 
@@ -77,14 +75,6 @@ def record_of(study: str, folder: Path, made: Rerun) -> Reproduction:
         hours=_spent(folder / SPENT) / 3600,
         cores=os.cpu_count() or 1,
     )
-
-
-def keep(record: Reproduction, published: Path) -> Path:
-    """Write a record where the book reads it, and list it."""
-    part = f"{FOLDER}/{record.chapter}"
-    write_durably(published / f"{part}.json", record.to_json().encode())
-    seal(published, (), [part])
-    return published / f"{part}.json"
 
 
 def _makers(runs: Iterable[Run]) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from circuitcore.training.store.sealing import seal
 from livingpaper.book import reproductions
 from livingpaper.book.reproductions import Reproduction, as_table, equal_runs, furthest
 from livingpaper.commands import reproduction
-from livingpaper.commands.reproduction import keep
+from livingpaper.commands.publishing import keep
 
 RECORD = Reproduction(
     chapter="look_up", finished="2026-11-24", processor="Some CPU", made_with=("circuitcore 0.15.0",),
