@@ -25,7 +25,7 @@ RUN, RECORDS = "run", ("verdicts", "bench", "reproduced")
 # Paths are made of these names, so each word is one that a file can have on any disk: no "..", no line end, short.
 _WORD = r"[A-Za-z0-9_-][A-Za-z0-9_ .+-]{0,199}"
 _NAME = re.compile(
-    rf"run/{_WORD}/(recipe|training|history|table/{_WORD}|weights/[0-9]{{1,13}})|(verdicts|bench|reproduced)/{_WORD}"
+    rf"run/{_WORD}/(recipe|training|history|table/{_WORD}|weights/[0-9]{{1,13}})|({'|'.join(RECORDS)})/{_WORD}"
 )
 _HASH = re.compile("[0-9a-f]{64}")
 RESEAL = "python -m livingpaper.commands.publish --seal"

@@ -52,7 +52,7 @@ def _reproduced(chapters: Sequence[str], store: Path, *, record: bool) -> int:
         records = compared(made.verdicts)
         print(f"\n{comparison_table(records)}\n\n{made.page} ({(time.perf_counter() - start) / 60:.1f} min)")
         if record:
-            print(keep(record_of(study, store / study, made), Folders.from_environment().published))
+            print(keep(record_of(study, store / study, records), Folders.from_environment().published))
         differing += sum(side["same"] is False for side in records)
     return 1 if differing else 0
 

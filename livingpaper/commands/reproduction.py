@@ -16,7 +16,7 @@ from livingpaper.book import studies
 from livingpaper.book.evidence import Evidence, Folders
 from livingpaper.book.reproductions import Reproduction, equal_runs, furthest
 from livingpaper.claims.verdict import to_json
-from livingpaper.commands.rerun import Rerun, compared, make_page, say_total, write_pages
+from livingpaper.commands.rerun import Rerun, make_page, say_total, write_pages
 
 SPENT = "spent.json"
 HEADINGS = ("claim", "published", "reproduced", "verdict")
@@ -53,12 +53,12 @@ def reproduce(study: str, folder: Path, watch: Watch | None = None) -> Rerun:
     return write_pages(page, [*published_verdicts(Evidence(study, params, here)), *verdicts], name, folder)
 
 
-def record_of(study: str, folder: Path, made: Rerun) -> Reproduction:
-    """What came of a finished reproduction in ``folder``, to be kept with what is published."""
+def record_of(study: str, folder: Path, compared: Sequence[Mapping[str, Any]]) -> Reproduction:
+    """What came of a finished reproduction in ``folder``, with the records of ``rerun.compared``, to be kept."""
     here, name = Folders.from_environment(), study.rpartition(".")[2]
     shipped = {run.run_id: run for run in Evidence(study, studies.load_params(study), here).shipped.values()}
     new = [run for run in RunStore(folder / "runs", None).runs() if run.run_id in shipped]
-    records = [record for record in compared(made.verdicts) if record["same"] is not None]
+    records = [record for record in compared if record["same"] is not None]
     largest, moved = furthest(records)
     return Reproduction(
         chapter=name,

@@ -297,7 +297,7 @@ def routing_layers(results: Results) -> View:
     return View(counts, "runs", "test prompts, each asked for all three keys")
 
 
-LOOKED = {"off": "arrow", cell_name("query", 2, 2): "query"}
+LOOKED = {"off": "arrow", forced.QUERY_TWO: "query"}
 """Arm -> where its answer is read, for two layers of two heads."""
 TOKENS = {0: "the key", 1: "its value", 2: "the separator after it"}
 """Positions past the matching key -> what stands there."""

@@ -4,10 +4,10 @@ import pandas as pd
 
 from circuitcore.emergence.leaders import leading_head
 from livingpaper.claims.results import Results, with_epochs
-from retrieval_circuits.six_run_matrix.design import cell_name
+from retrieval_circuits.six_run_matrix.design import AT_THE_QUERY, cell_name
 from retrieval_circuits.six_run_matrix.readings import per_seed
 
-QUERY_ONE, QUERY_TWO = cell_name("query", 1, 2), cell_name("query", 2, 2)
+QUERY_ONE, QUERY_TWO = cell_name("query", 1, 2), cell_name(*AT_THE_QUERY)
 DEEP = (cell_name("arrow", 3, 2), cell_name("query", 3, 2))
 EIGHT = cell_name("arrow", 2, 8)
 LAST = 2  # of three layers
