@@ -16,6 +16,7 @@ from circuitcore.training.store.sealed import read_record
 
 FOLDER = "reproduced"
 NONE_YET = "No chapter has been reproduced and recorded yet."
+NOT_JUDGED = "not judged"
 HEADINGS = (
     "chapter", "processor", "runs with equal hashes", "verdicts equal", "largest difference of an effect",
     "hours by the clock",
@@ -32,11 +33,13 @@ class Reproduction:
         processor: what it was made on.
         made_with: library, torch and vector instructions of the new runs; ``published_with``: of the published ones.
         runs: how many were trained or computed; ``equal``: how many of these end in the very bits that are published.
-        claims: how many were judged on both sides; ``differing``: those whose status is another.
+        claims: how many were judged on both sides, none where the first seeds alone were made again; ``differing``:
+            those whose status is another.
         largest: claim whose effect moved furthest in half-widths of its published interval; None if none has both.
         moved: by how many half-widths; infinite where the published interval has no width and the effect moved.
         hours: by the clock, interrupted attempts included; other work on the machine makes them more.
         cores: of the machine.
+        published: how many runs are published; None in records that do not say, which are of whole chapters.
     """
 
     chapter: str
@@ -52,6 +55,12 @@ class Reproduction:
     moved: float
     hours: float
     cores: int
+    published: int | None = None
+
+    @property
+    def whole(self) -> bool:
+        """Whether all that is published was made again."""
+        return self.published in (None, self.runs)
 
     def to_json(self) -> str:
         """The record as it is kept; an infinite number as a word, which JSON has no number for."""
@@ -111,18 +120,18 @@ def as_table(published: Path, titles: Mapping[str, str]) -> str:
     if not rows:
         return NONE_YET
     lines = [HEADINGS, tuple("---" for _ in HEADINGS), *rows]
-    left = [title for name, title in titles.items() if name not in found]
+    left = [title for name, title in titles.items() if name not in found or not found[name].whole]
     missing = f"\n\nNot reproduced whole yet: {'; '.join(left)}." if left else ""
     return "\n".join(f"| {' | '.join(line)} |" for line in lines) + missing
 
 
 def _row(record: Reproduction, title: str) -> tuple[str, ...]:
+    equal, hours = f"{record.equal} of {record.runs}", f"{record.hours:.2g} on {record.cores} cores"
+    if not record.whole:
+        return title, record.processor, f"{equal}, of {record.published} in all", NOT_JUDGED, NOT_JUDGED, hours
     same = record.claims - len(record.differing)
     others = f" (not {', '.join(record.differing)})" if record.differing else ""
-    return (
-        title, record.processor, f"{record.equal} of {record.runs}", f"{same} of {record.claims}{others}",
-        _difference(record), f"{record.hours:.2g} on {record.cores} cores",
-    )  # fmt: skip
+    return title, record.processor, equal, f"{same} of {record.claims}{others}", _difference(record), hours
 
 
 def _difference(record: Reproduction) -> str:

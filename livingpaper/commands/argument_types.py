@@ -39,8 +39,8 @@ def seed(text: str) -> int:
     return int(text)
 
 
-def workers(text: str) -> int:
-    """A number of processes."""
+def count(text: str) -> int:
+    """A number of processes, of seeds."""
     if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"{text!r}; allowed: a whole number of at least 1")
     return int(text)

@@ -66,7 +66,7 @@ def _parser() -> argparse.ArgumentParser:
         text = "torch, native or stacked instead of the params file's: other runs"
         command.add_argument("--engine", type=argument_types.engine, help=text)
     for command in (train, sweep):
-        command.add_argument("--workers", type=argument_types.workers, help="processes at once (default: one per core)")
+        command.add_argument("--workers", type=argument_types.count, help="processes at once (default: one per core)")
     for command in (train, sweep, measure):
         where = command.add_mutually_exclusive_group()
         where.add_argument(

@@ -1,6 +1,7 @@
 """Forget the published runs, train the published tier from scratch, and compare: every number, every verdict.
 
-``python -m livingpaper.commands.reproduce [CHAPTER ...] [--store FOLDER] [--record]``, from the folder of the book.
+``python -m livingpaper.commands.reproduce [CHAPTER ...] [--store FOLDER] [--first N] [--record]``, from the folder of
+the book.
 ``reproduction`` does it, and is imported only then: it takes seconds, and Ctrl-C meanwhile is to be a sentence, too.
 """
 
@@ -9,11 +10,13 @@ import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from circuitcore.ground.errors import EXPECTED
 from circuitcore.ground.interruption import ended_by_ctrl_c
 from circuitcore.ground.progress import Watch
 from livingpaper.book import studies
+from livingpaper.commands import argument_types
 
 INTERRUPTION = "\nreproduce: interrupted. With --store {} it goes on from the last checkpoint."
 
@@ -26,35 +29,51 @@ def main(arguments: Sequence[str] | None = None) -> int:
     stamp = time.strftime("%Y%m%d-%H%M%S")
     parser.add_argument("--store", type=Path, default=Path("build", f"reproduced-{stamp}"), help="a new folder, or an "
                         "interrupted reproduction's to go on with it (default: %(default)s)")  # fmt: skip
+    parser.add_argument("--first", type=argument_types.count, metavar="N", help="the first N seeds of every arm alone, "
+                        "where the whole takes too long: compares runs, judges no claim")  # fmt: skip
     parser.add_argument("--record", action="store_true", help="keep what came of it beside the published runs, for the "
                         "book's table of reproductions")  # fmt: skip
     options = parser.parse_args(arguments)
     with ended_by_ctrl_c(INTERRUPTION.format(options.store)):
-        return _reproduced(options.chapters or studies.names(), options.store, record=options.record)
+        return _reproduced(options.chapters or studies.names(), options.store, options.first, record=options.record)
 
 
-def _reproduced(chapters: Sequence[str], store: Path, *, record: bool) -> int:
+def _reproduced(chapters: Sequence[str], store: Path, first: int | None, *, record: bool) -> int:
     """Reproduce chapters, each into a folder of ``store``; the exit status."""
     from livingpaper.book.evidence import Folders
     from livingpaper.commands.publishing import keep
-    from livingpaper.commands.reproduction import comparison_table, record_of, reproduce
-    from livingpaper.commands.rerun import compared
+    from livingpaper.commands.reproduction import record_of
 
     differing = 0
     for study in chapters:
-        print(f"\n{study}: everything from scratch, into {store / study}", flush=True)
-        start = time.perf_counter()
+        what = f"the first {first} seeds of every arm" if first else "everything"
+        print(f"\n{study}: {what} from scratch, into {store / study}", flush=True)
         try:
-            made = reproduce(study, store / study, Watch(say=print))
+            records = _compared(study, store / study, first)
+            made = record_of(study, store / study, records)
         except EXPECTED as error:
             print(f"\n{study} was not reproduced.\n{error}", file=sys.stderr)
             return 1
-        records = compared(made.verdicts)
-        print(f"\n{comparison_table(records)}\n\n{made.page} ({(time.perf_counter() - start) / 60:.1f} min)")
+        print(f"{made.equal} of {made.runs} runs, of {made.published} that are published, have the published hashes.")
         if record:
-            print(keep(record_of(study, store / study, records), Folders.from_environment().published))
-        differing += sum(side["same"] is False for side in records)
+            print(keep(made, Folders.from_environment().published))
+        differing += len(made.differing)
     return 1 if differing else 0
+
+
+def _compared(study: str, folder: Path, first: int | None) -> list[dict[str, Any]]:
+    """Make a study again, wholly or its first seeds, and say what came of it; its claims' records."""
+    from livingpaper.commands.reproduction import comparison_table, reproduce, reproduce_first
+    from livingpaper.commands.rerun import compared
+
+    start = time.perf_counter()
+    if first:
+        reproduce_first(study, folder, first, Watch(say=print))
+        return []
+    made = reproduce(study, folder, Watch(say=print))
+    records = compared(made.verdicts)
+    print(f"\n{comparison_table(records)}\n\n{made.page} ({(time.perf_counter() - start) / 60:.1f} min)")
+    return records
 
 
 if __name__ == "__main__":

@@ -5,21 +5,46 @@ import os
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from circuitcore.ground.durations import Durations, expected
 from circuitcore.ground.processor import processor
 from circuitcore.ground.progress import Watch
+from circuitcore.training.experiment import Experiment
 from circuitcore.training.store.run import Run
 from circuitcore.training.store.run_store import RunStore
 from livingpaper.book import studies
 from livingpaper.book.evidence import Evidence, Folders
+from livingpaper.book.gathering import Arms
 from livingpaper.book.reproductions import Reproduction, equal_runs, furthest
 from livingpaper.claims.verdict import to_json
 from livingpaper.commands.rerun import Rerun, make_page, say_total, write_pages
 
 SPENT = "spent.json"
 HEADINGS = ("claim", "published", "reproduced", "verdict")
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class FirstFew(Evidence):
+    """The first seeds of every arm and experiment of a study.
+
+    Attributes:
+        first: how many of each.
+    """
+
+    first: int
+
+    @cached_property
+    def experiments(self) -> tuple[Experiment, ...]:
+        """The reader's experiments, of so many seeds."""
+        return tuple(replace(one, seeds=one.seeds[: self.first]) for one in super().experiments)
+
+    @cached_property
+    def _asked(self) -> Arms:
+        return {arm: recipes[: self.first] for arm, recipes in super()._asked.items()}
 
 
 def reproduce(study: str, folder: Path, watch: Watch | None = None) -> Rerun:
@@ -40,8 +65,7 @@ def reproduce(study: str, folder: Path, watch: Watch | None = None) -> Rerun:
         BookError: the chapter failed, or its page did not build.
     """
     here = Folders.from_environment()
-    name, params = study.rpartition(".")[2], studies.load_params(study)
-    alone = Folders(here.root, folder / "runs", folder / "nothing-is-published")
+    name, params, alone = study.rpartition(".")[2], studies.load_params(study), _alone(here, folder)
     fresh = Evidence(study, params, alone)
     if watch is not None:
         say_total(fresh, watch)
@@ -53,8 +77,41 @@ def reproduce(study: str, folder: Path, watch: Watch | None = None) -> Rerun:
     return write_pages(page, [*published_verdicts(Evidence(study, params, here)), *verdicts], name, folder)
 
 
+def reproduce_first(study: str, folder: Path, first: int, watch: Watch | None = None) -> None:
+    """Train and measure the first seeds of every arm, and compute those of every experiment, from scratch.
+
+    For a study that takes longer than one has: runs can be compared with the published ones, verdicts cannot.
+
+    Args:
+        study: the study's name.
+        folder: gets ``runs/`` and ``spent.json``, as in ``reproduce``.
+        first: how many seeds of each.
+        watch: told expected times and progress; None for silence.
+
+    Raises:
+        StudyError, ParameterError, StoreError, ExecutorError: as ``reproduce`` does.
+    """
+    alone = _alone(Folders.from_environment(), folder)
+    few = FirstFew(study, studies.load_params(study), alone, first=first)
+    if watch is not None:
+        watch.say(expected(few.left(), Durations.of(alone.root)))
+    with _timed(folder / SPENT):
+        few.gather(watch)
+
+
+def _alone(here: Folders, folder: Path) -> Folders:
+    """Folders in which nothing is published."""
+    return Folders(here.root, folder / "runs", folder / "nothing-is-published")
+
+
 def record_of(study: str, folder: Path, compared: Sequence[Mapping[str, Any]]) -> Reproduction:
-    """What came of a finished reproduction in ``folder``, with the records of ``rerun.compared``, to be kept."""
+    """What came of a finished reproduction in ``folder``, to be kept.
+
+    Args:
+        study: what was reproduced, wholly or its first seeds.
+        folder: where.
+        compared: records of ``rerun.compared``; none where first seeds alone were trained, which judge nothing.
+    """
     here, name = Folders.from_environment(), study.rpartition(".")[2]
     shipped = {run.run_id: run for run in Evidence(study, studies.load_params(study), here).shipped.values()}
     new = [run for run in RunStore(folder / "runs", None).runs() if run.run_id in shipped]
@@ -67,6 +124,7 @@ def record_of(study: str, folder: Path, compared: Sequence[Mapping[str, Any]]) -
         made_with=_makers(new),
         published_with=_makers(shipped[run.run_id] for run in new),
         runs=len(new),
+        published=len(shipped),
         equal=equal_runs(new, shipped),
         claims=len(records),
         differing=tuple(record["claim"] for record in records if not record["same"]),

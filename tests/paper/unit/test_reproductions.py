@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pandas as pd
@@ -9,10 +10,12 @@ import pytest
 
 from circuitcore.training.store.run import Run
 from circuitcore.training.store.sealing import seal
-from livingpaper.book import reproductions
+from livingpaper.book import reproductions, studies
+from livingpaper.book.evidence import Evidence, Folders
 from livingpaper.book.reproductions import Reproduction, as_table, equal_runs, furthest
 from livingpaper.commands import reproduction
 from livingpaper.commands.publishing import keep
+from livingpaper.commands.reproduction import FirstFew
 
 RECORD = Reproduction(
     chapter="look_up", finished="2026-11-24", processor="Some CPU", made_with=("circuitcore 0.15.0",),
@@ -58,6 +61,25 @@ def test_table_has_a_row_a_record_and_names_the_others(tmp_path):
     row = "| Values are found | Some CPU | 38 of 40 | 11 of 12 (not LU3) | 0.25 half-widths, LU7 | 1.2 on 2 cores |"
     assert row in table.splitlines()
     assert table.endswith("Not reproduced whole yet: Another chapter.")
+
+
+def test_a_chapter_of_which_first_seeds_alone_were_made_again_is_not_called_reproduced(tmp_path):
+    seal(tmp_path, (), ())
+    keep(replace(RECORD, published=400, claims=0, differing=(), largest=None, moved=0.0), tmp_path)
+    table = as_table(tmp_path, TITLES)
+    row = "| Values are found | Some CPU | 38 of 40, of 400 in all | not judged | not judged | 1.2 on 2 cores |"
+    assert row in table.splitlines()
+    assert table.endswith("Not reproduced whole yet: Values are found; Another chapter.")
+    assert replace(RECORD, published=40).whole
+
+
+@pytest.mark.parametrize("study", ["story_control", "associative_memory"])
+def test_first_seeds_are_the_first_of_every_arm_and_experiment(study):
+    params, folders = studies.load_params(study), Folders.from_environment()
+    whole, few = Evidence(study, params, folders), FirstFew(study, params, folders, first=2)
+    assert {*few.units} == {*whole.units}
+    assert all(few.units[name] == of[:2] for name, of in whole.units.items())
+    assert any(len(of) > 2 for of in whole.units.values())  # otherwise nothing was left out
 
 
 def test_a_record_changed_after_it_was_kept_is_refused(tmp_path):
