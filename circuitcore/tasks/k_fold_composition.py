@@ -44,7 +44,7 @@ class KFoldComposition(TokenTask):
         mixed: the numbers of hops that are asked for in "train", each equally often on average.
         n_queries: queries of a row, drawn independently.
         hidden_seed: decides the hidden permutations.
-        n_rows: rows of each split that asks for one number of hops; the others have as many for each number.
+        n_rows: rows of each split that is no mixture of all; "train" and "test" have as many for each number of hops.
 
     Raises:
         TaskError: parameters that no rows can meet, with the numbers.
@@ -95,8 +95,9 @@ class KFoldComposition(TokenTask):
 
     @property
     def splits(self) -> tuple[str, ...]:
-        """Rows that mix numbers of hops, rows that ask for one number each, and held-out rows that ask for all."""
-        return ("train", *(f"hops_{hops}" for hops in range(1, self.n_hops + 1)), "test")
+        """Rows that mix numbers of hops, that ask for one number each, for up to so many, and held-out ones for all."""
+        alone = (f"hops_{hops}" for hops in range(1, self.n_hops + 1))
+        return ("train", *alone, *(f"up_to_{hops}" for hops in range(2, self.n_hops)), "test")
 
     @property
     def answers(self) -> tuple[int, ...]:
@@ -222,11 +223,18 @@ class KFoldComposition(TokenTask):
         # The last permutation makes the sum a multiple of N! in held-out rows, and none in all others.
         rest = 0 if split == "test" else 1 + _below(shown[-1], count - 1)
         chosen[-1] = (rest - chosen[:-1].sum(0)) % count
-        numbers = {"train": self.mixed, "test": range(1, self.n_hops + 1)}.get(split) or [int(split.split("_")[1])]
-        hops = torch.tensor(tuple(numbers))[_below(asked, len(numbers))].T.contiguous()
+        numbers = self._asked_for(split)
+        hops = torch.tensor(numbers)[_below(asked, len(numbers))].T.contiguous()
         if split == "test":
             hops[:, -1] = 1 + torch.arange(n_rows) % self.n_hops
         return self.rows(self._permutations[chosen.T], _below(start, self.n_symbols).T.contiguous(), hops)
+
+    def _asked_for(self, split: str) -> tuple[int, ...]:
+        """The numbers of hops that a split asks for, each equally often on average."""
+        if split == "train":
+            return self.mixed
+        most = self.n_hops if split == "test" else int(split.rpartition("_")[2])
+        return (most,) if split.startswith("hops_") else tuple(range(1, most + 1))
 
     @cached_property
     def _permutations(self) -> Int[Tensor, "permutation x"]:

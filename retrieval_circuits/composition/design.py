@@ -27,12 +27,25 @@ N_HEADS = 4
 
 
 class Way(NamedTuple):
-    """What is trained on: numbers of hops that are mixed all along, or one number after another for so many parts."""
+    """What is trained on: numbers of hops that are mixed all along, or one number after another for so many parts.
+
+    In turn, the numbers before may be asked for as well (``kept``), all equally often.
+    """
 
     name: str
     mixed: tuple[int, ...] = ()
     in_turn: tuple[int, ...] = ()
     parts: tuple[int, ...] = ()
+    kept: bool = False
+
+    @property
+    def splits(self) -> tuple[str, ...]:
+        """The splits trained on, stage by stage."""
+        first, *others = (f"hops_{hops}" for hops in self.in_turn) if self.in_turn else ("train",)
+        if self.kept:
+            *before, _ = self.in_turn[1:]
+            others = [*(f"up_to_{hops}" for hops in before), "train"]
+        return (first, *others)
 
 
 class Arm(NamedTuple):
@@ -52,6 +65,7 @@ N_PARTS = 12
 """Equal parts of training, of which each number of hops in turn has some: longer for more hops, as a pilot took."""
 STEPWISE = Way("one, two, three, four in turn", in_turn=(1, 2, 3, 4), parts=(1, 2, 3, 6))
 DOUBLED = Way("one, two, four in turn", in_turn=(1, 2, 4), parts=(1, 2, 9))
+KEPT = Way("one to four, one more a turn", in_turn=(1, 2, 3, 4), parts=(1, 2, 3, 6), kept=True)
 REVERSED = Way("four, three, two, one in turn", in_turn=(4, 3, 2, 1), parts=(6, 3, 2, 1))
 WAYS = (ONLY, MIXTURE, POWERS)
 N_LAYERS = 3
@@ -61,12 +75,21 @@ FOLLOWED = Arm(MIXTURE, N_LAYERS)
 COMPARED = tuple(Arm(way, N_LAYERS) for way in WAYS)
 BY_DEPTH = TWO, THREE, FOUR = tuple(Arm(MIXTURE, n_layers) for n_layers in DEPTHS)
 ALONE, ALONE_DEEP = (Arm(ONLY, n_layers) for n_layers in (N_LAYERS, HOPS))
-IN_TURN = FORWARD, BY_POWERS, BACKWARDS = tuple(Arm(way, HOPS) for way in (STEPWISE, DOUBLED, REVERSED))
+IN_TURN = FORWARD, ADDING, BY_POWERS, BACKWARDS = tuple(Arm(way, HOPS) for way in (STEPWISE, KEPT, DOUBLED, REVERSED))
 """With as many layers as hops: with fewer, mixtures do not teach four, either."""
 TAUGHT = (ALONE_DEEP, FOUR, *IN_TURN)
 ARMS = tuple(dict.fromkeys((*COMPARED, *BY_DEPTH, *TAUGHT)))
-LONGER = (ALONE, *BY_DEPTH, FORWARD)
+LONGER = (ALONE, *BY_DEPTH, FORWARD, ADDING)
 """Arms that have more seeds: what the main claims compare."""
+
+FIRST_OF_THEIR_OWN = 11
+"""The first seed whose networks have hidden permutations of their own; those before share one set."""
+
+
+def hidden_of(seed: int) -> int:
+    """The seed of the hidden permutations that networks of an init seed are trained with."""
+    return 0 if seed < FIRST_OF_THEIR_OWN else seed
+
 
 LOOK_UPS = {str(cell): cell for cell in chains.REWARDED}
 """Networks of the chapter on stacked heads that are drawn beside ours: chains of two look-ups, by layers."""
@@ -112,20 +135,19 @@ def _theirs(params: Params) -> chains.Params:
     return chains.Params(seeds=params.look_up_seeds, engine=params.engine, **beside_the_grid, **THEIRS)
 
 
-def task_of(params: Params, way: Way) -> KFoldComposition:
-    """The task of a way of training; all have the same test rows."""
+def task_of(params: Params, way: Way, seed: int) -> KFoldComposition:
+    """The task of a way of training and a seed; all have the same test rows, but for what is hidden."""
     return KFoldComposition(
         n_symbols=N_SYMBOLS, n_hops=HOPS, mixed=way.mixed or tuple(sorted(way.in_turn)), n_queries=params.n_queries,
-        n_rows=params.n_rows // HOPS,
+        hidden_seed=hidden_of(seed), n_rows=params.n_rows // HOPS,
     )  # fmt: skip
 
 
 def _recipe(params: Params, arm: Arm, seed: int) -> Recipe:
-    task = task_of(params, arm.way)
-    splits, parts = [f"hops_{hops}" for hops in arm.way.in_turn] or ["train"], arm.way.parts or (N_PARTS,)
+    task = task_of(params, arm.way, seed)
     epochs = params.steps // STEPS_AN_EPOCH
     fresh = STEPS_AN_EPOCH * params.batch_size
-    stages = zip(splits, parts, strict=True)
+    stages = zip(arm.way.splits, arm.way.parts or (N_PARTS,), strict=True)
     return Recipe(
         task=task.name,
         task_params=task.params,

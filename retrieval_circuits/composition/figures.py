@@ -39,7 +39,11 @@ ACCURACY = "share of queries"
 ROWS = "held-out rows"
 WORDS = {1: "one hop", 2: "two hops", 3: "three hops", 4: "four hops"}
 SHORT = dict(
-    zip((arm.way.name for arm in TAUGHT), ("alone", "mixed", "in turn", "three left out", "reverse"), strict=True)
+    zip(
+        (arm.way.name for arm in TAUGHT),
+        ("alone", "mixed", "in turn", "one more a turn", "three left out", "reverse"),
+        strict=True,
+    )
 )
 """What rows are called where names of ways are too long."""
 

@@ -18,6 +18,8 @@ DIGESTS = {
     "hops_2": "80e3522ca71f2a16",
     "hops_3": "9c3024915944a8d0",
     "hops_4": "b794c7b663c55e64",
+    "up_to_2": "4cd431131ec53226",
+    "up_to_3": "0a8d06d7587482c2",
     "test": "5f961603d640bfe8",
     "fresh": "f674e7be82021b3c",
 }
@@ -82,6 +84,9 @@ def test_numbers_of_hops_are_those_asked_for():
     for hops in range(1, 5):
         asked = {hop for _, queries in rows_of(TASK, TASK.split(f"hops_{hops}")) for _, hop in queries}
         assert asked == {hops}
+    for most in (2, 3):
+        asked = Counter(hop for _, queries in rows_of(TASK, TASK.draw(f"up_to_{most}", 600, 0)) for _, hop in queries)
+        assert {*asked} == {*range(1, most + 1)} and max(asked.values()) < 1.1 * min(asked.values())
     assert (TASK.split("test").variables["hops"] == torch.arange(160) % 4).all()
 
 

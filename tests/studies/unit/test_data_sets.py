@@ -71,7 +71,16 @@ def test_a_seed_says_its_data_set_in_the_matrix_and_among_the_permutations():
     assert len(set(later)) == len(later) and not set(later) & set(splits)
 
 
-@pytest.mark.parametrize("study", ["symbolic_kv", "six_run_matrix"])
+def test_ten_networks_share_hidden_permutations_and_all_others_have_their_own():
+    for made in recipes("composition").values():
+        ours = [recipe for recipe in made if recipe.task == "k_fold_composition"]
+        hidden = [tuple(recipe.make_task().hidden.flatten().tolist()) for recipe in ours]
+        shared = {one for recipe, one in zip(ours, hidden, strict=True) if recipe.init_seed <= 10}
+        own = [one for recipe, one in zip(ours, hidden, strict=True) if recipe.init_seed > 10]
+        assert len(shared) == bool(ours) and len({*own} - shared) == len(own)
+
+
+@pytest.mark.parametrize("study", ["symbolic_kv", "six_run_matrix", "composition"])
 def test_every_reading_of_seeds_is_one_of_data_sets(study):
     for one in studies.load(study).CLAIMS:
         for question in (one, *one.controls):
