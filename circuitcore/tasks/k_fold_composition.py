@@ -111,12 +111,13 @@ class KFoldComposition(TokenTask):
 
     @property
     def forms(self) -> tuple[PromptForm, ...]:
-        """All permutations and the queries; that a permutation takes no two symbols to one goes unchecked."""
+        """All permutations, and one query or all; that a permutation takes no two symbols to one goes unchecked."""
         size, shown = self.n_symbols, self.vocab[self.n_symbols :]
         starts = range(0, self.n_hops * size**2, size)
         slots = [Slot(f"map {at}", shown[start : start + size]) for at, start in enumerate(starts, 1)]
         asked = [Slot(f"query {at}", shown[self.n_hops * size**2 :]) for at in range(1, self.n_queries + 1)]
-        return (PromptForm("all hops", (*slots, *asked)),)
+        by_name = {"one query": 1, "all queries": self.n_queries} if self.n_queries > 1 else {"one query": 1}
+        return tuple(PromptForm(name, (*slots, *asked[:n_asked])) for name, n_asked in by_name.items())
 
     @cached_property
     def hidden(self) -> Int[Tensor, "hop x"]:

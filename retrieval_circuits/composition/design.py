@@ -11,6 +11,7 @@ from typing import Annotated, NamedTuple
 from pydantic import BaseModel, ConfigDict, Field
 
 from circuitcore.metrics.instruments.instrument import Instrument
+from circuitcore.metrics.instruments.snapshots import spread
 from circuitcore.models.config import ModelConfig
 from circuitcore.tasks.k_fold_composition import KFoldComposition
 from circuitcore.training.recipe import Optimizer, Recipe, Stage
@@ -20,6 +21,7 @@ from retrieval_circuits.stacked_heads import design as chains
 
 N_SYMBOLS, HOPS = 4, 4
 """Symbols, and the most hops that are asked for."""
+WORDS = {1: "one hop", 2: "two hops", 3: "three hops", 4: "four hops"}
 STEPS_AN_EPOCH = 100
 """Steps between two checkpoints: an "epoch" here draws as many batches anew."""
 LEARNING_RATE, BETAS = 1e-3, (0.9, 0.98)
@@ -176,6 +178,17 @@ def instruments(params: Params, arm: str) -> tuple[Instrument, ...]:
     )
 
 
+N_SHIPPED, N_ENDS = 5, 10  # checkpoints shipped of the network that opens, and of one taught in turn; ends of others
+
+
 def published_epochs(params: Params, arm: str, seed: int) -> tuple[int, ...]:
-    """Epochs whose weights are shipped: none of ours, and of stacked heads' those that its chapter ships."""
-    return chains.published_epochs(_theirs(params), arm, seed) if arm in LOOK_UPS else ()
+    """Epochs whose weights are shipped: of two networks of four layers through training, and the ends of nine others.
+
+    Of stacked heads' networks those that its chapter ships.
+    """
+    if arm in LOOK_UPS:
+        return chains.published_epochs(_theirs(params), arm, seed)
+    epochs = params.steps // STEPS_AN_EPOCH
+    if seed == params.seeds[0] and arm in (str(FOUR), str(FORWARD)):
+        return tuple(spread(range(epochs + 1), N_SHIPPED))
+    return (epochs,) if arm == str(FOUR) and seed in sorted(seeds_of(params, FOUR))[:N_ENDS] else ()

@@ -18,6 +18,7 @@ from retrieval_circuits.composition.design import (
     STEPWISE,
     TAUGHT,
     WAYS,
+    WORDS,
     Arm,
 )
 from retrieval_circuits.composition.published import FRONTIER
@@ -37,7 +38,6 @@ from retrieval_circuits.design import BAND
 GUESS, UNABLE_TO_STOP = 1 / N_SYMBOLS, unable_to_stop(N_SYMBOLS, HOPS)
 ACCURACY = "share of queries"
 ROWS = "held-out rows"
-WORDS = {1: "one hop", 2: "two hops", 3: "three hops", 4: "four hops"}
 SHORT = dict(
     zip(
         (arm.way.name for arm in TAUGHT),
