@@ -290,6 +290,17 @@ def unborn_numbers(unborn: View) -> dict[str, str]:
     return {"at_end_source": at_end["the source's"], "at_end_ours": at_end["this chapter's"]}
 
 
+def delays(apart: View) -> dict[str, str]:
+    """What the page prints of ``inference.apart``: steps by which the median pair is delayed, and the one most delayed.
+
+    Those of the published runs where the reader's stand under them.
+    """
+    rows = apart.table[apart.table["arm"].isin(MATRIX)].drop_duplicates(["arm", "init_seed"])
+    wide = rows.pivot(index="init_seed", columns="arm", values="value")
+    later = wide["on"] - wide["off"]
+    return {"median_delay": f"{later.median():,.0f}", "largest_delay": f"{later.max():,.0f}"}
+
+
 VIEWS = {
     "outcomes": outcomes,
     "grouped": grouped,

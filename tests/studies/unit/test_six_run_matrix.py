@@ -233,3 +233,12 @@ def test_a_seed_without_births_stays_in_the_view_of_rows(monkeypatch):
 
 def test_four_births_are_shown():
     assert len(SHOWN) == 4 and set(SHOWN) <= set(MOTIFS)
+
+
+def test_delays_are_of_pairs_and_of_the_published_ones_where_a_reader_has_the_same_seeds():
+    rows = [
+        ("off", 0, 100.0, "paper"), ("on", 0, 130.0, "paper"), ("off", 1, 100.0, "paper"), ("on", 1, 2100.0, "paper"),
+        ("off", 2, 50.0, "paper"), ("on", 2, 40.0, "paper"), ("mixed", 0, 900.0, "paper"), ("on", 0, 9000.0, "rerun"),
+    ]  # fmt: skip
+    apart = View(pd.DataFrame(rows, columns=["arm", "init_seed", "value", "origin"]), "optimizer steps", "val", "")
+    assert matrix.delays(apart) == {"median_delay": "30", "largest_delay": "2,000"}
