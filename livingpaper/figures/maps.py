@@ -160,9 +160,15 @@ def _heat(rows: pd.DataFrame, color: alt.Color, room: int, *, wide: bool) -> alt
     low, high = color.to_dict()["scale"]["domain"]
     # Cividis is dark below its middle: the number turns white there, in either theme.
     ink = alt.condition(f"datum.value > {(low + high) / 2:.6g}", alt.value("#111111"), alt.value("#ffffff"))
-    numbers = alt.Text("value:Q", format=".2f" if high < 10 else ",.0f")
+    # Among numbers beyond ten, small ones keep a digit where they have one: 3.2 and 2.7 are not both 3.
+    written = "format(datum.value, datum.value < 10 && datum.value % 1 ? '.1f' : ',.0f')"
+    known = base.transform_filter("isValid(datum.value)")
+    if high < 10:
+        numbers = alt.Text("value:Q", format=".2f")
+    else:
+        known, numbers = known.transform_calculate(written=written), alt.Text("written:N")
     words = {"fontSize": 11 if wide else 10, "baseline": "middle"}
-    known, unknown = base.transform_filter("isValid(datum.value)"), base.transform_filter("!isValid(datum.value)")
+    unknown = base.transform_filter("!isValid(datum.value)")
     layers = [
         known.mark_rect().encode(color=color),
         known.mark_text(**words).encode(text=numbers, color=ink),

@@ -58,6 +58,16 @@ def depths(results: Results) -> View:
     return _curves(results, {arm: f"{arm.n_layers} layers" for arm in BY_DEPTH})
 
 
+def beyond(depths: View) -> str:
+    """Of ``depths``: how many networks answer more hops than they have layers at the end, in words."""
+    layers = {str(arm): arm.n_layers for arm in BY_DEPTH}
+    hops = {words: number for number, words in WORDS.items()}
+    ends = depths.table.sort_values("step", kind="stable").drop_duplicates(["arm", "init_seed", "series"], keep="last")
+    more = ends["series"].astype(str).map(hops) > ends["arm"].astype(str).map(layers)
+    networks = (more & (ends["value"] >= ANSWERED)).groupby([ends["arm"].astype(str), ends["init_seed"]]).any()
+    return f"{networks.sum()} of {len(networks)}"
+
+
 def turns(results: Results) -> View:
     """The same of networks of four layers: four hops alone, and numbers of hops in turn."""
     return _curves(results, {arm: arm.way.name for arm in (ALONE_DEEP, *IN_TURN)})

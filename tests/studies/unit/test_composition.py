@@ -186,3 +186,18 @@ def test_turns_in_words_are_those_of_the_recipes():
     stages = STUDY.recipes(PUBLISHED)[str(design.FORWARD)][0].stages
     steps = [f"{stage.epochs * design.STEPS_AN_EPOCH:,}" for stage in stages]
     assert figures.turn_lengths(PUBLISHED.steps).replace(" and ", ", ").split(", ") == steps
+
+
+def test_networks_beyond_one_hop_a_layer_are_counted_at_the_end_and_once():
+    answered = {**CURVES, 3: [0.2, 0.3, 0.95], 4: [0.2, 0.2, 0.95]}
+    lost = {**CURVES, 3: [0.2, 0.95, 0.3]}
+    two, three, four = BY_DEPTH
+    for of_two, of_three, wanted in (
+        (answered, CURVES, "1 of 3"),
+        (lost, answered, "1 of 3"),
+        (lost, CURVES, "0 of 3"),
+    ):
+        rows = [
+            one for arm, curves in ((two, of_two), (three, of_three), (four, answered)) for one in learning(arm, curves)
+        ]
+        assert figures.beyond(figures.depths(results(rows))) == wanted
