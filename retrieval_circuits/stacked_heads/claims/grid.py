@@ -29,7 +29,10 @@ def _path(words: str, unit: Unit, values: Values) -> Reading:
 
 def _second_with(n_layers: int) -> Reading:
     cell = REWARDED[n_layers - 1]
-    return LOSS(f"final error of x_2 with {n_layers} layers, every step rewarded,", values=readings.final_loss(cell, 2))
+    return LOSS(
+        f"final error of the second symbol with {n_layers} layers, every step rewarded,",
+        values=readings.final_loss(cell, 2),
+    )
 
 
 DEPTH = (
@@ -40,11 +43,11 @@ DEPTH = (
             fails="One layer learns one look-up.",
             whether="whether one layer learns one look-up",
         ),
-        reading=LOSS("final error of x_1 with one layer", values=readings.final_loss(ONE[0], 1)),
+        reading=LOSS("final error of the first symbol with one layer", values=readings.final_loss(ONE[0], 1)),
         bound=NOT_LEARNT,
         controls=(
             Control(
-                reading=LOSS("final error of x_1 with two layers", values=readings.final_loss(ONE[1], 1)),
+                reading=LOSS("final error of the first symbol with two layers", values=readings.final_loss(ONE[1], 1)),
                 bound=IS_LEARNT,
             ),
         ),
@@ -91,7 +94,7 @@ DEPTH = (
             whether="whether the second symbol of a chain takes more layers than the first",
         ),
         reading=Reading(
-            "layers with which x_2 is learnt, less those with which x_1 is,",
+            "layers with which the second symbol is learnt, less those with which the first is,",
             LAYERS,
             readings.more_layers,
             arms=BY_DEPTH,
@@ -110,7 +113,7 @@ REWARDS = (
             whether="whether the first symbol is always learnt before the second",
         ),
         reading=Reading(
-            "networks, of all depths that learnt both, that learnt x_1 before x_2,",
+            "networks, of all depths that learnt both, that learnt the first symbol before the second,",
             NETWORKS,
             readings.in_order,
             arms=BY_DEPTH,
@@ -128,7 +131,8 @@ REWARDS = (
             whether="whether two look-ups are learnt where only the last symbol is rewarded",
         ),
         reading=LOSS(
-            "final error of x_2 with 4 layers, only x_2 rewarded,", values=readings.final_loss(LAST_ALONE[0], 2)
+            "final error of the second symbol with 4 layers, only the second rewarded,",
+            values=readings.final_loss(LAST_ALONE[0], 2),
         ),
         bound=at_least(0.7, "the source's bound; knowing the step alone gives 0.75"),
         controls=(Control(reading=_second_with(4), bound=IS_LEARNT),),
@@ -167,7 +171,8 @@ PATHS = (
             whether="whether the path to the first answer appears when its symbol is learnt",
         ),
         reading=_path(
-            "time between the fall of the error of x_1 and attention from query to first answer passing one half",
+            "time between the fall of the error of the first symbol and attention from query to first answer passing "
+            "one half",
             STEPS,
             readings.path_and_loss,
         ),
