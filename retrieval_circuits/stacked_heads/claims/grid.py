@@ -7,7 +7,16 @@ from livingpaper.claims.reading import Less, Reading, Values, of_experiment
 from livingpaper.claims.rules import Counted, Every, Share
 from livingpaper.claims.units import COUNT, MORE_OFTEN_THAN_NOT, STEPS, Unit, at_least, at_most, share_of
 from retrieval_circuits.stacked_heads import readings
-from retrieval_circuits.stacked_heads.design import FLOW, FOLLOWED, LAST_ALONE, ONE, REWARDED, STEPS_AN_EPOCH, WIRED
+from retrieval_circuits.stacked_heads.design import (
+    BY_TWO,
+    FLOW,
+    FOLLOWED,
+    LAST_ALONE,
+    ONE,
+    REWARDED,
+    STEPS_AN_EPOCH,
+    WIRED,
+)
 from retrieval_circuits.stacked_heads.readings import ATTENDED, FIRST, JUMP, LEARNT, PREVIOUS, SECOND
 
 ERROR = Unit(digits=2, low=0.0)
@@ -15,7 +24,7 @@ ERROR = Unit(digits=2, low=0.0)
 ERROR_MORE = Unit(digits=2)
 LAYERS = Unit(name="layers", digits=1)
 ATTENTION = share_of("attention")
-NETWORKS, LENGTHS = share_of("networks"), share_of("lengths")
+NETWORKS, LENGTHS, CASES = share_of("networks"), share_of("lengths"), share_of("cases")
 BY_DEPTH = tuple(str(cell) for cell in REWARDED)
 NOT_LEARNT = at_least(LEARNT, "the source's threshold for learnt, below what knowing the step alone gives, 0.75")
 IS_LEARNT = at_most(LEARNT, "the source's threshold for learnt, below what knowing the step alone gives, 0.75")
@@ -308,6 +317,24 @@ THEORY = (
         ),
         rule=Counted(),
         bound=at_most(0.01, "the source's three networks stay below it"),
+        min_seeds=0,
+    ),
+    Claim(
+        id="SH28",
+        says=Says(
+            holds="By the same assumptions, a hop that depends on two symbols takes as many layers as two look-ups in "
+            "a row.",
+            fails="By the same assumptions, a hop that depends on two symbols does not always take as many layers as "
+            "two look-ups in a row.",
+            whether="whether a hop that depends on two symbols takes as many layers as two look-ups in a row",
+        ),
+        reading=Reading(
+            "cases, a number of hops and who may attend to whom, in which both take as many layers,",
+            CASES,
+            of_experiment(BY_TWO, "agrees", "mean"),
+        ),
+        rule=Counted(),
+        bound=at_least(1.0, "every case that was counted"),
         min_seeds=0,
     ),
 )
