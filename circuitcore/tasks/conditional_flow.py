@@ -6,9 +6,8 @@ of an entry, and at first every position holds its symbol and the code of its en
 are counted: those of the other chains share symbols with it and lie on no shorter way.
 
 Seen from the query, the way over the left symbols is the line of a chain of two look-ups a hop, and so is that over the
-right ones; both meet in each next x. A position is as far from another one as on that line, so that n hops should take
-what a chain of 2n look-ups takes. The model asks for less than the task does: that left and right are those of *one*
-entry is a comparison that it does not count.
+right ones; both meet in each next x. So n hops take what a chain of 2n look-ups takes. The model asks for less than the
+task does: that left and right are those of *one* entry is a comparison that it does not count.
 """
 
 from collections.abc import Iterable
@@ -38,28 +37,30 @@ def conditional_table(n_hops: Iterable[int]) -> pd.DataFrame:
     """What every variant takes for so many hops, beside chains of twice as many look-ups.
 
     Returns:
-        A row per number of hops and variant: ``hops``, ``variant``, ``layers`` (until the query holds the answer and
-        every symbol and entry on the way), ``arrives`` (until it holds the answer), ``chain`` (layers of 2 ``hops``
-        look-ups in a row, by closed form), ``bound_layers`` (what the source's theorem demands for them) and
+        A row per number of hops and variant: ``hops``, ``variant``, ``layers`` (simulated), ``chain`` (layers of 2
+        ``hops`` look-ups in a row, by closed form), ``bound_layers`` (what the source's theorem demands for them) and
         ``agrees`` (``layers`` and ``chain`` are one number).
 
     Raises:
         TaskError: a number of hops that is not 1 to ``MAX_DEPTH``.
     """
-    rows = []
-    for hops in n_hops:
-        for variant in VARIANTS:
-            arrives, layers = simulated(hops, variant)
-            rows.append({
-                "hops": hops, "variant": variant, "layers": layers, "arrives": arrives,
-                "chain": fewest(2 * hops, variant), "bound_layers": published_bound(2 * hops),
-            })  # fmt: skip
+    rows = [
+        {
+            "hops": hops,
+            "variant": variant,
+            "layers": simulated(hops, variant),
+            "chain": fewest(2 * hops, variant),
+            "bound_layers": published_bound(2 * hops),
+        }
+        for hops in n_hops
+        for variant in VARIANTS
+    ]
     table = pd.DataFrame(rows)
     return table.assign(agrees=table["layers"] == table["chain"])
 
 
-def simulated(n_hops: int, variant: str) -> tuple[int, int]:
-    """Layers until the query holds the answer, and until it holds everything on the way to it.
+def simulated(n_hops: int, variant: str) -> int:
+    """Layers until the query holds the answer and everything that it depends on: all symbols and entries on the way.
 
     Raises:
         TaskError: a number of hops or a variant that is not allowed.
@@ -69,12 +70,11 @@ def simulated(n_hops: int, variant: str) -> tuple[int, int]:
     if variant not in VARIANTS:
         raise TaskError(unknown("variant of the flow", variant, VARIANTS))
     now, visible = at_first(n_hops), visible_to(n_hops, causal=variant != "open")
-    arrives, layer = None, 0
+    layer = 0
     while not now[0].all():
         layer += 1
         now = after_layer(now, visible, slice(1) if variant == "one_hop" and layer > 1 else slice(None))
-        arrives = layer if arrives is None and now[0, OF_LINE * n_hops] else arrives
-    return arrives, layer
+    return layer
 
 
 def at_first(n_hops: int) -> Bool[np.ndarray, "position piece"]:
