@@ -89,7 +89,7 @@ def singular_values(results: Results) -> View:
     """The circuits of the parent's four rivals in numbers, beside those of the same weights shuffled."""
     rows = results.rows("spectra", arm=PARENT).astype({"metric": "str", "variable": "str", "edit": "str"})
     rows, found = rows[rows["layer"] == LAYER], []
-    for (step, head, circuit), part in rows.groupby(["step", "head", "variable"]):
+    for (step, circuit, head), part in rows.groupby(["step", "variable", "head"], sort=False):
         own, lot = (part[part["edit"] == edit].set_index("metric")["value"] for edit in ("none", "shuffled"))
         turned = part[part["metric"] == "direction"]["value"].iloc[0]
         found.append({
