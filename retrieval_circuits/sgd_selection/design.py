@@ -18,17 +18,7 @@ from circuitcore.training.recipe import Recipe, Stage
 from retrieval_circuits.design import EngineName, Seed, Seeds, SomeSeeds
 from retrieval_circuits.sgd_formation.design import BATCH_SIZE, EVERY, N_LOOKED, SHOWN_AT, links, small_network
 from retrieval_circuits.sgd_formation.measures import SIZES, Counts, Removed, part_removed
-from retrieval_circuits.sgd_selection.measures import (
-    AtSteps,
-    Examples,
-    Traced,
-    example_geometry,
-    fingerprints,
-    pushes,
-    routes,
-    spectra,
-    updates,
-)
+from retrieval_circuits.sgd_selection.measures import Traced, fingerprints, pushes, routes, updates
 
 N_FORKS = 8
 ORDER_OFFSET = 30_000
@@ -154,7 +144,7 @@ def instruments(params: Params, arm: str) -> tuple[Instrument, ...]:
     if arm == DRAWN_FORK:
         return (*found, links(params.n_rows))
     if arm in (PARENT, REPLAY):
-        tested = (links(params.n_rows), *_of_weights(params)) if arm == PARENT else ()
+        tested = (links(params.n_rows),) if arm == PARENT else ()
         return (*found, Instrument(name="fingerprints", version=1, measures=fingerprints), *tested)
     if arm == NETWORKS:
         pushed = Counts(n_rows=min(N_PUSHED, params.n_rows), n_looked=n_looked)
@@ -166,15 +156,6 @@ def instruments(params: Params, arm: str) -> tuple[Instrument, ...]:
         traced = Traced(n_steps=N_TRACED, every=EVERY, n_lags=N_LAGS, n_looked=n_looked)
         return (*found, Instrument(name="updates", version=1, measures=updates, when="steps", settings=traced))
     return found
-
-
-def _of_weights(params: Params) -> tuple[Instrument, ...]:
-    """What is asked of the parent at the steps whose weights are shipped: singular values, and gradients of reads."""
-    examples = Examples(steps=SHOWN_AT, n_rows=min(N_LOOKED, params.n_rows))
-    return (
-        Instrument(name="spectra", version=1, measures=spectra, when="last", settings=AtSteps(steps=SHOWN_AT)),
-        Instrument(name="geometry", version=1, measures=example_geometry, when="last", settings=examples),
-    )
 
 
 def published_epochs(params: Params, arm: str, seed: int) -> tuple[int, ...]:

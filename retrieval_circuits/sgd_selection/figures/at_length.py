@@ -85,47 +85,4 @@ def drawn_moves(results: Results) -> View:
     return View(pd.DataFrame(found), "share of rows", ROWS, note="H* is all heads of the layer together")
 
 
-def singular_values(results: Results) -> View:
-    """The circuits of the parent's four rivals in numbers, beside those of the same weights shuffled."""
-    rows = results.rows("spectra", arm=PARENT).astype({"metric": "str", "variable": "str", "edit": "str"})
-    rows, found = rows[rows["layer"] == LAYER], []
-    for (step, circuit, head), part in rows.groupby(["step", "variable", "head"], sort=False):
-        own, lot = (part[part["edit"] == edit].set_index("metric")["value"] for edit in ("none", "shuffled"))
-        turned = part[part["metric"] == "direction"]["value"].iloc[0]
-        found.append({
-            "arm": PARENT, "step": f"{step:,}", "head": _address(int(head)), "circuit": circuit,
-            "largest": f"{own['largest']:.2f}", "shuffled": f"{lot['largest']:.2f}",
-            "effective rank": f"{own['effective_rank']:.1f}", "its, shuffled": f"{lot['effective_rank']:.1f}",
-            "first direction, by the last": f"{turned:.2f}",
-        })  # fmt: skip
-    return View(pd.DataFrame(found), "as named", "weights alone")
-
-
-HAVE = {
-    "key": "the same key", "value": "the same value", "lag": "as many writes in between",
-    "split": "a pair trained on, or held out", "right": "a right answer, or a wrong one",
-}  # fmt: skip
-"""What two reads may have in common -> in words."""
-
-
-def gradients_alike(results: Results) -> View:
-    """How alike the gradients of two reads of the parent are, by what they have in common."""
-    rows = results.rows("geometry", arm=PARENT).astype({"metric": "str", "variable": "str"})
-    wide = rows.pivot(index=["step", "variable"], columns="metric", values="value")
-    found = [
-        {
-            "arm": PARENT, "step": f"{step:,}", "in common": HAVE[name], "alike": f"{part['alike']:.3f}",
-            "without it": f"{part['unlike']:.3f}", "difference": f"{part['alike'] - part['unlike']:.3f}",
-            "by lot at most": f"{part['by_lot']:.3f}",
-        }
-        for (step, name), part in wide.iterrows()
-    ]  # fmt: skip
-    return View(
-        pd.DataFrame(found), "cosine", f"{rows['n'].max()} reads", note="By lot: all but 2.5 % of shuffled labels"
-    )
-
-
-VIEWS = {
-    view.__name__: view
-    for view in (every_change, every_network, removed_heads, drawn_moves, singular_values, gradients_alike)
-}
+VIEWS = {view.__name__: view for view in (every_change, every_network, removed_heads, drawn_moves)}

@@ -5,8 +5,8 @@ import torch
 from torch.nn import functional
 
 from circuitcore.models import ModelConfig, forward, init_weights
-from retrieval_circuits.sgd_selection.measures.geometry import OneRead, common, read_gradients
-from retrieval_circuits.sgd_selection.measures.spectra import circuits, shuffled, summary
+from retrieval_circuits.sgd_formation.measures.geometry import OneRead, common, read_gradients
+from retrieval_circuits.sgd_formation.measures.spectra import circuits, shuffled, summary
 
 CONFIG = ModelConfig(d_vocab=12, n_ctx=8, n_layers=2, n_heads=2, d_model=8, d_mlp=16, tied=True)
 
