@@ -27,7 +27,7 @@ layers.
 """
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from itertools import product
 from typing import Literal, get_args
@@ -73,17 +73,39 @@ def held(depth: int, variant: Variant, blocks: Blocks = "far_first") -> Iterator
     for layer in range(1, 2 * depth + 2):
         yield now
         moves = slice(1) if variant == "one_hop" and layer > 1 else slice(None)
-        bits = _packed(now)
-        common = sum(np.bitwise_count(word[moves, None] & word).astype(int) for word in bits)  # pieces that both hold
-        attends = (common > 0) & visible[moves]
-        if variant in ("one_head", "causal_one_head", "one_hop"):
-            attends = _furthest(now, moves, attends, common)
-        for word in bits:
-            word[moves] |= np.bitwise_or.reduce(np.where(attends, word, np.uint64(0)), axis=1)
-        then = _unpacked(bits, now.shape[1])
+        choose = _furthest if variant in ("one_head", "causal_one_head", "one_hop") else None
+        then = after_layer(now, visible, moves, choose)
         if (then == now).all():
             return
         now = then
+
+
+Choice = Callable[[np.ndarray, slice, np.ndarray, np.ndarray], np.ndarray]
+"""Of those that each position may attend to, which it does; arguments as ``_furthest`` has them."""
+
+
+def after_layer(
+    now: Bool[np.ndarray, "position piece"],
+    visible: Bool[np.ndarray, "position position"],
+    moves: slice = slice(None),
+    choose: Choice | None = None,
+) -> Bool[np.ndarray, "position piece"]:
+    """What every position holds after one more layer: A1 and A2.
+
+    Args:
+        now: what it holds before.
+        visible: whom each position may see.
+        moves: the positions that act; the others stay as they are.
+        choose: which of those that it shares a piece with and sees a position attends to; None: to all of them.
+    """
+    bits = _packed(now)
+    common = sum(np.bitwise_count(word[moves, None] & word).astype(int) for word in bits)  # pieces that both hold
+    attends = (common > 0) & visible[moves]
+    if choose:
+        attends = choose(now, moves, attends, common)
+    for word in bits:
+        word[moves] |= np.bitwise_or.reduce(np.where(attends, word, np.uint64(0)), axis=1)
+    return _unpacked(bits, now.shape[1])
 
 
 def simulated(depth: int, variant: Variant, blocks: Blocks = "far_first") -> int:

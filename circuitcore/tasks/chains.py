@@ -180,7 +180,7 @@ class ChainRetrieval(VectorTask):
 
     def _drawn(self, n_rows: int, bits: PCG64) -> tuple[Tensor, Layout]:
         """Symbols, and an order of the chains for every block and for the queries, drawn independently."""
-        symbols = _normal(bits, (n_rows, self.n_chains, self.n_steps + 1, self.d_symbol))
+        symbols = normal_numbers(bits, (n_rows, self.n_chains, self.n_steps + 1, self.d_symbol))
         words = bits.random_raw(n_rows * (self.n_steps + 1) * self.n_chains)
         slots = torch.from_numpy(words.reshape(n_rows, self.n_steps + 1, self.n_chains).argsort(-1))
         begin = 2 * self.n_chains * (self.n_steps - 1 - torch.arange(self.n_steps))
@@ -196,7 +196,7 @@ def position_code(n_pos: int, width: int) -> Float[Tensor, "pos width"]:
     return ((code / CODE_GRID).round() * CODE_GRID).float()
 
 
-def _normal(bits: PCG64, shape: tuple[int, ...]) -> Float[Tensor, "*shape"]:
+def normal_numbers(bits: PCG64, shape: tuple[int, ...]) -> Float[Tensor, "*shape"]:
     """Normal numbers of variance 1, the same on every processor: one of 65,536 equally likely quantiles each."""
     n_numbers = int(np.prod(shape))
     words = bits.random_raw(-(-n_numbers * NORMAL_BITS // 64)).view(np.uint16)

@@ -23,11 +23,14 @@ from circuitcore.training.recipe import Optimizer, Recipe, Stage
 from retrieval_circuits.design import DATA_SEED_OFFSET, EngineName, Seeds, SomeSeeds
 from retrieval_circuits.sgd_formation.measures import (
     SIZES,
+    AtSteps,
     Attributed,
     Benchmark,
     Counts,
+    Examples,
     Linked,
     Removed,
+    example_geometry,
     link_tests,
     margin_parts,
     our_floor,
@@ -35,6 +38,7 @@ from retrieval_circuits.sgd_formation.measures import (
     part_removed,
     source_floor,
     source_rules,
+    spectra,
     stream_scores,
 )
 
@@ -161,7 +165,16 @@ def instruments(params: Params, arm: str) -> tuple[Instrument, ...]:
         scores,
         Instrument(name="removed", version=1, measures=part_removed, when="last", settings=removed),
         Instrument(name="margin_parts", version=1, measures=margin_parts, when="last", settings=parts),
-        *((links(params.n_rows),) if arm == DRAWN else ()),
+        *((links(params.n_rows), *_of_weights(params)) if arm == DRAWN else ()),
+    )
+
+
+def _of_weights(params: Params) -> tuple[Instrument, ...]:
+    """What is asked of the drawn network where its weights are shipped: singular values, and gradients of reads."""
+    examples = Examples(steps=SHOWN_AT, n_rows=min(N_LOOKED, params.n_rows))
+    return (
+        Instrument(name="spectra", version=1, measures=spectra, when="last", settings=AtSteps(steps=SHOWN_AT)),
+        Instrument(name="geometry", version=1, measures=example_geometry, when="last", settings=examples),
     )
 
 

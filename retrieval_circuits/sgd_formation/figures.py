@@ -2,15 +2,17 @@
 
 import pandas as pd
 
+from circuitcore.models import Head
 from circuitcore.tasks.balanced_stream import BalancedStream
 from circuitcore.tasks.stream_kv import StreamKV
 from livingpaper.claims.results import Results
 from livingpaper.claims.view import View, in_order
 from retrieval_circuits.bounds import BEHAVIOUR
 from retrieval_circuits.design import BAND
-from retrieval_circuits.sgd_formation.design import FIXED, FRESH, FULL, OUR_RULES, REPORTED, SOURCE, SOURCE_RULES
+from retrieval_circuits.sgd_formation.design import DRAWN, FIXED, FRESH, FULL, OUR_RULES, REPORTED, SOURCE, SOURCE_RULES
 from retrieval_circuits.sgd_formation.measures import SIZES
 from retrieval_circuits.sgd_formation.measures.benchmark import ANY, BEST, OF_KIND, TRIED
+from retrieval_circuits.sgd_formation.measures.links import JOINED_BY
 from retrieval_circuits.sgd_formation.published import ACCURACY, REMOVED
 from retrieval_circuits.sgd_formation.readings import (
     LONGEST,
@@ -238,10 +240,50 @@ def removed_ways(results: Results) -> View:
     return View(table, "accuracy lost", REPORTED[FRESH], BAND)
 
 
+def singular_values(results: Results) -> View:
+    """The circuits of the drawn network's first layer in numbers, beside those of the same weights shuffled."""
+    rows = results.rows("spectra", arm=DRAWN).astype({"metric": "str", "variable": "str", "edit": "str"})
+    rows, found = rows[rows["layer"] == JOINED_BY], []
+    for (step, circuit, head), part in rows.groupby(["step", "variable", "head"], sort=False):
+        own, lot = (part[part["edit"] == edit].set_index("metric")["value"] for edit in ("none", "shuffled"))
+        turned = part[part["metric"] == "direction"]["value"].iloc[0]
+        found.append({
+            "arm": DRAWN, "step": f"{step:,}", "head": str(Head(JOINED_BY, int(head))), "circuit": circuit,
+            "largest": f"{own['largest']:.2f}", "shuffled": f"{lot['largest']:.2f}",
+            "effective rank": f"{own['effective_rank']:.1f}", "its, shuffled": f"{lot['effective_rank']:.1f}",
+            "first direction, by the last": f"{turned:.2f}",
+        })  # fmt: skip
+    return View(pd.DataFrame(found), "as named", "weights alone")
+
+
+HAVE = {
+    "key": "the same key", "value": "the same value", "lag": "as many writes in between",
+    "split": "a pair trained on, or held out", "right": "a right answer, or a wrong one",
+}  # fmt: skip
+"""What two reads may have in common -> in words."""
+
+
+def gradients_alike(results: Results) -> View:
+    """How alike the gradients of two reads of the drawn network are, by what they have in common."""
+    rows = results.rows("geometry", arm=DRAWN).astype({"metric": "str", "variable": "str"})
+    wide = rows.pivot(index=["step", "variable"], columns="metric", values="value")
+    found = [
+        {
+            "arm": DRAWN, "step": f"{step:,}", "in common": HAVE[name], "alike": f"{part['alike']:.3f}",
+            "without it": f"{part['unlike']:.3f}", "difference": f"{part['alike'] - part['unlike']:.3f}",
+            "by lot at most": f"{part['by_lot']:.3f}",
+        }
+        for (step, name), part in wide.iterrows()
+    ]  # fmt: skip
+    return View(
+        pd.DataFrame(found), "cosine", f"{rows['n'].max()} reads", note="By lot: all but 2.5 % of shuffled labels"
+    )
+
+
 VIEWS = {
     view.__name__: view
     for view in (
         *(example, rules, learning, after_swap, looking, reach, by_lag, times, removed, addresses),
-        *(every_rule, margins, removed_ways),
+        *(every_rule, margins, removed_ways, singular_values, gradients_alike),
     )
 }

@@ -1,5 +1,6 @@
 """No sentence with a badge says more than its badge: the pages' prose, read against the recorded verdicts."""
 
+import dataclasses
 import json
 import re
 from pathlib import Path
@@ -9,7 +10,7 @@ import pytest
 import paper
 from livingpaper.book import studies
 from livingpaper.book.notebooks import APPENDIX
-from livingpaper.claims.verdict import Status
+from livingpaper.claims.verdict import Asked, Declared, Status
 
 ROOT = Path(paper.__file__).resolve().parent
 TITLED = ("index.md", *(f"{name}.ipynb" for name in studies.names()))
@@ -29,6 +30,7 @@ SAID = {
     Status.NOT_CHECKED: re.compile(r"not (been )?checked|unchecked|no verdict", re.IGNORECASE),
     Status.REFUTED: re.compile(r"\bnot?\b|\bnone\b|refute|miss|wrong", re.IGNORECASE),
 }
+CODE_NAME = re.compile(r"\b[a-z]\w*_\w+|[$`]")  # matrices as W_O are the sources' own names
 SENTENCE = re.compile(r"(?<=[.!?;])\s+(?=[A-Z{*])|\n")
 
 
@@ -143,3 +145,23 @@ def test_a_bare_assertion_beside_an_unsettled_claim_is_caught():
 def test_what_a_verdict_says_itself_needs_no_words_beside_it():
     assert says_too_much("{{ six_run_matrix_SR18_told }} {{ story_control_SC4_told }}", STATUSES) == []
     assert TOLD.findall("{{ six_run_matrix_SR5_published_told }}") == [("SR5_published", "")]
+
+
+@pytest.mark.parametrize("name", studies.names())
+def test_claims_are_told_in_words_and_not_in_names_of_code(name):
+    """Cards, tables, alternative texts and a terminal print them as they are: `x_1` would be read as it is written."""
+    texts = {
+        claim.id: (
+            *dataclasses.astuple(claim.says),
+            claim.source_verdict,
+            claim.void,
+            *(part for asked in asked_of(claim.declared) for part in (str(asked), asked.bound.why)),
+        )
+        for claim in studies.load(name).CLAIMS
+    }
+    assert {claim: found for claim, of in texts.items() if (found := CODE_NAME.findall(" ".join(of)))} == {}
+
+
+def asked_of(claim: Declared) -> tuple[Asked, ...]:
+    """What a claim asks, and what its controls ask."""
+    return (claim.asked, *(asked for asked, _ in claim.controls))

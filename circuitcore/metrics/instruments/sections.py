@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import combinations
 
 import torch
 from torch import Tensor
@@ -184,15 +185,15 @@ def ablations(session: Session, net: Network, rows: Rows) -> None:
 
 
 def edges(session: Session, net: Network, rows: Rows) -> None:
-    """Path patching into adjacent layers: how often the answer is the source's (``edge_switch``) or the base's.
+    """Path patching between any two layers: how often the answer is the source's (``edge_switch``) or the base's.
 
     A network that guesses among the prompt's values scores one over the pairs on both, moved or not.
     """
     if net.config.norm_position != "pre":
         return
-    for layer in range(net.config.n_layers - 1):
+    for sender, receiver in combinations(range(net.config.n_layers), 2):
         for test in session.edge_tests:
-            found, logits = paths.edge_logits(net, layer, test)
+            found, logits = paths.edge_logits(net, sender, receiver, test)
             labels = [{"site": str(edge)} for edge in found]
             predicted = logits.argmax(-1)
             for metric, answers in {

@@ -1,8 +1,8 @@
 """Path patching: what one part's write, seen by one input of one later head, does to the answer.
 
 The stream entering layer l+1 is the sum of what was there before, the heads' writes and the MLP's write. An *edge*
-replaces one of these terms by its value on the source prompt, for one receiving head and one of its inputs only.
-Edges into adjacent layers only; the source's "layer-1 support" is layer 0 here.
+replaces one of these terms by its value on the source prompt, for one receiving head and one of its inputs only. The
+layers between sender and receiver write what they write on the base prompt, so that an edge is the direct way alone.
 """
 
 from collections.abc import Iterator, Sequence
@@ -23,7 +23,8 @@ INPUTS = ("q", "k", "v")
 class Edge:
     """From ``sender`` into one input of ``receiver``.
 
-    Senders: ``embed``, ``L0H1``, ``L0MLP``, ``L0H*`` (all heads together); ``L0H1>MLP`` lets the MLP react to the head.
+    Senders: ``embed``, ``L0H1``, ``L0MLP``, ``L0H*`` (all heads together); ``L0H1>MLP`` lets the MLP of the head's own
+    layer react to it. ``all`` is everything before the receiver.
     """
 
     sender: str
@@ -35,62 +36,82 @@ class Edge:
 
 
 def edge_logits(
-    net: Network, layer: int, test: Interchange
+    net: Network, sender: int, receiver: int, test: Interchange
 ) -> tuple[list[Edge], Float[Tensor, "edit ckpt batch vocab"]]:
-    """Read-out logits of the base rows under every edge from ``layer`` into ``layer + 1``.
+    """Read-out logits of the base rows under every edge from layer ``sender`` into layer ``receiver``.
+
+    What stands before all layers (``embed``) is a sender with layer 0, and ``all`` one with the layer just before the
+    receiver, so that over all pairs of layers each edge is there once.
 
     Raises:
-        ValueError: no layer after ``layer``, or a post-norm model (its stream is no sum of writes).
+        ValueError: a receiver that does not exist or is not behind the sender, or a post-norm model (its stream is no
+            sum of writes).
     """
-    if layer + 1 >= net.config.n_layers or net.config.norm_position != "pre":
+    if not 0 <= sender < receiver < net.config.n_layers or net.config.norm_position != "pre":
         raise ValueError(
-            f"path patching needs a pre-norm model with a layer after {layer}; it has {net.config.n_layers}"
+            f"path patching from layer {sender} into layer {receiver} needs a pre-norm model with both, the second "
+            f"behind the first; it has {net.config.n_layers}, norm position {net.config.norm_position!r}"
         )
-    own = [f"resid_pre.{layer}", f"z.{layer}"] + ([] if net.config.mlp == "none" else [f"mlp_out.{layer}"])
-    inputs = [f"{name}.{layer + 1}" for name in INPUTS]
+    writes = ("z",) if net.config.mlp == "none" else ("z", "mlp_out")
+    own = [f"resid_pre.{sender}"] + [f"{name}.{layer}" for layer in range(sender, receiver) for name in writes]
+    inputs = [f"{name}.{receiver}" for name in INPUTS]
     base, source = (net.record(batch, own + inputs) for batch in (test.base, test.source))
-    senders = sender_edits(net, layer)
+    senders = sender_edits(net, sender, receiver)
     sources = {"source": source, "base": base}
     received = concat(list(net.passes(test.base, list(senders.values()), sources, base, inputs)))
     messages = {f"from {name}": {key: value[i] for key, value in received.items()} for i, name in enumerate(senders)}
+    last = ("all",) if sender == receiver - 1 else ()
     edges, interventions = [], []
-    for edge, edits in _edges(net, layer, list(senders)):
+    for edge, edits in _edges(net, receiver, (*senders, *last)):
         edges.append(edge)
         interventions.append(edits)
     return edges, net.answers_under(test.base, interventions, messages | {"source": source}).logits
 
 
-def sender_edits(net: Network, layer: int) -> dict[str, tuple[Edit, ...]]:
-    """Sender -> the edits that put its term, and only its term, of the stream to the source's value."""
+def sender_edits(net: Network, layer: int, receiver: int) -> dict[str, tuple[Edit, ...]]:
+    """Sender of a layer -> the edits that put its term, and only its term, of ``receiver``'s stream to the source's."""
     heads = [Head(layer, index) for index in range(net.config.n_heads)]
-    before = Patch(Site("resid_pre", layer), "all", "source")
+    between = tuple(edit for other in range(layer + 1, receiver) for edit in _kept(net, other))
     heads_kept = tuple(_write(head, "base") for head in heads)
     if net.config.mlp == "none":
         mlp_kept, mlp_moved = (), {}
     else:
-        mlp_kept = (Patch(Site("mlp_out", layer), "all", "base"),)
-        mlp_moved = {f"L{layer}MLP": (Patch(Site("mlp_out", layer), "all", "source"),)}
+        mlp_kept = (_mlp(layer, "base"),)
+        mlp_moved = {f"L{layer}MLP": (_mlp(layer, "source"),)}
     every_head = tuple(_write(head, "source") for head in heads)
+    before = Patch(Site("resid_pre", layer), "all", "source")
+    embed = {"embed": (before, *heads_kept, *mlp_kept)} if layer == 0 else {}
     direct = {str(head): (_write(head, "source"), *mlp_kept) for head in heads}
     reacting = {f"{head}>MLP": (_write(head, "source"),) for head in heads} if mlp_kept else {}
     joint = {f"L{layer}H*": (*every_head, *mlp_kept)} | ({f"L{layer}H*>MLP": every_head} if mlp_kept else {})
-    return {"embed": (before, *heads_kept, *mlp_kept), **direct, **mlp_moved, **reacting, **joint}
+    found = {**embed, **direct, **mlp_moved, **reacting, **joint}
+    return {sender: (*edits, *between) for sender, edits in found.items()}
+
+
+def _kept(net: Network, layer: int) -> tuple[Patch, ...]:
+    """All that a layer writes, as on the base prompt."""
+    heads = tuple(_write(Head(layer, index), "base") for index in range(net.config.n_heads))
+    return heads if net.config.mlp == "none" else (*heads, _mlp(layer, "base"))
 
 
 def _edges(net: Network, layer: int, senders: Sequence[str]) -> Iterator[tuple[Edge, tuple[Edit, ...]]]:
-    """Every sender, and ``all`` (the input as it is on the source), into q, k and v of each head and of all heads."""
+    """Every sender into q, k and v of each head of a layer and of all; ``all``: the input as it is on the source."""
     heads = range(net.config.n_heads)
-    receivers = {f"L{layer + 1}H{head}": (head,) for head in heads} | {f"L{layer + 1}H*": tuple(heads)}
-    for sender in (*senders, "all"):
+    receivers = {f"L{layer}H{head}": (head,) for head in heads} | {f"L{layer}H*": tuple(heads)}
+    for sender in senders:
         cache = "source" if sender == "all" else f"from {sender}"
         for receiver, members in receivers.items():
             for name in INPUTS:
                 where = "read_out" if name == "q" else "all"
                 yield (
                     Edge(sender, receiver, name),
-                    tuple(Patch(Site(name, layer + 1, head), where, cache) for head in members),
+                    tuple(Patch(Site(name, layer, head), where, cache) for head in members),
                 )
 
 
 def _write(head: Head, source: str) -> Patch:
     return Patch(Site("z", head.layer, head.index), "all", source)
+
+
+def _mlp(layer: int, source: str) -> Patch:
+    return Patch(Site("mlp_out", layer), "all", source)

@@ -3,18 +3,23 @@
 from retrieval_circuits.sgd_formation.measures.attribution import Attributed, margin_parts
 from retrieval_circuits.sgd_formation.measures.benchmark import Benchmark, our_rules, source_rules
 from retrieval_circuits.sgd_formation.measures.floors import our_floor, source_floor
+from retrieval_circuits.sgd_formation.measures.geometry import Examples, example_geometry
 from retrieval_circuits.sgd_formation.measures.links import Linked, link_tests
 from retrieval_circuits.sgd_formation.measures.removals import Removed, part_removed
 from retrieval_circuits.sgd_formation.measures.scores import Counts, stream_scores
 from retrieval_circuits.sgd_formation.measures.sizes import SIZES
+from retrieval_circuits.sgd_formation.measures.spectra import AtSteps, spectra
 
 __all__ = [
     "SIZES",
+    "AtSteps",
     "Attributed",
     "Benchmark",
     "Counts",
+    "Examples",
     "Linked",
     "Removed",
+    "example_geometry",
     "link_tests",
     "margin_parts",
     "our_floor",
@@ -22,5 +27,6 @@ __all__ = [
     "part_removed",
     "source_floor",
     "source_rules",
+    "spectra",
     "stream_scores",
 ]

@@ -7,7 +7,16 @@ from livingpaper.claims.reading import Less, Reading, Values, of_experiment
 from livingpaper.claims.rules import Counted, Every, Share
 from livingpaper.claims.units import COUNT, MORE_OFTEN_THAN_NOT, STEPS, Unit, at_least, at_most, share_of
 from retrieval_circuits.stacked_heads import readings
-from retrieval_circuits.stacked_heads.design import FLOW, FOLLOWED, LAST_ALONE, ONE, REWARDED, STEPS_AN_EPOCH, WIRED
+from retrieval_circuits.stacked_heads.design import (
+    BY_TWO,
+    FLOW,
+    FOLLOWED,
+    LAST_ALONE,
+    ONE,
+    REWARDED,
+    STEPS_AN_EPOCH,
+    WIRED,
+)
 from retrieval_circuits.stacked_heads.readings import ATTENDED, FIRST, JUMP, LEARNT, PREVIOUS, SECOND
 
 ERROR = Unit(digits=2, low=0.0)
@@ -15,7 +24,7 @@ ERROR = Unit(digits=2, low=0.0)
 ERROR_MORE = Unit(digits=2)
 LAYERS = Unit(name="layers", digits=1)
 ATTENTION = share_of("attention")
-NETWORKS, LENGTHS = share_of("networks"), share_of("lengths")
+NETWORKS, LENGTHS, CASES = share_of("networks"), share_of("lengths"), share_of("cases")
 BY_DEPTH = tuple(str(cell) for cell in REWARDED)
 NOT_LEARNT = at_least(LEARNT, "the source's threshold for learnt, below what knowing the step alone gives, 0.75")
 IS_LEARNT = at_most(LEARNT, "the source's threshold for learnt, below what knowing the step alone gives, 0.75")
@@ -29,7 +38,10 @@ def _path(words: str, unit: Unit, values: Values) -> Reading:
 
 def _second_with(n_layers: int) -> Reading:
     cell = REWARDED[n_layers - 1]
-    return LOSS(f"final error of x_2 with {n_layers} layers, every step rewarded,", values=readings.final_loss(cell, 2))
+    return LOSS(
+        f"final error of the second symbol with {n_layers} layers, every step rewarded,",
+        values=readings.final_loss(cell, 2),
+    )
 
 
 DEPTH = (
@@ -40,11 +52,11 @@ DEPTH = (
             fails="One layer learns one look-up.",
             whether="whether one layer learns one look-up",
         ),
-        reading=LOSS("final error of x_1 with one layer", values=readings.final_loss(ONE[0], 1)),
+        reading=LOSS("final error of the first symbol with one layer", values=readings.final_loss(ONE[0], 1)),
         bound=NOT_LEARNT,
         controls=(
             Control(
-                reading=LOSS("final error of x_1 with two layers", values=readings.final_loss(ONE[1], 1)),
+                reading=LOSS("final error of the first symbol with two layers", values=readings.final_loss(ONE[1], 1)),
                 bound=IS_LEARNT,
             ),
         ),
@@ -91,7 +103,7 @@ DEPTH = (
             whether="whether the second symbol of a chain takes more layers than the first",
         ),
         reading=Reading(
-            "layers with which x_2 is learnt, less those with which x_1 is,",
+            "layers with which the second symbol is learnt, less those with which the first is,",
             LAYERS,
             readings.more_layers,
             arms=BY_DEPTH,
@@ -110,7 +122,7 @@ REWARDS = (
             whether="whether the first symbol is always learnt before the second",
         ),
         reading=Reading(
-            "networks, of all depths that learnt both, that learnt x_1 before x_2,",
+            "networks, of all depths that learnt both, that learnt the first symbol before the second,",
             NETWORKS,
             readings.in_order,
             arms=BY_DEPTH,
@@ -128,7 +140,8 @@ REWARDS = (
             whether="whether two look-ups are learnt where only the last symbol is rewarded",
         ),
         reading=LOSS(
-            "final error of x_2 with 4 layers, only x_2 rewarded,", values=readings.final_loss(LAST_ALONE[0], 2)
+            "final error of the second symbol with 4 layers, only the second rewarded,",
+            values=readings.final_loss(LAST_ALONE[0], 2),
         ),
         bound=at_least(0.7, "the source's bound; knowing the step alone gives 0.75"),
         controls=(Control(reading=_second_with(4), bound=IS_LEARNT),),
@@ -167,7 +180,8 @@ PATHS = (
             whether="whether the path to the first answer appears when its symbol is learnt",
         ),
         reading=_path(
-            "time between the fall of the error of x_1 and attention from query to first answer passing one half",
+            "time between the fall of the error of the first symbol and attention from query to first answer passing "
+            "one half",
             STEPS,
             readings.path_and_loss,
         ),
@@ -303,6 +317,24 @@ THEORY = (
         ),
         rule=Counted(),
         bound=at_most(0.01, "the source's three networks stay below it"),
+        min_seeds=0,
+    ),
+    Claim(
+        id="SH28",
+        says=Says(
+            holds="By the same assumptions, a hop that depends on two symbols takes as many layers as two look-ups in "
+            "a row.",
+            fails="By the same assumptions, a hop that depends on two symbols does not always take as many layers as "
+            "two look-ups in a row.",
+            whether="whether a hop that depends on two symbols takes as many layers as two look-ups in a row",
+        ),
+        reading=Reading(
+            "cases, a number of hops and who may attend to whom, in which both take as many layers,",
+            CASES,
+            of_experiment(BY_TWO, "agrees", "mean"),
+        ),
+        rule=Counted(),
+        bound=at_least(1.0, "every case that was counted"),
         min_seeds=0,
     ),
 )

@@ -24,10 +24,10 @@ STAYS = at_least(0.7, "the source's bound; knowing the step alone gives 0.75")
 
 
 def _second(lesson: Lesson, words: str) -> Reading:
-    return Reading(f"final error of x_2 with 3 layers, {words},", ERROR, final_loss(lesson, 2))
+    return Reading(f"final error of the second symbol with 3 layers, {words},", ERROR, final_loss(lesson, 2))
 
 
-NOTHING_SHORTER = Control(reading=_second(LAST, "only x_2 rewarded"), bound=STAYS)
+NOTHING_SHORTER = Control(reading=_second(LAST, "only the second rewarded"), bound=STAYS)
 """Without shorter chains it must fail, or these do nothing."""
 
 TAUGHT = (
@@ -38,7 +38,7 @@ TAUGHT = (
             fails="Three layers learn the second look-up from its reward alone.",
             whether="whether three layers learn the second look-up from its reward alone",
         ),
-        reading=_second(LAST, "only x_2 rewarded"),
+        reading=_second(LAST, "only the second rewarded"),
         bound=STAYS,
     ),
     Claim(
@@ -110,8 +110,8 @@ PATHS = (
             whether="whether the time of the first path tells the time of the first symbol",
         ),
         reading=Reading(
-            "distance in time from the path to the first answer to the other networks' fall of the error of x_1, less "
-            "that to its own,",
+            "distance in time from the path to the first answer to the other networks' fall of the error of the first "
+            "symbol, less that to its own,",
             STEPS,
             readings.nearer_own(readings.FRESH_FIRST, readings.fresh_learnt(1)),
         ),
@@ -126,7 +126,7 @@ PATHS = (
         ),
         reading=Reading(
             "distance in time from the first path to the second answer to the other networks' fall of the error of "
-            "x_2, less that to its own,",
+            "the second symbol, less that to its own,",
             STEPS,
             readings.nearer_own(readings.SECOND_LOOK_UP, readings.fresh_learnt(2)),
         ),
@@ -143,7 +143,9 @@ PATHS = (
         bound=at_least(1.5, "halfway between in proportion and the square"),
         controls=(
             Control(
-                reading=Reading("final error of x_1 with 12 chains in a row", ERROR, final_loss(LONGER[-1], 1)),
+                reading=Reading(
+                    "final error of the first symbol with 12 chains in a row", ERROR, final_loss(LONGER[-1], 1)
+                ),
                 bound=IS_LEARNT,
                 spoils="no",
             ),

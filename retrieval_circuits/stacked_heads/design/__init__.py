@@ -4,9 +4,11 @@ from retrieval_circuits.stacked_heads.design.grid import FOLLOWED, GRID, LAST_AL
 from retrieval_circuits.stacked_heads.design.lessons import FRESH, LAST, LONGER, MIXED, SHORT_FIRST, TAUGHT, Lesson
 from retrieval_circuits.stacked_heads.design.params import STEPS_AN_EPOCH, Params
 from retrieval_circuits.stacked_heads.design.recipes import (
+    BY_TWO,
     FLOW,
     FRESH_EVERY,
     WIRED,
+    WORTH,
     experiments,
     instruments,
     lesson_steps,
@@ -17,6 +19,7 @@ from retrieval_circuits.stacked_heads.design.recipes import (
 )
 
 __all__ = [
+    "BY_TWO",
     "FLOW",
     "FOLLOWED",
     "FRESH",
@@ -32,6 +35,7 @@ __all__ = [
     "STEPS_AN_EPOCH",
     "TAUGHT",
     "WIRED",
+    "WORTH",
     "Cell",
     "Lesson",
     "Params",

@@ -16,19 +16,22 @@ from retrieval_circuits.stacked_heads.measures import (
     Flow,
     OneLayer,
     Reading,
+    TestRows,
     chain_scores,
     exchanged_values,
     false_paths,
+    hops_by_two,
     information_flow,
     named_paths,
     one_layer,
+    one_of_two,
     read_circuit,
 )
 
 N_LOOKED = 32
-"""Rows on which attention is averaged, as in the source."""
+"""TestRows on which attention is averaged, as in the source."""
 N_READ = 64
-"""Rows on which circuits are read."""
+"""TestRows on which circuits are read."""
 LEARNING_RATE, WEIGHT_DECAY, BATCH_SIZE = 1e-3, 0.1, 128
 FRESH_EVERY = 25
 """Steps between two checkpoints of the fresh seeds, whose paths are dated."""
@@ -129,15 +132,18 @@ def instruments(params: Params, arm: str) -> tuple[Instrument, ...]:
 
 
 FLOW, WIRED = "information_flow", "one_layer"
+BY_TWO, WORTH = "hops_by_two", "one_of_two"
 """Names of the experiments."""
 
 
 def experiments(params: Params) -> tuple[Experiment, ...]:
-    """What needs no training: the layers that chains take by the source's assumptions, and a layer that breaks them."""
+    """What needs no training: layers by the source's assumptions, one that breaks them, and what a symbol is worth."""
     wired = OneLayer(lengths=(2, 3), n_rows=params.n_rows, nearest=1e-6)
     return (
         Experiment(name=FLOW, version=1, function=information_flow, params=Flow(longest=params.longest_chain)),
         Experiment(name=WIRED, version=1, function=one_layer, params=wired),
+        Experiment(name=BY_TWO, version=1, function=hops_by_two, params=Flow(longest=params.longest_chain // 2)),
+        Experiment(name=WORTH, version=1, function=one_of_two, params=TestRows(n_rows=params.n_rows)),
     )
 
 

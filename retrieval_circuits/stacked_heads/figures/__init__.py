@@ -1,9 +1,10 @@
 """The table behind each figure of the chapter and its appendix, with what its caption must say."""
 
 from retrieval_circuits.stacked_heads.figures.appendix import APPENDIX_VIEWS
+from retrieval_circuits.stacked_heads.figures.by_two import BY_TWO_VIEWS
 from retrieval_circuits.stacked_heads.figures.grid import GRID, PLATEAU
 from retrieval_circuits.stacked_heads.figures.lessons import LESSON_VIEWS
 from retrieval_circuits.stacked_heads.figures.prose import PROSE_VIEWS
 
 __all__ = ["PLATEAU", "VIEWS"]
-VIEWS = GRID | LESSON_VIEWS | APPENDIX_VIEWS | PROSE_VIEWS
+VIEWS = GRID | BY_TWO_VIEWS | LESSON_VIEWS | APPENDIX_VIEWS | PROSE_VIEWS

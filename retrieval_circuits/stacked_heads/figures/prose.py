@@ -1,5 +1,7 @@
 """Numbers that the chapter's sentences name, beside those of its verdicts."""
 
+from collections.abc import Mapping
+
 import pandas as pd
 
 from circuitcore.emergence.seeds import mean_interval
@@ -46,13 +48,15 @@ def at_start(results: Results) -> View:
     return View(most, "mean attention", "32 test rows")
 
 
-def numbers(params: Params, taught: View, stage: View, second: View, start: View) -> dict[str, str]:
-    """Name in the prose -> number in words; the views of ``NEEDED``, of published runs where a reader's are beside."""
+def numbers(params: Params, views: Mapping[str, View]) -> dict[str, str]:
+    """Name in the prose -> number in words, from those of ``NEEDED``; of published runs where a reader's are beside."""
+    taught, stage, second, start, worth = (views[name] for name in NEEDED)
     return {
         "plateau": f"{PLATEAU:g}",
         **{f"n_steps_{name}": f"{steps:,}" for name, steps in _steps(params).items()},
         **_taught(taught, stage),
         **_fresh(second, start),
+        **_worth(worth),
     }
 
 
@@ -94,11 +98,20 @@ def _fresh(second: View, start: View) -> dict[str, str]:
     }
 
 
+def _worth(worth: View) -> dict[str, str]:
+    """The error of who knows the block of an answer, and of who knows one of the two symbols that it goes by."""
+    errors = _published(worth).set_index("group")["value"]
+    return {
+        "knows_the_block": f"{errors['the block']:.2f}",
+        "knows_one_of_two": f"{errors[['left', 'right']].mean():.2f}",
+    }
+
+
 def _published(view: View) -> pd.DataFrame:
     table = view.table
     return table[table["origin"] == "paper"] if "origin" in table else table
 
 
-NEEDED = ("taught", "first_stage", "second_where_it_came", "at_start")
-"""Names of the views that ``numbers`` reads, in its order."""
+NEEDED = ("taught", "first_stage", "second_where_it_came", "at_start", "worth")
+"""Names of the views that ``numbers`` reads."""
 PROSE_VIEWS = {view.__name__: view for view in (first_stage, second_where_it_came, at_start)}

@@ -2,7 +2,15 @@
 
 from retrieval_circuits.stacked_heads.measures.circuit import Reading, read_circuit
 from retrieval_circuits.stacked_heads.measures.scores import Counts, chain_scores
-from retrieval_circuits.stacked_heads.measures.theory import Flow, OneLayer, information_flow, one_layer
+from retrieval_circuits.stacked_heads.measures.theory import (
+    Flow,
+    OneLayer,
+    TestRows,
+    hops_by_two,
+    information_flow,
+    one_layer,
+    one_of_two,
+)
 from retrieval_circuits.stacked_heads.measures.tries import exchanged_values, false_paths, named_paths
 
 __all__ = [
@@ -10,11 +18,14 @@ __all__ = [
     "Flow",
     "OneLayer",
     "Reading",
+    "TestRows",
     "chain_scores",
     "exchanged_values",
     "false_paths",
+    "hops_by_two",
     "information_flow",
     "named_paths",
     "one_layer",
+    "one_of_two",
     "read_circuit",
 ]

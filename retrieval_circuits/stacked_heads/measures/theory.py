@@ -3,10 +3,16 @@
 from dataclasses import dataclass
 
 import pandas as pd
+import torch
+from jaxtyping import Float
+from torch import Tensor
 
 from circuitcore.models.one_layer_chain import OneLayerChain
+from circuitcore.tasks.base import Batch
 from circuitcore.tasks.chain_flow import flow_table
 from circuitcore.tasks.chains import ChainRetrieval, position_code
+from circuitcore.tasks.conditional import ConditionalRetrieval
+from circuitcore.tasks.conditional_flow import conditional_table
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -14,6 +20,13 @@ class Flow:
     """Up to which length of chain layers are counted."""
 
     longest: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class TestRows:
+    """How many test rows are looked at."""
+
+    n_rows: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,3 +76,37 @@ def one_layer(asked: OneLayer) -> pd.DataFrame:
             }
         )
     return pd.DataFrame(found)
+
+
+def hops_by_two(flow: Flow) -> pd.DataFrame:
+    """Layers that hops by two symbols take under the same assumptions: ``conditional_table``."""
+    return conditional_table(range(1, flow.longest + 1))
+
+
+def one_of_two(asked: TestRows) -> pd.DataFrame:
+    """What either of the two symbols of a hop is worth: the error of naming the mean of all that is left.
+
+    Returns:
+        A row for each of what is known, "the block", "left", "right", "both": ``candidates`` (answers that are left, on
+        average) and ``error`` (squared, of their mean).
+    """
+    task = ConditionalRetrieval(n_test=asked.n_rows)
+    test = task.split("test")
+    symbols = {name: _symbols(task, test, role) for name, role in ROLES.items()}
+    known = {name: (value[:, :, None] == value[:, None]).all(-1) for name, value in symbols.items()}
+    known |= {"the block": torch.ones_like(known["left"]), "both": known["left"] & known["right"]}
+    found, answers = [], symbols["answer"].double()
+    for name in ("the block", "left", "right", "both"):
+        left = known[name].double()
+        guess = left @ answers / left.sum(-1, keepdim=True)
+        error = (guess - answers).square().mean().item()
+        found.append({"knows": name, "candidates": left.sum(-1).mean().item(), "error": error})
+    return pd.DataFrame(found)
+
+
+ROLES = {"left": "by_left_0", "right": "by_right_0", "answer": "answer_0"}
+"""Symbols of the triple that ends a hop -> where they stand."""
+
+
+def _symbols(task: ConditionalRetrieval, batch: Batch, role: str) -> Float[Tensor, "batch chain d_symbol"]:
+    return batch.tokens[torch.arange(len(batch))[:, None], batch.roles[role], : task.d_symbol]

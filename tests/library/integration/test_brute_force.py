@@ -134,7 +134,7 @@ def test_every_edge(network):
     """All 81 edges, each on one prompt of one of the counterfactuals."""
     tests = open_session(TASK, SPEC).edge_tests
     for part, test in enumerate(tests):
-        edges, logits = paths.edge_logits(network, 0, test)
+        edges, logits = paths.edge_logits(network, 0, 1, test)
         for number, edge in list(enumerate(edges))[part :: len(tests)]:
             row = number % len(test)
             expected = SLOW.edge_logits(str(edge), prompts(test.base)[row], prompts(test.source)[row])

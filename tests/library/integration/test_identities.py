@@ -282,28 +282,29 @@ def path_net(request):
     return Network(config, {name: value[None] for name, value in untrained(config, seed=4).items()})
 
 
-@pytest.mark.parametrize("layer", [0, 1])
-def test_the_senders_changes_add_up_to_the_source_s_stream(path_net, layer):
-    """What embed, each head and the MLP move alone is, summed, all that differs in the stream of the next layer."""
-    config = path_net.config
-    test = make_task("symbolic_kv", {}).edge_tests(2)[0]
-    sites = [f"resid_pre.{layer}", f"z.{layer}"] + ([] if config.mlp == "none" else [f"mlp_out.{layer}"])
-    after = f"resid_pre.{layer + 1}"
+@pytest.mark.parametrize("receiver", [1, 2])
+def test_the_senders_changes_add_up_to_the_source_s_stream(path_net, receiver):
+    """What embed, each head and each MLP before a layer move alone is, summed, all that differs in its stream."""
+    test, after = make_task("symbolic_kv", {}).edge_tests(2)[0], f"resid_pre.{receiver}"
+    writes = ("z",) if path_net.config.mlp == "none" else ("z", "mlp_out")
+    sites = ["resid_pre.0", *(f"{name}.{layer}" for layer in range(receiver) for name in (*writes, "resid_pre"))]
     base, source = (path_net.run(batch, [*sites, after]).cache for batch in (test.base, test.source))
     senders = {
         name: edits
-        for name, edits in paths.sender_edits(path_net, layer).items()
+        for layer in range(receiver)
+        for name, edits in paths.sender_edits(path_net, layer, receiver).items()
         if ">" not in name and "*" not in name
     }
-    (received,) = path_net.passes(test.base, list(senders.values()), {"source": source, "base": base}, base, [after])
-    moved = received[after] - base[after]
+    caches = list(path_net.passes(test.base, list(senders.values()), {"source": source, "base": base}, base, [after]))
+    moved = torch.cat([cache[after] for cache in caches]) - base[after]
     torch.testing.assert_close(moved.sum(0), source[after] - base[after], **CLOSE)
-    assert list(senders) == ["embed", f"L{layer}H0", f"L{layer}H1"] + ([f"L{layer}MLP"] if config.mlp != "none" else [])
+    names = [f"L{layer}{part}" for layer in range(receiver) for part in ("H0", "H1", "MLP")]
+    assert list(senders) == ["embed", *(name for name in names if "MLP" not in name or "mlp_out" in writes)]
 
 
 def test_the_edge_from_everything_gives_the_receiver_the_source_s_input(path_net):
     test = make_task("symbolic_kv", {}).edge_tests(2)[1]
-    edges, logits = paths.edge_logits(path_net, 1, test)
+    edges, logits = paths.edge_logits(path_net, 1, 2, test)
     sites = [f"{name}.2" for name in "qkv"]
     source = path_net.run(test.source, sites).cache
     read_out, everywhere = (Patch(Site("q", 2), "read_out", "s"),), (Patch(Site("k", 2), "all", "s"),)

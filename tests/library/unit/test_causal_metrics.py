@@ -58,18 +58,27 @@ def test_ablations_are_labelled_in_the_order_of_their_logits():
 
 def test_edges_go_from_every_sender_into_every_input():
     test = TASK.edge_tests(2)[0]
-    edges, logits = paths.edge_logits(network(), 0, test)
+    edges, logits = paths.edge_logits(network(), 0, 1, test)
     senders = ["embed", "L0H0", "L0H1", "L0MLP", "L0H0>MLP", "L0H1>MLP", "L0H*", "L0H*>MLP", "all"]
     expected = [f"{s}->{r}.{i}" for s in senders for r in ("L1H0", "L1H1", "L1H*") for i in "qkv"]
     assert [str(edge) for edge in edges] == expected
     assert logits.shape == (len(edges), 2, len(test), 20)
-    assert len(paths.edge_logits(network(mlp="none"), 0, test)[0]) == 5 * 3 * 3
+    assert len(paths.edge_logits(network(mlp="none"), 0, 1, test)[0]) == 5 * 3 * 3
 
 
-@pytest.mark.parametrize("words, layer", [({}, 1), ({"n_layers": 1}, 0), ({"norm_position": "post"}, 0)])
-def test_edges_need_a_next_layer_and_a_stream_that_is_a_sum(words, layer):
-    with pytest.raises(ValueError, match=f"pre-norm model with a layer after {layer}"):
-        paths.edge_logits(network(**words), layer, TASK.edge_tests(2)[0])
+def test_over_all_pairs_of_layers_each_edge_is_there_once():
+    test, net = TASK.edge_tests(2)[0], network(n_layers=3, mlp="none")
+    found = [str(edge) for pair in ((0, 1), (0, 2), (1, 2)) for edge in paths.edge_logits(net, *pair, test)[0]]
+    assert len(set(found)) == len(found) == 9 * (5 + 4 + 4)
+    assert {"embed->L2H0.q", "L0H1->L2H0.k", "L1H1->L2H*.v", "all->L2H1.q"} <= set(found)
+
+
+@pytest.mark.parametrize(
+    "words, pair", [({}, (1, 2)), ({"n_layers": 1}, (0, 1)), ({"norm_position": "post"}, (0, 1)), ({}, (1, 1))]
+)
+def test_edges_need_a_later_layer_and_a_stream_that_is_a_sum(words, pair):
+    with pytest.raises(ValueError, match="from layer {} into layer {} needs a pre-norm model".format(*pair)):
+        paths.edge_logits(network(**words), *pair, TASK.edge_tests(2)[0])
 
 
 def test_interchange_sites():

@@ -55,7 +55,9 @@ def some_rows(name):
     return task, task.split(task.splits[-1]).rows(slice(0, 20))
 
 
-@pytest.mark.parametrize("name", ["symbolic_kv", "textual_kv", "chain_retrieval", "stream_kv", "balanced_stream"])
+@pytest.mark.parametrize(
+    "name", ["symbolic_kv", "textual_kv", "chain_retrieval", "conditional_retrieval", "stream_kv", "balanced_stream"]
+)
 def test_chance_is_what_a_head_gets_that_looks_evenly_or_by_lot(name):
     task, batch = some_rows(name)
     n_pos, generator = batch.tokens.shape[1], torch.Generator().manual_seed(0)
@@ -70,7 +72,9 @@ def test_chance_is_what_a_head_gets_that_looks_evenly_or_by_lot(name):
             assert share == pytest.approx(look.chance_of_routing.mean().item(), abs=0.06)
 
 
-@pytest.mark.parametrize("name", ["chain_retrieval", "stream_kv", "balanced_stream", "symbolic_kv"])
+@pytest.mark.parametrize(
+    "name", ["chain_retrieval", "conditional_retrieval", "stream_kv", "balanced_stream", "symbolic_kv"]
+)
 def test_who_looks_at_the_right_place_alone_scores_one(name):
     task, batch = some_rows(name)
     for look in task.looks(batch).values():

@@ -210,6 +210,7 @@ SIZES = {
     "permutation_recall": ("n_symbols", "n_train", "n_rows"),
     "chain_retrieval": ("n_chains", "d_symbol", "n_steps", "n_train", "n_test"),
     "chain_lengths": ("n_chains", "d_symbol", "n_steps", "n_train", "n_test"),
+    "conditional_retrieval": ("n_options", "d_symbol", "n_steps", "n_train", "n_test"),
     "chain_words": ("n_questions", "n_train", "n_test"),
     "k_fold_composition": ("n_symbols", "n_hops", "n_queries", "n_rows"),
     "stream_kv": ("n_train", "n_eval"),

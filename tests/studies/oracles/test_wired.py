@@ -1,5 +1,7 @@
 """Every metric of the battery on networks whose every number is known: one that solves the task, one wired wrong."""
 
+import dataclasses
+
 import pytest
 import torch
 import wired
@@ -7,13 +9,14 @@ from given_run import GivenRun, picked
 from wired import CARRIER, CONFIG, DEAD, LOGIT, MATCHER, TAGGER, TASK
 
 from circuitcore.emergence.roles import smallest_sufficient_set, subset_scores
-from circuitcore.metrics.instruments.battery import BatterySpec, measure
+from circuitcore.metrics.instruments.battery import SECTIONS, BatterySpec, measure
 from circuitcore.models import CutEdge, compile_edits, forward
 from retrieval_circuits import motif_measures
 
 SOLVES, COPIES_SLOT_0 = 0, 1  # steps of the given run
 SPEC = BatterySpec(n_bases=24, n_edge_bases=12, n_reference=96, n_probe=192, n_split=120, own=motif_measures.SECTIONS)
 SPLITS = ("train", "val", "test", "ood")
+NOT_EDGES = tuple(section.__name__ for section in SECTIONS if section.__name__ != "edges")
 THREE_PAIRS = (
     *("query_key_sweep", "slot_permutation", "value_permutation"),
     *("same_answer_different_slot", "same_slot_different_answer"),
@@ -175,6 +178,23 @@ def test_exactly_one_edge_carries_each_ingredient(table, family):
         assert len(rows) == 5 * 3 * 3
         for site, value in zip(rows["site"].astype(str), rows["value"], strict=True):
             assert value == ((site in live) == (metric == "edge_switch")), (metric, site)
+
+
+def test_an_edge_past_a_layer_is_found_as_one_between_neighbours():
+    """The same circuit with an idle layer in its middle, three layers in all: its edges go from 0 to 2."""
+    weights = wired.key_value_circuit()
+    moved = {name.replace("blocks.1.", "blocks.2."): value for name, value in weights.items()}
+    idle = {name: torch.zeros_like(value) for name, value in weights.items() if name.startswith("blocks.1.")}
+    config = dataclasses.replace(CONFIG, n_layers=3)
+    run, rows = GivenRun(TASK, config, [moved | idle]), dataclasses.replace(SPEC, left_out=NOT_EDGES, own=())
+    table = measure(run, rows)
+    for family, (senders, into) in EDGES.items():
+        live = {f"{sender}->{receiver}.{into}" for sender in senders for receiver in ("L2H0", "L2H*")}
+        for metric in ("edge_switch", "edge_kept"):
+            of_metric = table[(table["metric"] == metric) & (table["family"] == family)]
+            assert len(of_metric) == (5 + 4 + 4) * 3 * 3
+            for site, value in zip(of_metric["site"].astype(str), of_metric["value"], strict=True):
+                assert value == ((site in live) == (metric == "edge_switch")), (metric, site)
 
 
 # What a site at the arrow carries: the hypothesis whose answer comes out when it is patched from the source.

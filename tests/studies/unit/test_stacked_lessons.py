@@ -205,23 +205,29 @@ def test_the_first_stage_ends_with_its_last_epoch():
     assert prose.first_stage(results).table["value"].tolist() == [7.0], "a third of six epochs: the mean of 2 and 12"
 
 
+def numbers(views):
+    return prose.numbers(PUBLISHED, dict(zip(prose.NEEDED, views, strict=True)))
+
+
 def test_the_prose_s_numbers_are_counted_by_hand():
     taught = pd.DataFrame(
         {"group": [figures.LESSONS[str(MIXED)]] * 3, "value": [0.7, 0.2, 0.1], "init_seed": [1, 2, 3]}
     )
     stage, start = (pd.DataFrame({"init_seed": [1, 2], "value": values}) for values in ([0.01, 0.034], [0.1, 0.25]))
     second = pd.DataFrame({"init_seed": [1, 2, 3], "value": [100.0, 100.0, np.nan]})
-    views = [View(table, "any", "test") for table in (taught, stage, second, start)]
-    found = prose.numbers(PUBLISHED, *views)
+    worth = pd.DataFrame({"group": ["the block", "left", "right", "both"], "value": [0.75, 0.52, 0.5, 0.0]})
+    views = [View(table, "any", "test") for table in (taught, stage, second, start, worth)]
+    found = numbers(views)
     assert (found["n_mixed_learnt"], found["mixed_error"], found["first_stage_error"]) == ("2 of 3", "0.20", "0.03")
     assert (found["n_never"], found["attention_at_start"]) == ("1 of 3", "25 %")
+    assert (found["knows_the_block"], found["knows_one_of_two"]) == ("0.75", "0.51")
     assert found["nearer_where_it_came"].startswith("100 steps [100")
     assert found["n_steps_fresh"] == f"{PUBLISHED.steps // 2:,}"
     more = [View(pd.concat([v.table.assign(origin="paper"), v.table.assign(value=9.0, origin="rerun")]), "any", "test")
             for v in views]  # fmt: skip
-    assert prose.numbers(PUBLISHED, *more) == found, "a reader's runs beside change nothing"
+    assert numbers(more) == found, "a reader's runs beside change nothing"
     few = [View(v.table.assign(value=np.nan if v is views[2] else 1.0), "any", "test") for v in views]
-    said = prose.numbers(PUBLISHED, *few)
+    said = numbers(few)
     assert said["mixed_error"] == said["nearer_where_it_came"] == "(not measured)"
 
 
