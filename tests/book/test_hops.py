@@ -48,7 +48,7 @@ DRAWN = """([form, draws]) => {
 }"""
 ERRORS = """([packed, index, rows, cuts]) => {
     const model = circuitDecoder.unpack(packed, index);
-    return rows.map((inputs, i) => [...circuitDecoder.forward(model, inputs, { cuts: cuts[i] }).logits]);
+    return rows.map((inputs, i) => [...circuitEdits.forward(model, inputs, { cuts: cuts[i] }).logits]);
 }"""
 
 
@@ -72,7 +72,7 @@ def exhibit():
 @pytest.fixture(scope="module")
 def blank(browser):
     """An empty page with the forward pass and the rows in it."""
-    yield from page_with(browser, *(STATIC / script for script in ("decoder.js", "vector_rows.js")))
+    yield from page_with(browser, *(STATIC / script for script in ("decoder.js", "edits.js", "vector_rows.js")))
 
 
 @pytest.mark.parametrize(("run_id", "step"), [(AHEAD, 800), (AHEAD, 3000), (HOPPING, 3000)])
@@ -250,6 +250,26 @@ def test_a_keyboard_cuts_an_arrow_and_puts_it_back(opened, stage):
     assert "cut" in opened.page.evaluate("document.activeElement.ariaLabel")
     opened.page.keyboard.press("Enter")
     assert said_of(stage)[2][2] < 0.05
+
+
+@pytest.mark.parametrize("kind", ["look", "4"], ids=["attention alone", "a link"])
+def test_an_arrow_that_is_cut_stays_to_be_put_back(opened, stage, kind):
+    stage_of = stage.locator(".explorer-stage")
+    key = stage_of.locator(f'[data-key^="{kind} "]').first.get_attribute("data-key")
+    arrow = stage_of.locator(f'[data-key="{key}"]')
+    n_before = stage_of.locator(".arrow, .look").count()
+    arrow.first.focus()
+    opened.page.keyboard.press("Enter")
+    cut = stage_of.locator(f'.is-cut[data-key="{key}"]')
+    cut.first.wait_for()
+    dashes, line = cut.first.locator(".line").evaluate(
+        "line => [getComputedStyle(line).strokeDasharray, line.getTotalLength()]"
+    )
+    assert dashes != "none" and line > 10
+    assert cut.first.get_attribute("aria-pressed") == "true" and stage_of.locator(".is-cut").count() >= 1
+    cut.first.dispatch_event("click")
+    cut.first.wait_for(state="detached")
+    assert stage_of.locator(".arrow, .look").count() == n_before and arrow.count()
 
 
 def test_the_readout_is_of_what_is_shown_when_an_edit_is_undone(opened, stage):

@@ -381,6 +381,43 @@ def test_before_anything_is_pointed_at_it_says_what_can_be_done_and_what_holds_o
         assert len(blobs) == 2 and explorer.locator("canvas").count() == 0
 
 
+def test_the_stage_is_drawn_before_all_else_is_loaded(browser, address):
+    script = """() => {
+        const make = URL.createObjectURL.bind(URL), count = what => document.querySelectorAll(what).length;
+        globalThis.seen = [];
+        URL.createObjectURL = blob => {
+            seen.push([count('.is-live .explorer-stage .link'), count('.explorer-live input.explorer-prompt')]);
+            return make(blob);
+        };
+    }"""
+    context = browser.new_context()
+    page = context.new_page()
+    page.add_init_script(f"({script})()")
+    page.goto(address)
+    page.locator(".explorer-live input.explorer-prompt").first.wait_for()
+    first, second = page.evaluate("seen")
+    assert (first, second) == ([0, 0], [4, 0])
+    context.close()
+
+
+def test_what_is_pressed_before_it_is_loaded_waits_for_it(browser, address):
+    script = """() => {
+        const make = URL.createObjectURL.bind(URL);
+        URL.createObjectURL = blob => {
+            document.querySelector('.explorer-live [data-key="name 1"]')?.dispatchEvent(
+                new MouseEvent('click', { bubbles: true }));
+            return make(blob);
+        };
+    }"""
+    context = browser.new_context()
+    page = context.new_page()
+    page.add_init_script(f"({script})()")
+    page.goto(address)
+    page.locator('.explorer-stage [data-key="name 1"][aria-pressed="true"]').wait_for()
+    assert page.locator(".explorer-switch").first.inner_text().endswith("L0H0 off")
+    context.close()
+
+
 def test_the_arrows_that_a_stop_speaks_of_are_lit_while_the_reader_is_there(explorer):
     lit = explorer.locator(".explorer-stage .link.is-lit")
     assert [classes(one)[1] for one in lit.all()] == ["move-3"]
