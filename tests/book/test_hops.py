@@ -312,3 +312,13 @@ def test_a_phone_scrolls_one_way_and_the_dark_page_is_silent(browser, folder):
         opened.page.locator(f"#{NAME}.is-live").wait_for()
         assert opened.page.evaluate("document.documentElement.scrollWidth") <= 400
         assert opened.page.locator(".circuit-tall").count() == 1
+
+
+@pytest.mark.parametrize(("width", "height"), [(1280, 800), (400, 860)])
+def test_path_stage_and_slider_are_one_screen(browser, folder, width, height):
+    url, viewport = (folder / "book/hops.html").as_uri(), {"width": width, "height": height}
+    with opening(browser, url, timeout=60_000, viewport=viewport) as opened:
+        box = opened.page.locator(f"#{NAME}.is-live")
+        box.wait_for()
+        place = box.locator(".explorer-place").bounding_box()
+        assert place["y"] + place["height"] - box.bounding_box()["y"] <= height

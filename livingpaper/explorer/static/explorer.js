@@ -40,10 +40,8 @@ globalThis.circuitExplorer = (() => {
       this.#stills = [...still?.querySelectorAll('.circuits svg') ?? []];
       const { change, edit } = this, ready = () => this.#load();
       this.#path = pathOf(this.#data.path, this.#opening, change, { step: 0 });
-      const ask = async (form, words) => {
-        const { settled } = (await ready()).circuitPrompt;
-        change({ prompt: settled(form, words).join(' ') }, 'prompt');
-      };
+      const ask = async (form, words) =>
+        change({ prompt: (await ready()).circuitPrompt.settled(form, words).join(' ') }, 'prompt');
       this.#stages = [0, 1].map(() => new circuitStage.Stage(lab, this.#data, { edit, ask, ready }));
       const follow = ({ rule, ...other }) =>
         change(rule === undefined ? { other: { ...this.#base.other, ...other } } : { rule });
@@ -54,7 +52,7 @@ globalThis.circuitExplorer = (() => {
       this.#live = el('div', 'live', this.#path.node, ...shown, this.#problem);
       onUndo(this.#live, this.undo);
       this.want = wanting(lab, model);
-      this.#fields = fieldsOf(model, FIELDS, asked => this.#follow(asked));
+      this.#fields = fieldsOf(model, FIELDS, asked => this.#state && !same(asked, this.#state) && change(asked));
       if (model.get('linked')) addEventListener('hashchange', () => this.#followLink());
     }
 
@@ -85,8 +83,6 @@ globalThis.circuitExplorer = (() => {
       if (!this.#model.get('linked') || !hash.startsWith(`#${name}?`)) return null;
       return (await this.#load()).circuitTakeOut.fromAddress(hash, name, this.#opening);
     }
-
-    #follow(asked) { if (this.#state && !same(asked, this.#state)) this.change(asked); }
 
     async #followLink() {
       try {
@@ -243,5 +239,5 @@ globalThis.circuitExplorer = (() => {
     }
   }
 
-  return opened((model, box, still) => new View(model, box, still).start());
+  return opened((...all) => new View(...all).start());
 })();

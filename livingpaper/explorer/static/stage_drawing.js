@@ -105,7 +105,7 @@ globalThis.circuitDrawing = (() => {
 
   function tokenNode(layout, { word, tone }, position, press) {
     const [x, y] = layout.point(position, 0), across = layout.tokenWidth / 2, { isTall, isUpright, size } = layout;
-    const [middle, half] = isTall ? [[x - across, y], [across, 14]]
+    const [middle, half] = isTall ? [[x - across, y], [across, Math.min(14, layout.pitches[position] / 2 - 1)]]
       : isUpright ? [[x, y + across], [layout.pitches[position] / 2 - 2, across]]
         : [[x, y + size.token / 2], [layout.pitches[position] / 2 - 4, size.token / 2]];
     const upright = { transform: `translate(${round(x + 4.5)} ${round(y + 7)}) rotate(-90)`, 'text-anchor': 'end' };
