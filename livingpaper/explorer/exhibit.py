@@ -12,12 +12,12 @@ from typing import Any
 from circuitcore.ground.spelling import unknown
 from circuitcore.metrics.instruments.snapshots import spread
 from circuitcore.models.transformer import weight_shapes
-from circuitcore.tasks.forms import as_json, matching
+from circuitcore.tasks.forms import matching
 from circuitcore.tasks.token_task import TokenTask
 from circuitcore.training.store.run import Run
 from livingpaper.explorer.moves import Plan, Tested, circuit_on
+from livingpaper.explorer.page_task import page_task
 from livingpaper.explorer.probe import Reading, probe
-from livingpaper.explorer.references import reference_tables
 from livingpaper.explorer.reveal import Reveal
 from livingpaper.explorer.weights import packed
 from livingpaper.figures.circuit import Circuit
@@ -303,15 +303,10 @@ class Exhibit:
 
     def payload(self) -> dict[str, Any]:
         """What the page gets before any weights, as JSON literals."""
+        first = self.first_frame
         return {
             "name": self.name,
-            "task": {
-                "vocab": list(self.task.vocab),
-                "answers": list(self.task.answers),
-                **as_json(self.task.forms),
-                "references": reference_tables(self.task),
-                "examples": [asdict(example) for example in self.examples],
-            },
+            "task": page_task(self.task, self.examples, first["prompt"], self.reading(first).target),
             "runs": [shown.entry() for shown in self.shown],
             "opening": self.start,
             "path": [stop.entry(self.verdicts(stop)) for stop in self.path],

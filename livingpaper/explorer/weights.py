@@ -18,7 +18,7 @@ from circuitcore.models.capabilities import Known, require
 from circuitcore.models.config import ModelConfig
 from circuitcore.models.transformer import Weights, weight_shapes
 
-# What ``decoder.js`` computes; ``known.js`` holds the explorer to the same words.
+# What ``decoder.js`` computes; nothing else is ever packed for it.
 KNOWN: Known = {
     **dict.fromkeys(("d_vocab", "n_ctx", "n_layers", "n_heads", "d_model", "d_head", "d_mlp", "d_in"), ()),
     **dict.fromkeys(("norm_eps", "init"), ()),

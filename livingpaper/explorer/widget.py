@@ -21,16 +21,17 @@ from livingpaper.explorer.probe import find_run, probe
 
 CIRCUIT_STYLES = STATIC.parents[1] / "figures" / "static" / "circuit.css"
 SCRIPTS = (
-    *("parts.js", "svg.js", "bars.js", "decoder.js", "known.js", "prompt.js", "lab.js", "strip.js"),
+    *("parts.js", "svg.js", "bars.js", "decoder.js", "lookup.js", "lab.js", "strip.js"),
     *("places.js", "moves.js", "stage_layout.js", "stage_names.js", "stage_drawing.js", "stage.js"),
     *("shell.js", "explorer.js"),
 )
 """In the order in which they are joined to one module: what a reader sees first."""
 PANELS = (
-    *("edits.js", "edited.js", "take_out.js", "tables.js", "attribution.js", "head_map.js", "pane.js", "composer.js"),
-    *("curves.js", "panels.js", "shuffle.js", "take_along.js", "others.js"),
+    *("prompt.js", "edits.js", "marks.js", "edited.js", "switches.js", "take_out.js", "tables.js", "attribution.js"),
+    *("head_map.js", "pane.js", "composer.js", "curves.js", "panels.js", "shuffle.js", "take_along.js", "others.js"),
+    "below.js",
 )
-"""The same of what is loaded when a reader edits, opens a panel, comes near other networks, or takes things along."""
+"""The same of what comes once that is there: other prompts, edits, other networks, panels, what is taken along."""
 FORM = ("reveal_rules.js", "reveal_looks.js", "reveal.js")
 """The same of a form in which a task asks: with the panels, and at once."""
 N_EXAMPLES = 6
@@ -45,9 +46,9 @@ def module() -> str:
 @cache
 def panels(*more: str) -> str:
     """The ES module of its panels, and of ``more`` scripts: a function of the parts of the first that they need."""
-    needed = "pageParts, circuitSvg, circuitDecoder, circuitLab, circuitPrompt, circuitBars, circuitStrip, "
+    needed = "pageParts, circuitSvg, circuitDecoder, circuitLab, circuitLookup, circuitBars, circuitStrip, "
     needed += "circuitMoves, circuitLayout, circuitDrawing"
-    made = "circuitEdited, circuitTakeOut, circuitPanels, circuitShuffle, circuitTakeAlong, circuitOthers"
+    made = "circuitPrompt, circuitEdited, circuitSwitches, circuitTakeOut, circuitBelow"
     made += ", circuitReveal" if more else ""
     return f"export default ({{ {needed} }}) => {{\n{joined_scripts((*PANELS, *more))}return {{ {made} }};\n}};\n"
 

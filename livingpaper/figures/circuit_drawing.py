@@ -165,7 +165,7 @@ def _token(layout: Layout, position: int, token: Token) -> str:
     x, y = layout.point(position, 0)
     across = layout.token_width / 2
     if layout.form == "tall":
-        middle, half = (x - across, y), (across, 14)
+        middle, half = (x - across, y), (across, min(14, layout.pitches[position] / 2 - 1))
     elif layout.is_upright:
         middle, half = (x, y + across), (layout.pitches[position] / 2 - 2, across)
     else:

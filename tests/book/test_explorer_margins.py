@@ -12,10 +12,10 @@ from livingpaper.explorer.widget import STATIC
 
 PUBLISHED = Folders.from_environment().published
 N_PROMPTS = 3
-SCRIPTS = ("decoder.js", "known.js", "edits.js", "prompt.js", "lab.js", "edited.js")
+SCRIPTS = ("decoder.js", "lookup.js", "edits.js", "marks.js", "prompt.js", "lab.js", "edited.js")
 READ = """([data, packed, states]) => {
     const lab = new circuitLab.Lab(data), run = data.runs[0].id;
-    lab.edits = circuitEdited.editedIn(lab);
+    Object.assign(lab, { edits: circuitEdited.editedIn(lab), prompts: circuitPrompt });
     lab.add(run, packed);
     const told = ({ margin, rival }) => [margin, lab.word(rival)];
     return states.map(state => {

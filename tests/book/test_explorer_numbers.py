@@ -19,7 +19,7 @@ from circuitcore.models.sites import HEAD_SITES
 from circuitcore.training.store.run_store import RunStore
 from livingpaper.explorer.probe import Question, attribution, edited_pass, read
 from livingpaper.explorer.references import references
-from livingpaper.explorer.weights import KNOWN, packed
+from livingpaper.explorer.weights import packed
 from livingpaper.explorer.widget import STATIC
 
 N_CASES, N_RANDOM, N_ROWS, N_PROMPTS = 200, 60, 5, 2000
@@ -35,7 +35,7 @@ ones); the order of its sums is the machine's, hence the room.
 TIE = 1e-4
 """Logits closer than this may swap places."""
 READ = """([packed, ids, edits, rows, resample, source]) => {
-    const model = circuitDecoder.unpack(packed, 0), run = (ids, edits) => circuitDecoder.forward(model, ids, edits);
+    const model = circuitDecoder.unpack(packed, 0), run = (ids, edits = {}) => circuitEdits.forward(model, ids, edits);
     const parsed = edits.map(circuitEdits.parse), uses = kind => parsed.some(edit => edit.kind === kind), caches = {};
     if (uses('mean')) caches.mean = circuitEdits.mean(rows.map(row => run(row).cache));
     if (uses('resample')) caches.resample = run(rows[resample]).cache;
@@ -258,7 +258,7 @@ def test_an_edit_is_not_made_twice(blank):
         const model = circuitDecoder.unpack(packed, 0), clean = circuitDecoder.forward(model, ids).cache;
         const before = [...clean['resid_post.0']], value = Float32Array.from(before, () => 1);
         const puts = [{ site: 'resid_post', layer: 0, head: null, positions: [2], value }];
-        const { cache } = circuitDecoder.forward(model, ids, { puts });
+        const { cache } = circuitEdits.forward(model, ids, { puts });
         const again = circuitDecoder.forward(model, ids).cache;
         return [value.every(x => x === 1), cache['resid_mid.0'].every((x, i) => x === clean['resid_mid.0'][i]),
             before.every((x, i) => x === again['resid_post.0'][i]), [...cache['resid_post.0']]];
@@ -268,18 +268,3 @@ def test_an_edit_is_not_made_twice(blank):
     clean = forward(config, weights, inputs, record=["resid_post.0"]).cache["resid_post.0"][0]
     clean[2] = 1
     assert torch.allclose(torch.tensor(edited).reshape(clean.shape), clean, atol=1e-5)
-
-
-def test_the_page_knows_what_is_packed_for_it_and_every_other_word_is_strange(blank):
-    blank.add_script_tag(path=STATIC / "known.js")
-    known = blank.evaluate("() => circuitKnown.WORDS") | dict.fromkeys(blank.evaluate("() => circuitKnown.NUMBERS"), [])
-    stored = {"none": False, "all": True}  # how texts of configs keep two of the three words for biases
-    wanted = {name: list(words) for name, words in KNOWN.items()}
-    known["bias"], wanted["bias"] = set(known["bias"]), {stored.get(word, word) for word in KNOWN["bias"]}
-    assert known == wanted
-    for variant in VARIANTS:
-        config, weights, _ = a_network(variant)
-        assert blank.evaluate("config => circuitKnown.strange(config)", packed(config, {0: weights})["config"]) == ""
-    for name, word in {"gate": "output", "norm": "batch", "mlp": "linear", "tied": "half"}.items():
-        asked = {**packed(config, {0: weights})["config"], name: word}
-        assert blank.evaluate("config => circuitKnown.strange(config)", asked) == f"{name} = {word}"

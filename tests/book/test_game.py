@@ -25,7 +25,7 @@ from livingpaper.explorer.exhibit import Example, Exhibit, ShownRun
 from livingpaper.explorer.probe import probe
 from livingpaper.explorer.reveal import Reveal
 from livingpaper.explorer.weights import packed
-from livingpaper.explorer.widget import FORM, STATIC, block_of, panels_of
+from livingpaper.explorer.widget import FORM, STATIC, block_of, panels, panels_of
 
 TASK = ModelConfig(
     d_vocab=6, n_ctx=9, n_layers=1, n_heads=2, d_model=32, d_mlp=64, norm="layer", norm_position="post",
@@ -61,7 +61,7 @@ FORWARD = """([packed, inputs, edits]) => {
     const off = (site, layer, head = null) => ({ site, layer, head, positions: null, value: 0 });
     const puts = [...heads.map(([layer, head]) => off('z', layer, head)), ...mlps.map(layer => off('mlp_out', layer))];
     const model = circuitDecoder.unpack(packed, 0);
-    const { logits, cache } = circuitDecoder.forward(model, inputs, { cuts, puts });
+    const { logits, cache } = circuitEdits.forward(model, inputs, { cuts, puts });
     const layers = Array.from({ length: model.config.n_layers }, (_, layer) => layer);
     return { logits: [...logits], patterns: layers.map(layer => [...cache[`pattern.${layer}`]]) };
 }"""
@@ -70,7 +70,7 @@ FORWARD = """([packed, inputs, edits]) => {
 @pytest.fixture(scope="module")
 def blank(browser):
     """An empty page with the forward pass and the rules in it."""
-    yield from page_with(browser, *(STATIC / script for script in ("parts.js", "decoder.js", FORM[0])))
+    yield from page_with(browser, *(STATIC / script for script in ("parts.js", "decoder.js", "edits.js", FORM[0])))
 
 
 def a_network(variant):
@@ -815,4 +815,4 @@ def test_the_scripts_are_small_and_write_only_text():
     assert sum(map(len, sources)) < 25_000
     assert not re.search(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|eval\(|https?:", "".join(sources))
     assert not re.search(r"url\(|@import|https?:", (STATIC / "reveal.css").read_text())
-    assert len(panels_of(a_game())) < 50_000
+    assert len(panels_of(a_game())) - len(panels()) < 16_500

@@ -48,7 +48,7 @@ DRAWN = """([form, draws]) => {
 }"""
 ERRORS = """([packed, index, rows, cuts]) => {
     const model = circuitDecoder.unpack(packed, index);
-    return rows.map((inputs, i) => [...circuitDecoder.forward(model, inputs, { cuts: cuts[i] }).logits]);
+    return rows.map((inputs, i) => [...circuitEdits.forward(model, inputs, { cuts: cuts[i] }).logits]);
 }"""
 
 
@@ -72,7 +72,7 @@ def exhibit():
 @pytest.fixture(scope="module")
 def blank(browser):
     """An empty page with the forward pass and the rows in it."""
-    yield from page_with(browser, *(STATIC / script for script in ("decoder.js", "vector_rows.js")))
+    yield from page_with(browser, *(STATIC / script for script in ("decoder.js", "edits.js", "vector_rows.js")))
 
 
 @pytest.mark.parametrize(("run_id", "step"), [(AHEAD, 800), (AHEAD, 3000), (HOPPING, 3000)])
@@ -252,6 +252,26 @@ def test_a_keyboard_cuts_an_arrow_and_puts_it_back(opened, stage):
     assert said_of(stage)[2][2] < 0.05
 
 
+@pytest.mark.parametrize("kind", ["look", "4"], ids=["attention alone", "a link"])
+def test_an_arrow_that_is_cut_stays_to_be_put_back(opened, stage, kind):
+    stage_of = stage.locator(".explorer-stage")
+    key = stage_of.locator(f'[data-key^="{kind} "]').first.get_attribute("data-key")
+    arrow = stage_of.locator(f'[data-key="{key}"]')
+    n_before = stage_of.locator(".arrow, .look").count()
+    arrow.first.focus()
+    opened.page.keyboard.press("Enter")
+    cut = stage_of.locator(f'.is-cut[data-key="{key}"]')
+    cut.first.wait_for()
+    dashes, line = cut.first.locator(".line").evaluate(
+        "line => [getComputedStyle(line).strokeDasharray, line.getTotalLength()]"
+    )
+    assert dashes != "none" and line > 10
+    assert cut.first.get_attribute("aria-pressed") == "true" and stage_of.locator(".is-cut").count() >= 1
+    cut.first.dispatch_event("click")
+    cut.first.wait_for(state="detached")
+    assert stage_of.locator(".arrow, .look").count() == n_before and arrow.count()
+
+
 def test_the_readout_is_of_what_is_shown_when_an_edit_is_undone(opened, stage):
     arrow = stage.locator('.explorer-stage [aria-label^="4, doubles: L1H2"]').first
     arrow.focus()
@@ -292,3 +312,13 @@ def test_a_phone_scrolls_one_way_and_the_dark_page_is_silent(browser, folder):
         opened.page.locator(f"#{NAME}.is-live").wait_for()
         assert opened.page.evaluate("document.documentElement.scrollWidth") <= 400
         assert opened.page.locator(".circuit-tall").count() == 1
+
+
+@pytest.mark.parametrize(("width", "height"), [(1280, 800), (400, 860)])
+def test_path_stage_and_slider_are_one_screen(browser, folder, width, height):
+    url, viewport = (folder / "book/hops.html").as_uri(), {"width": width, "height": height}
+    with opening(browser, url, timeout=60_000, viewport=viewport) as opened:
+        box = opened.page.locator(f"#{NAME}.is-live")
+        box.wait_for()
+        place = box.locator(".explorer-place").bounding_box()
+        assert place["y"] + place["height"] - box.bounding_box()["y"] <= height

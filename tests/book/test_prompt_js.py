@@ -40,7 +40,7 @@ def blank(browser):
     """An empty page with the script in it; whatever is done there, nothing is asked of the network."""
     opened = Opened(browser.new_page())
     opened.page.on("request", lambda request: opened.requests.append(request.url))
-    for script in ("prompt.js", "shuffle.js"):
+    for script in ("lookup.js", "prompt.js", "shuffle.js"):
         opened.page.add_script_tag(path=STATIC / script)
     yield opened.page
     assert opened.requests == []

@@ -23,14 +23,19 @@ from explorer_page import (
     staged,
     switch,
     tab_to,
+    write_pages,
     write_stage,
+    write_weights,
 )
 from test_pages import seriously_wrong
 
 from circuitcore.tasks.forms import PromptError, matching
 from livingpaper.explorer.probe import probe
+from livingpaper.explorer.widget import block_of, exhibit_of
 
 NAME = "explorer-staged"
+LONG = ("story-e6a34a3a5d93", "balanced_stream-949aa3df1f58")
+"""Networks whose prompts are long."""
 STEPS = published(RUN).steps
 ASKED_KEY, ASKED_VALUE, QUERY = 7, 8, 11
 """Positions in the prompt."""
@@ -381,6 +386,43 @@ def test_before_anything_is_pointed_at_it_says_what_can_be_done_and_what_holds_o
         assert len(blobs) == 2 and explorer.locator("canvas").count() == 0
 
 
+def test_the_stage_is_drawn_before_all_else_is_loaded(browser, address):
+    script = """() => {
+        const make = URL.createObjectURL.bind(URL), count = what => document.querySelectorAll(what).length;
+        globalThis.seen = [];
+        URL.createObjectURL = blob => {
+            seen.push([count('.is-live .explorer-stage .link'), count('.explorer-live input.explorer-prompt')]);
+            return make(blob);
+        };
+    }"""
+    context = browser.new_context()
+    page = context.new_page()
+    page.add_init_script(f"({script})()")
+    page.goto(address)
+    page.locator(".explorer-live input.explorer-prompt").first.wait_for()
+    first, second = page.evaluate("seen")
+    assert (first, second) == ([0, 0], [4, 0])
+    context.close()
+
+
+def test_what_is_pressed_before_it_is_loaded_waits_for_it(browser, address):
+    script = """() => {
+        const make = URL.createObjectURL.bind(URL);
+        URL.createObjectURL = blob => {
+            document.querySelector('.explorer-live [data-key="name 1"]')?.dispatchEvent(
+                new MouseEvent('click', { bubbles: true }));
+            return make(blob);
+        };
+    }"""
+    context = browser.new_context()
+    page = context.new_page()
+    page.add_init_script(f"({script})()")
+    page.goto(address)
+    page.locator('.explorer-stage [data-key="name 1"][aria-pressed="true"]').wait_for()
+    assert page.locator(".explorer-switch").first.inner_text().endswith("L0H0 off")
+    context.close()
+
+
 def test_the_arrows_that_a_stop_speaks_of_are_lit_while_the_reader_is_there(explorer):
     lit = explorer.locator(".explorer-stage .link.is-lit")
     assert [classes(one)[1] for one in lit.all()] == ["move-3"]
@@ -488,6 +530,20 @@ def test_stage_and_slider_are_one_screen_and_axe_finds_nothing_serious(browser, 
         assert fresh.page.evaluate("document.documentElement.scrollWidth") <= width
         right = "all => Math.max(...all.map(one => one.getBoundingClientRect().right))"
         assert explorer.locator("*:visible").evaluate_all(right) <= width
+
+
+@pytest.mark.parametrize("run_id", LONG)
+def test_a_long_prompt_leaves_a_phone_room_for_the_path_and_the_slider(browser, tmp_path, run_id):
+    exhibit = exhibit_of(published(run_id))
+    write_weights(tmp_path, [exhibit])
+    write_pages(tmp_path, {"long": ("light", block_of(exhibit).page_html)})
+    assert len(exhibit.start["prompt"].split()) > 20
+    with opening(browser, (tmp_path / "book/long.html").as_uri(), viewport={"width": 400, "height": 860}) as fresh:
+        explorer = closed(fresh, exhibit.name)
+        height = explorer.locator(".explorer-stage svg").first.bounding_box()["height"]
+        assert 300 < height <= 860 - 264
+        assert fresh.page.evaluate(BOTTOM, exhibit.name) <= 860
+        assert fresh.page.evaluate("document.documentElement.scrollWidth") <= 400
 
 
 # ---- what cannot be followed ----

@@ -25,7 +25,7 @@ from retrieval_circuits.story_control.circuit import PLAN as NEXT_WORD
 
 FORMS = ("wide", "tall", "small")
 SCRIPTS = (
-    *("parts.js", "decoder.js", "known.js", "edits.js", "prompt.js", "lab.js", "edited.js", "moves.js"),
+    *("parts.js", "decoder.js", "lookup.js", "edits.js", "marks.js", "prompt.js", "lab.js", "edited.js", "moves.js"),
     *("stage_layout.js", "stage_names.js"),
 )
 N_RANDOM, N_PROMPTS = 80, 2000
@@ -54,12 +54,19 @@ LAID_OUT = """([circuits, forms, shares]) => circuits.map(circuit => forms.map(f
 }))"""  # noqa: E501
 CIRCUIT_ON = """([data, packed, states]) => {
     const lab = new circuitLab.Lab(data), run = data.runs[0].id;
-    lab.edits = circuitEdited.editedIn(lab);
+    Object.assign(lab, { edits: circuitEdited.editedIn(lab), prompts: circuitPrompt });
     lab.add(run, packed);
     return states.map(state => {
         const reading = lab.read({ run, step: state.step }, state), tests = lab.testsAt(run, state.step);
         return circuitMoves.circuitOn(data, tests, reading, token => lab.word(token));
     });
+}"""
+FIRST = """([data, packed]) => {
+    const lab = new circuitLab.Lab(data), { run, step } = data.opening, isPlain = lab.isPlain(data.opening);
+    lab.add(run, packed);
+    const asked = () => lab.read({ run, step }, data.opening).asked, alone = isPlain ? asked() : null;
+    lab.prompts = circuitPrompt;
+    return [alone, asked()];
 }"""
 PLANS = {
     "symbolic_kv": LOOKUP,
@@ -304,6 +311,20 @@ def test_the_circuit_of_a_published_network_is_pythons(blank):
     assert sum(n_looks > 0 for n_looks, *_ in seen) > len(seen) / 2
     assert any(0 < n_links < n_moves for _, n_links, n_moves, _ in seen)  # some moves go nowhere on some prompts
     assert shifted  # and others that come after them keep their numbers
+
+
+def test_the_first_prompt_is_drawn_before_there_is_what_reads_prompts(blank):
+    n_later = 0
+    for exhibit, shown, states in published_exhibits(random.Random(60)):
+        for state in states[:2]:
+            first = replace(exhibit, opening={"prompt": state["prompt"]})
+            step = first.start["step"]
+            weights = packed(shown.run.recipe.model, {step: shown.run.weights(step)})
+            alone, read = blank.evaluate(FIRST, [first.payload(), weights])
+            has_units = any(form.unit for form in exhibit.task.forms)
+            assert alone == read or (alone is None and has_units)
+            n_later += alone is None
+    assert n_later  # of streams
 
 
 # ---- what is told of tests ----

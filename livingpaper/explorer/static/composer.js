@@ -2,7 +2,7 @@
 // Defines `circuitComposer`.
 globalThis.circuitComposer = (() => {
   'use strict';
-  const { el, say, button, fill, toolbar } = pageParts('explorer'), { headsOf, partsOf } = circuitLab;
+  const { el, say, button, fill, toolbar } = pageParts('explorer'), { headsOf } = circuitLab, { partsOf } = circuitSwitches;
   const KINDS = {
     zero: 'set to zero', mean: 'set to its mean', resample: 'take from a reference prompt',
     patch: 'take from the second prompt',

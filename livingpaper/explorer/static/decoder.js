@@ -1,13 +1,12 @@
 // The decoder of circuitcore/models/transformer.py in the page: same names, same order of operations, on Float32Array.
 // A classic script without dependencies; it defines `circuitDecoder`:
 //   unpack(packed, index) -> a model: one checkpoint of what livingpaper/explorer/weights.py packs
-//   forward(model, inputs, edits) -> { logits, cache }
+//   forward(model, inputs) -> { logits, cache }
 //   piece, linear, norm, unembed: steps of it, for attribution.js
 // `inputs` are token ids, or vectors where the config has d_in. Arrays are row-major; shapes stand in brackets.
 globalThis.circuitDecoder = (() => {
   'use strict';
   const ROPE_BASE = 10000;
-  const HEAD_SITES = ['q', 'k', 'v', 'z']; // those [pos head d_head]
 
   // Base64 text -> Float32Array of exactly `count` finite numbers.
   function numbers(text, dtype, count) {
@@ -167,50 +166,19 @@ globalThis.circuitDecoder = (() => {
     return at.site('mlp_out', layer, linear(hidden, weights[`${name}.W_out`], weights[`${name}.b_out`], width, d));
   }
 
-  // Edits as what the forward pass calls. An edit that it does not meet is of a part that is not there.
-  function hooks({ cuts = [], puts = [] }, { n_heads: nHeads, d_head: dHead }, n) {
-    const cache = {}, edge = (layer, head, query, key) => `L${layer}H${head}:${query}->${key}`;
-    const part = ({ site, layer, head }) => `L${layer}${head == null ? '' : `H${head}`}.${site}`;
-    const cut = new Set(cuts.map(four => edge(...four))), unmet = new Set([...cut, ...puts.map(part)]);
-
-    // `value` [pos width] with what is put there; a copy, since neighbouring sites may share an array.
-    function replaced(value, put) {
-      const { site, head, positions, value: given } = put, width = value.length / n, isWhole = head == null;
-      if (given !== 0 && given.length !== value.length) {
-        throw new Error(`${part(put)}: ${given.length} numbers given, needed are ${value.length}`);
-      }
-      const at = positions ?? Array.from({ length: n }, (_, i) => i);
-      const isThere = isWhole || (HEAD_SITES.includes(site) && head < nHeads);
-      if (!isThere || at.some(i => value[i * width] === undefined)) return value;
-      unmet.delete(part(put));
-      const out = value.slice(), [first, size] = isWhole ? [0, width] : [head * dHead, dHead];
-      for (const start of at.map(i => i * width + first)) {
-        if (given === 0) out.fill(0, start, start + size);
-        else out.set(given.subarray(start, start + size), start);
-      }
-      return out;
-    }
-
-    return {
-      cache,
-      unmet,
-      isCut: (...four) => cut.size > 0 && cut.has(edge(...four)) && (unmet.delete(edge(...four)), true),
-      // The value of a site after the puts there; the cache keeps it.
-      site(name, layer, value) {
-        for (const put of puts) if (put.site === name && put.layer === layer) value = replaced(value, put);
-        return cache[`${name}.${layer}`] = value;
-      },
-    };
+  // A pass without edits: all that its cache gets is what the network makes.
+  function plain() {
+    const cache = {};
+    return { cache, isCut: () => false, site: (name, layer, value) => (cache[`${name}.${layer}`] = value) };
   }
 
   const unembed = ({ config: { d_model: d, d_vocab: nTokens }, weights }, x, bias) =>
     linear(x, weights['unembed.W_U'], bias, d, nTokens);
 
-  // edits: { cuts: [[layer, head, query, key]], puts: [{ site, layer, head, positions, value }] }; head and positions
-  // may be null for all. A put replaces a part of a site by zeros (value 0) or by that part of a whole such site.
-  // Returns logits [n d_vocab] and the cache: every site of circuitcore/models/sites.py but scores and result.
-  function forward(model, inputs, edits = {}) {
-    const { config } = model, { n_layers: nLayers } = config, at = hooks(edits, config, inputs.length);
+  // `at`: what is called on the way; of a pass with edits see edits.js. Returns logits [n d_vocab] and the cache: every
+  // site of circuitcore/models/sites.py but scores and result.
+  function forward(model, inputs, at = plain()) {
+    const { config } = model, { n_layers: nLayers } = config;
     const pre = config.norm_position === 'pre', before = (name, x) => (pre ? norm(model, name, x) : x);
     const after = (name, x) => (pre ? x : norm(model, name, x));
     let x = embed(model, inputs);
@@ -222,7 +190,6 @@ globalThis.circuitDecoder = (() => {
       x = at.site('resid_post', layer, x);
     }
     x = at.site('resid_final', nLayers - 1, before('ln_final', x));
-    for (const part of at.unmet) throw new Error(`no such part to edit: ${part}`);
     return { logits: unembed(model, x, model.weights['unembed.b_U']), cache: at.cache };
   }
 

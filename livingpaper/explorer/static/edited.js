@@ -1,10 +1,10 @@
 // Edits of a network on a prompt: what they take their values from. Defines `circuitEdited`.
 globalThis.circuitEdited = (() => {
   'use strict';
-  const { Recent } = circuitLab, { parse } = circuitEdits, { read, references } = circuitPrompt;
+  const { Recent } = circuitLab, { parse } = circuitEdits, { mark } = circuitMarks, { read, references } = circuitPrompt;
   const fail = sentence => { throw new Error(sentence); };
 
-  // What a lab does with edits: { parse, compile, second, dropPatches }.
+  // What a lab does with edits: { forward, second, dropPatches, mark }.
   function editedIn(lab) {
     const means = new Recent(8);
 
@@ -41,10 +41,11 @@ globalThis.circuitEdited = (() => {
       return `Patches are removed: the prompt has ${n} tokens, the second one ${other}; they must have as many.`;
     }
 
-    // The edits of a state, on a prompt of n tokens, as `circuitDecoder.forward` takes them.
-    const compile = (place, state, n) => circuitEdits.compile(state.edits, n, sources(place, state, n));
+    // A place on a prompt, under the edits of a state.
+    const forward = (place, state, ids) => circuitEdits.forward(
+      lab.model(place), ids, circuitEdits.compile(state.edits, ids.length, sources(place, state, ids.length)));
 
-    return { parse, compile, second, dropPatches };
+    return { forward, second, dropPatches, mark };
   }
 
   return { editedIn };

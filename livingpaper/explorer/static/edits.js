@@ -1,10 +1,11 @@
-// Edits as texts, as circuitcore/models/edit_text.py reads them, and as `circuitDecoder.forward` takes them. Defines
-// `circuitEdits`. What is wrong is said in the words of Python.
+// Edits as texts, as circuitcore/models/edit_text.py reads them, and a forward pass under them. Defines `circuitEdits`;
+// needs `circuitDecoder`. What is wrong is said in the words of Python.
 globalThis.circuitEdits = (() => {
   'use strict';
   const ALLOWED = 'zero(L1H0)@all, mean(L0MLP)@12, resample(L1H1)@all, patch(L1.resid_post<-source)@12 ' +
     'or cut(L1H0:15->8)';
-  const HEAD_SITES = ['q', 'k', 'v', 'z'], RECORD_ONLY = ['scores', 'pattern', 'result'];
+  const HEAD_SITES = ['q', 'k', 'v', 'z']; // those [pos head d_head]
+  const RECORD_ONLY = ['scores', 'pattern', 'result'];
   const STREAM_SITES = ['resid_pre', 'resid_mid', 'resid_post', 'mlp_out', 'mlp_post', 'resid_final'];
   const SITES = [...STREAM_SITES, ...HEAD_SITES, ...RECORD_ONLY];
   const SHAPES = [
@@ -58,5 +59,49 @@ globalThis.circuitEdits = (() => {
     return Object.fromEntries(Object.keys(caches[0]).map(site => [site, middle(caches.map(cache => cache[site]))]));
   }
 
-  return { parse, compile, mean };
+  // Edits as what a forward pass calls. An edit that it does not meet is of a part that is not there.
+  function hooks({ cuts = [], puts = [] }, { n_heads: nHeads, d_head: dHead }, n) {
+    const cache = {}, edge = (layer, head, query, key) => `L${layer}H${head}:${query}->${key}`;
+    const part = ({ site, layer, head }) => `L${layer}${head == null ? '' : `H${head}`}.${site}`;
+    const cut = new Set(cuts.map(four => edge(...four))), unmet = new Set([...cut, ...puts.map(part)]);
+
+    // `value` [pos width] with what is put there; a copy, since neighbouring sites may share an array.
+    function replaced(value, put) {
+      const { site, head, positions, value: given } = put, width = value.length / n, isWhole = head == null;
+      if (given !== 0 && given.length !== value.length) {
+        throw new Error(`${part(put)}: ${given.length} numbers given, needed are ${value.length}`);
+      }
+      const at = positions ?? Array.from({ length: n }, (_, i) => i);
+      const isThere = isWhole || (HEAD_SITES.includes(site) && head < nHeads);
+      if (!isThere || at.some(i => value[i * width] === undefined)) return value;
+      unmet.delete(part(put));
+      const out = value.slice(), [first, size] = isWhole ? [0, width] : [head * dHead, dHead];
+      for (const start of at.map(i => i * width + first)) {
+        if (given === 0) out.fill(0, start, start + size);
+        else out.set(given.subarray(start, start + size), start);
+      }
+      return out;
+    }
+
+    return {
+      cache,
+      unmet,
+      isCut: (...four) => cut.size > 0 && cut.has(edge(...four)) && (unmet.delete(edge(...four)), true),
+      // The value of a site after the puts there; the cache keeps it.
+      site(name, layer, value) {
+        for (const put of puts) if (put.site === name && put.layer === layer) value = replaced(value, put);
+        return cache[`${name}.${layer}`] = value;
+      },
+    };
+  }
+
+  // edits: { cuts: [[layer, head, query, key]], puts: [{ site, layer, head, positions, value }] }; head and positions
+  // may be null for all. A put replaces a part of a site by zeros (value 0) or by that part of a whole such site.
+  function forward(model, inputs, edits) {
+    const at = hooks(edits, model.config, inputs.length), found = circuitDecoder.forward(model, inputs, at);
+    for (const part of at.unmet) fail(`no such part to edit: ${part}`);
+    return found;
+  }
+
+  return { parse, compile, mean, forward };
 })();

@@ -28,7 +28,7 @@ globalThis.hopsStage = (() => {
     #circuit;
     #place;
     #hinted = null; // the run whose hint stands below the stage
-    #pointed = null; // the key of what is told there instead
+    #tell;
     #drawn = svg('svg', { role: 'group', fill: 'currentColor' });
     #room = el('div', 'room', this.#drawn);
     #roomStop = toolbar(this.#room);
@@ -61,7 +61,7 @@ globalThis.hopsStage = (() => {
         el('div', 'part end', el('div', 'row', button('button', () => this.#redraw(this.#state.draw + 1), 'Draw another'),
           el('label', 'field', 'Draw', this.#draw), this.#undo, button('button', () => this.#again(), 'Start again'))));
       new ResizeObserver(() => this.#paintStage()).observe(this.#room);
-      listen(this.#room, (text, key) => { this.#pointed = key; say(this.#readout, text); }, (from, to) => this.#put(from, to));
+      this.#tell = listen(this.#room, this.#readout, (from, to) => this.#put(from, to));
       onUndo(this.live, () => this.#goBack());
       this.#want = wanting(this.#lab, model);
       this.#fields = fieldsOf(model, FIELDS, asked => this.#state && !same(asked, this.#state) && this.#change(asked));
@@ -82,7 +82,7 @@ globalThis.hopsStage = (() => {
     #read(state) {
       const words = this.#rows.read(state.row), model = this.#lab.model(state), run = this.#lab.run(state.run);
       if (!this.#rows.queries.includes(state.follow)) throw new Error(`position ${state.follow} asks nothing`);
-      const pass = edits => circuitDecoder.forward(
+      const pass = edits => circuitEdits.forward(
         model, this.#rows.inputs(words, state.draw), circuitEdits.compile(edits, words.length, {}));
       const answersOf = result => this.#rows.answers(words, state.draw, state.follow, result.logits);
       const result = pass(state.edits), before = state.edits.length ? answersOf(pass([])) : null;
@@ -163,17 +163,12 @@ globalThis.hopsStage = (() => {
         rows: this.#rows, moves: this.#data.moves, words: found.words, follow: state.follow, tests: found.tests,
         result: found.result, config: found.model.config, answers: found.answers,
       });
-      const edits = new Set(state.edits);
-      for (const link of this.#circuit.links) {
-        link.isRemoved = link.heads.every(head => edits.has(offOf(head)));
-        for (const arrow of link.arrows) arrow.isCut = link.heads.every(head => edits.has(cutOf(head, arrow)));
-      }
+      circuitMarks.mark(this.#circuit, state.edits);
       const { broken } = this.#rows.chain(found.words, state.follow);
       const isOther = this.#hinted !== state.run || Boolean(broken);
       this.#hinted = broken ? null : state.run;
-      if (isOther) this.#pointed = null;
       this.#paintStage();
-      if (isOther || this.#pointed) say(this.#readout, broken || (this.#said() ?? HINT));
+      this.#tell(broken || HINT, isOther);
     }
 
     #paintStage() {
@@ -186,11 +181,6 @@ globalThis.hopsStage = (() => {
       draw(this.#drawn, new RowLayout(this.#circuit, width < NARROW ? 'tall' : 'wide'), press, errorOf);
       this.#room.ariaLabel = this.#inWords();
       this.#roomStop();
-    }
-
-    // What is pointed at, as it is now: undone, say, or gone.
-    #said() {
-      return [...this.#room.querySelectorAll('[data-key]')].find(node => node.dataset.key === this.#pointed)?.says;
     }
 
     #inWords() {

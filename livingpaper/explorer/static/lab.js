@@ -1,5 +1,5 @@
 // What the explorer computes, without the page: networks, prompts, edits -> numbers. Defines `circuitLab`; needs
-// `circuitDecoder` and `circuitPrompt`.
+// `circuitDecoder`. Of the opening's prompt Python has said what it is; what reads others, and edits, may come later.
 globalThis.circuitLab = (() => {
   'use strict';
   const MOST_MODELS = 64; // unpacked checkpoints that are kept; about 20 MB at most
@@ -37,7 +37,8 @@ globalThis.circuitLab = (() => {
   class Lab {
     #packed = new Map();
     #models = new Recent(MOST_MODELS);
-    edits = null; // of `circuitEdited`, before any state is read that has edits
+    edits = null; // of `circuitEdited`
+    prompts = null; // `circuitPrompt`
 
     // leftOut: ids of runs whose weights are not to be had here.
     constructor({ task, runs, leftOut = [] }) { Object.assign(this, { task, runs, leftOut }); }
@@ -51,6 +52,16 @@ globalThis.circuitLab = (() => {
     }
 
     has(id) { return this.#packed.has(id); }
+
+    // Whether a state can be read before `edits` and `prompts` are here.
+    isPlain({ prompt, edits }) { return !edits.length && prompt === this.task.first?.prompt; }
+
+    // A prompt -> { words, ids, form, answer }.
+    #asked(text) {
+      if (this.prompts) return this.prompts.read(this.task, text);
+      const { vocab, forms, first: { form, answer } } = this.task, words = text.split(' ');
+      return { words, ids: words.map(word => vocab.indexOf(word)), form: forms[form], answer };
+    }
 
     // A network may have more tokens than the task has words.
     word(token) { return this.task.vocab[token] ?? `<unused ${token - this.task.vocab.length}>`; }
@@ -79,8 +90,6 @@ globalThis.circuitLab = (() => {
       return this.#models.of(`${run} ${step}`, () => {
         const packed = this.#packed.get(run), index = packed.checkpoints.findIndex(({ at }) => at === step);
         if (index < 0) fail(`run ${run} has no weights at step ${step}`);
-        const other = circuitKnown.strange(packed.config);
-        if (other) fail(`this page knows no ${other}, as run ${run} has`);
         try {
           return circuitDecoder.unpack(packed, index);
         } catch { return fail(`the weights of run ${run} at step ${step} are damaged`); }
@@ -90,10 +99,9 @@ globalThis.circuitLab = (() => {
     // One network at one checkpoint on the prompt of `state`, as it is and under the edits. `known`: the same without
     // edits, where it has been read.
     read(place, state, known = null) {
-      const asked = circuitPrompt.read(this.task, state.prompt), n = asked.ids.length, model = this.model(place);
+      const asked = this.#asked(state.prompt), model = this.model(place);
       const plain = known?.now.result ?? circuitDecoder.forward(model, asked.ids);
-      const edits = state.edits.length ? this.edits.compile(place, state, n) : null;
-      const found = edits ? circuitDecoder.forward(model, asked.ids, edits) : plain;
+      const found = state.edits.length ? this.edits.forward(place, state, asked.ids) : plain;
       return { model, asked, before: this.#summary(model, asked, plain), now: this.#summary(model, asked, found) };
     }
 
@@ -113,12 +121,8 @@ globalThis.circuitLab = (() => {
     }
   }
 
-  // Heads and MLPs of a network, as edits name them.
-  const partsOf = config => headsOf(config).flatMap(({ name, layer, head }) =>
-    (head === config.n_heads - 1 && config.mlp !== 'none' ? [name, `L${layer}MLP`] : [name]));
-
   // What a state shows: one network at a step, or two.
   const placesOf = state => (state.other ? [state, state.other] : [state]);
 
-  return { Lab, Recent, headsOf, partsOf, placesOf };
+  return { Lab, Recent, headsOf, placesOf };
 })();

@@ -9,7 +9,7 @@ globalThis.circuitMoves = (() => {
 
   function places(form, words) {
     const [query, pairs] = form.lookup ?? [null, []], values = pairs.map(([, value]) => value);
-    const asked = circuitPrompt.asked(form, words), shown = asked.map(([, value]) => value);
+    const asked = circuitLookup.asked(form, words), shown = asked.map(([, value]) => value);
     return {
       keys: pairs.map(([key]) => key), values, query: query === null ? [] : [query],
       'asked key': asked.map(([key]) => key), 'asked value': shown,
@@ -19,7 +19,7 @@ globalThis.circuitMoves = (() => {
   }
 
   function tonesOf({ slots, open }, words, tones) {
-    if (open === null) return slots.map(([name]) => tones[circuitPrompt.kindOf(name)] ?? 0);
+    if (open === null) return slots.map(([name]) => tones[circuitLookup.kindOf(name)] ?? 0);
     const end = words.length - 1, earlier = [...words.keys()].filter(at => at < end && words[at] === words[end]);
     return words.map((word, at) => (!earlier.length ? 0 : at === earlier.at(-1) + 1 ? AFTER
       : word === words[end] ? EARLIER : 0));

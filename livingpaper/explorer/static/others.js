@@ -2,9 +2,25 @@
 globalThis.circuitOthers = (() => {
   'use strict';
   const { el, same, say, button, toolbar } = pageParts('explorer'), { svg } = circuitSvg;
-  const { Layout } = circuitLayout, { draw } = circuitDrawing;
+  const { Layout, SMALL_ANSWER } = circuitLayout, { put, line, linkNode, inOrder } = circuitDrawing;
   const MOST = 10;
   const idle = globalThis.requestIdleCallback ?? setTimeout;
+
+  // A circuit without words: ticks, and lines without heads.
+  function small(layout) {
+    const { circuit: { tokens, links, looks, answer } } = layout;
+    const lineTo = (arrow, more) => line(layout, arrow, layout.ends(arrow)[1], more);
+    const ticks = tokens.map(({ tone }, position) => {
+      const [x, y] = layout.point(position, 0);
+      return svg('rect', { class: `tick tone-${tone}`, x: x - 1.8, y: y + 0.6, width: 3.6, height: 3.6 });
+    });
+    const faint = svg('g', { class: 'looks tone-0' }, ...looks.map(arrow => lineTo(arrow, { opacity: 0.22 })));
+    const [cx, cy] = layout.answer, dashed = { 'stroke-dasharray': '2 1.6', opacity: 0.6 };
+    return [
+      ...ticks, faint,
+      ...inOrder(links).map(link => linkNode(link, arrow => lineTo(arrow, link.isSupported ? {} : dashed))),
+      svg('circle', { class: `tick tone-${answer.tone}`, cx, cy, r: SMALL_ANSWER })];
+  }
 
   class Others {
     #lab;
@@ -98,7 +114,8 @@ globalThis.circuitOthers = (() => {
       const reading = this.#lab.read({ run: run.id, step }, state), tests = this.#lab.testsAt(run.id, step);
       const circuit = circuitMoves.circuitOn(this.#exhibit, tests, reading, token => this.#lab.word(token));
       const { links } = circuit, n = links.filter(({ isSupported }) => isSupported).length;
-      draw(picture, new Layout(links.length ? { ...circuit, looks: [] } : circuit, 'small'), null);
+      const layout = new Layout(links.length ? { ...circuit, looks: [] } : circuit, 'small');
+      put(picture, layout, small(layout));
       say(score, links.length ? `${n} of ${links.length}` : 'untested');
     }
   }

@@ -1,5 +1,5 @@
 // What opens below the stage. Each fills a body and gives what paints it. Defines `circuitPanels`.
-// They work with a desk: { lab, change(changes), edit(texts), need(kind), now() -> { state, readings } }.
+// They work with a desk: { lab, change(changes), edit(texts), need(who, kind), now() -> { state, readings } }.
 globalThis.circuitPanels = (() => {
   'use strict';
   const { el } = pageParts('explorer'), { bar, cell } = circuitBars, { table, named } = circuitTables;
@@ -38,7 +38,9 @@ globalThis.circuitPanels = (() => {
   }
 
   function composer({ lab, change, edit, need, now }, body) {
-    const made = new circuitComposer.Composer(lab, { change, need, edit: text => edit([text]) });
+    const made = new circuitComposer.Composer(lab, {
+      change, need: kind => need('composer', kind), edit: text => edit([text]),
+    });
     body.append(made.node);
     return () => {
       const { state, readings } = now();

@@ -1,12 +1,12 @@
 // Prompts that a reader may type, by the rules and with the sentences of circuitcore/tasks/forms.py. Defines
-// `circuitPrompt`. Tasks: { vocab, ...as_json(forms), references: { tokens: [[ids]] }, examples: [{ prompt, answer }]}
+// `circuitPrompt`; needs `circuitLookup`.
+// Tasks: { vocab, ...as_json(forms), references: { tokens: [[ids]] }, examples: [{ prompt, answer }]}
 globalThis.circuitPrompt = (() => {
   'use strict';
+  const { kindOf, asked } = circuitLookup;
   const wordsOf = text => text.match(/\S+/g) ?? [];
   const fail = sentence => { throw new Error(sentence); };
 
-  // What a slot holds: 'key' of the slot 'key 2'.
-  const kindOf = name => name.replace(/ \d+$/, '');
   const hasLength = ({ slots, most }, n) => n >= slots.length && n <= most;
 
   // Whether words are a prompt of this form.
@@ -42,12 +42,6 @@ globalThis.circuitPrompt = (() => {
     const found = [...words];
     for (const [, value, now] of stale(form, words)) found[value] = now ?? words[value];
     return found;
-  }
-
-  // Where the answer stands beside the key that is asked for; of units, all that say what holds.
-  function asked({ lookup, said }, words) {
-    const found = (lookup?.[1] ?? []).filter(([key]) => words[key] === words[lookup[0]]);
-    return said ? found.filter(([, value]) => words[value] === words[found.at(-1)[1]]) : found.slice(0, 1);
   }
 
   // What keeps words of a possible length from being a prompt of this form.
@@ -117,5 +111,5 @@ globalThis.circuitPrompt = (() => {
   // Names of n positions; free words have none.
   const roles = (form, n) => Array.from({ length: n }, (_, at) => form.slots[at]?.[0] ?? '');
 
-  return { read, references, roles, kindOf, wordsOf, fits, asked, settled };
+  return { read, references, roles, wordsOf, fits, settled };
 })();

@@ -2,19 +2,13 @@
 // Defines `circuitStage`.
 globalThis.circuitStage = (() => {
   'use strict';
-  const { el, say, button, fill, toolbar } = pageParts('explorer'), { svg } = circuitSvg, { partsOf } = circuitLab;
+  const { el, toolbar } = pageParts('explorer'), { svg } = circuitSvg;
   const { Layout } = circuitLayout, { draw, listen } = circuitDrawing, { likeliest } = circuitBars;
   const MOST_ANSWERS = 3, NARROW = 544; // pixels, 34 rem: below it words stand in a column
-  const HOW = { zero: 'zero', mean: 'its mean', resample: 'a reference prompt', patch: 'the second prompt' };
   const HINT = 'Width: attention. Grey: attention that no test speaks of. Point at an arrow to read what it is, press it to '
     + 'cut it.';
   const likely = p => (p > 0.99 ? '> 99 %' : p < 0.01 ? '< 1 %' : `${Math.round(100 * p)} %`);
   const percent = share => (share > 0 && share < 1 ? likely(share) : `${100 * share} %`); // of prompts
-
-  function removal(part, how) {
-    if (how !== 'patch') return `${how}(${part})@all`;
-    return part.endsWith('MLP') ? `patch(${part.replace('MLP', '')}.mlp_out<-source)@all` : `patch(${part}.z<-source)@all`;
-  }
 
   const cutOf = (head, { source, target }) => `cut(${head}:${target}->${source})`;
 
@@ -29,72 +23,46 @@ globalThis.circuitStage = (() => {
     #stop = toolbar(this.#room);
     readout = el('p', 'readout', { ariaLive: 'polite' }); // what is pointed at
     #answers = el('tbody');
-    #switches = el('div', 'row switches', { ariaLabel: 'Take parts away' });
-    #switchStop = toolbar(this.#switches);
-    #how = el('select', '', { onchange: () => this.#act.need(this.#how.value) });
-    // The part that an edit takes away as a whole, or nothing.
-    #partOff = text => {
-      const { layer, head, site, positions } = this.#lab.edits.parse(text), isMlp = head === null;
-      return positions === 'all' && site === (isMlp ? 'mlp_out' : 'z') ? `L${layer}${isMlp ? 'MLP' : `H${head}`}` : null;
-    };
-    #hint; // what the readout says while nothing is pointed at
-    #pointed = null; // the key of what it tells
+    #switches = null; // of `circuitSwitches`, when they have come
+    #tell;
     node; // the drawing
     beside; // the answers, and a switch for every part
 
-    // act: { edit(texts), ask(prompt), need(kind) }
+    // act: { edit(texts), ask(form, words), ready() } -> a promise of the switches
     constructor(lab, exhibit, act) {
       [this.#lab, this.#exhibit, this.#act] = [lab, exhibit, act];
-      fill(this.#how, Object.entries(HOW));
       const figure = el('figure', '', this.#room);
       figure.classList.add('circuit');
       const caption = el('caption', '', 'What comes next?');
       this.node = el('div', 'stage', figure);
-      this.beside = el('div', 'beside', el('table', 'next', caption, this.#answers),
-        el('div', 'parts', el('label', 'field', 'Press to replace by ', this.#how), this.#switches));
+      this.beside = el('div', 'beside', el('table', 'next', caption, this.#answers));
       new ResizeObserver(() => this.#draw()).observe(this.#room);
-      listen(this.#room, (text, key) => { this.#pointed = key; say(this.readout, text); }, (from, to) => this.#put(from, to));
+      this.#tell = listen(this.#room, this.readout, (from, to) => this.#put(from, to));
+    }
+
+    // From now on what the drawing shows can be taken away.
+    arm(switches) {
+      this.#switches = switches;
+      this.beside.append(switches.node);
     }
 
     // reading: of lab.read; run: whose it is; tests: of it at this step; lit: names of moves that are spoken of.
-    show(reading, run, tests, state, lit) {
+    show(reading, run, tests, { edits }, lit) {
       const isOther = this.#shown?.run !== run;
-      this.#shown = { reading, run, edits: new Set(state.edits), lit };
-      this.#circuit = circuitMoves.circuitOn(this.#exhibit, tests, reading, token => this.#lab.word(token));
-      this.#hint = [HINT, ...this.#together(), run.note].join(' ').trim();
-      if (isOther) this.#pointed = null;
-      this.#mark();
+      this.#shown = { reading, run };
+      const circuit = this.#circuit = circuitMoves.circuitOn(this.#exhibit, tests, reading, token => this.#lab.word(token));
+      for (const link of circuit.links) link.isLit = lit.includes(link.move.name);
+      this.#lab.edits?.mark(circuit, edits);
       this.#draw();
-      if (isOther || this.#pointed) say(this.readout, this.#said() ?? this.#hint);
-      this.#showAnswers(state.edits.length > 0);
-      this.#showSwitches();
+      this.#tell([HINT, ...this.#together(), run.note].join(' ').trim(), isOther);
+      this.#showAnswers(edits.length > 0);
+      this.#switches?.show(reading.model.config, circuit.links, edits);
     }
 
     // What the address of several heads means, where one stands in the drawing.
     #together() {
       const several = new Set(this.#circuit.links.map(({ head }) => head).filter(head => head.endsWith('*')));
       return [...several].sort().map(head => `${head}: the heads of layer ${head.slice(1, -2)}, tested together.`);
-    }
-
-    // What is removed, cut or spoken of. An arrow that is cut stays, to be put back.
-    #mark() {
-      const { edits, lit, reading } = this.#shown, off = new Set([...edits].map(this.#partOff)), { links, looks } = this.#circuit;
-      for (const link of links) {
-        link.isLit = lit.includes(link.move.name);
-        link.isRemoved = link.heads.every(head => off.has(head));
-        for (const arrow of link.arrows) {
-          arrow.isCut = arrow.target !== null && link.heads.every(head => edits.has(cutOf(head, arrow)));
-        }
-      }
-      const known = new Set(links.flatMap(({ heads, arrows }) => arrows.flatMap(arrow => heads.map(head => cutOf(head, arrow)))));
-      for (const text of edits) {
-        const { kind, layer, head, query, key } = this.#lab.edits.parse(text);
-        const isHere = kind === 'cut' && layer < this.#circuit.layers && Number(query) < reading.asked.words.length;
-        if (!isHere || known.has(text)) continue;
-        looks.push({
-          layer, source: Number(key), target: Number(query), weight: 0, brings: '', head: `L${layer}H${head}`, isCut: true,
-        });
-      }
     }
 
     #draw() {
@@ -107,11 +75,6 @@ globalThis.circuitStage = (() => {
       draw(this.#drawn, new Layout(this.#circuit, width < NARROW ? 'tall' : 'wide'), press, likely);
       this.#room.ariaLabel = this.#inWords();
       this.#stop();
-    }
-
-    // What it tells, as it is now: undone, say, or gone.
-    #said() {
-      return [...this.#room.querySelectorAll('[data-key]')].find(node => node.dataset.key === this.#pointed)?.says;
     }
 
     #inWords() {
@@ -143,10 +106,10 @@ globalThis.circuitStage = (() => {
     #pressName(link, key = `name ${link.number}`) {
       const { number, move, head, isRemoved } = link;
       return {
-        key, label: `${number}, ${move.name}, ${head}`, isOn: isRemoved,
+        key, label: `${number}, ${move.name}, ${head}`, isOn: Boolean(isRemoved),
         says: `${number}, ${move.name}: ${head} ${move.does}. On this network: ${this.#tested(link)}. `
           + `Press to ${isRemoved ? 'put it back' : 'take it away'}.`,
-        act: () => this.#remove(link.heads),
+        act: async () => (await this.#act.ready(), this.#switches.remove(link.heads)),
       };
     }
 
@@ -163,13 +126,7 @@ globalThis.circuitStage = (() => {
     #put(from, to) {
       const { form, words: before } = this.#shown.reading.asked, words = [...before];
       words[to] = words[from];
-      this.#act.ask(circuitPrompt.settled(form, words).join(' '));
-    }
-
-    #remove(parts) {
-      const gone = [...this.#shown.edits].filter(text => parts.includes(this.#partOff(text))), off = gone.map(this.#partOff);
-      const rest = parts.filter(part => !off.includes(part));
-      this.#act.edit(rest.length ? rest.map(part => removal(part, this.#how.value)) : gone);
+      this.#act.ask(form, words);
     }
 
     // ---- beside the drawing ----
@@ -178,26 +135,6 @@ globalThis.circuitStage = (() => {
       const { reading } = this.#shown, p = reading.now.probabilities;
       this.#answers.replaceChildren(
         ...likeliest(this.#lab, reading, MOST_ANSWERS, isEdited, token => [likely(p[token])]));
-    }
-
-    #showSwitches() {
-      const { reading: { model: { config } }, edits } = this.#shown, off = new Set([...edits].map(this.#partOff));
-      const parts = partsOf(config);
-      const focused = [...this.#switches.children].indexOf(document.activeElement);
-      this.#switches.replaceChildren(...parts.map(part => {
-        const roles = this.#circuit.links.filter(({ heads, isSupported }) => isSupported && heads.includes(part));
-        const marks = roles.map(({ number, move }) => {
-          const mark = el('span', 'role', `${number} ${move.name} `);
-          mark.classList.add(`move-${number}`);
-          return mark;
-        });
-        const node = button('switch', () => this.#remove([part]), ...marks, `${part} ${off.has(part) ? 'off' : 'on'}`);
-        node.value = part;
-        node.ariaPressed = off.has(part);
-        return node;
-      }));
-      this.#switchStop();
-      if (focused >= 0) this.#switches.children[Math.min(focused, parts.length - 1)].focus();
     }
   }
 

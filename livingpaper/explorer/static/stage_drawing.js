@@ -1,7 +1,7 @@
 // A circuit as SVG elements, with the classes of livingpaper/figures/circuit_drawing.py. Defines `circuitDrawing`.
 globalThis.circuitDrawing = (() => {
   'use strict';
-  const { svg } = circuitSvg, { MARK, NODE, ANSWER, SMALL_ANSWER } = circuitLayout;
+  const { say } = pageParts('explorer'), { svg } = circuitSvg, { MARK, NODE, ANSWER } = circuitLayout;
   const { namesOf, BADGE } = circuitNames;
   const OUTLINE = { fill: 'none', stroke: 'currentColor' }, HIT = 16;
   const round = value => Math.round(value * 10) / 10;
@@ -38,9 +38,8 @@ globalThis.circuitDrawing = (() => {
 
   // A line, its head, and around it room for a finger.
   function arrowNode(layout, link, arrow, press) {
-    const tip = layout.ends(arrow)[1], width = layout.lineWidth(arrow), { isSmall } = layout, isSolid = link.isSupported;
-    const dashed = isSolid ? {} : { 'stroke-dasharray': isSmall ? '2 1.6' : '6 4', opacity: 0.6 };
-    if (isSmall) return line(layout, arrow, tip, dashed);
+    const tip = layout.ends(arrow)[1], width = layout.lineWidth(arrow), isSolid = link.isSupported;
+    const dashed = isSolid ? {} : { 'stroke-dasharray': '6 4', opacity: 0.6 };
     const half = width / 2 + 3.2, base = layout.beforeTip(arrow, Math.min(9, 5 + width / 2)), [x, y] = base;
     const corners = layout.isSideways(arrow) ? [[x, y - half], [x, y + half]] : [[x - half, y], [x + half, y]];
     const d = `M${points([corners[0]])}L${points([tip, corners[1]])}Z`;
@@ -77,17 +76,16 @@ globalThis.circuitDrawing = (() => {
   function looks(layout, pressOf) {
     const nodes = layout.circuit.looks.map(arrow => {
       const tip = layout.ends(arrow)[1], d = pathOf(layout, arrow, tip);
-      if (layout.isSmall) return line(layout, arrow, tip, { opacity: 0.22 });
       const hit = svg('path', { class: 'hit', d, fill: 'none', 'stroke-width': HIT });
       return pressed(group(arrow.isCut ? 'look is-cut' : 'look', hit, line(layout, arrow, tip)), pressOf(null, arrow));
     });
     return nodes.length ? [group('looks tone-0', ...nodes)] : [];
   }
 
-  function linkNode(layout, link, pressOf) {
+  // nodeOf(arrow): how its arrows are drawn.
+  function linkNode(link, nodeOf) {
     const names = `link move-${link.number} ${status(link.isSupported)}${link.isLit ? ' is-lit' : ''}`;
-    const arrows = link.arrows.map(arrow => arrowNode(layout, link, arrow, pressOf(link, arrow)));
-    return group(`${names}${link.isRemoved ? ' is-removed' : ''}`, ...arrows);
+    return group(`${names}${link.isRemoved ? ' is-removed' : ''}`, ...link.arrows.map(nodeOf));
   }
 
   const labelled = (word, [x, y], half) => [box([x, y], half, 3), text(word, [x, y + 4.5])];
@@ -107,7 +105,7 @@ globalThis.circuitDrawing = (() => {
 
   function tokenNode(layout, { word, tone }, position, press) {
     const [x, y] = layout.point(position, 0), across = layout.tokenWidth / 2, { isTall, isUpright, size } = layout;
-    const [middle, half] = isTall ? [[x - across, y], [across, 14]]
+    const [middle, half] = isTall ? [[x - across, y], [across, Math.min(14, layout.pitches[position] / 2 - 1)]]
       : isUpright ? [[x, y + across], [layout.pitches[position] / 2 - 2, across]]
         : [[x, y + size.token / 2], [layout.pitches[position] / 2 - 4, size.token / 2]];
     const upright = { transform: `translate(${round(x + 4.5)} ${round(y + 7)}) rotate(-90)`, 'text-anchor': 'end' };
@@ -138,44 +136,49 @@ globalThis.circuitDrawing = (() => {
   // Supported ones over the others.
   const inOrder = (all, of = one => one) => [...all].sort((a, b) => of(a).isSupported - of(b).isSupported);
 
-  // press: { arrow(link or null, arrow), token(position), name(link) } -> as `pressed` takes it, or nothing.
-  function contents(layout, press, likely) {
-    const { circuit } = layout, of = press ?? { arrow: () => null, token: () => null, name: () => null };
-    const arrows = [...looks(layout, of.arrow), ...inOrder(circuit.links).map(link => linkNode(layout, link, of.arrow))];
-    if (layout.isSmall) {
-      const ticks = circuit.tokens.map(({ tone }, position) => {
-        const [x, y] = layout.point(position, 0);
-        return svg('rect', { class: `tick tone-${tone}`, x: x - 1.8, y: y + 0.6, width: 3.6, height: 3.6 });
-      });
-      const [cx, cy] = layout.answer, names = `tick tone-${circuit.answer.tone}`;
-      return [...ticks, ...arrows, svg('circle', { class: names, cx, cy, r: SMALL_ANSWER })];
-    }
+  // of: { arrow(link or null, arrow), token(position), name(link) } -> as `pressed` takes it, or nothing.
+  function contents(layout, of, likely) {
+    const { circuit } = layout;
+    const links = inOrder(circuit.links)
+      .map(link => linkNode(link, arrow => arrowNode(layout, link, arrow, of.arrow(link, arrow))));
     return [
-      ...columns(layout), ...rows(layout), ...arrows, ...marks(layout),
+      ...columns(layout), ...rows(layout), ...looks(layout, of.arrow), ...links, ...marks(layout),
       ...circuit.tokens.map((token, position) => tokenNode(layout, token, position, of.token(position))),
       ...answerNodes(layout, likely),
       ...inOrder(namesOf(layout), ({ link }) => link).map(name => nameNode(name, of.name(name.link))),
     ];
   }
 
+  function put(node, layout, contents) {
+    node.setAttribute('viewBox', `-1 -1 ${round(layout.width + 2)} ${round(layout.height + 2)}`);
+    node.setAttribute('class', `circuit-${layout.form}`);
+    node.replaceChildren(...contents);
+  }
+
   // Into an svg that stays: its focus does, too; where what had it is gone, at the next of its kind.
   function draw(node, layout, press, likely) {
     const focused = node.contains(document.activeElement) ? document.activeElement.dataset.key : null;
-    node.setAttribute('viewBox', `-1 -1 ${round(layout.width + 2)} ${round(layout.height + 2)}`);
-    node.setAttribute('class', `circuit-${layout.form}`);
-    node.replaceChildren(...contents(layout, press, likely));
+    put(node, layout, contents(layout, press, likely));
     if (!focused) return;
     const all = [...node.querySelectorAll('[data-key]')], [kind] = focused.split(' ');
     const next = all.find(one => one.dataset.key === focused) ?? all.find(one => one.dataset.key.startsWith(kind)) ?? all[0];
     next?.focus({ preventScroll: true });
   }
 
-  // What a reader does in the room of a drawing: tell(text) what is pointed at, press it, put(from, to) a dragged token.
-  // The room listens: an SVG that listens to the focus takes it.
-  function listen(room, tell, put) {
+  // What a reader does in the room of a drawing: the readout says what is pointed at; it can be pressed; put(from, to) a
+  // dragged token. The room listens: an SVG that listens to the focus takes it.
+  // Gives tell(hint, isNew), to be called when the drawing is another: the readout then says what is pointed at as it is
+  // now; the hint where that is gone, and where nothing was pointed at in a new one.
+  function listen(room, readout, put) {
+    let pointed = null; // a key
     const pressAt = event => event.target.closest?.('[data-key]');
     const tokenAt = event => document.elementFromPoint(event.clientX, event.clientY)?.closest('[data-position]');
-    const point = event => { const node = pressAt(event); if (node) tell(node.says, node.dataset.key); };
+    const point = event => {
+      const node = pressAt(event);
+      if (!node) return;
+      pointed = node.dataset.key;
+      say(readout, node.says);
+    };
     room.addEventListener('pointerover', point);
     room.addEventListener('focusin', point);
     room.addEventListener('click', event => pressAt(event)?.act());
@@ -196,7 +199,13 @@ globalThis.circuitDrawing = (() => {
       dragged?.classList.add('is-dragged');
       if (dragged) addEventListener('pointerup', drop, { once: true });
     });
+    return (hint, isNew) => {
+      if (!isNew && pointed === null) return;
+      if (isNew) pointed = null;
+      const now = [...room.querySelectorAll('[data-key]')].find(node => node.dataset.key === pointed);
+      say(readout, now?.says ?? hint);
+    };
   }
 
-  return { draw, listen };
+  return { draw, put, listen, line, linkNode, inOrder };
 })();

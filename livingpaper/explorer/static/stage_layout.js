@@ -8,7 +8,7 @@ globalThis.circuitLayout = (() => {
     small: { before: 1, pitch: 6, token: 5, gap: 27, beyond: 13, thin: 0.5, thick: 2.2 },
   };
   const CHARACTER = 9.2, AROUND = 14, ROOM = 730, NARROW = 26, LINE = 26, SQUEEZED = 1.08;
-  const FEWEST_LAYERS = 2, MARK = 10.5, MARK_ACROSS = 15, NODE = 4, ANSWER = 18, SMALL_ANSWER = 2.5;
+  const FEWEST_LAYERS = 2, MANY = 20, CLOSE = 22, MARK = 10.5, MARK_ACROSS = 15, NODE = 4, ANSWER = 18, SMALL_ANSWER = 2.5;
   const sum = list => list.reduce((total, value) => total + value, 0);
   const most = (list, least) => list.reduce((top, value) => Math.max(top, value), least);
 
@@ -36,7 +36,7 @@ globalThis.circuitLayout = (() => {
       const longest = most(tokens.map(({ word }) => word.length), 0);
       this.tokenWidth = Math.max(size.token, longest * CHARACTER + AROUND);
       const widest = most(words, size.pitch), same = length => tokens.map(() => length);
-      this.pitches = !isWide ? same(size.pitch)
+      this.pitches = !isWide ? same(this.isTall && tokens.length > MANY ? CLOSE : size.pitch)
         : this.isUpright ? same(LINE) : size.before + widest * tokens.length <= ROOM ? same(widest) : roomy;
       this.answerHalf = Math.max(22, circuit.answer.word.length * 5.5 + 9);
       const ends = tokens.map((_, at) => size.before + sum(this.pitches.slice(0, at)) + this.pitches[at] / 2);
