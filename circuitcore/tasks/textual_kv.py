@@ -6,7 +6,7 @@ default parameters.
 
 import functools
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
 from random import Random
@@ -150,26 +150,28 @@ def _contexts(random: Random, n_pairs: int) -> Iterator[tuple[tuple[int, int], .
     The source calls ``random.sample`` and ``random.shuffle``. Here is what they do, number by number: twenty times as
     many calls as draws take most of their time, and Python does not promise that they will stay as they are.
     """
-    bits, places = random.getrandbits, range(n_pairs)
+    bits = random.getrandbits
 
-    def below(n: int) -> int:
-        number = bits(width := n.bit_length())
-        while number >= n:
-            number = bits(width)
-        return number
+    def draws(limits: Iterable[int]) -> list[tuple[int, int]]:
+        return [(limit, limit.bit_length()) for limit in limits]
 
-    def sample(n: int) -> list[int]:
-        pool, chosen = list(range(n)), []
-        for left in range(n, n - n_pairs, -1):
-            place = below(left)
-            chosen.append(pool[place])
-            pool[place] = pool[left - 1]
-        return chosen
-
+    pools = [(list(range(len(words))), draws(range(len(words), len(words) - n_pairs, -1))) for words in (KEYS, VALUES)]
+    order = draws(range(n_pairs, 1, -1))
     while True:
-        keys, values = sample(len(KEYS)), sample(len(VALUES))
-        pairs = list(zip(keys, values, strict=True))
-        for place in reversed(places[1:]):
-            other = below(place + 1)
-            pairs[place], pairs[other] = pairs[other], pairs[place]
+        samples = []
+        for words, drawn in pools:
+            pool, chosen = words.copy(), []
+            for limit, width in drawn:
+                place = bits(width)
+                while place >= limit:
+                    place = bits(width)
+                chosen.append(pool[place])
+                pool[place] = pool[limit - 1]
+            samples.append(chosen)
+        pairs = list(zip(*samples, strict=True))
+        for limit, width in order:
+            other = bits(width)
+            while other >= limit:
+                other = bits(width)
+            pairs[limit - 1], pairs[other] = pairs[other], pairs[limit - 1]
         yield tuple(pairs)

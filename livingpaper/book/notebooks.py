@@ -203,6 +203,7 @@ def run_notebook(job: Job, root: Path) -> str:
             cwd=str(root),
             kernel_name="python3",
             progress_bar=False,
+            request_save_on_cell_execute=False,  # else all of it is written out twice a cell
             extra_arguments=QUIET_KERNEL,
         )
     except Exception as error:  # whatever stopped it, the book must not be built from its outputs

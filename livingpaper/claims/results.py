@@ -64,27 +64,26 @@ class Results:
     @property
     def arms(self) -> tuple[str, ...]:
         """Arms present, in the order they first appear; experiments after them."""
-        return (*(str(arm) for arm in self.measurements["arm"].unique()), *self.experiments)
+        return (*(str(arm) for arm in self._measured["arm"].unique()), *self.experiments)
 
     def seeds(self, arm: str) -> tuple[int, ...]:
         """Init seeds measured in one arm, or of one experiment, sorted; none where nothing is drawn."""
-        rows = self.tables[arm] if arm in self.experiments else _select(self.measurements, "arm", arm)
+        rows = self.tables[arm] if arm in self.experiments else _select(self._measured, arm=arm)
         return tuple(sorted(int(seed) for seed in rows.get("init_seed", pd.Series(dtype="int64")).unique()))
 
-    @property
+    @functools.cached_property
     def runs(self) -> pd.DataFrame:
         """``arm init_seed run_id`` of every run and every experiment's seed; NaN where an experiment has none."""
-        columns = ["arm", "init_seed", "run_id"]
-        tables = [self.measurements, *(self.tables[name] for name in self.experiments)]
-        each = [table.reindex(columns=columns).drop_duplicates().astype({"run_id": "str"}) for table in tables]
+        each = [self._measured, *(_runs_in(self.tables[name]) for name in self.experiments)]
         return pd.concat([rows for rows in each if len(rows)] or each, ignore_index=True)
+
+    @functools.cached_property
+    def _measured(self) -> pd.DataFrame:
+        return _runs_in(self.measurements)
 
     def rows(self, table: str, **where) -> pd.DataFrame:
         """Rows of one of ``tables``; filters and errors as in ``curve``."""
-        rows = self.tables[table]
-        for column, wanted in where.items():
-            rows = _select(rows, column, wanted)
-        return rows
+        return _select(self.tables[table], **where)
 
     def curve(self, metric: str, arm: str | None = None, **where) -> pd.DataFrame:
         """Rows of one metric at every checkpoint, sorted by arm, seed and step.
@@ -97,10 +96,8 @@ class Results:
         Raises:
             SelectionError: nothing is left; names the filter that emptied the selection and what exists.
         """
-        rows = self._of_metric(metric)
-        for column, wanted in {**({"arm": arm} if arm is not None else {}), **where}.items():
-            rows = _select(rows, column, wanted)
-        return rows.reset_index(drop=True)
+        rows = self._of_metric(metric) if arm is None else self._of_arm(metric, arm)
+        return _select(rows, **where).reset_index(drop=True)
 
     def at_final(self, metric: str, arm: str | None = None, **where) -> pd.DataFrame:
         """Rows of one metric at the last measured checkpoint of each run; arguments as in ``curve``."""
@@ -125,7 +122,7 @@ class Results:
 
     def at_steps(self, arm: str, steps: Collection[int]) -> Iterator[tuple[int, "Results"]]:
         """Step by step what was measured on an arm's runs: at each of some steps, results in which it is the last."""
-        rows = _select(self.measurements, "arm", arm)
+        rows = _select(self.measurements, arm=arm)
         for step, at_step in rows[rows["step"].isin(steps)].groupby("step", sort=True):
             yield int(step), Results(at_step, self.history, self.origin)
 
@@ -133,13 +130,20 @@ class Results:
     def _of_metric(self, metric: object) -> pd.DataFrame:
         places = self._places.get(metric) if isinstance(metric, str) else None
         if places is None:
-            return _in_order(_select(self.measurements, "metric", metric))
+            return _in_order(_select(self.measurements, metric=metric))
         if metric not in self._taken:
             self._taken[metric] = _in_order(self.measurements.take(places))
         return self._taken[metric]
 
+    def _of_arm(self, metric: object, arm: object) -> pd.DataFrame:
+        if not isinstance(metric, str) or not isinstance(arm, str):
+            return _select(self._of_metric(metric), arm=arm)
+        if (metric, arm) not in self._taken:
+            self._taken[metric, arm] = _select(self._of_metric(metric), arm=arm)
+        return self._taken[metric, arm]
+
     @functools.cached_property
-    def _taken(self) -> dict[str, pd.DataFrame]:
+    def _taken(self) -> dict[str | tuple[str, str], pd.DataFrame]:
         return {}
 
     @functools.cached_property
@@ -170,12 +174,21 @@ def _in_order(rows: pd.DataFrame) -> pd.DataFrame:
     return rows.sort_values(["arm", "init_seed", "step"], kind="stable")
 
 
-def _select(rows: pd.DataFrame, column: str, wanted: object) -> pd.DataFrame:
-    if column not in rows:
-        raise SelectionError(unknown("column", column, rows.columns))
-    many = isinstance(wanted, (list, tuple, set, frozenset, range))
-    kept = rows[rows[column].isin(list(wanted) if many else [wanted])]
-    if kept.empty:
-        present = [str(value) for value in rows[column].dropna().unique()]
-        raise SelectionError(unknown(column, str(wanted), present))
-    return kept
+def _runs_in(table: pd.DataFrame) -> pd.DataFrame:
+    """``arm init_seed run_id`` of every run that has rows in a table; NaN in columns that it lacks."""
+    return table.reindex(columns=["arm", "init_seed", "run_id"]).drop_duplicates().astype({"run_id": "str"})
+
+
+def _select(rows: pd.DataFrame, /, **where: object) -> pd.DataFrame:
+    """The rows that have what is wanted in each column: a value, or one of several."""
+    kept = np.ones(len(rows), bool)
+    for column, wanted in where.items():
+        if column not in rows:
+            raise SelectionError(unknown("column", column, rows.columns))
+        many = isinstance(wanted, (list, tuple, set, frozenset, range))
+        fits = kept & rows[column].isin(list(wanted) if many else [wanted]).to_numpy(bool)
+        if not fits.any():
+            present = [str(value) for value in rows.loc[kept, column].dropna().unique()]
+            raise SelectionError(unknown(column, str(wanted), present))
+        kept = fits
+    return rows[kept] if where else rows

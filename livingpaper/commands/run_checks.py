@@ -1,21 +1,23 @@
 """Checking runs and published folders, a line for each: fine, or what is wrong with it.
 
 What a published folder holds is compared with its list in other processes while this one checks its runs: the first
-takes hashing tables, the second drawing rows and recomputing losses, for which torch is imported.
+takes hashing tables, the second drawing rows and recomputing losses, for which torch is imported. Those that are done
+check runs, too, from the end of the list: runs that stand together share rows, which each process makes for itself.
 """
 
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
-from multiprocessing.connection import Connection
+from multiprocessing import connection
 from pathlib import Path
 
 from circuitcore.ground.contents import CONTENTS_NAME
 from circuitcore.ground.environment import WORKERS, n_workers
 from circuitcore.ground.packed import INDEX_NAME
-from circuitcore.ground.processes import answering
+from circuitcore.ground.processes import BothEnds, answering
 from circuitcore.ground.progress import Watch, write_line
 from circuitcore.ground.reading import inside
 from circuitcore.training.errors import StoreError
@@ -33,6 +35,61 @@ from circuitcore.training.store.sealing import (
 FEW = 64  # runs for each process: it takes longer to start than to compare fewer
 Comparing = list[Callable[[], list[Problem]]]
 """Of one published folder: each gives what some of its runs differ in, as soon as that is known."""
+Batch = tuple[Path, list[str]]
+"""A published folder, and runs of it that share files."""
+
+
+@dataclass(frozen=True)
+class Share:
+    """What another process does: it compares batches, then checks subjects that nobody has taken.
+
+    Attributes:
+        batches: by their numbers.
+        subjects: runs and files.
+        allow_tasks: as in ``check_runs``.
+        ends: which subjects are left.
+    """
+
+    batches: Mapping[str, Batch]
+    subjects: list[Path]
+    allow_tasks: tuple[str, ...]
+    ends: BothEnds
+
+    def __iter__(self) -> Iterator[tuple]:
+        for number, batch in self.batches.items():
+            yield number, run_problems, *batch
+        for place in self.ends.take_last():
+            yield place, subject_problems, self.subjects[place], self.allow_tasks
+
+
+@dataclass
+class Others:
+    """The other processes, as this one sees them.
+
+    Attributes:
+        ends: which subjects are left; None where there are no others.
+        receivers: of those that may still answer.
+    """
+
+    ends: BothEnds | None = None
+    receivers: list[connection.Connection] = field(default_factory=list)
+    _found: dict[str | int, list[Problem]] = field(default_factory=dict, init=False)
+
+    def takes_next(self) -> bool:
+        """Whether the next subject is this process's own."""
+        return self.ends is None or self.ends.take_first()
+
+    def problems(self, name: str | int) -> list[Problem] | None:
+        """What one of them found in a batch or a subject; None where the one that looked was lost."""
+        while name not in self._found and self.receivers:
+            for receiver in connection.wait(self.receivers):
+                try:
+                    answered, problems = receiver.recv()
+                except EOFError:
+                    self.receivers.remove(receiver)
+                else:
+                    self._found[answered] = problems
+        return self._found.get(name)
 
 
 def check_runs(paths: Iterable[Path], allow_tasks: Collection[str], watch: Watch) -> tuple[int, int]:
@@ -52,9 +109,10 @@ def check_runs(paths: Iterable[Path], allow_tasks: Collection[str], watch: Watch
     """
     paths = list(dict.fromkeys(paths))
     subjects = [found for path in paths for found in _inside(path) or [path]]
-    with _compared(paths) as comparing:
+    with _compared(paths, subjects, allow_tasks) as (comparing, others):
+        checked = _checked(subjects, allow_tasks, watch, others)
         n_all = n_bad = 0
-        for subject, problems in chain(_checked(subjects, allow_tasks, watch), _published_problems(paths, comparing)):
+        for subject, problems in chain(checked, _published_problems(paths, comparing)):
             n_all, n_bad = n_all + 1, n_bad + bool(problems)
             write_line("\n".join([f"BAD  {problem}" for problem in problems] or [f"ok   {printable(str(subject))}"]))
     return n_all - n_bad, n_bad
@@ -65,35 +123,52 @@ def _inside(path: Path) -> list[Path]:
     return [*run_folders(path), *added_folders(path)] if os.path.isdir(path) else []
 
 
-def _checked(subjects: list[Path], allow_tasks: Collection[str], watch: Watch) -> Iterator[tuple[Path, list[Problem]]]:
-    # Here, since torch takes seconds, which other processes can use.
-    from circuitcore.tasks import allowed_tasks
-    from circuitcore.training.engines.engine import one_thread
-    from circuitcore.training.store.verify import verify
+def _checked(
+    subjects: list[Path], allow_tasks: Collection[str], watch: Watch, others: Others
+) -> Iterator[tuple[Path, list[Problem]]]:
+    from circuitcore.tasks import allowed_tasks  # here, since torch takes seconds, which other processes can use
 
     allowed = allowed_tasks(allow_tasks)
     watch.say(f"Checking {len(subjects)} run(s) or file(s): hashes, chain, and the recorded loss of every checkpoint.")
     loads = {subject: float(_n_checkpoints(subject) or 1) for subject in subjects}
-    for subject in watch.each(loads, "checking"):
-        with one_thread():  # torch's others would wait, at full speed, for cores that the other processes have
-            problems = verify(subject, allow_tasks=allowed)
-        yield subject, problems
+    for place, subject in enumerate(watch.each(loads, "checking")):
+        problems = None if others.takes_next() else others.problems(place)
+        yield subject, subject_problems(subject, allowed) if problems is None else problems
+
+
+def answer(name: str | int, function: Callable[..., list[Problem]], *given: object) -> tuple[str | int, list[Problem]]:
+    """What a function finds, under a name."""
+    return name, function(*given)
+
+
+def subject_problems(subject: Path, allow_tasks: tuple[str, ...]) -> list[Problem]:
+    """What is wrong with a run or a file."""
+    from circuitcore.training.engines.engine import one_thread
+    from circuitcore.training.store.verify import verify
+
+    with one_thread():  # torch's others would wait, at full speed, for cores that the other processes have
+        return verify(subject, allow_tasks=allow_tasks)
 
 
 @contextmanager
-def _compared(paths: Iterable[Path]) -> Iterator[Mapping[Path, Comparing]]:
+def _compared(
+    paths: Iterable[Path], subjects: list[Path], allow_tasks: Collection[str]
+) -> Iterator[tuple[Mapping[Path, Comparing], Others]]:
     """Inside, the published folders among ``paths`` are compared with their lists; by all cores but this process's."""
     batches = {path: run_batches(path) for path in paths if is_published(path)}
     todo = [(path, runs) for path, found in batches.items() for runs in found]
     workers = min(n_workers() - 1, sum(len(runs) for _, runs in todo) // FEW)
     if not workers:
-        yield {path: [partial(run_problems, path, runs) for runs in found] for path, found in batches.items()}
+        yield {path: [partial(run_problems, path, runs) for runs in found] for path, found in batches.items()}, Others()
         return
-    with answering(f"{__name__}:run_problems", [todo[number::workers] for number in range(workers)]) as receivers:
-        comparing: dict[Path, Comparing] = {path: [] for path in batches}
-        for number, (path, _) in enumerate(todo):
-            comparing[path].append(partial(_received, path, receivers[number % workers]))
-        yield comparing
+    named, ends = {f"batch {number}": batch for number, batch in enumerate(todo)}, BothEnds(len(subjects))
+    dealt = [dict(list(named.items())[number::workers]) for number in range(workers)]
+    shares = [Share(share, subjects, tuple(allow_tasks), ends) for share in dealt]
+    with answering(f"{__name__}:answer", shares) as receivers:
+        others, comparing = Others(ends, list(receivers)), {path: [] for path in batches}
+        for name, (path, _) in named.items():
+            comparing[path].append(partial(_received, path, others, name))
+        yield comparing, others
 
 
 def run_problems(folder: Path, runs: list[str]) -> list[Problem]:
@@ -101,12 +176,12 @@ def run_problems(folder: Path, runs: list[str]) -> list[Problem]:
     return [Problem(*difference) for difference in run_differences(folder, runs)]
 
 
-def _received(folder: Path, receiver: Connection) -> list[Problem]:
-    try:
-        return receiver.recv()
-    except EOFError:
+def _received(folder: Path, others: Others, name: str) -> list[Problem]:
+    problems = others.problems(name)
+    if problems is None:
         text = "not all of it was compared with its list: a process that did was lost (out of memory, or killed)"
         return [Problem(folder, f"{folder}: {text}. Run the same command again, with {WORKERS}=1.")]
+    return problems
 
 
 def _n_checkpoints(folder: Path) -> int:

@@ -10,7 +10,7 @@ from toy.recall import ALLOWED, toy_recipe
 
 from circuitcore.ground.environment import WORKERS
 from circuitcore.ground.packed import INDEX_NAME
-from circuitcore.ground.processes import answering
+from circuitcore.ground.processes import BothEnds, answering
 from circuitcore.ground.progress import SILENT
 from circuitcore.training import RunStore
 from circuitcore.training.store.file_bytes import sha256
@@ -112,7 +112,30 @@ def test_a_process_that_is_lost_is_a_problem_of_the_folder(folder, lines, monkey
 
 
 def answering_with(other, function, shares):
+    """Processes that take all that is left with them."""
     return answering(other, [[(1,) for _ in share] for share in shares])
+
+
+def test_others_check_runs_from_the_end_and_find_the_same(folder, lines, monkeypatch):
+    (folder / IDS[2] / "recipe.json").unlink()
+    serial = lines(folder, 1)
+    assert any(line.startswith("BAD") for line in serial[1])
+    checked = []
+    monkeypatch.setattr(BothEnds, "take_first", lambda ends: False)  # they are left everything
+    monkeypatch.setattr(run_checks, "subject_problems", lambda subject, allowed: checked.append(subject))
+    assert lines(folder, 2) == serial
+    assert checked == []  # nothing was looked at here
+
+
+def test_each_place_is_taken_once_from_either_end():
+    ends = BothEnds(5)
+    last = ends.take_last()
+    assert ends.take_first()  # place 0
+    assert [next(last), next(last)] == [4, 3]
+    assert ends.take_first()  # place 1
+    assert list(last) == [2]
+    assert not ends.take_first()
+    assert list(ends.take_last()) == []
 
 
 def test_processes_end_with_the_body():
