@@ -97,6 +97,8 @@ STEP_TRIGGERS = 2
 """Triggers where single gradient steps are taken: the pairs that W_K2 has to store then."""
 WIDE_SAMPLES = 4096
 """Rows of each of three steps with random embeddings."""
+OTHERS_TO = 4096
+"""Rows up to which orders other than the theorem's are followed, where rows and channels vary together."""
 
 LEARNING, STEPS, NOISY, SAMPLES = "learning", "three_steps", "noisy", "samples"
 LETTERS, EVERYTHING, WIDE, SNAPSHOTS = "letters", "everything", "wide_steps", "snapshots"
@@ -185,7 +187,10 @@ def _later(params: Params) -> dict[str, tuple]:
             three_steps_by_width,
             Widths(**setting, samples=(min(WIDE_SAMPLES, max(params.samples)),), widths=params.widths),
         ),
-        BOTH: (three_steps_by_both, Grid(**setting, samples=params.map_samples, widths=params.map_widths)),
+        BOTH: (
+            three_steps_by_both,
+            Grid(**setting, samples=params.map_samples, widths=params.map_widths, others_to=OTHERS_TO),
+        ),
     }
 
 

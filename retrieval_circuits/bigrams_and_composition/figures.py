@@ -13,6 +13,7 @@ from retrieval_circuits.bigrams_and_composition.design import (
     LETTERS_TASK,
     NOISY,
     ONE,
+    OTHERS_TO,
     REVERSED,
     SAMPLES,
     STAGES,
@@ -125,7 +126,7 @@ def rows_and_channels(results: Results) -> View:
     ).sort_values(["samples", "last", "d"], kind="stable")
     table = in_order(table, "panel", columns.values())
     note = f"Mean over {rows['init_seed'].nunique()} seeds. Columns: channels of random embeddings, ∞ at right angles. "
-    note += f"The other orders are six, the best at each place. {FEW_PAIRS}"
+    note += f"The other orders are six, the best at each place, with up to {OTHERS_TO:,} rows. {FEW_PAIRS}"
     return View(table[["arm", "panel", "row", "column", "value"]], "share of pairs", NO_PROMPTS, note=note)
 
 

@@ -13,6 +13,7 @@ from retrieval_circuits.bigrams_and_composition.design import (
     LETTERS,
     NOISY,
     ONE,
+    OTHERS_TO,
     SAMPLES,
     STEPS,
     WIDE,
@@ -194,12 +195,15 @@ def off_noise(memory: str) -> OfArms:
 
 
 def best_on_map(*orders: str) -> OfArms:
-    """Values of a reading: the most that the worst of three matrices recalls, of these orders, anywhere on the map."""
+    """Values of a reading: the most that the worst of three matrices recalls, of these orders, anywhere on the map.
+
+    Up to the samples with which all orders were followed.
+    """
 
     @of_arms(BOTH)
     def values(results: Results) -> pd.Series:
         rows = of_map(results)
-        rows = rows[rows["order"].isin(orders)]
+        rows = rows[rows["order"].isin(orders) & (rows["samples"] <= OTHERS_TO)]
         return rows["worst"].groupby(rows["init_seed"]).max()
 
     return values

@@ -5,6 +5,7 @@ from livingpaper.claims.reading import Reading, best_of
 from livingpaper.claims.units import at_least, at_most
 from retrieval_circuits.bigrams_and_composition import readings
 from retrieval_circuits.bigrams_and_composition.claims.first import APART, PAIRS
+from retrieval_circuits.bigrams_and_composition.design import OTHERS_TO
 from retrieval_circuits.bigrams_and_composition.measures import K1, O2
 
 CLAIMS = (
@@ -36,7 +37,8 @@ CLAIMS = (
             whether="whether another order stores most pairs of all three somewhere on the map",
         ),
         reading=Reading(
-            "pairs that the worst of three matrices recalls, in the best of the other orders and at its best size,",
+            f"pairs that the worst of three matrices recalls, in the best of the other orders and of the sizes up to "
+            f"{OTHERS_TO:,} rows,",
             PAIRS,
             readings.best_on_map(*readings.OTHERS),
         ),

@@ -13,7 +13,7 @@ from retrieval_circuits.bigrams_and_composition.measures.network import K1, K2, 
 from retrieval_circuits.bigrams_and_composition.measures.training import asked_of
 
 SETTING = {"n_tokens": 6, "n_triggers": 2, "length": 7, "queries": 4, "n_test": 32}
-ASKED = grid.Grid(**SETTING, samples=(64, 128), widths=(16, 48))
+ASKED = grid.Grid(**SETTING, samples=(64, 128, 256), widths=(16, 48), others_to=128)
 STUDY = studies.load("bigrams_and_composition")
 
 
@@ -60,7 +60,8 @@ def test_steps_that_are_left_out_would_have_moved_nothing():
 
 def test_a_row_each_of_width_rows_and_order():
     rows = pd.DataFrame(grid.three_steps_by_both(ASKED, 0))
-    assert len(rows) == 3 * 2 * 7
+    assert len(rows) == 3 * (2 * 7 + 1)
+    assert rows.loc[rows["samples"] == 256, "order"].unique().tolist() == [readings.IN_ORDER]
     assert rows.groupby(["d", "samples"])["predicted"].nunique().eq(1).all()
     assert rows["d"].drop_duplicates().tolist() == [16, 48, grid.RIGHT_ANGLES]
 
