@@ -28,7 +28,7 @@ class Hidden:
         output_loads: the same where the output layer alone is trained.
         shared_loads: N / (m d) where inputs share ``shared`` outputs, in turn.
         shared: outputs there.
-        rates: of Adam; the first one also where the output layer alone is trained.
+        rates: of Adam; the first one alone where the output layer is trained alone, or outputs are shared.
         looks: steps, in full batches, after which recall is measured, rising; the last one ends training.
     """
 
@@ -67,7 +67,7 @@ def _of_size(asked: Hidden, width: int, hidden: int, generator: torch.Generator)
     start = drawn_layers(width, hidden, generator)
     first = asked.rates[:1]
     for trained, classes, rates, tried in (
-        (WHOLE, 0, asked.rates, own), (OUTPUT_LAYER, 0, first, alone), (WHOLE, asked.shared, asked.rates, shared)
+        (WHOLE, 0, asked.rates, own), (OUTPUT_LAYER, 0, first, alone), (WHOLE, asked.shared, first, shared)
     ):  # fmt: skip
         for load, n_pairs in tried:
             labels = torch.arange(n_pairs) % (classes or n_pairs)
