@@ -13,7 +13,8 @@ from retrieval_circuits.associative_memory.design import (
     NARROW,
     TRAINED,
 )
-from retrieval_circuits.associative_memory.measures import OUTPUT_LAYER, WHOLE, pairs_at
+from retrieval_circuits.associative_memory.measures import OUTPUT_LAYER, WHOLE
+from retrieval_circuits.associative_memory.measures.sums import pairs_at
 from retrieval_circuits.associative_memory.readings.memories import loads_of, matrices
 
 AS_WIDE = 16
