@@ -89,7 +89,7 @@ def drawn_layers(width: int, hidden: int, generator: torch.Generator) -> Layers:
 
 def learn(
     pairs: tuple[Float[Tensor, "item width"], Float[Tensor, "label width"], Int[Tensor, " item"]],
-    start: Layers,
+    start: tuple[Float[Tensor, "1 hidden width"], Float[Tensor, "1 hidden width"]],
     rates: tuple[float, ...],
     looks: tuple[int, ...],
     *,

@@ -41,7 +41,7 @@ def at_size(table: pd.DataFrame, size: tuple[int, int]) -> pd.Series:
     return table[(table["d"] == size[0]) & (table["hidden"] == size[1])].set_index("init_seed")["load"]
 
 
-def ends_at(size: tuple[int, int], **which: str | float) -> OfArms:
+def ends_at(size: tuple[int, int], **which: str | float | int) -> OfArms:
     """Values of a reading: the load at which 99 % recall ends, of one size; ``which`` as in ``ends``."""
 
     @of_arms(HIDDEN_LAYER)

@@ -86,7 +86,7 @@ def test_the_chance_to_be_highest_is_that_of_draws():
 
 def test_the_closed_form_has_the_variance_of_random_embeddings_with_random_pushes():
     """The score of a value's own output less that of another one, between embeddings of few channels."""
-    width, n_draws, samples, given = 24, 3000, 50, even()
+    width, n_draws, samples, given = 24, 1000, 50, even()
     push = noise_of_step.push_of(given, asked_of(given, source.draw(given, 4000, 8, drawn()), 4, drawn()))
     pushed = noise_of_step.pushes(given, asked_of(given, source.draw(given, 4000, 8, drawn()), 4, drawn()))
     mean, spread = pushed.mean(0), pushed.std(0) / samples**0.5
