@@ -34,6 +34,7 @@ from retrieval_circuits.associative_memory.measures import (
 )
 from retrieval_circuits.associative_memory.measures.places import Places, places
 from retrieval_circuits.associative_memory.measures.transfers import Transfers, transfers
+from retrieval_circuits.associative_memory.published import SHARED_OUTPUTS
 from retrieval_circuits.design import SomeSeeds
 
 LOADS = tuple(round(2 ** (step / 4), 4) for step in range(-16, 5))
@@ -69,8 +70,7 @@ OWN_LOADS = (2.0, 2.38, 2.59, 2.83, 3.08, 3.36)
 ALONE_LOADS = (0.35, 0.5, 0.71, 1.0, 1.41)
 SHARED_LOADS = (0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 """N / (m d) about the source's fit, 0.83, where outputs are shared."""
-FEW_SHARED = 32
-"""The source's number of outputs there."""
+FEW_SHARED = SHARED_OUTPUTS
 
 MANY_S, MORE_S, FEW_S = "64 subjects", "32 subjects", "8 subjects"
 SOURCE_WAY, FEW_ANSWERS, LARGE_START = "the source's", "4 answers a relation", "larger start"
