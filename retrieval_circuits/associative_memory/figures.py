@@ -143,7 +143,10 @@ def beside_matrices(results: Results) -> View:
     }
     found = [
         table.assign(
-            series=name, parameters=2 * table["product"], shape=[f", d {d}" for d in table["d"]], arm=HIDDEN_LAYER
+            series=name,
+            parameters=2 * table["product"],
+            shape=["" if d == NARROW else f", d {d}" for d in table["d"]],
+            arm=HIDDEN_LAYER,
         )
         for name, table in maps.items()
     ]
@@ -153,8 +156,9 @@ def beside_matrices(results: Results) -> View:
     table = table.assign(value=pairs_of(table["load"], table["product"]))
     table = table.sort_values("parameters", kind="stable")
     table = table.assign(group=table["parameters"].map("{:,} parameters".format) + table["shape"])
+    note = f"Parameters of an MLP are counted of both layers, 2 m d; d is {NARROW} where nothing is said"
     table = table[["group", "series", "arm", "init_seed", "value"]]
-    return View(table, "pairs", NO_PROMPTS, BAND, note="Parameters of an MLP are counted of both layers: 2 m d")
+    return View(table, "pairs", NO_PROMPTS, BAND, note=note)
 
 
 def constants(results: Results) -> View:
@@ -163,17 +167,20 @@ def constants(results: Results) -> View:
     maps = {f"MLP, d {NARROW}": (narrow_maps, HIDDEN_LAYER), "matrix": (narrow_matrices, TRAINED)}
     for name, (loads, arm) in maps.items():
         table = loads(results)
-        largest = table[table["product"] == table["product"].max()]["load"]
-        lines = {correction: intercepts(table, correction) for correction in ("1/√p", "1/ln N")}
-        for what, values in {"largest size": largest, **lines}.items():
-            if values.size > 1:
-                one = mean_interval(values)
-                words = f"{one.mean:.2f} [{one.low:.2f}, {one.high:.2f}]"
-            else:
-                words = f"{values.iloc[0]:.2f}"
-            found.append({"arm": arm, "map": name, "load": what if what == "largest size" else f"line in {what}",
-                          "N ln N / p": words})  # fmt: skip
+        values = {"largest size": table[table["product"] == table["product"].max()]["load"]}
+        if table["product"].nunique() > 1:
+            values |= {f"line in {correction}": intercepts(table, correction) for correction in ("1/√p", "1/ln N")}
+        rows = ({"arm": arm, "map": name, "load": what, "N ln N / p": _over_seeds(of)} for what, of in values.items())
+        found.extend(rows)
     return View(pd.DataFrame(found), "load", NO_PROMPTS)
+
+
+def _over_seeds(values: pd.Series) -> str:
+    """The mean with its interval, where several seeds have one."""
+    if len(values) == 1:
+        return f"{values.iloc[0]:.2f}"
+    interval = mean_interval(values)
+    return f"{interval.mean:.2f} [{interval.low:.2f}, {interval.high:.2f}]"
 
 
 def shared(results: Results) -> View:

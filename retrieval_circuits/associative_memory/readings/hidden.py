@@ -83,7 +83,10 @@ def beside_matrix(trained: str) -> OfArms:
     def values(results: Results) -> pd.Series:
         size = HIDDEN_SIZES[0]
         rows = matrices(results, BEST)
-        matrix = loads_of(rows[rows["d"] == AS_WIDE])
+        rows = rows[rows["d"] == AS_WIDE]
+        if rows.empty:  # a tier without such a matrix: nothing to read
+            return pd.Series(dtype=float)
+        matrix = loads_of(rows)
         own = at_size(ends(results, trained=trained), size)
         return (pairs_of(own, size[0] * size[1]) / pairs_of(matrix, AS_WIDE**2)).dropna()
 
