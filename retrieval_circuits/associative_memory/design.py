@@ -16,6 +16,7 @@ from circuitcore.training.recipe import Recipe
 from retrieval_circuits.associative_memory.measures import (
     Exact,
     Facts,
+    Hidden,
     Lemma,
     Noise,
     Recalls,
@@ -24,6 +25,7 @@ from retrieval_circuits.associative_memory.measures import (
     Zipf,
     capacity,
     exact,
+    hidden_layer,
     label_noise,
     lemma,
     recall,
@@ -32,6 +34,7 @@ from retrieval_circuits.associative_memory.measures import (
 )
 from retrieval_circuits.associative_memory.measures.places import Places, places
 from retrieval_circuits.associative_memory.measures.transfers import Transfers, transfers
+from retrieval_circuits.associative_memory.published import SHARED_OUTPUTS
 from retrieval_circuits.design import SomeSeeds
 
 LOADS = tuple(round(2 ** (step / 4), 4) for step in range(-16, 5))
@@ -55,6 +58,19 @@ FEW = 4
 NOISE = Noise(width=128, n_pairs=256, shares=(0.0, 0.5, 0.8), samples=(0, 1, 4, 16, 64), n_draws=2)
 FULL_RECALL = 6144
 """Steps of the source's way of learning facts; those of the others are in proportion where it is shortened."""
+
+NARROW = 8
+"""d of all maps with a hidden layer but one."""
+HIDDEN_SIZES = ((NARROW, 16), (NARROW, 32), (NARROW, 64), (16, 16))
+"""(width, hidden units): a factor of four in parameters, and a second width with as many as one of the first."""
+HIDDEN_RATES = (0.03, 0.1)
+"""The source's, and three times that, which learns sooner."""
+OWN_LOADS = (2.0, 2.38, 2.59, 2.83, 3.08, 3.36)
+"""N ln N / (m d) of whole maps: steps of a twelfth about the source's fit, 2.86."""
+ALONE_LOADS = (0.35, 0.5, 0.71, 1.0, 1.41)
+SHARED_LOADS = (0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
+"""N / (m d) about the source's fit, 0.83, where outputs are shared."""
+FEW_SHARED = SHARED_OUTPUTS
 
 MANY_S, MORE_S, FEW_S = "64 subjects", "32 subjects", "8 subjects"
 SOURCE_WAY, FEW_ANSWERS, LARGE_START = "the source's", "4 answers a relation", "larger start"
@@ -82,6 +98,7 @@ and all of the third; an untrained layer can be made to answer new ones of the f
 CAPACITY, TRAINED, SHARED, ZIPF = "capacity", "trained", "shared_outputs", "zipf"
 LEMMA, LABELS, RECALL = "lemma", "label_noise", "recall"
 PLACES, TRANSFERS = "places", "transfers"
+HIDDEN_LAYER = "hidden_layer"
 """Names of the experiments."""
 
 
@@ -103,6 +120,7 @@ class Params(BaseModel):
     recall_steps: Annotated[
         int, Field(ge=192, le=FULL_RECALL, multiple_of=192, description="of learning facts in the source's way")
     ]
+    hidden_steps: Annotated[int, Field(ge=64, le=32768, multiple_of=4, description="of a map with a hidden layer")]
     layer_steps: Annotated[int, Field(ge=8, le=4096, description="of each training of a layer that keeps facts")]
 
 
@@ -129,6 +147,7 @@ def experiments(params: Params) -> tuple[Experiment, ...]:
         LEMMA: (lemma, Lemma(width=8, n_inputs=12, n_outputs=10)),
         LABELS: (label_noise, NOISE),
         RECALL: (recall, Recalls.of(_shortened(way, params.recall_steps) for way in FACTS)),
+        HIDDEN_LAYER: (hidden_layer, _hidden(params)),
         PLACES: (
             places,
             Places(heads=HEADS, hidden=HIDDEN, both=BOTH, width=LAYER_WIDTH, steps=params.layer_steps),
@@ -153,6 +172,18 @@ def _trained(params: Params) -> Trained:
         looks=tuple(params.trained_steps // part for part in (64, 16, 4, 1)),
         short=SHORT,
         exact_to=EXACT_TO,
+    )
+
+
+def _hidden(params: Params) -> Hidden:
+    return Hidden(
+        sizes=HIDDEN_SIZES,
+        loads=OWN_LOADS,
+        output_loads=ALONE_LOADS,
+        shared_loads=SHARED_LOADS,
+        shared=FEW_SHARED,
+        rates=HIDDEN_RATES,
+        looks=(params.hidden_steps // 4, params.hidden_steps),
     )
 
 

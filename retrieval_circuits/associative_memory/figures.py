@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 
+from circuitcore.emergence.seeds import mean_interval
 from livingpaper.claims.results import Results
 from livingpaper.claims.view import View, in_order
 from retrieval_circuits.associative_memory.design import (
@@ -12,8 +13,12 @@ from retrieval_circuits.associative_memory.design import (
     EXPONENT,
     FACTS,
     FEW,
+    FEW_SHARED,
+    HIDDEN_LAYER,
+    HIDDEN_RATES,
     LABELS,
     LAYER_WIDTH,
+    NARROW,
     PLACES,
     RECALL,
     SHARED,
@@ -25,8 +30,16 @@ from retrieval_circuits.associative_memory.design import (
     WAYS,
     ZIPF,
 )
+from retrieval_circuits.associative_memory.measures import OUTPUT_LAYER, WHOLE
 from retrieval_circuits.associative_memory.measures.transfers import LEARNT, LOUDER, MEMORY, UNTRAINED
-from retrieval_circuits.associative_memory.published import FIT, LIMIT, exponents
+from retrieval_circuits.associative_memory.published import FIT, HIDDEN_FIT, LIMIT, SHARED_FIT, exponents
+from retrieval_circuits.associative_memory.readings.hidden import (
+    ends,
+    intercepts,
+    narrow_maps,
+    narrow_matrices,
+    pairs_of,
+)
 from retrieval_circuits.associative_memory.readings.memories import (
     counted,
     exact_load,
@@ -100,6 +113,74 @@ def by_steps(results: Results) -> View:
     return View(
         table[["group", "series", "arm", "init_seed", "value"]], LOAD, NO_PROMPTS, BAND, note=f"Width {width}. {LINES}"
     )
+
+
+def hidden(results: Results) -> View:
+    """Pairs that MLPs recall, by load, channels and units, at the source's rate."""
+    rows = results.rows(HIDDEN_LAYER, trained=WHOLE, rate=HIDDEN_RATES[0])
+    rows = rows[rows["steps"] == rows["steps"].max()]
+    panels = {0: "an output each: N ln N / (m d)", FEW_SHARED: f"{FEW_SHARED} outputs: N / (m d)"}
+    rows = rows.assign(
+        panel=rows["classes"].map(panels),
+        row="load " + rows["load"].map("{:.3g}".format),
+        column=[f"d {d}, m {m}" for d, m in rows[["d", "hidden"]].to_numpy()],
+    )
+    columns = rows["column"].drop_duplicates()
+    table = rows.groupby(["arm", "classes", "load", "panel", "row", "column"], observed=True)["accuracy"].mean()
+    table = table.rename("value").reset_index().sort_values(["classes", "load"], kind="stable")
+    table = in_order(table, "column", columns)
+    note = f"Mean over {rows['init_seed'].nunique()} seeds, {int(rows['steps'].max()):,} steps; d channels, m units. "
+    note += f"By the source's fits, 99 % ends at {1 / HIDDEN_FIT:.2f} and {1 / SHARED_FIT:.2f}"
+    return View(table[["arm", "panel", "row", "column", "value"]], "share of pairs", NO_PROMPTS, note=note)
+
+
+def beside_matrices(results: Results) -> View:
+    """Pairs recalled to 99 % by parameters: MLPs, the same with the output layer trained alone, and matrices."""
+    maps = {
+        "MLP": ends(results),
+        "MLP, three times the rate": ends(results, rate=HIDDEN_RATES[1]),
+        "MLP, output layer alone": ends(results, trained=OUTPUT_LAYER),
+    }
+    found = [
+        table.assign(
+            series=name,
+            parameters=2 * table["product"],
+            shape=["" if d == NARROW else f", d {d}" for d in table["d"]],
+            arm=HIDDEN_LAYER,
+        )
+        for name, table in maps.items()
+    ]
+    matrix = narrow_matrices(results)
+    found.append(matrix.assign(series="matrix, Adam, rate 1", parameters=matrix["product"], shape="", arm=TRAINED))
+    table = pd.concat(found, ignore_index=True)
+    table = table.assign(value=pairs_of(table["load"], table["product"]))
+    table = table.sort_values("parameters", kind="stable")
+    table = table.assign(group=table["parameters"].map("{:,} parameters".format) + table["shape"])
+    note = f"Parameters of an MLP are counted of both layers, 2 m d; d is {NARROW} where nothing is said"
+    table = table[["group", "series", "arm", "init_seed", "value"]]
+    return View(table, "pairs", NO_PROMPTS, BAND, note=note)
+
+
+def constants(results: Results) -> View:
+    """Loads at which recall ends at the largest size, and where lines through all sizes point, with intervals."""
+    found = []
+    maps = {f"MLP, d {NARROW}": (narrow_maps, HIDDEN_LAYER), "matrix": (narrow_matrices, TRAINED)}
+    for name, (loads, arm) in maps.items():
+        table = loads(results)
+        values = {"largest size": table[table["product"] == table["product"].max()]["load"]}
+        if table["product"].nunique() > 1:
+            values |= {f"line in {correction}": intercepts(table, correction) for correction in ("1/√p", "1/ln N")}
+        rows = ({"arm": arm, "map": name, "load": what, "N ln N / p": _over_seeds(of)} for what, of in values.items())
+        found.extend(rows)
+    return View(pd.DataFrame(found), "load", NO_PROMPTS)
+
+
+def _over_seeds(values: pd.Series) -> str:
+    """The mean with its interval, where several seeds have one."""
+    if len(values) == 1:
+        return f"{values.iloc[0]:.2f}"
+    interval = mean_interval(values)
+    return f"{interval.mean:.2f} [{interval.low:.2f}, {interval.high:.2f}]"
 
 
 def shared(results: Results) -> View:
@@ -229,5 +310,20 @@ def transferred(results: Results) -> View:
 
 VIEWS = {
     view.__name__: view
-    for view in (sums, trained_loads, by_steps, shared, zipf, noisy, stages, times, phases, kept, transferred)
+    for view in (
+        sums,
+        trained_loads,
+        by_steps,
+        hidden,
+        beside_matrices,
+        constants,
+        shared,
+        zipf,
+        noisy,
+        stages,
+        times,
+        phases,
+        kept,
+        transferred,
+    )
 }

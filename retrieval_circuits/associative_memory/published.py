@@ -4,6 +4,10 @@ import math
 
 FIT = 1.3
 """d^2 = 1.3 N ln N: the line that the authors' code draws through 99 % recall of trained matrices, d = 8 to 256."""
+HIDDEN_FIT = 0.35
+"""m d = 0.35 N ln N: the same of maps with m hidden units, an output each, m/d = 1 to 8, d = 8 to 90."""
+SHARED_FIT, SHARED_OUTPUTS = 1.2, 32
+"""m d = 1.2 N: the same where inputs share 32 outputs."""
 LIMIT = 0.5
 """N ln N / d^2 of the best matrix as d grows: arXiv 2605.10795, and a conjecture of arXiv 2605.05189."""
 ENDS = {"nothing": 1800, "guessing": 5000}

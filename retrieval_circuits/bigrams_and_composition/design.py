@@ -18,6 +18,7 @@ from retrieval_circuits.bigrams_and_composition.measures import (
     K2,
     O2,
     Generic,
+    Grid,
     Learning,
     Letters,
     Noisy,
@@ -36,6 +37,7 @@ from retrieval_circuits.bigrams_and_composition.measures import (
     shortened,
     snapshots,
     three_steps,
+    three_steps_by_both,
     three_steps_by_width,
 )
 from retrieval_circuits.bigrams_and_composition.published import NOISE
@@ -95,9 +97,12 @@ STEP_TRIGGERS = 2
 """Triggers where single gradient steps are taken: the pairs that W_K2 has to store then."""
 WIDE_SAMPLES = 4096
 """Rows of each of three steps with random embeddings."""
+OTHERS_TO = 4096
+"""Rows up to which orders other than the theorem's are followed, where rows and channels vary together."""
 
 LEARNING, STEPS, NOISY, SAMPLES = "learning", "three_steps", "noisy", "samples"
 LETTERS, EVERYTHING, WIDE, SNAPSHOTS = "letters", "everything", "wide_steps", "snapshots"
+BOTH = "steps_by_both"
 """Names of the experiments."""
 
 
@@ -115,6 +120,14 @@ class Params(BaseModel):
     widths: Annotated[
         tuple[Annotated[int, Field(ge=8, le=1024)], ...],
         Field(min_length=2, description="d of random embeddings in three single gradient steps, rising"),
+    ]
+    map_samples: Annotated[
+        tuple[Annotated[int, Field(ge=64, le=65536)], ...],
+        Field(min_length=1, description="rows of each of three single steps, where channels vary with them, rising"),
+    ]
+    map_widths: Annotated[
+        tuple[Annotated[int, Field(ge=8, le=65536)], ...],
+        Field(min_length=1, description="d of random embeddings there, rising; right angles come beside them"),
     ]
     noisy_steps: Annotated[int, Field(ge=20, le=2000, multiple_of=20, description="of the noisy task, batches")]
 
@@ -162,7 +175,8 @@ def experiments(params: Params) -> tuple[Experiment, ...]:
 
 
 def _later(params: Params) -> dict[str, tuple]:
-    """What was added after the first results: letters, a decoder of which all is trained, widths, and snapshots."""
+    """What was added after the first results: letters, a decoder that learns all, widths, snapshots, rows by widths."""
+    setting = {"n_tokens": 20, "n_triggers": STEP_TRIGGERS, "length": 20, "queries": 4, "n_test": 512}
     one, joint = (shortened(way, params.learn_steps, FULL_LEARNING) for way in WAYS[:2])
     on_letters = Learning.of(LETTERS_TASK, (one, joint))
     return {
@@ -171,15 +185,11 @@ def _later(params: Params) -> dict[str, tuple]:
         EVERYTHING: (everything, dataclasses.replace(GENERIC, steps=params.learn_steps)),
         WIDE: (
             three_steps_by_width,
-            Widths(
-                n_tokens=20,
-                n_triggers=STEP_TRIGGERS,
-                length=20,
-                samples=(min(WIDE_SAMPLES, max(params.samples)),),
-                queries=4,
-                n_test=512,
-                widths=params.widths,
-            ),
+            Widths(**setting, samples=(min(WIDE_SAMPLES, max(params.samples)),), widths=params.widths),
+        ),
+        BOTH: (
+            three_steps_by_both,
+            Grid(**setting, samples=params.map_samples, widths=params.map_widths, others_to=OTHERS_TO),
         ),
     }
 

@@ -13,6 +13,7 @@ from retrieval_circuits.bigrams_and_composition.design import (
     LETTERS_TASK,
     NOISY,
     ONE,
+    OTHERS_TO,
     REVERSED,
     SAMPLES,
     STAGES,
@@ -21,7 +22,7 @@ from retrieval_circuits.bigrams_and_composition.design import (
     WIDE,
     WITH_ADAM,
 )
-from retrieval_circuits.bigrams_and_composition.measures import ATTENTION, MLP, ORDERS
+from retrieval_circuits.bigrams_and_composition.measures import ATTENTION, MLP, ORDERS, RIGHT_ANGLES
 from retrieval_circuits.bigrams_and_composition.published import NOISE
 from retrieval_circuits.bigrams_and_composition.readings import (
     IN_ORDER,
@@ -31,6 +32,7 @@ from retrieval_circuits.bigrams_and_composition.readings import (
     formed,
     last,
     needed,
+    of_map,
 )
 from retrieval_circuits.design import BAND
 
@@ -102,6 +104,30 @@ def widths(results: Results) -> View:
     table = in_order(table.assign(series=table["series"].map(NAMES)), "group", groups)
     note = f"{int(rows['samples'].max()):,} rows a step. {FEW_PAIRS}"
     return View(table[["group", "series", "arm", "init_seed", "value"]], "share of pairs", NO_PROMPTS, BAND, note=note)
+
+
+def rows_and_channels(results: Results) -> View:
+    """What three steps store by rows and channels: each matrix, W_O2 as predicted, and the worst of three."""
+    rows = of_map(results)
+    ordered = rows["order"] == IN_ORDER
+    by = ["arm", "samples", "d"]
+    columns = {"W_O2": NAMES["W_O2"], "predicted": "W_O2 as predicted", "W_K2": NAMES["W_K2"], "W_K1": NAMES["W_K1"]}
+    columns["worst"] = "worst of the three"
+    means = rows[ordered].groupby(by, observed=True)[list(columns)].mean()
+    others = rows[~ordered].groupby([*by, "init_seed"], observed=True)["worst"].max()
+    means["others"] = others.groupby(by, observed=True).mean()
+    columns["others"] = "worst, best other order"
+    table = means.reset_index().melt(by, list(columns), "panel")
+    table = table.assign(
+        panel=table["panel"].map(columns),
+        row=table["samples"].map("{:,} rows".format),
+        column=table["d"].map("{:,}".format).where(table["d"] != RIGHT_ANGLES, "∞"),
+        last=table["d"] == RIGHT_ANGLES,
+    ).sort_values(["samples", "last", "d"], kind="stable")
+    table = in_order(table, "panel", columns.values())
+    note = f"Mean over {rows['init_seed'].nunique()} seeds. Columns: channels of random embeddings, ∞ at right angles. "
+    note += f"The other orders are six, the best at each place, with up to {OTHERS_TO:,} rows. {FEW_PAIRS}"
+    return View(table[["arm", "panel", "row", "column", "value"]], "share of pairs", NO_PROMPTS, note=note)
 
 
 def memories(results: Results) -> View:
@@ -189,5 +215,17 @@ def sample_law(results: Results) -> View:
     return View(table[["group", "series", "arm", "init_seed", "value"]], "rows", PROMPTS, BAND, note=note)
 
 
-ALL = (layers, letters, memories, births, elsewhere, three_steps, widths, noise_first, cuts, sample_law)
+ALL = (
+    layers,
+    letters,
+    memories,
+    births,
+    elsewhere,
+    three_steps,
+    widths,
+    rows_and_channels,
+    noise_first,
+    cuts,
+    sample_law,
+)
 VIEWS = {view.__name__: view for view in (*ALL, after_three_steps)}

@@ -6,18 +6,20 @@ import pandas as pd
 from livingpaper.claims.reading import OfArms, of_arms
 from livingpaper.claims.results import Results
 from retrieval_circuits.bigrams_and_composition.design import (
+    BOTH,
     EVERYTHING,
     JOINT,
     LEARNING,
     LETTERS,
     NOISY,
     ONE,
+    OTHERS_TO,
     SAMPLES,
     STEPS,
     WIDE,
     WITH_ADAM,
 )
-from retrieval_circuits.bigrams_and_composition.measures import ATTENTION, K1, K2, MLP, O2, ORDERS
+from retrieval_circuits.bigrams_and_composition.measures import ATTENTION, K1, K2, MLP, O2, ORDERS, RIGHT_ANGLES
 from retrieval_circuits.bigrams_and_composition.published import NOISE, ORDER
 
 MEMORIES = (O2, K2, K1)
@@ -173,6 +175,57 @@ def best_other_order(results: Results) -> pd.Series:
     """The same of the best of all other orders, the printed one included."""
     rows = at_most_samples(results, list(OTHERS))
     return rows[list(MEMORIES)].min(axis=1).groupby(rows["init_seed"]).max()
+
+
+def of_map(results: Results) -> pd.DataFrame:
+    """Three steps in every order, by rows and channels, with the share that the ``worst`` of three matrices recalls."""
+    rows = results.rows(BOTH)
+    return rows.assign(worst=rows[list(MEMORIES)].min(axis=1))
+
+
+def off_noise(memory: str) -> OfArms:
+    """Values of a reading: distance of a memory's R from what noise predicts of W_O2, the mean over the map."""
+
+    @of_arms(BOTH)
+    def values(results: Results) -> pd.Series:
+        rows = results.rows(BOTH, order=IN_ORDER)
+        return (rows[memory] - rows["predicted"]).abs().groupby(rows["init_seed"]).mean()
+
+    return values
+
+
+def best_on_map(*orders: str) -> OfArms:
+    """Values of a reading: the most that the worst of three matrices recalls, of these orders, anywhere on the map.
+
+    Up to the samples with which all orders were followed.
+    """
+
+    @of_arms(BOTH)
+    def values(results: Results) -> pd.Series:
+        rows = of_map(results)
+        rows = rows[rows["order"].isin(orders) & (rows["samples"] <= OTHERS_TO)]
+        return rows["worst"].groupby(rows["init_seed"]).max()
+
+    return values
+
+
+def previous_at(samples: str, width: str) -> OfArms:
+    """Values of a reading: positions that W_K1 recalls at an edge of the map.
+
+    Args:
+        samples: the "fewest" or the "most".
+        width: the "fewest" channels, or "right angles".
+    """
+
+    @of_arms(BOTH)
+    def values(results: Results) -> pd.Series:
+        rows = results.rows(BOTH, order=IN_ORDER)
+        n = rows["samples"].agg("min" if samples == "fewest" else "max")
+        random = rows["d"] != RIGHT_ANGLES
+        d = RIGHT_ANGLES if width == "right angles" else rows.loc[random, "d"].min()
+        return rows[(rows["samples"] == n) & (rows["d"] == d)].set_index("init_seed")[K1]
+
+    return values
 
 
 def noisy_end(column: str, cut: str = "none") -> OfArms:

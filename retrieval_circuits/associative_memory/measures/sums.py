@@ -35,7 +35,7 @@ class Sizes:
         return max(1, self.channels // width)
 
 
-def pairs_at(load: float, width: int) -> int:
+def pairs_at(load: float, width: float | int) -> int:
     """The N with N ln N nearest to ``load`` d^2, at least 3."""
     wanted, low, high = load * width**2, 2.0, 2.0 + load * width**2 + width**2
     for _ in range(60):

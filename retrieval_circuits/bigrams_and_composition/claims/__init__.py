@@ -1,5 +1,5 @@
 """What is claimed of bigrams, written down before the seeds that judge it were computed."""
 
-from retrieval_circuits.bigrams_and_composition.claims import first, later
+from retrieval_circuits.bigrams_and_composition.claims import first, later, together
 
-CLAIMS = (*first.CLAIMS, *later.CLAIMS)
+CLAIMS = (*first.CLAIMS, *later.CLAIMS, *together.CLAIMS)

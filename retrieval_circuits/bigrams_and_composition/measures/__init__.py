@@ -1,6 +1,7 @@
 """What is computed on bigrams: networks of one and two layers, three single steps, a trigger with a noisy bigram."""
 
 from retrieval_circuits.bigrams_and_composition.measures.everything import Generic, everything
+from retrieval_circuits.bigrams_and_composition.measures.grid import RIGHT_ANGLES, Grid, three_steps_by_both
 from retrieval_circuits.bigrams_and_composition.measures.network import K1, K2, O2
 from retrieval_circuits.bigrams_and_composition.measures.noise import Noisy, noisy
 from retrieval_circuits.bigrams_and_composition.measures.prose import Letters, counts, letters
@@ -18,7 +19,9 @@ __all__ = [
     "O2",
     "ORDERS",
     "MLP",
+    "RIGHT_ANGLES",
     "Generic",
+    "Grid",
     "Learning",
     "Letters",
     "Noisy",
@@ -37,5 +40,6 @@ __all__ = [
     "shortened",
     "snapshots",
     "three_steps",
+    "three_steps_by_both",
     "three_steps_by_width",
 ]

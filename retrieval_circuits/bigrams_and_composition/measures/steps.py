@@ -103,14 +103,18 @@ class Walk:
         """The weights after these steps. A step whose gradient is zero changes nothing, and is as if it were not."""
         if order not in self.known:
             before, name = self.after(order[:-1]), order[-1]
-            rows = draw(self.source, self.samples, self.asked.length + 1, self.generator)
-            parts = in_parts(self.source, rows, self.asked.queries, self.generator)
-            slope = gradient(self.frozen, before, name, parts)
+            slope = self.slope(before, name)
             self.sizes[order] = slope.abs().max().item()
             moved = largest_score(self.frozen, name, slope)
             step = -slope * (LARGEST[name] / moved) if moved > NOTHING else torch.zeros_like(slope)
             self.known[order] = {**before, name: before[name] + step}
         return self.known[order]
+
+    def slope(self, before: Weights, name: str) -> Float[Tensor, "width width"]:
+        """The gradient of one matrix at these weights, on rows drawn for it."""
+        rows = draw(self.source, self.samples, self.asked.length + 1, self.generator)
+        parts = in_parts(self.source, rows, self.asked.queries, self.generator)
+        return gradient(self.frozen, before, name, parts)
 
 
 def largest_score(frozen: Frozen, name: str, matrix: Float[Tensor, "width width"]) -> float:
