@@ -85,24 +85,28 @@ def test_the_chance_to_be_highest_is_that_of_draws():
 
 
 def test_the_closed_form_has_the_variance_of_random_embeddings_with_random_pushes():
-    """The score of a value's own output less that of another one, between embeddings of few channels."""
-    width, n_draws, samples, given = 24, 1000, 50, even()
-    push = noise_of_step.push_of(given, asked_of(given, source.draw(given, 4000, 8, drawn()), 4, drawn()))
-    pushed = noise_of_step.pushes(given, asked_of(given, source.draw(given, 4000, 8, drawn()), 4, drawn()))
-    mean, spread = pushed.mean(0), pushed.std(0) / samples**0.5
+    """The score of a value's own output less that of another one, between random embeddings: to first order in 1/d."""
+    width, n_draws, samples, given, chance = 96, 4000, 50, even(), drawn(1)
+    asked = asked_of(given, source.draw(given, 4000, 8, drawn()), 4, drawn())
+    push, pushed = noise_of_step.push_of(given, asked), noise_of_step.pushes(given, asked)
+
+    def vectors(n):
+        return torch.nn.functional.normalize(torch.randn(n_draws, n, width, generator=chance), dim=-1)
+
+    remap, values = (torch.randn(n_draws, width, width, generator=chance) / width**0.5 for _ in range(2))
+    plain, outputs = vectors(6 + 7), vectors(6)
+    attended = torch.cat([plain, plain @ remap.mT], dim=1) @ values.mT
+    noise = torch.randn(n_draws, *pushed.shape[1:], generator=chance) * pushed.std(0) / samples**0.5
+    memory = outputs.mT @ (pushed.mean(0) + noise) @ attended
     own, other = given.others[:2].tolist()
-    found = torch.empty(n_draws, 2)
-    for place in range(n_draws):
-        _, products = grid.in_coordinates(wide.random(6, 7, width, drawn(place)))
-        left, right = products[O2][0][26:, 26:], products[O2][1][:26, :26]
-        noisy = mean + spread * torch.randn(spread.shape, generator=drawn(place))
-        found[place] = (left[[own, other]] @ noisy @ right)[:, own]
+    scores = (outputs[:, [own, other]] @ memory @ attended[:, own, :, None])[..., 0]
     always = (push.mean_here + 2 / width * push.mean_elsewhere) / width
-    wanted = (1 + 5 / width) * (push.rival + 2 / width * push.elsewhere) / samples + always
-    # the part that all outputs share moves no argmax, so the variance is that of a difference, whose own part is larger
-    difference = wanted + (1 + 5 / width) * (push.own + 2 / width * push.elsewhere) / samples + always
-    assert (found[:, 0] - found[:, 1]).var().item() == pytest.approx(difference, rel=0.2)
-    assert (found[:, 0] - found[:, 1]).mean().item() == pytest.approx(push.lead, rel=0.2)
+    wanted = sum(
+        (1 + 5 / width) * (here + 2 / width * push.elsewhere) / samples + always for here in (push.own, push.rival)
+    )
+    lead = scores[:, 0] - scores[:, 1]
+    assert lead.var().item() == pytest.approx(wanted, rel=0.1)
+    assert lead.mean().item() == pytest.approx(push.lead, rel=0.1)
 
 
 def test_readings_of_the_map():
