@@ -8,11 +8,13 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from circuitcore.training.store.digests import table_sha256
-from circuitcore.training.store.run import Run
 from circuitcore.training.store.sealed import read_record
+
+if TYPE_CHECKING:  # it imports torch, which takes longer than all else that makes a page
+    from circuitcore.training.store.run import Run
 
 FOLDER = "reproduced"
 NONE_YET = "No chapter has been reproduced and recorded yet."
@@ -74,18 +76,18 @@ class Reproduction:
         return cls(**{**fields, **lists, "moved": float(fields["moved"])})
 
 
-def equal_runs(new: Sequence[Run], published: Mapping[str, Run]) -> int:
+def equal_runs(new: Sequence["Run"], published: Mapping[str, "Run"]) -> int:
     """How many new runs end in the weights of the published run of the same name, or compute the same tables."""
     return sum(_same(run, published[run.run_id]) for run in new if run.run_id in published)
 
 
-def _same(new: Run, old: Run) -> bool:
+def _same(new: "Run", old: "Run") -> bool:
     if new.ledger.trained:
         return new.ledger.last_hash == old.ledger.last_hash
     return all(_equal_tables(new, old, key) for key in new.tables)
 
 
-def _equal_tables(new: Run, old: Run, key: str) -> bool:
+def _equal_tables(new: "Run", old: "Run", key: str) -> bool:
     found = old.table(key)
     return found is not None and table_sha256(found) == table_sha256(new.table(key))
 
