@@ -5,16 +5,13 @@
 
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from circuitcore.training.store.digests import table_sha256
 from circuitcore.training.store.sealed import read_record
-
-if TYPE_CHECKING:  # it imports torch, which takes longer than all else that makes a page
-    from circuitcore.training.store.run import Run
+from livingpaper.book.book_order import verdicts_in
 
 FOLDER = "reproduced"
 NONE_YET = "No chapter has been reproduced and recorded yet."
@@ -41,7 +38,7 @@ class Reproduction:
         moved: by how many half-widths; infinite where the published interval has no width and the effect moved.
         hours: by the clock, interrupted attempts included; other work on the machine makes them more.
         cores: of the machine.
-        published: how many runs are published; None in records that do not say, which are of whole chapters.
+        published: how many runs were published then; None in records that do not say, which are of whole chapters.
     """
 
     chapter: str
@@ -60,9 +57,9 @@ class Reproduction:
     published: int | None = None
 
     @property
-    def whole(self) -> bool:
-        """Whether all that is published was made again."""
-        return self.published in (None, self.runs)
+    def judged(self) -> bool:
+        """Whether the whole chapter was made again, and so its claims judged."""
+        return self.claims > 0
 
     def to_json(self) -> str:
         """The record as it is kept; an infinite number as a word, which JSON has no number for."""
@@ -74,22 +71,6 @@ class Reproduction:
         """A record from what ``to_json`` wrote."""
         lists = {name: tuple(fields[name]) for name in ("made_with", "published_with", "differing")}
         return cls(**{**fields, **lists, "moved": float(fields["moved"])})
-
-
-def equal_runs(new: Sequence["Run"], published: Mapping[str, "Run"]) -> int:
-    """How many new runs end in the weights of the published run of the same name, or compute the same tables."""
-    return sum(_same(run, published[run.run_id]) for run in new if run.run_id in published)
-
-
-def _same(new: "Run", old: "Run") -> bool:
-    if new.ledger.trained:
-        return new.ledger.last_hash == old.ledger.last_hash
-    return all(_equal_tables(new, old, key) for key in new.tables)
-
-
-def _equal_tables(new: "Run", old: "Run", key: str) -> bool:
-    found = old.table(key)
-    return found is not None and table_sha256(found) == table_sha256(new.table(key))
 
 
 def furthest(records: Iterable[Mapping[str, Any]]) -> tuple[str | None, float]:
@@ -118,21 +99,23 @@ def as_table(published: Path, titles: Mapping[str, str]) -> str:
     """
     kept = {name: read_record(published, f"{FOLDER}/{name}") for name in titles}
     found = {name: Reproduction.of(fields) for name, fields in kept.items() if fields}
-    rows = [_row(record, titles[name]) for name, record in found.items()]
+    n_claims = {name: len(verdicts_in(published, name)) for name in found}
+    rows = [_row(record, titles[name], n_claims[name]) for name, record in found.items()]
     if not rows:
         return NONE_YET
     lines = [HEADINGS, tuple("---" for _ in HEADINGS), *rows]
-    left = [title for name, title in titles.items() if name not in found or not found[name].whole]
+    left = [title for name, title in titles.items() if name not in found or found[name].claims < n_claims[name]]
     missing = f"\n\nNot reproduced whole yet: {'; '.join(left)}." if left else ""
     return "\n".join(f"| {' | '.join(line)} |" for line in lines) + missing
 
 
-def _row(record: Reproduction, title: str) -> tuple[str, ...]:
+def _row(record: Reproduction, title: str, n_claims: int) -> tuple[str, ...]:
     equal, hours = f"{record.equal} of {record.runs}", f"{record.hours:.2g} on {record.cores} cores"
-    if not record.whole:
+    if not record.judged:
         return title, record.processor, f"{equal}, of {record.published} in all", NOT_JUDGED, NOT_JUDGED, hours
     same = record.claims - len(record.differing)
     others = f" (not {', '.join(record.differing)})" if record.differing else ""
+    others += f"; {n_claims - record.claims} are newer" if record.claims < n_claims else ""
     return title, record.processor, equal, f"{same} of {record.claims}{others}", _difference(record), hours
 
 

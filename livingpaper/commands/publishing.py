@@ -15,13 +15,14 @@ from circuitcore.ground.contents import CONTENTS_NAME, Contents
 from circuitcore.ground.durations import Durations, Work, expected
 from circuitcore.ground.interruption import held_back
 from circuitcore.ground.progress import SILENT, Watch
+from circuitcore.training.errors import StoreError
 from circuitcore.training.experiment import Experiment
 from circuitcore.training.store.durable import write_durably
 from circuitcore.training.store.packed import packed_runs
 from circuitcore.training.store.packing import Tables, pack, put_back
 from circuitcore.training.store.run import Run
 from circuitcore.training.store.run_store import RunStore
-from circuitcore.training.store.sealed import contents_of
+from circuitcore.training.store.sealed import contents_of, read_record
 from circuitcore.training.store.sealing import seal, seal_all, take_off
 from livingpaper.book import studies
 from livingpaper.book.evidence import Evidence, Folders
@@ -74,8 +75,15 @@ def publish(name: str, folders: Folders, watch: Watch | None = None) -> int:
 
 
 def keep(record: Reproduction, published: Path) -> Path:
-    """Write the record of a reproduction where the book reads it, and list it."""
+    """Write the record of a reproduction where the book reads it, and list it.
+
+    Raises:
+        StoreError: it is of first seeds alone, and one of the whole chapter is there.
+    """
     part = f"{FOLDER}/{record.chapter}"
+    before = read_record(published, part)
+    if before and Reproduction.of(before).judged and not record.judged:
+        raise StoreError(f"{published / part}.json is of the whole chapter; first seeds alone do not replace it.")
     write_durably(published / f"{part}.json", record.to_json().encode())
     seal(published, (), [part])
     return published / f"{part}.json"

@@ -22,7 +22,11 @@ INTERRUPTION = "\nreproduce: interrupted. With --store {} it goes on from the la
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Reproduce the chapters named (all, if none is); 0 when every verdict agrees, 1 otherwise."""
+    """Reproduce the chapters named (all, if none is).
+
+    Returns:
+        0 when every verdict agrees, or, of first seeds, every run; 1 otherwise.
+    """
     named, says = "python -m livingpaper.commands.reproduce", __doc__.splitlines()[0]
     parser = argparse.ArgumentParser(prog=named, description=says)
     parser.add_argument("chapters", nargs="*", metavar="CHAPTER", help=f"default: all of {', '.join(studies.names())}")
@@ -51,13 +55,15 @@ def _reproduced(chapters: Sequence[str], store: Path, first: int | None, *, reco
         try:
             records = _compared(study, store / study, first)
             made = record_of(study, store / study, records)
+            print(
+                f"{made.equal} of {made.runs} runs, of {made.published} that are published, have the published hashes."
+            )
+            if record:
+                print(keep(made, Folders.from_environment().published))
         except EXPECTED as error:
             print(f"\n{study} was not reproduced.\n{error}", file=sys.stderr)
             return 1
-        print(f"{made.equal} of {made.runs} runs, of {made.published} that are published, have the published hashes.")
-        if record:
-            print(keep(made, Folders.from_environment().published))
-        differing += len(made.differing)
+        differing += len(made.differing) if made.judged else made.runs - made.equal
     return 1 if differing else 0
 
 

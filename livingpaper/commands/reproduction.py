@@ -14,12 +14,13 @@ from circuitcore.ground.durations import Durations, expected
 from circuitcore.ground.processor import processor
 from circuitcore.ground.progress import Watch
 from circuitcore.training.experiment import Experiment
+from circuitcore.training.store.digests import table_sha256
 from circuitcore.training.store.run import Run
 from circuitcore.training.store.run_store import RunStore
 from livingpaper.book import studies
 from livingpaper.book.evidence import Evidence, Folders
 from livingpaper.book.gathering import Arms
-from livingpaper.book.reproductions import Reproduction, equal_runs, furthest
+from livingpaper.book.reproductions import Reproduction, furthest
 from livingpaper.claims.verdict import to_json
 from livingpaper.commands.rerun import Rerun, make_page, say_total, write_pages
 
@@ -133,6 +134,22 @@ def record_of(study: str, folder: Path, compared: Sequence[Mapping[str, Any]]) -
         hours=_spent(folder / SPENT) / 3600,
         cores=os.cpu_count() or 1,
     )
+
+
+def equal_runs(new: Sequence[Run], published: Mapping[str, Run]) -> int:
+    """How many new runs end in the weights of the published run of the same name, or compute the same tables."""
+    return sum(_same(run, published[run.run_id]) for run in new if run.run_id in published)
+
+
+def _same(new: Run, old: Run) -> bool:
+    if new.ledger.trained:
+        return new.ledger.last_hash == old.ledger.last_hash
+    return all(_equal_tables(new, old, key) for key in new.tables)
+
+
+def _equal_tables(new: Run, old: Run, key: str) -> bool:
+    found = old.table(key)
+    return found is not None and table_sha256(found) == table_sha256(new.table(key))
 
 
 def _makers(runs: Iterable[Run]) -> tuple[str, ...]:

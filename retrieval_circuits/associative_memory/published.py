@@ -10,8 +10,6 @@ SHARED_FIT, SHARED_OUTPUTS = 1.2, 32
 """m d = 1.2 N: the same where inputs share 32 outputs."""
 LIMIT = 0.5
 """N ln N / d^2 of the best matrix as d grows: arXiv 2605.10795, and a conjecture of arXiv 2605.05189."""
-ENDS = {"nothing": 1800, "guessing": 5000}
-"""Steps after which the source's model of facts leaves each stage."""
 
 
 def exponents(alpha: float, *, shared: bool) -> dict[str, float]:

@@ -116,9 +116,7 @@ KEEPING = (
         ),
         reading=final_score(ADDING, 1, "one hop"),
         bound=IS_ANSWERED,
-        controls=(
-            Control(reading=final_score(FORWARD, 1, "one hop"), bound=at_most(0.75, "a quarter of answers lost")),
-        ),
+        controls=(Control(reading=final_score(FORWARD, 1, "one hop"), bound=IS_LOST),),
     ),
     Claim(
         id="KF20",

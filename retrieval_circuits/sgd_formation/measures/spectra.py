@@ -25,7 +25,7 @@ TOP = 3
 
 @dataclass(frozen=True, kw_only=True)
 class AtSteps:
-    """Steps at which a network is looked at, of those whose weights are here; its last one is always among them."""
+    """Checkpoints at which a network is looked at, whose weights must be here; its last one is always among them."""
 
     steps: tuple[int, ...]
 

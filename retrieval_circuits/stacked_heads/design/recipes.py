@@ -14,9 +14,9 @@ from retrieval_circuits.stacked_heads.design.params import STEPS_AN_EPOCH, Param
 from retrieval_circuits.stacked_heads.measures import (
     Counts,
     Flow,
+    HeldOut,
     OneLayer,
     Reading,
-    TestRows,
     chain_scores,
     exchanged_values,
     false_paths,
@@ -29,9 +29,9 @@ from retrieval_circuits.stacked_heads.measures import (
 )
 
 N_LOOKED = 32
-"""TestRows on which attention is averaged, as in the source."""
+"""Rows on which attention is averaged, as in the source."""
 N_READ = 64
-"""TestRows on which circuits are read."""
+"""Rows on which circuits are read."""
 LEARNING_RATE, WEIGHT_DECAY, BATCH_SIZE = 1e-3, 0.1, 128
 FRESH_EVERY = 25
 """Steps between two checkpoints of the fresh seeds, whose paths are dated."""
@@ -143,7 +143,7 @@ def experiments(params: Params) -> tuple[Experiment, ...]:
         Experiment(name=FLOW, version=1, function=information_flow, params=Flow(longest=params.longest_chain)),
         Experiment(name=WIRED, version=1, function=one_layer, params=wired),
         Experiment(name=BY_TWO, version=1, function=hops_by_two, params=Flow(longest=params.longest_chain // 2)),
-        Experiment(name=WORTH, version=1, function=one_of_two, params=TestRows(n_rows=params.n_rows)),
+        Experiment(name=WORTH, version=1, function=one_of_two, params=HeldOut(n_rows=params.n_rows)),
     )
 
 

@@ -4,8 +4,8 @@ from retrieval_circuits.stacked_heads.measures.circuit import Reading, read_circ
 from retrieval_circuits.stacked_heads.measures.scores import Counts, chain_scores
 from retrieval_circuits.stacked_heads.measures.theory import (
     Flow,
+    HeldOut,
     OneLayer,
-    TestRows,
     hops_by_two,
     information_flow,
     one_layer,
@@ -18,7 +18,7 @@ __all__ = [
     "Flow",
     "OneLayer",
     "Reading",
-    "TestRows",
+    "HeldOut",
     "chain_scores",
     "exchanged_values",
     "false_paths",

@@ -23,7 +23,7 @@ class Flow:
 
 
 @dataclass(frozen=True, kw_only=True)
-class TestRows:
+class HeldOut:
     """How many test rows are looked at."""
 
     n_rows: int
@@ -83,7 +83,7 @@ def hops_by_two(flow: Flow) -> pd.DataFrame:
     return conditional_table(range(1, flow.longest + 1))
 
 
-def one_of_two(asked: TestRows) -> pd.DataFrame:
+def one_of_two(asked: HeldOut) -> pd.DataFrame:
     """What either of the two symbols of a hop is worth: the error of naming the mean of all that is left.
 
     Returns:

@@ -90,6 +90,12 @@ def test_numbers_of_hops_are_those_asked_for():
     assert (TASK.split("test").variables["hops"] == torch.arange(160) % 4).all()
 
 
+@pytest.mark.parametrize("split", ["nonsense_3", "up_to_4", "hops_9"])
+def test_rows_of_no_split_are_refused(split):
+    with pytest.raises(TaskError, match=split):
+        TASK.draw(split, 4, 0)
+
+
 def test_hidden_permutations_are_no_identities_and_depend_on_their_seed():
     for seed in range(20):
         hidden = KFoldComposition(hidden_seed=seed).hidden

@@ -8,14 +8,15 @@ from types import SimpleNamespace
 import pandas as pd
 import pytest
 
+from circuitcore.training.errors import StoreError
 from circuitcore.training.store.run import Run
 from circuitcore.training.store.sealing import seal
 from livingpaper.book import reproductions, studies
 from livingpaper.book.evidence import Evidence, Folders
-from livingpaper.book.reproductions import Reproduction, as_table, equal_runs, furthest
-from livingpaper.commands import reproduction
+from livingpaper.book.reproductions import Reproduction, as_table, furthest
+from livingpaper.commands import reproduce, reproduction
 from livingpaper.commands.publishing import keep
-from livingpaper.commands.reproduction import FirstFew
+from livingpaper.commands.reproduction import FirstFew, equal_runs
 
 RECORD = Reproduction(
     chapter="look_up", finished="2026-11-24", processor="Some CPU", made_with=("circuitcore 0.15.0",),
@@ -63,14 +64,40 @@ def test_table_has_a_row_a_record_and_names_the_others(tmp_path):
     assert table.endswith("Not reproduced whole yet: Another chapter.")
 
 
-def test_a_chapter_of_which_first_seeds_alone_were_made_again_is_not_called_reproduced(tmp_path):
+def test_a_chapter_of_which_first_seeds_alone_were_made_again_is_not_called_reproduced(tmp_path, monkeypatch):
     seal(tmp_path, (), ())
     keep(replace(RECORD, published=400, claims=0, differing=(), largest=None, moved=0.0), tmp_path)
+    monkeypatch.setattr(reproductions, "verdicts_in", lambda *_: dict.fromkeys(range(12)))
     table = as_table(tmp_path, TITLES)
     row = "| Values are found | Some CPU | 38 of 40, of 400 in all | not judged | not judged | 1.2 on 2 cores |"
     assert row in table.splitlines()
     assert table.endswith("Not reproduced whole yet: Values are found; Another chapter.")
-    assert replace(RECORD, published=40).whole
+
+
+def test_a_record_of_first_seeds_does_not_replace_one_of_the_whole_chapter(tmp_path):
+    seal(tmp_path, (), ())
+    few = replace(RECORD, published=400, claims=0, differing=(), largest=None, moved=0.0)
+    keep(few, tmp_path)
+    keep(RECORD, tmp_path)
+    with pytest.raises(StoreError, match="of the whole chapter"):
+        keep(few, tmp_path)
+
+
+def test_claims_newer_than_the_record_are_named_as_such(tmp_path, monkeypatch):
+    seal(tmp_path, (), ())
+    keep(RECORD, tmp_path)
+    monkeypatch.setattr(reproductions, "verdicts_in", lambda published, name: dict.fromkeys(range(15)))
+    table = as_table(tmp_path, TITLES)
+    assert "| 11 of 12 (not LU3); 3 are newer |" in table
+    assert table.endswith("Not reproduced whole yet: Values are found; Another chapter.")
+
+
+def test_first_seeds_that_end_in_other_bits_are_a_failure(tmp_path, monkeypatch):
+    few = replace(RECORD, published=400, claims=0, differing=(), largest=None, moved=0.0)
+    monkeypatch.setattr(reproduction, "reproduce_first", lambda *_: None)
+    for equal, status in ((40, 0), (38, 1)):
+        monkeypatch.setattr(reproduction, "record_of", lambda *_, equal=equal: replace(few, equal=equal))
+        assert reproduce.main(["look_up", "--store", str(tmp_path), "--first", "1"]) == status
 
 
 @pytest.mark.parametrize("study", ["story_control", "associative_memory"])
