@@ -59,10 +59,11 @@ def depths(results: Results) -> View:
 
 
 def beyond(depths: View) -> str:
-    """Of ``depths``: how many networks answer more hops than they have layers at the end, in words."""
-    layers = {str(arm): arm.n_layers for arm in BY_DEPTH}
+    """Of ``depths``: how many networks answer more hops than they have layers at the end, of those that are asked."""
+    layers = {str(arm): arm.n_layers for arm in BY_DEPTH if arm.n_layers < HOPS}
     hops = {words: number for number, words in WORDS.items()}
     ends = depths.table.sort_values("step", kind="stable").drop_duplicates(["arm", "init_seed", "series"], keep="last")
+    ends = ends[ends["arm"].isin(layers)]
     more = ends["series"].astype(str).map(hops) > ends["arm"].astype(str).map(layers)
     networks = (more & (ends["value"] >= ANSWERED)).groupby([ends["arm"].astype(str), ends["init_seed"]]).any()
     return f"{networks.sum()} of {len(networks)}"

@@ -12,7 +12,7 @@ DATA = (
     Claim(
         id="KF1",
         says=Says(
-            holds="Asked for four hops alone, networks learn nothing: they guess.",
+            holds="Asked for four hops alone, networks answer no better than a guess.",
             fails="Asked for four hops alone, networks do better than a guess.",
             whether="whether networks that are asked for four hops alone do better than a guess",
         ),

@@ -51,8 +51,7 @@ CURRICULUM = (
         id="SR10.published",
         says=Says(
             holds="The curriculum makes slot matching causal: its patch is born more often.",
-            fails="By the source's definition the curriculum does not make slot matching causal: its patch is not born "
-            "noticeably more often.",
+            fails="By the source's definition the slot's patch is not born noticeably more often with the curriculum.",
             whether="whether the slot's patch is born more often with the curriculum",
         ),
         reading=both(
@@ -171,7 +170,7 @@ CURRICULUM = (
         says=Says(
             holds="The curriculum delays the birth of behaviour.",
             fails="The curriculum does not noticeably delay the birth of behaviour.",
-            whether="whether the curriculum delays the birth of behaviour",
+            whether="whether the curriculum delays the birth of behaviour by two thousand steps or more",
         ),
         reading=both(
             "paired difference, with the curriculum less without, in time to validation accuracy 0.90",

@@ -291,14 +291,18 @@ def unborn_numbers(unborn: View) -> dict[str, str]:
 
 
 def delays(apart: View) -> dict[str, str]:
-    """What the page prints of ``inference.apart``: steps by which the median pair is delayed, and the one most delayed.
+    """What the page prints of ``inference.apart``: pairs that are delayed, and steps, of the median one and at most.
 
     Those of the published runs where the reader's stand under them.
     """
     rows = apart.table[apart.table["arm"].isin(MATRIX)].drop_duplicates(["arm", "init_seed"])
     wide = rows.pivot(index="init_seed", columns="arm", values="value")
     later = wide["on"] - wide["off"]
-    return {"median_delay": f"{later.median():,.0f}", "largest_delay": f"{later.max():,.0f}"}
+    return {
+        "n_delayed": f"{(later > 0).sum()} of {len(later)}",
+        "median_delay": f"{later.median():,.0f}",
+        "largest_delay": f"{later.max():,.0f}",
+    }
 
 
 VIEWS = {

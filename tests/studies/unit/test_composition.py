@@ -193,9 +193,9 @@ def test_networks_beyond_one_hop_a_layer_are_counted_at_the_end_and_once():
     lost = {**CURVES, 3: [0.2, 0.95, 0.3]}
     two, three, four = BY_DEPTH
     for of_two, of_three, wanted in (
-        (answered, CURVES, "1 of 3"),
-        (lost, answered, "1 of 3"),
-        (lost, CURVES, "0 of 3"),
+        (answered, CURVES, "1 of 2"),
+        (lost, answered, "1 of 2"),
+        (lost, CURVES, "0 of 2"),
     ):
         rows = [
             one for arm, curves in ((two, of_two), (three, of_three), (four, answered)) for one in learning(arm, curves)

@@ -241,4 +241,4 @@ def test_delays_are_of_pairs_and_of_the_published_ones_where_a_reader_has_the_sa
         ("off", 2, 50.0, "paper"), ("on", 2, 40.0, "paper"), ("mixed", 0, 900.0, "paper"), ("on", 0, 9000.0, "rerun"),
     ]  # fmt: skip
     apart = View(pd.DataFrame(rows, columns=["arm", "init_seed", "value", "origin"]), "optimizer steps", "val", "")
-    assert matrix.delays(apart) == {"median_delay": "30", "largest_delay": "2,000"}
+    assert matrix.delays(apart) == {"n_delayed": "2 of 3", "median_delay": "30", "largest_delay": "2,000"}
