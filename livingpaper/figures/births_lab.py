@@ -1,8 +1,8 @@
 """The birth lab: the reader moves what counts as born, and the births and the verdict on their order follow.
 
 All that follows the measured curves is computed by transforms inside the chart, so that a page needs no server. A run
-and motif is one row that carries its curves as lists. Scores and gates are whole ten-thousandths, cut rather than
-rounded: a threshold on the sliders' grid is then reached exactly where the measured score reaches it.
+and motif is one row that carries its curves as lists. Scores and gates are whole steps of the sliders, cut rather than
+rounded: a threshold is then reached exactly where the measured score reaches it.
 """
 
 import json
@@ -16,13 +16,11 @@ from circuitcore.emergence.definitions import Definitions
 from circuitcore.ground.spelling import unknown
 from livingpaper.claims.view import View
 from livingpaper.figures import style
-from livingpaper.figures.lab_rules import BEHAVIOUR, controls, in_words, presets
-from livingpaper.figures.lab_verdict import Counted, Size, verdict
+from livingpaper.figures.lab_rules import BEHAVIOUR, PARTS, controls, in_words, presets
+from livingpaper.figures.lab_verdict import Counted, Size, intervals, verdict
 from livingpaper.figures.row_labels import LETTER
 from livingpaper.figures.rows import ColumnsError, both_origins, order_of, rows_of
 
-UNITS = 10_000
-"""Units in 1 of what a page carries."""
 CURVES = {"score": "score", "gate_published": "published", "gate_named": "named"}
 """Column of the view -> list in a row of the chart."""
 KEYS = ["origin", "arm", "init_seed", "scores", "motif"]
@@ -60,15 +58,18 @@ def births_lab(
     wide = width >= style.WIDE
     labels = min(int(LETTER * curves["run"].str.len().max()) + 16, 150 if wide else 84)
     room = width - labels  # both panels start where the labels of the runs end
+    curves, times = _times_apart(curves)
     heat = _heat(curves, room, wide=wide, legend=style.map_legend(view.unit, width))
     counted = Counted(first=first, second=second, apart=definitions.apart if definitions else order_of(curves, "motif"))
     words = in_words(definitions, own=own, wide=wide)
+    size = _size(curves)
     chosen = [{"filter": "datum.scores === scores"}] if definitions else []
     chart = alt.vconcat(
-        heat, *verdict(counted, order_of(curves, "runs"), words, room, _size(curves)), data=curves,
+        heat, *verdict(counted, order_of(curves, "runs"), words, room, size), data=curves,
         transform=[*chosen, *_births(own=own)], spacing=12,
     )  # fmt: skip
-    chart = chart.resolve_scale(color="independent").add_params(*controls(definitions, own=own))
+    tables = [alt.param(name="times", value=times), alt.param(name="intervals", value=intervals(size))]
+    chart = chart.resolve_scale(color="independent").add_params(*controls(definitions, own=own), *tables)
     if definitions:
         chart.usermeta = {"presets": presets(definitions, own=own)}
     return chart
@@ -83,8 +84,8 @@ def _curves(view: View, needed: list[str]) -> pd.DataFrame:
     outside = ~np.isnan(exact) & ((exact < 0) | (exact > 1))
     if outside.any():
         raise ColumnsError(f"scores and gates are shares in [0, 1]; got {exact[outside][0]:g}")
-    # A share such as 0.57 is a hair below 5,700 units in binary.
-    rows[list(CURVES)] = np.floor(exact * UNITS + 1e-6)
+    # A share such as 0.57 is a hair below 57 parts in binary.
+    rows[list(CURVES)] = np.floor(PARTS * (exact + 1e-10))
     twice = rows.duplicated([*KEYS, "epoch"])
     if twice.any():
         where = ", ".join(f"{name}={rows.loc[twice, name].iloc[0]}" for name in [*KEYS, "epoch"])
@@ -99,6 +100,13 @@ def _curves(view: View, needed: list[str]) -> pd.DataFrame:
     one = ["run", "runs", "init_seed", "scores", "motif"]
     found = rows.groupby(one, sort=False, observed=True).agg(**lists, last=("epoch", "max"))
     return found.reset_index().astype({"motif": str})
+
+
+def _times_apart(curves: pd.DataFrame) -> tuple[pd.DataFrame, list[list[int]]]:
+    """The curves with ``times``, the place of a row's epochs in the list given beside them: runs share their plan."""
+    among = list(dict.fromkeys(map(tuple, curves["epochs"])))
+    places = [among.index(tuple(epochs)) for epochs in curves["epochs"]]
+    return curves.drop(columns="epochs").assign(times=places), [list(epochs) for epochs in among]
 
 
 def _size(curves: pd.DataFrame) -> Size:
@@ -126,12 +134,13 @@ def _births(*, own: bool) -> list[dict[str, Any]]:
     """Transforms from curves to ``born``: the epoch of the birth of each run and motif, invalid where there is none."""
     curve, in_time = ["run", "runs", "init_seed", "motif", "last"], [{"field": "epochs"}]
     least = f"(datum.motif === {json.dumps(BEHAVIOUR)} ? threshold_behaviour : threshold)" if own else "threshold"
-    score = f"isValid(datum.score) && datum.score >= round({UNITS} * {least})"
+    score = f"isValid(datum.score) && datum.score >= round({PARTS} * {least})"
     gate = "gate === 'none' ? null : gate === 'named' ? datum.named : datum.published"
-    gate = f"!isValid({gate}) || ({gate}) >= round({UNITS} * threshold_gate)"
+    gate = f"!isValid({gate}) || ({gate}) >= round({PARTS} * threshold_gate)"
     # The run of passing checkpoints that starts here ends before the next failing one, or with the curve.
     passing = "(isValid(datum.next_failing) ? datum.next_failing : datum.n + 1) - datum.place"
     return [
+        {"calculate": "times[datum.times]", "as": "epochs"},
         {"flatten": ["epochs", *CURVES.values()]},
         {"window": [{"op": "row_number", "as": "place"}], "groupby": curve, "sort": in_time},
         {"joinaggregate": [{"op": "count", "as": "n"}], "groupby": curve},

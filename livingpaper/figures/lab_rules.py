@@ -14,6 +14,8 @@ GATES = {"none": "none", "named": "worst named family", "published": "published"
 """Value of the menu -> what it says."""
 GATE_OF = {"none": "none", "named_families": "named", "published": "published"}
 """Gate of a ``BirthRule`` -> value of the menu."""
+PARTS = 100
+"""Steps of a slider from 0 to 1."""
 OWN = "your own"
 """What the menu of definitions says once a control stands elsewhere."""
 START = {"threshold": 0.85, "threshold_behaviour": 0.9, "gate": "published", "threshold_gate": 0.75, "held": 1}
@@ -24,7 +26,8 @@ def settings_of(definition: Definition) -> dict[str, Any]:
     """Where the controls stand under a definition, so that the lab dates births by its ``rules``.
 
     Raises:
-        ColumnsError: rules that differ between motifs in what the lab has one control for.
+        ColumnsError: rules that differ between motifs in what the lab has one control for, or a threshold between two
+            steps of its slider.
     """
     rules = definition.rules
     gated = [rule for rule in rules.values() if rule.gate != "none"]
@@ -38,7 +41,12 @@ def settings_of(definition: Definition) -> dict[str, Any]:
     for control, values in every.items():
         if len(values) != 1:
             raise ColumnsError(f"{definition.name!r}: the lab has one {control!r} for all motifs; got {sorted(values)}")
-    return {"scores": definition.scores, **{control: values.pop() for control, values in every.items()}}
+    found = {control: values.pop() for control, values in every.items()}
+    for control in ("threshold", "threshold_behaviour", "threshold_gate"):
+        if abs(PARTS * found[control] - round(PARTS * found[control])) > 1e-6:
+            raise ColumnsError(f"{definition.name!r}: the lab's {control!r} goes in steps of {1 / PARTS:g}; "
+                               f"got {found[control]:g}")  # fmt: skip
+    return {"scores": definition.scores, **found}
 
 
 def controls(definitions: Definitions | None, *, own: bool) -> list[alt.Parameter]:
@@ -49,7 +57,7 @@ def controls(definitions: Definitions | None, *, own: bool) -> list[alt.Paramete
         own: whether there is behaviour, with a threshold of its own.
     """
     start = settings_of(definitions.among[0]) if definitions else START
-    share: dict[str, Any] = {"max": 1, "step": 0.01}
+    share: dict[str, Any] = {"max": 1, "step": 1 / PARTS}
     binds = {
         "threshold": alt.binding_range(min=0.5, **share, name="score at least "),
         "threshold_behaviour": alt.binding_range(min=0.5, **share, name=f"{BEHAVIOUR} at least "),

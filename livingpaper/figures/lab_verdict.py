@@ -55,7 +55,7 @@ def verdict(counted: Counted, whose: list[str], rule: list[str], width: int, siz
     """Words, and the interval on a line from 0 to 1, for each origin of runs.
 
     The data are those of the chart around it: a row a run and motif with ``run``, ``runs`` (its origin in words),
-    ``init_seed``, ``motif`` and ``born`` (an epoch, or invalid for never).
+    ``init_seed``, ``motif`` and ``born`` (an epoch, or invalid for never). Its parameter ``intervals`` is ``intervals``.
 
     Args:
         counted: the motifs in question.
@@ -119,7 +119,7 @@ def _aggregate(made: dict[str, tuple[str, str | None]], groupby: list[str]) -> d
 
 def _interval(size: Size) -> list[dict[str, Any]]:
     """``share`` of the ``n`` seeds that decide, its Clopper-Pearson interval ``low`` to ``high``, and ``status``."""
-    ends = f"({json.dumps(_table(size))})[datum.n][round({size.steps} * datum.first_in)]"
+    ends = f"intervals[datum.n][round({size.steps} * datum.first_in)]"
     status = f"datum.low >= {HALF} ? '{Status.SUPPORTED}' : datum.high < {HALF} ? '{Status.REFUTED}' : "
     made = {
         "share": "datum.first_in / datum.n",
@@ -130,7 +130,7 @@ def _interval(size: Size) -> list[dict[str, Any]]:
     return [{"calculate": how, "as": name} for name, how in made.items()]
 
 
-def _table(size: Size) -> list[list[list[float]]]:
+def intervals(size: Size) -> list[list[list[float]]]:
     """The interval of every share that can come up: by number of seeds, then by successes in parts of a seed."""
     found: list[list[list[float]]] = [[]]
     for n in range(1, size.seeds + 1):
