@@ -15,7 +15,7 @@ from circuitcore.tasks.textual_kv import TRAIN
 from circuitcore.training.recipe import Optimizer, Recipe, Stage
 from retrieval_circuits import motif_measures
 from retrieval_circuits.design import DATA_SEED_OFFSET, EngineName, SomeSeeds
-from retrieval_circuits.six_run_matrix.design import geometric_epochs
+from retrieval_circuits.six_run_matrix.design import SOURCE_DATA_SET, geometric_epochs
 
 STORY, SHUFFLED, ONE_LAYER = "story, as published", "shuffled targets", "one layer"
 UNTRAINED, PLANTED, PHRASES = "untrained", "planted repeats", "planted phrases"
@@ -34,6 +34,8 @@ PROBE_ROWS = {STORY: 128, PLANTED: 1024, PHRASES: 1024}
 """Training rows that probes are fitted on; the story's are the source's."""
 SLOW = ("attribution", "ablations", "edges", "interchanges", "probes")
 """Sections that no birth is read from."""
+FIRST_REPEATS, N_ON_FIRST = 7, 25
+"""The seed of the generator of the first rows of repeats, and how many init seeds, counted from 0, share first rows."""
 KV_MODEL = {"n_ctx": 16, "d_model": 64, "d_mlp": 128}
 
 
@@ -53,6 +55,11 @@ class Params(BaseModel):
     engine: EngineName
     n_bases: Annotated[int, Field(ge=8, le=128, description="key-value prompts that counterfactuals are made from")]
     n_story_bases: Annotated[int, Field(ge=4, le=117, description="rows of next words that they are made from")]
+
+
+def data_set_of(seed: int) -> int:
+    """What a network's rows are drawn by, added to the seeds of the first generators; the story is one text for all."""
+    return 0 if seed < N_ON_FIRST else seed
 
 
 def recipes(params: Params) -> dict[str, tuple[Recipe, ...]]:
@@ -77,7 +84,7 @@ def _story(params: Params, seed: int) -> Recipe:
 
 
 def _shuffled(params: Params, seed: int) -> Recipe:
-    rows = {"n_train_2": params.n_shuffled, "n_train_3": params.n_shuffled, "targets": "shuffled"}
+    rows = {"n_train_2": params.n_shuffled, "n_train_3": params.n_shuffled, "targets": "shuffled", **_prompts(seed)}
     return _recipe(
         seed, "textual_kv", rows, Stage((TRAIN,), params.epochs),
         model=KV_MODEL, lr=1e-3, batch_size=64, checkpoints=eighths(params.epochs), engine=params.engine,
@@ -85,7 +92,7 @@ def _shuffled(params: Params, seed: int) -> Recipe:
 
 
 def _one_layer(params: Params, seed: int) -> Recipe:
-    rows = {"n_train_2": params.n_train, "n_train_3": params.n_train}
+    rows = {"n_train_2": params.n_train, "n_train_3": params.n_train, **_prompts(seed)}
     return _recipe(
         seed, "textual_kv", rows, Stage((TRAIN,), params.epochs),
         model={**KV_MODEL, "n_layers": 1}, lr=1e-3, batch_size=64, checkpoints=eighths(params.epochs),
@@ -95,7 +102,7 @@ def _one_layer(params: Params, seed: int) -> Recipe:
 
 def _untrained(params: Params, seed: int) -> Recipe:
     """One step, of which only the network before it is looked at."""
-    rows = {"n_train_2": params.n_shuffled, "n_train_3": params.n_shuffled}
+    rows = {"n_train_2": params.n_shuffled, "n_train_3": params.n_shuffled, **_prompts(seed)}
     return _recipe(
         FRESH + seed, "textual_kv", rows, Stage((TRAIN,), 1),
         model=KV_MODEL, lr=1e-3, batch_size=params.n_shuffled, checkpoints=(0, 1), engine=params.engine,
@@ -108,12 +115,16 @@ def _planted(arm: str, params: Params, seed: int) -> Recipe:
     Phrases are learnt sooner, and trained on for half as long.
     """
     epochs = params.planted_epochs if arm == PLANTED else -(-params.planted_epochs // 2)
-    rows = {"n_train": params.n_planted, **REPEATS[arm]}
+    rows = {"n_train": params.n_planted, "generator_seed": FIRST_REPEATS + data_set_of(seed), **REPEATS[arm]}
     return _recipe(
         seed, "planted_repeats", rows, Stage(("train",), epochs),
         model={"n_ctx": 64, "d_model": 64, "d_mlp": 128, "init": "small"}, lr=3e-3, batch_size=64,
         checkpoints=eighths(epochs), engine=params.engine,
     )  # fmt: skip
+
+
+def _prompts(seed: int) -> dict[str, int]:
+    return {"generator_seed": SOURCE_DATA_SET + data_set_of(seed)}
 
 
 def _recipe(  # noqa: PLR0913 - what the arms differ in, and nothing else

@@ -4,6 +4,7 @@ import html
 import itertools
 import json
 import re
+from dataclasses import replace
 from decimal import ROUND_HALF_UP, Decimal
 
 import numpy as np
@@ -21,7 +22,7 @@ from livingpaper.claims.units import MORE_OFTEN_THAN_NOT, SEEDS
 from livingpaper.claims.view import View
 from livingpaper.figures import style, vega
 from livingpaper.figures.births_lab import births_lab
-from livingpaper.figures.lab_verdict import MIN_SEEDS, Size, _table
+from livingpaper.figures.lab_verdict import MIN_SEEDS, Size, intervals
 from livingpaper.figures.rows import ColumnsError
 
 pytestmark = pytest.mark.slow
@@ -148,7 +149,7 @@ def wanted_words(born, pair=("copying", "routing"), apart=None):
 @pytest.mark.parametrize("size", [Size(12, 1), Size(7, 2), Size(5, 3), Size(3, 4)])
 def test_the_lab_carries_the_interval_of_every_share_that_can_come_up(size):
     """Up to a share of ``runs_per_seed`` decided runs of each seed, as the rule ``Share`` counts it."""
-    found, possible = _table(size), range(size.runs_per_seed + 1)
+    found, possible = intervals(size), range(size.runs_per_seed + 1)
     assert len(found) == size.seeds + 1 and found[0] == []
     parts = sorted({k / n for n in possible if n for k in range(n + 1)})
     for n in range(1, size.seeds + 1):
@@ -227,7 +228,7 @@ def test_a_definition_is_a_setting_by_name():
     table.loc[ungated, ["gate_published", "gate_named"]] = np.nan
     spec = style.specification(births_lab(view_of(table), definitions=definitions))
     presets = spec["usermeta"]["presets"]
-    at_start = {param["name"]: param["value"] for param in spec["params"]}
+    at_start = {param["name"]: param["value"] for param in spec["params"] if "bind" in param}
     assert at_start == {"definition": "This paper's", **presets["settings"]["This paper's"]}
     assert presets["by"] == "definition" and list(presets["settings"]) == list(RULES)
     assert spec["params"][0]["bind"]["options"] == [*RULES, presets["other"]]
@@ -254,6 +255,12 @@ def test_rules_that_the_controls_cannot_express_are_refused(copying, words):
     definitions = defined({"One": {**RULES["This paper's"], "copying": copying}})
     with pytest.raises(ColumnsError, match=words):
         births_lab(view_of(with_scores()), definitions=definitions)
+
+
+def test_a_threshold_between_two_steps_of_its_slider_is_refused():
+    rules = {motif: replace(rule, threshold=0.605) for motif, rule in RULES["This paper's"].items()}
+    with pytest.raises(ColumnsError, match="'One': the lab's 'threshold' goes in steps of 0.01; got 0.605"):
+        births_lab(view_of(with_scores()), definitions=defined({"One": rules}))
 
 
 def test_definitions_need_their_scores_and_names_of_their_own():
@@ -339,7 +346,7 @@ def test_published_runs_and_the_readers_get_a_verdict_each():
 
 def test_the_controls_have_labels_and_the_picture_says_where_they_stand():
     spec = style.specification(births_lab(view_of(curves())))
-    labels = {param["name"]: param["bind"]["name"].strip() for param in spec["params"]}
+    labels = {param["name"]: param["bind"]["name"].strip() for param in spec["params"] if "bind" in param}
     assert len(set(labels.values())) == 5 and all(labels.values())
     assert "behaviour at least" in labels.values()
     setting = {"threshold": 0.6, "threshold_behaviour": 0.7, "gate": "named", "threshold_gate": 0.5, "held": 3}
