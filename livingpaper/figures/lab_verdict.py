@@ -55,7 +55,8 @@ def verdict(counted: Counted, whose: list[str], rule: list[str], width: int, siz
     """Words, and the interval on a line from 0 to 1, for each origin of runs.
 
     The data are those of the chart around it: a row a run and motif with ``run``, ``runs`` (its origin in words),
-    ``init_seed``, ``motif`` and ``born`` (an epoch, or invalid for never). Its parameter ``intervals`` is ``intervals``.
+    ``init_seed``, ``motif`` and ``born`` (an epoch, or invalid for never). Its parameter ``intervals`` is what that
+    function gives.
 
     Args:
         counted: the motifs in question.

@@ -6,8 +6,8 @@ twenty-five. The quantifiers, and the intervals of the controls, came in version
 the three networks of a seed make one draw, and twenty-five draws without an error cannot show it either. A claim whose
 id ends in ``.published`` is the one after it, under the source's definitions.
 
-Twenty-five networks of an arm share their rows. Twelve more, each on rows of its own, were asked for after the verdicts on
-those: a claim counts rows since, and the first twenty-five networks are one draw of them. The story is one text, and
+Twenty-five networks of an arm share their rows. Twelve more, each on rows of its own, were asked for after the verdicts
+on those: a claim counts rows since, and the first twenty-five networks are one draw of them. The story is one text, and
 its claims go on counting networks.
 
 SC7 came later, and the positive control was changed: in its first version one phrase of eight words came twice in a
