@@ -116,7 +116,7 @@ def _lines(rows: pd.DataFrame, means: pd.DataFrame, look: _Look) -> list[alt.Cha
     color = style.series_color(order=look.order, legend=legend)
     means = means.assign(runs=style.origin_labels(look.runs, means["origin"]))
     layers = [] if means["low"].isna().all() else [_band(means, look, color)]
-    seeds = alt.Chart(rows[rows["origin"] == "rerun"] if both else rows).mark_line(strokeWidth=1)
+    seeds = _packed(rows[rows["origin"] == "rerun"] if both else rows, look.time).mark_line(strokeWidth=1)
     tips = [
         alt.Tooltip("series:N"),
         alt.Tooltip("init_seed:N", title="seed"),
@@ -139,6 +139,14 @@ def _lines(rows: pd.DataFrame, means: pd.DataFrame, look: _Look) -> list[alt.Cha
         )
     )  # fmt: skip
     return [*layers, _hover(means, look, color)]
+
+
+def _packed(rows: pd.DataFrame, time: str) -> alt.Chart:
+    """A chart of these rows with one row a line on the page: written out, its words are most of a long page."""
+    known = rows.assign(value=rows["value"].astype(object).where(rows["value"].notna(), None))
+    of_line = ["series", "init_seed", "origin"]
+    found = known.groupby(of_line, sort=False, dropna=False, observed=True)[[time, "value"]].agg(list).reset_index()
+    return alt.Chart(found).transform_flatten([time, "value"])
 
 
 def _band(means: pd.DataFrame, look: _Look, color: alt.Color) -> alt.Chart:
