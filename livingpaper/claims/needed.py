@@ -20,12 +20,14 @@ class Needed:
     """What would decide: ``seeds`` in all (or data sets, where those are what was drawn); None where nothing would.
 
     ``spoiled``: a failed control spoils the answer that the numbers lean to, so that more of the same decides nothing.
+    ``by_control``: the claim's own effect is settled, and a control's is what the others would decide.
     """
 
     seeds: int | None
     have: int
     of_sets: bool = False
     spoiled: bool = False
+    by_control: bool = False
 
     @property
     def more(self) -> int | None:
@@ -43,9 +45,10 @@ def needed(claim: Declared, finding: Finding) -> Needed:
     leans = Outcome.YES if finding.held.asked.bound.reached(estimate.effect) else Outcome.NO
     if any(guard.spoiled(leans) for guard in finding.failed):
         return Needed(None, have, of_sets, spoiled=True)
+    by_control = finding.held.outcome is not Outcome.OPEN and bool(controls)
     if any(n is None for n in found):
-        return Needed(None, have, of_sets)
-    return Needed(max([*found, 0 if of_sets else claim.min_seeds]), have, of_sets)
+        return Needed(None, have, of_sets, by_control=by_control)
+    return Needed(max([*found, 0 if of_sets else claim.min_seeds]), have, of_sets, by_control=by_control)
 
 
 def _draws(held: Held) -> int | None:
@@ -69,11 +72,28 @@ def _for_share(found: Estimate, bound: Bound, rule: str) -> int | None:
     share, limit = from_half + found.effect, from_half + bound.value
     if abs(share - limit) < max(NEAR * math.sqrt(share * (1 - share)), 1e-9):
         return None
+    worth = _worth(found, share) / found.n_draws
     for more in range(max(found.n_draws, 2), MOST):
-        interval = Counted(share * more, more).interval()
+        interval = Counted(share * more * worth, more * worth).interval()
         if not interval.low < limit < interval.high:
             return more
     return None
+
+
+def _worth(found: Estimate, share: float) -> float:
+    """Independent draws that give a share its interval: of data sets with several seeds, neither the one nor the other.
+
+    Their scatter decides (``circuitcore.emergence.shares.counted_in_groups``).
+    """
+    if not found.of_sets:
+        return float(found.n_draws)
+
+    def too_wide(n: float) -> float:
+        interval = Counted(share * n, n).interval()
+        return interval.high - interval.low - (found.high - found.low)
+
+    least, most = 1e-3, 2.0 * found.n
+    return most if too_wide(most) > 0 else float(scipy.optimize.brentq(too_wide, least, most, xtol=1e-6))
 
 
 def _t(n: int) -> float:

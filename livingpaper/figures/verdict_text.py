@@ -130,15 +130,16 @@ def what_would_decide(verdict: Verdict, price: str = "") -> str:
     if verdict.status is not Status.UNDECIDED or verdict.finding is None:
         return ""
     found = needed(verdict.claim, verdict.finding)
+    stays = f"if the {'control' if found.by_control else 'effect'} stays"
     if found.spoiled:
         return "More seeds would not decide it if the effect stays: a failed control spoils the answer it leans to."
     if found.seeds is None:
         return (
-            "No number of seeds that could be paid for would decide it if the effect stays: it lies within a tenth of "
-            "its standard deviation of the bound."
+            f"No number of seeds that could be paid for would decide it {stays}: it lies within a tenth of its "
+            "standard deviation of the bound."
         )
     kind = ("data set" if found.of_sets else "seed") + ("s" if found.more != 1 else "")
-    return f"{found.more} more {kind} would decide it if the effect stays{f' ({price})' if price else ''}."
+    return f"{found.more} more {kind} would decide it {stays}{f' ({price})' if price else ''}."
 
 
 def verdict_words(verdict: Verdict) -> dict[str, str]:

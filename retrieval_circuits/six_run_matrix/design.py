@@ -32,6 +32,7 @@ class Params(BaseModel):
     seeds: Annotated[SomeSeeds, Field(description="init seeds of each curriculum; the source had 0, 1, 2")]
     arm_seeds: Annotated[Seeds, Field(description="init seeds of each arm that takes the curriculum apart")]
     cell_seeds: Annotated[Seeds, Field(description="init seeds of each read-out and size; may be empty")]
+    more_cell_seeds: Annotated[Seeds, Field(description="more init seeds of those that claims read; may be empty")]
     pilot_seeds: Annotated[Seeds, Field(description="init seeds of the pilot trained once more by torch")]
     epochs: Annotated[int, Field(ge=5, le=2000, description="of the matrix"), AfterValidator(_in_shares)]
     cell_epochs: Annotated[int, Field(ge=3, le=2000, description="of each read-out and size")]
@@ -59,6 +60,8 @@ CELLS = tuple(
 """Read-out, layers and heads per layer of the networks that settle what is forced; ``FIRST`` is the arm "off"."""
 FIRST = ("arrow", 2, 2)
 AT_THE_QUERY = ("query", 2, 2)
+CLAIMED = (("query", 1, 2), AT_THE_QUERY, ("arrow", 3, 2), ("query", 3, 2), ("arrow", 2, 8))
+"""Cells that claims read; the others stand in figures alone."""
 LOOKED = Looked(split="test", n_rows=1000)
 """Prompts on which networks read out at the query are asked where they look."""
 
@@ -100,7 +103,8 @@ def recipes(params: Params) -> dict[str, tuple[Recipe, ...]]:
     thirds = tuple(sorted({*range(0, params.cell_epochs, 3), params.cell_epochs}))
     for cell in CELLS:
         if cell != FIRST:
-            arms[cell_name(*cell)] = tuple(_recipe(params, seed, alone, thirds, cell) for seed in params.cell_seeds)
+            seeds = dict.fromkeys((*params.cell_seeds, *(params.more_cell_seeds if cell in CLAIMED else ())))
+            arms[cell_name(*cell)] = tuple(_recipe(params, seed, alone, thirds, cell) for seed in seeds)
     return arms
 
 
