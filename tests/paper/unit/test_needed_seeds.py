@@ -145,15 +145,36 @@ def test_where_data_sets_were_drawn_they_are_what_is_needed():
     assert of(data_sets([0.9] * 5, [0.8] * 5)) == Needed(3, 2, of_sets=True)
 
 
+@pytest.mark.parametrize("sets", [[[1, 0, 0, 0]] * 5, [[1, 1, 1, 1], [0] * 4, [0] * 4, [0] * 4, [1, 0, 0, 0]]])
+def test_a_share_over_data_sets_needs_as_many_as_its_own_interval_asks_for(sets):
+    """Alike, sets of four seeds are worth more draws than there are sets; where each is all or nothing, about as many.
+
+    The interval over so many more sets of the same kind leaves the bound out, and over one fewer it does not.
+    """
+    verdict = judged(data_sets(*sets), rule=Share(), unit=SEEDS, bound=at_most(0.5, "x"))
+    lacking, found = needed(verdict.claim, verdict.finding), verdict.finding.held.estimate
+    worth = {n: _interval(found.effect, n) for n in np.arange(1, 40, 0.01)}
+    own = min(worth, key=lambda n: abs(worth[n][1] - found.high)) / found.n_draws
+    assert verdict.status == Status.UNDECIDED and lacking.of_sets and lacking.more > 0
+    assert _interval(found.effect, own * lacking.seeds)[1] <= 0.5 + 1e-3
+    assert _interval(found.effect, own * (lacking.seeds - 1))[1] > 0.5 - 1e-3
+
+
+def _interval(share, n):
+    """Clopper and Pearson's, of draws that need not be whole."""
+    k = share * n
+    return stats.beta.ppf(0.025, k, n - k + 1), stats.beta.ppf(0.975, k + 1, n - k)
+
+
 def test_a_control_that_is_not_settled_takes_its_seeds_too():
     """The claim's own numbers say yes; the control misses its bound by half a deviation, which 18 seeds would show."""
     verdict = judged([0.9] * 5, controls=(control(around(0.45, 0.1), bound=at_most(0.4, "x")),))
     assert verdict.status == Status.UNDECIDED and verdict.finding.held.outcome == Outcome.YES
-    assert needed(verdict.claim, verdict.finding) == Needed(18, 5)
+    assert needed(verdict.claim, verdict.finding) == Needed(18, 5, by_control=True)
     both = judged(around(0.55, 0.2), controls=(control(around(0.45, 0.1), bound=at_most(0.4, "x")),))
     assert needed(both.claim, both.finding).seeds == 64, "the larger of the two"
     hopeless = judged(around(0.6, 0.2), controls=(control(around(0.401, 0.1), bound=at_most(0.4, "x")),))
-    assert needed(hopeless.claim, hopeless.finding) == Needed(None, 5)
+    assert needed(hopeless.claim, hopeless.finding) == Needed(None, 5)  # the claim's own numbers are open, too
 
 
 def test_a_control_that_holds_on_its_seeds_asks_for_none():
