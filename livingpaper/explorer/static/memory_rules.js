@@ -97,10 +97,11 @@ globalThis.memoryRules = (() => {
   function keptBySums(inputs, outputs) {
     const scores = inputs.map(() => new Float64Array(inputs.length));
     return inputs.map((last, at) => {
+      const alike = outputs.map(output => dot(outputs[at], output));
       let kept = 0;
       scores.forEach((row, asked) => {
         const near = dot(inputs[asked], last);
-        for (let k = 0; k < row.length; k++) row[k] += near * dot(outputs[at], outputs[k]);
+        for (let k = 0; k < row.length; k++) row[k] += near * alike[k];
       });
       for (let own = 0; own <= at; own++) {
         let top = -Infinity;
