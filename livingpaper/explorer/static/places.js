@@ -26,8 +26,8 @@ globalThis.circuitPlaces = (() => {
     #ruleStop = toolbar(this.#rules);
     #ruleLine = el('div', 'row rules', el('span', 'quiet', 'Births by'), this.#rules);
 
-    // choose({ run, step }), or of another step only choose({ step }), is called when the reader wants another place, the
-    // checkpoint nearest to that step; choose({ rule }) when births are to be dated by another rule.
+    // choose({ run, step }), or of another step only choose({ step }), is called when the reader wants another place:
+    // the checkpoint nearest to that step. choose({ rule }) when births are to be dated by another rule.
     constructor(lab, name, choose) {
       [this.#lab, this.#choose] = [lab, choose];
       this.#slider.ariaLabel = `Step of training, ${name}`;

@@ -16,9 +16,10 @@ globalThis.circuitLayout = (() => {
     constructor(circuit, form) {
       const size = MEASURES[form], { tokens, links } = circuit;
       Object.assign(this, { circuit, form, size, isTall: form === 'tall', isSmall: form === 'small' });
-      const brings = links.flatMap(link => link.arrows.map(arrow => ({ arrow, link, at: [arrow.target, arrow.layer + 1] })))
-        .filter(({ arrow }) => !this.isSmall && arrow.brings && arrow.target !== null);
-      this.marks = new Map(brings.map(mark => [mark.at.join(' '), mark])); // by "position row"
+      const marks = links.flatMap(link => link.arrows
+        .filter(({ brings, target }) => !this.isSmall && brings && target !== null)
+        .map(arrow => ({ arrow, link, at: [arrow.target, arrow.layer + 1] })));
+      this.marks = new Map(marks.map(mark => [mark.at.join(' '), mark])); // by "position row"
       const brought = new Map([...this.marks.values()].map(({ at }) => [at[0], 2 * this.halfMarkAcross(at) + 4]));
       const words = tokens.map(({ word, tone }, at) =>
         Math.max(word.length * CHARACTER + (tone ? AROUND : 0), brought.get(at) ?? 0));

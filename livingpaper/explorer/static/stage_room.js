@@ -1,5 +1,5 @@
-// The room of a drawn circuit: it is drawn anew where its width is another, and what is in it can be pointed at, pressed
-// and dragged. Defines `circuitRoom`.
+// The room of a drawn circuit: it is drawn anew where its width is another, and what is in it can be pointed at,
+// pressed and dragged. Defines `circuitRoom`.
 globalThis.circuitRoom = (() => {
   'use strict';
   const { el, say, toolbar } = pageParts('explorer'), { cut } = editText;
@@ -44,7 +44,8 @@ globalThis.circuitRoom = (() => {
     };
   }
 
-  // What an arrow of a circuit says and does. tested(link): what tests found of it; edit(texts) makes edits or unmakes them.
+  // What an arrow of a circuit says and does. tested(link): what tests found of it; edit(texts): makes edits, or takes
+  // them back.
   function arrowPress({ tokens }, link, arrow, { tested, edit }) {
     const { source, target, weight, layer, isCut } = arrow, [query, key] = [target, source].map(at => tokens[at].word);
     const who = link ? `${link.number}, ${link.move.name}: ${link.head}` : arrow.head;
