@@ -22,8 +22,8 @@ from livingpaper.explorer.probe import find_run, probe
 CIRCUIT_STYLES = STATIC.parents[1] / "figures" / "static" / "circuit.css"
 SCRIPTS = (
     *("parts.js", "svg.js", "bars.js", "decoder.js", "lookup.js", "lab.js", "strip.js"),
-    *("places.js", "moves.js", "stage_layout.js", "stage_names.js", "stage_drawing.js", "stage.js"),
-    *("shell.js", "explorer.js"),
+    *("places.js", "moves.js", "stage_layout.js", "stage_names.js", "stage_drawing.js", "edit_text.js"),
+    *("stage_room.js", "stage.js", "shell.js", "explorer.js"),
 )
 """In the order in which they are joined to one module: what a reader sees first."""
 PANELS = (
@@ -47,7 +47,7 @@ def module() -> str:
 def panels(*more: str) -> str:
     """The ES module of its panels, and of ``more`` scripts: a function of the parts of the first that they need."""
     needed = "pageParts, circuitSvg, circuitDecoder, circuitLab, circuitLookup, circuitBars, circuitStrip, "
-    needed += "circuitMoves, circuitLayout, circuitDrawing"
+    needed += "circuitMoves, circuitLayout, circuitDrawing, editText"
     made = "circuitPrompt, circuitEdited, circuitSwitches, circuitTakeOut, circuitBelow"
     made += ", circuitReveal" if more else ""
     return f"export default ({{ {needed} }}) => {{\n{joined_scripts((*PANELS, *more))}return {{ {made} }};\n}};\n"

@@ -12,7 +12,7 @@ from livingpaper.explorer.widget import STATIC
 
 PUBLISHED = Folders.from_environment().published
 N_PROMPTS = 3
-SCRIPTS = ("decoder.js", "lookup.js", "edits.js", "marks.js", "prompt.js", "lab.js", "edited.js")
+SCRIPTS = ("decoder.js", "lookup.js", "edit_text.js", "edits.js", "marks.js", "prompt.js", "lab.js", "edited.js")
 READ = """([data, packed, states]) => {
     const lab = new circuitLab.Lab(data), run = data.runs[0].id;
     Object.assign(lab, { edits: circuitEdited.editedIn(lab), prompts: circuitPrompt });

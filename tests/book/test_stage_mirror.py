@@ -25,8 +25,8 @@ from retrieval_circuits.story_control.circuit import PLAN as NEXT_WORD
 
 FORMS = ("wide", "tall", "small")
 SCRIPTS = (
-    *("parts.js", "decoder.js", "lookup.js", "edits.js", "marks.js", "prompt.js", "lab.js", "edited.js", "moves.js"),
-    *("stage_layout.js", "stage_names.js"),
+    *("parts.js", "decoder.js", "lookup.js", "edit_text.js", "edits.js", "marks.js", "prompt.js", "lab.js"),
+    *("edited.js", "moves.js", "stage_layout.js", "stage_names.js"),
 )
 N_RANDOM, N_PROMPTS = 80, 2000
 NEAR = 0.05

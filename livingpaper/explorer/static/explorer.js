@@ -32,6 +32,7 @@ globalThis.circuitExplorer = (() => {
     #fields;
     #writing;
     #problem = el('p', 'problem', { role: 'alert' }); // of everything but a field
+    #lacking = ''; // what is told in place of the panels, where they could not be started
 
     constructor(model, box, still) {
       [this.#model, this.#box, this.#data] = [model, box, model.get('exhibit')];
@@ -47,8 +48,8 @@ globalThis.circuitExplorer = (() => {
         change(rule === undefined ? { other: { ...this.#base.other, ...other } } : { rule });
       this.#places = [
         new circuitPlaces.Place(lab, 'Network', change), new circuitPlaces.Place(lab, 'Compared with', follow)];
-      const shown = this.#stages.map(({ node, readout, beside }, i) =>
-        el('div', 'part shown', node, this.#places[i].node, readout, beside));
+      const shown = this.#stages.map(({ room, beside }, i) =>
+        el('div', 'part shown', room.node, this.#places[i].node, room.readout, beside));
       this.#live = el('div', 'live', this.#path.node, ...shown, this.#problem);
       onUndo(this.#live, this.undo);
       this.want = wanting(lab, model);
@@ -93,7 +94,7 @@ globalThis.circuitExplorer = (() => {
 
     #share() {
       this.#fields.share(this.#state);
-      if (!this.#model.get('linked') || !this.#box.contains(this.#live)) return;
+      if (this.#lacking || !this.#model.get('linked') || !this.#box.contains(this.#live)) return;
       // A browser takes some 40 ms for it, and refuses it to those who ask too often.
       clearTimeout(this.#writing);
       this.#writing = setTimeout(async () => {
@@ -106,18 +107,11 @@ globalThis.circuitExplorer = (() => {
 
     // typed: what stays in the field.
     #complain(text, field = '', typed = '') {
-      say(this.#problem, field ? '' : text);
+      say(this.#problem, (!field && text) || this.#lacking);
       this.#below?.complain(text, field, typed);
     }
 
-    // Texts of edits that are all in place are taken away; else those that are not yet are put in place.
-    edit = texts => {
-      const { edits } = this.#base, isIn = text => edits.includes(text);
-      this.change({
-        edits: texts.every(isIn) ? edits.filter(text => !texts.includes(text))
-          : [...edits, ...texts.filter(text => !isIn(text))],
-      });
-    };
+    edit = texts => { this.change({ edits: editText.toggled(this.#base.edits, texts) }); };
 
     undo = () => {
       const before = this.#before.pop();
@@ -192,38 +186,43 @@ globalThis.circuitExplorer = (() => {
 
     repaint = () => {
       this.#paintPlaces();
-      const isClosed = this.#form?.show(this.now()) ?? false;
-      for (const { node, readout, beside } of this.#stages) {
-        for (const part of [node, readout, beside]) part.hidden = isClosed;
+      const isClosed = this.#form?.show(this.now()) ?? false, lit = this.#path.litAt(this.#state);
+      for (const { room, beside } of this.#stages) {
+        for (const part of [room.node, room.readout, beside]) part.hidden = isClosed;
       }
-      if (!isClosed) this.#paintTold();
+      if (!isClosed) {
+        placesOf(this.#state).forEach(({ run, step }, i) => this.#stages[i].show(
+          this.#readings[i], this.lab.run(run), this.lab.testsAt(run, step), this.#state, i ? [] : lit));
+      }
       this.#path.show(this.#state);
       this.#below?.show(isClosed);
     };
 
-    #paintTold() {
-      const lit = this.#path.litAt(this.#state);
-      placesOf(this.#state).forEach(({ run, step }, i) => this.#stages[i].show(
-        this.#readings[i], this.lab.run(run), this.lab.testsAt(run, step), this.#state, i ? [] : lit));
-    }
-
     // ---- the second module ----
 
     now = () => ({ state: this.#state, readings: this.#readings });
-    need = (who, kind) => this.#below.need(who, kind);
+    need = (who, kind) => this.#below?.need(who, kind);
 
+    // Without it the stage stays as it is; why stands where the panels would.
     #load() {
-      return this.#parts ??= (async () => {
-        const url = URL.createObjectURL(new Blob([this.#model.get('panels')], { type: 'text/javascript' }));
-        try {
-          const parts = (await import(url)).default({
-            pageParts, circuitSvg, circuitDecoder, circuitLab, circuitLookup, circuitBars, circuitStrip, circuitMoves,
-            circuitLayout, circuitDrawing,
-          });
-          this.#arm(parts);
-          return parts;
-        } finally { URL.revokeObjectURL(url); }
-      })();
+      return this.#parts ??= this.#startPanels().catch(error => {
+        this.#below = null;
+        this.#lacking = sentence(`the panels of this explorer could not be started: ${error.message}`);
+        this.#complain('');
+        throw new Error(this.#lacking, { cause: error });
+      });
+    }
+
+    async #startPanels() {
+      const url = URL.createObjectURL(new Blob([this.#model.get('panels')], { type: 'text/javascript' }));
+      try {
+        const parts = (await import(url)).default({
+          pageParts, circuitSvg, circuitDecoder, circuitLab, circuitLookup, circuitBars, circuitStrip, circuitMoves,
+          circuitLayout, circuitDrawing, editText,
+        });
+        this.#arm(parts);
+        return parts;
+      } finally { URL.revokeObjectURL(url); }
     }
 
     #arm({ circuitEdited, circuitPrompt, circuitSwitches, circuitBelow }) {
@@ -234,8 +233,8 @@ globalThis.circuitExplorer = (() => {
       this.#below = new circuitBelow.Below(this, this.#data, {
         stills: this.#stills, opening: this.#opening, isLinked: this.#model.get('linked'),
       });
-      this.#live.append(this.#below.asked, this.#below.told);
       if (this.#state) this.repaint();
+      this.#live.append(this.#below.asked, this.#below.told);
     }
   }
 

@@ -3,15 +3,20 @@
 // Defines `hopsStage`, which hops_widget.py makes the default export.
 globalThis.hopsStage = (() => {
   'use strict';
-  const { el, same, say, enable, button, toolbar } = pageParts('explorer'), { svg } = circuitSvg;
+  const { el, same, say, enable, button, toolbar } = pageParts('explorer');
   const { wanting, fieldsOf, pathOf, onUndo, opened, sentence } = circuitShell;
-  const { cell, bar } = circuitBars, { table, named } = circuitTables, { circuitOn, RowLayout } = hopsCircuit, { draw, listen } = circuitDrawing;
-  const FIELDS = ['run', 'step', 'draw', 'row', 'follow', 'edits'], NARROW = 544, MOST_UNDONE = 100, MOST_DRAWS = 1e6;
+  const { cell, bar } = circuitBars, { table, named } = circuitTables, { zero, toggled } = editText;
+  const FIELDS = ['run', 'step', 'draw', 'row', 'follow', 'edits'], MOST_UNDONE = 100, MOST_DRAWS = 1e6;
   const HINT = 'Width: attention on this row. Solid: a test of this network at this step supports the link. Grey: attention '
     + 'that no test speaks of. Press a query to follow it; drag a symbol onto another to put it there; press an arrow to cut it.';
   const number = value => value.toFixed(2), errorOf = value => (value === null ? 'nothing is wanted' : `error ${number(value)}`);
-  const offOf = head => `zero(${head})@all`, cutOf = (head, { source, target }) => `cut(${head}:${target}->${source})`;
   const inWords = role => role.replaceAll('_', ' ').replace('queries', 'query');
+
+  function tested({ link, rise, other, isSupported }) {
+    const [query, key] = link.map(inWords);
+    return `Without ${query} to ${key}, in all chains, the squared error rises by ${number(rise)}; by ${number(other)} `
+      + `without as many looks at another chain. ${isSupported ? 'Supported' : 'Not supported'}.`;
+  }
 
   class View {
     #box;
@@ -25,14 +30,9 @@ globalThis.hopsStage = (() => {
     #path;
     #want;
     #fields;
-    #circuit;
     #place;
     #hinted = null; // the run whose hint stands below the stage
-    #tell;
-    #drawn = svg('svg', { role: 'group', fill: 'currentColor' });
-    #room = el('div', 'room', this.#drawn);
-    #roomStop = toolbar(this.#room);
-    #readout = el('p', 'readout', { ariaLive: 'polite' });
+    #room;
     #problem = el('p', 'problem', { role: 'alert' });
     #answers = el('div');
     #switches = el('div', 'row switches', { ariaLabel: 'Switch heads off' });
@@ -52,16 +52,17 @@ globalThis.hopsStage = (() => {
       this.#rows = new vectorRows.Rows(this.#data.form);
       this.#lab = new circuitLab.Lab({ task: null, runs, leftOut });
       this.#place = new circuitPlaces.Place(this.#lab, 'Network', at => this.#change(at));
-      const figure = el('figure', '', this.#room);
-      figure.classList.add('circuit');
+      const { node, readout } = this.#room = circuitRoom.roomOf({
+        Layout: hopsCircuit.RowLayout, likely: errorOf, inWords: circuit => this.#inWords(circuit), tested,
+        edit: texts => this.#edit(texts), name: link => this.#pressName(link), token: at => this.#pressToken(at),
+        put: (from, to) => this.#put(from, to),
+      });
       this.live = el('div', 'live', this.#path.node,
-        el('div', 'part shown', el('div', 'stage', figure), this.#place.node, this.#readout,
+        el('div', 'part shown', node, this.#place.node, readout,
           el('div', 'beside', this.#answers, el('div', 'parts', el('span', 'quiet', 'Heads'), this.#switches))),
         el('div', 'ask', el('div', 'line', el('label', 'field', 'Row', this.#row))), this.#problem,
         el('div', 'part end', el('div', 'row', button('button', () => this.#redraw(this.#state.draw + 1), 'Draw another'),
           el('label', 'field', 'Draw', this.#draw), this.#undo, button('button', () => this.#again(), 'Start again'))));
-      new ResizeObserver(() => this.#paintStage()).observe(this.#room);
-      this.#tell = listen(this.#room, this.#readout, (from, to) => this.#put(from, to));
       onUndo(this.live, () => this.#goBack());
       this.#want = wanting(this.#lab, model);
       this.#fields = fieldsOf(model, FIELDS, asked => this.#state && !same(asked, this.#state) && this.#change(asked));
@@ -73,7 +74,7 @@ globalThis.hopsStage = (() => {
       await this.#change(this.#fields.asked());
       if (!this.#state) throw new Error(this.#problem.textContent);
       this.#box.append(this.live);
-      this.#paintStage();
+      this.#room.paint();
     }
 
     // ---- changes ----
@@ -126,11 +127,7 @@ globalThis.hopsStage = (() => {
     // Of the edits those of whole heads: an arrow that is cut belongs to a row.
     get #offs() { return this.#state.edits.filter(text => text.startsWith('zero')); }
 
-    #edit(texts) {
-      const { edits } = this.#state, isIn = text => edits.includes(text);
-      const rest = texts.every(isIn) ? edits.filter(text => !texts.includes(text)) : [...new Set([...edits, ...texts])];
-      return this.#change({ edits: rest });
-    }
+    #edit(texts) { return this.#change({ edits: toggled(this.#state.edits, texts) }); }
 
     #put(from, to) {
       const words = [...this.#found.words];
@@ -159,32 +156,19 @@ globalThis.hopsStage = (() => {
       this.#paintAnswers();
       this.#paintSwitches();
       enable(this.#undo, this.#before.length > 0);
-      this.#circuit = circuitOn({
+      const circuit = hopsCircuit.circuitOn({
         rows: this.#rows, moves: this.#data.moves, words: found.words, follow: state.follow, tests: found.tests,
         result: found.result, config: found.model.config, answers: found.answers,
       });
-      circuitMarks.mark(this.#circuit, state.edits);
+      circuitMarks.mark(circuit, state.edits);
       const { broken } = this.#rows.chain(found.words, state.follow);
       const isOther = this.#hinted !== state.run || Boolean(broken);
       this.#hinted = broken ? null : state.run;
-      this.#paintStage();
-      this.#tell(broken || HINT, isOther);
+      this.#room.show(circuit, broken || HINT, isOther);
     }
 
-    #paintStage() {
-      const width = this.#room.clientWidth;
-      if (!this.#circuit || !width) return;
-      const press = {
-        arrow: (link, arrow) => this.#pressArrow(link, arrow), token: at => this.#pressToken(at),
-        name: link => this.#pressName(link),
-      };
-      draw(this.#drawn, new RowLayout(this.#circuit, width < NARROW ? 'tall' : 'wide'), press, errorOf);
-      this.#room.ariaLabel = this.#inWords();
-      this.#roomStop();
-    }
-
-    #inWords() {
-      const { links, answer: { word, probability } } = this.#circuit, { words } = this.#found;
+    #inWords({ links, answer: { word, probability } }) {
+      const { words } = this.#found;
       const each = links.map(({ move, head, isSupported, arrows: [{ source, target }] }) =>
         `${head} ${move.name}: ${words[target]} reads ${words[source]}${isSupported ? '' : ', not supported'}`);
       return `Links on this row, ${words[this.#state.follow]} asked. It says ${word}, ${errorOf(probability)}. ${each.join('; ')}`;
@@ -211,8 +195,8 @@ globalThis.hopsStage = (() => {
           mark.classList.add(`move-${move + 1}`);
           return mark;
         });
-        const isOff = this.#state.edits.includes(offOf(name));
-        const node = button('switch', () => this.#edit([offOf(name)]), ...marks, `${name} ${isOff ? 'off' : 'on'}`);
+        const isOff = this.#state.edits.includes(zero(name));
+        const node = button('switch', () => this.#edit([zero(name)]), ...marks, `${name} ${isOff ? 'off' : 'on'}`);
         node.ariaPressed = isOff;
         return node;
       }));
@@ -222,31 +206,13 @@ globalThis.hopsStage = (() => {
 
     // ---- what can be pressed ----
 
-    #tested({ link, rise, other, isSupported }) {
-      const [query, key] = link.map(inWords);
-      return `Without ${query} to ${key}, in all chains, the squared error rises by ${number(rise)}; by ${number(other)} `
-        + `without as many looks at another chain. ${isSupported ? 'Supported' : 'Not supported'}.`;
-    }
-
-    #pressArrow(link, arrow) {
-      const { words } = this.#found, { source, target, weight, layer, isCut } = arrow;
-      const who = link ? `${link.number}, ${link.move.name}: ${link.head}` : arrow.head;
-      const edge = `${words[target]} reads ${words[source]}`, seen = isCut ? 'cut' : `attention ${number(weight)}`;
-      const what = link ? this.#tested(link) : 'No test speaks of it: attention, no part of a mechanism.';
-      return {
-        key: `${link?.number ?? 'look'} ${layer} ${source} ${target}`, label: `${who}, ${edge}, ${seen}`,
-        says: `${who}: ${edge}, ${seen}. ${what} Press to ${isCut ? 'put it back' : 'cut it'}.`, isOn: Boolean(isCut),
-        act: () => this.#edit((link?.heads ?? [arrow.head]).map(head => cutOf(head, arrow))),
-      };
-    }
-
     #pressName(link) {
       const { number: at, move, head, heads, isRemoved, link: roles } = link;
       return {
         key: `name ${at} ${head} ${roles.join(' ')}`, label: `${at}, ${move.name}, ${head}`, isOn: isRemoved,
-        says: `${at}, ${move.name}: ${head} ${move.does}. ${this.#tested(link)} `
+        says: `${at}, ${move.name}: ${head} ${move.does}. ${tested(link)} `
           + `Press to ${isRemoved ? 'switch it on' : 'switch it off'}.`,
-        act: () => this.#edit(heads.map(offOf)),
+        act: () => this.#edit(heads.map(zero)),
       };
     }
 

@@ -1,8 +1,7 @@
-// What edits do to a drawn circuit. Defines `circuitMarks`; needs `circuitEdits`.
+// What edits do to a drawn circuit. Defines `circuitMarks`; needs `circuitEdits`, `editText`.
 globalThis.circuitMarks = (() => {
   'use strict';
-  const { parse } = circuitEdits;
-  const cutOf = (head, { source, target }) => `cut(${head}:${target}->${source})`;
+  const { parse } = circuitEdits, { cut } = editText;
 
   // The part that an edit takes away as a whole, or nothing.
   function partOff(text) {
@@ -17,7 +16,7 @@ globalThis.circuitMarks = (() => {
     for (const link of links) {
       link.isRemoved = link.heads.every(head => off.has(head));
       for (const arrow of link.arrows.filter(({ target }) => target !== null)) {
-        const cuts = link.heads.map(head => cutOf(head, arrow));
+        const cuts = link.heads.map(head => cut(head, arrow.target, arrow.source));
         arrow.isCut = cuts.every(text => all.has(text));
         cuts.forEach(text => known.add(text));
       }

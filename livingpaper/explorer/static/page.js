@@ -42,7 +42,7 @@
   class Model {
     #values;
     #listeners = new Map();
-    constructor(values) { this.#values = { ...values }; }
+    constructor(values) { this.#values = values; }
     get(name) { return this.#values[name]; }
     set(name, value) {
       this.#values[name] = value;
@@ -79,7 +79,8 @@
     try {
       const leftOut = box.dataset.leftOut?.split(' ') ?? []; // of a file that is alone
       const exhibit = { ...text('data'), leftOut }, state = { ...exhibit.opening, ...exhibit.path[0]?.state };
-      const model = new Model({ exhibit, linked: true, panels: text('panels'), ...state });
+      // What is wrong with the panels is told once they are needed.
+      const model = new Model({ exhibit, linked: true, get panels() { return text('panels'); }, ...state });
       await (await import(url)).default.render({ model, el: box });
     } catch (error) {
       box.classList.add('is-failed');

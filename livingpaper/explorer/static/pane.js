@@ -23,7 +23,7 @@ globalThis.circuitPane = (() => {
       : [[], ...all.map(head => [head]), ...all.flatMap((a, i) => all.slice(i + 1).map(b => [a, b]))];
     const known = lab.read(place, { ...state, edits: [] });
     return chosen.map(off => {
-      const edits = [...state.edits, ...off.map(head => `zero(${head})@all`)];
+      const edits = [...state.edits, ...off.map(editText.zero)];
       const { now } = lab.read(place, { ...state, edits }, known);
       return { off, margin: now.margin, probability: now.probabilities[now.target], says: now.top };
     });

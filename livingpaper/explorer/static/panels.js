@@ -7,7 +7,7 @@ globalThis.circuitPanels = (() => {
 
   // Every number of both networks.
   function results({ lab, edit, now }, body) {
-    const cut = (head, query, key) => edit([`cut(${head}:${query}->${key})`]);
+    const cut = (...edge) => edit([editText.cut(...edge)]);
     const panes = [0, 1].map(() => new circuitPane.Pane(lab, cut));
     const both = el('div', 'both', ...panes.map(({ node }) => node));
     body.append(both);

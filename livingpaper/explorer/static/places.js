@@ -6,8 +6,6 @@ globalThis.circuitPlaces = (() => {
   const { Strip, rulesOf, number } = circuitStrip;
   const PAUSE = 700; // milliseconds a checkpoint stays while playing
 
-  const LEFT_OUT = ', not in this file';
-
   class Place {
     #lab;
     #choose;
@@ -18,27 +16,27 @@ globalThis.circuitPlaces = (() => {
     #seedField = el('label', 'field', 'Seed ', this.#seed);
     #player = button('button', () => (this.#timer ? this.#stop() : this.#play()), 'Play');
     #time = el('span', 'time');
-    #slider = el('input', 'slider', { type: 'range', min: 0, step: 1 });
+    #slider = el('input', 'slider', {
+      type: 'range', min: 0, step: 1, oninput: () => this.#go({ step: Number(this.#slider.value) }),
+      onkeydown: event => this.#key(event),
+    });
     #ticks = el('datalist', '', { id: `explorer-ticks-${Math.random().toString(36).slice(2)}` });
     #strip = new Strip();
     #rules = el('div', 'row', { ariaLabel: 'What counts as born' });
     #ruleStop = toolbar(this.#rules);
     #ruleLine = el('div', 'row rules', el('span', 'quiet', 'Births by'), this.#rules);
 
-    // choose({ run, step }), or of another step only choose({ step }), is called when the reader wants another place;
-    // choose({ rule }) when births are to be dated by another rule.
+    // choose({ run, step }), or of another step only choose({ step }), is called when the reader wants another place:
+    // the checkpoint nearest to that step. choose({ rule }) when births are to be dated by another rule.
     constructor(lab, name, choose) {
       [this.#lab, this.#choose] = [lab, choose];
-      const slider = this.#slider;
-      slider.ariaLabel = `Step of training, ${name}`;
-      slider.oninput = () => this.#go({ step: this.#nearest(Number(slider.value)) });
-      slider.onkeydown = event => this.#key(event);
-      slider.setAttribute('list', this.#ticks.id);
+      this.#slider.ariaLabel = `Step of training, ${name}`;
+      this.#slider.setAttribute('list', this.#ticks.id);
       const condition = el('label', 'field', 'Condition ', this.#condition);
       condition.hidden = new Set(lab.runs.map(run => run.condition)).size < 2;
       this.node = el('div', 'place', { role: 'group', ariaLabel: name },
         el('div', 'row', condition, this.#seedField, this.#player, this.#time),
-        slider, this.#ticks, this.#strip.node, this.#ruleLine);
+        this.#slider, this.#ticks, this.#strip.node, this.#ruleLine);
       fill(this.#condition, this.#options(lab.runs, 'condition'));
     }
 
@@ -48,20 +46,17 @@ globalThis.circuitPlaces = (() => {
     #options(runs, field) {
       return [...new Set(runs.map(run => String(run[field])))].map(value => {
         const isHere = runs.some(run => String(run[field]) === value && this.#isHere(run));
-        return [value, isHere ? value : value + LEFT_OUT];
+        return [value, isHere ? value : `${value}, not in this file`];
       });
     }
 
     get #run() { return this.#lab.run(this.#at.run); }
 
-    #nearest(step, run = this.#run) { return this.#lab.nearest(run.id, step); }
-
     // As far through training as before.
     #pickRun(seed) {
       const runs = this.#lab.runs.filter(({ condition }) => condition === this.#condition.value);
       const run = runs.find(found => String(found.seed) === seed) ?? runs.find(found => this.#isHere(found)) ?? runs[0];
-      const share = this.#at.step / this.#run.final;
-      this.#go({ run: run.id, step: this.#nearest(share * run.final, run) });
+      this.#go({ run: run.id, step: this.#at.step / this.#run.final * run.final });
     }
 
     #go(at) {

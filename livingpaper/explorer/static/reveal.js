@@ -41,7 +41,7 @@ globalThis.circuitReveal = (() => {
       this.#guesses.ariaLabel = `Guess the ${game.valueName}`;
       this.#cardOf = every.map(x => this.#card(x));
       this.#rowOf = every.map(y => this.#row(y));
-      this.#looks = new Looks(game.size, (head, query, key) => desk.edit([`cut(${head}:${query}->${key})`]));
+      this.#looks = new Looks(game.size, (...edge) => desk.edit([editText.cut(...edge)]));
       const deal = (name, words) => button('button', () => this.#go(() => game[name]()), words);
       this.rules = el('p', '', form.rules);
       this.node = el('div', 'form',

@@ -2,6 +2,7 @@
 globalThis.circuitRevealLooks = (() => {
   'use strict';
   const { share } = circuitRevealRules, { el, say, button, toolbar } = pageParts('explorer'), { headsOf } = circuitLab;
+  const { zero, cut } = editText;
   const HINT = 'The height of a bar is the attention the last position pays. Press a bar to cut that edge.';
   const CLOSED = 'Where the network looks is shown once you have guessed.';
 
@@ -42,12 +43,12 @@ globalThis.circuitRevealLooks = (() => {
       const { state: { edits }, readings: [{ model: { config }, now: { result } }] } = shown;
       this.#make(headsOf(config));
       for (const { name, layer, head, line, cells, stop } of this.#lines) {
-        const size = told.length ** 2, from = (head + 1) * size - last - 1, isOff = edits.includes(`zero(${name})@all`);
+        const size = told.length ** 2, from = (head + 1) * size - last - 1, isOff = edits.includes(zero(name));
         line.classList.toggle('is-off', isOff);
         cells.forEach(({ cell, fill }, at) => {
           cell.hidden = at > last;
           if (at > last) return;
-          const attention = result.cache[`pattern.${layer}`][from + at], isCut = edits.includes(`cut(${name}:${last}->${at})`);
+          const attention = result.cache[`pattern.${layer}`][from + at], isCut = edits.includes(cut(name, last, at));
           fill.style.height = `${100 * attention}%`;
           cell.ariaPressed = isCut;
           cell.value = last;

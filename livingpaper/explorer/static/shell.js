@@ -19,10 +19,11 @@ globalThis.circuitShell = (() => {
     return run => {
       if (lab.has(run)) return null;
       if (waiting.has(run)) return waiting.get(run).done;
-      const waiter = {}, done = new Promise((resolve, reject) => Object.assign(waiter, { resolve, reject }));
-      waiting.set(run, { ...waiter, done });
+      const waiter = {};
+      waiter.done = new Promise((resolve, reject) => Object.assign(waiter, { resolve, reject }));
+      waiting.set(run, waiter);
       model.send({ want: run }); // which may have brought them when it returns
-      return done;
+      return waiter.done;
     };
   }
 

@@ -1,10 +1,9 @@
 // A circuit as SVG elements, with the classes of livingpaper/figures/circuit_drawing.py. Defines `circuitDrawing`.
 globalThis.circuitDrawing = (() => {
   'use strict';
-  const { say } = pageParts('explorer'), { svg } = circuitSvg, { MARK, NODE, ANSWER } = circuitLayout;
+  const { svg, round } = circuitSvg, { MARK, NODE, ANSWER } = circuitLayout;
   const { namesOf, BADGE } = circuitNames;
-  const OUTLINE = { fill: 'none', stroke: 'currentColor' }, HIT = 16;
-  const round = value => Math.round(value * 10) / 10;
+  const OUTLINE = { fill: 'none', stroke: 'currentColor' }, HIT = 16; // wider than the widest line
   const points = list => list.map(point => point.map(round).join(' ')).join(' ');
   const status = is => (is ? 'is-supported' : 'is-unsupported');
 
@@ -20,10 +19,7 @@ globalThis.circuitDrawing = (() => {
     const { key, label, says, act, isOn } = press;
     node.dataset.key = key;
     node.classList.add('can-press');
-    Object.assign(node, { role: 'button', ariaLabel: label, says, act });
-    node.tabIndex = -1;
-    if (isOn !== undefined) node.ariaPressed = isOn;
-    return node;
+    return Object.assign(node, { role: 'button', ariaLabel: label, ariaPressed: isOn ?? null, tabIndex: -1, says, act });
   }
 
   function pathOf(layout, arrow, end) {
@@ -36,16 +32,20 @@ globalThis.circuitDrawing = (() => {
     return svg('path', { class: 'line', d, ...OUTLINE, 'stroke-width': layout.lineWidth(arrow), ...more });
   }
 
-  // A line, its head, and around it room for a finger.
+  // Around a line room for a finger.
+  const hit = (layout, arrow) => svg('path', {
+    class: 'hit', d: pathOf(layout, arrow, layout.ends(arrow)[1]), fill: 'none', 'stroke-width': HIT,
+  });
+
+  // A line, its head, and room for a finger.
   function arrowNode(layout, link, arrow, press) {
     const tip = layout.ends(arrow)[1], width = layout.lineWidth(arrow), isSolid = link.isSupported;
     const dashed = isSolid ? {} : { 'stroke-dasharray': '6 4', opacity: 0.6 };
     const half = width / 2 + 3.2, base = layout.beforeTip(arrow, Math.min(9, 5 + width / 2)), [x, y] = base;
     const corners = layout.isSideways(arrow) ? [[x, y - half], [x, y + half]] : [[x - half, y], [x + half, y]];
     const d = `M${points([corners[0]])}L${points([tip, corners[1]])}Z`;
-    const hit = svg('path', { class: 'hit', d: pathOf(layout, arrow, tip), fill: 'none', 'stroke-width': Math.max(HIT, width) });
     const head = svg('path', { class: 'head', d, ...(isSolid ? {} : OUTLINE) });
-    return pressed(group(arrow.isCut ? 'arrow is-cut' : 'arrow', hit, line(layout, arrow, base, dashed), head), press);
+    return pressed(group(arrow.isCut ? 'arrow is-cut' : 'arrow', hit(layout, arrow), line(layout, arrow, base, dashed), head), press);
   }
 
   function columns(layout) {
@@ -75,9 +75,8 @@ globalThis.circuitDrawing = (() => {
 
   function looks(layout, pressOf) {
     const nodes = layout.circuit.looks.map(arrow => {
-      const tip = layout.ends(arrow)[1], d = pathOf(layout, arrow, tip);
-      const hit = svg('path', { class: 'hit', d, fill: 'none', 'stroke-width': HIT });
-      return pressed(group(arrow.isCut ? 'look is-cut' : 'look', hit, line(layout, arrow, tip)), pressOf(null, arrow));
+      const parts = [hit(layout, arrow), line(layout, arrow, layout.ends(arrow)[1])];
+      return pressed(group(arrow.isCut ? 'look is-cut' : 'look', ...parts), pressOf(null, arrow));
     });
     return nodes.length ? [group('looks tone-0', ...nodes)] : [];
   }
@@ -165,47 +164,5 @@ globalThis.circuitDrawing = (() => {
     next?.focus({ preventScroll: true });
   }
 
-  // What a reader does in the room of a drawing: the readout says what is pointed at; it can be pressed; put(from, to) a
-  // dragged token. The room listens: an SVG that listens to the focus takes it.
-  // Gives tell(hint, isNew), to be called when the drawing is another: the readout then says what is pointed at as it is
-  // now; the hint where that is gone, and where nothing was pointed at in a new one.
-  function listen(room, readout, put) {
-    let pointed = null; // a key
-    const pressAt = event => event.target.closest?.('[data-key]');
-    const tokenAt = event => document.elementFromPoint(event.clientX, event.clientY)?.closest('[data-position]');
-    const point = event => {
-      const node = pressAt(event);
-      if (!node) return;
-      pointed = node.dataset.key;
-      say(readout, node.says);
-    };
-    room.addEventListener('pointerover', point);
-    room.addEventListener('focusin', point);
-    room.addEventListener('click', event => pressAt(event)?.act());
-    room.addEventListener('keydown', event => {
-      if (event.key !== 'Enter' && event.key !== ' ') return;
-      event.preventDefault();
-      pressAt(event)?.act();
-    });
-    let dragged = null;
-    const drop = event => {
-      const from = dragged, to = tokenAt(event);
-      dragged = null;
-      from.classList.remove('is-dragged');
-      if (to && to !== from && room.contains(to)) put(Number(from.dataset.position), Number(to.dataset.position));
-    };
-    room.addEventListener('pointerdown', event => {
-      dragged = event.target.closest('[data-position]');
-      dragged?.classList.add('is-dragged');
-      if (dragged) addEventListener('pointerup', drop, { once: true });
-    });
-    return (hint, isNew) => {
-      if (!isNew && pointed === null) return;
-      if (isNew) pointed = null;
-      const now = [...room.querySelectorAll('[data-key]')].find(node => node.dataset.key === pointed);
-      say(readout, now?.says ?? hint);
-    };
-  }
-
-  return { draw, put, listen, line, linkNode, inOrder };
+  return { draw, put, line, linkNode, inOrder };
 })();

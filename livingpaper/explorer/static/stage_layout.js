@@ -10,32 +10,24 @@ globalThis.circuitLayout = (() => {
   const CHARACTER = 9.2, AROUND = 14, ROOM = 730, NARROW = 26, LINE = 26, SQUEEZED = 1.08;
   const FEWEST_LAYERS = 2, MANY = 20, CLOSE = 22, MARK = 10.5, MARK_ACROSS = 15, NODE = 4, ANSWER = 18, SMALL_ANSWER = 2.5;
   const sum = list => list.reduce((total, value) => total + value, 0);
-  const most = (list, least) => list.reduce((top, value) => Math.max(top, value), least);
 
   class Layout {
     // circuit: of `circuitMoves`.
     constructor(circuit, form) {
       const size = MEASURES[form], { tokens, links } = circuit;
       Object.assign(this, { circuit, form, size, isTall: form === 'tall', isSmall: form === 'small' });
-      this.marks = new Map(); // "position row" -> { arrow, link, at }
-      if (!this.isSmall) {
-        for (const link of links) {
-          for (const arrow of link.arrows) {
-            if (arrow.brings && arrow.target !== null) {
-              const at = [arrow.target, arrow.layer + 1];
-              this.marks.set(at.join(' '), { arrow, link, at });
-            }
-          }
-        }
-      }
+      const marks = links.flatMap(link => link.arrows
+        .filter(({ brings, target }) => !this.isSmall && brings && target !== null)
+        .map(arrow => ({ arrow, link, at: [arrow.target, arrow.layer + 1] })));
+      this.marks = new Map(marks.map(mark => [mark.at.join(' '), mark])); // by "position row"
       const brought = new Map([...this.marks.values()].map(({ at }) => [at[0], 2 * this.halfMarkAcross(at) + 4]));
       const words = tokens.map(({ word, tone }, at) =>
         Math.max(word.length * CHARACTER + (tone ? AROUND : 0), brought.get(at) ?? 0));
       const roomy = words.map(word => Math.max(NARROW, word)), isWide = form === 'wide';
       this.isUpright = isWide && size.before + sum(roomy) > SQUEEZED * ROOM;
-      const longest = most(tokens.map(({ word }) => word.length), 0);
+      const longest = Math.max(0, ...tokens.map(({ word }) => word.length));
       this.tokenWidth = Math.max(size.token, longest * CHARACTER + AROUND);
-      const widest = most(words, size.pitch), same = length => tokens.map(() => length);
+      const widest = Math.max(size.pitch, ...words), same = length => tokens.map(() => length);
       this.pitches = !isWide ? same(this.isTall && tokens.length > MANY ? CLOSE : size.pitch)
         : this.isUpright ? same(LINE) : size.before + widest * tokens.length <= ROOM ? same(widest) : roomy;
       this.answerHalf = Math.max(22, circuit.answer.word.length * 5.5 + 9);
@@ -43,7 +35,7 @@ globalThis.circuitLayout = (() => {
       this.alongs = ends;
       const marked = [...this.marks.values()].flatMap(({ arrow, at }) => [arrow.brings, tokens[at[0]].word]);
       this.markHalf = isWide ? MARK
-        : Math.max(MARK_ACROSS, most(marked.map(word => word.length), 0) * CHARACTER / 2 + 5);
+        : Math.max(MARK_ACROSS, ...marked.map(word => word.length * CHARACTER / 2 + 5));
       const along = size.before + sum(this.pitches), across = this.depth(circuit.layers) + size.beyond;
       if (this.isTall) {
         this.width = Math.max(across, this.depth(circuit.layers) + this.answerHalf);

@@ -1,0 +1,95 @@
+// The room of a drawn circuit: it is drawn anew where its width is another, and what is in it can be pointed at,
+// pressed and dragged. Defines `circuitRoom`.
+globalThis.circuitRoom = (() => {
+  'use strict';
+  const { el, say, toolbar } = pageParts('explorer'), { cut } = editText;
+  const NARROW = 544; // pixels, 34 rem: below it words stand in a column
+
+  // What a reader does in the room of a drawing: the readout says what is pointed at; it can be pressed; put(from, to) a
+  // dragged token. The room listens: an SVG that listens to the focus takes it.
+  // Gives tell(hint, isNew), to be called when the drawing is another: the readout then says what is pointed at as it is
+  // now; the hint where that is gone, and where nothing was pointed at in a new one.
+  function listen(room, readout, put) {
+    let pointed = null; // a key
+    const pressAt = event => event.target.closest?.('[data-key]');
+    const point = event => {
+      const node = pressAt(event);
+      if (!node) return;
+      pointed = node.dataset.key;
+      say(readout, node.says);
+    };
+    room.addEventListener('pointerover', point);
+    room.addEventListener('focusin', point);
+    room.addEventListener('click', event => pressAt(event)?.act());
+    room.addEventListener('keydown', event => {
+      if (event.key !== 'Enter' && event.key !== ' ') return;
+      event.preventDefault();
+      pressAt(event)?.act();
+    });
+    room.addEventListener('pointerdown', event => {
+      const from = event.target.closest('[data-position]');
+      if (!from) return;
+      from.classList.add('is-dragged');
+      addEventListener('pointerup', ({ clientX, clientY }) => {
+        const to = document.elementFromPoint(clientX, clientY)?.closest('[data-position]');
+        from.classList.remove('is-dragged');
+        if (to && to !== from && room.contains(to)) put(Number(from.dataset.position), Number(to.dataset.position));
+      }, { once: true });
+    });
+    return (hint, isNew) => {
+      if (!isNew && pointed === null) return;
+      if (isNew) pointed = null;
+      const now = [...room.querySelectorAll('[data-key]')].find(node => node.dataset.key === pointed);
+      say(readout, now?.says ?? hint);
+    };
+  }
+
+  // What an arrow of a circuit says and does. tested(link): what tests found of it; edit(texts): makes edits, or takes
+  // them back.
+  function arrowPress({ tokens }, link, arrow, { tested, edit }) {
+    const { source, target, weight, layer, isCut } = arrow, [query, key] = [target, source].map(at => tokens[at].word);
+    const who = link ? `${link.number}, ${link.move.name}: ${link.head}` : arrow.head;
+    const edge = `${query} reads ${key}`, seen = isCut ? 'cut' : `attention ${weight.toFixed(2)}`;
+    const what = link ? tested(link) : 'No test speaks of it: attention, no part of a mechanism.';
+    return {
+      key: `${link?.number ?? 'look'} ${layer} ${source} ${target}`, label: `${who}, ${edge}, ${seen}`,
+      says: `${who}: ${edge}, ${seen}. ${what} Press to ${isCut ? 'put it back' : 'cut it'}.`, isOn: Boolean(isCut),
+      act: () => edit((link?.heads ?? [arrow.head]).map(head => cut(head, target, source))),
+    };
+  }
+
+  // of: { Layout, likely: as `circuitDrawing` takes them; inWords(circuit); name(link, key), token(position): what can be
+  // pressed; put(from, to); tested, edit: as above }.
+  function roomOf({ Layout, likely, inWords, name, token, put, ...acts }) {
+    const drawn = circuitSvg.svg('svg', { role: 'group', fill: 'currentColor' }), room = el('div', 'room', drawn);
+    const figure = el('figure', '', room), readout = el('p', 'readout', { ariaLive: 'polite' }); // what is pointed at
+    const stop = toolbar(room), tell = listen(room, readout, put);
+    let circuit;
+    // The arrow to the answer does what its name does.
+    const arrow = (link, one) =>
+      (one.target === null ? name(link, `answer ${one.source}`) : arrowPress(circuit, link, one, acts));
+
+    function paint() {
+      const width = room.clientWidth;
+      if (!circuit || !width) return;
+      const layout = new Layout(circuit, width < NARROW ? 'tall' : 'wide');
+      circuitDrawing.draw(drawn, layout, { arrow, name, token }, likely);
+      room.ariaLabel = inWords(circuit);
+      stop();
+    }
+
+    figure.classList.add('circuit');
+    new ResizeObserver(paint).observe(room);
+    return {
+      node: el('div', 'stage', figure), readout, paint,
+      // hint: what the readout says where nothing is pointed at; isNew: whether the drawing is of something else.
+      show(shown, hint, isNew) {
+        circuit = shown;
+        paint();
+        tell(hint, isNew);
+      },
+    };
+  }
+
+  return { roomOf };
+})();
