@@ -46,7 +46,7 @@ def circuit(values, first):
     wide = np.linalg.qr(np.column_stack((first, np.eye(8)[:, 2:5])))[0]
     wide[:, 0] = first
     narrow = np.linalg.qr(np.random.default_rng(0).normal(size=(8, 4)))[0]
-    return (torch.tensor(array, dtype=torch.float32) for array in (wide * values, narrow))
+    return (torch.tensor(array * np.sqrt(values), dtype=torch.float32) for array in (wide, narrow))
 
 
 def planted(first):
