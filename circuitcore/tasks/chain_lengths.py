@@ -14,9 +14,10 @@ import torch
 from torch import Tensor
 
 from circuitcore.tasks.base import Batch
-from circuitcore.tasks.chains import SPLITS, ChainRetrieval
+from circuitcore.tasks.chains import ChainRetrieval
 from circuitcore.tasks.errors import TaskError
 from circuitcore.tasks.kv_sampling import random_bits
+from circuitcore.tasks.symbol_chains import SPLITS
 
 MIXED = "mixed"
 

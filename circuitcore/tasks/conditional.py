@@ -6,7 +6,6 @@ rows of vectors for it. These are made as its rows of chains are (``ChainRetriev
 symbols is enough.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -16,12 +15,8 @@ from numpy.random import PCG64
 from torch import Tensor
 
 from circuitcore.tasks.base import Batch
-from circuitcore.tasks.chains import MAX_WIDTH, SPLITS, normal_numbers, position_code
-from circuitcore.tasks.errors import TaskError
 from circuitcore.tasks.kv_sampling import random_bits
-from circuitcore.tasks.limits import refuse_sizes
-from circuitcore.tasks.looks import Look, role_look
-from circuitcore.tasks.vector_task import VectorTask
+from circuitcore.tasks.symbol_chains import SymbolChains, normal_numbers, orders
 
 OF_A_HOP = 3
 """Symbols that a hop retrieves: left, right, and the answer that both name."""
@@ -30,7 +25,7 @@ BLOCKS = {"by": 3, "right": 2, "left": 2}
 
 
 @dataclass(frozen=True, kw_only=True)
-class ConditionalRetrieval(VectorTask):
+class ConditionalRetrieval(SymbolChains):
     """Chains of hops, ``n_options`` ** 2 of them in a row; a hop from x goes by two symbols that x is told with.
 
     One hop is told in three entries: (x, left), (x, right) and (left, right, next x). There are ``n_options`` left
@@ -44,51 +39,20 @@ class ConditionalRetrieval(VectorTask):
 
     Attributes:
         n_options: left symbols of a hop, and right ones.
-        d_symbol: width of a symbol, and of the code of positions; even.
         n_steps: hops from the query to the answer.
         targets: which symbols are wanted, 1 to 3 ``n_steps``, in the order in which they are retrieved: left, right and
             next x of the first hop, of the second, ...; none: all of them.
-        n_train: rows of "train". Training draws its own rows (``draw``) unless its recipe says otherwise.
-        n_test: rows of "val", and of "test".
-        seed: of all rows.
+        d_symbol, n_train, n_test, seed: as ``SymbolChains`` has them.
 
     Raises:
         TaskError: a number that makes no rows, or a target that the chain does not have.
     """
 
     name: ClassVar[str] = "conditional_retrieval"
+    counted: ClassVar[tuple[str, int]] = ("n_options", 2)
+    called: ClassVar[str] = "symbols on the way"
 
     n_options: int = 2
-    d_symbol: int = 4
-    n_steps: int = 1
-    targets: tuple[int, ...] = ()
-    n_train: int = 256
-    n_test: int = 256
-    seed: int = 0
-
-    def __post_init__(self):
-        least = {"n_options": (self.n_options, 2), "n_steps": (self.n_steps, 1)}
-        least |= {"n_train": (self.n_train, 1), "n_test": (self.n_test, 1)}
-        for name, (value, fewest) in least.items():
-            if value < fewest:
-                raise TaskError(f"{name} = {value}; allowed: an integer >= {fewest}")
-        if not 2 <= self.d_symbol <= MAX_WIDTH or self.d_symbol % 2:
-            raise TaskError(
-                f"d_symbol = {self.d_symbol}; allowed: an even integer in 2..{MAX_WIDTH} (codes come in cos, sin pairs)"
-            )
-        refuse_sizes(
-            rows={"n_train": self.n_train, "n_test": self.n_test},
-            words={},
-            length={f"n_options = {self.n_options} with n_steps = {self.n_steps}": self.max_length},
-        )
-        if self.seed < 0:
-            raise TaskError(f"seed = {self.seed}; allowed: an integer >= 0")
-        last = OF_A_HOP * self.n_steps
-        if list(self.targets) != sorted(set(self.targets) & set(range(1, last + 1))):
-            raise TaskError(
-                f"targets = {list(self.targets)}; allowed: symbols on the way, 1..{last}, increasing, or none for all "
-                "of them"
-            )
 
     @property
     def n_chains(self) -> int:
@@ -96,34 +60,14 @@ class ConditionalRetrieval(VectorTask):
         return self.n_options**2
 
     @property
-    def asked(self) -> tuple[int, ...]:
-        """The symbols that are wanted, by their place on the way."""
-        return self.targets or tuple(range(1, OF_A_HOP * self.n_steps + 1))
-
-    @property
-    def d_in(self) -> int:
-        """A symbol and the code of its position."""
-        return 2 * self.d_symbol
-
-    @property
-    def d_out(self) -> int:
-        """The wanted symbols, one behind the other."""
-        return self.d_symbol * len(self.asked)
+    def on_the_way(self) -> int:
+        """Left, right and next x of each hop."""
+        return OF_A_HOP * self.n_steps
 
     @property
     def max_length(self) -> int:
         """Seven positions a hop and chain, and one a query."""
         return self.n_chains * (sum(BLOCKS.values()) * self.n_steps + 1)
-
-    @property
-    def splits(self) -> tuple[str, ...]:
-        """Rows to train on, to choose by, and to report."""
-        return SPLITS
-
-    def make_splits(self) -> Mapping[str, Batch]:
-        """All splits; each has a stream of random numbers of its own."""
-        sizes = {"train": self.n_train, "val": self.n_test, "test": self.n_test}
-        return {name: self.draw(name, size, self.seed) for name, size in sizes.items()}
 
     def draw(self, split: str, n_rows: int, seed: int) -> Batch:
         """``n_rows`` fresh rows; every split has the same distribution and a stream of its own.
@@ -134,37 +78,24 @@ class ConditionalRetrieval(VectorTask):
         """
         bits = random_bits(seed, f"conditional chains, {split}")
         way, at = self._way(n_rows, bits), self._places(n_rows, bits)
-        row, n_pos = torch.arange(n_rows)[:, None], self.max_length
-        shown = torch.zeros(n_rows, n_pos, self.d_symbol)
-        for role, place in {role: place for k in range(self.n_steps) for role, place in _told(k).items()}.items():
-            shown[row, at[role]] = way[:, :, place]
-        shown[row, at["queries"]] = way[:, :, 0]
-        targets = torch.zeros(n_rows, n_pos, self.d_out)
-        targets[row, at["queries"]] = way[:, :, list(self.asked)].flatten(2)
-        mask = torch.zeros(n_rows, n_pos, dtype=torch.bool)
-        mask[:, -self.n_chains :] = True
-        code = position_code(n_pos, self.d_symbol).expand(n_rows, -1, -1)
-        roles = {"read_out": torch.full((n_rows,), n_pos - 1), **at}
-        return Batch(tokens=torch.cat((shown, code), -1), targets=targets, loss_mask=mask, roles=roles)
+        told = {role: place for k in range(self.n_steps) for role, place in _told(k).items()}
+        return self._shown(way, told | {"queries": 0}, at)
 
-    def looks(self, batch: Batch) -> Mapping[str, Look]:
-        """Inside each entry from its last position to those before, and from the queries to all that is retrieved.
-
-        Right is the position of the same chain, and the alternatives are those of all chains.
-        """
+    @property
+    def links(self) -> list[tuple[str, str]]:
+        """Inside each entry from its last position to those before, and from the queries to all that is retrieved."""
         links = []
         for k in range(self.n_steps):
             links += [(f"{side}_{k}", f"{side}_key_{k}") for side in ("left", "right")]
             links += [(f"answer_{k}", f"by_{side}_{k}") for side in ("left", "right")]
             links += [("queries", f"{found}_{k}") for found in ("left", "right", "answer")]
-        n_pos = batch.tokens.shape[1]
-        return {f"{query}>{key}": role_look(dict(batch.roles), n_pos, query, (key,)) for query, key in links}
+        return links
 
     def _way(self, n_rows: int, bits: PCG64) -> Float[Tensor, "batch chain place d_symbol"]:
         """What each chain retrieves: its first x, then left, right and next x of every hop."""
         own = normal_numbers(bits, (n_rows, self.n_chains, self.n_steps + 1, self.d_symbol))
         sides = normal_numbers(bits, (n_rows, 2, self.n_options, self.n_steps, self.d_symbol))
-        pair = _orders(bits, (n_rows, self.n_steps, self.n_chains)).transpose(1, 2)  # [batch chain step]
+        pair = orders(bits, (n_rows, self.n_steps, self.n_chains)).transpose(1, 2)  # [batch chain step]
         row, step = torch.arange(n_rows)[:, None, None], torch.arange(self.n_steps)
         left, right = sides[row, 0, pair // self.n_options, step], sides[row, 1, pair % self.n_options, step]
         hops = torch.stack((left, right, own[:, :, 1:]), 3).flatten(2, 3)
@@ -172,7 +103,7 @@ class ConditionalRetrieval(VectorTask):
 
     def _places(self, n_rows: int, bits: PCG64) -> dict[str, Int[Tensor, "batch chain"]]:
         """Where every role stands: an order of the chains for each block and for the queries, drawn independently."""
-        slots = _orders(bits, (n_rows, len(BLOCKS) * self.n_steps + 1, self.n_chains)).unbind(1)
+        slots = orders(bits, (n_rows, len(BLOCKS) * self.n_steps + 1, self.n_chains)).unbind(1)
         found, begin, block = {}, 0, 0
         for k in reversed(range(self.n_steps)):
             for name, width in BLOCKS.items():
@@ -188,9 +119,3 @@ def _told(k: int) -> dict[str, int]:
     x = OF_A_HOP * k
     sides = {"left_key": x, "left": x + 1, "right_key": x, "right": x + 2}
     return {f"{name}_{k}": at for name, at in {**sides, "by_left": x + 1, "by_right": x + 2, "answer": x + 3}.items()}
-
-
-def _orders(bits: PCG64, shape: tuple[int, ...]) -> Int[Tensor, "*shape"]:
-    """Orders of the last axis, all equally likely."""
-    n_words = torch.Size(shape).numel()
-    return torch.from_numpy(bits.random_raw(n_words).reshape(shape).argsort(-1))

@@ -51,33 +51,27 @@ CUT = {
 
 def layers(results: Results) -> View:
     """Accuracy at the end, of one layer, as predicted of it, and of two."""
-    found = []
-    for way in (ONE, JOINT, WITH_ADAM):
-        rows = last(results.rows(LEARNING, way=way)).reset_index()
-        if way == ONE:
-            found.append(rows.assign(group="one layer, predicted", value=rows["predicted"]))
-        found.append(rows.assign(group=way, value=rows["accuracy"]))
-    table = pd.concat(found, ignore_index=True)
-    return View(
-        table[["group", "arm", "init_seed", "value"]], "share of scored positions", PROMPTS, BAND, chance=GUESS,
-        note="The prediction is computed from each seed's source alone",
-    )  # fmt: skip
+    note = "The prediction is computed from each seed's source alone"
+    return _at_the_end(results, LEARNING, (ONE, JOINT, WITH_ADAM), GUESS, note)
 
 
 def letters(results: Results) -> View:
     """The same on letters."""
+    chance = 1 / (LETTERS_TASK.n_tokens - LETTERS_TASK.n_triggers)
+    note = "One source for all seeds, and one prediction: pairs of letters in this book"
+    return _at_the_end(results, LETTERS, (ONE, JOINT), chance, note)
+
+
+def _at_the_end(results: Results, experiment: str, ways: tuple[str, ...], chance: float, note: str) -> View:
+    """Accuracy at the end, by way of learning; of one layer also what is predicted of it."""
     found = []
-    for way in (ONE, JOINT):
-        rows = last(results.rows(LETTERS, way=way)).reset_index()
+    for way in ways:
+        rows = last(results.rows(experiment, way=way)).reset_index()
         if way == ONE:
             found.append(rows.assign(group="one layer, predicted", value=rows["predicted"]))
         found.append(rows.assign(group=way, value=rows["accuracy"]))
-    table = pd.concat(found, ignore_index=True)
-    n_outputs = LETTERS_TASK.n_tokens - LETTERS_TASK.n_triggers
-    return View(
-        table[["group", "arm", "init_seed", "value"]], "share of scored positions", PROMPTS, BAND, chance=1 / n_outputs,
-        note="One source for all seeds, and one prediction: pairs of letters in this book",
-    )  # fmt: skip
+    table = pd.concat(found, ignore_index=True)[["group", "arm", "init_seed", "value"]]
+    return View(table, "share of scored positions", PROMPTS, BAND, chance=chance, note=note)
 
 
 def elsewhere(results: Results) -> View:

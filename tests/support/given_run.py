@@ -28,11 +28,18 @@ class GivenRun:
         return tuple(range(len(self.networks)))
 
     @property
+    def all_steps(self) -> tuple[int, ...]:
+        return self.steps
+
+    @property
     def final_step(self) -> int:
         return len(self.networks) - 1
 
     def tokens_seen(self, step: int) -> int:
         return 1000 * step
+
+    def weights(self, step: int) -> dict[str, torch.Tensor]:
+        return self.networks[step]
 
     def stack(self, steps) -> dict[str, torch.Tensor]:
         return {name: torch.stack([self.networks[step][name] for step in steps]) for name in self.networks[0]}

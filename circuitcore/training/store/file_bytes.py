@@ -1,7 +1,9 @@
 """The bytes of a run's files, checked when they are read; of a checkpoint what its header says, without torch."""
 
 import hashlib
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from circuitcore.ground.reading import MAX_RUN_JSON_BYTES, parse_json, read_file
 from circuitcore.training.errors import REMEDY, CheckpointError, StoreError
@@ -32,6 +34,16 @@ def read_checked(path: Path, expected: str | None) -> bytes:
     if sha256(data) != expected:
         raise StoreError(f"{path}: its bytes do not give the hash that the ledger holds. {REMEDY}")
     return data
+
+
+def read_json(path: Path, most: int, make: Callable[[Any], str]) -> str:
+    """What ``make`` makes of the JSON in ``path``, at most so many bytes; StoreError where it is absent or damaged."""
+    try:
+        return make(parse_json(read_file(path, most)))
+    except OSError as error:
+        raise StoreError(f"{path}: cannot be read ({error.strerror}). {REMEDY}") from error
+    except ValueError as error:
+        raise StoreError(f"{path}: damaged ({error}). {REMEDY}") from error
 
 
 def read_identity(path: Path, data: bytes) -> dict[str, str]:

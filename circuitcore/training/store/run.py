@@ -12,14 +12,21 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from circuitcore.ground.reading import MAX_RUN_JSON_BYTES, canonical_json, parse_json, read_file
+from circuitcore.ground.reading import MAX_RUN_JSON_BYTES, canonical_json
 from circuitcore.tasks import OutsideTaskError
 from circuitcore.training.errors import REMEDY, CheckpointError, StoreError
 from circuitcore.training.recipe import Recipe
 from circuitcore.training.store.added import Added
 from circuitcore.training.store.checkpoint import unpack, weights_sha256
 from circuitcore.training.store.digests import table_sha256
-from circuitcore.training.store.file_bytes import read_bytes, read_checked, read_identity, refuse_pickle, sha256
+from circuitcore.training.store.file_bytes import (
+    read_bytes,
+    read_checked,
+    read_identity,
+    read_json,
+    refuse_pickle,
+    sha256,
+)
 from circuitcore.training.store.ledger import HISTORY_NAME, RECIPE_NAME, TABLE_FOLDER, TABLE_KEY, Entry, Ledger
 from circuitcore.training.store.packed import HISTORY, PackedRun
 from circuitcore.training.store.parquet import from_parquet
@@ -241,12 +248,7 @@ def read_recipe(folder: Path, ledger: Ledger, allow_tasks: Collection[str] = ())
 def read_recipe_json(folder: Path, ledger: Ledger) -> str:
     """The canonical JSON of the recipe in ``folder``. StoreError: absent, damaged, or another run's."""
     path = folder / RECIPE_NAME
-    try:
-        canonical = canonical_json(parse_json(read_file(path, MAX_RUN_JSON_BYTES)))
-    except OSError as error:
-        raise StoreError(f"{path}: cannot be read ({error.strerror}). {REMEDY}") from error
-    except ValueError as error:
-        raise StoreError(f"{path}: damaged ({error}). {REMEDY}") from error
+    canonical = read_json(path, MAX_RUN_JSON_BYTES, canonical_json)
     if sha256(canonical.encode()) != ledger.recipe_sha256:
         raise StoreError(f"{path}: damaged, or another run's: its hash is not in the ledger. {REMEDY}")
     return canonical

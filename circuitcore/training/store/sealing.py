@@ -18,11 +18,11 @@ from circuitcore.ground.contents import (
     records_in,
 )
 from circuitcore.ground.packed import packs
-from circuitcore.ground.reading import MAX_JSON_BYTES, inside, is_there, parse_json, read_file
+from circuitcore.ground.reading import MAX_JSON_BYTES, inside, is_there
 from circuitcore.training.errors import REMEDY, StoreError
 from circuitcore.training.store.digests import stored_weights_sha256, table_sha256, training_sha256
 from circuitcore.training.store.durable import write_durably
-from circuitcore.training.store.file_bytes import read_checked, read_identity
+from circuitcore.training.store.file_bytes import read_checked, read_identity, read_json
 from circuitcore.training.store.ledger import (
     HISTORY_NAME,
     LEDGER_NAME,
@@ -250,7 +250,7 @@ def _folder_parts(folder: Path) -> dict[str, Part]:
     ledger = Ledger.read(folder)
     history, recipe = folder / HISTORY_NAME, folder / RECIPE_NAME
     found = {
-        "recipe": Part(recipe, partial(_json, recipe)),
+        "recipe": _record(recipe),
         "training": Part(folder / LEDGER_NAME, partial(training_sha256, ledger)),
     }
     if ledger.trained:
@@ -274,16 +274,7 @@ def _records(folder: Path) -> dict[str, Part]:
 
 
 def _record(path: Path) -> Part:
-    return Part(path, partial(_json, path))
-
-
-def _json(path: Path) -> str:
-    try:
-        return json_sha256(parse_json(read_file(path, MAX_JSON_BYTES)))
-    except OSError as error:
-        raise StoreError(f"{path}: cannot be read ({error.strerror}). {REMEDY}") from error
-    except ValueError as error:
-        raise StoreError(f"{path}: damaged ({error}). {REMEDY}") from error
+    return Part(path, partial(read_json, path, MAX_JSON_BYTES, json_sha256))
 
 
 def _table(path: Path, expected: str | None) -> str:

@@ -15,9 +15,7 @@ from torch import Tensor
 from retrieval_circuits.bigrams_and_composition.measures import network
 from retrieval_circuits.bigrams_and_composition.measures.network import K1, K2, O2, ORDER, Frozen
 from retrieval_circuits.bigrams_and_composition.measures.noise_of_step import predicted_answers
-from retrieval_circuits.bigrams_and_composition.measures.source import Source, draw
-from retrieval_circuits.bigrams_and_composition.measures.steps import ORDERS, Steps, Walk, accuracy, orthogonal
-from retrieval_circuits.bigrams_and_composition.measures.training import asked_of
+from retrieval_circuits.bigrams_and_composition.measures.steps import ORDERS, Steps, Walk, accuracy, orthogonal, setting
 from retrieval_circuits.bigrams_and_composition.measures.wide import random
 
 RIGHT_ANGLES = 0
@@ -46,15 +44,12 @@ def three_steps_by_both(asked: Grid, seed: int) -> list[dict[str, Any]]:
     A row a width (0 at right angles), number of samples and order. ``predicted`` is what noise alone says of W_O2's R
     after its step. Chance of accuracy: one over the possible outputs.
     """
-    generator = torch.Generator().manual_seed(seed)
-    n = asked.n_tokens
-    source = Source(chain=torch.full((n, n), 1 / n, dtype=torch.float64), n_triggers=asked.n_triggers)
-    test = asked_of(source, draw(source, asked.n_test, asked.length + 1, generator), asked.length, generator)
+    generator, source, test = setting(asked, seed)
     predicted = predicted_answers(asked, source, (*asked.widths, RIGHT_ANGLES), generator)
     found = []
     for width in (*asked.widths, RIGHT_ANGLES):
         frozen, products = (
-            in_coordinates(random(n, asked.length, width, generator)) if width else at_right_angles(asked)
+            in_coordinates(random(asked.n_tokens, asked.length, width, generator)) if width else at_right_angles(asked)
         )
         for samples in asked.samples:
             walk = Turned(asked, source, frozen, samples, generator, products=products)

@@ -12,7 +12,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from retrieval_circuits.bigrams_and_composition.measures.source import Source, draw
+from retrieval_circuits.bigrams_and_composition.measures.source import Source, draw, even_source
 
 MLP, ATTENTION = "linear MLP", "attention"
 
@@ -59,7 +59,7 @@ def samples(asked: Samples, seed: int) -> list[dict[str, Any]]:
 
 def noisy_source(n_tokens: int, share: float) -> Source:
     """All tokens equally frequent, one trigger, one noise token."""
-    even = Source(chain=torch.full((n_tokens, n_tokens), 1 / n_tokens, dtype=torch.float64), n_triggers=1)
+    even = even_source(n_tokens, 1)
     return replace(even, noise=int(even.others[0]), share=share)
 
 

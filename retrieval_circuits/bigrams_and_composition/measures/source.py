@@ -66,6 +66,11 @@ class Sequences:
         return Sequences(tokens=self.tokens[rows], outputs=self.outputs[rows])
 
 
+def even_source(n_tokens: int, n_triggers: int) -> Source:
+    """All tokens follow each other equally often, so that all are equally frequent."""
+    return Source(chain=torch.full((n_tokens, n_tokens), 1 / n_tokens, dtype=torch.float64), n_triggers=n_triggers)
+
+
 def draw_source(n_tokens: int, n_triggers: int, chance: np.random.Generator) -> Source:
     """A chain whose rows are Dirichlet around Zipf's law, p(z) ~ 1/z.
 

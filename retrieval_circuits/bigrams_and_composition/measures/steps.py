@@ -11,7 +11,7 @@ from torch import Tensor
 
 from retrieval_circuits.bigrams_and_composition.measures import network
 from retrieval_circuits.bigrams_and_composition.measures.network import K1, K2, O2, Frozen
-from retrieval_circuits.bigrams_and_composition.measures.source import Sequences, Source, draw
+from retrieval_circuits.bigrams_and_composition.measures.source import Sequences, Source, draw, even_source
 from retrieval_circuits.bigrams_and_composition.measures.training import Asked, asked_of
 
 AS_PRINTED = (O2, K1, K1)
@@ -56,11 +56,8 @@ def three_steps(asked: Steps, seed: int) -> list[dict[str, Any]]:
     A row an order and number of samples. ``gradient`` is the largest entry of the first step's gradient, by size.
     Chance of accuracy: one over the possible outputs.
     """
-    generator = torch.Generator().manual_seed(seed)
-    n = asked.n_tokens
-    source = Source(chain=torch.full((n, n), 1 / n, dtype=torch.float64), n_triggers=asked.n_triggers)
-    frozen = orthogonal(n, asked.length)
-    test = asked_of(source, draw(source, asked.n_test, asked.length + 1, generator), asked.length, generator)
+    generator, source, test = setting(asked, seed)
+    frozen = orthogonal(asked.n_tokens, asked.length)
     found = []
     for samples in asked.samples:
         walk = Walk(asked, source, frozen, samples, generator)
@@ -76,6 +73,14 @@ def three_steps(asked: Steps, seed: int) -> list[dict[str, Any]]:
             }
             found.append({**known, **recalled})
     return found
+
+
+def setting(asked: Steps, seed: int) -> tuple[torch.Generator, Source, Asked]:
+    """What every walk of a seed has: its random numbers, the source, and the rows on which accuracy is read."""
+    generator = torch.Generator().manual_seed(seed)
+    source = even_source(asked.n_tokens, asked.n_triggers)
+    test = asked_of(source, draw(source, asked.n_test, asked.length + 1, generator), asked.length, generator)
+    return generator, source, test
 
 
 def orthogonal(n_tokens: int, length: int) -> Frozen:

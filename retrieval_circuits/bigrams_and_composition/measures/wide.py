@@ -9,9 +9,7 @@ from torch.nn.functional import normalize
 
 from retrieval_circuits.bigrams_and_composition.measures import network
 from retrieval_circuits.bigrams_and_composition.measures.network import ORDER, Frozen
-from retrieval_circuits.bigrams_and_composition.measures.source import Source, draw
-from retrieval_circuits.bigrams_and_composition.measures.steps import Steps, Walk, accuracy
-from retrieval_circuits.bigrams_and_composition.measures.training import asked_of
+from retrieval_circuits.bigrams_and_composition.measures.steps import Steps, Walk, accuracy, setting
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,13 +28,10 @@ def three_steps_by_width(asked: Widths, seed: int) -> list[dict[str, Any]]:
 
     A row a width and number of samples. Chance of accuracy: one over the possible outputs.
     """
-    generator = torch.Generator().manual_seed(seed)
-    n = asked.n_tokens
-    source = Source(chain=torch.full((n, n), 1 / n, dtype=torch.float64), n_triggers=asked.n_triggers)
-    test = asked_of(source, draw(source, asked.n_test, asked.length + 1, generator), asked.length, generator)
+    generator, source, test = setting(asked, seed)
     sizes, found = Steps(**{field.name: getattr(asked, field.name) for field in dataclasses.fields(Steps)}), []
     for width in asked.widths:
-        frozen = random(n, asked.length, width, generator)
+        frozen = random(asked.n_tokens, asked.length, width, generator)
         for samples in asked.samples:
             weights = Walk(sizes, source, frozen, samples, generator).after(ORDER)
             recalled = network.probes(frozen, weights, source.triggers, source.others)

@@ -8,7 +8,8 @@ from retrieval_circuits.sgd_formation.measures.links import Linked, link_tests
 from retrieval_circuits.sgd_formation.measures.removals import Removed, part_removed
 from retrieval_circuits.sgd_formation.measures.scores import Counts, stream_scores
 from retrieval_circuits.sgd_formation.measures.sizes import SIZES
-from retrieval_circuits.sgd_formation.measures.spectra import AtSteps, spectra
+from retrieval_circuits.sgd_formation.measures.spectra import spectra
+from retrieval_circuits.sgd_formation.measures.steps import AtSteps
 
 __all__ = [
     "SIZES",

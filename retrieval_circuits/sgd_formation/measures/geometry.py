@@ -18,7 +18,7 @@ from circuitcore.metrics.table import Rows
 from circuitcore.models import ModelConfig, forward
 from circuitcore.tasks.streams import Stream
 from retrieval_circuits.sgd_formation.measures.asked import asked
-from retrieval_circuits.sgd_formation.measures.spectra import AtSteps
+from retrieval_circuits.sgd_formation.measures.steps import AtSteps
 
 if TYPE_CHECKING:
     from circuitcore.training.store.run import Run

@@ -19,6 +19,7 @@ from circuitcore.models.edits import Edit
 from circuitcore.tasks.base import Batch
 from circuitcore.tasks.streams import EVENT, Stream
 from retrieval_circuits.sgd_formation.measures.asked import asked, swapped
+from retrieval_circuits.sgd_formation.measures.steps import AtSteps
 
 if TYPE_CHECKING:
     from circuitcore.training.store.run import Run
@@ -37,11 +38,10 @@ NOTHING = "none"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Linked:
-    """How many rows moves are tested on, and at which steps; a run's last step is always among them."""
+class Linked(AtSteps):
+    """How many rows moves are tested on, and at which steps."""
 
     n_rows: int
-    steps: tuple[int, ...]
 
 
 def link_tests(run: "Run", counts: Linked, progress: Callable[[int], None]) -> pd.DataFrame:
@@ -57,10 +57,7 @@ def link_tests(run: "Run", counts: Linked, progress: Callable[[int], None]) -> p
       the share at site "none", near 0.
     * ``right``, at site "none": share of rows answered right.
     """
-    task, steps = (
-        run.recipe.make_task(),
-        tuple(step for step in run.all_steps if step in (*counts.steps, run.final_step)),
-    )
+    task, steps = run.recipe.make_task(), counts.of(run)
     plain, others, wanted, before = _streams(task, counts.n_rows)
     net = Network(run.recipe.model, run.stack(steps))
     rows = Rows(run.run_id, steps, [run.tokens_seen(step) for step in steps])

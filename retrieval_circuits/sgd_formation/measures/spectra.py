@@ -5,7 +5,6 @@ grows and narrows as the head comes to be used; how much of that any product of 
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pandas as pd
@@ -15,23 +14,13 @@ from torch import Tensor
 
 from circuitcore.metrics.table import Rows, head_labels
 from circuitcore.models import Head
+from retrieval_circuits.sgd_formation.measures.steps import AtSteps
 
 if TYPE_CHECKING:
     from circuitcore.training.store.run import Run
 
 N_SHUFFLES = 20
 TOP = 3
-
-
-@dataclass(frozen=True, kw_only=True)
-class AtSteps:
-    """Checkpoints at which a network is looked at, whose weights must be here; its last one is always among them."""
-
-    steps: tuple[int, ...]
-
-    def of(self, run: "Run") -> tuple[int, ...]:
-        """Those of a run."""
-        return tuple(step for step in run.all_steps if step in (*self.steps, run.final_step))
 
 
 def spectra(run: "Run", at: AtSteps, progress: Callable[[int], None]) -> pd.DataFrame:

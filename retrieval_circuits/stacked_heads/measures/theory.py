@@ -10,9 +10,10 @@ from torch import Tensor
 from circuitcore.models.one_layer_chain import OneLayerChain
 from circuitcore.tasks.base import Batch
 from circuitcore.tasks.chain_flow import flow_table
-from circuitcore.tasks.chains import ChainRetrieval, position_code
+from circuitcore.tasks.chains import ChainRetrieval
 from circuitcore.tasks.conditional import ConditionalRetrieval
 from circuitcore.tasks.conditional_flow import conditional_table
+from circuitcore.tasks.symbol_chains import position_code
 
 
 @dataclass(frozen=True, kw_only=True)

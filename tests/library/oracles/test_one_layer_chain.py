@@ -8,7 +8,8 @@ from circuitcore.models.one_layer_chain import OneLayerChain
 from circuitcore.models.one_layer_vocabulary import OneLayerVocabulary
 from circuitcore.models.transformer import forward
 from circuitcore.tasks.chain_flow import published_bound
-from circuitcore.tasks.chains import ChainRetrieval, position_code
+from circuitcore.tasks.chains import ChainRetrieval
+from circuitcore.tasks.symbol_chains import position_code
 
 
 def wired(depth, n_chains=4, **options):

@@ -8,7 +8,7 @@ import torch
 
 from circuitcore.models import ModelConfig
 from circuitcore.tasks import TaskError, make_task
-from circuitcore.tasks.chains import position_code
+from circuitcore.tasks.symbol_chains import position_code
 from circuitcore.training.errors import RecipeError
 from circuitcore.training.recipe import Optimizer, Recipe
 from circuitcore.training.schedule import Stage
