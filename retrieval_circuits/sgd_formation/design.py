@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from circuitcore.metrics.instruments.instrument import Instrument
 from circuitcore.models.config import ModelConfig
-from circuitcore.tasks.balanced_stream import BalancedStream
+from circuitcore.tasks.balanced_stream import LONGER, BalancedStream
 from circuitcore.tasks.stream_kv import StreamKV
 from circuitcore.tasks.streams import Stream
 from circuitcore.training.experiment import Experiment
@@ -28,9 +28,11 @@ from retrieval_circuits.sgd_formation.measures import (
     Benchmark,
     Counts,
     Examples,
+    Hypotheses,
     Linked,
     Removed,
     example_geometry,
+    hypothesis_tests,
     link_tests,
     margin_parts,
     our_floor,
@@ -170,11 +172,17 @@ def instruments(params: Params, arm: str) -> tuple[Instrument, ...]:
 
 
 def _of_weights(params: Params) -> tuple[Instrument, ...]:
-    """What is asked of the drawn network where its weights are shipped: singular values, and gradients of reads."""
-    examples = Examples(steps=SHOWN_AT, n_rows=min(N_LOOKED, params.n_rows))
+    """What is asked of the drawn network where its weights are shipped.
+
+    Singular values, gradients of reads, and what carries an answer, in the distribution of training and out of it.
+    """
+    n_rows = min(N_LOOKED, params.n_rows)
+    examples = Examples(steps=SHOWN_AT, n_rows=n_rows)
+    tested = Hypotheses(steps=SHOWN_AT, n_rows=n_rows, splits=(REPORTED[DRAWN], LONGER))
     return (
         Instrument(name="spectra", version=1, measures=spectra, when="last", settings=AtSteps(steps=SHOWN_AT)),
         Instrument(name="geometry", version=1, measures=example_geometry, when="last", settings=examples),
+        Instrument(name="hypotheses", version=1, measures=hypothesis_tests, when="last", settings=tested),
     )
 
 

@@ -5,7 +5,7 @@ replaces one of these terms by its value on the source prompt, for one receiving
 layers between sender and receiver write what they write on the base prompt, so that an edge is the direct way alone.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from jaxtyping import Float
@@ -36,12 +36,13 @@ class Edge:
 
 
 def edge_logits(
-    net: Network, sender: int, receiver: int, test: Interchange
+    net: Network, sender: int, receiver: int, test: Interchange, wanted: Callable[[Edge], bool] | None = None
 ) -> tuple[list[Edge], Float[Tensor, "edit ckpt batch vocab"]]:
     """Read-out logits of the base rows under every edge from layer ``sender`` into layer ``receiver``.
 
     What stands before all layers (``embed``) is a sender with layer 0, and ``all`` one with the layer just before the
-    receiver, so that over all pairs of layers each edge is there once.
+    receiver, so that over all pairs of layers each edge is there once. Of these only those that are ``wanted``; all, by
+    default.
 
     Raises:
         ValueError: a receiver that does not exist or is not behind the sender, or a post-norm model (its stream is no
@@ -63,8 +64,9 @@ def edge_logits(
     last = ("all",) if sender == receiver - 1 else ()
     edges, interventions = [], []
     for edge, edits in _edges(net, receiver, (*senders, *last)):
-        edges.append(edge)
-        interventions.append(edits)
+        if wanted is None or wanted(edge):
+            edges.append(edge)
+            interventions.append(edits)
     return edges, net.answers_under(test.base, interventions, messages | {"source": source}).logits
 
 

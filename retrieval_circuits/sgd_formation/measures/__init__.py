@@ -4,6 +4,7 @@ from retrieval_circuits.sgd_formation.measures.attribution import Attributed, ma
 from retrieval_circuits.sgd_formation.measures.benchmark import Benchmark, our_rules, source_rules
 from retrieval_circuits.sgd_formation.measures.floors import our_floor, source_floor
 from retrieval_circuits.sgd_formation.measures.geometry import Examples, example_geometry
+from retrieval_circuits.sgd_formation.measures.hypotheses import Hypotheses, hypothesis_tests
 from retrieval_circuits.sgd_formation.measures.links import Linked, link_tests
 from retrieval_circuits.sgd_formation.measures.removals import Removed, part_removed
 from retrieval_circuits.sgd_formation.measures.scores import Counts, stream_scores
@@ -18,9 +19,11 @@ __all__ = [
     "Benchmark",
     "Counts",
     "Examples",
+    "Hypotheses",
     "Linked",
     "Removed",
     "example_geometry",
+    "hypothesis_tests",
     "link_tests",
     "margin_parts",
     "our_floor",

@@ -9,13 +9,14 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from circuitcore.tasks.base import Batch
-from circuitcore.tasks.streams import Reads, Stream
+from circuitcore.tasks.streams import Reads, Stream, StreamWords
 from retrieval_circuits.sgd_formation.measures.rules import recency_answers
 
 KINDS = ("support", "answered", "stale", "current", "itself")
 """Where a read can look: at the value it asks for where that was written, or where an earlier read has it; at values of
 its key that were overwritten; at the values that other keys have now; at its own key."""
 SWAP_SEED = 0
+OTHER_VALUE_SEED = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,3 +128,14 @@ def swapped(task: Stream, split: str, n_rows: int) -> Swapped:
     words[rows, reads.at] = words[rows, chosen - 1]
     batch = dataclasses.replace(found.batch.rows(reads.row), tokens=words)
     return Swapped(batch, reads.at, reads.answer, now)
+
+
+def absent_values(words: StreamWords, tokens: Int[Tensor, "batch pos"]) -> Bool[Tensor, "batch value"]:
+    """Which values are nowhere in each row."""
+    return ~(tokens[:, :, None] == torch.arange(words.first_value, len(words.vocab))).any(1)
+
+
+def drawn_value(words: StreamWords, possible: Bool[Tensor, "batch value"]) -> Int[Tensor, " batch"]:
+    """For each row one of the values that are possible there, drawn by lot."""
+    generator = torch.Generator().manual_seed(OTHER_VALUE_SEED)
+    return words.first_value + torch.multinomial(possible.double(), 1, generator=generator)[:, 0]

@@ -18,7 +18,7 @@ from circuitcore.models import CutEdge, Head, Patch, Site
 from circuitcore.models.edits import Edit
 from circuitcore.tasks.base import Batch
 from circuitcore.tasks.streams import EVENT, Stream
-from retrieval_circuits.sgd_formation.measures.asked import asked, swapped
+from retrieval_circuits.sgd_formation.measures.asked import absent_values, asked, drawn_value, swapped
 from retrieval_circuits.sgd_formation.measures.steps import AtSteps
 
 if TYPE_CHECKING:
@@ -31,7 +31,6 @@ EXCHANGED = {FINDS: ("q", "read_out"), COPIES: ("v", "shown")}
 
 What a head brings to the read is no test of copying: with the same words before it, it is settled by the query.
 """
-OTHER_VALUE_SEED = 0
 JOINED_BY, FOUND_BY = 0, 1
 """Layers of the heads that join, and of those that find and copy."""
 NOTHING = "none"
@@ -85,7 +84,7 @@ def _streams(task: Stream, n_rows: int) -> tuple[Batch, dict[str, Batch], dict[s
     rows = base.batch.rows(found.batch.base)
     words, place = task.words, torch.arange(rows.tokens.shape[1])
     is_answer = rows.tokens == found.before[:, None]
-    value = _absent_value(rows.tokens, words.first_value, len(words.vocab))
+    value = drawn_value(words, absent_values(words, rows.tokens))
     roles = {"read_out": found.at, "shown": _positions(is_answer & (place < found.at[:, None]))}
     for event in range((len(place) - 1) // EVENT):
         at = torch.full_like(found.at, EVENT * event + 2)
@@ -93,13 +92,6 @@ def _streams(task: Stream, n_rows: int) -> tuple[Batch, dict[str, Batch], dict[s
     tokens = {FINDS: found.batch.tokens, COPIES: torch.where(is_answer, value[:, None], rows.tokens)}
     others = {move: replace(rows, tokens=of_move, roles=roles) for move, of_move in tokens.items()}
     return replace(rows, roles=roles), others, {FINDS: found.now, COPIES: value}, found.before
-
-
-def _absent_value(tokens: Int[Tensor, "batch pos"], first: int, stop: int) -> Int[Tensor, " batch"]:
-    """For each row a value that is not in it."""
-    absent = ~(tokens[:, :, None] == torch.arange(first, stop)).any(1)
-    generator = torch.Generator().manual_seed(OTHER_VALUE_SEED)
-    return first + torch.multinomial(absent.double(), 1, generator=generator)[:, 0]
 
 
 def _positions(which: Bool[Tensor, "batch pos"]) -> Int[Tensor, "batch slot"]:

@@ -66,6 +66,14 @@ def test_edges_go_from_every_sender_into_every_input():
     assert len(paths.edge_logits(network(mlp="none"), 0, 1, test)[0]) == 5 * 3 * 3
 
 
+def test_wanted_edges_are_the_same_among_others_and_alone():
+    test, net = TASK.edge_tests(2)[0], network()
+    edges, logits = paths.edge_logits(net, 0, 1, test)
+    wanted, found = paths.edge_logits(net, 0, 1, test, lambda edge: edge.sender == "L0H1" and edge.input != "v")
+    assert [str(edge) for edge in wanted] == [f"L0H1->{r}.{i}" for r in ("L1H0", "L1H1", "L1H*") for i in "qk"]
+    torch.testing.assert_close(found, logits[[edges.index(edge) for edge in wanted]])
+
+
 def test_over_all_pairs_of_layers_each_edge_is_there_once():
     test, net = TASK.edge_tests(2)[0], network(n_layers=3, mlp="none")
     found = [str(edge) for pair in ((0, 1), (0, 2), (1, 2)) for edge in paths.edge_logits(net, *pair, test)[0]]

@@ -1,0 +1,122 @@
+"""What carries another row's answer in the drawn network, as the appendix shows it."""
+
+import pandas as pd
+
+from circuitcore.tasks.balanced_stream import LONGER, BalancedStream
+from livingpaper.claims.results import Results
+from livingpaper.claims.view import View
+from retrieval_circuits.sgd_formation.design import DRAWN
+from retrieval_circuits.sgd_formation.measures.counterfactuals import ASKED_KEY, STORED_KEY, STORED_VALUE
+from retrieval_circuits.sgd_formation.measures.hypotheses import (
+    BRINGS,
+    BY_LOT,
+    DIRECTION,
+    LOOKS,
+    OTHER,
+    PATH,
+    SAME,
+    WRITES,
+)
+
+KINDS = (ASKED_KEY, STORED_KEY, STORED_VALUE)
+NEW_ROWS = BalancedStream.reported
+PARTS = {
+    LOOKS: "where they look", BRINGS: "what they bring", WRITES: "all they write", DIRECTION: "along the answers",
+    BY_LOT: "along a direction by lot",
+}  # fmt: skip
+"""Hypothesis -> the column that shows it."""
+LEAST_CHANGE = 1.0
+"""Logits of change below which there is no answer to carry, and no share is shown."""
+LEAST_SHARE = 0.1
+"""Of the change: heads that carry so much alone are listed."""
+N_PATHS = 4
+INPUTS = {"q": "queries", "k": "keys", "v": "values"}
+SHARE = "share of the change of the margin"
+MORE_KEYS = "{}, more keys"
+
+
+def carried(results: Results) -> View:
+    """What the heads of each layer together carry of another answer, on new rows, at each step that is shown."""
+    shares = _shares(results)
+    layers = shares[shares["site"].str.fullmatch(r"L\dH\*") & (shares["split"] == NEW_ROWS)]
+    found = []
+    for (step, differs, site), part in layers.groupby(["step", "variable", "site"]):
+        of = {family: rows.set_index("edit")["share"] for family, rows in part.groupby("family")}
+        found.append({
+            "arm": DRAWN, "step": f"{step:,}", "what differs": differs, "heads": site,
+            "change, logits": f"{part['change'].iloc[0]:.1f}",
+            **{name: _text(of[OTHER][edit]) for edit, name in PARTS.items()},
+            "same answer, at most": _text(of[SAME].abs().max()),
+        })  # fmt: skip
+    return View(_by_kind(found), SHARE, _rows_behind(shares))
+
+
+def carrying_heads(results: Results) -> View:
+    """The heads that carry a tenth or more alone at the end, and all of each layer, in training's distribution or not.
+
+    What a head carries by where it looks, or by what it brings.
+    """
+    shares = _at_end(_shares(results))
+    part = shares[shares["edit"].isin((LOOKS, BRINGS)) & (shares["family"] == OTHER)]
+    wide = part.pivot(index=["variable", "site"], columns=["edit", "split"], values="share")
+    found = []
+    for (differs, site), row in wide.iterrows():
+        if site.endswith("*") or (row.xs(NEW_ROWS, level="split") >= LEAST_SHARE).any():
+            columns = {
+                form.format(PARTS[edit]): _text(row[edit, split])
+                for edit in (LOOKS, BRINGS)
+                for split, form in ((NEW_ROWS, "{}"), (LONGER, MORE_KEYS))
+            }
+            found.append({"arm": DRAWN, "what differs": differs, "heads": site, **columns})
+    return View(_by_kind(found), SHARE, _rows_behind(shares))
+
+
+def carrying_paths(results: Results) -> View:
+    """The paths into the heads of a layer that carry most at the end."""
+    shares = _at_end(_shares(results))
+    part = shares[shares["edit"] == PATH]
+    wide = part.pivot(index=["variable", "site"], columns=["family", "split"], values="share").reset_index("site")
+    found = []
+    for differs, paths in wide.groupby(level=0):
+        for _, row in paths.sort_values((OTHER, NEW_ROWS), ascending=False).head(N_PATHS).iterrows():
+            found.append({
+                "arm": DRAWN, "what differs": differs, "path": path_in_words(row["site"].iloc[0]),
+                "it carries": _text(row[OTHER, NEW_ROWS]), MORE_KEYS.format("it carries"): _text(row[OTHER, LONGER]),
+                "same answer": _text(row[SAME, NEW_ROWS]),
+            })  # fmt: skip
+    return View(_by_kind(found), SHARE, _rows_behind(shares))
+
+
+def path_in_words(edge: str) -> str:
+    """An edge as it is read: "L0H*>MLP->L1H*.k" is "L0H*, by the MLP, into keys of L1H*"."""
+    sender, receiver = edge.split("->")
+    heads, name = receiver.split(".")
+    words = sender.replace(">MLP", ", by the MLP,").replace("embed", "embedding")
+    return f"{words} into {INPUTS[name]} of {heads}"
+
+
+def _shares(results: Results) -> pd.DataFrame:
+    """What each part moves by what there is to move; missing where that is less than ``LEAST_CHANGE``."""
+    text = ("metric", "site", "variable", "edit", "split", "family")
+    rows = results.rows("hypotheses", arm=DRAWN).astype(dict.fromkeys(text, "str"))
+    by = ["step", "split", "variable"]
+    change = rows[rows["metric"] == "change"].set_index(by)["value"].rename("change")
+    moved = rows[rows["metric"] == "moved"].join(change, on=by)
+    return moved.assign(share=(moved["value"] / moved["change"]).where(moved["change"] >= LEAST_CHANGE))
+
+
+def _at_end(shares: pd.DataFrame) -> pd.DataFrame:
+    return shares[shares["step"] == shares["step"].max()]
+
+
+def _text(share: float) -> str:
+    return "–" if pd.isna(share) else f"{share:.2f}"
+
+
+def _by_kind(found: list[dict[str, str]]) -> pd.DataFrame:
+    """Rows in the order of what differs, and else as they are."""
+    return pd.DataFrame(sorted(found, key=lambda row: KINDS.index(row["what differs"])))
+
+
+def _rows_behind(shares: pd.DataFrame) -> str:
+    return f"{shares['n'].max()} rows"
