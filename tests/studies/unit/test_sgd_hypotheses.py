@@ -13,8 +13,8 @@ from circuitcore.metrics.network import Network
 from circuitcore.models import Head, ModelConfig, Patch, Site, forward
 from circuitcore.tasks.balanced_stream import BalancedStream
 from livingpaper.claims.results import Results
-from retrieval_circuits.sgd_formation import hypothesis_tables
 from retrieval_circuits.sgd_formation.design import DRAWN
+from retrieval_circuits.sgd_formation.figures import hypotheses as tables
 from retrieval_circuits.sgd_formation.measures import SIZES, hypotheses
 from retrieval_circuits.sgd_formation.measures.counterfactuals import (
     ASKED_KEY,
@@ -223,11 +223,11 @@ def planted_results(change):
     """Results in which layer 1's heads carry half on new rows and a quarter elsewhere, and one path carries all."""
     found = []
     share = {"test": 0.5, "structural_ood": 0.25}
-    for split, kind in ((split, kind) for split in SPLITS for kind in hypothesis_tables.KINDS):
+    for split, kind in ((split, kind) for split in SPLITS for kind in tables.KINDS):
         common = {"step": 5, "split": split, "variable": kind, "n": 7}
         found.append({**common, "metric": "change", "edit": "", "site": "", "family": "", "value": change})
         for family in ("other answer", "same answer"):
-            parts = [(edit, site) for edit in hypothesis_tables.PARTS for site in ("L0H*", "L1H*", "L1H2", "L1H3")]
+            parts = [(edit, site) for edit in tables.PARTS for site in ("L0H*", "L1H*", "L1H2", "L1H3")]
             paths = [("path", site) for site in ("L0H*>MLP->L1H*.k", "embed->L1H*.q", "L0H1->L1H*.k")]
             for edit, site in (*parts, *paths):
                 carries = share[split] if edit in ("QK", "OV") and site in ("L1H*", "L1H3") else 0.0
@@ -242,18 +242,18 @@ def planted_results(change):
 
 def test_tables_show_planted_shares_and_none_where_there_is_no_answer_to_carry():
     results = planted_results(change=4.0)
-    layers = hypothesis_tables.carried(results).table
-    assert layers["what differs"].unique().tolist() == list(hypothesis_tables.KINDS)
+    layers = tables.carried(results).table
+    assert layers["what differs"].unique().tolist() == list(tables.KINDS)
     own = layers[layers["heads"] == "L1H*"].iloc[0]
     assert own[["change, logits", "where they look", "along the answers", "same answer, at most"]].tolist() == [
         "4.0", "0.50", "0.00", "0.02",
     ]  # fmt: skip
-    heads = hypothesis_tables.carrying_heads(results).table
+    heads = tables.carrying_heads(results).table
     assert heads["heads"].tolist() == ["L0H*", "L1H*", "L1H3"] * 3
     assert heads.iloc[2][["what they bring", "what they bring, more keys"]].tolist() == ["0.50", "0.25"]
-    paths = hypothesis_tables.carrying_paths(results).table
+    paths = tables.carrying_paths(results).table
     first = ["L0H*, by the MLP, into keys of L1H*", "L0H1 into keys of L1H*", "embedding into queries of L1H*"]
     assert paths["path"].tolist() == first * 3
     assert paths.iloc[0][["it carries", "same answer"]].tolist() == ["1.00", "0.02"]
-    nothing = hypothesis_tables.carried(planted_results(change=0.5)).table
+    nothing = tables.carried(planted_results(change=0.5)).table
     assert set(nothing["where they look"]) == {"–"} and set(nothing["change, logits"]) == {"0.5"}

@@ -120,3 +120,6 @@ def _by_kind(found: list[dict[str, str]]) -> pd.DataFrame:
 
 def _rows_behind(shares: pd.DataFrame) -> str:
     return f"{shares['n'].max()} rows"
+
+
+VIEWS = {view.__name__: view for view in (carried, carrying_heads, carrying_paths)}

@@ -10,7 +10,6 @@ from livingpaper.claims.view import View, in_order
 from retrieval_circuits.bounds import BEHAVIOUR
 from retrieval_circuits.design import BAND
 from retrieval_circuits.sgd_formation.design import DRAWN, FIXED, FRESH, FULL, OUR_RULES, REPORTED, SOURCE, SOURCE_RULES
-from retrieval_circuits.sgd_formation.hypothesis_tables import carried, carrying_heads, carrying_paths
 from retrieval_circuits.sgd_formation.measures import SIZES
 from retrieval_circuits.sgd_formation.measures.benchmark import ANY, BEST, OF_KIND, TRIED
 from retrieval_circuits.sgd_formation.measures.links import JOINED_BY
@@ -286,6 +285,5 @@ VIEWS = {
     for view in (
         *(example, rules, learning, after_swap, looking, reach, by_lag, times, removed, addresses),
         *(every_rule, margins, removed_ways, singular_values, gradients_alike),
-        *(carried, carrying_heads, carrying_paths),
     )
 }
