@@ -110,7 +110,7 @@ def _at_end(shares: pd.DataFrame) -> pd.DataFrame:
 
 
 def _text(share: float) -> str:
-    return "–" if pd.isna(share) else f"{share:.2f}"
+    return "–" if pd.isna(share) else f"{round(share, 2) + 0.0:.2f}"  # no "-0.00"
 
 
 def _by_kind(found: list[dict[str, str]]) -> pd.DataFrame:
