@@ -2,6 +2,7 @@
 
 import pandas as pd
 
+from circuitcore.tasks.chain_prompts import FORMULATIONS
 from livingpaper.claims.results import Results
 from livingpaper.claims.view import View, in_order
 from retrieval_circuits.design import BAND
@@ -48,15 +49,15 @@ def relatives(results: Results) -> View:
     keys = ["arm", "init_seed", "variable"]
     fits = fits.merge(chance[[*keys, "value"]].rename(columns={"value": "by_chance"}), on=keys)
     names = {"right": "right", **{block: f"fits without: {BLOCKS[block]}" for block in fits["variable"].unique()}}
-    by_chance = {"right": 1 / 16, **fits.groupby("variable")["by_chance"].mean()}
-    names = {name: f"{words} (by chance {by_chance[name]:.0%})" for name, words in names.items()}
+    by_chance = {"right": 1 / len(FORMULATIONS["F5"].acceptable), **fits.groupby("variable")["by_chance"].mean()}
+    names = {name: f"{words} (by chance {100 * by_chance[name]:.0f} %)" for name, words in names.items()}
     table = _by_depth(pd.concat([right, fits.drop(columns="by_chance")], ignore_index=True), names)
     note = "An answer fits if one may give it who leaves those lines unread"
     return View(table, "share of answers", "test", BAND, note=note)
 
 
 def readers(results: Results) -> View:
-    """What a reader scores who knows so many blocks of lines, at the most, and which."""
+    """What a reader scores who knows so many blocks of lines, at the most, and one choice of blocks that gives it."""
     rows = results.tables[KNOWN]
     best = rows.loc[rows.groupby(["formulation", "look_ups", "n_read"])["accuracy"].idxmax()]
     table = pd.DataFrame(
@@ -65,7 +66,7 @@ def readers(results: Results) -> View:
             "look-ups": best["look_ups"],
             "kinds of line": best["n_blocks"],
             "read": best["n_read"],
-            "the best ones to read": best["read"].where(best["n_read"] < best["n_blocks"], "all"),
+            "such as": best["read"].where(best["n_read"] < best["n_blocks"], "all").replace("", "none"),
             "right": best["accuracy"],
         }
     )

@@ -295,8 +295,8 @@ def test_figures_draw_what_was_measured():
     assert set(figures.functions(found).table["value"]) == {0.3}
     shown = figures.relatives(found).table
     assert shown.groupby("series", sort=False)["value"].first().to_dict() == {
-        "right (by chance 6%)": 0.1, "fits without: who has which job (by chance 25%)": 0.4
+        "right (by chance 6 %)": 0.1, "fits without: who has which job (by chance 25 %)": 0.4
     }  # fmt: skip
     best = figures.readers(found).table
     assert len(best) == 2 + 3 + 4 + 4 + 5
-    assert best.loc[best["the best ones to read"] == "all", "right"].tolist() == [1.0] * 5
+    assert best.loc[best["such as"] == "all", "right"].tolist() == [1.0] * 5
