@@ -2,13 +2,14 @@
 
 A pilot of one seed that is in no arm was looked at (``design.words``): with these rows and four layers it answered
 three look-ups; with more rows four layers answered two and six layers one; on relatives it guessed. Networks of one,
-two and three layers with these rows, or of six, were not looked at.
+two and three layers with these rows, or of six, were not looked at. Means are asked for and no shares of networks: five
+of five would not say that most networks answer.
 """
 
 from livingpaper.claims.claim import Claim, Control, Says
 from livingpaper.claims.reading import Reading, best_of
-from livingpaper.claims.rules import Every, Share
-from livingpaper.claims.units import MORE_OFTEN_THAN_NOT, at_least, at_most, share_of
+from livingpaper.claims.rules import Every
+from livingpaper.claims.units import at_least, at_most, share_of
 from retrieval_circuits.stacked_heads.design import EQUATIONS, RELATIVES, Spoken
 from retrieval_circuits.stacked_heads.readings import words as readings
 from retrieval_circuits.stacked_heads.readings.words import ALIASES_UNREAD, HALFWAY, ONE_UNREAD
@@ -41,7 +42,7 @@ def _best(count: int) -> Reading:
 
 
 SOME_ANSWER_TWO = Control(reading=_best(2), bound=ANSWERS)
-"""If no network answers two look-ups, that one layer does not says little."""
+"""If hardly a network answers two look-ups, what one layer does not, and which are answered first, says little."""
 
 DEPTH = (
     Claim(
@@ -69,14 +70,12 @@ DEPTH = (
     Claim(
         id="SH31",
         says=Says(
-            holds="Three layers, one more than look-ups, mostly answer two look-ups in words.",
-            fails="Three layers, one more than look-ups, mostly do not answer two look-ups in words in the steps they "
-            "had.",
-            whether="whether three layers mostly answer two look-ups in words",
+            holds="Three layers, one more than look-ups, answer two look-ups in words.",
+            fails="Three layers, one more than look-ups, do not answer two look-ups in words in the steps they had.",
+            whether="whether three layers answer two look-ups in words",
         ),
         reading=_of_layers(3, 2),
-        rule=Share(each=ANSWERS),
-        bound=MORE_OFTEN_THAN_NOT,
+        bound=ANSWERS,
         controls=(
             Control(reading=_of_layers(2, 2), bound=DOES_NOT),
             Control(reading=_of_layers(3, 1), bound=ANSWERS, spoils="no"),
@@ -85,14 +84,12 @@ DEPTH = (
     Claim(
         id="SH32",
         says=Says(
-            holds="Four layers, one more than look-ups, mostly answer three look-ups in words.",
-            fails="Four layers, one more than look-ups, mostly do not answer three look-ups in words in the steps they "
-            "had.",
-            whether="whether four layers mostly answer three look-ups in words",
+            holds="Four layers, one more than look-ups, answer three look-ups in words.",
+            fails="Four layers, one more than look-ups, do not answer three look-ups in words in the steps they had.",
+            whether="whether four layers answer three look-ups in words",
         ),
         reading=_of_layers(4, 3),
-        rule=Share(each=ANSWERS),
-        bound=MORE_OFTEN_THAN_NOT,
+        bound=ANSWERS,
         controls=(
             Control(reading=_of_layers(3, 3), bound=DOES_NOT),
             Control(reading=_of_layers(4, 1), bound=ANSWERS, spoils="no"),
@@ -101,14 +98,13 @@ DEPTH = (
     Claim(
         id="SH33",
         says=Says(
-            holds="With layers to spare, six in all, networks mostly answer three look-ups in words.",
-            fails="With layers to spare, six in all, networks mostly do not answer three look-ups in words in the "
+            holds="With layers to spare, six in all, networks answer three look-ups in words.",
+            fails="With layers to spare, six in all, networks do not answer three look-ups in words in the "
             "steps they had.",
-            whether="whether six layers mostly answer three look-ups in words",
+            whether="whether six layers answer three look-ups in words",
         ),
         reading=_of_layers(6, 3),
-        rule=Share(each=ANSWERS),
-        bound=MORE_OFTEN_THAN_NOT,
+        bound=ANSWERS,
         controls=(
             Control(reading=_of_layers(2, 3), bound=DOES_NOT),
             Control(reading=_of_layers(6, 1), bound=ANSWERS, spoils="no"),
@@ -128,7 +124,8 @@ DEPTH = (
             readings.in_order,
         ),
         rule=Every(each=at_least(1.0, "every one of the seed's networks")),
-        bound=at_least(0.5, "no fewer than every other seed: five seeds cannot say more"),
+        bound=at_least(0.45, "about every other seed: five of five cannot say more than 48 %"),
+        controls=(SOME_ANSWER_TWO,),
     ),
 )
 OTHERS = (
