@@ -95,7 +95,9 @@ def hidden_of(seed: int) -> int:
 
 LOOK_UPS = {str(cell): cell for cell in chains.REWARDED}
 """Networks of the chapter on stacked heads that are drawn beside ours: chains of two look-ups, by layers."""
-THEIRS = {"d_model": 64, "steps": 3000, "unrewarded_steps": 10_000, "longest_chain": 128, "n_rows": 256}
+THEIRS = {
+    "d_model": 64, "steps": 3000, "unrewarded_steps": 10_000, "word_steps": 7680, "longest_chain": 128, "n_rows": 256
+}  # fmt: skip
 """That chapter's published sizes, so that its published runs are read and none is trained."""
 
 
@@ -133,7 +135,7 @@ def seeds_of(params: Params, arm: Arm) -> tuple[int, ...]:
 
 
 def _theirs(params: Params) -> chains.Params:
-    beside_the_grid = dict.fromkeys(("followed_seeds", "taught_seeds", "fresh_seeds", "long_seeds"), ())
+    beside_the_grid = dict.fromkeys(("followed_seeds", "taught_seeds", "fresh_seeds", "long_seeds", "word_seeds"), ())
     return chains.Params(seeds=params.look_up_seeds, engine=params.engine, **beside_the_grid, **THEIRS)
 
 

@@ -23,6 +23,7 @@ TIERS = [(name, tier) for name in studies.names() for tier in studies.tiers(name
 
 MAX_CELLS, MAX_CODE_CELLS = 28, 14  # what is longer belongs into the appendix, which may have more code
 MAX_LINES = 12  # of a code cell
+MAX_PARAMETERS = 16  # lines of the cell that holds nothing but names and literals
 SHORTEST_ALT = 20  # letters
 MAX_TAKEAWAY = 12  # words
 SHORTEST_HEADING = 2  # words: "Results" says nothing
@@ -87,8 +88,11 @@ def it_is_short(chapter: Chapter) -> list[str]:
     n_code = len(chapter.cells("code"))
     if n_code > MAX_CODE_CELLS and not chapter.is_appendix:
         found.append(f"{n_code} code cells; at most {MAX_CODE_CELLS}")
-    lines = [len(source.splitlines()) for source in chapter.sources("code")]
-    return found + [f"a code cell of {n} lines; at most {MAX_LINES}" for n in lines if n > MAX_LINES]
+    parameters = chapter.tagged("parameters")
+    for source in chapter.sources("code"):
+        n, most = len(source.splitlines()), MAX_PARAMETERS if source in parameters else MAX_LINES
+        found += [f"a code cell of {n} lines; at most {most}"] if n > most else []
+    return found
 
 
 def it_defines_nothing_and_needs_no_torch(chapter: Chapter) -> list[str]:
@@ -245,6 +249,7 @@ GOOD = {
 BROKEN = [
     (it_is_short, {f"cell-{number}": "1" for number in range(MAX_CELLS)}),
     (it_is_short, {"open": "a = 1\n" * (MAX_LINES + 1)}),
+    (it_is_short, {"parameters": "a = 1\n" * (MAX_PARAMETERS + 1)}),
     (it_defines_nothing_and_needs_no_torch, {"open": "def f():\n    return 1"}),
     (it_defines_nothing_and_needs_no_torch, {"open": "class A:\n    pass"}),
     (it_defines_nothing_and_needs_no_torch, {"open": "import torch.nn as nn"}),

@@ -2,5 +2,6 @@
 
 from retrieval_circuits.stacked_heads.claims.grid import GRID
 from retrieval_circuits.stacked_heads.claims.lessons import LESSONS
+from retrieval_circuits.stacked_heads.claims.words import WORDS
 
-CLAIMS = (*GRID, *LESSONS)
+CLAIMS = (*GRID, *LESSONS, *WORDS)

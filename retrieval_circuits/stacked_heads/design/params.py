@@ -9,6 +9,9 @@ from retrieval_circuits.design import EngineName, Seeds, SomeSeeds
 STEPS_AN_EPOCH = 50
 """Steps between two checkpoints: an "epoch" here draws as many batches anew."""
 
+WORDS_EVERY = 512
+"""Steps between two checkpoints of networks that are trained on words."""
+
 
 class Params(BaseModel):
     """Parameters of the chapter; ``params/stacked_heads.yaml`` holds the published values."""
@@ -20,6 +23,8 @@ class Params(BaseModel):
     taught_seeds: Annotated[Seeds, Field(description="init seeds where other things are rewarded, or other rows seen")]
     fresh_seeds: Annotated[Seeds, Field(description="init seeds that test what the followed ones suggest")]
     long_seeds: Annotated[Seeds, Field(description="init seeds of longer contexts")]
+    word_seeds: Annotated[Seeds, Field(description="init seeds, and rows of their own, of networks of words")]
+    word_steps: Annotated[int, Field(ge=4, le=100_000, description="of training on words; of long rows a third")]
     d_model: Annotated[int, Field(ge=4, le=512, multiple_of=4, description="width; 4 heads, MLP four times as wide")]
     steps: Annotated[int, Field(ge=STEPS_AN_EPOCH, le=100_000, multiple_of=STEPS_AN_EPOCH, description="of training")]
     unrewarded_steps: Annotated[

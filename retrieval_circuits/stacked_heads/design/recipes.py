@@ -11,21 +11,26 @@ from retrieval_circuits.design import DATA_SEED_OFFSET
 from retrieval_circuits.stacked_heads.design.grid import FOLLOWED, GRID, Cell
 from retrieval_circuits.stacked_heads.design.lessons import FRESH, LONGER, TAUGHT, Lesson
 from retrieval_circuits.stacked_heads.design.params import STEPS_AN_EPOCH, Params
+from retrieval_circuits.stacked_heads.design.words import ASKED_AS_WELL, SPOKEN, word_recipes
 from retrieval_circuits.stacked_heads.measures import (
     Counts,
     Flow,
     HeldOut,
+    KnownLinks,
     OneLayer,
     Reading,
+    WordCounts,
     chain_scores,
     exchanged_values,
     false_paths,
     hops_by_two,
     information_flow,
+    known_links,
     named_paths,
     one_layer,
     one_of_two,
     read_circuit,
+    word_scores,
 )
 
 N_LOOKED = 32
@@ -44,6 +49,7 @@ def recipes(params: Params) -> dict[str, tuple[Recipe, ...]]:
     made = {str(cell): tuple(_of_cell(params, cell, seed) for seed in of_cell) for cell, of_cell in seeds.items()}
     for lesson, of_lesson in lessons(params).items():
         made[str(lesson)] = tuple(_of_lesson(params, lesson, seed) for seed in of_lesson)
+    made |= word_recipes(params)
     return {arm: of_arm for arm, of_arm in made.items() if of_arm}
 
 
@@ -113,7 +119,13 @@ def _recipe(params: Params, task: ChainRetrieval, n_layers: int, seed: int, stag
 
 
 def instruments(params: Params, arm: str) -> tuple[Instrument, ...]:
-    """Losses of every checkpoint; of the cell that is followed where its heads look, and at the end its circuit."""
+    """Losses of every checkpoint; of the cell that is followed where its heads look, and at the end its circuit.
+
+    Of networks of words what they answer.
+    """
+    if words := [spoken for spoken in SPOKEN if str(spoken) == arm]:
+        asked = WordCounts(n_rows=params.n_rows, others=ASKED_AS_WELL.get(words[0].formulation, ()))
+        return (Instrument(name="measurements", version=1, measures=word_scores, settings=asked),)
     followed = arm == str(FOLLOWED)
     counts = Counts(n_rows=params.n_rows, n_looked=N_LOOKED if followed else 0)
     scores = Instrument(name="measurements", version=1, measures=chain_scores, settings=counts)
@@ -132,7 +144,7 @@ def instruments(params: Params, arm: str) -> tuple[Instrument, ...]:
 
 
 FLOW, WIRED = "information_flow", "one_layer"
-BY_TWO, WORTH = "hops_by_two", "one_of_two"
+BY_TWO, WORTH, KNOWN = "hops_by_two", "one_of_two", "known_links"
 """Names of the experiments."""
 
 
@@ -144,6 +156,7 @@ def experiments(params: Params) -> tuple[Experiment, ...]:
         Experiment(name=WIRED, version=1, function=one_layer, params=wired),
         Experiment(name=BY_TWO, version=1, function=hops_by_two, params=Flow(longest=params.longest_chain // 2)),
         Experiment(name=WORTH, version=1, function=one_of_two, params=HeldOut(n_rows=params.n_rows)),
+        Experiment(name=KNOWN, version=1, function=known_links, params=KnownLinks(n_prompts=params.n_rows)),
     )
 
 

@@ -12,20 +12,25 @@ from retrieval_circuits.stacked_heads.measures.theory import (
     one_of_two,
 )
 from retrieval_circuits.stacked_heads.measures.tries import exchanged_values, false_paths, named_paths
+from retrieval_circuits.stacked_heads.measures.words import KnownLinks, WordCounts, known_links, word_scores
 
 __all__ = [
     "Counts",
     "Flow",
+    "KnownLinks",
     "OneLayer",
     "Reading",
+    "WordCounts",
     "HeldOut",
     "chain_scores",
     "exchanged_values",
     "false_paths",
     "hops_by_two",
     "information_flow",
+    "known_links",
     "named_paths",
     "one_layer",
     "one_of_two",
     "read_circuit",
+    "word_scores",
 ]
