@@ -168,7 +168,7 @@ def test_what_the_sentences_say():
 
     story, planted = said("story_control", "story"), said("story_control", "planted")
     assert ": no link is supported by a causal test" in story and "in 0 of 37 networks" in story
-    assert " ① brings the next word." in planted and "of 25 networks" in planted
+    assert " ① brings the next word." in planted and "of 37 networks" in planted
     assert "of which these networks know 5 %: it could hardly" in story and "could hardly" not in planted
     assert "No path was patched here" in said("six_run_matrix", "explorer")
     assert "traded in the values, < 1 % of answers follow" in said("permutation_recall", "explorer")
