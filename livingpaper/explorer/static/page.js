@@ -90,6 +90,12 @@
 
   // Nothing is loaded for what a reader has not come to; an address that names an explorer comes to it at once.
   const still = new Set();
+  // The one that is named stays in view, too, while others above it come to life and grow, until the reader acts.
+  let sought = null;
+  const grown = new ResizeObserver(() => sought?.scrollIntoView());
+  for (const act of ['wheel', 'touchstart', 'pointerdown', 'keydown']) {
+    addEventListener(act, () => grown.disconnect(), { passive: true });
+  }
   const come = box => {
     near.unobserve(box);
     if (still.delete(box)) mount(box);
@@ -98,7 +104,12 @@
     if (isIntersecting) come(target);
   }), { rootMargin: '400px' });
   document.querySelectorAll('.explorer:not(.is-mounted)').forEach(box => {
-    const follow = () => location.hash.startsWith(`#${box.id}?`) && come(box);
+    const follow = () => {
+      if (!location.hash.startsWith(`#${box.id}?`)) return;
+      if (still.has(box)) grown.observe(document.body);
+      sought = box;
+      come(box);
+    };
     box.classList.add('is-mounted');
     still.add(box);
     near.observe(box);

@@ -48,11 +48,11 @@ def relatives(results: Results) -> View:
     chance = _at_end(results, "fits_chance", RELATIVES).astype({"variable": str})
     keys = ["arm", "init_seed", "variable"]
     fits = fits.merge(chance[[*keys, "value"]].rename(columns={"value": "by_chance"}), on=keys)
-    names = {"right": "right", **{block: f"fits without: {BLOCKS[block]}" for block in fits["variable"].unique()}}
+    names = {"right": "right", **{block: f"fits but for {BLOCKS[block]}" for block in fits["variable"].unique()}}
     by_chance = {"right": 1 / len(FORMULATIONS["F5"].acceptable), **fits.groupby("variable")["by_chance"].mean()}
-    names = {name: f"{words} (by chance {100 * by_chance[name]:.0f} %)" for name, words in names.items()}
+    names = {name: f"{words} ({100 * by_chance[name]:.0f} %)" for name, words in names.items()}
     table = _by_depth(pd.concat([right, fits.drop(columns="by_chance")], ignore_index=True), names)
-    note = "An answer fits if one may give it who leaves those lines unread"
+    note = "An answer fits if one may give it who leaves those lines unread; in brackets, how many do by chance"
     return View(table, "share of answers", "test", BAND, note=note)
 
 

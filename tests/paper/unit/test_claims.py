@@ -606,7 +606,7 @@ def test_nothing_is_needed_where_all_is_decided_but_the_seeds_asked_for():
 
 def test_a_control_that_misses_its_bound_asks_for_seeds_too():
     assert wanted(HIGH, controls=(control([0.1, 0.9, 0.7, 0.3, 0.6]),)).seeds > 5
-    assert wanted(HIGH, controls=(control([0.4, 0.41, 0.39, 0.4, 0.401]),)) == Needed(None, 5)
+    assert wanted(HIGH, controls=(control([0.4, 0.41, 0.39, 0.4, 0.401]),)) == Needed(None, 5, by_control=True)
     assert wanted(HIGH, controls=(control(NEARLY),)) == Needed(5, 5)
 
 
