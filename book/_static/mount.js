@@ -207,7 +207,7 @@
 
   // A box that scrolls must take the focus, or a keyboard cannot scroll it.
   function reach(box) {
-    const scrolls = box.scrollWidth > box.clientWidth + 1;
+    const scrolls = box.scrollWidth > box.clientWidth;
     if (scrolls) box.setAttribute('tabindex', '0');
     else if (box.tabIndex === 0) box.removeAttribute('tabindex');
   }

@@ -13,13 +13,6 @@ ANSWERED = "share of answers that are right"
 LOOK_UPS = {"1 look-up": "one look-up", "2 look-ups": "two look-ups", "3 look-ups": "three look-ups"}
 """What a table calls a number of look-ups -> what a reader does."""
 LINES = {"0 look-ups": "none: the line has the digit", **LOOK_UPS}
-BLOCKS = {
-    "countries": "who lives where",
-    "relatives": "who is whose relative",
-    "households": "which relative a job lives with",
-    "jobs": "who has which job",
-}
-"""Blocks of lines of the prompts on relatives -> what they say."""
 KINDS = {"F1": "equations", "F4": "functions", "F5": "relatives"}
 
 
@@ -48,11 +41,11 @@ def relatives(results: Results) -> View:
     chance = _at_end(results, "fits_chance", RELATIVES).astype({"variable": str})
     keys = ["arm", "init_seed", "variable"]
     fits = fits.merge(chance[[*keys, "value"]].rename(columns={"value": "by_chance"}), on=keys)
-    names = {"right": "right", **{block: f"fits but for {BLOCKS[block]}" for block in fits["variable"].unique()}}
+    names = {"right": "right", **{block: f"fits but for {block}" for block in fits["variable"].unique()}}
     by_chance = {"right": 1 / len(FORMULATIONS["F5"].acceptable), **fits.groupby("variable")["by_chance"].mean()}
     names = {name: f"{words} ({100 * by_chance[name]:.0f} %)" for name, words in names.items()}
     table = _by_depth(pd.concat([right, fits.drop(columns="by_chance")], ignore_index=True), names)
-    note = "An answer fits if one may give it who leaves those lines unread; in brackets, how many do by chance"
+    note = "An answer fits if one may give it who leaves those lines unread (households: with which relative a job lives); in brackets, by chance"
     return View(table, "share of answers", "test", BAND, note=note)
 
 

@@ -295,7 +295,7 @@ def test_figures_draw_what_was_measured():
     assert set(figures.functions(found).table["value"]) == {0.3}
     shown = figures.relatives(found).table
     assert shown.groupby("series", sort=False)["value"].first().to_dict() == {
-        "right (6 %)": 0.1, "fits but for who has which job (25 %)": 0.4
+        "right (6 %)": 0.1, "fits but for jobs (25 %)": 0.4
     }  # fmt: skip
     best = figures.readers(found).table
     assert len(best) == 2 + 3 + 4 + 4 + 5
