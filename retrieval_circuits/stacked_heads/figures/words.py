@@ -45,7 +45,8 @@ def relatives(results: Results) -> View:
     by_chance = {"right": 1 / len(FORMULATIONS["F5"].acceptable), **fits.groupby("variable")["by_chance"].mean()}
     names = {name: f"{words} ({100 * by_chance[name]:.0f} %)" for name, words in names.items()}
     table = _by_depth(pd.concat([right, fits.drop(columns="by_chance")], ignore_index=True), names)
-    note = "An answer fits if one may give it who leaves those lines unread (households: with which relative a job lives); in brackets, by chance"
+    note = "An answer fits if one may give it who leaves those lines unread (households: with which relative a job "
+    note += "lives); in brackets, by chance"
     return View(table, "share of answers", "test", BAND, note=note)
 
 
