@@ -5,21 +5,26 @@ model above 1/4 or 1/16 need not compose links.
 """
 
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
 from math import prod
 
 from circuitcore.ground.spelling import unknown
 from circuitcore.tasks.chain_prompts import draw_world, formulation
-from circuitcore.tasks.chain_prompts.worlds import Formulation, World
+from circuitcore.tasks.chain_prompts.worlds import Entry, Formulation, World
 from circuitcore.tasks.errors import TaskError
 
 QUESTION = "question"
 MAX_CASES = 100_000
 
+Lines = Mapping[str, Mapping[Entry, Sequence[str]]]
+"""Block -> what is looked up -> all that its line may say, as much for every line of the block."""
 
-def ignorant_answers(found: Formulation, world: World, unread: Collection[str]) -> dict[str, float]:
+
+def ignorant_answers(
+    found: Formulation, world: World, unread: Collection[str], lines: Lines | None = None
+) -> dict[str, float]:
     """What the answer may be, with its probability, for a perfect reader of everything but ``unread``.
 
     Where a block is unread, each of the things that its lines may give is as likely as any other (a reader of prompts
@@ -29,6 +34,8 @@ def ignorant_answers(found: Formulation, world: World, unread: Collection[str]) 
         found: the kind of prompt.
         world: the links of one prompt.
         unread: names of blocks, and "question".
+        lines: what each line may say (of a mother: a woman's name), for a reader who knows that as well; else any line
+            of a block may say what any other says.
 
     Raises:
         TaskError: a name that is neither, or more cases than ``MAX_CASES``.
@@ -38,15 +45,20 @@ def ignorant_answers(found: Formulation, world: World, unread: Collection[str]) 
             raise TaskError(unknown("part of the prompt", name, (*world.blocks, QUESTION)))
     asked = found.asks(world) if QUESTION in unread else (world.asked,)
     blocks = [name for name in world.blocks if name in unread]
-    guesses = [world.found_in(name) for name in blocks]
+    anything = {name: world.found_in(name) for name in blocks}
+
+    def may_say(block: str, key: Entry) -> Sequence[str]:
+        return lines[block][key] if lines else anything[block]
+
+    guesses = [range(len(may_say(name, world.blocks[name][0][:-1]))) for name in blocks]
     if len(asked) * prod(map(len, guesses)) > MAX_CASES:
         raise TaskError(f"{len(blocks)} unread blocks make more than {MAX_CASES:,} cases; leave fewer of them unread")
     seen: Counter[str] = Counter()
     for words, guess in product(asked, product(*guesses)):
         instead = dict(zip(blocks, guess, strict=True))  # every block is looked up once, so one guess of it is enough
 
-        def look(block: str, *key: str, instead: dict[str, str] = instead) -> str:
-            return instead[block] if block in instead else world.look(block, *key)
+        def look(block: str, *key: str, instead: dict[str, int] = instead) -> str:
+            return may_say(block, key)[instead[block]] if block in instead else world.look(block, *key)
 
         seen[found.walk(look, replace(world, asked=words))[-1]] += 1
     return {answer: count / seen.total() for answer, count in seen.items()}

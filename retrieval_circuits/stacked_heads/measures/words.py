@@ -3,8 +3,7 @@
 import functools
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain, combinations, product
-from math import prod
+from itertools import chain, combinations
 from random import Random
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -17,6 +16,7 @@ from circuitcore.metrics.instruments.battery import stacks
 from circuitcore.metrics.table import Rows
 from circuitcore.tasks.base import Batch
 from circuitcore.tasks.chain_prompts import draw_world, formulation
+from circuitcore.tasks.chain_prompts.ignorant import Lines, ignorant_answers
 from circuitcore.tasks.chain_prompts.worlds import Entry, World
 from circuitcore.tasks.chain_words import ChainWords
 
@@ -80,12 +80,12 @@ def word_scores(run: "Run", counts: WordCounts, progress: Callable[[int], None])
     tables = []
     for steps, net in stacks(run):
         rows = Rows(run.run_id, steps, [run.tokens_seen(step) for step in steps])
-        for split, asked in [("test", own), *zip(counts.others, others, strict=True)]:
-            said = net.run(asked.batch).logits.argmax(-1)
-            _add_answers(asked, said, rows, split)
-            _add_fits(asked, said, rows, split)
+        said = [net.run(asked.batch).logits.argmax(-1) for asked in (own, *others)]
+        for split, asked, answers in zip(("test", *counts.others), (own, *others), said, strict=True):
+            _add_answers(asked, answers, rows, split)
+            _add_fits(asked, answers, rows, split)
         if task.wanted == "every line":
-            _add_lines(own, net.run(own.batch).logits.argmax(-1), rows)
+            _add_lines(own, said[0], rows)
         tables.append(rows.frame())
         progress(len(steps))
     return pd.concat(tables, ignore_index=True)
@@ -200,27 +200,14 @@ def answers_left(name: str, depth: int, world: World, read: Collection[str]) -> 
     """What the answer may be, with its probability, for who knows the question and the blocks ``read``.
 
     Such a reader knows how prompts of the kind are made: a line that is not read is as likely to say each of the things
-    that it ever says (of a mother: a woman's name), whatever other blocks say. Every block is looked up once, so that
-    one guess for each unread one is enough.
+    that it ever says (of a mother: a woman's name), whatever other blocks say.
     """
-    found, _ = formulation(name, depth)
-    says = said_by_lines(name, depth)
     unread = [block for block in world.blocks if block not in read]
-    sizes = {block: len(next(iter(says[block].values()))) for block in unread}
-    seen: dict[str, int] = {}
-    for guess in product(*(range(sizes[block]) for block in unread)):
-        instead = dict(zip(unread, guess, strict=True))
-
-        def look(block: str, *key: str, instead: Mapping[str, int] = instead) -> str:
-            return says[block][key][instead[block]] if block in instead else world.look(block, *key)
-
-        answer = found.walk(look, world)[-1]
-        seen[answer] = seen.get(answer, 0) + 1
-    return {answer: count / prod(sizes.values()) for answer, count in seen.items()}
+    return ignorant_answers(formulation(name, depth)[0], world, unread, said_by_lines(name, depth))
 
 
 @functools.cache
-def said_by_lines(name: str, depth: int) -> Mapping[str, Mapping[Entry, tuple[str, ...]]]:
+def said_by_lines(name: str, depth: int) -> Lines:
     """Block -> what is looked up -> everything that its line says in some prompt, sorted."""
     found: dict[str, dict[Entry, set[str]]] = {}
     for block, (*key, value) in _lines(name, depth):
