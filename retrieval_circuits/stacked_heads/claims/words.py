@@ -41,6 +41,20 @@ def _best(count: int) -> Reading:
     )
 
 
+def _enough(claim: str, says: Says, n_layers: int, count: int, *, too_few: int) -> Claim:
+    """That so many layers answer so many look-ups; fewer must not, and these must answer one."""
+    return Claim(
+        id=claim,
+        says=says,
+        reading=_of_layers(n_layers, count),
+        bound=ANSWERS,
+        controls=(
+            Control(reading=_of_layers(too_few, count), bound=DOES_NOT),
+            Control(reading=_of_layers(n_layers, 1), bound=ANSWERS, spoils="no"),
+        ),
+    )
+
+
 SOME_ANSWER_TWO = Control(reading=_best(2), bound=ANSWERS)
 """If hardly a network answers two look-ups, what one layer does not, and which are answered first, says little."""
 
@@ -67,48 +81,39 @@ DEPTH = (
         bound=ONE_LINK,
         controls=(SOME_ANSWER_TWO,),
     ),
-    Claim(
-        id="SH31",
-        says=Says(
+    _enough(
+        "SH31",
+        Says(
             holds="Three layers, one more than look-ups, answer two look-ups in words.",
             fails="Three layers, one more than look-ups, do not answer two look-ups in words in the steps they had.",
             whether="whether three layers answer two look-ups in words",
         ),
-        reading=_of_layers(3, 2),
-        bound=ANSWERS,
-        controls=(
-            Control(reading=_of_layers(2, 2), bound=DOES_NOT),
-            Control(reading=_of_layers(3, 1), bound=ANSWERS, spoils="no"),
-        ),
+        n_layers=3,
+        count=2,
+        too_few=2,
     ),
-    Claim(
-        id="SH32",
-        says=Says(
+    _enough(
+        "SH32",
+        Says(
             holds="Four layers, one more than look-ups, answer three look-ups in words.",
             fails="Four layers, one more than look-ups, do not answer three look-ups in words in the steps they had.",
             whether="whether four layers answer three look-ups in words",
         ),
-        reading=_of_layers(4, 3),
-        bound=ANSWERS,
-        controls=(
-            Control(reading=_of_layers(3, 3), bound=DOES_NOT),
-            Control(reading=_of_layers(4, 1), bound=ANSWERS, spoils="no"),
-        ),
+        n_layers=4,
+        count=3,
+        too_few=3,
     ),
-    Claim(
-        id="SH33",
-        says=Says(
+    _enough(
+        "SH33",
+        Says(
             holds="With layers to spare, six in all, networks answer three look-ups in words.",
             fails="With layers to spare, six in all, networks do not answer three look-ups in words in the "
             "steps they had.",
             whether="whether six layers answer three look-ups in words",
         ),
-        reading=_of_layers(6, 3),
-        bound=ANSWERS,
-        controls=(
-            Control(reading=_of_layers(2, 3), bound=DOES_NOT),
-            Control(reading=_of_layers(6, 1), bound=ANSWERS, spoils="no"),
-        ),
+        n_layers=6,
+        count=3,
+        too_few=2,
     ),
     Claim(
         id="SH34",
