@@ -1,4 +1,4 @@
-// Brings a page's charts to life and makes its wide boxes reachable by keyboard. A classic script: it also runs
+// Brings a page's charts to life, has its formulas set, and makes its wide boxes reachable by keyboard. A classic script: it also runs
 // from file://. A chart is
 //   <div class="vl-chart"><picture><source class="vl-narrow" media="..." srcset="..."><img class="vl-still" alt="..."
 //   width="..." src="..."></picture><script type="application/json" class="vl-spec">{...}</script></div>
@@ -9,7 +9,7 @@
   'use strict';
 
   const NEAR = '600px 0px'; // how far from the window a chart is drawn
-  const SLICE = 20; // ms of work on a chart after which the page may answer
+  const SLICE = 20; // ms of work on a chart, or on formulas, after which the page may answer
   const me = document.currentScript;
 
   // Between two pieces of work the page may answer the reader.
@@ -17,6 +17,20 @@
     if (window.requestIdleCallback) window.requestIdleCallback(done, { timeout: 200 });
     else setTimeout(done);
   });
+
+  // Formulas a few at a time: MathJax, left alone, sets all of a page at once. It is told before it is run, and its own
+  // promise of a finished page is kept.
+  async function pageReady() {
+    await pause();
+    let since = performance.now();
+    for (const formula of document.querySelectorAll('.math')) {
+      await window.MathJax.typesetPromise([formula]);
+      if (performance.now() - since < SLICE) continue;
+      await pause();
+      since = performance.now();
+    }
+  }
+  if (window.MathJax) window.MathJax = { ...window.MathJax, startup: { typeset: false, pageReady } };
 
   // Vega's script, from the site or from the text that a page alone carries it as.
   const load = () => new Promise((done, fail) => {

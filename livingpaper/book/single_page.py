@@ -128,7 +128,7 @@ def _inline_scripts(soup: BeautifulSoup, page: Path) -> None:
     needs_math = bool(soup.select(".math"))
     for script in soup.find_all("script", src=True):
         file = _file(script["src"], page)
-        unused = file.stem in NAVIGATION_SCRIPTS or ("math" in file.stem and not needs_math)
+        unused = file.stem in NAVIGATION_SCRIPTS or ("mathjax" in file.stem and not needs_math)
         late = script.has_attr("defer") or script.has_attr("async")
         if unused:
             script.decompose()

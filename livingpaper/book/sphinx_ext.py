@@ -9,8 +9,7 @@
 - ``builder-inited``: Vega and MathJax are copied into the site from installed packages, and the weights that
   explorers load from beside the executed notebooks.
 - ``html-page-context``: stills and tables of figures go into files beside the page, ``_static/figures``; Vega is named
-  only on the pages that have a chart, and formulas are set in pieces where there are some; bibliographies read well
-  aloud.
+  only on the pages that have a chart; bibliographies read well aloud.
 - ``build-finished``: every verdict as data, ``book/claims.json``, with its schema.
 """
 
@@ -234,9 +233,8 @@ def finish_page(app: Sphinx, pagename: str, templatename: str, context: dict, do
     if 'class="explorer"' in body:
         check_weights(app, body, pagename)
     vega = {"data-vega": vega_bundle()} if "vl-chart" in body else {}
-    app.add_js_file("mount.js", loading_method="defer", priority=800, **vega)
-    if 'class="math' in body:
-        app.add_js_file("maths.js", priority=600)  # after MathJax's settings, which are 500, and before it is run
+    # Deferred scripts run in this order: before MathJax (500), whose settings, not deferred, are there already.
+    app.add_js_file("mount.js", loading_method="defer", priority=400, **vega)
     if vega:
         body = put_beside(body, Path(app.outdir, FIGURE_FILES), context["pathto"](FIGURE_FILES, 1))
     # docutils makes a list of things that are no list items, which screen readers announce as an empty list.

@@ -73,7 +73,6 @@ globalThis.circuitExplorer = (() => {
       if (!this.#state && !(await this.change(this.#fields.asked()))) throw new Error(this.#problem.textContent);
       if (wrong) this.#complain(sentence(`the address could not be followed: ${wrong}`));
       this.#box.append(this.#live);
-      if (linked) this.#box.scrollIntoView();
       requestAnimationFrame(() => setTimeout(() => this.#load())); // when the stage has been painted
     }
 

@@ -92,7 +92,7 @@
   const still = new Set();
   // The one that is named stays in view, too, while others above it come to life and grow, until the reader acts.
   let sought = null;
-  const grown = new ResizeObserver(() => sought?.scrollIntoView());
+  const grown = new ResizeObserver(() => sought.scrollIntoView());
   for (const act of ['wheel', 'touchstart', 'pointerdown', 'keydown']) {
     addEventListener(act, () => grown.disconnect(), { passive: true });
   }
