@@ -27,6 +27,7 @@ from circuitcore.tasks.chain_words import ChainWords
 from circuitcore.tasks.chains import ChainRetrieval
 from circuitcore.tasks.conditional import ConditionalRetrieval
 from circuitcore.tasks.errors import OutsideTaskError
+from circuitcore.tasks.in_context_recall import InContextRecall
 from circuitcore.tasks.k_fold_composition import KFoldComposition
 from circuitcore.tasks.permutation import PermutationRecall
 from circuitcore.tasks.planted import PlantedRepeats
@@ -52,7 +53,7 @@ __all__ = [
 ]
 
 _KINDS = (SymbolicKV, TextualKV, Story, PlantedRepeats, PermutationRecall, ChainRetrieval, ChainWords)
-_KINDS += (StreamKV, BalancedStream, ChainsOfLengths, KFoldComposition, ConditionalRetrieval)
+_KINDS += (StreamKV, BalancedStream, ChainsOfLengths, KFoldComposition, ConditionalRetrieval, InContextRecall)
 TASKS: Mapping[str, type[Task]] = MappingProxyType({kind.name: kind for kind in _KINDS})
 _IMPORT_PATH = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*")
 

@@ -65,6 +65,11 @@ def solve_k_fold(words):
     return x
 
 
+def solve_in_context_recall(words):
+    """`K3 V7 K0 V2 ... K5 K3`: the word behind the first of those that equal the last word."""
+    return words[words.index(words[-1]) + 1]
+
+
 def solve_chains(inputs):
     """Pairs of vectors, then four queries: from each query the vectors that follow, link by link, until none does.
 
@@ -118,6 +123,7 @@ def solve_chain_words(words):
 SOLVERS = {
     "chain_lengths": solve_chain_lengths,
     "k_fold_composition": solve_k_fold,
+    "in_context_recall": solve_in_context_recall,
     "balanced_stream": solve_stream,
     "stream_kv": solve_stream,
     "chain_retrieval": solve_chains,

@@ -213,6 +213,7 @@ SIZES = {
     "conditional_retrieval": ("n_options", "d_symbol", "n_steps", "n_train", "n_test"),
     "chain_words": ("n_questions", "n_train", "n_test"),
     "k_fold_composition": ("n_symbols", "n_hops", "n_queries", "n_rows"),
+    "in_context_recall": ("n_pairs", "n_words", "n_queries", "n_rows"),
     "stream_kv": ("n_train", "n_eval"),
     "balanced_stream": (
         *("n_keys", "n_lags", "n_writes", "n_reads", "ood_keys", "ood_lags", "ood_writes", "ood_reads"),

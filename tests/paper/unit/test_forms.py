@@ -18,6 +18,7 @@ TASK_PARAMS = [
     ("symbolic_kv", {**FEW, "n_train": 40, "n_pairs": 2, "n_pairs_ood": 5, "sampling": "published"}),
     ("symbolic_kv", {**FEW, "n_train": 40, "targets": "shuffled"}),
     ("textual_kv", {**FEW, "n_train_2": 40, "n_train_3": 40, "read_out": "query"}),
+    ("in_context_recall", {"told": "sequence"}),
     ("permutation_recall", {"n_symbols": 8, "n_train": 30_000, "n_rows": 400}),
     ("permutation_recall", {"repeat_sources": (0, 2), "repeat_ratio": 0.9, "n_rows": 400}),
     ("permutation_recall", {"repeat_ratio": 0, "n_rows": 400}),
@@ -59,6 +60,8 @@ def knows_answers(task):
     """Whether full prompts tell the answer always (True), never (False) or sometimes (None)."""
     if task.name == "permutation_recall":
         return True if task.repeated == task.n_symbols - 1 else None
+    if task.name == "in_context_recall":
+        return True
     return task.name in ("symbolic_kv", "textual_kv") and task.targets == "matched"
 
 
