@@ -1,0 +1,237 @@
+"""Claims on laws of waiting, each on both tasks; written after a pilot of one seed that no experiment has."""
+
+import math
+from collections.abc import Callable
+from functools import partial
+from typing import NamedTuple
+
+from livingpaper.claims.claim import Claim, Control, Says
+from livingpaper.claims.reading import Reading
+from livingpaper.claims.rules import Share
+from livingpaper.claims.units import MORE_OFTEN_THAN_NOT, NUMBER, Bound, at_least, at_most, share_of
+from retrieval_circuits.emergence_laws import readings
+from retrieval_circuits.emergence_laws.design import (
+    BATCH,
+    CHANNELS,
+    CONTEXT,
+    HALF,
+    HEADS,
+    PAIRS,
+    REPEATED,
+    SEQUENCE,
+    TIED,
+    TWINS,
+)
+from retrieval_circuits.emergence_laws.published import ROOT, SQUARE
+
+NETWORKS = share_of("networks")
+NEARLY_ALL = at_least(0.9, "a wait that is cut off at the cap is too short")
+ON = {PAIRS: "on pairs", SEQUENCE: "on sequences"}
+NAMES = {CONTEXT: "the context's length", BATCH: "the rows a batch", HEADS: "the number of heads",
+         CHANNELS: "the channels a head"}  # fmt: skip
+
+
+class Law(NamedTuple):
+    """A law of waiting: the power of an axis, and how near to it an exponent must be."""
+
+    axis: str
+    power: float
+    near: Bound
+    grows: str
+    goes: str
+    said: str
+
+
+SQUARED = Law(
+    CONTEXT, SQUARE, at_most(0.5, "nearer to two than to one or three"),
+    "grows as the square of the context's length", "with the square of the context's length",
+    "Proved for a simplified model",
+)  # fmt: skip
+ROOTED = Law(
+    BATCH, ROOT, at_most(0.25, "nearer to one half than to none or one"),
+    "falls as the square root of the rows a batch", "with the square root of the rows a batch",
+    "Fitted to language models",
+)  # fmt: skip
+
+
+class Trend(NamedTuple):
+    """What happens to the wait along an axis, on average; sentences without the task."""
+
+    axis: str
+    bound: Bound
+    holds: str
+    fails: str
+    whether: str
+    said: str = "Supported"
+
+
+IN_TOKENS = Trend(
+    CONTEXT, at_most(ROOT / 2, "nearer to minus one half than to none"),
+    "In longer contexts networks need fewer steps, as the law in tokens has it,",
+    "In longer contexts networks do not need fewer steps, as the law in tokens would have it,",
+    "whether networks need fewer steps in longer contexts", "Fitted to language models",
+)  # fmt: skip
+MORE_HEADS = Trend(
+    HEADS, at_most(math.log2(0.9), "a tenth sooner for every doubling"),
+    "More heads shorten the wait", "More heads do not shorten the wait by a tenth for every doubling",
+    "whether more heads shorten the wait",
+)  # fmt: skip
+MORE_CHANNELS = Trend(
+    CHANNELS, at_least(math.log2(0.9), "less than a tenth sooner for every doubling"),
+    "More channels a head do not shorten the wait by a tenth for every doubling",
+    "More channels a head shorten the wait", "whether more channels a head leave the wait as it is",
+)  # fmt: skip
+
+
+def arrive(told: str, axis: str) -> Control:
+    """What every law needs: that hardly a wait is cut off."""
+    words = f"networks along this axis that get there, {ON[told]},"
+    return Control(reading=Reading(words, NETWORKS, readings.arrived(told, axis)), bound=NEARLY_ALL)
+
+
+def near(law: Law, identity: str, told: str) -> Claim:
+    """A law's exponent: those of most seeds are nearer to it than to the next simple one."""
+    return Claim(
+        id=identity,
+        says=Says(
+            holds=f"The wait {law.grows} {ON[told]}.",
+            fails=f"The wait does not go {law.goes} {ON[told]}.",
+            whether=f"whether the wait {law.grows} {ON[told]}",
+        ),
+        reading=Reading(
+            f"distance of the wait's power of {NAMES[law.axis]} from {law.power:g}, {ON[told]},",
+            NUMBER,
+            readings.off(told, law.axis, law.power),
+        ),
+        rule=Share(each=law.near),
+        bound=MORE_OFTEN_THAN_NOT,
+        controls=(arrive(told, law.axis),),
+        source="source",
+        source_verdict=law.said,
+    )
+
+
+def on_average(trend: Trend, identity: str, told: str) -> Claim:
+    """The mean exponent along an axis, on one side of a bound."""
+    return Claim(
+        id=identity,
+        says=Says(
+            holds=f"{trend.holds} {ON[told]}.", fails=f"{trend.fails} {ON[told]}.",
+            whether=f"{trend.whether} {ON[told]}",
+        ),
+        reading=Reading(
+            f"power of {NAMES[trend.axis]} with which the wait goes, {ON[told]},", NUMBER,
+            readings.exponent(told, trend.axis),
+        ),
+        bound=trend.bound,
+        controls=(arrive(told, trend.axis),),
+        source="source",
+        source_verdict=trend.said,
+    )  # fmt: skip
+
+
+def _just_right(identity: str, told: str) -> Claim:
+    return Claim(
+        id=identity,
+        says=Says(
+            holds=f"There is a width that is just right {ON[told]}: narrower and wider networks wait longer.",
+            fails=f"No width is just right {ON[told]}: the narrowest or the widest networks hardly wait longer.",
+            whether=f"whether there is a width that is just right {ON[told]}",
+        ),
+        reading=Reading(
+            f"logarithm of the shorter wait of the narrowest and the widest by the shortest between, {ON[told]},",
+            NUMBER,
+            readings.just_right(told),
+        ),
+        bound=at_least(math.log(1.25), "a quarter longer; the shortest of four is short by luck, too"),
+        source="source",
+        source_verdict="Supported: of its widths the middle ones learn in fewer than 1,000 steps",
+    )
+
+
+def _repeated(identity: str, told: str) -> Claim:
+    return Claim(
+        id=identity,
+        says=Says(
+            holds=f"Where half of all rows are repeated, networks wait less long {ON[told]}.",
+            fails=f"Where half of all rows are repeated, networks wait no less long {ON[told]}.",
+            whether=f"whether repeated rows shorten the wait {ON[told]}",
+        ),
+        reading=Reading(
+            f"logarithm of the wait where half of the rows are repeated by that where none are, {ON[told]},",
+            NUMBER,
+            readings.longer(told, REPEATED, HALF),
+        ),
+        bound=at_most(math.log(0.9), "a tenth sooner"),
+        controls=(arrive(told, REPEATED),),
+        source="source",
+        source_verdict="Supported",
+    )
+
+
+def _apart(identity: str, told: str) -> Claim:
+    return Claim(
+        id=identity,
+        says=Says(
+            holds=f"The wait is a lottery {ON[told]}: one of two seeds waits a quarter longer, on average.",
+            fails=f"The wait is hardly a lottery {ON[told]}: one of two seeds waits less than a quarter longer.",
+            whether=f"whether one of two seeds waits a quarter longer than the other {ON[told]}",
+        ),
+        reading=Reading(
+            f"logarithm of the longer by the shorter wait of two seeds, {ON[told]},", NUMBER, readings.apart(told)
+        ),
+        bound=at_least(math.log(1.25), "a quarter longer"),
+        source="source",
+        source_verdict="Supported: the wait is random over seeds",
+    )
+
+
+def _by_weights(identity: str, told: str) -> Claim:
+    return Claim(
+        id=identity,
+        says=Says(
+            holds=f"Initial weights decide more about the wait than the order of the rows {ON[told]}.",
+            fails=f"Initial weights decide no more about the wait than the order of the rows {ON[told]}.",
+            whether=f"whether initial weights decide more about the wait than rows {ON[told]}",
+        ),
+        reading=Reading(
+            f"scatter of the wait's logarithm over initial weights less that over rows, {ON[told]},",
+            NUMBER,
+            readings.by_weights(told),
+        ),
+        bound=at_least(0.05, "a twentieth of the wait"),
+        controls=(arrive(told, TWINS),),
+    )
+
+
+def _tied(identity: str, told: str) -> Claim:
+    return Claim(
+        id=identity,
+        says=Says(
+            holds=f"With tied embeddings networks wait at least twice as long {ON[told]}.",
+            fails=f"With tied embeddings networks wait less than twice as long {ON[told]}.",
+            whether=f"whether tied embeddings double the wait {ON[told]}",
+        ),
+        reading=Reading(
+            f"logarithm of the wait with tied embeddings by that without, {ON[told]},",
+            NUMBER,
+            readings.longer(told, TIED, 1),
+        ),
+        bound=at_least(math.log(2), "twice as long; one that is given up has waited longer still"),
+    )
+
+
+def on_both(make: Callable[[str, str], Claim], *ids: str) -> tuple[Claim, ...]:
+    """One claim a task."""
+    return tuple(make(identity, told) for identity, told in zip(ids, (PAIRS, SEQUENCE), strict=True))
+
+
+LENGTHS = (*on_both(partial(near, SQUARED), "EL1", "EL2"), *on_both(partial(on_average, IN_TOKENS), "EL3", "EL4"))
+ROWS = (*on_both(partial(near, ROOTED), "EL5", "EL6"), *on_both(_repeated, "EL7", "EL8"))
+SIZES = (
+    *on_both(_just_right, "EL9", "EL10"),
+    *on_both(partial(on_average, MORE_HEADS), "EL11", "EL12"),
+    *on_both(partial(on_average, MORE_CHANNELS), "EL13", "EL14"),
+)
+CHANCES = (*on_both(_apart, "EL15", "EL16"), *on_both(_by_weights, "EL17", "EL18"), *on_both(_tied, "EL19", "EL20"))
+CLAIMS = (*LENGTHS, *ROWS, *SIZES, *CHANCES)

@@ -1,0 +1,90 @@
+"""What is trained: two recall tasks, one network in the middle, and along six axes away from it.
+
+Sources are named in ``published``. Sizes come from a pilot on a seed that no experiment has (900): there the middle
+network waits a few hundred steps, a hundredth of the cap, so that few waits are cut off. The pilot also showed that
+with tied embeddings networks wait far longer; that axis was added because of it.
+"""
+
+from dataclasses import replace
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from circuitcore.metrics.instruments.instrument import Instrument
+from circuitcore.training.experiment import Experiment
+from circuitcore.training.recipe import Recipe
+from retrieval_circuits.design import Seeds, SomeSeeds
+from retrieval_circuits.emergence_laws.measures import Race, Setting, waits
+
+PAIRS, SEQUENCE = "pairs", "sequence"
+TOLD = (PAIRS, SEQUENCE)
+"""The two tasks, by how words are told."""
+MIDDLE = Setting()
+CONTEXT, BATCH, WIDTH, HEADS, CHANNELS = "context", "batch", "width", "heads", "d_head"
+REPEATED, TIED, TWINS = "repeated", "tied", "twins"
+NARROW, WIDE = 16, 512
+HALF = 0.5
+"""Share of repeated rows that a claim is on."""
+
+
+def _with(name: str, *values: float) -> tuple[Setting, ...]:
+    return tuple(replace(MIDDLE, **{name: value}) for value in values)
+
+
+AXES: dict[str, tuple[Setting, ...]] = {
+    CONTEXT: _with("n_pairs", 4, 6, 12, 16),
+    BATCH: _with(BATCH, 8, 16, 64, 128),
+    WIDTH: tuple(replace(MIDDLE, width=width, d_head=width // MIDDLE.heads) for width in (NARROW, 32, 128, 256, WIDE)),
+    HEADS: _with(HEADS, 1, 2, 8),
+    CHANNELS: _with(CHANNELS, 4, 8, 32, 64),
+    REPEATED: _with(REPEATED, 0.25, HALF, 0.75),
+    TIED: _with(TIED, True),
+    TWINS: (*_with("other_init", 1, 2), *_with("other_rows", 1, 2)),
+}
+"""Axis -> its settings beside the middle one, in which nothing else differs. Widths keep four heads."""
+
+
+class Params(BaseModel):
+    """Parameters of the chapter; ``params/emergence_laws.yaml`` holds the published values."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    seeds: Annotated[SomeSeeds, Field(description="seeds of every axis: initial weights, and rows of their own")]
+    more_seeds: Annotated[Seeds, Field(description="more seeds of the middle network; may be empty")]
+    n_words: Annotated[int, Field(ge=25, le=1024, description="keys, as many values; words of a sequence")]
+    cap: Annotated[int, Field(ge=100, le=200_000, multiple_of=100, description="steps after which one is given up")]
+
+
+def recipes(params: Params) -> dict[str, tuple[Recipe, ...]]:
+    """None: no network is kept."""
+    return {}
+
+
+def instruments(params: Params, arm: str) -> tuple[Instrument, ...]:
+    """None, as there are no arms."""
+    return ()
+
+
+def name_of(told: str, axis: str = "middle") -> str:
+    """The experiment of one axis of a task; of the network in the middle by default."""
+    return f"{told}_{axis}"
+
+
+def experiments(params: Params) -> tuple[Experiment, ...]:
+    """The middle and every axis of both tasks."""
+    every = tuple(dict.fromkeys((*params.seeds, *params.more_seeds)))
+    return tuple(
+        Experiment(
+            name=name_of(told, axis), version=1, function=waits, params=_race(params, told, settings),
+            seeds=every if axis == "middle" else params.seeds,
+        )
+        for told in TOLD
+        for axis, settings in {"middle": (MIDDLE,), **AXES}.items()
+    )  # fmt: skip
+
+
+def _race(params: Params, told: str, settings: tuple[Setting, ...]) -> Race:
+    return Race(
+        told=told, settings=settings, n_words=params.n_words, n_queries=4, n_layers=2, rate=1e-3, pool=256, n_test=128,
+        every=10, cap=params.cap,
+    )  # fmt: skip

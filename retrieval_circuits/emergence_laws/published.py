@@ -1,0 +1,12 @@
+"""Laws of how long a network waits before it can recall, as their authors state them.
+
+Musat et al. (2025): proved for a simplified model, steps grow as the square of the context's length. Aoyama et al.
+(2026): fitted to language models, tokens = T sqrt(batch x context), so that steps fall as the square root of each.
+Zucchet et al. (2025): repeated rows shorten the wait. Liu (2026): a width that is just right learns, narrower and wider
+ones do not. Baherwani et al. (2026): the wait is random over seeds, more heads shorten it, more channels a head do not.
+"""
+
+SQUARE = 2.0
+"""Exponent of steps in the context's length."""
+ROOT = -0.5
+"""Exponent of steps in rows a batch, and in the context's length, by the law in tokens."""
