@@ -5,7 +5,6 @@ network waits a few hundred steps, a hundredth of the cap, so that few waits are
 with tied embeddings networks wait far longer; that axis was added because of it.
 """
 
-from dataclasses import replace
 from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -27,11 +26,14 @@ HALF = 0.5
 """Share of repeated rows that a claim is on."""
 
 
-def _with(name: str, *values: float) -> tuple[Setting, ...]:
-    return tuple(replace(MIDDLE, **{name: value}) for value in values)
+Change = tuple[tuple[str, float], ...]
 
 
-AXES: dict[str, tuple[Setting, ...]] = {
+def _with(name: str, *values: float) -> tuple[Change, ...]:
+    return tuple(((name, value),) for value in values)
+
+
+AXES: dict[str, tuple[Change, ...]] = {
     CONTEXT: _with("n_pairs", 4, 6, 12, 16),
     BATCH: _with(BATCH, 8, 16, 64, 128),
     WIDTH: tuple(replace(MIDDLE, width=width, d_head=width // MIDDLE.heads) for width in (NARROW, 32, 128, 256, WIDE)),
@@ -41,7 +43,7 @@ AXES: dict[str, tuple[Setting, ...]] = {
     TIED: _with(TIED, True),
     TWINS: (*_with("other_init", 1, 2), *_with("other_rows", 1, 2)),
 }
-"""Axis -> its settings beside the middle one, in which nothing else differs. Widths keep four heads."""
+"""Axis -> what its networks differ in from the middle one. Widths keep four heads."""
 
 
 class Params(BaseModel):
@@ -75,16 +77,16 @@ def experiments(params: Params) -> tuple[Experiment, ...]:
     every = tuple(dict.fromkeys((*params.seeds, *params.more_seeds)))
     return tuple(
         Experiment(
-            name=name_of(told, axis), version=1, function=waits, params=_race(params, told, settings),
+            name=name_of(told, axis), version=1, function=waits, params=_race(params, told, changes),
             seeds=every if axis == "middle" else params.seeds,
         )
         for told in TOLD
-        for axis, settings in {"middle": (MIDDLE,), **AXES}.items()
+        for axis, changes in {"middle": ((),), **AXES}.items()
     )  # fmt: skip
 
 
-def _race(params: Params, told: str, settings: tuple[Setting, ...]) -> Race:
+def _race(params: Params, told: str, changes: tuple[Change, ...]) -> Race:
     return Race(
-        told=told, settings=settings, n_words=params.n_words, n_queries=4, n_layers=2, rate=1e-3, pool=256, n_test=128,
+        told=told, changes=changes, n_words=params.n_words, n_queries=4, n_layers=2, rate=1e-3, pool=256, n_test=128,
         every=10, cap=params.cap,
     )  # fmt: skip

@@ -98,7 +98,7 @@ def lottery(results: Results) -> View:
 
 def _values(axis: str) -> list[float]:
     """The middle and all others, rising."""
-    return sorted(getattr(setting, axis) for setting in (MIDDLE, *AXES[axis]))
+    return sorted([getattr(MIDDLE, axis), *(dict(change)[axis] for change in AXES[axis])])
 
 
 def _groups(results: Results, groups: dict[tuple[str, float], str]) -> View:

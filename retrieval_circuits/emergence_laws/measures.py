@@ -62,7 +62,7 @@ class Race:
 
     Attributes:
         told: the task's shape, "pairs" or "sequence".
-        settings: of the networks.
+        changes: for each network what its setting differs in from ``Setting()``, as names and values.
         n_words: to draw from.
         n_queries: of a row.
         n_layers: of attention alone.
@@ -74,7 +74,7 @@ class Race:
     """
 
     told: str
-    settings: tuple[Setting, ...]
+    changes: tuple[tuple[tuple[str, float], ...], ...]
     n_words: int
     n_queries: int
     n_layers: int
@@ -83,6 +83,11 @@ class Race:
     n_test: int
     every: int
     cap: int
+
+    @property
+    def settings(self) -> tuple[Setting, ...]:
+        """Of the networks."""
+        return tuple(Setting(**dict(change)) for change in self.changes)
 
     def task(self, setting: Setting) -> InContextRecall:
         """The task of one setting."""
