@@ -36,7 +36,7 @@ def _with(name: str, *values: float) -> tuple[Change, ...]:
 AXES: dict[str, tuple[Change, ...]] = {
     CONTEXT: _with("n_pairs", 4, 6, 12, 16),
     BATCH: _with(BATCH, 8, 16, 64, 128),
-    WIDTH: tuple(replace(MIDDLE, width=width, d_head=width // MIDDLE.heads) for width in (NARROW, 32, 128, 256, WIDE)),
+    WIDTH: tuple(((WIDTH, width), (CHANNELS, width // MIDDLE.heads)) for width in (NARROW, 32, 128, 256, WIDE)),
     HEADS: _with(HEADS, 1, 2, 8),
     CHANNELS: _with(CHANNELS, 4, 8, 32, 64),
     REPEATED: _with(REPEATED, 0.25, HALF, 0.75),
