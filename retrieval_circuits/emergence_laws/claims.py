@@ -8,12 +8,13 @@ from typing import NamedTuple
 from livingpaper.claims.claim import Claim, Control, Says
 from livingpaper.claims.reading import Reading
 from livingpaper.claims.rules import Share
-from livingpaper.claims.units import MORE_OFTEN_THAN_NOT, NUMBER, Bound, at_least, at_most, share_of
+from livingpaper.claims.units import MORE_OFTEN_THAN_NOT, NUMBER, STEPS, Bound, at_least, at_most, share_of
 from retrieval_circuits.emergence_laws import readings
 from retrieval_circuits.emergence_laws.design import (
     BATCH,
     CHANNELS,
     CONTEXT,
+    FOLLOWED_EVERY,
     HALF,
     HEADS,
     PAIRS,
@@ -24,7 +25,7 @@ from retrieval_circuits.emergence_laws.design import (
 )
 from retrieval_circuits.emergence_laws.published import ROOT, SQUARE
 
-NETWORKS = share_of("networks")
+NETWORKS, QUERIES = share_of("networks"), share_of("queries")
 NEARLY_ALL = at_least(0.9, "a wait that is cut off at the cap is too short")
 ON = {PAIRS: "on pairs", SEQUENCE: "on sequences"}
 NAMES = {CONTEXT: "the context's length", BATCH: "the rows a batch", HEADS: "the number of heads",
@@ -221,6 +222,51 @@ def _tied(identity: str, told: str) -> Claim:
     )
 
 
+def _learnt(told: str) -> Control:
+    words = f"final share of queries answered, networks that are followed, {ON[told]},"
+    return Control(
+        reading=Reading(words, QUERIES, readings.right_at_end(told)), bound=at_least(0.9, "they must have learnt it")
+    )
+
+
+def _answers_first(identity: str, told: str) -> Claim:
+    return Claim(
+        id=identity,
+        says=Says(
+            holds=f"Copying forms before either look {ON[told]}.",
+            fails=f"Copying does not form before both looks {ON[told]}.",
+            whether=f"whether copying forms before either look {ON[told]}",
+        ),
+        reading=Reading(
+            f"time from copying to the earlier of the looks to the value and to the word before, {ON[told]},", STEPS,
+            readings.answers_first(told),
+        ),
+        bound=at_least(FOLLOWED_EVERY, "one measurement"),
+        controls=(_learnt(told),),
+        source="source",
+        source_verdict="Supported on bigrams, in a figure",
+    )  # fmt: skip
+
+
+def _before_last(identity: str, told: str) -> Claim:
+    return Claim(
+        id=identity,
+        says=Says(
+            holds=f"The look to the word before forms last {ON[told]}.",
+            fails=f"The look to the word before does not form last {ON[told]}.",
+            whether=f"whether the look to the word before forms last {ON[told]}",
+        ),
+        reading=Reading(
+            f"time from the look to the value asked for to that to the word before, {ON[told]},", STEPS,
+            readings.before_last(told),
+        ),
+        bound=at_least(FOLLOWED_EVERY, "one measurement"),
+        controls=(_learnt(told),),
+        source="source",
+        source_verdict="Supported on bigrams, in a figure",
+    )  # fmt: skip
+
+
 def on_both(make: Callable[[str, str], Claim], *ids: str) -> tuple[Claim, ...]:
     """One claim a task."""
     return tuple(make(identity, told) for identity, told in zip(ids, (PAIRS, SEQUENCE), strict=True))
@@ -234,4 +280,5 @@ SIZES = (
     *on_both(partial(on_average, MORE_CHANNELS), "EL13", "EL14"),
 )
 CHANCES = (*on_both(_apart, "EL15", "EL16"), *on_both(_by_weights, "EL17", "EL18"), *on_both(_tied, "EL19", "EL20"))
-CLAIMS = (*LENGTHS, *ROWS, *SIZES, *CHANCES)
+ORDER = (*on_both(_answers_first, "EL21", "EL22"), *on_both(_before_last, "EL23", "EL24"))
+CLAIMS = (*LENGTHS, *ROWS, *SIZES, *CHANCES, *ORDER)

@@ -10,10 +10,13 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field
 
 from circuitcore.metrics.instruments.instrument import Instrument
+from circuitcore.metrics.instruments.looks import Looked, looks
+from circuitcore.metrics.instruments.snapshots import spread
 from circuitcore.training.experiment import Experiment
-from circuitcore.training.recipe import Recipe
-from retrieval_circuits.design import Seeds, SomeSeeds
-from retrieval_circuits.emergence_laws.measures import Race, Setting, waits
+from circuitcore.training.optimizer import Optimizer
+from circuitcore.training.recipe import Recipe, Stage
+from retrieval_circuits.design import DATA_SEED_OFFSET, EngineName, Seeds, SomeSeeds
+from retrieval_circuits.emergence_laws.measures import Race, Setting, recall_scores, waits
 
 PAIRS, SEQUENCE = "pairs", "sequence"
 TOLD = (PAIRS, SEQUENCE)
@@ -53,18 +56,52 @@ class Params(BaseModel):
 
     seeds: Annotated[SomeSeeds, Field(description="seeds of every axis: initial weights, and rows of their own")]
     more_seeds: Annotated[Seeds, Field(description="more seeds of the middle network; may be empty")]
+    kept_seeds: Annotated[SomeSeeds, Field(description="seeds of the middle networks whose heads are followed")]
     n_words: Annotated[int, Field(ge=25, le=1024, description="keys, as many values; words of a sequence")]
     cap: Annotated[int, Field(ge=100, le=200_000, multiple_of=100, description="steps after which one is given up")]
+    kept_steps: Annotated[int, Field(ge=100, le=20_000, multiple_of=50, description="of networks that are followed")]
+    engine: EngineName
 
 
 def recipes(params: Params) -> dict[str, tuple[Recipe, ...]]:
-    """None: no network is kept."""
-    return {}
+    """The middle network of each task, trained to the end, so that its heads can be followed."""
+    return {told: tuple(_recipe(params, told, seed) for seed in params.kept_seeds) for told in TOLD}
+
+
+FOLLOWED_EVERY = 50
+"""Steps between two checkpoints of a network that is followed: an "epoch" here draws as many batches anew."""
+
+
+def _recipe(params: Params, told: str, seed: int) -> Recipe:
+    race, n_epochs = _race(params, told, ((),)), params.kept_steps // FOLLOWED_EVERY
+    task = race.task(MIDDLE)
+    return Recipe(
+        task=task.name,
+        task_params=task.params,
+        model=race.model(MIDDLE),
+        optimizer=Optimizer(name="adam", lr=race.rate),
+        batch_size=MIDDLE.batch,
+        stages=(Stage(("train",), n_epochs, FOLLOWED_EVERY * MIDDLE.batch),),
+        init_seed=seed,
+        data_seed=DATA_SEED_OFFSET + seed,
+        checkpoint_epochs=tuple(range(n_epochs + 1)),
+        engine=params.engine,
+    )
 
 
 def instruments(params: Params, arm: str) -> tuple[Instrument, ...]:
-    """None, as there are no arms."""
-    return ()
+    """How often networks are right, and where their heads look, at every checkpoint."""
+    scored = Instrument(name="measurements", version=1, measures=recall_scores)
+    return (scored, looks(Looked(split="test", n_rows=_race(params, arm, ()).n_test)))
+
+
+N_SHIPPED = 5
+
+
+def published_epochs(params: Params, arm: str, seed: int) -> tuple[int, ...]:
+    """Epochs whose weights are shipped: of the first network of each task, through training."""
+    n_epochs = params.kept_steps // FOLLOWED_EVERY
+    return tuple(spread(range(n_epochs + 1), N_SHIPPED)) if seed == params.kept_seeds[0] else ()
 
 
 def name_of(told: str, axis: str = "middle") -> str:

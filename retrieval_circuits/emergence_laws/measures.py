@@ -4,14 +4,17 @@ One function for every setting, so that no law is measured another way than its 
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 import torch
 
+from circuitcore.metrics.instruments.battery import stacks
+from circuitcore.metrics.table import Rows
 from circuitcore.models.config import ModelConfig
 from circuitcore.models.transformer import forward
 from circuitcore.native import why_not
@@ -22,6 +25,9 @@ from circuitcore.training.engines import ENGINES
 from circuitcore.training.engines.engine import masked_loss, one_thread
 from circuitcore.training.optimizer import Optimizer
 from retrieval_circuits.design import DATA_SEED_OFFSET
+
+if TYPE_CHECKING:
+    from circuitcore.training.store.run import Run
 
 OTHER = 100_000
 """Between the seeds of a network and of its twins with other initial weights or other rows: no seed is as large."""
@@ -195,3 +201,21 @@ class _Feed:
     @cached_property
     def _pool(self) -> Batch:
         return self._task.draw("train", self.race.pool, self.seed * 2**16 + 2**16 - 1)
+
+
+def recall_scores(run: "Run", settings: None, progress: Callable[[int], None]) -> pd.DataFrame:  # noqa: ARG001 - none
+    """``accuracy`` and ``loss`` (nats) over all queries of the test rows, at every checkpoint that is here.
+
+    Who knows the candidates and not which is asked for is right in one of N, at a loss of ln N.
+    """
+    batch, tables = run.recipe.make_task().split("test"), []
+    wanted = batch.targets[batch.loss_mask]
+    for steps, net in stacks(run):
+        rows = Rows(run.run_id, steps, [run.tokens_seen(step) for step in steps])
+        logits = net.run(batch).logits[:, batch.loss_mask]
+        chosen = logits.log_softmax(-1).gather(-1, wanted.expand(len(logits), -1)[..., None])
+        rows.add("accuracy", (logits.argmax(-1) == wanted).float().mean(1), len(wanted), split="test")
+        rows.add("loss", -chosen.mean((1, 2)), len(wanted), split="test")
+        tables.append(rows.frame())
+        progress(len(steps))
+    return pd.concat(tables, ignore_index=True)

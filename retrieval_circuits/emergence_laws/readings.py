@@ -3,7 +3,8 @@
 import numpy as np
 import pandas as pd
 
-from livingpaper.claims.reading import OfArms, of_arms
+from circuitcore.emergence import crossing_times
+from livingpaper.claims.reading import OfArms, OfMetric, at_end, of_arms
 from livingpaper.claims.results import Results
 from retrieval_circuits.emergence_laws.design import MIDDLE, NARROW, TWINS, WIDE, name_of
 
@@ -102,3 +103,50 @@ def by_weights(told: str) -> OfArms:
         return spread[0] - spread[1]
 
     return values
+
+
+ANSWER, MATCH, BEFORE = ("copying", "read_out>values", 1), ("mass", "read_out>values", 1), ("mass", "values>keys", 0)
+"""What heads come to do: metric and look of the instrument of looks, and the layer whose best head counts."""
+
+
+def best_heads(results: Results, told: str, part: tuple[str, str, int]) -> pd.DataFrame:
+    """The best head's score through training, and its level of chance: ``init_seed``, ``step``, ``value``, ``chance``."""
+    metric, look, layer = part
+    rows = results.rows("looks", arm=told, metric=metric, variable=look)
+    rows = rows[rows["site"].astype(str).str.startswith(f"L{layer}")]
+    chance = results.rows("looks", arm=told, metric=f"{metric}_chance", variable=look)["value"].iloc[0]
+    best = rows.groupby(["init_seed", "step"], observed=True)["value"].max()
+    return best.reset_index().assign(chance=float(chance))
+
+
+def formed(results: Results, told: str, part: tuple[str, str, int]) -> pd.Series:
+    """When the best head is half the way from chance to its own end, by seed; steps."""
+    rows = best_heads(results, told, part).sort_values("step")
+    level = (rows.groupby("init_seed")["value"].last() + rows["chance"].iloc[0]) / 2
+    return crossing_times(rows[["init_seed", "step", "value"]], level)
+
+
+def answers_first(told: str) -> OfArms:
+    """Values of a reading: steps from when a head copies to when the earlier of both looks forms."""
+
+    @of_arms(told)
+    def values(results: Results) -> pd.Series:
+        looks = pd.concat([formed(results, told, part) for part in (MATCH, BEFORE)], axis=1).min(axis=1)
+        return looks - formed(results, told, ANSWER)
+
+    return values
+
+
+def before_last(told: str) -> OfArms:
+    """Values of a reading: steps from when a head looks to the value asked for to when one looks to the word before."""
+
+    @of_arms(told)
+    def values(results: Results) -> pd.Series:
+        return formed(results, told, BEFORE) - formed(results, told, MATCH)
+
+    return values
+
+
+def right_at_end(told: str) -> OfMetric:
+    """Values of a reading: share of queries answered at the end of a network that is followed."""
+    return at_end("accuracy", told)
