@@ -11,7 +11,6 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from circuitcore.metrics.instruments.instrument import Instrument
 from circuitcore.metrics.instruments.looks import Looked, looks
-from circuitcore.metrics.instruments.snapshots import spread
 from circuitcore.training.experiment import Experiment
 from circuitcore.training.optimizer import Optimizer
 from circuitcore.training.recipe import Recipe, Stage
@@ -95,13 +94,15 @@ def instruments(params: Params, arm: str) -> tuple[Instrument, ...]:
     return (scored, looks(Looked(split="test", n_rows=_race(params, arm, ()).n_test)))
 
 
-N_SHIPPED = 5
+SHIPPED_AT = (0, 1 / 10, 1 / 5, 3 / 10, 1)
+"""Shares of training after which weights are shipped: most of them while the circuit forms."""
 
 
 def published_epochs(params: Params, arm: str, seed: int) -> tuple[int, ...]:
     """Epochs whose weights are shipped: of the first network of each task, through training."""
     n_epochs = params.kept_steps // FOLLOWED_EVERY
-    return tuple(spread(range(n_epochs + 1), N_SHIPPED)) if seed == params.kept_seeds[0] else ()
+    shipped = sorted({round(share * n_epochs) for share in SHIPPED_AT})
+    return tuple(shipped) if seed == params.kept_seeds[0] else ()
 
 
 def name_of(told: str, axis: str = "middle") -> str:

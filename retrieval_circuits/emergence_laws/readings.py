@@ -110,7 +110,7 @@ ANSWER, MATCH, BEFORE = ("copying", "read_out>values", 1), ("mass", "read_out>va
 
 
 def best_heads(results: Results, told: str, part: tuple[str, str, int]) -> pd.DataFrame:
-    """The best head's score through training, and its level of chance: ``init_seed``, ``step``, ``value``, ``chance``."""
+    """The best head's score through training and by chance: ``init_seed``, ``step``, ``value``, ``chance``."""
     metric, look, layer = part
     rows = results.rows("looks", arm=told, metric=metric, variable=look)
     rows = rows[rows["site"].astype(str).str.startswith(f"L{layer}")]
