@@ -5,6 +5,9 @@ Sources: Musat et al. (2025), Aoyama et al. (2026), Zucchet et al. (2025), Liu (
 
 from retrieval_circuits.emergence_laws.claims import CLAIMS
 from retrieval_circuits.emergence_laws.design import Params, experiments, instruments, published_epochs, recipes
+from retrieval_circuits.emergence_laws.explorer import explorer
 from retrieval_circuits.emergence_laws.figures import VIEWS
 
-__all__ = ["CLAIMS", "VIEWS", "Params", "experiments", "instruments", "published_epochs", "recipes"]
+__all__ = ["CLAIMS", "EXPLORERS", "VIEWS", "Params", "experiments", "instruments", "published_epochs", "recipes"]
+
+EXPLORERS = {"explorer": explorer}

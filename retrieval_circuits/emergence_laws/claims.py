@@ -81,6 +81,7 @@ MORE_CHANNELS = Trend(
     CHANNELS, at_least(math.log2(0.9), "less than a tenth sooner for every doubling"),
     "More channels a head do not shorten the wait by a tenth for every doubling",
     "More channels a head shorten the wait", "whether more channels a head leave the wait as it is",
+    "Diminishing returns past a smallest number of channels",
 )  # fmt: skip
 
 

@@ -19,7 +19,7 @@ from circuitcore.emergence.seeds import mean_interval
 from livingpaper.claims.claim import Says
 from livingpaper.claims.verdict import Status
 from livingpaper.claims.view import View
-from livingpaper.figures import attention, bars, birth_rows, counts, curves, maps, ratios, removal, style, vega
+from livingpaper.figures import attention, bars, birth_rows, counts, curves, maps, powers, ratios, removal, style, vega
 from livingpaper.figures.badges import ICONS, badge, status_class
 from livingpaper.figures.bundle import Figure, source_of
 from livingpaper.figures.caption import escape_markdown, facts, few_seeds
@@ -88,6 +88,12 @@ def pairs():
     return pd.concat([ours, theirs], ignore_index=True)
 
 
+def by_power():
+    rows = table("panel x init_seed", ["pairs", "a sequence"], [4, 8, 16], range(5)).assign(axis="words", law=None)
+    law = pd.DataFrame({"panel": "pairs", "x": [4, 16], "axis": "words", "law": "square", "value": [1.0, 16.0]})
+    return pd.concat([rows, law], ignore_index=True)
+
+
 def heat():
     rows = table("panel row column", ["zero", "mean"], [f"on {seed}" for seed in range(10)], HEADS)
     return rows.assign(value=rows["value"].where(rows.index != 5))
@@ -101,6 +107,8 @@ PICTURES = {
     "birth rows": (birth_rows.birth_rows, table("panel init_seed series", "ab", range(5), ["routing", "copying"])),
     "lines": (curves.lines, lines()),
     "lines one panel": (curves.lines, training().assign(panel="accuracy")),
+    "powers": (powers.powers, by_power()),
+    "powers without a law": (powers.powers, by_power().query("init_seed.notna()").drop(columns="law")),
     "heat": (maps.heat, heat()),
     "heat one panel": (maps.heat, heat().query("panel == 'mean'").drop(columns="panel")),
     "pairs": (bars.pairs, pairs()),

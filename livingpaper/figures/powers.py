@@ -1,0 +1,66 @@
+"""How something goes with a number where both are told on logarithmic scales: a power is a straight line."""
+
+import altair as alt
+import numpy as np
+import pandas as pd
+
+from livingpaper.claims.view import View
+from livingpaper.figures import style
+from livingpaper.figures.rows import ColumnsError, order_of, rows_of
+
+MEASURED = "geometric mean"
+SLACK = 1.12
+"""Factor by which an axis goes beyond its numbers."""
+
+
+@style.responsive
+def powers(view: View, width: int) -> alt.TopLevelMixin:
+    """A point a seed, a line through their geometric means, and laws as dashed lines; a plot a panel.
+
+    Columns: ``panel`` (drawn in the order given), ``axis`` (what ``x`` is, in words; one for all), ``x``, ``init_seed``
+    (missing where a row is a law's), ``value``; optional ``law`` (its name; missing where a seed is) and ``origin``: of
+    published runs and the reader's, laws are drawn beside the reader's.
+    """
+    rows = rows_of(view, ["panel", "axis", "x", "init_seed", "value"], ["law"])
+    if not ((rows["x"] > 0) & (rows["value"] > 0)).all():
+        raise ColumnsError("x and value must be above 0: logarithmic scales show nothing else")
+    rows = rows.assign(law=rows["law"] if "law" in rows else None)
+    order = [MEASURED, *order_of(rows.dropna(subset=["law"]), "law")]
+    panels, (axis,) = order_of(rows, "panel"), rows["axis"].unique()
+    columns = 1 if width < style.WIDE or len(panels) == 1 else 2
+    size = {"width": (width - 66) // columns - 10 * columns, "height": 240}
+    scales = {name: _scale(rows[name]) for name in ("x", "value")}
+    look = {
+        "x": alt.X("x:Q", title=style.axis_title(axis, size["width"]), scale=scales["x"], axis=_axis(rows["x"])),
+        "y": alt.Y("value:Q", title=style.axis_title(view.unit, size["height"]), scale=scales["value"],
+                   axis=alt.Axis(format=",d", tickCount=5)),
+    }  # fmt: skip
+    legend = style.legend_above(order, width - 60, "stroke")
+    plots = [_plot(rows[rows["panel"] == panel], look, order, legend).properties(**size, title=panel)
+             for panel in panels]  # fmt: skip
+    return alt.concat(*plots, columns=columns, spacing=14)
+
+
+def _plot(rows: pd.DataFrame, look: dict[str, object], order: list[str], legend: alt.Legend) -> alt.LayerChart:
+    seeds = rows[rows["law"].isna()]
+    mine = rows[rows["origin"] == rows["origin"].iloc[-1]]
+    means = np.exp(np.log(mine[mine["law"].isna()]["value"]).groupby(mine["x"]).mean()).reset_index()
+    lines = pd.concat([means.assign(series=MEASURED), mine.dropna(subset=["law"]).rename(columns={"law": "series"})])
+    color, dash = style.series_color(order=order, legend=legend), style.series_dash(order=order, legend=legend)
+    tips = [alt.Tooltip("x:Q", format=","), alt.Tooltip("value:Q", format=",.3~r")]
+    points = alt.Chart(seeds[["x", "init_seed", "value", "origin"]].astype({"init_seed": int}))
+    points = points.mark_circle(size=26).encode(
+        **look, tooltip=[alt.Tooltip("init_seed:N", title="seed"), *tips],
+        opacity=alt.condition("datum.origin == 'rerun'", alt.value(0.5), alt.value(0.25)),
+    )  # fmt: skip
+    drawn = alt.Chart(lines[["x", "series", "value"]]).mark_line(strokeWidth=2.4)
+    return alt.layer(points, drawn.encode(**look, color=color, strokeDash=dash, tooltip=["series:N", *tips]))
+
+
+def _scale(values: pd.Series) -> alt.Scale:
+    return alt.Scale(type="log", domain=[values.min() / SLACK, values.max() * SLACK], nice=False)
+
+
+def _axis(values: pd.Series) -> alt.Axis:
+    """A tick at every number that was tried."""
+    return alt.Axis(values=sorted({float(value) for value in values}), format=",d", labelOverlap="greedy")
