@@ -254,7 +254,7 @@ def _before_last(identity: str, told: str) -> Claim:
         id=identity,
         says=Says(
             holds=f"The look to the word before forms last {ON[told]}.",
-            fails=f"The look to the word before does not form last {ON[told]}.",
+            fails=f"The look to the word before does not form a measurement after that to the value {ON[told]}.",
             whether=f"whether the look to the word before forms last {ON[told]}",
         ),
         reading=Reading(

@@ -11,25 +11,29 @@ from retrieval_circuits.emergence_laws.design import (
     BATCH,
     CHANNELS,
     CONTEXT,
+    FOLLOWED_EVERY,
     HEADS,
     MIDDLE,
+    NARROW,
     PAIRS,
     REPEATED,
     SEQUENCE,
     TIED,
     TOLD,
+    WIDE,
     WIDTH,
+    Params,
+    experiments,
     name_of,
 )
 from retrieval_circuits.emergence_laws.published import ROOT, SQUARE
-from retrieval_circuits.emergence_laws.readings import along
+from retrieval_circuits.emergence_laws.readings import ANSWER, BEFORE, MATCH, along, best_heads, by_width
 
 WAIT = "steps until the answer comes"
 ROWS = "rows held out"
 SERIES = {PAIRS: "pairs", SEQUENCE: "a sequence"}
 LAWS = {(CONTEXT, SQUARE): "square of the context", (CONTEXT, ROOT): "batch and context, in tokens",
         (BATCH, ROOT): "batch and context, in tokens"}  # fmt: skip
-CUT = "Who does not get there stands at the cap, {cap:,} steps"
 
 
 def lengths(results: Results) -> View:
@@ -49,12 +53,13 @@ def widths(results: Results) -> View:
 
 def _by_power(results: Results, axis: str, words: str) -> View:
     """Points a seed on two logarithmic axes; a law goes through the geometric mean of each task's first point."""
-    found, laws = [], []
+    found, laws, networks = [], [], []
     for told in TOLD:
-        rows = along(results, told, axis)
+        rows = by_width(results, told) if axis == WIDTH else along(results, told, axis)
+        networks.append(rows)
         found.append(pd.DataFrame(
             {"panel": SERIES[told], "x": rows[axis], "init_seed": rows["init_seed"], "value": rows["time"],
-             "arm": name_of(told, axis)}
+             "arm": name_of(told, axis), "law": None}
         ))  # fmt: skip
         means = np.exp(np.log(rows["time"]).groupby(rows[axis]).mean())
         for (of, power), law in LAWS.items():
@@ -66,7 +71,7 @@ def _by_power(results: Results, axis: str, words: str) -> View:
     note = "Both axes are logarithmic: a power is a straight line. Line: geometric mean"
     if laws:
         note += ". A law starts where the line does, and says nothing but its slope"
-    return View(table.assign(axis=words), WAIT, ROWS, note=f"{note}. {CUT.format(cap=_cap(results))}")
+    return View(table.assign(axis=words), WAIT, ROWS, note=f"{note}. {_cut(pd.concat(networks))}")
 
 
 def heads(results: Results) -> View:
@@ -96,12 +101,39 @@ def lottery(results: Results) -> View:
     return View(table[["group", "arm", "init_seed", "value"]], WAIT, ROWS, BAND)
 
 
-def _values(axis: str) -> list[float]:
+PARTS = {"copies what it looks at": ANSWER, "looks at the value": MATCH, "looks one word back": BEFORE}
+"""What the best head of a layer does -> how it is read."""
+
+
+def order(results: Results) -> View:
+    """The best heads' scores through training, of the networks that are followed."""
+    found = [
+        best_heads(results, told, part).assign(panel=SERIES[told], series=words, arm=told)
+        for told in TOLD
+        for words, part in PARTS.items()
+    ]
+    table = pd.concat(found, ignore_index=True)
+    return View(
+        table[["panel", "series", "step", "arm", "init_seed", "value"]], "score of the best head", ROWS, BAND,
+        note=f"Measured every {FOLLOWED_EVERY} steps. Copying: share of rows; looks: share of attention",
+    )  # fmt: skip
+
+
+def settings_in_words(params: Params) -> dict[str, str]:
+    """What the text says of the networks: name -> words."""
+    race = experiments(params)[0].params
+    words = {"n_queries": race.n_queries, "n_layers": race.n_layers, "pool": race.pool, "cap": race.cap,
+             "n_heads": MIDDLE.heads, "width": MIDDLE.width, "n_pairs": MIDDLE.n_pairs, "batch": MIDDLE.batch,
+             "narrow": NARROW, "wide": WIDE}  # fmt: skip
+    return {name: f"{value:,}" for name, value in words.items()}
+
+
+def _values(axis: str) -> list[float | int]:
     """The middle and all others, rising."""
     return sorted([getattr(MIDDLE, axis), *(dict(change)[axis] for change in AXES[axis])])
 
 
-def _groups(results: Results, groups: dict[tuple[str, float], str]) -> View:
+def _groups(results: Results, groups: dict[tuple[str, float | int], str]) -> View:
     found = []
     for (axis, value), group in groups.items():
         for told in TOLD:
@@ -109,13 +141,15 @@ def _groups(results: Results, groups: dict[tuple[str, float], str]) -> View:
             rows = rows[rows[axis] == value]
             found.append(rows.assign(group=group, series=SERIES[told], value=rows["time"], arm=name_of(told, axis)))
     table = pd.concat(found, ignore_index=True)
-    note = CUT.format(cap=_cap(results))
-    return View(table[["group", "series", "arm", "init_seed", "value"]], WAIT, ROWS, BAND, note=note)
+    return View(table[["group", "series", "arm", "init_seed", "value"]], WAIT, ROWS, BAND, note=_cut(table))
 
 
-def _cap(results: Results) -> int:
-    """Steps after which a network is given up, as the longest that was trained shows."""
-    return int(max(results.rows(name_of(told, axis))["steps"].max() for told in TOLD for axis in AXES))
+def _cut(rows: pd.DataFrame) -> str:
+    """How many networks are given up, and where they stand then."""
+    missing = rows[~rows["there"]]
+    if missing.empty:
+        return "All networks get there"
+    return f"{len(missing)} of {len(rows)} networks do not get there and stand at {missing['time'].max():,.0f} steps"
 
 
-VIEWS = {view.__name__: view for view in (lengths, rows_a_batch, widths, heads, repeats, tying, lottery)}
+VIEWS = {view.__name__: view for view in (lengths, rows_a_batch, widths, heads, repeats, tying, lottery, order)}

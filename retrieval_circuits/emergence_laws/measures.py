@@ -80,7 +80,7 @@ class Race:
     """
 
     told: str
-    changes: tuple[tuple[tuple[str, float], ...], ...]
+    changes: tuple[tuple[tuple[str, float | int], ...], ...]
     n_words: int
     n_queries: int
     n_layers: int

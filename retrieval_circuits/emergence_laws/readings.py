@@ -6,7 +6,7 @@ import pandas as pd
 from circuitcore.emergence import crossing_times
 from livingpaper.claims.reading import OfArms, OfMetric, at_end, of_arms
 from livingpaper.claims.results import Results
-from retrieval_circuits.emergence_laws.design import MIDDLE, NARROW, TWINS, WIDE, name_of
+from retrieval_circuits.emergence_laws.design import MIDDLE, NARROW, TWINS, WIDE, WIDEST, WIDTH, name_of
 
 
 def along(results: Results, told: str, axis: str) -> pd.DataFrame:
@@ -52,24 +52,32 @@ def arrived(told: str, axis: str) -> OfArms:
     return values
 
 
+def by_width(results: Results, told: str) -> pd.DataFrame:
+    """Networks of all widths, the widest too, over the seeds that have all."""
+    widest = results.rows(name_of(told, WIDEST))
+    others = along(results, told, WIDTH)
+    return pd.concat([others[others["init_seed"].isin(widest["init_seed"])], widest], ignore_index=True)
+
+
 def just_right(told: str) -> OfArms:
     """Values of a reading: logarithm of the shorter wait at the two ends of the widths by the shortest between."""
 
-    @of_arms(name_of(told), name_of(told, "width"))
+    @of_arms(name_of(told), name_of(told, WIDTH), name_of(told, WIDEST))
     def values(results: Results) -> pd.Series:
-        table = logs(results, told, "width")
+        table = np.log(by_width(results, told).pivot(index="init_seed", columns="width", values="time"))
         return table[[NARROW, WIDE]].min(axis=1) - table.drop(columns=[NARROW, WIDE]).min(axis=1)
 
     return values
 
 
-def longer(told: str, axis: str, value: float) -> OfArms:
+def longer(told: str, axis: str, value: float | int) -> OfArms:
     """Values of a reading: logarithm of the wait at a value of an axis by that in the middle."""
 
     @of_arms(name_of(told), name_of(told, axis))
     def values(results: Results) -> pd.Series:
         table = logs(results, told, axis)
-        return table[value] - table[getattr(MIDDLE, axis)]
+        there, middle = (table.columns == at for at in (value, getattr(MIDDLE, axis)))  # a truth is found as 1, too
+        return table.loc[:, there].iloc[:, 0] - table.loc[:, middle].iloc[:, 0]
 
     return values
 

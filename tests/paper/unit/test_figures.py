@@ -108,7 +108,7 @@ PICTURES = {
     "lines": (curves.lines, lines()),
     "lines one panel": (curves.lines, training().assign(panel="accuracy")),
     "powers": (powers.powers, by_power()),
-    "powers without a law": (powers.powers, by_power().query("init_seed.notna()").drop(columns="law")),
+    "powers without a law": (powers.powers, by_power().query("init_seed.notna()")),
     "heat": (maps.heat, heat()),
     "heat one panel": (maps.heat, heat().query("panel == 'mean'").drop(columns="panel")),
     "pairs": (bars.pairs, pairs()),

@@ -1,0 +1,194 @@
+"""Waits: against a training written out here, planted powers, and what one axis may change."""
+
+import dataclasses
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from torch.nn.functional import cross_entropy
+
+from circuitcore.models import forward, init_weights
+from livingpaper.book import studies
+from livingpaper.claims.results import KEY_COLUMNS, Results
+from retrieval_circuits.design import DATA_SEED_OFFSET
+from retrieval_circuits.emergence_laws import design, figures, measures, readings
+from retrieval_circuits.emergence_laws.design import AXES, MIDDLE, PAIRS, SEQUENCE, TOLD
+from retrieval_circuits.emergence_laws.measures import Setting, crossed, waits
+
+STUDY = studies.load("emergence_laws")
+PUBLISHED = studies.load_params("emergence_laws")
+
+
+def race(told=PAIRS, changes=((),), **given):
+    (asked,) = (one for one in STUDY.experiments(PUBLISHED) if one.name == design.name_of(told))
+    return dataclasses.replace(asked.params, changes=changes, **given)
+
+
+def planted(axes, time, told=PAIRS, n_seeds=4):
+    """Tables of the middle and of some axes, in which every network waits as ``time(setting, seed)`` says."""
+    tables, axes = {}, (axes,) if isinstance(axes, str) else axes
+    for name, changes in (("middle", ((),)), *((axis, AXES[axis]) for axis in axes)):
+        rows = [
+            {**dataclasses.asdict(setting), "init_seed": seed, "time": time(setting, seed), "there": True, "steps": 9,
+             "context": 2 * setting.n_pairs, "arm": design.name_of(told, name)}
+            for setting in (Setting(**dict(change)) for change in changes) for seed in range(n_seeds)
+        ]  # fmt: skip
+        tables[design.name_of(told, name)] = pd.DataFrame(rows)
+    return Results(pd.DataFrame(columns=KEY_COLUMNS), pd.DataFrame(), "paper", tables, tuple(tables))
+
+
+@pytest.mark.parametrize(
+    ("curve", "time"),
+    [
+        ([(0, 4.0), (10, 3.0), (20, 1.0), (30, 2.5), (40, 0.1)], 15.0),
+        ([(0, 4.0), (10, 2.0)], 10.0),
+        ([(0, 4.0), (10, 2.1)], math.inf),
+        ([(0, 1.0), (10, 0.5)], 0.0),
+    ],
+)
+def test_a_curve_gets_to_a_level_the_first_time_it_does(curve, time):
+    assert crossed(curve, 2.0) == pytest.approx(time)
+
+
+@pytest.mark.parametrize("told", TOLD)
+def test_a_wait_is_that_of_a_training_written_out_by_torch(told):
+    asked = race(told, changes=((("n_pairs", 3), ("width", 32), ("d_head", 8)),), every=20, cap=3000, n_test=64)
+    (row,) = waits(asked, 7)
+    (setting,) = asked.settings
+    task, weights = asked.task(setting), init_weights(asked.model(setting), 7)
+    weights = {name: value.requires_grad_() for name, value in weights.items()}
+    rule, losses = torch.optim.Adam(weights.values(), lr=asked.rate), []
+    test = task.draw("test", 64, DATA_SEED_OFFSET + 7)
+
+    def loss(batch):
+        logits = forward(asked.model(setting), weights, batch.tokens).logits[:, -asked.n_queries :]
+        return cross_entropy(logits.flatten(0, 1), batch.targets[:, -asked.n_queries :].flatten())
+
+    for part in range(row["steps"] // 20 + 1):
+        losses.append(loss(test).item())
+        new = task.draw("train", 20 * 32, (DATA_SEED_OFFSET + 7) * 2**16 + part)
+        for step in range(20):
+            rule.zero_grad()
+            loss(new.rows(slice(32 * step, 32 * step + 32))).backward()
+            rule.step()
+    level = math.log(3) / 2
+    last = next(place for place, value in enumerate(losses) if value <= level)
+    assert row["there"] and 20 * (last - 2) <= row["time"] <= 20 * (last + 1)
+    assert row["time"] > 100
+
+
+def test_a_network_that_is_given_up_counts_as_if_it_had_got_there_then():
+    (row,) = waits(race(cap=20), 1)
+    assert (row["there"], row["time"], row["steps"], row["context"]) == (False, 20.0, 20, 16)
+
+
+def test_twins_differ_in_weights_or_in_rows_alone():
+    asked = race()
+    losses = {
+        (init, rows): next(measures._curve(asked, Setting(other_init=init, other_rows=rows), 3))[1]
+        for init in (0, 1) for rows in (0, 1)
+    }  # fmt: skip
+    assert len(set(losses.values())) == 4
+    feeds = [measures._Feed(asked, MIDDLE, seed) for seed in (3, 3, 4)]
+    first, same, other = (next(feed.batches(0)).tokens for feed in feeds)
+    assert torch.equal(first, same) and not torch.equal(first, other)
+
+
+@pytest.mark.parametrize("share", [0.25, 0.75])
+def test_so_many_rows_of_a_batch_are_of_the_pool(share):
+    asked = race(pool=16)
+    feed = measures._Feed(asked, Setting(repeated=share), 5)
+    pool = {tuple(row) for row in feed._pool.tokens[:, :16].tolist()}
+    counts = [
+        sum(tuple(row) in pool for row in batch.tokens[:, :16].tolist())
+        for part in range(3) for batch in feed.batches(part)
+    ]  # fmt: skip
+    assert set(counts) == {round(share * 32)}
+    seen = {tuple(row) for batch in feed.batches(0) for row in batch.tokens[: round(share * 32), :16].tolist()}
+    assert seen == pool
+
+
+def test_an_axis_changes_what_it_is_called_and_nothing_else():
+    also = {
+        design.WIDTH: {"d_head"},
+        design.WIDEST: {"width", "d_head"},
+        design.CONTEXT: {"n_pairs"},
+        design.TWINS: {"other_init", "other_rows"},
+    }
+    for axis, changes in AXES.items():
+        for change in changes:
+            moved = dataclasses.asdict(Setting(**dict(change))).items() - dataclasses.asdict(MIDDLE).items()
+            assert {name for name, _ in moved} <= {axis, *also.get(axis, ())} and moved, axis
+    assert all(width == 4 * dict(change)["d_head"] for change in AXES["width"] for width in [dict(change)["width"]])
+
+
+def test_all_networks_and_the_followed_ones_are_the_same_network():
+    for told, recipes in STUDY.recipes(PUBLISHED).items():
+        asked = race(told)
+        assert {recipe.model for recipe in recipes} == {asked.model(MIDDLE)}
+        assert {recipe.batch_size for recipe in recipes} == {MIDDLE.batch}
+        assert {recipe.optimizer.lr for recipe in recipes} == {asked.rate}
+
+
+@pytest.mark.parametrize(("axis", "power"), [("context", 2.0), ("batch", -0.5), ("heads", 0.0)])
+def test_a_planted_power_is_read_and_its_law_is_near(axis, power):
+    def time(setting, seed):
+        return (seed + 1) * {"context": 2 * setting.n_pairs, "batch": setting.batch, "heads": setting.heads}[
+            axis
+        ] ** power
+
+    results = planted(axis, time)
+    assert np.allclose(readings.exponent(PAIRS, axis)(results), power)
+    assert np.allclose(readings.off(PAIRS, axis, 1.0)(results), abs(power - 1))
+    assert (readings.arrived(PAIRS, axis)(results) == 1).all()
+
+
+def test_a_width_is_just_right_only_where_both_ends_wait_longer():
+    falling = planted(("width", "widest"), lambda setting, seed: 1000 / setting.width)
+    assert np.allclose(readings.just_right(PAIRS)(falling), -math.log(2))
+    best = planted(("width", "widest"), lambda setting, seed: 100 * (1 + abs(math.log2(setting.width / 128))))
+    assert np.allclose(readings.just_right(PAIRS)(best), math.log(3))
+
+
+def test_what_decides_the_wait_is_told_by_twins():
+    weights = planted("twins", lambda setting, seed: math.exp(setting.other_init + 0.1 * setting.other_rows), SEQUENCE)
+    assert np.allclose(readings.by_weights(SEQUENCE)(weights), 0.9)
+    rows = planted("twins", lambda setting, seed: math.exp(setting.other_rows), SEQUENCE)
+    assert np.allclose(readings.by_weights(SEQUENCE)(rows), -1)
+
+
+def test_two_seeds_are_apart_by_the_logarithm_of_their_waits_and_none_counts_twice():
+    results = planted("tied", lambda setting, seed: (2.0 if setting.tied else 1.0) * math.exp(seed**2), n_seeds=5)
+    assert readings.apart(PAIRS)(results).to_dict() == pytest.approx({0: 1.0, 2: 5.0})
+    assert np.allclose(readings.longer(PAIRS, "tied", 1)(results), math.log(2))
+
+
+def test_the_part_that_forms_first_is_told_and_by_how_much():
+    parts = {readings.ANSWER: 100, readings.MATCH: 300, readings.BEFORE: 450}
+    rows = [
+        {"arm": PAIRS, "init_seed": seed, "run_id": f"r{seed}", "step": step, "metric": metric, "variable": look,
+         "site": f"L{layer}H{head}", "value": (0.1 if step < time else 0.9) * (head == 1)}
+        for (metric, look, layer), time in parts.items()
+        for seed in (1, 2) for step in range(0, 650, 50) for head in (0, 1)
+    ]  # fmt: skip
+    rows += [
+        {**row, "metric": f"{metric}_chance", "site": "", "value": 0.1}
+        for (metric, look, _), _ in parts.items() for row in rows[:1] for row in [{**row, "variable": look}]
+    ]  # fmt: skip
+    measured = pd.DataFrame(rows)
+    results = Results(measured, pd.DataFrame(), "paper", {"looks": measured})
+    assert np.allclose(readings.answers_first(PAIRS)(results), 200)
+    assert np.allclose(readings.before_last(PAIRS)(results), 150)
+
+
+def test_laws_start_where_the_mean_does_and_have_their_slope():
+    table = planted("context", lambda setting, seed: 10.0 * setting.n_pairs * (1 + seed))
+    both = Results(table.measurements, table.history, "paper",
+                   {**table.tables, **planted("context", lambda setting, seed: 5.0, SEQUENCE).tables},
+                   (*table.experiments, "sequence_middle", "sequence_context"))  # fmt: skip
+    rows = figures._by_power(both, "context", "words").table
+    square = rows[(rows["law"] == "square of the context") & (rows["panel"] == "pairs")].sort_values("x")
+    first = 10 * 3 * math.exp(np.log([1, 2, 3, 4]).mean())
+    assert np.allclose(square["value"], first * (square["x"] / 6) ** 2)
