@@ -18,13 +18,14 @@ def powers(view: View, width: int) -> alt.TopLevelMixin:
     """A point a seed, a line through their geometric means, and laws as dashed lines; a plot a panel.
 
     Columns: ``panel`` (drawn in the order given), ``axis`` (what ``x`` is, in words; one for all), ``x``, ``init_seed``
-    (missing where a row is a law's), ``value``; optional ``law`` (its name; missing where a seed is) and ``origin``: of
-    published runs and the reader's, laws are drawn beside the reader's.
+    (missing where a row is a law's), ``value``, ``law`` (its name; missing where a seed is); optional ``origin``: by
+    the reader's runs stand the published ones as pale points, laws and means are of the reader's.
     """
-    rows = rows_of(view, ["panel", "axis", "x", "init_seed", "value"], ["law"])
+    rows = rows_of(view, ["panel", "axis", "x", "init_seed", "value", "law"])
     if not ((rows["x"] > 0) & (rows["value"] > 0)).all():
         raise ColumnsError("x and value must be above 0: logarithmic scales show nothing else")
-    rows = rows.assign(law=rows["law"] if "law" in rows else None)
+    rows["runs"] = style.origin_labels(rows, rows["origin"])
+    strength = style.origin_opacity(style.origin_domain(rows), width, alone=0.5)
     order = [MEASURED, *order_of(rows.dropna(subset=["law"]), "law")]
     panels, (axis,) = order_of(rows, "panel"), rows["axis"].unique()
     columns = 1 if width < style.WIDE or len(panels) == 1 else 2
@@ -36,25 +37,39 @@ def powers(view: View, width: int) -> alt.TopLevelMixin:
                    axis=alt.Axis(format=",d", tickCount=5)),
     }  # fmt: skip
     legend = style.legend_above(order, width - 60, "stroke")
-    plots = [_plot(rows[rows["panel"] == panel], look, order, legend).properties(**size, title=panel)
+    plots = [_plot(rows[rows["panel"] == panel], look, strength, (order, legend)).properties(**size, title=panel)
              for panel in panels]  # fmt: skip
     return alt.concat(*plots, columns=columns, spacing=14)
 
 
-def _plot(rows: pd.DataFrame, look: dict[str, object], order: list[str], legend: alt.Legend) -> alt.LayerChart:
+def _plot(
+    rows: pd.DataFrame,
+    look: dict[str, object],
+    strength: alt.Opacity | alt.OpacityValue,
+    lines: tuple[list[str], alt.Legend],
+) -> alt.LayerChart:
+    """Points of all seeds; the mean and the laws of the reader's, or of all where they are alone."""
     seeds = rows[rows["law"].isna()]
-    mine = rows[rows["origin"] == rows["origin"].iloc[-1]]
+    mine = rows[rows["origin"] == ("rerun" if (seeds["origin"] == "rerun").any() else "paper")]
     means = np.exp(np.log(mine[mine["law"].isna()]["value"]).groupby(mine["x"]).mean()).reset_index()
-    lines = pd.concat([means.assign(series=MEASURED), mine.dropna(subset=["law"]).rename(columns={"law": "series"})])
-    color, dash = style.series_color(order=order, legend=legend), style.series_dash(order=order, legend=legend)
+    drawn = pd.concat(
+        [means.assign(series=MEASURED), mine.dropna(subset=["law"]).assign(series=lambda law: law["law"])]
+    )
+    order, legend = lines
     tips = [alt.Tooltip("x:Q", format=","), alt.Tooltip("value:Q", format=",.3~r")]
-    points = alt.Chart(seeds[["x", "init_seed", "value", "origin"]].astype({"init_seed": int}))
-    points = points.mark_circle(size=26).encode(
-        **look, tooltip=[alt.Tooltip("init_seed:N", title="seed"), *tips],
-        opacity=alt.condition("datum.origin == 'rerun'", alt.value(0.5), alt.value(0.25)),
-    )  # fmt: skip
-    drawn = alt.Chart(lines[["x", "series", "value"]]).mark_line(strokeWidth=2.4)
-    return alt.layer(points, drawn.encode(**look, color=color, strokeDash=dash, tooltip=["series:N", *tips]))
+    points = alt.Chart(seeds[["x", "init_seed", "value", "runs"]].astype({"init_seed": int})).mark_circle(size=26)
+    points = points.encode(**look, opacity=strength, tooltip=[alt.Tooltip("init_seed:N", title="seed"), *tips])
+    strokes = (
+        alt.Chart(drawn[["x", "series", "value"]])
+        .mark_line(strokeWidth=2.4)
+        .encode(
+            **look,
+            color=style.series_color(order=order, legend=legend),
+            strokeDash=style.series_dash(order=order, legend=legend),
+            tooltip=["series:N", *tips],
+        )
+    )
+    return alt.layer(points, strokes)
 
 
 def _scale(values: pd.Series) -> alt.Scale:

@@ -49,7 +49,7 @@ AXES: dict[str, tuple[Change, ...]] = {
     TIED: _with(TIED, True),
     TWINS: (*_with("other_init", 1, 2), *_with("other_rows", 1, 2)),
 }
-"""Axis -> what its networks differ in from the middle one. Widths keep four heads; the widest are an axis of their own."""
+"""Axis -> what its networks differ in from the middle one. Widths keep four heads; the widest stand apart."""
 
 
 class Params(BaseModel):

@@ -112,6 +112,9 @@ def test_so_many_rows_of_a_batch_are_of_the_pool(share):
 
 def test_an_axis_changes_what_it_is_called_and_nothing_else():
     also = {
+        design.WIDTH: {"d_head"}, design.WIDEST: {"width", "d_head"}, design.CONTEXT: {"n_pairs"},
+        design.TWINS: {"other_init", "other_rows"},
+    }  # fmt: skip
         design.WIDTH: {"d_head"},
         design.WIDEST: {"width", "d_head"},
         design.CONTEXT: {"n_pairs"},
