@@ -78,7 +78,7 @@ class ChainWords(TokenTask):
         if self.wanted not in WANTED:
             raise TaskError(f"wanted: {unknown('word', self.wanted, WANTED)}")
         if self.wanted == "every line" and self.formulation not in LEVELS:
-            raise TaskError(f"wanted = 'every line' of {self.formulation}; a line there comes to nothing by itself")
+            raise TaskError(f"wanted = 'every line' of {self.formulation}; not every line there comes to an answer")
         most = len(found.asks(self._longest))
         if not 1 <= self.n_questions <= most:
             raise TaskError(f"n_questions = {self.n_questions}; {self.formulation} has 1 to {most} of them")

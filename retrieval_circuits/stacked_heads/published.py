@@ -1,5 +1,7 @@
 """The source's numbers: Musat (ICLR 2025), sections 7 and 8, appendix E, figures 5 and 7."""
 
+WIDTH = 128
+"""Channels of its networks."""
 LAYERS_USED = {3: (4, 4, 4), 4: (5,)}
 """Look-ups of a chain -> the layers with a head that is used, in each network whose circuit the source drew."""
 

@@ -1,11 +1,12 @@
-"""What carries another row's answer in the drawn network, as the appendix shows it."""
+"""What carries another row's answer in the drawn network, as the appendix shows and tells it."""
 
 import pandas as pd
 
 from circuitcore.tasks.balanced_stream import LONGER, BalancedStream
 from livingpaper.claims.results import Results
 from livingpaper.claims.view import View
-from retrieval_circuits.sgd_formation.design import DRAWN
+from livingpaper.figures.verdict_text import NOT_MEASURED
+from retrieval_circuits.sgd_formation.design import DRAWN, SHOWN_AT, Params
 from retrieval_circuits.sgd_formation.measures.counterfactuals import ASKED_KEY, STORED_KEY, STORED_VALUE
 from retrieval_circuits.sgd_formation.measures.hypotheses import (
     BRINGS,
@@ -37,10 +38,9 @@ MORE_KEYS = "{}, more keys"
 
 def carried(results: Results) -> View:
     """What the heads of each layer together carry of another answer, on new rows, at each step that is shown."""
-    shares = _shares(results)
-    layers = shares[shares["site"].str.fullmatch(r"L\dH\*") & (shares["split"] == NEW_ROWS)]
+    shares = layer_shares(results)
     found = []
-    for (step, differs, site), part in layers.groupby(["step", "variable", "site"]):
+    for (step, differs, site), part in shares.table.groupby(["step", "variable", "site"]):
         of = {family: rows.set_index("edit")["share"] for family, rows in part.groupby("family")}
         found.append({
             "arm": DRAWN, "step": f"{step:,}", "what differs": differs, "heads": site,
@@ -48,7 +48,48 @@ def carried(results: Results) -> View:
             **{name: _text(of[OTHER][edit]) for edit, name in PARTS.items()},
             "same answer, at most": _text(of[SAME].abs().max()),
         })  # fmt: skip
-    return View(_by_kind(found), SHARE, _rows_behind(shares))
+    return View(_by_kind(found), SHARE, shares.split)
+
+
+def layer_shares(results: Results) -> View:
+    """The numbers behind ``carried``: a ``share`` and what it is of, by step, what differs, heads and hypothesis."""
+    shares = _shares(results)
+    layers = shares[shares["site"].str.fullmatch(r"L\dH\*") & (shares["split"] == NEW_ROWS)]
+    columns = ["arm", "init_seed", "step", "variable", "site", "edit", "family", "share", "change", "n"]
+    return View(layers[columns].reset_index(drop=True), SHARE, _rows_behind(shares))
+
+
+def numbers(params: Params, view: View) -> dict[str, str]:
+    """Name in the prose -> number in words, from ``layer_shares``; of published runs where a reader's are beside."""
+    table = view.table
+    table = table[table["origin"] == "paper"] if "origin" in table else table
+    first, middle, end = *SHOWN_AT, int(table["step"].max())
+    other = table[table["family"] == OTHER].set_index(["step", "variable", "site", "edit"]).sort_index()
+
+    def of(edit: str, *variables: str, at: tuple[int, ...] = (first,)) -> pd.DataFrame:
+        return other.query("edit == @edit and variable in @variables and site == 'L1H*' and step in @at")
+
+    def along(*at: int) -> str:
+        parts = (of(edit, *KINDS, at=at)["share"].droplevel("edit") for edit in (DIRECTION, WRITES))
+        return _percent(next(parts) / next(parts))
+
+    written = other.query("edit == @WRITES and variable == @ASKED_KEY and step == @end")["share"]
+    lot, same = other.query("edit == @BY_LOT")["share"].abs(), table[table["family"] == SAME]
+    return {
+        "n_pairs": f"{table['n'].max()}",
+        **{f"step_{name}": f"{step:,}" for name, step in (("first", first), ("middle", middle), ("end", end))},
+        "by_no_heads": _percent(pd.Series([1 - written.sum(min_count=1)])),
+        "width": f"{params.d_model}",
+        "by_chance": f"{100 / params.d_model:.1f} %",
+        "by_lot_most": _percent(pd.Series([lot.max()])),
+        "along_before": along(first, middle),
+        "along_end": along(end),
+        "brought_first": _percent(of(BRINGS, STORED_VALUE)["share"]),
+        "looked_first": _percent(of(LOOKS, ASKED_KEY)["share"]),
+        "logits_of_value": _logits(of(BRINGS, STORED_VALUE)["change"]),
+        "logits_of_key": _logits(of(LOOKS, ASKED_KEY)["change"]),
+        "same_first": _percent(pd.Series([same.loc[same["step"] == first, "share"].abs().max()])),
+    }
 
 
 def carrying_heads(results: Results) -> View:
@@ -113,6 +154,16 @@ def _text(share: float) -> str:
     return "–" if pd.isna(share) else f"{round(share, 2) + 0.0:.2f}"  # no "-0.00"
 
 
+def _percent(shares: pd.Series) -> str:
+    """A share, or the least to the most of several."""
+    found = sorted({f"{100 * share:.0f}" for share in (shares.min(), shares.max()) if pd.notna(share)}, key=float)
+    return f"{' to '.join(found)} %" if found else NOT_MEASURED
+
+
+def _logits(change: pd.Series) -> str:
+    return f"{change.iloc[0]:.1f}" if len(change) else NOT_MEASURED
+
+
 def _by_kind(found: list[dict[str, str]]) -> pd.DataFrame:
     """Rows in the order of what differs, and else as they are."""
     return pd.DataFrame(sorted(found, key=lambda row: KINDS.index(row["what differs"])))
@@ -122,4 +173,4 @@ def _rows_behind(shares: pd.DataFrame) -> str:
     return f"{shares['n'].max()} rows"
 
 
-VIEWS = {view.__name__: view for view in (carried, carrying_heads, carrying_paths)}
+VIEWS = {view.__name__: view for view in (carried, carrying_heads, carrying_paths, layer_shares)}

@@ -10,7 +10,7 @@ from livingpaper.claims.claim import Claim, Control, Says
 from livingpaper.claims.reading import Reading, best_of
 from livingpaper.claims.rules import Every
 from livingpaper.claims.units import at_least, at_most, share_of
-from retrieval_circuits.stacked_heads.design import EQUATIONS, RELATIVES, Spoken
+from retrieval_circuits.stacked_heads.design import EQUATIONS, RELATIVES, Spoken, share_repeated
 from retrieval_circuits.stacked_heads.readings import words as readings
 from retrieval_circuits.stacked_heads.readings.words import ALIASES_UNREAD, HALFWAY, ONE_UNREAD
 
@@ -18,6 +18,8 @@ QUESTIONS, NETWORKS = share_of("questions"), share_of("networks")
 COUNTED = {1: "one look-up", 2: "two look-ups", 3: "three look-ups"}
 MIDDLE = "halfway from who knows all links but one, a quarter, to all right"
 ANSWERS, DOES_NOT = at_least(HALFWAY, MIDDLE), at_most(HALFWAY, MIDDLE)
+REPEATED = f"{100 * share_repeated():.0f} %"
+"""Of prompts of one look-up: what those who say that it is answered must say as well."""
 ONE_LINK = at_most(0.3, "who knows one link of two is right by chance, a quarter; five points for the draw of prompts")
 
 
@@ -62,9 +64,12 @@ DEPTH = (
     Claim(
         id="SH29",
         says=Says(
-            holds="In words, too, one layer does not answer one look-up.",
-            fails="In words, one layer answers one look-up.",
-            whether="whether one layer answers one look-up in words",
+            holds="In words, too, one layer does not answer one look-up, though "
+            f"{REPEATED} of these prompts repeat the lines of a training row.",
+            fails="In words, one layer answers one look-up; "
+            f"{REPEATED} of these prompts repeat the lines of a training row.",
+            whether="whether one layer answers one look-up in words, where "
+            f"{REPEATED} of prompts repeat the lines of a training row",
         ),
         reading=_of_layers(1, 1),
         bound=DOES_NOT,
@@ -118,8 +123,8 @@ DEPTH = (
     Claim(
         id="SH34",
         says=Says(
-            holds="In words, too, fewer look-ups are answered first, in every network that answers several.",
-            fails="In words, not in every network that answers several look-ups are fewer answered first.",
+            holds="In words, too, fewer look-ups were answered first, in every network of ours that answers several.",
+            fails="In words, not in every network of ours that answers several look-ups were fewer answered first.",
             whether="whether fewer look-ups are always answered first in words",
         ),
         reading=Reading(
@@ -137,12 +142,10 @@ OTHERS = (
     Claim(
         id="SH35",
         says=Says(
-            holds="Where several links lead to one answer and it alone is rewarded, no depth gets beyond who leaves "
-            "one kind of line unread.",
-            fails="Where several links lead to one answer and it alone is rewarded, some depth gets beyond who leaves "
-            "one kind of line unread.",
-            whether="whether some depth gets beyond who leaves one kind of line unread, where several links lead to "
-            "one answer",
+            holds="On relatives, no depth gets beyond who leaves one kind of line unread, in the steps that it had.",
+            fails="On relatives, some depth gets beyond who leaves one kind of line unread.",
+            whether="whether some depth gets beyond who leaves one kind of line unread, on relatives in the steps that "
+            "it had",
         ),
         reading=Reading(
             "questions on relatives that the best of six depths answers right",
@@ -155,9 +158,10 @@ OTHERS = (
     Claim(
         id="SH36",
         says=Says(
-            holds="Networks that answer equations do not answer functions in the same words.",
-            fails="Networks that answer equations answer functions in the same words, of which they have seen none.",
-            whether="whether networks that answer equations answer functions in the same words",
+            holds="Networks that answer equations do not answer functions, in the same words and longer rows.",
+            fails="Networks that answer equations answer functions, of which they have seen none, in the same words "
+            "and longer rows.",
+            whether="whether networks that answer equations answer functions, in the same words and longer rows",
         ),
         reading=Reading(
             "questions on functions that the best of six depths, trained on equations, answers right",

@@ -18,7 +18,7 @@ from retrieval_circuits.stacked_heads.design.recipes import (
     stages_of,
     task_of,
 )
-from retrieval_circuits.stacked_heads.design.words import EQUATIONS, RELATIVES, SPOKEN, Spoken
+from retrieval_circuits.stacked_heads.design.words import EQUATIONS, RELATIVES, SPOKEN, Spoken, share_repeated
 
 __all__ = [
     "BY_TWO",
@@ -52,6 +52,7 @@ __all__ = [
     "lesson_steps",
     "published_epochs",
     "recipes",
+    "share_repeated",
     "stages_of",
     "task_of",
 ]

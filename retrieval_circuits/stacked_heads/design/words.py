@@ -10,6 +10,7 @@ is what the arms have. On F5 a network of five layers named one of sixteen count
 """
 
 from dataclasses import dataclass, replace
+from math import factorial
 
 from circuitcore.models.config import ModelConfig
 from circuitcore.tasks.chain_prompts import FORMULATIONS
@@ -72,7 +73,7 @@ CORPORA = {
     "F1": Corpus(depths=(1, 2, 3), wanted="every line", n_rows=4_096, batch_size=64, share=1.0),
     "F5": Corpus(depths=(), wanted="questions", n_rows=4_096, batch_size=32, share=1 / 3),
 }
-"""A line of F5 comes to nothing by itself, so that nothing can be rewarded there but the answers."""
+"""Of F5 the answers alone are rewarded. Lines that name a country end in one, and could have been rewarded, too."""
 LAYERS = (1, 2, 3, 4, 5, 6)
 EQUATIONS = tuple(Spoken(formulation="F1", n_layers=n) for n in LAYERS)
 RELATIVES = tuple(Spoken(formulation="F5", n_layers=n) for n in LAYERS)
@@ -80,8 +81,8 @@ SPOKEN = (*EQUATIONS, *RELATIVES)
 ASKED_AS_WELL = {"F1": ("F4",)}
 """Trained on -> further prompts in the same words, of which nothing is trained on.
 
-F2 and F3 have words of their own, for which these networks have no vectors. Word for letter they are rows of F1 of five
-look-ups, levels of four in random bijections, so that there is nothing to ask that F1 does not ask.
+F2 and F3 have words of their own, for which these networks have no vectors. With a letter put for each word they are
+rows of F1 of five look-ups, levels of four in random bijections, so that there is nothing to ask that F1 does not ask.
 """
 
 
@@ -105,6 +106,26 @@ def word_steps(params: Params, formulation: str) -> int:
     return steps // WORDS_EVERY * WORDS_EVERY or steps
 
 
+def share_repeated(look_ups: int = 1, *, in_order: bool = True) -> float:
+    """Of prompts of equations with so many look-ups, the share that repeats the lines of a training row.
+
+    In [0, 1], expected over draws. The four lines of a block are one of 4! bijections, in one of 4! orders, each as
+    likely; every third training row has so many look-ups.
+
+    Args:
+        look_ups: 1 to 3.
+        in_order: lines must come in the same order within each block; else the same links are enough.
+    """
+    corpus, n_prompts = CORPORA["F1"], factorial(4) ** (look_ups * (1 + in_order))
+    return 1 - (1 - 1 / n_prompts) ** (corpus.n_rows / len(corpus.depths))
+
+
+def n_passes(params: Params, formulation: str) -> int:
+    """How often a network sees each of its rows."""
+    n_seen = word_steps(params, formulation) * CORPORA[formulation].batch_size
+    return -(-n_seen // word_task(params, formulation).n_train)
+
+
 def longest_asked(task: ChainWords) -> int:
     """Positions of the longest row that a network of this task is asked, those it is not trained on included."""
     others = (replace(task, formulation=name, depths=(), wanted="questions") for name in asked_as_well(task))
@@ -118,7 +139,6 @@ def asked_as_well(task: ChainWords) -> tuple[str, ...]:
 
 def _recipe(params: Params, arm: Spoken, seed: int) -> Recipe:
     task, steps = word_task(params, arm.formulation, seed), word_steps(params, arm.formulation)
-    batch_size = CORPORA[arm.formulation].batch_size
     return Recipe(
         task=task.name,
         task_params=task.params,
@@ -129,8 +149,8 @@ def _recipe(params: Params, arm: Spoken, seed: int) -> Recipe:
         optimizer=Optimizer(
             name="adamw", lr=LEARNING_RATE, betas=(0.9, 0.98), weight_decay=WEIGHT_DECAY, warmup=min(WARMUP, steps)
         ),
-        batch_size=batch_size,
-        stages=(Stage(("train",), -(-steps * batch_size // task.n_train)),),
+        batch_size=CORPORA[arm.formulation].batch_size,
+        stages=(Stage(("train",), n_passes(params, arm.formulation)),),
         init_seed=seed,
         data_seed=DATA_SEED_OFFSET + seed,
         checkpoint_at=(*range(0, steps, WORDS_EVERY), steps),

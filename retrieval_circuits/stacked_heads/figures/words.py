@@ -6,7 +6,7 @@ from circuitcore.tasks.chain_prompts import FORMULATIONS
 from livingpaper.claims.results import Results
 from livingpaper.claims.view import View, in_order
 from retrieval_circuits.design import BAND
-from retrieval_circuits.stacked_heads.design import EQUATIONS, KNOWN, RELATIVES, Spoken
+from retrieval_circuits.stacked_heads.design import EQUATIONS, KNOWN, RELATIVES, Spoken, share_repeated
 from retrieval_circuits.stacked_heads.readings.words import ONE_UNREAD
 
 ANSWERED = "share of answers that are right"
@@ -19,7 +19,9 @@ KINDS = {"F1": "equations", "F4": "functions", "F5": "relatives"}
 def words(results: Results) -> View:
     """Right answers at the end of training on equations, by layers and look-ups."""
     table = _at_end(results, "answered", EQUATIONS, split="test")
-    return _view(_by_depth(table, LOOK_UPS), note="Who knows all links but one scores what a guess does, a quarter")
+    note = "Who knows all links but one scores what a guess does, a quarter. "
+    note += f"{100 * share_repeated():.0f} % of prompts of one look-up repeat the lines of a training row"
+    return _view(_by_depth(table, LOOK_UPS), note=note)
 
 
 def word_lines(results: Results) -> View:
@@ -35,18 +37,24 @@ def functions(results: Results) -> View:
 
 
 def relatives(results: Results) -> View:
-    """Of networks trained on relatives: right answers, and answers that fit all lines but those of one block."""
+    """Of networks trained on relatives: right answers, and answers that fit all lines but those of one block.
+
+    Blocks without which the same answers fit are drawn once.
+    """
     right = _at_end(results, "answered", RELATIVES).assign(variable="right")
     fits = _at_end(results, "fits", RELATIVES).astype({"variable": str})
     chance = _at_end(results, "fits_chance", RELATIVES).astype({"variable": str})
     keys = ["arm", "init_seed", "variable"]
     fits = fits.merge(chance[[*keys, "value"]].rename(columns={"value": "by_chance"}), on=keys)
-    names = {"right": "right", **{block: f"fits but for {block}" for block in fits["variable"].unique()}}
+    alike = _alike(fits)
+    names = {"right": "right", **{blocks[0]: f"fits but for {blocks[0]}" for blocks in alike}}
     by_chance = {"right": 1 / len(FORMULATIONS["F5"].acceptable), **fits.groupby("variable")["by_chance"].mean()}
     names = {name: f"{words} ({100 * by_chance[name]:.0f} %)" for name, words in names.items()}
-    table = _by_depth(pd.concat([right, fits.drop(columns="by_chance")], ignore_index=True), names)
+    drawn = fits[fits["variable"].isin(names)].drop(columns="by_chance")
+    table = _by_depth(pd.concat([right, drawn], ignore_index=True), names)
     note = "An answer fits if one may give it who leaves those lines unread (households: with which relative a job "
     note += "lives); in brackets, by chance"
+    note += "".join(f". Without {' and without '.join(blocks)} the same answers fit" for blocks in alike if blocks[1:])
     return View(table, "share of answers", "test", BAND, note=note)
 
 
@@ -78,6 +86,15 @@ def _by_depth(table: pd.DataFrame, names: dict[str, str]) -> pd.DataFrame:
     table = in_order(table, "series", names.values())
     table = in_order(table, "group", [arm.depth for arm in EQUATIONS])
     return table[["group", "series", "arm", "init_seed", "value"]]
+
+
+def _alike(fits: pd.DataFrame) -> list[list[str]]:
+    """Blocks without which as many answers fit, network by network, together; the shortest word first."""
+    wide = fits.pivot(index=["arm", "init_seed"], columns="variable", values="value")
+    found: dict[tuple[float, ...], list[str]] = {}
+    for block in fits["variable"].unique():
+        found.setdefault(tuple(wide[block]), []).append(block)
+    return [sorted(blocks, key=len) for blocks in found.values()]
 
 
 def _view(table: pd.DataFrame, unit: str = ANSWERED, note: str = "") -> View:

@@ -36,13 +36,21 @@ def answered_times(results: Results, *arms: Spoken) -> pd.DataFrame:
     return pd.concat(found, ignore_index=True)
 
 
-@of_arms(*map(str, EQUATIONS))
-def in_order(results: Results) -> pd.Series:
-    """Of the networks of a seed that answer two look-ups, over all depths, the share that answered fewer ones first.
+def first_fewer(results: Results) -> pd.Series:
+    """Of the networks of equations that answer two look-ups, which answered fewer ones first.
 
     That is one before two, and two before three; three may never come.
+
+    Returns:
+        True or False by ``init_seed`` and ``arm``.
     """
     times = answered_times(results, *EQUATIONS).pivot(index=["init_seed", "arm"], columns="variable", values="time")
     one, two, three = (times[look_ups(count)] for count in (1, 2, 3))
     first = (one < two) & ((two < three) | np.isinf(three))
-    return first[np.isfinite(two)].groupby("init_seed").mean()
+    return first[np.isfinite(two)]
+
+
+@of_arms(*map(str, EQUATIONS))
+def in_order(results: Results) -> pd.Series:
+    """Of the networks of a seed that answer two look-ups, over all depths, the share that answered fewer ones first."""
+    return first_fewer(results).groupby("init_seed").mean()

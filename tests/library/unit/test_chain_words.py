@@ -66,7 +66,7 @@ def test_functions_use_the_words_of_equations():
         ({"depths": (3, 2)}, "each once, increasing"),
         ({"n_questions": 5}, "F1 has 1 to 4"),
         ({"wanted": "all"}, "wanted: "),
-        ({"formulation": "F5", "depths": (), "wanted": "every line"}, "comes to nothing by itself"),
+        ({"formulation": "F5", "depths": (), "wanted": "every line"}, "not every line there comes to an answer"),
         ({"n_test": 0}, "n_test = 0"),
         ({"seed": -1}, "seed = -1"),
     ],

@@ -1,6 +1,7 @@
 """Parts that carry an answer: on networks wired by hand, of which it is known, and against passes edited by hand."""
 
 from dataclasses import replace
+from itertools import product
 from types import SimpleNamespace
 
 import pandas as pd
@@ -12,8 +13,10 @@ from given_run import GivenRun, lively, picked
 from circuitcore.metrics.network import Network
 from circuitcore.models import Head, ModelConfig, Patch, Site, forward
 from circuitcore.tasks.balanced_stream import BalancedStream
+from livingpaper.book import studies
 from livingpaper.claims.results import Results
-from retrieval_circuits.sgd_formation.design import DRAWN
+from livingpaper.claims.view import View
+from retrieval_circuits.sgd_formation.design import DRAWN, SHOWN_AT
 from retrieval_circuits.sgd_formation.figures import hypotheses as tables
 from retrieval_circuits.sgd_formation.measures import SIZES, hypotheses
 from retrieval_circuits.sgd_formation.measures.counterfactuals import (
@@ -27,6 +30,7 @@ from retrieval_circuits.sgd_formation.measures.counterfactuals import (
 STREAM = BalancedStream(**SIZES, n_train=1500, n_eval=1500)
 SPLITS = ("test", "structural_ood")
 N_ROWS = 6
+PUBLISHED = studies.load_params("sgd_formation")
 
 
 def prompts(family):
@@ -257,3 +261,35 @@ def test_tables_show_planted_shares_and_none_where_there_is_no_answer_to_carry()
     assert paths.iloc[0][["it carries", "same answer"]].tolist() == ["1.00", "0.02"]
     nothing = tables.carried(planted_results(change=0.5)).table
     assert set(nothing["where they look"]) == {"–"} and set(nothing["change, logits"]) == {"0.5"}
+
+
+def test_numbers_of_the_prose_are_counted_by_hand():
+    """At the end all heads together write 0.9, of which layer 1 has 0.8; 0.6 of that lies along the answers."""
+    first, middle = SHOWN_AT
+    written = {first: 0.5, middle: 0.5, 9_000: 0.8}
+    along = {first: 0.4, middle: 0.5, 9_000: 0.48}
+    found = []
+    for (step, writes), kind, family in product(written.items(), tables.KINDS, ("other answer", "same answer")):
+        common = {"step": step, "variable": kind, "family": family, "change": 2.0, "n": 7}
+        parts = {"QK": 0.1, "OV": 0.3, "write": writes, "direction": along[step], "direction by lot": -0.01}
+        for site, edit in product(("L0H*", "L1H*", "L2H*"), parts):
+            share = parts[edit] if site == "L1H*" else 0.1 * (edit == "write" and site == "L0H*")
+            share = -0.2 if family == "same answer" and step == first else share
+            found.append({**common, "site": site, "edit": edit, "share": share, "init_seed": 1, "arm": DRAWN})
+    view = View(pd.DataFrame(found), "share", "7 rows")
+    said = tables.numbers(PUBLISHED, view)
+    assert (said["n_pairs"], said["step_first"], said["step_end"]) == ("7", f"{first:,}", "9,000")
+    assert (said["by_no_heads"], said["along_end"], said["along_before"]) == ("10 %", "60 %", "80 to 100 %")
+    assert (said["brought_first"], said["looked_first"], said["same_first"]) == ("30 %", "10 %", "20 %")
+    assert (said["logits_of_key"], said["width"], said["by_chance"], said["by_lot_most"]) == (
+        "2.0",
+        "64",
+        "1.6 %",
+        "1 %",
+    )
+    twice = [view.table.assign(origin="paper"), view.table.assign(origin="rerun", share=0.9)]
+    assert tables.numbers(PUBLISHED, View(pd.concat(twice), "share", "7 rows")) == said
+    early = View(view.table[view.table["step"] == 9_000].assign(share=float("nan")), "share", "7 rows")
+    assert {tables.numbers(PUBLISHED, early)[name] for name in ("by_no_heads", "along_end", "brought_first")} == {
+        "(not measured)"
+    }

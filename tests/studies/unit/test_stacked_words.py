@@ -19,8 +19,9 @@ from livingpaper.book import studies
 from livingpaper.claims.results import Results
 from retrieval_circuits.stacked_heads import design
 from retrieval_circuits.stacked_heads.design import EQUATIONS, KNOWN, RELATIVES, SPOKEN
-from retrieval_circuits.stacked_heads.design.words import CORPORA, word_task
+from retrieval_circuits.stacked_heads.design.words import CORPORA, n_passes, share_repeated, word_task
 from retrieval_circuits.stacked_heads.figures import words as figures
+from retrieval_circuits.stacked_heads.figures import words_prose
 from retrieval_circuits.stacked_heads.measures import KnownLinks, WordCounts, known_links, word_scores
 from retrieval_circuits.stacked_heads.measures import words as measures
 from retrieval_circuits.stacked_heads.readings import words as readings
@@ -206,6 +207,30 @@ def test_every_arm_is_what_its_name_says_and_every_seed_has_rows_of_its_own():
     assert not torch.equal(one, two)
 
 
+@pytest.mark.parametrize("look_ups", [1, 2])
+def test_as_many_prompts_repeat_a_training_row_as_is_expected(look_ups):
+    """Of the prompts that networks are asked, held against the published rows of one seed."""
+    train = word_task(PUBLISHED, "F1", 1).split("train")
+    asked = measures.asked_of("F1", CORPORA["F1"].depths, PUBLISHED.n_rows).batch
+
+    def lines(batch, *, in_order):
+        rows = batch.tokens[batch.variables["depth"] == look_ups - 1][:, : 8 * look_ups].reshape(-1, 4 * look_ups, 2)
+        return [tuple(row) if in_order else frozenset(row) for row in (list(map(tuple, r)) for r in rows.tolist())]
+
+    for in_order in (True, False):
+        seen = set(lines(train, in_order=in_order))
+        found = [row in seen for row in lines(asked, in_order=in_order)]
+        assert np.mean(found) == pytest.approx(share_repeated(look_ups, in_order=in_order), abs=0.05)
+
+
+def test_networks_see_their_rows_as_often_as_their_recipes_have_epochs():
+    recipes = design.recipes(PUBLISHED)
+    for spoken in (EQUATIONS[0], RELATIVES[0]):
+        (stage,) = recipes[str(spoken)][0].stages
+        assert stage.epochs == n_passes(PUBLISHED, spoken.formulation)
+    assert (n_passes(PUBLISHED, "F1"), n_passes(PUBLISHED, "F5")) == (120, 20)
+
+
 def test_functions_are_in_the_words_of_equations_and_fit_into_their_networks():
     recipe = design.recipes(SMOKE)[str(EQUATIONS[0])][0]
     asked = measures.asked_of("F4", (), 4)
@@ -284,8 +309,9 @@ def test_figures_draw_what_was_measured():
         rows[arm, 1, "answered", "2 look-ups", "F4"] = [0.2, 0.3]
     for arm in RELATIVES:
         rows |= answers(arm, 1, D4=[0.0, 0.1])
-        rows[arm, 1, "fits", "jobs", "test"] = [0.0, 0.4]
-        rows[arm, 1, "fits_chance", "jobs", "test"] = [0.25, 0.25]
+        for block, fits, chance in (("households", 0.4, 0.25), ("jobs", 0.4, 0.25), ("relatives", 0.5, 0.5)):
+            rows[arm, 1, "fits", block, "test"] = [0.0, fits]
+            rows[arm, 1, "fits_chance", block, "test"] = [chance, chance]
     found = results(rows)
     table = figures.words(found).table
     two = table[table["series"] == "two look-ups"]
@@ -293,10 +319,38 @@ def test_figures_draw_what_was_measured():
     assert table["series"].unique().tolist() == list(figures.LOOK_UPS.values())
     assert set(figures.word_lines(found).table["value"]) == {0.8}
     assert set(figures.functions(found).table["value"]) == {0.3}
-    shown = figures.relatives(found).table
+    view = figures.relatives(found)
+    shown = view.table
+    assert view.note.endswith("Without jobs and without households the same answers fit")
     assert shown.groupby("series", sort=False)["value"].first().to_dict() == {
-        "right (6 %)": 0.1, "fits but for jobs (25 %)": 0.4
+        "right (6 %)": 0.1, "fits but for jobs (25 %)": 0.4, "fits but for relatives (50 %)": 0.5
     }  # fmt: skip
     best = figures.readers(found).table
     assert len(best) == 2 + 3 + 4 + 4 + 5
     assert best.loc[best["such as"] == "all", "right"].tolist() == [1.0] * 5
+
+
+def test_numbers_of_the_prose_are_counted_by_hand():
+    rows = {}
+    for arm in EQUATIONS:
+        for seed in (1, 2):
+            two, three = arm.n_layers + seed > 3, arm.n_layers == 6 and seed == 2
+            end = {count: 1.0 if wins else 0.25 for count, wins in ((1, True), (2, two), (3, three))}
+            rows |= answers(
+                arm, seed, D1=[0.2, 1.0, 1.0, 1.0], D2=[0.2, 0.3, end[2], end[2]], D3=[0.2, 0.2, 0.2, end[3]]
+            )
+    losses = [
+        {"run_id": f"{arm}{seed}", "arm": str(arm), "init_seed": seed, "step": step, "epoch": epoch, "loss": loss}
+        for arm in RELATIVES
+        for seed in (1, 2)
+        for step, epoch, loss in ((1, 1, 9.0), (2, 2, 2.5 + seed), (3, 2, 2.6 + seed))
+    ]
+    found = replace(results(rows), history=pd.DataFrame(losses))
+    views = {**figures.WORD_VIEWS, **words_prose.WORD_PROSE_VIEWS}
+    said = words_prose.numbers(PUBLISHED, {name: views[name](found) for name in words_prose.NEEDED})
+    assert [said[f"n_{n}_answer_2"] for n in (1, 2, 3)] == ["0 of 2", "1 of 2", "2 of 2"]
+    assert (said["n_5_answer_3"], said["n_6_answer_3"]) == ("0 of 2", "1 of 2")
+    assert (said["n_answer_two"], said["n_seeds_answer_two"]) == ("9", "2")
+    assert (said["loss_on_relatives"], said["loss_of_a_guess"]) == ("3.55 to 4.55", f"{np.log(16):.2f}")
+    assert (said["length_trained"], said["length_functions"]) == ("32", "76")
+    assert (said["n_steps_relatives"], said["n_passes_equations"]) == (f"{PUBLISHED.word_steps // 3:,}", "120")
