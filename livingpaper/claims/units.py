@@ -43,12 +43,18 @@ class Unit:
 
     def number(self, value: Number, beside: Number | None = None) -> str:
         """The number alone, with as many more decimals as it takes not to round onto, or past, another one."""
+        return self._text(value, self._decimals(value, beside))
+
+    def _decimals(self, value: Number, beside: Number | None) -> int:
         shown, other = value * self.times, None if beside is None else beside * self.times
-        for digits in range(self.digits, self.digits + MOST_DIGITS + 1):
-            text = f"{shown:,.{digits}f}"
-            rounded = float(text.replace(",", ""))
+        for digits in range(self.digits, self.digits + MOST_DIGITS):
+            rounded = float(f"{shown:.{digits}f}")
             if other is None or shown == other or (rounded > other) == (shown > other) and rounded != other:
-                break
+                return digits
+        return self.digits + MOST_DIGITS
+
+    def _text(self, value: Number, digits: int) -> str:
+        text = f"{value * self.times:,.{digits}f}"
         if not float(text.replace(",", "")):
             return text.lstrip("-") if self.digits <= MOST_ZEROS else "0"
         return text.replace("-", "−")
@@ -58,10 +64,18 @@ class Unit:
         number = self.number(value, beside)
         return f"{number} {self.name.removesuffix('s') if number.lstrip('−') == '1' else self.name}".rstrip()
 
-    def interval(self, low: Number, high: Number, beside: Number | None = None) -> str:
-        """Both ends in brackets, "[9, 15]", as ``number`` has them; an end that bounds nothing is left open."""
-        ends = ["..." if math.isinf(end) else self.number(end, beside) for end in (low, high)]
-        return f"[{', '.join(ends)}]"
+    def interval(self, low: Number, high: Number, beside: Number | None = None, effect: Number | None = None) -> str:
+        """Both ends in brackets, "[9, 15]"; an end that bounds nothing is left open.
+
+        They have as many decimals as whichever of them, and of the effect between them, ``number`` gives the most. An
+        end at the least or largest possible value is exact, and takes none to be told from others.
+        """
+        values = (value for value in (low, high, effect) if value is not None and not math.isinf(value))
+        digits = max((self._decimals(value, beside) for value in values), default=self.digits)
+        lengths = (digits if self.low < end < self.high else self.digits for end in (low, high))
+        ends = zip((low, high), lengths, strict=True)
+        told = ["..." if math.isinf(end) else self._text(end, length) for end, length in ends]
+        return f"[{', '.join(told)}]"
 
     def cut(self, low: Number, high: Number) -> tuple[float, float]:
         """The part of an interval that is possible."""

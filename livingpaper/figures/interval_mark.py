@@ -59,7 +59,7 @@ def _interval(asked: Asked, held: Held) -> str:
         return ""
     if found.low == found.high:
         return " in every one" if found.n > 1 else ""
-    return f" {asked.unit.interval(found.low, found.high, asked.bound.value)}"
+    return f" {asked.unit.interval(found.low, found.high, asked.bound.value, found.effect)}"
 
 
 def _limits(held: Held, *beside: Held) -> tuple[float, float]:

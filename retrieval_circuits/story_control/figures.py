@@ -13,6 +13,7 @@ from retrieval_circuits.story_control.design import (
     CANNOT,
     COULD_FAIL,
     FRESH,
+    ONE_LAYER,
     PHRASES,
     PLANTED,
     PROBE_ROWS,
@@ -26,6 +27,7 @@ from retrieval_circuits.story_control.readings import (
     GATE,
     MOTIFS,
     N_BASES,
+    OURS,
     PATCH,
     REPORTED,
     THRESHOLDS,
@@ -151,10 +153,30 @@ def rates(results: Results) -> View:
     table = in_order(in_order(table, "group", [*CANNOT, POOL, *HAS.values()]), "panel", [WHOLE, ANY])
     note = (
         f"T{POOL[1:]}: {', '.join(COULD_FAIL)}. Untrained networks have seeds of their own, from {FRESH} on, so that "
-        "none is the start of a trained one. Only planted repeats and phrases leave anything to find."
+        "none is the start of a trained one. Only planted repeats and phrases leave anything to find. These intervals "
+        "take each run for a draw of its own; those on the cards count networks that share rows together, and are "
+        "wider."
     )
     columns = ["panel", "group", "series", "arm", "init_seed", "value"]
     return View(table[columns], "share of runs reported", "held-out prompts", "95 % Wilson interval", note=note)
+
+
+def alarm_numbers(rates: View, motifs: View) -> dict[str, str]:
+    """What the page prints of both: networks of one layer with any birth, the others that could fail, by ours; copying.
+
+    Those of the published runs where the reader's stand under them.
+    """
+    rows = rates.table
+    rows = rows[rows["origin"] == "paper"] if "origin" in rows and (rows["origin"] == "paper").any() else rows
+    rows = rows[(rows["group"] == POOL) & (rows["panel"] == ANY) & (rows["series"] == DEFINED[OURS])]
+    one = rows["arm"] == ONE_LAYER
+    parts = {"any_in_one_layer": rows.loc[one, "value"], "any_elsewhere": rows.loc[~one, "value"]}
+    copying = motifs.table.loc[motifs.table["networks"] == ONE_LAYER, "copying"].iloc
+    return {
+        "copying_by_the_source": copying[0],
+        "copying_by_ours": copying[1],
+        **{name: f"{int(part.sum())} of {len(part)}" for name, part in parts.items()},
+    }
 
 
 def motifs(results: Results) -> View:

@@ -6,7 +6,8 @@ care about; the quantifiers, and the intervals of the controls, came in version 
 seed with two runs.
 
 The networks of SR18 to SR22 first stopped after 45 epochs. They were trained on to 150 after those verdicts had been
-seen (version 0.8.0); claims and bounds stayed.
+seen (version 0.8.0); claims and bounds stayed. SR26 was declared after SR21's ties at a
+guess had been seen; SR21 stands as it was declared.
 """
 
 from retrieval_circuits.six_run_matrix.claims.curriculum import CURRICULUM

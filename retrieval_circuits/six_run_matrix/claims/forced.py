@@ -9,7 +9,7 @@ from livingpaper.claims.units import POINTS, PROMPTS, RUNS, at_least, at_most
 from retrieval_circuits.bounds import BEHAVIOUR, MORE_OFTEN_THAN_NOT, OPERATOR
 from retrieval_circuits.six_run_matrix.claims.shared import ABOVE_GUESS, GUESS, NEARLY_EVERY
 from retrieval_circuits.six_run_matrix.readings import forced, per_seed
-from retrieval_circuits.six_run_matrix.readings.forced import DEEP, EIGHT, QUERY_ONE, QUERY_TWO
+from retrieval_circuits.six_run_matrix.readings.forced import DEEP, EIGHT, HARDLY_NEEDED, QUERY_ONE, QUERY_TWO
 
 FIRST_LAYER = {"edit": "mean@read_out", "site": "L0H*"}
 
@@ -24,13 +24,25 @@ def _behind(whose: str, layer: int) -> Reading:
     )
 
 
+ANSWERED = Control(
+    reading=Reading(
+        "test accuracy with three layers, mean over both read-outs",
+        PROMPTS,
+        lambda results: per_seed.mean_of_runs(lambda arm: per_seed.accuracy(results, arm), arms=DEEP),
+        arms=DEEP,
+    ),
+    bound=BEHAVIOUR,
+    spoils="either",
+)
+
+
 FORCED = (
     Claim(
         id="SR18",
         says=Says(
             holds="Depth is forced by the format, not by the arrow: read out at the query, one layer still guesses.",
             fails="Depth is not forced by the format: read out at the query, one layer answers {effect} of held-out "
-            "prompts.",
+            "prompts of the length trained on.",
             whether="whether one layer read out at the query still guesses, so that the format forces depth",
         ),
         reading=Reading(
@@ -109,7 +121,7 @@ FORCED = (
             POINTS,
             at_end("joint_ablation_drop", QUERY_TWO, **FIRST_LAYER),
         ),
-        bound=at_most(0.2, "one prompt in five"),
+        bound=at_most(HARDLY_NEEDED, "one prompt in five"),
         controls=(
             Control(
                 reading=Reading(
@@ -128,8 +140,8 @@ FORCED = (
         says=Says(
             holds="With a layer to spare the last layer still retrieves: of three layers, the best routing head is "
             "usually in the last.",
-            fails="With a layer to spare the last layer usually does not retrieve: of three layers, the best routing "
-            "head is usually in a lower one.",
+            fails="With a layer to spare, the best routing head of three layers is not usually in the last one; a tie "
+            "counts for a lower one.",
             whether="whether the last of three layers usually holds the best routing head",
         ),
         reading=Reading(
@@ -140,18 +152,31 @@ FORCED = (
         ),
         rule=Share(),
         bound=MORE_OFTEN_THAN_NOT,
-        controls=(
-            Control(
-                reading=Reading(
-                    "test accuracy with three layers, mean over both read-outs",
-                    PROMPTS,
-                    lambda results: per_seed.mean_of_runs(lambda arm: per_seed.accuracy(results, arm), arms=DEEP),
-                    arms=DEEP,
-                ),
-                bound=BEHAVIOUR,
-                spoils="either",
-            ),
+        controls=(ANSWERED,),
+        source="source",
+        source_verdict="Left open: architecture or preference",
+    ),
+    Claim(
+        id="SR26",
+        says=Says(
+            holds="Where a head of three layers routes at all, the best one is usually in the last layer.",
+            fails="Where a head of three layers routes at all, the best one is not usually in the last layer; a tie "
+            "counts for a lower one.",
+            whether="whether the best routing head of three layers is usually in the last, where one routes at all",
         ),
+        reading=Reading(
+            "runs, over both read-outs, whose best routing head of three layers is in the last, of those where it "
+            "routes more often than by accident",
+            RUNS,
+            partial(forced.in_last_layer, guesses="left out"),
+            arms=DEEP,
+        ),
+        rule=Share(),
+        bound=at_least(
+            MORE_OFTEN_THAN_NOT.value,
+            "more often than not; declared on 2026-11-25, after ties at a guess had been seen to count in SR21",
+        ),
+        controls=(ANSWERED,),
         source="source",
         source_verdict="Left open: architecture or preference",
     ),

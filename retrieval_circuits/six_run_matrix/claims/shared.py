@@ -3,9 +3,10 @@
 from livingpaper.claims.reading import Reading, Values
 from livingpaper.claims.units import PROMPTS, Unit, at_least, at_most
 from retrieval_circuits.six_run_matrix.design import MATRIX
+from retrieval_circuits.six_run_matrix.readings.forced import GUESS_AT_MOST
 
 GUESS = at_most(0.4, "a guess among the values of the prompt scores 1/3")
-ABOVE_GUESS = at_most(0.45, "a little above a guess, 1/3")
+ABOVE_GUESS = at_most(GUESS_AT_MOST, "a little above a guess, 1/3")
 NINE_OF_TEN = at_least(0.9, "nine runs of ten")
 NEARLY_EVERY = at_least(0.8, "one seed in five may be a slip of the measurement")
 NONE_AT_ALL = at_least(0.1, "not even one seed in ten is as good as none")

@@ -1,14 +1,13 @@
-"""Figures of what the seeds show: the curriculum taken apart, roles, features, and what is forced."""
+"""Figures of what the seeds show: the curriculum taken apart, roles and features."""
 
 import pandas as pd
 
-from livingpaper.claims.results import Results, SelectionError
+from livingpaper.claims.results import Results
 from livingpaper.claims.view import View
-from retrieval_circuits.bounds import MORE_OFTEN_THAN_NOT
 from retrieval_circuits.design import BAND
-from retrieval_circuits.six_run_matrix.design import APART, CELLS, MATRIX, cell_name
+from retrieval_circuits.six_run_matrix.design import APART, MATRIX
 from retrieval_circuits.six_run_matrix.published import SLOT_FEATURES
-from retrieval_circuits.six_run_matrix.readings import curriculum, forced, per_seed, roles
+from retrieval_circuits.six_run_matrix.readings import curriculum, per_seed, roles
 from retrieval_circuits.six_run_matrix.readings.births import VARIABLES
 
 SIGNIFICANT = 0.05
@@ -218,121 +217,6 @@ def _slot_neurons(results: Results, arm: str) -> dict[str, object]:
     return {"source": "0 of 6", "ours": f"{int(top['variable'].astype(str).eq('matching_slot').sum())} of {len(top)}"}
 
 
-FOUR_PAIRS = "accuracy on four pairs"
-
-
-def cells(results: Results) -> View:
-    """What the read-out, the depth and the number of heads change: the summary figure."""
-    parts = []
-    for cell in CELLS:
-        arm = cell_name(*cell)
-        if not per_seed.has(results, arm):
-            continue
-        read_out, layers, heads = cell
-        group = f"{read_out}, {layers} layer{'s' * (layers > 1)} of {heads}"
-        first = per_seed.best_head(results, "routing_value", arm, family=per_seed.SWEEP, layer=0)
-        parts.append(_cell(per_seed.accuracy(results, arm), group, "test accuracy"))
-        parts.append(_cell(per_seed.accuracy(results, arm, per_seed.OOD), group, FOUR_PAIRS))
-        parts.append(_cell(first, group, "layer 0 attends to the right value"))
-        if layers > 1:
-            later = per_seed.best_head(
-                results, "routing_value", arm, family=per_seed.SWEEP, layer=list(range(1, layers))
-            )
-            parts.append(_cell(later, group, "a later layer does"))
-        lost = per_seed.heads_lost(results, arm, "mean@read_out", "L0H*")
-        parts.append(_cell(lost, group, "lost without layer 0 at the read-out"))
-    table = pd.concat(parts, ignore_index=True)
-    return View(
-        table, "share of prompts", "test; its counterfactuals", BAND + _seeds_of(table), 1 / 3, _elsewhere(table)
-    )
-
-
-def _seeds_of(table: pd.DataFrame) -> str:
-    """Which row has more seeds than the others, for the caption; "" where none has."""
-    n = table.groupby("group")["init_seed"].nunique()
-    return f"; {n.max()} seeds in '{n.idxmax()}', {n.min()} in every other row" if n.nunique() > 1 else ""
-
-
-def _elsewhere(table: pd.DataFrame) -> str:
-    """How many networks of three layers answer at the arrow without a head there that finds the value."""
-    deep = table[(table["group"] == "arrow, 3 layers of 2") & (table["series"] == "a later layer does")]
-    if deep.empty:
-        return ""
-    blind = int((deep["value"] < MORE_OFTEN_THAN_NOT.value).sum())
-    return (
-        f"With three layers, no head at the arrow attends to the right value more often than not in {blind} of "
-        f"{len(deep)} seeds."
-    )
-
-
-def cell_numbers(cells: View) -> dict[str, str]:
-    """What the page prints of the cells, by the name under which the page has it."""
-    return {
-        "elsewhere": cells.note,
-        "one_layer_at_arrow": _reached(cells, "arrow, 1 layer of 2", "test accuracy"),
-        "one_layer_longer": _reached(cells, "query, 1 layer of 2", FOUR_PAIRS),
-        "two_layers_longer": _reached(cells, "query, 2 layers of 2", FOUR_PAIRS),
-    }
-
-
-def _reached(cells: View, group: str, series: str) -> str:
-    """What the networks of a group reach in a series, from the worst to the best."""
-    rows = cells.table[(cells.table["group"] == group) & (cells.table["series"] == series)]
-    return f"{100 * rows['value'].min():.0f} to {100 * rows['value'].max():.0f} %" if len(rows) else "(not measured)"
-
-
-def _cell(values: pd.Series, group: str, series: str) -> pd.DataFrame:
-    return values.rename("value").reset_index()[["init_seed", "value"]].assign(group=group, series=series)
-
-
-def routing_layers(results: Results) -> View:
-    """Which layer of three holds the best routing head."""
-    parts = [forced.routing_layers(results, arm).assign(arm=arm) for arm in forced.DEEP if per_seed.has(results, arm)]
-    if not parts:
-        raise SelectionError("no networks of three layers were trained")
-    table = pd.concat(parts, ignore_index=True)
-    groups = table.groupby(["arm", "layer"], observed=True)["tied"]
-    counts = groups.agg(runs="size", tied="sum").reset_index().astype({"runs": int, "tied": int})
-    counts = counts.rename(columns={"layer": "best layer", "tied": "tied with the last layer"})
-    return View(counts, "runs", "test prompts, each asked for all three keys")
-
-
-LOOKED = {"off": "arrow", forced.QUERY_TWO: "query"}
-"""Arm -> where its answer is read, for two layers of two heads."""
-TOKENS = {0: "the key", 1: "its value", 2: "the separator after it"}
-"""Positions past the matching key -> what stands there."""
-
-
-def looked_at(results: Results) -> View:
-    """Where layer 1 looks from the read-out: attention to the three tokens of the matching pair, mean of its heads."""
-    shots = results.snapshots
-    if shots.empty or not per_seed.has(results, *LOOKED):
-        raise SelectionError("no attention was kept of networks read out at the query")
-    rows = shots[(shots["kind"] == "pattern") & shots["arm"].isin(list(LOOKED))]
-    rows = rows[rows["head"].astype(str).str.startswith("L1")].astype({"run_id": "str"})
-    rows = rows[rows["step"] == rows.groupby("run_id")["step"].transform("max")]
-    rows = rows[rows["row"] == rows.groupby(["run_id", "prompt"])["row"].transform("max")]
-    past = rows["column"] - _matching_key(rows)
-    rows = rows.assign(token=past.map(TOKENS), read=rows["arm"].map(LOOKED)).dropna(subset=["token"])
-    table = rows.groupby(["read", "token", "init_seed"], observed=True)["value"].mean().reset_index()
-    table = table.assign(group="read out at the " + table["read"], series=table["token"])
-    order = {token: place for place, token in enumerate(TOKENS.values())}
-    table = table.sort_values(["read", "series"], key=lambda column: column.map(order).fillna(0), kind="stable")
-    return View(
-        table[["group", "series", "init_seed", "value"]], "attention", "two test prompts", BAND + _seeds_of(table)
-    )
-
-
-def _matching_key(rows: pd.DataFrame) -> pd.Series:
-    """Column of the key that a prompt asks for: the first column with the word of its queried key."""
-    prompt = [rows["run_id"], rows["prompt"], rows["head"]]
-    last = rows["column"].groupby(prompt, observed=True).transform("max")
-    asked = rows["arm"].map({arm: int(read == "arrow") for arm, read in LOOKED.items()})  # the arrow comes after it
-    word = rows["column_label"].astype(str)
-    query = word.where(rows["column"] == last - asked).groupby(prompt, observed=True).transform("first")
-    return rows["column"].where(word == query).groupby(prompt, observed=True).transform("min")
-
-
 VIEWS = {
     "inference": inference,
     "apart": apart,
@@ -344,7 +228,4 @@ VIEWS = {
     "carried": carried,
     "sparse": sparse,
     "signals": signals,
-    "cells": cells,
-    "routing_layers": routing_layers,
-    "looked_at": looked_at,
 }

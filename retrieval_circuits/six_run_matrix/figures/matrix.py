@@ -11,6 +11,7 @@ from livingpaper.claims.view import View, in_order
 from retrieval_circuits.six_run_matrix.design import (
     MATRIX,
     N_ON_IT,
+    SOURCE_DATA_SET,
     Params,
     checkpoint_epochs,
     data_set_of,
@@ -272,12 +273,14 @@ def _mean_epochs(values: pd.Series) -> str:
 
 def numbers_of_the_design(params: Params) -> dict[str, int]:
     """What the page prints of what is trained, on how many data sets, and how much of it is shipped."""
+    cells = {*params.cell_seeds, *params.more_cell_seeds}
     return {
         "n_checkpoints": len(checkpoint_epochs(params.epochs)),
         "n_shipped": len(published_epochs(params, "on", params.seeds[0])),
         "n_longer": params.n_bases,
         "n_on_source": sum(seed < N_ON_IT for seed in params.seeds),
         "n_data_sets": len({data_set_of(seed) for seed in params.seeds}),
+        "n_cells_elsewhere": sum(data_set_of(seed) != SOURCE_DATA_SET for seed in cells),
     }
 
 

@@ -8,7 +8,7 @@ id ends in ``.published`` is the one after it, under the source's definitions.
 
 Twenty-five networks of an arm share their rows. Twelve more, each on rows of its own, were asked for after the verdicts
 on those: a claim counts rows since, and the first twenty-five networks are one draw of them. The story is one text, and
-its claims go on counting networks.
+its claims go on counting networks; their controls on planted repeats count rows.
 
 SC7 came later, and the positive control was changed: in its first version one phrase of eight words came twice in a
 row. Four networks that were looked at had learnt it perfectly, and none of their heads routed. In the positive control

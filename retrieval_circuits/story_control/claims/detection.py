@@ -8,7 +8,7 @@ from retrieval_circuits.story_control.claims.shared import BY, THE_WHOLE, TRAINE
 from retrieval_circuits.story_control.design import PHRASES, PLANTED
 from retrieval_circuits.story_control.readings import DEFINITIONS, LEARNT
 
-FOUND = at_least(0.8, "what 25 networks can show, with room for one that is missed")
+FOUND = at_least(0.8, "what so few networks can show, with room for one that is missed")
 
 
 def _learnt(arm: str) -> Control:

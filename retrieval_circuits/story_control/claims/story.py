@@ -8,7 +8,7 @@ from livingpaper.claims.rules import Counted, Every
 from livingpaper.claims.units import POINTS, at_least, at_most, share_of
 from retrieval_circuits.story_control import readings
 from retrieval_circuits.story_control.claims.shared import BIRTHS, BY, TRAINED_ON, able, births, name
-from retrieval_circuits.story_control.design import PLANTED, STORY
+from retrieval_circuits.story_control.design import PLANTED, STORY, data_set_of
 from retrieval_circuits.story_control.readings import MOTIFS, OURS, PUBLISHED
 
 NO_BIRTH_POSSIBLE = "these definitions allow no birth on the rows of the story, whatever network is trained."
@@ -25,8 +25,8 @@ def _silent(definitions: str, source_verdict: str) -> Claim:
         ),
         reading=births(STORY, definitions),
         rule=Every(each=at_most(0, "not one birth")),
-        bound=at_least(0.8, "what 25 networks can show"),
-        controls=(able(definitions),),
+        bound=at_least(0.8, "what so few networks can show"),
+        controls=(able(definitions).on_data_sets(data_set_of),),  # planted repeats are drawn anew, the story is not
         source="source",
         source_verdict=source_verdict,
         void=NO_BIRTH_POSSIBLE if definitions == PUBLISHED else "",

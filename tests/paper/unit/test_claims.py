@@ -80,6 +80,21 @@ def test_intervals_in_words_and_cut_to_what_is_possible():
     assert PROMPTS.cut(-0.1, 1.2) == (0, 1) and COUNT.cut(-3, math.inf) == (-3, math.inf)
 
 
+@pytest.mark.parametrize(
+    ("found", "words"),
+    [
+        (POINTS.interval(0.04575, 0.05727, beside=0.05, effect=0.0515), "[4.6, 5.7]"),  # the effect, 5.2, takes one
+        (PROMPTS.interval(0.409, 0.5049, beside=0.5, effect=0.46), "[40.9, 50.5]"),  # an end does
+        (STEPS.interval(-1234.4, math.inf, beside=100, effect=99.6), "[−1,234.4, ...]"),
+        (PROMPTS.interval(0.09, 0.15, beside=0.5, effect=0.12), "[9, 15]"),
+        (PROMPTS.interval(0.967, 1.0, beside=0.99, effect=0.986), "[96.7, 100]"),  # no share is larger
+        (EPOCHS.interval(99.6, 507.0, beside=100, effect=303), "[99.6, 507.0]"),
+    ],
+)
+def test_both_ends_of_an_interval_have_as_many_decimals_as_the_effect(found, words):
+    assert found == words
+
+
 def test_bounds():
     above, below = at_least(0.9, "why"), at_most(0.9, "why")
     assert [above.reached(value) for value in (0.89, 0.9, 0.91)] == [False, True, True]

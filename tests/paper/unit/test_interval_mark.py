@@ -119,7 +119,7 @@ def test_a_count_without_training_is_a_dot_without_an_interval():
         (
             # Nor does an end of the interval round onto the bound: it is what the status hangs on.
             held([0.5, 0.52, 0.51, 0.51, 0.50]),
-            "51 % [49.8, 52], 5 seeds; claimed: at least 50 %",
+            "51 % [49.8, 51.8], 5 seeds; claimed: at least 50 %",
         ),
         (
             held([0.0] * 5, rule=Forced(), bound=at_most(0.0, "x")),

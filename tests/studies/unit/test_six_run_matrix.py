@@ -143,8 +143,8 @@ def test_claims_name_the_arms_they_read():
     apart = {name: read for name, read in arms.items() if not read <= set(MATRIX)}
     assert apart == {
         "SR14": {"off", "mixed"}, "SR18": {"query, 1 x 2", "query, 2 x 2"}, "SR19": {"query, 2 x 2"},
-        "SR20": {"off", "query, 2 x 2"}, "SR21": {"arrow, 3 x 2", "query, 3 x 2"}, "SR22": {"off", "arrow, 2 x 8"},
-        "SR25": {"query, 2 x 2"},
+        "SR20": {"off", "query, 2 x 2"}, "SR21": {"arrow, 3 x 2", "query, 3 x 2"},
+        "SR26": {"arrow, 3 x 2", "query, 3 x 2"}, "SR22": {"off", "arrow, 2 x 8"}, "SR25": {"query, 2 x 2"},
     }  # fmt: skip
     assert all(arms.values()) and set().union(*arms.values()) <= set(STUDY.recipes(PARAMS))
 

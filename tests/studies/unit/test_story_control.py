@@ -13,12 +13,13 @@ from livingpaper.book import studies
 from livingpaper.claims.results import Results
 from livingpaper.claims.verdict import Status
 from retrieval_circuits import motif_measures
-from retrieval_circuits.story_control import readings
+from retrieval_circuits.story_control import figures, readings
 from retrieval_circuits.story_control.design import (
     ARMS,
     CANNOT,
     COULD_FAIL,
     FRESH,
+    N_ON_FIRST,
     NEXT_WORD,
     ONE_LAYER,
     PHRASES,
@@ -26,6 +27,7 @@ from retrieval_circuits.story_control.design import (
     SHUFFLED,
     STORY,
     UNTRAINED,
+    data_set_of,
     eighths,
     story_epochs,
 )
@@ -190,6 +192,23 @@ def test_the_three_networks_of_a_seed_make_one_draw():
     for definitions in BOTH:
         assert readings.share_reported(found, definitions, ANY).to_dict() == pytest.approx({0: 0, 1: 2 / 3, 2: 1 / 3})
         assert readings.share_reported(found, definitions, WHOLE).to_dict() == pytest.approx({0: 0, 1: 0, 2: 1 / 3})
+
+
+def test_births_in_controls_are_told_by_kind():
+    one = {**LOW, "copying": 0.9}
+    found = made_up({(ONE_LAYER, 1): [one] * 2, (ONE_LAYER, 2): [one] * 2, (SHUFFLED, 2): [one] * 2}, n_seeds=3)
+    numbers = figures.alarm_numbers(figures.rates(found), figures.motifs(found))
+    assert (numbers["any_in_one_layer"], numbers["any_elsewhere"]) == ("2 of 3", "1 of 6")
+    assert numbers["copying_by_ours"] == numbers["copying_by_the_source"] == "2 of 3"
+
+
+def test_a_control_on_planted_repeats_counts_the_rows_that_it_was_drawn_by_and_the_story_is_one_text():
+    seeds = (0, 1, N_ON_FIRST)
+    assert len({data_set_of(seed) for seed in seeds}) == 2
+    found = results({(arm, seed): [HIGH if arm == PLANTED else LOW] * 2 for arm in ARMS for seed in seeds})
+    for name in ("SC1", "SC1.published"):
+        finding = CLAIMS[name].finding(found)
+        assert (finding.held.estimate.n_sets, finding.guards[0].held.estimate.n_sets) == (1, 2)
 
 
 @pytest.mark.slow
