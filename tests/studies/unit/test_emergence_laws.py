@@ -115,11 +115,6 @@ def test_an_axis_changes_what_it_is_called_and_nothing_else():
         design.WIDTH: {"d_head"}, design.WIDEST: {"width", "d_head"}, design.CONTEXT: {"n_pairs"},
         design.TWINS: {"other_init", "other_rows"},
     }  # fmt: skip
-        design.WIDTH: {"d_head"},
-        design.WIDEST: {"width", "d_head"},
-        design.CONTEXT: {"n_pairs"},
-        design.TWINS: {"other_init", "other_rows"},
-    }
     for axis, changes in AXES.items():
         for change in changes:
             moved = dataclasses.asdict(Setting(**dict(change))).items() - dataclasses.asdict(MIDDLE).items()
