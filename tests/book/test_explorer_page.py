@@ -194,6 +194,42 @@ def test_an_address_opens_an_explorer_that_is_further_down(browser, site):
         opened.page.wait_for_function(shown, arg=large.element_handle(), timeout=5_000)
 
 
+SCROLLS = """() => {
+    window.scrolls = [];
+    Element.prototype.scrollIntoView = function () { scrolls.push(this.id); };
+}"""
+GROW = """async () => {
+    scrolls.length = 0;
+    document.body.append(Object.assign(document.createElement('div'), { style: 'height: 50px' }));
+    await new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done))));
+    return [...scrolls];
+}"""
+
+
+@pytest.fixture
+def sought(browser, site):
+    """The page of two explorers, opened at the address of the second; it notes what would be scrolled to."""
+    page = browser.new_page()
+    page.add_init_script(f"({SCROLLS})()")
+    page.goto(f"{address(site, 'both')}#explorer-large?step=0")
+    page.locator("#explorer-large.is-live").wait_for()
+    yield page
+    page.close()
+
+
+@pytest.mark.parametrize(("hash", "scrolled"), [("explorer-small?step=0", {"explorer-small"}), ("elsewhere", set())])
+def test_an_explorer_is_held_in_view_until_the_address_is_another(sought, hash, scrolled):
+    assert set(sought.evaluate(GROW)) == {"explorer-large"}
+    sought.evaluate("hash => new Promise(done => { onhashchange = done; location.hash = hash; })", hash)
+    assert set(sought.evaluate(GROW)) <= scrolled
+
+
+def test_an_explorer_is_held_in_view_until_nothing_has_grown_for_a_while(sought):
+    assert set(sought.evaluate(GROW)) == {"explorer-large"}
+    sought.wait_for_timeout(6_000)
+    assert sought.evaluate(GROW) == []
+
+
 # ---- damaged weights ----
 
 

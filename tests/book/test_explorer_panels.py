@@ -116,10 +116,12 @@ def assert_told(explorer):
     assert [text.startswith(WORDS) for text in problems(explorer)] == [True]
 
 
-def test_what_needs_it_changes_nothing(browser, lacking):
-    with opening(browser, lacking, is_clean=False) as opened:
+def test_what_needs_it_changes_nothing(browser, damaged):
+    address, told = damaged
+    with opening(browser, address, is_clean=False) as opened:
         explorer = closed(opened, NAME)
-        explorer.get_by_role("alert").filter(has_text=WORDS).wait_for()
+        explorer.get_by_role("alert").filter(has_text=told).wait_for()
+        assert explorer.locator(".explorer-switch").count() == 0
         nodes = explorer.locator(".explorer-stage [data-key]").all()
         assert len(nodes) > 10
         for node in nodes:

@@ -77,6 +77,18 @@ TRIED = """async ([prompts, addresses]) => {
     }
     return found;
 }"""
+POINTED = """([name, events]) => {
+    const found = [];
+    for (const [type, position, more] of events) {
+        const node = document.querySelector(`#${name} [data-position="${position}"]`);
+        node.scrollIntoView({ block: 'nearest' });
+        const { x, y, width, height } = node.getBoundingClientRect();
+        const at = { clientX: x + width / 2, clientY: y + height / 2, pointerId: 5, bubbles: true, ...more };
+        node.dispatchEvent(new PointerEvent(type, at));
+        found.push(document.querySelectorAll(`#${name} .is-dragged`).length);
+    }
+    return found;
+}"""
 ORDER = """name => [...document.querySelectorAll(`#${name} .explorer-stage [data-key]`)].map(one => one.dataset.key)"""
 FOCUSED = "document.activeElement.dataset.key ?? document.activeElement.outerHTML.slice(0, 80)"
 BOTTOM = """name => {
@@ -272,6 +284,35 @@ def test_a_drop_that_makes_no_prompt_says_why_and_the_numbers_stay(explorer, pan
     assert explorer.locator(".explorer-stage .is-dragged").count() == 0
     drag(explorer, 4, QUERY)
     assert problems(explorer) == []
+
+
+def pointer(explorer, *events):
+    """Pointer events over tokens, each (type, position) or with more of it; how many are dragged after each."""
+    return explorer.page.evaluate(POINTED, [NAME, [[*event, {}][:3] for event in events]])
+
+
+def test_a_scroll_that_begins_on_a_token_is_no_drag_and_leaves_nothing_behind(explorer, pane):
+    found = pointer(
+        explorer, ("pointerdown", 4), ("pointercancel", 4), ("pointerdown", QUERY), ("pointerup", QUERY)
+    )  # a drag from 4 to the query would ask for another key
+    assert problems(explorer) == []
+    assert_reads(pane)
+    assert found == [1, 0, 1, 0]
+
+
+@pytest.mark.parametrize("type", ["pointerup", "pointercancel"])
+def test_another_finger_does_not_end_a_drag(explorer, pane, type):
+    assert pointer(explorer, ("pointerdown", 4), (type, 1, {"pointerId": 6})) == [1, 1]
+    assert_reads(pane)
+    pointer(explorer, ("pointerup", QUERY))
+    assert_reads(pane, prompt=PROMPT.replace("Q K7", "Q K6"))
+    assert explorer.locator(".explorer-stage .is-dragged").count() == 0
+
+
+def test_a_press_of_the_right_button_drags_nothing(explorer, pane):
+    found = pointer(explorer, ("pointerdown", 4, {"button": 2}), ("pointerdown", QUERY), ("pointerup", QUERY))
+    assert_reads(pane)
+    assert found == [0, 1, 0]
 
 
 # ---- undo ----

@@ -23,7 +23,7 @@ globalThis.circuitExplorer = (() => {
     #stages;
     #stills; // pictures of networks beside each other
     #parts; // a promise of the second module
-    #below; // of `circuitBelow`, from then on
+    #below; // of circuitBelow, from then on
     #form; // of the task, in which a prompt is asked: what tells the answer is closed until it says so
     #live;
     #turn = 0;
@@ -205,7 +205,8 @@ globalThis.circuitExplorer = (() => {
     // Without it the stage stays as it is; why stands where the panels would.
     #load() {
       return this.#parts ??= this.#startPanels().catch(error => {
-        this.#below = null;
+        this.#below = this.lab.edits = this.lab.prompts = null;
+        for (const stage of this.#stages) stage.switches = null;
         this.#lacking = sentence(`the panels of this explorer could not be started: ${error.message}`);
         this.#complain('');
         throw new Error(this.#lacking, { cause: error });
@@ -225,14 +226,16 @@ globalThis.circuitExplorer = (() => {
     }
 
     #arm({ circuitEdited, circuitPrompt, circuitSwitches, circuitBelow }) {
-      const { edit, need } = this;
       Object.assign(this.lab, { edits: circuitEdited.editedIn(this.lab), prompts: circuitPrompt });
-      this.#stages.forEach((stage, i) =>
-        stage.arm(new circuitSwitches.Switches({ edit, need: kind => need(i, kind) })));
+      this.#stages.forEach((stage, i) => {
+        stage.switches = new circuitSwitches.Switches({ edit: this.edit, need: kind => this.need(i, kind) });
+      });
       this.#below = new circuitBelow.Below(this, this.#data, {
         stills: this.#stills, opening: this.#opening, isLinked: this.#model.get('linked'),
       });
       if (this.#state) this.repaint();
+      // Nothing is there until all of it can be.
+      for (const { beside, switches } of this.#stages) beside.append(switches.node);
       this.#live.append(this.#below.asked, this.#below.told);
     }
   }

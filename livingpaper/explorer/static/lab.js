@@ -37,8 +37,8 @@ globalThis.circuitLab = (() => {
   class Lab {
     #packed = new Map();
     #models = new Recent(MOST_MODELS);
-    edits = null; // of `circuitEdited`
-    prompts = null; // `circuitPrompt`
+    edits = null; // of circuitEdited
+    prompts = null; // circuitPrompt
 
     // leftOut: ids of runs whose weights are not to be had here.
     constructor({ task, runs, leftOut = [] }) { Object.assign(this, { task, runs, leftOut }); }

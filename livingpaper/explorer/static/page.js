@@ -90,12 +90,21 @@
 
   // Nothing is loaded for what a reader has not come to; an address that names an explorer comes to it at once.
   const still = new Set();
-  // The one that is named stays in view, too, while others above it come to life and grow, until the reader acts.
-  let sought = null;
-  const grown = new ResizeObserver(() => sought.scrollIntoView());
-  for (const act of ['wheel', 'touchstart', 'pointerdown', 'keydown']) {
-    addEventListener(act, () => grown.disconnect(), { passive: true });
+  // The one that is named stays in view, too, while others above it come to life and grow: until the reader acts, the
+  // address is another, or nothing has grown for a while.
+  const CALM = 4000; // milliseconds
+  let sought = null, calm;
+  const grown = new ResizeObserver(() => {
+    sought.scrollIntoView();
+    clearTimeout(calm);
+    calm = setTimeout(letGo, CALM);
+  });
+  function letGo() {
+    clearTimeout(calm);
+    grown.disconnect();
+    sought = null;
   }
+  for (const act of ['wheel', 'touchstart', 'pointerdown', 'keydown']) addEventListener(act, letGo, { passive: true });
   const come = box => {
     near.unobserve(box);
     if (still.delete(box)) mount(box);
@@ -105,9 +114,14 @@
   }), { rootMargin: '400px' });
   document.querySelectorAll('.explorer:not(.is-mounted)').forEach(box => {
     const follow = () => {
-      if (!location.hash.startsWith(`#${box.id}?`)) return;
-      if (still.has(box)) grown.observe(document.body);
-      sought = box;
+      if (!location.hash.startsWith(`#${box.id}?`)) {
+        if (sought === box) letGo();
+        return;
+      }
+      if (still.has(box)) {
+        sought = box;
+        grown.observe(document.body);
+      }
       come(box);
     };
     box.classList.add('is-mounted');

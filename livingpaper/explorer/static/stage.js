@@ -30,8 +30,9 @@ globalThis.circuitStage = (() => {
     #exhibit;
     #shown; // what it was last asked to show
     #answers = el('tbody');
-    #switches = null; // of `circuitSwitches`, when they have come
-    room; // of `circuitRoom`
+    // Of circuitSwitches, when they have come: from then on what the drawing shows can be taken away.
+    switches = null;
+    room; // of circuitRoom
     beside; // the answers, and a switch for every part
 
     // act: { edit(texts), ask(form, words), ready() } -> a promise of the switches
@@ -39,16 +40,10 @@ globalThis.circuitStage = (() => {
       [this.#lab, this.#exhibit, this.#act] = [lab, exhibit, act];
       const { edit } = act, { Layout } = circuitLayout;
       this.room = circuitRoom.roomOf({
-        Layout, likely, inWords, tested, edit, name: (...link) => this.#pressName(...link),
+        Layout, likely, inWords, tested, edit, name: (link, key) => this.#pressName(link, key),
         token: at => this.#pressToken(at), put: (from, to) => this.#put(from, to),
       });
       this.beside = el('div', 'beside', el('table', 'next', el('caption', '', 'What comes next?'), this.#answers));
-    }
-
-    // From now on what the drawing shows can be taken away.
-    arm(switches) {
-      this.#switches = switches;
-      this.beside.append(switches.node);
     }
 
     // reading: of lab.read; run: whose it is; tests: of it at this step; lit: names of moves that are spoken of.
@@ -62,7 +57,7 @@ globalThis.circuitStage = (() => {
       const p = reading.now.probabilities;
       this.#answers.replaceChildren(
         ...likeliest(this.#lab, reading, MOST_ANSWERS, edits.length > 0, token => [likely(p[token])]));
-      this.#switches?.show(reading.model.config, circuit.links, edits);
+      this.switches?.show(reading.model.config, circuit.links, edits);
     }
 
     // ---- what can be pressed ----
@@ -73,7 +68,7 @@ globalThis.circuitStage = (() => {
         key, label: `${number}, ${move.name}, ${head}`, isOn: Boolean(isRemoved),
         says: `${number}, ${move.name}: ${head} ${move.does}. ${tested(link)} `
           + `Press to ${isRemoved ? 'put it back' : 'take it away'}.`,
-        act: async () => (await this.#act.ready(), this.#switches.remove(link.heads)),
+        act: async () => (await this.#act.ready(), this.switches.remove(link.heads)),
       };
     }
 

@@ -19,7 +19,7 @@ globalThis.circuitLayout = (() => {
       const marks = links.flatMap(link => link.arrows
         .filter(({ brings, target }) => !this.isSmall && brings && target !== null)
         .map(arrow => ({ arrow, link, at: [arrow.target, arrow.layer + 1] })));
-      this.marks = new Map(marks.map(mark => [mark.at.join(' '), mark])); // by "position row"
+      this.marks = new Map(marks.map(mark => [mark.at.join(' '), mark])); // by position and row
       const brought = new Map([...this.marks.values()].map(({ at }) => [at[0], 2 * this.halfMarkAcross(at) + 4]));
       const words = tokens.map(({ word, tone }, at) =>
         Math.max(word.length * CHARACTER + (tone ? AROUND : 0), brought.get(at) ?? 0));

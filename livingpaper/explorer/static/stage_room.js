@@ -22,23 +22,28 @@ globalThis.circuitRoom = (() => {
     room.addEventListener('focusin', point);
     room.addEventListener('click', event => pressAt(event)?.act());
     room.addEventListener('keydown', event => {
-      if (event.key !== 'Enter' && event.key !== ' ') return;
+      if (!['Enter', ' '].includes(event.key)) return;
       event.preventDefault();
       pressAt(event)?.act();
     });
-    room.addEventListener('pointerdown', event => {
-      const from = event.target.closest('[data-position]');
-      if (!from) return;
+    // Of another button the end may not be told: its menu takes it. A finger that scrolls ends in pointercancel.
+    room.addEventListener('pointerdown', ({ target, button, pointerId }) => {
+      const from = target.closest('[data-position]'), drag = new AbortController();
+      if (!from || button) return;
       from.classList.add('is-dragged');
-      addEventListener('pointerup', ({ clientX, clientY }) => {
-        const to = document.elementFromPoint(clientX, clientY)?.closest('[data-position]');
+      const end = event => {
+        if (event.pointerId !== pointerId) return;
+        drag.abort();
         from.classList.remove('is-dragged');
+        if (event.type === 'pointercancel') return;
+        const to = document.elementFromPoint(event.clientX, event.clientY)?.closest('[data-position]');
         if (to && to !== from && room.contains(to)) put(Number(from.dataset.position), Number(to.dataset.position));
-      }, { once: true });
+      };
+      for (const name of ['pointerup', 'pointercancel']) addEventListener(name, end, drag);
     });
     return (hint, isNew) => {
-      if (!isNew && pointed === null) return;
       if (isNew) pointed = null;
+      else if (pointed === null) return;
       const now = [...room.querySelectorAll('[data-key]')].find(node => node.dataset.key === pointed);
       say(readout, now?.says ?? hint);
     };
@@ -58,11 +63,11 @@ globalThis.circuitRoom = (() => {
     };
   }
 
-  // of: { Layout, likely: as `circuitDrawing` takes them; inWords(circuit); name(link, key), token(position): what can be
-  // pressed; put(from, to); tested, edit: as above }.
+  // Layout, likely: as `circuitDrawing` takes them; inWords(circuit); name(link, key), token(position): what can be
+  // pressed; put(from, to); tested, edit: as above.
   function roomOf({ Layout, likely, inWords, name, token, put, ...acts }) {
     const drawn = circuitSvg.svg('svg', { role: 'group', fill: 'currentColor' }), room = el('div', 'room', drawn);
-    const figure = el('figure', '', room), readout = el('p', 'readout', { ariaLive: 'polite' }); // what is pointed at
+    const readout = el('p', 'readout', { ariaLive: 'polite' }); // what is pointed at
     const stop = toolbar(room), tell = listen(room, readout, put);
     let circuit;
     // The arrow to the answer does what its name does.
@@ -78,10 +83,9 @@ globalThis.circuitRoom = (() => {
       stop();
     }
 
-    figure.classList.add('circuit');
     new ResizeObserver(paint).observe(room);
     return {
-      node: el('div', 'stage', figure), readout, paint,
+      node: el('div', 'stage', el('figure', '', { className: 'circuit' }, room)), readout, paint,
       // hint: what the readout says where nothing is pointed at; isNew: whether the drawing is of something else.
       show(shown, hint, isNew) {
         circuit = shown;

@@ -2,7 +2,7 @@
 globalThis.circuitStrip = (() => {
   'use strict';
   const { svg } = circuitSvg;
-  const PAD = 8, LANE = 16; // a slider's thumb stands 8 px inside its ends
+  const PAD = 8, LANE = 16; // the thumb of a slider stands 8 px inside its ends
   const number = step => step.toLocaleString('en-US');
 
   // Those rules by which the births of a run are dated; '' where there is one only.
