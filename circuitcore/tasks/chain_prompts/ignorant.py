@@ -38,7 +38,8 @@ def ignorant_answers(
             of a block may say what any other says.
 
     Raises:
-        TaskError: a name that is neither, or more cases than ``MAX_CASES``.
+        TaskError: a name that is neither; ``lines`` that lack an unread block, one of its lines, or as much for one as
+            for another; more cases than ``MAX_CASES``.
     """
     for name in unread:
         if name not in (*world.blocks, QUESTION):
@@ -48,8 +49,10 @@ def ignorant_answers(
     anything = {name: world.found_in(name) for name in blocks}
 
     def may_say(block: str, key: Entry) -> Sequence[str]:
-        return lines[block][key] if lines else anything[block]
+        return anything[block] if lines is None else lines[block][key]
 
+    if lines is not None:
+        _check_lines(lines, world, blocks)
     guesses = [range(len(may_say(name, world.blocks[name][0][:-1]))) for name in blocks]
     if len(asked) * prod(map(len, guesses)) > MAX_CASES:
         raise TaskError(f"{len(blocks)} unread blocks make more than {MAX_CASES:,} cases; leave fewer of them unread")
@@ -62,6 +65,19 @@ def ignorant_answers(
 
         seen[found.walk(look, replace(world, asked=words))[-1]] += 1
     return {answer: count / seen.total() for answer, count in seen.items()}
+
+
+def _check_lines(lines: Lines, world: World, blocks: Sequence[str]) -> None:
+    """Refuse lines of which one guess cannot stand for every look-up of a block."""
+    for name in blocks:
+        keys = [entry[:-1] for entry in world.blocks[name]]
+        if name not in lines:
+            raise TaskError(f"lines lack the unread block {name!r}; they have: {', '.join(lines) or 'none'}")
+        if missing := [key for key in keys if key not in lines[name]]:
+            raise TaskError(f"lines of {name!r} lack {' '.join(missing[0])!r}; allowed: all of the block's")
+        sizes = sorted({len(lines[name][key]) for key in keys})
+        if len(sizes) > 1:
+            raise TaskError(f"lines of {name!r} may say {sizes} things; allowed: as many for every line of a block")
 
 
 def ignorant_accuracy(

@@ -54,7 +54,7 @@ def carried(results: Results) -> View:
 def layer_shares(results: Results) -> View:
     """The numbers behind ``carried``: a ``share`` and what it is of, by step, what differs, heads and hypothesis."""
     shares = _shares(results)
-    layers = shares[shares["site"].str.fullmatch(r"L\dH\*") & (shares["split"] == NEW_ROWS)]
+    layers = shares[shares["site"].map(_is_layer) & (shares["split"] == NEW_ROWS)]
     columns = ["arm", "init_seed", "step", "variable", "site", "edit", "family", "share", "change", "n"]
     return View(layers[columns].reset_index(drop=True), SHARE, _rows_behind(shares))
 
@@ -93,7 +93,7 @@ def numbers(params: Params, view: View) -> dict[str, str]:
 
 
 def carrying_heads(results: Results) -> View:
-    """The heads that carry a tenth or more alone at the end, and all of each layer, in training's distribution or not.
+    """The heads that carry a tenth or more alone on new rows at the end, and all of each layer; with more keys, too.
 
     What a head carries by where it looks, or by what it brings.
     """
@@ -102,7 +102,7 @@ def carrying_heads(results: Results) -> View:
     wide = part.pivot(index=["variable", "site"], columns=["edit", "split"], values="share")
     found = []
     for (differs, site), row in wide.iterrows():
-        if site.endswith("*") or (row.xs(NEW_ROWS, level="split") >= LEAST_SHARE).any():
+        if _is_layer(site) or (row.xs(NEW_ROWS, level="split") >= LEAST_SHARE).any():
             columns = {
                 form.format(PARTS[edit]): _text(row[edit, split])
                 for edit in (LOOKS, BRINGS)
@@ -146,6 +146,11 @@ def _shares(results: Results) -> pd.DataFrame:
     return moved.assign(share=(moved["value"] / moved["change"]).where(moved["change"] >= LEAST_CHANGE))
 
 
+def _is_layer(site: str) -> bool:
+    """Whether a site is all heads of a layer, and no path."""
+    return site.endswith("H*") and "->" not in site
+
+
 def _at_end(shares: pd.DataFrame) -> pd.DataFrame:
     return shares[shares["step"] == shares["step"].max()]
 
@@ -170,7 +175,8 @@ def _by_kind(found: list[dict[str, str]]) -> pd.DataFrame:
 
 
 def _rows_behind(shares: pd.DataFrame) -> str:
-    return f"{shares['n'].max()} rows"
+    least, most = shares["n"].min(), shares["n"].max()
+    return f"{most} rows" if least == most else f"{least} to {most} rows"
 
 
 VIEWS = {view.__name__: view for view in (carried, carrying_heads, carrying_paths, layer_shares)}

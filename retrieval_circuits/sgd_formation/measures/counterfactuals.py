@@ -21,7 +21,8 @@ class Pairs:
     Attributes:
         differs: what differs between a row and its other.
         base: the rows, read out at their last read.
-        other: what each might have been, with another answer.
+        other: what each might have been, with another answer. ``targets`` are those of ``base``; what is wanted of
+            ``other`` stands in ``answer``.
         same: the same row with another value of a key that neither row asks for.
         own: the answers to the rows.
         answer: the answers to the others.

@@ -58,9 +58,18 @@ def hypothesis_tests(run: "Run", tested: Hypotheses, progress: Callable[[int], N
       "direction", "direction by lot") and heads (site "L1H0"; "L1H*" for all of a layer), at all positions; or it is a
       path (edit "path", site "L0H*>MLP->L1H*.k"; see ``Edge``). Taken from a row of the same answer (family): about 0
       for parts that carry nothing but the answer.
+
+    Raises:
+        ValueError: a network of one layer, which has no path between layers, or one whose norms follow its parts, whose
+            stream is no sum of what they write.
     """
-    task, steps = run.recipe.make_task(), tested.of(run)
-    net = Network(run.recipe.model, run.stack(steps))
+    task, steps, model = run.recipe.make_task(), tested.of(run), run.recipe.model
+    if model.n_layers < 2 or model.norm_position != "pre":
+        raise ValueError(
+            f"hypotheses need two layers or more and norms before parts; this network has n_layers = {model.n_layers}, "
+            f"norm_position = {model.norm_position!r}"
+        )
+    net = Network(model, run.stack(steps))
     rows = Rows(run.run_id, steps, [run.tokens_seen(step) for step in steps])
     for split in tested.splits:
         for pairs in counterfactuals(task, split, tested.n_rows):

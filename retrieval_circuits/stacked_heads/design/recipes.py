@@ -123,8 +123,8 @@ def instruments(params: Params, arm: str) -> tuple[Instrument, ...]:
 
     Of networks of words what they answer.
     """
-    if words := [spoken for spoken in SPOKEN if str(spoken) == arm]:
-        asked = WordCounts(n_rows=params.n_rows, others=ASKED_AS_WELL.get(words[0].formulation, ()))
+    if spoken := {str(spoken): spoken for spoken in SPOKEN}.get(arm):
+        asked = WordCounts(n_rows=params.n_rows, others=ASKED_AS_WELL.get(spoken.formulation, ()))
         return (Instrument(name="measurements", version=1, measures=word_scores, settings=asked),)
     followed = arm == str(FOLLOWED)
     counts = Counts(n_rows=params.n_rows, n_looked=N_LOOKED if followed else 0)

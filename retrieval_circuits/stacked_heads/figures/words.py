@@ -33,7 +33,7 @@ def functions(results: Results) -> View:
     """Right answers on functions, by layers, of networks trained on equations."""
     table = _at_end(results, "answered", EQUATIONS, split="F4")
     note = "Nothing of functions was trained on; their rows are longer than those that were"
-    return _view(_by_depth(table.assign(variable="all"), {"all": "functions"}), note=note)
+    return _view(_by_depth(table.assign(variable="all"), {"all": "functions"}), note=note, split="prompts of functions")
 
 
 def relatives(results: Results) -> View:
@@ -72,7 +72,7 @@ def readers(results: Results) -> View:
             "right": best["accuracy"],
         }
     )
-    return View(table.assign(arm=KNOWN), "share of answers that are right", "prompts of a series of their own")
+    return View(table.assign(arm=KNOWN), ANSWERED, "prompts of a series of their own")
 
 
 def _at_end(results: Results, metric: str, arms: tuple[Spoken, ...], **where: str) -> pd.DataFrame:
@@ -97,8 +97,8 @@ def _alike(fits: pd.DataFrame) -> list[list[str]]:
     return [sorted(blocks, key=len) for blocks in found.values()]
 
 
-def _view(table: pd.DataFrame, unit: str = ANSWERED, note: str = "") -> View:
-    return View(table, unit, "test", BAND, ONE_UNREAD, note)
+def _view(table: pd.DataFrame, unit: str = ANSWERED, note: str = "", split: str = "test") -> View:
+    return View(table, unit, split, BAND, ONE_UNREAD, note)
 
 
 WORD_VIEWS = {view.__name__: view for view in (words, word_lines, functions, relatives, readers)}

@@ -235,3 +235,21 @@ def test_an_ignorant_reader_is_right_as_often_as_it_believes(unread):
 def test_what_there_is_not_is_refused_with_what_there_is(ask, seen):
     with pytest.raises(TaskError, match=re.escape(seen)):
         ask()
+
+
+@pytest.mark.parametrize(
+    ("spoil", "words"),
+    [
+        (lambda lines: {}, "lack the unread block 'jobs'; they have: none"),
+        (lambda lines: {"jobs": dict(list(lines.items())[1:])}, "lack"),
+        (
+            lambda lines: {"jobs": {key: said[: 1 + place] for place, (key, said) in enumerate(lines.items())}},
+            "as many",
+        ),
+    ],
+)
+def test_lines_of_which_one_guess_cannot_stand_for_all_are_refused(spoil, words):
+    world = draw_world("F5", None, 0)
+    lines = {entry[:-1]: ("a", "b", "c", "d", "e") for entry in world.blocks["jobs"]}
+    with pytest.raises(TaskError, match=words):
+        ignorant_answers(FORMULATIONS["F5"], world, ("jobs",), spoil(lines))

@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 from itertools import product
-from types import SimpleNamespace
 
 import pandas as pd
 import pytest
@@ -197,13 +196,20 @@ def test_a_pair_has_the_answers_that_its_words_have(split):
                 assert not STREAM.held_out[key, answer - STREAM.words.first_value]
 
 
+@pytest.mark.parametrize(
+    ("change", "words"), [({"n_layers": 1}, "n_layers = 1"), ({"norm_position": "post"}, "'post'")]
+)
+def test_a_network_without_paths_or_without_a_sum_of_writes_is_refused_by_name(change, words):
+    given = GivenRun(STREAM, replace(CONFIG, **change), [{}])
+    with pytest.raises(ValueError, match=words):
+        hypotheses.hypothesis_tests(given, hypotheses.Hypotheses(steps=(0,), n_rows=2, splits=SPLITS), print)
+
+
 def test_the_table_has_every_part_on_every_split_and_sums_up_rows(network):
     net, _ = network
     given = GivenRun(STREAM, CONFIG, [{name: value[0] for name, value in net.weights.items()}] * 2)
-    names = ("recipe", "run_id", "final_step", "stack", "tokens_seen")
-    run = SimpleNamespace(all_steps=(0, 1), **{name: getattr(given, name) for name in names})
     settings = hypotheses.Hypotheses(steps=(0,), n_rows=N_ROWS, splits=SPLITS)
-    table = hypotheses.hypothesis_tests(run, settings, lambda done: None)
+    table = hypotheses.hypothesis_tests(given, settings, lambda done: None)
     n_heads, n_paths = (4 + 2) * 5, 8 * 3
     assert len(table) == 2 * 2 * 3 * (1 + 2 * (n_heads + n_paths))
     assert not table.duplicated(["step", "metric", "split", "variable", "edit", "site", "family"]).any()
