@@ -1,5 +1,6 @@
 """Shares of seeds: exact intervals and p values, whole counts and parts of them, independent seeds and data sets."""
 
+import itertools
 import math
 
 import numpy as np
@@ -123,6 +124,17 @@ def test_groups_that_do_not_differ_pay_only_for_being_few():
     found = counted_in_groups([[1, 0]] * 4)
     assert found.n == pytest.approx(8 * (quantile(8) / quantile(4)) ** 2) and found.share == 0.5
     assert counted_in_groups([[1, 1], [1, 1, 1]]).share == 1  # nothing to see a scatter in
+
+
+@pytest.mark.parametrize(("sizes", "share", "covers"), [((5, 1, 1, 1, 1), 0.55, 0.93), ((5,) * 12, 0.92, 0.63)])
+def test_groups_whose_seeds_are_wholly_alike_are_covered_as_seldom_as_it_is_said(sizes, share, covers):
+    """All ways in which groups can come out, each as likely as its number of successes makes it."""
+    found = 0.0
+    for came in itertools.product((0, 1), repeat=len(sizes)):
+        interval = counted_in_groups([[one] * size for one, size in zip(came, sizes, strict=True)]).interval()
+        chance = math.prod(share if one else 1 - share for one in came)
+        found += chance * (interval.low <= share <= interval.high)
+    assert found == pytest.approx(covers, abs=0.005)
 
 
 def test_groups_that_differ_are_worth_fewer_seeds():
