@@ -97,7 +97,7 @@ def near(law: Law, identity: str, told: str) -> Claim:
         id=identity,
         says=Says(
             holds=f"The wait {law.grows} {ON[told]}.",
-            fails=f"The wait does not go {law.goes} {ON[told]}.",
+            fails=f"Over the sizes tried the wait does not go {law.goes} {ON[told]}.",
             whether=f"whether the wait {law.grows} {ON[told]}",
         ),
         reading=Reading(

@@ -119,12 +119,22 @@ def order(results: Results) -> View:
     )  # fmt: skip
 
 
+def steps_of_power(view: View, told: str) -> str:
+    """From each length to the next, the power with which the mean wait grows; of published runs beside a reader's."""
+    table = view.table[(view.table["panel"] == SERIES[told]) & view.table["law"].isna()]
+    table = table[table["origin"] == "paper"] if "origin" in table else table
+    means = np.log(table["value"]).groupby(table["x"]).mean()
+    powers = np.diff(means.to_numpy()) / np.diff(np.log(means.index.to_numpy(float)))
+    *most, last = (f"{power:.1f}".replace("-", "−") for power in powers)
+    return f"{', '.join(most)} and {last}"
+
+
 def settings_in_words(params: Params) -> dict[str, str]:
     """What the text says of the networks: name -> words."""
     race = experiments(params)[0].params
     words = {"n_queries": race.n_queries, "n_layers": race.n_layers, "pool": race.pool, "cap": race.cap,
              "n_heads": MIDDLE.heads, "width": MIDDLE.width, "n_pairs": MIDDLE.n_pairs, "batch": MIDDLE.batch,
-             "narrow": NARROW, "wide": WIDE}  # fmt: skip
+             "narrow": NARROW, "wide": WIDE, "widest_cap": params.widest_cap}  # fmt: skip
     return {name: f"{value:,}" for name, value in words.items()}
 
 
