@@ -156,7 +156,7 @@ def _repeated(identity: str, told: str) -> Claim:
         id=identity,
         says=Says(
             holds=f"Where half of all rows are repeated, networks wait less long {ON[told]}.",
-            fails=f"Where half of all rows are repeated, networks wait no less long {ON[told]}.",
+            fails=f"Where half of all rows are repeated, networks do not wait a tenth less long {ON[told]}.",
             whether=f"whether repeated rows shorten the wait {ON[told]}",
         ),
         reading=Reading(
