@@ -77,9 +77,9 @@ def counted_in_groups(groups: Sequence[Iterable[Real]]) -> Counted:
     many independent seeds, and corrected for the few groups it is estimated from. Where groups do not differ, or differ
     less than independent seeds would, only that correction is left.
 
-    Where all succeed nothing tells how alike the seeds of a group are. If they are wholly alike, the groups are all that
-    was drawn, and this counts for too much: groups of 5, 1, 1, 1, 1 then have an interval that covers 93 times of 100
-    at the worst share, and twelve of five 63 times, at 0.92.
+    Where all succeed nothing tells how alike the seeds of a group are. If they are wholly alike, the groups are all
+    that was drawn, and this counts for too much: groups of 5, 1, 1, 1, 1 then have an interval that covers 93 times of
+    100 at the worst share, and twelve of five 63 times, at 0.92.
 
     Raises:
         SeedsError: fewer than two groups, an empty one, or a value outside 0..1.

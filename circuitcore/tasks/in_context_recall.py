@@ -119,7 +119,7 @@ class InContextRecall(TokenTask):
         return dict.fromkeys(self.splits, 1 / self.n_pairs)
 
     @property
-    def plateau(self) -> float:
+    def guess_loss(self) -> float:
         """The natural logarithm of N, in nats: the loss of an even guess among the N words that can be an answer.
 
         Of pairs these are the row's values, of a sequence all of its words but the first. There no word follows itself:

@@ -1,6 +1,6 @@
 """Laws of emergence: how long networks wait until they recall, by context, batch, width, heads, repeated rows, seed.
 
-Sources: Musat et al. (2025), Aoyama et al. (2026), Zucchet et al. (2025), Liu (2026), Baherwani et al. (2026).
+Sources: Musat et al. (2025), Aoyama et al. (2025), Zucchet et al. (2025), Liu (2026), Baherwani et al. (2026).
 """
 
 from retrieval_circuits.emergence_laws.claims import CLAIMS

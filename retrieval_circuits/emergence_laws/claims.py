@@ -1,4 +1,4 @@
-"""Claims on laws of waiting, each on both tasks; written after a pilot of one seed that no experiment has."""
+"""Claims on laws of waiting, each on both tasks; written after pilots (see ``design``)."""
 
 import math
 from collections.abc import Callable
@@ -45,12 +45,12 @@ class Law(NamedTuple):
 
 SQUARED = Law(
     CONTEXT, SQUARE, at_most(0.5, "nearer to two than to one or three"),
-    "grows as the square of the context's length", "with the square of the context's length",
+    "grows nearly as the square of the context's length", "with the square of the context's length",
     "Proved for a simplified model",
 )  # fmt: skip
 ROOTED = Law(
     BATCH, ROOT, at_most(0.25, "nearer to one half than to none or one"),
-    "falls as the square root of the rows a batch", "with the square root of the rows a batch",
+    "falls nearly as the square root of the rows a batch", "with the square root of the rows a batch",
     "Fitted to language models",
 )  # fmt: skip
 
@@ -85,65 +85,65 @@ MORE_CHANNELS = Trend(
 )  # fmt: skip
 
 
-def arrive(told: str, axis: str) -> Control:
+def arrive(shape: str, axis: str) -> Control:
     """What every law needs: that hardly a wait is cut off."""
-    words = f"networks along this axis that get there, {ON[told]},"
-    return Control(reading=Reading(words, NETWORKS, readings.arrived(told, axis)), bound=NEARLY_ALL)
+    words = f"networks along this axis that get there, {ON[shape]},"
+    return Control(reading=Reading(words, NETWORKS, readings.arrived(shape, axis)), bound=NEARLY_ALL)
 
 
-def near(law: Law, identity: str, told: str) -> Claim:
+def near(law: Law, identity: str, shape: str) -> Claim:
     """A law's exponent: those of most seeds are nearer to it than to the next simple one."""
     return Claim(
         id=identity,
         says=Says(
-            holds=f"The wait {law.grows} {ON[told]}.",
-            fails=f"Over the sizes tried the wait does not go {law.goes} {ON[told]}.",
-            whether=f"whether the wait {law.grows} {ON[told]}",
+            holds=f"The wait {law.grows} {ON[shape]}.",
+            fails=f"Over the sizes tried the wait does not go {law.goes} {ON[shape]}.",
+            whether=f"whether the wait {law.grows} {ON[shape]}",
         ),
         reading=Reading(
-            f"distance of the wait's power of {NAMES[law.axis]} from {law.power:g}, {ON[told]},",
+            f"distance of the wait's power of {NAMES[law.axis]} from {law.power:g}, {ON[shape]},",
             NUMBER,
-            readings.off(told, law.axis, law.power),
+            readings.off(shape, law.axis, law.power),
         ),
         rule=Share(each=law.near),
         bound=MORE_OFTEN_THAN_NOT,
-        controls=(arrive(told, law.axis),),
+        controls=(arrive(shape, law.axis),),
         source="source",
         source_verdict=law.said,
     )
 
 
-def on_average(trend: Trend, identity: str, told: str) -> Claim:
+def on_average(trend: Trend, identity: str, shape: str) -> Claim:
     """The mean exponent along an axis, on one side of a bound."""
     return Claim(
         id=identity,
         says=Says(
-            holds=f"{trend.holds} {ON[told]}.", fails=f"{trend.fails} {ON[told]}.",
-            whether=f"{trend.whether} {ON[told]}",
+            holds=f"{trend.holds} {ON[shape]}.", fails=f"{trend.fails} {ON[shape]}.",
+            whether=f"{trend.whether} {ON[shape]}",
         ),
         reading=Reading(
-            f"power of {NAMES[trend.axis]} with which the wait goes, {ON[told]},", NUMBER,
-            readings.exponent(told, trend.axis),
+            f"power of {NAMES[trend.axis]} with which the wait goes, {ON[shape]},", NUMBER,
+            readings.exponent(shape, trend.axis),
         ),
         bound=trend.bound,
-        controls=(arrive(told, trend.axis),),
+        controls=(arrive(shape, trend.axis),),
         source="source",
         source_verdict=trend.said,
     )  # fmt: skip
 
 
-def _just_right(identity: str, told: str) -> Claim:
+def _just_right(identity: str, shape: str) -> Claim:
     return Claim(
         id=identity,
         says=Says(
-            holds=f"There is a width that is just right {ON[told]}: narrower and wider networks wait longer.",
-            fails=f"No width is just right {ON[told]}: the narrowest or the widest networks hardly wait longer.",
-            whether=f"whether there is a width that is just right {ON[told]}",
+            holds=f"There is a width that is just right {ON[shape]}: narrower and wider networks wait longer.",
+            fails=f"No width is just right {ON[shape]}: the narrowest or the widest networks hardly wait longer.",
+            whether=f"whether there is a width that is just right {ON[shape]}",
         ),
         reading=Reading(
-            f"logarithm of the shorter wait of the narrowest and the widest by the shortest between, {ON[told]},",
+            f"logarithm of the shorter wait of the narrowest and the widest by the shortest between, {ON[shape]},",
             NUMBER,
-            readings.just_right(told),
+            readings.just_right(shape),
         ),
         bound=at_least(math.log(1.25), "a quarter longer; the shortest of four is short by luck, too"),
         source="source",
@@ -151,36 +151,36 @@ def _just_right(identity: str, told: str) -> Claim:
     )
 
 
-def _repeated(identity: str, told: str) -> Claim:
+def _repeated(identity: str, shape: str) -> Claim:
     return Claim(
         id=identity,
         says=Says(
-            holds=f"Where half of all rows are repeated, networks wait less long {ON[told]}.",
-            fails=f"Where half of all rows are repeated, networks do not wait a tenth less long {ON[told]}.",
-            whether=f"whether repeated rows shorten the wait {ON[told]}",
+            holds=f"Where half of all rows are repeated, networks wait at least a tenth less long {ON[shape]}.",
+            fails=f"Where half of all rows are repeated, networks do not wait a tenth less long {ON[shape]}.",
+            whether=f"whether repeated rows shorten the wait by a tenth {ON[shape]}",
         ),
         reading=Reading(
-            f"logarithm of the wait where half of the rows are repeated by that where none are, {ON[told]},",
+            f"logarithm of the wait where half of the rows are repeated by that where none are, {ON[shape]},",
             NUMBER,
-            readings.longer(told, REPEATED, HALF),
+            readings.longer(shape, REPEATED, HALF),
         ),
         bound=at_most(math.log(0.9), "a tenth sooner"),
-        controls=(arrive(told, REPEATED),),
+        controls=(arrive(shape, REPEATED),),
         source="source",
         source_verdict="Supported",
     )
 
 
-def _apart(identity: str, told: str) -> Claim:
+def _apart(identity: str, shape: str) -> Claim:
     return Claim(
         id=identity,
         says=Says(
-            holds=f"The wait is a lottery {ON[told]}: one of two seeds waits a quarter longer, on average.",
-            fails=f"The wait is hardly a lottery {ON[told]}: one of two seeds waits less than a quarter longer.",
-            whether=f"whether one of two seeds waits a quarter longer than the other {ON[told]}",
+            holds=f"In the middle the wait is a lottery {ON[shape]}: of two seeds one waits a quarter longer.",
+            fails=f"In the middle the wait is hardly a lottery {ON[shape]}: seeds are less than a quarter apart.",
+            whether=f"whether one of two seeds waits a quarter longer than the other in the middle {ON[shape]}",
         ),
         reading=Reading(
-            f"logarithm of the longer by the shorter wait of two seeds, {ON[told]},", NUMBER, readings.apart(told)
+            f"logarithm of the longer by the shorter wait of two seeds, {ON[shape]},", NUMBER, readings.apart(shape)
         ),
         bound=at_least(math.log(1.25), "a quarter longer"),
         source="source",
@@ -188,81 +188,81 @@ def _apart(identity: str, told: str) -> Claim:
     )
 
 
-def _by_weights(identity: str, told: str) -> Claim:
+def _by_weights(identity: str, shape: str) -> Claim:
     return Claim(
         id=identity,
         says=Says(
-            holds=f"Initial weights decide more about the wait than the order of the rows {ON[told]}.",
-            fails=f"Initial weights decide no more about the wait than the order of the rows {ON[told]}.",
-            whether=f"whether initial weights decide more about the wait than rows {ON[told]}",
+            holds=f"Initial weights decide more about the wait than which rows are drawn {ON[shape]}.",
+            fails=f"Initial weights decide no more about the wait than which rows are drawn {ON[shape]}.",
+            whether=f"whether initial weights decide more about the wait than which rows are drawn {ON[shape]}",
         ),
         reading=Reading(
-            f"scatter of the wait's logarithm over initial weights less that over rows, {ON[told]},",
+            f"scatter of the wait's logarithm over initial weights less that over rows, {ON[shape]},",
             NUMBER,
-            readings.by_weights(told),
+            readings.by_weights(shape),
         ),
         bound=at_least(0.05, "a twentieth of the wait"),
-        controls=(arrive(told, TWINS),),
+        controls=(arrive(shape, TWINS),),
     )
 
 
-def _tied(identity: str, told: str) -> Claim:
+def _tied(identity: str, shape: str) -> Claim:
     return Claim(
         id=identity,
         says=Says(
-            holds=f"With tied embeddings networks wait at least twice as long {ON[told]}.",
-            fails=f"With tied embeddings networks wait less than twice as long {ON[told]}.",
-            whether=f"whether tied embeddings double the wait {ON[told]}",
+            holds=f"With tied embeddings networks wait at least twice as long {ON[shape]}.",
+            fails=f"With tied embeddings networks wait less than twice as long {ON[shape]}.",
+            whether=f"whether tied embeddings double the wait {ON[shape]}",
         ),
         reading=Reading(
-            f"logarithm of the wait with tied embeddings by that without, {ON[told]},",
+            f"logarithm of the wait with tied embeddings by that without, {ON[shape]},",
             NUMBER,
-            readings.longer(told, TIED, 1),
+            readings.longer(shape, TIED, 1),
         ),
         bound=at_least(math.log(2), "twice as long; one that is given up has waited longer still"),
     )
 
 
-def _learnt(told: str) -> Control:
-    words = f"final share of queries answered, networks that are followed, {ON[told]},"
+def _learnt(shape: str) -> Control:
+    words = f"final share of queries answered, networks that are followed, {ON[shape]},"
     return Control(
-        reading=Reading(words, QUERIES, readings.right_at_end(told)), bound=at_least(0.9, "they must have learnt it")
+        reading=Reading(words, QUERIES, readings.right_at_end(shape)), bound=at_least(0.9, "they must have learnt it")
     )
 
 
-def _answers_first(identity: str, told: str) -> Claim:
+def _answers_first(identity: str, shape: str) -> Claim:
     return Claim(
         id=identity,
         says=Says(
-            holds=f"Copying forms before either look {ON[told]}.",
-            fails=f"Copying does not form before both looks {ON[told]}.",
-            whether=f"whether copying forms before either look {ON[told]}",
+            holds=f"Copying forms before either look {ON[shape]}.",
+            fails=f"Copying does not form before both looks {ON[shape]}.",
+            whether=f"whether copying forms before either look {ON[shape]}",
         ),
         reading=Reading(
-            f"time from copying to the earlier of the looks to the value and to the word before, {ON[told]},", STEPS,
-            readings.answers_first(told),
+            f"time from copying to the earlier of the looks to the value and to the word before, {ON[shape]},", STEPS,
+            readings.answers_first(shape),
         ),
-        bound=at_least(FOLLOWED_EVERY, "one measurement"),
-        controls=(_learnt(told),),
+        bound=at_least(FOLLOWED_EVERY, "one measurement: fifty steps"),
+        controls=(_learnt(shape),),
         source="source",
         source_verdict="Supported on bigrams, in a figure",
     )  # fmt: skip
 
 
-def _before_last(identity: str, told: str) -> Claim:
+def _before_last(identity: str, shape: str) -> Claim:
     return Claim(
         id=identity,
         says=Says(
-            holds=f"The look to the word before forms last {ON[told]}.",
-            fails=f"The look to the word before does not form a measurement after that to the value {ON[told]}.",
-            whether=f"whether the look to the word before forms last {ON[told]}",
+            holds=f"The look to the word before forms last {ON[shape]}.",
+            fails=f"The look to the word before does not form fifty steps after that to the value {ON[shape]}.",
+            whether=f"whether the look to the word before forms last {ON[shape]}",
         ),
         reading=Reading(
-            f"time from the look to the value asked for to that to the word before, {ON[told]},", STEPS,
-            readings.before_last(told),
+            f"time from the look to the value asked for to that to the word before, {ON[shape]},", STEPS,
+            readings.before_last(shape),
         ),
-        bound=at_least(FOLLOWED_EVERY, "one measurement"),
-        controls=(_learnt(told),),
+        bound=at_least(FOLLOWED_EVERY, "one measurement: fifty steps"),
+        controls=(_learnt(shape),),
         source="source",
         source_verdict="Supported on bigrams, in a figure",
     )  # fmt: skip
@@ -270,7 +270,7 @@ def _before_last(identity: str, told: str) -> Claim:
 
 def on_both(make: Callable[[str, str], Claim], *ids: str) -> tuple[Claim, ...]:
     """One claim a task."""
-    return tuple(make(identity, told) for identity, told in zip(ids, (PAIRS, SEQUENCE), strict=True))
+    return tuple(make(identity, shape) for identity, shape in zip(ids, (PAIRS, SEQUENCE), strict=True))
 
 
 LENGTHS = (*on_both(partial(near, SQUARED), "EL1", "EL2"), *on_both(partial(on_average, IN_TOKENS), "EL3", "EL4"))

@@ -1,10 +1,11 @@
 """What is trained: two recall tasks, one network in the middle, and along six axes away from it.
 
-Sources are named in ``published``. Sizes come from pilots on seeds that no experiment has (900; 1 and 2 for contexts):
-there the middle network waits a few hundred steps, a small part of the cap, so that few waits are cut off. Sixteen
-pairs were not learnt by one of two, so that twelve are the most. The first pilot also showed that with tied embeddings
-networks wait far longer; that axis was added because of it. At the largest width the pilot was on the plateau when it
-was stopped, far beyond the others' waits; as a step takes most time there, these networks have a cap of their own.
+Sources are named in ``published``. Sizes come from pilots on seeds that no experiment has (900; 1 and 2 for contexts,
+which are seeds of followed networks, too, of whose heads no pilot looked at): there the middle network waits a few
+hundred steps, a small part of the cap, so that few waits are cut off. Sixteen pairs were not learnt by one of two, so
+that twelve are the most. The first pilot also showed that with tied embeddings networks wait far longer; that axis was
+added because of it. At the largest width it had not begun to answer when it was stopped, at twice the wait of the next
+two; as a step takes most time there, these networks have a cap of their own.
 """
 
 from typing import Annotated
@@ -17,10 +18,10 @@ from circuitcore.training.experiment import Experiment
 from circuitcore.training.optimizer import Optimizer
 from circuitcore.training.recipe import Recipe, Stage
 from retrieval_circuits.design import DATA_SEED_OFFSET, EngineName, Seeds, SomeSeeds
-from retrieval_circuits.emergence_laws.measures import Race, Setting, recall_scores, waits
+from retrieval_circuits.emergence_laws.measures import Setting, Waiting, recall_scores, waits
 
 PAIRS, SEQUENCE = "pairs", "sequence"
-TOLD = (PAIRS, SEQUENCE)
+SHAPES = (PAIRS, SEQUENCE)
 """The two tasks, by how words are told."""
 MIDDLE = Setting()
 CONTEXT, BATCH, WIDTH, HEADS, CHANNELS = "context", "batch", "width", "heads", "d_head"
@@ -69,21 +70,21 @@ class Params(BaseModel):
 
 def recipes(params: Params) -> dict[str, tuple[Recipe, ...]]:
     """The middle network of each task, trained to the end, so that its heads can be followed."""
-    return {told: tuple(_recipe(params, told, seed) for seed in params.kept_seeds) for told in TOLD}
+    return {shape: tuple(_recipe(params, shape, seed) for seed in params.kept_seeds) for shape in SHAPES}
 
 
 FOLLOWED_EVERY = 50
 """Steps between two checkpoints of a network that is followed: an "epoch" here draws as many batches anew."""
 
 
-def _recipe(params: Params, told: str, seed: int) -> Recipe:
-    race, n_epochs = _race(params, told), params.kept_steps // FOLLOWED_EVERY
-    task = race.task(MIDDLE)
+def _recipe(params: Params, shape: str, seed: int) -> Recipe:
+    asked, n_epochs = _waiting(params, shape), params.kept_steps // FOLLOWED_EVERY
+    task = asked.task(MIDDLE)
     return Recipe(
         task=task.name,
         task_params=task.params,
-        model=race.model(MIDDLE),
-        optimizer=Optimizer(name="adam", lr=race.rate),
+        model=asked.model(MIDDLE),
+        optimizer=Optimizer(name="adam", lr=asked.rate),
         batch_size=MIDDLE.batch,
         stages=(Stage(("train",), n_epochs, FOLLOWED_EVERY * MIDDLE.batch),),
         init_seed=seed,
@@ -96,7 +97,7 @@ def _recipe(params: Params, told: str, seed: int) -> Recipe:
 def instruments(params: Params, arm: str) -> tuple[Instrument, ...]:
     """How often networks are right, and where their heads look, at every checkpoint."""
     scored = Instrument(name="measurements", version=1, measures=recall_scores)
-    return (scored, looks(Looked(split="test", n_rows=_race(params, arm).n_test)))
+    return (scored, looks(Looked(split="test", n_rows=_waiting(params, arm).n_test)))
 
 
 SHIPPED_AT = (0, 1 / 10, 1 / 5, 3 / 10, 1)
@@ -110,9 +111,9 @@ def published_epochs(params: Params, arm: str, seed: int) -> tuple[int, ...]:
     return tuple(shipped) if (arm, seed) == (PAIRS, params.kept_seeds[0]) else ()
 
 
-def name_of(told: str, axis: str = "middle") -> str:
+def name_of(shape: str, axis: str = "middle") -> str:
     """The experiment of one axis of a task; of the network in the middle by default."""
-    return f"{told}_{axis}"
+    return f"{shape}_{axis}"
 
 
 def experiments(params: Params) -> tuple[Experiment, ...]:
@@ -120,16 +121,16 @@ def experiments(params: Params) -> tuple[Experiment, ...]:
     every = tuple(dict.fromkeys((*params.seeds, *params.more_seeds)))
     return tuple(
         Experiment(
-            name=name_of(told, axis), version=1, function=waits, params=_race(params, told, changes, axis),
+            name=name_of(shape, axis), version=1, function=waits, params=_waiting(params, shape, changes, axis),
             seeds=every if axis == "middle" else params.seeds,
         )
-        for told in TOLD
+        for shape in SHAPES
         for axis, changes in {"middle": ((),), **AXES}.items()
     )  # fmt: skip
 
 
-def _race(params: Params, told: str, changes: tuple[Change, ...] = (), axis: str = "middle") -> Race:
-    return Race(
-        told=told, changes=changes, n_words=params.n_words, n_queries=4, n_layers=2, rate=1e-3, pool=256, n_test=128,
+def _waiting(params: Params, shape: str, changes: tuple[Change, ...] = (), axis: str = "middle") -> Waiting:
+    return Waiting(
+        told=shape, changes=changes, n_words=params.n_words, n_queries=4, n_layers=2, rate=1e-3, pool=256, n_test=128,
         every=10, cap=params.widest_cap if axis == WIDEST else params.cap,
     )  # fmt: skip

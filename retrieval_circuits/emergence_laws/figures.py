@@ -18,8 +18,8 @@ from retrieval_circuits.emergence_laws.design import (
     PAIRS,
     REPEATED,
     SEQUENCE,
+    SHAPES,
     TIED,
-    TOLD,
     WIDE,
     WIDTH,
     Params,
@@ -38,7 +38,7 @@ LAWS = {(CONTEXT, SQUARE): "square of the context", (CONTEXT, ROOT): "batch and 
 
 def lengths(results: Results) -> View:
     """The wait by the context's length, beside what two laws say."""
-    return _by_power(results, CONTEXT, "words told before the first query")
+    return _by_power(results, CONTEXT, "words shape before the first query")
 
 
 def rows_a_batch(results: Results) -> View:
@@ -54,19 +54,19 @@ def widths(results: Results) -> View:
 def _by_power(results: Results, axis: str, words: str) -> View:
     """Points a seed on two logarithmic axes; a law goes through the geometric mean of each task's first point."""
     found, laws, networks = [], [], []
-    for told in TOLD:
-        rows = by_width(results, told) if axis == WIDTH else along(results, told, axis)
+    for shape in SHAPES:
+        rows = by_width(results, shape) if axis == WIDTH else along(results, shape, axis)
         networks.append(rows)
         found.append(pd.DataFrame(
-            {"panel": SERIES[told], "x": rows[axis], "init_seed": rows["init_seed"], "value": rows["time"],
-             "arm": name_of(told, axis), "law": None}
+            {"panel": SERIES[shape], "x": rows[axis], "init_seed": rows["init_seed"], "value": rows["time"],
+             "arm": name_of(shape, axis), "law": None}
         ))  # fmt: skip
         means = np.exp(np.log(rows["time"]).groupby(rows[axis]).mean())
         for (of, power), law in LAWS.items():
             if of == axis:
                 at = means.index.to_numpy(float)
                 line = means.iloc[0] * (at / at[0]) ** power
-                laws.append(pd.DataFrame({"panel": SERIES[told], "x": at, "law": law, "value": line}))
+                laws.append(pd.DataFrame({"panel": SERIES[shape], "x": at, "law": law, "value": line}))
     table = pd.concat([*found, *laws], ignore_index=True)
     note = "Both axes are logarithmic: a power is a straight line. Line: geometric mean"
     if laws:
@@ -94,8 +94,8 @@ def tying(results: Results) -> View:
 def lottery(results: Results) -> View:
     """The wait of the middle network, seed by seed."""
     found = [
-        results.rows(name_of(told)).assign(group=SERIES[told], value=lambda rows: rows["time"], arm=name_of(told))
-        for told in TOLD
+        results.rows(name_of(shape)).assign(group=SERIES[shape], value=lambda rows: rows["time"], arm=name_of(shape))
+        for shape in SHAPES
     ]
     table = pd.concat(found, ignore_index=True)
     return View(table[["group", "arm", "init_seed", "value"]], WAIT, ROWS, BAND)
@@ -108,8 +108,8 @@ PARTS = {"copies what it looks at": ANSWER, "looks at the value": MATCH, "looks 
 def order(results: Results) -> View:
     """The best heads' scores through training, of the networks that are followed."""
     found = [
-        best_heads(results, told, part).assign(panel=SERIES[told], series=words, arm=told)
-        for told in TOLD
+        best_heads(results, shape, part).assign(panel=SERIES[shape], series=words, arm=shape)
+        for shape in SHAPES
         for words, part in PARTS.items()
     ]
     table = pd.concat(found, ignore_index=True)
@@ -119,23 +119,37 @@ def order(results: Results) -> View:
     )  # fmt: skip
 
 
-def steps_of_power(view: View, told: str) -> str:
-    """From each length to the next, the power with which the mean wait grows; of published runs beside a reader's."""
-    table = view.table[(view.table["panel"] == SERIES[told]) & view.table["law"].isna()]
+def powers_in_words(view: View) -> dict[str, str]:
+    """From each point to the next, the power with which the mean wait goes, by task: name -> words."""
+    found = {}
+    for shape in SHAPES:
+        means = np.log(_times(view, shape)).groupby(level="x").mean()
+        powers = np.diff(means.to_numpy()) / np.diff(np.log(means.index.to_numpy(float)))
+        *most, last = (f"{power:.1f}".replace("-", "−") for power in powers)
+        found[f"laws_powers_{shape}"] = f"{', '.join(most)} and {last}"
+    return found
+
+
+def spread_in_words(view: View) -> dict[str, str]:
+    """By which factor the slowest of the narrowest networks waits longer than the fastest, by task: name -> words."""
+    times = {shape: _times(view, shape)[NARROW] for shape in SHAPES}
+    return {f"laws_spread_{shape}": f"{found.max() / found.min():.1f}" for shape, found in times.items()}
+
+
+def _times(view: View, shape: str) -> pd.Series:
+    """Waits of a task by ``x``; of published runs alone where a reader's stand beside them."""
+    table = view.table[(view.table["panel"] == SERIES[shape]) & view.table["law"].isna()]
     table = table[table["origin"] == "paper"] if "origin" in table else table
-    means = np.log(table["value"]).groupby(table["x"]).mean()
-    powers = np.diff(means.to_numpy()) / np.diff(np.log(means.index.to_numpy(float)))
-    *most, last = (f"{power:.1f}".replace("-", "−") for power in powers)
-    return f"{', '.join(most)} and {last}"
+    return table.set_index("x")["value"]
 
 
 def settings_in_words(params: Params) -> dict[str, str]:
     """What the text says of the networks: name -> words."""
-    race = experiments(params)[0].params
-    words = {"n_queries": race.n_queries, "n_layers": race.n_layers, "pool": race.pool, "cap": race.cap,
+    asked = experiments(params)[0].params
+    words = {"n_queries": asked.n_queries, "n_layers": asked.n_layers, "pool": asked.pool, "cap": asked.cap,
              "n_heads": MIDDLE.heads, "width": MIDDLE.width, "n_pairs": MIDDLE.n_pairs, "batch": MIDDLE.batch,
              "narrow": NARROW, "wide": WIDE, "widest_cap": params.widest_cap}  # fmt: skip
-    return {name: f"{value:,}" for name, value in words.items()}
+    return {f"laws_{name}": f"{value:,}" for name, value in words.items()}
 
 
 def _values(axis: str) -> list[float | int]:
@@ -146,20 +160,21 @@ def _values(axis: str) -> list[float | int]:
 def _groups(results: Results, groups: dict[tuple[str, float | int], str]) -> View:
     found = []
     for (axis, value), group in groups.items():
-        for told in TOLD:
-            rows = along(results, told, axis)
+        for shape in SHAPES:
+            rows = along(results, shape, axis)
             rows = rows[rows[axis] == value]
-            found.append(rows.assign(group=group, series=SERIES[told], value=rows["time"], arm=name_of(told, axis)))
+            found.append(rows.assign(group=group, series=SERIES[shape], value=rows["time"], arm=name_of(shape, axis)))
     table = pd.concat(found, ignore_index=True)
     return View(table[["group", "series", "arm", "init_seed", "value"]], WAIT, ROWS, BAND, note=_cut(table))
 
 
 def _cut(rows: pd.DataFrame) -> str:
     """How many networks are given up, and where they stand then."""
-    missing = rows[~rows["there"]]
+    missing = rows[~rows["there"]].groupby("time").size()
     if missing.empty:
         return "All networks get there"
-    return f"{len(missing)} of {len(rows)} networks do not get there and stand at {missing['time'].max():,.0f} steps"
+    where = " and ".join(f"{n} at {time:,.0f}" for time, n in missing.items())
+    return f"{missing.sum()} of {len(rows)} networks are given up, {where} steps, and stand there"
 
 
 VIEWS = {view.__name__: view for view in (lengths, rows_a_batch, widths, heads, repeats, tying, lottery, order)}

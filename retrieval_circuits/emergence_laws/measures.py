@@ -32,7 +32,8 @@ if TYPE_CHECKING:
 OTHER = 100_000
 """Between the seeds of a network and of its twins with other initial weights or other rows: no seed is as large."""
 LATER = 0.8
-"""Share of the level below which a network has to stay at two measurements before its training is ended."""
+"""A network is trained until two measurements in turn are below this share of the level. ``time`` is when a curve first
+gets to the level, so that this moves ``steps`` alone."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,7 +64,7 @@ class Setting:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Race:
+class Waiting:
     """Networks that are trained one after another, and what they have in common.
 
     Attributes:
@@ -110,23 +111,23 @@ class Race:
         )  # fmt: skip
 
 
-def waits(race: Race, seed: int) -> list[dict[str, Any]]:
+def waits(asked: Waiting, seed: int) -> list[dict[str, Any]]:
     """A row a network: how long it waits.
 
     Returns:
         The fields of its setting; ``context``, words told before the first query; ``there``, whether it gets there by
-        the cap; ``time``, the step at which the loss on rows held out has fallen half the way from the plateau, that of
-        who knows the candidates and not which is asked for (ln N nats), to none: by a straight line between two
-        measurements, the cap where it does not get there; ``steps``, how long it was trained.
+        the cap; ``time``, the step at which the loss on rows held out first falls to half of ln N nats, the loss of
+        who knows the N candidates and not which is asked for: by a straight line between two measurements, the cap
+        where it does not get there; ``steps``, how long it was trained.
     """
     with one_thread():
-        return [_waited(race, setting, seed) for setting in race.settings]
+        return [_waited(asked, setting, seed) for setting in asked.settings]
 
 
-def _waited(race: Race, setting: Setting, seed: int) -> dict[str, Any]:
-    task, curve = race.task(setting), []
-    level, low = task.plateau / 2, 0
-    for step, loss in _curve(race, setting, seed):
+def _waited(asked: Waiting, setting: Setting, seed: int) -> dict[str, Any]:
+    task, curve = asked.task(setting), []
+    level, low = task.guess_loss / 2, 0
+    for step, loss in _curve(asked, setting, seed):
         curve.append((step, loss))
         low = low + 1 if loss < LATER * level else 0
         if low == 2:
@@ -134,7 +135,7 @@ def _waited(race: Race, setting: Setting, seed: int) -> dict[str, Any]:
     time = crossed(curve, level)
     return {
         **{name: getattr(setting, name) for name in Setting.__dataclass_fields__},
-        "context": task.context, "there": math.isfinite(time), "time": min(time, float(race.cap)), "steps": step,
+        "context": task.context, "there": math.isfinite(time), "time": min(time, float(asked.cap)), "steps": step,
     }  # fmt: skip
 
 
@@ -146,22 +147,22 @@ def crossed(curve: list[tuple[int, float]], level: float) -> float:
     return math.inf
 
 
-def _curve(race: Race, setting: Setting, seed: int) -> Iterator[tuple[int, float]]:
+def _curve(asked: Waiting, setting: Setting, seed: int) -> Iterator[tuple[int, float]]:
     """Step and loss on rows held out, measured through training."""
-    task, model = race.task(setting), race.model(setting)
+    task, model = asked.task(setting), asked.model(setting)
     rows = DATA_SEED_OFFSET + seed + OTHER * setting.other_rows
-    test = task.draw("test", race.n_test, rows)
+    test = task.draw("test", asked.n_test, rows)
     # Its losses agree with torch's to 1e-5 over a hundred steps; where it cannot be used, torch takes its place.
     engine = ENGINES["torch" if why_not() else "native"](
-        model, Optimizer(name="adam", lr=race.rate), seed + OTHER * setting.other_init
+        model, Optimizer(name="adam", lr=asked.rate), seed + OTHER * setting.other_init
     )
-    feed = _Feed(race, setting, rows)
-    for done in range(0, race.cap + 1, race.every):
+    feed = _Feed(asked, setting, rows)
+    for done in range(0, asked.cap + 1, asked.every):
         with torch.no_grad():
             logits = forward(model, engine.weights(), test.tokens).logits
             yield done, masked_loss(logits, test.targets, test.loss_mask).item()
-        if done < race.cap:
-            for batch in feed.batches(done // race.every):
+        if done < asked.cap:
+            for batch in feed.batches(done // asked.every):
                 engine.step(batch.tokens, batch.targets, batch.loss_mask)
 
 
@@ -169,18 +170,18 @@ def _curve(race: Race, setting: Setting, seed: int) -> Iterator[tuple[int, float
 class _Feed:
     """The batches of one network: new rows, and among them rows of a pool where some are repeated."""
 
-    race: Race
+    asked: Waiting
     setting: Setting
     seed: int
 
     def batches(self, part: int) -> Iterator[Batch]:
         """Those between two measurements, drawn at once."""
-        size, n_steps = self.setting.batch, self.race.every
+        size, n_steps = self.setting.batch, self.asked.every
         new = self._task.draw("train", size * n_steps, self.seed * 2**16 + part)
         n_again = round(size * self.setting.repeated)
         if n_again:
             chosen = random_bits(self.seed, f"repeated, {part}").random_raw(n_again * n_steps)
-            again = torch.from_numpy((chosen % np.uint64(self.race.pool)).astype(np.int64)).reshape(n_steps, n_again)
+            again = torch.from_numpy((chosen % np.uint64(self.asked.pool)).astype(np.int64)).reshape(n_steps, n_again)
         for step in range(n_steps):
             batch = new.rows(slice(step * size, (step + 1) * size))
             yield self._joined(batch, again[step]) if n_again else batch
@@ -196,11 +197,11 @@ class _Feed:
 
     @cached_property
     def _task(self) -> InContextRecall:
-        return self.race.task(self.setting)
+        return self.asked.task(self.setting)
 
     @cached_property
     def _pool(self) -> Batch:
-        return self._task.draw("train", self.race.pool, self.seed * 2**16 + 2**16 - 1)
+        return self._task.draw("train", self.asked.pool, self.seed * 2**16 + 2**16 - 1)
 
 
 def recall_scores(run: "Run", settings: None, progress: Callable[[int], None]) -> pd.DataFrame:  # noqa: ARG001 - none

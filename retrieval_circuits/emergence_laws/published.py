@@ -1,8 +1,9 @@
 """Laws of how long a network waits before it can recall, as their authors state them.
 
 Musat et al. (2025): proved for a simplified model, steps grow as the square of the context's length. Aoyama et al.
-(2026): fitted to language models, tokens = T sqrt(batch x context), so that steps fall as the square root of each.
-Zucchet et al. (2025): repeated rows shorten the wait. Liu (2026): a width that is just right learns, narrower and wider
+(2025): fitted to language models, tokens = T sqrt(batch x context), so that steps fall as the square root of each.
+Zucchet et al. (2025): the wait is a power of length and dimension (which powers is not
+tested here), and repeated rows shorten it. Liu (2026): a width that is just right learns, narrower and wider
 ones do not. Baherwani et al. (2026): the wait is random over seeds, more heads shorten it, more channels a head hardly
 do, past a smallest number.
 """

@@ -9,25 +9,25 @@ from livingpaper.claims.results import Results
 from retrieval_circuits.emergence_laws.design import MIDDLE, NARROW, TWINS, WIDE, WIDEST, WIDTH, name_of
 
 
-def along(results: Results, told: str, axis: str) -> pd.DataFrame:
+def along(results: Results, shape: str, axis: str) -> pd.DataFrame:
     """The middle network and those of an axis, over the seeds that have both; columns as of ``waits``."""
-    middle, others = results.rows(name_of(told)), results.rows(name_of(told, axis))
+    middle, others = results.rows(name_of(shape)), results.rows(name_of(shape, axis))
     middle = middle[middle["init_seed"].isin(others["init_seed"])]
     return pd.concat([middle, others], ignore_index=True)
 
 
-def logs(results: Results, told: str, axis: str) -> pd.DataFrame:
+def logs(results: Results, shape: str, axis: str) -> pd.DataFrame:
     """Natural logarithms of times in steps, a row a seed, a column a value of the axis; one given up has the cap's."""
-    table = along(results, told, axis)
+    table = along(results, shape, axis)
     return np.log(table.pivot(index="init_seed", columns=axis, values="time"))
 
 
-def exponent(told: str, axis: str) -> OfArms:
+def exponent(shape: str, axis: str) -> OfArms:
     """Values of a reading: the power of an axis with which the wait grows, a slope of logarithms for each seed."""
 
-    @of_arms(name_of(told), name_of(told, axis))
+    @of_arms(name_of(shape), name_of(shape, axis))
     def values(results: Results) -> pd.Series:
-        table = logs(results, told, axis)
+        table = logs(results, shape, axis)
         x = np.log(table.columns.to_numpy(float))
         x = x - x.mean()
         y = table.to_numpy() - table.to_numpy().mean(1, keepdims=True)
@@ -36,74 +36,74 @@ def exponent(told: str, axis: str) -> OfArms:
     return values
 
 
-def off(told: str, axis: str, law: float) -> OfArms:
+def off(shape: str, axis: str, law: float) -> OfArms:
     """Values of a reading: how far that power is from a law's, either way."""
-    found = exponent(told, axis)
+    found = exponent(shape, axis)
     return OfArms(found.arms, lambda results: (found(results) - law).abs())
 
 
-def arrived(told: str, axis: str) -> OfArms:
+def arrived(shape: str, axis: str) -> OfArms:
     """Values of a reading: of the networks of an axis and the middle, the share that get there, seed by seed."""
 
-    @of_arms(name_of(told), name_of(told, axis))
+    @of_arms(name_of(shape), name_of(shape, axis))
     def values(results: Results) -> pd.Series:
-        return along(results, told, axis).groupby("init_seed")["there"].mean()
+        return along(results, shape, axis).groupby("init_seed")["there"].mean()
 
     return values
 
 
-def by_width(results: Results, told: str) -> pd.DataFrame:
+def by_width(results: Results, shape: str) -> pd.DataFrame:
     """Networks of all widths, the widest too, over the seeds that have all."""
-    widest = results.rows(name_of(told, WIDEST))
-    others = along(results, told, WIDTH)
+    widest = results.rows(name_of(shape, WIDEST))
+    others = along(results, shape, WIDTH)
     return pd.concat([others[others["init_seed"].isin(widest["init_seed"])], widest], ignore_index=True)
 
 
-def just_right(told: str) -> OfArms:
+def just_right(shape: str) -> OfArms:
     """Values of a reading: logarithm of the shorter wait at the two ends of the widths by the shortest between."""
 
-    @of_arms(name_of(told), name_of(told, WIDTH), name_of(told, WIDEST))
+    @of_arms(name_of(shape), name_of(shape, WIDTH), name_of(shape, WIDEST))
     def values(results: Results) -> pd.Series:
-        table = np.log(by_width(results, told).pivot(index="init_seed", columns="width", values="time"))
+        table = np.log(by_width(results, shape).pivot(index="init_seed", columns="width", values="time"))
         return table[[NARROW, WIDE]].min(axis=1) - table.drop(columns=[NARROW, WIDE]).min(axis=1)
 
     return values
 
 
-def longer(told: str, axis: str, value: float | int) -> OfArms:
+def longer(shape: str, axis: str, value: float | int) -> OfArms:
     """Values of a reading: logarithm of the wait at a value of an axis by that in the middle."""
 
-    @of_arms(name_of(told), name_of(told, axis))
+    @of_arms(name_of(shape), name_of(shape, axis))
     def values(results: Results) -> pd.Series:
-        table = logs(results, told, axis)
+        table = logs(results, shape, axis)
         there, middle = (table.columns == at for at in (value, getattr(MIDDLE, axis)))  # a truth is found as 1, too
         return table.loc[:, there].iloc[:, 0] - table.loc[:, middle].iloc[:, 0]
 
     return values
 
 
-def apart(told: str) -> OfArms:
+def apart(shape: str) -> OfArms:
     """Values of a reading: logarithm of the longer by the shorter wait of two middle networks of different seeds.
 
     Seeds in their order, two by two, so that no network counts twice; a last odd one is left out. The index is the
     first seed of each two.
     """
 
-    @of_arms(name_of(told))
+    @of_arms(name_of(shape))
     def values(results: Results) -> pd.Series:
-        times = np.log(results.rows(name_of(told)).set_index("init_seed")["time"].sort_index())
+        times = np.log(results.rows(name_of(shape)).set_index("init_seed")["time"].sort_index())
         first, second = times.iloc[0 : len(times) // 2 * 2 : 2], times.iloc[1::2]
         return pd.Series(np.abs(first.to_numpy() - second.to_numpy()), first.index)
 
     return values
 
 
-def by_weights(told: str) -> OfArms:
+def by_weights(shape: str) -> OfArms:
     """Values of a reading: scatter of log times over initial weights, rows being the same, less that over rows."""
 
-    @of_arms(name_of(told), name_of(told, TWINS))
+    @of_arms(name_of(shape), name_of(shape, TWINS))
     def values(results: Results) -> pd.Series:
-        table = along(results, told, TWINS)
+        table = along(results, shape, TWINS)
         table = table.assign(time=np.log(table["time"]))
         spread = [
             table[table[same] == 0].groupby("init_seed")["time"].std(ddof=1) for same in ("other_rows", "other_init")
@@ -117,44 +117,44 @@ ANSWER, MATCH, BEFORE = ("copying", "read_out>values", 1), ("mass", "read_out>va
 """What heads come to do: metric and look of the instrument of looks, and the layer whose best head counts."""
 
 
-def best_heads(results: Results, told: str, part: tuple[str, str, int]) -> pd.DataFrame:
+def best_heads(results: Results, shape: str, part: tuple[str, str, int]) -> pd.DataFrame:
     """The best head's score through training and by chance: ``init_seed``, ``step``, ``value``, ``chance``."""
     metric, look, layer = part
-    rows = results.rows("looks", arm=told, metric=metric, variable=look)
+    rows = results.rows("looks", arm=shape, metric=metric, variable=look)
     rows = rows[rows["site"].astype(str).str.startswith(f"L{layer}")]
-    chance = results.rows("looks", arm=told, metric=f"{metric}_chance", variable=look)["value"].iloc[0]
+    chance = results.rows("looks", arm=shape, metric=f"{metric}_chance", variable=look)["value"].iloc[0]
     best = rows.groupby(["init_seed", "step"], observed=True)["value"].max()
     return best.reset_index().assign(chance=float(chance))
 
 
-def formed(results: Results, told: str, part: tuple[str, str, int]) -> pd.Series:
+def formed(results: Results, shape: str, part: tuple[str, str, int]) -> pd.Series:
     """When the best head is half the way from chance to its own end, by seed; steps."""
-    rows = best_heads(results, told, part).sort_values("step")
+    rows = best_heads(results, shape, part).sort_values("step")
     level = (rows.groupby("init_seed")["value"].last() + rows["chance"].iloc[0]) / 2
     return crossing_times(rows[["init_seed", "step", "value"]], level)
 
 
-def answers_first(told: str) -> OfArms:
+def answers_first(shape: str) -> OfArms:
     """Values of a reading: steps from when a head copies to when the earlier of both looks forms."""
 
-    @of_arms(told)
+    @of_arms(shape)
     def values(results: Results) -> pd.Series:
-        looks = pd.concat([formed(results, told, part) for part in (MATCH, BEFORE)], axis=1).min(axis=1)
-        return looks - formed(results, told, ANSWER)
+        looks = pd.concat([formed(results, shape, part) for part in (MATCH, BEFORE)], axis=1).min(axis=1)
+        return looks - formed(results, shape, ANSWER)
 
     return values
 
 
-def before_last(told: str) -> OfArms:
+def before_last(shape: str) -> OfArms:
     """Values of a reading: steps from when a head looks to the value asked for to when one looks to the word before."""
 
-    @of_arms(told)
+    @of_arms(shape)
     def values(results: Results) -> pd.Series:
-        return formed(results, told, BEFORE) - formed(results, told, MATCH)
+        return formed(results, shape, BEFORE) - formed(results, shape, MATCH)
 
     return values
 
 
-def right_at_end(told: str) -> OfMetric:
+def right_at_end(shape: str) -> OfMetric:
     """Values of a reading: share of queries answered at the end of a network that is followed."""
-    return at_end("accuracy", told)
+    return at_end("accuracy", shape)

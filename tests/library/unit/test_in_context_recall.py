@@ -113,7 +113,7 @@ def test_chance_and_plateau_are_those_of_an_even_guess_among_the_candidates(task
         candidates = [value for _, value in slots]
         right += [sum(word == dict(slots)[query] for word in candidates) / len(candidates) for query in asked]
     assert set(right) == {task.chance["test"]} and task.chance["train"] == task.chance["test"] == 1 / 8
-    assert task.plateau == pytest.approx(-math.log(right[0]))
+    assert task.guess_loss == pytest.approx(-math.log(right[0]))
 
 
 def test_leaving_out_the_word_asked_about_helps_as_much_as_the_docstrings_say():
