@@ -18,12 +18,14 @@ def powers(view: View, width: int) -> alt.TopLevelMixin:
     """A point a seed, a line through their geometric means, and laws as dashed lines; a plot a panel.
 
     Columns: ``panel`` (drawn in the order given), ``axis`` (what ``x`` is, in words; one for all), ``x``, ``init_seed``
-    (missing where a row is a law's), ``value``, ``law`` (its name; missing where a seed is); optional ``origin``: by
-    the reader's runs stand the published ones as pale points, laws and means are of the reader's.
+    (missing where a row is a law's), ``value``, ``law`` (its name; missing where a seed is); optional ``there`` (false
+    where a value is only known to be larger: a triangle) and ``origin``: by the reader's runs stand the published ones
+    as pale points, laws and means are of the reader's.
     """
-    rows = rows_of(view, ["panel", "axis", "x", "init_seed", "value", "law"])
+    rows = rows_of(view, ["panel", "axis", "x", "init_seed", "value", "law"], ["there"])
     if not ((rows["x"] > 0) & (rows["value"] > 0)).all():
         raise ColumnsError("x and value must be above 0: logarithmic scales show nothing else")
+    rows["cut"] = ~rows["there"].fillna(True).astype(bool) if "there" in rows else False
     rows["runs"] = style.origin_labels(rows, rows["origin"])
     strength = style.origin_opacity(style.origin_domain(rows), width, alone=0.5)
     order = [MEASURED, *order_of(rows.dropna(subset=["law"]), "law")]
@@ -32,7 +34,7 @@ def powers(view: View, width: int) -> alt.TopLevelMixin:
     size = {"width": (width - 66) // columns - 10 * columns, "height": 240}
     scales = {name: _scale(rows[name]) for name in ("x", "value")}
     look = {
-        "x": alt.X("x:Q", title=style.axis_title(axis, size["width"]), scale=scales["x"], axis=_axis(rows["x"])),
+        "x": alt.X("x:Q", title=style.axis_title(axis, size["width"]), scale=scales["x"]),
         "y": alt.Y("value:Q", title=style.axis_title(view.unit, size["height"]), scale=scales["value"],
                    axis=alt.Axis(format=",d", tickCount=5)),
     }  # fmt: skip
@@ -57,8 +59,12 @@ def _plot(
     )
     order, legend = lines
     tips = [alt.Tooltip("x:Q", format=","), alt.Tooltip("value:Q", format=",.3~r")]
-    points = alt.Chart(seeds[["x", "init_seed", "value", "runs"]].astype({"init_seed": int})).mark_circle(size=26)
-    points = points.encode(**look, opacity=strength, tooltip=[alt.Tooltip("init_seed:N", title="seed"), *tips])
+    look = {**look, "x": alt.X(**{**look["x"].to_dict(), "axis": _axis(seeds["x"])})}
+    points = alt.Chart(seeds[["x", "init_seed", "value", "runs", "cut"]].astype({"init_seed": int}))
+    points = points.mark_point(filled=True, size=30).encode(
+        **look, opacity=strength, tooltip=[alt.Tooltip("init_seed:N", title="seed"), *tips],
+        shape=alt.condition("datum.cut", alt.value("triangle-up"), alt.value("circle")),
+    )  # fmt: skip
     strokes = (
         alt.Chart(drawn[["x", "series", "value"]])
         .mark_line(strokeWidth=2.4)

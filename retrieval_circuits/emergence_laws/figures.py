@@ -38,7 +38,7 @@ LAWS = {(CONTEXT, SQUARE): "square of the context", (CONTEXT, ROOT): "batch and 
 
 def lengths(results: Results) -> View:
     """The wait by the context's length, beside what two laws say."""
-    return _by_power(results, CONTEXT, "words shape before the first query")
+    return _by_power(results, CONTEXT, "words told before the first query")
 
 
 def rows_a_batch(results: Results) -> View:
@@ -59,7 +59,7 @@ def _by_power(results: Results, axis: str, words: str) -> View:
         networks.append(rows)
         found.append(pd.DataFrame(
             {"panel": SERIES[shape], "x": rows[axis], "init_seed": rows["init_seed"], "value": rows["time"],
-             "arm": name_of(shape, axis), "law": None}
+             "arm": name_of(shape, axis), "law": None, "there": rows["there"]}
         ))  # fmt: skip
         means = np.exp(np.log(rows["time"]).groupby(rows[axis]).mean())
         for (of, power), law in LAWS.items():
@@ -76,9 +76,12 @@ def _by_power(results: Results, axis: str, words: str) -> View:
 
 def heads(results: Results) -> View:
     """The wait by the number of heads and by the channels a head."""
-    names = {HEADS: "{} heads", CHANNELS: "{} channels a head"}
-    return _groups(results, {(axis, value): words.format(value) for axis, words in names.items()
-                             for value in _values(axis)})  # fmt: skip
+    names = {HEADS: "head", CHANNELS: "channel"}
+    groups = {
+        (axis, value): f"{value} {name}{'s' * (value > 1)}{' a head' * (axis == CHANNELS)}"
+        for axis, name in names.items() for value in _values(axis)
+    }  # fmt: skip
+    return _groups(results, groups)
 
 
 def repeats(results: Results) -> View:
@@ -174,7 +177,7 @@ def _cut(rows: pd.DataFrame) -> str:
     if missing.empty:
         return "All networks get there"
     where = " and ".join(f"{n} at {time:,.0f}" for time, n in missing.items())
-    return f"{missing.sum()} of {len(rows)} networks are given up, {where} steps, and stand there"
+    return f"{missing.sum()} of {len(rows)} networks are given up (triangles), {where} steps"
 
 
 VIEWS = {view.__name__: view for view in (lengths, rows_a_batch, widths, heads, repeats, tying, lottery, order)}

@@ -89,7 +89,10 @@ def pairs():
 
 
 def by_power():
-    rows = table("panel x init_seed", ["pairs", "a sequence"], [4, 8, 16], range(5)).assign(axis="words", law=None)
+    rows = table("panel x init_seed", ["pairs", "a sequence"], [4, 8, 16], range(5)).assign(
+        axis="words", law=None, there=True
+    )
+    rows.loc[0, "there"] = False
     law = pd.DataFrame({"panel": "pairs", "x": [4, 16], "axis": "words", "law": "square", "value": [1.0, 16.0]})
     return pd.concat([rows, law], ignore_index=True)
 
@@ -203,7 +206,7 @@ def test_a_missing_column_is_named_with_what_is_there(name):
     needed = [
         column
         for column in rows
-        if column not in ("panel", "how", "series", "test", "end", "arm", "unit", "step", "chance")
+        if column not in ("panel", "how", "series", "test", "end", "arm", "unit", "step", "chance", "there")
     ]
     if draw in (curves.training, counts.counts):
         needed.append("series")

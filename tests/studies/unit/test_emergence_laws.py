@@ -214,7 +214,7 @@ def test_words_of_figures_say_powers_spread_and_who_is_given_up():
     )
     assert figures.spread_in_words(figures.widths(both))["laws_spread_sequence"] == "4.0"
     rows = pd.DataFrame({"there": [True, False, False, False], "time": [5.0, 10.0, 10.0, 2000.0]})
-    assert figures._cut(rows).startswith("3 of 4 networks are given up, 2 at 10 and 1 at 2,000 steps")
+    assert figures._cut(rows).startswith("3 of 4 networks are given up (triangles), 2 at 10 and 1 at 2,000 steps")
     assert figures._cut(rows[:1]) == "All networks get there"
 
 
