@@ -61,9 +61,10 @@ def _plot(
     tips = [alt.Tooltip("x:Q", format=","), alt.Tooltip("value:Q", format=",.3~r")]
     look = {**look, "x": alt.X(**{**look["x"].to_dict(), "axis": _axis(seeds["x"])})}
     points = alt.Chart(seeds[["x", "init_seed", "value", "runs", "cut"]].astype({"init_seed": int}))
-    points = points.mark_point(filled=True, size=30).encode(
+    points = points.mark_point(filled=True).encode(
         **look, opacity=strength, tooltip=[alt.Tooltip("init_seed:N", title="seed"), *tips],
         shape=alt.condition("datum.cut", alt.value("triangle-up"), alt.value("circle")),
+        size=alt.condition("datum.cut", alt.value(110), alt.value(30)),
     )  # fmt: skip
     strokes = (
         alt.Chart(drawn[["x", "series", "value"]])
