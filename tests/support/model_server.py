@@ -29,12 +29,13 @@ class Replies:
             self.most_at_once = max(self.most_at_once, self.at_once)
         try:
             time.sleep(self.delay)
+        finally:
+            with self.lock:  # before the reply is out: who has it may ask again at once
+                self.at_once -= 1
+        try:
             self.send(handler, code, body, number)
         except OSError:  # whoever asked has stopped waiting
             pass
-        finally:
-            with self.lock:
-                self.at_once -= 1
 
     def send(self, handler, code, body, number):
         if code == 200:

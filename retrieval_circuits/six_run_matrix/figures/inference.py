@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from livingpaper.claims.results import Results
+from livingpaper.claims.results import Results, SelectionError
 from livingpaper.claims.view import View
 from retrieval_circuits.design import BAND
 from retrieval_circuits.six_run_matrix.design import APART, MATRIX
