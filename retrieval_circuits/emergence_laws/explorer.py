@@ -25,7 +25,8 @@ def explorer(materials: Sequence[Material]) -> Exhibit:
 
 
 def _shown(material: Material, task: InContextRecall) -> Iterator[ShownRun]:
-    for run in material.runs(PAIRS):
+    """Networks of the same words, as one prompt is put to all of them: a reader may have trained on others."""
+    for run in (run for run in material.runs(PAIRS) if run.recipe.make_task().vocab == task.vocab):
         curves = (
             material.curve(run, "accuracy", "accuracy", chance=task.chance["test"]),
             *(material.curve(run, words, "mass", variable=look) for words, look in LOOKS.items()),

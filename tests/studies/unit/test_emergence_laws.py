@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -17,6 +18,7 @@ from livingpaper.claims.results import KEY_COLUMNS, Results
 from retrieval_circuits.design import DATA_SEED_OFFSET
 from retrieval_circuits.emergence_laws import design, figures, measures, readings
 from retrieval_circuits.emergence_laws.design import AXES, MIDDLE, PAIRS, SEQUENCE, SHAPES
+from retrieval_circuits.emergence_laws.explorer import _shown
 from retrieval_circuits.emergence_laws.measures import Setting, crossed, waits
 
 STUDY = studies.load("emergence_laws")
@@ -225,3 +227,13 @@ def test_laws_start_where_the_mean_does_and_have_their_slope():
     square = rows[(rows["law"] == "square of the context") & (rows["panel"] == "pairs")].sort_values("x")
     first = 10 * 3 * math.exp(np.log([1, 2, 3, 4]).mean())
     assert np.allclose(square["value"], first * (square["x"] / 6) ** 2)
+
+
+def test_a_network_of_other_words_is_not_shown_beside():
+    recipes = [STUDY.recipes(PUBLISHED.model_copy(update={"n_words": n}))[PAIRS][0] for n in (32, 25, 32)]
+    runs = [SimpleNamespace(recipe=recipe, run_id=f"r{place}") for place, recipe in enumerate(recipes)]
+    material = SimpleNamespace(
+        runs=lambda arm: runs, condition=lambda arm, label: label, curve=lambda run, label, metric, **given: label
+    )
+    shown = _shown(material, recipes[0].make_task())
+    assert [one.run.run_id for one in shown] == ["r0", "r2"]
