@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+import sys
 from types import SimpleNamespace
 
 import numpy as np
@@ -15,6 +16,8 @@ from circuitcore.tasks.in_context_recall import InContextRecall
 from circuitcore.training.engines.engine import TorchEngine
 from livingpaper.book import studies
 from livingpaper.claims.results import KEY_COLUMNS, Results
+from livingpaper.explorer.exhibit import Curve
+from livingpaper.explorer.material import Material
 from retrieval_circuits.design import DATA_SEED_OFFSET
 from retrieval_circuits.emergence_laws import design, figures, measures, readings
 from retrieval_circuits.emergence_laws.design import AXES, MIDDLE, PAIRS, SEQUENCE, SHAPES
@@ -229,11 +232,20 @@ def test_laws_start_where_the_mean_does_and_have_their_slope():
     assert np.allclose(square["value"], first * (square["x"] / 6) ** 2)
 
 
-def test_a_network_of_other_words_is_not_shown_beside():
+class Given(Material):
+    """Runs with nothing measured on them."""
+
+    def runs(self, arm):
+        return self.runs_of(arm)
+
+    def curve(self, run, label, metric, **where):
+        return Curve(label=label, steps=(), values=())
+
+
+def test_a_network_of_other_words_is_not_shown_beside(monkeypatch):
+    monkeypatch.setattr(sys.modules[_shown.__module__], "ShownRun", SimpleNamespace)  # these have no weights to show
     recipes = [STUDY.recipes(PUBLISHED.model_copy(update={"n_words": n}))[PAIRS][0] for n in (32, 25, 32)]
     runs = [SimpleNamespace(recipe=recipe, run_id=f"r{place}") for place, recipe in enumerate(recipes)]
-    material = SimpleNamespace(
-        runs=lambda arm: runs, condition=lambda arm, label: label, curve=lambda run, label, metric, **given: label
-    )
-    shown = _shown(material, recipes[0].make_task())
+    nothing = Results(pd.DataFrame(columns=KEY_COLUMNS), pd.DataFrame(), "paper")
+    shown = _shown(Given(results=nothing, runs_of=lambda arm: runs), recipes[0].make_task())
     assert [one.run.run_id for one in shown] == ["r0", "r2"]
