@@ -41,6 +41,12 @@ class View:
             raise ValueError("a view needs the unit of its value in words; got an empty string")
 
     @property
+    def published(self) -> pd.DataFrame:
+        """The rows of the published runs, where there are some; else all: what a sentence takes its numbers from."""
+        table = self.table
+        return table[table["origin"] == "paper"] if "origin" in table and "paper" in set(table["origin"]) else table
+
+    @property
     def seeds(self) -> tuple[int, ...]:
         """The distinct init seeds behind the rows, sorted; empty when no row comes from a training run."""
         if "init_seed" not in self.table:

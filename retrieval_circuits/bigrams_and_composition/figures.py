@@ -167,9 +167,7 @@ def after_three_steps(results: Results) -> View:
 
 def published_mean(view: View) -> str:
     """The mean over the published seeds of a share, as prose has it: "42 %"."""
-    table = view.table
-    values = table.loc[table["origin"] == "paper", "value"] if "origin" in table else table["value"]
-    return f"{values.mean():.0%}".replace("%", " %")
+    return f"{view.published['value'].mean():.0%}".replace("%", " %")
 
 
 def noise_first(results: Results) -> View:

@@ -141,9 +141,8 @@ def spread_in_words(view: View) -> dict[str, str]:
 
 def _times(view: View, shape: str) -> pd.Series:
     """Waits of a task by ``x``; of published runs alone where a reader's stand beside them."""
-    table = view.table[(view.table["panel"] == SERIES[shape]) & view.table["law"].isna()]
-    table = table[table["origin"] == "paper"] if "origin" in table else table
-    return table.set_index("x")["value"]
+    table = view.published
+    return table[(table["panel"] == SERIES[shape]) & table["law"].isna()].set_index("x")["value"]
 
 
 def settings_in_words(params: Params) -> dict[str, str]:

@@ -166,8 +166,7 @@ def alarm_numbers(rates: View, motifs: View) -> dict[str, str]:
 
     Those of the published runs where the reader's stand under them.
     """
-    rows = rates.table
-    rows = rows[rows["origin"] == "paper"] if "origin" in rows and (rows["origin"] == "paper").any() else rows
+    rows = rates.published
     rows = rows[(rows["group"] == POOL) & (rows["panel"] == ANY) & (rows["series"] == DEFINED[OURS])]
     one = rows["arm"] == ONE_LAYER
     parts = {"any_in_one_layer": rows.loc[one, "value"], "any_elsewhere": rows.loc[~one, "value"]}

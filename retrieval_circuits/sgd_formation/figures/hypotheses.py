@@ -61,8 +61,7 @@ def layer_shares(results: Results) -> View:
 
 def numbers(params: Params, view: View) -> dict[str, str]:
     """Name in the prose -> number in words, from ``layer_shares``; of published runs where a reader's are beside."""
-    table = view.table
-    table = table[table["origin"] == "paper"] if "origin" in table else table
+    table = view.published
     first, middle, end = *SHOWN_AT, int(table["step"].max())
     other = table[table["family"] == OTHER].set_index(["step", "variable", "site", "edit"]).sort_index()
 

@@ -112,7 +112,7 @@ def cell_numbers(cells: View) -> dict[str, str]:
 
 def _reached(cells: View, group: str, series: str) -> str:
     """What the networks of a group reach in a series, from the worst to the best."""
-    rows = _published(cells)
+    rows = cells.published
     values = rows.loc[(rows["group"] == group) & (rows["series"] == series), "value"]
     if values.empty:
         return "(not measured)"
@@ -125,7 +125,7 @@ def support_numbers(lost: View) -> dict[str, str]:
 
     Those on the source's data set, and those on data sets of their own.
     """
-    rows = _published(lost)
+    rows = lost.published
     rows = rows[rows["group"] == DEEP_AT_ARROW]
     spared, theirs = rows["value"] <= forced.HARDLY_NEEDED, rows["init_seed"].map(data_set_of) == SOURCE_DATA_SET
     parts = {"spared_on_source": spared[theirs], "spared_elsewhere": spared[~theirs]}
@@ -146,22 +146,16 @@ def routing_layers(results: Results) -> View:
 
 def tie_numbers(layers: View) -> dict[str, str]:
     """What the page prints of ``routing_layers``: in how many networks a lower layer leads, and in how many it ties."""
-    rows = _published(layers)
+    rows = layers.published
     rows = rows[rows[COUNTED["layer"]] < forced.LAST]
     found = {}
     for arm, read in zip(forced.DEEP, ("arrow", "query"), strict=True):
-        n = _published(layers).loc[lambda table, arm=arm: table["arm"] == arm, "runs"].sum()
+        n = layers.published.loc[lambda table, arm=arm: table["arm"] == arm, "runs"].sum()
         of_arm = rows[rows["arm"] == arm]
         tied, guessed = (int(of_arm[COUNTED[name]].sum()) for name in ("tied", "at_guess"))
         found[f"lower_at_{read}"] = f"{int(of_arm['runs'].sum()) - tied} of {n}"
         found[f"tied_at_{read}"], found[f"guessed_at_{read}"] = f"{tied} of {n}", str(guessed)
     return found
-
-
-def _published(view: View) -> pd.DataFrame:
-    """The rows of the published runs, where the reader's stand under them."""
-    table = view.table
-    return table[table["origin"] == "paper"] if table.get("origin", pd.Series()).eq("paper").any() else table
 
 
 LOOKED = {"off": "arrow", forced.QUERY_TWO: "query"}

@@ -74,11 +74,11 @@ def _steps(params: Params) -> dict[str, int]:
 
 def _taught(taught: View, stage: View) -> dict[str, str]:
     """How far the first stage got, and of the networks that see both lengths how many learnt, and how well."""
-    values = published(taught)
+    values = taught.published
     mixed = values.loc[values["group"] == LESSONS[str(MIXED)], "value"]
     learnt = mixed[mixed < LEARNT]
     return {
-        "first_stage_error": f"{published(stage)['value'].max():.2f}",
+        "first_stage_error": f"{stage.published['value'].max():.2f}",
         "n_mixed_learnt": f"{len(learnt)} of {len(mixed)}",
         "mixed_error": f"{learnt.max():.2f}" if len(learnt) else NOT_MEASURED,
     }
@@ -86,7 +86,7 @@ def _taught(taught: View, stage: View) -> dict[str, str]:
 
 def _fresh(second: View, start: View) -> dict[str, str]:
     """In how many fresh networks the second look-up never came, SH23's number without them, attention at the start."""
-    values, most = published(second)["value"], published(start)["value"].max()
+    values, most = second.published["value"], start.published["value"].max()
     came = values.dropna()
     found = mean_interval(came) if len(came) > 1 else None
     return {
@@ -100,17 +100,11 @@ def _fresh(second: View, start: View) -> dict[str, str]:
 
 def _worth(worth: View) -> dict[str, str]:
     """The error of who knows the block of an answer, and of who knows one of the two symbols that it goes by."""
-    errors = published(worth).set_index("group")["value"]
+    errors = worth.published.set_index("group")["value"]
     return {
         "knows_the_block": f"{errors['the block']:.2f}",
         "knows_one_of_two": f"{errors[['left', 'right']].mean():.2f}",
     }
-
-
-def published(view: View) -> pd.DataFrame:
-    """Of a view's rows those of the published runs, where a reader's are beside; else all."""
-    table = view.table
-    return table[table["origin"] == "paper"] if "origin" in table else table
 
 
 NEEDED = ("taught", "first_stage", "second_where_it_came", "at_start", "worth")

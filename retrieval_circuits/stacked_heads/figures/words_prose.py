@@ -17,7 +17,6 @@ from retrieval_circuits.stacked_heads.design.words import (
     word_steps,
     word_task,
 )
-from retrieval_circuits.stacked_heads.figures.prose import published
 from retrieval_circuits.stacked_heads.figures.words import LOOK_UPS
 from retrieval_circuits.stacked_heads.published import WIDTH
 from retrieval_circuits.stacked_heads.readings.words import HALFWAY, first_fewer
@@ -43,7 +42,7 @@ def loss_on_relatives(results: Results) -> View:
 
 def numbers(params: Params, views: Mapping[str, View]) -> dict[str, str]:
     """Name in the prose -> number in words, from views of ``NEEDED``; of published runs where a reader's are beside."""
-    answers, ordered, loss = (published(views[name]) for name in NEEDED)
+    answers, ordered, loss = (views[name].published for name in NEEDED)
     ordered = ordered.dropna(subset="value")
     task = word_task(params, KINDS["equations"])
     return {

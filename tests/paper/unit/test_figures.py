@@ -443,6 +443,14 @@ def test_a_chart_without_alt_text_is_refused():
         paper_html(bars.seeds(view_of(table("group init_seed", ["a"], range(5)))), " ")
 
 
+def test_a_sentence_takes_its_numbers_from_the_published_runs_where_there_are_some():
+    rows = training()
+    both = view_of(with_rerun(rows))
+    assert both.published["origin"].eq("paper").all() and len(both.published) == len(rows)
+    for alone in (rows, rows.assign(origin="rerun")):
+        assert view_of(alone).published.equals(alone)
+
+
 def test_a_huge_table_is_refused():
     rows = table("step series init_seed", range(style.MAX_ROWS // 5 + 1), ["a"], range(5))
     with pytest.raises(alt.MaxRowsError):
