@@ -7,6 +7,7 @@ from circuitcore.emergence.births import BirthError, BirthInterval, BirthRule, f
 from circuitcore.emergence.crossings import crossing_times
 from circuitcore.emergence.matching import HeadMatch, match_heads
 from circuitcore.emergence.order import OrderError, compare, orders
+from circuitcore.emergence.powers import powers
 from circuitcore.emergence.roles import (
     RolesError,
     SubsetScores,
@@ -57,6 +58,7 @@ __all__ = [
     "orders",
     "paired_permutation_test",
     "permutation_test",
+    "powers",
     "seeds_needed",
     "share_interval",
     "smallest_sufficient_set",

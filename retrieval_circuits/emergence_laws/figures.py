@@ -21,13 +21,14 @@ from retrieval_circuits.emergence_laws.design import (
     SHAPES,
     TIED,
     WIDE,
+    WIDEST,
     WIDTH,
     Params,
     experiments,
     name_of,
 )
 from retrieval_circuits.emergence_laws.published import ROOT, SQUARE
-from retrieval_circuits.emergence_laws.readings import ANSWER, BEFORE, MATCH, along, best_heads, by_width
+from retrieval_circuits.emergence_laws.readings import ANSWER, BEFORE, MATCH, along, best_heads
 
 WAIT = "steps until the answer comes"
 ROWS = "rows held out"
@@ -38,25 +39,24 @@ LAWS = {(CONTEXT, SQUARE): "square of the context", (CONTEXT, ROOT): "batch and 
 
 def lengths(results: Results) -> View:
     """The wait by the context's length, beside what two laws say."""
-    return _by_power(results, CONTEXT, "words told before the first query")
+    return _by_power(results, "words told before the first query", CONTEXT)
 
 
 def rows_a_batch(results: Results) -> View:
     """The wait by the rows a batch, beside the law in tokens."""
-    return _by_power(results, BATCH, "rows a batch")
+    return _by_power(results, "rows a batch", BATCH)
 
 
 def widths(results: Results) -> View:
     """The wait by the width."""
-    return _by_power(results, WIDTH, "width")
+    return _by_power(results, "width", WIDTH, WIDEST)
 
 
-def _by_power(results: Results, axis: str, words: str) -> View:
+def _by_power(results: Results, words: str, axis: str, *others: str) -> View:
     """Points a seed on two logarithmic axes; a law goes through the geometric mean of each task's first point."""
-    found, laws, networks = [], [], []
+    found, laws = [], []
     for shape in SHAPES:
-        rows = by_width(results, shape) if axis == WIDTH else along(results, shape, axis)
-        networks.append(rows)
+        rows = along(results, shape, axis, *others)
         found.append(pd.DataFrame(
             {"panel": SERIES[shape], "x": rows[axis], "init_seed": rows["init_seed"], "value": rows["time"],
              "arm": name_of(shape, axis), "law": None, "there": rows["there"]}
@@ -67,11 +67,12 @@ def _by_power(results: Results, axis: str, words: str) -> View:
                 at = means.index.to_numpy(float)
                 line = means.iloc[0] * (at / at[0]) ** power
                 laws.append(pd.DataFrame({"panel": SERIES[shape], "x": at, "law": law, "value": line}))
-    table = pd.concat([*found, *laws], ignore_index=True)
+    networks = pd.concat(found, ignore_index=True)
+    table = pd.concat([networks, *laws], ignore_index=True)
     note = "Both axes are logarithmic: a power is a straight line. Line: geometric mean"
     if laws:
         note += ". A law starts where the line does, and says nothing but its slope"
-    return View(table.assign(axis=words), WAIT, ROWS, note=f"{note}. {_cut(pd.concat(networks))}")
+    return View(table.assign(axis=words), WAIT, ROWS, note=f"{note}. {_cut(networks)}")
 
 
 def heads(results: Results) -> View:
@@ -172,7 +173,7 @@ def _groups(results: Results, groups: dict[tuple[str, float | int], str]) -> Vie
 
 def _cut(rows: pd.DataFrame) -> str:
     """How many networks are given up, and where they stand then."""
-    missing = rows[~rows["there"]].groupby("time").size()
+    missing = rows[~rows["there"]].groupby("value").size()
     if missing.empty:
         return "All networks get there"
     where = " and ".join(f"{n} at {time:,.0f}" for time, n in missing.items())

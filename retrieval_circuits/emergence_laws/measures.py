@@ -3,6 +3,7 @@
 One function for every setting, so that no law is measured another way than its rival.
 """
 
+import dataclasses
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -12,18 +13,21 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 import torch
+from jaxtyping import Int
+from torch import Tensor
 
+from circuitcore.metrics import table
 from circuitcore.metrics.instruments.battery import stacks
-from circuitcore.metrics.table import Rows
 from circuitcore.models.config import ModelConfig
 from circuitcore.models.transformer import forward
 from circuitcore.native import why_not
-from circuitcore.tasks.base import Batch
 from circuitcore.tasks.in_context_recall import InContextRecall
 from circuitcore.tasks.kv_sampling import random_bits
 from circuitcore.training.engines import ENGINES
 from circuitcore.training.engines.engine import masked_loss, one_thread
 from circuitcore.training.optimizer import Optimizer
+from circuitcore.training.schedule import Rows
+from retrieval_circuits.composition.measures import scores
 from retrieval_circuits.design import DATA_SEED_OFFSET
 
 if TYPE_CHECKING:
@@ -31,6 +35,8 @@ if TYPE_CHECKING:
 
 OTHER = 100_000
 """Between the seeds of a network and of its twins with other initial weights or other rows: no seed is as large."""
+POOL = 2**16 - 1
+"""The part of its own by which rows of the pool are drawn: no training has as many."""
 LATER = 0.8
 """A network is trained until two measurements in turn are below this share of the level. ``time`` is when a curve first
 gets to the level, so that this moves ``steps`` alone."""
@@ -134,7 +140,7 @@ def _waited(asked: Waiting, setting: Setting, seed: int) -> dict[str, Any]:
             break
     time = crossed(curve, level)
     return {
-        **{name: getattr(setting, name) for name in Setting.__dataclass_fields__},
+        **dataclasses.asdict(setting),
         "context": task.context, "there": math.isfinite(time), "time": min(time, float(asked.cap)), "steps": step,
     }  # fmt: skip
 
@@ -174,34 +180,34 @@ class _Feed:
     setting: Setting
     seed: int
 
-    def batches(self, part: int) -> Iterator[Batch]:
+    def batches(self, part: int) -> Iterator[Rows]:
         """Those between two measurements, drawn at once."""
         size, n_steps = self.setting.batch, self.asked.every
-        new = self._task.draw("train", size * n_steps, self.seed * 2**16 + part)
+        new = self._draw(size * n_steps, part)
         n_again = round(size * self.setting.repeated)
         if n_again:
             chosen = random_bits(self.seed, f"repeated, {part}").random_raw(n_again * n_steps)
             again = torch.from_numpy((chosen % np.uint64(self.asked.pool)).astype(np.int64)).reshape(n_steps, n_again)
         for step in range(n_steps):
-            batch = new.rows(slice(step * size, (step + 1) * size))
+            batch = new.pick(slice(step * size, (step + 1) * size))
             yield self._joined(batch, again[step]) if n_again else batch
 
-    def _joined(self, batch: Batch, chosen: torch.Tensor) -> Batch:
+    def _joined(self, batch: Rows, chosen: Int[Tensor, " row"]) -> Rows:
         """The batch with its first rows replaced by chosen ones of the pool."""
-        again = self._pool.rows(chosen)
-        parts = {
-            name: torch.cat([getattr(again, name), getattr(batch, name)[len(chosen) :]])
-            for name in ("tokens", "targets", "loss_mask")
-        }
-        return Batch(**parts, roles={"read_out": batch.roles["read_out"]})
+        again, left = self._pool.pick(chosen), batch.pick(slice(len(chosen), None))
+        return Rows(
+            torch.cat([again.tokens, left.tokens]),
+            torch.cat([again.targets, left.targets]),
+            torch.cat([again.loss_mask, left.loss_mask]),
+        )
+
+    def _draw(self, n_rows: int, part: int) -> Rows:
+        batch = self.asked.task(self.setting).draw("train", n_rows, self.seed * 2**16 + part)
+        return Rows(batch.tokens, batch.targets, batch.loss_mask)
 
     @cached_property
-    def _task(self) -> InContextRecall:
-        return self.asked.task(self.setting)
-
-    @cached_property
-    def _pool(self) -> Batch:
-        return self._task.draw("train", self.asked.pool, self.seed * 2**16 + 2**16 - 1)
+    def _pool(self) -> Rows:
+        return self._draw(self.asked.pool, POOL)
 
 
 def recall_scores(run: "Run", settings: None, progress: Callable[[int], None]) -> pd.DataFrame:  # noqa: ARG001 - none
@@ -212,11 +218,10 @@ def recall_scores(run: "Run", settings: None, progress: Callable[[int], None]) -
     batch, tables = run.recipe.make_task().split("test"), []
     wanted = batch.targets[batch.loss_mask]
     for steps, net in stacks(run):
-        rows = Rows(run.run_id, steps, [run.tokens_seen(step) for step in steps])
-        logits = net.run(batch).logits[:, batch.loss_mask]
-        chosen = logits.log_softmax(-1).gather(-1, wanted.expand(len(logits), -1)[..., None])
-        rows.add("accuracy", (logits.argmax(-1) == wanted).float().mean(1), len(wanted), split="test")
-        rows.add("loss", -chosen.mean((1, 2)), len(wanted), split="test")
+        rows = table.Rows(run.run_id, steps, [run.tokens_seen(step) for step in steps])
+        right, loss = scores(net.run(batch).logits[:, batch.loss_mask], wanted)
+        rows.add("accuracy", right.mean(1), len(wanted), split="test")
+        rows.add("loss", loss, len(wanted), split="test")
         tables.append(rows.frame())
         progress(len(steps))
     return pd.concat(tables, ignore_index=True)

@@ -3,35 +3,30 @@
 import numpy as np
 import pandas as pd
 
-from circuitcore.emergence import crossing_times
+from circuitcore.emergence import crossing_times, powers
 from livingpaper.claims.reading import OfArms, OfMetric, at_end, of_arms
 from livingpaper.claims.results import Results
 from retrieval_circuits.emergence_laws.design import MIDDLE, NARROW, TWINS, WIDE, WIDEST, WIDTH, name_of
 
 
-def along(results: Results, shape: str, axis: str) -> pd.DataFrame:
-    """The middle network and those of an axis, over the seeds that have both; columns as of ``waits``."""
-    middle, others = results.rows(name_of(shape)), results.rows(name_of(shape, axis))
-    middle = middle[middle["init_seed"].isin(others["init_seed"])]
-    return pd.concat([middle, others], ignore_index=True)
+def along(results: Results, shape: str, *axes: str) -> pd.DataFrame:
+    """The middle network and those of some axes, over the seeds that have all; columns as of ``waits``."""
+    tables = [results.rows(name_of(shape)), *(results.rows(name_of(shape, axis)) for axis in axes)]
+    common = set.intersection(*(set(table["init_seed"]) for table in tables))
+    return pd.concat([table[table["init_seed"].isin(common)] for table in tables], ignore_index=True)
 
 
-def logs(results: Results, shape: str, axis: str) -> pd.DataFrame:
-    """Natural logarithms of times in steps, a row a seed, a column a value of the axis; one given up has the cap's."""
-    table = along(results, shape, axis)
-    return np.log(table.pivot(index="init_seed", columns=axis, values="time"))
+def times(results: Results, shape: str, *axes: str) -> pd.DataFrame:
+    """Waits in steps, a row a seed, a column a value of what the first axis is called by; one given up has the cap."""
+    return along(results, shape, *axes).pivot(index="init_seed", columns=axes[0], values="time")
 
 
 def exponent(shape: str, axis: str) -> OfArms:
-    """Values of a reading: the power of an axis with which the wait grows, a slope of logarithms for each seed."""
+    """Values of a reading: the power of an axis with which the wait grows, of each seed."""
 
     @of_arms(name_of(shape), name_of(shape, axis))
     def values(results: Results) -> pd.Series:
-        table = logs(results, shape, axis)
-        x = np.log(table.columns.to_numpy(float))
-        x = x - x.mean()
-        y = table.to_numpy() - table.to_numpy().mean(1, keepdims=True)
-        return pd.Series(y @ x / np.square(x).sum(), table.index)
+        return powers(times(results, shape, axis))
 
     return values
 
@@ -52,19 +47,12 @@ def arrived(shape: str, axis: str) -> OfArms:
     return values
 
 
-def by_width(results: Results, shape: str) -> pd.DataFrame:
-    """Networks of all widths, the widest too, over the seeds that have all."""
-    widest = results.rows(name_of(shape, WIDEST))
-    others = along(results, shape, WIDTH)
-    return pd.concat([others[others["init_seed"].isin(widest["init_seed"])], widest], ignore_index=True)
-
-
 def just_right(shape: str) -> OfArms:
     """Values of a reading: logarithm of the shorter wait at the two ends of the widths by the shortest between."""
 
     @of_arms(name_of(shape), name_of(shape, WIDTH), name_of(shape, WIDEST))
     def values(results: Results) -> pd.Series:
-        table = np.log(by_width(results, shape).pivot(index="init_seed", columns="width", values="time"))
+        table = np.log(times(results, shape, WIDTH, WIDEST))
         return table[[NARROW, WIDE]].min(axis=1) - table.drop(columns=[NARROW, WIDE]).min(axis=1)
 
     return values
@@ -75,7 +63,7 @@ def longer(shape: str, axis: str, value: float | int) -> OfArms:
 
     @of_arms(name_of(shape), name_of(shape, axis))
     def values(results: Results) -> pd.Series:
-        table = logs(results, shape, axis)
+        table = np.log(times(results, shape, axis))
         there, middle = (table.columns == at for at in (value, getattr(MIDDLE, axis)))  # a truth is found as 1, too
         return table.loc[:, there].iloc[:, 0] - table.loc[:, middle].iloc[:, 0]
 
@@ -91,8 +79,8 @@ def apart(shape: str) -> OfArms:
 
     @of_arms(name_of(shape))
     def values(results: Results) -> pd.Series:
-        times = np.log(results.rows(name_of(shape)).set_index("init_seed")["time"].sort_index())
-        first, second = times.iloc[0 : len(times) // 2 * 2 : 2], times.iloc[1::2]
+        waited = np.log(results.rows(name_of(shape)).set_index("init_seed")["time"].sort_index())
+        first, second = waited.iloc[0 : len(waited) // 2 * 2 : 2], waited.iloc[1::2]
         return pd.Series(np.abs(first.to_numpy() - second.to_numpy()), first.index)
 
     return values

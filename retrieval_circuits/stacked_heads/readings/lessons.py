@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from circuitcore.emergence import crossing_times
+from circuitcore.emergence import crossing_times, powers
 from livingpaper.claims.reading import OfArms, of_arms
 from livingpaper.claims.results import Results
 from retrieval_circuits.stacked_heads.design import FRESH, LONGER, ONE, SHORT_FIRST
@@ -131,7 +131,4 @@ def learning_by_length(results: Results) -> pd.DataFrame:
 @of_arms(*LENGTHS)
 def growth(results: Results) -> pd.Series:
     """By which power of the row's length the time to learn one look-up grows: a slope of logarithms for each seed."""
-    wide = learning_by_length(results).pivot(index="init_seed", columns="length", values="value").dropna()
-    x = np.log(wide.columns.to_numpy(float))
-    y = np.log(wide.to_numpy(float))
-    return pd.Series((y - y.mean(1, keepdims=True)) @ (x - x.mean()) / np.square(x - x.mean()).sum(), wide.index)
+    return powers(learning_by_length(results).pivot(index="init_seed", columns="length", values="value").dropna())

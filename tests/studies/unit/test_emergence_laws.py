@@ -218,7 +218,7 @@ def test_words_of_figures_say_powers_spread_and_who_is_given_up():
         "0.0 and 0.0"
     )
     assert figures.spread_in_words(figures.widths(both))["laws_spread_sequence"] == "4.0"
-    rows = pd.DataFrame({"there": [True, False, False, False], "time": [5.0, 10.0, 10.0, 2000.0]})
+    rows = pd.DataFrame({"there": [True, False, False, False], "value": [5.0, 10.0, 10.0, 2000.0]})
     assert figures._cut(rows).startswith("3 of 4 networks are given up (triangles), 2 at 10 and 1 at 2,000 steps")
     assert figures._cut(rows[:1]) == "All networks get there"
 
@@ -226,7 +226,7 @@ def test_words_of_figures_say_powers_spread_and_who_is_given_up():
 def test_laws_start_where_the_mean_does_and_have_their_slope():
     pairs = planted("context", lambda setting, seed: 10.0 * setting.n_pairs * (1 + seed))
     both = joined(pairs, planted("context", lambda setting, seed: 5.0, SEQUENCE))
-    rows = figures._by_power(both, "context", "words").table
+    rows = figures.lengths(both).table
     square = rows[(rows["law"] == "square of the context") & (rows["panel"] == "pairs")].sort_values("x")
     first = 10 * 3 * math.exp(np.log([1, 2, 3, 4]).mean())
     assert np.allclose(square["value"], first * (square["x"] / 6) ** 2)
