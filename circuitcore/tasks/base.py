@@ -5,7 +5,6 @@ itself is a frozen dataclass whose fields are its parameters, so that two tasks 
 parameters are the same value and give the same rows. Rows hold words (``TokenTask``) or vectors (``VectorTask``).
 """
 
-import dataclasses
 import functools
 import math
 from abc import ABC, abstractmethod
@@ -17,6 +16,7 @@ import torch
 from jaxtyping import Bool, Int, Shaped
 from torch import Tensor
 
+from circuitcore.ground.hashed import canonical
 from circuitcore.ground.spelling import unknown
 from circuitcore.tasks.errors import TaskError
 from circuitcore.tasks.looks import Look
@@ -181,8 +181,11 @@ class Task(ABC):
 
     @property
     def params(self) -> dict[str, Any]:
-        """Every parameter with its value, defaults included; ``make_task(name, params)`` undoes it."""
-        return {item.name: getattr(self, item.name) for item in dataclasses.fields(self)}
+        """Every parameter with its value, defaults included; ``make_task(name, params)`` undoes it.
+
+        One that was added later (``hashed.later``) only where it is not its default: no recipe changes its name.
+        """
+        return canonical(self)
 
     def make_splits(self) -> Mapping[str, Batch]:
         """Make all splits. Called once per task value; must depend on the parameters alone."""

@@ -13,8 +13,10 @@ from typing import ClassVar, Literal, get_args
 import numpy as np
 import torch
 from jaxtyping import Int
+from numpy.random import PCG64
 from torch import Tensor
 
+from circuitcore.ground.hashed import later
 from circuitcore.ground.spelling import unknown
 from circuitcore.tasks.base import Batch, TaskError
 from circuitcore.tasks.forms import PromptForm, Slot
@@ -24,6 +26,8 @@ from circuitcore.tasks.looks import Look, role_look
 from circuitcore.tasks.token_task import TokenTask
 
 Told = Literal["pairs", "sequence"]
+SLOT = ("keys", "values")
+"""Roles of a slot's two words, one behind the other."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,6 +36,8 @@ class InContextRecall(TokenTask):
 
     A row has N slots. Of pairs, a slot is a key and the value behind it; keys differ within a row, and values do. Of a
     sequence of N + 1 different words, a slot is a word and the one that follows it: what an induction head looks up.
+    All pairs may be told again, ``times`` times in all, each time in an order of its own.
+
     Then keys are asked for, drawn independently and uniformly from the N slots, so that one may be asked for twice; no
     answer is shown. Nothing but the row tells an answer.
 
@@ -44,6 +50,7 @@ class InContextRecall(TokenTask):
         n_words: keys to draw from, and as many values; of a sequence the words to draw from.
         n_queries: queries of a row.
         n_rows: rows of each split.
+        times: how often a row tells its pairs; of a sequence once.
 
     Raises:
         TaskError: parameters that no rows can meet, with the numbers.
@@ -56,15 +63,21 @@ class InContextRecall(TokenTask):
     n_words: int = 32
     n_queries: int = 4
     n_rows: int = 500
+    times: int = later(1)
 
     def __post_init__(self):
         if self.told not in get_args(Told):
             raise TaskError(unknown("told", str(self.told), get_args(Told)))
         refuse_sizes(
-            {"n_rows": self.n_rows}, words={"n_words": self.n_words}, length={"n_pairs, n_queries": self.max_length}
+            {"n_rows": self.n_rows},
+            words={"n_words": self.n_words},
+            length={"n_pairs, n_queries, times": self.max_length},
         )
-        least = {"n_pairs": 2, "n_words": self.n_pairs + (self.told == "sequence"), "n_queries": 1, "n_rows": 1}
+        least = {
+            "n_pairs": 2, "n_words": self.n_pairs + (self.told == "sequence"), "n_queries": 1, "n_rows": 1, "times": 1
+        }  # fmt: skip
         why = {
+            "times": "a row tells something",
             "n_pairs": "with one pair there is nothing to choose from",
             "n_words": f"{self.n_pairs} pairs told as {self.told} take as many different ones",
             "n_queries": "each row asks for something",
@@ -73,6 +86,8 @@ class InContextRecall(TokenTask):
         for key, smallest in least.items():
             if getattr(self, key) < smallest:
                 raise TaskError(f"{key} = {getattr(self, key)}; must be at least {smallest}: {why[key]}")
+        if self.told == "sequence" and self.times > 1:
+            raise TaskError(f"times = {self.times}; a sequence is told once: told again, its last word has a successor")
         if self.n_rows * self.n_words > MAX_TOKENS:  # a draw gives every word of every row a random number
             raise TaskError(
                 f"n_rows * n_words = {self.n_rows:,} * {self.n_words:,}; allowed: at most {MAX_TOKENS:,} words to "
@@ -92,8 +107,8 @@ class InContextRecall(TokenTask):
 
     @property
     def context(self) -> int:
-        """Words before the first query: 2 N of pairs, N + 1 of a sequence."""
-        return 2 * self.n_pairs if self.told == "pairs" else self.n_pairs + 1
+        """Words before the first query: 2 N for each time that pairs are told, N + 1 of a sequence."""
+        return 2 * self.n_pairs * self.times if self.told == "pairs" else self.n_pairs + 1
 
     @property
     def max_length(self) -> int:
@@ -129,7 +144,10 @@ class InContextRecall(TokenTask):
 
     @property
     def forms(self) -> tuple[PromptForm, ...]:
-        """The context, and one query or all; that earlier queries are keys of the row goes unchecked."""
+        """The context, and one query or all.
+
+        That earlier queries are keys of the row goes unchecked, as does that pairs told again are those told first.
+        """
         by_name = {"one query": 1, "all queries": self.n_queries} if self.n_queries > 1 else {"one query": 1}
         return tuple(self._form(name, n_asked) for name, n_asked in by_name.items())
 
@@ -140,7 +158,9 @@ class InContextRecall(TokenTask):
         bits, every = random_bits(seed, f"fresh recall, {split}"), np.ones((n_rows, self.n_words), dtype=bool)
         if self.told == "pairs":
             keys, values = (random_choice(bits, self.n_pairs, every) for _ in range(2))
-            shown = np.stack([keys, self.n_words + values], 2).reshape(n_rows, -1)
+            slots = np.concatenate(self._orders(bits, n_rows), 1)
+            told = [np.take_along_axis(words, slots, 1) for words in (keys, self.n_words + values)]
+            shown = np.stack(told, 2).reshape(n_rows, -1)
         else:
             shown = random_choice(bits, self.context, every)
         asked = bits.random_raw(n_rows * self.n_queries).reshape(n_rows, -1) % np.uint64(self.n_pairs)
@@ -158,9 +178,11 @@ class InContextRecall(TokenTask):
             asked: the slot that each query asks for, 0 to N - 1.
 
         Returns:
-            roles: ``keys`` and ``values``, the positions of each slot, [row slot]; ``queries``, all read-outs.
+            roles: ``keys`` and ``values``, the positions of each slot, [row slot], and ``keys_2``, ``values_2`` ...
+            where they are told again; ``queries``, all read-outs.
         """
         n_rows, n_queries = asked.shape
+        told = {"": self._keys.expand(n_rows, -1), **self._later(shown)}
         tokens = torch.cat([shown, shown.gather(1, self._keys[asked])], 1)
         targets, scored = torch.zeros_like(tokens), torch.zeros_like(tokens, dtype=torch.bool)
         targets[:, self.context :], scored[:, self.context :] = shown.gather(1, self._keys[asked] + 1), True
@@ -170,8 +192,7 @@ class InContextRecall(TokenTask):
             targets=targets,
             loss_mask=scored,
             roles={
-                "keys": self._keys.expand(n_rows, -1),
-                "values": (self._keys + 1).expand(n_rows, -1),
+                **{f"{name}{again}": keys + at for again, keys in told.items() for at, name in enumerate(SLOT)},
                 "queries": queries.expand(n_rows, -1),
                 "read_out": queries[-1].expand(n_rows),
             },
@@ -181,15 +202,17 @@ class InContextRecall(TokenTask):
     def looks(self, batch: Batch) -> Mapping[str, Look]:
         """``read_out>values`` and ``read_out>keys``: from the last query to the slot that is asked for.
 
-        The value is what should be copied. ``values>keys``: from each value to the key before it, by which a layer
-        above can find the value. In a sequence a word is the value of one slot and the key of the next.
+        The value is what should be copied; a slot is all places where it is told. ``values>keys``: from each value to
+        the key before it, by which a layer above can find the value, where pairs are first told. In a sequence a word
+        is the value of one slot and the key of the next.
         """
         roles, n_pos, slot = dict(batch.roles), batch.tokens.shape[1], batch.variables["slot"]
-        to_values = role_look(roles, n_pos, "read_out", ("values",), slot)
+        keys, values = (tuple(role for role in roles if role.partition("_")[0] == name) for name in SLOT)
+        to_values = role_look(roles, n_pos, "read_out", values, slot)
         at = roles["values"].gather(1, slot[:, None])[:, 0]
         return {
             "read_out>values": replace(to_values, copied=at, answer=batch.answers),
-            "read_out>keys": role_look(roles, n_pos, "read_out", ("keys",), slot),
+            "read_out>keys": role_look(roles, n_pos, "read_out", keys, slot),
             "values>keys": role_look(roles, n_pos, "values", ("keys",)),
         }
 
@@ -198,11 +221,27 @@ class InContextRecall(TokenTask):
         """Position of each slot's key; its value is the next word."""
         return torch.arange(self.n_pairs) * (2 if self.told == "pairs" else 1)
 
+    def _orders(self, bits: PCG64, n_rows: int) -> list[Int[np.ndarray, "row slot"]]:
+        """The order in which each telling has the slots: theirs, then random ones."""
+        every = np.ones((n_rows, self.n_pairs), dtype=bool)
+        again = [random_choice(bits, self.n_pairs, every) for _ in range(self.times - 1)]
+        return [np.broadcast_to(np.arange(self.n_pairs), every.shape), *again]
+
+    def _later(self, shown: Int[Tensor, "row place"]) -> dict[str, Int[Tensor, "row slot"]]:
+        """Where each slot's key stands when it is told again: "_2", "_3", ... -> positions."""
+        first, *later = shown.split(2 * self.n_pairs, 1) if self.times > 1 else (shown,)
+        order = [(first[:, ::2, None] == again[:, None, ::2]).int().argmax(2) for again in later]
+        return {f"_{time}": 2 * (self.n_pairs * (time - 1) + at) for time, at in enumerate(order, 2)}
+
     def _form(self, name: str, n_asked: int) -> PromptForm:
-        first, last, slots = self.vocab[: self.n_words], self.vocab[-self.n_words :], range(1, self.n_pairs + 1)
+        first, last = self.vocab[: self.n_words], self.vocab[-self.n_words :]
         if self.told == "pairs":
+            slots = range(1, self.n_pairs * self.times + 1)
+            starts = range(0, self.context, 2 * self.n_pairs)
             shown = [one for slot in slots for one in (Slot(f"key {slot}", first), Slot(f"value {slot}", last))]
-            distinct = (tuple(range(0, self.context, 2)), tuple(range(1, self.context, 2)))
+            distinct = tuple(
+                tuple(range(start + at, start + 2 * self.n_pairs, 2)) for start in starts for at in range(2)
+            )
         else:
             shown = [Slot(f"word {place}", first) for place in range(1, self.context + 1)]
             distinct = (tuple(range(self.context)),)

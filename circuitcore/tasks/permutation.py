@@ -7,7 +7,7 @@ import itertools
 import math
 import random
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import ClassVar, Literal
 
@@ -22,6 +22,7 @@ from circuitcore.tasks.base import Batch, Interchange, TaskError
 from circuitcore.tasks.forms import PromptForm, Slot
 from circuitcore.tasks.kv_sampling import random_bits
 from circuitcore.tasks.limits import refuse_sizes
+from circuitcore.tasks.looks import Look, role_look
 from circuitcore.tasks.token_task import TokenTask
 
 MAX_SYMBOLS = 8  # 40,320 permutations; nine would make tables of millions of rows
@@ -245,6 +246,19 @@ class PermutationRecall(TokenTask):
             orders[which // n_sources % len(orders)],
             which % n_sources,
         )
+
+    def looks(self, batch: Batch) -> Mapping[str, Look]:
+        """``read_out>x`` and ``read_out>y``: of rows that end with a repeated x, to where it stood, and to its y.
+
+        Empty where no row does. The answer is not copied from where a head looks: the FFN puts it together.
+        """
+        at = (batch.variables["source"] < self.n_symbols).nonzero()[:, 0]
+        if not len(at) or self.repeated != self.n_symbols - 1:
+            return {}
+        again, n_pos = batch.rows(at), batch.tokens.shape[1]
+        before = {"x": again.roles["x"][:, :-1], "y": again.roles["y"], "read_out": again.roles["read_out"]}
+        found = {word: role_look(before, n_pos, "read_out", (word,), again.variables["source"]) for word in "xy"}
+        return {f"read_out>{word}": replace(look, row=at) for word, look in found.items()}
 
     def families(self, n_bases: int) -> Mapping[str, Batch]:
         """Rows of held-out permutations: "normal", in which everything can be eliminated, and "repeat" (``probes``)."""

@@ -17,19 +17,21 @@ from retrieval_circuits.emergence_laws.design import (
     HALF,
     HEADS,
     PAIRS,
+    RECALLED_EVERY,
     REPEATED,
     SEQUENCE,
     SHAPES,
     TIED,
+    TIMES,
     TWINS,
 )
 from retrieval_circuits.emergence_laws.published import ROOT, SQUARE
 
-NETWORKS, QUERIES = share_of("networks"), share_of("queries")
+NETWORKS, QUERIES, PROBES = share_of("networks"), share_of("queries"), share_of("probes")
 NEARLY_ALL = at_least(0.9, "a wait that is cut off at the cap is too short")
 ON = {PAIRS: "on pairs", SEQUENCE: "on sequences"}
 NAMES = {CONTEXT: "the context's length", BATCH: "the rows a batch", HEADS: "the number of heads",
-         CHANNELS: "the channels a head"}  # fmt: skip
+         CHANNELS: "the channels a head", TIMES: "the times that pairs are told"}  # fmt: skip
 
 
 class Asked(NamedTuple):
@@ -236,6 +238,59 @@ BEFORE_LAST = Asked(
     control=learnt,
     said="Supported on bigrams, in a figure",
 )
+TOLD_AGAIN = on_average(
+    TIMES,
+    at_most(-0.5, "nearer to minus one than to none"),
+    (
+        "Told twice as often, the wait falls at least as the root of two",
+        "Told twice as often, the wait does not fall as the root of two",
+        "whether the wait falls at least as the root of how often pairs are told",
+    ),
+    "Repetition within the context speeds it up",
+)
+
+
+def in_permutations(identity: str, says: Says, reads: str, values: Values, said: str = "") -> Claim:
+    """A claim on the order of two parts of permutation recall."""
+    return Claim(
+        id=identity,
+        says=says,
+        reading=Reading(reads, STEPS, values),
+        bound=at_least(RECALLED_EVERY, "one measurement: 250 steps"),
+        controls=(
+            Control(
+                reading=Reading("final recall of networks of permutation recall,", PROBES, readings.recall_at_end()),
+                bound=at_least(0.9, "they must have learnt it"),
+            ),
+        ),
+        source="source" if said else "ours",
+        source_verdict=said,
+    )
+
+
+PERMUTATIONS = (
+    in_permutations(
+        "EL26",
+        Says(
+            holds="In permutation recall the network tells which y it sees before it finds the x asked for.",
+            fails="In permutation recall the network does not tell which y it sees before it finds the x asked for.",
+            whether="whether in permutation recall a network tells which y it sees before it finds the x asked for",
+        ),
+        "time from when cutting the look to a y moves that y most to when a head looks to the x asked for,",
+        readings.told_first(),
+        "Supported on bigrams, in a figure",
+    ),
+    in_permutations(
+        "EL27",
+        Says(
+            holds="In permutation recall a head finds the x asked for before its y is recalled.",
+            fails="In permutation recall no head finds the x asked for before its y is recalled.",
+            whether="whether in permutation recall a head finds the x asked for before its y is recalled",
+        ),
+        "time from when a head looks to the x asked for to when its y is recalled,",
+        readings.recalled_last(),
+    ),
+)
 CLAIMS = (
     *SQUARED.on_both("EL1", "EL2"),
     *IN_TOKENS.on_both("EL3", "EL4"),
@@ -249,4 +304,6 @@ CLAIMS = (
     *WHEN_TIED.on_both("EL19", "EL20"),
     *COPYING_FIRST.on_both("EL21", "EL22"),
     *BEFORE_LAST.on_both("EL23", "EL24"),
+    TOLD_AGAIN.of("EL25", PAIRS),
+    *PERMUTATIONS,
 )

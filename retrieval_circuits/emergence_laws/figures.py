@@ -14,12 +14,16 @@ from retrieval_circuits.emergence_laws.design import (
     FOLLOWED_EVERY,
     HEADS,
     MIDDLE,
+    N_SYMBOLS,
     NARROW,
     PAIRS,
+    PERMUTATION,
+    RECALLED_EVERY,
     REPEATED,
     SEQUENCE,
     SHAPES,
     TIED,
+    TIMES,
     WIDE,
     WIDEST,
     WIDTH,
@@ -28,7 +32,17 @@ from retrieval_circuits.emergence_laws.design import (
     name_of,
 )
 from retrieval_circuits.emergence_laws.published import ROOT, SQUARE
-from retrieval_circuits.emergence_laws.readings import ANSWER, BEFORE, MATCH, along, best_heads
+from retrieval_circuits.emergence_laws.readings import (
+    ANSWER,
+    BEFORE,
+    FINDS,
+    MATCH,
+    RECALL,
+    TOLD,
+    along,
+    best_heads,
+    scored,
+)
 
 WAIT = "steps until the answer comes"
 ROWS = "rows held out"
@@ -52,10 +66,15 @@ def widths(results: Results) -> View:
     return _by_power(results, "width", WIDTH, WIDEST)
 
 
-def _by_power(results: Results, words: str, axis: str, *others: str) -> View:
+def tellings(results: Results) -> View:
+    """The wait by how often a row tells its pairs."""
+    return _by_power(results, "times that each pair is told", TIMES, shapes=(PAIRS,))
+
+
+def _by_power(results: Results, words: str, axis: str, *others: str, shapes: tuple[str, ...] = SHAPES) -> View:
     """Points a seed on two logarithmic axes; a law goes through the geometric mean of each task's first point."""
     found, laws = [], []
-    for shape in SHAPES:
+    for shape in shapes:
         rows = along(results, shape, axis, *others)
         found.append(pd.DataFrame(
             {"panel": SERIES[shape], "x": rows[axis], "init_seed": rows["init_seed"], "value": rows["time"],
@@ -123,10 +142,25 @@ def order(results: Results) -> View:
     )  # fmt: skip
 
 
+RECALLING = {"tells which y it sees": TOLD, "recalls": RECALL}
+FINDING = "looks to the x asked for"
+
+
+def permutation_order(results: Results) -> View:
+    """What networks of permutation recall can do through training."""
+    found = {words: scored(results, metric) for words, metric in RECALLING.items()}
+    found[FINDING] = best_heads(results, PERMUTATION, FINDS)
+    table = pd.concat([rows.assign(series=words, arm=PERMUTATION) for words, rows in found.items()], ignore_index=True)
+    return View(
+        table[["series", "step", "arm", "init_seed", "value"]], "score", ROWS, BAND,
+        note=f"Measured every {RECALLED_EVERY} steps. Look: the best head's share of attention; else share of rows",
+    )  # fmt: skip
+
+
 def powers_in_words(view: View) -> dict[str, str]:
     """From each point to the next, the power with which the mean wait goes, by task: name -> words."""
     found = {}
-    for shape in SHAPES:
+    for shape in (shape for shape in SHAPES if SERIES[shape] in set(view.published["panel"])):
         means = np.log(_times(view, shape)).groupby(level="x").mean()
         powers = np.diff(means.to_numpy()) / np.diff(np.log(means.index.to_numpy(float)))
         *most, last = (f"{power:.1f}".replace("-", "−") for power in powers)
@@ -151,7 +185,8 @@ def settings_in_words(params: Params) -> dict[str, str]:
     asked = experiments(params)[0].params
     words = {"n_queries": asked.n_queries, "n_layers": asked.n_layers, "pool": asked.pool, "cap": asked.cap,
              "n_heads": MIDDLE.heads, "width": MIDDLE.width, "n_pairs": MIDDLE.n_pairs, "batch": MIDDLE.batch,
-             "narrow": NARROW, "wide": WIDE, "widest_cap": params.widest_cap}  # fmt: skip
+             "narrow": NARROW, "wide": WIDE, "widest_cap": params.widest_cap, "n_symbols": N_SYMBOLS,
+             "at_most": dict(AXES[TIMES][-1])[TIMES]}  # fmt: skip
     return {f"laws_{name}": f"{value:,}" for name, value in words.items()}
 
 
@@ -180,4 +215,7 @@ def _cut(rows: pd.DataFrame) -> str:
     return f"{missing.sum()} of {len(rows)} networks are given up (triangles), {where} steps"
 
 
-VIEWS = {view.__name__: view for view in (lengths, rows_a_batch, widths, heads, repeats, tying, lottery, order)}
+VIEWS = {
+    view.__name__: view
+    for view in (lengths, rows_a_batch, tellings, widths, heads, repeats, tying, lottery, order, permutation_order)
+}

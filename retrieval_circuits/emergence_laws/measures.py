@@ -56,6 +56,7 @@ class Setting:
         tied: one matrix for words that are read and words that are said.
         other_init: 0, or which twin with other initial weights.
         other_rows: 0, or which twin with other rows.
+        times: how often a row tells its pairs.
     """
 
     n_pairs: int = 8
@@ -67,6 +68,7 @@ class Setting:
     tied: bool = False
     other_init: int = 0
     other_rows: int = 0
+    times: int = 1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,8 +107,9 @@ class Waiting:
     def task(self, setting: Setting) -> InContextRecall:
         """The task of one setting."""
         return InContextRecall(
-            told=self.told, n_pairs=setting.n_pairs, n_words=self.n_words, n_queries=self.n_queries, n_rows=self.n_test
-        )
+            told=self.told, n_pairs=setting.n_pairs, n_words=self.n_words, n_queries=self.n_queries, n_rows=self.n_test,
+            times=setting.times,
+        )  # fmt: skip
 
     def model(self, setting: Setting) -> ModelConfig:
         """The network of one setting."""

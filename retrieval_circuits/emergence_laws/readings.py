@@ -6,14 +6,29 @@ import pandas as pd
 from circuitcore.emergence import crossing_times, powers
 from livingpaper.claims.reading import OfArms, OfMetric, at_end, of_arms
 from livingpaper.claims.results import Results
-from retrieval_circuits.emergence_laws.design import MIDDLE, NARROW, TWINS, WIDE, WIDEST, WIDTH, name_of
+from retrieval_circuits.emergence_laws.design import (
+    MIDDLE,
+    N_SYMBOLS,
+    NARROW,
+    PERMUTATION,
+    TIMES,
+    TWINS,
+    WIDE,
+    WIDEST,
+    WIDTH,
+    name_of,
+)
 
 
 def along(results: Results, shape: str, *axes: str) -> pd.DataFrame:
-    """The middle network and those of some axes, over the seeds that have all; columns as of ``waits``."""
+    """The middle network and those of some axes, over the seeds that have all; columns as of ``waits``.
+
+    A table that is older than a word of a setting is of networks that have its default.
+    """
     tables = [results.rows(name_of(shape)), *(results.rows(name_of(shape, axis)) for axis in axes)]
     common = set.intersection(*(set(table["init_seed"]) for table in tables))
-    return pd.concat([table[table["init_seed"].isin(common)] for table in tables], ignore_index=True)
+    joined = pd.concat([table[table["init_seed"].isin(common)] for table in tables], ignore_index=True)
+    return joined.fillna({TIMES: MIDDLE.times}) if TIMES in joined else joined
 
 
 def times(results: Results, shape: str, *axes: str) -> pd.DataFrame:
@@ -117,7 +132,12 @@ def best_heads(results: Results, shape: str, part: tuple[str, str, int]) -> pd.D
 
 def formed(results: Results, shape: str, part: tuple[str, str, int]) -> pd.Series:
     """When the best head is half the way from chance to its own end, by seed; steps."""
-    rows = best_heads(results, shape, part).sort_values("step")
+    return _half_way(best_heads(results, shape, part))
+
+
+def _half_way(rows: pd.DataFrame) -> pd.Series:
+    """When ``value`` first gets half the way from ``chance`` to its own end, by seed; steps."""
+    rows = rows.sort_values("step")
     level = (rows.groupby("init_seed")["value"].last() + rows["chance"].iloc[0]) / 2
     return crossing_times(rows[["init_seed", "step", "value"]], level)
 
@@ -146,3 +166,39 @@ def before_last(shape: str) -> OfArms:
 def right_at_end(shape: str) -> OfMetric:
     """Values of a reading: share of queries answered at the end of a network that is followed."""
     return at_end("accuracy", shape)
+
+
+FINDS = ("mass", "read_out>x", 0)
+"""What a head of permutation recall comes to do, in the words of ``MATCH``: look to where the asked x stood."""
+TOLD, RECALL = "told", "recall"
+
+
+def scored(results: Results, metric: str) -> pd.DataFrame:
+    """``told`` or ``recall`` of permutation recall through training, with its level of chance."""
+    chance = {TOLD: 1 / N_SYMBOLS, RECALL: 1 / (N_SYMBOLS - 1)}
+    return results.curve(metric, PERMUTATION)[["init_seed", "step", "value"]].assign(chance=chance[metric])
+
+
+def recall_at_end() -> OfMetric:
+    """Values of a reading: share of probes answered with the y that was shown, at the end."""
+    return at_end(RECALL, PERMUTATION)
+
+
+def told_first() -> OfArms:
+    """Values of a reading: steps from when a y that is seen is told to when a head finds the asked x."""
+
+    @of_arms(PERMUTATION)
+    def values(results: Results) -> pd.Series:
+        return formed(results, PERMUTATION, FINDS) - _half_way(scored(results, TOLD))
+
+    return values
+
+
+def recalled_last() -> OfArms:
+    """Values of a reading: steps from when a head finds the asked x to when its y is recalled."""
+
+    @of_arms(PERMUTATION)
+    def values(results: Results) -> pd.Series:
+        return _half_way(scored(results, RECALL)) - formed(results, PERMUTATION, FINDS)
+
+    return values

@@ -146,6 +146,49 @@ def test_looks_go_from_the_last_query_to_its_slot_and_from_values_to_their_keys(
     assert (looks["read_out>values"].at == task.max_length - 1).all()
 
 
+def test_pairs_told_again_are_those_told_first_each_time_in_an_order_of_its_own():
+    task = InContextRecall(n_pairs=3, times=3, n_rows=2000)
+    batch, orders, n_told = task.split("test"), Counter(), 2 * task.n_pairs
+    for row, tokens in enumerate(batch.tokens):
+        words = task.decode(tokens).split()
+        tellings = [words[start : start + n_told] for start in range(0, task.context, n_told)]
+        first, *again = [list(zip(told[::2], told[1::2], strict=True)) for told in tellings]
+        assert len(again) == 2 and all(sorted(one) == sorted(first) for one in again)
+        orders.update(tuple(first.index(pair) for pair in one) for one in again)
+        for time, told in enumerate((first, *again), 1):
+            roles = [batch.roles[f"{name}_{time}" if time > 1 else name][row].tolist() for name in ("keys", "values")]
+            assert [(words[key], words[value]) for key, value in zip(*roles, strict=True)] == first, time
+            assert {at // n_told for role in roles for at in role} == {time - 1}
+        asked, right = words[task.context :], batch.targets[row, batch.loss_mask[row]].tolist()
+        assert [dict(first)[key] for key in asked] == [task.vocab[token] for token in right]
+    counts = torch.tensor(list(orders.values()))
+    assert len(counts) == 6 and ((counts - 4000 / 6).abs() < 5 * math.sqrt(4000 * 5 / 36)).all()
+
+
+def test_a_look_to_a_slot_is_to_every_place_where_it_is_told():
+    task = InContextRecall(n_pairs=4, times=2, n_rows=20)
+    batch = task.split("test")
+    for name in ("keys", "values"):
+        look = task.looks(batch)[f"read_out>{name}"]
+        for row, tokens in enumerate(batch.tokens):
+            words = task.decode(tokens).split()[: task.context]
+            wanted = task.vocab[batch.answers[row]] if name == "values" else task.decode(tokens).split()[-1]
+            right = look.places[row, look.right[row]].nonzero().flatten().tolist()
+            assert right == [at for at, word in enumerate(words) if word == wanted] and len(right) == 2
+    assert task.chance["test"] == 1 / 4 and task.guess_loss == math.log(4)
+
+
+def test_to_tell_once_is_what_rows_did_before_and_names_nothing_anew():
+    assert "times" not in InContextRecall().params and InContextRecall(times=2).params["times"] == 2
+    assert make_task("in_context_recall", InContextRecall(times=2).params) == InContextRecall(times=2)
+    once, twice = (InContextRecall(n_rows=5, times=times) for times in (1, 2))
+    assert torch.equal(once.split("test").tokens[:, :16], twice.split("test").tokens[:, :16])
+    with pytest.raises(TaskError, match="times = 0; must be at least 1: a row tells something"):
+        InContextRecall(times=0)
+    with pytest.raises(TaskError, match="times = 2; a sequence is told once"):
+        InContextRecall(told="sequence", times=2)
+
+
 def test_forms_answer_the_last_query_of_one_and_of_all(task):
     batch = task.split("test").rows(slice(0, 40))
     for slots, asked in read_all(task, batch):
@@ -184,7 +227,7 @@ def test_prompts_that_no_row_is_are_refused(told, text, sentence):
         ({"n_words": 8, "told": "sequence"}, "n_words = 8; must be at least 9: 8 pairs told as sequence"),
         ({"n_queries": 0}, "n_queries = 0; must be at least 1"),
         ({"n_rows": 0}, "n_rows = 0; must be at least 1: no split is empty"),
-        ({"n_queries": 985}, "n_pairs, n_queries = 1,001 tokens; allowed: at most 1,000"),
+        ({"n_queries": 985}, "n_pairs, n_queries, times = 1,001 tokens; allowed: at most 1,000"),
         ({"n_words": 10_001}, "n_words = 10,001 words; allowed: at most 10,000"),
         ({"n_rows": 10_001, "n_words": 10_000}, r"n_rows \* n_words = 10,001 \* 10,000; allowed: at most 100,000,000"),
         ({"told": "pair"}, "parameter 'told' = 'pair' .*allowed: .*'pairs', 'sequence'"),

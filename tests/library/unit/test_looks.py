@@ -56,7 +56,16 @@ def some_rows(name):
 
 
 @pytest.mark.parametrize(
-    "name", ["symbolic_kv", "textual_kv", "chain_retrieval", "conditional_retrieval", "stream_kv", "balanced_stream"]
+    "name",
+    [
+        "symbolic_kv",
+        "textual_kv",
+        "chain_retrieval",
+        "conditional_retrieval",
+        "stream_kv",
+        "balanced_stream",
+        "permutation_recall",
+    ],
 )
 def test_chance_is_what_a_head_gets_that_looks_evenly_or_by_lot(name):
     task, batch = some_rows(name)
@@ -73,7 +82,8 @@ def test_chance_is_what_a_head_gets_that_looks_evenly_or_by_lot(name):
 
 
 @pytest.mark.parametrize(
-    "name", ["chain_retrieval", "conditional_retrieval", "stream_kv", "balanced_stream", "symbolic_kv"]
+    "name",
+    ["chain_retrieval", "conditional_retrieval", "stream_kv", "balanced_stream", "symbolic_kv", "permutation_recall"],
 )
 def test_who_looks_at_the_right_place_alone_scores_one(name):
     task, batch = some_rows(name)
@@ -84,6 +94,22 @@ def test_who_looks_at_the_right_place_alone_scores_one(name):
         slots = slot_attention(pattern, look)
         assert torch.allclose(right_mass(slots, look), torch.ones(()))
         assert routes(slots, look).all()
+
+
+def test_looks_of_permutation_recall_go_to_the_repeated_x_and_its_y_where_there_is_one():
+    task = make_task("permutation_recall", {"n_rows": 60})
+    batch = task.split("test")
+    again = [row for row, tokens in enumerate(batch.tokens.tolist()) if tokens[-1] in tokens[:-1:2]]
+    looks = task.looks(batch)
+    for name, behind in (("read_out>x", 0), ("read_out>y", 1)):
+        look = looks[name]
+        assert look.row.tolist() == again and 10 < len(again) < 30 and (look.at == 8).all()
+        for place, row in enumerate(again):
+            tokens = batch.tokens[row].tolist()
+            right = look.places[place, look.right[place]].nonzero().flatten().tolist()
+            assert right == [tokens[:-1:2].index(tokens[-1]) * 2 + behind]
+    assert not task.looks(task.every_row("test", 20))
+    assert not make_task("permutation_recall", {"repeat_slot": 2}).looks(batch)
 
 
 def test_right_values_of_a_stream_are_those_that_reads_ask_for():

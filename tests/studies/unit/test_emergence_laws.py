@@ -151,7 +151,8 @@ def test_an_axis_changes_what_it_is_called_and_nothing_else():
 
 
 def test_all_networks_and_the_followed_ones_are_the_same_network():
-    for told, recipes in STUDY.recipes(PUBLISHED).items():
+    followed = STUDY.recipes(PUBLISHED)
+    for told, recipes in ((told, followed[told]) for told in SHAPES):
         asked = waiting(told)
         assert {recipe.model for recipe in recipes} == {asked.model(MIDDLE)}
         assert {recipe.batch_size for recipe in recipes} == {MIDDLE.batch}
@@ -207,6 +208,47 @@ def test_the_part_that_forms_first_is_told_and_by_how_much():
     results = Results(measured, pd.DataFrame(), "paper", {"looks": measured})
     assert np.allclose(readings.answers_first(PAIRS)(results), 200)
     assert np.allclose(readings.before_last(PAIRS)(results), 150)
+
+
+def test_permutation_recall_s_order_is_told_from_planted_times():
+    arm, rows = design.PERMUTATION, []
+    for seed in (1, 2):
+        for step in range(0, 5000, 250):
+            common = {"arm": arm, "init_seed": seed, "run_id": f"r{seed}", "step": step}
+            rows += [
+                {**common, "metric": "told", "value": 1.0 if step >= 1000 * seed else 0.2},
+                {**common, "metric": "recall", "value": 1.0 if step >= 4000 else 0.25},
+                {**common, "metric": "mass", "variable": "read_out>x", "site": "L0H1",
+                 "value": 0.6 if step >= 3000 else 1 / 9},
+                {**common, "metric": "mass_chance", "variable": "read_out>x", "site": "", "value": 1 / 9},
+            ]  # fmt: skip
+    measured = pd.DataFrame(rows)
+    results = Results(measured, pd.DataFrame(), "paper", {"looks": measured})
+    assert readings.told_first()(results).to_dict() == pytest.approx({1: 2000, 2: 1000}, abs=125)
+    assert np.allclose(readings.recalled_last()(results), 1000, atol=125)
+    table = figures.permutation_order(results).table
+    assert set(table["series"]) == {"tells which y it sees", "recalls", "looks to the x asked for"}
+
+
+def test_networks_of_permutation_recall_are_the_chapter_s_larger_model_on_rows_of_their_own():
+    recipes = STUDY.recipes(PUBLISHED)[design.PERMUTATION]
+    other = studies.load("permutation_recall").recipes(studies.load_params("permutation_recall"))
+    (model,) = {recipe.model for recipe in recipes}
+    assert model == other["d 32, 2 heads, FFN 64, repeats"][0].model
+    assert len({recipe.task_params["split_seed"] for recipe in recipes}) == len(recipes)
+    for recipe in recipes:
+        theirs = other["d 32, 2 heads, FFN 64, repeats"][0]
+        assert (recipe.batch_size, recipe.optimizer) == (theirs.batch_size, theirs.optimizer)
+        assert {**recipe.task_params, "split_seed": 0} == {**theirs.task_params, "split_seed": 0}
+
+
+def test_a_table_older_than_a_word_of_a_setting_has_its_default():
+    results = planted("times", lambda setting, seed: 100.0 / setting.times)
+    name = design.name_of(PAIRS)
+    old = results.tables[name].drop(columns="times")
+    older = Results(results.measurements, pd.DataFrame(), "paper", {**results.tables, name: old}, results.experiments)
+    assert np.allclose(readings.exponent(PAIRS, "times")(older), -1)
+    assert figures.powers_in_words(figures.tellings(older)) == {"laws_powers_pairs": "−1.0 and −1.0"}
 
 
 def test_words_of_figures_say_powers_spread_and_who_is_given_up():
