@@ -272,11 +272,12 @@ PERMUTATIONS = (
     in_permutations(
         "EL26",
         Says(
-            holds="In permutation recall the network tells which y it sees before it finds the x asked for.",
-            fails="In permutation recall the network does not tell which y it sees before it finds the x asked for.",
-            whether="whether in permutation recall a network tells which y it sees before it finds the x asked for",
+            holds="In permutation recall a y that is seen moves its own logit before a head finds the x asked for.",
+            fails="In permutation recall no y that is seen moves its own logit before a head finds the x asked for.",
+            whether="whether in permutation recall a y that is seen moves its own logit before a head finds the x "
+            "asked for",
         ),
-        "time from when cutting the look to a y moves that y most to when a head looks to the x asked for,",
+        "time from when a y that is seen moves its own logit most to when a head looks to the x asked for,",
         readings.told_first(),
         "Supported on bigrams, in a figure",
     ),

@@ -142,7 +142,7 @@ def order(results: Results) -> View:
     )  # fmt: skip
 
 
-RECALLING = {"tells which y it sees": TOLD, "recalls": RECALL}
+RECALLING = {"a y that is seen moves its own logit": TOLD, "recalls": RECALL}
 FINDING = "looks to the x asked for"
 
 

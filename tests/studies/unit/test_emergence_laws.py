@@ -227,7 +227,7 @@ def test_permutation_recall_s_order_is_told_from_planted_times():
     assert readings.told_first()(results).to_dict() == pytest.approx({1: 2000, 2: 1000}, abs=125)
     assert np.allclose(readings.recalled_last()(results), 1000, atol=125)
     table = figures.permutation_order(results).table
-    assert set(table["series"]) == {"tells which y it sees", "recalls", "looks to the x asked for"}
+    assert set(table["series"]) == {"a y that is seen moves its own logit", "recalls", "looks to the x asked for"}
 
 
 def test_networks_of_permutation_recall_are_the_chapter_s_larger_model_on_rows_of_their_own():
