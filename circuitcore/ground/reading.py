@@ -87,16 +87,21 @@ def is_there(path: Path) -> bool:
 
 def inside(folder: Path) -> list[Path]:
     """What lies in a folder, by name; nothing where there is no folder or nobody may look into it."""
-    try:
-        return [folder / name for name in sorted(os.listdir(folder))]
-    except OSError:
-        return []
+    return [folder / name for name in _names(folder)]
 
 
 def folders_with(folder: Path, name: str) -> list[Path]:
     """The folders in ``folder`` that hold something called ``name``, whatever it is; hidden ones are left out."""
-    found = (path for path in inside(folder) if not path.name.startswith("."))
-    return [path for path in found if os.path.lexists(path / name)]
+    shown = (inner for inner in _names(folder) if not inner.startswith("."))
+    # A store asks this of hundreds of folders for each run: joining text takes a tenth of what joining paths does.
+    return [folder / inner for inner in shown if os.path.lexists(os.path.join(folder, inner, name))]
+
+
+def _names(folder: Path) -> list[str]:
+    try:
+        return sorted(os.listdir(folder))
+    except OSError:
+        return []
 
 
 def parse_json(data: bytes) -> Any:
