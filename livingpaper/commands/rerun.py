@@ -65,7 +65,7 @@ def rerun(
     Args:
         study: the study's name; its notebook is ``book/NAME.ipynb``.
         instead: parameters in place of those of the parameter file, such as ``{"seeds": [11, 12]}``.
-        tier: parameter file for everything else ("published" or "smoke").
+        tier: parameter file for everything else ("published", "quick" or "smoke").
         out: folder of ``NAME.html`` and ``compare.json``; None for ``build/rerun/NAME``.
         watch: told expected times and progress; None for silence.
 
