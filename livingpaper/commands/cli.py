@@ -54,8 +54,7 @@ def _parser() -> argparse.ArgumentParser:
     sweep = _add(commands, "sweep", _sweep, "train every run of a study that is missing")
     measure = _add(commands, "measure", _measure, "measure what is missing on a study's runs, compute its experiments")
     rerun = _add(commands, "rerun", _rerun, "run a chapter with other seeds, beside the published ones")
-    seeds = "needed for the published tier; others have seeds of their own"
-    rerun.add_argument("--seeds", type=argument_types.seed, nargs="+", metavar="SEED", help=seeds)
+    rerun.add_argument("--seeds", type=argument_types.seed, nargs="+", metavar="SEED", help="default: the tier's own")
     rerun.add_argument("--out", type=argument_types.folder, help="folder for the page and compare.json")
     status = commands.add_parser("status", help="list runs: finished or how far; or show how far a study's sweep is")
     status.add_argument("what", nargs="*", metavar="NAME", help="a study; or folders to list (default: runs published)")
@@ -181,14 +180,12 @@ def _measure(arguments: argparse.Namespace) -> int:
 
 def _rerun(arguments: argparse.Namespace) -> int:
     _values(arguments)  # before what follows: wrong words should not wait for it
-    if not arguments.seeds and arguments.tier == "published":
-        raise UserError(
-            "--seeds: none; allowed: some that are not published, such as --seeds 101 102, or another --tier"
-        )
+    seeds = {"seeds": arguments.seeds} if arguments.seeds else {}
+    if not seeds and arguments.tier == "published":
+        raise UserError("--seeds: none; allowed: some that are not published, such as 101 102, or another --tier")
     from livingpaper.commands.rerun import rerun
 
-    instead = _instead(arguments, **({"seeds": arguments.seeds} if arguments.seeds else {}))
-    made = rerun(arguments.study, instead, arguments.tier, arguments.out, _watch())
+    made = rerun(arguments.study, _instead(arguments, **seeds), arguments.tier, arguments.out, _watch())
     print(f"{made.summary}\n{made.page}\n{made.comparison}")
     return 0
 

@@ -60,7 +60,7 @@ print("STATUS", code, "IMPORTED", *slow, "SECONDS", used.ru_utime + used.ru_stim
         (("rerun", "symbolic_vk", "--seeds", "1"), 1, "unknown study 'symbolic_vk'; did you mean 'symbolic_kv'?"),
         (("rerun", "symbolic_kv", "--seeds", "1", "--tier", "smok"), 1, "unknown tier 'smok'; did you mean 'smoke'?"),
         (("rerun", "symbolic_kv", "--seeds", "1", "--engine", "nativ"), 2, "did you mean 'native'?"),
-        (("rerun", "symbolic_kv"), 1, "--seeds: none; allowed: some that are not published, such as --seeds 101 102"),
+        (("rerun", "symbolic_kv"), 1, "--seeds: none; allowed: some that are not published, such as 101 102"),
         (("rerun", "symbolic_kv", "--seeds", "-1"), 2, "'-1'; allowed: a whole number of at least 0"),
         (("status", "symbolic_kw"), 1, "unknown study 'symbolic_kw'"),
         (("status", "symbolic_kv", "--tier", "smok"), 1, "unknown tier 'smok'; did you mean 'smoke'?"),
