@@ -242,11 +242,11 @@ TOLD_AGAIN = on_average(
     TIMES,
     at_most(-0.5, "nearer to minus one than to none"),
     (
-        "Told twice as often, the wait falls at least as the root of two",
-        "Told twice as often, the wait does not fall as the root of two",
-        "whether the wait falls at least as the root of how often pairs are told",
+        "The wait falls at least as the root of how often all pairs are told",
+        "The wait does not fall where all pairs are told again",
+        "whether the wait falls at least as the root of how often all pairs are told",
     ),
-    "Repetition within the context speeds it up",
+    said="",
 )
 
 

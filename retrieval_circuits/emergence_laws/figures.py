@@ -160,7 +160,7 @@ def permutation_order(results: Results) -> View:
 def powers_in_words(view: View) -> dict[str, str]:
     """From each point to the next, the power with which the mean wait goes, by task: name -> words."""
     found = {}
-    for shape in (shape for shape in SHAPES if SERIES[shape] in set(view.published["panel"])):
+    for shape in _shown(view):
         means = np.log(_times(view, shape)).groupby(level="x").mean()
         powers = np.diff(means.to_numpy()) / np.diff(np.log(means.index.to_numpy(float)))
         *most, last = (f"{power:.1f}".replace("-", "−") for power in powers)
@@ -168,10 +168,15 @@ def powers_in_words(view: View) -> dict[str, str]:
     return found
 
 
-def spread_in_words(view: View) -> dict[str, str]:
-    """By which factor the slowest of the narrowest networks waits longer than the fastest, by task: name -> words."""
-    times = {shape: _times(view, shape)[NARROW] for shape in SHAPES}
+def spread_in_words(view: View, at: int = NARROW) -> dict[str, str]:
+    """By which factor the slowest network at a value of an axis waits longer than the fastest: name -> words."""
+    times = {shape: _times(view, shape)[at] for shape in _shown(view)}
     return {f"laws_spread_{shape}": f"{found.max() / found.min():.1f}" for shape, found in times.items()}
+
+
+def _shown(view: View) -> list[str]:
+    """The tasks that a figure has."""
+    return [shape for shape in SHAPES if SERIES[shape] in set(view.published["panel"])]
 
 
 def _times(view: View, shape: str) -> pd.Series:
@@ -186,7 +191,7 @@ def settings_in_words(params: Params) -> dict[str, str]:
     words = {"n_queries": asked.n_queries, "n_layers": asked.n_layers, "pool": asked.pool, "cap": asked.cap,
              "n_heads": MIDDLE.heads, "width": MIDDLE.width, "n_pairs": MIDDLE.n_pairs, "batch": MIDDLE.batch,
              "narrow": NARROW, "wide": WIDE, "widest_cap": params.widest_cap, "n_symbols": N_SYMBOLS,
-             "at_most": dict(AXES[TIMES][-1])[TIMES]}  # fmt: skip
+             "twice": dict(AXES[TIMES][0])[TIMES], "at_most": dict(AXES[TIMES][-1])[TIMES]}  # fmt: skip
     return {f"laws_{name}": f"{value:,}" for name, value in words.items()}
 
 
