@@ -73,6 +73,7 @@ class Params(BaseModel):
     seeds: Annotated[SomeSeeds, Field(description="seeds of every axis: initial weights, and rows of their own")]
     more_seeds: Annotated[Seeds, Field(description="more seeds of the middle network; may be empty")]
     kept_seeds: Annotated[SomeSeeds, Field(description="seeds of the middle networks whose heads are followed")]
+    recall_seeds: Annotated[SomeSeeds, Field(description="seeds of networks of permutation recall")]
     n_words: Annotated[int, Field(ge=25, le=1024, description="keys, as many values; words of a sequence")]
     cap: Annotated[int, Field(ge=20, le=200_000, multiple_of=10, description="steps after which one is given up")]
     widest_cap: Annotated[int, Field(ge=20, le=200_000, multiple_of=10, description="the same, of the widest")]
@@ -84,7 +85,7 @@ class Params(BaseModel):
 def recipes(params: Params) -> dict[str, tuple[Recipe, ...]]:
     """The middle network of each task and one of permutation recall, trained to the end, so that heads can be seen."""
     arms = {shape: tuple(_recipe(params, shape, seed) for seed in params.kept_seeds) for shape in SHAPES}
-    return {**arms, PERMUTATION: tuple(_permutation(params, seed) for seed in params.kept_seeds)}
+    return {**arms, PERMUTATION: tuple(_permutation(params, seed) for seed in params.recall_seeds)}
 
 
 FOLLOWED_EVERY = 50
