@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from livingpaper.claims.claim import Claim, Control, Says
-from livingpaper.claims.reading import Reading, Values
+from livingpaper.claims.reading import Reading, Values, at_end
 from livingpaper.claims.rules import OnAverage, Rule, Share
 from livingpaper.claims.units import MORE_OFTEN_THAN_NOT, NUMBER, STEPS, Bound, Unit, at_least, at_most, share_of
 from retrieval_circuits.emergence_laws import readings
@@ -17,6 +17,8 @@ from retrieval_circuits.emergence_laws.design import (
     HALF,
     HEADS,
     PAIRS,
+    PERMUTATION,
+    PERMUTATION_AGAIN,
     RECALLED_EVERY,
     REPEATED,
     SEQUENCE,
@@ -27,7 +29,7 @@ from retrieval_circuits.emergence_laws.design import (
 )
 from retrieval_circuits.emergence_laws.published import ROOT, SQUARE
 
-NETWORKS, QUERIES, PROBES = share_of("networks"), share_of("queries"), share_of("probes")
+NETWORKS, QUERIES, PROBES, ROWS = (share_of(of) for of in ("networks", "queries", "probes", "rows"))
 NEARLY_ALL = at_least(0.9, "a wait that is cut off at the cap is too short")
 ON = {PAIRS: "on pairs", SEQUENCE: "on sequences"}
 NAMES = {CONTEXT: "the context's length", BATCH: "the rows a batch", HEADS: "the number of heads",
@@ -243,55 +245,69 @@ TOLD_AGAIN = on_average(
     at_most(-0.5, "nearer to minus one than to none"),
     (
         "The wait falls at least as the root of how often all pairs are told",
-        "The wait does not fall where all pairs are told again",
+        "The wait does not fall as fast as the root of how often all pairs are told",
         "whether the wait falls at least as the root of how often all pairs are told",
     ),
     said="",
 )
 
 
-def in_permutations(identity: str, says: Says, reads: str, values: Values, said: str = "") -> Claim:
-    """A claim on the order of two parts of permutation recall."""
+def in_permutations(identity: str, words: tuple[str, str], values: Values, *more: Control, arm: str) -> Claim:
+    """A claim of ours on the order of two parts of permutation recall, suggested by that on bigrams.
+
+    Args:
+        identity: of the claim.
+        words: what comes first, and what later.
+        values: of the reading.
+        more: controls beside the one on recall.
+        arm: whose networks they are of.
+    """
+    first, later = words
     return Claim(
         id=identity,
-        says=says,
-        reading=Reading(reads, STEPS, values),
-        bound=at_least(RECALLED_EVERY, "one measurement: 250 steps"),
+        says=Says(
+            holds=f"In permutation recall {first} before {later}.",
+            fails=f"In permutation recall it is not so that {first} {RECALLED_EVERY} steps before {later} on average.",
+            whether=f"whether in permutation recall {first} before {later}",
+        ),
+        reading=Reading(f"time from when {first} to when {later},", STEPS, values),
+        bound=at_least(RECALLED_EVERY, f"one measurement: {RECALLED_EVERY} steps"),
         controls=(
             Control(
-                reading=Reading("final recall of networks of permutation recall,", PROBES, readings.recall_at_end()),
+                reading=Reading("final recall of networks of permutation recall,", PROBES, at_end("recall", arm)),
                 bound=at_least(0.9, "they must have learnt it"),
             ),
+            *more,
         ),
-        source="source" if said else "ours",
-        source_verdict=said,
     )
 
 
+MOVES, RECALLED = "a y that is seen moves its own logit", "its y is recalled"
+ATTENDS, PICKED = "one head attends to the x asked for", "a head picks the x asked for among all x"
+PICKS_AT_END = Control(
+    reading=Reading(
+        "final share of rows in which the best head looks to the x asked for more than to any other x,",
+        ROWS,
+        readings.looks_at_end(PERMUTATION_AGAIN, readings.PICKS),
+    ),
+    bound=at_least(0.5, "twice what chance gives: the look must have formed"),
+)
 PERMUTATIONS = (
     in_permutations(
-        "EL26",
-        Says(
-            holds="In permutation recall a y that is seen moves its own logit before a head finds the x asked for.",
-            fails="In permutation recall no y that is seen moves its own logit before a head finds the x asked for.",
-            whether="whether in permutation recall a y that is seen moves its own logit before a head finds the x "
-            "asked for",
-        ),
-        "time from when a y that is seen moves its own logit most to when a head looks to the x asked for,",
-        readings.told_first(),
-        "Supported on bigrams, in a figure",
+        "EL26", (MOVES, ATTENDS), readings.told_first(PERMUTATION, readings.FINDS), arm=PERMUTATION
     ),
     in_permutations(
-        "EL27",
-        Says(
-            holds="In permutation recall a head finds the x asked for before its y is recalled.",
-            fails="In permutation recall no head finds the x asked for before its y is recalled.",
-            whether="whether in permutation recall a head finds the x asked for before its y is recalled",
-        ),
-        "time from when a head looks to the x asked for to when its y is recalled,",
-        readings.recalled_last(),
+        "EL27", (ATTENDS, RECALLED), readings.recalled_last(PERMUTATION, readings.FINDS), arm=PERMUTATION
     ),
-)
+    in_permutations(
+        "EL28", (MOVES, PICKED), readings.told_first(PERMUTATION_AGAIN, readings.PICKS), PICKS_AT_END,
+        arm=PERMUTATION_AGAIN,
+    ),
+    in_permutations(
+        "EL29", (PICKED, RECALLED), readings.recalled_last(PERMUTATION_AGAIN, readings.PICKS), PICKS_AT_END,
+        arm=PERMUTATION_AGAIN,
+    ),
+)  # fmt: skip
 CLAIMS = (
     *SQUARED.on_both("EL1", "EL2"),
     *IN_TOKENS.on_both("EL3", "EL4"),

@@ -6,7 +6,7 @@ hundred steps, a small part of the cap, so that few waits are cut off. Sixteen p
 that twelve are the most. The first pilot also showed that with tied embeddings networks wait far longer; that axis was
 added because of it. At the largest width it had not begun to answer when it was stopped, at twice the wait of the next
 two; as a step takes most time there, these networks have a cap of their own. Telling pairs again and permutation recall
-came later, each with a pilot of seeds 900 and 901 for its length; claims on them had been written before.
+came later, with pilots of seeds 900 and 901 for their length; claims on them had been written before.
 """
 
 from typing import Annotated
@@ -31,8 +31,8 @@ MIDDLE = Setting()
 CONTEXT, BATCH, WIDTH, HEADS, CHANNELS = "context", "batch", "width", "heads", "d_head"
 WIDEST = "widest"
 REPEATED, TIMES, TIED, TWINS = "repeated", "times", "tied", "twins"
-PERMUTATION = "permutation"
-"""Networks of permutation recall, of which only the order of parts is asked."""
+PERMUTATION, PERMUTATION_AGAIN = "permutation", "permutation_again"
+"""Networks of permutation recall, of which only the order of parts is asked; and more, of which a second reading is."""
 N_SYMBOLS = 5
 """Of permutation recall, as in its source."""
 NARROW, WIDE = 16, 512
@@ -74,6 +74,7 @@ class Params(BaseModel):
     more_seeds: Annotated[Seeds, Field(description="more seeds of the middle network; may be empty")]
     kept_seeds: Annotated[SomeSeeds, Field(description="seeds of the middle networks whose heads are followed")]
     recall_seeds: Annotated[SomeSeeds, Field(description="seeds of networks of permutation recall")]
+    again_seeds: Annotated[SomeSeeds, Field(description="seeds of more, on which a second reading is judged")]
     n_words: Annotated[int, Field(ge=25, le=1024, description="keys, as many values; words of a sequence")]
     cap: Annotated[int, Field(ge=20, le=200_000, multiple_of=10, description="steps after which one is given up")]
     widest_cap: Annotated[int, Field(ge=20, le=200_000, multiple_of=10, description="the same, of the widest")]
@@ -85,7 +86,8 @@ class Params(BaseModel):
 def recipes(params: Params) -> dict[str, tuple[Recipe, ...]]:
     """The middle network of each task and one of permutation recall, trained to the end, so that heads can be seen."""
     arms = {shape: tuple(_recipe(params, shape, seed) for seed in params.kept_seeds) for shape in SHAPES}
-    return {**arms, PERMUTATION: tuple(_permutation(params, seed) for seed in params.recall_seeds)}
+    others = {PERMUTATION: params.recall_seeds, PERMUTATION_AGAIN: params.again_seeds}
+    return arms | {arm: tuple(_permutation(params, seed) for seed in seeds) for arm, seeds in others.items()}
 
 
 FOLLOWED_EVERY = 50
@@ -134,7 +136,7 @@ def _permutation(params: Params, seed: int) -> Recipe:
 
 def instruments(params: Params, arm: str) -> tuple[Instrument, ...]:
     """How often networks are right, and where their heads look, at every checkpoint."""
-    if arm == PERMUTATION:
+    if arm in (PERMUTATION, PERMUTATION_AGAIN):
         scored = Instrument(name="measurements", version=1, measures=permutation_scores)
         return (scored, looks(Looked(split="test", n_rows=2000)))
     scored = Instrument(name="measurements", version=1, measures=recall_scores)

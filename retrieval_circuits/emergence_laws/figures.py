@@ -17,7 +17,7 @@ from retrieval_circuits.emergence_laws.design import (
     N_SYMBOLS,
     NARROW,
     PAIRS,
-    PERMUTATION,
+    PERMUTATION_AGAIN,
     RECALLED_EVERY,
     REPEATED,
     SEQUENCE,
@@ -143,17 +143,19 @@ def order(results: Results) -> View:
 
 
 RECALLING = {"a y that is seen moves its own logit": TOLD, "recalls": RECALL}
-FINDING = "looks to the x asked for"
+PICKING, ATTENDING = "picks the x asked for among all x", "attends to the x asked for"
 
 
 def permutation_order(results: Results) -> View:
     """What networks of permutation recall can do through training."""
-    found = {words: scored(results, metric) for words, metric in RECALLING.items()}
-    found[FINDING] = best_heads(results, PERMUTATION, FINDS)
-    table = pd.concat([rows.assign(series=words, arm=PERMUTATION) for words, rows in found.items()], ignore_index=True)
+    arm = PERMUTATION_AGAIN
+    found = {words: scored(results, arm, metric) for words, metric in RECALLING.items()}
+    found[PICKING] = best_heads(results, arm, PICKS)
+    found[ATTENDING] = best_heads(results, arm, FINDS)
+    table = pd.concat([rows.assign(series=words, arm=arm) for words, rows in found.items()], ignore_index=True)
     return View(
         table[["series", "step", "arm", "init_seed", "value"]], "score", ROWS, BAND,
-        note=f"Measured every {RECALLED_EVERY} steps. Look: the best head's share of attention; else share of rows",
+        note=f"Measured every {RECALLED_EVERY} steps. Attends: the best head's share of attention; else share of rows",
     )  # fmt: skip
 
 

@@ -10,7 +10,6 @@ from retrieval_circuits.emergence_laws.design import (
     MIDDLE,
     N_SYMBOLS,
     NARROW,
-    PERMUTATION,
     TIMES,
     TWINS,
     WIDE,
@@ -124,7 +123,7 @@ def best_heads(results: Results, shape: str, part: tuple[str, str, int]) -> pd.D
     """The best head's score through training and by chance: ``init_seed``, ``step``, ``value``, ``chance``."""
     metric, look, layer = part
     rows = results.rows("looks", arm=shape, metric=metric, variable=look)
-    rows = rows[rows["site"].astype(str).str.startswith(f"L{layer}")]
+    rows = rows[rows["site"].astype(str).str.startswith(f"L{layer}H")]
     chance = results.rows("looks", arm=shape, metric=f"{metric}_chance", variable=look)["value"].iloc[0]
     best = rows.groupby(["init_seed", "step"], observed=True)["value"].max()
     return best.reset_index().assign(chance=float(chance))
@@ -168,37 +167,43 @@ def right_at_end(shape: str) -> OfMetric:
     return at_end("accuracy", shape)
 
 
-FINDS = ("mass", "read_out>x", 0)
-"""What a head of permutation recall comes to do, in the words of ``MATCH``: look to where the asked x stood."""
+FINDS, PICKS = ("mass", "read_out>x", 0), ("routing", "read_out>x", 0)
+"""What a head of permutation recall comes to do, in the words of ``MATCH``: attend to where the asked x stood; and look
+there more than at any other x. The first says little where heads share places, and falls back while recall forms."""
 TOLD, RECALL = "told", "recall"
 
 
-def scored(results: Results, metric: str) -> pd.DataFrame:
+def scored(results: Results, arm: str, metric: str) -> pd.DataFrame:
     """``told`` or ``recall`` of permutation recall through training, with its level of chance."""
     chance = {TOLD: 1 / N_SYMBOLS, RECALL: 1 / (N_SYMBOLS - 1)}
-    return results.curve(metric, PERMUTATION)[["init_seed", "step", "value"]].assign(chance=chance[metric])
+    return results.curve(metric, arm)[["init_seed", "step", "value"]].assign(chance=chance[metric])
 
 
-def recall_at_end() -> OfMetric:
-    """Values of a reading: share of probes answered with the y that was shown, at the end."""
-    return at_end(RECALL, PERMUTATION)
+def told_first(arm: str, part: tuple[str, str, int]) -> OfArms:
+    """Values of a reading: steps from when a y that is seen moves its own logit to when a head looks to the asked x."""
 
-
-def told_first() -> OfArms:
-    """Values of a reading: steps from when a y that is seen is told to when a head finds the asked x."""
-
-    @of_arms(PERMUTATION)
+    @of_arms(arm)
     def values(results: Results) -> pd.Series:
-        return formed(results, PERMUTATION, FINDS) - _half_way(scored(results, TOLD))
+        return formed(results, arm, part) - _half_way(scored(results, arm, TOLD))
 
     return values
 
 
-def recalled_last() -> OfArms:
-    """Values of a reading: steps from when a head finds the asked x to when its y is recalled."""
+def recalled_last(arm: str, part: tuple[str, str, int]) -> OfArms:
+    """Values of a reading: steps from when a head looks to the asked x to when its y is recalled."""
 
-    @of_arms(PERMUTATION)
+    @of_arms(arm)
     def values(results: Results) -> pd.Series:
-        return _half_way(scored(results, RECALL)) - formed(results, PERMUTATION, FINDS)
+        return _half_way(scored(results, arm, RECALL)) - formed(results, arm, part)
+
+    return values
+
+
+def looks_at_end(arm: str, part: tuple[str, str, int]) -> OfArms:
+    """Values of a reading: the best head's score at the end."""
+
+    @of_arms(arm)
+    def values(results: Results) -> pd.Series:
+        return best_heads(results, arm, part).sort_values("step").groupby("init_seed")["value"].last()
 
     return values
