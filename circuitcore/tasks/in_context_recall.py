@@ -180,6 +180,9 @@ class InContextRecall(TokenTask):
         Returns:
             roles: ``keys`` and ``values``, the positions of each slot, [row slot], and ``keys_2``, ``values_2`` ...
             where they are told again; ``queries``, all read-outs.
+
+        Raises:
+            TaskError: pairs that are told again without one of their keys.
         """
         n_rows, n_queries = asked.shape
         told = {"": self._keys.expand(n_rows, -1), **self._later(shown)}
@@ -230,7 +233,11 @@ class InContextRecall(TokenTask):
     def _later(self, shown: Int[Tensor, "row place"]) -> dict[str, Int[Tensor, "row slot"]]:
         """Where each slot's key stands when it is told again: "_2", "_3", ... -> positions."""
         first, *later = shown.split(2 * self.n_pairs, 1) if self.times > 1 else (shown,)
-        order = [(first[:, ::2, None] == again[:, None, ::2]).int().argmax(2) for again in later]
+        same = [first[:, ::2, None] == again[:, None, ::2] for again in later]  # [row slot place]
+        for time, one in enumerate(same, 2):
+            if not one.any(2).all():
+                raise TaskError(f"telling {time} of {self.times} lacks keys of the first; each tells all pairs again")
+        order = [one.int().argmax(2) for one in same]
         return {f"_{time}": 2 * (self.n_pairs * (time - 1) + at) for time, at in enumerate(order, 2)}
 
     def _form(self, name: str, n_asked: int) -> PromptForm:

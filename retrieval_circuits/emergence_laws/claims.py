@@ -1,4 +1,4 @@
-"""Claims on laws of waiting, each on both tasks; written after pilots (see ``design``)."""
+"""Claims on laws of waiting, each on both tasks, and on the order of parts; ``design`` says after which pilots."""
 
 import math
 from collections.abc import Callable

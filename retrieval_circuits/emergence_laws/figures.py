@@ -14,7 +14,6 @@ from retrieval_circuits.emergence_laws.design import (
     FOLLOWED_EVERY,
     HEADS,
     MIDDLE,
-    N_SYMBOLS,
     NARROW,
     PAIRS,
     PERMUTATION_AGAIN,
@@ -37,6 +36,7 @@ from retrieval_circuits.emergence_laws.readings import (
     BEFORE,
     FINDS,
     MATCH,
+    PICKS,
     RECALL,
     TOLD,
     along,
@@ -170,10 +170,19 @@ def powers_in_words(view: View) -> dict[str, str]:
     return found
 
 
-def spread_in_words(view: View, at: int = NARROW) -> dict[str, str]:
-    """By which factor the slowest network at a value of an axis waits longer than the fastest: name -> words."""
-    times = {shape: _times(view, shape)[at] for shape in _shown(view)}
-    return {f"laws_spread_{shape}": f"{found.max() / found.min():.1f}" for shape, found in times.items()}
+TELLINGS = tuple(dict(change)[TIMES] for change in AXES[TIMES])
+
+
+def spread_in_words(view: View, *values: int) -> dict[str, str]:
+    """By which factors the slowest network waits longer than the fastest at values of an axis: name -> words, by task.
+
+    By default of the narrowest networks.
+    """
+    found = {}
+    for shape in _shown(view):
+        times = [_times(view, shape)[value] for value in values or (NARROW,)]
+        found[f"laws_spread_{shape}"] = " and ".join(f"{one.max() / one.min():.1f}" for one in times)
+    return found
 
 
 def _shown(view: View) -> list[str]:
@@ -192,8 +201,7 @@ def settings_in_words(params: Params) -> dict[str, str]:
     asked = experiments(params)[0].params
     words = {"n_queries": asked.n_queries, "n_layers": asked.n_layers, "pool": asked.pool, "cap": asked.cap,
              "n_heads": MIDDLE.heads, "width": MIDDLE.width, "n_pairs": MIDDLE.n_pairs, "batch": MIDDLE.batch,
-             "narrow": NARROW, "wide": WIDE, "widest_cap": params.widest_cap, "n_symbols": N_SYMBOLS,
-             "twice": dict(AXES[TIMES][0])[TIMES], "at_most": dict(AXES[TIMES][-1])[TIMES]}  # fmt: skip
+             "narrow": NARROW, "wide": WIDE, "widest_cap": params.widest_cap, "at_most": TELLINGS[-1]}  # fmt: skip
     return {f"laws_{name}": f"{value:,}" for name, value in words.items()}
 
 

@@ -189,6 +189,22 @@ def test_to_tell_once_is_what_rows_did_before_and_names_nothing_anew():
         InContextRecall(told="sequence", times=2)
 
 
+def test_forms_of_pairs_told_again_answer_as_the_rows_do():
+    task = InContextRecall(n_pairs=3, times=3, n_queries=2, n_rows=20)
+    (form,) = (form for form in task.forms if form.name == "all queries")
+    for tokens, answer in zip(task.split("test").tokens, task.split("test").answers, strict=True):
+        words = task.decode(tokens).split()
+        assert len(form.slots) == len(words)
+        query, slots = form.lookup
+        assert {words[value] for key, value in slots if words[key] == words[query]} == {task.vocab[answer]}
+
+
+def test_a_telling_that_lacks_a_key_is_refused():
+    task = InContextRecall(n_pairs=2, times=2, n_words=4, n_queries=1)
+    with pytest.raises(TaskError, match="telling 2 of 2 lacks keys of the first; each tells all pairs again"):
+        task.rows(torch.tensor([[0, 4, 1, 5, 0, 4, 2, 6]]), torch.tensor([[0]]))
+
+
 def test_forms_answer_the_last_query_of_one_and_of_all(task):
     batch = task.split("test").rows(slice(0, 40))
     for slots, asked in read_all(task, batch):

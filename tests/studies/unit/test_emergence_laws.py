@@ -210,28 +210,48 @@ def test_the_part_that_forms_first_is_told_and_by_how_much():
     assert np.allclose(readings.before_last(PAIRS)(results), 150)
 
 
-def test_permutation_recall_s_order_is_told_from_planted_times():
-    arm, rows = design.PERMUTATION, []
+AGAIN = design.PERMUTATION_AGAIN
+
+
+def permutation_rows(told, recall, picks, attends):
+    """Curves of two networks: metric by what it is at a step of a seed; of a second head nothing."""
+    rows, curves = [], {"told": told, "recall": recall}
+    looks = {"routing": (picks, 1 / 4), "mass": (attends, 1 / 9)}
     for seed in (1, 2):
-        for step in range(0, 5000, 250):
-            common = {"arm": arm, "init_seed": seed, "run_id": f"r{seed}", "step": step}
-            rows += [
-                {**common, "metric": "told", "value": 1.0 if step >= 1000 * seed else 0.2},
-                {**common, "metric": "recall", "value": 1.0 if step >= 4000 else 0.25},
-                {**common, "metric": "mass", "variable": "read_out>x", "site": "L0H1",
-                 "value": 0.6 if step >= 3000 else 1 / 9},
-                {**common, "metric": "mass_chance", "variable": "read_out>x", "site": "", "value": 1 / 9},
-            ]  # fmt: skip
+        for step in range(0, 8000, 250):
+            common = {"arm": AGAIN, "init_seed": seed, "run_id": f"r{seed}", "step": step}
+            rows += [{**common, "metric": metric, "value": curve(step, seed)} for metric, curve in curves.items()]
+            for metric, (curve, chance) in looks.items():
+                of_look = {**common, "variable": "read_out>x"}
+                rows += [
+                    {**of_look, "metric": metric, "site": "L0H0", "value": 0.0},
+                    {**of_look, "metric": metric, "site": "L0H1", "value": curve(step, seed)},
+                    {**of_look, "metric": f"{metric}_chance", "site": "", "value": chance},
+                ]
     measured = pd.DataFrame(rows)
-    results = Results(measured, pd.DataFrame(), "paper", {"looks": measured})
-    assert readings.told_first()(results).to_dict() == pytest.approx({1: 2000, 2: 1000}, abs=125)
-    assert np.allclose(readings.recalled_last()(results), 1000, atol=125)
+    return Results(measured, pd.DataFrame(), "paper", {"looks": measured})
+
+
+def test_permutation_recall_s_order_is_told_from_planted_times():
+    """Also where attention falls back while recall forms: then the first reading says when it first came."""
+    results = permutation_rows(
+        told=lambda step, seed: 1.0 if step >= 1000 * seed else 0.2,
+        recall=lambda step, seed: 1.0 if step >= 6000 else 0.25,
+        picks=lambda step, seed: 0.9 if step >= 3000 else 0.25,
+        attends=lambda step, seed: 0.5 if 2500 <= step < 5000 or step >= 7000 else 0.05,
+    )
+    first, last = readings.told_first(AGAIN, readings.PICKS), readings.recalled_last(AGAIN, readings.PICKS)
+    assert first(results).to_dict() == pytest.approx({1: 2000, 2: 1000}, abs=125)
+    assert np.allclose(last(results), 3000, atol=125)
+    assert np.allclose(readings.recalled_last(AGAIN, readings.FINDS)(results), 3500, atol=125)
+    assert np.allclose(readings.looks_at_end(AGAIN, readings.PICKS)(results), 0.9)
     table = figures.permutation_order(results).table
-    assert set(table["series"]) == {"a y that is seen moves its own logit", "recalls", "looks to the x asked for"}
+    assert set(table["series"]) == {*figures.RECALLING, figures.PICKING, figures.ATTENDING}
 
 
 def test_networks_of_permutation_recall_are_the_chapter_s_larger_model_on_rows_of_their_own():
-    recipes = STUDY.recipes(PUBLISHED)[design.PERMUTATION]
+    followed = STUDY.recipes(PUBLISHED)
+    recipes = (*followed[design.PERMUTATION], *followed[AGAIN])
     other = studies.load("permutation_recall").recipes(studies.load_params("permutation_recall"))
     (model,) = {recipe.model for recipe in recipes}
     assert model == other["d 32, 2 heads, FFN 64, repeats"][0].model
@@ -249,6 +269,8 @@ def test_a_table_older_than_a_word_of_a_setting_has_its_default():
     older = Results(results.measurements, pd.DataFrame(), "paper", {**results.tables, name: old}, results.experiments)
     assert np.allclose(readings.exponent(PAIRS, "times")(older), -1)
     assert figures.powers_in_words(figures.tellings(older)) == {"laws_powers_pairs": "−1.0 and −1.0"}
+    apart = planted("times", lambda setting, seed: 100.0 * (1 + seed) ** (setting.times - 1))
+    assert figures.spread_in_words(figures.tellings(apart), 2, 4) == {"laws_spread_pairs": "4.0 and 64.0"}
 
 
 def test_words_of_figures_say_powers_spread_and_who_is_given_up():
