@@ -60,9 +60,9 @@ def _parser() -> argparse.ArgumentParser:
     status.add_argument("what", nargs="*", metavar="NAME", help="a study; or folders to list (default: runs published)")
     status.add_argument("--tier", default="published", help=TIER)
     status.set_defaults(command=_status)
+    engine = "torch, native or stacked instead of the params file's: other runs"
     for command in (train, sweep, measure, rerun, status):
-        text = "torch, native or stacked instead of the params file's: other runs"
-        command.add_argument("--engine", type=argument_types.engine, help=text)
+        command.add_argument("--engine", type=argument_types.engine, help=engine)
     for command in (train, sweep):
         command.add_argument("--workers", type=argument_types.count, help="processes at once (default: one per core)")
     for command in (train, sweep, measure):
@@ -180,12 +180,11 @@ def _measure(arguments: argparse.Namespace) -> int:
 
 def _rerun(arguments: argparse.Namespace) -> int:
     _values(arguments)  # before what follows: wrong words should not wait for it
-    seeds = {"seeds": arguments.seeds} if arguments.seeds else {}
-    if not seeds and arguments.tier == "published":
+    if not arguments.seeds and arguments.tier == "published":
         raise UserError("--seeds: none; allowed: some that are not published, such as 101 102, or another --tier")
     from livingpaper.commands.rerun import rerun
 
-    made = rerun(arguments.study, _instead(arguments, **seeds), arguments.tier, arguments.out, _watch())
+    made = rerun(arguments.study, _instead(arguments, seeds=arguments.seeds), arguments.tier, arguments.out, _watch())
     print(f"{made.summary}\n{made.page}\n{made.comparison}")
     return 0
 
@@ -294,8 +293,8 @@ def _values(arguments: argparse.Namespace, *folder: Path) -> dict[str, object]:
 
 
 def _instead(arguments: argparse.Namespace, **instead) -> dict[str, object]:
-    """Parameters that the command line gives in place of the params file's."""
-    return instead | ({} if arguments.engine is None else {"engine": arguments.engine})
+    """Parameters that the command line gives in place of the params file's; None is none."""
+    return {name: value for name, value in {**instead, "engine": arguments.engine}.items() if value is not None}
 
 
 def _recipes(arguments: argparse.Namespace, params) -> list:

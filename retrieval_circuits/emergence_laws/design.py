@@ -19,8 +19,7 @@ from circuitcore.training.experiment import Experiment
 from circuitcore.training.optimizer import Optimizer
 from circuitcore.training.recipe import Recipe, Stage
 from retrieval_circuits.design import DATA_SEED_OFFSET, EngineName, Seeds, SomeSeeds
-from retrieval_circuits.emergence_laws.measures import Setting, Waiting, recall_scores, waits
-from retrieval_circuits.emergence_laws.permutation import permutation_scores
+from retrieval_circuits.emergence_laws.measures import Setting, Waiting, permutation_scores, recall_scores, waits
 from retrieval_circuits.permutation_recall.design import BATCH_SIZE, LEARNING_RATE, TASK_2
 from retrieval_circuits.permutation_recall.design import model as encoder
 

@@ -1,6 +1,7 @@
 """How long a network waits: trained from scratch on one recall task until it can tell which word is asked for.
 
-One function for every setting, so that no law is measured another way than its rival.
+One function for every setting, so that no law is measured another way than its rival. And what is measured on networks
+that are followed: whether they answer; of permutation recall also whether an edge moves the logit of what it brings.
 """
 
 import dataclasses
@@ -13,14 +14,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 import torch
-from jaxtyping import Int
+from jaxtyping import Bool, Int
 from torch import Tensor
 
 from circuitcore.metrics import table
 from circuitcore.metrics.instruments.battery import stacks
+from circuitcore.metrics.network import Network
+from circuitcore.models import CutEdge
 from circuitcore.models.config import ModelConfig
 from circuitcore.models.transformer import forward
 from circuitcore.native import why_not
+from circuitcore.tasks.base import Batch
 from circuitcore.tasks.in_context_recall import InContextRecall
 from circuitcore.tasks.kv_sampling import random_bits
 from circuitcore.training.engines import ENGINES
@@ -228,3 +232,41 @@ def recall_scores(run: "Run", settings: None, progress: Callable[[int], None]) -
         tables.append(rows.frame())
         progress(len(steps))
     return pd.concat(tables, ignore_index=True)
+
+
+N_ROWS = 480
+"""Rows with a repeated x, and rows without, that each checkpoint is asked."""
+
+
+def permutation_scores(run: "Run", settings: None, progress: Callable[[int], None]) -> pd.DataFrame:  # noqa: ARG001 - none
+    """``recall`` and ``told`` of permutations held out, at every checkpoint that is here.
+
+    * ``recall``: share of rows that end with a repeated x answered with its y. Who sees that x is repeated, and not
+      where it stood, is right in one of V - 1, as each y shown is as likely.
+    * ``told``: of rows without a repeat and of each y before the last x, the share in which cutting the edges of all
+      heads from the last x to that y moves the logit of that very y furthest from the mean change, up or down. Chance:
+      one over V.
+    """
+    task, tables = run.recipe.make_task(), []
+    again, normal = task.probes("test", N_ROWS), task.every_row("test", N_ROWS)
+    for steps, net in stacks(run):
+        rows = table.Rows(run.run_id, steps, [run.tokens_seen(step) for step in steps])
+        answered = net.run(again).logits[:, torch.arange(len(again)), again.roles["read_out"]]
+        said = answered[..., list(task.answers)].argmax(-1) + task.answers[0]
+        rows.add("recall", (said == again.answers).double().mean(-1), len(again), split="test")
+        told = tells(net, normal, task.answers)
+        rows.add("told", told.double().mean((0, 2)), told.shape[0] * len(normal), split="test")
+        tables.append(rows.frame())
+        progress(len(steps))
+    return pd.concat(tables, ignore_index=True)
+
+
+def tells(net: Network, batch: Batch, answers: tuple[int, ...]) -> Bool[Tensor, "slot ckpt row"]:
+    """Whether cutting the edges from the read-out to a y moves that y's logit most of all."""
+    y = batch.roles["y"]
+    marked = dataclasses.replace(batch, roles={**batch.roles, **{f"y_{at}": y[:, at] for at in range(y.shape[1])}})
+    cuts = [tuple(CutEdge(head, "read_out", f"y_{at}") for head in net.heads) for at in range(y.shape[1])]
+    whole, *cut = net.answers_under(marked, [(), *cuts], {}).logits[..., list(answers)]
+    change = torch.stack(cut) - whole
+    furthest = (change - change.mean(-1, keepdim=True)).abs().argmax(-1) + answers[0]
+    return furthest == batch.tokens.gather(1, y).T[:, None]

@@ -6,7 +6,7 @@ from wired_recall import CONFIG, TASK, recall_circuit
 
 from circuitcore.metrics.network import Network
 from circuitcore.models import forward, init_weights
-from retrieval_circuits.emergence_laws.permutation import permutation_scores, tells
+from retrieval_circuits.emergence_laws.measures import permutation_scores, tells
 
 
 def measured(*networks):
