@@ -232,13 +232,14 @@ class InContextRecall(TokenTask):
 
     def _later(self, shown: Int[Tensor, "row place"]) -> dict[str, Int[Tensor, "row slot"]]:
         """Where each slot's key stands when it is told again: "_2", "_3", ... -> positions."""
-        first, *later = shown.split(2 * self.n_pairs, 1) if self.times > 1 else (shown,)
-        same = [first[:, ::2, None] == again[:, None, ::2] for again in later]  # [row slot place]
-        for time, one in enumerate(same, 2):
-            if not one.any(2).all():
+        first, *later = shown.split(2 * self.n_pairs, 1)  # of a sequence, which is shorter, nothing is later
+        found = {}
+        for time, again in enumerate(later, 2):
+            same = first[:, ::2, None] == again[:, None, ::2]  # [row slot place]
+            if not same.any(2).all():
                 raise TaskError(f"telling {time} of {self.times} lacks keys of the first; each tells all pairs again")
-        order = [one.int().argmax(2) for one in same]
-        return {f"_{time}": 2 * (self.n_pairs * (time - 1) + at) for time, at in enumerate(order, 2)}
+            found[f"_{time}"] = 2 * (self.n_pairs * (time - 1) + same.int().argmax(2))
+        return found
 
     def _form(self, name: str, n_asked: int) -> PromptForm:
         first, last = self.vocab[: self.n_words], self.vocab[-self.n_words :]

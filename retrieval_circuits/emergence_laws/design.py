@@ -20,7 +20,7 @@ from circuitcore.training.optimizer import Optimizer
 from circuitcore.training.recipe import Recipe, Stage
 from retrieval_circuits.design import DATA_SEED_OFFSET, EngineName, Seeds, SomeSeeds
 from retrieval_circuits.emergence_laws.measures import Setting, Waiting, permutation_scores, recall_scores, waits
-from retrieval_circuits.permutation_recall.design import BATCH_SIZE, LEARNING_RATE, TASK_2
+from retrieval_circuits.permutation_recall.design import BATCH_SIZE, TASK_2, trained
 from retrieval_circuits.permutation_recall.design import model as encoder
 
 PAIRS, SEQUENCE = "pairs", "sequence"
@@ -118,19 +118,10 @@ SPLITS = 1_000
 
 def _permutation(params: Params, seed: int) -> Recipe:
     """The larger of the source's two models, as its chapter has it, with more checkpoints."""
-    n_epochs = params.recall_steps // RECALLED_EVERY
-    return Recipe(
-        task="permutation_recall",
-        task_params={"n_symbols": N_SYMBOLS, "split_seed": SPLITS + seed},
-        model=encoder(N_SYMBOLS, TASK_2.d_model, TASK_2.n_heads, TASK_2.d_mlp),
-        optimizer=Optimizer(name="adam", lr=LEARNING_RATE),
-        batch_size=BATCH_SIZE,
-        stages=(Stage(("train",), n_epochs, RECALLED_EVERY * BATCH_SIZE),),
-        init_seed=seed,
-        data_seed=DATA_SEED_OFFSET + seed,
-        checkpoint_epochs=tuple(range(n_epochs + 1)),
-        engine=params.engine,
-    )
+    n_epochs, fresh = params.recall_steps // RECALLED_EVERY, RECALLED_EVERY * BATCH_SIZE
+    task = {"n_symbols": N_SYMBOLS, "split_seed": SPLITS + seed}
+    made = encoder(N_SYMBOLS, TASK_2.d_model, TASK_2.n_heads, TASK_2.d_mlp)
+    return trained(params.engine, seed, n_epochs, task, made, fresh, tuple(range(n_epochs + 1)))
 
 
 def instruments(params: Params, arm: str) -> tuple[Instrument, ...]:

@@ -171,6 +171,7 @@ def powers_in_words(view: View) -> dict[str, str]:
 
 
 TELLINGS = tuple(dict(change)[TIMES] for change in AXES[TIMES])
+"""How often pairs are told where they are told again."""
 
 
 def spread_in_words(view: View, *values: int) -> dict[str, str]:

@@ -33,6 +33,7 @@ from circuitcore.training.optimizer import Optimizer
 from circuitcore.training.schedule import Rows
 from retrieval_circuits.composition.measures import scores
 from retrieval_circuits.design import DATA_SEED_OFFSET
+from retrieval_circuits.permutation_recall.measures.scores import likeliest_symbol, share
 
 if TYPE_CHECKING:
     from circuitcore.training.store.run import Run
@@ -251,9 +252,8 @@ def permutation_scores(run: "Run", settings: None, progress: Callable[[int], Non
     again, normal = task.probes("test", N_ROWS), task.every_row("test", N_ROWS)
     for steps, net in stacks(run):
         rows = table.Rows(run.run_id, steps, [run.tokens_seen(step) for step in steps])
-        answered = net.run(again).logits[:, torch.arange(len(again)), again.roles["read_out"]]
-        said = answered[..., list(task.answers)].argmax(-1) + task.answers[0]
-        rows.add("recall", (said == again.answers).double().mean(-1), len(again), split="test")
+        right = likeliest_symbol(net.answers(again)) == again.answers
+        rows.add("recall", share(right), len(again), split="test")
         told = tells(net, normal, task.answers)
         rows.add("told", told.double().mean((0, 2)), told.shape[0] * len(normal), split="test")
         tables.append(rows.frame())

@@ -156,8 +156,8 @@ def _share(params: Params, epochs: int) -> int:
 def _recipe(  # noqa: PLR0913 - what the arms differ in
     params: Params, cell: Cell, seed: int, epochs: int, task: dict, fresh: int
 ) -> Recipe:
-    return _trained(
-        params, seed, epochs, {"repeat_ratio": RATIOS[cell.data], "n_rows": params.n_rows, **task},
+    return trained(
+        params.engine, seed, epochs, {"repeat_ratio": RATIOS[cell.data], "n_rows": params.n_rows, **task},
         model(5, cell.d_model, cell.n_heads, cell.d_mlp), fresh, every_epoch(epochs),
     )  # fmt: skip
 
@@ -170,12 +170,13 @@ def _width(params: Params, width: Width, seed: int) -> Recipe:
     }  # fmt: skip
     made = model(width.n_symbols, width.d_model, 2, 2 * width.d_model, width.n_layers)
     checkpoints = tuple(sorted({round(params.width_epochs * part / 10) for part in range(11)}))
-    return _trained(params, seed, params.width_epochs, task, made, params.n_fresh, checkpoints)
+    return trained(params.engine, seed, params.width_epochs, task, made, params.n_fresh, checkpoints)
 
 
-def _trained(  # noqa: PLR0913 - what a recipe is made of
-    params: Params, seed: int, epochs: int, task: dict, config: ModelConfig, fresh: int, checkpoints: tuple[int, ...]
+def trained(  # noqa: PLR0913 - what a recipe is made of
+    engine: str, seed: int, epochs: int, task: dict, config: ModelConfig, fresh: int, checkpoints: tuple[int, ...]
 ) -> Recipe:
+    """A network of permutation recall as the source trains one; ``epochs`` of ``fresh`` rows each."""
     return Recipe(
         task="permutation_recall",
         task_params=task,
@@ -186,7 +187,7 @@ def _trained(  # noqa: PLR0913 - what a recipe is made of
         init_seed=seed,
         data_seed=DATA_SEED_OFFSET + seed,
         checkpoint_epochs=checkpoints,
-        engine=params.engine,
+        engine=engine,
     )
 
 

@@ -29,12 +29,12 @@ LUMINANCE = """colour => {
 ALL_PAGES = [*BOOK_PAGES, "search", "genindex"]
 CHAPTERS = [name for name in BOOK_PAGES if (ROOT / "params" / f"{Path(name).name}{TIERS['published']}").exists()]
 
-# An appendix is made of what chapters are made of: it is opened in one way, and in the look that depends on its words.
+# An appendix is made of what chapters are made of: it is opened in one way, and in the two looks that differ most.
 APPENDICES = [name for name in BOOK_PAGES if Path(name).parent.name == APPENDIX]
 WAYS = [f"{way} {name}" for name in ALL_PAGES for way in (("file",) if name in APPENDICES else ("file", "http"))]
 everywhere = pytest.mark.parametrize("opened", WAYS, indirect=True)
-# How a page is opened changes how what draws charts is loaded, and not the charts: of chapters one shows that.
-once_each = [way for way in WAYS if way.startswith("http ") or way.split()[1] in (*APPENDICES, *CHAPTERS[:1])]
+# By http every look draws all charts of a page, and says which cannot be drawn.
+from_files = pytest.mark.parametrize("opened", [way for way in WAYS if way.startswith("file ")], indirect=True)
 every_chapter = pytest.mark.parametrize("opened", [f"file {name}" for name in CHAPTERS], indirect=True)
 both_ways = pytest.mark.parametrize("opened", [f"{way} {BOOK_PAGES[0]}" for way in ("file", "http")], indirect=True)
 
@@ -96,7 +96,7 @@ def test_a_chart_is_a_still_until_it_comes_near(opened: Opened):
     assert len([url for url in opened.requests if "/vega-" in url]) == 1
 
 
-@pytest.mark.parametrize("opened", once_each, indirect=True)
+@from_files
 def test_every_chart_is_alive(opened: Opened):
     assert opened.draw_all() == [], "charts that need other room than their stills"
     marks = "chart => chart.querySelectorAll('.vl-live svg .role-mark :is(path, rect, line, text, circle)').length"
@@ -195,7 +195,7 @@ LOOKS = {
 }
 
 
-OF_APPENDICES = ((400, "light", "screen"),)
+OF_APPENDICES = ((400, "light", "screen"), (1280, "dark", "screen"))
 # A dark phone is as wide as a light one, and paper as white: one page shows whether that holds.
 ONCE = ((400, "dark", "screen"), (1280, "dark", "print"))
 
@@ -228,12 +228,7 @@ def test_looks_that_are_as_others_are_right_too(opened: Opened, look):
 
 
 @looked_at([f"file {name}" for name in APPENDICES], OF_APPENDICES)
-def test_an_appendix_is_right_on_a_phone(opened: Opened, look):
-    assert_right(opened, look)
-
-
-@looked_at([f"file {name}" for name in APPENDICES[:1]], ((1280, "dark", "screen"),))
-def test_an_appendix_is_right_in_the_dark_as_chapters_are(opened: Opened, look):
+def test_both_looks_of_an_appendix_are_right(opened: Opened, look):
     assert_right(opened, look)
 
 
