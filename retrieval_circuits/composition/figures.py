@@ -7,11 +7,14 @@ from livingpaper.claims.results import Results
 from livingpaper.claims.view import View, in_order
 from retrieval_circuits.composition.design import (
     ALONE_DEEP,
+    ARMS,
     BY_DEPTH,
     COMPARED,
     FOLLOWED,
+    FOUR,
     HOPS,
     IN_TURN,
+    N_HEADS,
     N_PARTS,
     N_SYMBOLS,
     STEPS_AN_EPOCH,
@@ -21,12 +24,13 @@ from retrieval_circuits.composition.design import (
     WORDS,
     Arm,
 )
-from retrieval_circuits.composition.published import FRONTIER
+from retrieval_circuits.composition.published import ERRORS, FRONTIER
 from retrieval_circuits.composition.readings import (
     ANSWERED,
     MAPS,
     QUERY,
     accuracy_curves,
+    end_of,
     exchanged,
     hops_answered,
     look_ups_learnt,
@@ -174,4 +178,47 @@ def _after(layers: int) -> str:
     return "before" if not layers else f"layer {layers}"
 
 
-VIEWS = {view.__name__: view for view in (training, turns, arrivals, depths, passing, frontier, held)}
+def held_deep(results: Results) -> View:
+    """The same of the networks with four layers, nearly all of which answer three hops."""
+    return _held(results, FOUR, 3)
+
+
+def errors(results: Results) -> View:
+    """Errors by layers and number of hops: of others' networks with four heads and with eight, and of ours."""
+    found = [
+        {"panel": f"k-hop heads, {heads} heads", "layers": layers, "hops": hops, "value": wrong}
+        for (layers, heads), by_hops in ERRORS.items()
+        for hops, wrong in enumerate(by_hops, start=1)
+    ]
+    for arm in present(results, BY_DEPTH):
+        rows = accuracy_curves(results, arm)
+        ends = 1 - rows[rows["step"] == rows["step"].max()].groupby("hops")["value"].mean()
+        ours = {"panel": f"these networks, {N_HEADS} heads", "layers": arm.n_layers}
+        found += [{**ours, "hops": hops, "value": wrong} for hops, wrong in ends.items()]
+    table = pd.DataFrame(found)
+    table = table.assign(row=table["layers"].map("{} layers".format), column=table["hops"].astype(str))
+    table = in_order(table.sort_values(["layers", "hops"], kind="stable"), "panel", dict.fromkeys(table["panel"]))
+    return View(
+        table[["panel", "row", "column", "value"]].assign(arm=str(FOLLOWED)), "share answered wrongly",
+        "tests of each study", chance=1 - GUESS,
+        note="Columns: hops. Ours are means over seeds, on four symbols; theirs are one network each, on four letters",
+    )  # fmt: skip
+
+
+def every_arm(results: Results) -> View:
+    """Each arm: its networks, how many answer each number of hops at the end, and when the first of half of them do."""
+    found = []
+    for arm in present(results, ARMS):
+        rows, first = accuracy_curves(results, arm), times(results, arm)
+        ends = rows[rows["step"] == rows["step"].max()]
+        line: dict[str, object] = {"arm": str(arm), "networks": rows["init_seed"].nunique()}
+        for hops, words in WORDS.items():
+            line[f"{words} at the end"] = int((ends[ends["hops"] == hops]["value"] >= ANSWERED).sum())
+            median = first[first["hops"] == hops]["time"].median()
+            line[f"{words}, median step"] = f"{median:,.0f}" if median <= end_of(results, arm) else "later"
+        found.append(line)
+    return View(pd.DataFrame(found), "as named", ROWS)
+
+
+CHAPTER = (training, turns, arrivals, depths, passing, frontier, held)
+VIEWS = {view.__name__: view for view in (*CHAPTER, held_deep, errors, every_arm)}

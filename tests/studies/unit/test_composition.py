@@ -8,7 +8,7 @@ import torch
 
 from livingpaper.book import studies
 from livingpaper.claims.results import Results
-from retrieval_circuits.composition import design, figures, readings
+from retrieval_circuits.composition import design, figures, published, readings
 from retrieval_circuits.composition.design import ARMS, BY_DEPTH, FOLLOWED, LOOK_UPS
 from retrieval_circuits.composition.measures import mixed, scores
 
@@ -201,3 +201,32 @@ def test_networks_beyond_one_hop_a_layer_are_counted_at_the_end_and_once():
             one for arm, curves in ((two, of_two), (three, of_three), (four, answered)) for one in learning(arm, curves)
         ]
         assert figures.beyond(figures.depths(results(rows))) == wanted
+
+
+def test_errors_are_those_published_and_ours_at_the_end():
+    later = [{**one, "init_seed": 2} for one in learning(FOLLOWED, {**CURVES, 3: [0.2, 0.3, 0.6]})]
+    table = figures.errors(results([*learning(FOLLOWED, CURVES), *later])).table.set_index(["panel", "row", "column"])
+    assert table["value"]["k-hop heads, 4 heads", "2 layers", "2"] == 0.14
+    assert table["value"]["k-hop heads, 8 heads", "5 layers", "16"] == 0.027
+    ours = table["value"]["these networks, 4 heads"]
+    assert ours.to_dict() == pytest.approx(
+        {("3 layers", str(n)): wrong for n, wrong in enumerate((0, 0, 0.3, 0.75), 1)}
+    )
+    assert len(table) == 2 * 5 * 16 + 4
+
+
+@pytest.mark.parametrize(("wrong", "hops"), [((0.06, 0.01), 0), ((0.05, 0.01, 0.06, 0.01), 2), ((0.01, 0.02), 2)])
+def test_hops_count_as_learnt_up_to_the_first_error_that_is_too_large(wrong, hops):
+    assert published.most_hops(wrong) == hops
+
+
+def test_arms_are_counted_at_the_end_and_have_the_step_of_their_median():
+    rows = [*learning(FOLLOWED, CURVES), *({**one, "init_seed": 2} for one in learning(FOLLOWED, CURVES))]
+    rows += [{**one, "init_seed": 3} for one in learning(FOLLOWED, {**CURVES, 2: [0.3, 0.4, 0.5]})]
+    lost = {**CURVES, 1: [0.2, 1.0, 0.3]}
+    table = figures.every_arm(results([*rows, *learning(design.FORWARD, lost)])).table.set_index("arm")
+    of_three, in_turn = table.loc[str(FOLLOWED)], table.loc[str(design.FORWARD)]
+    assert of_three["networks"] == 3
+    assert [of_three[f"{words} at the end"] for words in design.WORDS.values()] == [3, 2, 0, 0]
+    assert [of_three[f"{words}, median step"] for words in design.WORDS.values()] == ["87", "175", "later", "later"]
+    assert (in_turn["one hop at the end"], in_turn["one hop, median step"]) == (0, "87")

@@ -220,4 +220,4 @@ ALL = (
     cuts,
     sample_law,
 )
-VIEWS = {view.__name__: view for view in (*ALL, after_three_steps)}
+CHAPTER_VIEWS = {view.__name__: view for view in (*ALL, after_three_steps)}
