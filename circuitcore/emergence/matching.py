@@ -4,7 +4,7 @@ A head's index inside its layer is arbitrary. What can be compared is its profil
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import permutations
 from numbers import Integral
@@ -12,12 +12,13 @@ from typing import Literal
 
 import numpy as np
 import scipy
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
 from circuitcore.emergence.roles import RolesError
 
 MOST_EXACT = 20_000  # orders of heads that are all tried; beyond, RESAMPLES of them are drawn
 RESAMPLES = 10_000
+MOST_AT_ONCE = 250_000  # orders by ways of relabelling a block that are looked at together
 
 
 @dataclass(frozen=True)
@@ -79,7 +80,7 @@ def match_heads(
     relabel = _best(similarity, blocks)
     per_head = similarity[np.arange(len(relabel)), relabel]
     exact = math.factorial(len(a)) <= MOST_EXACT
-    shuffled = np.array([_best_mean(similarity[:, order], blocks) for order in _shuffles(len(a), rng_seed)])
+    shuffled = _best_means(similarity, _shuffles(len(a), rng_seed), blocks)
     within = sum(similarity[np.ix_(block, block)].mean() * len(block) for block in blocks) / len(a)
     # Sums in another order differ in the last bits; equal matches must stay equal. A drawn sample never gives 0.
     reached = int((shuffled >= per_head.mean() - 1e-12).sum())
@@ -119,14 +120,27 @@ def _best(similarity: Float[np.ndarray, "head head"], blocks: list[np.ndarray]) 
     return relabel
 
 
-def _best_mean(similarity: Float[np.ndarray, "head head"], blocks: list[np.ndarray]) -> float:
-    relabel = _best(similarity, blocks)
-    return float(similarity[np.arange(len(relabel)), relabel].mean())
+def _best_means(
+    similarity: Float[np.ndarray, "head head"], orders: Int[np.ndarray, "order head"], blocks: list[np.ndarray]
+) -> Float[np.ndarray, " order"]:
+    """Mean similarity under the best relabelling within blocks, for each order of the second run's heads.
+
+    Blocks of few heads are relabelled in every way, for all orders at once; others one by one.
+    """
+    if len(orders) * max(math.factorial(len(block)) for block in blocks) > MOST_AT_ONCE:
+        best = [_best(similarity[:, order], blocks) for order in orders]
+        return similarity[np.arange(len(similarity)), np.take_along_axis(orders, np.array(best), axis=1)].mean(axis=1)
+    picked = np.empty(orders.shape)
+    for block in blocks:
+        ways = np.array(list(permutations(range(len(block)))))
+        found = similarity[block, orders[:, block][:, ways]]  # [order, way, head of the block]
+        best = found.sum(axis=-1).argmax(axis=1)
+        picked[:, block] = found[np.arange(len(orders)), best]
+    return picked.mean(axis=1)
 
 
-def _shuffles(n: int, rng_seed: int) -> Iterator[np.ndarray]:
+def _shuffles(n: int, rng_seed: int) -> Int[np.ndarray, "order head"]:
     if math.factorial(n) <= MOST_EXACT:
-        yield from (np.array(order) for order in permutations(range(n)))
-    else:
-        rng = np.random.default_rng(rng_seed)
-        yield from (rng.permutation(n) for _ in range(RESAMPLES))
+        return np.array(list(permutations(range(n))))
+    rng = np.random.default_rng(rng_seed)
+    return np.array([rng.permutation(n) for _ in range(RESAMPLES)])

@@ -12,6 +12,7 @@ Chance is one over the number of current values. A benchmark refuses itself wher
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import torch
@@ -51,20 +52,33 @@ class Shown:
     source: Int[Tensor, "read event"]
     asked: Int[Tensor, " read"]
 
-    @property
+    @cached_property
     def number(self) -> Int[Tensor, " write"]:
         """Numbers of the writes."""
         return torch.arange(self.key.shape[1])
 
-    @property
+    @cached_property
     def back(self) -> Int[Tensor, "read write"]:
         """How many writes back a write is, 1 for the last; below 1: not yet."""
         return self.count[:, None] - self.number
 
-    @property
+    @cached_property
     def before(self) -> Bool[Tensor, "read write"]:
         """Whether a write is before the read."""
         return self.back >= 1
+
+    @cached_property
+    def matching(self) -> Bool[Tensor, "read write"]:
+        """Whether a write is before the read, and to the key that is asked for."""
+        return (self.key == self.asked[:, None]) & self.before
+
+    @cached_property
+    def since(self) -> Int[Tensor, " read"]:
+        """How many writes back the last write to the key that is asked for is; beyond all writes where there is none.
+
+        All that a rule of the family may know of that key is whether this is at most some number.
+        """
+        return torch.where(self.matching, self.back, self.key.shape[1] + 1).amin(1)
 
 
 Picks = Int[Tensor, " read"]
@@ -207,8 +221,7 @@ def _either(j: int, k: int) -> Rule:
     """Which ``j`` writes are asked about does not matter more: at its best the first value is one of them."""
 
     def picks(shown: Shown) -> Picks:
-        since = ((shown.key == shown.asked[:, None]) & shown.before & (shown.back <= j)).any(1)
-        return _there(shown.count - torch.where(since, j, k), shown)
+        return _there(shown.count - torch.where(shown.since <= j, j, k), shown)
 
     return Rule("one bit", f"{j} writes back if the key is among the last {j} writes, else {k} back", picks)
 
@@ -217,25 +230,19 @@ def _there(number: Int[Tensor, " read"], shown: Shown) -> Picks:
     return torch.where((number >= 0) & (number < shown.count), number, -1)
 
 
-def _matching(shown: Shown) -> Bool[Tensor, "read write"]:
-    return (shown.key == shown.asked[:, None]) & shown.before
-
-
 OTHERS = (
     Rule("the source's", "the value written last", _back(1).picks),
-    Rule(
-        "the source's", "the first value written to the key", lambda s: best(-s.number.expand_as(s.key), _matching(s))
-    ),
+    Rule("the source's", "the first value written to the key", lambda s: best(-s.number.expand_as(s.key), s.matching)),
     Rule(
         "the source's", "the value shown most often in writes, the lowest of those", lambda s: best(-s.value, s.before)
     ),
     Rule(
         "matches keys",
         "of the values 2 and 3 writes back the one with the key",
-        lambda s: best(-s.back, _matching(s) & (s.back >= 2) & (s.back <= 3)),
+        lambda s: best(-s.back, s.matching & (s.back >= 2) & (s.back <= 3)),
     ),
-    Rule("matches keys", "the last value but one written to the key", lambda s: best(-s.back, _matching(s), 2)),
-    Rule("matches keys", "the last value written to the key", lambda s: best(-s.back, _matching(s))),
+    Rule("matches keys", "the last value but one written to the key", lambda s: best(-s.back, s.matching, 2)),
+    Rule("matches keys", "the last value written to the key", lambda s: best(-s.back, s.matching)),
 )
 """Rules outside the family: the three that the source reports, and some that match keys, the true program last."""
 

@@ -11,10 +11,13 @@ import argparse
 import math
 import sys
 import time
+from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from functools import partial
+from itertools import groupby
 from pathlib import Path
+from threading import Event
 
 from circuitcore.ground.contents import ContentsError
 from circuitcore.ground.durations import Durations
@@ -48,28 +51,39 @@ INTERRUPTION = "\nThe book was not built: interrupted. The same command goes on 
 def run_all(jobs: Sequence[Job], root: Path, tier: str, stages: Stages) -> None:
     """Execute notebooks, two at a time; if some fail the others still finish.
 
+    An appendix is executed after its chapter, by whoever did that: side by side both would train and measure the same.
+
     Raises:
         BookError: at least one failed; the message holds every failure.
     """
     failures = []
 
-    def run_timed(job: Job) -> str:
+    def run_timed(job: Job) -> None:
         with stages.stage(job.name):
-            return run_notebook(job, root)
+            try:
+                words = run_notebook(job, root)
+            except Exception as error:
+                words = "FAILED"
+                failures.append(str(error))
+        if words.startswith(EXECUTED_IN):
+            seconds = float(words.removeprefix(EXECUTED_IN).removesuffix(" s"))
+            Durations.of(root).remember(f"{tier} {job.name}", seconds)
+        write_line(f"{job.name}.ipynb: {words}")
 
+    stopped = Event()
+
+    def run_study(notebooks: Sequence[Job]) -> None:
+        for job in notebooks:
+            if not stopped.is_set():
+                run_timed(job)
+
+    by_study = [list(notebooks) for _, notebooks in groupby(jobs, lambda job: job.source.stem)]
     pool = ThreadPoolExecutor(kernels())
     try:
-        running = {pool.submit(run_timed, job): job for job in jobs}
-        for future in as_completed(running):
-            job, error = running[future], future.exception()
-            words = "FAILED" if error else future.result()
-            if error is not None:
-                failures.append(str(error))
-            elif words.startswith(EXECUTED_IN):
-                seconds = float(words.removeprefix(EXECUTED_IN).removesuffix(" s"))
-                Durations.of(root).remember(f"{tier} {job.name}", seconds)
-            write_line(f"{job.name}.ipynb: {words}")
+        for future in as_completed([pool.submit(run_study, notebooks) for notebooks in by_study]):
+            future.result()
     finally:
+        stopped.set()
         pool.shutdown(wait=False, cancel_futures=True)  # interrupted, nobody waits for a notebook
     if failures:
         raise BookError("\n\n".join(failures))
@@ -83,7 +97,7 @@ def kernels() -> int:
 def find_jobs(root: Path, tier: str, executed: Path) -> tuple[list[Job], list[Job]]:
     """Every notebook of the book with what it computes from now: the chapters, then those that read their results.
 
-    Those that take longest come first, so that none is left to end alone.
+    Studies that take longest come first, so that none is left to end alone; an appendix comes after its chapter.
 
     Args:
         root: the folder that holds ``book/``, ``params/`` and ``published/``.
@@ -101,7 +115,10 @@ def find_jobs(root: Path, tier: str, executed: Path) -> tuple[list[Job], list[Jo
 
     chapters = [job(source, inputs) for source in sources if source.stem not in SUMMARIES]
     known = Durations.of(root).expected([f"{tier} {chapter.name}" for chapter in chapters])
-    chapters.sort(key=lambda chapter: -known.get(f"{tier} {chapter.name}", math.inf))
+    seconds = Counter()
+    for chapter in chapters:
+        seconds[chapter.source.stem] += known.get(f"{tier} {chapter.name}", math.inf)
+    chapters.sort(key=lambda chapter: (-seconds[chapter.source.stem], chapter.source.stem, APPENDIX in chapter.name))
     inputs += hash_files([chapter.results for chapter in chapters])
     return chapters, [job(source, inputs) for source in sources if source.stem in SUMMARIES]
 

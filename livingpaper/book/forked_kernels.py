@@ -18,7 +18,7 @@ from jupyter_client.provisioning import LocalProvisioner
 
 from circuitcore.ground.processes import end_with_parent
 
-IMPORTED = ("livingpaper.book.chapter", "ipykernel.kernelapp", "scipy.stats")
+IMPORTED = ("livingpaper.book.chapter", "ipykernel.kernelapp", "sqlite3", "scipy.stats")
 LAUNCHER = ["-m", "ipykernel_launcher"]
 
 

@@ -1,5 +1,6 @@
 """What a build of the book has to do, how long that should take, and how it says so."""
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -27,7 +28,7 @@ class Outlook:
     @property
     def seconds(self) -> float:
         """Until everything is done, as far as it is known."""
-        rounds = ([seconds or 0.0 for seconds in part.values()] for part in (self.chapters, self.summaries))
+        rounds = (_by_study(part) for part in (self.chapters, self.summaries))
         return sum(time_in_parallel(loads, self.kernels) for loads in rounds) + (self.pages_seconds or 0.0)
 
     def __str__(self) -> str:
@@ -41,3 +42,11 @@ class Outlook:
         """Seconds of each part, for a bar."""
         parts = {**self.chapters, **self.summaries, "pages": self.pages_seconds}
         return {name: UNKNOWN_SECONDS if seconds is None else seconds for name, seconds in parts.items()}
+
+
+def _by_study(part: Mapping[str, float | None]) -> list[float]:
+    """Seconds of each study: its appendix waits for its chapter."""
+    found = Counter()
+    for name, seconds in part.items():
+        found[name.rpartition("/")[2]] += seconds or 0.0
+    return list(found.values())

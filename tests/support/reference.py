@@ -8,7 +8,7 @@ Vectors inside are named ``(site, layer, head, position)``, with head None where
 """
 
 import math
-from functools import partial
+from functools import cache, partial
 
 import torch
 from torch.nn import functional
@@ -95,13 +95,14 @@ def _attention(config, weights, layer, stream, named):
         q, k, v = (
             [named(site, layer, head, p, parts[i]) for p, parts in enumerate(read)] for i, site in enumerate("qkv")
         )
+        keys, values = torch.stack(k), torch.stack(v)
         for query in range(len(stream)):
-            scores = [(q[query] @ k[key]) / math.sqrt(config.d_head) for key in range(query + 1)]
-            scores = [named("edge", layer, head, (query, key), score) for key, score in enumerate(scores)]
-            sizes = torch.exp(torch.stack(scores) - max(scores))
-            weights_of_keys = list(sizes / sizes.sum())
-            weights_of_keys = [named("pattern", layer, head, (query, key), w) for key, w in enumerate(weights_of_keys)]
-            z = sum(w * v[key] for key, w in enumerate(weights_of_keys))
+            scores = (keys[: query + 1] @ q[query] / math.sqrt(config.d_head)).unbind()
+            scores = torch.stack([named("edge", layer, head, (query, key), score) for key, score in enumerate(scores)])
+            sizes = torch.exp(scores - scores.max())
+            looks = (sizes / sizes.sum()).unbind()
+            looks = torch.stack([named("pattern", layer, head, (query, key), w) for key, w in enumerate(looks)])
+            z = looks @ values[: query + 1]
             total[query] = total[query] + written(weights, layer, head, named("z", layer, head, query, z))
     return total
 
@@ -128,5 +129,10 @@ def _linear(matrix, bias=None):
 def _turned(x, position):
     """Each pair of neighbouring channels is a complex number, turned by an angle proportional to the position."""
     pairs = torch.view_as_complex(x.reshape(-1, 2).contiguous())
-    rates = torch.tensor([10_000 ** (-2 * i / len(x)) for i in range(len(pairs))], dtype=x.dtype)
-    return torch.view_as_real(pairs * torch.polar(torch.ones_like(rates), position * rates)).flatten()
+    return torch.view_as_real(pairs * _turns(len(x), position, x.dtype)).flatten()
+
+
+@cache
+def _turns(width, position, dtype):
+    rates = torch.tensor([10_000 ** (-2 * i / width) for i in range(width // 2)], dtype=dtype)
+    return torch.polar(torch.ones_like(rates), position * rates)

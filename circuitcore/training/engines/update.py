@@ -1,13 +1,29 @@
 """The one update rule of the engines that compute with torch: ``torch.optim``'s, at the rate of each step."""
 
 from collections.abc import Sequence
+from inspect import unwrap
 
 import torch
 from torch import Tensor
 
 from circuitcore.training.optimizer import Optimizer, rate
 
-RULES = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW, "sgd": torch.optim.SGD}
+
+def uncompiled(rule: type[torch.optim.Optimizer]) -> type[torch.optim.Optimizer]:
+    """A rule of torch's that does the same to the bit, and does not bring in torch's compiler.
+
+    To keep itself from being compiled, a rule imports the compiler at its first step: two seconds of each process that
+    trains, where nothing is ever compiled.
+    """
+    plain = {name: unwrap(getattr(rule, name)) for name in ("add_param_group", "zero_grad")}
+    return type(rule.__name__, (rule,), {**plain, "step": torch.no_grad()(unwrap(rule.step))})
+
+
+RULES = {
+    name: uncompiled(rule)
+    for name, rule in {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW, "sgd": torch.optim.SGD}.items()
+}
+"""Names of a recipe's rules -> torch's; what else trains takes them from here, too."""
 
 
 class Update:

@@ -156,7 +156,7 @@ def _processes(call: Callable[[Recipe], Any], recipes: Sequence[Job], workers: i
     while left:
         before = len(left)
         # A pool that broke says so in every future that is left, and already in submit() if it breaks early.
-        with _pool(workers, recipes) as pool, suppress(BrokenProcessPool):
+        with _pool(workers) as pool, suppress(BrokenProcessPool):
             futures = {pool.submit(call, recipes[index]): index for index in sorted(left)}
             for future in as_completed(futures):
                 result, error = _outcome(future)
@@ -173,8 +173,8 @@ def _processes(call: Callable[[Recipe], Any], recipes: Sequence[Job], workers: i
 
 
 @contextmanager
-def _pool(workers: int, recipes: Sequence[Job]) -> Iterator[ProcessPoolExecutor]:
-    context = _process_context(recipes)
+def _pool(workers: int) -> Iterator[ProcessPoolExecutor]:
+    context = _process_context()
     others = set(multiprocessing.active_children())
     pool = ProcessPoolExecutor(workers, mp_context=context, initializer=end_with_parent)
     try:
@@ -187,7 +187,7 @@ def _pool(workers: int, recipes: Sequence[Job]) -> Iterator[ProcessPoolExecutor]
         pool.shutdown(wait=True, cancel_futures=True)
 
 
-def _process_context(recipes: Sequence[Job]) -> BaseContext:
+def _process_context() -> BaseContext:
     """How worker processes begin: never as a fork of this one, whose torch may hold threads in any state.
 
     Where there is a fork server, a clean process imports torch once and every worker is a fork of that; elsewhere
@@ -196,9 +196,7 @@ def _process_context(recipes: Sequence[Job]) -> BaseContext:
     if "forkserver" not in multiprocessing.get_all_start_methods():
         return multiprocessing.get_context("spawn")
     context = multiprocessing.get_context("forkserver")
-    # torch.optim imports it for a process's first optimizer, which takes as long as torch itself.
-    beside = ["torch._dynamo"] if any(getattr(recipe, "engine", "") == "torch" for recipe in recipes) else []
-    context.set_forkserver_preload([__name__, *beside])
+    context.set_forkserver_preload([__name__])
     return context
 
 

@@ -1,6 +1,8 @@
 """Every engine does what ``torch.optim`` does, step by step, at the rate that a schedule written by hand has."""
 
 import math
+import subprocess
+import sys
 
 import pytest
 import torch
@@ -155,3 +157,22 @@ def test_the_sources_warm_up():
         [2e-6, 2e-4, 3.98e-4, 4e-4, 4e-4], rel=1e-12
     )
     assert rate(Optimizer(lr=1e-3), 1) == 1e-3
+
+
+def test_a_process_that_trains_does_without_torchs_compiler():
+    """It is imported with the first optimizer of torch's own, which takes two seconds."""
+    program = """if True:
+        import sys, torch
+        from circuitcore.training import Optimizer
+        from circuitcore.training.engines.update import Update
+        for name in ("adam", "adamw", "sgd"):
+            weight = torch.ones(3, requires_grad=True)
+            update = Update(Optimizer(name=name, lr=0.1), [weight])
+            weight.sum().backward()
+            update.apply(0)
+            update.forget_gradients()
+            assert weight.grad is None and weight.max() < 1
+        print(*sorted(sys.modules))
+    """
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert "torch.optim" in done.stdout.split() and "torch._dynamo" not in done.stdout.split()

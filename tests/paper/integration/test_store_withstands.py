@@ -19,7 +19,9 @@ import torch
 from toy.recall import ALLOWED, toy_recipe
 
 from circuitcore.training import CheckpointError, RunStore, StoreError
+from circuitcore.training.store import run_store
 from circuitcore.training.store.checkpoint import pack, unpack
+from circuitcore.training.store.durable import write_durably
 from circuitcore.training.store.ledger import HISTORY_NAME, RESUME_NAME, Ledger
 from circuitcore.training.store.places import steps_done
 from circuitcore.training.store.verify import verify
@@ -123,6 +125,23 @@ def until(condition):
     while not condition():
         assert time.monotonic() < end, "nothing happened in time"
         time.sleep(0.02)
+
+
+def test_a_table_that_two_processes_measure_is_never_missing(tmp_path, monkeypatch):
+    store, table = RunStore(tmp_path, None), pd.DataFrame({"value": [0.5]})
+    run, seen = store.get_or_train(toy_recipe(0)), []
+    store.save_table(run, "scores-v1", table)
+
+    def looked_at(path, data):
+        seen.append(store.find(run.recipe).table("scores-v1"))
+        write_durably(path, data)
+
+    monkeypatch.setattr(run_store, "write_durably", looked_at)
+    store.save_table(run, "scores-v1", table)
+    pd.testing.assert_frame_equal(*seen, table)
+    store.save_table(run, "scores-v1", table.assign(value=0.25))
+    assert seen[-1] is None  # one that changes is none until it is whole
+    assert store.find(run.recipe).table("scores-v1")["value"].tolist() == [0.25]
 
 
 def test_two_processes_on_one_recipe(tmp_path):

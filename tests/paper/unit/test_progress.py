@@ -109,6 +109,11 @@ def test_a_build_executes_chapters_side_by_side_and_summaries_after_them():
     assert outlook.lengths() == {"a": 20.0, "b": 6.0, "c": 4.0, "claims": 5.0, "pages": 10.0}
 
 
+def test_an_appendix_waits_for_its_chapter_and_the_forecast_says_so():
+    outlook = Outlook({"a": 20.0, "appendix/a": 9.0, "b": 6.0, "c": 4.0}, {}, "all pages", 10.0, 2)
+    assert outlook.seconds == 20.0 + 9.0 + 10.0
+
+
 def test_a_build_names_what_it_does_not_know_and_claims_no_time_for_it():
     outlook = Outlook({"a": 20.0, "new": None}, {}, "same pages", 1.0, 2)
     assert str(outlook).endswith("expected about 21 s, and as long as it takes to execute new for the first time.")

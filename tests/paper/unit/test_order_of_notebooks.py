@@ -1,0 +1,58 @@
+"""In which order notebooks are executed: longest studies first, each appendix after its chapter."""
+
+import threading
+import time
+
+import pytest
+
+from circuitcore.ground.durations import Durations
+from circuitcore.ground.progress import Stages
+from livingpaper.book import build
+from livingpaper.book.notebooks import BookError
+
+
+@pytest.fixture
+def root(tmp_path):
+    for name in ("short", "long", "claims", "appendix/short", "appendix/long"):
+        path = tmp_path / "book" / f"{name}.ipynb"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text('{"cells": []}')
+    for name, seconds in {"short": 5.0, "long": 4.0, "appendix/short": 1.0, "appendix/long": 9.0}.items():
+        Durations.of(tmp_path).remember(f"published {name}", seconds)
+    return tmp_path
+
+
+@pytest.fixture
+def executed(root, monkeypatch):
+    """Begin and end of each notebook as they come; the chapter called "long" fails."""
+    found, both = [], threading.Barrier(2, timeout=60)
+
+    def run(job, folder):
+        found.append(("begun", job.name))
+        if "/" not in job.name:
+            both.wait()  # chapters are executed side by side
+        time.sleep(0.05)
+        found.append(("ended", job.name))
+        if job.name == "long":
+            raise BookError("long.ipynb failed")
+        return f"{build.EXECUTED_IN}1.0 s"
+
+    monkeypatch.setattr(build, "run_notebook", run)
+    monkeypatch.setattr(build, "kernels", lambda: 2)
+    return found
+
+
+def test_studies_that_take_longest_come_first_each_with_its_appendix(root):
+    chapters, summaries = build.find_jobs(root, "published", root / "executed")
+    assert [job.name for job in chapters] == ["long", "appendix/long", "short", "appendix/short"]
+    assert [job.name for job in summaries] == ["claims"]
+
+
+def test_an_appendix_begins_when_its_chapter_has_ended_be_it_badly(root, executed):
+    chapters, _ = build.find_jobs(root, "published", root / "executed")
+    with pytest.raises(BookError, match="^long.ipynb failed$"):
+        build.run_all(chapters, root, "published", Stages({}))
+    assert {name for _, name in executed[:2]} == {"long", "short"}
+    for name in ("long", "short"):
+        assert executed.index(("ended", name)) < executed.index(("begun", f"appendix/{name}"))
+    assert len(executed) == 8
