@@ -32,6 +32,7 @@ USAGE = """usage: python3 paper.py COMMAND
 ROOT = Path(__file__).resolve().parent
 VENV = ROOT / ".venv"
 PYTHON = VENV / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
+OURS = tuple(ROOT / name for name in ("circuitcore", "livingpaper", "retrieval_circuits"))
 CPU_TORCH = "https://download.pytorch.org/whl/cpu"
 # One worker a core; a file is one worker's, since its tests share what is trained or opened for them.
 SIDE_BY_SIDE = ("-n", "logical", "--maxprocesses", "4", "--dist", "loadfile", "--no-loadscope-reorder")
@@ -80,9 +81,12 @@ def pip_install(*arguments: str) -> int:
 
 
 def compile_packages() -> None:
-    """Compile what was installed on all cores; pip would do it on one, and packages' tests too."""
+    """Compile what was installed on all cores; pip would do it on one, and packages' tests too.
+
+    And what is here: where Python is told to write no bytecode, each process would compile that for itself.
+    """
     with suppress(OSError):  # it only makes every start faster
-        run("-m", "compileall", "-qq", "-j", "0", "-x", r"[/\\]tests?[/\\]", str(VENV))
+        run("-m", "compileall", "-qq", "-j", "0", "-x", r"[/\\]tests?[/\\]", str(VENV), *map(str, OURS))
 
 
 def fingerprint() -> str:

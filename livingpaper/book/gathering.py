@@ -76,13 +76,11 @@ def _table(run: Run, key: str) -> pd.DataFrame:
 def runs_behind(view: View, found_in: Sequence[Results]) -> dict[str, tuple[str, ...]]:
     """Runs behind a view, by arm and origin; narrowed to its arms, seeds or run ids where the table names them.
 
-    A view without seeds is of no training: only experiments that it names are behind it.
+    One that names neither arms nor seeds is of no training.
     """
     found = {}
     for results in found_in if {"init_seed", "arm", "run_id"} & {*view.table} else ():
         rows = results.runs
-        if "init_seed" not in view.table:
-            rows = rows[rows["arm"].isin(results.experiments)]
         drawn = view.table[view.table["origin"] == results.origin] if "origin" in view.table else view.table
         for column in ("arm", "init_seed", "run_id"):
             if column in drawn and (drawn.empty or drawn[column].notna().any()):

@@ -39,6 +39,8 @@ from retrieval_circuits.composition.readings import (
 )
 from retrieval_circuits.design import BAND
 
+SHOWN = (1, 2, 3, 4, 6, 8, 12, 16)
+"""Numbers of hops of others' errors that are drawn; more than a phone has room for were published."""
 GUESS, UNABLE_TO_STOP = 1 / N_SYMBOLS, unable_to_stop(N_SYMBOLS, HOPS)
 ACCURACY = "share of queries"
 ROWS = "held-out rows"
@@ -131,7 +133,9 @@ def frontier(results: Results) -> View:
     theirs = look_ups_learnt(results).assign(row="stacked heads")
     theirs["layers"] = theirs["n_layers"] - 1  # the first joins pairs
     theirs = theirs[theirs["layers"] > 0]
-    measured = pd.concat([ours, theirs], ignore_index=True).groupby(["row", "layers"], sort=False)["value"].mean()
+    measured = (
+        pd.concat([ours, theirs], ignore_index=True).groupby(["row", "layers", "arm"], sort=False)["value"].mean()
+    )
     found = measured.reset_index().to_dict("records")
     found += [{"row": "k-hop heads", "layers": n - 1, "value": k} for n, k in FRONTIER.items()]
     layers = sorted({line["layers"] for line in found})
@@ -141,7 +145,7 @@ def frontier(results: Results) -> View:
     order = dict.fromkeys(line["row"] for line in [*laws, *found])
     table = in_order(table.assign(column=table["layers"].astype(str)), "row", order)
     return View(
-        table[["row", "column", "value"]].assign(arm=str(FOLLOWED)), "hops", "tests of each study",
+        table[["row", "column", "value", "arm"]], "hops", "tests of each study",
         note="Columns: layers that look up; pairs of two words need one more. Asked for: up to "
         f"{HOPS} hops of these networks, two of stacked heads, sixteen of others' k-hop heads. Means over seeds",
     )  # fmt: skip
@@ -189,18 +193,19 @@ def errors(results: Results) -> View:
         {"panel": f"k-hop heads, {heads} heads", "layers": layers, "hops": hops, "value": wrong}
         for (layers, heads), by_hops in ERRORS.items()
         for hops, wrong in enumerate(by_hops, start=1)
+        if hops in SHOWN
     ]
     for arm in present(results, BY_DEPTH):
         rows = accuracy_curves(results, arm)
         ends = 1 - rows[rows["step"] == rows["step"].max()].groupby("hops")["value"].mean()
-        ours = {"panel": f"these networks, {N_HEADS} heads", "layers": arm.n_layers}
+        ours = {"panel": f"these networks, {N_HEADS} heads", "layers": arm.n_layers, "arm": str(arm)}
         found += [{**ours, "hops": hops, "value": wrong} for hops, wrong in ends.items()]
     table = pd.DataFrame(found)
     table = table.assign(row=table["layers"].map("{} layers".format), column=table["hops"].astype(str))
     table = in_order(table.sort_values(["layers", "hops"], kind="stable"), "panel", dict.fromkeys(table["panel"]))
     return View(
-        table[["panel", "row", "column", "value"]].assign(arm=str(FOLLOWED)), "share answered wrongly",
-        "tests of each study", chance=1 - GUESS,
+        table[["panel", "row", "column", "value", "arm"]], "share answered wrongly", "tests of each study",
+        chance=1 - GUESS,
         note="Columns: hops. Ours are means over seeds, on four symbols; theirs are one network each, on four letters",
     )  # fmt: skip
 

@@ -212,7 +212,7 @@ def test_errors_are_those_published_and_ours_at_the_end():
     assert ours.to_dict() == pytest.approx(
         {("3 layers", str(n)): wrong for n, wrong in enumerate((0, 0, 0.3, 0.75), 1)}
     )
-    assert len(table) == 2 * 5 * 16 + 4
+    assert len(table) == 2 * 5 * 8 + 4
 
 
 @pytest.mark.parametrize(("wrong", "hops"), [((0.06, 0.01), 0), ((0.05, 0.01, 0.06, 0.01), 2), ((0.01, 0.02), 2)])
