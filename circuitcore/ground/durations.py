@@ -5,6 +5,7 @@ Without the environment's packages: ``paper.py`` reads and writes it too.
 
 import heapq
 import json
+import os
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
@@ -78,7 +79,9 @@ class Durations:
         with suppress(OSError):  # a folder that cannot be written costs the next estimate, nothing else
             self.path.parent.mkdir(parents=True, exist_ok=True)
             known = self.here() | {name: float(f"{seconds:.3g}")}
-            self.path.write_text(json.dumps(known, indent=1), encoding="utf-8")
+            whole = self.path.with_suffix(f".{os.getpid()}")
+            whole.write_text(json.dumps(known, indent=1), encoding="utf-8")
+            whole.replace(self.path)  # a process that reads meanwhile finds all or all
 
     @contextmanager
     def timed(self, name: str, units: float = 1.0) -> Iterator[None]:

@@ -76,7 +76,7 @@ class Shown:
     def since(self) -> Int[Tensor, " read"]:
         """How many writes back the last write to the key that is asked for is; beyond all writes where there is none.
 
-        All that a rule of the family may know of that key is whether this is at most some number.
+        All that a rule of the family may know of that key is whether this is at most some number of writes.
         """
         return torch.where(self.matching, self.back, self.key.shape[1] + 1).amin(1)
 

@@ -53,35 +53,39 @@ def run_all(jobs: Sequence[Job], root: Path, tier: str, stages: Stages) -> None:
 
     An appendix is executed after its chapter, by whoever did that: side by side both would train and measure the same.
 
+    Args:
+        jobs: what to execute; notebooks of one study stand next to each other, as ``find_jobs`` gives them.
+        root: the folder of the book.
+        tier: which parameters, for what is remembered of the time it took.
+        stages: told when each begins and ends.
+
     Raises:
         BookError: at least one failed; the message holds every failure.
     """
-    failures = []
+    failures, stopped = [], Event()
 
-    def run_timed(job: Job) -> None:
-        with stages.stage(job.name):
+    def run_study(notebooks: Sequence[Job]) -> dict[str, float]:
+        took = {}
+        for job in notebooks:
+            if stopped.is_set():
+                break
             try:
-                words = run_notebook(job, root)
+                with stages.stage(job.name):
+                    words = run_notebook(job, root)
             except Exception as error:
                 words = "FAILED"
                 failures.append(str(error))
-        if words.startswith(EXECUTED_IN):
-            seconds = float(words.removeprefix(EXECUTED_IN).removesuffix(" s"))
-            Durations.of(root).remember(f"{tier} {job.name}", seconds)
-        write_line(f"{job.name}.ipynb: {words}")
-
-    stopped = Event()
-
-    def run_study(notebooks: Sequence[Job]) -> None:
-        for job in notebooks:
-            if not stopped.is_set():
-                run_timed(job)
+            if words.startswith(EXECUTED_IN):
+                took[job.name] = float(words.removeprefix(EXECUTED_IN).removesuffix(" s"))
+            write_line(f"{job.name}.ipynb: {words}")
+        return took
 
     by_study = [list(notebooks) for _, notebooks in groupby(jobs, lambda job: job.source.stem)]
     pool = ThreadPoolExecutor(kernels())
     try:
         for future in as_completed([pool.submit(run_study, notebooks) for notebooks in by_study]):
-            future.result()
+            for name, seconds in future.result().items():
+                Durations.of(root).remember(f"{tier} {name}", seconds)
     finally:
         stopped.set()
         pool.shutdown(wait=False, cancel_futures=True)  # interrupted, nobody waits for a notebook

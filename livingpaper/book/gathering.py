@@ -76,7 +76,7 @@ def _table(run: Run, key: str) -> pd.DataFrame:
 def runs_behind(view: View, found_in: Sequence[Results]) -> dict[str, tuple[str, ...]]:
     """Runs behind a view, by arm and origin; narrowed to its arms, seeds or run ids where the table names them.
 
-    One that names neither arms nor seeds is of no training.
+    One that names none of these is of no training.
     """
     found = {}
     for results in found_in if {"init_seed", "arm", "run_id"} & {*view.table} else ():

@@ -26,9 +26,13 @@ def comparison(view: View) -> pd.DataFrame:
         table[f"{words}, n = {n}" if n == 1 else f"{words}, mean of {n}"] = found.mean()
         if n > 1:
             table["range" if origin == "paper" else "your range"] = [
-                f"{low:.3g} to {high:.3g}" for low, high in zip(found.min(), found.max(), strict=True)
+                f"{_short(low)} to {_short(high)}" for low, high in zip(found.min(), found.max(), strict=True)
             ]
     return table.reset_index()
+
+
+def _short(value: float) -> str:
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value + 0.0:.3g}"  # no zero has a sign
 
 
 def table_markdown(rows: pd.DataFrame, digits: int) -> str:

@@ -23,6 +23,7 @@ from retrieval_circuits.composition.design import (
     WAYS,
     WORDS,
     Arm,
+    hidden_of,
 )
 from retrieval_circuits.composition.published import ERRORS, FRONTIER
 from retrieval_circuits.composition.readings import (
@@ -40,7 +41,7 @@ from retrieval_circuits.composition.readings import (
 from retrieval_circuits.design import BAND
 
 SHOWN = (1, 2, 3, 4, 6, 8, 12, 16)
-"""Numbers of hops of others' errors that are drawn; more than a phone has room for were published."""
+"""Numbers of hops whose published errors are drawn: all sixteen would not fit a phone."""
 GUESS, UNABLE_TO_STOP = 1 / N_SYMBOLS, unable_to_stop(N_SYMBOLS, HOPS)
 ACCURACY = "share of queries"
 ROWS = "held-out rows"
@@ -211,16 +212,22 @@ def errors(results: Results) -> View:
 
 
 def every_arm(results: Results) -> View:
-    """Each arm: its networks, how many answer each number of hops at the end, and when the first of half of them do."""
+    """Each arm: its networks, how many answer each number of hops at the end, and when the median network first does.
+
+    A dash where a number of hops is not asked for in training. Networks that share hidden permutations are one draw.
+    """
     found = []
     for arm in present(results, ARMS):
         rows, first = accuracy_curves(results, arm), times(results, arm)
         ends = rows[rows["step"] == rows["step"].max()]
-        line: dict[str, object] = {"arm": str(arm), "networks": rows["init_seed"].nunique()}
+        seeds = rows["init_seed"].unique()
+        draws = {hidden_of(int(seed)) for seed in seeds}
+        line: dict[str, object] = {"arm": str(arm), "networks": len(seeds), "draws of permutations": len(draws)}
         for hops, words in WORDS.items():
             line[f"{words} at the end"] = int((ends[ends["hops"] == hops]["value"] >= ANSWERED).sum())
-            median = first[first["hops"] == hops]["time"].median()
-            line[f"{words}, median step"] = f"{median:,.0f}" if median <= end_of(results, arm) else "later"
+            median, asked = first[first["hops"] == hops]["time"].median(), hops in (arm.way.mixed or arm.way.in_turn)
+            when = f"{median:,.0f}" if median <= end_of(results, arm) else "not by the end"
+            line[f"{words}, median step"] = when if asked else "–"
         found.append(line)
     return View(pd.DataFrame(found), "as named", ROWS)
 

@@ -10,7 +10,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from circuitcore.training.engines.update import RULES
+from circuitcore.training.engines.update import TORCH_RULES
 
 Rows = Float[Tensor, "site row d"]
 Features = Float[Tensor, "site row feature"]
@@ -83,7 +83,7 @@ class Descent:
         if not all(tensor.is_contiguous() for tensor in models.tensors):
             raise ValueError("the parameters of autoencoders to be trained must be contiguous")
         self.models, self.l1 = models, l1
-        self._adam = RULES["adam"](models.tensors, lr=rate, fused=True)
+        self._adam = TORCH_RULES["adam"](models.tensors, lr=rate, fused=True)
 
     def set_rate(self, rate: float) -> None:
         """Go on at another learning rate."""

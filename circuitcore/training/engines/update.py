@@ -13,13 +13,13 @@ def uncompiled(rule: type[torch.optim.Optimizer]) -> type[torch.optim.Optimizer]
     """A rule of torch's that does the same to the bit, and does not bring in torch's compiler.
 
     To keep itself from being compiled, a rule imports the compiler at its first step: two seconds of each process that
-    trains, where nothing is ever compiled.
+    trains, where nothing is ever compiled. Its steps cannot be differentiated through.
     """
     plain = {name: unwrap(getattr(rule, name)) for name in ("add_param_group", "zero_grad")}
     return type(rule.__name__, (rule,), {**plain, "step": torch.no_grad()(unwrap(rule.step))})
 
 
-RULES = {
+TORCH_RULES = {
     name: uncompiled(rule)
     for name, rule in {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW, "sgd": torch.optim.SGD}.items()
 }
@@ -45,7 +45,7 @@ class Update:
         else:
             words |= {"betas": optimizer.betas, "eps": optimizer.eps}
         # One kernel for all tensors; deterministic on one thread.
-        self._optimizer = RULES[optimizer.name](tensors, **words, fused=True)
+        self._optimizer = TORCH_RULES[optimizer.name](tensors, **words, fused=True)
         # torch makes the moments at the first step; made here, a state has one shape from step 0 on.
         self.moments = {name: [torch.zeros_like(value) for value in tensors] for name in optimizer.moments}
         self._counts = [] if optimizer.name == "sgd" else [torch.zeros((), device=value.device) for value in tensors]

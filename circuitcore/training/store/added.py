@@ -50,9 +50,13 @@ class Added:
         Raises:
             StoreError: it cannot be written, or the list of tables is damaged.
         """
-        others = {name: value for name, value in self.tables.items() if name != key}
+        path, listed = self.folder / f"{key}.parquet", self.tables
+        if listed.get(key) == sha256(data):
+            write_durably(path, data)  # no reader may miss meanwhile what another process has measured as well
+            return
+        others = {name: value for name, value in listed.items() if name != key}
         self._list(others)  # a kill in between leaves no table, not a false alarm
-        write_durably(self.folder / f"{key}.parquet", data)
+        write_durably(path, data)
         self._list(others | {key: sha256(data)})
 
     def _list(self, tables: dict[str, str]) -> None:

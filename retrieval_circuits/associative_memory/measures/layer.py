@@ -14,7 +14,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from circuitcore.training.engines.update import RULES
+from circuitcore.training.engines.update import TORCH_RULES
 
 RATE = 0.01
 """Of Adam, falling to 0 along a line."""
@@ -156,7 +156,7 @@ def learn(
     weights = {name: weight.clone().requires_grad_(name in trained) for name, weight in weights.items()}
     learnt = [weights[name] for name in trained]
     masks = [trained[name].float().view(-1, *[1] * (weights[name].dim() - 1)) for name in trained]
-    adam = RULES["adam"](learnt, lr=RATE, fused=True)
+    adam = TORCH_RULES["adam"](learnt, lr=RATE, fused=True)
     for step in range(steps):
         adam.param_groups[0]["lr"] = RATE * (1 - step / steps)
         gradients = torch.autograd.grad(cross_entropy(weights, facts).sum(), learnt)

@@ -16,7 +16,7 @@ from torch.nn.functional import cross_entropy
 
 from circuitcore.models.config import ModelConfig
 from circuitcore.models.transformer import forward, init_weights
-from circuitcore.training.engines.update import RULES
+from circuitcore.training.engines.update import TORCH_RULES
 from retrieval_circuits.bigrams_and_composition.measures.network import K1, K2, O2, recalled_of
 from retrieval_circuits.bigrams_and_composition.measures.source import Source, draw, draw_source
 from retrieval_circuits.bigrams_and_composition.measures.training import Asked, asked_of
@@ -77,7 +77,7 @@ def _learn(asked: Generic, source: Source, seed: int, generator: torch.Generator
     config = asked.model
     weights = {name: weight.requires_grad_() for name, weight in init_weights(config, seed).items()}
     test = asked_of(source, draw(source, asked.n_test, asked.length + 1, generator), asked.length, generator)
-    rule = RULES["adamw"](list(weights.values()), lr=asked.rate, betas=BETAS, weight_decay=DECAY)
+    rule = TORCH_RULES["adamw"](list(weights.values()), lr=asked.rate, betas=BETAS, weight_decay=DECAY)
     for step in range(asked.steps + 1):
         if step % asked.every == 0:
             yield {"step": step, **measured(config, source, weights, test)}

@@ -10,7 +10,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from circuitcore.training.engines.update import RULES
+from circuitcore.training.engines.update import TORCH_RULES
 from retrieval_circuits.bigrams_and_composition.measures import network
 from retrieval_circuits.bigrams_and_composition.measures.network import K1, K2, O2, Frozen
 from retrieval_circuits.bigrams_and_composition.measures.plateau import predicted_plateau
@@ -194,8 +194,8 @@ def loss_of(logits: Float[Tensor, "row query token"], batch: Asked) -> Float[Ten
 def update_rule(way: Any, trained: list[Tensor]) -> torch.optim.Optimizer:
     """The optimiser that a way names: ``optimizer`` and ``rate``."""
     if way.optimizer == "adam":
-        return RULES["adam"](trained, lr=way.rate)
-    return RULES["sgd"](trained, lr=way.rate, momentum=MOMENTUM, weight_decay=DECAY)
+        return TORCH_RULES["adam"](trained, lr=way.rate)
+    return TORCH_RULES["sgd"](trained, lr=way.rate, momentum=MOMENTUM, weight_decay=DECAY)
 
 
 @torch.no_grad()

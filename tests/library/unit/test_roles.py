@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from circuitcore.emergence import matching
 from circuitcore.emergence.matching import match_heads
 from circuitcore.emergence.roles import (
     RolesError,
@@ -180,3 +181,11 @@ def test_many_heads_are_resampled_and_say_so():
 def test_matching_refuses(a, b, layers, words):
     with pytest.raises(RolesError, match=words):
         match_heads(a, b, layers)
+
+
+@pytest.mark.parametrize("layers", [(0, 0, 1, 1), (0, 0, 0, 1, 1), (0, 1, 2), (0, 0, 0, 0)])
+def test_all_relabellings_at_once_are_those_found_one_by_one(layers, monkeypatch):
+    one, other = np.random.default_rng(3).normal(size=(2, len(layers), 5))
+    at_once = match_heads(one, other, layers)
+    monkeypatch.setattr(matching, "MOST_AT_ONCE", 0)
+    assert match_heads(one, other, layers) == at_once

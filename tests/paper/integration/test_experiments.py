@@ -335,7 +335,12 @@ def test_experiments_stand_beside_the_runs_of_a_study(tmp_path, monkeypatch):
     (results,) = evidence.gather(None, "serial")
     assert results.arms == ("trained", "longest", "halvings") and results.runs["run_id"].nunique() == 7
     assert results.seeds("trained") == (0,) and list(differences(tmp_path / "published")) == []
-    assert runs_behind(evidence.view("by tensor", (results,)), (results,)) == {"trained (published)": (run_id,)}
+    view = evidence.view("by tensor", (results,))
+    assert runs_behind(view, (results,)) == {"trained (published)": (run_id,)}
+    means = dataclasses.replace(view, table=view.table.drop(columns="init_seed"))
+    assert runs_behind(means, (results,)) == {"trained (published)": (run_id,)}, "of an arm, without a seed each"
+    nameless = dataclasses.replace(view, table=view.table[["value"]])
+    assert runs_behind(nameless, (results,)) == {}
     assert evidence.material((results,))[0].runs("longest") == [], "they have no networks"
 
 

@@ -391,3 +391,17 @@ def test_settings_enter_the_key_and_a_version_does():
     keys = {plain.key, one.key, two.key, dataclasses.replace(plain, version=2).key}
     assert len(keys) == 4 and plain.key == "sizes-v1" and re.fullmatch("sizes-v1-[0-9a-f]{8}", one.key)
     assert one.key == dataclasses.replace(plain, settings=Settings(1)).key
+
+
+def test_one_that_another_process_measured_as_well_is_never_missing(reader, monkeypatch):
+    store, write, seen = RunStore(reader / "runs", reader / "published"), added.write_durably, []
+    run, table = store.find(RECIPES[0]), pd.DataFrame({"run_id": ["r"], "value": [1.0]})
+    store.save_table(run, "more", table)
+
+    def looked_at(path, data):
+        seen.append(run.table("more"))
+        write(path, data)
+
+    monkeypatch.setattr(added, "write_durably", looked_at)
+    store.save_table(run, "more", table)
+    pd.testing.assert_frame_equal(*seen, table)

@@ -2,6 +2,7 @@
 
 import threading
 import time
+from pathlib import Path
 
 import pytest
 
@@ -56,3 +57,45 @@ def test_an_appendix_begins_when_its_chapter_has_ended_be_it_badly(root, execute
     for name in ("long", "short"):
         assert executed.index(("ended", name)) < executed.index(("begun", f"appendix/{name}"))
     assert len(executed) == 8
+
+
+def test_after_an_interruption_no_appendix_is_begun(root, monkeypatch):
+    begun, interrupted = [], threading.Event()
+
+    def run(job, folder):
+        begun.append(job.name)
+        interrupted.wait(timeout=60)
+        return f"{build.EXECUTED_IN}1.0 s"
+
+    def interrupt(futures):
+        while len(begun) < 2:
+            time.sleep(0.01)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(build, "run_notebook", run)
+    monkeypatch.setattr(build, "kernels", lambda: 2)
+    monkeypatch.setattr(build, "as_completed", interrupt)
+    chapters, _ = build.find_jobs(root, "published", root / "executed")
+    with pytest.raises(KeyboardInterrupt):
+        build.run_all(chapters, root, "published", Stages({}))
+    interrupted.set()
+    time.sleep(0.2)
+    assert sorted(begun) == ["long", "short"]
+
+
+def test_times_are_kept_whole_whoever_reads_meanwhile(root, executed, monkeypatch):
+    chapters, _ = build.find_jobs(root, "published", root / "executed")
+    before, seen = Durations.of(root).here(), []
+    replace = Path.replace
+
+    def looked_at(path, target):
+        seen.append(Durations.of(root).here())
+        return replace(path, target)
+
+    monkeypatch.setattr(Path, "replace", looked_at)
+    with pytest.raises(BookError):
+        build.run_all(chapters, root, "published", Stages({}))
+    assert len(seen) == 3 and all(found.keys() == before.keys() for found in seen)
+    assert Durations.of(root).here() == before | {
+        f"published {name}": 1.0 for name in ("short", "appendix/short", "appendix/long")
+    }

@@ -60,5 +60,6 @@ def test_numbers_stand_beside_all_that_the_source_has():
     assert list(table.index) == list(PUBLISHED)
     assert ours["power of N of the rows that the MLP needs"] == 0
     assert ours["power of N of the rows that attention needs"] == pytest.approx(2)
+    assert ours["steps from the first memory to the second"] == 10
     assert ours["probability of the noise token at the end"] == 0.4
-    assert ours["entropy of a letter, nats"] == 3 and ours["accuracy of two layers"] == 0.9
+    assert ours["entropy of a letter, nats"] == 3 and ours["accuracy of two layers, generated tokens"] == 0.9

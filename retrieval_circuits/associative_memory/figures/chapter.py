@@ -308,7 +308,7 @@ def transferred(results: Results) -> View:
     return View(table[["arm", "panel", "row", "column", "value"]], "share of facts", FACTS_ASKED, note=note)
 
 
-VIEWS = {
+CHAPTER_VIEWS = {
     view.__name__: view
     for view in (
         sums,

@@ -1,0 +1,8 @@
+"""The tables behind the figures of the chapter and of its appendix."""
+
+from retrieval_circuits.associative_memory.figures.appendix import APPENDIX_VIEWS
+from retrieval_circuits.associative_memory.figures.chapter import CHAPTER_VIEWS
+
+__all__ = ["VIEWS"]
+
+VIEWS = CHAPTER_VIEWS | APPENDIX_VIEWS
