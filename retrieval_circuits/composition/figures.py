@@ -214,7 +214,8 @@ def errors(results: Results) -> View:
 def every_arm(results: Results) -> View:
     """Each arm: its networks, how many answer each number of hops at the end, and when the median network first does.
 
-    A dash where a number of hops is not asked for in training. Networks that share hidden permutations are one draw.
+    A dash where a number of hops is not asked for in training, "never" where the median does not by the end. Networks
+    that share hidden permutations are one draw.
     """
     found = []
     for arm in present(results, ARMS):
@@ -222,12 +223,12 @@ def every_arm(results: Results) -> View:
         ends = rows[rows["step"] == rows["step"].max()]
         seeds = rows["init_seed"].unique()
         draws = {hidden_of(int(seed)) for seed in seeds}
-        line: dict[str, object] = {"arm": str(arm), "networks": len(seeds), "draws of permutations": len(draws)}
+        line = {"arm": str(arm), "networks (draws)": f"{len(seeds)} ({len(draws)})"}
         for hops, words in WORDS.items():
-            line[f"{words} at the end"] = int((ends[ends["hops"] == hops]["value"] >= ANSWERED).sum())
+            answering = (ends[ends["hops"] == hops]["value"] >= ANSWERED).sum()
             median, asked = first[first["hops"] == hops]["time"].median(), hops in (arm.way.mixed or arm.way.in_turn)
-            when = f"{median:,.0f}" if median <= end_of(results, arm) else "not by the end"
-            line[f"{words}, median step"] = when if asked else "–"
+            when = f"{median:,.0f}" if median <= end_of(results, arm) else "never"
+            line[words] = f"{answering} ({when if asked else '–'})"
         found.append(line)
     return View(pd.DataFrame(found), "as named", ROWS)
 

@@ -226,12 +226,8 @@ def test_arms_are_counted_at_the_end_and_have_the_step_of_their_median():
     lost = {**CURVES, 1: [0.2, 1.0, 0.3]}
     table = figures.every_arm(results([*rows, *learning(design.FORWARD, lost)])).table.set_index("arm")
     of_three, in_turn = table.loc[str(FOLLOWED)], table.loc[str(design.FORWARD)]
-    assert of_three["networks"] == 3
-    assert [of_three[f"{words} at the end"] for words in design.WORDS.values()] == [3, 2, 0, 0]
-    assert [of_three[f"{words}, median step"] for words in design.WORDS.values()] == [
-        "87",
-        "175",
-        "not by the end",
-        "not by the end",
-    ]
-    assert (in_turn["one hop at the end"], in_turn["one hop, median step"]) == (0, "87")
+    assert of_three["networks (draws)"] == "3 (1)"
+    assert [of_three[words] for words in design.WORDS.values()] == ["3 (87)", "2 (175)", "0 (never)", "0 (never)"]
+    assert in_turn["one hop"] == "0 (87)"
+    doubled = figures.every_arm(results(learning(design.BY_POWERS, CURVES))).table.iloc[0]
+    assert doubled["three hops"] == "0 (–)", "nobody asks for three"
