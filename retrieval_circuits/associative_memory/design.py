@@ -76,17 +76,17 @@ MANY_S, MORE_S, FEW_S = "64 subjects", "32 subjects", "8 subjects"
 SOURCE_WAY, FEW_ANSWERS, LARGE_START = "the source's", "4 answers a relation", "larger start"
 SOFTMAX, ADAM, ADAM_SOFTMAX = "softmax, gradient descent", "linear, Adam", "softmax, Adam"
 FACTS = (
-    Facts(name=SOURCE_WAY, batch=256, steps=FULL_RECALL),
-    Facts(name=FEW_S, n_subjects=8, rate=0.4, batch=256, steps=1536),
-    Facts(name=MORE_S, n_subjects=32, rate=0.4, batch=256, steps=3072),
-    Facts(name=MANY_S, n_subjects=64, rate=0.4, batch=256, steps=5120),
-    Facts(name=FEW_ANSWERS, n_answers=4, rate=0.4, batch=256, steps=2048),
-    Facts(name=LARGE_START, start=1e-3, rate=0.4, batch=256, steps=1536),
-    Facts(name=SOFTMAX, attention="softmax", rate=5.0, batch=256, steps=3072),
-    Facts(name=ADAM, optimizer="adam", rate=0.001, batch=256, steps=2048),
-    Facts(name=ADAM_SOFTMAX, attention="softmax", optimizer="adam", rate=0.01, batch=256, steps=1024),
+    Facts(name=SOURCE_WAY, steps=FULL_RECALL),
+    Facts(name=FEW_S, n_subjects=8, rate=0.4, steps=1536),
+    Facts(name=MORE_S, n_subjects=32, rate=0.4, steps=3072),
+    Facts(name=MANY_S, n_subjects=64, rate=0.4, steps=5120),
+    Facts(name=FEW_ANSWERS, n_answers=4, rate=0.4, steps=2048),
+    Facts(name=LARGE_START, start=1e-3, rate=0.4, steps=1536),
+    Facts(name=SOFTMAX, attention="softmax", rate=5.0, steps=3072),
+    Facts(name=ADAM, optimizer="adam", rate=0.001, steps=2048),
+    Facts(name=ADAM_SOFTMAX, attention="softmax", optimizer="adam", rate=0.01, steps=1024),
 )
-"""Ways of learning facts. The source's batch is 1,024, which costs four times as much and moves nothing we read."""
+"""Ways of learning facts, all with the source's batches."""
 
 HEADS, HIDDEN = (2, 4, 8, 16, 32), (8, 16, 32, 64, 128)
 """Sizes of attention alone and of an MLP alone, pairwise nearly equal in parameters: from few facts to nearly all."""
