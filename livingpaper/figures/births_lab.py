@@ -145,11 +145,12 @@ def _births(*, own: bool) -> list[dict[str, Any]]:
         {"window": [{"op": "row_number", "as": "place"}], "groupby": curve, "sort": in_time},
         {"joinaggregate": [{"op": "count", "as": "n"}], "groupby": curve},
         {"calculate": f"({score}) && ({gate}) ? null : datum.place", "as": "failing"},
+        # From the last one back: what is added to a minimum costs nothing, what is taken out of it a search.
         {
             "window": [{"op": "min", "field": "failing", "as": "next_failing"}],
-            "frame": [0, None],
+            "frame": [None, 0],
             "groupby": curve,
-            "sort": in_time,
+            "sort": [{"field": "epochs", "order": "descending"}],
         },
         {"calculate": f"{passing} >= held ? datum.epochs : null", "as": "holds_from"},
         {"aggregate": [{"op": "min", "field": "holds_from", "as": "born"}], "groupby": curve},
