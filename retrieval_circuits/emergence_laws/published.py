@@ -12,3 +12,12 @@ SQUARE = 2.0
 """Exponent of steps in the context's length."""
 ROOT = -0.5
 """Exponent of steps in rows a batch, and in the context's length, by the law in tokens."""
+
+PUBLISHED = {
+    "context": f"{SQUARE:g} (a bound), or {ROOT:g} (language models)",
+    "batch": f"{ROOT:g} (language models)",
+    "heads": "negative (heads shorten the wait)",
+    "d_head": "about 0 (channels hardly do)",
+    "times": "negative (asked words told again)",
+}
+"""Axis -> the power that its source says or shows, for the appendix."""

@@ -231,7 +231,7 @@ def _cut(rows: pd.DataFrame) -> str:
     return f"{missing.sum()} of {len(rows)} networks are given up (triangles), {where} steps"
 
 
-VIEWS = {
+CHAPTER_VIEWS = {
     view.__name__: view
     for view in (lengths, rows_a_batch, tellings, widths, heads, repeats, tying, lottery, order, permutation_order)
 }

@@ -1,0 +1,14 @@
+"""The tables behind the figures of the chapter and of its appendix."""
+
+from retrieval_circuits.emergence_laws.figures.appendix import APPENDIX_VIEWS
+from retrieval_circuits.emergence_laws.figures.chapter import (
+    CHAPTER_VIEWS,
+    TELLINGS,
+    powers_in_words,
+    settings_in_words,
+    spread_in_words,
+)
+
+__all__ = ["TELLINGS", "VIEWS", "powers_in_words", "settings_in_words", "spread_in_words"]
+
+VIEWS = CHAPTER_VIEWS | APPENDIX_VIEWS
