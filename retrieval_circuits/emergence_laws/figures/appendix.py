@@ -3,14 +3,14 @@
 import pandas as pd
 
 from livingpaper.claims.results import Results
-from livingpaper.claims.view import View
+from livingpaper.claims.view import View, in_order
+from retrieval_circuits.design import BAND
 from retrieval_circuits.emergence_laws.design import (
     AXES,
     BATCH,
     CHANNELS,
     CONTEXT,
     HEADS,
-    PAIRS,
     REPEATED,
     SEQUENCE,
     SHAPES,
@@ -60,17 +60,39 @@ def _waits(rows: pd.DataFrame, shape: str, axis: str, setting: str) -> dict[str,
     }
 
 
+POWERS = {CONTEXT: "context", BATCH: "rows a batch", HEADS: "heads", CHANNELS: "channels a head", TIMES: "times told"}
+"""Axis -> what the wait is a power of."""
+
+
+def seed_powers(results: Results) -> View:
+    """The power with which the wait goes along each axis, of each seed."""
+    found = [
+        pd.DataFrame({"group": POWERS[axis], "series": SERIES[shape], "arm": name_of(shape, axis), "value": powers})
+        for (shape, axis), powers in _powers(results).items()
+    ]
+    table = pd.concat(found).rename_axis("init_seed").reset_index()
+    table = in_order(table[["group", "series", "arm", "init_seed", "value"]], "group", POWERS.values())
+    return View(table, "power of the wait", ROWS, BAND, note="Pairs alone can be told again")
+
+
 def numbers(results: Results) -> View:
     """The sources' powers beside ours, of each seed."""
-    axes = {CONTEXT: "context", BATCH: "rows a batch", HEADS: "heads", CHANNELS: "channels a head"}
-    asked = {(shape, axis): f"{words}, {SERIES[shape]}" for axis, words in axes.items() for shape in SHAPES}
-    asked[PAIRS, TIMES] = "times that pairs are told"
     rows = [
-        {"quantity": f"power of {words}", "source": PUBLISHED[axis], "init_seed": int(seed), "value": value}
-        for (shape, axis), words in asked.items()
-        for seed, value in exponent(shape, axis)(results).items()
+        {
+            "quantity": f"{POWERS[axis]}, {SERIES[shape]}",
+            "source": PUBLISHED[axis],
+            "init_seed": int(seed),
+            "value": value,
+        }
+        for (shape, axis), powers in _powers(results).items()
+        for seed, value in powers.items()
     ]
     return View(pd.DataFrame(rows), "power", ROWS)
 
 
-APPENDIX_VIEWS = {view.__name__: view for view in (every_setting, numbers)}
+def _powers(results: Results) -> dict[tuple[str, str], pd.Series]:
+    asked = [(shape, axis) for axis in POWERS for shape in SHAPES if (shape, axis) != (SEQUENCE, TIMES)]
+    return {(shape, axis): exponent(shape, axis)(results) for shape, axis in asked}
+
+
+APPENDIX_VIEWS = {view.__name__: view for view in (every_setting, seed_powers, numbers)}

@@ -19,9 +19,10 @@ from livingpaper.claims.results import KEY_COLUMNS, Results
 from livingpaper.explorer.exhibit import Curve
 from livingpaper.explorer.material import Material
 from retrieval_circuits.design import DATA_SEED_OFFSET
-from retrieval_circuits.emergence_laws import design, figures, measures, readings
+from retrieval_circuits.emergence_laws import design, measures, readings
 from retrieval_circuits.emergence_laws.design import AXES, MIDDLE, PAIRS, SEQUENCE, SHAPES
 from retrieval_circuits.emergence_laws.explorer import _shown
+from retrieval_circuits.emergence_laws.figures import chapter as figures
 from retrieval_circuits.emergence_laws.measures import Setting, crossed, waits
 
 STUDY = studies.load("emergence_laws")

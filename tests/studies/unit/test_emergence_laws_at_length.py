@@ -55,7 +55,11 @@ def test_powers_are_those_of_the_waits(results):
     ours = table.iloc[:, -2]
     assert table.columns[-2].endswith("mean of 2")
     for task in ("pairs", "a sequence"):
-        assert ours[f"power of context, {task}"] == pytest.approx(2)
-        assert ours[f"power of rows a batch, {task}"] == pytest.approx(-0.5)
-        assert ours[f"power of channels a head, {task}"] == pytest.approx(0, abs=1e-9)
-    assert table.loc["power of rows a batch, pairs", "source"].startswith("-0.5")
+        assert ours[f"context, {task}"] == pytest.approx(2)
+        assert ours[f"rows a batch, {task}"] == pytest.approx(-0.5)
+        assert ours[f"channels a head, {task}"] == pytest.approx(0, abs=1e-9)
+    assert table.loc["rows a batch, pairs", "source"].startswith("-0.5")
+    drawn = VIEWS["seed_powers"](results).table
+    assert len(drawn) == 2 * 9 and "times told" not in set(drawn["group"][drawn["series"] == "a sequence"])
+    batch = drawn[(drawn["group"] == "rows a batch") & (drawn["series"] == "pairs")].set_index("init_seed")["value"]
+    assert dict(batch) == pytest.approx({1: -0.5, 2: -0.5})
