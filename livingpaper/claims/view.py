@@ -65,6 +65,21 @@ def in_order(table: pd.DataFrame, column: str, order: Iterable[object]) -> pd.Da
     return table.assign(_place=table[column].map(places)).sort_values("_place", kind="stable").drop(columns="_place")
 
 
+def beside(published: Mapping[str, str], ours: Mapping[str, pd.Series]) -> View:
+    """A source's numbers beside ours, for ``figures.tables.comparison``: a row a quantity and seed.
+
+    Args:
+        published: quantity -> what the source has, in words.
+        ours: quantity -> our values by seed; of these quantities alone, in this order.
+    """
+    rows = [
+        {"quantity": quantity, "source": published[quantity], "init_seed": int(seed), "value": value}
+        for quantity, of_seed in ours.items()
+        for seed, value in of_seed.items()
+    ]
+    return View(pd.DataFrame(rows), "as named", "as named")
+
+
 def joined(parts: Mapping[str, View], silent: Mapping[str, Exception]) -> View:
     """Views of both origins as one with a column ``origin``; a note says whose results could not be drawn.
 

@@ -158,9 +158,13 @@ def experiments(params: Params) -> tuple[Experiment, ...]:
             seeds=every if axis == "middle" else params.seeds,
         )
         for shape in SHAPES
-        for axis, changes in {"middle": ((),), **AXES}.items()
-        if (shape, axis) != (SEQUENCE, TIMES)
+        for axis, changes in {"middle": ((),), **axes_of(shape)}.items()
     )  # fmt: skip
+
+
+def axes_of(shape: str) -> dict[str, tuple[Change, ...]]:
+    """Those of ``AXES`` that a task has: a sequence is told once."""
+    return {axis: changes for axis, changes in AXES.items() if (shape, axis) != (SEQUENCE, TIMES)}
 
 
 def _waiting(params: Params, shape: str, changes: tuple[Change, ...] = (), axis: str = "middle") -> Waiting:

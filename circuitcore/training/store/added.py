@@ -50,14 +50,14 @@ class Added:
         Raises:
             StoreError: it cannot be written, or the list of tables is damaged.
         """
-        path, listed = self.folder / f"{key}.parquet", self.tables
-        if listed.get(key) == sha256(data):
+        path, listed, digest = self.folder / f"{key}.parquet", self.tables, sha256(data)
+        if listed.get(key) == digest:
             write_durably(path, data)  # no reader may miss meanwhile what another process has measured as well
             return
         others = {name: value for name, value in listed.items() if name != key}
         self._list(others)  # a kill in between leaves no table, not a false alarm
         write_durably(path, data)
-        self._list(others | {key: sha256(data)})
+        self._list(others | {key: digest})
 
     def _list(self, tables: dict[str, str]) -> None:
         fields = {"training": training_sha256(self.ledger), "tables": tables}

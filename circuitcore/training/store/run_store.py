@@ -174,11 +174,12 @@ class RunStore:
             if run.added:
                 self._added(run.ledger).save(key, data)
                 return
-            if Ledger.read(run.path).tables.get(key) == sha256(data):
+            digest = sha256(data)
+            if Ledger.read(run.path).tables.get(key) == digest:
                 write_durably(path, data)  # no reader may miss meanwhile what another process has measured as well
                 return
             # The ledger forgets the old table first: a kill in between leaves no table, not a false alarm.
-            for tables in ({}, {key: sha256(data)}):
+            for tables in ({}, {key: digest}):
                 if tables:
                     write_durably(path, data)
                 ledger = Ledger.read(run.path)

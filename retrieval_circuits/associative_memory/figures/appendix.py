@@ -3,7 +3,7 @@
 import pandas as pd
 
 from livingpaper.claims.results import Results
-from livingpaper.claims.view import View
+from livingpaper.claims.view import View, beside
 from retrieval_circuits.associative_memory.design import HIDDEN_SIZES, NARROW, PLACES, RECALL, SOURCE_WAY, SOURCES
 from retrieval_circuits.associative_memory.measures import NEAR
 from retrieval_circuits.associative_memory.measures.layer import Layer
@@ -30,12 +30,7 @@ def numbers(results: Results) -> View:
         "facts recalled a parameter, MLP alone": facts_a_parameter(results, "mlp"),
         "facts recalled a parameter, attention alone": facts_a_parameter(results, "attention"),
     }
-    rows = [
-        {"quantity": quantity, "source": PUBLISHED[quantity], "init_seed": int(seed), "value": value}
-        for quantity, of_seed in ours.items()
-        for seed, value in of_seed.items()
-    ]
-    return View(pd.DataFrame(rows), "as named", "as named")
+    return beside(PUBLISHED, ours)
 
 
 def facts_a_parameter(results: Results, part: str) -> pd.Series:

@@ -3,7 +3,7 @@
 import pandas as pd
 
 from livingpaper.claims.results import Results
-from livingpaper.claims.view import View, in_order
+from livingpaper.claims.view import View, beside, in_order
 from retrieval_circuits.bigrams_and_composition.design import (
     EVERYTHING,
     JOINT,
@@ -15,7 +15,13 @@ from retrieval_circuits.bigrams_and_composition.design import (
     WAYS,
     WITH_ADAM,
 )
-from retrieval_circuits.bigrams_and_composition.figures.chapter import CUT, FEW_PAIRS, NAMES, NO_PROMPTS, PROMPTS
+from retrieval_circuits.bigrams_and_composition.figures.chapter import (
+    CUT,
+    FEW_PAIRS,
+    NO_PROMPTS,
+    PROMPTS,
+    through_training,
+)
 from retrieval_circuits.bigrams_and_composition.measures import ATTENTION, K1, K2, MLP, O2, ORDERS
 from retrieval_circuits.bigrams_and_composition.published import PUBLISHED
 from retrieval_circuits.bigrams_and_composition.readings import (
@@ -54,11 +60,7 @@ def training_elsewhere(results: Results) -> View:
         rows.assign(panel=panel)
         for panel, rows in zip(ELSEWHERE, (results.rows(LETTERS, way=JOINT), results.rows(EVERYTHING)), strict=True)
     ]
-    rows = pd.concat(found, ignore_index=True)
-    table = rows.melt(["panel", "arm", "init_seed", "step"], [*MEMORIES, "accuracy"], "series")
-    table = table.assign(series=table["series"].map({**NAMES, "accuracy": "accuracy of answers"}))
-    table = in_order(table, "panel", ELSEWHERE)
-    return View(table[["panel", "series", "step", "arm", "init_seed", "value"]], "share", PROMPTS, BAND)
+    return through_training(pd.concat(found, ignore_index=True), ELSEWHERE)
 
 
 def every_network(results: Results) -> View:
@@ -105,12 +107,7 @@ def numbers(results: Results) -> View:
         "power of N of the rows that the MLP needs": needed_power(MLP)(results),
         "power of N of the rows that attention needs": needed_power(ATTENTION)(results),
     }
-    rows = [
-        {"quantity": quantity, "source": PUBLISHED[quantity], "init_seed": int(seed), "value": round(value, 6)}
-        for quantity, of_seed in ours.items()
-        for seed, value in of_seed.items()
-    ]
-    return View(pd.DataFrame(rows), "as named", "as named")
+    return beside(PUBLISHED, {quantity: values.round(6) for quantity, values in ours.items()})
 
 
 APPENDIX_VIEWS = {

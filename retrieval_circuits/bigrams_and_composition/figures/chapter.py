@@ -1,5 +1,7 @@
 """The table behind each figure of the chapter, with what its caption must say."""
 
+from collections.abc import Iterable
+
 import pandas as pd
 
 from livingpaper.claims.results import Results
@@ -127,10 +129,14 @@ def rows_and_channels(results: Results) -> View:
 def memories(results: Results) -> View:
     """What each matrix recalls through training, in four ways of training two layers."""
     rows = results.rows(LEARNING, way=list(PANELS))
-    rows = rows.assign(panel=rows["way"].astype(str).map(PANELS))
+    return through_training(rows.assign(panel=rows["way"].astype(str).map(PANELS)), PANELS.values())
+
+
+def through_training(rows: pd.DataFrame, panels: Iterable[str]) -> View:
+    """What each matrix recalls and how often answers are right, measurement by measurement, a panel each."""
     table = rows.melt(["panel", "arm", "init_seed", "step"], [*MEMORIES, "accuracy"], "series")
     table = table.assign(series=table["series"].map({**NAMES, "accuracy": "accuracy of answers"}))
-    table = in_order(table, "panel", PANELS.values())
+    table = in_order(table, "panel", panels)
     return View(table[["panel", "series", "step", "arm", "init_seed", "value"]], "share", PROMPTS, BAND)
 
 

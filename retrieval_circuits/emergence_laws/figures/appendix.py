@@ -3,20 +3,19 @@
 import pandas as pd
 
 from livingpaper.claims.results import Results
-from livingpaper.claims.view import View, in_order
+from livingpaper.claims.view import View, beside, in_order
 from retrieval_circuits.design import BAND
 from retrieval_circuits.emergence_laws.design import (
-    AXES,
     BATCH,
     CHANNELS,
     CONTEXT,
     HEADS,
     REPEATED,
-    SEQUENCE,
     SHAPES,
     TIED,
     TIMES,
     WIDTH,
+    axes_of,
     name_of,
 )
 from retrieval_circuits.emergence_laws.figures.chapter import ROWS, SERIES, WAIT
@@ -36,9 +35,7 @@ def every_setting(results: Results) -> View:
     found = []
     for shape in SHAPES:
         found.append(_waits(results.rows(name_of(shape)), shape, "middle", "in the middle"))
-        for axis, changes in AXES.items():
-            if (shape, axis) == (SEQUENCE, TIMES):  # which is told once
-                continue
+        for axis, changes in axes_of(shape).items():
             rows = results.rows(name_of(shape, axis))
             for change in changes:
                 name, value = change[0]
@@ -77,21 +74,13 @@ def seed_powers(results: Results) -> View:
 
 def numbers(results: Results) -> View:
     """The sources' powers beside ours, of each seed."""
-    rows = [
-        {
-            "quantity": f"{POWERS[axis]}, {SERIES[shape]}",
-            "source": PUBLISHED[axis],
-            "init_seed": int(seed),
-            "value": value,
-        }
-        for (shape, axis), powers in _powers(results).items()
-        for seed, value in powers.items()
-    ]
-    return View(pd.DataFrame(rows), "power", ROWS)
+    named = {(shape, axis): f"{POWERS[axis]}, {SERIES[shape]}" for axis in POWERS for shape in SHAPES}
+    published = {words: PUBLISHED[axis] for (_, axis), words in named.items()}
+    return beside(published, {named[asked]: powers for asked, powers in _powers(results).items()})
 
 
 def _powers(results: Results) -> dict[tuple[str, str], pd.Series]:
-    asked = [(shape, axis) for axis in POWERS for shape in SHAPES if (shape, axis) != (SEQUENCE, TIMES)]
+    asked = [(shape, axis) for axis in POWERS for shape in SHAPES if axis in axes_of(shape)]
     return {(shape, axis): exponent(shape, axis)(results) for shape, axis in asked}
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 
 from livingpaper.claims.results import Results, SelectionError
-from livingpaper.claims.view import View, in_order
+from livingpaper.claims.view import View, beside, in_order
 from retrieval_circuits.design import BAND
 from retrieval_circuits.stacked_heads.design import FOLLOWED, FRESH, GRID
 from retrieval_circuits.stacked_heads.figures.grid import ERROR, LINKS, PLATEAU, SYMBOLS
@@ -103,12 +103,7 @@ def numbers(results: Results) -> View:
         "squared error without one path, the most": without.max(),
         "first symbol learnt before the second": (learnt_time(1)(results) < learnt_time(2)(results)).astype(float),
     }
-    rows = [
-        {"quantity": quantity, "source": PUBLISHED[quantity], "init_seed": int(seed), "value": value}
-        for quantity, of_seed in ours.items()
-        for seed, value in of_seed.items()
-    ]
-    return View(pd.DataFrame(rows), "as named", "as named")
+    return beside(PUBLISHED, ours)
 
 
 def fresh_paths(results: Results) -> View:

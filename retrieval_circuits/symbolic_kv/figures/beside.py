@@ -3,7 +3,7 @@
 import pandas as pd
 
 from livingpaper.claims.results import Results
-from livingpaper.claims.view import View
+from livingpaper.claims.view import View, beside
 from retrieval_circuits.design import BAND
 from retrieval_circuits.symbolic_kv.design import TORCH, TRAINED
 from retrieval_circuits.symbolic_kv.figures.words import SPLITS
@@ -65,8 +65,4 @@ def numbers(results: Results) -> View:
     into_values = "all->" + roles["router"] + ".v"
     ours["patch, value input of one layer-1 head"] = by_site(results, "edge_switch", into_values, family="query")
     ours["program score, best variant"] = by_site(results, "program_agreement", roles["router"], family=SWEEP)
-    rows = [
-        {"quantity": quantity, "source": PUBLISHED[quantity], "init_seed": seed, "value": value}
-        for quantity, values in ours.items() for seed, value in values.items()
-    ]  # fmt: skip
-    return View(pd.DataFrame(rows), "as named", "as named")
+    return beside(PUBLISHED, ours)
