@@ -12,7 +12,10 @@ from livingpaper.explorer.heat import SHADES
 from livingpaper.explorer.matrix_film import SCRIPTS, STATIC, Filmed, MatrixFilm
 
 STEPS = (0, 10, 40)
-PAGE = "<!doctype html><html lang='en' data-theme='light'><title>film</title><main><h1>A page</h1>{}</main></html>"
+PAGE = (
+    "<!doctype html><html lang='en' data-theme='light'><meta charset='utf-8'>"
+    "<title>film</title><main><h1>A page</h1>{}</main></html>"
+)
 
 
 def matrix(label, rows, columns, seed):

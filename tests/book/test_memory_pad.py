@@ -13,7 +13,10 @@ from livingpaper.explorer.memory_pad import SCRIPTS, STATIC, MemoryPad, Stored
 from livingpaper.explorer.memory_sums import WAYS, filled, kept_by_sums, recall
 
 WIDTHS, N_PAIRS, STEPS = (4, 8), 40, (1, 30)
-PAGE = "<!doctype html><html lang='en' data-theme='light'><title>pad</title><main><h1>A page</h1>{}</main></html>"
+PAGE = (
+    "<!doctype html><html lang='en' data-theme='light'><meta charset='utf-8'>"
+    "<title>pad</title><main><h1>A page</h1>{}</main></html>"
+)
 FOUND = """([data, state]) => {
     const pad = new memoryRules.Pad(data), of = kind => memoryRules.rows(data[kind][state.width], state.width);
     pad.set(state);
