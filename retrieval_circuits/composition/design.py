@@ -78,9 +78,13 @@ COMPARED = tuple(Arm(way, N_LAYERS) for way in WAYS)
 BY_DEPTH = TWO, THREE, FOUR = tuple(Arm(MIXTURE, n_layers) for n_layers in DEPTHS)
 ALONE, ALONE_DEEP = (Arm(ONLY, n_layers) for n_layers in (N_LAYERS, HOPS))
 IN_TURN = FORWARD, ADDING, BY_POWERS, BACKWARDS = tuple(Arm(way, HOPS) for way in (STEPWISE, KEPT, DOUBLED, REVERSED))
-"""With as many layers as hops: with fewer, mixtures do not teach four, either."""
+"""With as many layers as hops."""
 TAUGHT = (ALONE_DEEP, FOUR, *IN_TURN)
-ARMS = tuple(dict.fromkeys((*COMPARED, *BY_DEPTH, *TAUGHT)))
+SHALLOW = STEPWISE_THREE, KEPT_THREE, DOUBLED_THREE, KEPT_TWO = (
+    *(Arm(way, N_LAYERS) for way in (STEPWISE, KEPT, DOUBLED)), Arm(KEPT, N_LAYERS - 1)
+)  # fmt: skip
+"""Taught in turn with fewer layers than hops: what is learnt then beyond a hop a layer must double."""
+ARMS = tuple(dict.fromkeys((*COMPARED, *BY_DEPTH, *TAUGHT, *SHALLOW)))
 LONGER = (ALONE, *BY_DEPTH, FORWARD, ADDING)
 """Arms that have more seeds: what the main claims compare."""
 
@@ -108,7 +112,8 @@ class Params(BaseModel):
 
     seeds: Annotated[SomeSeeds, Field(description="init seeds of every arm but those in turn")]
     more_seeds: Annotated[Seeds, Field(description="more init seeds of what the main claims compare; may be empty")]
-    in_turn_seeds: Annotated[SomeSeeds, Field(description="init seeds of networks taught in turn")]
+    in_turn_seeds: Annotated[SomeSeeds, Field(description="init seeds of networks of four layers taught in turn")]
+    shallow_seeds: Annotated[SomeSeeds, Field(description="init seeds of networks of fewer layers taught in turn")]
     look_up_seeds: Annotated[Seeds, Field(description="seeds of stacked heads' networks to draw beside; may be empty")]
     d_model: Annotated[int, Field(ge=8, le=512, multiple_of=8, description="width; 4 heads, no MLP")]
     n_queries: Annotated[int, Field(ge=1, le=64, description="queries of a row")]
@@ -130,6 +135,8 @@ def recipes(params: Params) -> dict[str, tuple[Recipe, ...]]:
 
 def seeds_of(params: Params, arm: Arm) -> tuple[int, ...]:
     """Init seeds of an arm; four hops alone, as deep as networks taught in turn, stand beside these and have theirs."""
+    if arm in SHALLOW:
+        return params.shallow_seeds
     first = params.in_turn_seeds if arm in (ALONE_DEEP, *IN_TURN) else params.seeds
     return tuple(dict.fromkeys((*first, *(params.more_seeds if arm in LONGER else ()))))
 

@@ -18,11 +18,15 @@ end.
 KF18 to KF20, on turns that keep easier questions in, were written before any network was trained so, with the bounds of
 their neighbours; and so was the rule that networks from seed 11 on have hidden permutations of their own, which then
 are what was drawn.
+
+KF21 to KF24, on turns with fewer layers than hops, were written before any network was trained so, with the readings
+and bounds of their neighbours (KF10, KF5, KF11, KF20).
 """
 
 from retrieval_circuits.composition.claims.hops import DEPTH, LAYERS, ORDER
+from retrieval_circuits.composition.claims.shallow import SHALLOW
 from retrieval_circuits.composition.claims.training import DATA
 from retrieval_circuits.composition.claims.turns import KEEPING, TURNS
 from retrieval_circuits.composition.design import hidden_of
 
-CLAIMS = tuple(claim.on_data_sets(hidden_of) for claim in (*DATA, *TURNS, *KEEPING, *ORDER, *DEPTH, *LAYERS))
+CLAIMS = tuple(claim.on_data_sets(hidden_of) for claim in (*DATA, *TURNS, *KEEPING, *SHALLOW, *ORDER, *DEPTH, *LAYERS))
