@@ -34,6 +34,7 @@ class Layer:
         n_subjects: S.
         n_relations: R.
         n_answers: D, which all relations share.
+        bijective: whether an answer to a relation is that of one subject alone; then D is S.
         width: d, channels.
         heads: of attention; 0 for none, where the embeddings of subject and relation are added.
         d_head: channels of a head's values.
@@ -43,6 +44,7 @@ class Layer:
     n_subjects: int = 64
     n_relations: int = 4
     n_answers: int = 4
+    bijective: bool = False
     width: int = 16
     heads: int = 0
     d_head: int = 4
@@ -63,8 +65,10 @@ class Layer:
         return normalize(torch.randn(1, n_tokens, self.width, generator=generator), dim=-1)
 
     def facts(self, generator: torch.Generator) -> Int[Tensor, "1 subject relation"]:
-        """An answer for each subject and relation, drawn uniformly and independently."""
+        """An answer for each subject and relation: drawn uniformly and independently, or a random order of all."""
         size = 1, self.n_subjects, self.n_relations
+        if self.bijective:
+            return torch.rand(size, generator=generator).argsort(1)
         return torch.randint(self.n_answers, size, generator=generator)
 
     def initial(self, generator: torch.Generator) -> Weights:

@@ -5,7 +5,7 @@ can be had by new embeddings alone. A layer that was trained in front of frozen 
 one that was never trained is neither.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -13,7 +13,9 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn.functional import one_hot
 
+from circuitcore.ground.hashed import later
 from retrieval_circuits.associative_memory.measures.layer import (
+    ANSWERS,
     RELATIONS,
     SUBJECTS,
     Layer,
@@ -38,28 +40,35 @@ class Transfers:
         sizes: (subjects, relations, channels) of each.
         hidden: units of the MLP; attention adds subject and relation.
         steps: of each training.
+        bijective: whether facts are; then there are as many answers as subjects.
     """
 
     sizes: tuple[tuple[int, int, int], ...]
     hidden: int
     steps: int
+    bijective: bool = later(False)
+
+    @property
+    def layers(self) -> tuple[Layer, ...]:
+        """One a size."""
+        found = (
+            Layer(n_subjects=subjects, n_relations=relations, width=width, hidden=self.hidden)
+            for subjects, relations, width in self.sizes
+        )
+        return tuple(replace(one, n_answers=one.n_subjects, bijective=True) if self.bijective else one for one in found)
 
 
 def transfers(asked: Transfers, seed: int) -> list[dict[str, Any]]:
-    """A row a size and way of learning the first facts, ``rest``; shares of facts recalled, chance a quarter.
+    """A row a size and way of learning the first facts, ``rest``; shares of facts recalled, chance 1/D.
 
     ``first``: the first facts, after training. Then embeddings of subjects are drawn anew and they alone are trained:
     ``new``, on new facts; ``again``, on the first ones. ``composed``: new facts without any training, by embeddings
-    that are sums of what each answer to each relation had added to the first embeddings; ``refitted``: the first facts
-    by such sums. ``recomposed``: as ``composed``, of the embeddings that were trained anew on the first facts, which
-    know them in front of every layer, a memory included.
+    that are sums of what each answer to each relation had added to the first embeddings, of bijections by a linear map
+    of its direction; ``refitted``: the first facts by such sums. ``recomposed``: as ``composed``, of embeddings that
+    were trained anew on the first facts, which know them in front of every layer, a memory included.
     """
     generator = torch.Generator().manual_seed(seed)
-    layers = (
-        Layer(n_subjects=subjects, n_relations=relations, width=width, hidden=asked.hidden)
-        for subjects, relations, width in asked.sizes
-    )
-    return [row for layer in layers for row in _of_layer(layer, asked.steps, generator)]
+    return [row for layer in asked.layers for row in _of_layer(layer, asked.steps, generator)]
 
 
 def _of_layer(layer: Layer, steps: int, generator: torch.Generator) -> list[dict[str, Any]]:
@@ -68,11 +77,12 @@ def _of_layer(layer: Layer, steps: int, generator: torch.Generator) -> list[dict
     fresh = layer.embeddings(layer.n_subjects, generator)
     taught = _taught(layer, start, old, steps)
     again, later = replaced(taught, fresh, (old, new), steps)
-    first, second = (summands(subjects, old, layer.n_answers) for subjects in (taught[SUBJECTS], again))
+    before, after = (codes(layer, taught[ANSWERS], facts) for facts in (old, new))
+    first, second = (summands(subjects, before) for subjects in (taught[SUBJECTS], again))
     asked = {
         "first": (taught[SUBJECTS], old), "again": (again, old), "new": (later, new),
-        "refitted": (compose(first, old), old), "composed": (compose(first, new), new),
-        "recomposed": (compose(second, new), new),
+        "refitted": (compose(first, before), old), "composed": (compose(first, after), new),
+        "recomposed": (compose(second, after), new),
     }  # fmt: skip
     columns = {name: recall_of(taught | {SUBJECTS: subjects}, facts) for name, (subjects, facts) in asked.items()}
     sizes = {"n_subjects": layer.n_subjects, "n_relations": layer.n_relations, "d": layer.width}
@@ -106,21 +116,32 @@ def replaced(
     return list(learnt[SUBJECTS].split(n_networks))
 
 
-def summands(
-    subjects: Float[Tensor, "network subject width"], facts: Int[Tensor, "network subject relation"], n_answers: int
-) -> Float[Tensor, "network relation answer width"]:
-    """What each answer to each relation adds to a subject's embedding, by least squares; the smallest such numbers.
+def codes(
+    layer: Layer, answers: Float[Tensor, "network answer width"], facts: Int[Tensor, "network subject relation"]
+) -> Float[Tensor, "network subject relation code"]:
+    """What stands for each fact's answer in sums: a number of its own, or of bijections the answer's direction.
 
-    With more subjects than R (D - 1) + 1, sums of these are determined; with fewer, they fit any embeddings.
+    There every answer is met once, so that what one adds by itself could not be told from all else.
     """
-    marks = one_hot(facts, n_answers).flatten(2).double()
-    found = torch.linalg.pinv(marks) @ subjects.double()
-    return found.view(len(found), -1, n_answers, found.shape[-1]).to(subjects.dtype)
+    if not layer.bijective:
+        return one_hot(facts, layer.n_answers).to(answers.dtype)
+    return answers[torch.arange(len(answers))[:, None, None], facts]
+
+
+def summands(
+    subjects: Float[Tensor, "network subject width"], coded: Float[Tensor, "network subject relation code"]
+) -> Float[Tensor, "network relation code width"]:
+    """What each part of the code of each relation adds to a subject's embedding, by least squares; the smallest such.
+
+    Of codes with a number an answer, sums of these are determined with more subjects than R (D - 1) + 1; of directions
+    with at least R d. With fewer they fit any embeddings.
+    """
+    found = torch.linalg.pinv(coded.flatten(2).double()) @ subjects.double()
+    return found.view(len(found), *coded.shape[2:], found.shape[-1]).to(subjects.dtype)
 
 
 def compose(
-    sums: Float[Tensor, "network relation answer width"], facts: Int[Tensor, "network subject relation"]
+    sums: Float[Tensor, "network relation code width"], coded: Float[Tensor, "network subject relation code"]
 ) -> Float[Tensor, "network subject width"]:
     """The embedding of each subject as the sum over relations of what its answer adds."""
-    marks = one_hot(facts, sums.shape[2]).to(sums.dtype)
-    return torch.einsum("nsra,nrad->nsd", marks, sums)
+    return torch.einsum("nsra,nrad->nsd", coded, sums)

@@ -112,8 +112,8 @@ def test_a_selector_recalls_new_facts_by_sums_and_by_training():
     new = SELECTED.facts(drawn(1))
     assert layers.recall_of(weights, old).item() == 1
     assert layers.recall_of(weights, new).item() == pytest.approx(1 / 4, abs=0.15)
-    sums = transfers.summands(weights[SUBJECTS], old, SELECTED.n_answers)
-    composed = transfers.compose(sums, new)
+    before, after = (transfers.codes(SELECTED, weights[ANSWERS], facts) for facts in (old, new))
+    composed = transfers.compose(transfers.summands(weights[SUBJECTS], before), after)
     wanted = torch.nn.functional.one_hot(new[0], 4).flatten(1).float()
     assert torch.allclose(composed[0, :, :12], wanted, atol=1e-5)
     assert layers.recall_of(weights | {SUBJECTS: composed}, new).item() == 1
@@ -131,8 +131,23 @@ def test_sums_of_too_few_subjects_fit_anything():
     """Three subjects, each with answers of its own: any embeddings are such sums, and new facts say nothing."""
     facts = torch.arange(3)[None, :, None].expand(1, 3, 2)
     subjects = torch.randn(1, 3, 5, generator=drawn())
-    sums = transfers.summands(subjects, facts, 3)
-    assert torch.allclose(transfers.compose(sums, facts), subjects, atol=1e-5)
+    coded = torch.nn.functional.one_hot(facts, 3).float()
+    sums = transfers.summands(subjects, coded)
+    assert torch.allclose(transfers.compose(sums, coded), subjects, atol=1e-5)
+
+
+def test_new_bijections_are_read_by_directions_where_embeddings_are_linear_in_them():
+    """Embeddings that are a linear map of each answer's direction are found again, and made of any other bijections."""
+    layer = dataclasses.replace(SMALL, n_subjects=30, n_answers=30, bijective=True)
+    old, new = (layer.facts(drawn(seed)) for seed in (0, 1))
+    assert all(sorted(answers) == list(range(30)) for answers in old[0].T.tolist())
+    assert not torch.equal(old, new) and not torch.equal(old[..., 0], old[..., 1])
+    answers, maps = layer.embeddings(30, drawn(2)), torch.randn(3, 6, 6, generator=drawn(3))
+    made = [sum(answers[0][facts[0, :, r]] @ maps[r] for r in range(3))[None] for facts in (old, new)]
+    before, after = (transfers.codes(layer, answers, facts) for facts in (old, new))
+    sums = transfers.summands(made[0], before)
+    assert torch.allclose(sums[0], maps, atol=1e-4)
+    assert torch.allclose(transfers.compose(sums, after), made[1], atol=1e-4)
 
 
 def test_removal_takes_subjects_out_of_the_part_that_writes_them():
