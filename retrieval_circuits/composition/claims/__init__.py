@@ -20,7 +20,8 @@ their neighbours; and so was the rule that networks from seed 11 on have hidden 
 are what was drawn.
 
 KF21 to KF24, on turns with fewer layers than hops, were written before any network was trained so, with the readings
-and bounds of their neighbours (KF10, KF5, KF11, KF20).
+and bounds of their neighbours (KF10, KF5, KF11, KF20). Their first twelve networks left KF21 and KF24 open; ten more
+were asked for then, once, of these arms and of those with which the main claims compare.
 """
 
 from retrieval_circuits.composition.claims.hops import DEPTH, LAYERS, ORDER
