@@ -7,7 +7,7 @@ import heapq
 import json
 import os
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -126,12 +126,22 @@ class Work:
 def expected(parts: Sequence[Work], durations: Durations) -> str:
     """``Expected: about 5 min (training, about 4 min; the page, about 60 s; the rest, not known yet).``."""
     units = durations.expected(part.name for part in parts)
-    seconds = [units[part.name] * part.units if part.name in units else None for part in parts]
-    known = [one for one in seconds if one is not None]
-    lengths = ("not known yet" if one is None else duration(one) for one in seconds)
-    each = "; ".join(f"{part.what}, {words}" for part, words in zip(parts, lengths, strict=True))
-    total = duration(sum(known)) if known else "no time is known yet"
-    return f"Expected: {'more than ' if 0 < len(known) < len(parts) else ''}{total} ({each})."
+    each = "; ".join(f"{part.what}, {length([part], units)}" for part in parts)
+    total = length(parts, units) if any(part.name in units for part in parts) else "no time is known yet"
+    return f"Expected: {total} ({each})."
+
+
+def length(parts: Sequence[Work], units: Mapping[str, float]) -> str:
+    """How long some work takes in all, in words; "more than" so much where that of a part is not known.
+
+    Args:
+        parts: of the work, one after another.
+        units: seconds of a unit, by name (``Durations.expected``).
+    """
+    known = [units[part.name] * part.units for part in parts if part.name in units]
+    if not known:
+        return "not known yet"
+    return f"{'more than ' if len(known) < len(parts) else ''}{duration(sum(known))}"
 
 
 def _read(path: Path) -> dict[str, float]:

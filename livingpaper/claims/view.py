@@ -1,7 +1,7 @@
 """What a figure draws, together with everything its caption must say about it."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import pandas as pd
 
@@ -22,6 +22,7 @@ class View:
         band: what a band or error bar is, in words; "" when none is drawn.
         chance: value of a guesser on the drawn scale, None where chance has no meaning.
         note: anything else a reader must know before trusting the picture.
+        levels: what theory or a source says of the value, by a name: a line each, where values have an axis.
 
     Raises:
         NoRowsError: an empty table, which would show nothing. ValueError: an empty unit.
@@ -33,6 +34,7 @@ class View:
     band: str = ""
     chance: float | None = None
     note: str = ""
+    levels: Mapping[str, float] = field(default_factory=dict)
 
     def __post_init__(self):
         if self.table.empty:

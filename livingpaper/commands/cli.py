@@ -16,7 +16,6 @@ from circuitcore.ground.interruption import ended_by_ctrl_c
 from livingpaper.commands import argument_types, language_models
 
 TIER = "params/NAME.TIER.yaml (default: published)"
-STATUS_FOLDER = Path("build/status")
 INTERRUPTION = "\ncircuitcore: interrupted. The same command goes on from the last checkpoint."
 
 
@@ -241,27 +240,11 @@ def _is_study(name: str) -> bool:
 
 
 def _sweep_status(arguments: argparse.Namespace, study: str) -> int:
-    from datetime import datetime
-
-    from livingpaper.book import studies
-
     arguments.study = study
-    params, store, module = _params(arguments), _store(arguments), studies.load(study)
-    from circuitcore.training.store.durable import write_durably
-    from circuitcore.training.sweeps.status import sweep_status
-    from circuitcore.training.sweeps.sweep import obtainable
-    from livingpaper.commands.status_page import status_lines, status_page
+    params, store = _params(arguments), _store(arguments)
+    from livingpaper.commands.study_status import show
 
-    arms = {arm: obtainable(store, of_arm) for arm, of_arm in module.recipes(params).items()}
-    status = sweep_status(store, arms, studies.experiments(module, params))
-    name, command = study, f"circuitcore status {study}"
-    if arguments.tier != "published":
-        name, command = f"{study}.{arguments.tier}", f"{command} --tier {arguments.tier}"
-    print("\n".join(status_lines(status)))  # first: it can be read where the page cannot be written
-    page = STATUS_FOLDER / f"{name}.html"
-    text = status_page(f"Sweep of {name}", command, status, datetime.now().astimezone())
-    write_durably(page, text.encode())
-    print(page)
+    show(study, arguments.tier, params, store)
     return 0
 
 

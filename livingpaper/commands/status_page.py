@@ -13,6 +13,7 @@ from circuitcore.training.sweeps.status import (
     checkpoints,
     counted,
 )
+from livingpaper.commands.forecast import Forecasts
 
 STYLE = """
 :root { color-scheme: light dark; --text: #1a1a1a; --quiet: #595959; --page: #fff; --line: #d4d4d4;
@@ -39,18 +40,24 @@ th { font-weight: 600; } thead th { border-top: 0; color: var(--quiet); font-siz
 """
 
 
-def status_lines(status: SweepStatus) -> list[str]:
+def status_lines(status: SweepStatus, from_nothing: Forecasts) -> list[str]:
     """The same as the page in lines of text: a table of arms, what runs, what failed, and when it should end."""
-    rows = [("arm", *STATES, "checkpoints", "ends in")]
+    rows = [("arm", *STATES, "checkpoints", "ends in", "from nothing")]
     for arm, runs in status.arms.items():
-        rows.append((arm, *_numbers(runs), checkpoints(runs), status.ends_in(runs)))
-    rows.append(("all, each run once", *_numbers(status.runs), checkpoints(status.runs), status.ends_in(status.runs)))
-    rows += [(f"experiment {name}", *_numbers(seeds), "-", "-") for name, seeds in status.experiments.items()]
+        rows.append((arm, *_numbers(runs), checkpoints(runs), status.ends_in(runs), from_nothing.each[arm]))
+    everything = status.runs
+    rows.append(("all, each run once", *_numbers(everything), checkpoints(everything), status.ends_in(everything), "-"))
+    for name, seeds in status.experiments.items():
+        rows.append((f"experiment {name}", *_numbers(seeds), "-", "-", from_nothing.each[name]))
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = ["  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip() for row in rows]
     lines += [f"running  {run.name}: {progress(run)}" for run in status.in_state("running")]
     lines += [f"failed   {run.name}: {run.error}" for run in _failed(status)]
-    return [*lines, status.outlook]
+    return [*lines, status.outlook, _whole(from_nothing)]
+
+
+def _whole(from_nothing: Forecasts) -> str:
+    return f"From nothing, all of it: {from_nothing.whole} on this machine."
 
 
 def progress(run: RunStatus) -> str:
@@ -59,22 +66,32 @@ def progress(run: RunStatus) -> str:
     return f"{run.steps:,} of {run.n_steps:,} steps{pace}"
 
 
-def status_page(title: str, command: str, status: SweepStatus, written: datetime) -> str:
+def status_page(title: str, command: str, status: SweepStatus, from_nothing: Forecasts, written: datetime) -> str:
     """One HTML text that loads nothing, says when it was written, and follows the reader's light or dark theme.
 
     Args:
         title: what the sweep is of.
         command: what writes the page again.
         status: what it shows.
+        from_nothing: how long arms and experiments take here if nothing of them is there.
         written: when that was.
     """
     arms = [
-        (escape(arm) + _runs_bar(runs), _in_words(runs), checkpoints(runs), status.ends_in(runs))
+        (
+            escape(arm) + _runs_bar(runs),
+            _in_words(runs),
+            checkpoints(runs),
+            status.ends_in(runs),
+            from_nothing.each[arm],
+        )
         for arm, runs in status.arms.items()
     ]
     running = [(escape(run.name) + _steps_bar(run), progress(run)) for run in status.in_state("running")]
     failed = [(escape(run.name), escape(run.error or "")) for run in _failed(status)]
-    experiments = [(escape(name) + _runs_bar(seeds), _in_words(seeds)) for name, seeds in status.experiments.items()]
+    experiments = [
+        (escape(name) + _runs_bar(seeds), _in_words(seeds), from_nothing.each[name])
+        for name, seeds in status.experiments.items()
+    ]
     everything = status.runs
     steps, n_steps = sum(run.steps for run in everything), sum(run.n_steps for run in everything)
     body = [
@@ -85,9 +102,9 @@ def status_page(title: str, command: str, status: SweepStatus, written: datetime
         _runs_bar(everything),
         _key(everything),
         f'<p class="quiet">{len(everything)} runs; {steps:,} of {n_steps:,} steps; '
-        f"{checkpoints(everything)} checkpoints.</p>",
-        _table("Arms", ("arm", "runs", "checkpoints", "ends in"), arms),
-        _table("Experiments", ("experiment", "tables"), experiments),
+        f"{checkpoints(everything)} checkpoints. {escape(_whole(from_nothing))}</p>",
+        _table("Arms", ("arm", "runs", "checkpoints", "ends in", "from nothing"), arms),
+        _table("Experiments", ("experiment", "tables", "from nothing"), experiments),
         _table("Running", ("run", "progress"), running),
         _table("Failed", ("run", "what stopped it"), failed),
     ]

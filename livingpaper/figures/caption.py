@@ -28,6 +28,8 @@ def facts(view: View) -> list[str]:
     sentences.append(f"Value: {view.unit}{where}.")
     if view.chance is not None:
         sentences.append(f"Chance level: {view.chance:.3g}.")
+    if view.levels:
+        sentences.append(f"Lines: {'; '.join(f'{name} {level:.3g}' for name, level in view.levels.items())}.")
     if view.note:
         sentences.append(view.note.rstrip(".") + ".")
     return sentences

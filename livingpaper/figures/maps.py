@@ -120,9 +120,10 @@ def heat(view: View, width: int) -> alt.TopLevelMixin:
     """A number for every row and column, written on its colour; one scale for all panels.
 
     Columns: ``row``, ``column`` (both drawn in the order given), ``value`` (missing: a cell without colour); optional
-    ``panel`` (one map each), ``origin`` (a menu chooses whose).
+    ``panel`` (one map each), ``line`` (what ends with a row, such as a law's reach: a line below it, with these words
+    on pointing at it; missing: none), ``origin`` (a menu chooses whose).
     """
-    rows = rows_of(view, ["row", "column", "value"], ["panel"])
+    rows = rows_of(view, ["row", "column", "value"], ["panel", "line"])
     rows["panel"] = rows["panel"].astype(str) if "panel" in rows else ""
     keys = ["panel", "row", "column", "origin"]
     twice = rows[rows.duplicated(keys)]
@@ -150,7 +151,7 @@ def _heat(rows: pd.DataFrame, color: alt.Color, room: int, *, wide: bool) -> alt
     axis = alt.Axis(orient="top", labelAngle=angle, ticks=False, domain=False, labelPadding=5)
     labels = alt.Axis(ticks=False, domain=False, labelPadding=5, labelFontSize=11, labelLimit=150 if wide else 88)
     gaps = alt.Scale(paddingInner=0.06, paddingOuter=0)
-    base = alt.Chart(rows.drop(columns="panel")).encode(
+    base = alt.Chart(rows.drop(columns=["panel", "line"], errors="ignore")).encode(
         x=alt.X("column:N", sort=across, title=None, axis=axis, scale=gaps),
         y=alt.Y("row:N", sort=down, title=None, axis=labels, scale=gaps),
         tooltip=[alt.Tooltip("row:N"), alt.Tooltip("column:N"), alt.Tooltip("value:Q", format=".4")],
@@ -176,4 +177,16 @@ def _heat(rows: pd.DataFrame, color: alt.Color, room: int, *, wide: bool) -> alt
         unknown.mark_text(**words, style="ink").encode(text=alt.value("–")),
     ]
     size = {"width": cell * len(across), "height": 20 * len(down)}
+    if "line" in rows:
+        layers += _lines(rows, y=alt.Y("row:N", sort=down, bandPosition=1))
     return alt.layer(*layers).properties(**size, **({"title": panel} if panel else {}))
+
+
+def _lines(rows: pd.DataFrame, y: alt.Y) -> list[alt.Chart]:
+    """Below the rows that have words for one: dark on light, so that it is seen on every colour."""
+    ends = rows[["row", "line"]].dropna().drop_duplicates()
+    base = alt.Chart(ends).encode(x=alt.XValue(0), x2=alt.X2Value("width"), y=y)
+    return [
+        base.mark_rule(stroke="#ffffff", strokeWidth=5, tooltip=False),
+        base.mark_rule(stroke="#111111", strokeWidth=2, strokeDash=[5, 3]).encode(tooltip=alt.Tooltip("line:N")),
+    ]

@@ -171,17 +171,30 @@ def chance_line(chance: float, *, axis: Literal["x", "y"], label: bool = True) -
         axis: the axis that carries the value.
         label: False where another facet of the same figure already says it.
     """
-    data = alt.Data(values=[{"chance": round(chance, 4), "label": f"chance {chance:.3g}"}])
-    level = {"x": alt.XDatum, "y": alt.YDatum}[axis](round(chance, 4))
-    rule = alt.Chart(data).mark_rule(style="chance", tooltip=False).encode(**{axis: level})
+    return level_line("chance", chance, axis=axis, label=label)
+
+
+def level_line(name: str, level: float, *, axis: Literal["x", "y"], label: bool = True, row: int = 0) -> alt.LayerChart:
+    """A dashed line at a level, with its name and the number beside it.
+
+    Args:
+        name: of the level.
+        level: on the drawn scale.
+        axis: the axis that carries the value.
+        label: False where another facet of the same figure already says it.
+        row: of words above the plot, counted from the lowest, where the line stands upright.
+    """
+    data = alt.Data(values=[{"level": round(level, 4), "label": f"{name} {level:.3g}"}])
+    place = {"x": alt.XDatum, "y": alt.YDatum}[axis](round(level, 4))
+    rule = alt.Chart(data).mark_rule(style="chance", tooltip=False).encode(**{axis: place})
     if not label:
         return alt.layer(rule)
     words = alt.Text("label:N")
     if axis == "y":
         text = alt.Chart(data).mark_text(style="chance-label", align="right", baseline="bottom", dy=-3)
-        return alt.layer(rule, text.encode(x=alt.XValue("width"), y=alt.Y("chance:Q"), text=words))
+        return alt.layer(rule, text.encode(x=alt.XValue("width"), y=alt.Y("level:Q"), text=words))
     text = alt.Chart(data).mark_text(style="chance-label", align="left", baseline="bottom", dx=4)
-    return alt.layer(rule, text.encode(y=alt.YValue(-3), x=alt.X("chance:Q"), text=words))
+    return alt.layer(rule, text.encode(y=alt.YValue(-3 - 14 * row), x=alt.X("level:Q"), text=words))
 
 
 def origin_labels(rows: pd.DataFrame, origins: pd.Series) -> list[str]:

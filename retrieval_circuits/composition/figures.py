@@ -14,9 +14,12 @@ from retrieval_circuits.composition.design import (
     FOUR,
     HOPS,
     IN_TURN,
+    KEPT_BY_DEPTH,
+    KEPT_TWO,
     N_HEADS,
     N_PARTS,
     N_SYMBOLS,
+    SHALLOW,
     STEPS_AN_EPOCH,
     STEPWISE,
     TAUGHT,
@@ -81,6 +84,11 @@ def turns(results: Results) -> View:
     return _curves(results, {arm: arm.way.name for arm in (ALONE_DEEP, *IN_TURN)})
 
 
+def shallow(results: Results) -> View:
+    """The same of numbers of hops in turn with fewer layers."""
+    return _curves(results, {arm: str(arm) for arm in SHALLOW})
+
+
 def turn_lengths(steps: int) -> str:
     """How many steps the turns of one to four hops last, in words."""
     *first, last = (f"{steps * part // N_PARTS:,}" for part in STEPWISE.parts)
@@ -129,8 +137,9 @@ def _ends(results: Results) -> dict[str, int]:
 
 def frontier(results: Results) -> View:
     """The most hops that networks answer, by layers that look up: two laws, our networks, and those of two others."""
-    ours = hops_answered(results, *present(results, BY_DEPTH)).assign(row="these networks")
-    ours["layers"] = ours["arm"].map({str(arm): arm.n_layers for arm in BY_DEPTH})
+    rows = {"these, mixed": present(results, BY_DEPTH), "these, in turn": present(results, KEPT_BY_DEPTH)}
+    ours = pd.concat([hops_answered(results, *arms).assign(row=row) for row, arms in rows.items() if arms])
+    ours["layers"] = ours["arm"].map({str(arm): arm.n_layers for arms in rows.values() for arm in arms})
     theirs = look_ups_learnt(results).assign(row="stacked heads")
     theirs["layers"] = theirs["n_layers"] - 1  # the first joins pairs
     theirs = theirs[theirs["layers"] > 0]
@@ -148,7 +157,8 @@ def frontier(results: Results) -> View:
     return View(
         table[["row", "column", "value", "arm"]], "hops", "tests of each study",
         note="Columns: layers that look up; pairs of two words need one more. Asked for: up to "
-        f"{HOPS} hops of these networks, two of stacked heads, sixteen of others' k-hop heads. Means over seeds",
+        f"{HOPS} hops of these networks, mixed or one more a turn, two of stacked heads, sixteen of others' k-hop "
+        "heads. Means over seeds",
     )  # fmt: skip
 
 
@@ -181,6 +191,11 @@ def _so_many_hops(done: int) -> str:
 
 def _after(layers: int) -> str:
     return "before" if not layers else f"layer {layers}"
+
+
+def held_two(results: Results) -> View:
+    """The same of the networks with two layers that turns with easier questions kept in taught."""
+    return _held(results, KEPT_TWO, 3)
 
 
 def held_deep(results: Results) -> View:
@@ -233,5 +248,5 @@ def every_arm(results: Results) -> View:
     return View(pd.DataFrame(found), "as named", ROWS)
 
 
-CHAPTER = (training, turns, arrivals, depths, passing, frontier, held)
-VIEWS = {view.__name__: view for view in (*CHAPTER, held_deep, errors, every_arm)}
+CHAPTER = (training, turns, shallow, arrivals, depths, passing, frontier, held)
+VIEWS = {view.__name__: view for view in (*CHAPTER, held_two, held_deep, errors, every_arm)}

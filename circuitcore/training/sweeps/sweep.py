@@ -1,7 +1,7 @@
 """Training many recipes: says what there is to do, shows how far it is, leaves out what is already there."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from functools import partial
 
@@ -38,7 +38,12 @@ def left_to_train(
     study: str, store: RunStore, recipes: Iterable[Recipe], executor: str, workers: int | None = None
 ) -> list[Work]:
     """What training those of a study's recipes that are not finished comes to: a part for each kind of step."""
-    left, kinds = unfinished(store, recipes), defaultdict(list)
+    return to_train(study, unfinished(store, recipes), executor, workers)
+
+
+def to_train(study: str, left: Mapping[Recipe, int], executor: str, workers: int | None = None) -> list[Work]:
+    """What so many steps of some recipes come to: a part for each kind of step."""
+    kinds = defaultdict(list)
     for recipe, steps in left.items():
         kinds[recipe.engine, recipe.batch_size].append(steps)
     return [

@@ -1,5 +1,7 @@
 """The table behind each figure of the chapter, with what its caption must say."""
 
+from collections.abc import Mapping
+
 import numpy as np
 import pandas as pd
 
@@ -9,6 +11,8 @@ from livingpaper.claims.view import View, in_order
 from retrieval_circuits.associative_memory.design import (
     ADAM,
     ADAM_SOFTMAX,
+    BIJECTIONS,
+    BIJECTIVE,
     CAPACITY,
     EXPONENT,
     FACTS,
@@ -54,10 +58,9 @@ from retrieval_circuits.design import BAND
 NO_PROMPTS = "stored pairs"
 PROMPTS = "prompts drawn anew"
 LOAD = "load, N ln N / d²"
-LINES = (
-    f"The source's fit: {1 / FIT:.3f}. Limit of the best wide matrix, by newer theory: {LIMIT}. Loads tried: "
-    f"{TRAINED_LOADS[0]:g} to {TRAINED_LOADS[-1]:.2f}: what ends beyond stands at the end"
-)
+LEVELS = {"wide, by theory": LIMIT, "source's fit": 1 / FIT}
+"""Of the load that the best matrix holds as it gets wide, and of the line that the source draws."""
+ENDS = f"Loads tried: {TRAINED_LOADS[0]:g} to {TRAINED_LOADS[-1]:.2f}: what ends beyond stands at the end"
 NAMES = {
     ("adam", 1000.0): "Adam, rate 1,000 (the source's)",
     ("adam", 1.0): "Adam, rate 1",
@@ -79,11 +82,20 @@ def sums(results: Results) -> View:
         row=lambda shown: "load " + shown["load"].map("{:.3g}".format),
         column=lambda shown: "d " + shown["d"].astype(str),
     )
-    table = table.assign(panel=table["panel"].map(panels))
+    table = table.assign(panel=table["panel"].map(panels), line=_ends_of(table["load"], BY_THEORY))
     n_seeds = rows["init_seed"].nunique()
-    note = f"Mean over {n_seeds} seeds. Load is N ln N / d²; by theory of wide sums errors begin at 1/8, and half of "
-    note += "the pairs are lost at 1/2"
-    return View(table[["arm", "panel", "row", "column", "value"]], "share of pairs", NO_PROMPTS, note=note)
+    note = f"Mean over {n_seeds} seeds. Load is N ln N / d². Lines: by theory of wide sums errors begin at 1/8, and "
+    note += "half of the pairs are lost at 1/2"
+    return View(table[["arm", "panel", "row", "column", "value", "line"]], "share of pairs", NO_PROMPTS, note=note)
+
+
+BY_THEORY = {"errors begin, by theory of wide sums": 1 / 8, "half of the pairs are lost, by the same theory": 1 / 2}
+
+
+def _ends_of(loads: pd.Series, levels: Mapping[str, float]) -> list[str | None]:
+    """For each load the words of the level up to which it is the largest there is; None for others."""
+    found = {loads[loads <= level * (1 + 1e-3)].max(): words for words, level in levels.items()}
+    return [found.get(load) for load in loads]
 
 
 def trained_loads(results: Results) -> View:
@@ -97,7 +109,8 @@ def trained_loads(results: Results) -> View:
         found.append(part)
     table = pd.concat(found, ignore_index=True).assign(arm=TRAINED)
     table = table.assign(group="d " + table["d"].astype(str)).sort_values("d", kind="stable")
-    return View(table[["group", "series", "arm", "init_seed", "value"]], LOAD, NO_PROMPTS, BAND, note=LINES)
+    shown = table[["group", "series", "arm", "init_seed", "value"]]
+    return View(shown, LOAD, NO_PROMPTS, BAND, note=ENDS, levels=LEVELS)
 
 
 def by_steps(results: Results) -> View:
@@ -111,8 +124,9 @@ def by_steps(results: Results) -> View:
     table = in_order(table.sort_values("steps", kind="stable"), "series", NAMES.values())
     table = table.sort_values("steps", kind="stable")
     return View(
-        table[["group", "series", "arm", "init_seed", "value"]], LOAD, NO_PROMPTS, BAND, note=f"Width {width}. {LINES}"
-    )
+        table[["group", "series", "arm", "init_seed", "value"]], LOAD, NO_PROMPTS, BAND, note=f"Width {width}. {ENDS}",
+        levels=LEVELS,
+    )  # fmt: skip
 
 
 def hidden(results: Results) -> View:
@@ -128,10 +142,12 @@ def hidden(results: Results) -> View:
     columns = rows["column"].drop_duplicates()
     table = rows.groupby(["arm", "classes", "load", "panel", "row", "column"], observed=True)["accuracy"].mean()
     table = table.rename("value").reset_index().sort_values(["classes", "load"], kind="stable")
-    table = in_order(table, "column", columns)
+    fits, words = {0: 1 / HIDDEN_FIT, FEW_SHARED: 1 / SHARED_FIT}, "99 % ends, by the source's fit"
+    parts = [part.assign(line=_ends_of(part["load"], {words: fits[n]})) for n, part in table.groupby("classes")]
+    table = in_order(pd.concat(parts), "column", columns)
     note = f"Mean over {rows['init_seed'].nunique()} seeds, {int(rows['steps'].max()):,} steps; d channels, m units. "
-    note += f"By the source's fits, 99 % ends at {1 / HIDDEN_FIT:.2f} and {1 / SHARED_FIT:.2f}"
-    return View(table[["arm", "panel", "row", "column", "value"]], "share of pairs", NO_PROMPTS, note=note)
+    note += f"Lines: by the source's fits, 99 % ends at {fits[0]:.2f} and {fits[FEW_SHARED]:.2f}"
+    return View(table[["arm", "panel", "row", "column", "value", "line"]], "share of pairs", NO_PROMPTS, note=note)
 
 
 def beside_matrices(results: Results) -> View:
@@ -292,8 +308,9 @@ def kept(results: Results) -> View:
 
 def transferred(results: Results) -> View:
     """New facts by new embeddings, trained and composed, by how the layer behind them came about."""
-    rows = results.rows(TRANSFERS)
-    sizes = [f"{r} relations, {s} subjects" for s, r in rows[["n_subjects", "n_relations"]].to_numpy()]
+    kinds = {TRANSFERS: "", BIJECTIONS: ", bijections"}
+    rows = pd.concat([results.rows(name).assign(kind=words) for name, words in kinds.items()], ignore_index=True)
+    sizes = [f"{r} relations, {s} subjects{k}" for s, r, k in rows[["n_subjects", "n_relations", "kind"]].to_numpy()]
     columns = {"first": "first", "new": "trained", "composed": "composed", "recomposed": "recomposed"}
     rows = rows.assign(panel=sizes, row=rows["rest"].astype(str).map(RESTS_SHOWN))
     means = rows.groupby(["arm", "panel", "row"], observed=True)[list(columns)].mean().reset_index()
@@ -301,10 +318,11 @@ def transferred(results: Results) -> View:
     table = table.assign(column=table["column"].map(columns))
     table = in_order(in_order(table, "row", RESTS_SHOWN.values()), "panel", dict.fromkeys(sizes))
     table = in_order(table, "column", columns.values())
-    note = f"Mean over {rows['init_seed'].nunique()} seeds; {LAYER_WIDTH} channels. Rows: layers that learnt the first "
+    note = f"Mean over {rows['init_seed'].nunique()} seeds; {LAYER_WIDTH} channels, {BIJECTIVE[2]} for bijections, "
+    note += "where a guess is right in one of as many as subjects. Rows: layers that learnt the first "
     note += "facts with embeddings learnt, or frozen, which makes it a memory; raw layers, never trained, one louder. "
     note += "New embeddings are trained; composed, of what each answer adds to the first ones; or recomposed, of those "
-    note += f"trained anew on the first facts. Chance: {CHANCE:g}"
+    note += f"trained anew on the first facts. Else a guess is right in {CHANCE:g}"
     return View(table[["arm", "panel", "row", "column", "value"]], "share of facts", FACTS_ASKED, note=note)
 
 

@@ -23,6 +23,7 @@ from circuitcore.training.sweeps import sweep
 from circuitcore.training.sweeps.status import sweep_status
 from circuitcore.training.sweeps.sweep import steps_trail, train_all, train_one, train_stacks
 from livingpaper.commands import cli
+from livingpaper.commands.forecast import Forecasts
 from livingpaper.commands.status_page import status_lines, status_page
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -257,7 +258,8 @@ def test_the_page_loads_nothing_escapes_what_it_quotes_and_says_when_it_was_writ
     with store.lock(running.run_id):
         status = sweep_status(store, {"<arm>": [toy_recipe(), DIVERGING], "other": [running], "none": []})
     written = datetime(2026, 3, 4, 5, 6, 7, tzinfo=UTC)
-    page = status_page("Sweep of toy", "circuitcore status toy", status, written)
+    forecasts = Forecasts({"<arm>": "about 2 min", "other": "not known yet", "none": "-"}, "more than about 2 min")
+    page = status_page("Sweep of toy", "circuitcore status toy", status, forecasts, written)
     read = Reader(page)
     assert not {"script", "link", "img", "iframe", "b"} & {tag for tag, _ in read.tags}
     assert not {"src", "href"} & {name for _, attributes in read.tags for name in attributes}
@@ -274,7 +276,9 @@ def test_the_page_loads_nothing_escapes_what_it_quotes_and_says_when_it_was_writ
     ]
     widths = re.findall(r'<span class="(\w+)" style="width:([\d.]+)%">', page)
     assert widths[3:5] == [("done", "50.00"), ("failed", "50.00")] and widths[-1] == ("running", "33.33")
-    lines = status_lines(status)
+    assert "2 min" in read.text and "From nothing, all of it: more than about 2 min on this machine." in read.text
+    lines = status_lines(status, forecasts)
+    assert lines[-1] == "From nothing, all of it: more than about 2 min on this machine."
     assert lines[0].split("  ")[0] == "arm" and any(line.startswith("failed   toy-recall") for line in lines)
 
 

@@ -265,6 +265,17 @@ def test_the_line_of_chance_is_drawn_at_its_level_and_named():
     assert "chance" not in " ".join(words_of(svg_of(next(layouts(curves.training(view_of(training(), chance=None)))))))
 
 
+def test_levels_of_theory_are_drawn_where_they_are_named_and_said():
+    rows = table("group init_seed", ["a", "b"], range(5), value=[0.0, 1.0] * 5)
+    view = view_of(rows, levels={"by theory": 0.25, "the fit": 0.5})
+    spec = next(layouts(bars.seeds(view)))
+    assert {"chance 0.333", "by theory 0.25", "the fit 0.5"} <= set(words_of(svg_of(spec)))
+    texts = re.findall(r'aria-label="(?:label|level): (.*?)"', svg_of(spec))
+    assert all(any(f"{level}" in text for text in texts) for level in (0.25, 0.5)), texts
+    assert "Lines: by theory 0.25; the fit 0.5." in facts(view)
+    assert not any("Lines:" in sentence for sentence in facts(view_of(rows)))
+
+
 def test_small_multiples_have_their_own_scale_unit_and_chance():
     spec = style.specification(curves.lines(view_of(lines())))
     loss, three = spec["concat"]
@@ -310,6 +321,18 @@ def test_a_map_writes_every_number_and_says_where_one_is_missing():
     assert words.count("–") == 1 and {"zero", "mean", "on 9", *HEADS} <= set(words)
     with pytest.raises(ColumnsError, match="two values for one cell.*row=on 0, column=L0H0"):
         maps.heat(view_of(pd.concat([rows, rows.head(1)])))
+
+
+def test_a_line_of_a_map_lies_below_the_row_that_has_its_words():
+    rows = table("row column", ["first", "second", "third"], ["x", "y"])
+    marked = rows.assign(line=rows["row"].map({"second": "a law ends"}))
+    svg = svg_of(next(layouts(maps.heat(view_of(marked)))))
+    assert svg.count("a law ends") == 1 and "a law ends" not in svg_of(next(layouts(maps.heat(view_of(rows)))))
+    below = [
+        float(y) for y in re.findall(r'aria-roledescription="rule mark" transform="translate\([\d.]+,([\d.]+)\)', svg)
+    ]
+    tops = [float(y) for y in re.findall(r'aria-roledescription="rect mark" d="M[\d.]+,([\d.]+)', svg)]
+    assert len(below) == 2 and sorted(set(tops))[1] < below[0] == below[1] <= sorted(set(tops))[2]
 
 
 def test_a_map_of_large_numbers_has_no_decimals_and_keeps_zero_dark():

@@ -121,12 +121,14 @@ def test_look_ups_are_counted_by_that_chapters_threshold():
 
 
 def test_the_frontier_has_both_laws_and_every_study_at_its_layers_that_look_up():
-    rows = [one for arm in BY_DEPTH for one in learning(arm, CURVES)]
+    three = {**CURVES, 3: CURVES[2]}
+    rows = [one for arm in BY_DEPTH for one in learning(arm, CURVES)] + learning(design.KEPT_TWO, three)
     table = figures.frontier(results(rows)).table.set_index(["row", "column"])["value"]
     assert [table["one hop a layer", str(n)] for n in range(1, 6)] == [1, 2, 3, 4, 5]
     assert [table["doubling", str(n)] for n in range(1, 6)] == [1, 3, 7, 15, 31]
     assert [table["k-hop heads", str(n)] for n in range(1, 6)] == [1, 3, 5, 8, 15]
-    assert table["these networks"].to_dict() == {"2": 2, "3": 2, "4": 2}
+    assert table["these, mixed"].to_dict() == {"2": 2, "3": 2, "4": 2}
+    assert table["these, in turn"].to_dict() == {"2": 3}
 
 
 def test_turns_have_parts_of_the_steps_and_a_mixture_has_all():

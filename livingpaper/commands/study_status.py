@@ -1,0 +1,41 @@
+"""Where a study's runs stand and what each arm costs: lines for a terminal, and a page."""
+
+from datetime import datetime
+from pathlib import Path
+
+from circuitcore.ground.durations import Durations
+from circuitcore.ground.environment import Folders
+from circuitcore.training.store.durable import write_durably
+from circuitcore.training.store.run_store import RunStore
+from circuitcore.training.sweeps.status import sweep_status
+from circuitcore.training.sweeps.sweep import obtainable
+from livingpaper.book import studies
+from livingpaper.commands.forecast import forecasts
+from livingpaper.commands.status_page import status_lines, status_page
+
+FOLDER = Path("build/status")
+
+
+def show(study: str, tier: str, params, store: RunStore) -> None:
+    """Print how far every arm and experiment is, and write the page, whose place comes last.
+
+    Args:
+        study: its name.
+        tier: whose parameters ``params`` are.
+        params: of the study.
+        store: where the runs are looked up.
+    """
+    module = studies.load(study)
+    arms = {arm: obtainable(store, of_arm) for arm, of_arm in module.recipes(params).items()}
+    experiments = studies.experiments(module, params)
+    status = sweep_status(store, arms, experiments)
+    durations = Durations.of(Folders.from_environment().root)
+    from_nothing = forecasts(study, status, studies.instruments(module, params), experiments, durations)
+    name, command = study, f"circuitcore status {study}"
+    if tier != "published":
+        name, command = f"{study}.{tier}", f"{command} --tier {tier}"
+    print("\n".join(status_lines(status, from_nothing)))  # first: it can be read where the page cannot be written
+    page = FOLDER / f"{name}.html"
+    text = status_page(f"Sweep of {name}", command, status, from_nothing, datetime.now().astimezone())
+    write_durably(page, text.encode())
+    print(page)
