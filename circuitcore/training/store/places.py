@@ -1,5 +1,6 @@
 """Runs on disk as far as names and headers tell, without torch: where they are, how far, what is wrong with them."""
 
+import json
 import os
 import re
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ from circuitcore.ground.task_names import TASK_NAMES
 from circuitcore.training.errors import StoreError
 from circuitcore.training.store.file_bytes import header_length, read_identity
 from circuitcore.training.store.ledger import HISTORY_NAME, LEDGER_NAME, RECIPE_NAME, RESUME_NAME
-from circuitcore.training.store.packed import read_pack
+from circuitcore.training.store.packed import PackedRun, read_pack
 
 RUN_NAME = re.compile(r"[A-Za-z0-9_-]+-[0-9a-f]{12}")
 MAX_MESSAGE = 2_000  # characters: a file may hold a name of a million
@@ -61,11 +62,20 @@ def run_folders(path: Path) -> list[Path]:
 
 
 def _addresses(pack: Path) -> list[Path]:
-    """Of the runs of a pack; of one whose index is damaged the index."""
+    """Of the runs of a pack; of one whose index is damaged the index.
+
+    Runs whose recipes say that they have the same rows, or nearly the same, stand together: whoever goes through them
+    makes rows once.
+    """
     try:
-        return [run.address for run in read_pack(pack)]
+        return [run.address for run in sorted(read_pack(pack), key=_rows_of)]
     except StoreError:
         return [pack / INDEX_NAME]
+
+
+def _rows_of(run: PackedRun) -> str:
+    recipe = run.line.fields.get("recipe")  # still to be checked: it may be anything
+    return json.dumps([recipe.get("task"), recipe.get("task_params")]) if isinstance(recipe, dict) else ""
 
 
 def _holds_run(folder: Path) -> bool:
