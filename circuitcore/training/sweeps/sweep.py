@@ -206,13 +206,20 @@ def _shown(
     for recipe in left:
         steps_trail(store, recipe).remove()  # of an attempt that was killed: it goes on from less
     total = sum(recipe.n_steps for recipe in left)
-    done = partial(_steps_done, store, list(left))
+    done = partial(_steps_done, store, list(left), {})
     bar = watch.bar(total=total, initial=total - sum(left.values()), unit="step", desc="training")
     return polled(bar, done)
 
 
-def _steps_done(store: RunStore, recipes: list[Recipe]) -> int:
-    return sum(max(store.steps_done(recipe), steps_trail(store, recipe).read()) for recipe in recipes)
+def _steps_done(store: RunStore, recipes: list[Recipe], finished: dict[Recipe, int]) -> int:
+    """Asked twice a second beside the workers: only those that were begun and were not ``finished`` are looked up."""
+    done = dict(finished)
+    for recipe in recipes:
+        if recipe not in finished and (store.root / recipe.run_id).exists():
+            done[recipe] = max(store.steps_done(recipe), steps_trail(store, recipe).read())
+            if done[recipe] == recipe.n_steps and store.find(recipe):
+                finished[recipe] = recipe.n_steps
+    return sum(done.values())
 
 
 def steps_trail(store: RunStore, recipe: Recipe) -> Trail:

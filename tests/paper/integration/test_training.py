@@ -278,6 +278,23 @@ def test_a_bar_moves_between_two_checkpoints(tmp_path, monkeypatch):
     assert not list(left_behind.parent.iterdir())
 
 
+def test_a_bar_looks_up_only_what_was_begun_and_what_is_finished_once(tmp_path, monkeypatch):
+    """It is asked twice a second, beside the workers whose processors it would take."""
+    store, recipes = RunStore(tmp_path), [toy_recipe(seed) for seed in range(4)]
+    looked_up, find = [], RunStore.find
+    monkeypatch.setattr(RunStore, "find", lambda self, recipe: looked_up.append(recipe) or find(self, recipe))
+    done = partial(sweep._steps_done, store, recipes, {})
+    assert done() == 0 and not looked_up
+    trained = store.get_or_train(recipes[0])
+    looked_up.clear()
+    assert [done(), done(), done()] == [36, 36, 36] and {*looked_up} == {recipes[0]}
+    looked_up.clear()
+    assert done() == trained.final_step and not looked_up
+    sweep.steps_trail(store, recipes[1]).note(7)
+    (tmp_path / recipes[1].run_id).mkdir()
+    assert done() == 43 and {*looked_up} == {recipes[1]}
+
+
 def test_expected_time_is_that_of_the_busiest_worker():
     assert time_in_parallel([3.0, 1.0, 1.0, 1.0], 2) == 3.0
     assert time_in_parallel([1.0, 1.0, 1.0, 3.0], 2) == 4.0, "in their order, as a pool hands them out"
