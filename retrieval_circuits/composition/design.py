@@ -11,7 +11,6 @@ from typing import Annotated, NamedTuple
 from pydantic import BaseModel, ConfigDict, Field
 
 from circuitcore.metrics.instruments.instrument import Instrument
-from circuitcore.metrics.instruments.snapshots import spread
 from circuitcore.models.config import ModelConfig
 from circuitcore.tasks.k_fold_composition import KFoldComposition
 from circuitcore.training.recipe import Optimizer, Recipe, Stage
@@ -188,17 +187,19 @@ def instruments(params: Params, arm: str) -> tuple[Instrument, ...]:
     )
 
 
-N_SHIPPED, N_ENDS = 5, 10  # checkpoints shipped of the network that opens, and of one taught in turn; ends of others
+SHIPPED_AT = {str(FOUR): (1 / 4, 1 / 2, 1), str(FORWARD): (1,)}
+"""Shares of training after which weights of one network of an arm are shipped."""
+N_ENDS = 10
 
 
 def published_epochs(params: Params, arm: str, seed: int) -> tuple[int, ...]:
-    """Epochs whose weights are shipped: of two networks of four layers through training, and the ends of nine others.
+    """Epochs whose weights are shipped: of a network of four layers through training, and the ends of ten others.
 
     Of stacked heads' networks those that its chapter ships.
     """
     if arm in LOOK_UPS:
         return chains.published_epochs(_theirs(params), arm, seed)
     epochs = params.steps // STEPS_AN_EPOCH
-    if seed == params.seeds[0] and arm in (str(FOUR), str(FORWARD)):
-        return tuple(spread(range(epochs + 1), N_SHIPPED))
+    if seed == params.seeds[0] and arm in SHIPPED_AT:
+        return tuple(round(share * epochs) for share in SHIPPED_AT[arm])
     return (epochs,) if arm == str(FOUR) and seed in sorted(seeds_of(params, FOUR))[:N_ENDS] else ()

@@ -154,8 +154,9 @@ def test_in_reverse_each_number_of_hops_has_as_many_rows():
 
 def test_main_arms_have_more_seeds_and_the_pilots_seed_is_in_none():
     seeds = {arm: design.seeds_of(PUBLISHED, arm) for arm in ARMS}
-    assert {len(seeds[arm]) for arm in design.LONGER} == {22}
-    assert {len(seeds[arm]) for arm in ARMS if arm not in design.LONGER} == {17}
+    assert {len(seeds[arm]) for arm in design.LONGER} == {32}
+    assert {len(seeds[arm]) for arm in ARMS if arm not in (*design.LONGER, *design.SHALLOW)} == {17}
+    assert {seeds[arm] for arm in design.SHALLOW} == {tuple(range(11, 33))}, "each with permutations of its own"
     assert not any(900 in of_arm for of_arm in seeds.values())
 
 
