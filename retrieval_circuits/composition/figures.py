@@ -206,14 +206,11 @@ BETWEEN = {
 
 def held_two(results: Results) -> View:
     """What each network of two layers that was taught in turn holds between them, three hops being asked for."""
-    found = [
-        holds(KEPT_TWO, metric, 3, 1, variable=variable, **more)(results)
-        .rename("value")
-        .reset_index()
-        .assign(group=name)
+    found = {
+        name: holds(KEPT_TWO, metric, 3, 1, variable=variable, **more)(results)
         for name, (metric, variable, more) in BETWEEN.items()
-    ]
-    table = pd.concat(found, ignore_index=True).assign(arm=str(KEPT_TWO))
+    }
+    table = pd.concat(found, names=["group", "init_seed"]).rename("value").reset_index().assign(arm=str(KEPT_TWO))
     return View(
         table[["group", "arm", "init_seed", "value"]], "share of pairs", ROWS, BAND, chance=GUESS,
         note="Words of the second and of the third permutation, and the query, after the first of two layers. Read "

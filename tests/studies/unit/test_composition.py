@@ -131,6 +131,23 @@ def test_the_frontier_has_both_laws_and_every_study_at_its_layers_that_look_up()
     assert table["these, in turn"].to_dict() == {"2": 3}
 
 
+def test_two_layers_are_read_between_them_one_network_at_a_time():
+    held = {
+        ("maps_hold", "maps_2", "hops_2"): 0.8, ("maps_hold", "maps_3", "hops_2"): 0.2,
+        ("maps_hold", "maps_3", "hops_0"): 0.5, ("query_holds", "x_1", ""): 0.3, ("query_holds", "x_0", ""): 0.6,
+    }  # fmt: skip
+    rows = [
+        row(design.KEPT_TWO, metric, value, site=site, family=family, variable=variable, edit=edit)
+        for (metric, variable, edit), right in held.items()
+        for site, family, value in (
+            ("L0.resid_post", "hops_3", right), ("L0.resid_pre", "hops_3", 0.1), ("L0.resid_post", "hops_2", 0.15),
+        )
+    ]  # fmt: skip
+    view = figures.held_two(results(learning(FOLLOWED, CURVES), rows))
+    assert view.table["value"].tolist() == list(held.values())
+    assert view.table["group"].tolist() == list(figures.BETWEEN) and view.chance == 1 / 4
+
+
 def test_turns_have_parts_of_the_steps_and_a_mixture_has_all():
     arms = STUDY.recipes(PUBLISHED)
     for arm in ARMS:
