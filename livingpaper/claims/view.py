@@ -1,7 +1,7 @@
 """What a figure draws, together with everything its caption must say about it."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pandas as pd
 
@@ -95,4 +95,4 @@ def joined(parts: Mapping[str, View], silent: Mapping[str, Exception]) -> View:
     whose = {"paper": "the published runs", "rerun": "your runs"}
     notes = [first.note.rstrip(".")] if first.note else []
     notes += [f"Not drawn: {whose[origin]} ({error})" for origin, error in silent.items()]
-    return View(table, first.unit, first.split, first.band, first.chance, ". ".join(notes))
+    return replace(first, table=table, note=". ".join(notes))

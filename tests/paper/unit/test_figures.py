@@ -18,7 +18,7 @@ from judged import control, judged
 from circuitcore.emergence.seeds import mean_interval
 from livingpaper.claims.claim import Says
 from livingpaper.claims.verdict import Status
-from livingpaper.claims.view import View
+from livingpaper.claims.view import View, joined
 from livingpaper.figures import attention, bars, birth_rows, counts, curves, maps, powers, ratios, removal, style, vega
 from livingpaper.figures.badges import ICONS, badge, status_class
 from livingpaper.figures.bundle import Figure, source_of
@@ -274,6 +274,15 @@ def test_levels_of_theory_are_drawn_where_they_are_named_and_said():
     assert all(any(f"{level}" in text for text in texts) for level in (0.25, 0.5)), texts
     assert "Lines: by theory 0.25; the fit 0.5." in facts(view)
     assert not any("Lines:" in sentence for sentence in facts(view_of(rows)))
+
+
+def test_what_a_view_says_is_said_of_both_origins():
+    asked = {"chance": 0.1, "levels": {"the fit": 0.5}, "note": "A note."}
+    view = view_of(table("group init_seed", ["a", "b"], range(5)), **asked)
+    for parts in ({"paper": view}, {"paper": view, "rerun": view}):
+        both = joined(parts, {})
+        assert facts(both)[-3:] == facts(view)[-3:] and "Lines: the fit 0.5." in facts(both)
+        assert set(both.table["origin"]) == set(parts)
 
 
 def test_small_multiples_have_their_own_scale_unit_and_chance():
