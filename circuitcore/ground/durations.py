@@ -68,10 +68,15 @@ class Durations:
         """What was remembered on this machine; nothing where the file is absent or damaged."""
         return _read(self.path)
 
-    def expected(self, names: Iterable[str]) -> dict[str, float]:
-        """Seconds each of ``names`` should take; those of which nothing is known are left out."""
+    def expected(self, names: Iterable[str], *, probe: bool = True) -> dict[str, float]:
+        """Seconds each of ``names`` should take; those of which nothing is known are left out.
+
+        Args:
+            names: of work.
+            probe: False where the machine may be at work: if it never was probed, shipped seconds count as they are.
+        """
         here, wanted = self.here(), list(names)
-        known = self._scaled([name for name in wanted if name not in here]) | here
+        known = self._scaled([name for name in wanted if name not in here], probe=probe) | here
         return {name: known[name] for name in wanted if name in known}
 
     def remember(self, name: str, seconds: float) -> None:
@@ -95,13 +100,15 @@ class Durations:
         """Remember what a unit of some work takes; where there is work of several kinds, nobody knows of any one."""
         return self.timed(parts[0].name, parts[0].units) if len(parts) == 1 else nullcontext()
 
-    def _scaled(self, names: Sequence[str]) -> dict[str, float]:
+    def _scaled(self, names: Sequence[str], *, probe: bool) -> dict[str, float]:
         """What is shipped of ``names``, as it should be on this machine; it is probed once, where anything is."""
         shipped = _read(self.shipped) if names else {}
         found = {name: shipped[name] for name in names if name in shipped}
         if not found or PROBE not in shipped:
             return {}
         here = self.here().get(PROBE)
+        if here is None and not probe:
+            return found
         if here is None:
             here = speed()
             self.remember(PROBE, here)

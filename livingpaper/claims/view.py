@@ -22,7 +22,8 @@ class View:
         band: what a band or error bar is, in words; "" when none is drawn.
         chance: value of a guesser on the drawn scale, None where chance has no meaning.
         note: anything else a reader must know before trusting the picture.
-        levels: what theory or a source says of the value, by a name: a line each, where values have an axis.
+        levels: what theory or a source says of the value, by a name; a line each. For pictures of points along an axis,
+            as ``bars.seeds``.
 
     Raises:
         NoRowsError: an empty table, which would show nothing. ValueError: an empty unit.

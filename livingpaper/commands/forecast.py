@@ -2,17 +2,16 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from circuitcore.ground.durations import Durations, Work, length
 from circuitcore.metrics.instruments.instrument import Instrument
 from circuitcore.metrics.instruments.measuring import left_to_measure
-from circuitcore.models.config import ModelConfig
 from circuitcore.training.experiment import Experiment
 from circuitcore.training.recipe import Recipe
 from circuitcore.training.sweeps.computing import left_to_compute
 from circuitcore.training.sweeps.status import RunStatus, SweepStatus
-from circuitcore.training.sweeps.sweep import to_train
+from circuitcore.training.sweeps.sweep import kind_of_step, to_train
 
 
 @dataclass(frozen=True)
@@ -20,11 +19,13 @@ class Forecasts:
     """How long things take here from nothing, in words; "more than" so much where a part is not known.
 
     Attributes:
-        each: of every arm and experiment, by name.
-        whole: of all of them, each run once.
+        each: of every arm and experiment by itself, by name.
+        runs: of all runs, each once.
+        whole: of these and all experiments.
     """
 
     each: Mapping[str, str]
+    runs: str
     whole: str
 
 
@@ -37,8 +38,9 @@ def forecasts(
 ) -> Forecasts:
     """Of all arms and experiments of a study.
 
-    A step is remembered by engine and batch, for all networks of a study alike. An arm has its share of that by the
-    multiplications of its own networks.
+    A step is remembered by engine and batch, as it was in the last training of any of the study's networks. It is taken
+    for the mean of all of them, of which each has its share by its multiplications. The machine is not probed: it may
+    be at work.
 
     Args:
         study: its name.
@@ -47,54 +49,53 @@ def forecasts(
         experiments: the study's.
         durations: what steps, checkpoints and tables took, here or as shipped.
     """
-    usual = {kind: _cost(alike) for kind, alike in _by_kind(status.runs).items()}
-    arms = {arm: _of_arm(study, runs, instruments[arm], usual) for arm, runs in status.arms.items()}
-    tables = {one.name: left_to_compute(one.by_seed, "processes") for one in experiments}
-    once = [_of_arm(study, runs, instruments[arm], usual) for arm, runs in _each_once(status.arms).items()]
-    units = durations.expected(part.name for of_one in (arms | tables).values() for part in of_one)
-    return Forecasts(
-        {name: length(of_one, units) if of_one else "-" for name, of_one in (arms | tables).items()},
-        length([part for of_one in (*once, *tables.values()) for part in of_one], units),
-    )
+    experiments = tuple(experiments)
+    weights = _weights(status.runs)
+    steps = {run.recipe: run.n_steps * weights[run.recipe] for run in status.runs}
+    recipes = {arm: [run.recipe for run in runs] for arm, runs in status.arms.items()}
+    parts = {arm: _work(study, steps, [(instruments[arm], of_arm)]) for arm, of_arm in recipes.items()}
+    parts |= {one.name: left_to_compute(one.by_seed, "processes") for one in experiments}
+    runs = _work(study, steps, _measured(recipes, instruments))
+    tables = left_to_compute([part for one in experiments for part in one.by_seed], "processes")
+    units = durations.expected((part.name for of_one in (*parts.values(), runs) for part in of_one), probe=False)
+    each = {name: length(of_one, units) if of_one else "-" for name, of_one in parts.items()}
+    return Forecasts(each, length(runs, units) if runs else "-", length([*runs, *tables], units))
 
 
-def _each_once(arms: Mapping[str, Sequence[RunStatus]]) -> dict[str, list[RunStatus]]:
-    """The arms without runs that stand in an earlier one, and without those that are left with none."""
-    seen, found = set(), {}
-    for arm, runs in arms.items():
-        found[arm] = [run for run in runs if run.recipe not in seen]
-        seen.update(run.recipe for run in runs)
-    return {arm: runs for arm, runs in found.items() if runs}
-
-
-def _of_arm(
-    study: str, runs: Sequence[RunStatus], instruments: Sequence[Instrument], usual: Mapping[tuple, float]
+def _work(
+    study: str, steps: Mapping[Recipe, float], measured: Iterable[tuple[Sequence[Instrument], list[Recipe]]]
 ) -> list[Work]:
-    if not runs:
-        return []
-    recipes = [run.recipe for run in runs]
-    found = to_train(study, {run.recipe: run.n_steps for run in runs}, "processes")
-    share = {kind: _cost(alike) / usual[kind] for kind, alike in _by_kind(runs).items()}
-    training = [replace(part, units=part.units * share[kind]) for kind, part in zip(share, found, strict=True)]
-    return [*training, left_to_measure(study, instruments, recipes, "processes")] if instruments else training
+    """Training and measuring some recipes, each of which is trained once."""
+    measured = [(asked, recipes) for asked, recipes in measured if recipes]
+    trained = {recipe: steps[recipe] for _, recipes in measured for recipe in recipes}
+    found = to_train(study, trained, "processes")
+    return found + [left_to_measure(study, asked, recipes, "processes") for asked, recipes in measured if asked]
 
 
-def _by_kind(runs: Iterable[RunStatus]) -> dict[tuple, list[RunStatus]]:
-    """Those that share a remembered time of a step."""
-    kinds = defaultdict(list)
+def _measured(
+    recipes: Mapping[str, list[Recipe]], instruments: Mapping[str, Sequence[Instrument]]
+) -> list[tuple[Sequence[Instrument], list[Recipe]]]:
+    """Instruments, and the recipes that they measure: a recipe may stand in arms that measure other things."""
+    found = defaultdict(dict)
+    for arm, of_arm in recipes.items():
+        found[tuple(instruments[arm])].update(dict.fromkeys(of_arm))
+    return [(asked, list(of_all)) for asked, of_all in found.items()]
+
+
+def _weights(runs: Sequence[RunStatus]) -> dict[Recipe, float]:
+    """Of a step of each run, where that of the mean step of its kind is 1."""
+    steps, products = defaultdict(int), defaultdict(int)
     for run in runs:
-        kinds[run.recipe.engine, run.recipe.batch_size].append(run)
-    return kinds
-
-
-def _cost(runs: Sequence[RunStatus]) -> float:
-    """Of the mean step of some runs, in multiplications a row."""
-    return sum(run.n_steps * multiplications(run.recipe) for run in runs) / sum(run.n_steps for run in runs)
+        kind = kind_of_step(run.recipe)
+        steps[kind] += run.n_steps
+        products[kind] += run.n_steps * multiplications(run.recipe)
+    usual = {kind: products[kind] / steps[kind] for kind in steps}
+    return {run.recipe: multiplications(run.recipe) / usual[kind_of_step(run.recipe)] for run in runs}
 
 
 def multiplications(recipe: Recipe) -> int:
     """Of one row's way forward through the matrices of a network and its attention; backward is as much for all."""
-    model: ModelConfig = recipe.model
+    model = recipe.model
     inner, gates = model.n_heads * model.d_head, {"swiglu": 3, "none": 0}.get(model.mlp, 2)
     matrices = model.n_layers * model.d_model * (4 * inner + gates * model.d_mlp) + model.d_model * model.d_vocab
     return model.n_ctx * (matrices + 2 * model.n_layers * model.n_ctx * inner)

@@ -46,7 +46,15 @@ def status_lines(status: SweepStatus, from_nothing: Forecasts) -> list[str]:
     for arm, runs in status.arms.items():
         rows.append((arm, *_numbers(runs), checkpoints(runs), status.ends_in(runs), from_nothing.each[arm]))
     everything = status.runs
-    rows.append(("all, each run once", *_numbers(everything), checkpoints(everything), status.ends_in(everything), "-"))
+    rows.append(
+        (
+            "all, each run once",
+            *_numbers(everything),
+            checkpoints(everything),
+            status.ends_in(everything),
+            from_nothing.runs,
+        )
+    )
     for name, seeds in status.experiments.items():
         rows.append((f"experiment {name}", *_numbers(seeds), "-", "-", from_nothing.each[name]))
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]

@@ -16,12 +16,13 @@ from livingpaper.commands.status_page import status_lines, status_page
 FOLDER = Path("build/status")
 
 
-def show(study: str, tier: str, params, store: RunStore) -> None:
+def show(study: str, tier: str, engine: str | None, params, store: RunStore) -> None:
     """Print how far every arm and experiment is, and write the page, whose place comes last.
 
     Args:
         study: its name.
         tier: whose parameters ``params`` are.
+        engine: instead of theirs; None for none.
         params: of the study.
         store: where the runs are looked up.
     """
@@ -34,6 +35,8 @@ def show(study: str, tier: str, params, store: RunStore) -> None:
     name, command = study, f"circuitcore status {study}"
     if tier != "published":
         name, command = f"{study}.{tier}", f"{command} --tier {tier}"
+    if engine:
+        name, command = f"{name}.{engine}", f"{command} --engine {engine}"
     print("\n".join(status_lines(status, from_nothing)))  # first: it can be read where the page cannot be written
     page = FOLDER / f"{name}.html"
     text = status_page(f"Sweep of {name}", command, status, from_nothing, datetime.now().astimezone())

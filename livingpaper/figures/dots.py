@@ -104,8 +104,8 @@ def _levels(plot: Dots) -> list[alt.TopLevelMixin]:
         levels.append(alt.Chart(alt.Data(values=[{}])).mark_rule(style="zero").encode(x=alt.XDatum(0)))
     if plot.view.chance is not None:
         levels.append(style.chance_line(plot.view.chance, axis="x"))
-    for name, level in plot.view.levels.items():
-        levels.append(style.level_line(name, level, axis="x", row=len(levels)))
+    for row, (name, level) in enumerate(plot.view.levels.items(), start=int(plot.view.chance is not None)):
+        levels.append(style.level_line(name, level, axis="x", row=row))
     return levels
 
 

@@ -123,6 +123,10 @@ def heat(view: View, width: int) -> alt.TopLevelMixin:
     ``panel`` (one map each), ``line`` (what ends with a row, such as a law's reach: a line below it, with these words
     on pointing at it; missing: none), ``origin`` (a menu chooses whose).
     """
+    if view.levels:
+        raise ColumnsError(
+            f"a map has no axis for levels ({', '.join(view.levels)}): column 'line' says where one lies"
+        )
     rows = rows_of(view, ["row", "column", "value"], ["panel", "line"])
     rows["panel"] = rows["panel"].astype(str) if "panel" in rows else ""
     keys = ["panel", "row", "column", "origin"]
@@ -184,8 +188,11 @@ def _heat(rows: pd.DataFrame, color: alt.Color, room: int, *, wide: bool) -> alt
 
 def _lines(rows: pd.DataFrame, y: alt.Y) -> list[alt.Chart]:
     """Below the rows that have words for one: dark on light, so that it is seen on every colour."""
-    ends = rows[["row", "line"]].dropna().drop_duplicates()
+    chosen = both_origins(rows)
+    ends = rows[["row", "line", "origin"] if chosen else ["row", "line"]].dropna().drop_duplicates()
     base = alt.Chart(ends).encode(x=alt.XValue(0), x2=alt.X2Value("width"), y=y)
+    if chosen:
+        base = base.transform_filter(style.CHOSEN)
     return [
         base.mark_rule(stroke="#ffffff", strokeWidth=5, tooltip=False),
         base.mark_rule(stroke="#111111", strokeWidth=2, strokeDash=[5, 3]).encode(tooltip=alt.Tooltip("line:N")),

@@ -182,7 +182,7 @@ def level_line(name: str, level: float, *, axis: Literal["x", "y"], label: bool 
         level: on the drawn scale.
         axis: the axis that carries the value.
         label: False where another facet of the same figure already says it.
-        row: of words above the plot, counted from the lowest, where the line stands upright.
+        row: of words above the plot, counted from the lowest; of an axis x alone.
     """
     data = alt.Data(values=[{"level": round(level, 4), "label": f"{name} {level:.3g}"}])
     place = {"x": alt.XDatum, "y": alt.YDatum}[axis](round(level, 4))

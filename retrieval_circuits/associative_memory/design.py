@@ -92,9 +92,10 @@ HEADS, HIDDEN = (2, 4, 8, 16, 32), (8, 16, 32, 64, 128)
 """Sizes of attention alone and of an MLP alone, pairwise nearly equal in parameters: from few facts to nearly all."""
 BOTH, LAYER_WIDTH = (16, 128), 16
 CLEAR, MANY, FEWER, MORE = (64, 4, 16), (128, 4, 16), (32, 8, 16), (64, 8, 16)
-BIJECTIVE, BIJECTIVE_MANY = (128, 2, 32), (256, 2, 32)
 """(subjects, relations, channels) of layers whose embeddings are replaced. A memory holds nearly all facts of the first
 and all of the third; an untrained layer can be made to answer new ones of the first, not of the third."""
+BIJECTIVE, BIJECTIVE_MANY = (128, 2, 32), (256, 2, 32)
+"""The same where facts are bijections, with as many answers as subjects, which take wider embeddings."""
 
 CAPACITY, TRAINED, SHARED, ZIPF = "capacity", "trained", "shared_outputs", "zipf"
 LEMMA, LABELS, RECALL = "lemma", "label_noise", "recall"

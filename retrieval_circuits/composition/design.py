@@ -190,6 +190,7 @@ def instruments(params: Params, arm: str) -> tuple[Instrument, ...]:
 SHIPPED_AT = {str(FOUR): (1 / 4, 1 / 2, 1), str(FORWARD): (1,)}
 """Shares of training after which weights of one network of an arm are shipped."""
 N_ENDS = 10
+"""Networks of four layers, taught by the mixture, whose weights at the end are shipped."""
 
 
 def published_epochs(params: Params, arm: str, seed: int) -> tuple[int, ...]:

@@ -46,6 +46,8 @@ def printable(text: str) -> str:
 def run_folders(path: Path) -> list[Path]:
     """The runs at ``path``: itself if it is a run's folder, else whatever in it is a run or should be one, or packed.
 
+    Those of a pack come ordered by their tasks.
+
     That is all that holds a file of a run, is named as runs are, or is empty: a run that lost its ledger, or all its
     files, is not passed over. Names that begin with a dot are the store's own.
     """
@@ -64,8 +66,8 @@ def run_folders(path: Path) -> list[Path]:
 def _addresses(pack: Path) -> list[Path]:
     """Of the runs of a pack; of one whose index is damaged the index.
 
-    Runs whose recipes say that they have the same rows, or nearly the same, stand together: whoever goes through them
-    makes rows once.
+    Runs whose recipes say that they have the same rows, or nearly the same, stand together: whoever checks them one
+    after another finds rows still made (``training.loop``, ``Task.split``).
     """
     try:
         return [run.address for run in sorted(read_pack(pack), key=_rows_of)]
@@ -75,7 +77,8 @@ def _addresses(pack: Path) -> list[Path]:
 
 def _rows_of(run: PackedRun) -> str:
     recipe = run.line.fields.get("recipe")  # still to be checked: it may be anything
-    return json.dumps([recipe.get("task"), recipe.get("task_params")]) if isinstance(recipe, dict) else ""
+    known = [recipe.get("task"), recipe.get("task_params")] if isinstance(recipe, dict) else []
+    return json.dumps(known, sort_keys=True)
 
 
 def _holds_run(folder: Path) -> bool:

@@ -41,14 +41,19 @@ def left_to_train(
     return to_train(study, unfinished(store, recipes), executor, workers)
 
 
-def to_train(study: str, left: Mapping[Recipe, int], executor: str, workers: int | None = None) -> list[Work]:
+def kind_of_step(recipe: Recipe) -> tuple[str, int]:
+    """What the time of a step is remembered by, in a study: engine and rows a batch."""
+    return recipe.engine, recipe.batch_size
+
+
+def to_train(study: str, left: Mapping[Recipe, int | float], executor: str, workers: int | None = None) -> list[Work]:
     """What so many steps of some recipes come to: a part for each kind of step."""
     kinds = defaultdict(list)
     for recipe, steps in left.items():
-        kinds[recipe.engine, recipe.batch_size].append(steps)
+        kinds[kind_of_step(recipe)].append(steps)
     return [
         Work(
-            what=f"training {len(steps)} run(s), {sum(steps):,} steps",
+            what=f"training {len(steps)} run(s), {sum(steps):,.0f} steps",
             name=f"a step of {study} ({engine}, batches of {batch_size})",
             units=sum(steps) / min(width(executor, workers), len(left)),
         )
@@ -212,14 +217,20 @@ def _shown(
 
 
 def _steps_done(store: RunStore, recipes: list[Recipe], finished: dict[Recipe, int]) -> int:
-    """Asked twice a second beside the workers: only those that were begun and were not ``finished`` are looked up."""
-    done = dict(finished)
+    """Steps done by now. It is asked twice a second beside the workers: only what was begun is looked up.
+
+    ``finished`` has the steps of recipes that an earlier call found finished; what this one finds is added.
+    """
+    underway = 0
     for recipe in recipes:
-        if recipe not in finished and (store.root / recipe.run_id).exists():
-            done[recipe] = max(store.steps_done(recipe), steps_trail(store, recipe).read())
-            if done[recipe] == recipe.n_steps and store.find(recipe):
-                finished[recipe] = recipe.n_steps
-    return sum(done.values())
+        folder = store.root / recipe.run_id
+        if recipe in finished or not folder.exists():
+            continue
+        if store.find(recipe):
+            finished[recipe] = recipe.n_steps
+        else:
+            underway += max(steps_done(folder), steps_trail(store, recipe).read())
+    return underway + sum(finished.values())
 
 
 def steps_trail(store: RunStore, recipe: Recipe) -> Trail:

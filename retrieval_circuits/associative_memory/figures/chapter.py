@@ -61,6 +61,8 @@ LOAD = "load, N ln N / d²"
 LEVELS = {"wide, by theory": LIMIT, "source's fit": 1 / FIT}
 """Of the load that the best matrix holds as it gets wide, and of the line that the source draws."""
 ENDS = f"Loads tried: {TRAINED_LOADS[0]:g} to {TRAINED_LOADS[-1]:.2f}: what ends beyond stands at the end"
+BY_THEORY = {"errors begin, by theory of wide sums": 1 / 8, "half of the pairs are lost, by the same theory": 1 / 2}
+"""What is said of Hebbian sums -> the load from which it is so."""
 NAMES = {
     ("adam", 1000.0): "Adam, rate 1,000 (the source's)",
     ("adam", 1.0): "Adam, rate 1",
@@ -89,13 +91,17 @@ def sums(results: Results) -> View:
     return View(table[["arm", "panel", "row", "column", "value", "line"]], "share of pairs", NO_PROMPTS, note=note)
 
 
-BY_THEORY = {"errors begin, by theory of wide sums": 1 / 8, "half of the pairs are lost, by the same theory": 1 / 2}
-
-
 def _ends_of(loads: pd.Series, levels: Mapping[str, float]) -> list[str | None]:
-    """For each load the words of the level up to which it is the largest there is; None for others."""
-    found = {loads[loads <= level * (1 + 1e-3)].max(): words for words, level in levels.items()}
-    return [found.get(load) for load in loads]
+    """For each load the words of the levels up to which it is the largest there is; None for others.
+
+    A level without loads on both sides of it is left out.
+    """
+    found = {}
+    for words, level in levels.items():
+        within = loads <= level * (1 + 1e-3)
+        if within.any() and not within.all():
+            found.setdefault(loads[within].max(), []).append(words)
+    return ["; ".join(found[load]) if load in found else None for load in loads]
 
 
 def trained_loads(results: Results) -> View:

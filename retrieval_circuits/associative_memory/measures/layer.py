@@ -50,6 +50,10 @@ class Layer:
     d_head: int = 4
     hidden: int = 0
 
+    def __post_init__(self):
+        if self.bijective and self.n_answers != self.n_subjects:
+            raise ValueError(f"bijections of {self.n_subjects} subjects have as many answers; got {self.n_answers}")
+
     @property
     def n_parameters(self) -> int:
         """Numbers in attention and MLP, which is all but embeddings."""

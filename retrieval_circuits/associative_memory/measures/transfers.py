@@ -5,7 +5,7 @@ can be had by new embeddings alone. A layer that was trained in front of frozen 
 one that was never trained is neither.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -51,11 +51,13 @@ class Transfers:
     @property
     def layers(self) -> tuple[Layer, ...]:
         """One a size."""
-        found = (
-            Layer(n_subjects=subjects, n_relations=relations, width=width, hidden=self.hidden)
+        return tuple(
+            Layer(
+                n_subjects=subjects, n_relations=relations, width=width, hidden=self.hidden, bijective=self.bijective,
+                n_answers=subjects if self.bijective else Layer.n_answers,
+            )
             for subjects, relations, width in self.sizes
-        )
-        return tuple(replace(one, n_answers=one.n_subjects, bijective=True) if self.bijective else one for one in found)
+        )  # fmt: skip
 
 
 def transfers(asked: Transfers, seed: int) -> list[dict[str, Any]]:
@@ -76,11 +78,11 @@ def _of_layer(layer: Layer, steps: int, generator: torch.Generator) -> list[dict
     old, new = (copies(layer.facts(generator), len(RESTS)) for _ in range(2))
     fresh = layer.embeddings(layer.n_subjects, generator)
     taught = _taught(layer, start, old, steps)
-    again, later = replaced(taught, fresh, (old, new), steps)
+    again, renewed = replaced(taught, fresh, (old, new), steps)
     before, after = (codes(layer, taught[ANSWERS], facts) for facts in (old, new))
     first, second = (summands(subjects, before) for subjects in (taught[SUBJECTS], again))
     asked = {
-        "first": (taught[SUBJECTS], old), "again": (again, old), "new": (later, new),
+        "first": (taught[SUBJECTS], old), "again": (again, old), "new": (renewed, new),
         "refitted": (compose(first, before), old), "composed": (compose(first, after), new),
         "recomposed": (compose(second, after), new),
     }  # fmt: skip

@@ -66,22 +66,22 @@ def lost(trained: str, part: str) -> Less:
     return Less(whole(trained), whole(trained, f"without_{part}"))
 
 
-def transfer(column: str, rest: str, size: tuple[int, int, int], facts: str = TRANSFERS) -> OfExperiment:
-    """A column of the killing experiment, by how the layer came about, (subjects, relations, channels), and facts."""
+def transfer(column: str, rest: str, size: tuple[int, int, int], experiment: str = TRANSFERS) -> OfExperiment:
+    """A column of the killing experiment, by how the layer came about and (subjects, relations, channels)."""
     n_subjects, n_relations, d = size
-    return of_experiment(facts, column, rest=rest, n_subjects=n_subjects, n_relations=n_relations, d=d)
+    return of_experiment(experiment, column, rest=rest, n_subjects=n_subjects, n_relations=n_relations, d=d)
 
 
-def composed_beyond(column: str, size: tuple[int, int, int], facts: str = TRANSFERS) -> Values:
+def composed_beyond(column: str, size: tuple[int, int, int], experiment: str = TRANSFERS) -> Values:
     """New facts by embeddings that are sums where embeddings were learnt, less those of the best other layer.
 
     Args:
         column: "composed" or "recomposed".
         size: subjects, relations, channels.
-        facts: the experiment, by which facts are drawn independently or are bijections.
+        experiment: with facts drawn independently, or with bijections.
     """
-    others = (transfer(column, rest, size, facts) for rest in (MEMORY, UNTRAINED, LOUDER))
-    return Less(transfer(column, LEARNT, size, facts), best_of(*others))
+    others = (transfer(column, rest, size, experiment) for rest in (MEMORY, UNTRAINED, LOUDER))
+    return Less(transfer(column, LEARNT, size, experiment), best_of(*others))
 
 
 def smallest(embeddings: str, take: str) -> Values:

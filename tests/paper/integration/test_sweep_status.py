@@ -258,7 +258,8 @@ def test_the_page_loads_nothing_escapes_what_it_quotes_and_says_when_it_was_writ
     with store.lock(running.run_id):
         status = sweep_status(store, {"<arm>": [toy_recipe(), DIVERGING], "other": [running], "none": []})
     written = datetime(2026, 3, 4, 5, 6, 7, tzinfo=UTC)
-    forecasts = Forecasts({"<arm>": "about 2 min", "other": "not known yet", "none": "-"}, "more than about 2 min")
+    each = {"<arm>": "about 2 min", "other": "not known yet", "none": "-"}
+    forecasts = Forecasts(each, "more than about 1 min", "more than about 2 min")
     page = status_page("Sweep of toy", "circuitcore status toy", status, forecasts, written)
     read = Reader(page)
     assert not {"script", "link", "img", "iframe", "b"} & {tag for tag, _ in read.tags}
@@ -278,6 +279,7 @@ def test_the_page_loads_nothing_escapes_what_it_quotes_and_says_when_it_was_writ
     assert widths[3:5] == [("done", "50.00"), ("failed", "50.00")] and widths[-1] == ("running", "33.33")
     assert "2 min" in read.text and "From nothing, all of it: more than about 2 min on this machine." in read.text
     lines = status_lines(status, forecasts)
+    assert next(line for line in lines if line.startswith("all, ")).endswith("more than about 1 min")
     assert lines[-1] == "From nothing, all of it: more than about 2 min on this machine."
     assert lines[0].split("  ")[0] == "arm" and any(line.startswith("failed   toy-recall") for line in lines)
 

@@ -270,8 +270,10 @@ def test_levels_of_theory_are_drawn_where_they_are_named_and_said():
     view = view_of(rows, levels={"by theory": 0.25, "the fit": 0.5})
     spec = next(layouts(bars.seeds(view)))
     assert {"chance 0.333", "by theory 0.25", "the fit 0.5"} <= set(words_of(svg_of(spec)))
-    texts = re.findall(r'aria-label="(?:label|level): (.*?)"', svg_of(spec))
-    assert all(any(f"{level}" in text for text in texts) for level in (0.25, 0.5)), texts
+    dashed = re.findall(r'<line transform="translate\(([\d.]+),0\)"[^>]*stroke-dasharray', svg_of(spec))
+    tick = re.search(r'mean: 0.4;[^>]*aria-roledescription="tick" d="M([\d.]+),[\d.]+h([\d.]+)', svg_of(spec))
+    of_one = (float(tick[1]) + float(tick[2]) / 2) / 0.4
+    assert sorted(round(float(place) / of_one, 2) for place in dashed) == [0.25, 0.33, 0.5]
     assert "Lines: by theory 0.25; the fit 0.5." in facts(view)
     assert not any("Lines:" in sentence for sentence in facts(view_of(rows)))
 
@@ -342,6 +344,13 @@ def test_a_line_of_a_map_lies_below_the_row_that_has_its_words():
     ]
     tops = [float(y) for y in re.findall(r'aria-roledescription="rect mark" d="M[\d.]+,([\d.]+)', svg)]
     assert len(below) == 2 and sorted(set(tops))[1] < below[0] == below[1] <= sorted(set(tops))[2]
+    both = joined(
+        {"paper": view_of(marked), "rerun": view_of(rows.assign(line=rows["row"].map({"first": "mine"})))}, {}
+    )
+    spec = style.specification(maps.heat(both))
+    assert all({"filter": style.CHOSEN} in layer["transform"] for layer in spec["concat"][0]["layer"][-2:])
+    with pytest.raises(ColumnsError, match=r"no axis for levels \(a law\)"):
+        maps.heat(view_of(rows, levels={"a law": 0.5}))
 
 
 def test_a_map_of_large_numbers_has_no_decimals_and_keeps_zero_dark():

@@ -136,6 +136,11 @@ def test_sums_of_too_few_subjects_fit_anything():
     assert torch.allclose(transfers.compose(sums, coded), subjects, atol=1e-5)
 
 
+def test_bijections_have_as_many_answers_as_subjects():
+    with pytest.raises(ValueError, match="bijections of 5 subjects have as many answers; got 4"):
+        dataclasses.replace(SMALL, bijective=True)
+
+
 def test_new_bijections_are_read_by_directions_where_embeddings_are_linear_in_them():
     """Embeddings that are a linear map of each answer's direction are found again, and made of any other bijections."""
     layer = dataclasses.replace(SMALL, n_subjects=30, n_answers=30, bijective=True)
