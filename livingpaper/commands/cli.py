@@ -244,7 +244,7 @@ def _sweep_status(arguments: argparse.Namespace, study: str) -> int:
     params, store = _params(arguments), _store(arguments)
     from livingpaper.commands.study_status import show
 
-    show(study, arguments.tier, arguments.engine, params, store)
+    show(study, arguments.tier, arguments.engine, params, store, print)
     return 0
 
 

@@ -83,6 +83,7 @@ SHALLOW = STEPWISE_THREE, KEPT_THREE, DOUBLED_THREE, KEPT_TWO = (
     *(Arm(way, N_LAYERS) for way in (STEPWISE, KEPT, DOUBLED)), Arm(KEPT, N_LAYERS - 1)
 )  # fmt: skip
 """Taught in turn with fewer layers than hops: what is learnt then is more than a hop a layer."""
+BY_HOPS = (STEPWISE_THREE, KEPT_THREE)
 KEPT_BY_DEPTH = (KEPT_TWO, KEPT_THREE, ADDING)
 ARMS = tuple(dict.fromkeys((*COMPARED, *BY_DEPTH, *TAUGHT, *SHALLOW)))
 LONGER = (ALONE, *BY_DEPTH, FORWARD, ADDING)

@@ -1,5 +1,8 @@
 """The table behind each figure of the chapter, with what its caption must say."""
 
+import math
+from collections.abc import Iterable
+
 import pandas as pd
 
 from circuitcore.tasks.k_fold_composition import unable_to_stop
@@ -26,6 +29,7 @@ from retrieval_circuits.composition.design import (
     WAYS,
     WORDS,
     Arm,
+    Params,
     hidden_of,
 )
 from retrieval_circuits.composition.published import ERRORS, FRONTIER
@@ -36,6 +40,7 @@ from retrieval_circuits.composition.readings import (
     accuracy_curves,
     end_of,
     exchanged,
+    final_accuracy,
     holds,
     hops_answered,
     look_ups_learnt,
@@ -73,11 +78,30 @@ def beyond(depths: View) -> str:
     """Of ``depths``: how many networks answer more hops than they have layers at the end, of those that are asked."""
     layers = {str(arm): arm.n_layers for arm in BY_DEPTH if arm.n_layers < HOPS}
     hops = {words: number for number, words in WORDS.items()}
-    ends = depths.table.sort_values("step", kind="stable").drop_duplicates(["arm", "init_seed", "series"], keep="last")
-    ends = ends[ends["arm"].isin(layers)]
+    ends = _final(depths, layers)
     more = ends["series"].astype(str).map(hops) > ends["arm"].astype(str).map(layers)
     networks = (more & (ends["value"] >= ANSWERED)).groupby([ends["arm"].astype(str), ends["init_seed"]]).any()
     return f"{networks.sum()} of {len(networks)}"
+
+
+def _final(view: View, arms: Iterable[str]) -> pd.DataFrame:
+    """Of curves: the last rows of some arms' networks."""
+    ends = view.published.sort_values("step", kind="stable")
+    ends = ends.drop_duplicates(["arm", "init_seed", "series"], keep="last")
+    return ends[ends["arm"].isin(arms)]
+
+
+def answering(curves: View, hops: int, *arms: Arm) -> str:
+    """Of ``shallow``: how many networks of some arms answer a number of hops at the end."""
+    ends = _final(curves, map(str, arms))
+    right = ends.loc[ends["series"] == WORDS[hops], "value"] >= ANSWERED
+    return f"{right.sum()} of {len(right)}"
+
+
+def right_at_end(curves: View, hops: int, arm: Arm) -> str:
+    """Of ``shallow`` or ``depths``: the share of queries of a number of hops that an arm's mean network gets right."""
+    ends = _final(curves, [str(arm)])
+    return f"{ends.loc[ends['series'] == WORDS[hops], 'value'].mean():.0%}"
 
 
 def turns(results: Results) -> View:
@@ -88,6 +112,16 @@ def turns(results: Results) -> View:
 def shallow(results: Results) -> View:
     """The same of numbers of hops in turn with fewer layers."""
     return _curves(results, {arm: str(arm) for arm in SHALLOW})
+
+
+def questions(hops: int) -> int:
+    """How many there are of a number of hops: as many permutations, and a symbol to start from."""
+    return math.factorial(N_SYMBOLS) ** hops * N_SYMBOLS
+
+
+def times_asked(params: Params, hops: int) -> float:
+    """How often a mixture of all numbers of hops asks each question of one of them, on average."""
+    return params.steps * params.batch_size * params.n_queries / HOPS / questions(hops)
 
 
 def turn_lengths(steps: int) -> str:
@@ -194,28 +228,35 @@ def _after(layers: int) -> str:
     return "before" if not layers else f"layer {layers}"
 
 
-BETWEEN = {
+HELD_BETWEEN = {
     "second: two hops": (MAPS, "maps_2", {"edit": "hops_2"}),
     "third: hops two and three": (MAPS, "maps_3", {"edit": "hops_2"}),
-    "third: read already": (MAPS, "maps_3", {"edit": "hops_0"}),
+    "third: changes nothing": (MAPS, "maps_3", {"edit": "hops_0"}),
     "query: the first hop": (QUERY, "x_1", {}),
     "query: its start": (QUERY, "x_0", {}),
 }
-"""What words of a permutation, or the query, may hold between two layers: metric, variable and number of hops."""
+"""What words of a permutation, or the query, may hold between two layers -> metric, variable, and more columns of
+``exchanged``."""
 
 
 def held_two(results: Results) -> View:
     """What each network of two layers that was taught in turn holds between them, three hops being asked for."""
     found = {
         name: holds(KEPT_TWO, metric, 3, 1, variable=variable, **more)(results)
-        for name, (metric, variable, more) in BETWEEN.items()
+        for name, (metric, variable, more) in HELD_BETWEEN.items()
     }
     table = pd.concat(found, names=["group", "init_seed"]).rename("value").reset_index().assign(arm=str(KEPT_TWO))
+    right = final_accuracy(KEPT_TWO, 3)(results) >= ANSWERED
+    table["series"] = table["init_seed"].map(right).map({True: "answers three hops", False: "does not"})
+    table = table.sort_values("series", kind="stable").sort_values("group", key=_place_between, kind="stable")
     return View(
-        table[["group", "arm", "init_seed", "value"]], "share of pairs", ROWS, BAND, chance=GUESS,
-        note="Words of the second and of the third permutation, and the query, after the first of two layers. Read "
-        "already: what these words are replaced by changes nothing",
+        table[["group", "series", "arm", "init_seed", "value"]], "share of pairs", ROWS, BAND, chance=GUESS,
+        note="Words of the second and of the third permutation, and the query, after the first of two layers",
     )  # fmt: skip
+
+
+def _place_between(names: pd.Series) -> pd.Series:
+    return names.map(list(HELD_BETWEEN).index)
 
 
 def held_deep(results: Results) -> View:

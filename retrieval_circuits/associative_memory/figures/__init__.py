@@ -2,7 +2,8 @@
 
 from retrieval_circuits.associative_memory.figures.appendix import APPENDIX_VIEWS
 from retrieval_circuits.associative_memory.figures.chapter import CHAPTER_VIEWS
+from retrieval_circuits.associative_memory.figures.layers import LAYER_VIEWS
 
 __all__ = ["VIEWS"]
 
-VIEWS = CHAPTER_VIEWS | APPENDIX_VIEWS
+VIEWS = CHAPTER_VIEWS | LAYER_VIEWS | APPENDIX_VIEWS

@@ -1,7 +1,7 @@
-"""What each layer holds, of networks wired by hand to make one hop a layer, or to double, and of random ones."""
+"""What layers hold, of networks wired by hand to make one hop a layer, to double, or both, and of random ones."""
 
 import pytest
-from wired_hops import wired_hops
+from wired_hops import wired_hops, wired_meeting
 
 from circuitcore.metrics.network import Network
 from circuitcore.metrics.table import Rows
@@ -84,6 +84,17 @@ def test_doubling_is_read_off(doubling):
     assert held(rows, 4, "maps_hold", "maps_2") == [1, 2, 0, 0]
     assert held(rows, 4, "maps_hold", "maps_4") == [1, 2, 4, 0]
     assert held(rows, 4, "query_holds", None) == [0, 0, 0, 4]
+
+
+def test_three_hops_in_two_layers_are_read_off_where_words_double_and_the_query_hops():
+    config, weights = wired_meeting(TASK)
+    *first, last = accuracies(config, weights)
+    assert first == [1, 1, 1] and last < 0.5
+    rows = table(config, weights)
+    assert held(rows, 3, "maps_hold", "maps_1") == [1, 0, 0]
+    assert held(rows, 3, "maps_hold", "maps_2") == [1, 0, 0]
+    assert held(rows, 3, "maps_hold", "maps_3") == [1, 2, 0]
+    assert held(rows, 3, "query_holds", None) == [0, 1, 3]
 
 
 def test_random_networks_hold_nothing():

@@ -143,9 +143,21 @@ def test_two_layers_are_read_between_them_one_network_at_a_time():
             ("L0.resid_post", "hops_3", right), ("L0.resid_pre", "hops_3", 0.1), ("L0.resid_post", "hops_2", 0.15),
         )
     ]  # fmt: skip
-    view = figures.held_two(results(learning(FOLLOWED, CURVES), rows))
-    assert view.table["value"].tolist() == list(held.values())
-    assert view.table["group"].tolist() == list(figures.BETWEEN) and view.chance == 1 / 4
+    for end, words in ((0.95, "answers three hops"), (0.8, "does not")):
+        view = figures.held_two(results(learning(design.KEPT_TWO, {**CURVES, 3: [0.2, 0.3, end]}), rows))
+        assert view.table["value"].tolist() == list(held.values()) and set(view.table["series"]) == {words}
+        assert view.table["group"].tolist() == list(figures.HELD_BETWEEN) and view.chance == 1 / 4
+
+
+def test_networks_that_answer_are_counted_by_the_threshold_at_the_end():
+    three = {**CURVES, 3: [0.2, 0.95, 0.91]}
+    rows = [*learning(design.KEPT_THREE, three), *learning(design.STEPWISE_THREE, CURVES)]
+    view = figures.shallow(results(rows))
+    assert figures.answering(view, 3, design.KEPT_THREE) == "1 of 1"
+    assert figures.answering(view, 3, design.KEPT_THREE, design.STEPWISE_THREE) == "1 of 2"
+    assert (figures.right_at_end(view, 3, design.KEPT_THREE), figures.answering(view, 4, design.KEPT_THREE)) == (
+        "91%", "0 of 1",
+    )  # fmt: skip
 
 
 def test_turns_have_parts_of_the_steps_and_a_mixture_has_all():
