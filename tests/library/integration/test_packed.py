@@ -9,12 +9,13 @@ import pytest
 from toy.recall import ALLOWED, toy_recipe
 
 from circuitcore.ground.contents import CONTENTS_NAME, Contents, ContentsError
-from circuitcore.ground.packed import INDEX_NAME
+from circuitcore.ground.packed import INDEX_NAME, Line
 from circuitcore.ground.present import check_present
 from circuitcore.training import RunStore, StoreError
+from circuitcore.training.store import places
 from circuitcore.training.store.digests import table_sha256, training_sha256
 from circuitcore.training.store.file_bytes import sha256
-from circuitcore.training.store.packed import HISTORY
+from circuitcore.training.store.packed import HISTORY, PackedRun
 from circuitcore.training.store.packing import folder_names, pack
 from circuitcore.training.store.parquet import to_parquet
 from circuitcore.training.store.places import run_folders
@@ -382,3 +383,12 @@ def test_the_list_is_made_anew_from_packed_runs_too(folder):
     with pytest.raises(ContentsError, match="missing"):
         (folder / CONTENTS_NAME).unlink()
         check_present(folder)
+
+
+def test_runs_of_the_same_rows_stand_together(tmp_path, monkeypatch):
+    """Whoever checks them one after another makes rows once; a line that says nothing of them is passed on, too."""
+    recipes = [{"task": "toy", "task_params": {"seed": number % 2, "size": 3}} for number in range(6)]
+    recipes[3] = {"task_params": {"size": 3, "seed": 1}, "task": "toy"}
+    lines = [Line(tmp_path / "pack" / "arm" / f"run-{at}", {"recipe": one}) for at, one in enumerate([*recipes, None])]
+    monkeypatch.setattr(places, "read_pack", lambda pack: [PackedRun(line) for line in lines])
+    assert [path.name[-1] for path in places._addresses(tmp_path / "pack")] == list("0241356")
