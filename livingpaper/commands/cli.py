@@ -242,9 +242,10 @@ def _is_study(name: str) -> bool:
 def _sweep_status(arguments: argparse.Namespace, study: str) -> int:
     arguments.study = study
     params, store = _params(arguments), _store(arguments)
-    from livingpaper.commands.study_status import show
+    from livingpaper.commands.study_status import report
 
-    show(study, arguments.tier, arguments.engine, params, store, print)
+    for text in report(study, arguments.tier, arguments.engine, params, store):
+        print(text)
     return 0
 
 

@@ -1,6 +1,6 @@
 """Where a study's runs stand and what each arm costs: lines for a terminal, and a page."""
 
-from collections.abc import Callable
+from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
 
@@ -17,8 +17,8 @@ from livingpaper.commands.status_page import status_lines, status_page
 FOLDER = Path("build/status")
 
 
-def show(study: str, tier: str, engine: str | None, params, store: RunStore, say: Callable[[str], None]) -> None:
-    """Say how far every arm and experiment is, and write the page, whose place comes last.
+def report(study: str, tier: str, engine: str | None, params, store: RunStore) -> Iterator[str]:
+    """How far every arm and experiment is; then, once it is written, the place of the page.
 
     Args:
         study: its name.
@@ -26,7 +26,6 @@ def show(study: str, tier: str, engine: str | None, params, store: RunStore, say
         engine: instead of theirs; None for none.
         params: of the study.
         store: where the runs are looked up.
-        say: takes a text.
     """
     module = studies.load(study)
     arms = {arm: obtainable(store, of_arm) for arm, of_arm in module.recipes(params).items()}
@@ -39,8 +38,8 @@ def show(study: str, tier: str, engine: str | None, params, store: RunStore, say
         name, command = f"{study}.{tier}", f"{command} --tier {tier}"
     if engine:
         name, command = f"{name}.{engine}", f"{command} --engine {engine}"
-    say("\n".join(status_lines(status, from_nothing)))  # first: it can be read where the page cannot be written
+    yield "\n".join(status_lines(status, from_nothing))  # first: it can be read where the page cannot be written
     page = FOLDER / f"{name}.html"
     text = status_page(f"Sweep of {name}", command, status, from_nothing, datetime.now().astimezone())
     write_durably(page, text.encode())
-    say(str(page))
+    yield str(page)

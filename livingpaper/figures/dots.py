@@ -10,6 +10,9 @@ from livingpaper.figures import style
 from livingpaper.figures.row_labels import LETTER, row_labels, tallest
 from livingpaper.figures.rows import order_of, over_seeds
 
+LEGEND_OFFSET = 18
+"""Pixels between a plot and the legend above it, as Vega has them."""
+
 
 @dataclass(frozen=True, eq=False)
 class Dots:
@@ -113,6 +116,9 @@ def _look(rows: pd.DataFrame, plot: Dots, width: int) -> tuple[alt.Color, alt.Sh
     """Colour and marker by series, strength by origin."""
     kinds = order_of(rows, "series")
     legend = style.legend_above(kinds, width) if kinds != [""] else None
+    named = len(plot.view.levels) + (plot.view.chance is not None)
+    if legend and named > 1:  # above their words; for one there is room
+        legend.offset = LEGEND_OFFSET + style.WORDS_OF_LEVEL * (named - 1)
     color = style.series_color(order=kinds, legend=legend)
     shape = style.series_shape(order=kinds, legend=legend)
     return color, shape, style.origin_opacity(style.origin_domain(rows), width, alone=0.75)

@@ -24,6 +24,8 @@ NARROW = 344
 MAX_ROWS = 20_000
 """Rows a chart may carry: above this a page stops being quick to load."""
 
+WORDS_OF_LEVEL = 14
+"""Pixels of a row of words that name levels."""
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
 DASHES = [[1, 0], [7, 3], [2, 2], [9, 3, 2, 3], [4, 4], [1, 3], [12, 4]]
 MARKERS = ["circle", "square", "triangle-up", "diamond", "cross", "triangle-down"]
@@ -194,7 +196,7 @@ def level_line(name: str, level: float, *, axis: Literal["x", "y"], label: bool 
         text = alt.Chart(data).mark_text(style="chance-label", align="right", baseline="bottom", dy=-3)
         return alt.layer(rule, text.encode(x=alt.XValue("width"), y=alt.Y("level:Q"), text=words))
     text = alt.Chart(data).mark_text(style="chance-label", align="left", baseline="bottom", dx=4)
-    return alt.layer(rule, text.encode(y=alt.YValue(-3 - 14 * row), x=alt.X("level:Q"), text=words))
+    return alt.layer(rule, text.encode(y=alt.YValue(-3 - WORDS_OF_LEVEL * row), x=alt.X("level:Q"), text=words))
 
 
 def origin_labels(rows: pd.DataFrame, origins: pd.Series) -> list[str]:
