@@ -42,9 +42,7 @@ def transferred(results: Results) -> View:
     kinds = {TRANSFERS: "", BIJECTIONS: ", bijections"}
     rows = pd.concat([results.rows(name).assign(kind=words) for name, words in kinds.items()], ignore_index=True)
     sizes = [f"{r} relations, {s} subjects{k}" for s, r, k in rows[["n_subjects", "n_relations", "kind"]].to_numpy()]
-    columns = {
-        "first": "first", "refitted": "refitted", "new": "trained", "composed": "composed", "recomposed": "recomposed",
-    }  # fmt: skip
+    columns = {"first": "first", "refitted": "refit", "new": "trained", "composed": "sums", "recomposed": "anew"}
     rows = rows.assign(panel=sizes, row=rows["rest"].astype(str).map(RESTS_SHOWN))
     means = rows.groupby(["arm", "panel", "row"], observed=True)[list(columns)].mean().reset_index()
     table = means.melt(["arm", "panel", "row"], list(columns), "column")
@@ -54,9 +52,9 @@ def transferred(results: Results) -> View:
     note = f"Mean over {rows['init_seed'].nunique()} seeds; {LAYER_WIDTH} channels, {BIJECTIVE[2]} for bijections, "
     note += "where a guess is right in one of as many as subjects. Rows: layers that learnt the first "
     note += "facts with embeddings learnt, or frozen, which makes it a memory; raw layers, never trained, one louder. "
-    note += "Refitted: the first facts by sums of what each answer adds. New embeddings are trained; composed, of what "
-    note += "each answer adds to the first ones; or recomposed, of those "
-    note += f"trained anew on the first facts. Else a guess is right in {CHANCE:g}"
+    note += "Refit: the first facts by sums of what each answer adds to the first embeddings. New facts by embeddings "
+    note += "that are trained, by such sums (composed), or by sums anew, of embeddings trained anew on the first facts "
+    note += f"(recomposed). Else a guess is right in {CHANCE:g}"
     return View(table[["arm", "panel", "row", "column", "value"]], "share of facts", FACTS_ASKED, note=note)
 
 
