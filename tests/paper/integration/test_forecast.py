@@ -99,12 +99,15 @@ def test_the_machine_is_not_probed_while_it_may_be_at_work(durations, monkeypatc
 
 
 @pytest.mark.parametrize("mlp", ["none", "gelu", "swiglu"])
-def test_multiplications_are_those_of_every_matrix_and_of_attention(mlp):
+def test_multiplications_are_those_of_matrices_and_of_attention_and_half_in_the_last_layer(mlp):
     """Each number of a matrix is used once a position; scores and mixed values take a product a channel each."""
-    recipe = toy_recipe()
+    recipe = deeper(toy_recipe(), 3)
     model = dataclasses.replace(recipe.model, mlp=mlp, tied=False, bias="none")
     recipe = dataclasses.replace(recipe, model=model)
-    weights = init_weights(model, 0)
-    numbers = sum(weight.numel() for name, weight in weights.items() if ".W_" in name and name != "embed.W_E")
-    attention = 2 * model.n_layers * model.n_ctx * model.n_heads * model.d_head
-    assert multiplications(recipe) == model.n_ctx * (numbers + attention)
+    weights = {name: weight.numel() for name, weight in init_weights(model, 0).items() if ".W_" in name}
+    layers = [
+        sum(count for name, count in weights.items() if name.startswith(f"blocks.{layer}.")) for layer in range(3)
+    ]
+    attention = 2 * model.n_ctx * model.n_heads * model.d_head
+    each = [model.n_ctx * (layer + attention) for layer in layers]
+    assert multiplications(recipe) == each[0] + each[1] + each[2] / 2
