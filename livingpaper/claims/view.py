@@ -87,12 +87,15 @@ def joined(parts: Mapping[str, View], silent: Mapping[str, Exception]) -> View:
     """Views of both origins as one with a column ``origin``; a note says whose results could not be drawn.
 
     A view that no training run enters (counts in a data set) is the same for both, and stays one; so does a summary of
-    runs, without a column of seeds, where there is only one.
+    runs, without a column of seeds, where there is only one. Published runs that stand for a reader's own, too, where
+    none of theirs enters, are drawn once, as what they are.
     """
-    first = next(iter(parts.values()))
-    if "init_seed" not in first.table and all(view.table.equals(first.table) for view in parts.values()):
+    (whose_first, first), *others = parts.items()
+    same = all(view.table.equals(first.table) for _, view in others)
+    if same and "init_seed" not in first.table:
         return first
-    table = pd.concat([view.table.assign(origin=origin) for origin, view in parts.items()], ignore_index=True)
+    drawn = {whose_first: first} if same else parts
+    table = pd.concat([view.table.assign(origin=origin) for origin, view in drawn.items()], ignore_index=True)
     whose = {"paper": "the published runs", "rerun": "your runs"}
     notes = [first.note.rstrip(".")] if first.note else []
     notes += [f"Not drawn: {whose[origin]} ({error})" for origin, error in silent.items()]

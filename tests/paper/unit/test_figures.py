@@ -280,11 +280,18 @@ def test_levels_of_theory_are_drawn_where_they_are_named_and_said():
 
 def test_what_a_view_says_is_said_of_both_origins():
     asked = {"chance": 0.1, "levels": {"the fit": 0.5}, "note": "A note."}
-    view = view_of(table("group init_seed", ["a", "b"], range(5)), **asked)
-    for parts in ({"paper": view}, {"paper": view, "rerun": view}):
+    view, mine = (view_of(table("group init_seed", ["a", "b"], seeds), **asked) for seeds in (range(5), range(5, 7)))
+    for parts in ({"paper": view}, {"paper": view, "rerun": mine}):
         both = joined(parts, {})
         assert facts(both)[-3:] == facts(view)[-3:] and "Lines: the fit 0.5." in facts(both)
         assert set(both.table["origin"]) == set(parts)
+
+
+def test_published_runs_that_stand_for_a_reader_s_own_are_drawn_once():
+    view = view_of(table("group init_seed", ["a", "b"], range(5)))
+    both = joined({"paper": view, "rerun": view_of(view.table.copy())}, {})
+    assert set(both.table["origin"]) == {"paper"} and len(both.table) == len(view.table)
+    assert facts(both)[0] == "Published runs: n = 5 seeds (0 to 4)."
 
 
 def test_small_multiples_have_their_own_scale_unit_and_chance():
