@@ -107,9 +107,9 @@ class Durations:
         if not found or PROBE not in shipped:
             return {}
         here = self.here().get(PROBE)
-        if here is None and not probe:
-            return found
         if here is None:
+            if not probe:
+                return found
             here = speed()
             self.remember(PROBE, here)
         return {name: seconds * shipped[PROBE] / here for name, seconds in found.items()}

@@ -93,15 +93,19 @@ def _final(view: View, arms: Iterable[str]) -> pd.DataFrame:
 
 def answering(curves: View, hops: int, *arms: Arm) -> str:
     """Of ``shallow``: how many networks of some arms answer a number of hops at the end."""
-    ends = _final(curves, map(str, arms))
-    right = ends.loc[ends["series"] == WORDS[hops], "value"] >= ANSWERED
+    right = _right(curves, hops, arms) >= ANSWERED
     return f"{right.sum()} of {len(right)}"
 
 
 def right_at_end(curves: View, hops: int, arm: Arm) -> str:
     """Of ``shallow`` or ``depths``: the share of queries of a number of hops that an arm's mean network gets right."""
-    ends = _final(curves, [str(arm)])
-    return f"{ends.loc[ends['series'] == WORDS[hops], 'value'].mean():.0%}"
+    return f"{_right(curves, hops, [arm]).mean():.0%}"
+
+
+def _right(curves: View, hops: int, arms: Iterable[Arm]) -> pd.Series:
+    """The share of queries of a number of hops that each network of some arms gets right at the end."""
+    ends = _final(curves, map(str, arms))
+    return ends.loc[ends["series"] == WORDS[hops], "value"]
 
 
 def turns(results: Results) -> View:
@@ -248,15 +252,11 @@ def held_two(results: Results) -> View:
     table = pd.concat(found, names=["group", "init_seed"]).rename("value").reset_index().assign(arm=str(KEPT_TWO))
     right = final_accuracy(KEPT_TWO, 3)(results) >= ANSWERED
     table["series"] = table["init_seed"].map(right).map({True: "answers three hops", False: "does not"})
-    table = table.sort_values("series", kind="stable").sort_values("group", key=_place_between, kind="stable")
+    table = in_order(table.sort_values("series", kind="stable"), "group", HELD_BETWEEN)
     return View(
         table[["group", "series", "arm", "init_seed", "value"]], "share of pairs", ROWS, BAND, chance=GUESS,
         note="Words of the second and of the third permutation, and the query, after the first of two layers",
     )  # fmt: skip
-
-
-def _place_between(names: pd.Series) -> pd.Series:
-    return names.map(list(HELD_BETWEEN).index)
 
 
 def held_deep(results: Results) -> View:
