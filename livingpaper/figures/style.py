@@ -122,9 +122,12 @@ def specification(chart: alt.TopLevelMixin, *, validate: bool = True) -> dict[st
     Raises:
         alt.MaxRowsError: a table of more than ``MAX_ROWS`` rows; draw fewer checkpoints or prompts.
     """
-    beside = {} if chart.usermeta is alt.Undefined else {"usermeta": chart.usermeta}
-    plain = chart.copy(deep=False)
-    plain.usermeta = alt.Undefined  # Altair would copy a whole layout several times, and check what is no part of it
+    beside, plain = {}, chart
+    if chart.usermeta is not alt.Undefined:
+        beside, plain = {"usermeta": chart.usermeta}, chart.copy(deep=False)
+        plain.usermeta = (
+            alt.Undefined
+        )  # Altair would copy a whole layout several times, and check what is no part of it
     with alt.theme.enable("none"), alt.data_transformers.enable("default", max_rows=MAX_ROWS):
         spec = plain.to_dict(validate=validate)
     # Written into the dict, not through ``configure``, whose schema does not know Vega's legend layout.

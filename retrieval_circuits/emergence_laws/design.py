@@ -75,8 +75,8 @@ class Params(BaseModel):
     recall_seeds: Annotated[SomeSeeds, Field(description="seeds of networks of permutation recall")]
     again_seeds: Annotated[SomeSeeds, Field(description="seeds of more, on which a second reading is judged")]
     n_words: Annotated[int, Field(ge=25, le=1024, description="keys, as many values; words of a sequence")]
-    cap: Annotated[int, Field(ge=20, le=200_000, multiple_of=10, description="steps after which one is given up")]
-    widest_cap: Annotated[int, Field(ge=20, le=200_000, multiple_of=10, description="the same, of the widest")]
+    cap: Annotated[int, Field(ge=10, le=200_000, multiple_of=10, description="steps after which one is given up")]
+    widest_cap: Annotated[int, Field(ge=10, le=200_000, multiple_of=10, description="the same, of the widest")]
     kept_steps: Annotated[int, Field(ge=100, le=20_000, multiple_of=50, description="of networks that are followed")]
     recall_steps: Annotated[int, Field(ge=250, le=100_000, multiple_of=250, description="of permutation recall")]
     engine: EngineName

@@ -226,23 +226,25 @@ def read_off(split):
         yield words[: at + 1], words[at + 1], {"key": words[at], "value": words[at + 1], "lag": lag, "split": split}
 
 
-BY_WORDS = [one for split in ("test", "heldout_pairs") for one in read_off(split)]
+@pytest.fixture(scope="module")
+def by_words():
+    return [one for split in ("test", "heldout_pairs") for one in read_off(split)]
 
 
-def test_last_reads_are_those_that_the_words_show():
+def test_last_reads_are_those_that_the_words_show(by_words):
     reads = last_reads(TASK, N_ROWS)
-    assert reads.answers.tolist() == [answer for _, answer, _ in BY_WORDS]
-    for row, (words, _, has) in enumerate(BY_WORDS):
+    assert reads.answers.tolist() == [answer for _, answer, _ in by_words]
+    for row, (words, _, has) in enumerate(by_words):
         assert reads.at[row] == len(words) - 1 and reads.tokens[row, : len(words)].tolist() == words
         of_words = {name: value for name, value in has.items() if name != "split"}
         assert {name: reads.labels[name][row].item() for name in of_words} == of_words
     assert reads.labels["split"].tolist() == [0] * N_ROWS + [1] * N_ROWS
 
 
-def test_the_table_of_a_stream_is_that_of_reads_taken_one_by_one():
+def test_the_table_of_a_stream_is_that_of_reads_taken_one_by_one(by_words):
     config = ModelConfig(d_vocab=len(TASK.vocab), n_ctx=TASK.max_length, n_layers=2, n_heads=2, d_model=8, d_mlp=16)
     weights, gradients, right = init_weights(config, 3), [], []
-    for words, answer, _ in BY_WORDS:
+    for words, answer, _ in by_words:
         alone = {name: value.clone().requires_grad_() for name, value in weights.items()}
         logits = forward(config, alone, torch.tensor([words])).logits[0, -1]
         functional.cross_entropy(logits[None], torch.tensor([answer])).backward()
@@ -251,7 +253,7 @@ def test_the_table_of_a_stream_is_that_of_reads_taken_one_by_one():
     lengths = [np.sqrt(one @ one) for one in gradients]
     cosines = np.array([[a @ b / (m * n) for b, n in zip(gradients, lengths, strict=True)]
                         for a, m in zip(gradients, lengths, strict=True)])  # fmt: skip
-    labels = {name: [has[name] for _, _, has in BY_WORDS] for name in ("key", "value", "lag", "split")}
+    labels = {name: [has[name] for _, _, has in by_words] for name in ("key", "value", "lag", "split")}
     labels = {name: label for name, label in (labels | {"right": right}).items() if 1 < len(set(label)) < len(label)}
     assert {"key", "lag", "split"} <= labels.keys()
     table, done = measured(example_geometry, config, [weights], Examples(steps=(), n_rows=N_ROWS))
