@@ -1,13 +1,15 @@
 """Which runs of a folder are packed, and where: read from the packs' indices, by name alone and without torch.
 
-A folder of published runs holds packs, one a study. In ``PACK/runs.jsonl`` a line is a run; what the runs of an arm
-share lies in ``PACK/ARM/`` (``circuitcore.training.store.packed`` says what). A run's address is ``PACK/ARM/RUN_ID``,
-whether or not anything lies there.
+A folder of published runs holds packs, one a study. In ``PACK/runs.jsonl.gz`` a line is a run; what the runs of an
+arm share lies in ``PACK/ARM/`` (``circuitcore.training.store.packed`` says what). A run's address is
+``PACK/ARM/RUN_ID``, whether or not anything lies there.
 """
 
 import functools
+import gzip
 import re
-from collections.abc import Iterator, Mapping
+import zlib
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,7 +17,7 @@ from typing import Any
 from circuitcore.ground.contents import ContentsError, unreadable
 from circuitcore.ground.reading import MAX_JSON_BYTES, folders_with, parse_json, read_file
 
-INDEX_NAME = "runs.jsonl"
+INDEX_NAME = "runs.jsonl.gz"
 LEDGER_NAME = "ledger.json"  # in the folder of a run that has one of its own
 _RUN = re.compile(r"[A-Za-z0-9_-]{1,200}")
 _ARM = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")  # a folder's name on any disk
@@ -84,20 +86,45 @@ def read_index(pack: Path) -> Mapping[str, Line]:
     return _read(path, state.st_ino, state.st_mtime_ns, state.st_size)
 
 
+def index_of(lines: Iterable[str]) -> bytes:
+    """The bytes of an index: its lines as ``gzip`` packs them, without a date. Half of them are hashes."""
+    return gzip.compress("".join(f"{line}\n" for line in lines).encode(), mtime=0)
+
+
+def index_lines(data: bytes) -> list[bytes]:
+    """The lines that ``index_of`` packed.
+
+    Raises:
+        ValueError: these bytes are not what gzip writes, are cut, are followed by others, or hold more than any index.
+    """
+    unpacking = zlib.decompressobj(wbits=16 + zlib.MAX_WBITS)  # a file of gzip alone
+    try:
+        text = unpacking.decompress(data, MAX_JSON_BYTES + 1)
+    except zlib.error as error:
+        raise ValueError(str(error)) from error
+    if len(text) > MAX_JSON_BYTES:
+        raise ValueError(f"more than {MAX_JSON_BYTES:,} bytes are packed in it")
+    if not unpacking.eof or unpacking.unused_data:
+        raise ValueError("more bytes than gzip wrote" if unpacking.eof else "cut short")
+    return text.splitlines()
+
+
 @functools.lru_cache(maxsize=32)  # hundreds of runs are asked for one by one; a changed file has other marks
 def _read(path: Path, *marks: int) -> Mapping[str, Line]:
+    remedy = f"Restore it (git restore {path})."
     try:
-        data = read_file(path, MAX_JSON_BYTES)
+        lines = index_lines(read_file(path, MAX_JSON_BYTES))
     except OSError as error:
         raise unreadable(path, error) from error
+    except ValueError as error:
+        raise ContentsError(f"{path}: damaged ({error}). {remedy}") from error
     found: dict[str, Line] = {}
-    for number, text in enumerate(data.splitlines(), 1):
+    for number, text in enumerate(lines, 1):
         try:
             line = _line(path.parent, parse_json(text))
             if line.run_id in found:
                 raise ValueError(f"run {line.run_id} stands there twice")
         except ValueError as error:
-            remedy = f"Restore it (git restore {path})."
             raise ContentsError(f"{path}: line {number} is damaged ({error}). {remedy}") from error
         found[line.run_id] = line
     return found

@@ -26,7 +26,7 @@ TIERS = MappingProxyType({"published": ".yaml", "smoke": ".smoke.yaml"})
 ASSEMBLY = tuple(f"livingpaper/book/{name}.py" for name in ("build", "notebooks", "sphinx_ext", "outlook", "findings"))
 ASSEMBLY += ("circuitcore/ground/durations.py", "circuitcore/ground/progress.py")
 # What a run is known by. The weights are not read: the ledger holds their hashes.
-RUN_RECORDS = (".json", ".jsonl", ".parquet", ".csv")
+RUN_RECORDS = (".json", ".gz", ".parquet", ".csv")
 CODE = (".py", ".js", ".css")
 # ipykernel warns of its plain TCP socket at every start; its ipc transport fails when two kernels start at once.
 QUIET_KERNEL = ["--log-level=50"]

@@ -15,7 +15,7 @@ from circuitcore.models.config import ModelConfig
 from circuitcore.tasks.k_fold_composition import KFoldComposition
 from circuitcore.training.recipe import Optimizer, Recipe, Stage
 from retrieval_circuits.composition.measures import Counts, Exchanges, exchanges, hop_scores
-from retrieval_circuits.design import DATA_SEED_OFFSET, EngineName, Seeds, SomeSeeds
+from retrieval_circuits.design import DATA_SEED_OFFSET, N_BESIDE, EngineName, Seeds, SomeSeeds
 from retrieval_circuits.stacked_heads import design as chains
 
 N_SYMBOLS, HOPS = 4, 4
@@ -190,8 +190,6 @@ def instruments(params: Params, arm: str) -> tuple[Instrument, ...]:
 
 SHIPPED_AT = {str(FOUR): (1 / 4, 1 / 2, 1), str(FORWARD): (1,)}
 """Shares of training after which weights of one network of an arm are shipped."""
-N_ENDS = 10
-"""Networks of four layers, taught by the mixture, whose weights at the end are shipped."""
 
 
 def published_epochs(params: Params, arm: str, seed: int) -> tuple[int, ...]:
@@ -204,4 +202,4 @@ def published_epochs(params: Params, arm: str, seed: int) -> tuple[int, ...]:
     epochs = params.steps // STEPS_AN_EPOCH
     if seed == params.seeds[0] and arm in SHIPPED_AT:
         return tuple(round(share * epochs) for share in SHIPPED_AT[arm])
-    return (epochs,) if arm == str(FOUR) and seed in sorted(seeds_of(params, FOUR))[:N_ENDS] else ()
+    return (epochs,) if arm == str(FOUR) and seed in sorted(seeds_of(params, FOUR))[:N_BESIDE] else ()

@@ -18,7 +18,7 @@ from circuitcore.metrics.instruments.looks import Looked, looks
 from circuitcore.training.experiment import Experiment
 from circuitcore.training.optimizer import Optimizer
 from circuitcore.training.recipe import Recipe, Stage
-from retrieval_circuits.design import DATA_SEED_OFFSET, EngineName, Seeds, SomeSeeds
+from retrieval_circuits.design import DATA_SEED_OFFSET, N_BESIDE, EngineName, Seeds, SomeSeeds
 from retrieval_circuits.emergence_laws.measures import Setting, Waiting, permutation_scores, recall_scores, waits
 from retrieval_circuits.permutation_recall.design import BATCH_SIZE, TASK_2, trained
 from retrieval_circuits.permutation_recall.design import model as encoder
@@ -138,10 +138,12 @@ SHIPPED_AT = (0, 1 / 10, 1 / 5, 3 / 10, 1)
 
 
 def published_epochs(params: Params, arm: str, seed: int) -> tuple[int, ...]:
-    """Epochs whose weights are shipped: of the first network on pairs, through training."""
+    """Epochs whose weights are shipped: of the first network on pairs through training, of others the end."""
     n_epochs = params.kept_steps // FOLLOWED_EVERY
-    shipped = sorted({round(share * n_epochs) for share in SHIPPED_AT})
-    return tuple(shipped) if (arm, seed) == (PAIRS, params.kept_seeds[0]) else ()
+    if arm != PAIRS or seed not in params.kept_seeds[:N_BESIDE]:
+        return ()
+    shares = SHIPPED_AT if seed == params.kept_seeds[0] else SHIPPED_AT[-1:]
+    return tuple(sorted({round(share * n_epochs) for share in shares}))
 
 
 def name_of(shape: str, axis: str = "middle") -> str:

@@ -10,7 +10,7 @@ from circuitcore.metrics.instruments.instrument import Instrument
 from circuitcore.metrics.instruments.standard import standard
 from circuitcore.models.config import ModelConfig
 from circuitcore.training.recipe import Optimizer, Recipe, Stage
-from retrieval_circuits.design import DATA_SEED_OFFSET, EngineName, Seeds, SomeSeeds
+from retrieval_circuits.design import DATA_SEED_OFFSET, N_BESIDE, EngineName, Seeds, SomeSeeds
 from retrieval_circuits.permutation_recall.measures import SECTIONS
 
 SOURCE_SPLIT = 42
@@ -199,13 +199,11 @@ def every_epoch(epochs: int) -> tuple[int, ...]:
 
 SHOWN_EPOCHS = (0, 2, 5, 8, 10, 12, 16, 20, 50)
 """Epochs whose weights are shipped of one network of each of the source's models, beside the last."""
-ALSO_SHOWN = 5
-"""More networks of these models, of which the last weights are."""
 
 
 def published_epochs(params: Params, arm: str, seed: int) -> tuple[int, ...]:
     """Epochs whose weights are shipped: through training of the first network of each of the source's models."""
-    if arm not in (str(TASK_1), str(TASK_2)) or seed not in params.seeds[: 1 + ALSO_SHOWN]:
+    if arm not in (str(TASK_1), str(TASK_2)) or seed not in params.seeds[:N_BESIDE]:
         return ()
     shown = every_epoch(params.epochs) if seed == params.seeds[0] else ()
     return (*(epoch for epoch in shown if epoch in SHOWN_EPOCHS and epoch < params.epochs), params.epochs)

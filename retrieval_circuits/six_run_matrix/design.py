@@ -13,7 +13,7 @@ from circuitcore.tasks import make_task
 from circuitcore.tasks.textual_kv import TRAIN, TRAIN_SHORTER
 from circuitcore.training.recipe import Optimizer, Recipe, Stage
 from retrieval_circuits import motif_measures
-from retrieval_circuits.design import DATA_SEED_OFFSET, EngineName, Seeds, SomeSeeds
+from retrieval_circuits.design import DATA_SEED_OFFSET, N_BESIDE, EngineName, Seeds, SomeSeeds
 
 SHARES = 5  # a curriculum's stages take 1, 1 and 3 of these shares of its epochs
 
@@ -168,7 +168,15 @@ AT_END = ("ablations", "interchanges", "probes")
 
 
 def instruments(params: Params, arm: str) -> tuple[Instrument, ...]:
-    """How much is measured: the matrix wholly at every checkpoint, other arms as far as a claim reads them."""
+    """How much is measured: the matrix wholly at every checkpoint, other arms as far as a claim reads them.
+
+    Attention is kept whole of the two cells in which a figure shows it.
+    """
+    asked = _asked(params, arm)
+    return asked if arm in ("off", cell_name(*AT_THE_QUERY)) else tuple(one for one in asked if one.name != "snapshots")
+
+
+def _asked(params: Params, arm: str) -> tuple[Instrument, ...]:
     counts = {"n_bases": params.n_bases, "n_edge_bases": params.n_bases // 2, "n_split": min(3000, params.n_train)}
     if arm in MATRIX:
         return standard(
@@ -182,16 +190,15 @@ def instruments(params: Params, arm: str) -> tuple[Instrument, ...]:
     return (*standard(spec), *looked)
 
 
-N_SHOWN, N_ENDS = 11, 5  # checkpoints shipped of one run of each curriculum; runs whose last one is shipped
+N_SHOWN = 11  # checkpoints shipped of one run of each curriculum
 
 
 def published_epochs(params: Params, arm: str, seed: int) -> tuple[int, ...]:
     """Epochs whose weights are shipped with the book: one run of each curriculum through training, the ends of others.
 
-    A checkpoint takes a third of a megabyte and the chapter has 25 of them, tables included. So the windows of all
-    births are left to those who train the runs again; the tables of every run are shipped whole.
+    A checkpoint takes a third of a megabyte. So the windows of all births are left to those who train the runs again.
     """
-    if arm not in MATRIX or seed not in params.seeds[:N_ENDS]:
+    if arm not in MATRIX or seed not in params.seeds[:N_BESIDE]:
         return ()
     if seed != params.seeds[0]:
         return (params.epochs,)

@@ -1,7 +1,9 @@
 """The explorer of the chapter: the networks of the matrix whose weights are shipped."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
+
+import pandas as pd
 
 from circuitcore.tasks.textual_kv import LONGER
 from circuitcore.training.store.run import Run
@@ -48,10 +50,14 @@ def _gate(material: Material, shown: Sequence[ShownRun]) -> PathStep:
     return gate_stop(of_run, gated, state, ("SR6",))
 
 
-def _births(results: Results, arm: str, run: Run) -> tuple[Birth, ...]:
-    tables = {
+def _by_rule(results: Results) -> dict[str, pd.DataFrame]:
+    """Births of all runs by each rule."""
+    return {
         OURS: corrected_births(results), SHUT: published_births(results), OPEN: published_births(results, gate=False),
     }  # fmt: skip
+
+
+def _births(tables: Mapping[str, pd.DataFrame], arm: str, run: Run) -> tuple[Birth, ...]:
     labels = {motif: motif for motif in SHOWN}
     return tuple(
         birth
@@ -61,6 +67,7 @@ def _births(results: Results, arm: str, run: Run) -> tuple[Birth, ...]:
 
 
 def _runs(material: Material) -> Iterator[ShownRun]:
+    tables = _by_rule(material.results)
     for arm in MATRIX:
         tests = material.tests(arm, partial(link_tests, arm=arm))
         for run in material.runs(arm):
@@ -69,7 +76,7 @@ def _runs(material: Material) -> Iterator[ShownRun]:
                 run=run,
                 condition=condition,
                 curves=material.retrieval_curves(run, SPLITS),
-                births=_births(material.results, arm, run),
+                births=_births(tables, arm, run),
                 note=NOTE,
                 tests=tests[run.run_id],
             )

@@ -14,7 +14,7 @@ from circuitcore.tasks import make_task
 from circuitcore.tasks.textual_kv import TRAIN
 from circuitcore.training.recipe import Optimizer, Recipe, Stage
 from retrieval_circuits import motif_measures
-from retrieval_circuits.design import DATA_SEED_OFFSET, EngineName, SomeSeeds
+from retrieval_circuits.design import DATA_SEED_OFFSET, N_BESIDE, EngineName, SomeSeeds
 from retrieval_circuits.six_run_matrix.design import SOURCE_DATA_SET, geometric_epochs
 
 STORY, SHUFFLED, ONE_LAYER = "story, as published", "shuffled targets", "one layer"
@@ -166,15 +166,15 @@ def eighths(epochs: int) -> tuple[int, ...]:
 
 
 SHIPPED = 5
-"""Checkpoints, evenly spread, whose weights are shipped of one network of each arm that the reader can use."""
+"""Checkpoints, evenly spread, whose weights are shipped of the first network of each arm that the reader can use."""
 
 
 def published_epochs(params: Params, arm: str, seed: int) -> tuple[int, ...]:
-    """Epochs whose weights are shipped: of the story and of the planted repeats, of the first network."""
+    """Epochs whose weights are shipped: of the story and of the planted repeats; of all but the first the end."""
     plans = {STORY: story_epochs(params.story_epochs), PLANTED: eighths(params.planted_epochs)}
-    if arm not in plans or seed != params.seeds[0]:
+    if arm not in plans or seed not in params.seeds[:N_BESIDE]:
         return ()
-    return tuple(spread(plans[arm], SHIPPED))
+    return tuple(spread(plans[arm], SHIPPED)) if seed == params.seeds[0] else plans[arm][-1:]
 
 
 def instruments(params: Params, arm: str) -> tuple[Instrument, ...]:

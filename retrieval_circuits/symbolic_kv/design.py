@@ -10,7 +10,7 @@ from circuitcore.metrics.instruments.standard import standard
 from circuitcore.models.config import ModelConfig
 from circuitcore.tasks import make_task
 from circuitcore.training.recipe import Optimizer, Recipe, Stage
-from retrieval_circuits.design import DATA_SEED_OFFSET, EngineName, Seeds, SomeSeeds
+from retrieval_circuits.design import DATA_SEED_OFFSET, N_BESIDE, EngineName, Seeds, SomeSeeds
 
 
 class Params(BaseModel):
@@ -94,7 +94,7 @@ def checkpoint_epochs(epochs: int, *, dense: bool) -> tuple[int, ...]:
     return tuple(sorted(epoch for epoch in wanted if epoch <= epochs))
 
 
-SHOWN_SEEDS, N_ENDS = 5, 10
+SHOWN_SEEDS = 5
 """Networks of torch whose weights are shipped through training, and of each other arm those whose last are."""
 
 
@@ -103,7 +103,7 @@ def published_epochs(params: Params, arm: str, seed: int) -> tuple[int, ...]:
     if arm == TORCH:
         dense = tuple(epoch for epoch in (0, 10, 20, 30, 40, 60) if epoch < params.torch_epochs)
         return (*(dense if seed in params.torch_seeds[:SHOWN_SEEDS] else ()), params.torch_epochs)
-    ends = params.seeds[:N_ENDS] if arm == TRAINED else params.control_seeds[:SHOWN_SEEDS]
+    ends = params.seeds[:N_BESIDE] if arm == TRAINED else params.control_seeds[:SHOWN_SEEDS]
     return (params.epochs,) if seed in ends else ()
 
 

@@ -16,10 +16,12 @@ from pathlib import Path
 import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
+from packed_index import write_index
 
 import paper
 from circuitcore.ground.contents import Contents
 from circuitcore.ground.interruption import INTERRUPTED
+from circuitcore.ground.packed import INDEX_NAME
 from livingpaper.book.build import main
 from livingpaper.book.notebooks import BookError, code_cells, declared_parameters, read_parameters
 from livingpaper.book.sphinx_ext import merge, overlay_values, put_beside
@@ -84,7 +86,8 @@ class Project:
         )
         self.write("params/chapter.yaml", "seeds: [3, 4]\n")
         self.write("published/run/ledger.json", "{}")
-        self.write("published/pack/runs.jsonl", '{"run_id": "packed", "arm": "trained"}\n')
+        (root / "published/pack").mkdir(parents=True, exist_ok=True)
+        write_index(root / "published/pack" / INDEX_NAME, '{"run_id": "packed", "arm": "trained"}')
         self.write("published/contents.json", LISTED.to_json())
         self.chapter(**CELLS)
         write_notebook(root / "book/claims.ipynb", {"title": "# All claims", "read": READS_RESULTS})
@@ -280,8 +283,9 @@ def test_a_tier_without_parameters_of_its_own_is_refused(project):
     ("damage", "told"),
     [
         (lambda folder: shutil.rmtree(folder / "run"), "missing: run."),
-        (lambda folder: (folder / "pack/runs.jsonl").write_text(""), "missing: packed."),
-        (lambda folder: (folder / "pack/runs.jsonl").write_text("{"), "runs.jsonl: line 1 is damaged"),
+        (lambda folder: write_index(folder / "pack" / INDEX_NAME, ""), "missing: packed."),
+        (lambda folder: write_index(folder / "pack" / INDEX_NAME, "{"), f"{INDEX_NAME}: line 1 is damaged"),
+        (lambda folder: (folder / "pack" / INDEX_NAME).write_text("{"), f"{INDEX_NAME}: damaged"),
         (lambda folder: shutil.copytree(folder / "run", folder / "more"), "never published: more."),
         (lambda folder: (folder / "contents.json").unlink(), "contents.json: missing"),
         (lambda folder: (folder / "contents.json").write_text("{}"), "contents.json: damaged"),

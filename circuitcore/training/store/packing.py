@@ -11,7 +11,7 @@ from types import MappingProxyType
 import pandas as pd
 
 from circuitcore.ground.contents import RECORDS
-from circuitcore.ground.packed import INDEX_NAME
+from circuitcore.ground.packed import INDEX_NAME, index_of
 from circuitcore.ground.reading import canonical_json, parse_json
 from circuitcore.ground.tables import stacked
 from circuitcore.training.errors import StoreError
@@ -67,7 +67,7 @@ def pack(folder: Path, name: str, arms: Mapping[str, Iterable[str]], more: Table
         kept.update(tables)
     if elsewhere := sorted(more.keys() - kept):
         raise StoreError(f"{folder}: {elsewhere[0]} is in another pack: publish its tables with the study of that one.")
-    write_durably(staged / INDEX_NAME, "".join(f"{line}\n" for line in lines).encode())
+    write_durably(staged / INDEX_NAME, index_of(lines))
     _put_in_place(staged, target)
     for path in alone:
         shutil.rmtree(path)

@@ -1,7 +1,9 @@
 """The explorer of the chapter: every network whose weights are shipped, and the look-up taken apart."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache, partial
+
+import pandas as pd
 
 from circuitcore.training.store.run import Run
 from livingpaper.claims.results import Results
@@ -37,27 +39,32 @@ def explorer(materials: Sequence[Material]) -> Exhibit:
     )  # fmt: skip
 
 
-def _births(results: Results, run: Run, arm: str) -> tuple[Birth, ...]:
-    tables = {
+def _by_rule(results: Results, arm: str) -> dict[str, pd.DataFrame]:
+    """Births of an arm's runs by each rule."""
+    return {
         OURS: motif_births(results, arm),
         SHUT: births_at_first_crossing(results, "published", arm),
         OPEN: births_at_first_crossing(results, "none", arm),
     }
+
+
+def _births(tables: Mapping[str, pd.DataFrame], run: Run) -> tuple[Birth, ...]:
     return tuple(birth for rule, table in tables.items() for birth in births_of(table, run, BIRTHS, rule=rule))
 
 
 @lru_cache(maxsize=2 * len(ARMS))  # the front page shows some of the chapter's: tested and packed once
 def runs_shown(material: Material, arm: str) -> tuple[ShownRun, ...]:
     """The networks of an arm, with their births and what tests say of them."""
-    is_trained = arm in TWO_LAYERS
-    tests = material.tests(arm, partial(link_tests, arm=arm)) if is_trained else {}
+    runs, tests, births = material.runs(arm), {}, {}
+    if runs and arm in TWO_LAYERS:
+        tests, births = material.tests(arm, partial(link_tests, arm=arm)), _by_rule(material.results, arm)
     return tuple(
         ShownRun(
             run=run,
             condition=material.condition(arm, ARMS[arm]),
             curves=material.retrieval_curves(run, SPLITS),
-            births=_births(material.results, run, arm) if is_trained else (),
+            births=_births(births, run),
             tests=tests.get(run.run_id, {}),
         )
-        for run in material.runs(arm)
+        for run in runs
     )

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from packed_index import published_lines
 
 from circuitcore.models import ModelConfig
 from circuitcore.tasks import make_task
@@ -70,7 +71,7 @@ def test_fresh_rows_reach_the_hash_and_none_of_them_does_not():
 )
 def test_published_runs_keep_their_names(task):
     """A run is named by the text of its recipe: a field that is younger than the run must not show in it."""
-    lines = [json.loads(line) for path in PUBLISHED.glob("*/runs.jsonl") for line in path.read_text().splitlines()]
+    lines = [json.loads(line) for line in published_lines(PUBLISHED)]
     lines = [line for line in lines if line["recipe"].get("task") == task]  # an experiment has none
     assert lines
     for line in (lines[0], lines[-1]):

@@ -8,9 +8,11 @@ import shutil
 from pathlib import Path
 
 import pytest
+from packed_index import index_text, write_index
 
 from circuitcore.ground.contents import Contents
 from circuitcore.ground.durations import Durations
+from circuitcore.ground.packed import INDEX_NAME
 from circuitcore.training import Experiment, RunStore, StoreError
 from circuitcore.training.experiment import TABLE
 from circuitcore.training.store.sealing import differences
@@ -122,7 +124,7 @@ def test_one_from_outside_is_computed_claimed_drawn_published_and_verified(made,
     assert {f"run/{one.run_id}/table/{TABLE}" for one in UNITS} < names.keys()
     assert sorted(files(made / "published")) == [
         "contents.json", "toy_experiments/halvings/rows.parquet", "toy_experiments/longest/rows.parquet",
-        "toy_experiments/runs.jsonl", "verdicts/toy_experiments.json",
+        f"toy_experiments/{INDEX_NAME}", "verdicts/toy_experiments.json",
     ]  # fmt: skip
     assert list(differences(made / "published")) == []
     assert "(0 new, 0 gone, 0 changed)" in publishing.reseal(made / "published")[-1]
@@ -242,11 +244,11 @@ def flipped(path):
 
 
 def reworded(old, new):
-    return lambda path: path.write_text(path.read_text().replace(old, new, 1))
+    return lambda path: write_index(path, index_text(path).replace(old, new, 1))
 
 
 PACK = "published/toy_experiments"
-TABLE_FILE, INDEX = f"{PACK}/longest/rows.parquet", f"{PACK}/runs.jsonl"
+TABLE_FILE, INDEX = f"{PACK}/longest/rows.parquet", f"{PACK}/{INDEX_NAME}"
 DAMAGES = {
     "truncated table": (TABLE_FILE, lambda path: os.truncate(path, path.stat().st_size // 2)),
     "flipped table": (TABLE_FILE, flipped),

@@ -6,6 +6,7 @@ from functools import partial
 
 import pandas as pd
 import pytest
+from packed_index import index_text, write_index
 from toy.recall import ALLOWED, toy_recipe
 
 from circuitcore.ground.environment import WORKERS
@@ -81,7 +82,7 @@ def test_damage_is_found_by_file_and_run(folder, lines):
     path.write_bytes(after)
     index = folder / "toy" / INDEX_NAME
     hashes = [sha256(data) for data in (before, after)]
-    index.write_text(index.read_text().replace(*hashes))
+    write_index(index, index_text(index).replace(*hashes))
     (folder / IDS[2] / "recipe.json").unlink()
     (folder / "left.txt").write_text("by somebody")
     serial = lines(folder, 1)

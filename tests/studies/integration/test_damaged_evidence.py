@@ -6,6 +6,7 @@ import shutil
 
 import pytest
 from measured import battery_of
+from packed_index import index_text, write_index
 
 from circuitcore.ground.contents import RUN, Contents
 from circuitcore.ground.packed import INDEX_NAME
@@ -115,7 +116,7 @@ def shared_file(folders, key):
 
 
 def a_missing_run(folders):
-    (folders.published / "symbolic_kv" / INDEX_NAME).write_text("")
+    write_index(folders.published / "symbolic_kv" / INDEX_NAME, "")
 
 
 def a_missing_index(folders):
@@ -132,9 +133,9 @@ def an_edited_table(folders):
     table = run_of(folders).table(key)
     data = to_parquet(table.assign(value=table["value"] * 0.9))
     shared_file(folders, key).write_bytes(data)
-    line = json.loads(index.read_text())
+    line = json.loads(index_text(index))
     line["tables"][key] = sha256(data)
-    index.write_text(json.dumps(line))
+    write_index(index, json.dumps(line))
 
 
 @pytest.mark.parametrize("damage", [a_missing_run, a_missing_index, a_missing_table, an_edited_table])

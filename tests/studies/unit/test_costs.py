@@ -5,6 +5,7 @@ import json
 from pathlib import Path
 
 import pytest
+from packed_index import published_lines
 
 import circuitcore
 import paper
@@ -128,9 +129,7 @@ def test_nothing_measured_gives_no_number():
 
 def test_the_books_own_runs_are_counted_from_their_ledgers():
     numbers = made().numbers()
-    runs = [
-        json.loads(line) for path in (ROOT / "published").glob("*/runs.jsonl") for line in path.read_text().splitlines()
-    ]
+    runs = [json.loads(line) for line in published_lines(ROOT / "published")]
     runs = [run for run in runs if run["checkpoints"]]  # an experiment trains nothing
     assert numbers["book_runs"] == str(len(runs))
     steps = sum(run["checkpoints"][-1][0] for run in runs)

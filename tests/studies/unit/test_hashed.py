@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from packed_index import published_lines
 
 import paper
 from circuitcore.ground.hashed import canonical, later, may_lack
@@ -48,11 +49,7 @@ def test_what_may_be_missing_where_it_is_stored_is_what_was_added_later():
 def test_published_runs_and_tables_have_the_names_that_their_study_gives_them(name):
     study, params = studies.load(name), studies.load_params(name)
     arms = study.recipes(params)
-    lines = [
-        json.loads(line)
-        for index in (ROOT / "published").glob("*/runs.jsonl")  # a run that two studies have is in the pack of one
-        for line in index.read_text(encoding="utf-8").splitlines()
-    ]
+    lines = [json.loads(line) for line in published_lines(ROOT / "published")]  # of two studies' runs one pack has each
     packed = {line["run_id"]: line for line in lines}
     assert len(packed) == len(lines), "a run is in two packs"
     experiments = [one for each in studies.experiments(study, params) for one in each.by_seed]

@@ -67,7 +67,7 @@ def test_one_run_of_each_curriculum_is_shipped_whole():
     for arm in MATRIX:
         whole = STUDY.published_epochs(PARAMS, arm, 0)
         assert len(whole) == 11 and set(whole) <= set(checkpoint_epochs(150)) and {0, 150} <= set(whole)
-        assert STUDY.published_epochs(PARAMS, arm, 4) == (150,) and STUDY.published_epochs(PARAMS, arm, 5) == ()
+        assert STUDY.published_epochs(PARAMS, arm, 9) == (150,) and STUDY.published_epochs(PARAMS, arm, 10) == ()
     assert STUDY.published_epochs(PARAMS, "mixed", 0) == ()
 
 
