@@ -37,8 +37,9 @@ def publish(name: str, folders: Folders, watch: Watch | None = None) -> int:
     A seed of an experiment is a run without weights.
 
     A run that is not in ``runs`` and has been published before, with the same weights, stays as it is, but for tables
-    that were measured on it since: they are published, too. One that another study has published, with all that is
-    measured here, stays in that one's pack.
+    that were measured on it since: they are published, too. One that was trained again to the same bits, as more of its
+    weights are to be shipped, has the tables that are published of it. One that another study has published, with all
+    that is measured here, stays in that one's pack.
 
     Args:
         name: the study; its ``published_epochs(params, arm, seed)`` says after which epochs weights are shipped, or
@@ -118,6 +119,8 @@ def _to_publish(
             run, kept = store.find(recipe), list(study.published_epochs(params, arm, recipe.init_seed))
             if not recipe.checkpoint_at:  # else it says steps
                 kept = [recipe.schedule.epoch_ends[epoch] for epoch in kept]
+            if run is not None and not keys <= run.tables.keys():
+                run = _with_tables(store, run, shipped.find(recipe), keys)
             before = shipped.find(recipe) if run is None or recipe.run_id in elsewhere else None
             if run is not None and before is not None and not _has_all(before, run, keys):
                 before = None
@@ -138,8 +141,21 @@ def _has_all(before: Run, run: Run, keys: Collection[str]) -> bool:
 
     Then it stays there. In two packs it would be said differently as soon as either is published again.
     """
-    weights = [[(entry.step, entry.sha256) for entry in one.ledger.entries] for one in (before, run)]
-    return weights[0] == weights[1] and keys <= before.ledger.tables.keys()
+    return _same_weights(before, run) and keys <= before.ledger.tables.keys()
+
+
+def _same_weights(one: Run, other: Run) -> bool:
+    chains = [[(entry.step, entry.sha256) for entry in run.ledger.entries] for run in (one, other)]
+    return chains[0] == chains[1]
+
+
+def _with_tables(store: RunStore, run: Run, before: Run | None, keys: Collection[str]) -> Run:
+    """A run that was trained again, with what is published of the same weights: it is not measured again."""
+    if before is None or not _same_weights(before, run):
+        return run
+    for key in sorted(keys & before.tables.keys() - run.tables.keys()):
+        store.save_table(run, key, before.table(key))
+    return store.get(run.run_id)
 
 
 def _computed(experiments: Iterable[Experiment], store: RunStore, shipped: RunStore, name: str) -> dict[Run, list[int]]:

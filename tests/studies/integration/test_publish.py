@@ -1,5 +1,7 @@
 """Publishing: runs are copied whole but for weights, checked, and judged on the copies."""
 
+import shutil
+
 import pytest
 
 from circuitcore.ground.contents import Contents
@@ -8,6 +10,7 @@ from circuitcore.metrics.instruments.measuring import measure_all
 from circuitcore.training import RunStore
 from circuitcore.training.store.sealing import differences
 from circuitcore.training.store.verify import verify
+from circuitcore.training.sweeps.sweep import train_all
 from livingpaper.book import studies
 from livingpaper.book.evidence import Folders
 from livingpaper.claims.verdict import Status, from_json
@@ -86,3 +89,26 @@ def test_a_run_that_another_study_has_published_stays_in_its_pack(folders):
     assert publishing.publish("symbolic_kv", folders) == 0
     assert RunStore(folders.published, None).find(recipe).path.parents[1] == folders.published / "another_study"
     assert not (folders.published / "symbolic_kv" / "trained").exists() and list(differences(folders.published)) == []
+
+
+@pytest.mark.parametrize("is_same", [True, False])
+def test_more_weights_of_a_published_run_need_no_measurement_if_training_gives_the_same_bits(
+    folders, monkeypatch, is_same
+):
+    (recipe,) = study.recipes(SMALL)["trained"]
+    measure_all(RunStore(folders.runs, None), study.instruments(SMALL, "trained"), [recipe], "serial")
+    publishing.publish("symbolic_kv", folders)
+    before = dict(Contents.of(folders.published).runs[recipe.run_id])
+    shutil.rmtree(folders.runs)
+    train_all(RunStore(folders.runs, None), [recipe], "serial")
+    monkeypatch.setattr(study, "published_epochs", lambda params, arm, seed: (0, 1))
+    if not is_same:
+        monkeypatch.setattr(publishing, "_same_weights", lambda one, other: False)
+        with pytest.raises(LookupError, match=f"{recipe.run_id}.*not trained and measured"):
+            publishing.publish("symbolic_kv", folders)
+        return
+    assert publishing.publish("symbolic_kv", folders) == 1
+    after = Contents.of(folders.published).runs[recipe.run_id]
+    assert RunStore(folders.published, None).find(recipe).steps == (0, recipe.n_steps)
+    assert {name: value for name, value in after.items() if name in before} == before
+    assert after.keys() - before.keys() == {"weights/0"} and list(differences(folders.published)) == []
