@@ -29,6 +29,8 @@ AROUND, AROUND_EACH = 5_000, 40
 """Bytes kept for what stands around all weights, and around those of each checkpoint."""
 MOST_BESIDE = 10
 """Networks whose circuits stand beside each other."""
+AS_FAR = 0.05
+"""Share of training by which a network beside another may be ahead or behind before its step is said."""
 PLACE = ("run", "step")
 ASKED = (*PLACE, "prompt", "source", "resample")
 STATE = (*PLACE, "prompt", "source", "edits", "resample", "other", "rule")
@@ -284,18 +286,23 @@ class Exhibit:
         return replace(circuit, name=name, note=shown.note if circuit.links else "")
 
     def beside(self, state: Mapping[str, Any]) -> tuple[Circuit, ...]:
-        """The same prompt in the first networks by seed of the same condition, as far through training."""
+        """The same prompt in the first networks by seed of the same condition, as far through training.
+
+        One that has no checkpoint there is drawn at its nearest, and its name says so.
+        """
         condition, final = self.find(state["run"]).condition, self.find(state["run"]).run.final_step
         share = state["step"] / final if final else 1.0
         alike = sorted(
             (shown for shown in self.shown if shown.condition == condition),
             key=lambda shown: shown.run.recipe.init_seed,
         )
-        states = {shown: {"run": shown.run.run_id, "step": shown.nearest(share), "edits": []} for shown in alike}
-        return tuple(
-            replace(self.circuit({**state, **asked}), name=f"seed {shown.run.recipe.init_seed}")
-            for shown, asked in list(states.items())[:MOST_BESIDE]
-        )
+        found = []
+        for shown in alike[:MOST_BESIDE]:
+            step, final = shown.nearest(share), shown.run.final_step
+            when = "" if abs(step - share * final) <= AS_FAR * final else f", step {step:,}"
+            circuit = self.circuit({**state, "run": shown.run.run_id, "step": step, "edits": []})
+            found.append(replace(circuit, name=f"seed {shown.run.recipe.init_seed}{when}"))
+        return tuple(found)
 
     def verdicts(self, stop: PathStep) -> list[str]:
         """What a stop tells of claims."""

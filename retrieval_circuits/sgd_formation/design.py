@@ -20,7 +20,7 @@ from circuitcore.tasks.stream_kv import StreamKV
 from circuitcore.tasks.streams import Stream
 from circuitcore.training.experiment import Experiment
 from circuitcore.training.recipe import Optimizer, Recipe, Stage
-from retrieval_circuits.design import DATA_SEED_OFFSET, EngineName, Seeds, SomeSeeds
+from retrieval_circuits.design import DATA_SEED_OFFSET, N_BESIDE, EngineName, Seeds, SomeSeeds
 from retrieval_circuits.sgd_formation.measures import (
     SIZES,
     AtSteps,
@@ -57,7 +57,7 @@ OPTIMIZER = Optimizer(
 SOURCE, FIXED, FRESH, FULL = "the source's stream", "ours, fixed rows", "ours, fresh rows", "the source's network"
 """The arms: small networks on three kinds of rows, and the source's own network on its stream."""
 DRAWN = "the network that is drawn"
-"""One of those on fresh rows of ours, whose weights are shipped; at one step they are 0.65 MB."""
+"""One of those on fresh rows of ours, whose weights are shipped while it learns, too."""
 FIRST_TO_READ = 6
 """Its init seed."""
 SHOWN_AT = (1_500, 1_650)
@@ -167,7 +167,8 @@ def instruments(params: Params, arm: str) -> tuple[Instrument, ...]:
         scores,
         Instrument(name="removed", version=1, measures=part_removed, when="last", settings=removed),
         Instrument(name="margin_parts", version=1, measures=margin_parts, when="last", settings=parts),
-        *((links(params.n_rows), *_of_weights(params)) if arm == DRAWN else ()),
+        *((links(params.n_rows),) if arm in (FRESH, DRAWN) else ()),
+        *(_of_weights(params) if arm == DRAWN else ()),
     )
 
 
@@ -210,5 +211,7 @@ def experiments(params: Params) -> tuple[Experiment, ...]:
 
 
 def published_epochs(params: Params, arm: str, seed: int) -> tuple[int, ...]:
-    """Steps at which weights are shipped: of the network that is drawn."""
-    return (*SHOWN_AT, params.steps) if arm in (FRESH, DRAWN) and seed == drawn_seed(params) else ()
+    """Steps at which weights are shipped: of the network that is drawn, and the last of others on the same rows."""
+    if arm in (FRESH, DRAWN) and seed == drawn_seed(params):
+        return (*SHOWN_AT, params.steps)
+    return (params.steps,) if arm == FRESH and seed in params.seeds[:N_BESIDE] else ()

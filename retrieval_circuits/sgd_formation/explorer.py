@@ -1,4 +1,4 @@
-"""The explorer of the chapter: one small network before, while and after it learns to look a key up in a stream."""
+"""The explorer of the chapter: a small network before, while and after it learns to look a key up, and others after."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -10,7 +10,7 @@ from livingpaper.explorer.material import Material
 from livingpaper.explorer.retrieval_path import Lookup
 from livingpaper.figures.circuit import Circuit
 from retrieval_circuits.sgd_formation.circuit import PLAN, links_of
-from retrieval_circuits.sgd_formation.design import DRAWN
+from retrieval_circuits.sgd_formation.design import DRAWN, FRESH
 from retrieval_circuits.sgd_formation.measures.links import COPIES, FINDS, JOINED_BY, JOINS
 
 OLD, LONGEST = 3, 39
@@ -22,10 +22,10 @@ NOTHING_TESTED = "no move is supported by a test of this network at this step"
 
 
 def explorer(materials: Sequence[Material]) -> Exhibit:
-    """The drawn network alone; it opens when it has learnt."""
+    """The drawn network among those on the same rows; it opens when it has learnt."""
     run = materials[0].run(DRAWN)
     task = run.recipe.make_task()
-    shown = runs_shown(materials, {DRAWN: "fresh rows"}, task.reported)
+    shown = runs_shown(materials, dict.fromkeys((FRESH, DRAWN), "fresh rows"), task.reported)
     examples = first_reads(task)
     bare = Exhibit(
         name="explorer-sgd-formation", task=task, shown=shown, examples=examples, opening={"run": run.run_id}, plan=PLAN

@@ -15,7 +15,7 @@ from circuitcore.metrics.instruments.instrument import Instrument
 from circuitcore.tasks.balanced_stream import BalancedStream
 from circuitcore.training.during import During, Freeze, Hold, Scale
 from circuitcore.training.recipe import Recipe, Stage
-from retrieval_circuits.design import EngineName, Seed, Seeds, SomeSeeds
+from retrieval_circuits.design import N_BESIDE, EngineName, Seed, Seeds, SomeSeeds
 from retrieval_circuits.sgd_formation.design import BATCH_SIZE, EVERY, N_LOOKED, SHOWN_AT, links, small_network
 from retrieval_circuits.sgd_formation.measures import SIZES, Counts, Removed, part_removed
 from retrieval_circuits.sgd_selection.measures import Traced, fingerprints, pushes, routes, updates
@@ -148,7 +148,7 @@ def instruments(params: Params, arm: str) -> tuple[Instrument, ...]:
         return (*found, Instrument(name="fingerprints", version=1, measures=fingerprints), *tested)
     if arm == NETWORKS:
         pushed = Counts(n_rows=min(N_PUSHED, params.n_rows), n_looked=n_looked)
-        return (*found, Instrument(name="pushes", version=1, measures=pushes, settings=pushed))
+        return (*found, Instrument(name="pushes", version=1, measures=pushes, settings=pushed), links(params.n_rows))
     if arm in ORDERS:
         removed = Removed(n_rows=min(N_REMOVED, params.n_rows), splits=(BalancedStream.reported,))
         found = (*found, Instrument(name="removed", version=1, measures=part_removed, when="last", settings=removed))
@@ -159,9 +159,11 @@ def instruments(params: Params, arm: str) -> tuple[Instrument, ...]:
 
 
 def published_epochs(params: Params, arm: str, seed: int) -> tuple[int, ...]:
-    """Steps at which weights are shipped: of the parent, and the last of the fork that is drawn."""
+    """Steps at which weights are shipped: of the parent, and the last of other networks and of the drawn fork."""
     if arm in (NETWORKS, PARENT) and seed == params.parent:
         return (*SHOWN_AT, params.parent_steps)
+    if arm == NETWORKS and seed in params.seeds[:N_BESIDE]:
+        return (params.parent_steps,)
     if arm in (ORDERS[0], DRAWN_FORK) and seed == params.order_seeds[0]:
         return (recipes(params)[DRAWN_FORK][0].checkpoint_at[-1],)
     return ()

@@ -9,13 +9,14 @@ from livingpaper.explorer.retrieval_path import Lookup
 from retrieval_circuits.sgd_formation.circuit import PLAN
 from retrieval_circuits.sgd_formation.explorer import done, first_reads, joiners, removed, runs_shown
 from retrieval_circuits.sgd_formation.measures.links import COPIES, FINDS, JOINS
-from retrieval_circuits.sgd_selection.design import DRAWN_FORK, PARENT
+from retrieval_circuits.sgd_selection.design import DRAWN_FORK, NETWORKS, PARENT
 
-LABELS = {PARENT: "the parent", DRAWN_FORK: "a fork: other rows"}
+LABELS = {NETWORKS: "random starts", PARENT: "the parent", DRAWN_FORK: "a fork: other rows"}
+"""Arm -> how it is called; a network of two arms is shown in the first."""
 
 
 def explorer(materials: Sequence[Material]) -> Exhibit:
-    """The parent and one fork of it; it opens on the parent when it has learnt."""
+    """Networks from random starts, and a fork of one, the parent; it opens on that when it has learnt."""
     parent, fork = (materials[0].run(arm) for arm in (PARENT, DRAWN_FORK))
     task = parent.recipe.make_task()
     shown = runs_shown(materials, LABELS, task.reported)

@@ -3,7 +3,7 @@ globalThis.circuitOthers = (() => {
   'use strict';
   const { el, same, say, button, toolbar } = pageParts('explorer'), { svg } = circuitSvg;
   const { Layout, SMALL_ANSWER } = circuitLayout, { put, line, linkNode, inOrder } = circuitDrawing;
-  const MOST = 10;
+  const MOST = 10, AS_FAR = 0.05;
   const idle = globalThis.requestIdleCallback ?? setTimeout;
 
   // A circuit without words: ticks, and lines without heads.
@@ -67,17 +67,23 @@ globalThis.circuitOthers = (() => {
 
     #make(runs) {
       this.#boxes = runs.map(run => {
-        const picture = svg('svg', { 'aria-hidden': true, fill: 'currentColor' }), score = el('span', 'quiet');
+        const picture = svg('svg', { 'aria-hidden': true, fill: 'currentColor' });
+        const name = el('span', '', `seed ${run.seed}`), score = el('span', 'quiet');
         const room = el('span', 'picture', picture), act = () => this.#desk.change({ run: run.id, step: this.#stepOf(run) });
         room.classList.add('circuit');
-        return { run, picture, score, painted: '', node: button('other', act, room, `seed ${run.seed}`, score) };
+        return { run, picture, name, score, painted: '', node: button('other', act, room, name, score) };
       });
       this.#row.replaceChildren(...this.#boxes.map(({ node }) => node));
       this.#stop();
     }
 
-    // As far through training as the one on the stage.
+    // As far through training as the one on the stage, or as near to it as there is a checkpoint.
     #stepOf({ id, final }) { return this.#lab.nearest(id, this.#state.share * final); }
+
+    #nameOf(run, step) {
+      const isAsFar = Math.abs(step - this.#state.share * run.final) <= AS_FAR * run.final;
+      return `seed ${run.seed}${isAsFar ? '' : `, step ${step.toLocaleString('en-US')}`}`;
+    }
 
     // One network in each idle moment, so that nothing a reader does has to wait.
     async #paint() {
@@ -101,21 +107,22 @@ globalThis.circuitOthers = (() => {
     }
 
     #takeOver(box, still) {
-      const { picture, score } = box;
+      const { picture, name, score } = box;
       picture.setAttribute('viewBox', still.getAttribute('viewBox'));
       picture.setAttribute('class', still.getAttribute('class'));
       picture.replaceChildren(...[...still.children].map(node => node.cloneNode(true)));
-      say(score, still.parentElement.lastChild.textContent);
+      [name, score].forEach((node, i) => say(node, still.parentElement.children[i + 1].textContent));
       box.painted = '';
     }
 
-    #paintOne({ run, picture, score }) {
+    #paintOne({ run, picture, name, score }) {
       const step = this.#stepOf(run), state = { prompt: this.#state.prompt, edits: [], source: '', resample: 0 };
       const reading = this.#lab.read({ run: run.id, step }, state), tests = this.#lab.testsAt(run.id, step);
       const circuit = circuitMoves.circuitOn(this.#exhibit, tests, reading, token => this.#lab.word(token));
       const { links } = circuit, n = links.filter(({ isSupported }) => isSupported).length;
       const layout = new Layout(links.length ? { ...circuit, looks: [] } : circuit, 'small');
       put(picture, layout, small(layout));
+      say(name, this.#nameOf(run, step));
       say(score, links.length ? `${n} of ${links.length}` : 'untested');
     }
   }
