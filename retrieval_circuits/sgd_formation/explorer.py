@@ -41,8 +41,10 @@ def runs_shown(materials: Sequence[Material], labels: Mapping[str, str], split: 
         labels: arm -> how it is called.
         split: of which accuracy is shown.
     """
-    found = (one for material in materials for arm in labels for one in _shown(material, arm, labels[arm], split))
-    return tuple({one.run.run_id: one for one in reversed([*found])}.values())[::-1]
+    found: dict[str, ShownRun] = {}
+    for one in (one for material in materials for arm in labels for one in _shown(material, arm, labels[arm], split)):
+        found.setdefault(one.run.run_id, one)
+    return tuple(found.values())
 
 
 def _shown(material: Material, arm: str, label: str, split: str) -> Iterator[ShownRun]:
