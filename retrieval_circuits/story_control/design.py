@@ -170,7 +170,7 @@ SHIPPED = 5
 
 
 def published_epochs(params: Params, arm: str, seed: int) -> tuple[int, ...]:
-    """Epochs whose weights are shipped: of the first network of story and planted repeats; of the story's others the end.
+    """Epochs whose weights are shipped: of the first network of either task, and the end of others of the story.
 
     At one checkpoint a network of the repeats takes 0.34 MB, more than twice what one of the story does.
     """
