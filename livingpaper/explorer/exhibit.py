@@ -286,10 +286,7 @@ class Exhibit:
         return replace(circuit, name=name, note=shown.note if circuit.links else "")
 
     def beside(self, state: Mapping[str, Any]) -> tuple[Circuit, ...]:
-        """The same prompt in the first networks by seed of the same condition, as far through training.
-
-        One that has no checkpoint there is drawn at its nearest, and its name says so.
-        """
+        """The same prompt in the condition's first networks by seed; one not as far in training says its step."""
         condition, final = self.find(state["run"]).condition, self.find(state["run"]).run.final_step
         share = state["step"] / final if final else 1.0
         alike = sorted(

@@ -170,14 +170,11 @@ SHIPPED = 5
 
 
 def published_epochs(params: Params, arm: str, seed: int) -> tuple[int, ...]:
-    """Epochs whose weights are shipped: of the first network of either task, and the end of others of the story.
-
-    At one checkpoint a network of the repeats takes 0.34 MB, more than twice what one of the story does.
-    """
+    """Epochs whose weights are shipped: of the first network of story and of planted repeats, and the end of others."""
     plans = {STORY: story_epochs(params.story_epochs), PLANTED: eighths(params.planted_epochs)}
-    if arm in plans and seed == params.seeds[0]:
-        return tuple(spread(plans[arm], SHIPPED))
-    return plans[STORY][-1:] if arm == STORY and seed in params.seeds[:N_BESIDE] else ()
+    if arm not in plans or seed not in params.seeds[:N_BESIDE]:
+        return ()
+    return tuple(spread(plans[arm], SHIPPED)) if seed == params.seeds[0] else plans[arm][-1:]
 
 
 def instruments(params: Params, arm: str) -> tuple[Instrument, ...]:

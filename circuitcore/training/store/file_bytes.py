@@ -8,6 +8,7 @@ from typing import Any
 from circuitcore.ground.reading import MAX_RUN_JSON_BYTES, parse_json, read_file
 from circuitcore.training.errors import REMEDY, CheckpointError, StoreError
 
+SQUEEZED = ".zst"  # how the name of a file ends whose bytes are squeezed (``store.squeezed``)
 # First bytes of a pickle (protocol 2 and up) and of the zip archive that torch.save writes.
 _PICKLE_STARTS = (b"\x80", b"PK\x03\x04")
 
@@ -18,22 +19,38 @@ def sha256(data: bytes) -> str:
 
 
 def read_bytes(path: Path) -> bytes:
-    """The bytes of ``path``; CheckpointError where there is no such file or it cannot be read."""
+    """The bytes of ``path``, restored where they were squeezed; CheckpointError if absent, unreadable or damaged."""
     try:
-        return read_file(path)
+        return _restored(path, read_file(path))
     except OSError as error:
         raise CheckpointError(f"{path}: cannot be read ({error.strerror}).") from error
+    except ValueError as error:
+        raise CheckpointError(f"{path}: damaged ({error}). {REMEDY}") from error
 
 
 def read_checked(path: Path, expected: str | None) -> bytes:
-    """The bytes of ``path`` if they have the hash that the ledger holds for them; StoreError otherwise."""
+    """The bytes of ``path``, restored where they were squeezed, if they have the hash that the ledger holds for them.
+
+    Raises:
+        StoreError: absent, unreadable, or other bytes.
+    """
     try:
-        data = read_file(path)
+        data = _restored(path, read_file(path))
     except OSError as error:
         raise StoreError(f"{path}: cannot be read ({error.strerror}). {REMEDY}") from error
+    except ValueError as error:
+        raise StoreError(f"{path}: damaged ({error}). {REMEDY}") from error
     if sha256(data) != expected:
         raise StoreError(f"{path}: its bytes do not give the hash that the ledger holds. {REMEDY}")
     return data
+
+
+def _restored(path: Path, data: bytes) -> bytes:
+    if path.suffix != SQUEEZED:
+        return data
+    from circuitcore.training.store.squeezed import restore  # pyarrow takes long to import, and most files need none
+
+    return restore(data)
 
 
 def read_json(path: Path, most: int, make: Callable[[Any], str]) -> str:

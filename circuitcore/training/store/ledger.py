@@ -2,7 +2,7 @@
 
 import dataclasses
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
@@ -13,7 +13,7 @@ from circuitcore.ground.packed import LEDGER_NAME
 from circuitcore.ground.reading import MAX_RUN_JSON_BYTES, parse_json, read_file
 from circuitcore.training.errors import REMEDY, StoreError
 from circuitcore.training.store.durable import write_durably
-from circuitcore.training.store.file_bytes import sha256
+from circuitcore.training.store.file_bytes import SQUEEZED, sha256
 
 RECIPE_NAME = "recipe.json"
 HISTORY_NAME = "history.parquet"
@@ -46,6 +46,11 @@ def checkpoint_name(step: int) -> str:
     return f"step-{step:07d}.safetensors"
 
 
+def packed_name(step: int) -> str:
+    """The same of a run in a pack, where weights are squeezed (``store.squeezed``)."""
+    return f"{checkpoint_name(step)}{SQUEEZED}"
+
+
 @with_config(ConfigDict(extra="forbid"))
 @dataclass(frozen=True, kw_only=True)
 class Entry:
@@ -54,7 +59,7 @@ class Entry:
     Attributes:
         step: optimizer updates done.
         file: its name in the run's folder.
-        sha256: hash of that file.
+        sha256: hash of that file, in a pack of its bytes before they were squeezed.
         parent: hash of the checkpoint before it; of the recipe for the first.
         loss: mean cross-entropy in nats on the probe rows (see ``loop.probe_rows``), recomputable from the file.
         kept: whether the file is here; a published run keeps only some.
@@ -157,7 +162,7 @@ class Ledger:
 
     @classmethod
     def of(cls, fields: Any, where: Path | str) -> "Ledger":
-        """The ledger that has these fields.
+        """The ledger of a packed run that has these fields.
 
         Args:
             fields: of a ledger, as values of JSON.
@@ -167,10 +172,10 @@ class Ledger:
             StoreError: they are no ledger's, or its checkpoints do not form one chain.
         """
         ledger = _validated(fields, where)
-        ledger._check_parts(where)
+        ledger._check_parts(where, packed_name)
         return ledger
 
-    def _check_parts(self, path: Path | str) -> None:
+    def _check_parts(self, path: Path | str, name_of: Callable[[int], str] = checkpoint_name) -> None:
         """Hold the parts of a ledger to each other."""
         if not self.run_id.endswith(f"-{self.recipe_sha256[:12]}"):
             raise StoreError(f"{path}: its run_id does not end as the hash of its recipe begins. {REMEDY}")
@@ -183,7 +188,7 @@ class Ledger:
             raise StoreError(f"{path}: contradicts itself: {text}. {REMEDY}")
         parent, last = self.recipe_sha256, -1
         for entry in self.entries:
-            if entry.parent != parent or entry.step <= last or entry.file != checkpoint_name(entry.step):
+            if entry.parent != parent or entry.step <= last or entry.file != name_of(entry.step):
                 raise StoreError(f"{path}: step {entry.step} does not follow from the checkpoint before it. {REMEDY}")
             parent, last = entry.sha256, entry.step
 

@@ -2,8 +2,8 @@
 
 ``PACK/runs.jsonl.gz`` has one line a run: its recipe, its chain of checkpoints, and the hash of each file it shares.
 ``PACK/ARM/history.parquet`` and ``PACK/ARM/KEY.parquet`` hold the rows of all runs of an arm, told apart by
-``run_id``; ``PACK/ARM/RUN_ID/`` the weights that are kept. Each file is held to its hash before it is read, and
-each run's rows to the list of contents, which is one of values: packing runs moves no line of it.
+``run_id``; ``PACK/ARM/RUN_ID/`` the weights that are kept, squeezed. Each file is held to its hash before it is read,
+and each run's rows to the list of contents, which is one of values: packing runs moves no line of it.
 """
 
 import functools
@@ -24,7 +24,7 @@ from circuitcore.ground.reading import canonical_json
 from circuitcore.training.errors import REMEDY, StoreError
 from circuitcore.training.store.digests import cells_of, cells_sha256
 from circuitcore.training.store.file_bytes import read_checked, sha256
-from circuitcore.training.store.ledger import Ledger, checkpoint_name
+from circuitcore.training.store.ledger import Ledger, packed_name
 from circuitcore.training.store.parquet import from_parquet
 
 HISTORY = "history"
@@ -165,7 +165,7 @@ def _ledger_fields(line: Line) -> dict[str, Any]:
     recipe_sha256, kept = sha256(canonical_json(fields["recipe"]).encode()), set(fields["kept"])
     entries, parent = [], recipe_sha256
     for step, digest, loss in fields["checkpoints"]:
-        named = {"step": step, "file": checkpoint_name(step), "sha256": digest, "parent": parent, "loss": loss}
+        named = {"step": step, "file": packed_name(step), "sha256": digest, "parent": parent, "loss": loss}
         entries.append(named | {"kept": step in kept})
         parent = digest
     if strange := kept - {entry["step"] for entry in entries}:

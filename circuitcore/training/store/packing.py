@@ -17,10 +17,12 @@ from circuitcore.ground.tables import stacked
 from circuitcore.training.errors import StoreError
 from circuitcore.training.store.durable import write_durably
 from circuitcore.training.store.file_bytes import read_checked, sha256
+from circuitcore.training.store.ledger import packed_name
 from circuitcore.training.store.packed import HISTORY
 from circuitcore.training.store.parquet import to_parquet
 from circuitcore.training.store.run import Run
 from circuitcore.training.store.run_store import RunStore
+from circuitcore.training.store.squeezed import squeeze
 
 STAGED = ".staged"
 _PACK = re.compile(r"[A-Za-z0-9_-]{1,100}")
@@ -61,7 +63,7 @@ def pack(folder: Path, name: str, arms: Mapping[str, Iterable[str]], more: Table
             for entry in run.ledger.entries:
                 if entry.kept:
                     data = read_checked(run.path / entry.file, entry.sha256)
-                    write_durably(staged / arm / run.run_id / entry.file, data)
+                    write_durably(staged / arm / run.run_id / packed_name(entry.step), squeeze(data))
         lines += [_line(arm, run, {key: hashes.get(key) for key in (HISTORY, *tables[run.run_id])}) for run in runs]
         alone += [run.path for run in runs if not run.packed]
         kept.update(tables)

@@ -31,6 +31,7 @@ from circuitcore.training.store.ledger import (
     Entry,
     Ledger,
     checkpoint_name,
+    packed_name,
 )
 from circuitcore.training.store.packed import HISTORY, PackedRun, files_of, packed_run, packed_runs, run_ids
 from circuitcore.training.store.parquet import from_parquet
@@ -302,7 +303,7 @@ def _path_of(folder: Path, name: str) -> Path:
     run_id, part, *key = rest.split("/")
     if run := packed_run(folder, run_id):
         tables = {"history": run.path(HISTORY)} | ({"table": run.path(key[0])} if part == "table" else {})
-        weights = {"weights": run.address / checkpoint_name(int(key[0]))} if part == "weights" else {}
+        weights = {"weights": run.address / packed_name(int(key[0]))} if part == "weights" else {}
         return (tables | weights).get(part, run.line.index)
     if part == "table":
         return folder / run_id / TABLE_FOLDER / f"{key[0]}.parquet"

@@ -46,7 +46,7 @@ EXPLORERS = {
     ("symbolic_kv", "explorer"): {"by torch": 10, "trained": 10},
     ("six_run_matrix", "explorer"): {"off": 10, "on": 10},
     ("story_control", "story"): {"story, as published": 10},
-    ("story_control", "planted"): {"planted repeats": 1},
+    ("story_control", "planted"): {"planted repeats": 10},
     ("permutation_recall", "explorer"): {RECALL: 10},
 }
 """Study and explorer -> how many networks of each arm are tested."""
