@@ -80,11 +80,6 @@ globalThis.circuitOthers = (() => {
     // As far through training as the one on the stage, or as near to it as there is a checkpoint.
     #stepOf({ id, final }) { return this.#lab.nearest(id, this.#state.share * final); }
 
-    #nameOf(run, step) {
-      const isAsFar = Math.abs(step - this.#state.share * run.final) <= AS_FAR * run.final;
-      return `seed ${run.seed}${isAsFar ? '' : `, step ${step.toLocaleString('en-US')}`}`;
-    }
-
     // One network in each idle moment, so that nothing a reader does has to wait.
     async #paint() {
       const turn = ++this.#turn;
@@ -122,7 +117,8 @@ globalThis.circuitOthers = (() => {
       const { links } = circuit, n = links.filter(({ isSupported }) => isSupported).length;
       const layout = new Layout(links.length ? { ...circuit, looks: [] } : circuit, 'small');
       put(picture, layout, small(layout));
-      say(name, this.#nameOf(run, step));
+      const isElsewhere = Math.abs(step / run.final - this.#state.share) > AS_FAR;
+      say(name, `seed ${run.seed}${isElsewhere ? `, step ${step}` : ''}`);
       say(score, links.length ? `${n} of ${links.length}` : 'untested');
     }
   }
