@@ -7,6 +7,7 @@ arm share lies in ``PACK/ARM/`` (``circuitcore.training.store.packed`` says what
 
 import functools
 import gzip
+import os
 import re
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
@@ -48,12 +49,29 @@ class Line:
 
 def packs(folder: Path) -> list[Path]:
     """The packs in a folder of published runs."""
-    return folders_with(folder, INDEX_NAME)
+    return [folder / name for name in _packs(folder)]
+
+
+def may_be_pack(name: str) -> bool:
+    """Whether a folder of that name may be a pack: one that is hidden, or named as runs are, is none."""
+    return not name.startswith(".") and name[-13:-12] != "-"
+
+
+def _packs(folder: Path) -> list[str]:
+    # Of thousands of runs each is looked for here, beside thousands of others: those are told by their names alone, and
+    # text is joined and compared much faster than paths.
+    try:
+        names = os.listdir(folder)
+    except OSError:
+        return []
+    return sorted(
+        name for name in names if may_be_pack(name) and os.path.lexists(os.path.join(folder, name, INDEX_NAME))
+    )
 
 
 def packed(folder: Path, run_id: str) -> Line | None:
     """The line of a run in any pack of ``folder``; None where there is none. ContentsError: a damaged index."""
-    return next((lines[run_id] for pack in packs(folder) if run_id in (lines := read_index(pack))), None)
+    return next((lines[run_id] for pack in _packs(folder) if run_id in (lines := _index(folder, pack))), None)
 
 
 def all_packed(folder: Path) -> Iterator[Line]:
@@ -78,12 +96,16 @@ def packed_at(address: Path) -> Line | None:
 
 def read_index(pack: Path) -> Mapping[str, Line]:
     """The lines of a pack's index by run; ContentsError where it is absent or damaged."""
-    path = pack / INDEX_NAME
+    return _index(pack.parent, pack.name)
+
+
+def _index(folder: Path, pack: str) -> Mapping[str, Line]:
+    name = os.path.join(folder, pack, INDEX_NAME)
     try:
-        state = path.stat()
+        state = os.stat(name)
     except OSError as error:
-        raise unreadable(path, error) from error
-    return _read(path, state.st_ino, state.st_mtime_ns, state.st_size)
+        raise unreadable(Path(name), error) from error
+    return _read(name, state.st_ino, state.st_mtime_ns, state.st_size)
 
 
 def index_of(lines: Iterable[str]) -> bytes:
@@ -109,8 +131,9 @@ def index_lines(data: bytes) -> list[bytes]:
     return text.splitlines()
 
 
-@functools.lru_cache(maxsize=32)  # hundreds of runs are asked for one by one; a changed file has other marks
-def _read(path: Path, *marks: int) -> Mapping[str, Line]:
+@functools.lru_cache(maxsize=32)  # a changed file has other marks
+def _read(name: str, *marks: int) -> Mapping[str, Line]:
+    path = Path(name)
     remedy = f"Restore it (git restore {path})."
     try:
         lines = index_lines(read_file(path, MAX_JSON_BYTES))

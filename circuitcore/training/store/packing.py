@@ -11,7 +11,7 @@ from types import MappingProxyType
 import pandas as pd
 
 from circuitcore.ground.contents import RECORDS
-from circuitcore.ground.packed import INDEX_NAME, index_of
+from circuitcore.ground.packed import INDEX_NAME, index_of, may_be_pack
 from circuitcore.ground.reading import canonical_json, parse_json
 from circuitcore.ground.tables import stacked
 from circuitcore.training.errors import StoreError
@@ -50,8 +50,9 @@ def pack(folder: Path, name: str, arms: Mapping[str, Iterable[str]], more: Table
         StoreError: a name that no pack can have, a run that is missing or damaged, a table whose rows do not say whose
             they are, or a file that cannot be written.
     """
-    if name in RECORDS or not _PACK.fullmatch(name):
-        raise StoreError(f"a pack called {name!r}; allowed: letters, digits, '_', '-', and not {' or '.join(RECORDS)}")
+    if name in RECORDS or not _PACK.fullmatch(name) or not may_be_pack(name):
+        allowed = f"letters, digits, '_', '-', and neither {' nor '.join(RECORDS)} nor as runs are called"
+        raise StoreError(f"a pack called {name!r}; allowed: {allowed}")
     target, staged = folder / name, folder / STAGED / name
     put_back(folder, name)
     shutil.rmtree(staged, ignore_errors=True)
