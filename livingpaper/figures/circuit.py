@@ -156,8 +156,8 @@ class Circuit:
 
     @property
     def score(self) -> str:
-        """How many of the links are supported: "3 of 4"; "untested" where there is none."""
-        return f"{self.n_supported} of {len(self.links)}" if self.links else "untested"
+        """How many of the links are supported: "3 of 4"; "not tested" where there is none."""
+        return f"{self.n_supported} of {len(self.links)}" if self.links else "not tested"
 
     @property
     def scored(self) -> str:

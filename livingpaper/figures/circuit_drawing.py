@@ -45,7 +45,7 @@ def draw(circuit: Circuit, form: Form = "wide") -> str:
     label = html.escape(in_short(circuit) if form == "small" else in_words(circuit), quote=True)
     links = sorted(circuit.links, key=lambda link: link.supported)  # solid over dashed
     if form == "small":
-        looks = [] if links else _looks(layout)  # there is no room for both
+        looks = [] if circuit.n_supported else _looks(layout)  # there is no room for both
         inside = [*_ticks(layout), *looks, *(_link(layout, link) for link in links), _small_answer(layout)]
     else:
         inside = [

@@ -115,11 +115,11 @@ globalThis.circuitOthers = (() => {
       const reading = this.#lab.read({ run: run.id, step }, state), tests = this.#lab.testsAt(run.id, step);
       const circuit = circuitMoves.circuitOn(this.#exhibit, tests, reading, token => this.#lab.word(token));
       const { links } = circuit, n = links.filter(({ isSupported }) => isSupported).length;
-      const layout = new Layout(links.length ? { ...circuit, looks: [] } : circuit, 'small');
+      const layout = new Layout(n ? { ...circuit, looks: [] } : circuit, 'small');
       put(picture, layout, small(layout));
       const isElsewhere = Math.abs(step / run.final - this.#state.share) > AS_FAR;
       say(name, `seed ${run.seed}${isElsewhere ? `, step ${step}` : ''}`);
-      say(score, links.length ? `${n} of ${links.length}` : 'untested');
+      say(score, links.length ? `${n} of ${links.length}` : 'not tested');
     }
   }
 

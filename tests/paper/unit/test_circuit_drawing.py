@@ -234,14 +234,15 @@ def test_what_cannot_be_drawn_is_refused(make, word):
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("n_links", [0, 1])
 def test_attention_alone_is_faint_and_never_part_of_a_link(form, n_links):
-    """In the small form, which has no room for both, links alone are drawn where there are any."""
+    """In the small form, which has no room for both, it gives way to links of which one is supported."""
     circuit = looking_circuit()
     circuit = replace(circuit, links=circuit.links[:n_links])
+    if form == "small" and n_links:
+        supported = replace(circuit, links=(replace(circuit.links[0], supported=True),))
+        assert not of_class(parsed(supported, form), "looks")
+    circuit = replace(circuit, links=tuple(replace(link, supported=False) for link in circuit.links))
     svg = parsed(circuit, form)
     assert len(of_class(svg, "link")) == n_links
-    if form == "small" and n_links:
-        assert not of_class(svg, "looks")
-        return
     (looks,) = of_class(svg, "looks")
     lines = of_class(looks, "line")
     assert len(lines) == len(circuit.looks) and not of_class(looks, "head")
@@ -266,7 +267,7 @@ def test_a_network_of_which_nothing_was_tested_has_attention_alone():
     circuit = replace(looking_circuit(), links=(), note="")
     assert takeaway(circuit) == "Seed 7: attention alone, of which no causal test was made."
     assert "No causal test of this network was made. Attention alone, at its strongest:" in in_words(circuit)
-    assert (circuit.score, in_short(circuit)) == ("untested", "Seed 7: attention alone, untested")
+    assert (circuit.score, in_short(circuit)) == ("not tested", "Seed 7: attention alone, untested")
     assert takeaway_of_many([circuit, circuit]).startswith("Attention alone, of which no causal test was made.")
     assert takeaway_of_many([circuit, drawn_circuit()]).startswith("All links are supported in 1 of 2 networks.")
     for form in FORMS:
