@@ -22,8 +22,8 @@ SomeSeeds = Annotated[tuple[Seed, ...], Field(min_length=1), AfterValidator(_dis
 EngineName = Literal["torch", "native", "stacked"]
 
 N_BESIDE = 10
-"""Networks of a chapter's main arms whose weights at the end are shipped, the first by seed: their circuits stand
-beside each other on the page."""
+"""Networks of a chapter's main arms whose weights at the end are shipped: those of its first seeds. Their circuits
+stand beside each other on the page."""
 
 FALSE_ALARMS = ("story_control", ("SC5", "SC6"))
 """The study of networks that cannot have the circuit, and its claims on all of it and on a part of it."""

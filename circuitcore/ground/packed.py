@@ -20,6 +20,7 @@ from circuitcore.ground.reading import MAX_JSON_BYTES, folders_with, parse_json,
 
 INDEX_NAME = "runs.jsonl.gz"
 LEDGER_NAME = "ledger.json"  # in the folder of a run that has one of its own
+RUN_NAME = re.compile(r"[A-Za-z0-9_-]+-[0-9a-f]{12}")
 _RUN = re.compile(r"[A-Za-z0-9_-]{1,200}")
 _ARM = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")  # a folder's name on any disk
 
@@ -54,7 +55,8 @@ def packs(folder: Path) -> list[Path]:
 
 def may_be_pack(name: str) -> bool:
     """Whether a folder of that name may be a pack: one that is hidden, or named as runs are, is none."""
-    return not name.startswith(".") and name[-13:-12] != "-"
+    # Most of the many names are runs': one letter tells nearly all others.
+    return not name.startswith(".") and (name[-13:-12] != "-" or not RUN_NAME.fullmatch(name))
 
 
 def _packs(folder: Path) -> list[str]:
@@ -109,8 +111,15 @@ def _index(folder: Path, pack: str) -> Mapping[str, Line]:
 
 
 def index_of(lines: Iterable[str]) -> bytes:
-    """The bytes of an index: its lines as ``gzip`` packs them, without a date. Half of them are hashes."""
-    return gzip.compress("".join(f"{line}\n" for line in lines).encode(), mtime=0)
+    """The bytes of an index: its lines as ``gzip`` packs them, without a date. Half of them are hashes.
+
+    Raises:
+        ValueError: more than ``index_lines`` would give back.
+    """
+    text = "".join(f"{line}\n" for line in lines).encode()
+    if len(text) > MAX_JSON_BYTES:
+        raise ValueError(f"{len(text):,} bytes in an index; allowed: at most {MAX_JSON_BYTES:,}")
+    return gzip.compress(text, mtime=0)
 
 
 def index_lines(data: bytes) -> list[bytes]:

@@ -38,7 +38,7 @@ def publish(name: str, folders: Folders, watch: Watch | None = None) -> int:
 
     A run that is not in ``runs`` and has been published before, with the same weights, stays as it is, but for tables
     that were measured on it since: they are published, too. One that was trained again to the same bits, as more of its
-    weights are to be shipped, has the tables that are published of it. One that another study has published, with all
+    weights are to be shipped, gets the tables that are published of it. One that another study has published, with all
     that is measured here, stays in that one's pack.
 
     Args:
@@ -120,7 +120,7 @@ def _to_publish(
             if not recipe.checkpoint_at:  # else it says steps
                 kept = [recipe.schedule.epoch_ends[epoch] for epoch in kept]
             if run is not None and not keys <= run.tables.keys():
-                run = _with_tables(store, run, shipped.find(recipe), keys)
+                run = _take_tables(store, run, shipped.find(recipe), keys)
             before = shipped.find(recipe) if run is None or recipe.run_id in elsewhere else None
             if run is not None and before is not None and not _has_all(before, run, keys):
                 before = None
@@ -149,8 +149,8 @@ def _same_weights(one: Run, other: Run) -> bool:
     return chains[0] == chains[1]
 
 
-def _with_tables(store: RunStore, run: Run, before: Run | None, keys: Collection[str]) -> Run:
-    """A run that was trained again, with what is published of the same weights: it is not measured again."""
+def _take_tables(store: RunStore, run: Run, before: Run | None, keys: Collection[str]) -> Run:
+    """A run that was trained again, with tables that are published of the same weights, which ``store`` has then."""
     if before is None or not _same_weights(before, run):
         return run
     for key in sorted(keys & before.tables.keys() - run.tables.keys()):

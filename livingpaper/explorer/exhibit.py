@@ -295,8 +295,8 @@ class Exhibit:
         )
         found = []
         for shown in alike[:MOST_BESIDE]:
-            step, final = shown.nearest(share), shown.run.final_step
-            when = "" if abs(step - share * final) <= AS_FAR * final else f", step {step}"
+            step = shown.nearest(share)
+            when = f", step {step:,}" if abs(step / shown.run.final_step - share) > AS_FAR else ""
             circuit = self.circuit({**state, "run": shown.run.run_id, "step": step, "edits": []})
             found.append(replace(circuit, name=f"seed {shown.run.recipe.init_seed}{when}"))
         return tuple(found)

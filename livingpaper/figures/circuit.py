@@ -178,7 +178,7 @@ def in_words(circuit: Circuit) -> str:
 def in_short(circuit: Circuit) -> str:
     """Who it is, how many links are supported, and which are not."""
     if not circuit.links:
-        return f"{_capital(circuit.name)}: attention alone, untested"
+        return f"{_capital(circuit.name)}: attention alone, not tested"
     lacking = [link.move for link in circuit.links if not link.supported]
     without = f"; not supported: {', '.join(lacking)}" if lacking else ""
     return f"{_capital(circuit.name)}: {circuit.scored} supported{without}"

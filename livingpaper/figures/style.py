@@ -125,9 +125,8 @@ def specification(chart: alt.TopLevelMixin, *, validate: bool = True) -> dict[st
     beside, plain = {}, chart
     if chart.usermeta is not alt.Undefined:
         beside, plain = {"usermeta": chart.usermeta}, chart.copy(deep=False)
-        plain.usermeta = (
-            alt.Undefined
-        )  # Altair would copy a whole layout several times, and check what is no part of it
+        # Altair would copy a whole layout several times, and check what is no part of it.
+        plain.usermeta = alt.Undefined
     with alt.theme.enable("none"), alt.data_transformers.enable("default", max_rows=MAX_ROWS):
         spec = plain.to_dict(validate=validate)
     # Written into the dict, not through ``configure``, whose schema does not know Vega's legend layout.

@@ -1,4 +1,4 @@
-"""The explorer of the chapter: the middle network on pairs, from a guess to the answer."""
+"""The explorer of the chapter: middle networks on pairs, the first from a guess to the answer."""
 
 from collections.abc import Iterator, Sequence
 

@@ -202,7 +202,7 @@ SHOWN_EPOCHS = (0, 2, 5, 8, 10, 12, 16, 20, 50)
 
 
 def published_epochs(params: Params, arm: str, seed: int) -> tuple[int, ...]:
-    """Epochs whose weights are shipped: through training of the first network of each of the source's models."""
+    """Epochs whose weights are shipped: of the first network of each of the source's models all, of others the last."""
     if arm not in (str(TASK_1), str(TASK_2)) or seed not in params.seeds[:N_BESIDE]:
         return ()
     shown = every_epoch(params.epochs) if seed == params.seeds[0] else ()

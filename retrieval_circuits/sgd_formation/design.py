@@ -156,7 +156,7 @@ def _model(task: Stream, d_model: int) -> ModelConfig:
 
 
 def instruments(params: Params, arm: str) -> tuple[Instrument, ...]:
-    """Answers and attention of each checkpoint, each part taken away at the end; what tests say of the drawn one."""
+    """Answers and attention of each checkpoint, each part taken away at the end; on fresh rows, tests of each link."""
     n_looked = min(N_LOOKED, params.n_rows)
     scores = Instrument(
         name="measurements", version=2, measures=stream_scores, settings=Counts(n_rows=params.n_rows, n_looked=n_looked)
@@ -188,7 +188,7 @@ def _of_weights(params: Params) -> tuple[Instrument, ...]:
 
 
 def links(n_rows: int) -> Instrument:
-    """What is tested of a network that an explorer shows, at the steps at which it is shown."""
+    """What is tested of networks that an explorer shows, at the steps at which the first of them is shown."""
     settings = Linked(n_rows=min(N_LOOKED, n_rows), steps=SHOWN_AT)
     return Instrument(name="links", version=1, measures=link_tests, when="last", settings=settings)
 

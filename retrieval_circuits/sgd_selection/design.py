@@ -134,7 +134,7 @@ def _queries_and_keys(recipe: Recipe) -> tuple[str, ...]:
 
 
 def instruments(params: Params, arm: str) -> tuple[Instrument, ...]:
-    """Answers and attention of every checkpoint; of networks what the loss pushes, of forks what each part is for.
+    """Answers and attention of every checkpoint; of networks links and what the loss pushes, of forks parts removed.
 
     Of those from one point on also what their updates are made of; of the parent and its replay the weights' hashes.
     """

@@ -11,8 +11,8 @@ from retrieval_circuits.sgd_formation.explorer import done, first_reads, joiners
 from retrieval_circuits.sgd_formation.measures.links import COPIES, FINDS, JOINS
 from retrieval_circuits.sgd_selection.design import DRAWN_FORK, NETWORKS, PARENT
 
-LABELS = {NETWORKS: "random starts", PARENT: "the parent", DRAWN_FORK: "a fork: other rows"}
-"""Arm -> how it is called; a network of two arms is shown in the first."""
+LABELS = {NETWORKS: "random starts", PARENT: "random starts", DRAWN_FORK: "a fork: other rows"}
+"""Arm -> how it is called; the parent is in two of them, and shown once."""
 
 
 def explorer(materials: Sequence[Material]) -> Exhibit:

@@ -162,6 +162,8 @@ def geometric_epochs(first: int, last: int, count: int) -> tuple[int, ...]:
     return tuple(sorted(taken))
 
 
+KEPT_WHOLE = (cell_name(*FIRST), cell_name(*AT_THE_QUERY))
+"""Arms of whose networks attention on example prompts is kept: two layers of two heads, read at arrow and query."""
 OVER_TRAINING = ("behavior", "attention", "operators", "published", "corrected")
 NEVER = ("attribution", "edges")
 AT_END = ("ablations", "interchanges", "probes")
@@ -170,10 +172,10 @@ AT_END = ("ablations", "interchanges", "probes")
 def instruments(params: Params, arm: str) -> tuple[Instrument, ...]:
     """How much is measured: the matrix wholly at every checkpoint, other arms as far as a claim reads them.
 
-    Attention is kept whole of the two cells in which a figure shows it.
+    Attention is kept whole where a figure shows it.
     """
     asked = _asked(params, arm)
-    return asked if arm in ("off", cell_name(*AT_THE_QUERY)) else tuple(one for one in asked if one.name != "snapshots")
+    return asked if arm in KEPT_WHOLE else tuple(one for one in asked if one.name != "snapshots")
 
 
 def _asked(params: Params, arm: str) -> tuple[Instrument, ...]:

@@ -95,7 +95,7 @@ def checkpoint_epochs(epochs: int, *, dense: bool) -> tuple[int, ...]:
 
 
 SHOWN_SEEDS = 5
-"""Networks of torch whose weights are shipped through training, and of each other arm those whose last are."""
+"""Networks of torch whose weights are shipped through training, and of each control those whose last are."""
 
 
 def published_epochs(params: Params, arm: str, seed: int) -> tuple[int, ...]:

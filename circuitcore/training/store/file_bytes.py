@@ -8,7 +8,7 @@ from typing import Any
 from circuitcore.ground.reading import MAX_RUN_JSON_BYTES, parse_json, read_file
 from circuitcore.training.errors import REMEDY, CheckpointError, StoreError
 
-SQUEEZED = ".zst"  # how the name of a file ends whose bytes are squeezed (``store.squeezed``)
+SQUEEZED = ".squeezed"  # how the name of a file ends whose bytes are squeezed (``store.squeezed``)
 # First bytes of a pickle (protocol 2 and up) and of the zip archive that torch.save writes.
 _PICKLE_STARTS = (b"\x80", b"PK\x03\x04")
 

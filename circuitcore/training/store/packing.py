@@ -7,17 +7,18 @@ from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
 import pandas as pd
 
 from circuitcore.ground.contents import RECORDS
 from circuitcore.ground.packed import INDEX_NAME, index_of, may_be_pack
-from circuitcore.ground.reading import canonical_json, parse_json
+from circuitcore.ground.reading import canonical_json, parse_json, read_file
 from circuitcore.ground.tables import stacked
 from circuitcore.training.errors import StoreError
 from circuitcore.training.store.durable import write_durably
 from circuitcore.training.store.file_bytes import read_checked, sha256
-from circuitcore.training.store.ledger import packed_name
+from circuitcore.training.store.ledger import Entry, packed_name
 from circuitcore.training.store.packed import HISTORY
 from circuitcore.training.store.parquet import to_parquet
 from circuitcore.training.store.run import Run
@@ -63,18 +64,31 @@ def pack(folder: Path, name: str, arms: Mapping[str, Iterable[str]], more: Table
         for run in runs:
             for entry in run.ledger.entries:
                 if entry.kept:
-                    data = read_checked(run.path / entry.file, entry.sha256)
-                    write_durably(staged / arm / run.run_id / packed_name(entry.step), squeeze(data))
+                    write_durably(staged / arm / run.run_id / packed_name(entry.step), _squeezed(run, entry))
         lines += [_line(arm, run, {key: hashes.get(key) for key in (HISTORY, *tables[run.run_id])}) for run in runs]
         alone += [run.path for run in runs if not run.packed]
         kept.update(tables)
     if elsewhere := sorted(more.keys() - kept):
         raise StoreError(f"{folder}: {elsewhere[0]} is in another pack: publish its tables with the study of that one.")
-    write_durably(staged / INDEX_NAME, index_of(lines))
+    write_durably(staged / INDEX_NAME, _or_store_error(target / INDEX_NAME, index_of, lines))
     _put_in_place(staged, target)
     for path in alone:
         shutil.rmtree(path)
     return target
+
+
+def _squeezed(run: Run, entry: Entry) -> bytes:
+    """A checkpoint's bytes for a pack; those of a packed run as they are, so that another zstd rewrites nothing."""
+    path = run.path / entry.file
+    data = read_checked(path, entry.sha256)
+    return read_file(path) if run.packed else _or_store_error(path, squeeze, data)
+
+
+def _or_store_error(path: Path, make: Callable[[Any], bytes], given: object) -> bytes:
+    try:
+        return make(given)
+    except ValueError as error:
+        raise StoreError(f"{path}: {error}.") from error
 
 
 def _stored_here(folder: Path, target: Path, arms: Mapping[str, Iterable[str]]) -> dict[str, list[Run]]:

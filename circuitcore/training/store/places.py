@@ -2,12 +2,11 @@
 
 import json
 import os
-import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from circuitcore.ground.packed import INDEX_NAME, packs
+from circuitcore.ground.packed import INDEX_NAME, RUN_NAME, packs
 from circuitcore.ground.reading import MAX_RUN_JSON_BYTES, parse_json, plain_file, read_file
 from circuitcore.ground.task_names import TASK_NAMES
 from circuitcore.training.errors import StoreError
@@ -15,7 +14,6 @@ from circuitcore.training.store.file_bytes import header_length, read_identity
 from circuitcore.training.store.ledger import HISTORY_NAME, LEDGER_NAME, RECIPE_NAME, RESUME_NAME
 from circuitcore.training.store.packed import PackedRun, read_pack
 
-RUN_NAME = re.compile(r"[A-Za-z0-9_-]+-[0-9a-f]{12}")
 MAX_MESSAGE = 2_000  # characters: a file may hold a name of a million
 
 

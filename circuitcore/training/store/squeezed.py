@@ -1,7 +1,8 @@
 """Bytes of weights in fewer bytes, and back to the bit: how packs keep them.
 
-The four bytes of a number are taken apart, all first ones together and so on, before they are compressed: those with
-signs and exponents are much alike. That takes a seventh off; the rest is chance.
+The four bytes of a number are taken apart, all first ones together and so on, before they are compressed by zstd: those
+with signs and exponents are much alike. That takes a seventh off; the rest is chance. How many bytes there were stands
+before, in eight bytes, the lowest first.
 """
 
 import numpy as np
@@ -13,7 +14,13 @@ _LENGTH = 8  # bytes that say how many there were
 
 
 def squeeze(data: bytes) -> bytes:
-    """``data`` in fewer bytes; equal data give equal bytes under one version of pyarrow."""
+    """``data`` in fewer bytes; equal data give equal bytes under one version of pyarrow.
+
+    Raises:
+        ValueError: more than ``restore`` would give back.
+    """
+    if len(data) > MAX_BYTES:
+        raise ValueError(f"{len(data):,} bytes of weights; allowed in a pack: at most {MAX_BYTES:,}")
     whole = len(data) // 4 * 4
     apart = np.frombuffer(data[:whole], np.uint8).reshape(-1, 4).T.tobytes() + data[whole:]
     return len(data).to_bytes(_LENGTH, "little") + _codec().compress(apart, asbytes=True)

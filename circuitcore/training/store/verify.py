@@ -13,7 +13,7 @@ from typing import TypeVar
 
 from torch import Tensor
 
-from circuitcore.ground.packed import INDEX_NAME
+from circuitcore.ground.packed import INDEX_NAME, RUN_NAME
 from circuitcore.ground.reading import MAX_RUN_JSON_BYTES, inside, read_file
 from circuitcore.models.config import ModelConfig
 from circuitcore.models.transformer import weight_shapes
@@ -36,7 +36,7 @@ from circuitcore.training.store.ledger import (
 )
 from circuitcore.training.store.packed import HISTORY, PackedRun, packed_at, read_pack
 from circuitcore.training.store.parquet import table_shape
-from circuitcore.training.store.places import RUN_NAME, Problem
+from circuitcore.training.store.places import Problem
 from circuitcore.training.store.run import read_checkpoint, read_recipe_json, recipe_of
 
 # Processors differ in the last bits of a float32 sum. A loss of 1 is recomputed to 1e-6; one near 0 is a difference

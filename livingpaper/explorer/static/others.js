@@ -117,8 +117,8 @@ globalThis.circuitOthers = (() => {
       const { links } = circuit, n = links.filter(({ isSupported }) => isSupported).length;
       const layout = new Layout(n ? { ...circuit, looks: [] } : circuit, 'small');
       put(picture, layout, small(layout));
-      const isElsewhere = Math.abs(step / run.final - this.#state.share) > AS_FAR;
-      say(name, `seed ${run.seed}${isElsewhere ? `, step ${step}` : ''}`);
+      const isApart = Math.abs(step / run.final - this.#state.share) > AS_FAR;
+      say(name, `seed ${run.seed}${isApart ? `, step ${step.toLocaleString('en-US')}` : ''}`);
       say(score, links.length ? `${n} of ${links.length}` : 'not tested');
     }
   }

@@ -8,7 +8,7 @@ from livingpaper.claims.results import Results, SelectionError
 from livingpaper.claims.view import View
 from retrieval_circuits.bounds import MORE_OFTEN_THAN_NOT
 from retrieval_circuits.design import BAND
-from retrieval_circuits.six_run_matrix.design import CELLS, SOURCE_DATA_SET, cell_name, data_set_of
+from retrieval_circuits.six_run_matrix.design import CELLS, KEPT_WHOLE, SOURCE_DATA_SET, cell_name, data_set_of
 from retrieval_circuits.six_run_matrix.readings import forced, per_seed
 
 SWEPT = "test prompts, each asked for all three keys"
@@ -158,7 +158,7 @@ def tie_numbers(layers: View) -> dict[str, str]:
     return found
 
 
-LOOKED = {"off": "arrow", forced.QUERY_TWO: "query"}
+LOOKED = dict(zip(KEPT_WHOLE, ("arrow", "query"), strict=True))
 """Arm -> where its answer is read, for two layers of two heads."""
 TOKENS = {0: "the key", 1: "its value", 2: "the separator after it"}
 """Positions past the matching key -> what stands there."""

@@ -10,11 +10,12 @@ import pytest
 from packed_index import index_text, write_index
 from toy.recall import ALLOWED, toy_recipe
 
+from circuitcore.ground import packed as ground_packed
 from circuitcore.ground.contents import CONTENTS_NAME, Contents, ContentsError
-from circuitcore.ground.packed import INDEX_NAME, Line, index_of
+from circuitcore.ground.packed import INDEX_NAME, Line, index_of, packs
 from circuitcore.ground.present import check_present
 from circuitcore.training import RunStore, StoreError
-from circuitcore.training.store import places
+from circuitcore.training.store import packing, places, squeezed
 from circuitcore.training.store.digests import table_sha256, training_sha256
 from circuitcore.training.store.file_bytes import sha256
 from circuitcore.training.store.ledger import checkpoint_name
@@ -93,7 +94,7 @@ def everything(folder):
 
 
 def test_few_files_and_no_value_has_moved(alone, folder):
-    steps = [f"step-{step:07d}.safetensors.zst" for step in (0, run_of(folder, 0).final_step)]
+    steps = [f"step-{step:07d}.safetensors.squeezed" for step in (0, run_of(folder, 0).final_step)]
     shared = {f"toy/{FOLDERS[0]}/{name}.parquet" for name in ("history", KEY)}
     shared |= {f"toy/{FOLDERS[1]}/{name}.parquet" for name in ("history", KEY, SOME)}
     at = zip((FOLDERS[0], FOLDERS[0], FOLDERS[1]), IDS, strict=True)
@@ -393,3 +394,28 @@ def test_runs_of_the_same_rows_stand_together(tmp_path, monkeypatch):
     lines = [Line(tmp_path / "pack" / "arm" / f"run-{at}", {"recipe": one}) for at, one in enumerate([*recipes, None])]
     monkeypatch.setattr(places, "read_pack", lambda pack: [PackedRun(line) for line in lines])
     assert [path.name[-1] for path in places._addresses(tmp_path / "pack")] == list("0241356")
+
+
+@pytest.mark.parametrize("name", ["kv-with_padding", "a-0123456789aX"])
+def test_a_pack_may_have_a_name_that_is_nearly_a_runs(folder, name):
+    pack(folder, name, {"first": IDS[:1]})
+    assert folder / name in packs(folder) and list(differences(folder)) == []
+
+
+@pytest.mark.parametrize("limit", ["index", "weights"])
+def test_what_could_not_be_read_again_is_not_packed(alone, tmp_path, monkeypatch, limit):
+    root = shutil.copytree(alone, tmp_path / "here")
+    home, name = {"index": (ground_packed, "MAX_JSON_BYTES"), "weights": (squeezed, "MAX_BYTES")}[limit]
+    monkeypatch.setattr(home, name, 50)
+    before = files(root)
+    with pytest.raises(StoreError, match="bytes .*allowed.*at most 50"):
+        pack(root, "toy", ARMS)
+    assert {file: data for file, data in files(root).items() if not file.startswith(".staged")} == before
+
+
+def test_packing_again_copies_squeezed_weights_as_they_are(folder, monkeypatch):
+    """Another version of the compressor would rewrite them all."""
+    before = files(folder)
+    monkeypatch.setattr(packing, "squeeze", lambda data: b"otherwise")
+    pack(folder, "toy", ARMS)
+    assert files(folder) == before

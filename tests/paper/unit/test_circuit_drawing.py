@@ -267,7 +267,7 @@ def test_a_network_of_which_nothing_was_tested_has_attention_alone():
     circuit = replace(looking_circuit(), links=(), note="")
     assert takeaway(circuit) == "Seed 7: attention alone, of which no causal test was made."
     assert "No causal test of this network was made. Attention alone, at its strongest:" in in_words(circuit)
-    assert (circuit.score, in_short(circuit)) == ("not tested", "Seed 7: attention alone, untested")
+    assert (circuit.score, in_short(circuit)) == ("not tested", "Seed 7: attention alone, not tested")
     assert takeaway_of_many([circuit, circuit]).startswith("Attention alone, of which no causal test was made.")
     assert takeaway_of_many([circuit, drawn_circuit()]).startswith("All links are supported in 1 of 2 networks.")
     for form in FORMS:

@@ -12,7 +12,7 @@ from circuitcore.training.store.run_store import RunStore
 from livingpaper.explorer.probe import Question, read
 
 PUBLISHED = Folders.from_environment().published
-ALL_WITH_WEIGHTS = sorted({path.parent.name for path in PUBLISHED.glob("*/*/*/*.safetensors.zst")})
+ALL_WITH_WEIGHTS = sorted({path.parent.name for path in PUBLISHED.glob("*/*/*/*.safetensors.squeezed")})
 WITH_WEIGHTS = [name for name in ALL_WITH_WEIGHTS if not name.startswith(f"{ChainRetrieval.name}-")]
 """Of rows of vectors there are no words, and so no margins over them."""
 N_ROWS = 5

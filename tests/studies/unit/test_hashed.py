@@ -10,6 +10,7 @@ from packed_index import published_lines
 
 import paper
 from circuitcore.ground.hashed import canonical, later, may_lack
+from circuitcore.training.store.run_store import RunStore
 from livingpaper.book import studies
 
 ROOT = Path(paper.__file__).resolve().parent
@@ -67,3 +68,26 @@ def test_another_value_is_another_name():
     recipe = studies.load("symbolic_kv").recipes(studies.load_params("symbolic_kv"))["trained"][0]
     longer = dataclasses.replace(recipe.model, norm_eps=1e-5)
     assert dataclasses.replace(recipe, model=longer, task_params=dict(recipe.task_params)).run_id != recipe.run_id
+
+
+MAIN_ARMS = {
+    "symbolic_kv": ("trained", "by torch"),
+    "story_control": ("story, as published", "planted repeats"),
+    "six_run_matrix": ("on", "off"),
+    "sgd_formation": ("ours, fresh rows",),
+    "sgd_selection": ("ten networks",),
+    "permutation_recall": ("d 16, 1 head, FFN 32, normal", "d 32, 2 heads, FFN 64, repeats"),
+    "emergence_laws": ("pairs",),
+}
+
+
+@pytest.mark.parametrize(("name", "arm"), [(name, arm) for name, arms in MAIN_ARMS.items() for arm in arms])
+def test_the_ends_of_ten_networks_are_shipped(name, arm):
+    study, params = studies.load(name), studies.load_params(name)
+    recipes = study.recipes(params)[arm]
+    shipped = {recipe.run_id: study.published_epochs(params, arm, recipe.init_seed) for recipe in recipes}
+    store = RunStore(ROOT / "published", None)
+    steps = {run_id: store.get(run_id).steps for run_id in shipped}
+    assert [run_id for run_id, epochs in shipped.items() if epochs] == [recipe.run_id for recipe in recipes[:10]]
+    assert [run_id for run_id, kept in steps.items() if kept] == [recipe.run_id for recipe in recipes[:10]]
+    assert all(steps[recipe.run_id][-1] == recipe.n_steps for recipe in recipes[:10])
