@@ -3,6 +3,7 @@
 Every unusable key is reported at once: what was given, what is allowed, and the name or word it resembles.
 """
 
+import functools
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -55,7 +56,7 @@ def parse(model: type[BaseModel], where: str, given: Mapping[str, object]) -> Ba
     Raises:
         ParameterError: lists every unusable key.
     """
-    schema = model.model_json_schema()
+    schema = _schema(model)
     known = schema.get("properties", {})
     surplus = [key for key in given if key not in known][MOST_UNKNOWN:]
     if surplus:
@@ -77,6 +78,11 @@ def parse(model: type[BaseModel], where: str, given: Mapping[str, object]) -> Ba
     if problems:
         raise ParameterError(where, tuple(problems.values()))
     return parsed
+
+
+@functools.cache  # making it takes longer than all else here
+def _schema(model: type[BaseModel]) -> Mapping:
+    return model.model_json_schema()
 
 
 def read_yaml(path: Path) -> dict[str, object]:

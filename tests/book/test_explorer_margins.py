@@ -2,6 +2,7 @@
 
 import pytest
 from conftest import page_with
+from shipped import few_with_weights
 
 from circuitcore.ground.environment import Folders
 from circuitcore.tasks.token_task import TokenTask
@@ -48,7 +49,7 @@ def by_probe(run, state, answer):
 
 def test_the_page_tells_both_margins_as_probe_does(blank):
     n_apart, store = 0, RunStore(PUBLISHED, None)
-    for run in map(store.get, sorted({path.parent.name for path in PUBLISHED.glob("*/*/*/*.safetensors.squeezed")})):
+    for run in map(store.get, few_with_weights(PUBLISHED)):
         task, shown = run.recipe.make_task(), ShownRun(run=run, condition="trained")
         if not isinstance(task, TokenTask):  # of rows of vectors there are no words, and so no margins over them
             continue
