@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from circuitcore.ground.contents import ContentsError, unreadable
-from circuitcore.ground.reading import MAX_JSON_BYTES, folders_with, parse_json, read_file
+from circuitcore.ground.reading import MAX_JSON_BYTES, folders_with, names_in, parse_json, read_file
 
 INDEX_NAME = "runs.jsonl.gz"
 LEDGER_NAME = "ledger.json"  # in the folder of a run that has one of its own
@@ -62,13 +62,8 @@ def may_be_pack(name: str) -> bool:
 def _packs(folder: Path) -> list[str]:
     # Of thousands of runs each is looked for here, beside thousands of others: those are told by their names alone, and
     # text is joined and compared much faster than paths.
-    try:
-        names = os.listdir(folder)
-    except OSError:
-        return []
-    return sorted(
-        name for name in names if may_be_pack(name) and os.path.lexists(os.path.join(folder, name, INDEX_NAME))
-    )
+    names = filter(may_be_pack, names_in(folder))
+    return [name for name in names if os.path.lexists(os.path.join(folder, name, INDEX_NAME))]
 
 
 def packed(folder: Path, run_id: str) -> Line | None:

@@ -87,17 +87,18 @@ def is_there(path: Path) -> bool:
 
 def inside(folder: Path) -> list[Path]:
     """What lies in a folder, by name; nothing where there is no folder or nobody may look into it."""
-    return [folder / name for name in _names(folder)]
+    return [folder / name for name in names_in(folder)]
 
 
 def folders_with(folder: Path, name: str) -> list[Path]:
     """The folders in ``folder`` that hold something called ``name``, whatever it is; hidden ones are left out."""
-    shown = (inner for inner in _names(folder) if not inner.startswith("."))
+    shown = (inner for inner in names_in(folder) if not inner.startswith("."))
     # A store asks this of hundreds of folders for each run: joining text takes a tenth of what joining paths does.
     return [folder / inner for inner in shown if os.path.lexists(os.path.join(folder, inner, name))]
 
 
-def _names(folder: Path) -> list[str]:
+def names_in(folder: Path) -> list[str]:
+    """Names of what lies in a folder, sorted; none where there is no folder or nobody may look into it."""
     try:
         return sorted(os.listdir(folder))
     except OSError:

@@ -3,7 +3,7 @@
 import pandas as pd
 import pytest
 import torch
-from shipped import few_with_weights
+from shipped import all_with_weights
 
 from circuitcore.ground.environment import Folders
 from circuitcore.metrics.instruments.battery import BatterySpec, open_session
@@ -13,7 +13,7 @@ from circuitcore.training.store.run_store import RunStore
 from livingpaper.explorer.probe import Question, read
 
 PUBLISHED = Folders.from_environment().published
-ALL_WITH_WEIGHTS = few_with_weights(PUBLISHED)
+ALL_WITH_WEIGHTS = all_with_weights(PUBLISHED)
 WITH_WEIGHTS = [name for name in ALL_WITH_WEIGHTS if not name.startswith(f"{ChainRetrieval.name}-")]
 """Of rows of vectors there are no words, and so no margins over them."""
 N_ROWS = 5
