@@ -66,14 +66,13 @@ def polled(bar: tqdm, done: Callable[[], float]) -> Iterator[None]:
 
     follower = threading.Thread(target=follow, daemon=True)
     follower.start()
-    try:
-        with bar:
+    with bar:
+        try:
             yield
+        finally:  # whatever happened: a thread that is under way when Python ends can abort the process
             ended.set()
             follower.join()
-            bar.update(done() - bar.n)
-    finally:
-        ended.set()
+        bar.update(done() - bar.n)
 
 
 def write_line(text: str) -> None:

@@ -6,9 +6,11 @@ else; ``--seal`` makes it anew of what is there.
 """
 
 from collections.abc import Collection, Iterable
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
 
+import pandas as pd
 from pydantic import BaseModel
 
 from circuitcore.ground.contents import CONTENTS_NAME, Contents
@@ -19,7 +21,7 @@ from circuitcore.training.errors import StoreError
 from circuitcore.training.experiment import Experiment
 from circuitcore.training.store.durable import write_durably
 from circuitcore.training.store.packed import packed_runs
-from circuitcore.training.store.packing import Tables, pack, put_back
+from circuitcore.training.store.packing import pack, put_back
 from circuitcore.training.store.run import Run
 from circuitcore.training.store.run_store import RunStore
 from circuitcore.training.store.sealed import contents_of, read_record
@@ -36,10 +38,10 @@ def publish(name: str, folders: Folders, watch: Watch | None = None) -> int:
 
     A seed of an experiment is a run without weights.
 
-    A run that is not in ``runs`` and has been published before, with the same weights, stays as it is, but for tables
-    that were measured on it since: they are published, too. One that was trained again to the same bits, as more of its
-    weights are to be shipped, gets the tables that are published of it. One that another study has published, with all
-    that is measured here, stays in that one's pack.
+    A run that is not in ``runs`` and has been published before, with the same weights or more, stays as it is, but for
+    weights that are not to be shipped any more, and for tables that were measured on it since, which are published,
+    too. One that was trained again to the same bits, as more of its weights are to be shipped, gets the tables that are
+    published of it. One that another study has published, with all that is measured here, stays in that one's pack.
 
     Args:
         name: the study; its ``published_epochs(params, arm, seed)`` says after which epochs weights are shipped, or
@@ -56,7 +58,7 @@ def publish(name: str, folders: Folders, watch: Watch | None = None) -> int:
     """
     study, params, durations = studies.load(name), studies.load_params(name), Durations.of(folders.root)
     put_back(folders.published, name.rpartition(".")[2])
-    steps, more = _to_publish(study, params, folders, name)
+    steps, changes = _to_publish(study, params, folders, name)
     loads, watch = {run: float(1 + len(kept)) for run, kept in steps.items()}, watch or SILENT
     copying = [Work(f"copying {len(loads)} runs", f"copy a part of {name}", sum(loads.values()))] if loads else []
     judging, store = f"judge {name}", RunStore(folders.runs, None)
@@ -65,7 +67,7 @@ def publish(name: str, folders: Folders, watch: Watch | None = None) -> int:
         copies = [store.publish(run, folders.published, steps[run]) for run in watch.each(loads, "copying")]
     seal(folders.published, [run.run_id for run in copies], ())  # before they are read: reading asks the list
     evidence = Evidence(name, params, folders)
-    _pack(name, evidence.published_units, folders.published, more)
+    _pack(name, evidence.published_units, folders.published, changes)
     with durations.timed(judging):
         (results,) = evidence.gather(None)
         verdicts = [evidence.judged(claim, results) for claim in study.CLAIMS]
@@ -90,26 +92,31 @@ def keep(record: Reproduction, published: Path) -> Path:
     return published / f"{part}.json"
 
 
-def _pack(name: str, units: Units, folder: Path, more: Tables) -> None:
-    """Put the study's runs into its pack, with more tables; what it held of runs that no arm names goes, unlisted."""
+@dataclass(frozen=True)
+class Changes:
+    """What publishing changes of runs that stay: tables to add, and steps of weights to keep, by run id."""
+
+    tables: dict[str, dict[str, pd.DataFrame]] = field(default_factory=dict)
+    steps: dict[str, list[int]] = field(default_factory=dict)
+
+
+def _pack(name: str, units: Units, folder: Path, changes: Changes) -> None:
+    """Put the study's runs into its pack, as changed; what it held of runs that no arm names goes, unlisted."""
     ids = {arm: [recipe.run_id for recipe in recipes] for arm, recipes in units.items()}
     home, named = name.rpartition(".")[2], {run_id for of_arm in ids.values() for run_id in of_arm}
     held = {run.line.run_id for run in packed_runs(folder) if run.address.parents[1] == folder / home}
     with held_back():  # between the two the list would name other tables than the pack has
         take_off(folder, held - named)
-        pack(folder, home, ids, more)
-        seal(folder, more, ())
+        pack(folder, home, ids, changes.tables, changes.steps)
+        seal(folder, changes.tables.keys() | changes.steps.keys(), ())
 
 
 def _to_publish(
     study: ModuleType, params: BaseModel, folders: Folders, name: str
-) -> tuple[dict[Run, list[int]], Tables]:
-    """Every run of the study that is to be copied, and the steps at which its weights are shipped.
-
-    Of the others the tables that were measured since they were published, by run id and key.
-    """
+) -> tuple[dict[Run, list[int]], Changes]:
+    """Every run of the study that is to be copied, with the steps whose weights are shipped; changes of the others."""
     store, shipped = RunStore(folders.runs, None), RunStore(folders.runs, folders.published, only_published=True)
-    instruments, more, home = studies.instruments(study, params), {}, name.rpartition(".")[2]
+    instruments, changes, home = studies.instruments(study, params), Changes(), name.rpartition(".")[2]
     packed = packed_runs(folders.published)
     elsewhere = {run.line.run_id for run in packed if run.address.parents[1] != folders.published / home}
     steps = _computed(studies.experiments(study, params), store, shipped, name)
@@ -124,16 +131,23 @@ def _to_publish(
             before = shipped.find(recipe) if run is None or recipe.run_id in elsewhere else None
             if run is not None and before is not None and not _has_all(before, run, keys):
                 before = None
-            if before and keys <= before.tables.keys() and list(before.steps) == kept:
+            if before and keys <= before.tables.keys() and _has_weights(before, run, kept):
                 if new := sorted(keys - before.ledger.tables.keys()):
-                    more.setdefault(before.run_id, {}).update((key, before.table(key)) for key in new)
+                    changes.tables.setdefault(before.run_id, {}).update((key, before.table(key)) for key in new)
+                if list(before.steps) != kept:
+                    changes.steps[before.run_id] = kept
                 continue
             if run is None or not keys <= run.tables.keys():
                 raise LookupError(
                     f"{recipe.run_id} ({arm}) is not trained and measured: run circuitcore measure {name}"
                 )
             steps[run] = kept
-    return steps, more
+    return steps, changes
+
+
+def _has_weights(before: Run, run: Run | None, kept: list[int]) -> bool:
+    """Whether what is published has the weights that are to be shipped; more of them where only it has any."""
+    return list(before.steps) == kept or (run is None and set(kept) <= set(before.steps))
 
 
 def _has_all(before: Run, run: Run, keys: Collection[str]) -> bool:

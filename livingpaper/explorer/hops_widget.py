@@ -17,7 +17,7 @@ from livingpaper.explorer.widget import styles
 SCRIPTS = (
     *("parts.js", "svg.js", "bars.js", "tables.js", "decoder.js", "edit_text.js", "edits.js", "marks.js", "lab.js"),
     *("strip.js", "places.js", "moves.js", "stage_layout.js", "stage_names.js", "stage_drawing.js", "stage_room.js"),
-    *("shell.js", "vector_rows.js", "hops_circuit.js", "hops.js"),
+    *("shell.js", "others.js", "vector_rows.js", "hops_circuit.js", "hops.js"),
 )
 """In the order in which they are joined to one module."""
 

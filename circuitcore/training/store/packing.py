@@ -2,8 +2,9 @@
 
 import re
 import shutil
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
@@ -21,7 +22,7 @@ from circuitcore.training.store.file_bytes import read_checked, sha256
 from circuitcore.training.store.ledger import Entry, packed_name
 from circuitcore.training.store.packed import HISTORY
 from circuitcore.training.store.parquet import to_parquet
-from circuitcore.training.store.run import Run
+from circuitcore.training.store.run import Run, thinned
 from circuitcore.training.store.run_store import RunStore
 from circuitcore.training.store.squeezed import squeeze
 
@@ -32,7 +33,13 @@ _PACK = re.compile(r"[A-Za-z0-9_-]{1,100}")
 Tables = Mapping[str, Mapping[str, pd.DataFrame]]  # run id -> key -> table
 
 
-def pack(folder: Path, name: str, arms: Mapping[str, Iterable[str]], more: Tables = MappingProxyType({})) -> Path:
+def pack(
+    folder: Path,
+    name: str,
+    arms: Mapping[str, Iterable[str]],
+    more: Tables = MappingProxyType({}),
+    fewer: Mapping[str, Collection[int]] = MappingProxyType({}),
+) -> Path:
     """Put runs into the pack ``name``, in place of what it held; folders that they had of their own go.
 
     A run that several arms name is stored with the first of them, one that another pack holds stays there. Every
@@ -43,6 +50,7 @@ def pack(folder: Path, name: str, arms: Mapping[str, Iterable[str]], more: Table
         name: of the pack.
         arms: arm -> ids of its runs.
         more: tables that go into the pack with those that the runs have: what was measured on packed runs since.
+        fewer: id of a run -> steps whose weights it keeps, of those that it has here; the others go.
 
     Returns:
         The pack's folder.
@@ -58,7 +66,8 @@ def pack(folder: Path, name: str, arms: Mapping[str, Iterable[str]], more: Table
     put_back(folder, name)
     shutil.rmtree(staged, ignore_errors=True)
     lines, alone, kept = [], [], set()
-    for arm, runs in _stored_here(folder, target, arms).items():
+    for arm, found in _stored_here(folder, target, arms).items():
+        runs = [replace(run, ledger=thinned(run.ledger, fewer.get(run.run_id, run.steps))) for run in found]
         tables = {run.run_id: _tables(run, more.get(run.run_id, {})) for run in runs}
         hashes = _write_tables(staged / arm, runs, tables)
         for run in runs:

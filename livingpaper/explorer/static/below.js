@@ -25,9 +25,8 @@ globalThis.circuitBelow = (() => {
       [this.#desk, this.#data, this.#opening] = [desk, data, opening];
       this.#second = this.#line('Second prompt', 'source');
       this.asked = el('div', 'part', this.#line('Prompt', 'prompt', this.#examples()), this.#second);
-      const nearby = el('div', 'part');
-      this.#others = new circuitOthers.Others(nearby, desk, data, stills, opening);
-      this.told = el('div', 'part', this.#tools(isLinked), nearby,
+      this.#others = new circuitOthers.Others(desk, this.#scene, opening, stills);
+      this.told = el('div', 'part', this.#tools(isLinked), this.#others.node,
         this.#panel('Every number: all answers, the attention of every head, what each part adds', 'results'),
         this.#panel('More edits: at one position, from other prompts, to any activation', 'composer'),
         this.#panel('Every set of heads switched off', 'sweep'),
@@ -42,6 +41,15 @@ globalThis.circuitBelow = (() => {
     }
 
     get #state() { return this.#desk.now().state; }
+
+    // What the networks beside each other are asked.
+    get #scene() {
+      const { lab } = this.#desk, circuit = (at, { prompt }) => {
+        const reading = lab.read(at, { prompt, edits: [], source: '', resample: 0 });
+        return circuitMoves.circuitOn(this.#data, lab.testsAt(at.run, at.step), reading, token => lab.word(token));
+      };
+      return { name: 'prompt', of: state => state.prompt, circuit };
+    }
 
     // What is wrong with a field stands beside it; what was typed stays.
     complain(text, field, typed) {

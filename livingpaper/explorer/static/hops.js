@@ -31,6 +31,7 @@ globalThis.hopsStage = (() => {
     #want;
     #fields;
     #place;
+    #others;
     #hinted = null; // the run whose hint stands below the stage
     #room;
     #problem = el('p', 'problem', { role: 'alert' });
@@ -65,7 +66,19 @@ globalThis.hopsStage = (() => {
           el('label', 'field', 'Draw', this.#draw), this.#undo, button('button', () => this.#again(), 'Start again'))));
       onUndo(this.live, () => this.#goBack());
       this.#want = wanting(this.#lab, model);
+      this.#others = this.#nearby();
+      this.live.append(this.#others.node);
       this.#fields = fieldsOf(model, FIELDS, asked => this.#state && !same(asked, this.#state) && this.#change(asked));
+    }
+
+    // The same row in the other networks.
+    #nearby() {
+      const desk = { lab: this.#lab, want: run => this.#want(run), change: changes => this.#change(changes) };
+      const scene = {
+        name: 'row', Layout: hopsCircuit.RowLayout, of: ({ row, draw, follow }) => `${row} ${draw} ${follow}`,
+        circuit: (at, state) => this.#circuitOf(this.#read({ ...state, ...at, edits: [] }), state),
+      };
+      return new circuitOthers.Others(desk, scene, this.#opening);
     }
 
     get #opening() { return { ...this.#data.opening, ...this.#data.path[0]?.state }; }
@@ -148,7 +161,7 @@ globalThis.hopsStage = (() => {
     // ---- what is shown ----
 
     #paint() {
-      const { state, found } = { state: this.#state, found: this.#found };
+      const [state, found] = [this.#state, this.#found];
       this.#place.show(state, '');
       this.#row.value = state.row;
       this.#draw.value = state.draw;
@@ -156,15 +169,19 @@ globalThis.hopsStage = (() => {
       this.#paintAnswers();
       this.#paintSwitches();
       enable(this.#undo, this.#before.length > 0);
-      const circuit = hopsCircuit.circuitOn({
-        rows: this.#rows, moves: this.#data.moves, words: found.words, follow: state.follow, tests: found.tests,
-        result: found.result, config: found.model.config, answers: found.answers,
-      });
+      const circuit = this.#circuitOf(found, state);
       circuitMarks.mark(circuit, state.edits);
       const { broken } = this.#rows.chain(found.words, state.follow);
       const isOther = this.#hinted !== state.run || Boolean(broken);
       this.#hinted = broken ? null : state.run;
       this.#room.show(circuit, broken || HINT, isOther);
+      this.#others.show(state);
+    }
+
+    #circuitOf({ words, tests, result, answers, model: { config } }, { follow }) {
+      return hopsCircuit.circuitOn({
+        rows: this.#rows, moves: this.#data.moves, words, follow, tests, result, config, answers,
+      });
     }
 
     #inWords({ links, answer: { word, probability } }) {

@@ -1,4 +1,4 @@
-// The same prompt in the first networks of a condition, small, beside each other. Defines `circuitOthers`.
+// The same prompt, or row, in the first networks of a condition, small, beside each other. Defines `circuitOthers`.
 globalThis.circuitOthers = (() => {
   'use strict';
   const { el, same, say, button, toolbar } = pageParts('explorer'), { svg } = circuitSvg;
@@ -24,44 +24,47 @@ globalThis.circuitOthers = (() => {
 
   class Others {
     #lab;
-    #exhibit;
+    #scene;
     #desk;
     #stills; // pictures of the first frame, where the page has them: they need no weights
     #first;
     #state;
+    #asks;
     #isNear = false;
     #turn = 0;
-    #row = el('div', 'others', { ariaLabel: 'The same prompt in other networks: press one to put it on the stage' });
+    #row = el('div', 'others');
     #stop = toolbar(this.#row);
     #boxes = [];
-    #node;
+    node;
 
-    // desk: { lab, want(run), change(changes) }; `want` gives a promise, or null where the weights are here. `opening`:
-    // the state of the stills.
-    constructor(node, desk, exhibit, stills, opening) {
-      [this.#lab, this.#exhibit, this.#desk, this.#stills] = [desk.lab, exhibit, desk, stills];
+    // desk: { lab, want(run), change(changes) }; `want` gives a promise, or null where the weights are here.
+    // scene: { name, of(state), circuit({ run, step }, state), Layout }: what is asked, as text; what a network makes of it;
+    // how that is laid out, if not as usual. `opening`: the state of the stills.
+    constructor(desk, scene, opening, stills = []) {
+      [this.#lab, this.#scene, this.#desk, this.#stills] = [desk.lab, scene, desk, stills];
       this.#first = this.#asked(opening);
-      this.#node = node;
-      node.append(el('p', 'title', 'The same prompt, other random starts'), this.#row);
+      this.#row.ariaLabel = `The same ${scene.name} in other networks: press one to put it on the stage`;
+      this.node = el('div', 'part', el('p', 'title', `The same ${scene.name}, other random starts`), this.#row);
       new IntersectionObserver(changes => {
         this.#isNear = changes.at(-1).isIntersecting;
         this.#paint();
       }, { rootMargin: '200px' }).observe(this.#row);
     }
 
-    // What is drawn of a state: networks by seed, one prompt, as far through training.
-    #asked({ run, step, prompt }) {
-      const { condition, final } = this.#lab.run(run), { leftOut } = this.#lab;
-      const alike = this.#lab.runs.filter(one => one.condition === condition && !leftOut.includes(one.id));
-      const runs = alike.sort((a, b) => a.seed - b.seed).slice(0, MOST).map(({ id }) => id);
-      return { prompt, share: step / final, runs };
+    // What is drawn of a state: networks by seed, one question, as far through training.
+    #asked(state) {
+      const { condition, final } = this.#lab.run(state.run);
+      const alike = this.#lab.runs.filter(one => one.condition === condition && !this.#lab.leftOut.includes(one.id));
+      const runs = alike.sort((a, b) => a.seed - b.seed).slice(0, MOST).map(one => one.id);
+      return { scene: this.#scene.of(state), share: state.step / final, runs };
     }
 
     show(state) {
-      const { runs } = this.#state = this.#asked(state);
-      this.#node.hidden = runs.length < 2;
-      if (!same(this.#boxes.map(({ run }) => run.id), runs)) this.#make(runs.map(id => this.#lab.run(id)));
-      for (const { run, node } of this.#boxes) node.ariaCurrent = run.id === state.run;
+      const { runs } = this.#asks = this.#asked(state);
+      this.#state = state;
+      this.node.hidden = runs.length < 2;
+      if (!same(this.#boxes.map(box => box.run.id), runs)) this.#make(runs.map(id => this.#lab.run(id)));
+      for (const box of this.#boxes) box.node.ariaCurrent = box.run.id === state.run;
       this.#paint();
     }
 
@@ -73,23 +76,23 @@ globalThis.circuitOthers = (() => {
         room.classList.add('circuit');
         return { run, picture, name, score, painted: '', node: button('other', act, room, name, score) };
       });
-      this.#row.replaceChildren(...this.#boxes.map(({ node }) => node));
+      this.#row.replaceChildren(...this.#boxes.map(box => box.node));
       this.#stop();
     }
 
     // As far through training as the one on the stage, or as near to it as there is a checkpoint.
-    #stepOf({ id, final }) { return this.#lab.nearest(id, this.#state.share * final); }
+    #stepOf({ id, final }) { return this.#lab.nearest(id, this.#asks.share * final); }
 
     // One network in each idle moment, so that nothing a reader does has to wait.
     async #paint() {
       const turn = ++this.#turn;
       if (!this.#isNear || !this.#state) return;
-      if (this.#stills.length === this.#boxes.length && same(this.#state, this.#first)) {
+      if (this.#stills.length === this.#boxes.length && same(this.#asks, this.#first)) {
         this.#boxes.forEach((box, i) => this.#takeOver(box, this.#stills[i]));
         return;
       }
       for (const box of this.#boxes) {
-        const key = `${this.#stepOf(box.run)} ${this.#state.prompt}`;
+        const key = `${this.#stepOf(box.run)} ${this.#asks.scene}`;
         if (box.painted === key) continue;
         try {
           await this.#desk.want(box.run.id);
@@ -103,21 +106,18 @@ globalThis.circuitOthers = (() => {
 
     #takeOver(box, still) {
       const { picture, name, score } = box;
-      picture.setAttribute('viewBox', still.getAttribute('viewBox'));
-      picture.setAttribute('class', still.getAttribute('class'));
-      picture.replaceChildren(...[...still.children].map(node => node.cloneNode(true)));
+      for (const name of ['viewBox', 'class']) picture.setAttribute(name, still.getAttribute(name));
+      picture.replaceChildren(...still.cloneNode(true).children);
       [name, score].forEach((node, i) => say(node, still.parentElement.children[i + 1].textContent));
       box.painted = '';
     }
 
     #paintOne({ run, picture, name, score }) {
-      const step = this.#stepOf(run), state = { prompt: this.#state.prompt, edits: [], source: '', resample: 0 };
-      const reading = this.#lab.read({ run: run.id, step }, state), tests = this.#lab.testsAt(run.id, step);
-      const circuit = circuitMoves.circuitOn(this.#exhibit, tests, reading, token => this.#lab.word(token));
-      const { links } = circuit, n = links.filter(({ isSupported }) => isSupported).length;
-      const layout = new Layout(n ? { ...circuit, looks: [] } : circuit, 'small');
+      const step = this.#stepOf(run), circuit = this.#scene.circuit({ run: run.id, step }, this.#state);
+      const { links } = circuit, n = links.filter(one => one.isSupported).length;
+      const layout = new (this.#scene.Layout ?? Layout)(n ? { ...circuit, looks: [] } : circuit, 'small');
       put(picture, layout, small(layout));
-      const isApart = Math.abs(step / run.final - this.#state.share) > AS_FAR;
+      const isApart = Math.abs(step / run.final - this.#asks.share) > AS_FAR;
       say(name, `seed ${run.seed}${isApart ? `, step ${step.toLocaleString('en-US')}` : ''}`);
       say(score, links.length ? `${n} of ${links.length}` : 'not tested');
     }

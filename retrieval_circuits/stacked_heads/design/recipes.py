@@ -7,7 +7,7 @@ from circuitcore.models.config import ModelConfig
 from circuitcore.tasks.chains import ChainRetrieval
 from circuitcore.training.experiment import Experiment
 from circuitcore.training.recipe import Optimizer, Recipe, Stage
-from retrieval_circuits.design import DATA_SEED_OFFSET
+from retrieval_circuits.design import DATA_SEED_OFFSET, N_BESIDE
 from retrieval_circuits.stacked_heads.design.grid import FOLLOWED, GRID, Cell
 from retrieval_circuits.stacked_heads.design.lessons import FRESH, LONGER, TAUGHT, Lesson
 from retrieval_circuits.stacked_heads.design.params import STEPS_AN_EPOCH, Params
@@ -160,12 +160,18 @@ def experiments(params: Params) -> tuple[Experiment, ...]:
     )
 
 
-def published_epochs(params: Params, arm: str, seed: int) -> tuple[int, ...]:
-    """Epochs whose weights are shipped, for the stage: two networks of the cell that is followed.
+LOOKS_AHEAD, FIRST_ALONE = 4, 16
+"""Seed of a network that looks ahead, and an epoch at which it has its first look-up alone."""
 
-    One looks ahead and has a checkpoint at which its first look-up has appeared and its second has not; one hops. A
-    checkpoint takes 0.8 MB.
+
+def published_epochs(params: Params, arm: str, seed: int) -> tuple[int, ...]:
+    """Epochs whose weights are shipped, for the stage: the ends of ten networks of the cell that is followed.
+
+    Of one that looks ahead also a checkpoint at which its first look-up has appeared and its second has not. A
+    checkpoint takes 0.7 MB.
     """
+    beside = sorted({*params.seeds, *params.followed_seeds})[:N_BESIDE]
+    if arm != str(FOLLOWED) or seed not in beside:
+        return ()
     epochs = params.steps // STEPS_AN_EPOCH
-    shown = {4: (16, epochs), 1: (epochs,)} if arm == str(FOLLOWED) else {}
-    return shown.get(seed, ())
+    return (FIRST_ALONE, epochs) if seed == LOOKS_AHEAD else (epochs,)

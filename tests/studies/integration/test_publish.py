@@ -9,6 +9,7 @@ from circuitcore.ground.contents import Contents
 from circuitcore.ground.present import check_present
 from circuitcore.metrics.instruments.measuring import measure_all
 from circuitcore.training import RunStore
+from circuitcore.training.store.ledger import packed_name
 from circuitcore.training.store.sealing import differences
 from circuitcore.training.store.verify import verify
 from circuitcore.training.sweeps.sweep import train_all
@@ -122,3 +123,20 @@ def test_more_weights_of_a_published_run_need_no_measurement_if_training_gives_t
     assert RunStore(folders.published, None).find(recipe).steps == (0, recipe.n_steps)
     assert {name: value for name, value in after.items() if name in before} == before
     assert after.keys() - before.keys() == {"weights/0"} and list(differences(folders.published)) == []
+
+
+def test_weights_that_are_not_shipped_any_more_go_and_nothing_else(folders, monkeypatch):
+    (recipe,) = study.recipes(SMALL)["trained"]
+    measure_all(RunStore(folders.runs, None), study.instruments(SMALL, "trained"), [recipe], "serial")
+    monkeypatch.setattr(study, "published_epochs", lambda params, arm, seed: (0, 1))
+    publishing.publish("symbolic_kv", folders)
+    before = dict(Contents.of(folders.published).runs[recipe.run_id])
+    shutil.rmtree(folders.runs)
+    monkeypatch.setattr(study, "published_epochs", lambda params, arm, seed: (1,))
+    assert publishing.publish("symbolic_kv", folders) == 0
+    run = RunStore(folders.published, None).find(recipe)
+    assert run.steps == (recipe.n_steps,) and len(run.all_steps) > 1
+    assert [path.name for path in run.path.iterdir()] == [packed_name(recipe.n_steps)]
+    after = Contents.of(folders.published).runs[recipe.run_id]
+    assert before.keys() - after.keys() == {"weights/0"} and after.items() <= before.items()
+    assert list(differences(folders.published)) == []

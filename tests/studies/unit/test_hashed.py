@@ -78,6 +78,8 @@ MAIN_ARMS = {
     "sgd_selection": ("ten networks",),
     "permutation_recall": ("d 16, 1 head, FFN 32, normal", "d 32, 2 heads, FFN 64, repeats"),
     "emergence_laws": ("pairs",),
+    "stacked_heads": ("D 2, every step, 4 layers",),
+    "composition": ("one to four, mixed, 4 layers",),
 }
 
 
