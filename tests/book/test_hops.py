@@ -281,6 +281,24 @@ def test_the_readout_is_of_what_is_shown_when_an_edit_is_undone(opened, stage):
     assert stage.locator(".explorer-readout").inner_text().endswith("Press to cut it.")
 
 
+def test_networks_beside_each_other_read_the_same_row_and_one_is_put_on_the_stage(stage):
+    """What stands under a small circuit is counted on the stage, on this row and on another."""
+    others = stage.get_by_label("The same row in other networks")
+    others.scroll_into_view_if_needed()
+    small = {seed: others.get_by_role("button", name=f"seed {seed}") for seed in (1, 4)}
+    for act in (lambda: None, lambda: stage.get_by_role("button", name="Draw another").click()):
+        act()
+        for seed, box in small.items():
+            box.click()
+            stage.get_by_text("step 3,000 of 3,000").wait_for()
+            assert stage.get_by_role("combobox", name="Seed").input_value() == str(seed)
+            assert box.get_attribute("aria-current") == "true"
+            told = stage.locator(".explorer-stage .link").evaluate_all("all => all.map(one => one.classList.value)")
+            count = f"{sum('is-supported' in names for names in told)} of {len(told)}"
+            box.get_by_text(count, exact=True).wait_for()
+            assert box.locator(".link").count() == len(told)
+
+
 @pytest.mark.parametrize(
     ("row", "message"),
     [

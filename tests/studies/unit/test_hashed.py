@@ -86,7 +86,7 @@ MAIN_ARMS = {
 @pytest.mark.parametrize(("name", "arm"), [(name, arm) for name, arms in MAIN_ARMS.items() for arm in arms])
 def test_the_ends_of_ten_networks_are_shipped(name, arm):
     study, params = studies.load(name), studies.load_params(name)
-    recipes = study.recipes(params)[arm]
+    recipes = sorted(study.recipes(params)[arm], key=lambda recipe: recipe.init_seed)
     shipped = {recipe.run_id: study.published_epochs(params, arm, recipe.init_seed) for recipe in recipes}
     store = RunStore(ROOT / "published", None)
     steps = {run_id: store.get(run_id).steps for run_id in shipped}
