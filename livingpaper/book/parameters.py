@@ -132,6 +132,7 @@ def _limits(schema: Mapping) -> list[str]:
         "exclusiveMinimum": "> {}",
         "maximum": "<= {}",
         "exclusiveMaximum": "< {}",
+        "multipleOf": "a multiple of {}",
         "minItems": "at least {} item(s)",
         "maxItems": "at most {} item(s)",
         "minLength": "at least {} character(s)",

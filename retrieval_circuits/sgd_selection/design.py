@@ -7,9 +7,10 @@ which of its heads came to join values to keys, were known when the steps to for
 """
 
 import dataclasses
-from typing import Annotated
+from itertools import pairwise
+from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator
 
 from circuitcore.metrics.instruments.instrument import Instrument
 from circuitcore.tasks.balanced_stream import BalancedStream
@@ -54,6 +55,12 @@ DRAWN_FORK = "the fork that is drawn"
 """The first order from the first point, whose last weights are shipped. Who wins it was known when it was chosen."""
 
 
+def _increasing(steps: tuple[int, ...]) -> tuple[int, ...]:
+    if any(later <= step for step, later in pairwise(steps)):
+        raise ValueError("each later than the one before")
+    return steps
+
+
 class Params(BaseModel):
     """Parameters of the chapter; ``params/sgd_selection.yaml`` holds the published values."""
 
@@ -67,12 +74,32 @@ class Params(BaseModel):
     fork_at: Annotated[
         tuple[Annotated[int, Field(ge=0)], ...],
         Field(min_length=N_FORKS, max_length=N_FORKS, description="steps of the parent, increasing"),
+        AfterValidator(_increasing),
     ]
     d_model: Annotated[int, Field(ge=8, le=512, multiple_of=8, description="width")]
     parent_steps: Annotated[int, Field(ge=EVERY, le=100_000, multiple_of=EVERY, description="of parent and networks")]
-    steps: Annotated[int, Field(ge=EVERY, le=100_000, description="at which forks end, counted as the parent's")]
+    steps: Annotated[
+        int,
+        Field(ge=EVERY, le=100_000, multiple_of=EVERY, description="at which forks end, counted as the parent's"),
+    ]
     n_rows: Annotated[int, Field(ge=16, le=1024, description="rows on which networks are asked")]
     engine: EngineName
+
+    @field_validator("parent_steps", "steps")
+    @classmethod
+    def _lets_forks_train(cls, given: int, of: Any) -> int:
+        """Forks leave the parent while it trains; of those that are traced, gradients of an update can be followed.
+
+        ``of`` is pydantic's ``ValidationInfo``, a protocol that nothing can be checked for when it is called.
+        """
+        if fork_at := of.data.get("fork_at"):
+            last, traced = fork_at[-1], fork_at[ORDERS.index(TRACED)]
+            least = 1 + (max(last, traced + N_LAGS) if of.field_name == "steps" else last)
+            if given < least:
+                raise ValueError(f"at least {least}: of fork_at the sixth is {traced}, the last {last}")
+        if of.field_name == "steps" and given > (most := of.data.get("parent_steps", given)):
+            raise ValueError(f"at most parent_steps, {most}: the replay is compared with its parent")
+        return given
 
 
 def recipes(params: Params) -> dict[str, tuple[Recipe, ...]]:

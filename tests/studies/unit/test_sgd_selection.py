@@ -11,6 +11,7 @@ from circuitcore.tasks.balanced_stream import BalancedStream
 from circuitcore.training import RunStore
 from circuitcore.training.during import Freeze, Hold, Scale
 from livingpaper.book import studies
+from livingpaper.book.parameters import ParameterError, parse
 from livingpaper.claims.results import Results
 from retrieval_circuits.sgd_formation.design import small_network
 from retrieval_circuits.sgd_formation.measures import SIZES
@@ -22,10 +23,12 @@ from retrieval_circuits.sgd_selection.design import (
     DRAWN_FORK,
     FROZEN,
     HELD,
+    N_LAGS,
     NETWORKS,
     ORDERS,
     PARENT,
     REPLAY,
+    TRACED,
 )
 from retrieval_circuits.sgd_selection.measures import fingerprints
 from retrieval_circuits.sgd_selection.measures.pushes import _dot, joins_gradients, loss_gradient
@@ -50,6 +53,30 @@ def test_a_fork_differs_from_its_parent_in_one_thing():
             assert isinstance(done, kind)
             assert dataclasses.replace(fork, during=()) == plain[fork.init_seed]
     assert len(ARMS[FROZEN][0].during[0].parts) == 12
+
+
+BRIEF = {
+    **PUBLISHED.model_dump(), "fork_at": (50, 55, 60, 65, 70, 79, 80, 85), "parent_steps": 100, "steps": 100,
+}  # fmt: skip
+REFUSED = {
+    "too few updates to trace": ({"fork_at": (50, 55, 60, 65, 70, 80, 81, 85)}, "steps: .*at least 101"),
+    "a fork without a step": ({"fork_at": (0, 5, 10, 20, 25, 26, 27, 100)}, "(?s)parent_steps: .*101.*steps: .*101"),
+    "points out of order": ({"fork_at": (50, 50, 60, 65, 70, 79, 80, 85)}, "fork_at: .*each later than the one before"),
+    "no parent to compare with": ({"steps": 150}, "steps: .*at most parent_steps, 100"),
+    "between the parent's checkpoints": ({"steps": 96}, "steps: .*a multiple of 50"),
+}
+
+
+def test_forks_of_few_steps_have_updates_to_trace():
+    parsed = parse(STUDY.Params, "sgd_selection", BRIEF)
+    assert {recipe.n_steps for recipe in STUDY.recipes(parsed)[TRACED]} == {N_LAGS + 1}
+
+
+@pytest.mark.parametrize("changed", REFUSED)
+def test_forks_that_could_not_be_measured_are_refused_by_name(changed):
+    given, message = REFUSED[changed]
+    with pytest.raises(ParameterError, match=message):
+        parse(STUDY.Params, "sgd_selection", BRIEF | given)
 
 
 def test_every_fork_has_a_run_of_its_own():
