@@ -35,7 +35,7 @@ from retrieval_circuits.associative_memory.measures import (
 from retrieval_circuits.associative_memory.measures.places import Places, places
 from retrieval_circuits.associative_memory.measures.transfers import Transfers, transfers
 from retrieval_circuits.associative_memory.published import SHARED_OUTPUTS
-from retrieval_circuits.design import SomeSeeds
+from retrieval_circuits.design import Seeds, SomeSeeds
 
 LOADS = tuple(round(2 ** (step / 4), 4) for step in range(-16, 5))
 """N ln N / d^2 of Hebbian sums: from half the load at which theory has a first error to four times the typical one."""
@@ -119,6 +119,7 @@ class Params(BaseModel):
     shared_widths: Annotated[Widths, Field(description="d where inputs share a few outputs; at least two")]
     zipf_widths: Annotated[Widths, Field(description="d where inputs are not equally frequent; at least two")]
     n_zipf: Annotated[int, Field(ge=64, le=8192, description="inputs that are not equally frequent")]
+    more_zipf_seeds: Annotated[Seeds, Field(description="more seeds of these inputs; may be empty")]
     recall_steps: Annotated[
         int, Field(ge=192, le=FULL_RECALL, multiple_of=192, description="of learning facts in the source's way")
     ]
@@ -137,7 +138,7 @@ def instruments(params: Params, arm: str) -> tuple[Instrument, ...]:
 
 
 def experiments(params: Params) -> tuple[Experiment, ...]:
-    """Everything that is computed, each with every seed."""
+    """Everything that is computed, each with every seed; inputs that are not equally frequent with more."""
     found = {
         CAPACITY: (capacity, Sizes(widths=params.widths, loads=LOADS)),
         TRAINED: (trained, _trained(params)),
@@ -163,10 +164,14 @@ def experiments(params: Params) -> tuple[Experiment, ...]:
             Transfers(sizes=(BIJECTIVE, BIJECTIVE_MANY), hidden=BOTH[1], steps=params.layer_steps, bijective=True),
         ),
     }
+    more = {ZIPF: params.more_zipf_seeds}
     return tuple(
-        Experiment(name=name, version=1, function=function, params=given, seeds=params.seeds)
+        Experiment(
+            name=name, version=1, function=function, params=given,
+            seeds=tuple(dict.fromkeys((*params.seeds, *more.get(name, ())))),
+        )
         for name, (function, given) in found.items()
-    )
+    )  # fmt: skip
 
 
 def _trained(params: Params) -> Trained:
