@@ -65,13 +65,14 @@ def polled(bar: tqdm, done: Callable[[], float]) -> Iterator[None]:
             bar.update(done() - bar.n)
 
     follower = threading.Thread(target=follow, daemon=True)
-    follower.start()
     with bar:
         try:
+            follower.start()
             yield
-        finally:  # whatever happened: a thread that is under way when Python ends can abort the process
+        finally:  # waited for, as a thread that is under way when Python ends can abort the process
             ended.set()
-            follower.join()
+            if follower.ident is not None:
+                follower.join()
         bar.update(done() - bar.n)
 
 

@@ -105,7 +105,7 @@ def _pack(name: str, units: Units, folder: Path, changes: Changes) -> None:
     ids = {arm: [recipe.run_id for recipe in recipes] for arm, recipes in units.items()}
     home, named = name.rpartition(".")[2], {run_id for of_arm in ids.values() for run_id in of_arm}
     held = {run.line.run_id for run in packed_runs(folder) if run.address.parents[1] == folder / home}
-    with held_back():  # between the two the list would name other tables than the pack has
+    with held_back():  # between the two the list would name other tables and weights than the pack has
         take_off(folder, held - named)
         pack(folder, home, ids, changes.tables, changes.steps)
         seal(folder, changes.tables.keys() | changes.steps.keys(), ())
@@ -120,21 +120,20 @@ def _to_publish(
     packed = packed_runs(folders.published)
     elsewhere = {run.line.run_id for run in packed if run.address.parents[1] != folders.published / home}
     steps = _computed(studies.experiments(study, params), store, shipped, name)
+    shipped_at = _steps_to_ship(study, params)
     for arm, recipes in study.recipes(params).items():
         keys = {one.key for one in instruments[arm]}
         for recipe in recipes:
-            run, kept = store.find(recipe), list(study.published_epochs(params, arm, recipe.init_seed))
-            if not recipe.checkpoint_at:  # else it says steps
-                kept = [recipe.schedule.epoch_ends[epoch] for epoch in kept]
+            run, kept, is_here = store.find(recipe), shipped_at[recipe.run_id], recipe.run_id not in elsewhere
             if run is not None and not keys <= run.tables.keys():
                 run = _take_tables(store, run, shipped.find(recipe), keys)
-            before = shipped.find(recipe) if run is None or recipe.run_id in elsewhere else None
+            before = None if run and is_here else shipped.find(recipe)
             if run is not None and before is not None and not _has_all(before, run, keys):
                 before = None
-            if before and keys <= before.tables.keys() and _has_weights(before, run, kept):
+            if before and keys <= before.tables.keys() and set(kept) <= set(before.steps):
                 if new := sorted(keys - before.ledger.tables.keys()):
                     changes.tables.setdefault(before.run_id, {}).update((key, before.table(key)) for key in new)
-                if list(before.steps) != kept:
+                if is_here and list(before.steps) != kept:
                     changes.steps[before.run_id] = kept
                 continue
             if run is None or not keys <= run.tables.keys():
@@ -145,9 +144,16 @@ def _to_publish(
     return steps, changes
 
 
-def _has_weights(before: Run, run: Run | None, kept: list[int]) -> bool:
-    """Whether what is published has the weights that are to be shipped; more of them where only it has any."""
-    return list(before.steps) == kept or (run is None and set(kept) <= set(before.steps))
+def _steps_to_ship(study: ModuleType, params: BaseModel) -> dict[str, list[int]]:
+    """Run id -> steps whose weights are shipped with any of the arms that it is in."""
+    found: dict[str, set[int]] = {}
+    for arm, recipes in study.recipes(params).items():
+        for recipe in recipes:
+            kept = study.published_epochs(params, arm, recipe.init_seed)
+            if not recipe.checkpoint_at:  # else it says steps
+                kept = [recipe.schedule.epoch_ends[epoch] for epoch in kept]
+            found.setdefault(recipe.run_id, set()).update(kept)
+    return {run_id: sorted(steps) for run_id, steps in found.items()}
 
 
 def _has_all(before: Run, run: Run, keys: Collection[str]) -> bool:

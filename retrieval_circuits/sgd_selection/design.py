@@ -94,9 +94,10 @@ class Params(BaseModel):
         """
         if fork_at := of.data.get("fork_at"):
             last, traced = fork_at[-1], fork_at[ORDERS.index(TRACED)]
-            least = 1 + (max(last, traced + N_LAGS) if of.field_name == "steps" else last)
-            if given < least:
-                raise ValueError(f"at least {least}: of fork_at the sixth is {traced}, the last {last}")
+            most = max(last, traced + N_LAGS) if of.field_name == "steps" else last
+            if given <= most:
+                why = f"{N_LAGS} after the sixth of fork_at" if most > last else "the last of fork_at"
+                raise ValueError(f"more than {most}, {why}")
         if of.field_name == "steps" and given > (most := of.data.get("parent_steps", given)):
             raise ValueError(f"at most parent_steps, {most}: the replay is compared with its parent")
         return given

@@ -94,17 +94,17 @@ def checkpoint_epochs(epochs: int, *, dense: bool) -> tuple[int, ...]:
     return tuple(sorted(epoch for epoch in wanted if epoch <= epochs))
 
 
-THROUGH, MIDWAY = (0, 10, 20, 30, 40, 60), (10, 40)
+THROUGH, MIDWAY = (0, 10, 20, 30, 40, 60), (0, 10, 40)
 """Epochs whose weights are shipped besides the last: of torch's first network; of the others of its first ``N_MIDWAY``
-those at which the front page stops on the way."""
+those at which the front page stops."""
 N_MIDWAY, N_CONTROLS = 5, 2
 
 
 def published_epochs(params: Params, arm: str, seed: int) -> tuple[int, ...]:
     """Epochs whose weights are shipped with the book: of torch's through the transition, of others the end."""
     if arm == TORCH:
-        place = params.torch_seeds.index(seed)
-        on_the_way = THROUGH if place == 0 else MIDWAY if place < N_MIDWAY else ()
+        first, midway = params.torch_seeds[:1], params.torch_seeds[:N_MIDWAY]
+        on_the_way = THROUGH if seed in first else MIDWAY if seed in midway else ()
         return (*(epoch for epoch in on_the_way if epoch < params.torch_epochs), params.torch_epochs)
     ends = params.seeds[:N_BESIDE] if arm == TRAINED else params.control_seeds[:N_CONTROLS]
     return (params.epochs,) if seed in ends else ()

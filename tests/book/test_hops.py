@@ -281,22 +281,29 @@ def test_the_readout_is_of_what_is_shown_when_an_edit_is_undone(opened, stage):
     assert stage.locator(".explorer-readout").inner_text().endswith("Press to cut it.")
 
 
-def test_networks_beside_each_other_read_the_same_row_and_one_is_put_on_the_stage(stage):
+def test_networks_beside_each_other_read_the_same_row_and_one_is_put_on_the_stage(opened, stage):
     """What stands under a small circuit is counted on the stage, on this row and on another."""
     others = stage.get_by_label("The same row in other networks")
     others.scroll_into_view_if_needed()
     small = {seed: others.get_by_role("button", name=f"seed {seed}") for seed in (1, 4)}
-    for act in (lambda: None, lambda: stage.get_by_role("button", name="Draw another").click()):
-        act()
+    drawn = {seed: set() for seed in small}
+    for asked in (None, "Draw another", "Follow c0"):
+        if asked:
+            stage.get_by_role("button", name=asked).click()
         for seed, box in small.items():
             box.click()
-            stage.get_by_text("step 3,000 of 3,000").wait_for()
+            others.locator(f'[aria-current="true"]:has-text("seed {seed}")').wait_for()
             assert stage.get_by_role("combobox", name="Seed").input_value() == str(seed)
-            assert box.get_attribute("aria-current") == "true"
             told = stage.locator(".explorer-stage .link").evaluate_all("all => all.map(one => one.classList.value)")
             count = f"{sum('is-supported' in names for names in told)} of {len(told)}"
             box.get_by_text(count, exact=True).wait_for()
             assert box.locator(".link").count() == len(told)
+            opened.page.wait_for_function(
+                "([box, before]) => !before.includes(box.innerHTML)",
+                arg=[box.locator("svg").element_handle(), sorted(drawn[seed])],
+            )
+            drawn[seed].add(box.locator("svg").inner_html())
+    assert {seed: len(pictures) for seed, pictures in drawn.items()} == {1: 3, 4: 3}
 
 
 @pytest.mark.parametrize(
@@ -321,6 +328,10 @@ def test_a_pair_that_is_not_there_breaks_the_chain_in_words(stage):
     field.fill(" ".join(row))
     field.press("Enter")
     assert "No pair begins with a0." in stage.locator(".explorer-readout").inner_text()
+    others = stage.get_by_label("The same row in other networks")
+    others.scroll_into_view_if_needed()
+    others.get_by_text("no chain").nth(1).wait_for()
+    assert others.get_by_text("not tested").count() == 0
 
 
 def test_a_phone_scrolls_one_way_and_the_dark_page_is_silent(browser, folder):

@@ -4,7 +4,6 @@ import re
 import shutil
 from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
@@ -22,7 +21,7 @@ from circuitcore.training.store.file_bytes import read_checked, sha256
 from circuitcore.training.store.ledger import Entry, packed_name
 from circuitcore.training.store.packed import HISTORY
 from circuitcore.training.store.parquet import to_parquet
-from circuitcore.training.store.run import Run, thinned
+from circuitcore.training.store.run import Run
 from circuitcore.training.store.run_store import RunStore
 from circuitcore.training.store.squeezed import squeeze
 
@@ -67,7 +66,7 @@ def pack(
     shutil.rmtree(staged, ignore_errors=True)
     lines, alone, kept = [], [], set()
     for arm, found in _stored_here(folder, target, arms).items():
-        runs = [replace(run, ledger=thinned(run.ledger, fewer.get(run.run_id, run.steps))) for run in found]
+        runs = [run.only(fewer.get(run.run_id, run.steps)) for run in found]
         tables = {run.run_id: _tables(run, more.get(run.run_id, {})) for run in runs}
         hashes = _write_tables(staged / arm, runs, tables)
         for run in runs:
@@ -77,8 +76,8 @@ def pack(
         lines += [_line(arm, run, {key: hashes.get(key) for key in (HISTORY, *tables[run.run_id])}) for run in runs]
         alone += [run.path for run in runs if not run.packed]
         kept.update(tables)
-    if elsewhere := sorted(more.keys() - kept):
-        raise StoreError(f"{folder}: {elsewhere[0]} is in another pack: publish its tables with the study of that one.")
+    if elsewhere := sorted((more.keys() | fewer.keys()) - kept):
+        raise StoreError(f"{folder}: {elsewhere[0]} is in another pack: change it with the study of that one.")
     write_durably(staged / INDEX_NAME, _or_store_error(target / INDEX_NAME, index_of, lines))
     _put_in_place(staged, target)
     for path in alone:

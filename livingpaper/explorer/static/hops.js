@@ -73,10 +73,14 @@ globalThis.hopsStage = (() => {
 
     // The same row in the other networks.
     #nearby() {
-      const desk = { lab: this.#lab, want: run => this.#want(run), change: changes => this.#change(changes) };
+      const desk = { lab: this.#lab, want: this.#want, change: changes => this.#change(changes) };
       const scene = {
         name: 'row', Layout: hopsCircuit.RowLayout, of: ({ row, draw, follow }) => `${row} ${draw} ${follow}`,
-        circuit: (at, state) => this.#circuitOf(this.#read({ ...state, ...at, edits: [] }), state),
+        circuit: (at, state) => {
+          const found = this.#read({ ...state, ...at, edits: [] });
+          const { broken } = this.#rows.chain(found.words, state.follow);
+          return { ...this.#circuitOf(found, state), note: broken && 'no chain' };
+        },
       };
       return new circuitOthers.Others(desk, scene, this.#opening);
     }

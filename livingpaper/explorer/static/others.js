@@ -38,8 +38,8 @@ globalThis.circuitOthers = (() => {
     node;
 
     // desk: { lab, want(run), change(changes) }; `want` gives a promise, or null where the weights are here.
-    // scene: { name, of(state), circuit({ run, step }, state), Layout }: what is asked, as text; what a network makes of it;
-    // how that is laid out, if not as usual. `opening`: the state of the stills.
+    // scene: { name, of(state), circuit({ run, step }, state), Layout }: what is asked, as text; what a network makes of it,
+    // with a note in place of how many links are supported, if that means nothing; how it is laid out, if not as usual. `opening`: the state of the stills.
     constructor(desk, scene, opening, stills = []) {
       [this.#lab, this.#scene, this.#desk, this.#stills] = [desk.lab, scene, desk, stills];
       this.#first = this.#asked(opening);
@@ -56,7 +56,7 @@ globalThis.circuitOthers = (() => {
       const { condition, final } = this.#lab.run(state.run);
       const alike = this.#lab.runs.filter(one => one.condition === condition && !this.#lab.leftOut.includes(one.id));
       const runs = alike.sort((a, b) => a.seed - b.seed).slice(0, MOST).map(one => one.id);
-      return { scene: this.#scene.of(state), share: state.step / final, runs };
+      return { question: this.#scene.of(state), share: state.step / final, runs };
     }
 
     show(state) {
@@ -92,7 +92,7 @@ globalThis.circuitOthers = (() => {
         return;
       }
       for (const box of this.#boxes) {
-        const key = `${this.#stepOf(box.run)} ${this.#asks.scene}`;
+        const key = `${this.#stepOf(box.run)} ${this.#asks.question}`;
         if (box.painted === key) continue;
         try {
           await this.#desk.want(box.run.id);
@@ -106,7 +106,7 @@ globalThis.circuitOthers = (() => {
 
     #takeOver(box, still) {
       const { picture, name, score } = box;
-      for (const name of ['viewBox', 'class']) picture.setAttribute(name, still.getAttribute(name));
+      for (const given of ['viewBox', 'class']) picture.setAttribute(given, still.getAttribute(given));
       picture.replaceChildren(...still.cloneNode(true).children);
       [name, score].forEach((node, i) => say(node, still.parentElement.children[i + 1].textContent));
       box.painted = '';
@@ -119,7 +119,7 @@ globalThis.circuitOthers = (() => {
       put(picture, layout, small(layout));
       const isApart = Math.abs(step / run.final - this.#asks.share) > AS_FAR;
       say(name, `seed ${run.seed}${isApart ? `, step ${step.toLocaleString('en-US')}` : ''}`);
-      say(score, links.length ? `${n} of ${links.length}` : 'not tested');
+      say(score, circuit.note || (links.length ? `${n} of ${links.length}` : 'not tested'));
     }
   }
 

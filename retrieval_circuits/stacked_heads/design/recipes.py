@@ -174,4 +174,4 @@ def published_epochs(params: Params, arm: str, seed: int) -> tuple[int, ...]:
     if arm != str(FOLLOWED) or seed not in beside:
         return ()
     epochs = params.steps // STEPS_AN_EPOCH
-    return (FIRST_ALONE, epochs) if seed == LOOKS_AHEAD else (epochs,)
+    return (FIRST_ALONE, epochs) if seed == LOOKS_AHEAD and FIRST_ALONE < epochs else (epochs,)

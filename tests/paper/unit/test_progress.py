@@ -3,6 +3,9 @@
 import dataclasses
 import io
 import json
+import threading
+import time
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -202,6 +205,26 @@ def test_a_trail_is_written_twice_a_second_and_read_as_far_as_it_goes(tmp_path, 
     trail.remove()
     trail.remove()
     assert not trail.path.exists()
+
+
+@pytest.mark.parametrize("failing", [True, False])
+def test_what_moves_a_bar_has_ended_when_its_body_has_even_by_an_error(monkeypatch, failing):
+    """Still under way when Python ends, it can abort the process, which then has another exit status."""
+    monkeypatch.setattr(progress, "POLL_SECONDS", 0.001)
+    bar = tqdm(total=1, disable=True)  # which starts a thread of tqdm's own
+    asked, before = threading.Event(), set(threading.enumerate())
+
+    def done() -> int:
+        asked.set()
+        time.sleep(0.05)
+        return 1
+
+    with pytest.raises(OSError, match="disk") if failing else nullcontext():
+        with progress.polled(bar, done):
+            assert asked.wait(10)
+            if failing:
+                raise OSError("disk")
+    assert set(threading.enumerate()) == before
 
 
 def test_a_bar_in_a_log_does_not_flood_it(monkeypatch):

@@ -82,7 +82,7 @@ def test_runs_of_earlier_parameters_go_from_pack_and_list(folders, monkeypatch):
         assert list(differences(folders.published)) == []
 
 
-def test_a_run_that_another_study_has_published_stays_in_its_pack(folders):
+def test_a_run_that_another_study_has_published_stays_in_its_pack(folders, monkeypatch):
     (recipe,) = study.recipes(SMALL)["trained"]
     measure_all(RunStore(folders.runs, None), study.instruments(SMALL, "trained"), [recipe], "serial")
     publishing.publish("symbolic_kv", folders)
@@ -90,6 +90,11 @@ def test_a_run_that_another_study_has_published_stays_in_its_pack(folders):
     publishing.reseal(folders.published)
     assert publishing.publish("symbolic_kv", folders) == 0
     assert RunStore(folders.published, None).find(recipe).path.parents[1] == folders.published / "another_study"
+    monkeypatch.setattr(study, "published_epochs", lambda params, arm, seed: ())
+    for _ in range(2):
+        assert publishing.publish("symbolic_kv", folders) == 0
+        assert RunStore(folders.published, None).find(recipe).steps == (recipe.n_steps,), "the other study ships it"
+        shutil.rmtree(folders.runs, ignore_errors=True)
     assert not (folders.published / "symbolic_kv" / "trained").exists() and list(differences(folders.published)) == []
 
 
@@ -125,18 +130,22 @@ def test_more_weights_of_a_published_run_need_no_measurement_if_training_gives_t
     assert after.keys() - before.keys() == {"weights/0"} and list(differences(folders.published)) == []
 
 
-def test_weights_that_are_not_shipped_any_more_go_and_nothing_else(folders, monkeypatch):
+@pytest.mark.parametrize("other", [(1,), (0,)], ids=["both arms ship one step", "each arm ships its own"])
+def test_weights_that_no_arm_ships_any_more_go_and_nothing_else(folders, monkeypatch, other):
     (recipe,) = study.recipes(SMALL)["trained"]
     measure_all(RunStore(folders.runs, None), study.instruments(SMALL, "trained"), [recipe], "serial")
     monkeypatch.setattr(study, "published_epochs", lambda params, arm, seed: (0, 1))
     publishing.publish("symbolic_kv", folders)
     before = dict(Contents.of(folders.published).runs[recipe.run_id])
     shutil.rmtree(folders.runs)
-    monkeypatch.setattr(study, "published_epochs", lambda params, arm, seed: (1,))
+    recipes, instruments = study.recipes, study.instruments
+    monkeypatch.setattr(study, "instruments", lambda params, arm: instruments(params, "trained"))
+    monkeypatch.setattr(study, "recipes", lambda params: recipes(params) | {"again": (recipe,)})
+    monkeypatch.setattr(study, "published_epochs", lambda params, arm, seed: other if arm == "again" else (1,))
     assert publishing.publish("symbolic_kv", folders) == 0
     run = RunStore(folders.published, None).find(recipe)
-    assert run.steps == (recipe.n_steps,) and len(run.all_steps) > 1
-    assert [path.name for path in run.path.iterdir()] == [packed_name(recipe.n_steps)]
+    assert run.steps == ((0, recipe.n_steps) if 0 in other else (recipe.n_steps,)) and len(run.all_steps) > 1
+    assert sorted(path.name for path in run.path.iterdir()) == [packed_name(step) for step in run.steps]
     after = Contents.of(folders.published).runs[recipe.run_id]
-    assert before.keys() - after.keys() == {"weights/0"} and after.items() <= before.items()
+    assert before.keys() - after.keys() == (set() if 0 in other else {"weights/0"}) and after.items() <= before.items()
     assert list(differences(folders.published)) == []

@@ -59,11 +59,17 @@ BRIEF = {
     **PUBLISHED.model_dump(), "fork_at": (50, 55, 60, 65, 70, 79, 80, 85), "parent_steps": 100, "steps": 100,
 }  # fmt: skip
 REFUSED = {
-    "too few updates to trace": ({"fork_at": (50, 55, 60, 65, 70, 80, 81, 85)}, "steps: .*at least 101"),
-    "a fork without a step": ({"fork_at": (0, 5, 10, 20, 25, 26, 27, 100)}, "(?s)parent_steps: .*101.*steps: .*101"),
+    "too few updates to trace": (
+        {"fork_at": (50, 55, 60, 65, 70, 80, 81, 85)},
+        "steps: .*more than 100, 20 after the sixth",
+    ),
+    "a fork without a step": (
+        {"fork_at": (0, 5, 10, 20, 25, 26, 27, 100)},
+        "(?s)parent_steps: .*more than 100, the last of fork_at.*steps: .*more than 100, the last",
+    ),
     "points out of order": ({"fork_at": (50, 50, 60, 65, 70, 79, 80, 85)}, "fork_at: .*each later than the one before"),
     "no parent to compare with": ({"steps": 150}, "steps: .*at most parent_steps, 100"),
-    "between the parent's checkpoints": ({"steps": 96}, "steps: .*a multiple of 50"),
+    "between the parent's checkpoints": ({"parent_steps": 150, "steps": 120}, "  steps: .*a multiple of 50"),
 }
 
 
