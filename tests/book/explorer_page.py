@@ -64,7 +64,7 @@ def staged():
     """
     bare = small()
     steps = bare.shown[0].run.steps
-    born = {("ours", "routes"): 3, ("ours", "copies"): 2, ("strict", "routes"): 5, ("strict", "copies"): None}
+    born = {("ours", "routes"): 2, ("ours", "copies"): 1, ("strict", "routes"): 3, ("strict", "copies"): None}
     births = tuple(
         Birth(label=label, after=steps[at - 1] if at else steps[-1], by=steps[at] if at else None, rule=rule)
         for (rule, label), at in born.items()

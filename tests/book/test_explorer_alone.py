@@ -24,7 +24,7 @@ EXPLORERS = {
     "permutation_recall": ["explorer-permutation-recall"],
     RERUN: ["explorer-story", "explorer-planted"],
 }
-CROWDED = ("symbolic_kv", "six_run_matrix")
+CROWDED = ("six_run_matrix",)
 """Pages that have no room for the weights of all their runs."""
 PATIENCE = 120_000
 """Milliseconds: pages of 18 MB with all their charts, on a busy machine."""

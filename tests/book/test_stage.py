@@ -512,9 +512,9 @@ def rules(explorer):
 
 
 def test_births_move_to_where_another_rule_dates_them(opened, explorer, pane):
-    ours = f"routes born between step {STEPS[2]:,} and {STEPS[3]:,}; copies born between step {STEPS[1]:,} and "
-    strict = f"routes born between step {STEPS[4]:,} and {STEPS[5]:,}; copies not born"
-    assert births(explorer) == f"Through training, by the rule “ours”: {ours}{STEPS[2]:,}"
+    ours = f"routes born between step {STEPS[1]:,} and {STEPS[2]:,}; copies born between step {STEPS[0]:,} and "
+    strict = f"routes born between step {STEPS[2]:,} and {STEPS[3]:,}; copies not born"
+    assert births(explorer) == f"Through training, by the rule “ours”: {ours}{STEPS[1]:,}"
     assert rules(explorer) == (["ours", "strict"], ["ours"])
     press(explorer, "strict")
     assert births(explorer) == f"Through training, by the rule “strict”: {strict}"
