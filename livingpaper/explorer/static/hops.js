@@ -76,11 +76,7 @@ globalThis.hopsStage = (() => {
       const desk = { lab: this.#lab, want: this.#want, change: changes => this.#change(changes) };
       const scene = {
         name: 'row', Layout: hopsCircuit.RowLayout, of: ({ row, draw, follow }) => `${row} ${draw} ${follow}`,
-        circuit: (at, state) => {
-          const found = this.#read({ ...state, ...at, edits: [] });
-          const { broken } = this.#rows.chain(found.words, state.follow);
-          return { ...this.#circuitOf(found, state), note: broken && 'no chain' };
-        },
+        circuit: (at, state) => this.#circuitOf(this.#read({ ...state, ...at, edits: [] }), state),
       };
       return new circuitOthers.Others(desk, scene, this.#opening);
     }
@@ -173,9 +169,8 @@ globalThis.hopsStage = (() => {
       this.#paintAnswers();
       this.#paintSwitches();
       enable(this.#undo, this.#before.length > 0);
-      const circuit = this.#circuitOf(found, state);
+      const circuit = this.#circuitOf(found, state), { broken } = circuit;
       circuitMarks.mark(circuit, state.edits);
-      const { broken } = this.#rows.chain(found.words, state.follow);
       const isOther = this.#hinted !== state.run || Boolean(broken);
       this.#hinted = broken ? null : state.run;
       this.#room.show(circuit, broken || HINT, isOther);

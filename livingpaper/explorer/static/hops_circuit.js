@@ -14,9 +14,10 @@ globalThis.hopsCircuit = (() => {
   }
 
   // tests: [{ move, link: [query role, key role], heads, rise, other, isSupported }] of this network at this step.
+  // `broken` says why no chain begins at the query, or where it ends too early.
   // Two tests of one move, by one head, are one link with two arrows: they are told apart when they are pointed at.
   function circuitOn({ rows, moves, words, follow, tests, result, config, answers }) {
-    const { at, symbols } = rows.chain(words, follow), looks = looking(result, config, words.length);
+    const { at, symbols, broken } = rows.chain(words, follow), looks = looking(result, config, words.length);
     const links = tests.flatMap(test => {
       const [target, source] = test.link.map(role => at[role]), [, layer] = /^L(\d+)/.exec(test.heads[0]);
       if (source === undefined || target === undefined) return [];
@@ -30,7 +31,7 @@ globalThis.hopsCircuit = (() => {
     const tone = word => (symbols.at(-1) === word && symbols.length > 1 ? ANSWER : symbols.includes(word) ? FOLLOWED : 0);
     const last = answers.at(-1);
     return {
-      layers: config.n_layers, links, follow, looks: attentionAlone(looks, words.length, done, follow),
+      layers: config.n_layers, links, follow, broken, looks: attentionAlone(looks, words.length, done, follow),
       tokens: words.map(word => ({ word, tone: tone(word) })),
       answer: { word: last.nearest, tone: ANSWER, probability: last.error, wanted: last.wanted },
     };

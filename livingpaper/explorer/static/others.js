@@ -38,8 +38,8 @@ globalThis.circuitOthers = (() => {
     node;
 
     // desk: { lab, want(run), change(changes) }; `want` gives a promise, or null where the weights are here.
-    // scene: { name, of(state), circuit({ run, step }, state), Layout }: what is asked, as text; what a network makes of it,
-    // with a note in place of how many links are supported, if that means nothing; how it is laid out, if not as usual. `opening`: the state of the stills.
+    // scene: { name, of(state), circuit({ run, step }, state), Layout }: what is asked, as text; what a network makes of it;
+    // how that is laid out, if not as usual. `opening`: the state of the stills.
     constructor(desk, scene, opening, stills = []) {
       [this.#lab, this.#scene, this.#desk, this.#stills] = [desk.lab, scene, desk, stills];
       this.#first = this.#asked(opening);
@@ -119,7 +119,7 @@ globalThis.circuitOthers = (() => {
       put(picture, layout, small(layout));
       const isApart = Math.abs(step / run.final - this.#asks.share) > AS_FAR;
       say(name, `seed ${run.seed}${isApart ? `, step ${step.toLocaleString('en-US')}` : ''}`);
-      say(score, circuit.note || (links.length ? `${n} of ${links.length}` : 'not tested'));
+      say(score, circuit.broken ? 'no chain' : links.length ? `${n} of ${links.length}` : 'not tested');
     }
   }
 
