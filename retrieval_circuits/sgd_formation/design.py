@@ -1,11 +1,11 @@
 """What is trained: a small network on the source's stream and on ours, where no rule does without looking at the key.
 
 Source: nelson960, "From Retrieval Motifs To SGD Circuit Selection" (draft of April 2026). Its reference has 626,048
-parameters (width 128) and trains on batches of 128 rows for 16,000 steps. Ours has some 160,000 (width 64), and 64 rows
-a step. Width, rate, initialisation, steps and the number of reads in a stream come from pilots on a seed that is in no
-arm (0). With them the look-up appeared between steps 1,500 and 1,750 on our stream, where two layers had it at a third
-after 3,000 steps and width 48 at 2,500; on the source's, half of the reads were right before step 3,250 and the look-up
-was there at step 5,250.
+parameters (width 128) and trains on batches of 128 rows for 16,000 steps; here, too. Ours has some 160,000 (width 64),
+and 64 rows a step. Width, rate, initialisation, steps and the number of reads in a stream come from pilots on a seed
+that is in no arm (0). With them the look-up appeared between steps 1,500 and 1,750 on our stream, where two layers had
+it at a third after 3,000 steps and width 48 at 2,500; on the source's, half of the reads were right before step 3,250
+and the look-up was there at step 5,250.
 """
 
 import dataclasses
@@ -30,6 +30,7 @@ from retrieval_circuits.sgd_formation.measures import (
     Examples,
     Hypotheses,
     Linked,
+    Probed,
     Removed,
     example_geometry,
     hypothesis_tests,
@@ -38,6 +39,7 @@ from retrieval_circuits.sgd_formation.measures import (
     our_floor,
     our_rules,
     part_removed,
+    probe_scores,
     source_floor,
     source_rules,
     spectra,
@@ -51,6 +53,7 @@ N_LOOKED = 64
 WARM_UP = 200
 BATCH_SIZE, LEARNING_RATE = 64, 1e-3
 FULL_BATCH, FULL_RATE = 128, 4e-4
+"""Of the source's network."""
 OPTIMIZER = Optimizer(
     name="adamw", lr=LEARNING_RATE, betas=(0.9, 0.95), weight_decay=0.01, clip_norm=1.0, warmup=WARM_UP
 )
@@ -82,11 +85,16 @@ class Params(BaseModel):
 
     seeds: Annotated[SomeSeeds, Field(description="init seeds of the small network on our stream, rows always fresh")]
     other_seeds: Annotated[SomeSeeds, Field(description="init seeds of the small network on fixed rows, both streams")]
-    full_seeds: Annotated[Seeds, Field(description="init seeds of the source's own network; it has 7; may be empty")]
+    full_seeds: Annotated[SomeSeeds, Field(description="init seeds of the source's own network; it has 7")]
     d_model: Annotated[int, Field(ge=8, le=512, multiple_of=8, description="width of the small network")]
     steps: Annotated[int, Field(ge=EVERY, le=100_000, multiple_of=EVERY, description="of training on our stream")]
     source_steps: Annotated[
         int, Field(ge=EVERY, le=100_000, multiple_of=EVERY_OF_SOURCE, description="on the source's stream")
+    ]
+    full_d_model: Annotated[int, Field(ge=8, le=512, multiple_of=8, description="width of the source's own network")]
+    full_steps: Annotated[
+        int,
+        Field(ge=EVERY_OF_SOURCE, le=100_000, multiple_of=EVERY_OF_SOURCE, description="of it; the source has 16,000"),
     ]
     n_train: Annotated[int, Field(ge=64, le=100_000, description="rows, where they are fixed; the source has 8,000")]
     n_test: Annotated[int, Field(ge=16, le=10_000, description="rows of each other split of our stream")]
@@ -139,11 +147,14 @@ def small_network(task: Stream, seed: int, steps: int, d_model: int, *, fresh: b
 
 def _full(params: Params, task: Stream, seed: int) -> Recipe:
     """The source's own network and recipe on its own stream, but for how batches are drawn."""
+    epochs = -(-params.full_steps // -(-params.n_train // FULL_BATCH))
     return dataclasses.replace(
         _recipe(params, task, seed),
-        model=dataclasses.replace(_model(task, 128), init="torch"),
+        model=dataclasses.replace(_model(task, params.full_d_model), init="torch"),
         optimizer=dataclasses.replace(OPTIMIZER, lr=FULL_RATE),
         batch_size=FULL_BATCH,
+        stages=(Stage(("train",), epochs),),
+        checkpoint_at=tuple(range(0, params.full_steps + 1, EVERY_OF_SOURCE)),
     )
 
 
@@ -169,6 +180,7 @@ def instruments(params: Params, arm: str) -> tuple[Instrument, ...]:
         Instrument(name="margin_parts", version=1, measures=margin_parts, when="last", settings=parts),
         *((links(params.n_rows),) if arm in (FRESH, DRAWN) else ()),
         *(_of_weights(params) if arm == DRAWN else ()),
+        *((Instrument(name="probe", version=1, measures=probe_scores, settings=Probed()),) if arm == FULL else ()),
     )
 
 

@@ -8,9 +8,10 @@ from circuitcore.emergence import crossing_times
 from livingpaper.claims.reading import OfArms, OfExperiment, OfMetric, at_end, of_arms, of_experiment
 from livingpaper.claims.results import Results
 from livingpaper.claims.units import Unit
-from retrieval_circuits.sgd_formation.design import FRESH, OUR_RULES, REPORTED, SOURCE_FLOOR, SOURCE_RULES
+from retrieval_circuits.sgd_formation.design import FRESH, FULL, OUR_RULES, REPORTED, SOURCE_FLOOR, SOURCE_RULES
 from retrieval_circuits.sgd_formation.measures.benchmark import ANY, BEST
 from retrieval_circuits.sgd_formation.measures.floors import ALL
+from retrieval_circuits.sgd_formation.measures.probe_set import ALL_PROBED
 
 HALF = 0.5
 LAYER = Unit(name="", digits=1, low=0)
@@ -46,6 +47,26 @@ untrained = of_experiment(SOURCE_RULES, "untrained", split="structural_ood", rul
 def accuracy(arm: str, split: str = "", variable: str = "") -> OfMetric:
     """Values of a reading: share of reads answered right at the end, one number a seed."""
     return at_end("accuracy", arm, split=split or REPORTED[arm], variable=variable)
+
+
+def word_loss(arm: str, split: str = "") -> OfMetric:
+    """Values of a reading: cross-entropy of every word of a row at the end, nats a word, one number a seed."""
+    return at_end("loss_of_all", arm, split=split or REPORTED[arm])
+
+
+def off_the_published(accuracy: float) -> OfArms:
+    """Values of a reading: how far the end of the source's network, trained again, is from a published accuracy.
+
+    Either way, on the source's probe set.
+    """
+
+    @of_arms(FULL)
+    def values(results: Results) -> pd.Series:
+        rows = results.rows("probe", arm=FULL, metric="probe_accuracy", split=ALL_PROBED)
+        ends = rows.sort_values("step").groupby("init_seed")["value"].last()
+        return (ends - accuracy).abs()
+
+    return values
 
 
 def after_swap(arm: str, how: str) -> OfMetric:

@@ -6,6 +6,7 @@ from retrieval_circuits.sgd_formation.measures.floors import our_floor, source_f
 from retrieval_circuits.sgd_formation.measures.geometry import Examples, example_geometry
 from retrieval_circuits.sgd_formation.measures.hypotheses import Hypotheses, hypothesis_tests
 from retrieval_circuits.sgd_formation.measures.links import Linked, link_tests
+from retrieval_circuits.sgd_formation.measures.probe_set import Probed, probe_scores
 from retrieval_circuits.sgd_formation.measures.removals import Removed, part_removed
 from retrieval_circuits.sgd_formation.measures.scores import Counts, stream_scores
 from retrieval_circuits.sgd_formation.measures.sizes import SIZES
@@ -21,6 +22,7 @@ __all__ = [
     "Examples",
     "Hypotheses",
     "Linked",
+    "Probed",
     "Removed",
     "example_geometry",
     "hypothesis_tests",
@@ -29,6 +31,7 @@ __all__ = [
     "our_floor",
     "our_rules",
     "part_removed",
+    "probe_scores",
     "source_floor",
     "source_rules",
     "spectra",

@@ -1,5 +1,7 @@
 """SGD formation: what is measured on streams, what is read off the tables, and that each number can come out wrong."""
 
+import hashlib
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -14,7 +16,15 @@ from retrieval_circuits.sgd_formation import readings
 from retrieval_circuits.sgd_formation.design import DRAWN, FIRST_TO_READ, FIXED, FIXED_STEPS, FRESH, FULL, SOURCE
 from retrieval_circuits.sgd_formation.measures import SIZES, attribution, removals
 from retrieval_circuits.sgd_formation.measures import asked as asking
+from retrieval_circuits.sgd_formation.measures.probe_set import PROBED, Probed, _followed, probe_rows
 from retrieval_circuits.sgd_formation.measures.scores import _token_losses
+from retrieval_circuits.sgd_formation.published import (
+    HELD_OUT_CURVE,
+    PROBE_ACCURACY,
+    PROBE_CURVE,
+    PROBE_STEPS,
+    SUPPORT_CURVE,
+)
 
 STUDY = studies.load("sgd_formation")
 PUBLISHED = studies.load_params("sgd_formation")
@@ -141,11 +151,54 @@ def test_a_seed_that_never_gets_there_has_its_last_step():
 
 
 def test_the_full_network_is_the_sources():
-    recipe = STUDY.recipes(PUBLISHED.model_copy(update={"full_seeds": (7,)}))[FULL][0]
+    recipe = STUDY.recipes(PUBLISHED)[FULL][0]
     weights = init_weights(recipe.model, 0)
     assert sum(value.numel() for value in weights.values()) == 626_048
     task = recipe.make_task()
     assert (task.seed, task.n_train, task.n_eval, recipe.batch_size) == (7, 8000, 1024, 128)
+    assert (recipe.init_seed, recipe.n_steps, recipe.schedule.n_epochs, recipe.model.init) == (7, 16_000, 254, "torch")
+    assert np.diff(recipe.checkpoint_steps).tolist() == [250] * 64
+    assert set(PROBE_STEPS) == set(recipe.checkpoint_steps) - {0}
+    assert {len(curve) for curve in (PROBE_CURVE, HELD_OUT_CURVE, SUPPORT_CURVE)} == {len(PROBE_STEPS)}
+    assert PROBE_CURVE[-1] == PROBE_ACCURACY
+
+
+def test_the_probe_set_is_the_sources():
+    rows = probe_rows(StreamKV(), Probed())
+    assert {split: len(chosen) for split, chosen in rows.items()} == dict.fromkeys(PROBED, 24)
+    assert rows["validation_iid"][:6] == (184, 638, 165, 997, 996, 41)
+    assert rows["structural_ood"][:2] == (706, 275)
+    named = ",".join(f"{split}_{number:06}" for split in PROBED for number in rows[split])
+    assert (
+        hashlib.sha256(named.encode()).hexdigest() == "60d710c2e22cf0bee3c73364d6f6a9121e4257a58a0c67d010c8c5d17cb2428c"
+    )
+    reads = {
+        split: len(StreamKV().reads_of(StreamKV().split(split).rows(torch.tensor(rows[split])))) for split in PROBED
+    }
+    assert list(reads.values()) == [153, 153, 217, 154]
+
+
+def test_what_the_source_follows_is_what_a_loop_over_reads_finds():
+    task = TASKS[0]
+    config = ModelConfig(d_vocab=len(task.vocab), n_ctx=96, n_layers=2, n_heads=2, d_model=16, positions="learned")
+    weights = {name: 20 * value for name, value in init_weights(config, 3).items()}
+    batch = task.split("structural_ood").rows(slice(0, 5))
+    reads = task.reads_of(batch)
+    stacked = {name: value[None] for name, value in weights.items()}
+    found = _followed(Network(config, stacked), batch, reads, task.words.first_value)
+    output = forward(config, weights, batch.tokens, record=("pattern.0", "pattern.1"))
+    logits, cache = output.logits, output.cache
+    for number in range(len(reads)):
+        row, at, support, answer = (getattr(reads, name)[number].item() for name in ("row", "at", "support", "answer"))
+        own = logits[row, at]
+        others = [own[word].item() for word in range(task.words.first_value, len(task.vocab)) if word != answer]
+        looks = [cache[f"pattern.{layer}"][row, head, at] for layer in range(2) for head in range(2)]
+        assert found["accuracy"][0, number].item() == (own.argmax().item() == answer)
+        assert found["margin"][0, number].item() == pytest.approx(own[answer].item() - max(others), abs=1e-5)
+        assert found["query"][0, number].item() == pytest.approx(max(look[at].item() for look in looks), abs=1e-6)
+        assert found["support"][0, number].item() == pytest.approx(
+            max(look[support].item() for look in looks), abs=1e-6
+        )
 
 
 def test_every_arm_has_its_seeds_and_every_run_its_own_id():

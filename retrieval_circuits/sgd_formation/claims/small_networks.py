@@ -20,7 +20,8 @@ WINDOW = 2 * EVERY
 TWO_CHECKPOINTS = f"two checkpoints, {WINDOW} steps"
 
 
-def _when(words: str, values: Values) -> Reading:
+def when(words: str, values: Values) -> Reading:
+    """A number of steps."""
     return Reading(words, STEPS, values)
 
 
@@ -118,14 +119,14 @@ LOOKING = (
             fails="The look-up comes less than five hundred steps after half of the reads are right.",
             whether="whether that takes five hundred steps",
         ),
-        reading=_when(
+        reading=when(
             "steps from half of the reads right to half of the answers that follow another key,",
             Less(readings.following_time(SOURCE), readings.half_time(SOURCE)),
         ),
         bound=at_least(500, "a sixth of the steps first given on our stream: a phase of its own"),
         controls=(
             Control(
-                reading=_when(
+                reading=when(
                     "the same steps on our stream",
                     Less(readings.following_time(FRESH), readings.half_time(FRESH)),
                 ),
@@ -217,14 +218,14 @@ ORDER = (
             fails="Where no rule does without the key, too, the look-up appears bit by bit.",
             whether="whether the look-up appears in one transition",
         ),
-        reading=_when(
+        reading=when(
             "steps from a fifth of the final accuracy to four fifths of it, on our stream,",
             Less(readings.part_time(FRESH, 0.8), readings.part_time(FRESH, 0.2)),
         ),
         bound=at_most(300, "a tenth of the steps first given"),
         controls=(
             Control(
-                reading=_when(
+                reading=when(
                     "the same steps on the source's stream",
                     Less(readings.part_time(SOURCE, 0.8), readings.part_time(SOURCE, 0.2)),
                 ),
@@ -239,7 +240,7 @@ ORDER = (
             fails="Reads of the last write are not learnt before reads of older ones.",
             whether="whether reads of the last write are learnt first",
         ),
-        reading=_when(
+        reading=when(
             "steps by which reads across the longest lag come later than reads of the last write,",
             Less(readings.learning_time(FRESH, readings.LONGEST), readings.learning_time(FRESH, readings.SHORTEST)),
         ),
@@ -252,7 +253,7 @@ ORDER = (
             fails="Attention to the value that is asked for and right answers do not appear together.",
             whether="whether attention and answers appear together",
         ),
-        reading=_when("steps between half of the attention and half of the accuracy,", readings.apart),
+        reading=when("steps between half of the attention and half of the accuracy,", readings.apart),
         bound=at_most(WINDOW, TWO_CHECKPOINTS),
         source="source",
         source_verdict="Supported",
@@ -264,7 +265,7 @@ ORDER = (
             fails="The head that joins each value to its key does not come before the head that looks the key up.",
             whether="whether the joining head comes first",
         ),
-        reading=_when(
+        reading=when(
             "steps by which attention to the value asked for comes after values look at their keys,",
             Less(readings.looking_time(FRESH), readings.joining_time(FRESH)),
         ),
@@ -346,4 +347,4 @@ PARTS = (
     ),
 )
 
-CLAIMS = (*BENCHMARK, *LOOKING, *REACH, *ORDER, *PARTS)
+SMALL_NETWORKS = (*BENCHMARK, *LOOKING, *REACH, *ORDER, *PARTS)
