@@ -62,11 +62,16 @@ def off_the_published(accuracy: float) -> OfArms:
 
     @of_arms(FULL)
     def values(results: Results) -> pd.Series:
-        rows = results.rows("probe", arm=FULL, metric="probe_accuracy", split=ALL_PROBED)
-        ends = rows.sort_values("step").groupby("init_seed")["value"].last()
-        return (ends - accuracy).abs()
+        rows = probe_curve(results, "accuracy", ALL_PROBED)
+        return (rows.sort_values("step").groupby("init_seed")["value"].last() - accuracy).abs()
 
     return values
+
+
+def probe_curve(results: Results, metric: str, split: str) -> pd.DataFrame:
+    """What the source follows on its probe set, through its network's training: ``arm init_seed step value``."""
+    rows = results.rows("probe", arm=FULL, metric=f"probe_{metric}", split=split)
+    return rows[["arm", "init_seed", "step", "value"]]
 
 
 def after_swap(arm: str, how: str) -> OfMetric:

@@ -1,0 +1,89 @@
+"""The tables behind what is shown of the source's own network: trained again, beside what the source says of it."""
+
+import numpy as np
+import pandas as pd
+
+from livingpaper.claims.results import Results
+from livingpaper.claims.view import View, beside, in_order
+from retrieval_circuits.design import BAND
+from retrieval_circuits.sgd_formation.design import FULL, REPORTED
+from retrieval_circuits.sgd_formation.measures.probe_set import ALL_PROBED
+from retrieval_circuits.sgd_formation.published import (
+    ACCURACY,
+    HELD_OUT_CURVE,
+    PROBE_ACCURACY,
+    PROBE_CURVE,
+    PROBE_STEPS,
+    REMOVED,
+    SUPPORT_CURVE,
+)
+from retrieval_circuits.sgd_formation.readings import (
+    accuracy,
+    cost_of_leader,
+    cost_of_part,
+    following_time,
+    half_time,
+    leaders,
+    probe_curve,
+)
+
+OURS, THEIRS = "trained again", "as published"
+PANELS = {
+    "all reads of the probe set": ("accuracy", ALL_PROBED, PROBE_CURVE),
+    "its reads of held-out pairs": ("accuracy", "heldout_pairs", HELD_OUT_CURVE),
+    "its reads of more keys": ("accuracy", "structural_ood", None),
+    "attention to the value asked for": ("support", ALL_PROBED, SUPPORT_CURVE),
+}
+"""Panel -> what is followed, on which part of the probe set, and the source's curve if it shows one."""
+
+
+def again(results: Results) -> View:
+    """What the source follows through training, of its network trained again, and as published."""
+    found = []
+    for panel, (metric, split, published) in PANELS.items():
+        found.append(probe_curve(results, metric, split).assign(panel=panel, series=OURS))
+        if published:
+            theirs = pd.DataFrame({"step": PROBE_STEPS, "value": published})
+            found.append(theirs.assign(panel=panel, series=THEIRS, arm=FULL, init_seed=np.nan))
+    table = in_order(pd.concat(found, ignore_index=True), "panel", PANELS)
+    note = "Attention: of whichever head has most, read by read. The source shows no curve of more keys alone"
+    return View(
+        table[["panel", "series", "step", "arm", "init_seed", "value"]], "share", "the source's probe set", BAND,
+        note=note,
+    )  # fmt: skip
+
+
+def source_numbers(results: Results) -> View:
+    """What the source says of its network at the end, beside the same of it trained again."""
+    quantities = {
+        "right, new rows": (ACCURACY["test_iid"], accuracy(FULL)),
+        "right, pairs never trained on": (ACCURACY["heldout_pairs"], accuracy(FULL, "heldout_pairs")),
+        "right, more keys": (ACCURACY["structural_ood"], accuracy(FULL, "structural_ood")),
+        "right, its probe set": (PROBE_ACCURACY, lambda found: _last(probe_curve(found, "accuracy", ALL_PROBED))),
+        "lost without the head that looks most": (REMOVED["L2H1"], cost_of_leader(FULL)),
+        "lost without the first MLP": (REMOVED["L0MLP"], cost_of_part(FULL, "L0MLP")),
+        "lost without the second MLP": (REMOVED["L1MLP"], cost_of_part(FULL, "L1MLP")),
+    }
+    published = {name: f"{number:.2f}" for name, (number, _) in quantities.items()}
+    return beside(published, {name: values(results) for name, (_, values) in quantities.items()})
+
+
+def _last(curve: pd.DataFrame) -> pd.Series:
+    return curve.sort_values("step").groupby("init_seed")["value"].last()
+
+
+def starts(results: Results) -> View:
+    """Start by start: when half of the reads are right, when the key decides, and the head that then looks most."""
+    rows = leaders(results, FULL).set_index("init_seed")
+    table = pd.DataFrame({
+        "half of the reads are right": half_time(FULL)(results).round().astype(int),
+        "half of the answers follow another key": following_time(FULL)(results).round().astype(int),
+        "right at the end": accuracy(FULL)(results).round(3),
+        "the head that looks most": "L" + rows["layer"].astype(str) + "H" + rows["head"].astype(str),
+        "lost without it": cost_of_leader(FULL)(results).round(3),
+        "lost without the first MLP": cost_of_part(FULL, "L0MLP")(results).round(3),
+    })  # fmt: skip
+    return View(table.rename_axis("init_seed").reset_index().assign(arm=FULL), "as named", REPORTED[FULL])
+
+
+VIEWS = {view.__name__: view for view in (again, source_numbers, starts)}
