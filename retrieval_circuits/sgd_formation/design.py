@@ -28,11 +28,13 @@ from retrieval_circuits.sgd_formation.measures import (
     Benchmark,
     Counts,
     Examples,
+    Featured,
     Hypotheses,
     Linked,
     Probed,
     Removed,
     example_geometry,
+    feature_births,
     hypothesis_tests,
     link_tests,
     margin_parts,
@@ -53,7 +55,8 @@ N_LOOKED = 64
 WARM_UP = 200
 BATCH_SIZE, LEARNING_RATE = 64, 1e-3
 FULL_BATCH, FULL_RATE = 128, 4e-4
-"""Of the source's network."""
+LEARNT_FROM = (7_500, 14_000, 16_000)
+"""Rows a batch and rate of the source's network, and the checkpoints that its sparse features are learnt from."""
 OPTIMIZER = Optimizer(
     name="adamw", lr=LEARNING_RATE, betas=(0.9, 0.95), weight_decay=0.01, clip_norm=1.0, warmup=WARM_UP
 )
@@ -180,7 +183,15 @@ def instruments(params: Params, arm: str) -> tuple[Instrument, ...]:
         Instrument(name="margin_parts", version=1, measures=margin_parts, when="last", settings=parts),
         *((links(params.n_rows),) if arm in (FRESH, DRAWN) else ()),
         *(_of_weights(params) if arm == DRAWN else ()),
-        *((Instrument(name="probe", version=1, measures=probe_scores, settings=Probed()),) if arm == FULL else ()),
+        *(_of_source() if arm == FULL else ()),
+    )
+
+
+def _of_source() -> tuple[Instrument, ...]:
+    """What the source follows of its own network: its probe set, and sparse features of its states."""
+    return (
+        Instrument(name="probe", version=1, measures=probe_scores, settings=Probed()),
+        Instrument(name="features", version=1, measures=feature_births, settings=Featured(steps=LEARNT_FROM)),
     )
 
 

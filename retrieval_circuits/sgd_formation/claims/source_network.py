@@ -3,14 +3,16 @@
 from livingpaper.claims.claim import Claim, Control, Says
 from livingpaper.claims.reading import Less, Reading
 from livingpaper.claims.rules import Share
-from livingpaper.claims.units import MORE_OFTEN_THAN_NOT, Unit, at_least, at_most
+from livingpaper.claims.units import MORE_OFTEN_THAN_NOT, POINTS, Unit, at_least, at_most
 from retrieval_circuits.bounds import BEHAVIOUR
-from retrieval_circuits.sgd_formation import readings
+from retrieval_circuits.sgd_formation import forecasts, readings
 from retrieval_circuits.sgd_formation.claims.small_networks import GAP, SCORE, when
 from retrieval_circuits.sgd_formation.design import FRESH, FULL
+from retrieval_circuits.sgd_formation.measures.bases import ALL, LATE
 from retrieval_circuits.sgd_formation.published import PROBE_ACCURACY
 
 NATS = Unit(name="nats", digits=3)
+CORRELATION = Unit(digits=2, low=-1, high=1)
 
 END = (
     Claim(
@@ -208,4 +210,83 @@ PARTS = (
     ),
 )
 
-SOURCE_NETWORK = (*END, *FORMATION, *PARTS)
+FEATURES = (
+    Claim(
+        id="SF33",
+        says=Says(
+            holds="The source's model, from what it knows before the network reads, foretells which features become "
+            "useful first.",
+            fails="The source's model, from what it knows before the network reads, does not foretell which features "
+            "become useful first.",
+            whether="whether the source's model of births foretells which features become useful first",
+        ),
+        reading=Reading(
+            "rank correlation of the model's score with how early features become useful, the source's autoencoder",
+            CORRELATION,
+            forecasts.foretold(LATE),
+        ),
+        bound=at_least(0.3, "a weak link; by lot it is 0"),
+        controls=(
+            Control(
+                reading=Reading(
+                    "the same of what is seen of each feature two checkpoints later",
+                    CORRELATION,
+                    forecasts.foretold(LATE, forecasts.LATER),
+                ),
+                bound=at_least(0.3, "something tells the order"),
+            ),
+        ),
+        source="source",
+        source_verdict="Refuted",
+    ),
+    Claim(
+        id="SF34",
+        says=Says(
+            holds="It does so, too, for features learnt from all of training.",
+            fails="Nor does it for features learnt from all of training.",
+            whether="whether it foretells features learnt from all of training",
+        ),
+        reading=Reading(
+            "rank correlation of the model's score with how early features become useful, all checkpoints",
+            CORRELATION,
+            forecasts.foretold(ALL),
+        ),
+        bound=at_least(0.3, "a weak link; by lot it is 0"),
+        controls=(
+            Control(
+                reading=Reading(
+                    "the same of what is seen of each feature two checkpoints later",
+                    CORRELATION,
+                    forecasts.foretold(ALL, forecasts.LATER),
+                ),
+                bound=at_least(0.3, "something tells the order"),
+            ),
+        ),
+    ),
+    Claim(
+        id="SF35",
+        says=Says(
+            holds="Training pulls at two features alike in as many neurons as the angle of their gradients gives.",
+            fails="Training pulls at two features alike in other neurons than the angle of their gradients gives.",
+            whether="whether neurons that serve two features are more than an angle gives",
+        ),
+        reading=Reading(
+            "difference of the share of neurons pulled alike from that by the angle, either way, pairs of features",
+            POINTS,
+            forecasts.of_pairs("off_angle", LATE),
+        ),
+        bound=at_most(0.05, "five points; the source's own counts are two from its angle's share"),
+        controls=(
+            Control(
+                reading=Reading(
+                    "the same difference from one half, which no angle enters",
+                    POINTS,
+                    forecasts.of_pairs("off_half", LATE),
+                ),
+                bound=at_least(0.05, "angles are needed to say how many"),
+            ),
+        ),
+    ),
+)
+
+SOURCE_NETWORK = (*END, *FORMATION, *PARTS, *FEATURES)

@@ -2,6 +2,7 @@
 
 from retrieval_circuits.sgd_formation.measures.attribution import Attributed, margin_parts
 from retrieval_circuits.sgd_formation.measures.benchmark import Benchmark, our_rules, source_rules
+from retrieval_circuits.sgd_formation.measures.features import Featured, feature_births
 from retrieval_circuits.sgd_formation.measures.floors import our_floor, source_floor
 from retrieval_circuits.sgd_formation.measures.geometry import Examples, example_geometry
 from retrieval_circuits.sgd_formation.measures.hypotheses import Hypotheses, hypothesis_tests
@@ -20,11 +21,13 @@ __all__ = [
     "Benchmark",
     "Counts",
     "Examples",
+    "Featured",
     "Hypotheses",
     "Linked",
     "Probed",
     "Removed",
     "example_geometry",
+    "feature_births",
     "hypothesis_tests",
     "link_tests",
     "margin_parts",

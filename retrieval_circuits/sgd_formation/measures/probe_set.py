@@ -4,6 +4,7 @@ Source: nelson960, "From Retrieval Motifs To SGD Circuit Selection". Its set giv
 more weight than the splits do, and every third of its reads or so asks for one of more keys than were trained on.
 """
 
+import itertools
 import random
 from collections import defaultdict
 from collections.abc import Callable, Sequence
@@ -12,21 +13,23 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import pandas as pd
 import torch
-from jaxtyping import Shaped
+from jaxtyping import Bool, Int, Shaped
 from torch import Tensor
+from torch.nn.functional import pad
 
 from circuitcore.metrics.instruments.battery import stacks
 from circuitcore.metrics.network import Network
 from circuitcore.metrics.scores.behavior import correct, margin
 from circuitcore.metrics.table import Rows
 from circuitcore.tasks.stream_kv import COUNTERFACTUAL, Record, StreamKV
-from circuitcore.tasks.streams import Reads
+from circuitcore.tasks.streams import PAD, Reads
 
 if TYPE_CHECKING:
     from circuitcore.tasks.base import Batch
     from circuitcore.training.store.run import Run
 
-PROBED = ("validation_iid", "heldout_pairs", "structural_ood", COUNTERFACTUAL)
+HELD_OUT = "heldout_pairs"
+PROBED = ("validation_iid", HELD_OUT, "structural_ood", COUNTERFACTUAL)
 """The splits that it is drawn of, in this order."""
 ALL_PROBED = "probe set"
 """The split under which numbers over all of it are kept."""
@@ -82,6 +85,44 @@ def _taken_in_turn(records: Sequence[Record], draw: random.Random, n_rows: int) 
     while len(taken) < min(n_rows, len(records)):
         taken += [group.pop() for group in ordered if group]
     return tuple(taken[:n_rows])
+
+
+@dataclass(frozen=True, eq=False)
+class ProbeReads:
+    """All rows of a probe set in one table, and their reads.
+
+    Attributes:
+        tokens: the rows, filled up with ``<pad>``, which no earlier word sees.
+        row: of each read.
+        at: where its answer is predicted.
+        answer: the word asked for.
+        held_out: whether it is of the split of held-out pairs.
+    """
+
+    tokens: Int[Tensor, "row pos"]
+    row: Int[Tensor, " read"]
+    at: Int[Tensor, " read"]
+    answer: Int[Tensor, " read"]
+    held_out: Bool[Tensor, " read"]
+
+    def __len__(self) -> int:
+        return len(self.row)
+
+
+def probe_reads(task: StreamKV, probed: Probed) -> ProbeReads:
+    """The reads of a probe set, split by split."""
+    batches = {split: task.split(split).rows(torch.tensor(rows)) for split, rows in probe_rows(task, probed).items()}
+    reads = [task.reads_of(batch) for batch in batches.values()]
+    longest = max(batch.tokens.shape[1] for batch in batches.values())
+    tokens = [pad(batch.tokens, (0, longest - batch.tokens.shape[1]), value=PAD) for batch in batches.values()]
+    firsts = itertools.accumulate(map(len, tokens), initial=0)
+    return ProbeReads(
+        torch.cat(tokens),
+        torch.cat([of.row + first for of, first in zip(reads, firsts, strict=False)]),
+        torch.cat([of.at for of in reads]),
+        torch.cat([of.answer for of in reads]),
+        torch.cat([torch.full_like(of.row, split == HELD_OUT) for of, split in zip(reads, batches, strict=True)]) > 0,
+    )
 
 
 def probe_scores(run: "Run", probed: Probed, progress: Callable[[int], None]) -> pd.DataFrame:
