@@ -30,6 +30,7 @@ RUN_RECORDS = (".json", ".gz", ".parquet", ".csv")
 CODE = (".py", ".js", ".css")
 # ipykernel warns of its plain TCP socket at every start; its ipc transport fails when two kernels start at once.
 QUIET_KERNEL = ["--log-level=50"]
+NEVER_CAME_UP = "Kernel died before replying"  # Jupyter's words
 FORKED, PROVISIONERS = "forked-kernels", "jupyter_client.kernel_provisioners"  # the entry point in pyproject.toml
 EXECUTED_IN = "executed in "
 # The folder below ``book/`` for what a chapter shows at length: same name, same parameters.
@@ -189,25 +190,40 @@ def run_notebook(job: Job, root: Path) -> str:
     """
     if job.is_current():
         return "unchanged"
-    import papermill  # slow to import, and not needed when nothing has changed
-
     for stale in (job.stamp, job.results):
         stale.unlink(missing_ok=True)
     job.executed.parent.mkdir(parents=True, exist_ok=True)
     start = time.perf_counter()
     try:
-        papermill.execute_notebook(
-            str(job.source),
-            str(job.executed),
-            dict(job.parameters),
-            cwd=str(root),
-            kernel_name="python3",
-            progress_bar=False,
-            request_save_on_cell_execute=False,  # else all of it is written out twice a cell
-            extra_arguments=QUIET_KERNEL,
-        )
+        _execute(job, root)
     except Exception as error:  # whatever stopped it, the book must not be built from its outputs
         end = ANSI_COLOURS.sub("", str(error)).strip()[-2000:]
         raise BookError(f"{job.name}.ipynb failed ({type(error).__name__}):\n{end}") from error
     job.stamp.write_text(json.dumps(job.hashes()))
     return f"{EXECUTED_IN}{time.perf_counter() - start:.1f} s"
+
+
+def _execute(job: Job, root: Path) -> None:
+    """Execute a notebook; once more where its kernel never came up.
+
+    Jupyter chooses the ports of a kernel before the kernel takes them, and somebody else may be first.
+    """
+    import papermill  # slow to import, and not needed when nothing has changed
+
+    for last in (False, True):
+        try:
+            papermill.execute_notebook(
+                str(job.source),
+                str(job.executed),
+                dict(job.parameters),
+                cwd=str(root),
+                kernel_name="python3",
+                progress_bar=False,
+                request_save_on_cell_execute=False,  # else all of it is written out twice a cell
+                extra_arguments=QUIET_KERNEL,
+            )
+        except RuntimeError as error:
+            if last or NEVER_CAME_UP not in str(error):
+                raise
+        else:
+            return

@@ -9,6 +9,10 @@ TRAINING_LOSS = 1.166
 """Nats a token on the rows trained on, as traced at step 5,500."""
 REMOVED = {"L0MLP": 0.733, "L2H1": 0.502, "L1MLP": 0.269, "L1H2": 0.204, "L0H0": 0.047}
 """Part -> accuracy that zeroing it costs on the probe set at step 16,000."""
+COALITION = (484, 316, 224)
+"""Of 1,024 neurons those at which training pulls its two candidates up, pulls both down, and pulls them apart."""
+COALITION_COSINE = 0.738406
+"""Between the gradients of its two candidates on these neurons, a mean over steps 1,750 to 2,500."""
 PROBE_ACCURACY = 0.777
 """Share of the 677 reads of its probe set answered right at step 16,000."""
 PROBE_STEPS = tuple(range(250, 16_001, 250))

@@ -1,15 +1,21 @@
 """The tables behind what is shown of the source's own network: trained again, beside what the source says of it."""
 
+import math
+
 import numpy as np
 import pandas as pd
 
-from livingpaper.claims.results import Results
-from livingpaper.claims.view import View, beside, in_order
+from livingpaper.claims.results import Results, SelectionError
+from livingpaper.claims.view import View, in_order
 from retrieval_circuits.design import BAND
+from retrieval_circuits.sgd_formation import forecasts
 from retrieval_circuits.sgd_formation.design import FULL, REPORTED
+from retrieval_circuits.sgd_formation.measures.bases import ALL, LATE
 from retrieval_circuits.sgd_formation.measures.probe_set import ALL_PROBED
 from retrieval_circuits.sgd_formation.published import (
     ACCURACY,
+    COALITION,
+    COALITION_COSINE,
     HELD_OUT_CURVE,
     PROBE_ACCURACY,
     PROBE_CURVE,
@@ -64,8 +70,14 @@ def source_numbers(results: Results) -> View:
         "lost without the first MLP": (REMOVED["L0MLP"], cost_of_part(FULL, "L0MLP")),
         "lost without the second MLP": (REMOVED["L1MLP"], cost_of_part(FULL, "L1MLP")),
     }
-    published = {name: f"{number:.2f}" for name, (number, _) in quantities.items()}
-    return beside(published, {name: values(results) for name, (_, values) in quantities.items()})
+    ours = [
+        values(results).rename("value").rename_axis("init_seed").reset_index().assign(group=name, who="ours")
+        for name, (_, values) in quantities.items()
+    ]
+    theirs = pd.DataFrame({"group": list(quantities), "value": [number for number, _ in quantities.values()]})
+    table = pd.concat([*ours, theirs.assign(who="source", init_seed=np.nan)], ignore_index=True).assign(arm=FULL)
+    note = "The source's accuracies are of step 13,000, but for its probe set; its losses are on the probe set"
+    return View(in_order(table, "group", quantities), "share of reads", "each", BAND, note=note)
 
 
 def _last(curve: pd.DataFrame) -> pd.Series:
@@ -86,4 +98,59 @@ def starts(results: Results) -> View:
     return View(table.rename_axis("init_seed").reset_index().assign(arm=FULL), "as named", REPORTED[FULL])
 
 
-VIEWS = {view.__name__: view for view in (again, source_numbers, starts)}
+BASES = {LATE: "learnt late, as in the source", ALL: "learnt from all of training"}
+"""What an autoencoder's features are called in the figure."""
+FORETOLD_BY = {
+    forecasts.MODEL: "the source's model",
+    "drive": "how updates pull at it",
+    "alignment": "how straight they pull at it",
+    "support": "how active it is",
+    "amplification": "how much more active it became",
+    forecasts.LATER: "what is seen 500 steps later",
+}
+"""What births are foretold by -> in the figure."""
+
+
+def foretelling(results: Results) -> View:
+    """How well births of features are foretold, by the source's model and by its parts, network by network."""
+    found = [
+        forecasts.foretold(basis, by)(results).rename("value").rename_axis("init_seed").reset_index()
+        .assign(group=name, series=called)
+        for basis, called in BASES.items()
+        for by, name in FORETOLD_BY.items()
+    ]  # fmt: skip
+    table = in_order(pd.concat(found, ignore_index=True).assign(arm=FULL), "group", FORETOLD_BY.values())
+    if table.empty:
+        raise SelectionError("in no network does a feature become useful after a tenth of the reads are right")
+    counts = forecasts.candidates(results, LATE).groupby("init_seed").size()
+    note = (
+        f"Features that become useful after the cutoff: {counts.min()} to {counts.max()} a network"
+        if len(counts)
+        else ""
+    )
+    return View(table, "rank correlation with being early", "the source's probe set", BAND, note=note)
+
+
+def coalitions(results: Results) -> View:
+    """At how many neurons training pulls two features alike, and at how many by the angle."""
+    positive, negative, conflict = COALITION
+    rows = [{
+        "features": "the source's two", "arm": FULL, "init_seed": pd.NA,
+        "neurons pulled alike": (positive + negative) / (positive + negative + conflict),
+        "by the angle": 1 - math.acos(COALITION_COSINE) / math.pi,
+    }]  # fmt: skip
+    for basis, called in BASES.items():
+        same, by_angle, off = (
+            forecasts.of_pairs(name, basis)(results) for name in ("same_sign", "by_angle", "off_angle")
+        )
+        rows += [
+            {
+                "features": f"all pairs, {called}", "arm": FULL, "init_seed": seed,
+                "neurons pulled alike": same[seed], "by the angle": by_angle[seed], "apart, in the mean": off[seed],
+            }
+            for seed in same.index
+        ]  # fmt: skip
+    return View(pd.DataFrame(rows), "share of neurons", "the source's probe set")
+
+
+VIEWS = {view.__name__: view for view in (again, source_numbers, starts, foretelling, coalitions)}
