@@ -110,6 +110,11 @@ def part_time(arm: str, part: float) -> "Timed":
     return Timed(arm, _accuracy_curve(arm), part=part)
 
 
+def probe_time(part: float) -> "Timed":
+    """Values of a reading: when accuracy on the source's probe set reaches a part of what it is at the end."""
+    return Timed(FULL, lambda results: probe_curve(results, "accuracy", ALL_PROBED), part=part)
+
+
 def following_time(arm: str) -> "Timed":
     """Values of a reading: when half of the answers follow another key that is asked for to its value."""
     return Timed(arm, lambda results: results.curve("swapped", arm, variable="follows"), HALF)

@@ -98,37 +98,51 @@ def starts(results: Results) -> View:
     return View(table.rename_axis("init_seed").reset_index().assign(arm=FULL), "as named", REPORTED[FULL])
 
 
-BASES = {LATE: "learnt late, as in the source", ALL: "learnt from all of training"}
-"""What an autoencoder's features are called in the figure."""
-FORETOLD_BY = {
+FEATURES = {
+    "useful, learnt late": (LATE, forecasts.USEFUL),
+    "useful, learnt from all of training": (ALL, forecasts.USEFUL),
+    "right from wrong, learnt late": (LATE, forecasts.RIGHT),
+}
+"""Which births are drawn: features of which autoencoder, and by which gap."""
+FORECASTS = {
     forecasts.MODEL: "the source's model",
     "drive": "how updates pull at it",
     "alignment": "how straight they pull at it",
     "support": "how active it is",
     "amplification": "how much more active it became",
-    forecasts.LATER: "what is seen 500 steps later",
+    forecasts.TAKEN_AWAY: "how it was pushed back",
+    forecasts.SCALE: "its scale over all of training",
+    forecasts.LATER: "its gap 500 steps later",
 }
-"""What births are foretold by -> in the figure."""
+"""What births are forecast by -> in the figure."""
 
 
-def foretelling(results: Results) -> View:
-    """How well births of features are foretold, by the source's model and by its parts, network by network."""
-    found = [
-        forecasts.foretold(basis, by)(results).rename("value").rename_axis("init_seed").reset_index()
-        .assign(group=name, series=called)
-        for basis, called in BASES.items()
-        for by, name in FORETOLD_BY.items()
-    ]  # fmt: skip
-    table = in_order(pd.concat(found, ignore_index=True).assign(arm=FULL), "group", FORETOLD_BY.values())
+def birth_orders(results: Results) -> View:
+    """How well the order of births agrees with the source's model, with its parts, and with more, by network."""
+    parts = [
+        forecasts.birth_order(basis, by, birth)(results)
+        .rename("value")
+        .rename_axis("init_seed")
+        .reset_index()
+        .assign(group=name, series=series)
+        for series, (basis, birth) in FEATURES.items()
+        for by, name in FORECASTS.items()
+    ]
+    table = in_order(pd.concat(parts, ignore_index=True).assign(arm=FULL), "group", FORECASTS.values())
     if table.empty:
-        raise SelectionError("in no network does a feature become useful after a tenth of the reads are right")
-    counts = forecasts.candidates(results, LATE).groupby("init_seed").size()
-    note = (
-        f"Features that become useful after the cutoff: {counts.min()} to {counts.max()} a network"
-        if len(counts)
-        else ""
-    )
+        raise SelectionError("no network has enough features that become useful after a tenth of the reads are right")
+    sizes = [
+        f"{series}, {counts.min()} to {counts.max()}"
+        for series, (basis, birth) in FEATURES.items()
+        if len(counts := forecasts.candidates(results, basis, birth).groupby("init_seed").size())
+    ]
+    note = f"Features born after the cutoff, of 64 a network: {'; '.join(sizes)}"
     return View(table, "rank correlation with being early", "the source's probe set", BAND, note=note)
+
+
+SHARES = {
+    "same_sign": "pulled alike", "by_angle": "by angles", "off_angle": "apart, in the mean", "redrawn": "apart, by lot",
+}  # fmt: skip
 
 
 def coalitions(results: Results) -> View:
@@ -136,21 +150,14 @@ def coalitions(results: Results) -> View:
     positive, negative, conflict = COALITION
     rows = [{
         "features": "the source's two", "arm": FULL, "init_seed": pd.NA,
-        "neurons pulled alike": (positive + negative) / (positive + negative + conflict),
-        "by the angle": 1 - math.acos(COALITION_COSINE) / math.pi,
+        SHARES["same_sign"]: (positive + negative) / (positive + negative + conflict),
+        SHARES["by_angle"]: 1 - math.acos(COALITION_COSINE) / math.pi,
     }]  # fmt: skip
-    for basis, called in BASES.items():
-        same, by_angle, off = (
-            forecasts.of_pairs(name, basis)(results) for name in ("same_sign", "by_angle", "off_angle")
-        )
-        rows += [
-            {
-                "features": f"all pairs, {called}", "arm": FULL, "init_seed": seed,
-                "neurons pulled alike": same[seed], "by the angle": by_angle[seed], "apart, in the mean": off[seed],
-            }
-            for seed in same.index
-        ]  # fmt: skip
+    for basis in (LATE, ALL):
+        columns = {name: forecasts.of_pairs(metric, basis)(results) for metric, name in SHARES.items()}
+        of_basis = pd.DataFrame(columns).rename_axis("init_seed").reset_index()
+        rows += of_basis.assign(features=f"all pairs, {basis}", arm=FULL).to_dict("records")
     return View(pd.DataFrame(rows), "share of neurons", "the source's probe set")
 
 
-VIEWS = {view.__name__: view for view in (again, source_numbers, starts, foretelling, coalitions)}
+VIEWS = {view.__name__: view for view in (again, source_numbers, starts, birth_orders, coalitions)}

@@ -1,8 +1,8 @@
 """How the updates of training pull at sparse features, and at how many neurons they pull two of them alike.
 
 Source: nelson960, "From Retrieval Motifs To SGD Circuit Selection": its link from circuits to gradients, and its map of
-coalitions, which counts the neurons that serve two candidates alike. Two directions at an angle agree in the sign of
-1 - angle / 180 degrees of their coordinates, if these are drawn from one normal law; the source asks for no such share.
+coalitions, which counts the neurons that serve two candidates alike. Two sums of many products whose signs are drawn by
+lot have one sign in 1 - angle / 180 degrees of cases; the source asks for no such share.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,32 +22,56 @@ if TYPE_CHECKING:
 
 
 class Pulls(NamedTuple):
-    """Over each interval between two checkpoints, of every feature's mean activation.
+    """What the updates between neighbouring checkpoints do to every feature's mean activation.
 
     Attributes:
-        drive: its gradient at the first of them times the change of weights.
-        cosine: between both.
-        of_neurons: the part of each neuron of the first and the last layer in ``drive``: its row of weights, its bias
-            and its column.
-        alike: cosine between two features' gradients on the weights of those neurons.
+        drive: its gradient at the first of both times the change of weights, by interval.
+        cosine: between both, by interval.
+        of_neurons: the part of each neuron of the first and the last layer in ``drive`` (its row of weights, its bias
+            and its column), summed over the intervals of a window.
+        redrawn: the same with the sign of each weight's change drawn by lot.
+        angles: for each neuron, scalar products of two features' parts, weight by weight, summed over the window.
     """
 
     drive: Float[Tensor, "interval feature"]
     cosine: Float[Tensor, "interval feature"]
-    of_neurons: Float[Tensor, "interval feature neuron"]
-    alike: Float[Tensor, "interval feature feature"]
+    of_neurons: Float[Tensor, "feature neuron"]
+    redrawn: Float[Tensor, "feature neuron"]
+    angles: Float[Tensor, "neuron feature feature"]
 
 
-def pulls(run: "Run", reads: ProbeReads, bases: Mapping[str, Basis], steps: Sequence[int]) -> dict[str, Pulls]:
-    """What the updates between neighbouring checkpoints do to the features of each basis."""
-    config, found = run.recipe.model, {name: [] for name in bases}
-    layers = sorted({0, config.n_layers - 1})
-    for first, last in pairwise(steps):
+def pulls(
+    run: "Run", reads: ProbeReads, bases: Mapping[str, Basis], steps: Sequence[int], start: int
+) -> dict[str, Pulls]:
+    """What the updates between ``steps`` do to the features of each basis; the window is all intervals from ``start``.
+
+    Args:
+        run: whose checkpoints.
+        reads: over which activations are means.
+        bases: by name.
+        steps: neighbouring checkpoints.
+        start: number of the window's first interval.
+    """
+    config, by_interval, of_window = run.recipe.model, {name: [] for name in bases}, {name: [] for name in bases}
+    layers, generator = sorted({0, config.n_layers - 1}), torch.Generator().manual_seed(0)
+    for number, (first, last) in enumerate(pairwise(steps)):
         weights, after = run.weights(first), run.weights(last)
         change = {name: after[name] - value for name, value in weights.items()}
+        parts = _of_neurons(change, layers)
+        signs = torch.randint(0, 2, parts.shape, generator=generator) * 2 - 1
         for name, gradients in _gradients(config, weights, reads, bases).items():
-            found[name].append(_of_interval(gradients, change, layers))
-    return {name: Pulls(*map(torch.stack, zip(*each, strict=True))) for name, each in found.items()}
+            by_interval[name].append(_of_interval(gradients, change))
+            if number >= start:
+                products = torch.stack([_of_neurons(gradient, layers) * parts for gradient in gradients])
+                angles = torch.einsum("fnw,gnw->nfg", products, products)
+                of_window[name].append((products.sum(2), (products * signs).sum(2), angles))
+    return {
+        name: Pulls(
+            *map(torch.stack, zip(*by_interval[name], strict=True)),
+            *(torch.stack(each).double().sum(0) for each in zip(*of_window[name], strict=True)),
+        )
+        for name in bases
+    }
 
 
 def _gradients(
@@ -72,17 +96,12 @@ def _gradient(value: Float[Tensor, ""], leaves: Mapping[str, Tensor]) -> dict[st
     return {name: part for name, part in zip(leaves, found, strict=True) if part is not None}
 
 
-def _of_interval(
-    gradients: Sequence[Mapping[str, Tensor]], change: Mapping[str, Tensor], layers: Sequence[int]
-) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """``drive``, ``cosine``, ``of_neurons`` and ``alike`` of one interval."""
+def _of_interval(gradients: Sequence[Mapping[str, Tensor]], change: Mapping[str, Tensor]) -> tuple[Tensor, Tensor]:
+    """``drive`` and ``cosine`` of one interval; where nothing pulls both are 0."""
     length = sum(value.double().square().sum() for value in change.values()).sqrt()
     drive = torch.stack([_dot(gradient, change) for gradient in gradients])
     own = torch.stack([_dot(gradient, gradient).sqrt() for gradient in gradients])
-    slices = torch.stack([_of_neurons(gradient, layers) for gradient in gradients])  # [feature neuron weight]
-    neurons = torch.einsum("fnw,nw->fn", slices, _of_neurons(change, layers)).double()
-    unit = torch.nn.functional.normalize(slices.flatten(1).double(), dim=1)
-    return drive, (drive / (own * length)).nan_to_num(0), neurons, unit @ unit.T
+    return drive, (drive / (own * length)).nan_to_num(0)
 
 
 def _dot(one: Mapping[str, Tensor], other: Mapping[str, Tensor]) -> Float[Tensor, ""]:
@@ -98,22 +117,31 @@ def _of_neurons(weights: Mapping[str, Tensor], layers: Sequence[int]) -> Float[T
     return torch.cat(found)
 
 
-def followed(taken: Pulls, start: int) -> dict[str, float]:
-    """Of all pairs of features, from interval ``start`` on: the neurons that are pulled alike, and what angles give.
+def neuron_shares(taken: Pulls) -> dict[str, float]:
+    """Over all pairs of features, means: the share of neurons that are pulled alike, and what angles give.
 
-    ``same_sign``: the share of neurons whose parts, summed over the intervals, have one sign; ``by_angle``: the share
-    by the mean cosine of the gradients on these neurons; ``off_angle``: how far one is from the other, either way;
-    ``off_half``: how far the first is from one half, which it would be without any angle. A feature at which nothing
-    pulls is in no pair; without a pair nothing is returned.
+    ``same_sign``: the share of neurons whose parts in two drives, summed over the window, have one sign. ``by_angle``:
+    the share by the angles between these parts, neuron by neuron, if each product's sign were drawn by lot.
+    ``off_angle``: how far one is from the other, either way; ``redrawn``: how far it is where the signs of the changes
+    of weights are drawn by lot, which is no more than chance. A feature at which nothing pulls is in no pair, and
+    without a pair nothing is returned.
     """
-    sums, cosines = taken.of_neurons[start:].sum(0), taken.alike[start:].mean(0)
-    alive = sums.abs().amax(1) > 0
-    signs, cosines = sums[alive].sign(), cosines[alive][:, alive]
-    pairs = torch.ones_like(cosines, dtype=torch.bool).triu(1)
+    alive = taken.of_neurons.abs().amax(1) > 0
+    angles = taken.angles[:, alive][:, :, alive]
+    lengths = angles.diagonal(dim1=1, dim2=2).clamp(min=0).sqrt()
+    cosines = (angles / (lengths[:, :, None] * lengths[:, None])).nan_to_num(0).clamp(-1, 1)
+    by_angle = (1 - cosines.arccos() / torch.pi).mean(0)
+    pairs = torch.ones_like(by_angle, dtype=torch.bool).triu(1)
     if not pairs.any():
         return {}
-    same = ((signs @ signs.T / signs.shape[1] + 1) / 2)[pairs]
-    by_angle = 1 - cosines[pairs].clamp(-1, 1).arccos() / torch.pi
-    off = {"off_angle": (same - by_angle).abs(), "off_half": (same - 0.5).abs()}
-    numbers = {"same_sign": same, "by_angle": by_angle, **off}
-    return {name: values.mean().item() for name, values in numbers.items()}
+    same, redrawn = (_same_sign(parts[alive]) for parts in (taken.of_neurons, taken.redrawn))
+    distances = {"off_angle": (same - by_angle).abs(), "redrawn": (redrawn - by_angle).abs()}
+    return {
+        name: shares[pairs].mean().item()
+        for name, shares in {"same_sign": same, "by_angle": by_angle, **distances}.items()
+    }
+
+
+def _same_sign(parts: Float[Tensor, "feature neuron"]) -> Float[Tensor, "feature feature"]:
+    signs = parts.sign()
+    return (signs @ signs.T / signs.shape[1] + 1) / 2
