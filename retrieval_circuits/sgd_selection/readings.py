@@ -9,7 +9,13 @@ from circuitcore.tasks.balanced_stream import BalancedStream
 from livingpaper.claims.reading import OfArms, of_arms
 from livingpaper.claims.results import Results
 from retrieval_circuits.bounds import BEHAVIOUR
-from retrieval_circuits.sgd_formation.readings import Timed, crossing, joining_curve, removal_costs, total_looks
+from retrieval_circuits.sgd_formation.readings.networks import (
+    Timed,
+    crossing,
+    joining_curve,
+    removal_costs,
+    total_looks,
+)
 from retrieval_circuits.sgd_selection.design import (
     ACT,
     BOOSTED,

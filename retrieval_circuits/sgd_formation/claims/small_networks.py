@@ -7,9 +7,9 @@ from livingpaper.claims.reading import Less, Reading, Values
 from livingpaper.claims.rules import Forced, Share
 from livingpaper.claims.units import MORE_OFTEN_THAN_NOT, POINTS, STEPS, Unit, at_least, at_most, share_of
 from retrieval_circuits.bounds import BEHAVIOUR
-from retrieval_circuits.sgd_formation import readings
 from retrieval_circuits.sgd_formation.design import EVERY, FIXED, FRESH, SOURCE
 from retrieval_circuits.sgd_formation.published import TRAINING_LOSS
+from retrieval_circuits.sgd_formation.readings import networks as readings
 
 READS = share_of("reads")
 PART = Unit(name="%", of="margins", times=100)

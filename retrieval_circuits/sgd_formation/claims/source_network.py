@@ -4,11 +4,12 @@ from livingpaper.claims.claim import Claim, Control, Says
 from livingpaper.claims.reading import Less, Reading
 from livingpaper.claims.units import POINTS, Unit, at_least, at_most
 from retrieval_circuits.bounds import BEHAVIOUR
-from retrieval_circuits.sgd_formation import forecasts, readings
 from retrieval_circuits.sgd_formation.claims.small_networks import GAP, SCORE, when
 from retrieval_circuits.sgd_formation.design import FRESH, FULL
 from retrieval_circuits.sgd_formation.measures.bases import ALL, LATE
 from retrieval_circuits.sgd_formation.published import PROBE_ACCURACY
+from retrieval_circuits.sgd_formation.readings import births as forecasts
+from retrieval_circuits.sgd_formation.readings import networks as readings
 
 NATS = Unit(name="nats", digits=3)
 CORRELATION = Unit(digits=2, low=-1, high=1)

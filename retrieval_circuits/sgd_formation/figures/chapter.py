@@ -14,7 +14,7 @@ from retrieval_circuits.sgd_formation.measures import SIZES
 from retrieval_circuits.sgd_formation.measures.benchmark import ANY, BEST, OF_KIND, TRIED
 from retrieval_circuits.sgd_formation.measures.links import JOINED_BY
 from retrieval_circuits.sgd_formation.published import ACCURACY, REMOVED
-from retrieval_circuits.sgd_formation.readings import (
+from retrieval_circuits.sgd_formation.readings.networks import (
     LONGEST,
     SHORTEST,
     accuracy,
@@ -67,8 +67,9 @@ def learning(results: Results) -> View:
             }
             found += [rows.assign(series=name, panel=arm) for name, rows in curves.items()]
     table = pd.concat(found, ignore_index=True)[["panel", "series", "step", "arm", "init_seed", "value"]]
-    note = "Who does not look at the key gives the same answer to any key"
-    return View(table, SHARE, "test rows of each stream", BAND, note=note)
+    last = table.loc[table["arm"] != FULL, "step"].max()
+    note = f"Who does not look at the key gives the same answer to any key. Shown till step {last:,}"
+    return View(table[table["step"] <= last], SHARE, "test rows of each stream", BAND, note=note)
 
 
 def after_swap(results: Results) -> View:

@@ -8,7 +8,6 @@ import pandas as pd
 from livingpaper.claims.results import Results, SelectionError
 from livingpaper.claims.view import View, in_order
 from retrieval_circuits.design import BAND
-from retrieval_circuits.sgd_formation import forecasts
 from retrieval_circuits.sgd_formation.design import FULL, REPORTED
 from retrieval_circuits.sgd_formation.measures.bases import ALL, LATE
 from retrieval_circuits.sgd_formation.measures.probe_set import ALL_PROBED
@@ -23,7 +22,8 @@ from retrieval_circuits.sgd_formation.published import (
     REMOVED,
     SUPPORT_CURVE,
 )
-from retrieval_circuits.sgd_formation.readings import (
+from retrieval_circuits.sgd_formation.readings import births as forecasts
+from retrieval_circuits.sgd_formation.readings.networks import (
     accuracy,
     cost_of_leader,
     cost_of_part,

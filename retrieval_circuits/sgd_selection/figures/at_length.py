@@ -7,7 +7,7 @@ from livingpaper.claims.results import Results
 from livingpaper.claims.view import View
 from retrieval_circuits.design import BAND
 from retrieval_circuits.sgd_formation.circuit import METRICS
-from retrieval_circuits.sgd_formation.readings import removal_costs
+from retrieval_circuits.sgd_formation.readings.networks import removal_costs
 from retrieval_circuits.sgd_selection.design import (
     BOOSTED,
     DRAWN_FORK,

@@ -8,7 +8,7 @@ from circuitcore.tasks.balanced_stream import BalancedStream
 from livingpaper.claims.results import Results
 from livingpaper.claims.view import View
 from retrieval_circuits.design import BAND
-from retrieval_circuits.sgd_formation.readings import total_looks
+from retrieval_circuits.sgd_formation.readings.networks import total_looks
 from retrieval_circuits.sgd_selection.design import (
     ACT,
     BOOSTED,

@@ -9,7 +9,6 @@ import torch
 from circuitcore.models import ModelConfig, forward, init_weights
 from circuitcore.tasks.stream_kv import StreamKV
 from livingpaper.claims.results import Results
-from retrieval_circuits.sgd_formation import forecasts
 from retrieval_circuits.sgd_formation.design import FULL
 from retrieval_circuits.sgd_formation.measures import features
 from retrieval_circuits.sgd_formation.measures.bases import ALL, LATE, N_FEATURES, learnt
@@ -23,6 +22,7 @@ from retrieval_circuits.sgd_formation.measures.features import (
 )
 from retrieval_circuits.sgd_formation.measures.probe_set import PROBED, Probed, probe_reads, probe_rows
 from retrieval_circuits.sgd_formation.measures.pulls import Pulls, neuron_shares, pulls
+from retrieval_circuits.sgd_formation.readings import births as forecasts
 
 TASK = StreamKV(n_train=8, n_eval=40)
 CONFIG = ModelConfig(

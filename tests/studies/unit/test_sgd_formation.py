@@ -12,7 +12,6 @@ from circuitcore.models import ModelConfig, forward, init_weights
 from circuitcore.tasks.balanced_stream import BalancedStream
 from circuitcore.tasks.stream_kv import StreamKV
 from livingpaper.book import studies
-from retrieval_circuits.sgd_formation import readings
 from retrieval_circuits.sgd_formation.design import DRAWN, FIRST_TO_READ, FIXED, FIXED_STEPS, FRESH, FULL, SOURCE
 from retrieval_circuits.sgd_formation.measures import SIZES, attribution, removals
 from retrieval_circuits.sgd_formation.measures import asked as asking
@@ -25,6 +24,7 @@ from retrieval_circuits.sgd_formation.published import (
     PROBE_STEPS,
     SUPPORT_CURVE,
 )
+from retrieval_circuits.sgd_formation.readings import networks as readings
 
 STUDY = studies.load("sgd_formation")
 PUBLISHED = studies.load_params("sgd_formation")
