@@ -271,7 +271,8 @@ FEATURES = (
     Claim(
         id="SF35",
         says=Says(
-            holds="Training pulls two features alike at as many neurons as the angles between these pulls give by lot.",
+            holds="Training pulls two features alike at as many neurons as the angles between these pulls give by lot, "
+            "within five points of a hundred.",
             fails="Training pulls two features alike at another share of neurons than angles give by lot.",
             whether="whether more neurons serve two features than angles give by lot",
         ),
