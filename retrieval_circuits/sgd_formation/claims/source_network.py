@@ -18,8 +18,10 @@ END = (
     Claim(
         id="SF22",
         says=Says(
-            holds="Trained again from other starts, the source's network reads nine of ten new rows, as it did there.",
-            fails="Trained again from other starts, the source's network does not read new rows of its stream.",
+            holds="Trained again from other starts, the source's network answers nine of ten reads of new rows, as it "
+            "did there.",
+            fails="Trained again from other starts, the source's network answers fewer than nine of ten reads of new "
+            "rows.",
             whether="whether the source's network reads new rows when it is trained again",
         ),
         reading=SCORE("accuracy on test rows at the last step, source's network", values=readings.accuracy(FULL)),
