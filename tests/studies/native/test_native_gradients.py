@@ -27,13 +27,16 @@ pytestmark = pytest.mark.skipif(bool(why_not()), reason=f"no native engine here:
 
 BOUND = 1e-5  # relative to the norm of each tensor's true gradient; the largest seen is 7e-6
 LOSS_BOUND = 2e-6
+LARGE_LOGITS_BOUND = 2e-5
+"""The same where embeddings begin at N(0, 1), as torch's: logits are large at first, and what each probability is off
+by adds up over positions in the gradient of the last norm's bias (1.3e-5; 2e-7 by torch in float32)."""
 PLAIN = ModelConfig(d_vocab=11, n_ctx=11, d_model=24, n_heads=2, d_head=10, d_mlp=21, tied=False, bias="all")
 
 
-def assert_agrees(config, weights, rows, decoder=None):
+def assert_agrees(config, weights, rows, decoder=None, bound=BOUND):
     of_loss, of_gradient, where = errors(config, weights, rows, decoder)
     assert of_loss <= LOSS_BOUND, f"loss off by {of_loss:.1e}"
-    assert of_gradient <= BOUND, f"gradient of {where} off by {of_gradient:.1e}"
+    assert of_gradient <= bound, f"gradient of {where} off by {of_gradient:.1e}"
 
 
 def test_the_cases_cover_every_pair():
@@ -97,7 +100,9 @@ def test_the_models_of_every_chapter(name):
     assert one_of_each
     for model, recipe in one_of_each.items():
         rows = next(recipe.schedule.epoch(0))
-        assert_agrees(model, init_weights(model, recipe.init_seed), (rows.tokens, rows.targets, rows.loss_mask))
+        bound = LARGE_LOGITS_BOUND if model.init == "torch" and model.tied else BOUND
+        weights = init_weights(model, recipe.init_seed)
+        assert_agrees(model, weights, (rows.tokens, rows.targets, rows.loss_mask), bound=bound)
 
 
 EDGES = [  # widths at, below and above whole vectors, and the stride that skips a multiple of 1 KiB
