@@ -91,6 +91,16 @@ BENCHMARK = (
     ),
 )
 
+LOOKS_ON_OURS = Control(
+    reading=SCORE("the same share on our stream", values=readings.unmoved_at_half(FRESH)),
+    bound=at_most(0.25, "the measure sees networks that do look"),
+)
+NO_PHASE_ON_OURS = Control(
+    reading=when("the same steps on our stream", Less(readings.following_time(FRESH), readings.half_time(FRESH))),
+    bound=at_most(200, "four checkpoints: where no rule does without the key there is no such phase"),
+)
+"""What claims on any network on the source's stream are held against."""
+
 LOOKING = (
     Claim(
         id="SF7",
@@ -105,12 +115,7 @@ LOOKING = (
             values=readings.unmoved_at_half(SOURCE),
         ),
         bound=at_least(0.5, "more often than not"),
-        controls=(
-            Control(
-                reading=SCORE("the same share on our stream", values=readings.unmoved_at_half(FRESH)),
-                bound=at_most(0.25, "the measure sees networks that do look"),
-            ),
-        ),
+        controls=(LOOKS_ON_OURS,),
     ),
     Claim(
         id="SF19",
@@ -124,15 +129,7 @@ LOOKING = (
             Less(readings.following_time(SOURCE), readings.half_time(SOURCE)),
         ),
         bound=at_least(500, "a sixth of the steps first given on our stream: a phase of its own"),
-        controls=(
-            Control(
-                reading=when(
-                    "the same steps on our stream",
-                    Less(readings.following_time(FRESH), readings.half_time(FRESH)),
-                ),
-                bound=at_most(200, "four checkpoints: where no rule does without the key there is no such phase"),
-            ),
-        ),
+        controls=(NO_PHASE_ON_OURS,),
     ),
     Claim(
         id="SF8",

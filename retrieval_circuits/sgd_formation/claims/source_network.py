@@ -4,7 +4,7 @@ from livingpaper.claims.claim import Claim, Control, Says
 from livingpaper.claims.reading import Less, Reading
 from livingpaper.claims.units import POINTS, Unit, at_least, at_most
 from retrieval_circuits.bounds import BEHAVIOUR
-from retrieval_circuits.sgd_formation.claims.small_networks import GAP, SCORE, when
+from retrieval_circuits.sgd_formation.claims.small_networks import GAP, LOOKS_ON_OURS, NO_PHASE_ON_OURS, SCORE, when
 from retrieval_circuits.sgd_formation.design import FRESH, FULL
 from retrieval_circuits.sgd_formation.measures.bases import ALL, LATE
 from retrieval_circuits.sgd_formation.published import PROBE_ACCURACY
@@ -111,12 +111,7 @@ FORMATION = (
             values=readings.unmoved_at_half(FULL),
         ),
         bound=at_least(0.5, "more often than not"),
-        controls=(
-            Control(
-                reading=SCORE("the same share on our stream", values=readings.unmoved_at_half(FRESH)),
-                bound=at_most(0.25, "the measure sees networks that do look"),
-            ),
-        ),
+        controls=(LOOKS_ON_OURS,),
     ),
     Claim(
         id="SF28",
@@ -131,13 +126,7 @@ FORMATION = (
         ),
         bound=at_least(500, "two of the source's checkpoints, and what small networks are asked"),
         controls=(
-            Control(
-                reading=when(
-                    "the same steps on our stream",
-                    Less(readings.following_time(FRESH), readings.half_time(FRESH)),
-                ),
-                bound=at_most(200, "four checkpoints: where no rule does without the key there is no such phase"),
-            ),
+            NO_PHASE_ON_OURS,
             Control(
                 reading=SCORE(
                     "share of answers that follow another key at the end, source's network",

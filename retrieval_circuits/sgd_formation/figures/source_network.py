@@ -29,8 +29,9 @@ from retrieval_circuits.sgd_formation.readings.networks import (
     cost_of_part,
     following_time,
     half_time,
-    leaders,
+    leader_sites,
     probe_curve,
+    probe_end,
 )
 
 OURS, THEIRS = "trained again", "as published"
@@ -65,33 +66,30 @@ def source_numbers(results: Results) -> View:
         "right, new rows": (ACCURACY["test_iid"], accuracy(FULL)),
         "right, pairs never trained on": (ACCURACY["heldout_pairs"], accuracy(FULL, "heldout_pairs")),
         "right, more keys": (ACCURACY["structural_ood"], accuracy(FULL, "structural_ood")),
-        "right, its probe set": (PROBE_ACCURACY, lambda found: _last(probe_curve(found, "accuracy", ALL_PROBED))),
+        "right, its probe set": (PROBE_ACCURACY, probe_end),
         "lost without the head that looks most": (REMOVED["L2H1"], cost_of_leader(FULL)),
         "lost without the first MLP": (REMOVED["L0MLP"], cost_of_part(FULL, "L0MLP")),
         "lost without the second MLP": (REMOVED["L1MLP"], cost_of_part(FULL, "L1MLP")),
     }
-    ours = [
-        values(results).rename("value").rename_axis("init_seed").reset_index().assign(group=name, who="ours")
-        for name, (_, values) in quantities.items()
-    ]
+    ours = [_rows(values(results), group=name, who="ours") for name, (_, values) in quantities.items()]
     theirs = pd.DataFrame({"group": list(quantities), "value": [number for number, _ in quantities.values()]})
     table = pd.concat([*ours, theirs.assign(who="source", init_seed=np.nan)], ignore_index=True).assign(arm=FULL)
     note = "The source's accuracies are of step 13,000, but for its probe set; its losses are on the probe set"
     return View(in_order(table, "group", quantities), "share of reads", "each", BAND, note=note)
 
 
-def _last(curve: pd.DataFrame) -> pd.Series:
-    return curve.sort_values("step").groupby("init_seed")["value"].last()
+def _rows(values: pd.Series, **labels: str) -> pd.DataFrame:
+    """Numbers by seed as rows of a view."""
+    return values.rename("value").rename_axis("init_seed").reset_index().assign(**labels)
 
 
 def starts(results: Results) -> View:
     """Start by start: when half of the reads are right, when the key decides, and the head that then looks most."""
-    rows = leaders(results, FULL).set_index("init_seed")
     table = pd.DataFrame({
         "half of the reads are right": half_time(FULL)(results).round().astype(int),
         "half of the answers follow another key": following_time(FULL)(results).round().astype(int),
         "right at the end": accuracy(FULL)(results).round(3),
-        "the head that looks most": "L" + rows["layer"].astype(str) + "H" + rows["head"].astype(str),
+        "the head that looks most": leader_sites(results, FULL),
         "lost without it": cost_of_leader(FULL)(results).round(3),
         "lost without the first MLP": cost_of_part(FULL, "L0MLP")(results).round(3),
     })  # fmt: skip
@@ -120,11 +118,7 @@ FORECASTS = {
 def birth_orders(results: Results) -> View:
     """How well the order of births agrees with the source's model, with its parts, and with more, by network."""
     parts = [
-        forecasts.birth_order(basis, by, birth)(results)
-        .rename("value")
-        .rename_axis("init_seed")
-        .reset_index()
-        .assign(group=name, series=series)
+        _rows(forecasts.birth_order(basis, by, birth)(results), group=name, series=series)
         for series, (basis, birth) in FEATURES.items()
         for by, name in FORECASTS.items()
     ]
