@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import replace
 
-from livingpaper.explorer.exhibit import PathStep, ShownRun
+from livingpaper.explorer.exhibit import PathStep
+from livingpaper.explorer.shown_run import ShownRun
 from livingpaper.figures.circuit import listed
 
 OURS, SHUT, OPEN = "our rule", "published gate", "gate open"

@@ -14,7 +14,7 @@ import anywidget
 import traitlets
 
 from circuitcore.training.errors import StoreError
-from livingpaper.explorer.exhibit import ShownRun
+from livingpaper.explorer.shown_run import ShownRun
 from livingpaper.explorer.weights import in_script
 
 STATIC = Path(__file__).parent / "static"

@@ -1,8 +1,5 @@
-"""What an explorer shows: runs with their weights, what was measured on them, prompts, and a path for the reader."""
+"""What an explorer shows: runs, prompts, and a path for the reader."""
 
-import bisect
-import json
-import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -10,27 +7,16 @@ from functools import cached_property, lru_cache
 from typing import Any
 
 from circuitcore.ground.spelling import unknown
-from circuitcore.metrics.instruments.snapshots import spread
-from circuitcore.models.transformer import weight_shapes
 from circuitcore.tasks.forms import matching
 from circuitcore.tasks.token_task import TokenTask
-from circuitcore.training.store.run import Run
-from livingpaper.explorer.moves import Plan, Tested, circuit_on
+from livingpaper.explorer.moves import Plan, circuit_on
 from livingpaper.explorer.page_task import page_task
 from livingpaper.explorer.probe import Reading, probe
 from livingpaper.explorer.reveal import Reveal
-from livingpaper.explorer.weights import packed
+from livingpaper.explorer.shown_run import MOST_BESIDE, ShownRun, beside
 from livingpaper.figures.circuit import Circuit
 
 NAME = re.compile(r"[a-z]+(-[a-z0-9]+)+")
-MOST_BYTES = 6_000_000
-"""Of one run's weights on the page, in base64."""
-AROUND, AROUND_EACH = 5_000, 40
-"""Bytes kept for what stands around all weights, and around those of each checkpoint."""
-MOST_BESIDE = 10
-"""Networks whose circuits stand beside each other."""
-AS_FAR = 0.05
-"""Share of training by which a network beside another may be ahead or behind before its step is said."""
 PLACE = ("run", "step")
 ASKED = (*PLACE, "prompt", "source", "resample")
 STATE = (*PLACE, "prompt", "source", "edits", "resample", "other", "rule")
@@ -38,113 +24,6 @@ STATE = (*PLACE, "prompt", "source", "edits", "resample", "other", "rule")
 
 class ExhibitError(ValueError):
     """An explorer that could not show what it is asked to; the message says what does not fit."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Curve:
-    """A score of one run through training, between 0 and 1.
-
-    Attributes:
-        label: for the legend.
-        steps: optimizer steps at which it was measured, rising.
-        values: one per step.
-        chance: what a guess scores; None where that says nothing.
-    """
-
-    label: str
-    steps: tuple[int, ...]
-    values: tuple[float, ...]
-    chance: float | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class Birth:
-    """When a motif of the circuit appeared in one run: in (after, by], in steps; ``by`` None: not.
-
-    ``rule`` names what counts as born, where a reader can choose among several; the first of a run is shown first.
-    """
-
-    label: str
-    after: int | None
-    by: int | None
-    rule: str = ""
-
-    @property
-    def told(self) -> str:
-        """What is born, and when: "routing by step 6,636", "copying never"."""
-        return f"{self.label} never" if self.by is None else f"{self.label} by step {self.by:,}"
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class ShownRun:
-    """A run that the reader can open.
-
-    Attributes:
-        run: with weights at one step at least.
-        condition: what the reader chooses first: the arm.
-        curves, births: what was measured through its training.
-        tests: step -> move -> what its causal test found of this network then; steps of which no test was made are
-            left out.
-        note: what else has to be said of these tests, as sentences.
-    """
-
-    run: Run
-    condition: str
-    curves: tuple[Curve, ...] = ()
-    births: tuple[Birth, ...] = ()
-    tests: Mapping[int, Mapping[str, Tested]] = field(default_factory=dict)
-    note: str = ""
-
-    @cached_property
-    def steps(self) -> list[int]:
-        """Those of its checkpoints that the reader gets."""
-        return shown_steps(self.run)
-
-    def nearest(self, share: float) -> int:
-        """The step that is nearest to a share of the training."""
-        return min(self.steps, key=lambda step: abs(step - share * self.run.final_step))
-
-    def epoch(self, step: int) -> int:
-        """The last epoch that ends by a step."""
-        return bisect.bisect_right(self.run.recipe.schedule.epoch_ends, step) - 1
-
-    def entry(self) -> dict[str, Any]:
-        """The run as the page knows it before its weights are loaded."""
-        return {
-            "id": self.run.run_id,
-            "condition": self.condition,
-            "seed": self.run.recipe.init_seed,
-            "config": self.run.recipe.model.to_dict(),
-            "steps": self.steps,
-            "epochs": [self.epoch(step) for step in self.steps],
-            "final": self.run.final_step,
-            "curves": [asdict(curve) for curve in self.curves],
-            "births": [asdict(birth) for birth in self.births],
-            "tests": {
-                step: {
-                    move: [" ".join(one.heads), round(one.effect, 4), int(one.supported)] for move, one in found.items()
-                }
-                for step, found in self.tests.items()
-                if step in self.steps
-            },
-            "note": self.note,
-            "found": {move: one.found for found in self.tests.values() for move, one in found.items()},
-        }
-
-    def weights(self) -> dict[str, Any]:
-        """All its checkpoints, packed for the page; float32, so that the page's network is the published one."""
-        return packed(self.run.recipe.model, {step: self.run.weights(step) for step in self.steps})
-
-    @cached_property
-    def weights_text(self) -> str:
-        """The same as JSON, in ASCII."""
-        return json.dumps(self.weights(), separators=(",", ":"), allow_nan=False)
-
-
-def shown_steps(run: Run) -> list[int]:
-    """Those of its checkpoints that a reader gets: as many, evenly spread, as fit into ``MOST_BYTES``; two at least."""
-    n_numbers = sum(math.prod(shape) for shape, _ in weight_shapes(run.recipe.model).values())
-    return spread(run.steps, max(2, (MOST_BYTES - AROUND) // (4 * math.ceil(4 * n_numbers / 3) + AROUND_EACH)))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -287,18 +166,10 @@ class Exhibit:
 
     def beside(self, state: Mapping[str, Any]) -> tuple[Circuit, ...]:
         """The same prompt in the condition's first networks by seed; one not as far in training says its step."""
-        condition, final = self.find(state["run"]).condition, self.find(state["run"]).run.final_step
-        share = state["step"] / final if final else 1.0
-        alike = sorted(
-            (shown for shown in self.shown if shown.condition == condition),
-            key=lambda shown: shown.run.recipe.init_seed,
-        )
         found = []
-        for shown in alike[:MOST_BESIDE]:
-            step = shown.nearest(share)
-            when = f", step {step:,}" if abs(step / shown.run.final_step - share) > AS_FAR else ""
-            circuit = self.circuit({**state, "run": shown.run.run_id, "step": step, "edits": []})
-            found.append(replace(circuit, name=f"seed {shown.run.recipe.init_seed}{when}"))
+        for one, step, name in beside(self.shown, self.find(state["run"]), state["step"]):
+            circuit = self.circuit({**state, "run": one.run.run_id, "step": step, "edits": []})
+            found.append(replace(circuit, name=name))
         return tuple(found)
 
     def verdicts(self, stop: PathStep) -> list[str]:

@@ -3,54 +3,23 @@
 What is shown, and what was tested of it; ``hops_widget`` puts it into a notebook or a page.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from functools import cached_property
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property, lru_cache
 from typing import Any
 
 import torch
 
 from circuitcore.ground.spelling import unknown
-from circuitcore.models.transformer import forward
+from circuitcore.models.transformer import Output, forward
 from circuitcore.tasks.vector_task import VectorTask
-from livingpaper.explorer.exhibit import NAME, ExhibitError, PathStep, ShownRun
+from livingpaper.explorer.exhibit import NAME, ExhibitError, PathStep
+from livingpaper.explorer.hops_circuit import Hop, HopTest, circuit_on, followed
+from livingpaper.explorer.shown_run import MOST_BESIDE, ShownRun, beside
 from livingpaper.explorer.vector_form import Row, Said, VectorForm, said
+from livingpaper.figures.circuit import Circuit
 
 STATE = ("run", "step", "draw", "row", "follow", "edits")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Hop:
-    """A kind of link: what is fetched, and between which roles of a chain.
-
-    Attributes:
-        name: one word that stands at the arrow.
-        does: the same in a few words.
-        links: (role that looks, role that is looked at), each within one chain.
-    """
-
-    name: str
-    does: str
-    links: tuple[tuple[str, str], ...]
-
-
-@dataclass(frozen=True, kw_only=True)
-class HopTest:
-    """What a causal test of one network at one step found of a link.
-
-    Attributes:
-        link: (role that looks, role that is looked at).
-        heads: of one layer, that look along it; tested together.
-        rise: by how much the squared error rises when they cannot look there.
-        other: by how much where the same number of looks, at another chain, is taken away instead.
-        supported: whether the study's bound is reached.
-    """
-
-    link: tuple[str, str]
-    heads: tuple[str, ...]
-    rise: float
-    other: float
-    supported: bool
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -178,10 +147,43 @@ class HopExhibit:
 
     def says(self, run_id: str, step: int, chain: int = 0) -> list[Said]:
         """What a network says of a chain of the row it opens on."""
-        run, batch = self.find(run_id).shown.run, self.task.split("test").rows(slice(0, 1))
-        with torch.no_grad():
-            outputs = forward(run.recipe.model, run.weights(step), batch.tokens).logits[0]
-        return said(self.form, self.row, chain, outputs[batch.roles[self.form.query][0, chain]])
+        return said(self.form, self.row, chain, self._read(run_id, step).logits[0, self._at(self.form.query)[chain]])
+
+    def circuit(self, run_id: str, step: int, chain: int = 0) -> Circuit:
+        """What is drawn of a network on a chain of the row it opens on, with what was tested of it at that step."""
+        one, cache = self.find(run_id), self._read(run_id, step).cache
+        patterns = [cache[f"pattern.{layer}"][0] for layer in range(one.shown.run.recipe.model.n_layers)]
+        roles = {role: self._at(role) for block in self.form.blocks for role in block.roles}
+        drawn = circuit_on(
+            followed(self.form, self.row.words, roles, chain), one.tests.get(step, ()), self.hops, patterns,
+            self.says(run_id, step, chain)[-1],
+        )  # fmt: skip
+        seed = one.shown.run.recipe.init_seed
+        return replace(drawn, name=f"{one.shown.condition}, seed {seed}, step {step:,}")
+
+    def beside(self, run_id: str, step: int, chain: int = 0) -> tuple[Circuit, ...]:
+        """The same row in the condition's first networks by seed."""
+        shown = [one.shown for one in self.runs]
+        return tuple(
+            replace(self.circuit(one.run.run_id, near, chain), name=name)
+            for one, near, name in beside(shown, self.find(run_id).shown, step)
+        )
+
+    def _at(self, role: str) -> list[int]:
+        """Where a role stands on the row it opens on, chain by chain."""
+        return self.task.split("test").roles[role][0].tolist()
+
+    @cached_property
+    def _read(self) -> Callable[[str, int], Output]:
+        """What a network makes of the row it opens on; of the last few networks, once."""
+
+        def read(run_id: str, step: int) -> Output:
+            run, batch = self.find(run_id).shown.run, self.task.split("test").rows(slice(0, 1))
+            sites = [f"pattern.{layer}" for layer in range(run.recipe.model.n_layers)]
+            with torch.no_grad():
+                return forward(run.recipe.model, run.weights(step), batch.tokens, record=sites)
+
+        return lru_cache(maxsize=2 * MOST_BESIDE)(read)
 
     def verdicts(self, stop: PathStep) -> list[str]:
         """What a stop tells of claims."""

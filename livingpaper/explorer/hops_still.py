@@ -1,20 +1,26 @@
 """The opening of the stage of vector rows as plain HTML, for paper and for readers without JavaScript."""
 
 import html
+from typing import Any
 
-from livingpaper.explorer.hops import HopExhibit, HopTest
+from livingpaper.explorer.hops import HopExhibit
+from livingpaper.explorer.hops_circuit import HopTest
+from livingpaper.figures.circuit_drawing import drawing_html, small_drawings_html
 
 
 def still_html(exhibit: HopExhibit) -> str:
-    """What the first stop says, the row, what the network says of its first chain, and what was tested of it."""
+    """What the first stop says, the circuit drawn, what the network says, and what was tested of it."""
     state = exhibit.first_frame
+    run, step, chain = state["run"], state["step"], _chain(exhibit, state)
+    others = exhibit.beside(run, step, chain)
     words = "".join(
         f"<p><strong>{_text(stop.title)}</strong> {_text(' '.join((stop.text, *exhibit.verdicts(stop))))}</p>"
         for stop in exhibit.path[:1]
     )
-    row = f"<p>The row: {_text(' '.join(exhibit.row.words))}</p>"
+    small = small_drawings_html(others) if len(others) > 1 else ""
+    drawn = f"{drawing_html(exhibit.circuit(run, step, chain))}{_answers(exhibit, run, step, chain)}"
     return (
-        f'<div class="explorer-still">{words}{row}{_answers(exhibit)}{_tests(exhibit, state["run"], state["step"])}'
+        f'<div class="explorer-still">{words}{drawn}{_tests(exhibit, run, step)}{small}'
         '<p class="explorer-without">This is the opening. With JavaScript every checkpoint can be used here.</p></div>'
     )
 
@@ -32,10 +38,13 @@ def _table(caption: str, headings: tuple[str, ...], rows: list[tuple[str, ...]])
     return f"<table><caption>{_text(caption)}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 
-def _answers(exhibit: HopExhibit) -> str:
-    state = exhibit.first_frame
-    chain = exhibit.form.chains.index(str(state["row"]).split()[state["follow"]][0])
-    rows = [(one.wanted, one.nearest, f"{one.error:.2f}") for one in exhibit.says(state["run"], state["step"], chain)]
+def _chain(exhibit: HopExhibit, state: dict[str, Any]) -> int:
+    """The chain that a state follows, by its letter."""
+    return exhibit.form.chains.index(exhibit.row.words[state["follow"]][0])
+
+
+def _answers(exhibit: HopExhibit, run_id: str, step: int, chain: int) -> str:
+    rows = [(one.wanted, one.nearest, f"{one.error:.2f}") for one in exhibit.says(run_id, step, chain)]
     return _table("What the query is answered.", ("wanted", "nearest to", "squared error"), rows)
 
 

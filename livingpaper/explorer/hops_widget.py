@@ -9,9 +9,9 @@ from typing import Any
 import traitlets
 
 from livingpaper.explorer.block import Block, StageWidget, joined_scripts
-from livingpaper.explorer.exhibit import ShownRun
 from livingpaper.explorer.hops import STATE, HopExhibit
 from livingpaper.explorer.hops_still import still_html
+from livingpaper.explorer.shown_run import ShownRun
 from livingpaper.explorer.widget import styles
 
 SCRIPTS = (

@@ -8,8 +8,8 @@ import pandas as pd
 
 from circuitcore.training.store.run import Run
 from livingpaper.claims.results import Origin, Results, SelectionError
-from livingpaper.explorer.exhibit import Birth, Curve, shown_steps
 from livingpaper.explorer.moves import Tested
+from livingpaper.explorer.shown_run import Birth, Curve, shown_steps
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

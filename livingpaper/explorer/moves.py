@@ -129,7 +129,7 @@ def circuit_on(
         tokens=tuple(Token(word, tone) for word, tone in zip(reading.words, tones, strict=True)),
         links=links,
         answer=Answer(word=said, probability=min(1.0, reading.probability_of(said)), wanted=wanted, tone=AFTER),
-        looks=attention_alone(reading, [arrow for link in links for arrow in link.arrows]),
+        looks=attention_alone(reading.patterns, [arrow for link in links for arrow in link.arrows]),
     )
 
 
@@ -181,17 +181,19 @@ def attention(reading: Reading, heads: Sequence[str], target: int, source: int) 
     return min(1.0, sum(of_heads[head][target, source].item() for head in heads) / len(heads))
 
 
-def attention_alone(reading: Reading, drawn: Iterable[Arrow]) -> tuple[Arrow, ...]:
+def attention_alone(
+    patterns: Sequence[Float[Tensor, "head query key"]], drawn: Iterable[Arrow], read_at: int = -1
+) -> tuple[Arrow, ...]:
     """What the strongest head of each layer looks at, as far as the answer can depend on it, without what is drawn.
 
-    A position counts as much as the positions that read it, layer by layer back from the answer: 1 for the last one,
-    for any other the largest product of attention on a way to it.
+    A position counts as much as the positions that read it, layer by layer back from the answer: 1 for the one at which
+    it is read, for any other the largest product of attention on a way to it.
     """
     done = {(arrow.layer, arrow.source, arrow.target) for arrow in drawn}
-    reach, found = torch.zeros(len(reading.words)), []
-    reach[-1] = 1.0
-    for layer in reversed(range(len(reading.patterns))):
-        strongest: Float[Tensor, "query key"] = reading.patterns[layer].amax(0).float().clamp(max=1.0)
+    reach, found = torch.zeros(patterns[0].shape[-1]), []
+    reach[read_at] = 1.0
+    for layer in reversed(range(len(patterns))):
+        strongest: Float[Tensor, "query key"] = patterns[layer].amax(0).float().clamp(max=1.0)
         way = strongest * reach[:, None]
         for target, source in (way >= FAINTEST).nonzero().tolist():
             if (layer, source, target) not in done:

@@ -10,8 +10,9 @@ from functools import cached_property
 from circuitcore.ground.spelling import unknown
 from circuitcore.tasks.forms import PromptForm, matching
 from circuitcore.training.store.run import Run
-from livingpaper.explorer.exhibit import ExhibitError, PathStep, shown_steps
+from livingpaper.explorer.exhibit import ExhibitError, PathStep
 from livingpaper.explorer.probe import Reading, probe
+from livingpaper.explorer.shown_run import shown_steps
 
 COMPARED = "Compare."
 

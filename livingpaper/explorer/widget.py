@@ -15,9 +15,10 @@ import traitlets
 
 from circuitcore.training.store.run import Run
 from livingpaper.explorer.block import STATIC, Block, StageWidget, joined_scripts
-from livingpaper.explorer.exhibit import STATE, Exhibit, ShownRun, spread_examples
+from livingpaper.explorer.exhibit import STATE, Exhibit, spread_examples
 from livingpaper.explorer.explorer_still import still_html
 from livingpaper.explorer.probe import find_run, probe
+from livingpaper.explorer.shown_run import ShownRun
 
 CIRCUIT_STYLES = STATIC.parents[1] / "figures" / "static" / "circuit.css"
 SCRIPTS = (

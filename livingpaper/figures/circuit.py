@@ -55,7 +55,7 @@ class Link:
         move: one word that stands at the arrow: "tags".
         does: the same in a few words: "marks every value with its key".
         head: who does it, such as "L0H1"; "L0H*" where the test does not tell the heads of a layer apart.
-        effect: share of prompts on which the test moves the answer.
+        effect: share of prompts on which the test moves the answer; None where ``found`` says it in another measure.
         supported: whether the test reaches the bound that was set for it.
         arrows: the same move at one or several places.
         found: what the test did and found, in words; ``{effect}`` stands for the share.
@@ -65,13 +65,14 @@ class Link:
     move: str
     does: str
     head: str
-    effect: float
+    effect: float | None
     supported: bool
     arrows: tuple[Arrow, ...]
     found: str = MOVED
 
     def __post_init__(self):
-        _require_share(f"{self.move}: effect", self.effect)
+        if self.effect is not None:
+            _require_share(f"{self.move}: effect", self.effect)
         _require(len(self.arrows) > 0, f"{self.move}: no arrow")
         most = len(NUMBERS)
         _require(0 < self.number <= most, f"{self.move}: number {self.number}; links are numbered 1 to {most}")
@@ -81,18 +82,35 @@ class Link:
         """Its number in a sentence."""
         return NUMBERS[self.number - 1]
 
+    @property
+    def finding(self) -> str:
+        """What the test did and found."""
+        return self.found if self.effect is None else self.found.format(effect=percent(self.effect))
+
 
 @dataclass(frozen=True, kw_only=True)
 class Answer:
-    """What the network says after the prompt, with its probability, and what it should say; None where none knows."""
+    """What the network says, and what it should say; None where none knows.
+
+    A network that says words says each with a probability. Of one that says numbers, the word is that whose numbers are
+    nearest to them; ``error``, the mean squared one against what was wanted, stands in place of a probability.
+    """
 
     word: str
-    probability: float
+    probability: float | None
     wanted: str | None
     tone: int = 0
+    error: float | None = None
 
     def __post_init__(self):
-        _require_share("probability", self.probability)
+        _require((self.probability is None) != (self.error is None), "an answer has a probability or an error")
+        if self.probability is not None:
+            _require_share("probability", self.probability)
+
+    @property
+    def sureness(self) -> str:
+        """Its probability or its error, as it stands in a drawing."""
+        return f"error {self.error:.2f}" if self.probability is None else likely(self.probability)
 
     @property
     def is_wrong(self) -> bool:
@@ -108,14 +126,16 @@ class Circuit:
         name: of the network: "seed 0".
         n_layers: of the network.
         tokens: the prompt.
-        links: in the order of their numbers; none where nothing was tested.
+        links: in the order of their numbers; none where nothing was tested. Links of one number are the same move, by
+            other heads or elsewhere, each with a test of its own.
         answer: what the network says.
         looks: attention that belongs to no link, behind everything; never part of a mechanism.
         note: what else has to be said of the tests, as sentences; "" for nothing.
+        read_at: position at which the answer is read; None for the last.
 
     Raises:
-        ValueError: links out of order; an arrow that leaves the prompt, looks ahead, or lies in a layer that is not
-            there.
+        ValueError: links out of order; an arrow or an answer that leaves the prompt, an arrow that looks ahead or lies
+            in a layer that is not there.
     """
 
     name: str
@@ -125,10 +145,13 @@ class Circuit:
     answer: Answer
     looks: tuple[Arrow, ...] = ()
     note: str = ""
+    read_at: int | None = None
 
     def __post_init__(self):
-        numbers = [link.number for link in self.links]
-        _require(numbers == sorted(set(numbers)), f"links must stand in the order of their numbers; got {numbers}")
+        numbers, last = [link.number for link in self.links], len(self.tokens) - 1
+        _require(numbers == sorted(numbers), f"links must stand in the order of their numbers; got {numbers}")
+        inside = self.read_at is None or 0 <= self.read_at <= last
+        _require(inside, f"no answer is read at token {self.read_at} of 0..{last}")
         for link in self.links:
             for arrow in link.arrows:
                 self._require_room(link.move, arrow)
@@ -171,7 +194,8 @@ def in_words(circuit: Circuit) -> str:
     right = "" if said.wanted is None else f"wanted {said.wanted}, " if said.is_wrong else "as wanted, "
     return (
         f"The circuit of {circuit.name} on the prompt {circuit.prompt}. It answers {said.word}, {right}with "
-        f"probability {likely(said.probability)}. {_tests_words(circuit)}{_look_words(circuit)}{_also(circuit.note)}"
+        f"{'' if said.probability is None else 'probability '}{said.sureness}. {_tests_words(circuit)}"
+        f"{_look_words(circuit)}{_also(circuit.note)}"
     )
 
 
@@ -179,15 +203,15 @@ def in_short(circuit: Circuit) -> str:
     """Who it is, how many links are supported, and which are not."""
     if not circuit.links:
         return f"{_capital(circuit.name)}: attention alone, not tested"
-    lacking = [link.move for link in circuit.links if not link.supported]
+    lacking = dict.fromkeys(link.move for link in circuit.links if not link.supported)
     without = f"; not supported: {', '.join(lacking)}" if lacking else ""
     return f"{_capital(circuit.name)}: {circuit.scored} supported{without}"
 
 
 def takeaway(circuit: Circuit) -> str:
     """One line that says what the network does: of its links only those that are supported, each with its number."""
-    done = [f"{link.sign} {link.does}" for link in circuit.links if link.supported]
-    lacking = [f"{link.sign} {link.move}" for link in circuit.links if not link.supported]
+    done = list(dict.fromkeys(f"{link.sign} {link.does}" for link in circuit.links if link.supported))
+    lacking = list(dict.fromkeys(f"{link.sign} {link.move}" for link in circuit.links if not link.supported))
     name = _capital(circuit.name)
     if not circuit.links:
         return f"{name}: attention alone, of which no causal test was made.{_also(circuit.note)}"
@@ -235,7 +259,7 @@ def _link_words(circuit: Circuit, link: Link) -> str:
     reads = ", ".join(words for arrow in link.arrows if (words := _arrow_words(circuit, arrow)))
     return (
         f"{link.number}, {link.move}: {link.head} {link.does}{f' ({reads})' if reads else ''}; "
-        f"{link.found.format(effect=percent(link.effect))}, {status}."
+        f"{link.finding}, {status}."
     )
 
 

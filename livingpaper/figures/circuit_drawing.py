@@ -16,7 +16,6 @@ from livingpaper.figures.circuit import (
     Token,
     in_short,
     in_words,
-    likely,
     takeaway,
     takeaway_of_many,
 )
@@ -182,7 +181,7 @@ def _token(layout: Layout, position: int, token: Token) -> str:
 def _answer(layout: Layout) -> list[str]:
     said, (x, y) = layout.circuit.answer, layout.answer
     half = layout.answer_half
-    beside = f"{likely(said.probability)}{f', not {said.wanted}' if said.is_wrong else ''}"
+    beside = f"{said.sureness}{f', not {said.wanted}' if said.is_wrong else ''}"
     names = f"answer tone-{said.tone}{' is-wrong' if said.is_wrong else ''}"
     return [
         f'<g class="{names}">{_box((x, y), (half, ANSWER), 6)}{_text(said.word, (x, y + 7))}</g>',

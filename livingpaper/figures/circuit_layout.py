@@ -139,8 +139,11 @@ class Layout:
 
     @property
     def answer(self) -> Point:
-        """The middle of the answer: above the last position, in the tall form below it."""
-        x, y = self.point(len(self.circuit.tokens) - 1, self.circuit.n_layers)
+        """The middle of the answer: above the position at which it is read, in the tall form below the last one."""
+        last, read_at = len(self.circuit.tokens) - 1, self.circuit.read_at
+        if self.form == "tall" or read_at is None:
+            read_at = last
+        x, y = self.point(read_at, self.circuit.n_layers)
         return (x, y + 66) if self.form == "tall" else (x, y - {"wide": 86, "small": 10}[self.form])
 
     @cached_property

@@ -4,9 +4,10 @@ from collections.abc import Iterator, Sequence
 
 from circuitcore.tasks.k_fold_composition import KFoldComposition
 from circuitcore.training.store.run import Run
-from livingpaper.explorer.exhibit import Example, Exhibit, PathStep, ShownRun
+from livingpaper.explorer.exhibit import Example, Exhibit, PathStep
 from livingpaper.explorer.material import Material
 from livingpaper.explorer.probe import probe
+from livingpaper.explorer.shown_run import ShownRun
 from retrieval_circuits.composition.design import FORWARD, FOUR, HOPS, WORDS
 
 LABELS = {FOUR: "one to four hops, mixed", FORWARD: "one to four hops, in turn"}

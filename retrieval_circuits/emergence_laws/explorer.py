@@ -4,9 +4,10 @@ from collections.abc import Iterator, Sequence
 
 from circuitcore.tasks.in_context_recall import InContextRecall
 from circuitcore.training.store.run import Run
-from livingpaper.explorer.exhibit import Example, Exhibit, PathStep, ShownRun
+from livingpaper.explorer.exhibit import Example, Exhibit, PathStep
 from livingpaper.explorer.material import Material
 from livingpaper.explorer.probe import probe
+from livingpaper.explorer.shown_run import ShownRun
 from retrieval_circuits.emergence_laws.design import PAIRS
 
 LABEL = "pairs"

@@ -3,9 +3,10 @@
 from collections.abc import Iterator, Sequence
 
 from circuitcore.training.store.run import Run
-from livingpaper.explorer.exhibit import Curve, Example, Exhibit, PathStep, ShownRun
+from livingpaper.explorer.exhibit import Example, Exhibit, PathStep
 from livingpaper.explorer.material import Material
 from livingpaper.explorer.probe import Reading, probe
+from livingpaper.explorer.shown_run import Curve, ShownRun
 from retrieval_circuits.permutation_recall.circuit import PLAN, link_tests, values_note
 from retrieval_circuits.permutation_recall.readings.models import ONE, TWO
 

@@ -5,9 +5,10 @@ from dataclasses import replace
 from itertools import islice
 
 from circuitcore.tasks.streams import Stream
-from livingpaper.explorer.exhibit import Example, Exhibit, PathStep, ShownRun
+from livingpaper.explorer.exhibit import Example, Exhibit, PathStep
 from livingpaper.explorer.material import Material
 from livingpaper.explorer.retrieval_path import Lookup
+from livingpaper.explorer.shown_run import ShownRun
 from livingpaper.figures.circuit import Circuit
 from retrieval_circuits.sgd_formation.circuit import PLAN, links_of
 from retrieval_circuits.sgd_formation.design import DRAWN, FRESH

@@ -14,7 +14,7 @@ from circuitcore.tasks.base import Batch
 from circuitcore.tasks.chains import ChainRetrieval
 from circuitcore.training.store.run import Run
 from livingpaper.claims.units import at_least
-from livingpaper.explorer.hops import Hop, HopTest
+from livingpaper.explorer.hops_circuit import Hop, HopTest
 from retrieval_circuits.stacked_heads.measures.scores import link_attention, partial_losses, patterns_of
 from retrieval_circuits.stacked_heads.readings import ATTENDED
 

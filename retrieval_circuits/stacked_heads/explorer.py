@@ -7,10 +7,12 @@ from string import ascii_lowercase
 from circuitcore.tasks.chains import ChainRetrieval
 from circuitcore.training.store.run import Run
 from livingpaper.claims.results import SelectionError
-from livingpaper.explorer.exhibit import Birth, Curve, PathStep, ShownRun
-from livingpaper.explorer.hops import HopExhibit, HopRun, HopTest
+from livingpaper.explorer.exhibit import PathStep
+from livingpaper.explorer.hops import HopExhibit, HopRun
+from livingpaper.explorer.hops_circuit import HopTest
 from livingpaper.explorer.hops_widget import HopStage
 from livingpaper.explorer.material import Material
+from livingpaper.explorer.shown_run import Birth, Curve, ShownRun
 from livingpaper.explorer.vector_form import Block, VectorForm
 from livingpaper.figures.verdict_text import verdict_line
 from retrieval_circuits.stacked_heads.circuit import hops, link_tests

@@ -4,9 +4,10 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 
 from circuitcore.training.store.run import Run
-from livingpaper.explorer.exhibit import Example, Exhibit, PathStep, ShownRun, shown_steps, spread_examples
+from livingpaper.explorer.exhibit import Example, Exhibit, PathStep, spread_examples
 from livingpaper.explorer.material import Material
 from livingpaper.explorer.probe import probe
+from livingpaper.explorer.shown_run import ShownRun, shown_steps
 from livingpaper.figures.circuit import percent
 from retrieval_circuits.story_control.circuit import PLAN, link_tests, note_on_test
 from retrieval_circuits.story_control.design import PLANTED, STORY

@@ -13,9 +13,10 @@ from circuitcore.ground.environment import Folders
 from circuitcore.training.store.run_store import RunStore
 from livingpaper.explorer import moves
 from livingpaper.explorer.block import weights_script
-from livingpaper.explorer.exhibit import Birth, Curve, Example, Exhibit, ShownRun
+from livingpaper.explorer.exhibit import Example, Exhibit
 from livingpaper.explorer.probe import probe
 from livingpaper.explorer.retrieval_path import retrieval_path
+from livingpaper.explorer.shown_run import Birth, Curve, ShownRun
 from livingpaper.explorer.widget import block_of
 from retrieval_circuits.lookup_circuit import PLAN as LOOKUP
 

@@ -7,8 +7,9 @@ from shipped import few_with_weights
 from circuitcore.ground.environment import Folders
 from circuitcore.tasks.token_task import TokenTask
 from circuitcore.training.store.run_store import RunStore
-from livingpaper.explorer.exhibit import Exhibit, ShownRun, spread_examples
+from livingpaper.explorer.exhibit import Exhibit, spread_examples
 from livingpaper.explorer.probe import probe
+from livingpaper.explorer.shown_run import ShownRun
 from livingpaper.explorer.widget import STATIC
 
 PUBLISHED = Folders.from_environment().published

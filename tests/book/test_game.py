@@ -21,9 +21,10 @@ from circuitcore.tasks.permutation import PermutationRecall
 from circuitcore.training.store.run import Run
 from livingpaper.book.single_page import build_page
 from livingpaper.explorer.block import weights_script
-from livingpaper.explorer.exhibit import Example, Exhibit, ShownRun
+from livingpaper.explorer.exhibit import Example, Exhibit
 from livingpaper.explorer.probe import probe
 from livingpaper.explorer.reveal import Reveal
+from livingpaper.explorer.shown_run import ShownRun
 from livingpaper.explorer.weights import packed
 from livingpaper.explorer.widget import FORM, STATIC, block_of, panels, panels_of
 

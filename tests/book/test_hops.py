@@ -10,9 +10,9 @@ from explorer_page import opening, press, problems, published, switch, tab_to, w
 
 from circuitcore.models import forward
 from livingpaper.explorer.block import weights_script
-from livingpaper.explorer.exhibit import ShownRun
 from livingpaper.explorer.hops import HopExhibit, HopRun
 from livingpaper.explorer.hops_widget import block_of
+from livingpaper.explorer.shown_run import ShownRun
 from livingpaper.explorer.vector_form import said
 from livingpaper.explorer.weights import packed
 from livingpaper.explorer.widget import STATIC
@@ -340,7 +340,7 @@ def test_a_phone_scrolls_one_way_and_the_dark_page_is_silent(browser, folder):
     ) as opened:
         opened.page.locator(f"#{NAME}.is-live").wait_for()
         assert opened.page.evaluate("document.documentElement.scrollWidth") <= 400
-        assert opened.page.locator(".circuit-tall").count() == 1
+        assert opened.page.locator(".explorer-stage .circuit-tall").count() == 1
 
 
 @pytest.mark.parametrize(("width", "height"), [(1280, 800), (400, 860)])

@@ -5,8 +5,9 @@ from explorer_page import ask, closed, opening, press, problems, published, writ
 
 from circuitcore.tasks.forms import matching
 from livingpaper.explorer import moves
-from livingpaper.explorer.exhibit import Exhibit, ShownRun
+from livingpaper.explorer.exhibit import Exhibit
 from livingpaper.explorer.probe import probe
+from livingpaper.explorer.shown_run import ShownRun
 from livingpaper.explorer.widget import block_of
 from retrieval_circuits.sgd_formation.circuit import PLAN
 from retrieval_circuits.sgd_formation.explorer import first_reads

@@ -46,7 +46,7 @@ globalThis.hopsStage = (() => {
     });
     #undo = button('button', () => this.#goBack(), 'Undo');
 
-    constructor(model, box) {
+    constructor(model, box, still) {
       [this.#box, this.#data] = [box, model.get('exhibit')];
       const { runs, leftOut, path } = this.#data;
       this.#path = pathOf(path, this.#opening, state => this.#change(state));
@@ -66,19 +66,19 @@ globalThis.hopsStage = (() => {
           el('label', 'field', 'Draw', this.#draw), this.#undo, button('button', () => this.#again(), 'Start again'))));
       onUndo(this.live, () => this.#goBack());
       this.#want = wanting(this.#lab, model);
-      this.#others = this.#nearby();
+      this.#others = this.#nearby([...still?.querySelectorAll('.circuits svg') ?? []]);
       this.live.append(this.#others.node);
       this.#fields = fieldsOf(model, FIELDS, asked => this.#state && !same(asked, this.#state) && this.#change(asked));
     }
 
-    // The same row in the other networks.
-    #nearby() {
+    // The same row in the other networks. `stills`: their pictures at the opening.
+    #nearby(stills) {
       const desk = { lab: this.#lab, want: this.#want, change: changes => this.#change(changes) };
       const scene = {
         name: 'row', Layout: hopsCircuit.RowLayout, of: ({ row, draw, follow }) => `${row} ${draw} ${follow}`,
         circuit: (at, state) => this.#circuitOf(this.#read({ ...state, ...at, edits: [] }), state),
       };
-      return new circuitOthers.Others(desk, scene, this.#opening);
+      return new circuitOthers.Others(desk, scene, this.#opening, stills);
     }
 
     get #opening() { return { ...this.#data.opening, ...this.#data.path[0]?.state }; }
@@ -242,5 +242,5 @@ globalThis.hopsStage = (() => {
     }
   }
 
-  return opened((model, box) => new View(model, box).start());
+  return opened((model, box, still) => new View(model, box, still).start());
 })();

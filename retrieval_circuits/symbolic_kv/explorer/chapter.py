@@ -7,9 +7,10 @@ import pandas as pd
 
 from circuitcore.training.store.run import Run
 from livingpaper.claims.results import Results
-from livingpaper.explorer.exhibit import Birth, Exhibit, ShownRun, spread_examples
+from livingpaper.explorer.exhibit import Exhibit, spread_examples
 from livingpaper.explorer.material import Material, births_of
 from livingpaper.explorer.retrieval_path import retrieval_path
+from livingpaper.explorer.shown_run import Birth, ShownRun
 from retrieval_circuits.lookup_circuit import PLAN
 from retrieval_circuits.published_gate import OPEN, OURS, SHUT
 from retrieval_circuits.symbolic_kv.circuit import link_tests

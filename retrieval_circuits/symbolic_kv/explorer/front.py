@@ -9,9 +9,10 @@ from dataclasses import replace
 import pandas as pd
 
 from circuitcore.training.store.run import Run
-from livingpaper.explorer.exhibit import MOST_BESIDE, Example, Exhibit, PathStep
+from livingpaper.explorer.exhibit import Example, Exhibit, PathStep
 from livingpaper.explorer.material import Material
 from livingpaper.explorer.retrieval_path import Lookup
+from livingpaper.explorer.shown_run import MOST_BESIDE
 from retrieval_circuits.lookup_circuit import PLAN
 from retrieval_circuits.published_gate import gate_stop
 from retrieval_circuits.symbolic_kv.design import TORCH

@@ -13,18 +13,11 @@ from circuitcore.training.store.run import Run
 from circuitcore.training.store.run_store import RunStore
 from livingpaper.claims.results import Results
 from livingpaper.explorer.block import weights_script
-from livingpaper.explorer.exhibit import (
-    MOST_BYTES,
-    Example,
-    Exhibit,
-    ExhibitError,
-    PathStep,
-    ShownRun,
-    spread_examples,
-)
+from livingpaper.explorer.exhibit import Example, Exhibit, ExhibitError, PathStep, spread_examples
 from livingpaper.explorer.material import Material, births_of
 from livingpaper.explorer.probe import probe
 from livingpaper.explorer.retrieval_path import retrieval_path
+from livingpaper.explorer.shown_run import MOST_BYTES, ShownRun
 
 PROMPT = "<bos> K1 V1 ; K6 V6 ; K7 V0 ; Q K7 ->"
 RUN, SECOND, OF_ANOTHER_TASK = "symbolic_kv-184c3e21d23e", "symbolic_kv-3ce50adb7c4e", "textual_kv-4f47b903cbfb"

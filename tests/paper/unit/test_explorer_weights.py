@@ -15,10 +15,11 @@ from circuitcore.models import ModelConfig, forward, init_weights
 from circuitcore.tasks.permutation import PermutationRecall
 from circuitcore.training.store.run import Run
 from livingpaper.explorer.block import weights_script
-from livingpaper.explorer.exhibit import Example, Exhibit, ShownRun
+from livingpaper.explorer.exhibit import Example, Exhibit
 from livingpaper.explorer.explorer_still import still_html
 from livingpaper.explorer.reveal import FormError, Reveal
 from livingpaper.explorer.reveal_still import said_of, share
+from livingpaper.explorer.shown_run import ShownRun
 from livingpaper.explorer.weights import in_script, packed
 from livingpaper.explorer.widget import block_of, panels, panels_of
 

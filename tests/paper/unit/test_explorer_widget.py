@@ -17,9 +17,10 @@ from circuitcore.training.errors import StoreError
 from circuitcore.training.store.run_store import RunStore
 from livingpaper.explorer import exhibit as exhibits
 from livingpaper.explorer.block import weights_script
-from livingpaper.explorer.exhibit import Example, Exhibit, ExhibitError, PathStep, ShownRun
+from livingpaper.explorer.exhibit import Example, Exhibit, ExhibitError, PathStep
 from livingpaper.explorer.explorer_still import still_html
 from livingpaper.explorer.probe import probe
+from livingpaper.explorer.shown_run import ShownRun
 from livingpaper.explorer.weights import packed
 from livingpaper.explorer.widget import Explorer, block_of, exhibit_of, module, panels, styles
 from livingpaper.figures.circuit import likely

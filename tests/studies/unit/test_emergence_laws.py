@@ -16,8 +16,8 @@ from circuitcore.tasks.in_context_recall import InContextRecall
 from circuitcore.training.engines.engine import TorchEngine
 from livingpaper.book import studies
 from livingpaper.claims.results import KEY_COLUMNS, Results
-from livingpaper.explorer.exhibit import Curve
 from livingpaper.explorer.material import Material
+from livingpaper.explorer.shown_run import Curve
 from retrieval_circuits.design import DATA_SEED_OFFSET
 from retrieval_circuits.emergence_laws import design, measures, readings
 from retrieval_circuits.emergence_laws.design import AXES, MIDDLE, PAIRS, SEQUENCE, SHAPES
