@@ -12,6 +12,7 @@ from IPython.display import display
 from circuitcore.ground.spelling import unknown
 from livingpaper.book import studies
 from livingpaper.book.evidence import Evidence, Folders
+from livingpaper.book.merging import STAGE
 from livingpaper.claims.results import Results
 from livingpaper.claims.view import View
 from livingpaper.explorer.exhibit import Exhibit
@@ -145,9 +146,9 @@ def explorer_of(evidence: Evidence, found: tuple[Results, ...], name: str) -> An
 
 
 def show_explorer(evidence: Evidence, found: tuple[Results, ...], name: str) -> None:
-    """Show one of a study's ``EXPLORERS``; errors as ``explorer_of``."""
+    """Show one of a study's ``EXPLORERS``, marked as a ``STAGE``; errors as ``explorer_of``."""
     shown = explorer_of(evidence, found, name)
-    display(Explorer(shown) if isinstance(shown, Exhibit) else shown)
+    display(Explorer(shown) if isinstance(shown, Exhibit) else shown, metadata=STAGE)
 
 
 def glue(name: str, data: dict[str, str]) -> None:

@@ -1,7 +1,8 @@
 """Sphinx extension of the book: executed outputs, computed numbers, and nothing fetched from outside.
 
 - ``env-before-read-docs``: what is read anew is forgotten first.
-- ``source-read``: a notebook's source gets the outputs of its executed copy, cell by cell.
+- ``source-read``: a notebook's source gets the outputs of its executed copy, cell by cell; its first stage is put
+  where the first cell says ``<!-- stage -->``, before the code that made it.
 - ``config-inited``: the numbers that chapters left in ``results/NAME.json`` become MyST substitutions:
   ``{{ NAME_n_seeds }}`` in a Markdown page is ``numbers["n_seeds"]`` of ``results/NAME.json``;
   ``{{ published_root }}`` begins the root hash of what is published, ``{{ reproduced }}`` is the table of chapters that
@@ -13,7 +14,6 @@
 - ``build-finished``: every verdict as data, ``book/claims.json``, with its schema.
 """
 
-import ast
 import hashlib
 import html
 import importlib.util
@@ -24,7 +24,6 @@ from collections import Counter
 from importlib.metadata import version
 from pathlib import Path
 
-import nbformat
 from sphinx.application import Sphinx
 from sphinx.config import Config
 from sphinx.environment import BuildEnvironment
@@ -33,65 +32,17 @@ from sphinx.util import logging
 from circuitcore.ground.contents import Contents
 from livingpaper.book import reproductions, studies
 from livingpaper.book.book_order import counted_as, in_book_order, recorded_verdicts, title_of
+from livingpaper.book.merging import merge
 from livingpaper.claims.verdict import Status, schema, to_json
 from livingpaper.figures.data_address import content_of
 
 # Counts that add up over chapters.
 TOTALS = ("n_claims", "n_decided", "n_lost", *map(counted_as, Status))
 FIGURES = Path(__file__).resolve().parents[1] / "figures" / "static"
-WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
 MATHJAX = "vendor/mathjax-tex-svg.js"
 FIGURE_FILES = "_static/figures"
 BESIDE = re.compile(r'(data-file|download)="([\w.-]+)" (src|srcset|href)="(data:[^"]*)"')
 LOG = logging.getLogger(__name__)
-
-
-def merge(source: Path, executed: Path) -> str:
-    """A notebook's source, as JSON, with the outputs of its executed copy.
-
-    Prose, tags and code are the source's. The ``parameters`` cell shows the values it was executed with.
-
-    Raises:
-        KeyError: a code cell of the source is not in the executed copy (the copy is stale).
-    """
-    notebook = nbformat.read(source, as_version=4)
-    done = nbformat.read(executed, as_version=4)
-    ran = {cell.id: cell for cell in done.cells if cell.cell_type == "code"}
-    injected = [c.source for c in ran.values() if "injected-parameters" in c.metadata.get("tags", [])]
-    for cell in notebook.cells:
-        if cell.cell_type != "code":
-            continue
-        # A live widget (a progress bar) is nothing without a kernel.
-        cell.outputs = [output for output in ran[cell.id].outputs if WIDGET_VIEW not in output.get("data", {})]
-        cell.execution_count = None
-        if injected and "parameters" in cell.metadata.get("tags", []):
-            cell.source = overlay_values(cell.source, injected[0])
-    # Wherever a widget's state is present, the widget manager is loaded from outside.
-    notebook.metadata.pop("widgets", None)
-    return nbformat.writes(notebook)
-
-
-def overlay_values(parameters: str, injected: str) -> str:
-    """The code of a parameters cell, comments kept, with the values that another cell gives the same names.
-
-    >>> overlay_values("seeds = [0]  # init seeds", "seeds = [7, 8]")
-    'seeds = [7, 8]  # init seeds'
-    """
-    values = {
-        statement.targets[0].id: ast.unparse(statement.value)
-        for statement in ast.parse(injected).body
-        if isinstance(statement, ast.Assign)
-    }
-    # Offsets of the syntax tree count UTF-8 bytes. The last value is replaced first: the others stay put.
-    lines = parameters.encode().splitlines(keepends=True)
-    for statement in reversed(ast.parse(parameters).body):
-        if not isinstance(statement, ast.Assign) or statement.targets[0].id not in values:
-            continue
-        value = statement.value
-        before = lines[value.lineno - 1][: value.col_offset]
-        after = lines[value.end_lineno - 1][value.end_col_offset :]
-        lines[value.lineno - 1 : value.end_lineno] = [before + values[statement.targets[0].id].encode() + after]
-    return b"".join(lines).decode()
 
 
 def forget_pages(app: Sphinx, env: BuildEnvironment, docnames: list[str]) -> None:

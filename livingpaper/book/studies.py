@@ -1,7 +1,7 @@
 """The studies: one module per chapter, found by name, with parameters checked before anything is spent.
 
 A paper is a package that holds its studies as packages; its distribution names it by an entry point of the group
-``livingpaper.studies``.
+``livingpaper.studies``. It may have ``COLOURS``: name of a series -> its place in the palette, in all its figures.
 
 A study is a module with ``Params`` (a frozen pydantic model), ``recipes(params)`` by arm, ``instruments(params, arm)``
 (a tuple of what is measured: ``circuitcore.metrics.instruments``), ``CLAIMS`` and ``VIEWS``; it may have
@@ -26,6 +26,7 @@ from pydantic import BaseModel
 
 from circuitcore.ground.errors import UserError
 from circuitcore.ground.spelling import unknown
+from livingpaper import PAPERS
 from livingpaper.book.parameters import ParameterError, Problem, parse, read_yaml
 
 if TYPE_CHECKING:
@@ -48,7 +49,6 @@ __all__ = [
     "validate",
 ]
 
-GROUP = "livingpaper.studies"
 PARTS = ("Params", "recipes", "instruments", "CLAIMS", "VIEWS")
 PARAMS_FOLDER = Path(__file__).resolve().parents[2] / "params"
 
@@ -59,7 +59,7 @@ class StudyError(UserError, LookupError):
 
 def packages() -> tuple[str, ...]:
     """The import paths of the papers that are installed."""
-    return tuple(sorted({point.value for point in entry_points(group=GROUP)}))
+    return tuple(sorted({point.value for point in entry_points(group=PAPERS)}))
 
 
 def names() -> tuple[str, ...]:

@@ -51,8 +51,8 @@ ROOM, NARROW, LINE = 730, 26, 26
 words stand upright."""
 SQUEEZED = 1.08
 """How much longer than that a drawing may be, its words a little smaller, before they stand upright."""
-FEWEST_LAYERS = 2
-"""In the tall form fewer layers than that take as much room."""
+FEWEST, HIGH = 2, 300
+"""In the tall form fewer layers than that take as much room; in the others all layers together take no more."""
 MANY, CLOSE = 20, 22
 """Tokens that stand on a phone's screen at the tall form's own distance; that of more of them."""
 MARK, MARK_ACROSS = 10.5, 15
@@ -128,8 +128,8 @@ class Layout:
     def depth(self, row: int) -> Length:
         """How far a row is from the outer edge of the tokens: 0 is their inner edge, n what layer n - 1 has written."""
         tokens = self.token_width if self.form == "tall" or self.is_upright else self.size.token
-        gap = self.size.gap * (max(1, FEWEST_LAYERS / self.circuit.n_layers) if self.form == "tall" else 1)
-        return tokens + row * gap
+        gap, n_layers = self.size.gap, self.circuit.n_layers
+        return tokens + row * (max(gap, gap * FEWEST / n_layers) if self.form == "tall" else min(gap, HIGH / n_layers))
 
     def point(self, position: int, row: int) -> Point:
         """A position at a row."""

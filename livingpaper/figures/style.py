@@ -6,12 +6,14 @@ that nothing is said by colour alone. Maps use cividis (Nunez, Anderton, Renslow
 
 import functools
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from importlib.metadata import entry_points
 from typing import Any, Literal
 
 import altair as alt
 import pandas as pd
 
+from livingpaper import PAPERS
 from livingpaper.claims.view import View
 
 Theme = Literal["light", "dark"]
@@ -134,8 +136,37 @@ def specification(chart: alt.TopLevelMixin, *, validate: bool = True) -> dict[st
 
 
 def series_color(field: str = "series:N", *, order: list[str], legend: alt.Legend | None = None) -> alt.Color:
-    """Colour by series in the given order."""
-    return alt.Color(field, scale=alt.Scale(domain=order), legend=legend)
+    """Colour by series: a name that the paper gives a colour has it, the others have what is left, in their order."""
+    domain = places(order, lasting_colours())
+    if legend is not None and domain != order:
+        legend.values = order
+    return alt.Color(field, scale=alt.Scale(domain=domain), legend=legend)
+
+
+@functools.cache
+def lasting_colours() -> dict[str, int]:
+    """Name of a series -> its colour, as a place in the palette; of the papers that are installed (``COLOURS``)."""
+    papers = [point.load() for point in entry_points(group=PAPERS)]
+    return {name: place for paper in papers for name, place in getattr(paper, "COLOURS", {}).items()}
+
+
+def places(order: list[str], kept: Mapping[str, int]) -> list[str]:
+    """Names at the places of their colours; blanks, each another one, stand where nobody is.
+
+    Args:
+        order: names; of two that keep the same colour the first has it.
+        kept: name -> place.
+
+    >>> places(["ours", "key", "value"], {"value": 1})
+    ['ours', 'value', 'key']
+    """
+    n_colours = len(_SERIES["light"])
+    if len(order) > n_colours:
+        return order
+    taken = {kept[name]: name for name in reversed(order) if name in kept}
+    free = (place for place in range(n_colours) if place not in taken)
+    taken |= {next(free): name for name in order if name not in taken.values()}
+    return [taken.get(place, "\u2007" * (place + 1)) for place in range(max(taken) + 1)]
 
 
 def series_dash(*, order: list[str], legend: alt.Legend | None = None) -> alt.StrokeDash:

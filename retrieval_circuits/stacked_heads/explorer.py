@@ -94,13 +94,16 @@ def _path(shown: HopExhibit) -> tuple[PathStep, ...]:
 def _stop(shown: HopExhibit, run_id: str, step: int) -> PathStep:
     one, answers = shown.find(run_id), shown.says(run_id, step)
     tests = [test for test in one.tests.get(step, ()) if test.supported]
-    said = " and ".join(f"{answer.nearest} (error {answer.error:.2f})" for answer in answers)
-    wanted = " and ".join(answer.wanted for answer in answers)
-    seed = one.shown.run.recipe.init_seed
-    who = f"Seed {seed}, step {step:,}. Asked for {wanted}, it says {said}."
+    wanted, said, errors = (
+        " and ".join(words)
+        for words in zip(*((one.wanted, one.nearest, f"{one.error:.2f}") for one in answers), strict=True)
+    )
+    text = f"Asked for {wanted}, it says {said} (squared error {errors})."
+    if not tests:
+        text += " No test supports a link of this network."
     told = tuple(TOLD[kind] for kind in _kinds(tests) if kind in TOLD)
     state = {"run": run_id, "step": step}
-    return PathStep(title=_title(tests), text=f"{who} {_how(tests)}", state=state, claims=told)
+    return PathStep(title=_title(tests), text=text, state=state, claims=told)
 
 
 def _kinds(tests: list[HopTest]) -> dict[str, list[str]]:
@@ -116,8 +119,3 @@ def _title(tests: list[HopTest]) -> str:
     if "hops" in kinds:
         return "The query hops, and an answer looks ahead." if "doubles" in kinds else "The query hops."
     return "An answer looks ahead." if "doubles" in kinds else "The first look-up appears."
-
-
-def _how(tests: list[HopTest]) -> str:
-    told = ", ".join(f"{name} ({', '.join(heads)})" for name, heads in _kinds(tests).items())
-    return f"Tests of this network support: {told}." if told else "No test supports a link of this network."

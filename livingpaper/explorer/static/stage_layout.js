@@ -8,7 +8,7 @@ globalThis.circuitLayout = (() => {
     small: { before: 1, pitch: 6, token: 5, gap: 27, beyond: 13, thin: 0.5, thick: 2.2 },
   };
   const CHARACTER = 9.2, AROUND = 14, ROOM = 730, NARROW = 26, LINE = 26, SQUEEZED = 1.08;
-  const FEWEST_LAYERS = 2, MANY = 20, CLOSE = 22, MARK = 10.5, MARK_ACROSS = 15, NODE = 4, ANSWER = 18, SMALL_ANSWER = 2.5;
+  const FEWEST = 2, HIGH = 300, MANY = 20, CLOSE = 22, MARK = 10.5, MARK_ACROSS = 15, NODE = 4, ANSWER = 18, SMALL_ANSWER = 2.5;
   const sum = list => list.reduce((total, value) => total + value, 0);
 
   class Layout {
@@ -50,8 +50,9 @@ globalThis.circuitLayout = (() => {
 
     // How far a row is from the outer edge of the tokens.
     depth(row) {
-      const { size, isTall } = this, tokens = isTall || this.isUpright ? this.tokenWidth : size.token;
-      return tokens + row * size.gap * (isTall ? Math.max(1, FEWEST_LAYERS / this.circuit.layers) : 1);
+      const { isTall, circuit: { layers }, size: { gap, token } } = this;
+      return (isTall || this.isUpright ? this.tokenWidth : token)
+        + row * (isTall ? gap * Math.max(1, FEWEST / layers) : Math.min(gap, HIGH / layers));
     }
 
     point(position, row) {
@@ -84,7 +85,7 @@ globalThis.circuitLayout = (() => {
 
     #edge(at, outwards) {
       const [x, y] = this.point(...at), isMarked = this.marks.has(at.join(' '));
-      const half = at[1] === 0 || this.isSmall ? 0
+      const half = !at[1] || this.isSmall ? 0
         : isMarked ? this.markHalf + (outwards > 0 && this.isLabelled(at) ? 2 * this.markHalf : 0) : NODE;
       return this.isTall ? [x + outwards * half, y] : [x, y - outwards * half];
     }

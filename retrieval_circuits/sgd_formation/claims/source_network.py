@@ -118,7 +118,7 @@ FORMATION = (
         says=Says(
             holds="It, too, stays there: its look-up comes five hundred steps or more after half of the reads.",
             fails="Its look-up comes less than five hundred steps after half of the reads.",
-            whether="whether that takes the source's network five hundred steps",
+            whether="whether the look-up of the source's network comes five hundred steps after half of the reads",
         ),
         reading=when(
             "steps from half of the reads right to half of the answers that follow another key, source's network",
@@ -157,9 +157,11 @@ PARTS = (
     Claim(
         id="SF30",
         says=Says(
-            holds="In it one head carries the look-up: without it reading fails.",
-            fails="In it no one head carries the look-up.",
-            whether="whether one head carries the look-up in the source's network",
+            holds="Without the head that looks most at the value asked for, the source's network loses more than "
+            "thirty points, on average over starts.",
+            fails="Without the head that looks most at the value asked for, the source's network loses less than "
+            "thirty points, on average over starts.",
+            whether="whether the source's network needs the head that looks most at the value asked for",
         ),
         reading=GAP("accuracy that removing that head costs, source's network", values=readings.cost_of_leader(FULL)),
         bound=at_least(0.3, "in the source it costs 50 points of its probe set"),
@@ -192,8 +194,10 @@ PARTS = (
     Claim(
         id="SF32",
         says=Says(
-            holds="That head stands nearer to the last layer than to the one before, as in the source.",
-            fails="That head stands nearer to the second layer than to the last, where the source has it.",
+            holds="In these starts that head stands nearer to the last layer than to the one before, as in the "
+            "source's one network.",
+            fails="In these starts that head stands nearer to the second layer than to the last, where the source's "
+            "one network has it.",
             whether="whether that head stands in the last layer of the source's network",
         ),
         reading=Reading(
@@ -240,11 +244,9 @@ FEATURES = (
     Claim(
         id="SF33",
         says=Says(
-            holds="From what it knows when reading begins, the source's model foretells which features become useful "
-            "first.",
-            fails="From what it knows when reading begins, the source's model does not foretell which features become "
-            "useful first.",
-            whether="whether the source's model foretells which features become useful first",
+            holds="Of features that become useful later, the source's model foretells which come first.",
+            fails="Of features that become useful later, the source's model does not foretell which come first.",
+            whether="whether the source's model foretells which of the features that become useful later come first",
         ),
         **_births(LATE),
         source="source",

@@ -27,14 +27,21 @@ from retrieval_circuits.sgd_formation.readings.networks import (
     accuracy,
     cost_of_leader,
     cost_of_part,
+    dearest_head,
+    floor,
     following_time,
     half_time,
     leader_sites,
     probe_curve,
     probe_end,
+    word_loss,
 )
 
-OURS, THEIRS = "trained again", "as published"
+OURS, THEIRS = "trained again", "as published (one run)"
+WITHOUT_LEADER, WITHOUT_FIRST = "lost without it", "lost without the dearest head of the first layer"
+LEAST, AT_END, OWN, FLOOR = "new rows, least", "new rows, at the end", "own rows, at the end", "the least for new rows"
+NEEDED = ("starts", "losses", "birth_orders")
+"""Views that the numbers of the prose are of."""
 PANELS = {
     "all reads of the probe set": ("accuracy", ALL_PROBED, PROBE_CURVE),
     "its reads of held-out pairs": ("accuracy", "heldout_pairs", HELD_OUT_CURVE),
@@ -90,15 +97,47 @@ def starts(results: Results) -> View:
         "half of the answers follow another key": following_time(FULL)(results).round().astype(int),
         "right at the end": accuracy(FULL)(results).round(3),
         "the head that looks most": leader_sites(results, FULL),
-        "lost without it": cost_of_leader(FULL)(results).round(3),
+        WITHOUT_LEADER: cost_of_leader(FULL)(results).round(3),
         "lost without the first MLP": cost_of_part(FULL, "L0MLP")(results).round(3),
+        WITHOUT_FIRST: dearest_head(FULL, layer=0)(results).round(3),
     })  # fmt: skip
     return View(table.rename_axis("init_seed").reset_index().assign(arm=FULL), "as named", REPORTED[FULL])
 
 
+def losses(results: Results) -> View:
+    """Start by start: the loss of a word of new rows, at its least and at the end, and of rows that were trained on."""
+    new = results.curve("loss_of_all", FULL, split=REPORTED[FULL])
+    least = new.loc[new.groupby("init_seed")["value"].idxmin()].set_index("init_seed")
+    table = pd.DataFrame({
+        LEAST: least["value"].round(3),
+        "at step": least["step"],
+        AT_END: word_loss(FULL)(results).round(3),
+        OWN: word_loss(FULL, "train")(results).round(3),
+    })  # fmt: skip
+    table[FLOOR] = round(floor(results).mean(), 3)
+    return View(table.rename_axis("init_seed").reset_index().assign(arm=FULL), "nats a word", REPORTED[FULL])
+
+
+def numbers(started: View, lost: View, orders: View) -> dict[str, str]:
+    """What the prose says of the views ``NEEDED``: means over starts, and in how many something is so."""
+    dearer = started.table[WITHOUT_FIRST] > started.table[WITHOUT_LEADER]
+    means = lost.table.mean(numeric_only=True)
+    of_all = orders.table[orders.table["series"] == LEARNT_THROUGHOUT]
+    return {
+        "n_dearer": f"{dearer.sum()}",
+        "n_orders": f"{of_all['init_seed'].nunique()}",
+        "step_least": f"{round(means['at step'], -2):,.0f}",
+        "loss_least": f"{means[LEAST]:.2f}",
+        "loss_end": f"{means[AT_END]:.1f}",
+        "loss_own": f"{means[OWN]:.2f}",
+        "loss_floor": f"{means[FLOOR]:.2f}",
+    }
+
+
+LEARNT_THROUGHOUT = "useful, learnt from all of training"
 FEATURES = {
     "useful, learnt late": (LATE, forecasts.USEFUL),
-    "useful, learnt from all of training": (ALL, forecasts.USEFUL),
+    LEARNT_THROUGHOUT: (ALL, forecasts.USEFUL),
     "right from wrong, learnt late": (LATE, forecasts.RIGHT),
 }
 """Which births are drawn: features of which autoencoder, and by which gap."""
@@ -154,4 +193,4 @@ def coalitions(results: Results) -> View:
     return View(pd.DataFrame(rows), "share of neurons", "the source's probe set")
 
 
-VIEWS = {view.__name__: view for view in (again, source_numbers, starts, birth_orders, coalitions)}
+VIEWS = {view.__name__: view for view in (again, source_numbers, starts, losses, birth_orders, coalitions)}

@@ -282,3 +282,14 @@ def cost_of_part(arm: str, site: str) -> OfArms:
         return costs[costs["site"] == site].set_index("init_seed")["value"]
 
     return values
+
+
+def dearest_head(arm: str, layer: int) -> OfArms:
+    """Values of a reading: the most that removing a single head of a layer costs."""
+
+    @of_arms(arm)
+    def values(results: Results) -> pd.Series:
+        costs = removal_costs(results, arm)
+        return costs[costs["site"].str.startswith(f"L{layer}H")].groupby("init_seed")["value"].max()
+
+    return values
