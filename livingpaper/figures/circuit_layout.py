@@ -51,7 +51,7 @@ ROOM, NARROW, LINE = 730, 26, 26
 words stand upright."""
 SQUEEZED = 1.08
 """How much longer than that a drawing may be, its words a little smaller, before they stand upright."""
-FEWEST, HIGH = 2, 300
+FEWEST, HIGH = 2, 280
 """In the tall form fewer layers than that take as much room; in the others all layers together take no more."""
 MANY, CLOSE = 20, 22
 """Tokens that stand on a phone's screen at the tall form's own distance; that of more of them."""

@@ -8,7 +8,7 @@ globalThis.circuitLayout = (() => {
     small: { before: 1, pitch: 6, token: 5, gap: 27, beyond: 13, thin: 0.5, thick: 2.2 },
   };
   const CHARACTER = 9.2, AROUND = 14, ROOM = 730, NARROW = 26, LINE = 26, SQUEEZED = 1.08;
-  const FEWEST = 2, HIGH = 300, MANY = 20, CLOSE = 22, MARK = 10.5, MARK_ACROSS = 15, NODE = 4, ANSWER = 18, SMALL_ANSWER = 2.5;
+  const FEWEST = 2, HIGH = 280, MANY = 20, CLOSE = 22, MARK = 10.5, MARK_ACROSS = 15, NODE = 4, ANSWER = 18, SMALL_ANSWER = 2.5;
   const sum = list => list.reduce((total, value) => total + value, 0);
 
   class Layout {
