@@ -1,9 +1,7 @@
 """A chart as HTML that needs no network: a still picture, and the specification that a script brings to life."""
 
 import base64
-import csv
 import html
-import io
 import json
 import math
 import re
@@ -15,6 +13,7 @@ import altair as alt
 import vl_convert
 
 from livingpaper.figures import style, vega
+from livingpaper.figures.compaction import compact
 from livingpaper.figures.data_address import data_address
 
 STATIC = Path(__file__).parent / "static"
@@ -78,56 +77,6 @@ def _controls(node: Any) -> set[str]:
     found = {name for part in parts for name in _controls(part)}
     bind = node.get("bind") if isinstance(node, dict) else None
     return found | {node["name"]} if isinstance(bind, dict) and "input" in bind else found
-
-
-def compact(spec: dict[str, Any]) -> dict[str, Any]:
-    """The same specification with its tables as CSV text: a third of the size on the page."""
-    tables = {name: _as_csv(rows) for name, rows in spec.get("datasets", {}).items()}
-    formats = {name: found[1] for name, found in tables.items() if found}
-    if not formats:
-        return spec
-    written = {name: found[0] for name, found in tables.items() if found}
-    return _with_formats({**spec, "datasets": {**spec["datasets"], **written}}, formats)
-
-
-def _as_csv(rows: object) -> tuple[str, dict[str, Any]] | None:
-    """CSV text of a list of records and the format that reads it back; None where CSV would lose something."""
-    if not (isinstance(rows, list) and rows and all(isinstance(row, dict) for row in rows)):
-        return None
-    columns = list(rows[0])
-    kinds = {column: _kind([row.get(column) for row in rows]) for column in columns}
-    if any(set(row) != set(columns) for row in rows) or None in kinds.values():
-        return None
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(columns)
-    for row in rows:
-        cells = (row[column] for column in columns)
-        writer.writerow(str(cell).lower() if isinstance(cell, bool) else cell for cell in cells)
-    return text.getvalue(), {"type": "csv", "parse": kinds}
-
-
-def _kind(values: list) -> str | None:
-    """How Vega must read a column back; None if it could not: it takes an empty cell for a missing value."""
-    known = [value for value in values if value is not None]
-    if all(isinstance(value, bool) for value in known):
-        return "boolean"
-    if all(isinstance(value, int | float) and not isinstance(value, bool) for value in known):
-        return "number"
-    return "string" if all(isinstance(value, str) and value for value in known) else None
-
-
-def _with_formats(node: Any, formats: dict[str, dict]) -> Any:
-    """Every reference to a table, at any depth, told how the table is written."""
-    if isinstance(node, list):
-        return [_with_formats(item, formats) for item in node]
-    if not isinstance(node, dict):
-        return node
-    changed = {key: value if key == "datasets" else _with_formats(value, formats) for key, value in node.items()}
-    data = changed.get("data")
-    if isinstance(data, dict) and data.get("name") in formats:
-        changed["data"] = {**data, "format": formats[data["name"]]}
-    return changed
 
 
 def still(spec: dict[str, Any]) -> Still:

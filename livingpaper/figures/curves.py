@@ -1,5 +1,6 @@
 """Pictures over training time."""
 
+import math
 from dataclasses import dataclass
 
 import altair as alt
@@ -10,6 +11,8 @@ from livingpaper.figures import style
 from livingpaper.figures.rows import ColumnsError, both_origins, order_of, over_seeds, rows_of
 
 TIME = {"step": "training step", "epoch": "epoch", "tokens_seen": "training tokens seen"}
+SEEN = 500
+"""Steps of a value that can be told apart: no plot here is higher than half as many pixels."""
 
 
 @style.responsive
@@ -142,11 +145,23 @@ def _lines(rows: pd.DataFrame, means: pd.DataFrame, look: _Look) -> list[alt.Cha
 
 
 def _packed(rows: pd.DataFrame, time: str) -> alt.Chart:
-    """A chart of these rows with one row a line on the page: written out, its words are most of a long page."""
-    known = rows.assign(value=rows["value"].astype(object).where(rows["value"].notna(), None))
+    """A chart of these rows with one row a line on the page, and values in whole units of what can be seen.
+
+    Written out, words and digits of many seeds are most of a long page.
+    """
+    units = _units(rows["value"])
+    counted = [None if pd.isna(value) else round(value * units) for value in rows["value"]]
+    known = rows.assign(value=pd.Series(counted, index=rows.index, dtype=object))
     of_line = ["series", "init_seed", "origin"]
     found = known.groupby(of_line, sort=False, dropna=False, observed=True)[[time, "value"]].agg(list).reset_index()
-    return alt.Chart(found).transform_flatten([time, "value"])
+    flat = alt.Chart(found).transform_flatten([time, "value"])
+    return flat.transform_calculate(value=f"isValid(datum.value) ? datum.value / {units} : null")
+
+
+def _units(values: pd.Series) -> int:
+    """Units in 1, one at most a ``SEEN``th of what the values span: half of one is at most a quarter of a pixel."""
+    span = (values.max() - values.min()) or abs(values.max())
+    return 10 ** max(0, -math.floor(math.log10(span / SEEN))) if span > 0 else 1
 
 
 def _band(means: pd.DataFrame, look: _Look, color: alt.Color) -> alt.Chart:

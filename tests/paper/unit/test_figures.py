@@ -1,7 +1,5 @@
-import csv
 import functools
 import html
-import io
 import itertools
 import json
 import re
@@ -23,7 +21,8 @@ from livingpaper.figures import attention, bars, birth_rows, counts, curves, map
 from livingpaper.figures.badges import ICONS, badge, status_class
 from livingpaper.figures.bundle import Figure, source_of
 from livingpaper.figures.caption import escape_markdown, facts, few_seeds
-from livingpaper.figures.chart_html import STATIC, compact, paper_html
+from livingpaper.figures.chart_html import STATIC, paper_html
+from livingpaper.figures.compaction import compact
 from livingpaper.figures.data_address import content_of, data_address
 from livingpaper.figures.rows import ColumnsError, over_seeds, rounded, rows_of
 from livingpaper.figures.tables import cell_text, comparison, table_markdown
@@ -442,17 +441,6 @@ def test_compact_tables_draw_the_same_picture_to_the_last_digit():
         spec.pop("usermeta")
         small, whole = (re.sub(r"(clip|gradient_)\d+", r"\1", svg_of(found)) for found in (compact(spec), spec))
         assert hash(small) == hash(whole)  # a difference of two pictures in text would take minutes to print
-
-
-def test_compaction_leaves_what_csv_would_lose():
-    keep = [[{"a": ""}], [{"a": 1}, {"b": 2}], [{"a": "x"}, {"a": 1}], [{"a": [1]}], []]
-    spec = {"data": {"name": "0"}, "datasets": {str(number): rows for number, rows in enumerate(keep)}}
-    assert compact(spec) == spec
-    rows = [{"t": 'a "b", c\nd', "n": 0.5, "b": True}, {"t": "x", "n": None, "b": False}]
-    small = compact({"layer": [{"data": {"name": "r"}}], "datasets": {"r": rows}})
-    read = list(csv.DictReader(io.StringIO(small["datasets"]["r"])))
-    assert read == [{"t": 'a "b", c\nd', "n": "0.5", "b": "true"}, {"t": "x", "n": "", "b": "false"}]
-    assert small["layer"][0]["data"]["format"]["parse"] == {"t": "string", "n": "number", "b": "boolean"}
 
 
 def test_chart_html_needs_no_network_and_cannot_be_broken_out_of():
