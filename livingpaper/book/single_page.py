@@ -25,6 +25,7 @@ ELSEWHERE = (
     "div.search-button__wrapper", "form.bd-search", "input.sidebar-toggle", "label.overlay",
     "div#pst-scroll-pixel-helper", "div.pst-async-banner-revealer", "button#pst-back-to-top",
     "a.skip-link", "div#pst-skip-link", "noscript",
+    'meta[property^="og:image"]',
 )  # fmt: skip
 NAVIGATION_SCRIPTS = (
     "fontawesome", "bootstrap", "pydata-sphinx-theme", "sphinx-book-theme", "searchtools", "language_data",
@@ -72,7 +73,7 @@ def build_page(root: Path, name: str, executed: Path) -> str:
             confoverrides={
                 "latex_individualpages": False,
                 "paper_executed": str(executed.resolve()),
-                "suppress_warnings": ["ref", "myst", "toc", "bibtex"],
+                "suppress_warnings": ["ref", "myst", "toc", "bibtex", "paper.size"],
             },
             doctreedir=Path(folder, "doctrees"),
             freshenv=True,

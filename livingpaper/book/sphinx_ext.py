@@ -30,9 +30,10 @@ from sphinx.environment import BuildEnvironment
 from sphinx.util import logging
 
 from circuitcore.ground.contents import Contents
-from livingpaper.book import reproductions, studies
+from livingpaper.book import reproductions, shared_link, studies
 from livingpaper.book.book_order import counted_as, in_book_order, recorded_verdicts, title_of
 from livingpaper.book.merging import merge
+from livingpaper.book.page_sizes import check_sizes
 from livingpaper.claims.verdict import Status, schema, to_json
 from livingpaper.figures.data_address import content_of
 
@@ -91,7 +92,7 @@ def add_numbers(app: Sphinx, config: Config) -> None:
 
 def note_assets(app: Sphinx, config: Config) -> None:
     """Make an edited style sheet or script, or a new Vega, reach every page (Sphinx follows documents only)."""
-    files = [Path(__file__)]
+    files = [Path(__file__), Path(shared_link.__file__)]
     for folder in config.html_static_path:
         files += sorted(path for path in Path(app.confdir, folder).rglob("*") if path.is_file())
     digest = hashlib.sha256(vega_bundle().encode())
@@ -206,7 +207,9 @@ def setup(app: Sphinx) -> dict[str, object]:
     app.connect("builder-inited", add_vendored_scripts)
     app.connect("builder-inited", add_weights)
     app.connect("html-page-context", finish_page)
+    app.connect("html-page-context", shared_link.describe_page)
     app.connect("build-finished", add_claims)
+    app.connect("build-finished", check_sizes)
     app.add_css_file("figures.css")
     app.add_css_file("circuit.css")
     app.add_css_file("paper.css")

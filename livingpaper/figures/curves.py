@@ -35,14 +35,14 @@ def training(view: View, width: int) -> alt.TopLevelMixin:
     pick = alt.selection_point(fields=["series"], bind="legend", name="series_picked")
     axis = alt.Axis(format=",d", tickCount=max(3, size["width"] // 90), labelFlush=True)
     x = alt.X(f"{time}:Q", title=style.axis_title(TIME[time], size["width"]), axis=axis)
-    drawn = [time, "series", "init_seed", "value", "origin"]
+    drawn, units = [time, "series", "init_seed", "value", "origin"], _units(rows["value"])
     plots, shown = [], None
     for panel in panels:
         part, mean = rows[rows["panel"] == panel], means[means["panel"] == panel]
         unit, chance = _of_panel(part, "unit", None) or view.unit, _of_panel(part, "chance", view.chance)
         title = style.axis_title(str(unit), size["height"])
         y = alt.Y("value:Q", title=title, scale=style.value_scale(rows["value"]))
-        layers = _lines(part[drawn], mean.drop(columns="panel"), _Look(x, y, order, pick, width, rows))
+        layers = _lines(part[drawn], mean.drop(columns="panel"), _Look(x, y, order, pick, width, rows, units))
         if chance is not None:
             layers.append(style.chance_line(float(chance), axis="y", label=chance != shown))
             shown = chance
@@ -77,7 +77,7 @@ def lines(view: View, width: int) -> alt.TopLevelMixin:
         unit, chance = _of_panel(part, "unit", None) or view.unit, _of_panel(part, "chance", view.chance)
         title = style.axis_title(str(unit), size["height"])
         y = alt.Y("value:Q", title=title, scale=style.value_scale(part["value"]))
-        look = _Look(x, y, order_of(rows, "series"), pick, width, rows)
+        look = _Look(x, y, order_of(rows, "series"), pick, width, rows, _units(part["value"]))
         layers = _lines(part[drawn], mean.drop(columns="panel"), look)
         if chance is not None:
             layers.append(style.chance_line(float(chance), axis="y"))
@@ -106,6 +106,7 @@ class _Look:
     pick: alt.Parameter
     width: int
     runs: pd.DataFrame  # rows of all panels, which share one legend of whose runs they are
+    units: int  # of what can be seen on this scale, in 1
 
     @property
     def time(self) -> str:
@@ -119,7 +120,7 @@ def _lines(rows: pd.DataFrame, means: pd.DataFrame, look: _Look) -> list[alt.Cha
     color = style.series_color(order=look.order, legend=legend)
     means = means.assign(runs=style.origin_labels(look.runs, means["origin"]))
     layers = [] if means["low"].isna().all() else [_band(means, look, color)]
-    seeds = _packed(rows[rows["origin"] == "rerun"] if both else rows, look.time).mark_line(strokeWidth=1)
+    seeds = _packed(rows[rows["origin"] == "rerun"] if both else rows, look).mark_line(strokeWidth=1)
     tips = [
         alt.Tooltip("series:N"),
         alt.Tooltip("init_seed:N", title="seed"),
@@ -144,18 +145,17 @@ def _lines(rows: pd.DataFrame, means: pd.DataFrame, look: _Look) -> list[alt.Cha
     return [*layers, _hover(means, look, color)]
 
 
-def _packed(rows: pd.DataFrame, time: str) -> alt.Chart:
+def _packed(rows: pd.DataFrame, look: _Look) -> alt.Chart:
     """A chart of these rows with one row a line on the page, and values in whole units of what can be seen.
 
     Written out, words and digits of many seeds are most of a long page.
     """
-    units = _units(rows["value"])
-    counted = [None if pd.isna(value) else round(value * units) for value in rows["value"]]
+    counted = [None if pd.isna(value) else round(value * look.units) for value in rows["value"]]
     known = rows.assign(value=pd.Series(counted, index=rows.index, dtype=object))
-    of_line = ["series", "init_seed", "origin"]
-    found = known.groupby(of_line, sort=False, dropna=False, observed=True)[[time, "value"]].agg(list).reset_index()
-    flat = alt.Chart(found).transform_flatten([time, "value"])
-    return flat.transform_calculate(value=f"isValid(datum.value) ? datum.value / {units} : null")
+    of_line, listed = ["series", "init_seed", "origin"], [look.time, "value"]
+    found = known.groupby(of_line, sort=False, dropna=False, observed=True)[listed].agg(list).reset_index()
+    flat = alt.Chart(found).transform_flatten(listed)
+    return flat.transform_calculate(value=f"isValid(datum.value) ? datum.value / {look.units} : null")
 
 
 def _units(values: pd.Series) -> int:

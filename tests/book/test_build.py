@@ -6,6 +6,7 @@ On a small project of three pages whose chapter writes one number. Every build i
 import contextlib
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -385,3 +386,19 @@ def test_stills_and_tables_of_a_page_become_files_beside_it(tmp_path):
     assert {path.name: path.read_text() for path in (tmp_path / "figures").iterdir()} == {
         "fig-a-narrow.svg": "<svg a='1'/>", "fig-a.svg": "<svg a='1'/>", "fig-a.csv": "a,b\n1,2\n",
     }  # fmt: skip
+
+
+def test_a_page_that_is_too_long_fails_the_build_every_time_and_names_its_largest_figures(project):
+    figures = "".join(
+        f'<figure class="a" id="fig-{name}"><script type="application/json">{"x" * size}</script></figure>\n\n'
+        for name, size in {"small": 10, "large": 1_200_000, "middle": 700_000, "fourth": 90, "other": 300_000}.items()
+    )
+    front = (project.root / "book/index.md").read_text()
+    project.write("book/index.md", f"{front}\n{figures}")
+    for _ in range(2):
+        done = project.build()
+        assert done.returncode == 1
+        told = r"book/index: 2,2\d\d,\d{3} bytes, and a page has at most 2,000,000; its largest figures: "
+        assert re.search(f"{told}fig-large 1,200,0.., fig-middle 700,0.., fig-other 300,0..\\b(?!,)", done.stderr)
+    project.write("book/index.md", front)
+    assert project.executed() == NEITHER

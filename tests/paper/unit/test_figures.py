@@ -1,5 +1,6 @@
 import functools
 import html
+import io
 import itertools
 import json
 import re
