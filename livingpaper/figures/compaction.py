@@ -14,6 +14,8 @@ Rows = list[dict[str, Any]]
 
 REPEATED = 4
 """A column is told once a stretch of rows where it changes in one row of as many, or more rarely."""
+FEWEST = 3
+"""Evenly spaced numbers that are told by their ends."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,8 +91,18 @@ def _once(rows: Rows, transform: list[dict[str, Any]]) -> _Written:
     first, *others = ({column: _json(cell) for column, cell in row.items()} for row in rows)
     shared = {column: cell for column, cell in first.items() if others and all(row[column] == cell for row in others)}
     table = [{column: _whole(cell) for column, cell in row.items() if column not in shared} for row in rows]
-    told = [{"calculate": cell, "as": column} for column, cell in shared.items()]
+    told = [{"calculate": _steps(rows[0][column]) or cell, "as": column} for column, cell in shared.items()]
     return _Written(table=table, transform=[*told, *transform])
+
+
+def _steps(cell: Any) -> str:
+    """Vega's words for whole numbers that are evenly spaced, such as steps of training; "" for anything else."""
+    whole = _whole(cell)
+    if not isinstance(whole, list) or len(whole) < FEWEST or not all(type(number) is int for number in whole):
+        return ""
+    first, step = whole[0], whole[1] - whole[0]
+    stop = first + step * len(whole)
+    return f"sequence({first},{stop},{step})" if step and whole == list(range(first, stop, step)) else ""
 
 
 def _read_back(node: Any, written: dict[str, _Written]) -> Any:

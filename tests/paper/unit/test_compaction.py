@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import math
+import re
 
 import numpy as np
 import pandas as pd
@@ -20,8 +21,14 @@ CELLS = {
     "t": st.none() | st.sampled_from(["a", 'b "c", d\ne', "", "–"]),
     "n": st.none() | st.integers(-3, 3) | st.floats(allow_nan=False, allow_infinity=False),
     "b": st.none() | st.booleans(),
-    "l": st.sampled_from([[1, 2.0, None], ["a"], []]),
+    "l": st.sampled_from([[1, 2.0, None], ["a"], [], [0.0, 100, 200, 300], [3, 2, 1, 0], [2, 2, 2, 2], [0, 1, 2, 4]]),
 }
+
+
+def calculated(expression):
+    """What Vega makes of a constant; its ``sequence`` is Python's ``range``."""
+    spaced = re.fullmatch(r"sequence\((-?\d+),(-?\d+),(-?\d+)\)", expression)
+    return list(range(*map(int, spaced.groups()))) if spaced else json.loads(expression)
 
 
 def decoded(spec, node):
@@ -33,7 +40,7 @@ def decoded(spec, node):
         rows = [{name: READ[kinds[name]](cell) if cell else None for name, cell in line.items()} for line in lines]
     for step in node.get("transform", []):
         if "calculate" in step:
-            rows = [{**row, step["as"]: json.loads(step["calculate"])} for row in rows]
+            rows = [{**row, step["as"]: calculated(step["calculate"])} for row in rows]
         else:
             long = [(row, zip(*(row[name] for name in step["flatten"]), strict=True)) for row in rows]
             rows = [{**row, **dict(zip(step["flatten"], cells, strict=True))} for row, all_ in long for cells in all_]
@@ -62,7 +69,7 @@ def test_each_form_is_used_where_it_is_shortest():
         "one row": [{"t": "a", "n": 1}],
         "csv": [{"t": t, "n": n, "b": t[-1] in "13579"} for t, n in zip(words, numbers, strict=True)],
         "stretches": [{"of": "a" if n < 1 else "b", "all": "the same", "n": n} for n in numbers],
-        "shared": [{"of": t, "times": [0, 1, 2], "value": [n, 1.0]} for t, n in zip(words, numbers, strict=True)],
+        "shared": [{"of": t, "times": [0, 1, 3], "value": [n, 1.0]} for t, n in zip(words, numbers, strict=True)],
     }
     found = compact({"layer": [{"data": {"name": name}, "transform": ["own"]} for name in forms], "datasets": forms})
     one, flat, stretches, shared = found["layer"]
@@ -71,8 +78,25 @@ def test_each_form_is_used_where_it_is_shortest():
     assert flat["data"]["format"]["parse"] == {"t": "string", "n": "number", "b": "boolean"}
     assert [row["of"] for row in found["datasets"]["stretches"]] == ["a", "b"]
     assert stretches["transform"] == [{"calculate": '"the same"', "as": "all"}, {"flatten": ["n"]}, "own"]
-    assert shared["transform"] == [{"calculate": "[0,1,2]", "as": "times"}, "own"]
+    assert shared["transform"] == [{"calculate": "[0,1,3]", "as": "times"}, "own"]
     assert json.dumps(found["datasets"]["shared"][1]) == json.dumps({"of": "word 1", "value": [1 / 7, 1]})
+
+
+@pytest.mark.parametrize(
+    ("steps", "told"),
+    [
+        ([0, 100.0, 200, 300], "sequence(0,400,100)"),
+        ([-1, -2, -3, -4], "sequence(-1,-5,-1)"),
+        ([1, 2, 3, 5], "[1,2,3,5]"),
+        ([0.5, 1.5, 2.5, 3.5], "[0.5,1.5,2.5,3.5]"),
+        ([2, 2, 2, 2], "[2,2,2,2]"),
+        ([True, 2, 3, 4], "[true,2,3,4]"),
+        ([0, 1], "[0,1]"),
+    ],
+)
+def test_evenly_spaced_steps_are_told_by_their_ends(steps, told):
+    spec = {"data": {"name": "r"}, "datasets": {"r": [{"of": f"line {n}", "step": steps} for n in range(30)]}}
+    assert compact(spec)["transform"] == [{"calculate": told, "as": "step"}]
 
 
 def test_what_is_no_table_of_one_kind_of_cell_stays():
