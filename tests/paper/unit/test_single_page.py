@@ -11,6 +11,8 @@ from livingpaper.book.single_page import inlined
 from livingpaper.figures.data_address import content_of
 
 PAGE = """<!DOCTYPE html><html><head>
+<meta property="og:title" content="A"><meta property="og:image" content="../a.png">
+<meta property="og:image:alt" content="B">
 <link rel="stylesheet" href="../_static/theme.css?v=1"><link rel="icon" href="../_static/icon.svg">
 <link rel="search" href="../search.html"><script src="../_static/scripts/fontawesome.js"></script>
 <script src="../_static/first.js"></script><script defer src="../_static/last.js"></script>
@@ -46,6 +48,7 @@ def test_a_page_carries_everything_it_loads(page):
     text = inlined(page)
     soup = BeautifulSoup(text, "html.parser")
     assert not soup.select("script[src], link[rel=stylesheet], link[rel=search], header")
+    assert [tag["property"] for tag in soup.select("meta[property]")] == ["og:title"], "its picture lies elsewhere"
     assert all(element["src"].startswith("data:") for element in soup.select("img"))
     assert not [address for address in re.findall(r"url\(['\"]?([^'\")]*)", text) if not address.startswith("data:")]
     assert base64.b64encode(b"dot").decode() in text and "@import" not in text and "fontawesome" not in text
