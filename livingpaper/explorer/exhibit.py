@@ -162,7 +162,8 @@ class Exhibit:
         name = f"{shown.condition}, seed {shown.run.recipe.init_seed}, step {state['step']:,}"
         form, tests = matching(self.task.forms, reading.words), shown.tests.get(state["step"], {})
         circuit = circuit_on(form, reading, self.plan, tests, reading.target)
-        return replace(circuit, name=name, note=shown.note if circuit.links else "")
+        is_told = circuit.links or not self.plan.moves  # where moves are looked for, a note speaks of their tests
+        return replace(circuit, name=name, note=shown.note if is_told else "")
 
     def beside(self, state: Mapping[str, Any]) -> tuple[Circuit, ...]:
         """The same prompt in the condition's first networks by seed; one not as far in training says its step."""

@@ -66,6 +66,22 @@ class Material:
         best = rows.groupby("step", sort=True)["value"].max().dropna()
         return Curve(label=label, steps=tuple(map(int, best.index)), values=tuple(best.round(4)), chance=chance)
 
+    def crossings(self, run: Run, times: Mapping[str, pd.Series]) -> tuple[Birth, ...]:
+        """Births of one run: each between the last measurement of accuracy before a time and the first from it on.
+
+        Args:
+            run: with accuracy measured wherever the curves behind the times were.
+            times: label -> when a curve gets somewhere (``emergence.crossing_times``), by init seed of the run's arm,
+                in steps; inf: never.
+        """
+        measured = sorted(map(int, self.results.curve("accuracy", run_id=run.run_id)["step"].unique()))
+
+        def birth(label: str, time: float) -> Birth:
+            after = max((step for step in measured if step < time), default=None)
+            return Birth(label=label, after=after, by=min((step for step in measured if step >= time), default=None))
+
+        return tuple(birth(label, of_seeds[run.recipe.init_seed]) for label, of_seeds in times.items())
+
     def tests(
         self, arm: str, test: Callable[[Results], Mapping[int, Mapping[str, Tested]]]
     ) -> dict[str, dict[int, Mapping[str, Tested]]]:

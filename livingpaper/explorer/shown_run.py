@@ -88,6 +88,12 @@ class ShownRun:
         """The step that is nearest to a share of the training."""
         return min(self.steps, key=lambda step: abs(step - share * self.run.final_step))
 
+    def since(self, *births: Birth) -> int:
+        """The first of its steps by which all of these are born; the last one where there is none."""
+        born = [birth.by for birth in births]
+        found = () if None in born else (step for step in self.steps if step >= max(born))
+        return next(iter(found), self.steps[-1])
+
     def epoch(self, step: int) -> int:
         """The last epoch that ends by a step."""
         return bisect.bisect_right(self.run.recipe.schedule.epoch_ends, step) - 1

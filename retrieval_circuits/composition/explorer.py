@@ -1,43 +1,61 @@
 """The explorer of the chapter: networks of four layers that learn hops from a mixture, and one taught in turn."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import pandas as pd
 
 from circuitcore.tasks.k_fold_composition import KFoldComposition
-from circuitcore.training.store.run import Run
+from livingpaper.claims.results import Results
 from livingpaper.explorer.exhibit import Example, Exhibit, PathStep
 from livingpaper.explorer.material import Material
 from livingpaper.explorer.probe import probe
 from livingpaper.explorer.shown_run import ShownRun
-from retrieval_circuits.composition.design import FORWARD, FOUR, HOPS, WORDS
+from livingpaper.figures.circuit import percent
+from retrieval_circuits.composition.circuit import streams_note
+from retrieval_circuits.composition.design import FOLLOWED, FORWARD, FOUR, HOPS, WORDS, Arm
+from retrieval_circuits.composition.readings import times
 
 LABELS = {FOUR: "one to four hops, mixed", FORWARD: "one to four hops, in turn"}
-EARLY = 1 / 6
-"""Share of training at which the path looks at a network that still learns."""
 
 
 def explorer(materials: Sequence[Material]) -> Exhibit:
     """Networks of both ways of training; it opens on a mixture's, asked for three hops."""
-    mixed, turned = (materials[0].run(str(arm)) for arm in LABELS)
-    task = mixed.recipe.make_task()
+    runs = [materials[0].run(str(arm)) for arm in LABELS]
+    task = runs[0].recipe.make_task()
     shown = tuple(one for material in materials for one in _shown(material, task))
     examples = _examples(task)
-    opening = {"run": mixed.run_id, "prompt": examples[HOPS - 2].prompt}
+    mixed, turned = (_Asked(next(one for one in shown if one.run.run_id == run.run_id), examples) for run in runs)
+    opening = {"run": mixed.shown.run.run_id, "prompt": examples[HOPS - 2].prompt}
     return Exhibit(
         name="explorer-composition", task=task, shown=shown, examples=examples, opening=opening,
-        path=_path(mixed, turned, examples),
+        path=_path(mixed, turned),
     )  # fmt: skip
 
 
 def _shown(material: Material, task: KFoldComposition) -> Iterator[ShownRun]:
     """Networks whose weights are here. Those with other hidden permutations would answer the same words otherwise."""
     for arm, label in LABELS.items():
-        for run in material.runs(str(arm)):
-            if run.recipe.make_task().hidden_seed == task.hidden_seed:
-                curves = tuple(
-                    material.curve(run, WORDS[hops], "accuracy", variable=f"hops_{hops}", chance=task.chance["test"])
-                    for hops in range(1, HOPS + 1)
-                )
-                yield ShownRun(run=run, condition=material.condition(str(arm), label), curves=curves)
+        runs = [run for run in material.runs(str(arm)) if run.recipe.make_task().hidden_seed == task.hidden_seed]
+        answered = born(material.results, arm) if runs else {}
+        for run in runs:
+            curves = tuple(
+                material.curve(run, WORDS[hops], "accuracy", variable=f"hops_{hops}", chance=task.chance["test"])
+                for hops in range(1, HOPS + 1)
+            )
+            yield ShownRun(
+                run=run,
+                condition=material.condition(str(arm), label),
+                curves=curves,
+                births=material.crossings(run, answered),
+                note=streams_note(material.results, arm, run.recipe.init_seed),
+            )
+
+
+def born(results: Results, arm: Arm) -> dict[str, pd.Series]:
+    """When each number of hops is first answered, by seed, as the figures of arrivals have it; inf: not by the end."""
+    wide = times(results, arm).pivot(index="init_seed", columns="hops", values="time")
+    return {words: wide[hops] for hops, words in WORDS.items()}
 
 
 def _examples(task: KFoldComposition) -> tuple[Example, ...]:
@@ -51,26 +69,57 @@ def _examples(task: KFoldComposition) -> tuple[Example, ...]:
     )
 
 
-def _path(mixed: Run, turned: Run, examples: Sequence[Example]) -> tuple[PathStep, ...]:
-    """Every sentence is worded from what the networks say."""
-    one, three, four = examples[0], examples[HOPS - 2], examples[HOPS - 1]
-    early = min(mixed.steps, key=lambda step: abs(step - EARLY * mixed.final_step))
+@dataclass(frozen=True, eq=False)
+class _Asked:
+    """One network, and a prompt for each number of hops."""
 
-    def says(run: Run, asked: Example, step: int | None = None) -> str:
-        return f"it says {probe(run, step=step, prompt=asked.prompt).says}; right is {asked.answer}."
+    shown: ShownRun
+    examples: tuple[Example, ...]
+
+    def since(self, hops: int) -> int:
+        """The first shown step by which a number of hops is answered; the last where it is not."""
+        return self.shown.since(self.shown.births[hops - 1])
+
+    def says(self, hops: int, step: int) -> str:
+        """What it says to its prompt of a number of hops."""
+        asked = self.examples[hops - 1]
+        says = probe(self.shown.run, step=step, prompt=asked.prompt).says
+        return f"Asked {asked.prompt.split()[-1]}, it says {says}; right is {asked.answer}."
+
+    def told(self, hops: int, step: int) -> str:
+        """The same, and how it does on all test rows."""
+        curve = self.shown.curves[hops - 1]
+        share = dict(zip(curve.steps, curve.values, strict=True))[step]
+        return f"At step {step:,} it answers {percent(share)} of queries of {WORDS[hops]}. {self.says(hops, step)}"
+
+    def state(self, hops: int, step: int) -> dict[str, object]:
+        """Where that can be seen."""
+        return {"run": self.shown.run.run_id, "step": step, "prompt": self.examples[hops - 1].prompt}
+
+
+def _path(mixed: _Asked, turned: _Asked) -> tuple[PathStep, ...]:
+    """From the end back to where one hop is answered, then on; every sentence is worded from what the networks say."""
+    end, turned_end = mixed.shown.steps[-1], turned.shown.steps[-1]
+    since = ", ".join(birth.told for birth in mixed.shown.births)
+    one, two = (mixed.since(hops) for hops in (1, 2))
+
+    def stop(title: str, hops: int, step: int, *claims: str) -> PathStep:
+        return PathStep(title=title, text=mixed.told(hops, step), state=mixed.state(hops, step), claims=claims)
 
     return (
-        PathStep(title="Three hops.", text=f"Asked {three.prompt.split()[-1]}, {says(mixed, three)}", claims=("KF10",)),
         PathStep(
-            title="Four hops.", text=f"Asked {four.prompt.split()[-1]}, {says(mixed, four)}",
-            state={"prompt": four.prompt}, claims=("KF12",),
+            title="Three hops, at the end.",
+            text=f"{mixed.says(HOPS - 1, end)} First answered: {since}. The claims are on networks of "
+            f"{FOLLOWED.n_layers} layers; this one has {FOUR.n_layers}.",
+            claims=("KF8", "KF9"),
         ),
+        stop("One hop is answered.", 1, one),
+        stop("Two hops.", 2, two),
+        stop("Three hops, at that step.", HOPS - 1, two),
+        stop("Four hops, at the end.", HOPS, end, "KF12"),
         PathStep(
-            title="Early in training.", text=f"Asked for three hops at step {early:,}, {says(mixed, three, early)}",
-            state={"step": early}, claims=("KF8",),
-        ),
-        PathStep(
-            title="Taught in turn.", text=f"Asked for a single hop at the end, {says(turned, one)}",
-            state={"run": turned.run_id, "step": turned.steps[-1], "prompt": one.prompt}, claims=("KF17",),
+            title="Taught in turn.",
+            text=f"First answered: {turned.shown.births[0].told}. {turned.told(1, turned_end)}",
+            state=turned.state(1, turned_end), claims=("KF17",),
         ),
     )  # fmt: skip

@@ -1,5 +1,7 @@
 """What claims and figures read: how long networks wait along an axis, and by which power of it the wait grows."""
 
+import math
+
 import numpy as np
 import pandas as pd
 
@@ -139,6 +141,15 @@ def _half_way(rows: pd.DataFrame) -> pd.Series:
     rows = rows.sort_values("step")
     level = (rows.groupby("init_seed")["value"].last() + rows["chance"].iloc[0]) / 2
     return crossing_times(rows[["init_seed", "step", "value"]], level)
+
+
+def answered(results: Results, shape: str) -> pd.Series:
+    """When the loss of a network that is followed falls to half of ln N nats, as a wait ends (``measures.waits``).
+
+    By seed; steps, inf where it does not.
+    """
+    losses = results.curve("loss", shape)[["init_seed", "step", "value"]]
+    return crossing_times(losses, math.log(MIDDLE.n_pairs) / 2, below=True)
 
 
 def answers_first(shape: str) -> OfArms:

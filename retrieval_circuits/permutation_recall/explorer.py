@@ -4,11 +4,12 @@ from collections.abc import Iterator, Sequence
 
 from circuitcore.training.store.run import Run
 from livingpaper.explorer.exhibit import Example, Exhibit, PathStep
-from livingpaper.explorer.material import Material
+from livingpaper.explorer.material import Material, births_of
 from livingpaper.explorer.probe import Reading, probe
 from livingpaper.explorer.shown_run import Curve, ShownRun
 from retrieval_circuits.permutation_recall.circuit import PLAN, link_tests, values_note
 from retrieval_circuits.permutation_recall.readings.models import ONE, TWO
+from retrieval_circuits.permutation_recall.readings.sizes import recall_times
 
 LABELS = {ONE: "small, trained without repeats", TWO: "large, trained with repeats"}
 DISPLAYED = ((5, 3, 2, 4, 1), (2, 1, 4, 3, 5))
@@ -47,13 +48,14 @@ def prompt_of(order: Sequence[int]) -> str:
 
 def shown_runs(material: Material) -> Iterator[ShownRun]:
     """Every network of both models whose weights are here, the larger model's first."""
-    tests = material.tests(TWO, link_tests)
+    tests, born = material.tests(TWO, link_tests), recall_times(material.results).assign(motif="recalls")
     for arm in (TWO, ONE):
         for run in material.runs(arm):
             yield ShownRun(
                 run=run,
                 condition=material.condition(arm, LABELS[arm]),
                 curves=_curves(material, run),
+                births=births_of(born[born["arm"] == arm], run, {"recalls": "recalls"}, in_epochs=True),
                 note=values_note(material.results, run.recipe.init_seed) if arm == TWO else "",
                 tests=tests.get(run.run_id, {}),
             )

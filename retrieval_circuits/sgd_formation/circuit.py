@@ -36,14 +36,23 @@ def links_of(results: Results, arm: str) -> dict[str, dict[int, dict[str, Tested
     rows = rows[rows["site"] != NOTHING].astype({"run_id": "str", "site": "str", "variable": "str", "metric": "str"})
     found: dict[str, dict[int, dict[str, Tested]]] = {}
     for (run, step), at_step in rows.groupby(["run_id", "step"], sort=True):
-        found.setdefault(run, {})[int(step)] = {move: _tested(at_step, move) for move in METRICS}
+        found.setdefault(run, {})[int(step)] = {move: tested(move, _shares(at_step, move)) for move in METRICS}
     return found
 
 
-def _tested(rows: pd.DataFrame, move: str) -> Tested:
-    metric, words = METRICS[move]
+def _shares(rows: pd.DataFrame, move: str) -> dict[str, float]:
+    metric, _ = METRICS[move]
     of_move = rows[(rows["variable"] == move) & (rows["metric"] == metric)]
-    shares: Mapping[str, float] = of_move.set_index("site")["value"].astype(float).to_dict()
+    return of_move.set_index("site")["value"].astype(float).to_dict()
+
+
+def tested(move: str, shares: Mapping[str, float]) -> Tested:
+    """Whose a move is, by the share of reads on which its test moves the answer, 0 to 1.
+
+    Args:
+        move: of ``METRICS``.
+        shares: by head alone ("L0H0", ...), and of all heads of its layer ("L0H*").
+    """
     alone = {site: share for site, share in shares.items() if not site.endswith("*")}
     (together,) = (share for site, share in shares.items() if site.endswith("*"))
-    return by_leader(alone, together, MORE_OFTEN_THAN_NOT, words)
+    return by_leader(alone, together, MORE_OFTEN_THAN_NOT, METRICS[move][1])

@@ -1,6 +1,6 @@
 """The explorer of the chapter: a small network before, while and after it learns to look a key up, and others after."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 
@@ -13,12 +13,19 @@ from livingpaper.figures.circuit import Circuit
 from retrieval_circuits.sgd_formation.circuit import PLAN, links_of
 from retrieval_circuits.sgd_formation.design import DRAWN, FRESH
 from retrieval_circuits.sgd_formation.measures.links import COPIES, FINDS, JOINED_BY, JOINS
+from retrieval_circuits.sgd_formation.readings.networks import Timed, joining_time, learning_time, looking_time
 
 OLD, LONGEST = 3, 39
 """Examples ask for a value that was written three writes ago or earlier, so that the look can be seen, and have at most
 so many tokens, so that a stream fits on a page. Much shorter ones are out of reach: in training no read comes before
 there are as many writes as lags."""
 N_EXAMPLES, N_ROWS = 4, 64
+Events = Mapping[str, Callable[[str], Timed]]
+"""How an event is called on the stage -> of an arm, the reading that dates it."""
+BORN: Events = {
+    "values look at keys": joining_time, "reads look at values": looking_time, "reads are right": learning_time
+}  # fmt: skip
+"""As the figure of the order of events dates them: half the way to the end."""
 NOTHING_TESTED = "no move is supported by a test of this network at this step"
 
 
@@ -26,7 +33,7 @@ def explorer(materials: Sequence[Material]) -> Exhibit:
     """The drawn network among those on the same rows; it opens when it has learnt."""
     run = materials[0].run(DRAWN)
     task = run.recipe.make_task()
-    shown = runs_shown(materials, dict.fromkeys((FRESH, DRAWN), "fresh rows"), task.reported)
+    shown = runs_shown(materials, dict.fromkeys((FRESH, DRAWN), "fresh rows"), task.reported, BORN)
     examples = first_reads(task)
     bare = Exhibit(
         name="explorer-sgd-formation", task=task, shown=shown, examples=examples, opening={"run": run.run_id}, plan=PLAN
@@ -34,27 +41,34 @@ def explorer(materials: Sequence[Material]) -> Exhibit:
     return replace(bare, path=_path(bare, Lookup(run, examples[0].prompt)))
 
 
-def runs_shown(materials: Sequence[Material], labels: Mapping[str, str], split: str) -> tuple[ShownRun, ...]:
+def runs_shown(
+    materials: Sequence[Material], labels: Mapping[str, str], split: str, born: Events
+) -> tuple[ShownRun, ...]:
     """The networks of some arms whose weights are here, each once: that of a reader may be a published one.
 
     Args:
         materials: of one origin, or two.
         labels: arm -> how it is called.
         split: of which accuracy is shown.
+        born: what is dated in them.
     """
     found: dict[str, ShownRun] = {}
-    for one in (one for material in materials for arm in labels for one in _shown(material, arm, labels[arm], split)):
-        found.setdefault(one.run.run_id, one)
+    for material in materials:
+        for arm in (arm for arm in labels if material.runs(arm)):
+            for one in _shown(material, arm, split, born):
+                found.setdefault(one.run.run_id, replace(one, condition=material.condition(arm, labels[arm])))
     return tuple(found.values())
 
 
-def _shown(material: Material, arm: str, label: str, split: str) -> Iterator[ShownRun]:
-    """The networks of an arm, with what tests say of them at each step that is shown."""
-    tests = links_of(material.results, arm) if material.runs(arm) else {}
+def _shown(material: Material, arm: str, split: str, born: Events) -> Iterator[ShownRun]:
+    """The networks of an arm, with what tests say of them at each step that is shown, and when events came."""
+    tests = links_of(material.results, arm)
+    times = {name: timed(arm).reached(material.results) for name, timed in born.items()}
     for run in material.runs(arm):
         yield ShownRun(
             run=run,
-            condition=material.condition(arm, label),
+            condition=arm,
+            births=material.crossings(run, times),
             curves=(
                 material.curve(run, "accuracy", "accuracy", split=split, variable="", chance=None),
                 material.curve(run, "joins, best head of layer 0", "joins", layer=JOINED_BY),

@@ -10,16 +10,18 @@ from retrieval_circuits.sgd_formation.circuit import PLAN
 from retrieval_circuits.sgd_formation.explorer import done, first_reads, joiners, removed, runs_shown
 from retrieval_circuits.sgd_formation.measures.links import COPIES, FINDS, JOINS
 from retrieval_circuits.sgd_selection.design import DRAWN_FORK, NETWORKS, PARENT
+from retrieval_circuits.sgd_selection.readings import half_joined, half_read
 
 LABELS = {NETWORKS: "random starts", PARENT: "random starts", DRAWN_FORK: "a fork: other rows"}
 """Arm -> how it is called; the parent is in two of them, and shown once."""
+BORN = {"half of values joined": half_joined, "half of reads right": half_read}
 
 
 def explorer(materials: Sequence[Material]) -> Exhibit:
     """Networks from random starts, and a fork of one, the parent; it opens on that when it has learnt."""
     parent, fork = (materials[0].run(arm) for arm in (PARENT, DRAWN_FORK))
     task = parent.recipe.make_task()
-    shown = runs_shown(materials, LABELS, task.reported)
+    shown = runs_shown(materials, LABELS, task.reported, BORN)
     examples = first_reads(task)
     bare = Exhibit(
         name="explorer-sgd-selection", task=task, shown=shown, examples=examples, opening={"run": parent.run_id},

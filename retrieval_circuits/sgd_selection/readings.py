@@ -11,7 +11,6 @@ from livingpaper.claims.results import Results
 from retrieval_circuits.bounds import BEHAVIOUR
 from retrieval_circuits.sgd_formation.readings.networks import (
     Timed,
-    crossing,
     joining_curve,
     removal_costs,
     total_looks,
@@ -87,14 +86,24 @@ def settled_ahead(results: Results) -> pd.Series:
     return joined(results, PARENT).iloc[0] - settling_step(results)
 
 
+def half_joined(arm: str) -> Timed:
+    """Values of a reading: when a network's winner joins half of the values to their keys."""
+    return Timed(arm, lambda results: joining_curve(results, arm), HALF)
+
+
 def joined(results: Results, arm: str) -> pd.Series:
-    """When a network's winner joins half of the values to their keys, by seed; the last step where it never does."""
-    return crossing(joining_curve(results, arm), HALF)
+    """The same by seed; the last step where it never does."""
+    return half_joined(arm)(results)
+
+
+def half_read(arm: str) -> Timed:
+    """Values of a reading: when half of the reads are answered right."""
+    return Timed(arm, lambda results: results.curve("accuracy", arm), HALF)
 
 
 def half_right(results: Results, arm: str) -> pd.Series:
-    """When half of the reads are answered right, by seed; the last step where they never are."""
-    return Timed(arm, lambda found: found.curve("accuracy", arm), HALF)(results)
+    """The same by seed; the last step where they never are."""
+    return half_read(arm)(results)
 
 
 def time_shift(arm: str) -> OfArms:

@@ -1,42 +1,51 @@
 """The explorers of the chapter: the story's network, which cannot retrieve, and one that learnt to."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 
+import pandas as pd
+
 from circuitcore.training.store.run import Run
+from livingpaper.claims.results import Results
 from livingpaper.explorer.exhibit import Example, Exhibit, PathStep, spread_examples
-from livingpaper.explorer.material import Material
+from livingpaper.explorer.material import Material, births_of
 from livingpaper.explorer.probe import probe
-from livingpaper.explorer.shown_run import ShownRun, shown_steps
+from livingpaper.explorer.shown_run import Birth, ShownRun, shown_steps
 from livingpaper.figures.circuit import percent
 from retrieval_circuits.story_control.circuit import PLAN, link_tests, note_on_test
 from retrieval_circuits.story_control.design import PLANTED, STORY
+from retrieval_circuits.story_control.readings import MOTIFS, OURS, PUBLISHED, born_motifs
 
 SPLITS = {"accuracy, trained rows": "train", "accuracy, held out": "val"}
+N_TRAINED = 2
+"""Rows that it was trained on, among the examples."""
+RULES = {"our definitions": OURS, "the source's definitions": PUBLISHED}
+"""As the buttons have them; the first is the one to open on."""
 
 
 def story(materials: Sequence[Material]) -> Exhibit:
     """The network trained on the story, asked for words it was trained on and for words it was not."""
     run = materials[0].run(STORY)
     task = run.recipe.make_task()
-    examples = (*spread_examples(task, "train", 2), *spread_examples(task, "val", 6))
-    seen, unseen = examples[0], _first_miss(run, examples[2:])
+    examples = (*spread_examples(task, "train", N_TRAINED), *spread_examples(task, "val", 6))
+    seen, unseen = _words_wanted(examples[:N_TRAINED])[0], _first_miss(run, _words_wanted(examples[N_TRAINED:]))
     path = (
+        PathStep(
+            title="Elsewhere it guesses.",
+            text=f'The first held-out row that wants a word and that it gets wrong. Wanted is "{unseen.answer}"; it '
+            f"says {probe(run, prompt=unseen.prompt).says}. {_where(unseen)}",
+            claims=("SC2",),
+        ),
         PathStep(
             title="Known by heart.",
             text=f'A row it was trained on. Wanted is "{seen.answer}"; it says {probe(run, prompt=seen.prompt).says}.',
-        ),
-        PathStep(
-            title="Elsewhere it guesses.",
-            text=f'A row of the next tenth of the story, the first that it gets wrong. Wanted is "{unseen.answer}"; it '
-            f"says {probe(run, prompt=unseen.prompt).says}. {_where(unseen)}",
-            state={"prompt": unseen.prompt}, claims=("SC2",),
+            state={"prompt": seen.prompt},
         ),
         _best_held_out(materials[0], run, unseen),
     )  # fmt: skip
     return Exhibit(
         name="explorer-story", task=task, shown=tuple(_runs(materials, STORY)), examples=examples,
-        opening={"run": run.run_id}, path=path, plan=PLAN,
+        opening={"run": run.run_id, "prompt": unseen.prompt}, path=path, plan=PLAN,
     )  # fmt: skip
 
 
@@ -99,6 +108,11 @@ def _best_held_out(material: Material, run: Run, asked: Example) -> PathStep:
     )
 
 
+def _words_wanted(examples: Sequence[Example]) -> list[Example]:
+    """Those that want a word of letters, not a mark; all where none does."""
+    return [one for one in examples if one.answer.isalpha()] or list(examples)
+
+
 def _first_miss(run: Run, examples: Sequence[Example]) -> Example:
     """The first example whose answer is not the likeliest token; the first where there is none."""
     missed = (one for one in examples if probe(run, prompt=one.prompt).likeliest != one.answer)
@@ -110,14 +124,26 @@ def _copied_from(words: Sequence[str], answer: str) -> int:
     return next(at for at in range(1, len(words)) if words[at] == answer and words[at - 1] == words[-1])
 
 
+def _by_rule(results: Results, arm: str) -> dict[str, pd.DataFrame]:
+    """Births of an arm's networks by each rule."""
+    return {rule: born_motifs(results, arm, definitions) for rule, definitions in RULES.items()}
+
+
+def _births(tables: Mapping[str, pd.DataFrame], run: Run) -> tuple[Birth, ...]:
+    labels = {motif: motif for motif in MOTIFS}
+    return tuple(birth for rule, table in tables.items() for birth in births_of(table, run, labels, rule=rule))
+
+
 def _runs(materials: Sequence[Material], arm: str) -> Iterator[ShownRun]:
     for material in materials:
         tests = material.tests(arm, partial(link_tests, arm=arm))
+        born = _by_rule(material.results, arm) if material.runs(arm) else {}
         for run in material.runs(arm):
             yield ShownRun(
                 run=run,
                 condition=material.condition(arm),
                 curves=material.retrieval_curves(run, SPLITS),
+                births=_births(born, run),
                 note=note_on_test(material.results, arm),
                 tests=tests[run.run_id],
             )

@@ -5,11 +5,11 @@ Measured at a few checkpoints alone, those that the chapter's explorer shows.
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import pandas as pd
 import torch
-from jaxtyping import Bool, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from circuitcore.metrics.network import Network
@@ -43,6 +43,22 @@ class Linked(AtSteps):
     n_rows: int
 
 
+class Trial(NamedTuple):
+    """Rows on which moves are tested.
+
+    Attributes:
+        plain: the rows as they are; roles ``read_out``, ``shown``, and ``key 0``, ``value 0``, ... of every pair.
+        others: by move of ``EXCHANGED``, the rows that parts are taken from.
+        wanted: by move, the answer that follows the exchange.
+        before: the answer to the rows as they are.
+    """
+
+    plain: Batch
+    others: dict[str, Batch]
+    wanted: dict[str, Int[Tensor, " batch"]]
+    before: Int[Tensor, " batch"]
+
+
 def link_tests(run: "Run", counts: Linked, progress: Callable[[int], None]) -> pd.DataFrame:
     """How many answers to the last read of a row each move carries, by head and by all heads of its layer ("L0H*").
 
@@ -57,29 +73,33 @@ def link_tests(run: "Run", counts: Linked, progress: Callable[[int], None]) -> p
     * ``right``, at site "none": share of rows answered right.
     """
     task, steps = run.recipe.make_task(), counts.of(run)
-    plain, others, wanted, before = _streams(task, counts.n_rows)
+    trial = _streams(task, counts.n_rows)
     net = Network(run.recipe.model, run.stack(steps))
     rows = Rows(run.run_id, steps, [run.tokens_seen(step) for step in steps])
-    sources = {move: net.run(of, [f"{EXCHANGED[move][0]}.{FOUND_BY}"]).cache for move, of in others.items()}
-    tests = list(_interventions(run.recipe.model.n_heads, plain.tokens.shape[1]))
-    given = net.answers_under(plain, [(), *(edits for _, _, edits in tests)], sources).logits.argmax(-1)
-    right = given == before  # [edit ckpt batch]
-    rows.add("right", right[0].double().mean(-1), len(plain), variable=JOINS, site=NOTHING)
-    for move, word in wanted.items():
-        rows.add("moved", (given[0] == word).double().mean(-1), len(plain), variable=move, site=NOTHING)
-    for number, (move, site, _) in enumerate(tests, 1):
-        is_cut = move == JOINS
-        values = right[0] & ~right[number] if is_cut else given[number] == wanted[move]
-        rows.add("lost" if is_cut else "moved", values.double().mean(-1), len(plain), variable=move, site=site)
+    for metric, move, site, shares in tried(net, trial):
+        rows.add(metric, shares, len(trial.plain), variable=move, site=site)
     progress(len(steps))
     return rows.frame()
 
 
-def _streams(task: Stream, n_rows: int) -> tuple[Batch, dict[str, Batch], dict[str, Tensor], Tensor]:
-    """Rows read out at their last read; by move the same asked for another key, or with another value; both's answers.
+def tried(net: Network, trial: Trial) -> Iterator[tuple[str, str, str, Float[Tensor, " ckpt"]]]:
+    """Metric, move, site and the share of rows, 0 to 1, as ``link_tests`` says of them."""
+    plain, others, wanted, before = trial
+    sources = {move: net.run(of, [f"{EXCHANGED[move][0]}.{FOUND_BY}"]).cache for move, of in others.items()}
+    tests = list(_interventions(net.config.n_heads, sum(role.startswith("key ") for role in plain.roles)))
+    given = net.answers_under(plain, [(), *(edits for _, _, edits in tests)], sources).logits.argmax(-1)
+    right = given == before  # [edit ckpt batch]
+    yield "right", JOINS, NOTHING, right[0].double().mean(-1)
+    for move, word in wanted.items():
+        yield "moved", move, NOTHING, (given[0] == word).double().mean(-1)
+    for number, (move, site, _) in enumerate(tests, 1):
+        is_cut = move == JOINS
+        values = right[0] & ~right[number] if is_cut else given[number] == wanted[move]
+        yield "lost" if is_cut else "moved", move, site, values.double().mean(-1)
 
-    The answers to the rows as they are come last.
-    """
+
+def _streams(task: Stream, n_rows: int) -> Trial:
+    """Rows read out at their last read; the same asked for another key, and with another value."""
     found, base = swapped(task, task.reported, n_rows), asked(task, task.reported, n_rows)
     rows = base.batch.rows(found.batch.base)
     words, place = task.words, torch.arange(rows.tokens.shape[1])
@@ -91,7 +111,7 @@ def _streams(task: Stream, n_rows: int) -> tuple[Batch, dict[str, Batch], dict[s
         roles |= {f"key {event}": at, f"value {event}": at + 1}
     tokens = {FINDS: found.batch.tokens, COPIES: torch.where(is_answer, value[:, None], rows.tokens)}
     others = {move: replace(rows, tokens=of_move, roles=roles) for move, of_move in tokens.items()}
-    return replace(rows, roles=roles), others, {FINDS: found.now, COPIES: value}, found.before
+    return Trial(replace(rows, roles=roles), others, {FINDS: found.now, COPIES: value}, found.before)
 
 
 def _positions(which: Bool[Tensor, "batch pos"]) -> Int[Tensor, "batch slot"]:
@@ -100,19 +120,18 @@ def _positions(which: Bool[Tensor, "batch pos"]) -> Int[Tensor, "batch slot"]:
     return torch.where(which.gather(1, places), places, places[:, :1])
 
 
-def _interventions(n_heads: int, n_pos: int) -> Iterator[tuple[str, str, tuple[Edit, ...]]]:
+def _interventions(n_heads: int, n_pairs: int) -> Iterator[tuple[str, str, tuple[Edit, ...]]]:
     """Move, whose it is, and the edits: of every head alone and of all of a layer."""
     for move in (JOINS, FINDS, COPIES):
         layer = JOINED_BY if move == JOINS else FOUND_BY
-        alone = {f"L{layer}H{head}": _edits(move, Head(layer, head), n_pos) for head in range(n_heads)}
+        alone = {f"L{layer}H{head}": _edits(move, Head(layer, head), n_pairs) for head in range(n_heads)}
         together = tuple(edit for edits in alone.values() for edit in edits)
         for site, edits in {**alone, f"L{layer}H*": together}.items():
             yield move, site, edits
 
 
-def _edits(move: str, head: Head, n_pos: int) -> tuple[Edit, ...]:
+def _edits(move: str, head: Head, n_pairs: int) -> tuple[Edit, ...]:
     if move == JOINS:
-        events = range((n_pos - 1) // EVENT)
-        return tuple(CutEdge(head, f"value {event}", f"key {event}") for event in events)
+        return tuple(CutEdge(head, f"value {pair}", f"key {pair}") for pair in range(n_pairs))
     part, where = EXCHANGED[move]
     return (Patch(Site(part, head.layer, head.index), where, move),)

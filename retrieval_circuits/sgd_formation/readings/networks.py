@@ -156,9 +156,17 @@ class Timed:
 
     def __call__(self, results: Results) -> pd.Series:
         """The step of each seed."""
+        return crossing(*self._asked(results))
+
+    def reached(self, results: Results) -> pd.Series:
+        """The same, but inf where a curve never gets there."""
+        curve, level = self._asked(results)
+        return crossing_times(curve[["init_seed", "step", "value"]], level)
+
+    def _asked(self, results: Results) -> tuple[pd.DataFrame, pd.Series | float]:
         curve = self._curve(results)
         ends = curve.sort_values("step").groupby("init_seed")["value"].last()
-        return crossing(curve, self._part * ends if self._level is None else self._level)
+        return curve, self._part * ends if self._level is None else self._level
 
 
 def total_looks(results: Results, arm: str) -> pd.DataFrame:

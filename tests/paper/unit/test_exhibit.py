@@ -1,6 +1,8 @@
 """What an explorer shows: what an exhibit refuses, what it keeps of a long run; paths say what ``probe`` says."""
 
+import math
 import re
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pandas as pd
@@ -15,9 +17,10 @@ from livingpaper.claims.results import Results
 from livingpaper.explorer.block import weights_script
 from livingpaper.explorer.exhibit import Example, Exhibit, ExhibitError, PathStep, spread_examples
 from livingpaper.explorer.material import Material, births_of
+from livingpaper.explorer.moves import Move, Plan
 from livingpaper.explorer.probe import probe
 from livingpaper.explorer.retrieval_path import retrieval_path
-from livingpaper.explorer.shown_run import MOST_BYTES, ShownRun
+from livingpaper.explorer.shown_run import MOST_BYTES, Birth, ShownRun
 
 PROMPT = "<bos> K1 V1 ; K6 V6 ; K7 V0 ; Q K7 ->"
 RUN, SECOND, OF_ANOTHER_TASK = "symbolic_kv-184c3e21d23e", "symbolic_kv-3ce50adb7c4e", "textual_kv-4f47b903cbfb"
@@ -184,6 +187,36 @@ def test_a_curve_is_empty_where_the_score_was_not_measured_on_that_run(run):
         empty = material.curve(other, "none", metric, split=split)
         assert empty.steps == empty.values == ()
     assert material.runs("trained") == [run] and material.runs("absent") == []
+
+
+@pytest.mark.parametrize(
+    ("time", "birth"), [(0.0, (None, 0)), (3.0, (0, 10)), (10.0, (0, 10)), (10.5, (10, 20)), (math.inf, (20, None))]
+)
+def test_a_crossing_is_born_between_the_measurements_around_it(run, time, birth):
+    rows = [{"metric": "accuracy", "step": step, "value": 0.5, "run_id": run.run_id} for step in (10, 0, 20, 10)]
+    rows += [{**rows[0], "step": 5, "run_id": "another"}, {**rows[0], "step": 7, "metric": "loss"}]
+    results = Results(pd.DataFrame(rows).assign(arm="trained", init_seed=0), pd.DataFrame(), "paper")
+    material = Material(results=results, runs_of=lambda arm: [run])
+    seed = run.recipe.init_seed
+    (found,) = material.crossings(run, {"it routes": pd.Series({seed: time, seed + 1: 1.0})})
+    assert (found.label, (found.after, found.by)) == ("it routes", birth)
+
+
+def test_a_network_has_all_of_some_births_since_the_first_of_its_steps_that_is_late_enough(run):
+    shown = ShownRun(run=run, condition="trained")
+    first, *_, last = shown.steps
+    early, late, never = (Birth(label="a", after=None, by=by) for by in (first, first + 1, None))
+    assert shown.since(early) == first and shown.since(early, late) == shown.steps[1]
+    assert shown.since(early, never) == last and shown.since(Birth(label="a", after=last, by=last + 1)) == last
+
+
+def test_a_note_is_told_of_what_was_tested_and_where_no_moves_are_looked_for(run):
+    shown = ShownRun(run=run, condition="trained", note="Streams were exchanged.")
+    example = Example(label="one", prompt=PROMPT)
+    bare = Exhibit(name="explorer-kv", task=run.recipe.make_task(), shown=(shown,), examples=(example,))
+    assert bare.circuit(bare.start).note == "Streams were exchanged."
+    looked_for = replace(bare, plan=Plan(moves=(Move(name="copies", does="copies it", layer=1),)))
+    assert not looked_for.circuit(bare.start).links and looked_for.circuit(bare.start).note == ""
 
 
 def test_spread_examples_are_rows_with_the_answers_they_want(run):

@@ -1,20 +1,14 @@
 """What is drawn of the published networks, at every step, is what their tables say, asked without any reading."""
 
 from dataclasses import replace
-from functools import cache
-from pathlib import Path
 
 import pytest
+from published_stage import ROOT, evidence, exhibit
 
-import paper
-from circuitcore.ground.environment import Folders
-from livingpaper.book import studies
-from livingpaper.book.evidence import Evidence
 from livingpaper.book.page import ChapterError, explorer_of
 from livingpaper.figures.circuit import takeaway
 from livingpaper.figures.circuit_drawing import drawing_html, small_drawings_html
 
-ROOT = Path(paper.__file__).resolve().parent
 HALF, LEARNT = 0.5, 0.9
 SIX = {"metric": "interchange", "edit": ""}
 TRADED = {"metric": "answers_swapped_under", "edit": "swap keys' positions"}
@@ -61,6 +55,8 @@ TOLD = {
     ("symbolic_kv", "front"): ["KV5", "KV3", "KV1"],
     ("sgd_formation", "explorer"): ["SF8", "SF14", "SF9"],
     ("sgd_selection", "explorer"): ["SS4", "SS3", "SS5"],
+    ("composition", "explorer"): ["KF8", "KF9", "KF12", "KF17"],
+    ("emergence_laws", "explorer"): ["EL5", "EL21", "EL23"],
 }
 """Study and explorer -> the claims that its path tells."""
 TEN = {
@@ -71,20 +67,9 @@ NETWORKS = {("random start", seed): {5_000: who} for seed, who in TEN.items()}
 NETWORKS["random start", 6] |= {1_500: "", 1_650: ""}
 STREAMS = {"sgd_formation": NETWORKS, "sgd_selection": NETWORKS | {("fork", 1): {3_000: "L0H0 L1H* L1H*"}}}
 """Study -> what began the network, and its seed -> step -> who makes the three moves, as far as tests support them."""
-SHOWN = (*EXPLORERS, ("symbolic_kv", "front"), *((study, "explorer") for study in STREAMS))
-
-
-@cache
-def evidence(study):
-    """Of a study, and its results, as a chapter gathers them."""
-    of = Evidence(study, studies.load_params(study), Folders(ROOT, ROOT / "runs", ROOT / "published"))
-    return of, of.gather(None)
-
-
-@cache
-def exhibit(study, name):
-    of, found = evidence(study)
-    return of.study.EXPLORERS[name](of.material(found))
+SHOWN = (
+    *EXPLORERS, ("symbolic_kv", "front"), *((study, "explorer") for study in STREAMS), ("emergence_laws", "explorer")
+)  # fmt: skip
 
 
 def rows_of(study, shown):

@@ -250,6 +250,18 @@ def test_permutation_recall_s_order_is_told_from_planted_times():
     assert set(table["series"]) == {*figures.RECALLING, figures.PICKING, figures.ATTENDING}
 
 
+def test_a_followed_network_answers_when_its_loss_is_half_of_a_guess():
+    level = math.log(8) / 2
+    losses = {1: (2 * level, 1.5 * level, level / 2), 2: (2 * level, 1.1 * level, 1.01 * level)}
+    rows = [
+        {"metric": "loss", "arm": PAIRS, "init_seed": seed, "run_id": f"r{seed}", "step": 50 * place, "value": value}
+        for seed, values in losses.items()
+        for place, value in enumerate(values)
+    ]
+    found = readings.answered(Results(pd.DataFrame(rows), pd.DataFrame(), "paper"), PAIRS)
+    assert found.to_dict() == pytest.approx({1: 75.0, 2: math.inf})
+
+
 def test_networks_of_permutation_recall_are_the_chapter_s_larger_model_on_rows_of_their_own():
     followed = STUDY.recipes(PUBLISHED)
     recipes = (*followed[design.PERMUTATION], *followed[AGAIN])
@@ -306,9 +318,15 @@ class Given(Material):
     def curve(self, run, label, metric, **where):
         return Curve(label=label, steps=(), values=())
 
+    def crossings(self, run, times):
+        return ()
+
 
 def test_a_network_of_other_words_is_not_shown_beside(monkeypatch):
-    monkeypatch.setattr(sys.modules[_shown.__module__], "ShownRun", SimpleNamespace)  # these have no weights to show
+    explorer = sys.modules[_shown.__module__]
+    monkeypatch.setattr(explorer, "ShownRun", SimpleNamespace)  # these have no weights to show
+    for measured in ("born", "_curves", "link_tests"):
+        monkeypatch.setattr(explorer, measured, lambda _: {})
     recipes = [STUDY.recipes(PUBLISHED.model_copy(update={"n_words": n}))[PAIRS][0] for n in (32, 25, 32)]
     runs = [SimpleNamespace(recipe=recipe, run_id=f"r{place}") for place, recipe in enumerate(recipes)]
     nothing = Results(pd.DataFrame(columns=KEY_COLUMNS), pd.DataFrame(), "paper")

@@ -218,6 +218,18 @@ def test_nobody_wins_where_reads_are_not_answered_or_nothing_is_joined():
     assert readings.winners(_results(forks), ORDERS[0]).to_dict() == {1: 2, 2: readings.NOBODY, 3: readings.NOBODY}
 
 
+def test_what_never_comes_has_no_time_and_stands_at_the_last_step_where_a_number_is_asked_for():
+    forks = [
+        _fork(ORDERS[0], 1, [0, 9], [EVEN, _won(2)], [0, 1.0]),
+        _fork(ORDERS[0], 2, [0, 9], [EVEN, _won(2, 0.4)], [0, 0.2]),
+    ]
+    results = _results(forks)
+    for timed, by_step in ((readings.half_joined, readings.joined), (readings.half_read, readings.half_right)):
+        times = timed(ORDERS[0]).reached(results)
+        assert 0 < times[1] < 9 and times[2] == float("inf")
+        assert by_step(results, ORDERS[0]).to_dict() == {1: times[1], 2: 9}
+
+
 def test_boosted_heads_that_win_are_counted_by_order():
     forks = [_fork(arm, 1, [0, 9], [EVEN, _won(head)], [0, 1]) for head, arm in enumerate(BOOSTED)]
     forks += [_fork(arm, 2, [0, 9], [EVEN, _won(3)], [0, 1]) for arm in BOOSTED]
