@@ -20,11 +20,11 @@ def streams_note(results: Results, arm: Arm, seed: int) -> str:
     """What the query and the words of the second permutation of one network hold, as sentences for the stage."""
     rows = exchanged(results, arm, QUERY, ASKED)
     rows = rows[(rows["init_seed"] == seed) & (rows["after"] > 0)]
-    query = ", ".join(f"after layer {after} {_held(part)}" for after, part in rows.groupby("after"))
+    query = ", ".join(_held(part) for _, part in rows.groupby("after"))
     doubled = holds(arm, MAPS, ASKED, 1, variable="maps_2", edit="hops_2")(results).loc[seed]
     do = "" if IS_HELD.reached(float(doubled)) else "do not "
     return (
-        f"Streams exchanged at the end, {WORDS[ASKED]} asked for: the query holds {query}; "
+        f"Streams exchanged at the end, {WORDS[ASKED]} asked for: layer by layer the query holds {query}; "
         f"words of permutation 2 {do}hold two hops after layer 1."
     )
 

@@ -9,7 +9,7 @@ from circuitcore.tasks.k_fold_composition import KFoldComposition
 from livingpaper.claims.results import Results
 from livingpaper.explorer.exhibit import Example, Exhibit, PathStep
 from livingpaper.explorer.material import Material
-from livingpaper.explorer.probe import probe
+from livingpaper.explorer.probe import Reading, probe
 from livingpaper.explorer.shown_run import ShownRun
 from livingpaper.figures.circuit import percent
 from retrieval_circuits.composition.circuit import streams_note
@@ -80,17 +80,22 @@ class _Asked:
         """The first shown step by which a number of hops is answered; the last where it is not."""
         return self.shown.since(self.shown.births[hops - 1])
 
-    def says(self, hops: int, step: int) -> str:
-        """What it says to its prompt of a number of hops."""
-        asked = self.examples[hops - 1]
-        says = probe(self.shown.run, step=step, prompt=asked.prompt).says
-        return f"Asked {asked.prompt.split()[-1]}, it says {says}; right is {asked.answer}."
+    def asked(self, hops: int) -> str:
+        """The query of a number of hops."""
+        return self.examples[hops - 1].prompt.split()[-1]
+
+    def read(self, hops: int, step: int) -> Reading:
+        """What it says to its prompt."""
+        return probe(self.shown.run, step=step, prompt=self.examples[hops - 1].prompt)
 
     def told(self, hops: int, step: int) -> str:
-        """The same, and how it does on all test rows."""
-        curve = self.shown.curves[hops - 1]
+        """The same in words, and how it does on all test rows."""
+        curve, right = self.shown.curves[hops - 1], self.examples[hops - 1].answer
         share = dict(zip(curve.steps, curve.values, strict=True))[step]
-        return f"At step {step:,} it answers {percent(share)} of queries of {WORDS[hops]}. {self.says(hops, step)}"
+        return (
+            f"At step {step:,} it answers {percent(share)} of queries of {WORDS[hops]}. Asked {self.asked(hops)}, it "
+            f"says {self.read(hops, step).says}; right is {right}."
+        )
 
     def state(self, hops: int, step: int) -> dict[str, object]:
         """Where that can be seen."""
@@ -108,12 +113,11 @@ def _path(mixed: _Asked, turned: _Asked) -> tuple[PathStep, ...]:
 
     return (
         PathStep(
-            title="Three hops, at the end.",
-            text=f"{mixed.says(HOPS - 1, end)} First answered: {since}. The claims are on networks of "
-            f"{FOLLOWED.n_layers} layers; this one has {FOUR.n_layers}.",
+            title=f"Asked {mixed.asked(HOPS - 1)}, it says {mixed.read(HOPS - 1, end).likeliest}.",
+            text=f"First answered: {since}. It has {FOUR.n_layers} layers; the claims are on {FOLLOWED.n_layers}.",
             claims=("KF8", "KF9"),
         ),
-        stop("One hop is answered.", 1, one),
+        stop("One hop.", 1, one),
         stop("Two hops.", 2, two),
         stop("Three hops, at that step.", HOPS - 1, two),
         stop("Four hops, at the end.", HOPS, end, "KF12"),

@@ -153,10 +153,10 @@ def test_the_stage_of_hops_opens_on_their_order_and_says_what_streams_hold():
     for birth in shown.find(shown.start["run"]).births:
         assert birth.told in shown.path[0].text
     notes = {one.run.recipe.init_seed: one.note for one in shown.shown if "mixed" in one.condition}
-    held = "the query holds after layer 1 its start, after layer 2 two hops, after layer 3 three hops, after layer 4"
+    held = "layer by layer the query holds its start, two hops, three hops, three hops; "
     assert held in notes[2] and "words of permutation 2 hold two hops" in notes[2]
-    assert "holds after layer 1 one hop" in notes[7] and "words of permutation 2 do not hold two hops" in notes[7]
-    assert "holds after layer 1 nothing predicted" in notes[3]
+    assert "the query holds one hop," in notes[7] and "words of permutation 2 do not hold two hops" in notes[7]
+    assert "the query holds nothing predicted," in notes[3]
 
 
 @pytest.mark.slow
@@ -164,7 +164,7 @@ def test_the_path_of_hops_goes_to_the_first_checkpoint_at_which_each_is_answered
     shown = exhibit("composition", "explorer")
     one = shown.find(shown.start["run"])
     by = {birth.label: birth.by for birth in one.births}
-    for title, words in (("One hop is answered.", "one hop"), ("Two hops.", "two hops")):
+    for title, words in (("One hop.", "one hop"), ("Two hops.", "two hops")):
         (stop,) = (stop for stop in shown.path if stop.title == title)
         assert stop.state["step"] == min(step for step in one.steps if step >= by[words])
         assert stop.state["prompt"] == next(example.prompt for example in shown.examples if example.label == words)
