@@ -17,7 +17,6 @@ A study of no paper that is installed is named by its import path (``my_package.
 import importlib
 import pkgutil
 from collections.abc import Mapping
-from importlib.metadata import entry_points
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
@@ -26,8 +25,8 @@ from pydantic import BaseModel
 
 from circuitcore.ground.errors import UserError
 from circuitcore.ground.spelling import unknown
-from livingpaper import PAPERS
 from livingpaper.book.parameters import ParameterError, Problem, parse, read_yaml
+from livingpaper.claims.papers import installed
 
 if TYPE_CHECKING:
     from circuitcore.metrics.instruments.instrument import Instrument
@@ -59,7 +58,7 @@ class StudyError(UserError, LookupError):
 
 def packages() -> tuple[str, ...]:
     """The import paths of the papers that are installed."""
-    return tuple(sorted({point.value for point in entry_points(group=PAPERS)}))
+    return tuple(sorted(point.value for point in installed()))
 
 
 def names() -> tuple[str, ...]:

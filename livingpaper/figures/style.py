@@ -7,13 +7,12 @@ that nothing is said by colour alone. Maps use cividis (Nunez, Anderton, Renslow
 import functools
 import textwrap
 from collections.abc import Callable, Mapping
-from importlib.metadata import entry_points
 from typing import Any, Literal
 
 import altair as alt
 import pandas as pd
 
-from livingpaper import PAPERS
+from livingpaper.claims.papers import installed
 from livingpaper.claims.view import View
 
 Theme = Literal["light", "dark"]
@@ -146,8 +145,7 @@ def series_color(field: str = "series:N", *, order: list[str], legend: alt.Legen
 @functools.cache
 def lasting_colours() -> dict[str, int]:
     """Name of a series -> its colour, as a place in the palette; of the papers that are installed (``COLOURS``)."""
-    papers = [point.load() for point in entry_points(group=PAPERS)]
-    return {name: place for paper in papers for name, place in getattr(paper, "COLOURS", {}).items()}
+    return {name: place for paper in installed() for name, place in getattr(paper.load(), "COLOURS", {}).items()}
 
 
 def places(order: list[str], kept: Mapping[str, int]) -> list[str]:
