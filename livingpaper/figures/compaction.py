@@ -7,6 +7,7 @@ import csv
 import io
 import itertools
 import json
+import math
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -40,15 +41,15 @@ def compact(spec: dict[str, Any]) -> dict[str, Any]:
 
 
 def _shortest(rows: object) -> _Written:
-    """Lists in cells, and what CSV would lose, stay as they are."""
-    plain = _Written(table=rows)
+    """Lists in cells, and what CSV would lose, stay as they are; a number that is none is a missing one."""
     if not (isinstance(rows, list) and rows and all(isinstance(row, dict) for row in rows)):
-        return plain
+        return _Written(table=rows)
     if any(set(row) != set(rows[0]) for row in rows):
-        return plain
+        return _Written(table=rows)
+    rows = [{column: _finite(cell) for column, cell in row.items()} for row in rows]
     kinds = {column: _kind([row[column] for row in rows]) for column in rows[0]}
     if None in kinds.values():
-        return min(plain, _once(rows, []), key=lambda one: one.size)
+        return min(_Written(table=rows), _once(rows, []), key=lambda one: one.size)
     return min(_as_csv(rows, kinds), _in_stretches(rows), key=lambda one: one.size)
 
 
@@ -123,6 +124,10 @@ def _read_back(node: Any, written: dict[str, _Written]) -> Any:
 
 def _json(value: object) -> str:
     return json.dumps(_whole(value), separators=(",", ":"), allow_nan=False)
+
+
+def _finite(value: Any) -> Any:
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _whole(value: Any) -> Any:
