@@ -81,7 +81,7 @@ def staged():
         replace(one, tests={step: found for step in one.steps if step}, note="Both are published.", births=births)
         for one in bare.shown
     )
-    path = (replace(bare.path[0], lit=("matches",)), *bare.path[1:])
+    path = (replace(bare.path[0], lit=("matches", "copies")), *bare.path[1:])
     return replace(bare, name="explorer-staged", shown=shown, path=path, plan=LOOKUP)
 
 

@@ -6,7 +6,7 @@ from functools import cache
 import pytest
 import torch
 from conftest import page_with
-from explorer_page import opening, press, problems, published, switch, tab_to, write_pages
+from explorer_page import opening, press, problems, published, story, switch, tab_to, write_pages
 
 from circuitcore.models import forward
 from livingpaper.explorer.block import weights_script
@@ -199,8 +199,8 @@ def words(stage):
 def test_it_opens_on_the_tests_of_its_network(stage):
     assert said_of(stage)[2][:2] == ("a2", "a2") and said_of(stage)[2][2] < 0.05
     assert links(stage) == {
-        "1, joins, L0H1": True, "2, fetches, L1H2": True, "2, fetches, L2H2+H3": True, "4, doubles, L1H2": True,
-        "4, doubles, L2H2+H3": False,
+        "1, joins: L0H1": True, "2, fetches: L1H2": True, "2, fetches: L2H2+H3": True, "4, doubles: L1H2": True,
+        "4, doubles: L2H2+H3": False,
     }  # fmt: skip
     assert "looks ahead" in stage.locator(".explorer-story").inner_text()
 
@@ -208,10 +208,30 @@ def test_it_opens_on_the_tests_of_its_network(stage):
 def test_the_scrubber_goes_to_the_step_at_which_one_look_up_is_there(stage):
     stage.get_by_role("slider").press("Home")
     stage.get_by_text("step 800 of 3,000").wait_for()
-    assert links(stage) == {"1, joins, L0H1": True, "2, fetches, L1H2": True}
+    assert links(stage) == {"1, joins: L0H1": True, "2, fetches: L1H2": True}
     stage.get_by_role("combobox", name="Seed").select_option("1")
     stage.get_by_text("step 3,000 of 3,000").wait_for()
-    assert "3, hops, L3H0+H2" in links(stage)
+    assert "3, hops: L3H0+H2" in links(stage)
+
+
+def test_the_sentence_is_of_what_is_shown_as_soon_as_it_is_not_the_stops(stage):
+    first = story(stage)
+    assert "looks ahead" in first
+    lit = stage.locator(".explorer-stage .link.is-lit")
+    assert lit.count() == 0  # its stop names none
+    stage.get_by_role("slider").press("Home")
+    told = " and ".join(f"{one.nearest} (error {one.error:.2f})" for one in exhibit().says(AHEAD, 800))
+    tested = "Supported at this step: 1 joins (L0H1), 2 fetches (L1H2); not: none."
+    assert story(stage) == f"Asked by a0 for a1 and a2, it says {told}. {tested}"
+    assert lit.count() == 2
+    assert stage.locator(".explorer-room").first.get_attribute("aria-label") == story(stage)
+    switch(stage, "L1H2", "on").click()
+    assert story(stage).startswith("Asked by a0 for a1 and a2, with L1H2 off, it says ")
+    press(stage, "Next")
+    assert story(stage) != first and "with L1H2 off" not in story(stage)
+    press(stage, "Back")
+    assert story(stage) == first
+    assert stage.locator(".explorer-path, .explorer-shown").locator("[aria-live]").count() == 1
 
 
 def test_another_row_is_drawn_a_query_followed_and_a_symbol_dragged(opened, stage):

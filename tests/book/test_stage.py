@@ -21,6 +21,7 @@ from explorer_page import (
     problems,
     published,
     staged,
+    story,
     switch,
     tab_to,
     write_pages,
@@ -32,11 +33,13 @@ from test_pages import seriously_wrong
 from circuitcore.tasks.forms import PromptError, matching
 from livingpaper.explorer.probe import probe
 from livingpaper.explorer.widget import block_of, exhibit_of
+from livingpaper.figures.circuit import likely
 
 NAME = "explorer-staged"
 LONG = ("story-e6a34a3a5d93", "balanced_stream-949aa3df1f58")
 """Networks whose prompts are long."""
 STEPS = published(RUN).steps
+SUPPORTED = "1 tags (L0H0), 2 carries (L0H1), 3 matches (L1H*)"
 ASKED_KEY, ASKED_VALUE, QUERY = 7, 8, 11
 """Positions in the prompt."""
 MATCHES = [f"cut(L1H{head}:{LAST}->{ASKED_VALUE})" for head in (0, 1)]
@@ -194,7 +197,7 @@ def test_attention_alone_is_cut_in_its_own_head_and_stays_to_be_restored(explore
     looks = explorer.locator('.explorer-stage [data-key^="look 1 "]')
     key, label = looks.first.get_attribute("data-key"), looks.first.get_attribute("aria-label")
     _, layer, source, target = key.split(" ")
-    head = label.split(",")[0]
+    head = label.split(":")[0]
     assert head.startswith(f"L{layer}H")
     at(explorer, key).focus()
     assert "No test speaks of it: attention, no part of a mechanism." in readout(explorer)
@@ -388,7 +391,7 @@ def test_the_readout_tells_what_is_pointed_at_and_what_its_test_found(explorer):
         r"On this network: moves the answer on 90 % of prompts, supported\. Press to cut it\.$",
         "name 4": r"4, copies: L1H\* copies that value into the answer\. "
         r"On this network: moves the answer on 0 % of prompts, not supported\. Press to take it away\.$",
-        "token 1": r"Press to ask for K1\.$",
+        "token 1": r"Ask for K1: press it\.$",
     }
     for key, words in told.items():
         explorer.page.mouse.move(*point(explorer, key))
@@ -414,8 +417,8 @@ def test_before_anything_is_pointed_at_it_says_what_can_be_done_and_what_holds_o
         assert hint.startswith("Width: attention. Grey: attention that no test speaks of. Point at an arrow")
         assert hint.endswith(" L1H*: the heads of layer 1, tested together. Both are published.")
         label = explorer.locator(".explorer-room").first.get_attribute("aria-label")
-        assert label.startswith("The circuit on this prompt. It answers V0, > 99 %. 1, tags, L0H0; 2, carries, L0H1; ")
-        assert label.endswith("4, copies, L1H*, not supported")
+        assert label.startswith("Asked for K7, it says V0, > 99 %. Supported at this step: 1 tags (L0H0), 2 carries (")
+        assert label.endswith("; not: 4 copies (L1H*).")
         # Nothing of the panels is there before one is opened; their module may be, for the networks beside each other.
         blobs = [url for url in fresh.requests if url.startswith("blob:")]
         assert 1 <= len(blobs) <= 2 and explorer.locator("canvas, .explorer-composer").count() == 0
@@ -464,17 +467,89 @@ def test_what_is_pressed_before_it_is_loaded_waits_for_it(browser, address):
     context.close()
 
 
-def test_the_arrows_that_a_stop_speaks_of_are_lit_while_the_reader_is_there(explorer):
-    lit = explorer.locator(".explorer-stage .link.is-lit")
-    assert [classes(one)[1] for one in lit.all()] == ["move-3"]
-    explorer.get_by_role("slider").press("ArrowLeft")
-    assert lit.count() == 1  # at whatever step
+def told_of(step=STEPS[-1], prompt=PROMPT, edits=(), off=""):
+    """The sentence of a state that no stop has, from ``probe``; ``off``: its edits in words."""
+    reading = probe(published(RUN), prompt=prompt, step=step, edits=edits)
+    said, wanted = reading.likeliest, reading.target
+    wrong = "" if said == wanted else f", not {wanted}"
+    asked, sure = prompt.split()[QUERY], likely(reading.probability_of(said))
+    tested = f"Supported at this step: {SUPPORTED}; not: 4 copies (L1H*)."
+    how = f"Asked for {asked}{off and f', with {off}'}"
+    return f"{how}, it says {said}, {sure}{wrong}. {tested if step else 'No test speaks of it.'}"
+
+
+def test_the_sentence_is_of_what_is_shown_as_soon_as_it_is_not_the_stops(explorer):
+    first = story(explorer)
+    assert first.startswith("It works. Asked for K7")
+    explorer.get_by_role("slider").press("Home")
+    assert story(explorer) == told_of(step=0)
+    explorer.get_by_role("slider").press("ArrowRight")
+    assert story(explorer) == told_of(step=STEPS[1])
+    assert "1 of 6, changed by you" in explorer.inner_text()
+    explorer.get_by_role("slider").press("End")
+    assert story(explorer) == first
     click(explorer, "name 1")
-    assert lit.count() == 0
+    assert story(explorer) == told_of(edits=["zero(L0H0)@all"], off="L0H0 off")
     press(explorer, "Undo")
-    assert lit.count() == 1
+    click(explorer, f"3 1 {ASKED_VALUE} {LAST}")
+    assert story(explorer) == told_of(edits=MATCHES, off=", ".join(MATCHES))
+    press(explorer, "Undo")
+    drag(explorer, 4, QUERY)
+    assert story(explorer) == told_of(prompt=PROMPT.replace("Q K7", "Q K6"))
     press(explorer, "Next")
-    assert lit.count() == 0
+    assert story(explorer).startswith("See it appear. ")
+    press(explorer, "Back")
+    assert story(explorer) == first
+    press(explorer, "Compare with another")
+    assert story(explorer) == f"{told_of()} Compared with: {told_of(step=0)}"
+
+
+def test_one_live_region_says_it_and_the_drawings_label_is_the_same(explorer):
+    live = explorer.locator(".explorer-path, .explorer-shown").locator("[aria-live]")
+    assert live.count() == 1 and "explorer-story" in classes(live)
+    explorer.get_by_role("slider").press("Home")
+    room = explorer.locator(".explorer-room").first
+    assert room.get_attribute("aria-label") == story(explorer) == told_of(step=0)
+    arrow = at(explorer, explorer.locator('.explorer-stage [data-key^="look "]').first.get_attribute("data-key"))
+    arrow.focus()
+    assert readout(explorer) == arrow.get_attribute("aria-label") + arrow.get_attribute("aria-description")
+    same = """name => {
+        const text = document.querySelector(`#${name} .explorer-story`);
+        window.said = 0;
+        new MutationObserver(all => { window.said += all.length; }).observe(text, { subtree: true, childList: true });
+    }"""
+    explorer.page.evaluate(same, NAME)
+    press(explorer, "strict")
+    explorer.get_by_role("slider").press("Home")
+    assert explorer.page.evaluate("window.said") == 0  # what stays the same is not read aloud again
+
+
+def lit(explorer):
+    return [classes(one)[1] for one in explorer.locator(".explorer-stage .link.is-lit").all()]
+
+
+def test_the_arrows_that_are_spoken_of_are_lit_and_none_that_no_test_supports(explorer):
+    assert lit(explorer) == ["move-3"]  # of the stop's, which speaks of what is not supported too
+    explorer.get_by_role("slider").press("ArrowLeft")
+    assert lit(explorer) == ["move-1", "move-2", "move-3"]
+    press(explorer, "Undo")
+    assert lit(explorer) == ["move-3"]
+    press(explorer, "Next")
+    assert lit(explorer) == []
+
+
+def test_without_a_path_the_sentence_is_of_what_is_shown_and_there_is_nowhere_to_go(browser, tmp_path):
+    exhibit = exhibit_of(published(RUN))
+    write_weights(tmp_path, [exhibit])
+    write_pages(tmp_path, {"bare": ("light", block_of(exhibit).page_html)})
+    with opening(browser, (tmp_path / "book/bare.html").as_uri()) as fresh:
+        explorer = closed(fresh, exhibit.name)
+        reading = probe(RUN, prompt=exhibit.start["prompt"])
+        assert story(explorer) == (
+            f"Asked for {reading.words[QUERY]}, it says {reading.likeliest}, "
+            f"{likely(reading.probability_of(reading.likeliest))}. No test speaks of it."
+        )
+        assert not explorer.get_by_role("button", name="Next").is_visible()
 
 
 def test_a_network_beside_it_is_put_on_the_stage(opened, explorer, pane):

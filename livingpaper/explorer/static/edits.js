@@ -64,6 +64,13 @@ globalThis.circuitEdits = (() => {
     const cache = {}, edge = (layer, head, query, key) => `L${layer}H${head}:${query}->${key}`;
     const part = ({ site, layer, head }) => `L${layer}${head == null ? '' : `H${head}`}.${site}`;
     const cut = new Set(cuts.map(four => edge(...four))), unmet = new Set([...cut, ...puts.map(part)]);
+    const isCut = (layer, head, query, key) => {
+      const of = at => edge(layer, head, query, at);
+      if (!cut.size || !cut.has(of(key))) return false;
+      unmet.delete(of(key));
+      return [...Array(query + 1).keys()].some(at => !cut.has(of(at)))
+        || fail('these cuts leave a query with no key to attend to; leave at least one, or ablate the head');
+    };
 
     // `value` [pos width] with what is put there; a copy, since neighbouring sites may share an array.
     function replaced(value, put) {
@@ -86,7 +93,7 @@ globalThis.circuitEdits = (() => {
     return {
       cache,
       unmet,
-      isCut: (...four) => cut.size > 0 && cut.has(edge(...four)) && (unmet.delete(edge(...four)), true),
+      isCut,
       // The value of a site after the puts there; the cache keeps it.
       site(name, layer, value) {
         for (const put of puts) if (put.site === name && put.layer === layer) value = replaced(value, put);

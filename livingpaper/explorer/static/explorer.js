@@ -40,7 +40,7 @@ globalThis.circuitExplorer = (() => {
       this.#opening = { ...this.#data.opening, ...this.#data.path[0]?.state };
       this.#stills = [...still?.querySelectorAll('.circuits svg') ?? []];
       const { change, edit } = this, ready = () => this.#load();
-      this.#path = pathOf(this.#data.path, this.#opening, change, { step: 0 });
+      this.#path = pathOf(this.#data.path, this.#opening, change);
       const ask = async (form, words) =>
         change({ prompt: (await ready()).circuitPrompt.settled(form, words).join(' ') }, 'prompt');
       this.#stages = [0, 1].map(() => new circuitStage.Stage(lab, this.#data, { edit, ask, ready }));
@@ -71,7 +71,7 @@ globalThis.circuitExplorer = (() => {
       } catch (error) { wrong = error.message; }
       if (linked && !(await this.change(linked))) wrong = this.#problem.textContent;
       if (!this.#state && !(await this.change(this.#fields.asked()))) throw new Error(this.#problem.textContent);
-      if (wrong) this.#complain(sentence(`the address could not be followed: ${wrong}`));
+      if (wrong) this.#complain(`the address could not be followed: ${wrong}`);
       this.#box.append(this.#live);
       requestAnimationFrame(() => setTimeout(() => this.#load())); // when the stage has been painted
     }
@@ -88,7 +88,7 @@ globalThis.circuitExplorer = (() => {
       try {
         const asked = await this.#linked();
         if (asked && !same(asked, this.#state)) this.change(asked);
-      } catch (error) { this.#complain(sentence(error.message)); }
+      } catch (error) { this.#complain(error.message); }
     }
 
     #share() {
@@ -105,7 +105,8 @@ globalThis.circuitExplorer = (() => {
     // ---- changes ----
 
     // typed: what stays in the field.
-    #complain(text, field = '', typed = '') {
+    #complain(words, field, typed) {
+      const text = words && sentence(words);
       say(this.#problem, (!field && text) || this.#lacking);
       this.#below?.complain(text, field, typed);
     }
@@ -158,7 +159,7 @@ globalThis.circuitExplorer = (() => {
         this.#coming = null;
         if (before && !(await this.change(before))) return false; // what was on its way arrives all the same
         if (this.#state) this.#paintPlaces(); // menus go back to what is shown
-        this.#complain(sentence(error.message), field, changes[field]);
+        this.#complain(error.message, field, changes[field]);
         return false;
       }
       if (this.#state && !isUndone && !same(this.#state, next)) this.#remember(this.#state, next);
@@ -185,15 +186,14 @@ globalThis.circuitExplorer = (() => {
 
     repaint = () => {
       this.#paintPlaces();
-      const isClosed = this.#form?.show(this.now()) ?? false, lit = this.#path.litAt(this.#state);
+      const isClosed = this.#form?.show(this.now()) ?? false, state = this.#state;
       for (const { room, beside } of this.#stages) {
         for (const part of [room.node, room.readout, beside]) part.hidden = isClosed;
       }
-      if (!isClosed) {
-        placesOf(this.#state).forEach(({ run, step }, i) => this.#stages[i].show(
-          this.#readings[i], this.lab.run(run), this.lab.testsAt(run, step), this.#state, i ? [] : lit));
-      }
-      this.#path.show(this.#state);
+      const light = links => this.#path.light(state, links);
+      const texts = isClosed ? ['Guess first.'] : placesOf(state).map(({ run, step }, i) => this.#stages[i].show(
+        this.#readings[i], this.lab.run(run), this.lab.testsAt(run, step), state, light));
+      this.#path.show(state, texts.join(' Compared with: '));
       this.#below?.show(isClosed);
     };
 

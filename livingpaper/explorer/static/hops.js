@@ -4,7 +4,7 @@
 globalThis.hopsStage = (() => {
   'use strict';
   const { el, same, say, enable, button, toolbar } = pageParts('explorer');
-  const { wanting, fieldsOf, pathOf, onUndo, opened, sentence } = circuitShell;
+  const { wanting, fieldsOf, pathOf, seen, onUndo, opened, sentence } = circuitShell;
   const { cell, bar } = circuitBars, { table, named } = circuitTables, { zero, toggled } = editText;
   const FIELDS = ['run', 'step', 'draw', 'row', 'follow', 'edits'], MOST_UNDONE = 100, MOST_DRAWS = 1e6;
   const HINT = 'Width: attention on this row. Solid: a test of this network at this step supports the link. Grey: attention '
@@ -54,9 +54,8 @@ globalThis.hopsStage = (() => {
       this.#lab = new circuitLab.Lab({ task: null, runs, leftOut });
       this.#place = new circuitPlaces.Place(this.#lab, 'Network', at => this.#change(at));
       const { node, readout } = this.#room = circuitRoom.roomOf({
-        Layout: hopsCircuit.RowLayout, likely: errorOf, inWords: circuit => this.#inWords(circuit), tested,
-        edit: texts => this.#edit(texts), name: link => this.#pressName(link), token: at => this.#pressToken(at),
-        put: (from, to) => this.#put(from, to),
+        Layout: hopsCircuit.RowLayout, likely: errorOf, tested, edit: texts => this.#edit(texts),
+        name: link => this.#pressName(link), token: at => this.#pressToken(at), put: (from, to) => this.#put(from, to),
       });
       this.live = el('div', 'live', this.#path.node,
         el('div', 'part shown', node, this.#place.node, readout,
@@ -165,12 +164,14 @@ globalThis.hopsStage = (() => {
       this.#place.show(state, '');
       this.#row.value = state.row;
       this.#draw.value = state.draw;
-      this.#path.show(state);
       this.#paintAnswers();
       this.#paintSwitches();
       enable(this.#undo, this.#before.length > 0);
       const circuit = this.#circuitOf(found, state), { broken } = circuit;
+      this.#path.light(state, circuit.links);
       circuitMarks.mark(circuit, state.edits);
+      circuit.text = this.#inWords(circuit, state);
+      this.#path.show(state, circuit.text);
       const isOther = this.#hinted !== state.run || Boolean(broken);
       this.#hinted = broken ? null : state.run;
       this.#room.show(circuit, broken || HINT, isOther);
@@ -183,11 +184,10 @@ globalThis.hopsStage = (() => {
       });
     }
 
-    #inWords({ links, answer: { word, probability } }) {
-      const { words } = this.#found;
-      const each = links.map(({ move, head, isSupported, arrows: [{ source, target }] }) =>
-        `${head} ${move.name}: ${words[target]} reads ${words[source]}${isSupported ? '' : ', not supported'}`);
-      return `Links on this row, ${words[this.#state.follow]} asked. It says ${word}, ${errorOf(probability)}. ${each.join('; ')}`;
+    #inWords({ links }, { follow, edits }) {
+      const { words, answers } = this.#found, wanted = answers.map(one => one.wanted ?? 'nothing').join(' and ');
+      const said = answers.map(({ nearest, error }) => `${nearest} (${errorOf(error)})`).join(' and ');
+      return seen(links, `Asked by ${words[follow]} for ${wanted}`, edits, said);
     }
 
     #paintAnswers() {
@@ -225,9 +225,8 @@ globalThis.hopsStage = (() => {
     #pressName(link) {
       const { number: at, move, head, heads, isRemoved, link: roles } = link;
       return {
-        key: `name ${at} ${head} ${roles.join(' ')}`, label: `${at}, ${move.name}, ${head}`, isOn: isRemoved,
-        says: `${at}, ${move.name}: ${head} ${move.does}. ${tested(link)} `
-          + `Press to ${isRemoved ? 'switch it on' : 'switch it off'}.`,
+        key: `name ${at} ${head} ${roles.join(' ')}`, label: `${at}, ${move.name}: ${head}`, isOn: isRemoved,
+        more: ` ${move.does}. ${tested(link)} Press to ${isRemoved ? 'switch it on' : 'switch it off'}.`,
         act: () => this.#edit(heads.map(zero)),
       };
     }
@@ -236,7 +235,7 @@ globalThis.hopsStage = (() => {
       const word = this.#found.words[position], isQuery = this.#rows.queries.includes(position);
       if (!isQuery || position === this.#state.follow) return null;
       return {
-        key: `token ${position}`, label: `Follow ${word}`, says: `Press to follow the chain of ${word}.`,
+        key: `token ${position}`, label: `Follow ${word}`, more: ': press it.',
         act: () => this.#change({ follow: position, edits: this.#offs }),
       };
     }

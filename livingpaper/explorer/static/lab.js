@@ -75,8 +75,7 @@ globalThis.circuitLab = (() => {
     testsAt(id, step) {
       const { tests, found } = this.run(id), at = Object.entries(tests[step] ?? {});
       return Object.fromEntries(at.map(([move, [heads, effect, isSupported]]) => {
-        const all = heads.split(' '), [, layer] = /^L(\d+)/.exec(all[0]);
-        const head = all.length > 1 ? `L${layer}H*` : all[0];
+        const all = heads.split(' '), [first, second] = all, head = second ? first.replace(/H.*/, 'H*') : first;
         return [move, { heads: all, head, effect, isSupported: Boolean(isSupported), found: found[move] }];
       }));
     }

@@ -31,22 +31,16 @@ globalThis.circuitMoves = (() => {
       (target, source) => cache[`pattern.${layer}`][(head * n + target) * n + source]));
   }
 
-  function arrowsOf(move, words, where, look) {
-    const [sources, targets] = [where[move.source], where[move.target]], end = words.length - 1;
+  function arrowsOf({ layer, source: from, target: to, brings, looks }, words, where, look) {
+    const [sources, targets] = [where[from], where[to]], end = words.length - 1;
     const pairs = sources.length === 1 || targets.length === 1
       ? sources.flatMap(source => targets.map(target => [source, target]))
       : sources.map((source, i) => [source, targets[i]]);
-    if (move.looks && move.looks !== 'anywhere' && !where[move.looks].length) return [];
-    return pairs.map(([source, target]) => {
-      if (target !== null) {
-        return {
-          layer: move.layer, source, target, weight: look(target, source), brings: move.brings ? words[source] : '',
-        };
-      }
-      const seen = move.looks === 'anywhere' ? [...words.keys()] : where[move.looks];
-      const weight = move.looks ? Math.max(0, ...seen.map(at => look(end, at))) : null;
-      return { layer: move.layer + 1, source, target, weight, brings: '' };
-    });
+    const seen = looks === 'anywhere' ? [...words.keys()] : where[looks];
+    if (seen?.length === 0) return []; // nothing is asked for
+    const weight = seen ? Math.max(...seen.map(at => look(end, at))) : null;
+    return pairs.map(([source, target]) => (target === null ? { layer: layer + 1, source, target, weight, brings: '' }
+      : { layer, source, target, weight: look(target, source), brings: brings ? words[source] : '' }));
   }
 
   // What no link is: the strongest head of each layer, as far as the answer can depend on what it looks at.
@@ -58,12 +52,11 @@ globalThis.circuitMoves = (() => {
       const before = [...reach];
       for (let target = 0; target < n; target++) {
         for (let source = 0; source <= target; source++) {
-          const weights = looks[layer].map(look => look(target, source)), weight = Math.min(1, Math.max(...weights));
-          const way = weight * before[target];
+          const weights = looks[layer].map(look => look(target, source)), most = Math.max(...weights);
+          const weight = Math.min(1, most), way = weight * before[target];
           reach[source] = Math.max(reach[source], way);
           if (way < FAINTEST || done.has(`${layer} ${source} ${target}`)) continue;
-          const head = `L${layer}H${weights.indexOf(Math.max(...weights))}`;
-          found.push({ layer, source, target, weight, brings: '', head });
+          found.push({ layer, source, target, weight, brings: '', head: `L${layer}H${weights.indexOf(most)}` });
         }
       }
     }

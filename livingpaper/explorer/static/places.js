@@ -33,11 +33,11 @@ globalThis.circuitPlaces = (() => {
       this.#slider.ariaLabel = `Step of training, ${name}`;
       this.#slider.setAttribute('list', this.#ticks.id);
       const condition = el('label', 'field', 'Condition ', this.#condition);
-      condition.hidden = new Set(lab.runs.map(run => run.condition)).size < 2;
       this.node = el('div', 'place', { role: 'group', ariaLabel: name },
         el('div', 'row', condition, this.#seedField, this.#player, this.#time),
         this.#slider, this.#ticks, this.#strip.node, this.#ruleLine);
       fill(this.#condition, this.#options(lab.runs, 'condition'));
+      condition.hidden = this.#condition.length < 2;
     }
 
     #isHere(run) { return !this.#lab.leftOut.includes(run.id); }
@@ -120,7 +120,7 @@ globalThis.circuitPlaces = (() => {
       this.#seed.value = seed;
       const when = `step ${number(at.step)} of ${number(final)}, epoch ${epochs[steps.indexOf(at.step)]}`;
       Object.assign(this.#slider, { max: final, value: at.step, ariaValueText: when });
-      say(this.#time, `${when}${isOne ? ' (the one checkpoint that is here)' : ''}`);
+      say(this.#time, `${when}${isOne ? ' (the only one here)' : ''}`);
       this.#strip.show(this.#run, at.step, this.#showRules(rule));
     }
   }

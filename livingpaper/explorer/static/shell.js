@@ -20,8 +20,7 @@ globalThis.circuitShell = (() => {
       if (lab.has(run)) return null;
       if (waiting.has(run)) return waiting.get(run).done;
       const waiter = {};
-      waiter.done = new Promise((resolve, reject) => Object.assign(waiter, { resolve, reject }));
-      waiting.set(run, waiter);
+      waiter.done = new Promise((resolve, reject) => waiting.set(run, Object.assign(waiter, { resolve, reject })));
       model.send({ want: run }); // which may have brought them when it returns
       return waiter.done;
     };
@@ -43,11 +42,20 @@ globalThis.circuitShell = (() => {
     };
   }
 
-  // The suggested path, a stop at a time; change(state) gives whether it could be shown. A state is at the stop where
-  // they differ in nothing but what `ignored` sets in both.
-  function pathOf(stops, opening, change, ignored = {}) {
+  // What is seen of a circuit, as sentences: `how` it is asked, the edits, what is said, what its tests support.
+  function seen(links, how, edits, said) {
+    const by = is => links.filter(link => link.isSupported === is)
+      .map(({ number, move, head }) => `${number} ${move.name} (${head})`).join(', ') || 'none';
+    const off = edits.join(', ').replace(/zero\((\w+)\)@all/g, '$1 off');
+    return `${how}${off && `, with ${off}`}, it says ${said}. ${links.length
+      ? `Supported at this step: ${by(true)}; not: ${by(false)}.` : 'No test speaks of it.'}`;
+  }
+
+  // The suggested path, a stop at a time; change(state) gives whether it could be shown. Away from the stop the text is
+  // what is seen there.
+  function pathOf(stops, opening, change) {
     let at = 0, shown;
-    const text = el('p', 'story'), counted = el('span', 'quiet'), last = stops.length - 1;
+    const text = el('p', 'story', { ariaLive: 'polite' }), counted = el('span', 'quiet'), last = stops.length - 1;
     const stateAt = stop => ({ ...opening, ...stops[stop].state });
     const go = by => async () => {
       const before = at;
@@ -55,24 +63,29 @@ globalThis.circuitShell = (() => {
       at += by;
       if (await change(stateAt(at))) return;
       at = before;
-      show(shown);
+      show(...shown);
     };
     const back = button('button', go(-1), 'Back'), next = button('button', go(1), 'Next');
-    const isAt = state => last >= 0 && same({ ...stateAt(at), ...ignored }, { ...state, ...ignored });
-    function show(state) {
-      shown = state;
-      if (last < 0) return;
-      const { title, text: words, told } = stops[at];
-      text.replaceChildren(el('strong', '', `${title} `), words, ...told.map(one => el('span', 'told', ` ${one}`)));
-      say(counted, `${at + 1} of ${last + 1}${isAt(state) ? '' : ', changed by you'}`);
+    const isAt = state => last >= 0 && same(stateAt(at), state);
+    function show(...now) {
+      const [state, seen] = shown = now, isHere = isAt(state), { title, text: words, told } = stops[at] ?? {};
+      const found = el('span', '', ...(isHere
+        ? [el('strong', '', `${title} `), words, ...told.map(one => el('span', 'told', ` ${one}`))] : [seen]));
+      if (!found.isEqualNode(text.firstChild)) text.replaceChildren(found); // what is replaced is read aloud
+      say(counted, `${at + 1} of ${last + 1}${isHere ? '' : ', changed by you'}`);
       enable(back, at > 0);
       enable(next, at < last);
     }
     return {
-      node: el('div', 'path', { role: 'group', ariaLabel: 'Suggested path', hidden: last < 0 }, text,
-        el('div', 'row', counted, back, next)),
+      node: el('div', 'path', text,
+        el('div', 'row', { role: 'group', ariaLabel: 'Suggested path', hidden: last < 0 }, counted, back, next)),
       restart() { at = 0; },
-      litAt: state => (isAt(state) ? stops[at].lit : []),
+      // What is spoken of: of what tests support the moves that the stop names; away from it, all.
+      light(state, links) {
+        for (const link of links) {
+          link.isLit = link.isSupported && (!isAt(state) || stops[at].lit.includes(link.move.name));
+        }
+      },
       show,
     };
   }
@@ -105,5 +118,5 @@ globalThis.circuitShell = (() => {
 
   const sentence = text => `${text[0].toUpperCase()}${text.slice(1)}${text.endsWith('.') ? '' : '.'}`;
 
-  return { wanting, fieldsOf, pathOf, onUndo, opened, sentence };
+  return { wanting, fieldsOf, pathOf, seen, onUndo, opened, sentence };
 })();

@@ -2,23 +2,16 @@
 // Defines `circuitStage`.
 globalThis.circuitStage = (() => {
   'use strict';
-  const { el } = pageParts('explorer'), { likeliest } = circuitBars;
+  const { el } = pageParts('explorer'), { likeliest } = circuitBars, { sure } = circuitDrawing;
   const MOST_ANSWERS = 3;
-  const HINT = 'Width: attention. Grey: attention that no test speaks of. Point at an arrow to read what it is, press it to '
-    + 'cut it.';
+  const HINT = 'Width: attention. Grey: attention that no test speaks of. Point at an arrow to read it, press it to cut it.';
   const likely = p => (p > 0.99 ? '> 99 %' : p < 0.01 ? '< 1 %' : `${Math.round(100 * p)} %`);
   const percent = share => (share > 0 && share < 1 ? likely(share) : `${100 * share} %`); // of prompts
 
   // What the address of several heads means, where one stands in the drawing.
   function together({ links }) {
-    const several = new Set(links.map(({ head }) => head).filter(head => head.endsWith('*')));
-    return [...several].sort().map(head => `${head}: the heads of layer ${head.slice(1, -2)}, tested together.`);
-  }
-
-  function inWords({ links, answer: { word, probability } }) {
-    const each = links.map(({ number, move, head, isSupported }) =>
-      `${number}, ${move.name}, ${head}${isSupported ? '' : ', not supported'}`);
-    return `The circuit on this prompt. It answers ${word}, ${likely(probability)}. ${each.join('; ')}`;
+    const several = [...new Set(links.map(({ head }) => head))].filter(head => head.endsWith('*'));
+    return several.sort().map(head => `${head}: the heads of layer ${head.slice(1, -2)}, tested together.`);
   }
 
   const tested = ({ found, effect, isSupported }) =>
@@ -40,53 +33,55 @@ globalThis.circuitStage = (() => {
       [this.#lab, this.#exhibit, this.#act] = [lab, exhibit, act];
       const { edit } = act, { Layout } = circuitLayout;
       this.room = circuitRoom.roomOf({
-        Layout, likely, inWords, tested, edit, name: (link, key) => this.#pressName(link, key),
-        token: at => this.#pressToken(at), put: (from, to) => this.#put(from, to),
+        Layout, likely, tested, edit, name: this.#pressName, token: this.#pressToken, put: this.#put,
       });
       this.beside = el('div', 'beside', el('table', 'next', el('caption', '', 'What comes next?'), this.#answers));
     }
 
-    // reading: of lab.read; run: whose it is; tests: of it at this step; lit: names of moves that are spoken of.
-    show(reading, run, tests, { edits }, lit) {
+    // reading: of lab.read; run: whose it is; tests: of it at this step; light: of the path. Gives what is seen, in words.
+    show(reading, run, tests, { edits }, light) {
       const isOther = this.#shown?.run !== run;
       this.#shown = { reading, run };
       const circuit = circuitMoves.circuitOn(this.#exhibit, tests, reading, token => this.#lab.word(token));
-      for (const link of circuit.links) link.isLit = lit.includes(link.move.name);
+      const { asked: { form: { lookup }, words } } = reading, { links, answer } = circuit;
+      light(links);
       this.#lab.edits?.mark(circuit, edits);
+      const how = lookup ? `Asked for ${words[lookup[0]]}` : `After ${words.at(-1)}`;
+      circuit.text = circuitShell.seen(links, how, edits, `${answer.word}, ${sure(answer, likely)}`);
       this.room.show(circuit, [HINT, ...together(circuit), run.note].join(' ').trim(), isOther);
       const p = reading.now.probabilities;
       this.#answers.replaceChildren(
         ...likeliest(this.#lab, reading, MOST_ANSWERS, edits.length > 0, token => [likely(p[token])]));
-      this.switches?.show(reading.model.config, circuit.links, edits);
+      this.switches?.show(reading.model.config, links, edits);
+      return circuit.text;
     }
 
     // ---- what can be pressed ----
 
-    #pressName(link, key = `name ${link.number}`) {
+    #pressName = (link, key = `name ${link.number}`) => {
       const { number, move, head, isRemoved } = link;
       return {
-        key, label: `${number}, ${move.name}, ${head}`, isOn: Boolean(isRemoved),
-        says: `${number}, ${move.name}: ${head} ${move.does}. ${tested(link)} `
-          + `Press to ${isRemoved ? 'put it back' : 'take it away'}.`,
+        key, label: `${number}, ${move.name}: ${head}`, isOn: Boolean(isRemoved),
+        more: ` ${move.does}. ${tested(link)} Press to ${isRemoved ? 'put it back' : 'take it away'}.`,
         act: async () => (await this.#act.ready(), this.switches.remove(link.heads)),
       };
-    }
+    };
 
     // Pressing a key asks for it; any word can be dragged onto another.
-    #pressToken(position) {
+    #pressToken = position => {
       const { asked: { form, words } } = this.#shown.reading, [query, pairs] = form.lookup ?? [null, []];
       if (!pairs.some(([key]) => key === position) || words[position] === words[query]) return null;
       return {
-        key: `token ${position}`, label: `Ask for ${words[position]}`, says: `Press to ask for ${words[position]}.`,
+        key: `token ${position}`, label: `Ask for ${words[position]}`, more: ': press it.',
         act: () => this.#put(position, query),
       };
-    }
+    };
 
-    #put(from, to) {
+    #put = (from, to) => {
       const { form, words: before } = this.#shown.reading.asked, words = [...before];
       words[to] = words[from];
       this.#act.ask(form, words);
-    }
+    };
   }
 
   return { Stage };

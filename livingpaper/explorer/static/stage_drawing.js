@@ -5,6 +5,9 @@ globalThis.circuitDrawing = (() => {
   const { namesOf, BADGE } = circuitNames;
   const OUTLINE = { fill: 'none', stroke: 'currentColor' }, HIT = 16; // wider than the widest line
   const points = list => list.map(point => point.map(round).join(' ')).join(' ');
+  const isWrong = ({ word, wanted }) => wanted !== null && word !== wanted;
+  // How sure an answer is, and what it should have been.
+  const sure = (answer, likely) => likely(answer.probability) + (isWrong(answer) ? `, not ${answer.wanted}` : '');
   const status = is => (is ? 'is-supported' : 'is-unsupported');
 
   const group = (names, ...children) => svg('g', { class: names }, ...children);
@@ -13,13 +16,17 @@ globalThis.circuitDrawing = (() => {
   const box = ([x, y], [across, up], rx) =>
     svg('rect', { x: x - across, y: y - up, width: 2 * across, height: 2 * up, rx, ...OUTLINE });
 
-  // What a reader can press: its name, what it says when pointed at, what it does. Kept by key through every repaint.
+  // What a reader can press: its name, what else is said when it is pointed at, what it does. Kept by key through every
+  // repaint.
   function pressed(node, press) {
     if (!press) return node;
-    const { key, label, says, act, isOn } = press;
+    const { key, label, more, act, isOn } = press;
     node.dataset.key = key;
     node.classList.add('can-press');
-    return Object.assign(node, { role: 'button', ariaLabel: label, ariaPressed: isOn ?? null, tabIndex: -1, says, act });
+    return Object.assign(node, {
+      role: 'button', ariaLabel: label, ariaDescription: more, ariaPressed: isOn ?? null, tabIndex: -1,
+      says: label + more, act,
+    });
   }
 
   function pathOf(layout, arrow, end) {
@@ -81,10 +88,12 @@ globalThis.circuitDrawing = (() => {
     return nodes.length ? [group('looks tone-0', ...nodes)] : [];
   }
 
+  const look = ({ number, isSupported, isLit, isRemoved }) =>
+    `move-${number} ${status(isSupported)}${isLit ? ' is-lit' : ''}${isRemoved ? ' is-removed' : ''}`;
+
   // nodeOf(arrow): how its arrows are drawn.
   function linkNode(link, nodeOf) {
-    const names = `link move-${link.number} ${status(link.isSupported)}${link.isLit ? ' is-lit' : ''}`;
-    return group(`${names}${link.isRemoved ? ' is-removed' : ''}`, ...link.arrows.map(nodeOf));
+    return group(`link ${look(link)}`, ...link.arrows.map(nodeOf));
   }
 
   const labelled = (word, [x, y], half) => [box([x, y], half, 3), text(word, [x, y + 4.5])];
@@ -115,19 +124,17 @@ globalThis.circuitDrawing = (() => {
   }
 
   function answerNodes(layout, likely) {
-    const { word, tone, probability, wanted } = layout.circuit.answer, [x, y] = layout.answer, half = layout.answerHalf;
-    const isRight = wanted === null || word === wanted;
-    const beside = `${likely(probability)}${isRight ? '' : `, not ${wanted}`}`;
+    const { circuit: { answer }, answer: [x, y], answerHalf: half } = layout;
     return [
-      group(`answer tone-${tone}${isRight ? '' : ' is-wrong'}`, box([x, y], [half, ANSWER], 6), text(word, [x, y + 7])),
-      text(`answer, ${beside}`, [x - half - 8, y + 5], 'quiet', 'end'),
+      group(`answer tone-${answer.tone}${isWrong(answer) ? ' is-wrong' : ''}`,
+        box([x, y], [half, ANSWER], 6), text(answer.word, [x, y + 7])),
+      text(`answer, ${sure(answer, likely)}`, [x - half - 8, y + 5], 'quiet', 'end'),
     ];
   }
 
   function nameNode({ link, badge: [cx, cy], words: [x, y], anchor }, press) {
     const head = svg('tspan', { class: 'who', dx: 5 }, link.head);
-    const lit = `${link.isLit ? ' is-lit' : ''}${link.isRemoved ? ' is-removed' : ''}`;
-    return pressed(group(`name move-${link.number} ${status(link.isSupported)}${lit}`, svg('circle', { cx, cy, r: BADGE }),
+    return pressed(group(`name ${look(link)}`, svg('circle', { cx, cy, r: BADGE }),
       text(String(link.number), [cx, cy + 4.5]), svg('text', { class: 'move', x, y, 'text-anchor': anchor }, link.move.name, head)),
     press);
   }
@@ -159,10 +166,9 @@ globalThis.circuitDrawing = (() => {
     const focused = node.contains(document.activeElement) ? document.activeElement.dataset.key : null;
     put(node, layout, contents(layout, press, likely));
     if (!focused) return;
-    const all = [...node.querySelectorAll('[data-key]')], [kind] = focused.split(' ');
-    const next = all.find(one => one.dataset.key === focused) ?? all.find(one => one.dataset.key.startsWith(kind)) ?? all[0];
-    next?.focus({ preventScroll: true });
+    const one = which => node.querySelector(`[data-key${which}]`), [kind] = focused.split(' ');
+    (one(`="${focused}"`) ?? one(`^="${kind}"`) ?? one(''))?.focus({ preventScroll: true });
   }
 
-  return { draw, put, line, linkNode, inOrder };
+  return { draw, put, line, linkNode, inOrder, sure };
 })();

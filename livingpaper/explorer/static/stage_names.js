@@ -60,7 +60,7 @@ globalThis.circuitNames = (() => {
       const free = all.filter(({ box }) => box[0] >= 0 && box[2] <= width && box[3] < height)
         .filter(({ box }) => !taken.some(other => meets(box, other)));
       const crossed = ({ around }) => lines.filter(point => holds(around, point)).length;
-      const best = free.reduce((top, name) => (top && crossed(top) <= crossed(name) ? top : name), null) ?? all[0];
+      const [best] = [...free.sort((a, b) => crossed(a) - crossed(b)), all[0]];
       taken.push(best.box);
       return best;
     });

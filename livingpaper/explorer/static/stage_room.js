@@ -39,13 +39,13 @@ globalThis.circuitRoom = (() => {
         const to = document.elementFromPoint(event.clientX, event.clientY)?.closest('[data-position]');
         if (to && to !== from && room.contains(to)) put(Number(from.dataset.position), Number(to.dataset.position));
       };
-      for (const name of ['pointerup', 'pointercancel']) addEventListener(name, end, drag);
+      addEventListener('pointerup', end, drag);
+      addEventListener('pointercancel', end, drag);
     });
     return (hint, isNew) => {
       if (isNew) pointed = null;
       else if (pointed === null) return;
-      const now = [...room.querySelectorAll('[data-key]')].find(node => node.dataset.key === pointed);
-      say(readout, now?.says ?? hint);
+      say(readout, room.querySelector(`[data-key="${pointed}"]`)?.says ?? hint);
     };
   }
 
@@ -54,20 +54,20 @@ globalThis.circuitRoom = (() => {
   function arrowPress({ tokens }, link, arrow, { tested, edit }) {
     const { source, target, weight, layer, isCut } = arrow, [query, key] = [target, source].map(at => tokens[at].word);
     const who = link ? `${link.number}, ${link.move.name}: ${link.head}` : arrow.head;
-    const edge = `${query} reads ${key}`, seen = isCut ? 'cut' : `attention ${weight.toFixed(2)}`;
+    const seen = isCut ? 'cut' : `attention ${weight.toFixed(2)}`;
     const what = link ? tested(link) : 'No test speaks of it: attention, no part of a mechanism.';
     return {
-      key: `${link?.number ?? 'look'} ${layer} ${source} ${target}`, label: `${who}, ${edge}, ${seen}`,
-      says: `${who}: ${edge}, ${seen}. ${what} Press to ${isCut ? 'put it back' : 'cut it'}.`, isOn: Boolean(isCut),
+      key: `${link?.number ?? 'look'} ${layer} ${source} ${target}`, label: `${who}: ${query} reads ${key}, ${seen}`,
+      more: `. ${what} Press to ${isCut ? 'put it back' : 'cut it'}.`, isOn: Boolean(isCut),
       act: () => edit((link?.heads ?? [arrow.head]).map(head => cut(head, target, source))),
     };
   }
 
-  // Layout, likely: as `circuitDrawing` takes them; inWords(circuit); name(link, key), token(position): what can be
-  // pressed; put(from, to); tested, edit: as above.
-  function roomOf({ Layout, likely, inWords, name, token, put, ...acts }) {
+  // Layout, likely: as `circuitDrawing` takes them; name(link, key), token(position): what can be pressed; put(from, to);
+  // tested, edit: as above.
+  function roomOf({ Layout, likely, name, token, put, ...acts }) {
     const drawn = circuitSvg.svg('svg', { role: 'group', fill: 'currentColor' }), room = el('div', 'room', drawn);
-    const readout = el('p', 'readout', { ariaLive: 'polite' }); // what is pointed at
+    const readout = el('p', 'readout'); // what is pointed at
     const stop = toolbar(room), tell = listen(room, readout, put);
     let circuit;
     // The arrow to the answer does what its name does.
@@ -79,14 +79,15 @@ globalThis.circuitRoom = (() => {
       if (!circuit || !width) return;
       const layout = new Layout(circuit, width < NARROW ? 'tall' : 'wide');
       circuitDrawing.draw(drawn, layout, { arrow, name, token }, likely);
-      room.ariaLabel = inWords(circuit);
+      room.ariaLabel = circuit.text;
       stop();
     }
 
     new ResizeObserver(paint).observe(room);
     return {
       node: el('div', 'stage', el('figure', '', { className: 'circuit' }, room)), readout, paint,
-      // hint: what the readout says where nothing is pointed at; isNew: whether the drawing is of something else.
+      // shown: a circuit, and its `text`; hint: what the readout says where nothing is pointed at; isNew: whether the
+      // drawing is of something else.
       show(shown, hint, isNew) {
         circuit = shown;
         paint();

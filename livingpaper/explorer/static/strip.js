@@ -51,7 +51,7 @@ globalThis.circuitStrip = (() => {
 
     #text() {
       const born = this.#births.map(({ label, after, by }) =>
-        (by === null ? `${label} not born` : `${label} born between step ${number(after ?? 0)} and ${number(by)}`));
+        `${label} ${by === null ? 'not born' : `born between step ${number(after ?? 0)} and ${number(by)}`}`);
       return `Through training${this.#rule && `, by the rule “${this.#rule}”`}: ${born.join('; ')}`;
     }
   }
