@@ -221,8 +221,8 @@ def test_the_sentence_is_of_what_is_shown_as_soon_as_it_is_not_the_stops(stage):
     assert lit.count() == 0  # its stop names none
     stage.get_by_role("slider").press("Home")
     told = " and ".join(f"{one.nearest} (error {one.error:.2f})" for one in exhibit().says(AHEAD, 800))
-    tested = "Supported at this step: 1 joins (L0H1), 2 fetches (L1H2); not: none."
-    assert story(stage) == f"Asked by a0 for a1 and a2, it says {told}. {tested}"
+    tested = "1 joins (L0H1: a1 reads a0), 2 fetches (L1H2: a0 reads a1); not: 1 joins (L0H1: a2 reads a1)."
+    assert story(stage) == f"Asked by a0 for a1 and a2, it says {told}. Supported at this step: {tested}"
     assert lit.count() == 2
     assert stage.locator(".explorer-room").first.get_attribute("aria-label") == story(stage)
     switch(stage, "L1H2", "on").click()

@@ -187,7 +187,10 @@ globalThis.hopsStage = (() => {
     #inWords({ links }, { follow, edits }) {
       const { words, answers } = this.#found, wanted = answers.map(one => one.wanted ?? 'nothing').join(' and ');
       const said = answers.map(({ nearest, error }) => `${nearest} (${errorOf(error)})`).join(' and ');
-      return seen(links, `Asked by ${words[follow]} for ${wanted}`, edits, said);
+      // Two links may be one head's same move elsewhere.
+      const placed = links.map(({ head, arrows: [{ source, target }], ...link }) =>
+        ({ ...link, head: `${head}: ${words[target]} reads ${words[source]}` }));
+      return seen(placed, `Asked by ${words[follow]} for ${wanted}`, edits, said);
     }
 
     #paintAnswers() {
