@@ -52,7 +52,7 @@ TOLD = {
     ("permutation_recall", "explorer"): ["PR13", "PR15", "PR1"],
     ("story_control", "story"): ["SC2", "SC3"],
     ("story_control", "planted"): ["SC4"],
-    ("symbolic_kv", "front"): ["KV5", "KV3", "KV1"],
+    ("symbolic_kv", "front"): ["KV1", "KV2", "KV5", "KV3"],
     ("sgd_formation", "explorer"): ["SF8", "SF14", "SF9"],
     ("sgd_selection", "explorer"): ["SS4", "SS3", "SS5"],
     ("composition", "explorer"): ["KF8", "KF9", "KF12", "KF17"],
