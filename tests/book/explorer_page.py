@@ -139,6 +139,18 @@ def opening(browser, url, *, is_clean=True, timeout=20_000, **context):
     made.close()
 
 
+def stopwatch(page):
+    """Tells the milliseconds for which the page's main thread has computed; waiting for others is not in them."""
+    session = page.context.new_cdp_session(page)
+    session.send("Performance.enable")
+
+    def computed():
+        found = session.send("Performance.getMetrics")["metrics"]
+        return 1000 * next(one["value"] for one in found if one["name"] == "ThreadTime")
+
+    return computed
+
+
 def closed(opened, name="explorer-small"):
     """The explorer of that name, once it is live, its panels closed as a reader finds them."""
     found = opened.page.locator(f"#{name}.is-live")

@@ -28,6 +28,7 @@ from explorer_page import (
     problems,
     published,
     small,
+    stopwatch,
     switch,
     write_site,
 )
@@ -44,23 +45,27 @@ LIVE_AT = """() => new MutationObserver((_, watch) => {
     window.liveAt = performance.now();
     watch.disconnect();
 }).observe(document, { subtree: true, childList: true, attributes: true })"""
-STEPS = """async () => {
-    const slider = document.querySelector('.explorer-slider'), found = [];
-    const steps = JSON.parse(document.querySelector('.explorer-data').textContent).runs[0].steps;
-    const shown = () => document.querySelector('.explorer-room').innerHTML;
+READY = """async () => {
+    window.steps = JSON.parse(document.querySelector('.explorer-data').textContent).runs[0].steps;
+    window.shown = () => document.querySelector('.explorer-stage svg').innerHTML;
     const frame = () => new Promise(requestAnimationFrame), task = () => new Promise(done => setTimeout(done));
-    for (let i = 0; i < 60; i++) {
-        await frame();
-        await task();
-        const start = performance.now(), before = shown();
-        slider.value = steps[i % steps.length];
-        slider.dispatchEvent(new Event('input'));
-        await frame(); // what stands then is painted
-        await task();
-        found.push([performance.now() - start, before !== shown()]);
-    }
-    return found;
+    window.painted = () => frame().then(task); // what stands then is painted
+    window.before = shown();
+    await painted();
 }"""
+STEP = """async i => {
+    const slider = document.querySelector('.explorer-slider'), start = performance.now();
+    slider.value = steps[i % steps.length];
+    slider.dispatchEvent(new Event('input'));
+    await painted();
+    return performance.now() - start;
+}"""
+IS_NEW = "() => before !== (window.before = shown())"
+LIVE_MS, STEP_MS, STEP_BESIDE_MS = 1000, 34, 50
+"""What a page may compute until it lives, and at the 95th percentile for a step to be painted; the latter beside every
+number, too."""
+ROUNDS, N_STEPS = 3, 40
+"""The best of some rounds counts: another process on the same core makes computing slower, and never faster."""
 
 
 @pytest.fixture(scope="module")
@@ -91,38 +96,54 @@ def percentile(values, share):
     return sorted(values)[int(share * (len(values) - 1))]
 
 
+def told(values):
+    return ", ".join(f"{value:.0f}" for value in values)
+
+
 # ---- time ----
 
 
 @pytest.mark.parametrize("name", ["small", "large"])
 def test_it_lives_within_a_second_of_opening_from_a_disk(browser, site, name):
-    """The goal is 1 s; a busy machine gets 3."""
-    found = []
+    """In computing 1 s; by the clock a busy machine gets 3."""
+    found, computed = [], []
     for _ in range(3):
         page = browser.new_page()
         page.add_init_script(f"({LIVE_AT})()")
+        clock = stopwatch(page)
         page.goto(address(site, name))
         page.locator(".explorer.is-live").wait_for()
+        computed.append(clock())
         found.append(page.evaluate("window.liveAt"))
         page.close()
-    print(f"\n{name}: live after {', '.join(f'{ms:.0f}' for ms in found)} ms; the goal is 1000")
-    assert min(found) < 3000
+    print(f"\n{name}: live after {told(found)} ms, {told(computed)} of them computing; the goal is {LIVE_MS}")
+    assert min(computed) < LIVE_MS and min(found) < 3000
 
 
-@pytest.mark.parametrize(("opens", "goal"), [((), 34), (("Every number",), 50)], ids=["stage", "every number"])
+@pytest.mark.parametrize(
+    ("opens", "goal"), [((), STEP_MS), (("Every number",), STEP_BESIDE_MS)], ids=["stage", "every number"]
+)
 def test_a_step_of_the_slider_is_painted_before_it_is_felt(browser, site, opens, goal):
-    """The goal at the 95th percentile is 34 ms, and 50 ms with every number beside it; a busy machine gets 250."""
+    """In computing; by the clock a busy machine gets 250 ms."""
     with opening(browser, address(site, "large")) as opened:
         explorer = closed(opened, "explorer-large")
         for words in opens:
             panel(explorer, words).locator("summary").click()
             panel(explorer, words).locator("canvas").first.wait_for()
-        found = opened.page.evaluate(STEPS)
-    times = [ms for ms, _ in found]
-    print(f"\nslider to paint: median {percentile(times, 0.5):.0f}, 95th percentile {percentile(times, 0.95):.0f} ms; "
-          f"the goal is {goal}")  # fmt: skip
-    assert sum(is_new for _, is_new in found) >= 55
-    assert percentile(times, 0.95) < 250
+        page, clock, rounds, n_new = opened.page, stopwatch(opened.page), [], 0
+        page.evaluate(READY)
+        for _ in range(ROUNDS):
+            times, computed = [], []
+            for i in range(N_STEPS):
+                start = clock()
+                times.append(page.evaluate(STEP, i))
+                computed.append(clock() - start)
+                n_new += page.evaluate(IS_NEW)
+            rounds.append((percentile(computed, 0.95), percentile(times, 0.95)))
+    print(f"\nslider to paint, 95th percentile: {told(ms for ms, _ in rounds)} ms of computing, "
+          f"{told(ms for _, ms in rounds)} by the clock; the goal is {goal}")  # fmt: skip
+    assert n_new >= 0.9 * ROUNDS * N_STEPS
+    assert min(ms for ms, _ in rounds) < goal and min(ms for _, ms in rounds) < 250
 
 
 def test_all_sets_of_heads_take_100_ms(browser, site):

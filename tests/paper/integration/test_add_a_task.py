@@ -16,6 +16,7 @@ from livingpaper.book import studies
 from livingpaper.book.evidence import Evidence, Folders
 from livingpaper.claims.rules import Outcome
 from livingpaper.claims.verdict import Status
+from livingpaper.explorer.widget import block_of, exhibit_of
 from livingpaper.figures import curves
 from livingpaper.figures.bundle import Figure
 
@@ -57,6 +58,9 @@ def test_it_is_trained_measured_judged_and_drawn(tmp_path):
     verdict = evidence.judged(claim, results)
     assert (verdict.status, verdict.estimate.n) == (Status.SUPPORTED, 5)
     assert [guard.held.outcome for guard in verdict.finding.guards] == [Outcome.YES]
+
+    stage = block_of(exhibit_of(runs[0])).page_html
+    assert "circuit-wide" in stage and all(text in stage for text in runs[0].recipe.make_task().vocab)
 
     view = evidence.study.VIEWS["learning"](results)
     chart = curves.training(view)
