@@ -1,5 +1,6 @@
 """Where the names of a drawn circuit's links stand: halfway along their first arrow, or elsewhere on it."""
 
+import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
@@ -84,8 +85,8 @@ def _places(layout: Layout, link: Link) -> Iterator[Name]:
     along = abs(y2 - y1 if layout.form == "tall" else x2 - x1)
     is_long = along > 2 * layout.size.pitch
     right_first = layout.form == "tall" and arrow.target is not None and not is_long
-    lift = -9 if is_long and layout.form == "wide" else 5
-    for share in ALONG:
+    lifts = (-9, 5) if is_long and layout.form == "wide" else (5,)  # over its own line, or on it
+    for lift, share in itertools.product(lifts, ALONG):
         x, y = layout.on_curve(arrow, share)
         left = Name(link, (x, y), (x - BADGE - 6, y + lift), "end")
         right = Name(link, (x, y), (x + BADGE + 6, y + (3 if layout.form == "tall" else lift)), "start")

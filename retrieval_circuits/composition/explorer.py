@@ -105,7 +105,6 @@ class _Asked:
 def _path(mixed: _Asked, turned: _Asked) -> tuple[PathStep, ...]:
     """From the end back to where one hop is answered, then on; every sentence is worded from what the networks say."""
     end, turned_end = mixed.shown.steps[-1], turned.shown.steps[-1]
-    since = ", ".join(birth.told for birth in mixed.shown.births)
     one, two = (mixed.since(hops) for hops in (1, 2))
 
     def stop(title: str, hops: int, step: int, *claims: str) -> PathStep:
@@ -114,7 +113,7 @@ def _path(mixed: _Asked, turned: _Asked) -> tuple[PathStep, ...]:
     return (
         PathStep(
             title=f"Asked {mixed.asked(HOPS - 1)}, it says {mixed.read(HOPS - 1, end).likeliest}.",
-            text=f"First answered: {since}. It has {FOUR.n_layers} layers; the claims are on {FOLLOWED.n_layers}.",
+            text=f"This network has {FOUR.n_layers} layers; the claims are on {FOLLOWED.n_layers}.",
             claims=("KF8", "KF9"),
         ),
         stop("One hop.", 1, one),

@@ -32,8 +32,8 @@ def story(materials: Sequence[Material]) -> Exhibit:
     path = (
         PathStep(
             title="Elsewhere it guesses.",
-            text=f'The first held-out row that wants a word and that it gets wrong. Wanted is "{unseen.answer}"; it '
-            f"says {probe(run, prompt=unseen.prompt).says}. {_where(unseen)}",
+            text=f'Of a row held out, wanted is "{unseen.answer}"; it says {probe(run, prompt=unseen.prompt).says}. '
+            f"{_where(unseen)}",
             claims=("SC2",),
         ),
         PathStep(

@@ -24,12 +24,12 @@ globalThis.circuitNames = (() => {
   function candidates(layout, link) {
     const [arrow] = link.arrows, [[x1, y1], [x2, y2]] = layout.ends(arrow), { isTall } = layout;
     const isLong = (isTall ? Math.abs(y2 - y1) : Math.abs(x2 - x1)) > 2 * layout.size.pitch;
-    const lift = isLong && !isTall ? -9 : 5, isRightFirst = isTall && arrow.target !== null && !isLong;
-    return ALONG.flatMap(share => {
+    const lifts = isLong && !isTall ? [-9, 5] : [5]; // over its own line, or on it
+    return lifts.flatMap(lift => ALONG.flatMap(share => {
       const at = layout.onCurve(arrow, share);
       const both = [nameAt(link, at, 'end', lift), nameAt(link, at, 'start', isTall ? 3 : lift)];
-      return isRightFirst ? both.reverse() : both;
-    });
+      return layout.isSideways(arrow) && !isLong ? both.reverse() : both;
+    }));
   }
 
   // Where marks and the answer stand, in the tall form the tokens, in the wide form the words before the rows.
