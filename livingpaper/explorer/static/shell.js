@@ -77,8 +77,8 @@ globalThis.circuitShell = (() => {
       enable(next, at < last);
     }
     return {
-      node: el('div', 'path', text,
-        el('div', 'row', { role: 'group', ariaLabel: 'Suggested path', hidden: last < 0 }, counted, back, next)),
+      node: el('div', 'path',
+        el('div', 'row', { role: 'group', ariaLabel: 'Suggested path', hidden: last < 0 }, counted, back, next), text),
       restart() { at = 0; },
       // What is spoken of: of what tests support the moves that the stop names; away from it, all.
       light(state, links) {

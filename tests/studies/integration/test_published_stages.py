@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 from published_stage import evidence, exhibit
 
-from retrieval_circuits.composition.design import FORWARD, FOUR
+from retrieval_circuits.composition.design import FORWARD, FOUR, WORDS
 from retrieval_circuits.permutation_recall.readings.models import ONE, TWO
 from retrieval_circuits.sgd_selection.design import DRAWN_FORK, NETWORKS
 from retrieval_circuits.sgd_selection.readings import half_right, joined
@@ -150,8 +150,7 @@ def test_the_stage_of_hops_opens_on_their_order_and_says_what_streams_hold():
     assert shown.path[0].claims == ("KF8", "KF9")
     of = evidence("composition")[0]
     assert all(of.recorded[claim].status == "Supported" for claim in shown.path[0].claims)
-    for birth in shown.find(shown.start["run"]).births:
-        assert birth.told in shown.path[0].text
+    assert [birth.label for birth in shown.find(shown.start["run"]).births] == list(WORDS.values())
     notes = {one.run.recipe.init_seed: one.note for one in shown.shown if "mixed" in one.condition}
     held = "layer by layer the query holds its start, two hops, three hops, three hops; "
     assert held in notes[2] and "words of permutation 2 hold two hops" in notes[2]
