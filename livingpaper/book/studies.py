@@ -26,7 +26,7 @@ from pydantic import BaseModel
 from circuitcore.ground.errors import UserError
 from circuitcore.ground.spelling import unknown
 from livingpaper.book.parameters import ParameterError, Problem, parse, read_yaml
-from livingpaper.claims.papers import installed
+from livingpaper.claims.papers import packages
 
 if TYPE_CHECKING:
     from circuitcore.metrics.instruments.instrument import Instrument
@@ -54,11 +54,6 @@ PARAMS_FOLDER = Path(__file__).resolve().parents[2] / "params"
 
 class StudyError(UserError, LookupError):
     """No such study or tier, or an incomplete study module; the message lists what exists."""
-
-
-def packages() -> tuple[str, ...]:
-    """The import paths of the papers that are installed."""
-    return tuple(sorted(point.value for point in installed()))
 
 
 def names() -> tuple[str, ...]:

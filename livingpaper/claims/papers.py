@@ -1,11 +1,11 @@
 """Which papers are installed: packages that hold studies."""
 
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import entry_points
 
 GROUP = "livingpaper.studies"
 """The group of entry points by which a distribution names its papers."""
 
 
-def installed() -> tuple[EntryPoint, ...]:
-    """Where the papers are, each once."""
-    return tuple({point.value: point for point in entry_points(group=GROUP)}.values())
+def packages() -> tuple[str, ...]:
+    """The import paths of the papers that are installed."""
+    return tuple(sorted({point.value for point in entry_points(group=GROUP)}))

@@ -53,8 +53,8 @@ SQUEEZED = 1.08
 """How much longer than that a drawing may be, its words a little smaller, before they stand upright."""
 FEWEST, HIGH = 2, 280
 """In the tall form fewer layers than that take as much room; in the others all layers together take no more."""
-MANY, CLOSE = 20, 22
-"""Tokens that stand on a phone's screen at the tall form's own distance; that of more of them."""
+LONG, CLOSE = 430, 19
+"""Length of tokens that a phone's screen has room for; their least distance in the tall form, where they are many."""
 MARK, MARK_ACROSS = 10.5, 15
 """Half a mark's height, and half its least width."""
 NODE, ANSWER, SMALL_ANSWER = 4, 18, 2.5
@@ -78,7 +78,7 @@ class Layout:
         """What each token takes along the others: in the wide form at least its word, and what is brought to it."""
         n_tokens = len(self.circuit.tokens)
         if self.form != "wide":
-            return (CLOSE if self.form == "tall" and n_tokens > MANY else self.size.pitch,) * n_tokens
+            return (min(self.size.pitch, max(CLOSE, LONG / n_tokens)),) * n_tokens
         if self.is_upright:
             return (LINE,) * n_tokens
         widest = max(self.size.pitch, *self._words)

@@ -5,6 +5,7 @@ that nothing is said by colour alone. Maps use cividis (Nunez, Anderton, Renslow
 """
 
 import functools
+import importlib
 import textwrap
 from collections.abc import Callable, Mapping
 from typing import Any, Literal
@@ -12,7 +13,7 @@ from typing import Any, Literal
 import altair as alt
 import pandas as pd
 
-from livingpaper.claims.papers import installed
+from livingpaper.claims.papers import packages
 from livingpaper.claims.view import View
 
 Theme = Literal["light", "dark"]
@@ -145,7 +146,8 @@ def series_color(field: str = "series:N", *, order: list[str], legend: alt.Legen
 @functools.cache
 def lasting_colours() -> dict[str, int]:
     """Name of a series -> its colour, as a place in the palette; of the papers that are installed (``COLOURS``)."""
-    return {name: place for paper in installed() for name, place in getattr(paper.load(), "COLOURS", {}).items()}
+    papers = [importlib.import_module(name) for name in packages()]
+    return {name: place for paper in papers for name, place in getattr(paper, "COLOURS", {}).items()}
 
 
 def places(order: list[str], kept: Mapping[str, int]) -> list[str]:

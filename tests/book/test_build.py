@@ -24,8 +24,9 @@ from circuitcore.ground.contents import Contents
 from circuitcore.ground.interruption import INTERRUPTED
 from circuitcore.ground.packed import INDEX_NAME
 from livingpaper.book.build import main
+from livingpaper.book.merging import merge, overlay_values
 from livingpaper.book.notebooks import BookError, code_cells, declared_parameters, read_parameters
-from livingpaper.book.sphinx_ext import merge, overlay_values, put_beside
+from livingpaper.book.sphinx_ext import put_beside
 
 LISTED = Contents({"run/run/recipe": "0" * 64, "run/packed/recipe": "0" * 64})
 TOC = "{format: jb-book, root: book/index, chapters: [{file: book/chapter}, {file: book/claims}]}"

@@ -105,7 +105,8 @@ def test_it_steps_and_is_edited_and_goes_on_and_back(stage, site):
     switch(explorer, "L0H0", "off").click()
     for number in range(2, n_stops + 1):
         press(explorer, "Next")
-        explorer.get_by_text(f"{number} of {n_stops}", exact=True).wait_for()
+        path = explorer.get_by_role("group", name="Suggested path")
+        path.get_by_text(f"{number} of {n_stops}", exact=True).wait_for()
         assert story(explorer).startswith(exhibit["path"][number - 1]["title"])
     press(explorer, "Start again")
     assert story(explorer) == first and problems(explorer) == []

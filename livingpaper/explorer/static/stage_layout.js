@@ -8,7 +8,7 @@ globalThis.circuitLayout = (() => {
     small: { before: 1, pitch: 6, token: 5, gap: 27, beyond: 13, thin: 0.5, thick: 2.2 },
   };
   const CHARACTER = 9.2, AROUND = 14, ROOM = 730, NARROW = 26, LINE = 26, SQUEEZED = 1.08;
-  const FEWEST = 2, HIGH = 280, MANY = 20, CLOSE = 22, MARK = 10.5, MARK_ACROSS = 15, NODE = 4, ANSWER = 18, SMALL_ANSWER = 2.5;
+  const FEWEST = 2, HIGH = 280, LONG = 430, CLOSE = 19, MARK = 10.5, MARK_ACROSS = 15, NODE = 4, ANSWER = 18, SMALL_ANSWER = 2.5;
   const sum = list => list.reduce((total, value) => total + value, 0);
 
   class Layout {
@@ -28,18 +28,17 @@ globalThis.circuitLayout = (() => {
       const longest = Math.max(0, ...tokens.map(({ word }) => word.length));
       this.tokenWidth = Math.max(size.token, longest * CHARACTER + AROUND);
       const widest = Math.max(size.pitch, ...words), same = length => tokens.map(() => length);
-      this.pitches = !isWide ? same(this.isTall && tokens.length > MANY ? CLOSE : size.pitch)
+      this.pitches = !isWide ? same(Math.min(size.pitch, Math.max(CLOSE, LONG / tokens.length)))
         : this.isUpright ? same(LINE) : size.before + widest * tokens.length <= ROOM ? same(widest) : roomy;
       this.answerHalf = Math.max(22, circuit.answer.word.length * 5.5 + 9);
-      const ends = tokens.map((_, at) => size.before + sum(this.pitches.slice(0, at)) + this.pitches[at] / 2);
-      this.alongs = ends;
+      this.alongs = tokens.map((_, at) => size.before + sum(this.pitches.slice(0, at)) + this.pitches[at] / 2);
       const marked = [...this.marks.values()].flatMap(({ arrow, at }) => [arrow.brings, tokens[at[0]].word]);
       this.markHalf = isWide ? MARK
         : Math.max(MARK_ACROSS, ...marked.map(word => word.length * CHARACTER / 2 + 5));
       const along = size.before + sum(this.pitches), across = this.depth(circuit.layers) + size.beyond;
       if (this.isTall) {
         this.width = Math.max(across, this.depth(circuit.layers) + this.answerHalf);
-        this.height = ends.at(-1) + 66 + ANSWER + 2;
+        this.height = this.alongs.at(-1) + 66 + ANSWER + 2;
       } else {
         this.width = along + (this.isSmall ? 0 : Math.max(0, this.answerHalf - this.pitches.at(-1) / 2));
         this.height = across;
