@@ -5,9 +5,9 @@ from pathlib import Path
 
 import nbformat
 
+from livingpaper.book.notebooks import STAGE
+
 WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
-STAGE = {"shows": "stage"}
-"""Metadata of an output that is a stage."""
 STAGE_HERE = "<!-- stage -->"
 """In a first cell: the first stage of the notebook stands here, before the code that made it."""
 

@@ -23,9 +23,13 @@ from livingpaper.book.studies import packages
 # Each tier and the ending of its parameter files.
 TIERS = MappingProxyType({"published": ".yaml", "smoke": ".smoke.yaml"})
 # These put pages together and compute nothing that a page shows.
-ASSEMBLY = ("build", "notebooks", "sphinx_ext", "outlook", "findings", "page_sizes", "painted_svg", "shared_link")
-ASSEMBLY = tuple(f"livingpaper/book/{name}.py" for name in ASSEMBLY)
-ASSEMBLY += ("circuitcore/ground/durations.py", "circuitcore/ground/progress.py")
+ASSEMBLY = (
+    *(f"livingpaper/book/{name}.py" for name in ("build", "notebooks", "merging", "sphinx_ext", "outlook", "findings")),
+    *(f"livingpaper/book/{name}.py" for name in ("page_sizes", "painted_svg", "shared_link")),
+    *("circuitcore/ground/durations.py", "circuitcore/ground/progress.py"),
+)
+STAGE = MappingProxyType({"shows": "stage"})
+"""Metadata of an output that is a stage."""
 # What a run is known by. The weights are not read: the ledger holds their hashes.
 RUN_RECORDS = (".json", ".gz", ".parquet", ".csv")
 CODE = (".py", ".js", ".css")

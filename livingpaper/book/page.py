@@ -12,7 +12,7 @@ from IPython.display import display
 from circuitcore.ground.spelling import unknown
 from livingpaper.book import studies
 from livingpaper.book.evidence import Evidence, Folders
-from livingpaper.book.merging import STAGE
+from livingpaper.book.notebooks import STAGE
 from livingpaper.claims.results import Results
 from livingpaper.claims.view import View
 from livingpaper.explorer.exhibit import Exhibit

@@ -27,17 +27,18 @@ STYLES = Path(__file__).resolve().parents[1] / "figures" / "static" / "circuit.c
 def describe_page(app: Sphinx, pagename: str, templatename: str, context: dict, doctree: nodes.document | None) -> None:  # noqa: PLR0913
     """Give a page of the book its tags, and write its picture into the site; the signature is Sphinx's.
 
-    A page that does not open with a circuit is shown by the front page's picture.
+    A page that does not open with a circuit is shown by the front page's picture, which there always is: its title, and
+    its circuit if it has one.
     """
     if doctree is None or app.builder.format != "html":  # a search is no page of the book
         return
     title, drawn = app.env.titles[pagename].astext(), DRAWING.search(context["body"])
-    shown, alt = app.config.root_doc, f"A drawn circuit. {app.config.html_title}"
-    if drawn:
-        shown, alt = pagename, first_sentences(html.unescape(LABEL.search(drawn[0])[1]))
+    shown, alt = app.config.root_doc, app.config.html_title
+    if drawn or pagename == shown:
+        shown, alt = pagename, first_sentences(html.unescape(LABEL.search(drawn[0])[1])) if drawn else title
         to = Path(app.outdir, FOLDER)
         to.mkdir(parents=True, exist_ok=True)
-        (to / file_of(shown)).write_bytes(picture(title, drawn[0]))
+        (to / file_of(shown)).write_bytes(picture(title, drawn[0] if drawn else ""))
     lead = first_sentences(_lead(doctree) or title)
     kind = "website" if pagename == app.config.root_doc else "article"
     named = {"description": lead, "twitter:card": "summary_large_image"}

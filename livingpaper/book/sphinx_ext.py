@@ -20,6 +20,7 @@ import importlib.util
 import json
 import re
 import shutil
+import sys
 from collections import Counter
 from importlib.metadata import version
 from pathlib import Path
@@ -30,9 +31,8 @@ from sphinx.environment import BuildEnvironment
 from sphinx.util import logging
 
 from circuitcore.ground.contents import Contents
-from livingpaper.book import reproductions, shared_link, studies
+from livingpaper.book import merging, painted_svg, reproductions, shared_link, studies
 from livingpaper.book.book_order import counted_as, in_book_order, recorded_verdicts, title_of
-from livingpaper.book.merging import merge
 from livingpaper.book.page_sizes import check_sizes
 from livingpaper.claims.verdict import Status, schema, to_json
 from livingpaper.figures.data_address import content_of
@@ -65,7 +65,7 @@ def show_outputs(app: Sphinx, docname: str, source: list[str]) -> None:
         LOG.warning("%s has not been executed: run python -m livingpaper.book.build", docname)
         return
     app.env.note_dependency(str(executed))
-    source[0] = merge(path, executed)
+    source[0] = merging.merge(path, executed)
 
 
 def add_numbers(app: Sphinx, config: Config) -> None:
@@ -92,7 +92,7 @@ def add_numbers(app: Sphinx, config: Config) -> None:
 
 def note_assets(app: Sphinx, config: Config) -> None:
     """Make an edited style sheet or script, or a new Vega, reach every page (Sphinx follows documents only)."""
-    files = [Path(__file__), Path(shared_link.__file__)]
+    files = [Path(module.__file__) for module in (sys.modules[__name__], merging, shared_link, painted_svg)]
     for folder in config.html_static_path:
         files += sorted(path for path in Path(app.confdir, folder).rglob("*") if path.is_file())
     digest = hashlib.sha256(vega_bundle().encode())

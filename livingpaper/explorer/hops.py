@@ -93,7 +93,10 @@ class HopExhibit:
             for test in (test for found in one.tests.values() for test in found):
                 if test.link not in known:
                     raise ExhibitError(f"{self.name}: a test of {' to '.join(test.link)}, which is no hop")
+        names = {hop.name for hop in self.hops}
         for stop in self.path:
+            if wrong := sorted(set(stop.lit) - names):
+                raise ExhibitError(f"{self.name}: {unknown('hop', wrong[0], names)}")
             self.check({**self.start, **stop.state})
 
     @cached_property

@@ -127,6 +127,8 @@ def _json(value: object) -> str:
 
 
 def _finite(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_finite(item) for item in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 

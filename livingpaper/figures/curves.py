@@ -130,7 +130,7 @@ def _lines(rows: pd.DataFrame, means: pd.DataFrame, look: _Look) -> list[alt.Cha
     layers.append(
         seeds.encode(
             x=look.x, y=look.y, color=color, detail=[alt.Detail("init_seed:N")],
-            tooltip=[*tips, alt.Tooltip("value:Q")],
+            tooltip=[*tips, alt.Tooltip("value:Q", title="value, rounded")],
             opacity=_faded(look.pick, (0.6 if both else 0.38) if several else 0),
         )
     )  # fmt: skip

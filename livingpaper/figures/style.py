@@ -137,24 +137,25 @@ def specification(chart: alt.TopLevelMixin, *, validate: bool = True) -> dict[st
 
 def series_color(field: str = "series:N", *, order: list[str], legend: alt.Legend | None = None) -> alt.Color:
     """Colour by series: a name that the paper gives a colour has it, the others have what is left, in their order."""
-    domain = places(order, lasting_colours())
-    if legend is not None and domain != order:
-        legend.values = order
-    return alt.Color(field, scale=alt.Scale(domain=domain), legend=legend)
+    return alt.Color(field, scale=alt.Scale(domain=places(order, lasting_colours())), legend=legend)
 
 
 @functools.cache
 def lasting_colours() -> dict[str, int]:
     """Name of a series -> its colour, as a place in the palette; of the papers that are installed (``COLOURS``)."""
     papers = [importlib.import_module(name) for name in packages()]
-    return {name: place for paper in papers for name, place in getattr(paper, "COLOURS", {}).items()}
+    kept = {name: place for paper in papers for name, place in getattr(paper, "COLOURS", {}).items()}
+    n_colours = len(_SERIES["light"])
+    if wrong := {name: place for name, place in kept.items() if place not in range(n_colours)}:
+        raise ValueError(f"COLOURS: places are 0 to {n_colours - 1}; got {wrong}")
+    return kept
 
 
 def places(order: list[str], kept: Mapping[str, int]) -> list[str]:
     """Names at the places of their colours; blanks, each another one, stand where nobody is.
 
     Args:
-        order: names; of two that keep the same colour the first has it.
+        order: names; of two that keep the same colour the first has it. More than there are colours stay as they are.
         kept: name -> place.
 
     >>> places(["ours", "key", "value"], {"value": 1})
@@ -166,7 +167,7 @@ def places(order: list[str], kept: Mapping[str, int]) -> list[str]:
     taken = {kept[name]: name for name in reversed(order) if name in kept}
     free = (place for place in range(n_colours) if place not in taken)
     taken |= {next(free): name for name in order if name not in taken.values()}
-    return [taken.get(place, "\u2007" * (place + 1)) for place in range(max(taken) + 1)]
+    return [taken.get(place, "\u2007" * (place + 1)) for place in range(max(taken, default=-1) + 1)]
 
 
 def series_dash(*, order: list[str], legend: alt.Legend | None = None) -> alt.StrokeDash:
@@ -190,7 +191,13 @@ def legend_above(labels: list[str], width: int, symbol: Symbol = "") -> alt.Lege
     """
     widest = 46 + 7.4 * max(len(label) for label in labels)
     columns = min(len(labels), max(1, int(width / widest)))
-    look: dict[str, Any] = {"symbolOpacity": 1, "symbolLimit": 0, "columns": columns, "columnPadding": 14}
+    look: dict[str, Any] = {
+        "values": labels,
+        "symbolOpacity": 1,
+        "symbolLimit": 0,
+        "columns": columns,
+        "columnPadding": 14,
+    }
     if symbol == "stroke":
         look |= {"symbolType": "stroke", "symbolSize": 520, "symbolStrokeWidth": 2.4}
     elif symbol:

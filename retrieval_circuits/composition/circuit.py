@@ -22,13 +22,13 @@ def streams_note(results: Results, arm: Arm, seed: int) -> str:
     rows = rows[(rows["init_seed"] == seed) & (rows["after"] > 0)]
     query = ", ".join(_held(part) for _, part in rows.groupby("after"))
     doubled = holds(arm, MAPS, ASKED, 1, variable="maps_2", edit="hops_2")(results).loc[seed]
-    do = "" if IS_HELD.reached(float(doubled)) else "do not "
+    share = "half or more" if IS_HELD.reached(float(doubled)) else "fewer than half"
     return (
-        f"Streams exchanged at the end, {WORDS[ASKED]} asked for: layer by layer the query holds {query}; "
-        f"words of permutation 2 {do}hold two hops after layer 1."
+        f"Streams exchanged at the end, {WORDS[ASKED]} asked for: layer by layer the query mostly holds {query}; words "
+        f"of permutation 2 hold two hops after layer 1 in {share} of exchanges."
     )
 
 
 def _held(rows: pd.DataFrame) -> str:
     best = rows.loc[rows["value"].idxmax()]
-    return SO_FAR[str(best["variable"])] if IS_HELD.reached(float(best["value"])) else "nothing predicted"
+    return SO_FAR[str(best["variable"])] if IS_HELD.reached(float(best["value"])) else "no one thing that was predicted"

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from circuitcore.tasks.k_fold_composition import KFoldComposition
-from livingpaper.claims.results import Results
+from livingpaper.claims.results import Results, SelectionError
 from livingpaper.explorer.exhibit import Example, Exhibit, PathStep
 from livingpaper.explorer.material import Material
 from livingpaper.explorer.probe import Reading, probe
@@ -25,7 +25,10 @@ def explorer(materials: Sequence[Material]) -> Exhibit:
     task = runs[0].recipe.make_task()
     shown = tuple(one for material in materials for one in _shown(material, task))
     examples = _examples(task)
-    mixed, turned = (_Asked(next(one for one in shown if one.run.run_id == run.run_id), examples) for run in runs)
+    here = {one.run.run_id: one for one in shown}
+    if absent := [run.run_id for run in runs if run.run_id not in here]:
+        raise SelectionError(f"run {absent[0]} was trained on other hidden permutations than {runs[0].run_id}")
+    mixed, turned = (_Asked(here[run.run_id], examples) for run in runs)
     opening = {"run": mixed.shown.run.run_id, "prompt": examples[HOPS - 2].prompt}
     return Exhibit(
         name="explorer-composition", task=task, shown=shown, examples=examples, opening=opening,

@@ -19,6 +19,7 @@ from circuitcore.training.store.run import Run
 from livingpaper.explorer.moves import Tested
 from livingpaper.explorer.shown_run import shown_steps
 from retrieval_circuits.sgd_formation.circuit import METRICS, tested
+from retrieval_circuits.sgd_formation.measures.asked import OTHER_VALUE_SEED
 from retrieval_circuits.sgd_formation.measures.links import COPIES, FINDS, NOTHING, Trial, tried
 
 N_ROWS = 64
@@ -51,7 +52,7 @@ def trial_of(task: InContextRecall, n_rows: int) -> Trial:
     for name, role in (("key", "keys"), ("value", "values")):
         roles |= {f"{name} {pair}": at for pair, at in enumerate(rows.roles[role].unbind(1))}
     next_slot = asking.rows(context, (slot + 1)[:, None] % asking.n_pairs)
-    value = _absent(rows, asking)
+    value = _drawn(rows, asking)
     replaced = rows.tokens.scatter(1, shown, value[:, None])
     others = {FINDS: next_slot.tokens, COPIES: replaced}
     return Trial(
@@ -62,8 +63,9 @@ def trial_of(task: InContextRecall, n_rows: int) -> Trial:
     )
 
 
-def _absent(rows: Batch, task: InContextRecall) -> Int[Tensor, " row"]:
-    """The first value that does not stand in each row."""
+def _drawn(rows: Batch, task: InContextRecall) -> Int[Tensor, " row"]:
+    """For each row one of the values that do not stand in it, drawn by lot: no word that a network prefers will do."""
     values = torch.tensor(task.answers)
-    stands = (rows.tokens[:, :, None] == values).any(1)
-    return values[(~stands).int().argmax(1)]
+    absent = ~(rows.tokens[:, :, None] == values).any(1)
+    generator = torch.Generator().manual_seed(OTHER_VALUE_SEED)
+    return values[torch.multinomial(absent.double(), 1, generator=generator)[:, 0]]

@@ -55,19 +55,19 @@ def runs_shown(
     found: dict[str, ShownRun] = {}
     for material in materials:
         for arm in (arm for arm in labels if material.runs(arm)):
-            for one in _shown(material, arm, split, born):
-                found.setdefault(one.run.run_id, replace(one, condition=material.condition(arm, labels[arm])))
+            for one in _shown(material, arm, material.condition(arm, labels[arm]), split, born):
+                found.setdefault(one.run.run_id, one)
     return tuple(found.values())
 
 
-def _shown(material: Material, arm: str, split: str, born: Events) -> Iterator[ShownRun]:
+def _shown(material: Material, arm: str, condition: str, split: str, born: Events) -> Iterator[ShownRun]:
     """The networks of an arm, with what tests say of them at each step that is shown, and when events came."""
     tests = links_of(material.results, arm)
     times = {name: timed(arm).reached(material.results) for name, timed in born.items()}
     for run in material.runs(arm):
         yield ShownRun(
             run=run,
-            condition=arm,
+            condition=condition,
             births=material.crossings(run, times),
             curves=(
                 material.curve(run, "accuracy", "accuracy", split=split, variable="", chance=None),

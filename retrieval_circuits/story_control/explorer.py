@@ -31,7 +31,7 @@ def story(materials: Sequence[Material]) -> Exhibit:
     seen, unseen = _words_wanted(examples[:N_TRAINED])[0], _first_miss(run, _words_wanted(examples[N_TRAINED:]))
     path = (
         PathStep(
-            title="Elsewhere it guesses.",
+            title="On rows held out it guesses.",
             text=f'Of a row held out, wanted is "{unseen.answer}"; it says {probe(run, prompt=unseen.prompt).says}. '
             f"{_where(unseen)}",
             claims=("SC2",),

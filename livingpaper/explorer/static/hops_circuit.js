@@ -15,7 +15,6 @@ globalThis.hopsCircuit = (() => {
 
   // tests: [{ move, link: [query role, key role], heads, rise, other, isSupported }] of this network at this step.
   // `broken` says why no chain begins at the query, or where it ends too early.
-  // Two tests of one move, by one head, are one link with two arrows: they are told apart when they are pointed at.
   function circuitOn({ rows, moves, words, follow, tests, result, config, answers }) {
     const { at, symbols, broken } = rows.chain(words, follow), looks = looking(result, config, words.length);
     const links = tests.flatMap(test => {

@@ -66,7 +66,7 @@ globalThis.circuitShell = (() => {
       show(...shown);
     };
     const back = button('button', go(-1), 'Back'), next = button('button', go(1), 'Next');
-    const isAt = state => last >= 0 && same(stateAt(at), state);
+    const isAt = state => last >= 0 && same({ ...stateAt(at), rule: '' }, { ...state, rule: '' }); // births are told below
     function show(...now) {
       const [state, seen] = shown = now, isHere = isAt(state), { title, text: words, told } = stops[at] ?? {};
       const found = el('span', '', ...(isHere

@@ -119,13 +119,14 @@ def losses(results: Results) -> View:
 
 
 def numbers(started: View, lost: View, orders: View) -> dict[str, str]:
-    """What the prose says of the views ``NEEDED``: means over starts, and in how many something is so."""
-    dearer = started.table[WITHOUT_FIRST] > started.table[WITHOUT_LEADER]
-    means = lost.table.mean(numeric_only=True)
-    of_all = orders.table[orders.table["series"] == LEARNT_THROUGHOUT]
+    """What the prose says of published runs, of the views ``NEEDED``: means over starts, and in how many it is so."""
+    dearer = started.published[WITHOUT_FIRST] > started.published[WITHOUT_LEADER]
+    means = lost.published.mean(numeric_only=True)
+    of_all = orders.published[orders.published["series"] == LEARNT_THROUGHOUT]
     return {
         "n_dearer": f"{dearer.sum()}",
         "n_orders": f"{of_all['init_seed'].nunique()}",
+        "fewest": f"{forecasts.FEWEST}",
         "step_least": f"{round(means['at step'], -2):,.0f}",
         "loss_least": f"{means[LEAST]:.2f}",
         "loss_end": f"{means[AT_END]:.1f}",

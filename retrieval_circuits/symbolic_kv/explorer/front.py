@@ -104,7 +104,8 @@ def _copying(bare: Exhibit, asked: Lookup, step: int, *, is_first: bool) -> Path
     births = {birth.label: birth for birth in bare.find(asked.run.run_id).births if birth.rule == OURS}
     born = listed([replace(births[label], label=noun).told for label, noun in GATED.items()])
     lit = _lit(bare, {"step": step}, ("copies",))
-    tested = "" if lit else " The test of copying does not support it yet."
+    is_tested = any(link.move == "copies" for link in bare.circuit({**bare.start, "step": step}).links)
+    tested = " The test of copying does not support it yet." if is_tested and not lit else ""
     return PathStep(
         title="Copying comes first, by its score." if is_first else "Copying, by its score.",
         text=f"Born: {born}. At step {step:,} it says {_says(asked.read(step=step))}.{tested}",

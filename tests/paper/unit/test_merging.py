@@ -3,7 +3,8 @@
 import nbformat
 import pytest
 
-from livingpaper.book.merging import STAGE, STAGE_HERE, raise_stage
+from livingpaper.book.merging import STAGE_HERE, raise_stage
+from livingpaper.book.notebooks import STAGE
 
 
 def notebook(opening, *outputs):
