@@ -140,6 +140,8 @@ def test_a_notebook_is_executed_only_when_what_it_computes_from_has_changed(proj
     assert "It rests on 2 seeds. Two claims. In all 2." in project.page("index")
     assert f"Its root is {LISTED.root[:12]}." in project.page("index")
     assert "seeds [3, 4] published 1" in project.page("chapter")
+    (named,) = re.findall('property="og:image" content="([^"]*)"', project.page("chapter"))
+    assert (project.root / "_build/html/book" / named).is_file(), "a book without circuits has a picture, too"
 
     project.chapter(**CELLS | {"title": "# A chapter\n\nA better sentence."})
     project.write("book/_static/paper.css", "/* new */")

@@ -591,7 +591,9 @@ def test_births_move_to_where_another_rule_dates_them(opened, explorer, pane):
     strict = f"routes born between step {STEPS[2]:,} and {STEPS[3]:,}; copies not born"
     assert births(explorer) == f"Through training, by the rule “ours”: {ours}{STEPS[1]:,}"
     assert rules(explorer) == (["ours", "strict"], ["ours"])
+    story = explorer.locator(".explorer-story").inner_text()
     press(explorer, "strict")
+    assert explorer.locator(".explorer-story").inner_text() == story, "what the network says is the same"
     assert births(explorer) == f"Through training, by the rule “strict”: {strict}"
     assert rules(explorer)[1] == ["strict"]
     strip = explorer.locator(".explorer-place svg.explorer-strip").first

@@ -44,6 +44,11 @@ def test_rows_differ_in_what_is_exchanged_alone(run):
         ]
 
 
+def test_the_other_value_is_no_single_word_that_a_network_may_prefer(run):
+    new = trial_of(run.recipe.make_task(), N_ROWS).wanted["copies"]
+    assert new.unique(return_counts=True)[1].max() <= N_ROWS // 8
+
+
 def test_every_test_is_the_same_made_row_by_row(run):
     config, step = run.recipe.model, run.steps[-1]
     weights, trial = run.weights(step), trial_of(run.recipe.make_task(), FEW)

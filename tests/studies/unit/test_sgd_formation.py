@@ -12,7 +12,9 @@ from circuitcore.models import ModelConfig, forward, init_weights
 from circuitcore.tasks.balanced_stream import BalancedStream
 from circuitcore.tasks.stream_kv import StreamKV
 from livingpaper.book import studies
+from livingpaper.claims.view import View
 from retrieval_circuits.sgd_formation.design import DRAWN, FIRST_TO_READ, FIXED, FIXED_STEPS, FRESH, FULL, SOURCE
+from retrieval_circuits.sgd_formation.figures import source_network
 from retrieval_circuits.sgd_formation.measures import SIZES, attribution, removals
 from retrieval_circuits.sgd_formation.measures import asked as asking
 from retrieval_circuits.sgd_formation.measures.probe_set import PROBED, Probed, _followed, probe_rows
@@ -212,3 +214,19 @@ def test_every_arm_has_its_seeds_and_every_run_its_own_id():
     assert all(recipe.n_steps == min(PUBLISHED.steps, FIXED_STEPS) for recipe in arms[FIXED])
     assert all(recipe.n_steps == PUBLISHED.source_steps for recipe in arms[SOURCE])
     assert np.diff(arms[FRESH][0].checkpoint_steps).tolist() == [50] * (PUBLISHED.steps // 50)
+
+
+def test_sentences_take_their_numbers_from_published_runs_alone():
+    """A reader's start, beside two published ones, would change every number."""
+    origin = {"origin": ["paper", "paper", "rerun"], "init_seed": [1, 2, 9]}
+    costs = {source_network.WITHOUT_LEADER: [0.5, 0.2, 0.1], source_network.WITHOUT_FIRST: [0.1, 0.4, 0.9]}
+    lost = {
+        source_network.LEAST: [1.0, 2.0, 9.0], "at step": [1000, 2000, 9000], source_network.AT_END: [3.0, 4.0, 9.0],
+        source_network.OWN: [0.5, 0.7, 9.0], source_network.FLOOR: [1.0, 1.0, 9.0],
+    }  # fmt: skip
+    order = {"series": [source_network.LEARNT_THROUGHOUT] * 3, "value": [0.1, 0.2, 0.3]}
+    views = [View(pd.DataFrame({**origin, **columns}), "share", "test") for columns in (costs, lost, order)]
+    assert source_network.numbers(*views) == {
+        "n_dearer": "1", "n_orders": "2", "fewest": "10", "step_least": "1,500", "loss_least": "1.50",
+        "loss_end": "3.5", "loss_own": "0.60", "loss_floor": "1.00",
+    }  # fmt: skip
