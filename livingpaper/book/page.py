@@ -148,7 +148,7 @@ def explorer_of(evidence: Evidence, found: tuple[Results, ...], name: str) -> An
 def show_explorer(evidence: Evidence, found: tuple[Results, ...], name: str) -> None:
     """Show one of a study's ``EXPLORERS``, marked as a ``STAGE``; errors as ``explorer_of``."""
     shown = explorer_of(evidence, found, name)
-    display(Explorer(shown) if isinstance(shown, Exhibit) else shown, metadata=STAGE)
+    display(Explorer(shown) if isinstance(shown, Exhibit) else shown, metadata=dict(STAGE))
 
 
 def glue(name: str, data: dict[str, str]) -> None:
