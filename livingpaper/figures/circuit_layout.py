@@ -51,8 +51,8 @@ ROOM, NARROW, LINE = 730, 26, 26
 words stand upright."""
 SQUEEZED = 1.08
 """How much longer than that a drawing may be, its words a little smaller, before they stand upright."""
-FEWEST, HIGH = 2, 280
-"""In the tall form fewer layers than that take as much room; in the others all layers together take no more."""
+HIGH, FAR = 280, 354
+"""All layers together take no more; ``FAR`` in the tall form, where a single one takes as much room as two."""
 LONG, CLOSE = 430, 19
 """Length of tokens that a phone's screen has room for; their least distance in the tall form, where they are many."""
 MARK, MARK_ACROSS = 10.5, 15
@@ -129,7 +129,9 @@ class Layout:
         """How far a row is from the outer edge of the tokens: 0 is their inner edge, n what layer n - 1 has written."""
         tokens = self.token_width if self.form == "tall" or self.is_upright else self.size.token
         gap, n_layers = self.size.gap, self.circuit.n_layers
-        return tokens + row * (max(gap, gap * FEWEST / n_layers) if self.form == "tall" else min(gap, HIGH / n_layers))
+        if self.form == "tall" and n_layers < 2:
+            return tokens + row * 2 * gap
+        return tokens + row * min(gap, (FAR if self.form == "tall" else HIGH) / n_layers)
 
     def point(self, position: int, row: int) -> Point:
         """A position at a row."""

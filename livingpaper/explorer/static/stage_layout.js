@@ -8,7 +8,7 @@ globalThis.circuitLayout = (() => {
     small: { before: 1, pitch: 6, token: 5, gap: 27, beyond: 13, thin: 0.5, thick: 2.2 },
   };
   const CHARACTER = 9.2, AROUND = 14, ROOM = 730, NARROW = 26, LINE = 26, SQUEEZED = 1.08;
-  const FEWEST = 2, HIGH = 280, LONG = 430, CLOSE = 19, MARK = 10.5, MARK_ACROSS = 15, NODE = 4, ANSWER = 18, SMALL_ANSWER = 2.5;
+  const HIGH = 280, FAR = 354, LONG = 430, CLOSE = 19, MARK = 10.5, MARK_ACROSS = 15, NODE = 4, ANSWER = 18, SMALL_ANSWER = 2.5;
   const sum = list => list.reduce((total, value) => total + value, 0);
 
   class Layout {
@@ -51,7 +51,7 @@ globalThis.circuitLayout = (() => {
     depth(row) {
       const { isTall, circuit: { layers }, size: { gap, token } } = this;
       return (isTall || this.isUpright ? this.tokenWidth : token)
-        + row * (isTall ? gap * Math.max(1, FEWEST / layers) : Math.min(gap, HIGH / layers));
+        + row * Math.min(isTall ? gap * Math.max(1, 2 / layers) : gap, (isTall ? FAR : HIGH) / layers);
     }
 
     point(position, row) {
