@@ -19,7 +19,7 @@ from circuitcore.training.store.run import Run
 from livingpaper.explorer.moves import Tested
 from livingpaper.explorer.shown_run import shown_steps
 from retrieval_circuits.sgd_formation.circuit import METRICS, tested
-from retrieval_circuits.sgd_formation.measures.asked import OTHER_VALUE_SEED
+from retrieval_circuits.sgd_formation.measures.asked import by_lot
 from retrieval_circuits.sgd_formation.measures.links import COPIES, FINDS, NOTHING, Trial, tried
 
 N_ROWS = 64
@@ -67,5 +67,4 @@ def _drawn(rows: Batch, task: InContextRecall) -> Int[Tensor, " row"]:
     """For each row one of the values that do not stand in it, drawn by lot: no word that a network prefers will do."""
     values = torch.tensor(task.answers)
     absent = ~(rows.tokens[:, :, None] == values).any(1)
-    generator = torch.Generator().manual_seed(OTHER_VALUE_SEED)
-    return values[torch.multinomial(absent.double(), 1, generator=generator)[:, 0]]
+    return values[by_lot(absent)]

@@ -137,5 +137,10 @@ def absent_values(words: StreamWords, tokens: Int[Tensor, "batch pos"]) -> Bool[
 
 def drawn_value(words: StreamWords, possible: Bool[Tensor, "batch value"]) -> Int[Tensor, " batch"]:
     """For each row one of the values that are possible there, drawn by lot."""
+    return words.first_value + by_lot(possible)
+
+
+def by_lot(possible: Bool[Tensor, "batch choice"]) -> Int[Tensor, " batch"]:
+    """For each row the number of one of the choices that are possible there; the same at every call."""
     generator = torch.Generator().manual_seed(OTHER_VALUE_SEED)
-    return words.first_value + torch.multinomial(possible.double(), 1, generator=generator)[:, 0]
+    return torch.multinomial(possible.double(), 1, generator=generator)[:, 0]
