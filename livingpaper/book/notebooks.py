@@ -25,7 +25,7 @@ TIERS = MappingProxyType({"published": ".yaml", "smoke": ".smoke.yaml"})
 # These put pages together and compute nothing that a page shows.
 ASSEMBLY = (
     *(f"livingpaper/book/{name}.py" for name in ("build", "notebooks", "merging", "sphinx_ext", "outlook", "findings")),
-    *(f"livingpaper/book/{name}.py" for name in ("page_sizes", "painted_svg", "shared_link")),
+    *(f"livingpaper/book/{name}.py" for name in ("numbered_references", "page_sizes", "painted_svg", "shared_link")),
     *("circuitcore/ground/durations.py", "circuitcore/ground/progress.py"),
 )
 STAGE = MappingProxyType({"shows": "stage"})

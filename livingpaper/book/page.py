@@ -19,6 +19,7 @@ from livingpaper.explorer.exhibit import Exhibit
 from livingpaper.explorer.widget import Explorer
 from livingpaper.figures.bundle import Figure
 from livingpaper.figures.chart_html import loader_html
+from livingpaper.figures.figure_files import beside, inside
 from livingpaper.figures.tables import table_html, table_markdown
 from livingpaper.figures.verdict_text import verdict_line
 
@@ -57,6 +58,7 @@ class Page:
         figure = Figure(
             name=name, chart=chart, view=view, takeaway=takeaway, alt_text=alt, number=number,
             made_by=self._makers_of(view), runs=self._runs_of(view),
+            keep=beside if "PAPER_BUILD" in os.environ else inside,
         )  # fmt: skip
         self._pictures[name] = figure.chart_html
         glue(figure.glue_name, {"text/html": self._pictures[name], "text/plain": alt})

@@ -1,6 +1,5 @@
 """One chapter as one HTML file: built by the book's own toolchain, then everything it loads written into it."""
 
-import base64
 import itertools
 import json
 import mimetypes
@@ -16,7 +15,7 @@ from urllib.parse import unquote, urlsplit
 from bs4 import BeautifulSoup
 
 from livingpaper.book.notebooks import BookError
-from livingpaper.figures.data_address import data_address
+from livingpaper.figures.figure_files import inside
 
 # Navigation between pages means nothing in a file that is alone. Its icons are a script of 1.5 MB.
 ELSEWHERE = (
@@ -231,10 +230,13 @@ def _file(address: str, beside: Path) -> Path:
 
 
 def _text_or_data(file: Path) -> str:
-    kind = mimetypes.guess_type(file.name)[0]
-    return data_address(kind, file.read_text(encoding="utf-8")) if file.suffix in (".svg", ".csv") else _data(file)
+    text = file.suffix in (".svg", ".csv")
+    return inside(file.name, _kind(file), file.read_text(encoding="utf-8")) if text else _data(file)
 
 
 def _data(file: Path) -> str:
-    kind = mimetypes.guess_type(file.name)[0] or "application/octet-stream"
-    return f"data:{kind};base64,{base64.b64encode(file.read_bytes()).decode()}"
+    return inside(file.name, _kind(file), file.read_bytes())
+
+
+def _kind(file: Path) -> str:
+    return mimetypes.guess_type(file.name)[0] or "application/octet-stream"

@@ -7,15 +7,14 @@
   ``{{ NAME_n_seeds }}`` in a Markdown page is ``numbers["n_seeds"]`` of ``results/NAME.json``;
   ``{{ published_root }}`` begins the root hash of what is published, ``{{ reproduced }}`` is the table of chapters that
   were made again from nothing.
-- ``builder-inited``: Vega and MathJax are copied into the site from installed packages, and the weights that
-  explorers load from beside the executed notebooks.
-- ``html-page-context``: stills and tables of figures go into files beside the page, ``_static/figures``; Vega is named
-  only on the pages that have a chart; bibliographies read well aloud.
+- ``builder-inited``: Vega and MathJax are copied into the site from installed packages, and from beside the executed
+  notebooks the weights that explorers load, the stills and the tables of figures.
+- ``html-page-context``: figures get the addresses of their files; Vega is named only on the pages that have a chart;
+  bibliographies read well aloud.
 - ``build-finished``: every verdict as data, ``book/claims.json``, with its schema.
 """
 
 import hashlib
-import html
 import importlib.util
 import json
 import re
@@ -31,18 +30,19 @@ from sphinx.environment import BuildEnvironment
 from sphinx.util import logging
 
 from circuitcore.ground.contents import Contents
-from livingpaper.book import merging, painted_svg, reproductions, shared_link, studies
+from livingpaper.book import merging, numbered_references, painted_svg, reproductions, shared_link, studies
 from livingpaper.book.book_order import counted_as, in_book_order, recorded_verdicts, title_of
 from livingpaper.book.page_sizes import check_sizes
 from livingpaper.claims.verdict import Status, schema, to_json
-from livingpaper.figures.data_address import content_of
+from livingpaper.figures import figure_files
 
 # Counts that add up over chapters.
 TOTALS = ("n_claims", "n_decided", "n_lost", *map(counted_as, Status))
 FIGURES = Path(__file__).resolve().parents[1] / "figures" / "static"
 MATHJAX = "vendor/mathjax-tex-svg.js"
-FIGURE_FILES = "_static/figures"
-BESIDE = re.compile(r'(data-file|download)="([\w.-]+)" (src|srcset|href)="(data:[^"]*)"')
+TAKEN_ALONG = {"explorer": "*.js", figure_files.FOLDER: "*"}
+"""Folders beside the executed notebooks whose files go into the site, and which files."""
+FIGURE = re.compile(rf'(?<=="){figure_files.BESIDE}/([\w.-]+)(?=")')
 LOG = logging.getLogger(__name__)
 
 
@@ -128,16 +128,17 @@ def add_vendored_scripts(app: Sphinx) -> None:
         shutil.copyfile(Path(package.origin).parent / "static/mathjax/tex-svg.js", mathjax)
 
 
-def add_weights(app: Sphinx) -> None:
-    """Copy what explorers load into the site, where it is new or has changed."""
+def add_files(app: Sphinx) -> None:
+    """Copy what explorers load and the files of figures into the site, where they are new or have changed."""
     if app.builder.format != "html":
         return
-    to = Path(app.outdir, "_static", "explorer")
-    to.mkdir(parents=True, exist_ok=True)
-    for path in sorted(Path(app.config.paper_executed, "explorer").glob("*.js")):
-        copy = to / path.name
-        if not copy.exists() or copy.read_bytes() != path.read_bytes():
-            shutil.copyfile(path, copy)
+    for folder, which in TAKEN_ALONG.items():
+        to = Path(app.outdir, "_static", folder)
+        to.mkdir(parents=True, exist_ok=True)
+        for path in sorted(Path(app.config.paper_executed, folder).glob(which)):
+            copy = to / path.name
+            if not copy.exists() or copy.read_bytes() != path.read_bytes():
+                shutil.copyfile(path, copy)
 
 
 def add_claims(app: Sphinx, error: Exception | None) -> None:
@@ -153,27 +154,17 @@ def add_claims(app: Sphinx, error: Exception | None) -> None:
     (beside / "claims.schema.json").write_text(json.dumps(schema(), indent=1) + "\n", encoding="utf-8")
 
 
-def check_weights(app: Sphinx, body: str, pagename: str) -> None:
-    """Warn of runs that an explorer of the page names and whose weights are not in the site."""
-    for run in re.findall(r'"id":"([\w-]+)","condition"', body):
-        if not Path(app.outdir, "_static", "explorer", f"{run}.js").is_file():
-            LOG.warning("%s: the weights of run %s are not there; delete build/executed and build again", pagename, run)
+def check_files(app: Sphinx, body: str, pagename: str) -> None:
+    """Warn of weights that an explorer of the page names, and of figures' files, that are not in the site."""
+    needed = {f"explorer/{run}.js": f"the weights of run {run}" for run in _runs_shown(body)}
+    needed |= {f"{figure_files.FOLDER}/{name}": f"the figure's file {name}" for name in FIGURE.findall(body)}
+    for file, what in needed.items():
+        if not Path(app.outdir, "_static", file).is_file():
+            LOG.warning("%s: %s is not there; delete build/executed and build again", pagename, what)
 
 
-def put_beside(body: str, folder: Path, address: str) -> str:
-    """A page's body with the stills and tables of its figures written to ``folder``, which the page calls ``address``.
-
-    A browser then loads a still when it comes near, and a table when somebody asks for it.
-    """
-
-    def write(match: re.Match) -> str:
-        word, file, attribute, data = match.groups()
-        (folder / file).write_bytes(content_of(html.unescape(data)))
-        kept = f'{word}="{file}" ' if word == "download" else ""
-        return f'{kept}{attribute}="{address}/{file}"'
-
-    folder.mkdir(parents=True, exist_ok=True)
-    return BESIDE.sub(write, body)
+def _runs_shown(body: str) -> list[str]:
+    return re.findall(r'"id":"([\w-]+)","condition"', body) if 'class="explorer"' in body else []
 
 
 def finish_page(app: Sphinx, pagename: str, templatename: str, context: dict, doctree: object) -> None:  # noqa: PLR0913
@@ -182,13 +173,12 @@ def finish_page(app: Sphinx, pagename: str, templatename: str, context: dict, do
     The signature is Sphinx's.
     """
     body = context.get("body", "")
-    if 'class="explorer"' in body:
-        check_weights(app, body, pagename)
+    check_files(app, body, pagename)
+    figures = context["pathto"](f"_static/{figure_files.FOLDER}", 1)
+    body = FIGURE.sub(lambda file: f"{figures}/{file[1]}", body)
     vega = {"data-vega": vega_bundle()} if "vl-chart" in body else {}
     # Deferred scripts run in this order: before MathJax (500), whose settings, not deferred, are there already.
     app.add_js_file("mount.js", loading_method="defer", priority=400, **vega)
-    if vega:
-        body = put_beside(body, Path(app.outdir, FIGURE_FILES), context["pathto"](FIGURE_FILES, 1))
     # docutils makes a list of things that are no list items, which screen readers announce as an empty list.
     context["body"] = body.replace('<div role="list" class="citation-list">', '<div class="citation-list">').replace(
         ' role="doc-biblioentry"', ""
@@ -205,11 +195,12 @@ def setup(app: Sphinx) -> dict[str, object]:
     app.connect("env-before-read-docs", forget_pages)
     app.connect("source-read", show_outputs)
     app.connect("builder-inited", add_vendored_scripts)
-    app.connect("builder-inited", add_weights)
+    app.connect("builder-inited", add_files)
     app.connect("html-page-context", finish_page)
     app.connect("html-page-context", shared_link.describe_page)
     app.connect("build-finished", add_claims)
     app.connect("build-finished", check_sizes)
+    numbered_references.setup(app)
     app.add_css_file("figures.css")
     app.add_css_file("circuit.css")
     app.add_css_file("paper.css")

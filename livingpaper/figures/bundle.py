@@ -16,7 +16,7 @@ import altair as alt
 from livingpaper.claims.view import View
 from livingpaper.figures.caption import escape_markdown, facts, markdown_to_html
 from livingpaper.figures.chart_html import paper_html
-from livingpaper.figures.data_address import data_address
+from livingpaper.figures.figure_files import Keep, inside
 from livingpaper.figures.rows import rounded
 
 NAME = re.compile(r"fig-[a-z0-9][a-z0-9-]*")
@@ -35,6 +35,7 @@ class Figure:
         number: its place in the chapter, printed in a live notebook; the book numbers by itself.
         made_by: functions whose code is shown as the figure's; the picture's own is added.
         runs: run ids by arm.
+        keep: where its stills and its table go.
 
     Raises:
         ValueError: an unusable name, no takeaway, or no alt text.
@@ -48,6 +49,7 @@ class Figure:
     number: int
     made_by: tuple[Callable, ...] = ()
     runs: Mapping[str, tuple[str, ...]]
+    keep: Keep = inside
 
     def __post_init__(self):
         if not NAME.fullmatch(self.name):
@@ -63,7 +65,7 @@ class Figure:
     @cached_property
     def chart_html(self) -> str:
         """The chart alone: still and specification."""
-        return paper_html(self.chart, self.alt_text, self.name)
+        return paper_html(self.chart, self.alt_text, self.name, self.keep)
 
     @property
     def glue_name(self) -> str:
@@ -90,17 +92,18 @@ class Figure:
 
     def mimebundle(self) -> dict[str, str]:
         """What a cell displays: a numbered figure for the book, HTML for a notebook, the alt text for a terminal."""
-        return {
-            "text/markdown": self.markdown(),
-            "text/html": self.notebook_html(),
-            "text/plain": f"Figure {self.number}: {self.alt_text}",
-        }
+        plain = {"text/plain": f"Figure {self.number}: {self.alt_text}"}
+        # Whoever has files beside it builds a book, which would carry the HTML along and not show it.
+        alone = {"text/html": self.notebook_html()} if self.keep is inside else {}
+        return {"text/markdown": self.markdown(), **alone, **plain}
 
     @cached_property
     def links(self) -> str:
         """One line of HTML: the drawn table as CSV, the code that made it, the runs behind it."""
         table = rounded(self.view.table.reset_index(drop=True)).to_csv(index=False, lineterminator="\n")
-        parts = [f'<a download="{self.name}.csv" href="{html.escape(data_address("text/csv", table))}">data (CSV)</a>']
+        file = f"{self.name}.csv"
+        address = html.escape(self.keep(file, "text/csv", table))
+        parts = [f'<a download="{file}" href="{address}">data (CSV)</a>']
         code = "\n\n".join(source for source in map(source_of, [*self.made_by, *self._picture()]) if source)
         if code:
             parts.append(f"<details><summary>code</summary><pre>{_one_line(code)}</pre></details>")

@@ -1,6 +1,5 @@
 """A chart as HTML that needs no network: a still picture, and the specification that a script brings to life."""
 
-import base64
 import html
 import json
 import math
@@ -14,33 +13,34 @@ import vl_convert
 
 from livingpaper.figures import style, vega
 from livingpaper.figures.compaction import compact
-from livingpaper.figures.data_address import data_address
+from livingpaper.figures.figure_files import Keep, inside
 
 STATIC = Path(__file__).parent / "static"
 PHONE = "screen and (max-width: 44rem)"
 """Where a chart shows its layout for a phone until a script has measured the room it has."""
-MAX_SVG = 400_000
-"""Characters of SVG above which the still becomes a PNG."""
+MAX_SVG = 1_000_000
+"""Characters of SVG above which the still becomes a PNG; there the PNG takes seconds, and is no smaller."""
 
 
 @dataclass(frozen=True)
 class Still:
-    """A picture of a chart: the ending of its file, its ``data:`` address, its size on the page in pixels."""
+    """A picture of a chart: the ending of its file, its kind, what it holds, its size on the page in pixels."""
 
     ending: str
-    address: str
+    kind: str
+    content: str | bytes
     width: int
     height: int
 
-    def attributes(self, where: Literal["src", "srcset"], name: str) -> str:
-        """What an element of HTML needs to show it; ``name`` is its file's where a page may have files beside it."""
+    def attributes(self, where: Literal["src", "srcset"], name: str, keep: Keep) -> str:
+        """What an element of HTML needs to show it."""
+        address = html.escape(keep(f"{name}.{self.ending}", self.kind, self.content))
         # Spaces separate the addresses of a srcset.
-        address = html.escape(self.address).replace(" ", "%20" if where == "srcset" else " ")
-        size = f'width="{self.width}" height="{self.height}"'
-        return (f'data-file="{name}.{self.ending}" ' if name else "") + f'{where}="{address}" {size}'
+        address = address.replace(" ", "%20" if where == "srcset" else " ")
+        return f'{where}="{address}" width="{self.width}" height="{self.height}"'
 
 
-def paper_html(chart: alt.TopLevelMixin, alt_text: str, name: str = "") -> str:
+def paper_html(chart: alt.TopLevelMixin, alt_text: str, name: str = "", keep: Keep = inside) -> str:
     """One ``div`` with a still of the chart, one for a phone if it has a layout for that, and its specification.
 
     Readers without JavaScript, and printers, see a still; the book's ``mount.js`` draws the live chart over it, in
@@ -49,7 +49,8 @@ def paper_html(chart: alt.TopLevelMixin, alt_text: str, name: str = "") -> str:
     Args:
         chart: any Altair chart.
         alt_text: what the picture shows, for readers who cannot see it.
-        name: what the stills' files are called where the page may have files beside it; "" keeps them inside.
+        name: what the stills' files are called.
+        keep: where those go.
 
     Raises:
         ValueError: no alt text.
@@ -59,10 +60,11 @@ def paper_html(chart: alt.TopLevelMixin, alt_text: str, name: str = "") -> str:
     spec = compact({**style.specification(chart), "description": alt_text})
     # Inside a script element only "</" could end it early.
     data = json.dumps(spec, separators=(",", ":"), allow_nan=False).replace("</", "<\\/")
-    usermeta, wide, phone = spec.get("usermeta", {}), still(spec).attributes("src", name), ""
+    usermeta, wide, phone = spec.get("usermeta", {}), still(spec).attributes("src", name, keep), ""
     if "narrow" in usermeta:
         narrow = still({**usermeta["narrow"], "datasets": spec.get("datasets", {})})
-        phone = f'<source class="vl-narrow" media="{PHONE}" {narrow.attributes("srcset", name and f"{name}-narrow")}>'
+        shown = narrow.attributes("srcset", f"{name}-narrow", keep)
+        phone = f'<source class="vl-narrow" media="{PHONE}" {shown}>'
     room = f' style="--controls: {n}"' if (n := len(_controls(spec))) else ""
     return (
         f'<div class="vl-chart{"" if "dark" in usermeta else " has-one-theme"}"{room}><picture>{phone}'
@@ -90,9 +92,9 @@ def still(spec: dict[str, Any]) -> Still:
     svg = re.sub(r' d="([^"]*)"', lambda path: re.sub(r"(\.\d)\d+", r"\1", path[0]), svg)
     svg = re.sub(r"(\d\.\d{2})\d+", r"\1", svg)
     if len(svg) <= MAX_SVG:
-        return Still("svg", data_address("image/svg+xml", svg), width, height)
+        return Still("svg", "image/svg+xml", svg, width, height)
     png = vl_convert.vegalite_to_png(quiet, vl_version=vega.version(), scale=1.5)
-    return Still("png", "data:image/png;base64," + base64.b64encode(png).decode(), width, height)
+    return Still("png", "image/png", png, width, height)
 
 
 def _without_unseen(node: Any) -> Any:

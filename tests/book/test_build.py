@@ -26,7 +26,6 @@ from circuitcore.ground.packed import INDEX_NAME
 from livingpaper.book.build import main
 from livingpaper.book.merging import merge, overlay_values
 from livingpaper.book.notebooks import BookError, code_cells, declared_parameters, read_parameters
-from livingpaper.book.sphinx_ext import put_beside
 
 LISTED = Contents({"run/run/recipe": "0" * 64, "run/packed/recipe": "0" * 64})
 TOC = "{format: jb-book, root: book/index, chapters: [{file: book/chapter}, {file: book/claims}]}"
@@ -375,20 +374,35 @@ def test_injected_values_replace_values_and_nothing_else(before, injected, after
     assert overlay_values(before, injected) == after
 
 
-def test_stills_and_tables_of_a_page_become_files_beside_it(tmp_path):
-    still = "data:image/svg+xml;charset=utf-8,%3Csvg a=&#x27;1&#x27;/%3E"
-    table = "data:text/csv;charset=utf-8,a,b%0A1,2%0A"
-    body = (
-        f'<source data-file="fig-a-narrow.svg" srcset="{still}"><img data-file="fig-a.svg" src="{still}">'
-        f'<a download="fig-a.csv" href="{table}">data</a><img src="{still}">'
-    )
-    assert put_beside(body, tmp_path / "figures", "../figures") == (
-        '<source srcset="../figures/fig-a-narrow.svg"><img src="../figures/fig-a.svg">'
-        f'<a download="fig-a.csv" href="../figures/fig-a.csv">data</a><img src="{still}">'
-    )
-    assert {path.name: path.read_text() for path in (tmp_path / "figures").iterdir()} == {
-        "fig-a-narrow.svg": "<svg a='1'/>", "fig-a.svg": "<svg a='1'/>", "fig-a.csv": "a,b\n1,2\n",
-    }  # fmt: skip
+DRAWS = (
+    "import pandas as pd\nfrom livingpaper.book import chapter\nfrom livingpaper.claims.view import View\n"
+    "from livingpaper.figures import bars\n"
+    "rows = pd.DataFrame({'group': ['a'] * 3, 'init_seed': [0, 1, 2], 'value': [.1, .2, .3]})\n"
+    "view = View(rows, 'share', 'test')\n"
+    "chapter.page().figure('fig-a', bars.seeds(view), view, takeaway='A is low.', alt='Points.')"
+)
+
+
+def test_a_figure_has_its_files_beside_its_page_and_one_that_is_missing_fails_the_build(project):
+    project.chapter(**CELLS | {"title": "# A chapter\n\nSee {numref}`fig-a`, and {numref}`fig-a`.", "draw": DRAWS})
+    front = (project.root / "book/index.md").read_text()
+    project.write("book/index.md", f"{front}\nSee {{numref}}`fig-a`.\n")
+    project.executed()
+    page, site = project.page("chapter"), project.root / "_build/html"
+    files = {file for file in re.findall(r'(?:src|srcset|href)="(\.\./_static/figures/[^"]*)"', page)}
+    assert {Path(file).name for file in files} == {"fig-a.svg", "fig-a-narrow.svg", "fig-a.csv"}
+    assert all((site / "book" / file).resolve().is_file() for file in files)
+    numbers = [
+        re.findall(r'href="([^"]*)"><span class="std std-numref">([^<]*)<', project.page(name))
+        for name in ("chapter", "index")
+    ]
+    assert numbers == [[("#fig-a", "Fig. 1")] * 2, [("chapter.html#fig-a", "Fig. 1")]]
+
+    (project.root / "build/executed/published/figures/fig-a.csv").unlink()
+    shutil.rmtree(project.root / "_build")
+    done = project.build()
+    assert done.returncode == 1
+    assert "the figure's file fig-a.csv is not there; delete build/executed and build again" in done.stderr
 
 
 def test_a_page_that_is_too_long_fails_the_build_every_time_and_names_its_largest_figures(project):

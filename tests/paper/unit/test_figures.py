@@ -4,7 +4,9 @@ import io
 import itertools
 import json
 import re
+from functools import partial
 from urllib.parse import unquote
+from urllib.request import urlopen
 
 import altair as alt
 import numpy as np
@@ -24,7 +26,7 @@ from livingpaper.figures.bundle import Figure, source_of
 from livingpaper.figures.caption import escape_markdown, facts, few_seeds
 from livingpaper.figures.chart_html import STATIC, paper_html
 from livingpaper.figures.compaction import compact
-from livingpaper.figures.data_address import content_of, data_address
+from livingpaper.figures.figure_files import beside, inside
 from livingpaper.figures.rows import ColumnsError, over_seeds, rounded, rows_of
 from livingpaper.figures.tables import cell_text, comparison, table_markdown
 from livingpaper.figures.verdict_text import anchor, claim_html, claim_markdown, claim_text
@@ -455,24 +457,50 @@ def test_chart_html_needs_no_network_and_cannot_be_broken_out_of():
     assert "</script><b>" in json.dumps(spec)
 
 
+def kept_in(files, name, _, content):
+    files[name] = content
+    return f"kept/{name}"
+
+
 def test_a_chart_keeps_room_for_what_will_be_drawn():
-    code = paper_html(attention.pattern(view_of(pattern())), "Maps of attention.", "fig-pattern")
+    kept = {}
+    code = paper_html(
+        attention.pattern(view_of(pattern())), "Maps of attention.", "fig-pattern", keep=partial(kept_in, kept)
+    )
     phone, page = BeautifulSoup(code, "html.parser").picture.find_all(["source", "img"])
     wide, narrow, _ = (size(svg_of(spec)) for spec in layouts(attention.pattern(view_of(pattern()))))
     assert [[float(still[side]) for side in ("width", "height")] for still in (page, phone)] == [wide, narrow]
-    assert [still["data-file"] for still in (page, phone)] == ["fig-pattern.svg", "fig-pattern-narrow.svg"]
+    assert [page["src"], phone["srcset"]] == ["kept/fig-pattern.svg", "kept/fig-pattern-narrow.svg"]
+    assert all(content.startswith("<svg") for content in kept.values()) and len(kept) == 2
     assert 'style="--controls: 1"' in code, "the slider of the checkpoints"
-    assert not re.search(r"[\s,]", phone["srcset"].partition(",")[2][-1]) and " " not in phone["srcset"]
+    inline = paper_html(attention.pattern(view_of(pattern())), "Maps of attention.", "fig-pattern")
+    address = BeautifulSoup(inline, "html.parser").source["srcset"]
+    assert address.startswith("data:image/svg+xml") and " " not in address and address[-1] != ","
     alone = paper_html(alt.Chart(training()).mark_point().encode(x="step", y="value"), "Points.")
-    assert "<source" not in alone and "data-file" not in alone and "has-one-theme" in alone
+    assert "<source" not in alone and "has-one-theme" in alone
 
 
 def test_what_an_address_in_a_page_holds_is_what_was_put_there():
     for text in ('a,b\n"50 %, ü",<svg d="M0,0"/>\n', "{}&'#"):
-        address = data_address("text/csv", text)
-        assert content_of(html.unescape(html.escape(address))).decode() == text
-        assert content_of(address.replace(" ", "%20")).decode() == text
-    assert content_of("data:image/png;base64,iVBO") == b"\x89PN"
+        address = html.unescape(html.escape(inside("a.csv", "text/csv", text)))
+        assert urlopen(address.replace(" ", "%20")).read().decode() == text
+    assert urlopen(inside("a.png", "image/png", b"\x89PN")).read() == b"\x89PN"
+
+
+def test_a_figure_of_a_book_has_its_files_beside_it_and_nothing_that_the_book_does_not_show(monkeypatch, tmp_path):
+    monkeypatch.setenv("PAPER_RESULTS", str(tmp_path / "results"))
+    view = view_of(table("group init_seed", ["a"], range(5)))
+    figure = Figure(
+        name="fig-a", chart=bars.seeds(view), view=view, takeaway="A is high.", alt_text="Points.", number=1, runs={},
+        keep=beside,
+    )  # fmt: skip
+    shown = figure.mimebundle()
+    assert set(shown) == {"text/markdown", "text/plain"} and "data:" not in shown["text/markdown"] + figure.chart_html
+    named = set(re.findall(r'(?:src|srcset|href)="figure-files/([^"]*)"', shown["text/markdown"] + figure.chart_html))
+    assert named == {path.name for path in (tmp_path / "figures").iterdir()}
+    assert named == {"fig-a.svg", "fig-a-narrow.svg", "fig-a.csv"}
+    rows = pd.read_csv(tmp_path / "figures/fig-a.csv")
+    pd.testing.assert_frame_equal(rows, rounded(view.table), check_dtype=False)
 
 
 def test_a_chart_without_alt_text_is_refused():
