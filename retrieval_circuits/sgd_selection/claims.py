@@ -7,8 +7,8 @@ from livingpaper.claims.reading import Less, Reading, at_end
 from livingpaper.claims.rules import Forced, Share
 from livingpaper.claims.units import MORE_OFTEN_THAN_NOT, NUMBER, POINTS, STEPS, Unit, at_least, at_most, share_of
 from retrieval_circuits.sgd_selection import readings
-from retrieval_circuits.sgd_selection.design import ACT, FROZEN, HELD, ORDERS
-from retrieval_circuits.sgd_selection.readings import LATEST
+from retrieval_circuits.sgd_selection.design import ACT, EVERYWHERE, FROZEN, HELD, ORDERS
+from retrieval_circuits.sgd_selection.readings import AHEAD, LATEST
 
 FORKS, HEADS, CHECKPOINTS, READS = map(share_of, ("forks", "heads", "checkpoints", "reads"))
 FIRST, LATE = ORDERS[0], ORDERS[5]
@@ -87,6 +87,72 @@ WHEN = (
             Control(
                 reading=_when("the same of orders from the start", values=readings.time_shift(FIRST)),
                 bound=at_least(100, "the order of the data can move it"),
+            ),
+        ),
+    ),
+)
+
+# Declared on 2026-11-26, before any fork of a network other than the parent was trained.
+ELSEWHERE = (
+    Claim(
+        id="SS18",
+        says=Says(
+            holds="In most networks' training, too, forks end with a winner.",
+            fails="In other networks' training, forks often end without a winner.",
+            whether="whether forks of other networks end with a winner",
+        ),
+        reading=Reading("share of a network's forks that end with one", FORKS, readings.with_winner(*EVERYWHERE)),
+        bound=at_least(0.9, "all but a few: forks without one are left out below"),
+    ),
+    Claim(
+        id="SS19",
+        says=Says(
+            holds="Over ten networks, too, starting weights do not settle the winner: other data often give another.",
+            fails="Over ten networks, starting weights mostly settle the winner: other data seldom give another.",
+            whether="whether over ten networks the starting weights settle the winner",
+        ),
+        reading=Reading(
+            "share of a network's forks from the start that keep its winner", FORKS, readings.keeping(EVERYWHERE[0])
+        ),
+        bound=at_most(0.75, "one in four or more ends with another; settled, it were 1"),
+    ),
+    Claim(
+        id="SS20",
+        says=Says(
+            holds="And yet they narrow it: forks from the start keep their winner at least twice as often as by chance.",
+            fails="Nor do they narrow it much: forks from the start keep their winner less than twice as often as by chance.",
+            whether="whether starting weights narrow who wins",
+        ),
+        reading=Reading(
+            "share of a network's forks from the start that keep its winner", FORKS, readings.keeping(EVERYWHERE[0])
+        ),
+        bound=at_least(0.5, "twice chance, which is a quarter: four heads start alike"),
+        controls=(
+            Control(
+                reading=Reading(
+                    "the same of another network's winner", FORKS, readings.keeping_anothers(EVERYWHERE[0])
+                ),
+                bound=at_most(0.4, "chance is a quarter: no head wins by its place"),
+            ),
+        ),
+    ),
+    Claim(
+        id="SS21",
+        says=Says(
+            holds="Over ten networks, too, the winner is settled before it wins, four hundred steps or more ahead.",
+            fails="Over ten networks, other data still give other winners four hundred steps or more ahead.",
+            whether="whether over ten networks the winner is settled four hundred steps ahead",
+        ),
+        reading=Reading(
+            "share of a network's forks from the last point that keep its winner",
+            FORKS,
+            readings.keeping(EVERYWHERE[2], ahead=AHEAD),
+        ),
+        bound=at_least(0.9, "all but a few"),
+        controls=(
+            Control(
+                reading=Reading("the same of forks from the start", FORKS, readings.keeping(EVERYWHERE[0])),
+                bound=at_most(0.9, "other data can give other winners at all"),
             ),
         ),
     ),
@@ -261,4 +327,4 @@ UPDATES = (
     ),
 )
 
-CLAIMS = (*CONTROL, *WHEN, *ACTS, *PREDICTION, *UPDATES)
+CLAIMS = (*CONTROL, *WHEN, *ELSEWHERE, *ACTS, *PREDICTION, *UPDATES)

@@ -1,9 +1,10 @@
-"""What is trained: one network, and forks of it: other orders of its data from eight steps on, and parts changed.
+"""What is trained: ten networks, and forks: of each under other data, of one at more steps, and with parts changed.
 
 A fork begins where its parent stood, weights, moments and rate, and goes on with rows of its own. Source of the
 question: nelson960, "From Retrieval Motifs To SGD Circuit Selection" (draft of April 2026), which has no forks. The
 parent is the network of SGD formation that learns the look-up first: its forks are the shortest. Its transition, and
-which of its heads came to join values to keys, were known when the steps to fork at were chosen; no fork was.
+which of its heads came to join values to keys, were known when the steps to fork at were chosen; no fork was. When the
+other networks were forked, their winners, their times and all forks of the parent were known.
 """
 
 import dataclasses
@@ -24,6 +25,8 @@ from retrieval_circuits.sgd_selection.measures import Traced, fingerprints, push
 N_FORKS = 8
 ORDER_OFFSET = 30_000
 """Orders of data have seeds of their own: no fork has its parent's rows, and forks of one seed share theirs."""
+EVERYWHERE_OFFSET = 40_000
+"""The same of forks of all networks."""
 EVERY_OF_FORKS = 100
 LONGER = 4
 """Forks from the first two points have a quarter more steps: what comes so early moves when the look-up comes."""
@@ -51,8 +54,17 @@ N_TRACED, N_LAGS = 300, 20
 BOOSTED = tuple(f"head {head} boosted" for head in HEADS)
 HELD = tuple(f"head {head} held at zero" for head in HEADS)
 FROZEN = "queries and keys frozen"
+EVERYWHERE = tuple(f"each network, point {number}" for number in (1, 2, 3))
+"""The arms of forks of all networks, by how late they leave them."""
+LABEL = 100
+"""Such a fork is called LABEL times its network's seed plus its order: a number of its own in its arm."""
 DRAWN_FORK = "the fork that is drawn"
 """The first order from the first point, whose last weights are shipped. Who wins it was known when it was chosen."""
+
+
+def forked(label: int) -> int:
+    """The seed of the network that such a fork leaves."""
+    return label // LABEL
 
 
 def _increasing(steps: tuple[int, ...]) -> tuple[int, ...]:
@@ -75,6 +87,15 @@ class Params(BaseModel):
         tuple[Annotated[int, Field(ge=0)], ...],
         Field(min_length=N_FORKS, max_length=N_FORKS, description="steps of the parent, increasing"),
         AfterValidator(_increasing),
+    ]
+    everywhere_at: Annotated[
+        tuple[Annotated[int, Field(ge=0, multiple_of=EVERY)], ...],
+        Field(min_length=len(EVERYWHERE), max_length=len(EVERYWHERE), description="steps of every network, increasing"),
+        AfterValidator(_increasing),
+    ]
+    everywhere_orders: Annotated[
+        tuple[Annotated[int, Field(ge=0, lt=LABEL)], ...],
+        Field(min_length=1, description="orders of the data at each of them; each network has its own"),
     ]
     d_model: Annotated[int, Field(ge=8, le=512, multiple_of=8, description="width")]
     parent_steps: Annotated[int, Field(ge=EVERY, le=100_000, multiple_of=EVERY, description="of parent and networks")]
@@ -102,6 +123,14 @@ class Params(BaseModel):
             raise ValueError(f"at most parent_steps, {most}: the replay is compared with its parent")
         return given
 
+    @field_validator("parent_steps")
+    @classmethod
+    def _lets_networks_be_left(cls, given: int, of: Any) -> int:
+        """Every network is left while it trains; ``of`` as above."""
+        if (last := of.data.get("everywhere_at", (0,))[-1]) >= given:
+            raise ValueError(f"more than {last}, the last of everywhere_at")
+        return given
+
 
 def recipes(params: Params) -> dict[str, tuple[Recipe, ...]]:
     """Arm -> its recipes; of forks one per order of the data, whose seed stands for the fork's."""
@@ -126,6 +155,10 @@ def recipes(params: Params) -> dict[str, tuple[Recipe, ...]]:
         **{
             arm: tuple(_fork(params, parent, act, order, during) for order in params.boost_seeds)
             for arm, during in boosts.items()
+        },
+        **{
+            arm: tuple(_fork_of(params, seed, at, order) for seed in params.seeds for order in params.everywhere_orders)
+            for arm, at in zip(EVERYWHERE, params.everywhere_at, strict=True)
         },
         DRAWN_FORK: (first,),
     }
@@ -156,6 +189,20 @@ def _fork(params: Params, parent: Recipe, at: int, order: int | None, during: tu
     )
 
 
+def _fork_of(params: Params, seed: int, at: int, order: int) -> Recipe:
+    """A network from step ``at`` on, with rows that no other fork reads, up to where networks end or beyond."""
+    network, label = _network(params, seed), LABEL * seed + order
+    last = params.parent_steps + (params.parent_steps // LONGER if at == params.everywhere_at[0] else 0)
+    return dataclasses.replace(
+        network,
+        parent=(network.sha256, at),
+        stages=(Stage(("train",), -(-last // EVERY), EVERY * BATCH_SIZE),),
+        checkpoint_at=(0, EVERY * -(-last // EVERY) - at),
+        init_seed=label,
+        data_seed=EVERYWHERE_OFFSET + label,
+    )
+
+
 def _queries_and_keys(recipe: Recipe) -> tuple[str, ...]:
     model = recipe.model
     return tuple(f"L{layer}H{head}.QK" for layer in range(model.n_layers) for head in range(model.n_heads))
@@ -169,6 +216,8 @@ def instruments(params: Params, arm: str) -> tuple[Instrument, ...]:
     n_looked = min(N_LOOKED, params.n_rows)
     asked = Counts(n_rows=params.n_rows, n_looked=n_looked)
     found = (Instrument(name="measurements", version=1, measures=routes, settings=asked),)
+    if arm in EVERYWHERE:
+        return found
     if arm == DRAWN_FORK:
         return (*found, links(params.n_rows))
     if arm in (PARENT, REPLAY):

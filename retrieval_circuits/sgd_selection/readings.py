@@ -28,6 +28,7 @@ from retrieval_circuits.sgd_selection.design import (
     PARENT,
     REPLAY,
     TRACED,
+    forked,
 )
 
 HALF = 0.5
@@ -109,6 +110,68 @@ def half_right(results: Results, arm: str) -> pd.Series:
 def time_shift(arm: str) -> OfArms:
     """Values of a reading: by how many steps a fork has half of its reads right earlier or later than the parent."""
     return OfArms((PARENT, arm), lambda results: (half_right(results, arm) - half_right(results, PARENT).iloc[0]).abs())
+
+
+AHEAD = 400
+"""Steps before half of a network's joining at which its forks leave it while its winner does not stand out yet."""
+
+
+def kept_everywhere(results: Results, arm: str) -> pd.DataFrame:
+    """Forks of all networks from one step, those with a winner: ``network``, ``head`` that won, and whether it is
+    the network's own (``kept``). Networks without a winner have no row.
+    """
+    won = winners(results, arm)
+    table = pd.DataFrame({"network": [forked(label) for label in won.index], "head": won.to_numpy()}, won.index)
+    own = winners(results, NETWORKS)
+    table["own"] = table["network"].map(own)
+    table = table[(table["head"] != NOBODY) & (table["own"] != NOBODY)]
+    return table.assign(kept=table["head"] == table["own"])
+
+
+def _by_network(table: pd.DataFrame, column: str = "kept") -> pd.Series:
+    return table.groupby("network")[column].mean().rename_axis("init_seed").astype(float)
+
+
+def keeping(arm: str, *, ahead: int | None = None) -> OfArms:
+    """Values of a reading: the share of a network's forks from one step that end with its own winner.
+
+    ``ahead``: of networks alone whose winner joins half of the values so many steps after that step or later. Chance
+    for forks that begin untrained and have nothing of their network: one of all heads.
+    """
+
+    def values(results: Results) -> pd.Series:
+        shares = _by_network(kept_everywhere(results, arm))
+        if ahead is None:
+            return shares
+        times = joined(results, NETWORKS).reindex(shares.index)
+        return shares[times - forked_at(results, arm) >= ahead]
+
+    return OfArms((NETWORKS, arm), values)
+
+
+def keeping_anothers(arm: str) -> OfArms:
+    """Values of a reading: how often a network's forks end with the winner of another network, any other one."""
+
+    def values(results: Results) -> pd.Series:
+        table, own = kept_everywhere(results, arm), winners(results, NETWORKS)
+        own = own[own != NOBODY]
+        hits = [
+            (own.drop(network) == head).mean() for network, head in zip(table["network"], table["head"], strict=True)
+        ]
+        return _by_network(table.assign(kept=hits))
+
+    return OfArms((NETWORKS, arm), values)
+
+
+def with_winner(*arms: str) -> OfArms:
+    """Values of a reading: the share of a network's forks, over arms, that end with a winner."""
+
+    def values(results: Results) -> pd.Series:
+        won = pd.concat([winners(results, arm) for arm in arms])
+        table = pd.DataFrame({"network": [forked(label) for label in won.index], "kept": won.to_numpy() != NOBODY})
+        return _by_network(table)
+
+    return OfArms(arms, values)
 
 
 def _learnt(results: Results, arms: Sequence[str]) -> pd.DataFrame:
