@@ -8,15 +8,16 @@ from pydantic import AfterValidator, Field
 DATA_SEED_OFFSET = 10_000
 
 
-def _distinct(seeds: tuple[int, ...]) -> tuple[int, ...]:
+def distinct(seeds: tuple[int, ...]) -> tuple[int, ...]:
+    """The same seeds, if each is there once; for parameters."""
     if len(set(seeds)) < len(seeds):
         raise ValueError("each seed once")
     return seeds
 
 
 Seed = Annotated[int, Field(ge=0, lt=DATA_SEED_OFFSET)]
-Seeds = Annotated[tuple[Seed, ...], AfterValidator(_distinct)]
-SomeSeeds = Annotated[tuple[Seed, ...], Field(min_length=1), AfterValidator(_distinct)]
+Seeds = Annotated[tuple[Seed, ...], AfterValidator(distinct)]
+SomeSeeds = Annotated[tuple[Seed, ...], Field(min_length=1), AfterValidator(distinct)]
 
 
 EngineName = Literal["torch", "native", "stacked"]

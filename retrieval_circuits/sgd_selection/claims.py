@@ -119,8 +119,8 @@ ELSEWHERE = (
     Claim(
         id="SS20",
         says=Says(
-            holds="And yet they narrow it: forks from the start keep their winner at least twice as often as by chance.",
-            fails="Nor do they narrow it much: forks from the start keep their winner less than twice as often as by chance.",
+            holds="And yet they narrow it: forks from the start keep the winner twice as often as by chance.",
+            fails="Nor do they narrow it much: forks from the start keep it less than twice as often as by chance.",
             whether="whether starting weights narrow who wins",
         ),
         reading=Reading(
@@ -146,7 +146,7 @@ ELSEWHERE = (
         reading=Reading(
             "share of a network's forks from the last point that keep its winner",
             FORKS,
-            readings.keeping(EVERYWHERE[2], ahead=AHEAD),
+            readings.keeping(EVERYWHERE[1], ahead=AHEAD),
         ),
         bound=at_least(0.9, "all but a few"),
         controls=(

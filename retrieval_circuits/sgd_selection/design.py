@@ -17,7 +17,7 @@ from circuitcore.metrics.instruments.instrument import Instrument
 from circuitcore.tasks.balanced_stream import BalancedStream
 from circuitcore.training.during import During, Freeze, Hold, Scale
 from circuitcore.training.recipe import Recipe, Stage
-from retrieval_circuits.design import N_BESIDE, EngineName, Seed, Seeds, SomeSeeds
+from retrieval_circuits.design import N_BESIDE, EngineName, Seed, Seeds, SomeSeeds, distinct
 from retrieval_circuits.sgd_formation.design import BATCH_SIZE, EVERY, N_LOOKED, SHOWN_AT, links, small_network
 from retrieval_circuits.sgd_formation.measures import SIZES, Counts, Removed, part_removed
 from retrieval_circuits.sgd_selection.measures import Traced, fingerprints, pushes, routes, updates
@@ -54,7 +54,7 @@ N_TRACED, N_LAGS = 300, 20
 BOOSTED = tuple(f"head {head} boosted" for head in HEADS)
 HELD = tuple(f"head {head} held at zero" for head in HEADS)
 FROZEN = "queries and keys frozen"
-EVERYWHERE = tuple(f"each network, point {number}" for number in (1, 2, 3))
+EVERYWHERE = tuple(f"each network, point {number}" for number in (1, 2))
 """The arms of forks of all networks, by how late they leave them."""
 LABEL = 100
 """Such a fork is called LABEL times its network's seed plus its order: a number of its own in its arm."""
@@ -96,6 +96,7 @@ class Params(BaseModel):
     everywhere_orders: Annotated[
         tuple[Annotated[int, Field(ge=0, lt=LABEL)], ...],
         Field(min_length=1, description="orders of the data at each of them; each network has its own"),
+        AfterValidator(distinct),
     ]
     d_model: Annotated[int, Field(ge=8, le=512, multiple_of=8, description="width")]
     parent_steps: Annotated[int, Field(ge=EVERY, le=100_000, multiple_of=EVERY, description="of parent and networks")]

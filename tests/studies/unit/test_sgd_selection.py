@@ -21,6 +21,7 @@ from retrieval_circuits.sgd_selection.design import (
     ACT,
     BOOSTED,
     DRAWN_FORK,
+    EVERYWHERE,
     FROZEN,
     HELD,
     N_LAGS,
@@ -29,6 +30,7 @@ from retrieval_circuits.sgd_selection.design import (
     PARENT,
     REPLAY,
     TRACED,
+    forked,
 )
 from retrieval_circuits.sgd_selection.measures import fingerprints
 from retrieval_circuits.sgd_selection.measures.pushes import _dot, joins_gradients, loss_gradient
@@ -56,7 +58,8 @@ def test_a_fork_differs_from_its_parent_in_one_thing():
 
 
 BRIEF = {
-    **PUBLISHED.model_dump(), "fork_at": (50, 55, 60, 65, 70, 79, 80, 85), "parent_steps": 100, "steps": 100,
+    **PUBLISHED.model_dump(), "fork_at": (50, 55, 60, 65, 70, 79, 80, 85), "parent_steps": 150, "steps": 100,
+    "everywhere_at": (0, 100),
 }  # fmt: skip
 REFUSED = {
     "too few updates to trace": (
@@ -64,18 +67,34 @@ REFUSED = {
         "steps: .*more than 100, 20 after the sixth",
     ),
     "a fork without a step": (
-        {"fork_at": (0, 5, 10, 20, 25, 26, 27, 100)},
-        "(?s)parent_steps: .*more than 100, the last of fork_at.*steps: .*more than 100, the last",
+        {"fork_at": (0, 5, 10, 20, 25, 26, 27, 150)},
+        "(?s)parent_steps: .*more than 150, the last of fork_at.*steps: .*more than 150, the last",
     ),
     "points out of order": ({"fork_at": (50, 50, 60, 65, 70, 79, 80, 85)}, "fork_at: .*each later than the one before"),
-    "no parent to compare with": ({"steps": 150}, "steps: .*at most parent_steps, 100"),
-    "between the parent's checkpoints": ({"parent_steps": 150, "steps": 120}, "  steps: .*a multiple of 50"),
+    "no parent to compare with": ({"steps": 200}, "steps: .*at most parent_steps, 150"),
+    "between the parent's checkpoints": ({"steps": 120}, "  steps: .*a multiple of 50"),
+    "a network that is left when it ends": ({"everywhere_at": (0, 150)}, "parent_steps: .*more than 150, the last"),
+    "an order with another's number": ({"everywhere_orders": (100,)}, "everywhere_orders.*< 100"),
+    "an order twice": ({"everywhere_orders": (1, 1)}, "everywhere_orders"),
 }
 
 
 def test_forks_of_few_steps_have_updates_to_trace():
     parsed = parse(STUDY.Params, "sgd_selection", BRIEF)
     assert {recipe.n_steps for recipe in STUDY.recipes(parsed)[TRACED]} == {N_LAGS + 1}
+
+
+def test_forks_of_each_network_leave_it_alone_and_read_rows_of_their_own():
+    networks = {network.init_seed: network for network in ARMS[NETWORKS]}
+    for arm, at in zip(EVERYWHERE, PUBLISHED.everywhere_at, strict=True):
+        left = [(forked(fork.init_seed), fork) for fork in ARMS[arm]]
+        assert [seed for seed, _ in left] == [seed for seed in networks for _ in PUBLISHED.everywhere_orders]
+        assert all((fork.parent, fork.during) == ((networks[seed].sha256, at), ()) for seed, fork in left)
+    every = [fork for arm in EVERYWHERE for fork in ARMS[arm]]
+    orders = [fork.data_seed for fork in ARMS[EVERYWHERE[0]]]
+    assert len({fork.run_id for fork in every}) == len(every) and len(set(orders)) == len(orders)
+    others = {recipe.data_seed for arm, recipes in ARMS.items() if arm not in EVERYWHERE for recipe in recipes}
+    assert not others & {*orders}
 
 
 @pytest.mark.parametrize("changed", REFUSED)
@@ -228,6 +247,40 @@ def test_what_never_comes_has_no_time_and_stands_at_the_last_step_where_a_number
         times = timed(ORDERS[0]).reached(results)
         assert 0 < times[1] < 9 and times[2] == float("inf")
         assert by_step(results, ORDERS[0]).to_dict() == {1: times[1], 2: 9}
+
+
+def _everywhere(own, forks):
+    """Networks whose own winners are given, which win at 1,600, and forks of them: arm -> label -> who won."""
+    rows = [_fork(NETWORKS, seed, [0, 1500, 1700, 9000], [EVEN, EVEN, _won(head, 0.95), _won(head)], [0, 0, 1, 1])
+            for seed, head in own.items()]  # fmt: skip
+    for arm, won in forks.items():
+        at = 2000 * EVERYWHERE.index(arm)
+        rows += [
+            _fork(arm, label, [at, 9000], [EVEN, EVEN if head is None else _won(head)], [0, 1])
+            for label, head in won.items()
+        ]
+    return _results(rows)
+
+
+def test_forks_that_keep_their_own_networks_winner_are_counted_by_network():
+    first, last = EVERYWHERE
+    results = _everywhere(
+        {1: 2, 2: 0, 3: 2},
+        {first: {101: 2, 102: 0, 201: 2, 202: 2, 301: None, 302: 2}, last: {101: 2, 102: 2, 201: 1, 202: 0}},
+    )
+    assert readings.keeping(first)(results).to_dict() == {1: 0.5, 2: 0.0, 3: 1.0}
+    assert readings.keeping_anothers(first)(results).to_dict() == {1: 0.5, 2: 1.0, 3: 0.5}
+    assert readings.keeping(last)(results).to_dict() == {1: 1.0, 2: 0.5}
+    assert readings.keeping(last, ahead=400)(results).empty, "they win at 1,600, and forks leave at 2,000"
+    assert readings.keeping(first, ahead=400)(results).to_dict() == {1: 0.5, 2: 0.0, 3: 1.0}
+    assert readings.with_winner(first, last)(results).to_dict() == {1: 1.0, 2: 1.0, 3: 0.5}
+
+
+def test_forks_of_a_network_without_a_winner_count_nowhere():
+    results = _everywhere({1: 2, 2: 0}, {EVERYWHERE[0]: {101: 2, 201: 0, 301: 0}})
+    lost = _fork(NETWORKS, 3, [0, 9000], [EVEN, EVEN], [0, 1])
+    table = pd.concat([results.measurements, pd.DataFrame(lost)], ignore_index=True)
+    assert readings.keeping(EVERYWHERE[0])(Results(table, pd.DataFrame(), "paper")).to_dict() == {1: 1.0, 2: 1.0}
 
 
 def test_boosted_heads_that_win_are_counted_by_order():
