@@ -7,7 +7,7 @@ from livingpaper.claims.reading import Less, Reading, at_end
 from livingpaper.claims.rules import Forced, Share
 from livingpaper.claims.units import MORE_OFTEN_THAN_NOT, NUMBER, POINTS, STEPS, Unit, at_least, at_most, share_of
 from retrieval_circuits.sgd_selection import readings
-from retrieval_circuits.sgd_selection.design import ACT, EVERYWHERE, FROZEN, HELD, ORDERS
+from retrieval_circuits.sgd_selection.design import ACT, ELSEWHERE, FROZEN, HELD, ORDERS
 from retrieval_circuits.sgd_selection.readings import AHEAD, LATEST
 
 FORKS, HEADS, CHECKPOINTS, READS = map(share_of, ("forks", "heads", "checkpoints", "reads"))
@@ -92,67 +92,66 @@ WHEN = (
     ),
 )
 
-# Declared on 2026-11-26, before any fork of a network other than the parent was trained.
-ELSEWHERE = (
+# Declared on 2026-11-26, before any fork of a network other than the parent was measured.
+OTHERS = (
     Claim(
         id="SS18",
         says=Says(
-            holds="In most networks' training, too, forks end with a winner.",
-            fails="In other networks' training, forks often end without a winner.",
-            whether="whether forks of other networks end with a winner",
-        ),
-        reading=Reading("share of a network's forks that end with one", FORKS, readings.with_winner(*EVERYWHERE)),
-        bound=at_least(0.9, "all but a few: forks without one are left out below"),
-    ),
-    Claim(
-        id="SS19",
-        says=Says(
-            holds="Over ten networks, too, starting weights do not settle the winner: other data often give another.",
-            fails="Over ten networks, starting weights mostly settle the winner: other data seldom give another.",
-            whether="whether over ten networks the starting weights settle the winner",
+            holds="In nine more networks starting weights do not settle the winner: other data often give another.",
+            fails="In nine more networks starting weights mostly settle the winner: other data seldom give another.",
+            whether="whether in nine more networks the starting weights settle the winner",
         ),
         reading=Reading(
-            "share of a network's forks from the start that keep its winner", FORKS, readings.keeping(EVERYWHERE[0])
+            "share of a network's forks from the start that keep its winner", FORKS, readings.keeping(ELSEWHERE[0])
         ),
-        bound=at_most(0.75, "one in four or more ends with another; settled, it were 1"),
-    ),
-    Claim(
-        id="SS20",
-        says=Says(
-            holds="And yet they narrow it: forks from the start keep the winner twice as often as by chance.",
-            fails="Nor do they narrow it much: forks from the start keep it less than twice as often as by chance.",
-            whether="whether starting weights narrow who wins",
-        ),
-        reading=Reading(
-            "share of a network's forks from the start that keep its winner", FORKS, readings.keeping(EVERYWHERE[0])
-        ),
-        bound=at_least(0.5, "twice chance, which is a quarter: four heads start alike"),
+        bound=at_most(0.75, "one in four or more ends with another, or with none; settled, it were 1"),
         controls=(
             Control(
                 reading=Reading(
-                    "the same of another network's winner", FORKS, readings.keeping_anothers(EVERYWHERE[0])
+                    "share of the ten networks in which the head that joins most at first is the winner in the end",
+                    share_of("networks"),
+                    readings.leader_stays,
                 ),
-                bound=at_most(0.4, "chance is a quarter: no head wins by its place"),
+                bound=at_least(0.9, "who wins stays the winner: another one is not just a later one"),
             ),
         ),
     ),
     Claim(
-        id="SS21",
+        id="SS19",
         says=Says(
-            holds="Over ten networks, too, the winner is settled before it wins, four hundred steps or more ahead.",
-            fails="Over ten networks, other data still give other winners four hundred steps or more ahead.",
-            whether="whether over ten networks the winner is settled four hundred steps ahead",
+            holds="Starting weights narrow who wins: forks keep their own network's winner oftener than another's.",
+            fails="Starting weights hardly narrow who wins: forks keep their own network's winner hardly oftener.",
+            whether="whether starting weights narrow who wins",
         ),
         reading=Reading(
-            "share of a network's forks from the last point that keep its winner",
-            FORKS,
-            readings.keeping(EVERYWHERE[1], ahead=AHEAD),
+            "share of a network's forks from the start that keep its winner, less the same of another's,",
+            POINTS,
+            Less(readings.keeping(ELSEWHERE[0]), readings.keeping_anothers(ELSEWHERE[0])),
         ),
-        bound=at_least(0.9, "all but a few"),
+        bound=at_least(0.1, "ten points; nothing inherited gives 0, whichever heads win"),
+    ),
+    Claim(
+        id="SS20",
+        says=Says(
+            holds="Most of these networks have settled their winner four hundred steps or more before it wins.",
+            fails="Most of these networks have not settled their winner when it is four hundred steps or more away.",
+            whether="whether these networks have settled their winner four hundred steps before it wins",
+        ),
+        reading=Reading(
+            f"whether all of a network's forks keep its winner that leave {AHEAD} steps before half of the joining, or "
+            "earlier,",
+            share_of("networks"),
+            readings.keeping(ELSEWHERE[1], ahead=AHEAD),
+        ),
+        rule=Share(each=at_least(1, "all of them")),
+        bound=MORE_OFTEN_THAN_NOT,
         controls=(
             Control(
-                reading=Reading("the same of forks from the start", FORKS, readings.keeping(EVERYWHERE[0])),
-                bound=at_most(0.9, "other data can give other winners at all"),
+                reading=Reading(
+                    "the same of forks from the start", share_of("networks"), readings.keeping(ELSEWHERE[0])
+                ),
+                rule=Share(each=at_least(1, "all of them")),
+                bound=at_most(0.75, "other data can change the winner at all"),
             ),
         ),
     ),
@@ -327,4 +326,4 @@ UPDATES = (
     ),
 )
 
-CLAIMS = (*CONTROL, *WHEN, *ELSEWHERE, *ACTS, *PREDICTION, *UPDATES)
+CLAIMS = (*CONTROL, *WHEN, *OTHERS, *ACTS, *PREDICTION, *UPDATES)

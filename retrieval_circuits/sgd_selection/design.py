@@ -1,4 +1,4 @@
-"""What is trained: ten networks, and forks: of each under other data, of one at more steps, and with parts changed.
+"""What is trained: ten networks, and forks: of one at many steps and with parts changed, of the others with other data.
 
 A fork begins where its parent stood, weights, moments and rate, and goes on with rows of its own. Source of the
 question: nelson960, "From Retrieval Motifs To SGD Circuit Selection" (draft of April 2026), which has no forks. The
@@ -25,8 +25,8 @@ from retrieval_circuits.sgd_selection.measures import Traced, fingerprints, push
 N_FORKS = 8
 ORDER_OFFSET = 30_000
 """Orders of data have seeds of their own: no fork has its parent's rows, and forks of one seed share theirs."""
-EVERYWHERE_OFFSET = 40_000
-"""The same of forks of all networks."""
+ELSEWHERE_OFFSET, N_ELSEWHERE = 40_000, 25_000
+"""The same of forks of the other networks: so many have rows of their own, those of seeds 250 apart share theirs."""
 EVERY_OF_FORKS = 100
 LONGER = 4
 """Forks from the first two points have a quarter more steps: what comes so early moves when the look-up comes."""
@@ -54,8 +54,8 @@ N_TRACED, N_LAGS = 300, 20
 BOOSTED = tuple(f"head {head} boosted" for head in HEADS)
 HELD = tuple(f"head {head} held at zero" for head in HEADS)
 FROZEN = "queries and keys frozen"
-EVERYWHERE = tuple(f"each network, point {number}" for number in (1, 2))
-"""The arms of forks of all networks, by how late they leave them."""
+ELSEWHERE = tuple(f"other networks, point {number}" for number in (1, 2))
+"""The arms of forks of all networks but the parent, by how late they leave them."""
 LABEL = 100
 """Such a fork is called LABEL times its network's seed plus its order: a number of its own in its arm."""
 DRAWN_FORK = "the fork that is drawn"
@@ -88,12 +88,16 @@ class Params(BaseModel):
         Field(min_length=N_FORKS, max_length=N_FORKS, description="steps of the parent, increasing"),
         AfterValidator(_increasing),
     ]
-    everywhere_at: Annotated[
+    elsewhere_at: Annotated[
         tuple[Annotated[int, Field(ge=0, multiple_of=EVERY)], ...],
-        Field(min_length=len(EVERYWHERE), max_length=len(EVERYWHERE), description="steps of every network, increasing"),
+        Field(
+            min_length=len(ELSEWHERE),
+            max_length=len(ELSEWHERE),
+            description="steps at which other networks are left, increasing",
+        ),
         AfterValidator(_increasing),
     ]
-    everywhere_orders: Annotated[
+    elsewhere_orders: Annotated[
         tuple[Annotated[int, Field(ge=0, lt=LABEL)], ...],
         Field(min_length=1, description="orders of the data at each of them; each network has its own"),
         AfterValidator(distinct),
@@ -124,12 +128,20 @@ class Params(BaseModel):
             raise ValueError(f"at most parent_steps, {most}: the replay is compared with its parent")
         return given
 
+    @field_validator("parent")
+    @classmethod
+    def _is_not_alone(cls, given: int, of: Any) -> int:
+        """There are other networks, which are forked, too; ``of`` as below."""
+        if of.data.get("seeds") == (given,):
+            raise ValueError("another than the only one of seeds")
+        return given
+
     @field_validator("parent_steps")
     @classmethod
     def _lets_networks_be_left(cls, given: int, of: Any) -> int:
-        """Every network is left while it trains; ``of`` as above."""
-        if (last := of.data.get("everywhere_at", (0,))[-1]) >= given:
-            raise ValueError(f"more than {last}, the last of everywhere_at")
+        """The other networks are left while they train; ``of`` as above."""
+        if (last := of.data.get("elsewhere_at", (0,))[-1]) >= given:
+            raise ValueError(f"more than {last}, the last of elsewhere_at")
         return given
 
 
@@ -137,6 +149,7 @@ def recipes(params: Params) -> dict[str, tuple[Recipe, ...]]:
     """Arm -> its recipes; of forks one per order of the data, whose seed stands for the fork's."""
     parent = _network(params, params.parent)
     act = params.fork_at[ACT]
+    others = [seed for seed in params.seeds if seed != params.parent]
     first = _fork(params, parent, params.fork_at[0], params.order_seeds[0])
     boosts = {BOOSTED[head]: (Scale(parts=(f"L{LAYER}H{head}",), factor=BOOST),) for head in HEADS}
     changed = {HELD[head]: (Hold(parts=(f"L{LAYER}H{head}",)),) for head in HEADS}
@@ -158,8 +171,8 @@ def recipes(params: Params) -> dict[str, tuple[Recipe, ...]]:
             for arm, during in boosts.items()
         },
         **{
-            arm: tuple(_fork_of(params, seed, at, order) for seed in params.seeds for order in params.everywhere_orders)
-            for arm, at in zip(EVERYWHERE, params.everywhere_at, strict=True)
+            arm: tuple(_fork_of(params, seed, at, order) for seed in others for order in params.elsewhere_orders)
+            for arm, at in zip(ELSEWHERE, params.elsewhere_at, strict=True)
         },
         DRAWN_FORK: (first,),
     }
@@ -191,16 +204,19 @@ def _fork(params: Params, parent: Recipe, at: int, order: int | None, during: tu
 
 
 def _fork_of(params: Params, seed: int, at: int, order: int) -> Recipe:
-    """A network from step ``at`` on, with rows that no other fork reads, up to where networks end or beyond."""
+    """A network from step ``at`` on, with other rows, up to where networks end or, from the first point, beyond.
+
+    Forks of one network and order share their rows, wherever they leave.
+    """
     network, label = _network(params, seed), LABEL * seed + order
-    last = params.parent_steps + (params.parent_steps // LONGER if at == params.everywhere_at[0] else 0)
+    last = params.parent_steps + (params.parent_steps // LONGER if at == params.elsewhere_at[0] else 0)
     return dataclasses.replace(
         network,
         parent=(network.sha256, at),
         stages=(Stage(("train",), -(-last // EVERY), EVERY * BATCH_SIZE),),
         checkpoint_at=(0, EVERY * -(-last // EVERY) - at),
         init_seed=label,
-        data_seed=EVERYWHERE_OFFSET + label,
+        data_seed=ELSEWHERE_OFFSET + label % N_ELSEWHERE,
     )
 
 
@@ -217,7 +233,7 @@ def instruments(params: Params, arm: str) -> tuple[Instrument, ...]:
     n_looked = min(N_LOOKED, params.n_rows)
     asked = Counts(n_rows=params.n_rows, n_looked=n_looked)
     found = (Instrument(name="measurements", version=1, measures=routes, settings=asked),)
-    if arm in EVERYWHERE:
+    if arm in ELSEWHERE:
         return found
     if arm == DRAWN_FORK:
         return (*found, links(params.n_rows))

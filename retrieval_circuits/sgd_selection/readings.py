@@ -116,31 +116,31 @@ AHEAD = 400
 """Steps before half of a network's joining at which its forks leave it while its winner does not stand out yet."""
 
 
-def kept_everywhere(results: Results, arm: str) -> pd.DataFrame:
-    """Forks of all networks from one step, those with a winner: ``network``, ``head`` that won, and whether it is
-    the network's own (``kept``). Networks without a winner have no row.
-    """
-    won = winners(results, arm)
-    table = pd.DataFrame({"network": [forked(label) for label in won.index], "head": won.to_numpy()}, won.index)
-    own = winners(results, NETWORKS)
+def _forks_of_others(results: Results, arm: str) -> pd.DataFrame:
+    """Forks of networks that have a winner of their own: ``network``, ``head`` that won or ``NOBODY``, and ``own``."""
+    won, own = winners(results, arm), winners(results, NETWORKS)
+    table = pd.DataFrame({"network": [forked(label) for label in won.index], "head": won.to_numpy()})
     table["own"] = table["network"].map(own)
-    table = table[(table["head"] != NOBODY) & (table["own"] != NOBODY)]
-    return table.assign(kept=table["head"] == table["own"])
+    return table[table["own"].isin(HEADS)]
 
 
-def _by_network(table: pd.DataFrame, column: str = "kept") -> pd.Series:
-    return table.groupby("network")[column].mean().rename_axis("init_seed").astype(float)
+def _by_network(hits: pd.Series, networks: pd.Series) -> pd.Series:
+    return hits.astype(float).groupby(networks).mean().rename_axis("init_seed")
 
 
 def keeping(arm: str, *, ahead: int | None = None) -> OfArms:
     """Values of a reading: the share of a network's forks from one step that end with its own winner.
 
-    ``ahead``: of networks alone whose winner joins half of the values so many steps after that step or later. Chance
-    for forks that begin untrained and have nothing of their network: one of all heads.
+    One without a winner did not keep it. Chance for forks that have nothing of their network: one of all heads.
+
+    Args:
+        arm: which forks.
+        ahead: of networks alone whose winner joins half of the values so many steps after that step or later.
     """
 
     def values(results: Results) -> pd.Series:
-        shares = _by_network(kept_everywhere(results, arm))
+        table = _forks_of_others(results, arm)
+        shares = _by_network(table["head"] == table["own"], table["network"])
         if ahead is None:
             return shares
         times = joined(results, NETWORKS).reindex(shares.index)
@@ -150,28 +150,34 @@ def keeping(arm: str, *, ahead: int | None = None) -> OfArms:
 
 
 def keeping_anothers(arm: str) -> OfArms:
-    """Values of a reading: how often a network's forks end with the winner of another network, any other one."""
+    """Values of a reading: how often a network's forks end with the winner of another network, any other one.
+
+    What the same forks would keep if they had nothing of their own network: the share of the other networks, the parent
+    among them, that have the head as their winner. Without another network there is no value.
+    """
 
     def values(results: Results) -> pd.Series:
-        table, own = kept_everywhere(results, arm), winners(results, NETWORKS)
-        own = own[own != NOBODY]
-        hits = [
-            (own.drop(network) == head).mean() for network, head in zip(table["network"], table["head"], strict=True)
-        ]
-        return _by_network(table.assign(kept=hits))
+        table, own = _forks_of_others(results, arm), winners(results, NETWORKS)
+        own = own[own.isin(HEADS)]
+        if len(own) < 2:
+            return pd.Series(dtype=float)
+        rivals = zip(table["network"], table["head"], strict=True)
+        hits = [(own.drop(network) == head).mean() for network, head in rivals]
+        return _by_network(pd.Series(hits, table.index), table["network"])
 
     return OfArms((NETWORKS, arm), values)
 
 
-def with_winner(*arms: str) -> OfArms:
-    """Values of a reading: the share of a network's forks, over arms, that end with a winner."""
-
-    def values(results: Results) -> pd.Series:
-        won = pd.concat([winners(results, arm) for arm in arms])
-        table = pd.DataFrame({"network": [forked(label) for label in won.index], "kept": won.to_numpy() != NOBODY})
-        return _by_network(table)
-
-    return OfArms(arms, values)
+@of_arms(NETWORKS)
+def leader_stays(results: Results) -> pd.Series:
+    """Whether the head that joins most once half of the values are joined is the one at the end, by network."""
+    won, times = winners(results, NETWORKS), joined(results, NETWORKS)
+    rows = results.curve("joins", NETWORKS, layer=LAYER)
+    rows = rows[rows["step"] >= rows["init_seed"].map(times)]
+    first = rows[rows["step"] == rows.groupby("init_seed")["step"].transform("min")]
+    leads = first.pivot(index="init_seed", columns="head", values="value").idxmax(axis=1)
+    won = won[won.isin(HEADS)]
+    return (leads.reindex(won.index) == won).astype(float)
 
 
 def _learnt(results: Results, arms: Sequence[str]) -> pd.DataFrame:

@@ -12,6 +12,7 @@ from retrieval_circuits.sgd_formation.readings.networks import total_looks
 from retrieval_circuits.sgd_selection.design import (
     ACT,
     BOOSTED,
+    ELSEWHERE,
     FROZEN,
     HEADS,
     HELD,
@@ -21,6 +22,7 @@ from retrieval_circuits.sgd_selection.design import (
     ORDERS,
     PARENT,
     TRACED,
+    forked,
 )
 from retrieval_circuits.sgd_selection.readings import (
     FROM,
@@ -29,6 +31,8 @@ from retrieval_circuits.sgd_selection.readings import (
     forked_at,
     grown_by,
     half_right,
+    keeping,
+    keeping_anothers,
     keeps_winner,
     older_by,
     ranked_first,
@@ -62,6 +66,21 @@ def same_winner(results: Results) -> View:
             found.append(rows.assign(group=f"from step {at:,}", series=name, arm=arm))
     table = pd.concat(found, ignore_index=True).assign(panel="in the end")
     return View(table, "share of forks", ROWS, COUNTED, note="A fork's seed is that of the order of its data")
+
+
+def elsewhere(results: Results) -> View:
+    """How often a network's forks end with its own winner, by the step at which they leave, and with another's."""
+    found, others = [], sorted({forked(label) for label in results.seeds(ELSEWHERE[0])})
+    for arm in ELSEWHERE:
+        at = f"{forked_at(results, arm):,}"
+        whose = {"its own winner": keeping(arm), "another network's": keeping_anothers(arm)}
+        found += [
+            _points(values(results), others, f"from step {at}: {name}").assign(arm=arm)
+            for name, values in whose.items()
+        ]
+    note = "A point is a network, the mean of its forks; intervals are over networks"
+    table = pd.concat(found, ignore_index=True)
+    return View(table, "share of forks that end with it", ROWS, BAND, 1 / len(HEADS), note)
 
 
 def every_fork(results: Results) -> View:
@@ -179,7 +198,7 @@ LAGS = (1, 2, 5, 10, N_LAGS)
 VIEWS = {
     view.__name__: view
     for view in (
-        *(rivals, same_winner, every_fork, spread, boosted, silenced, frozen, prediction),
+        *(rivals, same_winner, elsewhere, every_fork, spread, boosted, silenced, frozen, prediction),
         *(parts_of_growth, lags),
     )
 }

@@ -21,7 +21,7 @@ from retrieval_circuits.sgd_selection.design import (
     ACT,
     BOOSTED,
     DRAWN_FORK,
-    EVERYWHERE,
+    ELSEWHERE,
     FROZEN,
     HELD,
     N_LAGS,
@@ -59,7 +59,7 @@ def test_a_fork_differs_from_its_parent_in_one_thing():
 
 BRIEF = {
     **PUBLISHED.model_dump(), "fork_at": (50, 55, 60, 65, 70, 79, 80, 85), "parent_steps": 150, "steps": 100,
-    "everywhere_at": (0, 100),
+    "elsewhere_at": (0, 100),
 }  # fmt: skip
 REFUSED = {
     "too few updates to trace": (
@@ -73,9 +73,10 @@ REFUSED = {
     "points out of order": ({"fork_at": (50, 50, 60, 65, 70, 79, 80, 85)}, "fork_at: .*each later than the one before"),
     "no parent to compare with": ({"steps": 200}, "steps: .*at most parent_steps, 150"),
     "between the parent's checkpoints": ({"steps": 120}, "  steps: .*a multiple of 50"),
-    "a network that is left when it ends": ({"everywhere_at": (0, 150)}, "parent_steps: .*more than 150, the last"),
-    "an order with another's number": ({"everywhere_orders": (100,)}, "everywhere_orders.*< 100"),
-    "an order twice": ({"everywhere_orders": (1, 1)}, "everywhere_orders"),
+    "a network that is left when it ends": ({"elsewhere_at": (0, 150)}, "parent_steps: .*more than 150, the last"),
+    "an order with another's number": ({"elsewhere_orders": (100,)}, "elsewhere_orders.*< 100"),
+    "no other network": ({"seeds": (6,)}, "parent: .*another than the only one of seeds"),
+    "an order twice": ({"elsewhere_orders": (1, 1)}, "elsewhere_orders"),
 }
 
 
@@ -84,17 +85,18 @@ def test_forks_of_few_steps_have_updates_to_trace():
     assert {recipe.n_steps for recipe in STUDY.recipes(parsed)[TRACED]} == {N_LAGS + 1}
 
 
-def test_forks_of_each_network_leave_it_alone_and_read_rows_of_their_own():
-    networks = {network.init_seed: network for network in ARMS[NETWORKS]}
-    for arm, at in zip(EVERYWHERE, PUBLISHED.everywhere_at, strict=True):
+def test_forks_of_each_other_network_read_rows_of_their_own():
+    networks = {network.init_seed: network for network in ARMS[NETWORKS] if network.init_seed != PUBLISHED.parent}
+    for arm, at in zip(ELSEWHERE, PUBLISHED.elsewhere_at, strict=True):
         left = [(forked(fork.init_seed), fork) for fork in ARMS[arm]]
-        assert [seed for seed, _ in left] == [seed for seed in networks for _ in PUBLISHED.everywhere_orders]
+        assert [seed for seed, _ in left] == [seed for seed in networks for _ in PUBLISHED.elsewhere_orders]
         assert all((fork.parent, fork.during) == ((networks[seed].sha256, at), ()) for seed, fork in left)
-    every = [fork for arm in EVERYWHERE for fork in ARMS[arm]]
-    orders = [fork.data_seed for fork in ARMS[EVERYWHERE[0]]]
-    assert len({fork.run_id for fork in every}) == len(every) and len(set(orders)) == len(orders)
-    others = {recipe.data_seed for arm, recipes in ARMS.items() if arm not in EVERYWHERE for recipe in recipes}
-    assert not others & {*orders}
+    rows = [[fork.data_seed for fork in ARMS[arm]] for arm in ELSEWHERE]
+    assert rows[0] == rows[1] and len({*rows[0]}) == len(rows[0])
+    others = {recipe.data_seed for arm, recipes in ARMS.items() if arm not in ELSEWHERE for recipe in recipes}
+    assert not others & {*rows[0]}
+    far = parse(STUDY.Params, "sgd_selection", {**PUBLISHED.model_dump(), "seeds": (9999,)})
+    assert {forked(fork.init_seed) for arm in ELSEWHERE for fork in STUDY.recipes(far)[arm]} == {9999}
 
 
 @pytest.mark.parametrize("changed", REFUSED)
@@ -249,12 +251,12 @@ def test_what_never_comes_has_no_time_and_stands_at_the_last_step_where_a_number
         assert by_step(results, ORDERS[0]).to_dict() == {1: times[1], 2: 9}
 
 
-def _everywhere(own, forks):
+def _elsewhere(own, forks):
     """Networks whose own winners are given, which win at 1,600, and forks of them: arm -> label -> who won."""
     rows = [_fork(NETWORKS, seed, [0, 1500, 1700, 9000], [EVEN, EVEN, _won(head, 0.95), _won(head)], [0, 0, 1, 1])
             for seed, head in own.items()]  # fmt: skip
     for arm, won in forks.items():
-        at = 2000 * EVERYWHERE.index(arm)
+        at = 2000 * ELSEWHERE.index(arm)
         rows += [
             _fork(arm, label, [at, 9000], [EVEN, EVEN if head is None else _won(head)], [0, 1])
             for label, head in won.items()
@@ -263,24 +265,32 @@ def _everywhere(own, forks):
 
 
 def test_forks_that_keep_their_own_networks_winner_are_counted_by_network():
-    first, last = EVERYWHERE
-    results = _everywhere(
+    first, last = ELSEWHERE
+    results = _elsewhere(
         {1: 2, 2: 0, 3: 2},
         {first: {101: 2, 102: 0, 201: 2, 202: 2, 301: None, 302: 2}, last: {101: 2, 102: 2, 201: 1, 202: 0}},
     )
-    assert readings.keeping(first)(results).to_dict() == {1: 0.5, 2: 0.0, 3: 1.0}
-    assert readings.keeping_anothers(first)(results).to_dict() == {1: 0.5, 2: 1.0, 3: 0.5}
+    assert readings.keeping(first)(results).to_dict() == {1: 0.5, 2: 0.0, 3: 0.5}, "one without a winner kept none"
+    assert readings.keeping_anothers(first)(results).to_dict() == {1: 0.5, 2: 1.0, 3: 0.25}
     assert readings.keeping(last)(results).to_dict() == {1: 1.0, 2: 0.5}
     assert readings.keeping(last, ahead=400)(results).empty, "they win at 1,600, and forks leave at 2,000"
-    assert readings.keeping(first, ahead=400)(results).to_dict() == {1: 0.5, 2: 0.0, 3: 1.0}
-    assert readings.with_winner(first, last)(results).to_dict() == {1: 1.0, 2: 1.0, 3: 0.5}
+    assert readings.keeping(first, ahead=400)(results).to_dict() == {1: 0.5, 2: 0.0, 3: 0.5}
 
 
-def test_forks_of_a_network_without_a_winner_count_nowhere():
-    results = _everywhere({1: 2, 2: 0}, {EVERYWHERE[0]: {101: 2, 201: 0, 301: 0}})
+def test_forks_of_a_network_without_a_winner_count_nowhere_and_one_network_has_no_other():
+    results = _elsewhere({1: 2}, {ELSEWHERE[0]: {101: 2, 201: 0, 301: 0}})
     lost = _fork(NETWORKS, 3, [0, 9000], [EVEN, EVEN], [0, 1])
-    table = pd.concat([results.measurements, pd.DataFrame(lost)], ignore_index=True)
-    assert readings.keeping(EVERYWHERE[0])(Results(table, pd.DataFrame(), "paper")).to_dict() == {1: 1.0, 2: 1.0}
+    results = Results(pd.concat([results.measurements, pd.DataFrame(lost)]), pd.DataFrame(), "paper")
+    assert readings.keeping(ELSEWHERE[0])(results).to_dict() == {1: 1.0}
+    assert readings.keeping_anothers(ELSEWHERE[0])(results).empty
+
+
+def test_a_head_that_is_overtaken_after_it_has_joined_is_not_the_winner():
+    rows = [
+        _fork(NETWORKS, 1, [0, 900, 1100, 2000], [EVEN, EVEN, _won(2), _won(2)], [0, 0, 1, 1]),
+        _fork(NETWORKS, 2, [0, 900, 1100, 2000], [EVEN, EVEN, [0.05, 0.9, 0.6, 0.05], _won(2)], [0, 0, 1, 1]),
+    ]
+    assert readings.leader_stays(_results(rows)).to_dict() == {1: 1.0, 2: 0.0}
 
 
 def test_boosted_heads_that_win_are_counted_by_order():
