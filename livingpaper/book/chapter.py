@@ -167,7 +167,7 @@ class Chapter(Page):
         """Show a claim: the badge it earned, and the numbers it earned it by; with a rerun, both verdicts.
 
         Beside the first claim of a page that a circuit exists stands how often the battery reports one where there is
-        none.
+        none. A verdict that the number of claims would undo says so.
 
         What was found becomes words for the prose, those of the published runs where they are here: ``KV1_told`` (the
         sentence that its status allows, and its badge), ``KV1_says`` (the sentence alone), ``KV1_status``,
@@ -182,7 +182,8 @@ class Chapter(Page):
         self._said_alarms = self._said_alarms or beside is not None
         shown = verdicts, beside, price(self.evidence, verdicts[0])
         forms = {"text/markdown": claim_markdown, "text/html": claim_html, "text/plain": claim_text}
-        display({kind: form(*shown, new=new) for kind, form in forms.items()}, raw=True)
+        lost = claim_id in many([self._all_verdicts()]).lost
+        display({kind: form(*shown, new=new, lost=lost) for kind, form in forms.items()}, raw=True)
         name, found = key_of(verdicts[0].claim), verdicts[0].estimate
         self.number(f"{name}_effect", found.effect if found else NOT_MEASURED, ".2f" if found else "")
         for unit, text in verdict_words(verdicts[0]).items():
@@ -228,7 +229,7 @@ class Chapter(Page):
     def _judged(self, verdicts: list[Verdict]) -> dict[str, Any]:
         """What the page found: its numbers and verdicts, and how many there are of each."""
         first = self._ready()[0]
-        ours = [verdict for verdict in verdicts if verdict.origin == first.origin]
+        ours = self._all_verdicts()
         counts = Counter(verdict.status for verdict in ours)
         numbers = {name: text for name, (_, text) in self._numbers.items()}
         numbers |= {counted_as(status): str(counts[status]) for status in Status}
@@ -244,6 +245,11 @@ class Chapter(Page):
             "values": {name: value for name, (value, _) in self._numbers.items()},
             "verdicts": json.loads(to_json(verdicts, samples=True)),
         }
+
+    def _all_verdicts(self) -> list[Verdict]:
+        """Those of the first results, the published ones where they are here, on all claims."""
+        first = self._ready()[0]
+        return [self.evidence.judged(claim, first) for claim in self.evidence.study.CLAIMS]
 
     @property
     def _claims(self) -> dict[str, Claim]:

@@ -20,6 +20,7 @@ NOT_MEASURED = "(not measured)"
 NOTHING_NEW = "no new run of yours is measured here"
 PROVED = "Proved"
 """How the verdict of a source begins that has a proof of its claim."""
+AMONG_MANY = "Alone it is decided; corrected for the number of this chapter's claims (Holm), it would not be."
 LEAST_P = 0.0001  # smaller ones say nothing more
 NEEDED_FOR = {"yes": "for a yes", "no": "for a no", "either": "for any answer"}
 
@@ -45,7 +46,12 @@ class FalseAlarms:
 
 
 def claim_markdown(
-    verdicts: Sequence[Verdict], false_alarms: FalseAlarms | None = None, price: str = "", *, new: bool = True
+    verdicts: Sequence[Verdict],
+    false_alarms: FalseAlarms | None = None,
+    price: str = "",
+    *,
+    new: bool = True,
+    lost: bool = False,
 ) -> str:
     """MyST for one claim: a box that search finds and ``claim-ID`` links to.
 
@@ -54,9 +60,12 @@ def claim_markdown(
         false_alarms: to be said beside a claim that a circuit exists.
         price: how long the seeds that would decide take here; "" where that is not known.
         new: whether the reader's verdict, where there is one, is on any run that is not published.
+        lost: whether the first verdict would not stand if it were corrected for the number of claims.
     """
     claim = verdicts[0].claim
     lines = [_head(verdicts, f"**{escape_markdown(claim.id)}.**", escape_markdown, new=new)]
+    if lost:
+        lines.append(f'<span class="claim-many">{AMONG_MANY}</span>')
     lines.append("<details><summary>What was asked and found</summary>")
     lines += [escape_markdown(line) for line in claim_lines(verdicts, price, new=new)]
     lines.append("</details>")
@@ -68,7 +77,12 @@ def claim_markdown(
 
 
 def claim_html(
-    verdicts: Sequence[Verdict], false_alarms: FalseAlarms | None = None, price: str = "", *, new: bool = True
+    verdicts: Sequence[Verdict],
+    false_alarms: FalseAlarms | None = None,
+    price: str = "",
+    *,
+    new: bool = True,
+    lost: bool = False,
 ) -> str:
     """The same for a live notebook."""
     claim = verdicts[0].claim
@@ -78,11 +92,18 @@ def claim_html(
         folded += f'<p>{html.escape(str(false_alarms))}; see <a href="{false_alarms.study}.ipynb">{CONTROL}</a>.</p>'
     name = f"<strong>{html.escape(claim.id)}.</strong>"
     head = f"<p>{_head(verdicts, name, markdown_to_html, new=new)}</p>"
+    if lost:
+        head += f'<p class="claim-many">{AMONG_MANY}</p>'
     return f'<div class="paper-claim {status_class(verdicts[0].status)}" id="{anchor(claim)}">{head}{folded}</div>'
 
 
 def claim_text(
-    verdicts: Sequence[Verdict], false_alarms: FalseAlarms | None = None, price: str = "", *, new: bool = True
+    verdicts: Sequence[Verdict],
+    false_alarms: FalseAlarms | None = None,
+    price: str = "",
+    *,
+    new: bool = True,
+    lost: bool = False,
 ) -> str:
     """The same for a terminal."""
     statuses = " · ".join(
@@ -90,6 +111,7 @@ def claim_text(
         for verdict in verdicts
     )
     lines = [f"{verdicts[0].claim.id} ({statuses}): {with_refuted(verdicts[0])}"]
+    lines += [AMONG_MANY] if lost else []
     lines += claim_lines(verdicts, price, new=new)
     return "\n".join([*lines, f"{false_alarms}; see {CONTROL}."] if false_alarms else lines)
 

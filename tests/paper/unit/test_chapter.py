@@ -28,7 +28,7 @@ from livingpaper.claims.view import View
 from livingpaper.commands.reproduction import comparison_table
 from livingpaper.commands.rerun import compared
 from livingpaper.figures import bars
-from livingpaper.figures.verdict_text import verdict_words
+from livingpaper.figures.verdict_text import AMONG_MANY, verdict_words
 
 SEEDS = {"paper": range(5), "rerun": (11, 12)}
 
@@ -335,6 +335,17 @@ def test_a_claim_shows_the_papers_verdict_and_the_readers(paper, shown):
     assert "Not checked" in "".join(data.get("text/plain", "") for data, _ in shown)
     with pytest.raises(chapter.ChapterError, match="unknown claim 'C9'"):
         paper.claim("C9")
+
+
+def test_a_claim_that_would_not_stand_among_the_others_says_so(paper, shown, monkeypatch):
+    near = at_least(0.8999, "three standard errors below the mean of these")
+    claims = [claim("C1"), *(claim(name, lambda *_: near) for name in ("C4", "C5"))]
+    monkeypatch.setattr(STUDY, "CLAIMS", tuple(claims))
+    for one in claims:
+        assert paper.verdicts(one.id)[0].status is Status.SUPPORTED
+        paper.claim(one.id)
+    cards = [data["text/plain"] for data, _ in shown if "text/plain" in data and "Claimed:" in data["text/plain"]]
+    assert [AMONG_MANY in card for card in cards] == [False, True, True]
 
 
 def test_what_a_claim_came_to_is_there_for_the_prose_in_words(paper, shown):

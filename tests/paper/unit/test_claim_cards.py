@@ -15,6 +15,7 @@ from livingpaper.claims.verdict import Status
 from livingpaper.figures.badges import ICONS, badge, status_class
 from livingpaper.figures.interval_mark import interval_mark
 from livingpaper.figures.verdict_text import (
+    AMONG_MANY,
     NOTHING_NEW,
     anchor,
     claim_html,
@@ -97,6 +98,15 @@ def test_the_line_has_the_picture_and_its_numbers(status):
     for form in (claim_markdown, claim_html):
         assert form([verdict]).count(picture) == 1 and f"{picture} {words}</span>" in form([verdict])
     assert Outside(claim_html([verdict])).words.endswith(words)
+
+
+def test_a_verdict_that_the_number_of_claims_would_undo_says_so_on_its_face():
+    verdict = OF_STATUS[Status.SUPPORTED]
+    assert Outside(claim_html([verdict], lost=True)).words.endswith(f"5 seeds{AMONG_MANY}")
+    for form in (claim_markdown, claim_html, claim_text):
+        assert form([verdict], lost=True).count(AMONG_MANY) == 1 and AMONG_MANY not in form([verdict])
+    before, folded = claim_markdown([verdict], lost=True).split("<details>")
+    assert AMONG_MANY in before and AMONG_MANY not in folded
 
 
 def test_what_was_not_checked_has_no_picture():
