@@ -137,7 +137,10 @@ def record_of(study: str, folder: Path, compared: Sequence[Mapping[str, Any]]) -
 
 
 def equal_runs(new: Sequence[Run], published: Mapping[str, Run]) -> int:
-    """How many new runs end in the weights of the published run of the same name, or compute the same tables."""
+    """How many new runs end in the weights of the published run of the same name, or compute the same tables.
+
+    Columns that an experiment has got since it was published are left out.
+    """
     return sum(_same(run, published[run.run_id]) for run in new if run.run_id in published)
 
 
@@ -148,8 +151,10 @@ def _same(new: Run, old: Run) -> bool:
 
 
 def _equal_tables(new: Run, old: Run, key: str) -> bool:
-    found = old.table(key)
-    return found is not None and table_sha256(found) == table_sha256(new.table(key))
+    before, now = old.table(key), new.table(key)
+    if before is None or not {*before.columns} <= {*now.columns}:
+        return False
+    return table_sha256(before) == table_sha256(now[[*before.columns]])
 
 
 def _makers(runs: Iterable[Run]) -> tuple[str, ...]:

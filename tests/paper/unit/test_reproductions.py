@@ -144,6 +144,9 @@ def test_runs_are_equal_by_their_last_weights_and_experiments_by_their_tables():
     by_name = {run.run_id: run for run in published}
     assert [equal_runs([run], by_name) for run in new] == [1, 0, 1, 0, 0, 0]
     assert equal_runs(new, by_name) == 2
+    wider, narrower = Stub("computed", trained=False, values=table.assign(times=3)), table.drop(columns="value")
+    assert equal_runs([wider], by_name) == 1, "a column that came since says nothing of what was published"
+    assert equal_runs([Stub("computed", trained=False, values=narrower)], by_name) == 0
 
 
 def test_hours_of_interrupted_attempts_are_added(tmp_path, monkeypatch):
