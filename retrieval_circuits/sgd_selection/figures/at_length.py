@@ -11,6 +11,7 @@ from retrieval_circuits.sgd_formation.readings.networks import removal_costs
 from retrieval_circuits.sgd_selection.design import (
     BOOSTED,
     DRAWN_FORK,
+    ELSEWHERE,
     FROZEN,
     HEADS,
     HELD,
@@ -18,6 +19,7 @@ from retrieval_circuits.sgd_selection.design import (
     NETWORKS,
     ORDERS,
     PARENT,
+    forked,
 )
 from retrieval_circuits.sgd_selection.readings import NOBODY, forked_at, half_right, joined, predicted, winners
 
@@ -40,6 +42,25 @@ def every_change(results: Results) -> View:
             "half of the reads right at": f"{right.min():,.0f} to {right.max():,.0f}",
             "right in the end": f"{100 * read.min():.0f} to {100 * read.max():.0f}\N{NO-BREAK SPACE}%",
         })  # fmt: skip
+    return View(pd.DataFrame(found), "head", ROWS, note="By order of the data")
+
+
+def every_other(results: Results) -> View:
+    """Every network but the parent: its winner, when half is joined, and who wins its forks, order by order."""
+    own, times = winners(results, NETWORKS), joined(results, NETWORKS)
+    won = {arm: winners(results, arm).sort_index() for arm in ELSEWHERE}
+    found = [
+        {
+            "arm": ELSEWHERE[0], "seed": seed, "winner": _address(own[seed]), "half joined at": f"{times[seed]:,.0f}",
+            **{
+                f"from step {forked_at(results, arm):,}": ", ".join(
+                    _address(head) for label, head in heads.items() if forked(label) == seed
+                )
+                for arm, heads in won.items()
+            },
+        }
+        for seed in sorted({forked(label) for label in won[ELSEWHERE[0]].index})
+    ]  # fmt: skip
     return View(pd.DataFrame(found), "head", ROWS, note="By order of the data")
 
 
@@ -85,4 +106,4 @@ def drawn_moves(results: Results) -> View:
     return View(pd.DataFrame(found), "share of rows", ROWS, note="H* is all heads of the layer together")
 
 
-VIEWS = {view.__name__: view for view in (every_change, every_network, removed_heads, drawn_moves)}
+VIEWS = {view.__name__: view for view in (every_change, every_other, every_network, removed_heads, drawn_moves)}
