@@ -74,7 +74,7 @@ def _table(run: Run, key: str) -> pd.DataFrame:
 
 
 def runs_behind(view: View, found_in: Sequence[Results]) -> dict[str, tuple[str, ...]]:
-    """Runs behind a view, by arm and origin; narrowed to its arms, seeds or run ids where the table names them.
+    """Runs behind a view, by arm and origin: of its arms, or narrowed to arms, seeds or run ids that the table names.
 
     One that names none of these is of no training.
     """
@@ -82,7 +82,9 @@ def runs_behind(view: View, found_in: Sequence[Results]) -> dict[str, tuple[str,
     for results in found_in if {"init_seed", "arm", "run_id"} & {*view.table} else ():
         rows = results.runs
         drawn = view.table[view.table["origin"] == results.origin] if "origin" in view.table else view.table
-        for column in ("arm", "init_seed", "run_id"):
+        if view.arms:
+            rows = rows[rows["arm"].isin(view.arms)]
+        for column in () if view.arms else ("arm", "init_seed", "run_id"):
             if column in drawn and (drawn.empty or drawn[column].notna().any()):
                 rows = rows[rows[column].isin(drawn[column].dropna().unique())]
         label = {"paper": "published", "rerun": "yours"}[results.origin]

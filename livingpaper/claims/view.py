@@ -24,6 +24,7 @@ class View:
         note: anything else a reader must know before trusting the picture.
         levels: what theory or a source says of the value, by a name; a line each. For pictures of points along an axis,
             as ``bars.seeds``.
+        arms: arms all of whose runs are behind the table, where a row stands for several of them.
 
     Raises:
         NoRowsError: an empty table, which would show nothing. ValueError: an empty unit.
@@ -36,6 +37,7 @@ class View:
     chance: float | None = None
     note: str = ""
     levels: Mapping[str, float] = field(default_factory=dict)
+    arms: tuple[str, ...] = ()
 
     def __post_init__(self):
         if self.table.empty:

@@ -74,13 +74,11 @@ def elsewhere(results: Results) -> View:
     for arm in ELSEWHERE:
         at = f"{forked_at(results, arm):,}"
         whose = {"its own winner": keeping(arm), "another network's": keeping_anothers(arm)}
-        found += [
-            _points(values(results), others, f"from step {at}: {name}").assign(arm=arm)
-            for name, values in whose.items()
-        ]
+        found += [_points(values(results), others, f"from step {at}: {name}") for name, values in whose.items()]
     note = "A point is a network, the mean of its forks; intervals are over networks"
     table = pd.concat(found, ignore_index=True)
-    return View(table, "share of forks that end with it", ROWS, BAND, 1 / len(HEADS), note)
+    behind = (NETWORKS, *ELSEWHERE)
+    return View(table, "share of forks that end with it", ROWS, BAND, 1 / len(HEADS), note, arms=behind)
 
 
 def every_fork(results: Results) -> View:

@@ -341,6 +341,9 @@ def test_experiments_stand_beside_the_runs_of_a_study(tmp_path, monkeypatch):
     assert runs_behind(view, (results,)) == {"trained (published)": (run_id,)}
     means = dataclasses.replace(view, table=view.table.drop(columns="init_seed"))
     assert runs_behind(means, (results,)) == {"trained (published)": (run_id,)}, "of an arm, without a seed each"
+    several = dataclasses.replace(view, table=view.table.assign(init_seed=99), arms=("trained",))
+    assert runs_behind(several, (results,)) == {"trained (published)": (run_id,)}, "a row stands for several of them"
+    assert runs_behind(dataclasses.replace(several, arms=()), (results,)) == {}
     nameless = dataclasses.replace(view, table=view.table[["value"]])
     assert runs_behind(nameless, (results,)) == {}
     assert evidence.material((results,))[0].runs("longest") == [], "they have no networks"
