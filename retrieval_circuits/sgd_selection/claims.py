@@ -97,9 +97,10 @@ OTHERS = (
     Claim(
         id="SS18",
         says=Says(
-            holds="In nine more networks starting weights do not settle the winner: other data often give another.",
-            fails="In nine more networks starting weights mostly settle the winner: other data seldom give another.",
-            whether="whether in nine more networks the starting weights settle the winner",
+            holds="In nine networks starting weights do not settle the winner alone: other data often give another, or "
+            "none.",
+            fails="In nine networks starting weights mostly settle the winner: other data seldom give another.",
+            whether="whether in nine networks the starting weights settle the winner alone",
         ),
         reading=Reading(
             "share of a network's forks from the start that keep its winner", FORKS, readings.keeping(ELSEWHERE[0])

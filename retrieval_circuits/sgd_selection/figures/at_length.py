@@ -7,7 +7,7 @@ from livingpaper.claims.results import Results
 from livingpaper.claims.view import View
 from retrieval_circuits.design import BAND
 from retrieval_circuits.sgd_formation.circuit import METRICS
-from retrieval_circuits.sgd_formation.readings.networks import removal_costs
+from retrieval_circuits.sgd_formation.readings.networks import removal_costs, total_looks
 from retrieval_circuits.sgd_selection.design import (
     BOOSTED,
     DRAWN_FORK,
@@ -15,6 +15,7 @@ from retrieval_circuits.sgd_selection.design import (
     FROZEN,
     HEADS,
     HELD,
+    LABEL,
     LAYER,
     NETWORKS,
     ORDERS,
@@ -64,6 +65,33 @@ def every_other(results: Results) -> View:
     return View(pd.DataFrame(found), "head", ROWS, note="By order of the data")
 
 
+def forks_from_the_start(results: Results) -> View:
+    """Forks of the other networks from their start: who wins, how well they read, and which heads look where."""
+    arm = ELSEWHERE[0]
+    won, read = winners(results, arm).sort_index(), results.final_values("accuracy", arm)
+    looks = total_looks(results, arm)
+    most = {
+        "looks most to keys": _leaders(results.at_final("joins", arm)),
+        "looks most at the value": _leaders(looks[looks["step"] == looks["step"].max()]),
+    }
+    found = [
+        {
+            "arm": arm, "seed": forked(label), "order": label % LABEL, "winner": _address(head),
+            "right in the end": f"{100 * read[label]:.0f}\N{NO-BREAK SPACE}%",
+            **{name: heads[label] for name, heads in most.items()},
+        }
+        for label, head in won.items()
+    ]  # fmt: skip
+    return View(pd.DataFrame(found), "head", ROWS, note="Of heads of any layer, with their mean attention")
+
+
+def _leaders(rows: pd.DataFrame) -> dict[int, str]:
+    """Of each run the head that has most, and how much."""
+    most = rows.loc[rows.groupby("init_seed")["value"].idxmax()]
+    names = zip(most["init_seed"], most["layer"], most["head"], most["value"], strict=True)
+    return {seed: f"L{layer:.0f}H{head:.0f}, {value:.2f}" for seed, layer, head, value in names}
+
+
 def every_network(results: Results) -> View:
     """The ten networks of the forecast: who wins and when, and whom push and score name at the first checkpoint."""
     won, times, right = winners(results, NETWORKS), joined(results, NETWORKS), half_right(results, NETWORKS)
@@ -106,4 +134,7 @@ def drawn_moves(results: Results) -> View:
     return View(pd.DataFrame(found), "share of rows", ROWS, note="H* is all heads of the layer together")
 
 
-VIEWS = {view.__name__: view for view in (every_change, every_other, every_network, removed_heads, drawn_moves)}
+VIEWS = {
+    view.__name__: view
+    for view in (every_change, every_other, forks_from_the_start, every_network, removed_heads, drawn_moves)
+}
