@@ -40,6 +40,7 @@ from livingpaper.book.notebooks import (
 )
 from livingpaper.book.outlook import Outlook
 from livingpaper.book.parameters import ParameterError
+from livingpaper.figures import figure_files
 
 # Two kernels at once at most: a chapter may itself start one worker per core.
 MAX_KERNELS = 2
@@ -139,6 +140,9 @@ def execute(root: Path, tier: str, executed: Path, stages: Stages) -> None:
     with kernel_environment(tier, executed, kernels(), forked=n_stale > kernels()):
         run_all(chapters, root, tier, stages)
         run_all(find_jobs(root, tier, executed)[1], root, tier, stages)  # their inputs are the chapters' new results
+    named = {path for job in (*chapters, *summaries) for path in job.figures()}
+    for file in {*(executed / figure_files.FOLDER).glob("*")} - named:
+        file.unlink()  # of a figure that is gone
 
 
 def outlook(root: Path, tier: str, executed: Path, out: Path) -> Outlook:

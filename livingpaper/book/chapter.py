@@ -36,7 +36,7 @@ from livingpaper.book.page import ChapterError, Page, bring_charts_to_life, expl
 from livingpaper.book.parameter_cells import parameters
 from livingpaper.book.price import price
 from livingpaper.claims.claim import Claim
-from livingpaper.claims.multiplicity import DECIDED, many
+from livingpaper.claims.multiplicity import DECIDED, Many, many
 from livingpaper.claims.results import Results
 from livingpaper.claims.verdict import Status, Verdict, to_json
 from livingpaper.claims.view import View
@@ -182,7 +182,7 @@ class Chapter(Page):
         self._said_alarms = self._said_alarms or beside is not None
         shown = verdicts, beside, price(self.evidence, verdicts[0])
         forms = {"text/markdown": claim_markdown, "text/html": claim_html, "text/plain": claim_text}
-        lost = claim_id in many([self._all_verdicts()]).lost
+        lost = claim_id in self._many().lost
         display({kind: form(*shown, new=new, lost=lost) for kind, form in forms.items()}, raw=True)
         name, found = key_of(verdicts[0].claim), verdicts[0].estimate
         self.number(f"{name}_effect", found.effect if found else NOT_MEASURED, ".2f" if found else "")
@@ -235,7 +235,7 @@ class Chapter(Page):
         numbers |= {counted_as(status): str(counts[status]) for status in Status}
         numbers |= {
             "n_decided": str(sum(counts[status] for status in DECIDED)),
-            "n_lost": str(len(many([ours]).lost)),
+            "n_lost": str(len(self._many().lost)),
             "n_claims": str(len(self.evidence.study.CLAIMS)),
             "n_runs": str(first.runs["run_id"].nunique()),
             "n_seeds": str(first.runs["init_seed"].nunique()),
@@ -250,6 +250,9 @@ class Chapter(Page):
         """Those of the first results, the published ones where they are here, on all claims."""
         first = self._ready()[0]
         return [self.evidence.judged(claim, first) for claim in self.evidence.study.CLAIMS]
+
+    def _many(self) -> Many:
+        return many([self._all_verdicts()])
 
     @property
     def _claims(self) -> dict[str, Claim]:

@@ -5,13 +5,14 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 import pandas as pd
 
+from circuitcore.ground.spelling import unknown
 from circuitcore.ground.tables import stacked
 from circuitcore.metrics.instruments.measuring import Instruments
 from circuitcore.training.errors import StoreError
 from circuitcore.training.experiment import TABLE, Experiment
 from circuitcore.training.recipe import Recipe
 from circuitcore.training.store.run import Run
-from livingpaper.claims.results import KEY_COLUMNS, Origin, Results
+from livingpaper.claims.results import KEY_COLUMNS, Origin, Results, SelectionError
 from livingpaper.claims.view import View
 
 Arms = Mapping[str, tuple[Recipe, ...]]
@@ -77,17 +78,29 @@ def runs_behind(view: View, found_in: Sequence[Results]) -> dict[str, tuple[str,
     """Runs behind a view, by arm and origin: of its arms, or narrowed to arms, seeds or run ids that the table names.
 
     One that names none of these is of no training.
+
+    Raises:
+        SelectionError: an arm of the view that no results have.
     """
+    if unknown_arms := sorted({*view.arms}.difference(*(results.arms for results in found_in))):
+        raise SelectionError(unknown("arm", unknown_arms[0], [arm for results in found_in for arm in results.arms]))
     found = {}
-    for results in found_in if {"init_seed", "arm", "run_id"} & {*view.table} else ():
+    for results in found_in if view.arms or {"init_seed", "arm", "run_id"} & {*view.table} else ():
         rows = results.runs
         drawn = view.table[view.table["origin"] == results.origin] if "origin" in view.table else view.table
         if view.arms:
-            rows = rows[rows["arm"].isin(view.arms)]
-        for column in () if view.arms else ("arm", "init_seed", "run_id"):
-            if column in drawn and (drawn.empty or drawn[column].notna().any()):
-                rows = rows[rows[column].isin(drawn[column].dropna().unique())]
+            rows = rows[rows["arm"].isin(view.arms) & (not drawn.empty)]
+        else:
+            rows = _narrowed(rows, drawn)
         label = {"paper": "published", "rerun": "yours"}[results.origin]
         for arm, part in rows.groupby("arm", sort=False, observed=True):
             found[f"{arm} ({label})"] = tuple(part["run_id"])
     return found
+
+
+def _narrowed(rows: pd.DataFrame, drawn: pd.DataFrame) -> pd.DataFrame:
+    """Runs that a table names by what it has of arms, seeds and run ids."""
+    for column in ("arm", "init_seed", "run_id"):
+        if column in drawn and (drawn.empty or drawn[column].notna().any()):
+            rows = rows[rows[column].isin(drawn[column].dropna().unique())]
+    return rows

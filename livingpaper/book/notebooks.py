@@ -19,6 +19,7 @@ from circuitcore.ground.errors import UserError
 from circuitcore.ground.spelling import unknown
 from livingpaper.book.parameters import read_yaml
 from livingpaper.book.studies import packages
+from livingpaper.figures import figure_files
 
 # Each tier and the ending of its parameter files.
 TIERS = MappingProxyType({"published": ".yaml", "smoke": ".smoke.yaml"})
@@ -71,13 +72,19 @@ class Job:
         """The file that says what the executed copy was made from, and what it was."""
         return self.executed.with_suffix(".stamp.json")
 
+    def figures(self) -> list[Path]:
+        """The files of figures that the executed copy names; none where it was not executed."""
+        home = self.executed.parents[1 if self.executed.parent.name == APPENDIX else 0]
+        text = self.executed.read_text(encoding="utf-8") if self.executed.is_file() else ""
+        return [home / figure_files.FOLDER / name for name in sorted(set(figure_files.NAMED.findall(text)))]
+
     def hashes(self) -> dict[str, str]:
         """The stamp this job would leave now: one hash of what goes in, one of what came out."""
         cells = [[cell["id"], cell["source"], cell["metadata"].get("tags", [])] for cell in code_cells(self.source)]
         made_from = json.dumps([cells, self.parameters, self.inputs], sort_keys=True, default=str)
         return {
             "made_from": hashlib.sha256(made_from.encode()).hexdigest(),
-            "made": hash_files([self.executed, self.results]),
+            "made": hash_files([self.executed, self.results, *self.figures()]),
         }
 
     def is_current(self) -> bool:

@@ -55,14 +55,18 @@ class Page:
             alt: what is to be seen, in words, for those who cannot see it.
         """
         number = [*self._pictures, name].index(name) + 1  # a cell run again shows the same figure
+        in_book = "PAPER_BUILD" in os.environ
         figure = Figure(
             name=name, chart=chart, view=view, takeaway=takeaway, alt_text=alt, number=number,
             made_by=self._makers_of(view), runs=self._runs_of(view),
-            keep=beside if "PAPER_BUILD" in os.environ else inside,
+            keep=beside if in_book else inside,
         )  # fmt: skip
         self._pictures[name] = figure.chart_html
         glue(figure.glue_name, {"text/html": self._pictures[name], "text/plain": alt})
-        display(figure.mimebundle(), raw=True)
+        shown = figure.mimebundle()
+        if in_book:  # which would carry the HTML of a live notebook along, and not show it
+            del shown["text/html"]
+        display(shown, raw=True)
 
     def share(self, name: str) -> None:
         """Keep a figure's picture for other pages: ``{{ CHAPTER_fig_NAME }}``.

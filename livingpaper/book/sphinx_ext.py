@@ -42,7 +42,8 @@ FIGURES = Path(__file__).resolve().parents[1] / "figures" / "static"
 MATHJAX = "vendor/mathjax-tex-svg.js"
 TAKEN_ALONG = {"explorer": "*.js", figure_files.FOLDER: "*"}
 """Folders beside the executed notebooks whose files go into the site, and which files."""
-FIGURE = re.compile(rf'(?<=="){figure_files.BESIDE}/([\w.-]+)(?=")')
+ASSEMBLING = (sys.modules[__name__], merging, numbered_references, shared_link, painted_svg)
+"""What makes pages, and whose change makes them all anew."""
 LOG = logging.getLogger(__name__)
 
 
@@ -92,7 +93,7 @@ def add_numbers(app: Sphinx, config: Config) -> None:
 
 def note_assets(app: Sphinx, config: Config) -> None:
     """Make an edited style sheet or script, or a new Vega, reach every page (Sphinx follows documents only)."""
-    files = [Path(module.__file__) for module in (sys.modules[__name__], merging, shared_link, painted_svg)]
+    files = [Path(module.__file__) for module in ASSEMBLING]
     for folder in config.html_static_path:
         files += sorted(path for path in Path(app.confdir, folder).rglob("*") if path.is_file())
     digest = hashlib.sha256(vega_bundle().encode())
@@ -129,13 +130,19 @@ def add_vendored_scripts(app: Sphinx) -> None:
 
 
 def add_files(app: Sphinx) -> None:
-    """Copy what explorers load and the files of figures into the site, where they are new or have changed."""
+    """Copy what explorers load and the files of figures into the site, where they are new or have changed.
+
+    Those that are not made any more are taken away.
+    """
     if app.builder.format != "html":
         return
     for folder, which in TAKEN_ALONG.items():
         to = Path(app.outdir, "_static", folder)
         to.mkdir(parents=True, exist_ok=True)
-        for path in sorted(Path(app.config.paper_executed, folder).glob(which)):
+        made = sorted(Path(app.config.paper_executed, folder).glob(which))
+        for gone in {path.name for path in to.iterdir()} - {path.name for path in made}:
+            (to / gone).unlink()
+        for path in made:
             copy = to / path.name
             if not copy.exists() or copy.read_bytes() != path.read_bytes():
                 shutil.copyfile(path, copy)
@@ -155,11 +162,13 @@ def add_claims(app: Sphinx, error: Exception | None) -> None:
 
 
 def check_files(app: Sphinx, body: str, pagename: str) -> None:
-    """Warn of weights that an explorer of the page names, and of figures' files, that are not in the site."""
+    """Warn of weights that an explorer of the page names, and of figures' files, that were not made."""
     needed = {f"explorer/{run}.js": f"the weights of run {run}" for run in _runs_shown(body)}
-    needed |= {f"{figure_files.FOLDER}/{name}": f"the figure's file {name}" for name in FIGURE.findall(body)}
+    needed |= {
+        f"{figure_files.FOLDER}/{name}": f"the figure's file {name}" for name in figure_files.NAMED.findall(body)
+    }
     for file, what in needed.items():
-        if not Path(app.outdir, "_static", file).is_file():
+        if not Path(app.config.paper_executed, file).is_file():
             LOG.warning("%s: %s is not there; delete build/executed and build again", pagename, what)
 
 
@@ -168,14 +177,14 @@ def _runs_shown(body: str) -> list[str]:
 
 
 def finish_page(app: Sphinx, pagename: str, templatename: str, context: dict, doctree: object) -> None:  # noqa: PLR0913
-    """Put the figures' files beside the page, name Vega on pages with a chart, and mend the bibliography's roles.
+    """Give figures the addresses of their files, name Vega on pages with a chart, and mend the bibliography's roles.
 
     The signature is Sphinx's.
     """
     body = context.get("body", "")
     check_files(app, body, pagename)
     figures = context["pathto"](f"_static/{figure_files.FOLDER}", 1)
-    body = FIGURE.sub(lambda file: f"{figures}/{file[1]}", body)
+    body = figure_files.NAMED.sub(lambda file: f"{figures}/{file[1]}", body)
     vega = {"data-vega": vega_bundle()} if "vl-chart" in body else {}
     # Deferred scripts run in this order: before MathJax (500), whose settings, not deferred, are there already.
     app.add_js_file("mount.js", loading_method="defer", priority=400, **vega)

@@ -92,10 +92,11 @@ class Figure:
 
     def mimebundle(self) -> dict[str, str]:
         """What a cell displays: a numbered figure for the book, HTML for a notebook, the alt text for a terminal."""
-        plain = {"text/plain": f"Figure {self.number}: {self.alt_text}"}
-        # Whoever has files beside it builds a book, which would carry the HTML along and not show it.
-        alone = {"text/html": self.notebook_html()} if self.keep is inside else {}
-        return {"text/markdown": self.markdown(), **alone, **plain}
+        return {
+            "text/markdown": self.markdown(),
+            "text/html": self.notebook_html(),
+            "text/plain": f"Figure {self.number}: {self.alt_text}",
+        }
 
     @cached_property
     def links(self) -> str:

@@ -19,7 +19,7 @@ STATIC = Path(__file__).parent / "static"
 PHONE = "screen and (max-width: 44rem)"
 """Where a chart shows its layout for a phone until a script has measured the room it has."""
 MAX_SVG = 1_000_000
-"""Characters of SVG above which the still becomes a PNG; there the PNG takes seconds, and is no smaller."""
+"""Characters of SVG above which the still becomes a PNG. Up to it a PNG takes seconds, and is hardly smaller."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ def paper_html(chart: alt.TopLevelMixin, alt_text: str, name: str = "", keep: Ke
     Args:
         chart: any Altair chart.
         alt_text: what the picture shows, for readers who cannot see it.
-        name: what the stills' files are called.
+        name: what the stills' files are called; needed where they do not stay inside.
         keep: where those go.
 
     Raises:
@@ -63,7 +63,7 @@ def paper_html(chart: alt.TopLevelMixin, alt_text: str, name: str = "", keep: Ke
     usermeta, wide, phone = spec.get("usermeta", {}), still(spec).attributes("src", name, keep), ""
     if "narrow" in usermeta:
         narrow = still({**usermeta["narrow"], "datasets": spec.get("datasets", {})})
-        shown = narrow.attributes("srcset", f"{name}-narrow", keep)
+        shown = narrow.attributes("srcset", f"{name}.narrow", keep)
         phone = f'<source class="vl-narrow" media="{PHONE}" {shown}>'
     room = f' style="--controls: {n}"' if (n := len(_controls(spec))) else ""
     return (

@@ -7,13 +7,17 @@ somebody asks for it, and nothing that makes pages has to read them.
 
 import base64
 import os
+import re
 from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import quote
 
-BESIDE = "figure-files"
+ADDRESS = "figure-files"
 """Where the address of a file begins that lies beside the page; Sphinx knows from where each page sees that folder."""
+NAMED = re.compile(rf'(?<="){ADDRESS}/([\w.-]+)(?=\\?")')
+"""Such an address in HTML, also where that is a text of JSON, and the file's name in it."""
 FOLDER = "figures"
+"""The folder of those files, beside executed notebooks as in the site."""
 SAFE = " !$&'()*+,-./:;=?@_~{}[]|^`"
 """Characters that a ``data:`` address can carry as they are inside double quotes."""
 
@@ -29,13 +33,8 @@ def inside(_: str, kind: str, content: str | bytes) -> str:
 
 
 def beside(name: str, _: str, content: str | bytes) -> str:
-    """A file written beside the executed notebooks of a book; names are unique in a book, as figures' are."""
-    folder = figure_folder(Path(os.environ["PAPER_RESULTS"]).parent)
+    """A file written beside the executed notebooks of a book, which must be under way; names are unique in a book."""
+    folder = Path(os.environ["PAPER_RESULTS"]).parent / FOLDER
     folder.mkdir(parents=True, exist_ok=True)
     (folder / name).write_bytes(content.encode() if isinstance(content, str) else content)
-    return f"{BESIDE}/{name}"
-
-
-def figure_folder(executed: Path) -> Path:
-    """Where the files of figures lie beside executed notebooks."""
-    return executed / FOLDER
+    return f"{ADDRESS}/{name}"

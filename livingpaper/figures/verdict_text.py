@@ -65,7 +65,7 @@ def claim_markdown(
     claim = verdicts[0].claim
     lines = [_head(verdicts, f"**{escape_markdown(claim.id)}.**", escape_markdown, new=new)]
     if lost:
-        lines.append(f'<span class="claim-many">{AMONG_MANY}</span>')
+        lines.append(f'<span class="claim-many">{_among_many(verdicts)}</span>')
     lines.append("<details><summary>What was asked and found</summary>")
     lines += [escape_markdown(line) for line in claim_lines(verdicts, price, new=new)]
     lines.append("</details>")
@@ -93,7 +93,7 @@ def claim_html(
     name = f"<strong>{html.escape(claim.id)}.</strong>"
     head = f"<p>{_head(verdicts, name, markdown_to_html, new=new)}</p>"
     if lost:
-        head += f'<p class="claim-many">{AMONG_MANY}</p>'
+        head += f'<p class="claim-many">{_among_many(verdicts)}</p>'
     return f'<div class="paper-claim {status_class(verdicts[0].status)}" id="{anchor(claim)}">{head}{folded}</div>'
 
 
@@ -111,9 +111,14 @@ def claim_text(
         for verdict in verdicts
     )
     lines = [f"{verdicts[0].claim.id} ({statuses}): {with_refuted(verdicts[0])}"]
-    lines += [AMONG_MANY] if lost else []
+    lines += [_among_many(verdicts)] if lost else []
     lines += claim_lines(verdicts, price, new=new)
     return "\n".join([*lines, f"{false_alarms}; see {CONTROL}."] if false_alarms else lines)
+
+
+def _among_many(verdicts: Sequence[Verdict]) -> str:
+    """That the first verdict would not stand among so many claims; whose it is where there are two."""
+    return AMONG_MANY if len(verdicts) == 1 else f"{WHOSE[verdicts[0].origin].capitalize()}: {AMONG_MANY}"
 
 
 def anchor(claim: Declared) -> str:

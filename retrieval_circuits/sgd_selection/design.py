@@ -26,7 +26,7 @@ N_FORKS = 8
 ORDER_OFFSET = 30_000
 """Orders of data have seeds of their own: no fork has its parent's rows, and forks of one seed share theirs."""
 ELSEWHERE_OFFSET, N_ELSEWHERE = 40_000, 25_000
-"""The same of forks of the other networks: so many have rows of their own, those of seeds 250 apart share theirs."""
+"""The same of forks of the other networks; as these seeds end at 65,535, networks 250 seeds apart share rows."""
 EVERY_OF_FORKS = 100
 LONGER = 4
 """Forks from the first two points have a quarter more steps: what comes so early moves when the look-up comes."""
@@ -99,7 +99,7 @@ class Params(BaseModel):
     ]
     elsewhere_orders: Annotated[
         tuple[Annotated[int, Field(ge=0, lt=LABEL)], ...],
-        Field(min_length=1, description="orders of the data at each of them; each network has its own"),
+        Field(min_length=1, description="orders of the data at each of them, of each network its own"),
         AfterValidator(distinct),
     ]
     d_model: Annotated[int, Field(ge=8, le=512, multiple_of=8, description="width")]
@@ -131,7 +131,7 @@ class Params(BaseModel):
     @field_validator("parent")
     @classmethod
     def _is_not_alone(cls, given: int, of: Any) -> int:
-        """There are other networks, which are forked, too; ``of`` as below."""
+        """There are other networks, which are forked, too; ``of`` is pydantic's ``ValidationInfo``."""
         if of.data.get("seeds") == (given,):
             raise ValueError("another than the only one of seeds")
         return given
@@ -139,7 +139,7 @@ class Params(BaseModel):
     @field_validator("parent_steps")
     @classmethod
     def _lets_networks_be_left(cls, given: int, of: Any) -> int:
-        """The other networks are left while they train; ``of`` as above."""
+        """The other networks are left while they train; ``of`` is pydantic's ``ValidationInfo``."""
         if (last := of.data.get("elsewhere_at", (0,))[-1]) >= given:
             raise ValueError(f"more than {last}, the last of elsewhere_at")
         return given

@@ -113,7 +113,7 @@ def time_shift(arm: str) -> OfArms:
 
 
 AHEAD = 400
-"""Steps before half of a network's joining at which its forks leave it while its winner does not stand out yet."""
+"""Steps, or more, before half of a network's joining at which forks leave that are asked whether they keep it."""
 
 
 def _forks_of_others(results: Results, arm: str) -> pd.DataFrame:

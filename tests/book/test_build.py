@@ -13,11 +13,14 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from unittest.mock import Mock
 
 import nbformat
 import pytest
+from docutils.nodes import document
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 from packed_index import write_index
+from sphinx.environment import BuildEnvironment
 
 import paper
 from circuitcore.ground.contents import Contents
@@ -26,6 +29,7 @@ from circuitcore.ground.packed import INDEX_NAME
 from livingpaper.book.build import main
 from livingpaper.book.merging import merge, overlay_values
 from livingpaper.book.notebooks import BookError, code_cells, declared_parameters, read_parameters
+from livingpaper.book.numbered_references import _PagesKept
 
 LISTED = Contents({"run/run/recipe": "0" * 64, "run/packed/recipe": "0" * 64})
 TOC = "{format: jb-book, root: book/index, chapters: [{file: book/chapter}, {file: book/claims}]}"
@@ -383,26 +387,44 @@ DRAWS = (
 )
 
 
-def test_a_figure_has_its_files_beside_its_page_and_one_that_is_missing_fails_the_build(project):
+def test_a_figure_has_its_files_beside_its_page_those_of_now_and_no_others(project):
     project.chapter(**CELLS | {"title": "# A chapter\n\nSee {numref}`fig-a`, and {numref}`fig-a`.", "draw": DRAWS})
     front = (project.root / "book/index.md").read_text()
     project.write("book/index.md", f"{front}\nSee {{numref}}`fig-a`.\n")
     project.executed()
-    page, site = project.page("chapter"), project.root / "_build/html"
-    files = {file for file in re.findall(r'(?:src|srcset|href)="(\.\./_static/figures/[^"]*)"', page)}
-    assert {Path(file).name for file in files} == {"fig-a.svg", "fig-a-narrow.svg", "fig-a.csv"}
-    assert all((site / "book" / file).resolve().is_file() for file in files)
-    numbers = [
-        re.findall(r'href="([^"]*)"><span class="std std-numref">([^<]*)<', project.page(name))
-        for name in ("chapter", "index")
-    ]
-    assert numbers == [[("#fig-a", "Fig. 1")] * 2, [("chapter.html#fig-a", "Fig. 1")]]
+    site, made = project.root / "_build/html", project.root / "build/executed/published/figures"
+    addresses = set(re.findall(r'(?:src|srcset|href)="(\.\./_static/figures/[^"]*)"', project.page("chapter")))
+    files = {(site / "book" / address).resolve() for address in addresses}
+    assert {file.name for file in files} == {"fig-a.svg", "fig-a.narrow.svg", "fig-a.csv"}
+    before = {file: file.read_bytes() for file in files}
+    found = {name: re.findall(NUMBERED, project.page(name)) for name in ("chapter", "index")}
+    assert found == {"chapter": [("#fig-a", "Fig. 1")] * 2, "index": [("chapter.html#fig-a", "Fig. 1")]}
 
-    (project.root / "build/executed/published/figures/fig-a.csv").unlink()
-    shutil.rmtree(project.root / "_build")
-    done = project.build()
-    assert done.returncode == 1
-    assert "the figure's file fig-a.csv is not there; delete build/executed and build again" in done.stderr
+    (made / "fig-a.csv").unlink()
+    (made / "fig-a.svg").write_text("<svg/>")
+    assert project.executed() == CHAPTER, "what a page needs is there again, and unaltered"
+    assert {file: file.read_bytes() for file in files} == before
+
+    project.chapter(**CELLS | {"draw": DRAWS.replace(".3]", ".9]")})
+    project.write("book/index.md", front)
+    assert project.executed() == CHAPTER
+    assert [file.read_bytes() != old for file, old in before.items()] == [True] * 3
+
+    project.chapter(**CELLS | {"draw": DRAWS.replace("fig-a", "fig-b")})
+    project.executed()
+    for folder in (made, site / "_static/figures"):
+        assert {file.name for file in folder.iterdir()} == {"fig-b.svg", "fig-b.narrow.svg", "fig-b.csv"}
+
+
+NUMBERED = r'href="([^"]*)"><span class="std std-numref">([^<]*)<'
+
+
+def test_references_to_figures_read_each_page_once():
+    env = Mock(spec=BuildEnvironment, config="theirs")
+    env.get_doctree.side_effect = lambda name: document(None, None, docname=name)
+    kept = _PagesKept(env)
+    assert [kept.get_doctree(name)["docname"] for name in "aba"] == ["a", "b", "a"]
+    assert env.get_doctree.call_count == 2 and kept.config == "theirs"
 
 
 def test_a_page_that_is_too_long_fails_the_build_every_time_and_names_its_largest_figures(project):

@@ -344,6 +344,11 @@ def test_experiments_stand_beside_the_runs_of_a_study(tmp_path, monkeypatch):
     several = dataclasses.replace(view, table=view.table.assign(init_seed=99), arms=("trained",))
     assert runs_behind(several, (results,)) == {"trained (published)": (run_id,)}, "a row stands for several of them"
     assert runs_behind(dataclasses.replace(several, arms=()), (results,)) == {}
+    theirs = dataclasses.replace(several, table=several.table.assign(origin="paper"))
+    new = dataclasses.replace(results, origin="rerun")
+    assert {*runs_behind(theirs, (results, new))} == {"trained (published)"}, "nothing of the reader's is drawn"
+    with pytest.raises(SelectionError, match="unknown arm 'trainde'.*did you mean 'trained'"):
+        runs_behind(dataclasses.replace(several, arms=("trainde",)), (results,))
     nameless = dataclasses.replace(view, table=view.table[["value"]])
     assert runs_behind(nameless, (results,)) == {}
     assert evidence.material((results,))[0].runs("longest") == [], "they have no networks"

@@ -294,6 +294,16 @@ def test_a_figure_is_glued_and_shown_with_number_runs_and_code(paper, shown):
         assert word in bundle["text/markdown"]
 
 
+def test_in_a_book_a_figure_is_not_shown_a_second_time_for_a_live_notebook(paper, shown, monkeypatch, tmp_path):
+    monkeypatch.setenv("PAPER_BUILD", "1")
+    view = paper.view("final")
+    paper.figure("fig-a", bars.seeds(view), view, takeaway="They learn.", alt="Points.")
+    (glued, _), (bundle, _) = shown
+    assert {*bundle} == {"text/markdown", "text/plain"}
+    assert 'src="figure-files/fig-a.svg"' in glued["application/papermill.record/text/html"]
+    assert (tmp_path / "figures/fig-a.svg").is_file(), "beside the folder of results"
+
+
 def test_a_figure_that_is_shown_again_keeps_its_number(paper, shown):
     view = paper.view("final")
     for name in ("fig-a", "fig-b", "fig-a", "fig-c"):

@@ -105,6 +105,8 @@ def test_a_verdict_that_the_number_of_claims_would_undo_says_so_on_its_face():
     assert Outside(claim_html([verdict], lost=True)).words.endswith(f"5 seeds{AMONG_MANY}")
     for form in (claim_markdown, claim_html, claim_text):
         assert form([verdict], lost=True).count(AMONG_MANY) == 1 and AMONG_MANY not in form([verdict])
+    both = [verdict, judged(HIGH, origin="rerun")]
+    assert f"Paper: {AMONG_MANY}" in Outside(claim_html(both, lost=True)).words
     before, folded = claim_markdown([verdict], lost=True).split("<details>")
     assert AMONG_MANY in before and AMONG_MANY not in folded
 

@@ -20,13 +20,26 @@ from circuitcore.emergence.seeds import mean_interval
 from livingpaper.claims.claim import Says
 from livingpaper.claims.verdict import Status
 from livingpaper.claims.view import View, joined
-from livingpaper.figures import attention, bars, birth_rows, counts, curves, maps, powers, ratios, removal, style, vega
+from livingpaper.figures import (
+    attention,
+    bars,
+    birth_rows,
+    chart_html,
+    counts,
+    curves,
+    maps,
+    powers,
+    ratios,
+    removal,
+    style,
+    vega,
+)
 from livingpaper.figures.badges import ICONS, badge, status_class
 from livingpaper.figures.bundle import Figure, source_of
 from livingpaper.figures.caption import escape_markdown, facts, few_seeds
 from livingpaper.figures.chart_html import STATIC, paper_html
 from livingpaper.figures.compaction import compact
-from livingpaper.figures.figure_files import beside, inside
+from livingpaper.figures.figure_files import NAMED, beside, inside
 from livingpaper.figures.rows import ColumnsError, over_seeds, rounded, rows_of
 from livingpaper.figures.tables import cell_text, comparison, table_markdown
 from livingpaper.figures.verdict_text import anchor, claim_html, claim_markdown, claim_text
@@ -470,7 +483,7 @@ def test_a_chart_keeps_room_for_what_will_be_drawn():
     phone, page = BeautifulSoup(code, "html.parser").picture.find_all(["source", "img"])
     wide, narrow, _ = (size(svg_of(spec)) for spec in layouts(attention.pattern(view_of(pattern()))))
     assert [[float(still[side]) for side in ("width", "height")] for still in (page, phone)] == [wide, narrow]
-    assert [page["src"], phone["srcset"]] == ["kept/fig-pattern.svg", "kept/fig-pattern-narrow.svg"]
+    assert [page["src"], phone["srcset"]] == ["kept/fig-pattern.svg", "kept/fig-pattern.narrow.svg"]
     assert all(content.startswith("<svg") for content in kept.values()) and len(kept) == 2
     assert 'style="--controls: 1"' in code, "the slider of the checkpoints"
     inline = paper_html(attention.pattern(view_of(pattern())), "Maps of attention.", "fig-pattern")
@@ -487,20 +500,30 @@ def test_what_an_address_in_a_page_holds_is_what_was_put_there():
     assert urlopen(inside("a.png", "image/png", b"\x89PN")).read() == b"\x89PN"
 
 
-def test_a_figure_of_a_book_has_its_files_beside_it_and_nothing_that_the_book_does_not_show(monkeypatch, tmp_path):
+def test_a_figure_of_a_book_has_its_files_beside_it(monkeypatch, tmp_path):
     monkeypatch.setenv("PAPER_RESULTS", str(tmp_path / "results"))
     view = view_of(table("group init_seed", ["a"], range(5)))
     figure = Figure(
         name="fig-a", chart=bars.seeds(view), view=view, takeaway="A is high.", alt_text="Points.", number=1, runs={},
         keep=beside,
     )  # fmt: skip
-    shown = figure.mimebundle()
-    assert set(shown) == {"text/markdown", "text/plain"} and "data:" not in shown["text/markdown"] + figure.chart_html
-    named = set(re.findall(r'(?:src|srcset|href)="figure-files/([^"]*)"', shown["text/markdown"] + figure.chart_html))
+    shown = figure.markdown() + figure.chart_html
+    assert "data:" not in shown
+    named = set(re.findall(r'(?:src|srcset|href)="figure-files/([^"]*)"', shown))
+    assert named == {*NAMED.findall(shown)} == {*NAMED.findall(json.dumps(shown))}
     assert named == {path.name for path in (tmp_path / "figures").iterdir()}
-    assert named == {"fig-a.svg", "fig-a-narrow.svg", "fig-a.csv"}
+    assert named == {"fig-a.svg", "fig-a.narrow.svg", "fig-a.csv"}
     rows = pd.read_csv(tmp_path / "figures/fig-a.csv")
     pd.testing.assert_frame_equal(rows, rounded(view.table), check_dtype=False)
+
+
+def test_a_still_that_would_be_huge_is_a_png(monkeypatch):
+    monkeypatch.setattr(chart_html, "MAX_SVG", 1000)
+    kept = {}
+    paper_html(
+        bars.seeds(view_of(table("group init_seed", ["a"], range(5)))), "Points.", "fig-a", partial(kept_in, kept)
+    )
+    assert {*kept} == {"fig-a.png", "fig-a.narrow.png"} and all(png.startswith(b"\x89PNG") for png in kept.values())
 
 
 def test_a_chart_without_alt_text_is_refused():

@@ -66,14 +66,14 @@ def test_scripts_keep_their_order_and_cannot_end_early(page):
 
 def test_a_figure_takes_its_files_along_and_vega_waits_for_the_first_chart(page):
     made = (
-        '<picture><source srcset="../_static/figures/fig-a-narrow.svg"><img src="../_static/figures/fig-a.svg">'
+        '<picture><source srcset="../_static/figures/fig-a.narrow.svg"><img src="../_static/figures/fig-a.svg">'
         '</picture><a download="fig-a.csv" href="../_static/figures/fig-a.csv">data (CSV)</a>'
         '<script defer data-vega="vendor/vega.js" src="../_static/last.js"></script>'
     )
     static, files = page.parent.parent / "_static", {"fig-a.svg": '<svg a="1 2"/>', "fig-a.csv": "a,b\n1 2,3\n"}
     (static / "figures").mkdir()
     (static / "vendor/vega.js").write_text("vega('</script>');")
-    for name, text in (files | {"fig-a-narrow.svg": "<svg x='0 1'/>"}).items():
+    for name, text in (files | {"fig-a.narrow.svg": "<svg x='0 1'/>"}).items():
         (static / "figures" / name).write_text(text)
     page.write_text(PAGE.replace("MATH", made))
     soup = BeautifulSoup(inlined(page), "html.parser")

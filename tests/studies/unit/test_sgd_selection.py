@@ -76,7 +76,7 @@ REFUSED = {
     "a network that is left when it ends": ({"elsewhere_at": (0, 150)}, "parent_steps: .*more than 150, the last"),
     "an order with another's number": ({"elsewhere_orders": (100,)}, "elsewhere_orders.*< 100"),
     "no other network": ({"seeds": (6,)}, "parent: .*another than the only one of seeds"),
-    "an order twice": ({"elsewhere_orders": (1, 1)}, "elsewhere_orders"),
+    "an order twice": ({"elsewhere_orders": (1, 1)}, "elsewhere_orders.*each seed once"),
 }
 
 
