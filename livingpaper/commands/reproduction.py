@@ -2,6 +2,7 @@
 
 import json
 import os
+import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -10,6 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from circuitcore.ground import durable
 from circuitcore.ground.durations import Durations, expected
 from circuitcore.ground.processor import processor
 from circuitcore.ground.progress import Watch
@@ -25,6 +27,7 @@ from livingpaper.claims.verdict import to_json
 from livingpaper.commands.rerun import Rerun, make_page, say_total, write_pages
 
 SPENT = "spent.json"
+KEPT_EVERY = 20.0  # seconds
 HEADINGS = ("claim", "published", "reproduced", "verdict")
 
 
@@ -163,13 +166,25 @@ def _makers(runs: Iterable[Run]) -> tuple[str, ...]:
 
 @contextmanager
 def _timed(path: Path) -> Iterator[None]:
-    """Add to a file the seconds by the clock that something takes, interrupted or not."""
-    before, start = _spent(path), time.perf_counter()
+    """Add to a file the seconds by the clock that something takes: at its end, and before, as it may be killed."""
+    before, start, ended = _spent(path), time.perf_counter(), threading.Event()
+    path.parent.mkdir(parents=True, exist_ok=True)
+
+    def keep() -> None:
+        durable.write(path, json.dumps(before + time.perf_counter() - start).encode())
+
+    def keep_now_and_then() -> None:
+        while not ended.wait(KEPT_EVERY):
+            keep()
+
+    keeper = threading.Thread(target=keep_now_and_then, daemon=True)
+    keeper.start()
     try:
         yield
     finally:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps(before + time.perf_counter() - start), encoding="utf-8")
+        ended.set()
+        keeper.join()
+        keep()
 
 
 def _spent(path: Path) -> float:

@@ -2,6 +2,7 @@
 
 import json
 import math
+import time
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -157,3 +158,13 @@ def test_hours_of_interrupted_attempts_are_added(tmp_path, monkeypatch):
     with reproduction._timed(tmp_path / "spent.json"):
         pass
     assert reproduction._spent(tmp_path / "spent.json") == pytest.approx(4.5)
+
+
+def test_hours_of_a_killed_attempt_are_there_while_it_runs(tmp_path, monkeypatch):
+    monkeypatch.setattr(reproduction, "KEPT_EVERY", 0.01)
+    path = tmp_path / "spent.json"
+    with reproduction._timed(path):
+        until = time.monotonic() + 5
+        while not path.is_file() and time.monotonic() < until:
+            time.sleep(0.01)
+        assert reproduction._spent(path) > 0, "nothing may wait for an end that a killed process does not come to"
