@@ -25,7 +25,6 @@ ERROR_MORE = Unit(digits=2)
 LAYERS = Unit(name="layers", digits=1)
 ATTENTION = share_of("attention")
 NETWORKS, LENGTHS, CASES = share_of("networks"), share_of("lengths"), share_of("cases")
-BY_DEPTH = tuple(str(cell) for cell in REWARDED)
 NOT_LEARNT = at_least(LEARNT, "the source's threshold for learnt, below what knowing the step alone gives, 0.75")
 IS_LEARNT = at_most(LEARNT, "the source's threshold for learnt, below what knowing the step alone gives, 0.75")
 LOSS = partial(Reading, unit=ERROR)
@@ -105,8 +104,7 @@ DEPTH = (
         reading=Reading(
             "layers with which the second symbol is learnt, less those with which the first is,",
             LAYERS,
-            readings.more_layers,
-            arms=BY_DEPTH,
+            readings.more_layers(2, 1, *REWARDED),
         ),
         bound=at_least(1.0, "one layer: they come whole"),
         source="source",
@@ -124,8 +122,7 @@ REWARDS = (
         reading=Reading(
             "networks, of all depths that learnt both, that learnt the first symbol before the second,",
             NETWORKS,
-            readings.in_order,
-            arms=BY_DEPTH,
+            readings.in_order(*REWARDED),
         ),
         rule=Every(each=at_least(1.0, "every one of the seed's networks")),
         bound=at_least(0.5, "no fewer than every other seed: five seeds cannot say more"),

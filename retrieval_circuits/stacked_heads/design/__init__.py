@@ -18,9 +18,31 @@ from retrieval_circuits.stacked_heads.design.recipes import (
     stages_of,
     task_of,
 )
+from retrieval_circuits.stacked_heads.design.three import (
+    ALL_LENGTHS,
+    ENDS,
+    LAST_TWO,
+    ONE_EACH,
+    SCARCE,
+    SHORTEST_FIRST,
+    THREE,
+    THREE_LAST,
+    THREE_TAUGHT,
+    TO_SPARE,
+)
 from retrieval_circuits.stacked_heads.design.words import EQUATIONS, RELATIVES, SPOKEN, Spoken, share_repeated
 
 __all__ = [
+    "ONE_EACH",
+    "SCARCE",
+    "TO_SPARE",
+    "THREE_TAUGHT",
+    "THREE_LAST",
+    "THREE",
+    "SHORTEST_FIRST",
+    "LAST_TWO",
+    "ENDS",
+    "ALL_LENGTHS",
     "BY_TWO",
     "EQUATIONS",
     "FLOW",

@@ -23,6 +23,7 @@ class Params(BaseModel):
     taught_seeds: Annotated[Seeds, Field(description="init seeds where other things are rewarded, or other rows seen")]
     fresh_seeds: Annotated[Seeds, Field(description="init seeds that test what the followed ones suggest")]
     long_seeds: Annotated[Seeds, Field(description="init seeds of longer contexts")]
+    three_seeds: Annotated[Seeds, Field(description="init seeds on chains of three look-ups, by depth and reward")]
     word_seeds: Annotated[Seeds, Field(description="init seeds, and rows of their own, of networks of words")]
     word_steps: Annotated[int, Field(ge=4, le=100_000, description="of training on words; of long rows a third")]
     d_model: Annotated[int, Field(ge=4, le=512, multiple_of=4, description="width; 4 heads, MLP four times as wide")]
@@ -30,6 +31,9 @@ class Params(BaseModel):
     unrewarded_steps: Annotated[
         int,
         Field(ge=STEPS_AN_EPOCH, le=100_000, multiple_of=STEPS_AN_EPOCH, description="where only the last symbol is"),
+    ]
+    three_steps: Annotated[
+        int, Field(ge=STEPS_AN_EPOCH, le=100_000, multiple_of=STEPS_AN_EPOCH, description="on three")
     ]
     longest_chain: Annotated[int, Field(ge=4, le=512, description="look-ups up to which the theory is counted")]
     engine: EngineName

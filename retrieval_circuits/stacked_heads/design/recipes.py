@@ -11,6 +11,7 @@ from retrieval_circuits.design import DATA_SEED_OFFSET, N_BESIDE
 from retrieval_circuits.stacked_heads.design.grid import FOLLOWED, GRID, Cell
 from retrieval_circuits.stacked_heads.design.lessons import FRESH, LONGER, TAUGHT, Lesson
 from retrieval_circuits.stacked_heads.design.params import STEPS_AN_EPOCH, Params
+from retrieval_circuits.stacked_heads.design.three import THREE, THREE_LAST, THREE_TAUGHT
 from retrieval_circuits.stacked_heads.design.words import ASKED_AS_WELL, SPOKEN, word_recipes
 from retrieval_circuits.stacked_heads.measures import (
     Counts,
@@ -23,6 +24,7 @@ from retrieval_circuits.stacked_heads.measures import (
     chain_scores,
     exchanged_values,
     false_paths,
+    final_links,
     hops_by_two,
     information_flow,
     known_links,
@@ -46,6 +48,7 @@ def recipes(params: Params) -> dict[str, tuple[Recipe, ...]]:
     """Arm -> its recipes, one per seed."""
     more = tuple(seed for seed in params.followed_seeds if seed not in params.seeds)
     seeds = {cell: params.seeds + (more if cell == FOLLOWED else ()) for cell in GRID}
+    seeds |= dict.fromkeys((*THREE, THREE_LAST), params.three_seeds)
     made = {str(cell): tuple(_of_cell(params, cell, seed) for seed in of_cell) for cell, of_cell in seeds.items()}
     for lesson, of_lesson in lessons(params).items():
         made[str(lesson)] = tuple(_of_lesson(params, lesson, seed) for seed in of_lesson)
@@ -59,6 +62,7 @@ def lessons(params: Params) -> dict[Lesson, tuple[int, ...]]:
         **dict.fromkeys(TAUGHT, params.taught_seeds),
         FRESH: params.fresh_seeds,
         **dict.fromkeys(LONGER, params.long_seeds),
+        **dict.fromkeys(THREE_TAUGHT, params.three_seeds),
     }
 
 
@@ -68,14 +72,20 @@ def task_of(params: Params, cell: Cell) -> ChainRetrieval:
 
 
 def _of_cell(params: Params, cell: Cell, seed: int) -> Recipe:
-    epochs = (params.steps if cell.rewarded else params.unrewarded_steps) // STEPS_AN_EPOCH
-    every = 1 if cell.rewarded else max(1, params.unrewarded_steps // params.steps)
-    made = _recipe(params, task_of(params, cell), cell.n_layers, seed, (("train", epochs),))
-    return replace(made, checkpoint_epochs=(*range(0, epochs, every), epochs))
+    epochs = _steps(params, cell) // STEPS_AN_EPOCH
+    return _recipe(params, task_of(params, cell), cell.n_layers, seed, (("train", epochs),))
+
+
+def _steps(params: Params, cell: Cell) -> int:
+    if cell.n_steps > FOLLOWED.n_steps:
+        return params.three_steps
+    return params.steps if cell.rewarded else params.unrewarded_steps
 
 
 def lesson_steps(params: Params, lesson: Lesson) -> int:
     """Steps of a lesson's networks: of fresh seeds half as many, as the followed ones had learnt all by then."""
+    if lesson in THREE_TAUGHT:
+        return params.three_steps
     return params.steps // 2 if lesson == FRESH else params.steps
 
 
@@ -100,6 +110,7 @@ def _of_lesson(params: Params, lesson: Lesson, seed: int) -> Recipe:
 
 def _recipe(params: Params, task: ChainRetrieval, n_layers: int, seed: int, stages) -> Recipe:
     epochs = sum(part for _, part in stages)
+    every = max(1, epochs * STEPS_AN_EPOCH // params.steps)  # longer training is not looked at more often
     return Recipe(
         task=task.name,
         task_params=task.params,
@@ -113,7 +124,7 @@ def _recipe(params: Params, task: ChainRetrieval, n_layers: int, seed: int, stag
         stages=tuple(Stage((split,), part, STEPS_AN_EPOCH * BATCH_SIZE) for split, part in stages if part),
         init_seed=seed,
         data_seed=DATA_SEED_OFFSET + seed,
-        checkpoint_epochs=tuple(range(epochs + 1)),
+        checkpoint_epochs=(*range(0, epochs, every), epochs),
         engine=params.engine,
     )  # fmt: skip
 
@@ -140,6 +151,9 @@ def instruments(params: Params, arm: str) -> tuple[Instrument, ...]:
             Instrument(name="exchanges", version=1, measures=exchanged_values, when="last", settings=how),
             Instrument(name="false_paths", version=1, measures=false_paths, when="last", settings=how),
         )
+    if arm in {str(cell) for cell in THREE}:
+        looked = Counts(n_rows=0, n_looked=N_LOOKED)
+        return (scores, Instrument(name="links", version=1, measures=final_links, when="last", settings=looked))
     return (scores, circuit) if followed else (scores,)
 
 

@@ -11,7 +11,7 @@ from retrieval_circuits.stacked_heads.measures.theory import (
     one_layer,
     one_of_two,
 )
-from retrieval_circuits.stacked_heads.measures.tries import exchanged_values, false_paths, named_paths
+from retrieval_circuits.stacked_heads.measures.tries import exchanged_values, false_paths, final_links, named_paths
 from retrieval_circuits.stacked_heads.measures.words import KnownLinks, WordCounts, known_links, word_scores
 
 __all__ = [
@@ -25,6 +25,7 @@ __all__ = [
     "chain_scores",
     "exchanged_values",
     "false_paths",
+    "final_links",
     "hops_by_two",
     "information_flow",
     "known_links",

@@ -4,7 +4,7 @@ Source: Musat (ICLR 2025), section 8, sets where heads look and leaves what they
 stands at the end of a path, and reading networks without a circuit, are not in the source.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -25,28 +25,35 @@ from retrieval_circuits.stacked_heads.measures.scores import Counts, link_attent
 if TYPE_CHECKING:
     from circuitcore.training.store.run import Run
 
-NAMED = (
-    ("value_0", "key_0"),
-    ("value_1", "key_1"),
-    ("queries", "value_0"),
-    ("queries", "value_1"),
-    ("value_0", "value_1"),
-)
-"""The links that a chain of two look-ups can be followed along: inside both pairs, query to either answer, between."""
-
 
 def named_paths(run: "Run", counts: Counts, progress: Callable[[int], None]) -> pd.DataFrame:
-    """``attention`` of every head along the links that are dated, at every checkpoint, as ``chain_scores`` has it."""
-    task = run.recipe.make_task()
-    looked, tables = task.split("test").rows(slice(0, counts.n_looked)), []
+    """``attention`` of every head along the links that a chain can be followed by, at every checkpoint.
+
+    They are those of ``ChainRetrieval.links``; the numbers are those of ``chain_scores``.
+    """
+    tables = []
     for steps, net in stacks(run):
-        rows, pattern = Rows(run.run_id, steps, [run.tokens_seen(step) for step in steps]), patterns_of(net, looked)
-        for link in NAMED:
-            labels = [{**head, "site": ">".join(link)} for head in head_labels(net.heads)]
-            rows.add("attention", link_attention(pattern, looked, link)[0], len(looked) * task.n_chains, labels)
-        tables.append(rows.frame())
+        tables.append(_links_at(run, counts, steps, net))
         progress(len(steps))
     return pd.concat(tables, ignore_index=True)
+
+
+def final_links(run: "Run", counts: Counts, progress: Callable[[int], None]) -> pd.DataFrame:
+    """The same at the last checkpoint."""
+    steps = run.steps[-1:]
+    table = _links_at(run, counts, steps, Network(run.recipe.model, run.stack(steps)))
+    progress(1)
+    return table
+
+
+def _links_at(run: "Run", counts: Counts, steps: Sequence[int], net: Network) -> pd.DataFrame:
+    task = run.recipe.make_task()
+    looked = task.split("test").rows(slice(0, counts.n_looked))
+    rows, pattern = Rows(run.run_id, steps, [run.tokens_seen(step) for step in steps]), patterns_of(net, looked)
+    for link in task.links:
+        labels = [{**head, "site": ">".join(link)} for head in head_labels(net.heads)]
+        rows.add("attention", link_attention(pattern, looked, link)[0], len(looked) * task.n_chains, labels)
+    return rows.frame()
 
 
 def exchanged_values(run: "Run", how: Reading, progress: Callable[[int], None]) -> pd.DataFrame:

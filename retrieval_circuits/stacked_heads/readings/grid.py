@@ -6,7 +6,7 @@ import pandas as pd
 from circuitcore.emergence import crossing_times
 from livingpaper.claims.reading import OfArms, OfMetric, at_end, of_arms
 from livingpaper.claims.results import Results
-from retrieval_circuits.stacked_heads.design import FOLLOWED, REWARDED, Cell, Lesson
+from retrieval_circuits.stacked_heads.design import FOLLOWED, Cell, Lesson
 
 LEARNT = 0.5
 """The source's threshold: a partial loss below it counts as learnt. Knowing the step alone gives 0.75."""
@@ -47,29 +47,43 @@ def learning_times(results: Results, *cells: Cell) -> pd.DataFrame:
     return pd.concat(found, ignore_index=True)
 
 
-def in_order(results: Results) -> pd.Series:
-    """Of the networks of a seed that learnt x_2, over all depths, the share that had learnt x_1 before it."""
-    times = learning_times(results, *REWARDED).pivot(index=["init_seed", "cell"], columns="place", values="time")
-    learnt = times[np.isfinite(times[2])]
-    return (learnt[1] < learnt[2]).groupby("init_seed").mean()
+def in_order(*cells: Cell) -> OfArms:
+    """Values of a reading: of a seed's networks with a symbol beyond x_1 learnt, the share with none before an earlier.
+
+    A symbol that never comes is later than any.
+    """
+
+    @of_arms(*map(str, cells))
+    def values(results: Results) -> pd.Series:
+        times = learning_times(results, *cells).pivot(index=["init_seed", "cell"], columns="place", values="time")
+        later, earlier = times.iloc[:, 1:], times.shift(1, axis="columns").iloc[:, 1:]
+        ordered = ((earlier < later) | np.isinf(later)).all(axis="columns")
+        return ordered[np.isfinite(later).any(axis="columns")].groupby("init_seed").mean()
+
+    return values
 
 
-def depth_needed(results: Results) -> pd.DataFrame:
+def depth_needed(results: Results, *cells: Cell) -> pd.DataFrame:
     """The fewest layers with which a seed's network learnt each symbol by the end; one more than tried where none did.
 
-    Columns 1 and 2 (k of x_k), by ``init_seed``: seeds that have a network of every depth.
+    A column for each k of x_k, by ``init_seed``: seeds that have a network of every depth.
     """
-    layers = {str(cell): cell.n_layers for cell in REWARDED}
-    table = final_losses(results, *REWARDED)
+    layers = {str(cell): cell.n_layers for cell in cells}
+    table = final_losses(results, *cells)
     table = table[table.groupby("init_seed")["cell"].transform("nunique") == len(layers)]
     table = table.assign(layers=table["cell"].map(layers).where(table["value"] < LEARNT, max(layers.values()) + 1))
     return table.pivot_table(index="init_seed", columns="place", values="layers", aggfunc="min")
 
 
-def more_layers(results: Results) -> pd.Series:
-    """How many more layers x_2 took than x_1."""
-    needed = depth_needed(results)
-    return needed[2] - needed[1]
+def more_layers(later: int, earlier: int, *cells: Cell) -> OfArms:
+    """Values of a reading: how many more layers one symbol took than another."""
+
+    @of_arms(*map(str, cells))
+    def values(results: Results) -> pd.Series:
+        needed = depth_needed(results, *cells)
+        return needed[later] - needed[earlier]
+
+    return values
 
 
 def learnt_time(place: int) -> OfArms:
