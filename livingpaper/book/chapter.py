@@ -163,8 +163,8 @@ class Chapter(Page):
         """
         return comparison(self.view(name))
 
-    def claim(self, claim_id: str) -> None:
-        """Show a claim: the badge it earned, and the numbers it earned it by; with a rerun, both verdicts.
+    def claim(self, *claim_ids: str) -> None:
+        """Show claims: the badge that each earned, and the numbers it earned it by; with a rerun, both verdicts.
 
         Beside the first claim of a page that a circuit exists stands how often the battery reports one where there is
         none. A verdict that the number of claims would undo says so.
@@ -176,7 +176,10 @@ class Chapter(Page):
         Raises:
             ChapterError: no such claim; or the published verdict is not the recorded one.
         """
-        verdicts = self.verdicts(claim_id)
+        for claim_id in claim_ids:
+            self._show(claim_id, self.verdicts(claim_id))
+
+    def _show(self, claim_id: str, verdicts: list[Verdict]) -> None:
         new = len(verdicts) == 1 or brings_new(self.evidence, self._claims[claim_id])
         beside = None if self._said_alarms else self.evidence.false_alarms(claim_id)
         self._said_alarms = self._said_alarms or beside is not None
@@ -286,9 +289,10 @@ class Appendix(Chapter):
     It leaves no record: its numbers are for its own prose, ``{glue:text}`name```, and stay on the page.
     """
 
-    def claim(self, claim_id: str) -> None:
+    def claim(self, *claim_ids: str) -> None:
         """Refused: a claim has one card, in its chapter; prose has its words as ``{{ STUDY_CLAIM_told }}``."""
-        raise ChapterError(f"claim {claim_id} is shown in the chapter of {self.evidence.name}, not in its appendix")
+        named = ", ".join(claim_ids)
+        raise ChapterError(f"claim {named} is shown in the chapter of {self.evidence.name}, not in its appendix")
 
     def share(self, name: str) -> None:
         """Refused: other pages have the pictures of chapters alone."""

@@ -122,7 +122,7 @@ REWARDS = (
         reading=Reading(
             "networks, of all depths that learnt both, that learnt the first symbol before the second,",
             NETWORKS,
-            readings.in_order(*REWARDED),
+            readings.in_order,
         ),
         rule=Every(each=at_least(1.0, "every one of the seed's networks")),
         bound=at_least(0.5, "no fewer than every other seed: five seeds cannot say more"),

@@ -24,6 +24,7 @@ class Params(BaseModel):
     fresh_seeds: Annotated[Seeds, Field(description="init seeds that test what the followed ones suggest")]
     long_seeds: Annotated[Seeds, Field(description="init seeds of longer contexts")]
     three_seeds: Annotated[Seeds, Field(description="init seeds on chains of three look-ups, by depth and reward")]
+    source_seeds: Annotated[Seeds, Field(description="init seeds of the source's network of 24 layers")]
     word_seeds: Annotated[Seeds, Field(description="init seeds, and rows of their own, of networks of words")]
     word_steps: Annotated[int, Field(ge=4, le=100_000, description="of training on words; of long rows a third")]
     d_model: Annotated[int, Field(ge=4, le=512, multiple_of=4, description="width; 4 heads, MLP four times as wide")]
@@ -35,6 +36,9 @@ class Params(BaseModel):
     three_steps: Annotated[
         int, Field(ge=STEPS_AN_EPOCH, le=100_000, multiple_of=STEPS_AN_EPOCH, description="on three")
     ]
+    source_steps: Annotated[int, Field(ge=1, le=100_000, description="of the source's network")]
+    source_width: Annotated[int, Field(ge=4, le=1024, description="of the source's network")]
+    source_rows: Annotated[int, Field(ge=256, le=262_144, description="that the source's network is trained on")]
     longest_chain: Annotated[int, Field(ge=4, le=512, description="look-ups up to which the theory is counted")]
     engine: EngineName
     n_rows: Annotated[int, Field(ge=8, le=20_000, description="test rows that losses are measured on")]

@@ -6,8 +6,8 @@ import pandas as pd
 from livingpaper.claims.results import Results, SelectionError
 from livingpaper.claims.view import View, beside, in_order
 from retrieval_circuits.design import BAND
-from retrieval_circuits.stacked_heads.design import FOLLOWED, FRESH, GRID
-from retrieval_circuits.stacked_heads.figures.grid import ERROR, LINKS, PLATEAU, SYMBOLS
+from retrieval_circuits.stacked_heads.design import FOLLOWED, FRESH, GRID, THREE, THREE_LAST
+from retrieval_circuits.stacked_heads.figures.grid import ERROR, LINKS, PLATEAU, SYMBOLS, in_words
 from retrieval_circuits.stacked_heads.published import PUBLISHED
 from retrieval_circuits.stacked_heads.readings import (
     ATTENDED,
@@ -18,7 +18,7 @@ from retrieval_circuits.stacked_heads.readings import (
     learning_times,
     learnt_time,
 )
-from retrieval_circuits.stacked_heads.readings.lessons import fresh_attention
+from retrieval_circuits.stacked_heads.readings.lessons import path_attention
 
 OWN, OTHERS = "to its own chain", "to the other chains, together"
 
@@ -49,7 +49,7 @@ def candidate_paths(results: Results) -> View:
             found.append(
                 {
                     "arm": arm,
-                    "link": _in_words(site),
+                    "link": in_words(site),
                     "networks": f"{part['init_seed'].nunique()} of {n_networks}",
                     "heads a network": len(part) / n_networks,
                     "mean attention": part["value"].mean(),
@@ -68,21 +68,22 @@ def without_path(results: Results) -> View:
     means = rows.assign(site=rows["site"].astype(str)).groupby(["site", "init_seed"], as_index=False)["value"].mean()
     order = means.groupby("site")["init_seed"].size().sort_values(ascending=False, kind="stable").index
     table = in_order(means, "site", order).assign(arm=str(FOLLOWED))
-    table = table.assign(group=table["site"].map(_in_words))
+    table = table.assign(group=table["site"].map(in_words))
     note = "A network has a point where such a path is left in it. All other heads look evenly"
     return View(table[["group", "arm", "init_seed", "value"]], ERROR, "64 test rows", BAND, PLATEAU, note)
 
 
 def every_network(results: Results) -> View:
-    """Every network of the grid: when it learnt each symbol, and the error that is left."""
-    finals = final_losses(results, *GRID).set_index(["cell", "init_seed", "place"])["value"].unstack()
-    times = learning_times(results, *GRID).set_index(["cell", "init_seed", "place"])["time"].unstack()
+    """Every network of the grid and of chains of three: when it learnt each symbol, and the error that is left."""
+    cells = [cell for cell in (*GRID, *THREE, THREE_LAST) if str(cell) in results.arms]
+    finals = final_losses(results, *cells).set_index(["cell", "init_seed", "place"])["value"].unstack()
+    times = learning_times(results, *cells).set_index(["cell", "init_seed", "place"])["time"].unstack()
     table = pd.DataFrame(index=finals.index)
     for place in finals.columns:
         shown = times[place].map(lambda time: f"{time:,.0f}" if np.isfinite(time) else "")
         symbol = SYMBOLS[place]
         table[f"{symbol} learnt"], table[f"error of the {symbol}"] = shown, finals[place].map(_error)
-    order = {str(cell): at for at, cell in enumerate(GRID)}
+    order = {str(cell): at for at, cell in enumerate(cells)}
     table = table.reset_index().sort_values(["cell", "init_seed"], key=lambda part: part.map(order).fillna(part))
     return View(table.rename(columns={"cell": "arm"}), "squared error", "test")
 
@@ -111,7 +112,7 @@ def fresh_paths(results: Results) -> View:
     found = []
     for name, link in LINKS.items():
         followed = final_attention(*link)(results).rename("value").reset_index()
-        curve = fresh_attention(results, link)
+        curve = path_attention(results, link)
         fresh = curve[curve["step"] == curve["step"].max()][["init_seed", "value"]]
         found += [
             followed.assign(group=name, series="the ten followed", arm=str(FOLLOWED)),
@@ -119,10 +120,6 @@ def fresh_paths(results: Results) -> View:
         ]
     note = f"Of each network the head with most of it. A path, as the source has it: above {ATTENDED:g}"
     return View(pd.concat(found, ignore_index=True), "mean attention", "32 test rows", BAND, note=note)
-
-
-def _in_words(site: str) -> str:
-    return " to ".join(name.replace("queries", "query").replace("_", " ") for name in site.split(">"))
 
 
 APPENDIX_VIEWS = {

@@ -1,5 +1,7 @@
 """The tables behind the figures of the grid and of the theory, with what each caption must say."""
 
+from collections.abc import Sequence
+
 import pandas as pd
 
 from circuitcore.tasks.chains import ChainRetrieval
@@ -32,7 +34,7 @@ LINKS = {
     "first answer to second": JUMP,
 }
 """What a reader calls a link -> its roles."""
-SYMBOLS = {1: "first symbol", 2: "second symbol"}
+SYMBOLS = {1: "first symbol", 2: "second symbol", 3: "third symbol", 4: "fourth symbol"}
 """What a reader calls the symbol that so many look-ups lead to."""
 
 
@@ -113,15 +115,16 @@ def places(results: Results) -> View:
 def training(results: Results) -> View:
     """Errors of both symbols through training, with just as many layers as look-ups need and with more."""
     shown = [cell for cell in REWARDED if cell.n_layers in (2, 3, 4, 6)]
-    return _view(_curves(results, shown))
+    return _view(curves_of(results, shown))
 
 
 def unrewarded(results: Results) -> View:
     """Error of the last symbol through a longer training in which nothing else is rewarded."""
-    return _view(_curves(results, LAST_ALONE))
+    return _view(curves_of(results, LAST_ALONE))
 
 
-def _curves(results: Results, cells: list[Cell] | tuple[Cell, ...]) -> pd.DataFrame:
+def curves_of(results: Results, cells: Sequence[Cell]) -> pd.DataFrame:
+    """Errors of every symbol that is asked for through training, a panel for each depth."""
     found = []
     for cell in cells:
         rows = results.curve("partial_loss", str(cell))
@@ -160,12 +163,13 @@ def set_attention(results: Results) -> View:
 def circuits(results: Results) -> View:
     """The paths that are left in each network, layer by layer."""
     paths = circuit_paths(results).sort_values(["init_seed", "layer", "head", "site"])
-    words = "L" + paths["layer"].astype(str) + "H" + paths["head"].astype(str) + " " + paths["site"].map(_in_words)
+    words = "L" + paths["layer"].astype(str) + "H" + paths["head"].astype(str) + " " + paths["site"].map(in_words)
     table = paths.assign(words=words).groupby("init_seed")["words"].agg("; ".join).reset_index()
     return View(table.rename(columns={"words": "paths that are left"}), "paths", "test")
 
 
-def _in_words(site: str) -> str:
+def in_words(site: str) -> str:
+    """``query to value 0`` for ``queries>value_0``."""
     return " to ".join(name.replace("queries", "query").replace("_", " ") for name in site.split(">"))
 
 

@@ -46,7 +46,9 @@ def times(results: Results) -> View:
     found, both = [], ((FOLLOWED, path_time, learnt_time), (FRESH, fresh_time, fresh_learnt))
     for arm, path, learnt in (one for one in both if str(one[0]) in results.arms):
         events = {f"path: {name}": _of_link(path, link) for name, link in LINKS.items()}
-        events |= {f"error of the {name} falls": learnt(place) for place, name in SYMBOLS.items()}
+        events |= {
+            f"error of the {name} falls": learnt(place) for place, name in SYMBOLS.items() if place <= FOLLOWED.n_steps
+        }
         for name, values in events.items():
             rows = values(results).rename("value").reset_index()
             found.append(rows.assign(group=name, series=SERIES[str(arm)], arm=str(arm)))

@@ -23,15 +23,16 @@ from retrieval_circuits.stacked_heads.figures.lessons import LESSONS
 from retrieval_circuits.stacked_heads.readings import LEARNT
 from retrieval_circuits.stacked_heads.readings.lessons import (
     SECOND_LOOK_UP,
-    end_of_first_stage,
+    end_of_stage,
     fresh_learnt,
     nearer_own_where_it_came,
+    path_rows,
 )
 
 
 def first_stage(results: Results) -> View:
     """Error on chains of one when chains of two begin, one number a network."""
-    return View(end_of_first_stage(results).rename(columns={"loss": "value"}), ERROR, "training rows")
+    return View(end_of_stage(results, SHORT_FIRST, 1).rename(columns={"loss": "value"}), ERROR, "training rows")
 
 
 def second_where_it_came(results: Results) -> View:
@@ -43,7 +44,7 @@ def second_where_it_came(results: Results) -> View:
 
 def at_start(results: Results) -> View:
     """Most attention along any link that is looked at, of any head, before training; one number a fresh network."""
-    rows = results.tables["paths"]
+    rows = path_rows(results)
     most = rows[rows["step"] == 0].groupby(["arm", "init_seed"], as_index=False, observed=True)["value"].max()
     return View(most, "mean attention", "32 test rows")
 
@@ -67,6 +68,7 @@ def _steps(params: Params) -> dict[str, int]:
         "trained": params.steps,
         "unrewarded": params.unrewarded_steps,
         "fresh": lesson_steps(params, FRESH),
+        "three": params.three_steps,
         "short": short * STEPS_AN_EPOCH,
         "long": long * STEPS_AN_EPOCH,
     }

@@ -6,7 +6,7 @@ import pandas as pd
 from circuitcore.emergence import crossing_times
 from livingpaper.claims.reading import OfArms, OfMetric, at_end, of_arms
 from livingpaper.claims.results import Results
-from retrieval_circuits.stacked_heads.design import FOLLOWED, Cell, Lesson
+from retrieval_circuits.stacked_heads.design import FOLLOWED, REWARDED, Cell, Lesson
 
 LEARNT = 0.5
 """The source's threshold: a partial loss below it counts as learnt. Knowing the step alone gives 0.75."""
@@ -47,20 +47,12 @@ def learning_times(results: Results, *cells: Cell) -> pd.DataFrame:
     return pd.concat(found, ignore_index=True)
 
 
-def in_order(*cells: Cell) -> OfArms:
-    """Values of a reading: of a seed's networks with a symbol beyond x_1 learnt, the share with none before an earlier.
-
-    A symbol that never comes is later than any.
-    """
-
-    @of_arms(*map(str, cells))
-    def values(results: Results) -> pd.Series:
-        times = learning_times(results, *cells).pivot(index=["init_seed", "cell"], columns="place", values="time")
-        later, earlier = times.iloc[:, 1:], times.shift(1, axis="columns").iloc[:, 1:]
-        ordered = ((earlier < later) | np.isinf(later)).all(axis="columns")
-        return ordered[np.isfinite(later).any(axis="columns")].groupby("init_seed").mean()
-
-    return values
+@of_arms(*map(str, REWARDED))
+def in_order(results: Results) -> pd.Series:
+    """Of the networks of a seed that learnt x_2, over all depths, the share that had learnt x_1 before it."""
+    times = learning_times(results, *REWARDED).pivot(index=["init_seed", "cell"], columns="place", values="time")
+    learnt = times[np.isfinite(times[2])]
+    return (learnt[1] < learnt[2]).groupby("init_seed").mean()
 
 
 def depth_needed(results: Results, *cells: Cell) -> pd.DataFrame:
@@ -143,19 +135,19 @@ def circuit_rows(results: Results, metric: str, arm: str = str(FOLLOWED)) -> pd.
     return rows[(rows["metric"] == metric) & (rows["arm"] == arm)]
 
 
-def circuit_paths(results: Results) -> pd.DataFrame:
+def circuit_paths(results: Results, arm: str = str(FOLLOWED)) -> pd.DataFrame:
     """Paths that are left, but those of positions to themselves: ``init_seed``, ``layer``, ``head``, ``site``."""
-    rows = circuit_rows(results, "path").astype({"site": "str"})
+    rows = circuit_rows(results, "path", arm).astype({"site": "str"})
     ends = rows["site"].str.split(">", expand=True)
     rows = rows[ends[0] != ends[1]] if len(rows) else rows
     return rows[["init_seed", "layer", "head", "site", "value"]]
 
 
-def heads_left(results: Results) -> pd.Series:
+def heads_left(results: Results, arm: str = str(FOLLOWED)) -> pd.Series:
     """How many heads have a path that is left; 0 where none has."""
-    rows = circuit_paths(results)
+    rows = circuit_paths(results, arm)
     counts = rows.drop_duplicates(["init_seed", "layer", "head"]).groupby("init_seed").size()
-    return counts.reindex(results.seeds(str(FOLLOWED)), fill_value=0)
+    return counts.reindex(results.seeds(arm), fill_value=0)
 
 
 def paths_at_start(results: Results) -> pd.Series:

@@ -6,16 +6,22 @@ import pandas as pd
 from circuitcore.emergence import crossing_times, powers
 from livingpaper.claims.reading import OfArms, of_arms
 from livingpaper.claims.results import Results
-from retrieval_circuits.stacked_heads.design import FRESH, LONGER, ONE, SHORT_FIRST
+from retrieval_circuits.stacked_heads.design import FRESH, LONGER, ONE, Lesson
 from retrieval_circuits.stacked_heads.readings.grid import ATTENDED, FIRST, JUMP, LEARNT, PREVIOUS, SECOND
 
 LENGTHS = {str(ONE[1]): 12, **{str(lesson): 3 * lesson.n_chains for lesson in LONGER}}
 """Arms with one look-up in two layers -> positions of a row: three a chain."""
 
 
-def fresh_attention(results: Results, *links: tuple[str, str]) -> pd.DataFrame:
-    """Attention along any of the links, of the head that has most of it: ``init_seed``, ``step``, ``value``."""
+def path_rows(results: Results, arm: str = str(FRESH)) -> pd.DataFrame:
+    """Attention of every head along every link at every checkpoint, in the networks of one arm."""
     rows = results.tables["paths"]
+    return rows[rows["arm"] == arm]
+
+
+def path_attention(results: Results, *links: tuple[str, str], arm: str = str(FRESH)) -> pd.DataFrame:
+    """Attention along any of the links, of the head that has most of it: ``init_seed``, ``step``, ``value``."""
+    rows = path_rows(results, arm)
     rows = rows[rows["site"].astype(str).isin([">".join(link) for link in links])]
     return rows.groupby(["init_seed", "step"], as_index=False)["value"].max()
 
@@ -25,7 +31,7 @@ def fresh_time(*links: tuple[str, str]) -> OfArms:
 
     @of_arms(str(FRESH))
     def values(results: Results) -> pd.Series:
-        curves = fresh_attention(results, *links)
+        curves = path_attention(results, *links)
         return crossing_times(curves, ATTENDED, strictly=True).clip(upper=int(curves["step"].max()))
 
     return values
@@ -71,7 +77,7 @@ def came(values: OfArms) -> OfArms:
     @of_arms(str(FRESH))
     def found(results: Results) -> pd.Series:
         times = values(results)
-        return times[times < results.tables["paths"]["step"].max()]
+        return times[times < path_rows(results)["step"].max()]
 
     return found
 
@@ -88,10 +94,10 @@ def nearer_own_where_it_came(path: OfArms, loss: OfArms) -> OfArms:
     return values
 
 
-def end_of_first_stage(results: Results) -> pd.DataFrame:
-    """Error on training rows in the last epoch on chains of one, before those of two: ``arm``, ``init_seed``, value."""
-    rows = results.history[results.history["arm"] == str(SHORT_FIRST)]
-    last = round(SHORT_FIRST.stages[0][1] * rows["epoch"].max())
+def end_of_stage(results: Results, lesson: Lesson, stage: int) -> pd.DataFrame:
+    """Error on training rows in the last epoch of a stage, counted from 1: ``arm``, ``init_seed``, ``loss``."""
+    rows = results.history[results.history["arm"] == str(lesson)]
+    last = round(sum(share for _, share in lesson.stages[:stage]) * rows["epoch"].max())
     return rows[rows["epoch"] == last].groupby(["arm", "init_seed"], as_index=False)["loss"].mean()
 
 

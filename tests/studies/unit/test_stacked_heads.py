@@ -139,12 +139,12 @@ def grid(second):
 
 @pytest.mark.parametrize(("second", "more"), [(2, 0), (3, 1), (5, 3), (9, 5)])
 def test_layers_are_counted_to_the_first_depth_that_learns(second, more):
-    assert readings.more_layers(results(grid(second))).to_dict() == {1: more}
+    assert readings.more_layers(2, 1, *REWARDED)(results(grid(second))).to_dict() == {1: more}
 
 
 def test_a_seed_without_a_network_of_every_depth_has_no_depth_that_it_needs():
     losses = grid(3) | {(FOLLOWED, 2, 1): EARLY, (FOLLOWED, 2, 2): EARLY}
-    assert readings.more_layers(results(losses)).to_dict() == {1: 1}
+    assert readings.more_layers(2, 1, *REWARDED)(results(losses)).to_dict() == {1: 1}
 
 
 def test_order_counts_networks_that_learnt_both():

@@ -118,7 +118,7 @@ def test_dated_paths_are_the_links_that_all_links_hold(measured):
     net = Network(run.recipe.model, run.stack(run.steps[-1:]))
     pattern = scores.patterns_of(net, looked)
     rows = tables["paths"][tables["paths"]["step"] == run.steps[-1]].astype({"site": str})
-    for link in tries.NAMED:
+    for link in task.links:
         assert link in scores.links_of(task)
         own, _ = scores.link_attention(pattern, looked, link)
         assert rows[rows["site"] == ">".join(link)]["value"].tolist() == pytest.approx(own.flatten().tolist(), abs=1e-6)

@@ -1,0 +1,136 @@
+"""Stacked heads, chains of three: what is trained, where heads look at the end, and what claims read off them."""
+
+from dataclasses import replace
+
+import pandas as pd
+import pytest
+
+from circuitcore.metrics.network import Network
+from circuitcore.training.store.run_store import RunStore
+from livingpaper.book import studies
+from livingpaper.claims.results import Results
+from retrieval_circuits.stacked_heads import design
+from retrieval_circuits.stacked_heads.claims import CLAIMS
+from retrieval_circuits.stacked_heads.design import (
+    ALL_LENGTHS,
+    ENDS,
+    LAST_TWO,
+    ONE_EACH,
+    SCARCE,
+    SHORTEST_FIRST,
+    THREE,
+    THREE_LAST,
+    TO_SPARE,
+)
+from retrieval_circuits.stacked_heads.design.recipes import N_LOOKED
+from retrieval_circuits.stacked_heads.measures import scores
+from retrieval_circuits.stacked_heads.readings.three import (
+    error_at_the_end_of,
+    looked_along,
+    seen_in_order,
+    symbols_learnt,
+)
+
+PUBLISHED = studies.load_params("stacked_heads")
+EARLY, MIDDLE, LATE, NEVER = [0.9, 0.1, 0.1, 0.1], [0.9, 0.9, 0.1, 0.1], [0.9, 0.9, 0.9, 0.1], [0.9] * 4
+
+
+def test_three_look_ups_are_trained_on_what_they_say():
+    arms = design.recipes(PUBLISHED)
+    asked = {THREE_LAST: (3,), LAST_TWO: (2, 3), ENDS: (1, 3), SHORTEST_FIRST: (3,), ALL_LENGTHS: (3,)}
+    for arm, wanted in {**dict.fromkeys(THREE, (1, 2, 3)), **asked}.items():
+        recipe = arms[str(arm)][0]
+        task = recipe.make_task()
+        assert (task.n_steps, task.asked, recipe.model.n_layers) == (3, wanted, arm.n_layers)
+        assert recipe.n_steps == PUBLISHED.three_steps and recipe.checkpoint_epochs[-1] * 50 == PUBLISHED.three_steps
+        assert len(arms[str(arm)]) == len(PUBLISHED.three_seeds)
+    stages = [(stage.splits, stage.epochs * 50) for stage in arms[str(SHORTEST_FIRST)][0].stages]
+    assert stages == [(("train_1",), 2000), (("train_2",), 2000), (("train",), 4000)]
+    assert [stage.splits for stage in arms[str(ALL_LENGTHS)][0].stages] == [("mixed",)]
+    assert (SCARCE.n_layers, ONE_EACH.n_layers, TO_SPARE.n_layers) == (3, 4, 6)
+
+
+def test_links_at_the_end_are_those_of_the_last_checkpoint(tmp_path):
+    params = studies.load_params("stacked_heads", "smoke")
+    run = RunStore(tmp_path, None).get_or_train(design.recipes(params)[str(SCARCE)][0])
+    tables = {one.name: one.measure(run) for one in design.instruments(params, str(SCARCE))}
+    assert set(tables) == {"measurements", "links"}
+    rows, task = tables["links"].astype({"site": str}), run.recipe.make_task()
+    assert set(rows["step"]) == {run.steps[-1]} and len(rows) == 12 * len(task.links)
+    net = Network(run.recipe.model, run.stack(run.steps[-1:]))
+    looked = task.split("test").rows(slice(0, N_LOOKED))
+    pattern = scores.patterns_of(net, looked)
+    for link in task.links:
+        own, _ = scores.link_attention(pattern, looked, link)
+        assert rows[rows["site"] == ">".join(link)]["value"].tolist() == pytest.approx(own.flatten().tolist(), abs=1e-6)
+
+
+def results(losses, looked=()):
+    """Curves ``(cell, seed, place) -> values`` every 100 steps; attention at the end ``(cell, seed, link, layer)``."""
+    rows = [
+        {"arm": str(cell), "init_seed": seed, "run_id": f"{cell} {seed}", "metric": "partial_loss", "step": 100 * at,
+         "variable": f"x_{place}", "value": value}
+        for (cell, seed, place), values in losses.items()
+        for at, value in enumerate(values)
+    ]  # fmt: skip
+    links = [
+        {"arm": str(cell), "init_seed": seed, "site": ">".join(link), "layer": layer, "value": value}
+        for (cell, seed, link, layer), value in dict(looked).items()
+    ]
+    return Results(pd.DataFrame(rows), pd.DataFrame(), "paper", {"links": pd.DataFrame(links)} if links else {})
+
+
+def of_three(cell, first, second, third, seed=1):
+    return {(cell, seed, place): values for place, values in enumerate((first, second, third), 1)}
+
+
+def test_symbols_that_are_learnt_are_counted_at_the_end():
+    found = results(of_three(SCARCE, EARLY, LATE, NEVER) | of_three(SCARCE, EARLY, NEVER, [0.9, 0.1, 0.1, 0.9], seed=2))
+    assert symbols_learnt(SCARCE)(found).to_dict() == {1: 2, 2: 1}
+
+
+def test_order_is_that_of_first_checkpoints_and_what_never_comes_is_last():
+    for curves, wanted in (
+        ((EARLY, MIDDLE, LATE), 1),
+        ((EARLY, MIDDLE, NEVER), 1),
+        ((EARLY, EARLY, LATE), 1),  # between two checkpoints nothing is known
+        ((EARLY, LATE, MIDDLE), 0),
+        ((MIDDLE, EARLY, NEVER), 0),
+        ((EARLY, NEVER, LATE), 0),
+    ):
+        others = {key: NEVER for cell in THREE for key in of_three(cell, 0, 0, 0)}
+        found = results(others | of_three(ONE_EACH, *curves))
+        assert seen_in_order(found).to_dict() == {1: wanted}, curves
+    assert seen_in_order(results(others | of_three(ONE_EACH, EARLY, NEVER, NEVER))).empty
+    half = of_three(ONE_EACH, EARLY, LATE, MIDDLE) | of_three(TO_SPARE, EARLY, MIDDLE, LATE)
+    assert seen_in_order(results(others | half)).to_dict() == {1: 0.5}
+
+
+def test_a_link_is_read_off_the_head_and_the_link_with_most_of_it():
+    one, two, other = ("value_0", "value_1"), ("value_1", "value_2"), ("queries", "value_2")
+    looked = {
+        (SCARCE, 1, one, 0): 0.2, (SCARCE, 1, one, 1): 0.4, (SCARCE, 1, two, 0): 0.7, (SCARCE, 1, other, 0): 0.9,
+        (ONE_EACH, 1, one, 0): 0.1, (SCARCE, 2, one, 0): 0.3,
+    }  # fmt: skip
+    found = results(of_three(SCARCE, EARLY, LATE, NEVER), looked)
+    assert looked_along(SCARCE, one, two)(found).to_dict() == {1: 0.7, 2: 0.3}
+    assert looked_along(ONE_EACH, one, two)(found).to_dict() == {1: 0.1}
+    last = results(of_three(SCARCE, EARLY, LATE, NEVER), {(SCARCE, 1, one, 1): 0.2, (SCARCE, 1, one, 2): 0.8})
+    assert looked_along(SCARCE, one)(last).to_dict() == {1: 0.8}
+    assert looked_along(SCARCE, one, before_the_last=True)(last).to_dict() == {1: 0.2}, "of layer 2 nothing is read"
+
+
+def test_the_second_stage_ends_where_chains_of_three_begin():
+    epochs = range(1, 9)  # a quarter, a quarter, a half
+    rows = [{"arm": str(SHORTEST_FIRST), "init_seed": 1, "epoch": epoch, "loss": epoch / 10} for epoch in epochs]
+    found = replace(results(of_three(SCARCE, EARLY, LATE, NEVER)), history=pd.DataFrame(rows))
+    assert error_at_the_end_of(SHORTEST_FIRST, 2)(found).to_dict() == {1: 0.4}
+
+
+def test_claims_on_rewards_name_what_is_taught_and_each_says_both_outcomes():
+    said = {claim.id: claim for claim in CLAIMS}
+    for claim_id, arm in {"SH44": THREE_LAST, "SH45": LAST_TWO, "SH46": ENDS, "SH47": SHORTEST_FIRST}.items():
+        claim = said[claim_id]
+        assert claim.reading.arms == (str(arm),)
+        fails = claim.says.holds if claim_id != "SH47" else claim.says.fails
+        assert "do not learn" in fails, claim_id
