@@ -75,6 +75,7 @@ RECALL = _decoder(d_vocab=6, n_ctx=9, n_layers=1, n_heads=2, d_model=32, d_mlp=1
 STACKED_HEADS = _decoder(
     d_vocab=32, n_ctx=36, n_layers=24, n_heads=1, d_model=512, d_head=16, d_mlp=0, mlp="none", d_in=64
 )
+CHAINS = _decoder(d_vocab=12, n_ctx=28, n_layers=4, n_heads=8, d_model=128, d_mlp=512, d_in=8, positions="none")
 SYMBOLIC = ModelConfig(d_vocab=20, n_ctx=16, n_layers=2, n_heads=2, d_model=48, d_mlp=96)  # the book's first chapter
 SYMBOLIC_ADAM = Optimizer(name="adam", lr=1e-3)
 
@@ -105,6 +106,10 @@ WORKLOADS = MappingProxyType(
                 n_pos=16, loss_at=(15,), kind="battery",
             ),
             Workload(
+                name="W8", title="chains of three, as wide as the source's", model=CHAINS, optimizer=ADAMW, batch=256,
+                n_pos=28, loss_at=(24, 25, 26, 27),
+            ),
+            Workload(
                 name="B1", title="symbolic KV, the book's first chapter", model=SYMBOLIC, optimizer=SYMBOLIC_ADAM,
                 batch=64, n_pos=13, loss_at=(12,),
             ),
@@ -121,6 +126,7 @@ GOALS = (
     Goal(workload="W1", quantity="share_of_peak", least=0.65, words="share of one core's peak, textual KV"),
     Goal(workload="W2", quantity="share_of_peak", least=0.65, words="share of one core's peak, stream KV"),
     Goal(workload="W4", quantity="share_of_peak", least=0.65, words="share of one core's peak, attention only"),
+    Goal(workload="W8", quantity="share_of_peak", least=0.6, words="share of one core's peak, chains of three"),
     Goal(workload="W5", quantity="ratio_to_lens", least=30, words="battery against TransformerLens hooks"),
     Goal(workload="W6", quantity="minutes", least=5, words="six runs with 900 measured checkpoints"),
     Goal(workload="W7", quantity="throughput_ratio", least=1.9, words="two cores against one"),

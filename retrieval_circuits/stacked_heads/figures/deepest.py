@@ -52,7 +52,8 @@ def deepest_times(results: Results) -> View:
 def deepest_numbers(results: Results) -> View:
     """The source's numbers of its deepest network beside those of ours by its recipe."""
     losses = circuit_rows(results, "circuit_loss", DEEPEST).astype({"edit": str})
-    first = crossing_times(path_attention(results, *EVENTS["path: query to first answer"], arm=DEEPEST), ATTENDED)
+    every = tuple(link for links in EVENTS.values() for link in links)
+    first = crossing_times(path_attention(results, *every, arm=DEEPEST), ATTENDED, strictly=True)
     ours = {
         "squared error at the end": results.final_values("loss", DEEPEST),
         "squared error with every map replaced": losses[losses["edit"] == "paths"].set_index("init_seed")["value"],
