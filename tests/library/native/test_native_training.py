@@ -72,7 +72,7 @@ def test_a_hundred_steps_are_those_of_torch(number, rule):
 
 @pytest.mark.parametrize("name", sorted({name for name in WORKLOADS if name not in ("W4", "W5")}))
 def test_a_hundred_steps_of_the_workloads_are_those_of_torch(name):
-    """W5 is W1's model; W4 is as deep as 24 layers and has a test of its own. Wide ones take ten steps: rounding adds up."""
+    """W5 is W1's model; W4, of 24 layers, has a test of its own. Wide ones take ten steps: rounding adds up."""
     workload = shrunk(WORKLOADS[name])
     steps = itertools.islice(itertools.cycle(batches(workload)), 10 if workload.model.d_model >= 128 else 100)
     assert_alike(*engines(workload.model, workload.optimizer), steps)
