@@ -197,7 +197,7 @@ def _fork(params: Params, parent: Recipe, at: int, order: int | None, during: tu
         parent,
         parent=(parent.sha256, at),
         during=during,
-        stages=(Stage(("train",), -(-end // EVERY), EVERY * BATCH_SIZE),),
+        stages=_up_to(end),
         checkpoint_at=(*range(0, taken, EVERY_OF_FORKS), taken),
         **seeds,
     )
@@ -213,11 +213,16 @@ def _fork_of(params: Params, seed: int, at: int, order: int) -> Recipe:
     return dataclasses.replace(
         network,
         parent=(network.sha256, at),
-        stages=(Stage(("train",), -(-last // EVERY), EVERY * BATCH_SIZE),),
+        stages=_up_to(last),
         checkpoint_at=(0, EVERY * -(-last // EVERY) - at),
         init_seed=label,
         data_seed=ELSEWHERE_OFFSET + label % N_ELSEWHERE,
     )
+
+
+def _up_to(step: int) -> tuple[Stage, ...]:
+    """The whole training, up to the end of the epoch that has the step."""
+    return (Stage(("train",), -(-step // EVERY), EVERY * BATCH_SIZE),)
 
 
 def _queries_and_keys(recipe: Recipe) -> tuple[str, ...]:

@@ -22,14 +22,11 @@ from retrieval_circuits.sgd_selection.design import (
     PARENT,
     forked,
 )
-from retrieval_circuits.sgd_selection.readings import NOBODY, forked_at, half_right, joined, predicted, winners
+from retrieval_circuits.sgd_selection.figures.chapter import address
+from retrieval_circuits.sgd_selection.readings import forked_at, half_right, joined, predicted, winners
 
 ROWS = "test rows"
 OVER_ORDERS = BAND.replace("seeds", "orders")
-
-
-def _address(head: int) -> str:
-    return "-" if head == NOBODY else f"L{LAYER}H{head}"
 
 
 def every_change(results: Results) -> View:
@@ -39,7 +36,7 @@ def every_change(results: Results) -> View:
         won, read = winners(results, arm).sort_index(), results.final_values("accuracy", arm)
         right = half_right(results, arm)
         found.append({
-            "arm": arm, "changed": arm, "winners": ", ".join(map(_address, won)),
+            "arm": arm, "changed": arm, "winners": ", ".join(map(address, won)),
             "half of the reads right at": f"{right.min():,.0f} to {right.max():,.0f}",
             "right in the end": f"{100 * read.min():.0f} to {100 * read.max():.0f}\N{NO-BREAK SPACE}%",
         })  # fmt: skip
@@ -52,10 +49,10 @@ def every_other(results: Results) -> View:
     won = {arm: winners(results, arm).sort_index() for arm in ELSEWHERE}
     found = [
         {
-            "arm": ELSEWHERE[0], "seed": seed, "winner": _address(own[seed]), "half joined at": f"{times[seed]:,.0f}",
+            "arm": ELSEWHERE[0], "seed": seed, "winner": address(own[seed]), "half joined at": f"{times[seed]:,.0f}",
             **{
                 f"from step {forked_at(results, arm):,}": ", ".join(
-                    _address(head) for label, head in heads.items() if forked(label) == seed
+                    address(head) for label, head in heads.items() if forked(label) == seed
                 )
                 for arm, heads in won.items()
             },
@@ -76,7 +73,7 @@ def forks_from_the_start(results: Results) -> View:
     }
     found = [
         {
-            "arm": arm, "seed": forked(label), "order": label % LABEL, "winner": _address(head),
+            "arm": arm, "seed": forked(label), "order": label % LABEL, "winner": address(head),
             "right in the end": f"{100 * read[label]:.0f}\N{NO-BREAK SPACE}%",
             **{name: heads[label] for name, heads in most.items()},
         }
@@ -99,10 +96,10 @@ def every_network(results: Results) -> View:
     at = next(step for step in named["push"].columns if step > 0)
     found = [
         {
-            "arm": NETWORKS, "seed": seed, "winner": _address(won[seed]), "half joined at": f"{times[seed]:,.0f}",
+            "arm": NETWORKS, "seed": seed, "winner": address(won[seed]), "half joined at": f"{times[seed]:,.0f}",
             "half of the reads right at": f"{right[seed]:,.0f}",
-            f"pushed most at step {at:,}": _address(int(named["push"].loc[seed, at])),
-            f"joins most at step {at:,}": _address(int(named["joins"].loc[seed, at])),
+            f"pushed most at step {at:,}": address(int(named["push"].loc[seed, at])),
+            f"joins most at step {at:,}": address(int(named["joins"].loc[seed, at])),
         }
         for seed in won.index
     ]  # fmt: skip
@@ -115,7 +112,7 @@ def removed_heads(results: Results) -> View:
     for arm in ORDERS:
         costs, won = removal_costs(results, arm, split=BalancedStream.reported), winners(results, arm)
         costs = costs[costs["site"].isin([f"L{LAYER}H{head}" for head in HEADS])]
-        own = costs["site"] == costs["init_seed"].map(won).map(_address)
+        own = costs["site"] == costs["init_seed"].map(won).map(address)
         for name, rows in {"the winner": costs[own], "another head": costs[~own]}.items():
             means = rows.groupby("init_seed")["value"].mean().reset_index()
             found.append(means.assign(group=f"from step {forked_at(results, arm):,}", series=name, arm=arm))

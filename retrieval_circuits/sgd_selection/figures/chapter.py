@@ -81,14 +81,20 @@ def elsewhere(results: Results) -> View:
     return View(table, "share of forks that end with it", ROWS, BAND, 1 / len(HEADS), note, arms=behind)
 
 
+def address(head: int) -> str:
+    """What a table calls a winner of the layer that reads; a dash where nobody won."""
+    return "-" if head == NOBODY else f"L{LAYER}H{head}"
+
+
 def every_fork(results: Results) -> View:
     """Which head wins in each fork, order by order, by the step at which they leave; a dash where none does."""
     found = []
     for arm in ORDERS:
         won = winners(results, arm).sort_index()
-        names = ["-" if head == NOBODY else f"L{LAYER}H{head}" for head in won]
         at, right = f"{forked_at(results, arm):,}", f"{half_right(results, arm).median():,.0f}"
-        found.append({"arm": arm, "leave at": at, "winners": ", ".join(names), "half of the reads right at": right})
+        found.append(
+            {"arm": arm, "leave at": at, "winners": ", ".join(map(address, won)), "half of the reads right at": right}
+        )
     return View(pd.DataFrame(found), "head", ROWS, note="By order of the data; the step is the median's")
 
 
