@@ -9,7 +9,7 @@ from dataclasses import replace
 from livingpaper.claims.claim import Claim, Control, Says
 from livingpaper.claims.reading import Reading
 from livingpaper.claims.rules import Every, Share
-from livingpaper.claims.units import MORE_OFTEN_THAN_NOT, Unit, at_least, at_most, share_of
+from livingpaper.claims.units import COUNT, MORE_OFTEN_THAN_NOT, Unit, at_least, at_most, share_of
 from retrieval_circuits.stacked_heads.design import (
     ALL_LENGTHS,
     ENDS,
@@ -23,17 +23,19 @@ from retrieval_circuits.stacked_heads.design import (
     Cell,
     Lesson,
 )
-from retrieval_circuits.stacked_heads.readings import ATTENDED, LEARNT, final_loss, more_layers
+from retrieval_circuits.stacked_heads.readings import ATTENDED, LEARNT, cost_of, final_loss, more_layers
 from retrieval_circuits.stacked_heads.readings.three import (
     AHEAD,
     error_at_the_end_of,
     looked_along,
+    paths_ahead,
     seen_in_order,
     symbols_learnt,
 )
 
 ERROR = Unit(digits=2, low=0.0)
 """Squared error of symbols whose numbers have variance 1."""
+ERROR_MORE = Unit(digits=2)
 LAYERS, LOOK_UPS = Unit(name="layers", digits=1), Unit(name="look-ups", digits=1, low=0.0, high=3.0)
 ATTENTION = share_of("attention")
 IS_LEARNT = at_most(LEARNT, "the source's threshold for learnt, below what knowing the step alone gives, 0.75")
@@ -173,6 +175,30 @@ LINKS = (
         controls=(_learnt(SCARCE, spoils="either"),),
     ),
 )
+USED = Claim(
+    id="SH49",
+    says=Says(
+        holds="Of the circuit that is left of four layers, a path from an answer to a later one is mostly a part.",
+        fails="The circuit that is left of four layers mostly has no path from an answer to a later one.",
+        whether="whether the circuit that is left of four layers has a path from an answer to a later one",
+    ),
+    reading=Reading("paths left, 4 layers, from an answer to a later one,", COUNT, paths_ahead(ONE_EACH)),
+    rule=Share(each=at_least(1.0, "one path")),
+    bound=MORE_OFTEN_THAN_NOT,
+    controls=(
+        _learnt(ONE_EACH, spoils="either"),
+        Control(
+            reading=Reading(
+                "squared error with the paths that are left, 4 layers, less the network's own,",
+                ERROR_MORE,
+                cost_of("paths", ONE_EACH),
+            ),
+            bound=at_most(0.1, "twice the error that the source accepts"),
+            spoils="either",
+        ),
+    ),
+)
+"""Written later than the others, when all were trained or in training and nothing had been measured."""
 ALONE = _error(THREE_LAST, 3, "4 layers, only the last rewarded")
 REWARDED_ALL = Control(reading=_error(ONE_EACH, 3, "4 layers, every step rewarded"), bound=IS_LEARNT)
 """With every step rewarded these layers and steps must do, or failing says nothing of rewards."""
@@ -245,4 +271,4 @@ REWARDS = (
     ),
     _is_learnt("SH48", ALL_LENGTHS, "one, two and three among each other", "a third"),
 )
-THREE_LOOK_UPS = (*DEPTH, *LINKS, *REWARDS)
+THREE_LOOK_UPS = (*DEPTH, *LINKS, USED, *REWARDS)

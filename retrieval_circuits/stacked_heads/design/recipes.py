@@ -145,7 +145,8 @@ def instruments(params: Params, arm: str) -> tuple[Instrument, ...]:
     circuit = Instrument(name="circuit", version=1, measures=read_circuit, when="last", settings=how)
     looked = Counts(n_rows=0, n_looked=N_LOOKED)
     if arm in {str(cell) for cell in THREE}:
-        return (scores, Instrument(name="links", version=1, measures=final_links, when="last", settings=looked))
+        links = Instrument(name="links", version=1, measures=final_links, when="last", settings=looked)
+        return (scores, links, circuit)
     paths = Instrument(name="paths", version=1, measures=named_paths, settings=looked)
     if arm == DEEPEST:
         return (scores, circuit, paths)

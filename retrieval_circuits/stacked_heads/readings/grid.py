@@ -117,12 +117,12 @@ def final_attention(*link: str) -> OfMetric:
     return at_end("attention", str(FOLLOWED), "max", site=">".join(link))
 
 
-def cost_of(edit: str) -> OfArms:
+def cost_of(edit: str, cell: Cell = FOLLOWED) -> OfArms:
     """Values of a reading: how much more error a network makes with its attention set than without, by ``edit``."""
 
-    @of_arms(str(FOLLOWED))
+    @of_arms(str(cell))
     def values(results: Results) -> pd.Series:
-        rows = circuit_rows(results, "circuit_loss").astype({"edit": "str"})
+        rows = circuit_rows(results, "circuit_loss", str(cell)).astype({"edit": "str"})
         wide = rows.pivot(index="init_seed", columns="edit", values="value")
         return wide[edit] - wide["none"]
 

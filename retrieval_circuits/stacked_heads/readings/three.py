@@ -6,7 +6,7 @@ import pandas as pd
 from livingpaper.claims.reading import OfArms, of_arms
 from livingpaper.claims.results import Results
 from retrieval_circuits.stacked_heads.design import THREE, Cell, Lesson
-from retrieval_circuits.stacked_heads.readings.grid import LEARNT, final_losses
+from retrieval_circuits.stacked_heads.readings.grid import LEARNT, circuit_paths, final_losses
 from retrieval_circuits.stacked_heads.readings.lessons import end_of_stage
 
 AHEAD = (("value_0", "value_1"), ("value_0", "value_2"), ("value_1", "value_2"))
@@ -62,6 +62,18 @@ def looked_along(cell: Cell, *links: tuple[str, str], before_the_last: bool = Fa
         rows = rows[(rows["arm"] == str(cell)) & rows["site"].astype(str).isin([">".join(link) for link in links])]
         rows = rows[rows["layer"] < cell.n_layers - before_the_last]
         return rows.groupby("init_seed")["value"].max()
+
+    return values
+
+
+def paths_ahead(cell: Cell) -> OfArms:
+    """Values of a reading: how many paths from an answer to a later one are left in the circuit that is read."""
+
+    @of_arms(str(cell))
+    def values(results: Results) -> pd.Series:
+        paths = circuit_paths(results, str(cell))
+        ahead = paths[paths["site"].isin([">".join(link) for link in AHEAD])]
+        return ahead.groupby("init_seed").size().reindex(results.seeds(str(cell)), fill_value=0)
 
     return values
 

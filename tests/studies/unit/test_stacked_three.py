@@ -9,7 +9,7 @@ from circuitcore.metrics.network import Network
 from circuitcore.training.store.run_store import RunStore
 from livingpaper.book import studies
 from livingpaper.claims.results import Results
-from retrieval_circuits.stacked_heads import design
+from retrieval_circuits.stacked_heads import design, readings
 from retrieval_circuits.stacked_heads.claims import CLAIMS
 from retrieval_circuits.stacked_heads.design import (
     ALL_LENGTHS,
@@ -27,6 +27,7 @@ from retrieval_circuits.stacked_heads.measures import scores
 from retrieval_circuits.stacked_heads.readings.three import (
     error_at_the_end_of,
     looked_along,
+    paths_ahead,
     seen_in_order,
     symbols_learnt,
 )
@@ -54,7 +55,7 @@ def test_links_at_the_end_are_those_of_the_last_checkpoint(tmp_path):
     params = studies.load_params("stacked_heads", "smoke")
     run = RunStore(tmp_path, None).get_or_train(design.recipes(params)[str(SCARCE)][0])
     tables = {one.name: one.measure(run) for one in design.instruments(params, str(SCARCE))}
-    assert set(tables) == {"measurements", "links"}
+    assert set(tables) == {"measurements", "links", "circuit"}
     rows, task = tables["links"].astype({"site": str}), run.recipe.make_task()
     assert set(rows["step"]) == {run.steps[-1]} and len(rows) == 12 * len(task.links)
     net = Network(run.recipe.model, run.stack(run.steps[-1:]))
@@ -118,6 +119,23 @@ def test_a_link_is_read_off_the_head_and_the_link_with_most_of_it():
     last = results(of_three(SCARCE, EARLY, LATE, NEVER), {(SCARCE, 1, one, 1): 0.2, (SCARCE, 1, one, 2): 0.8})
     assert looked_along(SCARCE, one)(last).to_dict() == {1: 0.8}
     assert looked_along(SCARCE, one, before_the_last=True)(last).to_dict() == {1: 0.2}, "of layer 2 nothing is read"
+
+
+def test_paths_that_look_ahead_are_counted_in_what_is_left():
+    found = results(of_three(ONE_EACH, EARLY, LATE, LATE) | of_three(ONE_EACH, EARLY, LATE, LATE, seed=2))
+    rows = [
+        {"arm": str(ONE_EACH), "init_seed": 1, "metric": metric, "site": site, "layer": 1, "head": 0, "value": value,
+         "edit": edit}
+        for metric, site, value, edit in (
+            ("path", "value_0>value_2", 0.9, ""), ("path", "value_0>value_0", 0.9, ""),
+            ("path", "queries>value_0", 1, ""),
+            ("candidate_path", "value_1>value_2", 0.9, ""), ("circuit_loss", "", 0.1, "none"),
+            ("circuit_loss", "", 0.14, "paths"),
+        )
+    ]  # fmt: skip
+    found = replace(found, tables={**found.tables, "circuit": pd.DataFrame(rows)})
+    assert paths_ahead(ONE_EACH)(found).to_dict() == {1: 1, 2: 0}
+    assert readings.cost_of("paths", ONE_EACH)(found).to_dict() == pytest.approx({1: 0.04})
 
 
 def test_the_second_stage_ends_where_chains_of_three_begin():
