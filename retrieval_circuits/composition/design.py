@@ -101,7 +101,8 @@ def hidden_of(seed: int) -> int:
 LOOK_UPS = {str(cell): cell for cell in chains.REWARDED}
 """Networks of the chapter on stacked heads that are drawn beside ours: chains of two look-ups, by layers."""
 THEIRS = {
-    "d_model": 64, "steps": 3000, "unrewarded_steps": 10_000, "word_steps": 7680, "longest_chain": 128, "n_rows": 256
+    "d_model": 64, "steps": 3000, "unrewarded_steps": 10_000, "three_steps": 8000, "word_steps": 7680, "n_rows": 256,
+    "longest_chain": 128, "source_steps": 6400, "source_width": 512, "source_rows": 262_144,
 }  # fmt: skip
 """That chapter's published sizes, so that its published runs are read and none is trained."""
 
@@ -143,7 +144,7 @@ def seeds_of(params: Params, arm: Arm) -> tuple[int, ...]:
 
 
 def _theirs(params: Params) -> chains.Params:
-    beside_the_grid = dict.fromkeys(("followed_seeds", "taught_seeds", "fresh_seeds", "long_seeds", "word_seeds"), ())
+    beside_the_grid = {name: () for name in chains.Params.model_fields if name.endswith("_seeds")}
     return chains.Params(seeds=params.look_up_seeds, engine=params.engine, **beside_the_grid, **THEIRS)
 
 

@@ -141,7 +141,7 @@ IN_TOKENS = on_average(
     at_most(ROOT / 2, "nearer to minus one half than to none"),
     (
         "In longer contexts networks need fewer steps, as the law in tokens has it,",
-        "In longer contexts networks do not need fewer steps, as the law in tokens would have it,",
+        "Over the sizes tried networks do not need fewer steps in longer contexts, as the law in tokens has it,",
         "whether networks need fewer steps in longer contexts",
     ),
     "Fitted to language models",
@@ -192,8 +192,8 @@ MORE_CHANNELS = on_average(
     "Diminishing returns past a smallest number of channels",
 )
 A_LOTTERY = Asked(
-    "In the middle the wait is a lottery {on}: of two seeds one waits a quarter longer.",
-    "In the middle the wait is hardly a lottery {on}: seeds are less than a quarter apart.",
+    "In the middle the wait is a lottery {on}: of two seeds one waits a quarter longer, on average.",
+    "In the middle the wait is hardly a lottery {on}: two seeds are less than a quarter apart, on average.",
     "whether one of two seeds waits a quarter longer than the other in the middle {on}",
     "logarithm of the longer by the shorter wait of two seeds, {on},",
     readings.apart,

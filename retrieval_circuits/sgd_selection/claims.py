@@ -34,9 +34,9 @@ CONTROL = (
     Claim(
         id="SS2",
         says=Says(
-            holds="Whatever rows follow, the look-up is learnt.",
-            fails="With some rows the look-up is not learnt in these steps.",
-            whether="whether the look-up is learnt whatever rows follow",
+            holds="In this parent the look-up is learnt under every order of the data that was tried.",
+            fails="In this parent the look-up is not learnt in these steps under some orders of the data.",
+            whether="whether in this parent the look-up is learnt whatever rows follow",
         ),
         reading=Reading("share of an order's forks that read as well as asked", FORKS, readings.learnt(*ORDERS)),
         bound=at_least(0.9, "all but a few"),
@@ -204,9 +204,11 @@ ACTS = (
     Claim(
         id="SS10",
         says=Says(
-            holds="Freeze the matrices of queries and keys before the transition, and most reads are not learnt.",
-            fails="Freeze the matrices of queries and keys before the transition: most reads are learnt all the same.",
-            whether="whether the look-up is learnt with queries and keys frozen",
+            holds="In one network, freeze the matrices of queries and keys before the transition, and most reads are "
+            "not learnt.",
+            fails="In one network, freeze the matrices of queries and keys before the transition: most reads are "
+            "learnt all the same.",
+            whether="whether in one network the look-up is learnt with queries and keys frozen",
         ),
         reading=Reading("share of reads answered right at the end", READS, at_end("accuracy", FROZEN)),
         bound=at_most(0.5, "more reads wrong than right"),

@@ -72,9 +72,11 @@ TRAINING = (
     Claim(
         id="AM4",
         says=Says(
-            holds="Trained as the source did, a matrix stops recalling 99 % at the load of the source's fit.",
-            fails="Trained as the source did, a matrix recalls 99 % past the load of the source's fit: up to {effect}.",
-            whether="whether recall ends at the load of the source's fit",
+            holds="Trained as the source did, a matrix of width 16 stops recalling 99 % at the load of the source's "
+            "fit.",
+            fails="Trained as the source did, a matrix of width 16 recalls 99 % past the load of the source's fit: up "
+            "to {effect}.",
+            whether="whether recall in a matrix of width 16 ends at the load of the source's fit",
         ),
         reading=HELD(
             "load at which 99 % recall ends, with the source's optimiser, rate and steps,",
@@ -96,9 +98,9 @@ TRAINING = (
     Claim(
         id="AM5",
         says=Says(
-            holds="A smaller rate stores more than the source's, in as many steps.",
-            fails="A smaller rate stores no more than the source's.",
-            whether="whether a smaller rate stores more than the source's",
+            holds="At rate 1 the widest matrices store more than at the source's rate, in as many steps.",
+            fails="At rate 1 the widest matrices store no more than at the source's rate.",
+            whether="whether at rate 1 the widest matrices store more than at the source's rate",
         ),
         reading=HELD(
             "load at which 99 % recall ends in the widest matrices, at rate 1 less that at rate 1,000,",
@@ -123,9 +125,9 @@ TRAINING = (
     Claim(
         id="AM7",
         says=Says(
-            holds="Training at rate 1 fills a matrix: it recalls all pairs up to the load where no matrix can.",
-            fails="Training at rate 1 leaves room: some matrix recalls all of more pairs.",
-            whether="whether training fills a matrix",
+            holds="At one width, training at rate 1 recalls all pairs nearly up to the load where no matrix can.",
+            fails="At one width, training at rate 1 leaves room: some matrix recalls all of more pairs.",
+            whether="whether training at rate 1 fills a matrix of one width",
         ),
         reading=HELD(
             "largest load at which training recalls all pairs, by the largest at which any matrix does,",

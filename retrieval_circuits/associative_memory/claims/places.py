@@ -271,8 +271,9 @@ OF_BIJECTIONS = (
     Claim(
         id="AM34",
         says=Says(
-            holds="Without any training, composed embeddings recall nearly all facts of new bijections.",
-            fails="Without any training, composed embeddings miss a good part of the facts of new bijections.",
+            holds="Composed in our way, without any training, embeddings recall nearly all facts of new bijections.",
+            fails="Composed in our way, without any training, embeddings miss a good part of the facts of new "
+            "bijections.",
             whether="whether composed embeddings recall nearly all facts of new bijections",
         ),
         reading=Reading(

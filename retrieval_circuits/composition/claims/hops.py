@@ -33,7 +33,7 @@ ORDER = (
     Claim(
         id="KF9",
         says=Says(
-            holds="Three hops are learnt after two.",
+            holds="Three hops are learnt after two, or not by the end.",
             fails="Three hops are learnt as soon as two.",
             whether="whether three hops are learnt after two",
         ),
@@ -152,8 +152,8 @@ LAYERS = (
     Claim(
         id="KF16",
         says=Says(
-            holds="After one layer the words of the third permutation are not read as holding hops two and three: none "
-            "of them doubles.",
+            holds="After one layer the words of the third permutation are not read as holding hops two and three, on "
+            "average, as doubling would need.",
             fails="After one layer the words of the third permutation hold hops two and three, as doubling needs.",
             whether="whether words of the third permutation hold hops two and three after one layer",
         ),

@@ -57,8 +57,8 @@ SHALLOW = (
         says=Says(
             holds="Taught one hop more a turn, easier questions kept in, networks of two layers do not learn three "
             "hops, for which doubling would be enough.",
-            fails="Taught one hop more a turn, easier questions kept in, networks of two layers learn three hops, as "
-            "doubling allows.",
+            fails="Taught one hop more a turn, easier questions kept in, networks of two layers get {effect} of "
+            "queries of three hops right, on average.",
             whether="whether networks of two layers learn three hops where turns keep easier questions in",
         ),
         reading=final_score(KEPT_TWO, 3, "three hops"),

@@ -195,9 +195,9 @@ ROLES = (
     Claim(
         id="PR21",
         says=Says(
-            holds="Which of the two heads eliminates is chance.",
-            fails="Which of the two heads eliminates is not chance: one of them does so more often.",
-            whether="whether it is chance which of the two heads eliminates",
+            holds="Which of the two heads elimination needs more is chance.",
+            fails="Which of the two heads elimination needs more is not chance: it is one of them more often.",
+            whether="whether it is chance which of the two heads elimination needs more",
         ),
         reading=large(
             "distance from one half of the share of networks in which it is the first head that eliminates",

@@ -120,9 +120,12 @@ LOOKING = (
     Claim(
         id="SF19",
         says=Says(
-            holds="They stay there: the look-up comes five hundred steps or more after half of the reads are right.",
-            fails="The look-up comes less than five hundred steps after half of the reads are right.",
-            whether="whether that takes five hundred steps",
+            holds="On the source's stream small networks look the key up five hundred steps or more after half of the "
+            "reads are right.",
+            fails="On the source's stream small networks look the key up less than five hundred steps after half of "
+            "the reads are right.",
+            whether="whether small networks on the source's stream look the key up five hundred steps after half of "
+            "the reads",
         ),
         reading=when(
             "steps from half of the reads right to half of the answers that follow another key,",
@@ -258,9 +261,11 @@ ORDER = (
     Claim(
         id="SF15",
         says=Says(
-            holds="The head that joins each value to its key comes before the head that looks the key up.",
-            fails="The head that joins each value to its key does not come before the head that looks the key up.",
-            whether="whether the joining head comes first",
+            holds="The head that joins each value to its key comes a hundred steps or more before the head that looks "
+            "the key up.",
+            fails="The head that joins each value to its key does not come a hundred steps before the head that looks "
+            "the key up.",
+            whether="whether the joining head comes a hundred steps before the head that looks the key up",
         ),
         reading=when(
             "steps by which attention to the value asked for comes after values look at their keys,",

@@ -85,10 +85,11 @@ TIMING = (
     Claim(
         id="SR6",
         says=Says(
-            holds="The gate dates the published births, not the score.",
-            fails="The gate does not date the published births: it postpones them by little more, if at all, than a "
+            holds="The gate postpones the published births of routing and copying, far more than a moved threshold "
+            "does.",
+            fails="The gate postpones the published births of routing and copying by little more, if at all, than a "
             "moved threshold does.",
-            whether="whether the gate dates the published births, not the score",
+            whether="whether the gate postpones the published births far more than a moved threshold does",
         ),
         reading=both(
             "time by which the gate postpones routing and copying, less the range over thresholds 0.80 to 0.90",

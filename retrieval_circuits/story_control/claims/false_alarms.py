@@ -40,8 +40,8 @@ def _whole(definitions: str) -> Claim:
         rule=Share(),
         bound=ERROR,
         controls=(able(definitions),),
-        void="the whole circuit needs nine right answers in ten on held-out prompts, and shuffled targets, one layer "
-        "at the arrow or no training leave a network with no more than a guess.",
+        void="the whole circuit needs nine right answers in ten on held-out prompts, and shuffled targets or no "
+        "training leave a network with no more than a guess; one layer at the arrow stayed far below in its time.",
     )
 
 
