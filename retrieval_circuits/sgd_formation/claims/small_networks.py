@@ -124,8 +124,7 @@ LOOKING = (
             "reads are right.",
             fails="On the source's stream small networks look the key up less than five hundred steps after half of "
             "the reads are right.",
-            whether="whether small networks on the source's stream look the key up five hundred steps after half of "
-            "the reads",
+            whether="whether small networks there look the key up five hundred steps after half of the reads",
         ),
         reading=when(
             "steps from half of the reads right to half of the answers that follow another key,",
@@ -261,8 +260,7 @@ ORDER = (
     Claim(
         id="SF15",
         says=Says(
-            holds="The head that joins each value to its key comes a hundred steps or more before the head that looks "
-            "the key up.",
+            holds="The head that joins values to keys comes a hundred steps or more before the one that looks them up.",
             fails="The head that joins each value to its key does not come a hundred steps before the head that looks "
             "the key up.",
             whether="whether the joining head comes a hundred steps before the head that looks the key up",

@@ -13,6 +13,8 @@ from retrieval_circuits.stacked_heads.design.params import Params
 
 DEEPEST = "D 4, every step, 24 layers of one head"
 N_STEPS, N_LAYERS, D_HEAD, BATCH_SIZE = 4, 24, 16, 256
+WIDER, ROWS_A_TEST_ROW = 8, 1024
+"""How much wider it is than our networks, and how many training rows it has for each of our test rows."""
 STEPS_A_UNIT = 8
 """Steps of what the source calls an epoch."""
 LOOKED_EVERY = 10 * STEPS_A_UNIT
@@ -21,11 +23,12 @@ LOOKED_EVERY = 10 * STEPS_A_UNIT
 
 def deepest_recipes(params: Params) -> dict[str, tuple[Recipe, ...]]:
     """The arm and its recipes, one per seed."""
-    task = ChainRetrieval(n_steps=N_STEPS, n_train=params.source_rows, n_test=params.n_rows)
+    n_rows = ROWS_A_TEST_ROW * params.n_rows
+    task = ChainRetrieval(n_steps=N_STEPS, n_train=n_rows, n_test=params.n_rows)
     model = ModelConfig(
         d_vocab=task.d_out, n_ctx=task.max_length, d_in=task.d_in, n_layers=N_LAYERS, n_heads=1,
-        d_model=params.source_width, d_head=D_HEAD, norm="layer", positions="none", mlp="none", tied=False, bias="all",
-        norm_eps=1e-5,
+        d_model=WIDER * params.d_model, d_head=D_HEAD, norm="layer", positions="none", mlp="none", tied=False,
+        bias="all", norm_eps=1e-5,
     )  # fmt: skip
     steps = params.source_steps
     return {
@@ -36,7 +39,7 @@ def deepest_recipes(params: Params) -> dict[str, tuple[Recipe, ...]]:
                 model=model,
                 optimizer=Optimizer(name="adamw", lr=1e-3, weight_decay=0.1),
                 batch_size=BATCH_SIZE,
-                stages=(Stage(("train",), -(-steps // -(-params.source_rows // BATCH_SIZE))),),
+                stages=(Stage(("train",), -(-steps // -(-n_rows // BATCH_SIZE))),),
                 init_seed=seed,
                 data_seed=DATA_SEED_OFFSET + seed,
                 checkpoint_at=(*range(0, steps, LOOKED_EVERY), steps),

@@ -20,9 +20,10 @@ class Params(BaseModel):
 
     seeds: Annotated[SomeSeeds, Field(description="init seeds of each cell of the grid")]
     followed_seeds: Annotated[Seeds, Field(description="more init seeds of the cell that is followed")]
-    taught_seeds: Annotated[Seeds, Field(description="init seeds where other things are rewarded, or other rows seen")]
+    taught_seeds: Annotated[
+        Seeds, Field(description="init seeds where other things are rewarded, other rows seen, or longer ones")
+    ]
     fresh_seeds: Annotated[Seeds, Field(description="init seeds that test what the followed ones suggest")]
-    long_seeds: Annotated[Seeds, Field(description="init seeds of longer contexts")]
     three_seeds: Annotated[Seeds, Field(description="init seeds on chains of three look-ups, by depth and reward")]
     source_seeds: Annotated[Seeds, Field(description="init seeds of the source's network of 24 layers")]
     word_seeds: Annotated[Seeds, Field(description="init seeds, and rows of their own, of networks of words")]
@@ -37,8 +38,5 @@ class Params(BaseModel):
         int, Field(ge=STEPS_AN_EPOCH, le=100_000, multiple_of=STEPS_AN_EPOCH, description="on three")
     ]
     source_steps: Annotated[int, Field(ge=1, le=100_000, description="of the source's network")]
-    source_width: Annotated[int, Field(ge=4, le=1024, description="of the source's network")]
-    source_rows: Annotated[int, Field(ge=256, le=262_144, description="that the source's network is trained on")]
-    longest_chain: Annotated[int, Field(ge=4, le=512, description="look-ups up to which the theory is counted")]
     engine: EngineName
     n_rows: Annotated[int, Field(ge=8, le=20_000, description="test rows that losses are measured on")]

@@ -40,6 +40,8 @@ N_LOOKED = 32
 """Rows on which attention is averaged, as in the source."""
 N_READ = 64
 """Rows on which circuits are read."""
+LONGEST = 128
+"""Look-ups up to which the theory is counted."""
 LEARNING_RATE, WEIGHT_DECAY, BATCH_SIZE = 1e-3, 0.1, 128
 FRESH_EVERY = 25
 """Steps between two checkpoints of the fresh seeds, whose paths are dated."""
@@ -62,7 +64,7 @@ def lessons(params: Params) -> dict[Lesson, tuple[int, ...]]:
     return {
         **dict.fromkeys(TAUGHT, params.taught_seeds),
         FRESH: params.fresh_seeds,
-        **dict.fromkeys(LONGER, params.long_seeds),
+        **dict.fromkeys(LONGER, params.taught_seeds),
         **dict.fromkeys(THREE_TAUGHT, params.three_seeds),
     }
 
@@ -170,9 +172,9 @@ def experiments(params: Params) -> tuple[Experiment, ...]:
     """What needs no training: layers by the source's assumptions, one that breaks them, and what a symbol is worth."""
     wired = OneLayer(lengths=(2, 3), n_rows=params.n_rows, nearest=1e-6)
     return (
-        Experiment(name=FLOW, version=1, function=information_flow, params=Flow(longest=params.longest_chain)),
+        Experiment(name=FLOW, version=1, function=information_flow, params=Flow(longest=LONGEST)),
         Experiment(name=WIRED, version=1, function=one_layer, params=wired),
-        Experiment(name=BY_TWO, version=1, function=hops_by_two, params=Flow(longest=params.longest_chain // 2)),
+        Experiment(name=BY_TWO, version=1, function=hops_by_two, params=Flow(longest=LONGEST // 2)),
         Experiment(name=WORTH, version=1, function=one_of_two, params=HeldOut(n_rows=params.n_rows)),
         Experiment(name=KNOWN, version=1, function=known_links, params=KnownLinks(n_prompts=params.n_rows)),
     )

@@ -23,7 +23,7 @@ from retrieval_circuits.stacked_heads.readings import lessons as readings
 TASK = ChainRetrieval(n_steps=2, n_test=12)
 TEST = TASK.split("test")
 PUBLISHED = studies.load_params("stacked_heads")
-ALL = PUBLISHED.model_copy(update={"taught_seeds": (1, 2), "fresh_seeds": (11, 12), "long_seeds": (1, 2)})
+ALL = PUBLISHED.model_copy(update={"taught_seeds": (1, 2), "fresh_seeds": (11, 12)})
 
 
 def fetching():
@@ -137,7 +137,7 @@ def test_lessons_are_trained_on_what_they_say():
 
 
 def test_arms_without_seeds_are_no_arms():
-    arms = design.recipes(ALL.model_copy(update={"fresh_seeds": (), "taught_seeds": (), "long_seeds": ()}))
+    arms = design.recipes(ALL.model_copy(update={"fresh_seeds": (), "taught_seeds": ()}))
     assert not {str(lesson) for lesson in (FRESH, LAST, MIXED, *LONGER)} & set(arms)
 
 
