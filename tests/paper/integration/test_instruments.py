@@ -86,6 +86,14 @@ def files(folder):
     return {path.relative_to(folder).as_posix(): (path.read_bytes(), path.stat().st_mtime_ns) for path in found}
 
 
+def test_finished_runs_are_read_without_drawing_their_rows(made, monkeypatch):
+    alone = Evidence(TOY, PARAMS, Folders(made, made / "runs", made / "nothing-is-published"))
+    drawn = lambda *arguments: pytest.fail("whoever reads compares the rows of training")  # noqa: E731
+    monkeypatch.setattr("circuitcore.training.store.run_store.check_same_rows", drawn)
+    (results,) = alone.gather(None, "serial")
+    assert results.origin == "rerun" and set(results.measurements["init_seed"]) == set(PARAMS.seeds)
+
+
 # ---- one is added ----
 
 
