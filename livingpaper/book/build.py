@@ -46,6 +46,8 @@ from livingpaper.figures import figure_files
 MAX_KERNELS = 2
 # These read what the other chapters wrote to results/, so they run after them.
 SUMMARIES = ("claims",)
+Jobs = tuple[list[Job], list[Job]]
+"""The chapters, and the notebooks that read their results."""
 INTERRUPTION = "\nThe book was not built: interrupted. The same command goes on from the notebooks that are executed."
 
 
@@ -99,7 +101,7 @@ def kernels() -> int:
     return min(MAX_KERNELS, n_cores())
 
 
-def find_jobs(root: Path, tier: str, executed: Path) -> tuple[list[Job], list[Job]]:
+def find_jobs(root: Path, tier: str, executed: Path) -> Jobs:
     """Every notebook of the book with what it computes from now: the chapters, then those that read their results.
 
     Studies that take longest come first, so that none is left to end alone; an appendix comes after its chapter.
@@ -128,28 +130,30 @@ def find_jobs(root: Path, tier: str, executed: Path) -> tuple[list[Job], list[Jo
     return chapters, [job(source, inputs) for source in sources if source.stem in SUMMARIES]
 
 
-def execute(root: Path, tier: str, executed: Path, stages: Stages) -> None:
-    """Bring the executed copy of every notebook of the book up to date; arguments as ``find_jobs``."""
+def execute(jobs: Jobs, root: Path, tier: str, executed: Path, stages: Stages) -> None:
+    """Bring the executed copy of every notebook of the book up to date; ``jobs`` and arguments as of ``find_jobs``."""
     (executed / "results").mkdir(parents=True, exist_ok=True)
-    chapters, summaries = find_jobs(root, tier, executed)
-    n_stale = sum(not job.is_current() for job in chapters)
+    chapters, summaries = jobs
+    n_stale = sum(not job.is_current for job in chapters)
     for result in (executed / "results").glob("*.json"):
         if result.stem not in {job.source.stem for job in (*chapters, *summaries)}:
             result.unlink()  # of a chapter that is gone
     # As many as run side by side import for themselves just as fast.
     with kernel_environment(tier, executed, kernels(), forked=n_stale > kernels()):
         run_all(chapters, root, tier, stages)
-        run_all(find_jobs(root, tier, executed)[1], root, tier, stages)  # their inputs are the chapters' new results
+        if n_stale:
+            summaries = find_jobs(root, tier, executed)[1]  # their inputs are the chapters' new results
+        run_all(summaries, root, tier, stages)
     named = {path for job in (*chapters, *summaries) for path in job.figures()}
     for file in {*(executed / figure_files.FOLDER).glob("*")} - named:
         file.unlink()  # of a figure that is gone
 
 
-def outlook(root: Path, tier: str, executed: Path, out: Path) -> Outlook:
+def outlook(jobs: Jobs, root: Path, tier: str, out: Path) -> Outlook:
     """What would be executed and built now, and the seconds it should take."""
-    chapters, summaries = find_jobs(root, tier, executed)
-    stale = [job.name for job in chapters if not job.is_current()]
-    last = [job.name for job in summaries if stale or not job.is_current()]
+    chapters, summaries = jobs
+    stale = [job.name for job in chapters if not job.is_current]
+    last = [job.name for job in summaries if stale or not job.is_current]
     pages = "all pages" if not _complete(out).exists() else "changed pages" if stale or last else "same pages"
     known = Durations.of(root).expected([pages, *(f"{tier} {name}" for name in (*stale, *last))])
     first, then = ({name: known.get(f"{tier} {name}") for name in names} for names in (stale, last))
@@ -166,10 +170,11 @@ def build(root: Path, tier: str, executed: Path, out: Path, watch: Watch) -> Pat
     if not (root / "_config.yml").exists():
         raise BookError(f"no _config.yml in {root}: run this from the folder of the book")
     check_present(root / "published")
-    expected = outlook(root, tier, executed, out)
+    jobs = find_jobs(root, tier, executed)
+    expected = outlook(jobs, root, tier, out)
     watch.say(str(expected))
     with watch.over(expected.lengths(), "building") as stages:
-        execute(root, tier, executed, stages)
+        execute(jobs, root, tier, executed, stages)
         with stages.stage("pages"), Durations.of(root).timed(expected.pages):
             page = assemble(root, out, executed)
     if tier == "published":

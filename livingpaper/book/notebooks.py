@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from importlib.metadata import entry_points
 from importlib.util import find_spec
 from pathlib import Path
@@ -87,8 +88,9 @@ class Job:
             "made": hash_files([self.executed, self.results, *self.figures()]),
         }
 
+    @cached_property
     def is_current(self) -> bool:
-        """Whether the executed copy is there, unaltered, and made from today's inputs."""
+        """Whether the executed copy was there, unaltered, and made from today's inputs, when this was first asked."""
         return self.stamp.exists() and json.loads(self.stamp.read_text()) == self.hashes()
 
 
@@ -200,7 +202,7 @@ def run_notebook(job: Job, root: Path) -> str:
     Raises:
         BookError: a cell raised, or the kernel died; the message ends with the traceback's end.
     """
-    if job.is_current():
+    if job.is_current:
         return "unchanged"
     for stale in (job.stamp, job.results):
         stale.unlink(missing_ok=True)

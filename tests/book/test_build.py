@@ -47,7 +47,7 @@ CELLS = {
 STALE = (
     "from livingpaper.book.build import find_jobs; from pathlib import Path; root = Path.cwd();"
     "found = find_jobs(root, 'published', root / 'build/executed/published');"
-    "print(*sorted(job.source.stem for jobs in found for job in jobs if not job.is_current()))"
+    "print(*sorted(job.source.stem for jobs in found for job in jobs if not job.is_current))"
 )
 READS_RESULTS = (
     "import json, os, pathlib\n"
