@@ -8,11 +8,12 @@ from dataclasses import replace
 
 from livingpaper.claims.claim import Claim, Control, Says
 from livingpaper.claims.reading import Reading
-from livingpaper.claims.rules import Every, Share
+from livingpaper.claims.rules import Every, Share, Some
 from livingpaper.claims.units import COUNT, MORE_OFTEN_THAN_NOT, Unit, at_least, at_most, share_of
 from retrieval_circuits.stacked_heads.design import (
     ALL_LENGTHS,
     ENDS,
+    FRESH_SCARCE,
     LAST_TWO,
     ONE_EACH,
     SCARCE,
@@ -27,6 +28,7 @@ from retrieval_circuits.stacked_heads.readings import ATTENDED, LEARNT, cost_of,
 from retrieval_circuits.stacked_heads.readings.three import (
     AHEAD,
     error_at_the_end_of,
+    learnt_with,
     looked_along,
     paths_ahead,
     seen_in_order,
@@ -199,6 +201,38 @@ USED = Claim(
     ),
 )
 """Written later than the others, when all were trained or in training and nothing had been measured."""
+FRESH = (
+    Claim(
+        id="SH50",
+        says=Says(
+            holds="There are networks of three layers that learn three look-ups, one more than one look-up a layer "
+            "gives.",
+            fails="Next to no network of three layers learns three look-ups.",
+            whether="whether any network of three layers learns three look-ups",
+        ),
+        reading=_error(FRESH_SCARCE, 3, "3 layers, fresh seeds"),
+        rule=Some(each=IS_LEARNT),
+        bound=at_least(0.1, "one network of ten"),
+    ),
+    Claim(
+        id="SH51",
+        says=Says(
+            holds="Three layers have learnt three look-ups where a head looks from the second answer to the third, as "
+            "doubling does, and mostly not elsewhere.",
+            fails="Whether three layers have learnt three look-ups and whether a head looks from the second answer to "
+            "the third mostly do not go together.",
+            whether="whether three layers learn three look-ups where a head looks from the second answer to the third",
+        ),
+        reading=Reading(
+            "networks of 3 layers, fresh seeds, that have learnt the third symbol and look ahead for it, or neither,",
+            share_of("networks"),
+            learnt_with(FRESH_SCARCE, AHEAD[-1]),
+        ),
+        rule=Share(each=at_least(1.0, "both or neither")),
+        bound=MORE_OFTEN_THAN_NOT,
+    ),
+)
+"""What the first six networks of three layers suggested, asked of fresh ones before these were trained."""
 ALONE = _error(THREE_LAST, 3, "4 layers, only the last rewarded")
 REWARDED_ALL = Control(reading=_error(ONE_EACH, 3, "4 layers, every step rewarded"), bound=IS_LEARNT)
 """With every step rewarded these layers and steps must do, or failing says nothing of rewards."""
@@ -271,4 +305,4 @@ REWARDS = (
     ),
     _is_learnt("SH48", ALL_LENGTHS, "one, two and three among each other", "a third"),
 )
-THREE_LOOK_UPS = (*DEPTH, *LINKS, USED, *REWARDS)
+THREE_LOOK_UPS = (*DEPTH, *FRESH, *LINKS, USED, *REWARDS)

@@ -22,6 +22,7 @@ from retrieval_circuits.stacked_heads.design.recipes import (
 from retrieval_circuits.stacked_heads.design.three import (
     ALL_LENGTHS,
     ENDS,
+    FRESH_SCARCE,
     LAST_TWO,
     ONE_EACH,
     SCARCE,
@@ -34,6 +35,7 @@ from retrieval_circuits.stacked_heads.design.three import (
 from retrieval_circuits.stacked_heads.design.words import EQUATIONS, RELATIVES, SPOKEN, Spoken, share_repeated
 
 __all__ = [
+    "FRESH_SCARCE",
     "DEEPEST",
     "LOOKED_EVERY",
     "STEPS_A_UNIT",

@@ -12,7 +12,7 @@ from retrieval_circuits.stacked_heads.design.deepest import DEEPEST, deepest_rec
 from retrieval_circuits.stacked_heads.design.grid import FOLLOWED, GRID, Cell
 from retrieval_circuits.stacked_heads.design.lessons import FRESH, LONGER, TAUGHT, Lesson
 from retrieval_circuits.stacked_heads.design.params import STEPS_AN_EPOCH, Params
-from retrieval_circuits.stacked_heads.design.three import THREE, THREE_LAST, THREE_TAUGHT
+from retrieval_circuits.stacked_heads.design.three import FRESH_SCARCE, THREE, THREE_LAST, THREE_TAUGHT
 from retrieval_circuits.stacked_heads.design.words import ASKED_AS_WELL, SPOKEN, word_recipes
 from retrieval_circuits.stacked_heads.measures import (
     Counts,
@@ -66,6 +66,7 @@ def lessons(params: Params) -> dict[Lesson, tuple[int, ...]]:
         FRESH: params.fresh_seeds,
         **dict.fromkeys(LONGER, params.taught_seeds),
         **dict.fromkeys(THREE_TAUGHT, params.three_seeds),
+        FRESH_SCARCE: params.fresh_seeds,
     }
 
 
@@ -87,7 +88,7 @@ def _steps(params: Params, cell: Cell) -> int:
 
 def lesson_steps(params: Params, lesson: Lesson) -> int:
     """Steps of a lesson's networks: of fresh seeds half as many, as the followed ones had learnt all by then."""
-    if lesson in THREE_TAUGHT:
+    if lesson in (*THREE_TAUGHT, FRESH_SCARCE):
         return params.three_steps
     return params.steps // 2 if lesson == FRESH else params.steps
 
@@ -146,7 +147,7 @@ def instruments(params: Params, arm: str) -> tuple[Instrument, ...]:
     how = Reading(n_rows=min(params.n_rows, N_READ))
     circuit = Instrument(name="circuit", version=1, measures=read_circuit, when="last", settings=how)
     looked = Counts(n_rows=0, n_looked=N_LOOKED)
-    if arm in {str(cell) for cell in THREE}:
+    if arm in {str(cell) for cell in (*THREE, FRESH_SCARCE)}:
         links = Instrument(name="links", version=1, measures=final_links, when="last", settings=looked)
         return (scores, links, circuit)
     paths = Instrument(name="paths", version=1, measures=named_paths, settings=looked)

@@ -12,6 +12,8 @@ THREE = tuple(Cell(3, n_layers, rewarded=True) for n_layers in (2, 3, 4, 6))
 """Every step rewarded. Doubling takes three layers, one look-up a layer four."""
 SCARCE, ONE_EACH, TO_SPARE = THREE[1:]
 """As few layers as doubling takes; one to join pairs and one a look-up; two more."""
+FRESH_SCARCE = Lesson(words="every step, fresh seeds", n_steps=3, n_layers=3)
+"""As few layers as doubling takes, once more: what the first six networks suggested is tested on these."""
 THREE_LAST = Cell(3, 4, rewarded=False)
 LAST_TWO = Lesson(words="the last two", n_steps=3, n_layers=4, targets=(2, 3))
 ENDS = Lesson(words="the first and the last", n_steps=3, n_layers=4, targets=(1, 3))

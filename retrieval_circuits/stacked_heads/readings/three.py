@@ -6,7 +6,7 @@ import pandas as pd
 from livingpaper.claims.reading import OfArms, of_arms
 from livingpaper.claims.results import Results
 from retrieval_circuits.stacked_heads.design import THREE, Cell, Lesson
-from retrieval_circuits.stacked_heads.readings.grid import LEARNT, circuit_paths, final_losses
+from retrieval_circuits.stacked_heads.readings.grid import ATTENDED, LEARNT, circuit_paths, final_losses
 from retrieval_circuits.stacked_heads.readings.lessons import end_of_stage
 
 AHEAD = (("value_0", "value_1"), ("value_0", "value_2"), ("value_1", "value_2"))
@@ -47,7 +47,7 @@ def seen_in_order(results: Results) -> pd.Series:
 VARIABLES = ["x_1", "x_2", "x_3"]
 
 
-def looked_along(cell: Cell, *links: tuple[str, str], before_the_last: bool = False) -> OfArms:
+def looked_along(cell: Cell | Lesson, *links: tuple[str, str], before_the_last: bool = False) -> OfArms:
     """Values of a reading: attention at the end along any of the links, of the head that has most of it.
 
     Args:
@@ -62,6 +62,22 @@ def looked_along(cell: Cell, *links: tuple[str, str], before_the_last: bool = Fa
         rows = rows[(rows["arm"] == str(cell)) & rows["site"].astype(str).isin([">".join(link) for link in links])]
         rows = rows[rows["layer"] < cell.n_layers - before_the_last]
         return rows.groupby("init_seed")["value"].max()
+
+    return values
+
+
+def learnt_with(cell: Cell | Lesson, link: tuple[str, str]) -> OfArms:
+    """Values of a reading: 1 where a network has learnt the last symbol and a head looks along the link, or neither.
+
+    Heads of the last layer are left out, as in ``looked_along``.
+    """
+
+    @of_arms(str(cell))
+    def values(results: Results) -> pd.Series:
+        table = final_losses(results, cell)
+        learnt = table[table["place"] == cell.n_steps].set_index("init_seed")["value"] < LEARNT
+        looked = looked_along(cell, link, before_the_last=True)(results) >= ATTENDED
+        return (learnt == looked.reindex(learnt.index)).astype(float)
 
     return values
 
