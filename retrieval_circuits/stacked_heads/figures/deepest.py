@@ -9,13 +9,12 @@ from livingpaper.claims.results import Results
 from livingpaper.claims.view import View, beside
 from retrieval_circuits.design import BAND
 from retrieval_circuits.stacked_heads.design import DEEPEST
-from retrieval_circuits.stacked_heads.figures.grid import SYMBOLS, in_words
+from retrieval_circuits.stacked_heads.figures.grid import SYMBOLS, circuits_of
 from retrieval_circuits.stacked_heads.published import DEEPEST as PUBLISHED
 from retrieval_circuits.stacked_heads.readings import (
     ATTENDED,
     LEARNT,
     PREVIOUS,
-    circuit_paths,
     circuit_rows,
     heads_left,
 )
@@ -65,10 +64,7 @@ def deepest_numbers(results: Results) -> View:
 
 def deepest_circuits(results: Results) -> View:
     """The paths that are left in each, layer by layer; layers are counted from zero."""
-    paths = circuit_paths(results, DEEPEST).sort_values(["init_seed", "layer", "site"])
-    words = "layer " + paths["layer"].astype(str) + " " + paths["site"].map(in_words)
-    table = paths.assign(words=words).groupby("init_seed")["words"].agg("; ".join).reset_index()
-    return View(table.rename(columns={"words": "paths that are left"}).assign(arm=DEEPEST), "paths", "test")
+    return circuits_of(results, (DEEPEST,))
 
 
 DEEPEST_VIEWS = {view.__name__: view for view in (deepest_times, deepest_numbers, deepest_circuits)}

@@ -8,7 +8,17 @@ from circuitcore.tasks.chains import ChainRetrieval
 from livingpaper.claims.results import Results
 from livingpaper.claims.view import View, in_order
 from retrieval_circuits.design import BAND
-from retrieval_circuits.stacked_heads.design import FLOW, FOLLOWED, LAST_ALONE, ONE, REWARDED, THREE, WIRED, Cell
+from retrieval_circuits.stacked_heads.design import (
+    FLOW,
+    FOLLOWED,
+    FRESH_SCARCE,
+    LAST_ALONE,
+    ONE,
+    REWARDED,
+    THREE,
+    WIRED,
+    Cell,
+)
 from retrieval_circuits.stacked_heads.published import LAYERS_USED
 from retrieval_circuits.stacked_heads.readings import (
     FIRST,
@@ -175,11 +185,21 @@ def set_attention(results: Results) -> View:
 
 
 def circuits(results: Results) -> View:
-    """The paths that are left in each network, layer by layer."""
-    paths = circuit_paths(results).sort_values(["init_seed", "layer", "head", "site"])
-    words = "L" + paths["layer"].astype(str) + "H" + paths["head"].astype(str) + " " + paths["site"].map(in_words)
-    table = paths.assign(words=words).groupby("init_seed")["words"].agg("; ".join).reset_index()
-    return View(table.rename(columns={"words": "paths that are left"}), "paths", "test")
+    """The paths that are left in each network whose circuit is read, layer by layer."""
+    return circuits_of(results, (FOLLOWED, *THREE[1:], FRESH_SCARCE))
+
+
+def circuits_of(results: Results, arms: Sequence[object]) -> View:
+    """The same of the networks of some arms; one without a path has an empty cell."""
+    found = []
+    for arm in (str(arm) for arm in arms if str(arm) in results.arms):
+        paths = circuit_paths(results, arm).sort_values(["init_seed", "layer", "head", "site"])
+        words = "L" + paths["layer"].astype(str) + "H" + paths["head"].astype(str) + " " + paths["site"].map(in_words)
+        left = paths.assign(words=words).groupby("init_seed")["words"].agg("; ".join)
+        left = left.reindex(pd.Index(results.seeds(arm), name="init_seed"), fill_value="")
+        found.append(left.rename("paths that are left").reset_index().assign(arm=arm))
+    table = pd.concat(found, ignore_index=True)
+    return View(table[["arm", "init_seed", "paths that are left"]], "paths", "test")
 
 
 def in_words(site: str) -> str:

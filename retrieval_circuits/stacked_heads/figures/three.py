@@ -8,6 +8,7 @@ from retrieval_circuits.design import BAND
 from retrieval_circuits.stacked_heads.design import (
     ALL_LENGTHS,
     ENDS,
+    FRESH_SCARCE,
     LAST_TWO,
     ONE_EACH,
     SCARCE,
@@ -16,7 +17,7 @@ from retrieval_circuits.stacked_heads.design import (
     THREE_LAST,
 )
 from retrieval_circuits.stacked_heads.figures.grid import ERROR, KNOWS_THE_STEP, PLATEAU, SYMBOLS, curves_of
-from retrieval_circuits.stacked_heads.readings import ATTENDED, final_losses
+from retrieval_circuits.stacked_heads.readings import ATTENDED, LEARNT, final_losses
 from retrieval_circuits.stacked_heads.readings.three import AHEAD, looked_along
 
 REWARDED = {
@@ -29,18 +30,22 @@ REWARDED = {
 }
 """Arms of four layers -> which symbols are rewarded, and which rows seen."""
 LOOKED = {
-    "query to first answer": (("queries", "value_0"),),
-    "query to second answer": (("queries", "value_1"),),
-    "query to third answer": (("queries", "value_2"),),
-    "an answer to a later one": AHEAD,
+    "query to first answer": ("queries", "value_0"),
+    "query to second answer": ("queries", "value_1"),
+    "query to third answer": ("queries", "value_2"),
+    "first answer to second": AHEAD[0],
+    "second answer to third": AHEAD[-1],
 }
-"""What a reader calls links -> their roles."""
+"""What a reader calls a link -> its roles."""
 
 
 def three_by_depth(results: Results) -> View:
     """Final error of each symbol of a chain of three, by layers, every step rewarded."""
     layers = {str(cell): cell.depth for cell in THREE}
-    table = final_losses(results, *THREE).sort_values("place", kind="stable")
+    if str(FRESH_SCARCE) in results.arms:
+        layers = dict([*[*layers.items()][:2], (str(FRESH_SCARCE), "3 layers, fresh seeds"), *[*layers.items()][2:]])
+    arms = [arm for arm in (*THREE, FRESH_SCARCE) if str(arm) in layers]
+    table = final_losses(results, *arms).sort_values("place", kind="stable")
     table = table.assign(group=table["cell"].map(layers), series=table["place"].map(SYMBOLS), arm=table["cell"])
     return _view(in_order(table, "group", layers.values())[["group", "series", "arm", "init_seed", "value"]])
 
@@ -59,14 +64,19 @@ def three_taught(results: Results) -> View:
 
 
 def three_links(results: Results) -> View:
-    """Attention at the end from query and answers to later answers, in three layers and in four."""
+    """Attention at the end along five links in networks of three layers, with the third symbol learnt and not."""
     found = []
-    for cell in (SCARCE, ONE_EACH):
-        for name, links in LOOKED.items():
-            rows = looked_along(cell, *links)(results).rename("value").reset_index()
-            found.append(rows.assign(group=name, series=cell.depth, arm=str(cell)))
-    note = f"Of each network head and link with most of it. A path, as the source has it: above {ATTENDED:g}"
-    return View(pd.concat(found, ignore_index=True), "mean attention", "queries of 32 test rows", BAND, note=note)
+    for arm in (one for one in (SCARCE, FRESH_SCARCE) if str(one) in results.arms):
+        learnt = final_losses(results, arm).query("place == 3").set_index("init_seed")["value"] < LEARNT
+        for name, link in LOOKED.items():
+            rows = looked_along(arm, link, before_the_last=link in AHEAD)(results).rename("value").reset_index()
+            series = rows["init_seed"].map(learnt).map({True: "third symbol learnt", False: "not learnt"})
+            found.append(rows.assign(group=name, series=series, arm=str(arm)))
+    note = (
+        f"Of each network the head with most of it; of answers, heads before the last layer. A path: above {ATTENDED:g}"
+    )
+    table = in_order(pd.concat(found, ignore_index=True), "series", ("third symbol learnt", "not learnt"))
+    return View(in_order(table, "group", LOOKED), "mean attention", "queries of 32 test rows", BAND, note=note)
 
 
 def _view(table: pd.DataFrame) -> View:

@@ -95,4 +95,4 @@ def test_the_sources_numbers_stand_beside_ours(planted):
     }
     assert table.loc["squared error at the end", "source"] == "0.031"
     words = figures.deepest_circuits(planted).table["paths that are left"].item()
-    assert words == "layer 14 value 0 to key 0; layer 21 query to value 0"
+    assert words == "L14H0 value 0 to key 0; L21H0 query to value 0"
