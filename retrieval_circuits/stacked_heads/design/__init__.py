@@ -1,6 +1,5 @@
 """What is trained and measured: the grid of depths and rewards, and what is taught beside it."""
 
-from retrieval_circuits.stacked_heads.design.deepest import DEEPEST, LOOKED_EVERY, STEPS_A_UNIT
 from retrieval_circuits.stacked_heads.design.grid import FOLLOWED, GRID, LAST_ALONE, ONE, REWARDED, Cell
 from retrieval_circuits.stacked_heads.design.lessons import FRESH, LAST, LONGER, MIXED, SHORT_FIRST, TAUGHT, Lesson
 from retrieval_circuits.stacked_heads.design.params import STEPS_AN_EPOCH, WORDS_EVERY, Params
@@ -36,9 +35,6 @@ from retrieval_circuits.stacked_heads.design.words import EQUATIONS, RELATIVES, 
 
 __all__ = [
     "FRESH_SCARCE",
-    "DEEPEST",
-    "LOOKED_EVERY",
-    "STEPS_A_UNIT",
     "ONE_EACH",
     "SCARCE",
     "TO_SPARE",

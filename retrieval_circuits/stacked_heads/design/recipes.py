@@ -8,7 +8,6 @@ from circuitcore.tasks.chains import ChainRetrieval
 from circuitcore.training.experiment import Experiment
 from circuitcore.training.recipe import Optimizer, Recipe, Stage
 from retrieval_circuits.design import DATA_SEED_OFFSET, N_BESIDE
-from retrieval_circuits.stacked_heads.design.deepest import DEEPEST, deepest_recipes
 from retrieval_circuits.stacked_heads.design.grid import FOLLOWED, GRID, Cell
 from retrieval_circuits.stacked_heads.design.lessons import FRESH, LONGER, TAUGHT, Lesson
 from retrieval_circuits.stacked_heads.design.params import STEPS_AN_EPOCH, Params
@@ -55,7 +54,7 @@ def recipes(params: Params) -> dict[str, tuple[Recipe, ...]]:
     made = {str(cell): tuple(_of_cell(params, cell, seed) for seed in of_cell) for cell, of_cell in seeds.items()}
     for lesson, of_lesson in lessons(params).items():
         made[str(lesson)] = tuple(_of_lesson(params, lesson, seed) for seed in of_lesson)
-    made |= deepest_recipes(params) | word_recipes(params)
+    made |= word_recipes(params)
     return {arm: of_arm for arm, of_arm in made.items() if of_arm}
 
 
@@ -151,8 +150,6 @@ def instruments(params: Params, arm: str) -> tuple[Instrument, ...]:
         links = Instrument(name="links", version=1, measures=final_links, when="last", settings=looked)
         return (scores, links, circuit)
     paths = Instrument(name="paths", version=1, measures=named_paths, settings=looked)
-    if arm == DEEPEST:
-        return (scores, circuit, paths)
     if arm == str(FRESH):
         return (
             scores,

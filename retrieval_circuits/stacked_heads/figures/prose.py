@@ -26,7 +26,6 @@ from retrieval_circuits.stacked_heads.readings.lessons import (
     end_of_stage,
     fresh_learnt,
     nearer_own_where_it_came,
-    path_rows,
 )
 
 
@@ -44,7 +43,7 @@ def second_where_it_came(results: Results) -> View:
 
 def at_start(results: Results) -> View:
     """Most attention along any link that is looked at, of any head, before training; one number a fresh network."""
-    rows = path_rows(results)
+    rows = results.tables["paths"]
     most = rows[rows["step"] == 0].groupby(["arm", "init_seed"], as_index=False, observed=True)["value"].max()
     return View(most, "mean attention", "32 test rows")
 
