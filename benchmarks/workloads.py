@@ -126,7 +126,6 @@ GOALS = (
     Goal(workload="W1", quantity="share_of_peak", least=0.65, words="share of one core's peak, textual KV"),
     Goal(workload="W2", quantity="share_of_peak", least=0.65, words="share of one core's peak, stream KV"),
     Goal(workload="W4", quantity="share_of_peak", least=0.65, words="share of one core's peak, attention only"),
-    Goal(workload="W8", quantity="share_of_peak", least=0.6, words="share of one core's peak, chains of three"),
     Goal(workload="W5", quantity="ratio_to_lens", least=30, words="battery against TransformerLens hooks"),
     Goal(workload="W6", quantity="minutes", least=5, words="six runs with 900 measured checkpoints"),
     Goal(workload="W7", quantity="throughput_ratio", least=1.9, words="two cores against one"),

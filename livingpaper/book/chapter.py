@@ -163,7 +163,7 @@ class Chapter(Page):
         """
         return comparison(self.view(name))
 
-    def claim(self, *claim_ids: str) -> None:
+    def claim(self, claim_id: str, *more: str) -> None:
         """Show claims: the badge that each earned, and the numbers it earned it by; with a rerun, both verdicts.
 
         Beside the first claim of a page that a circuit exists stands how often the battery reports one where there is
@@ -176,8 +176,8 @@ class Chapter(Page):
         Raises:
             ChapterError: no such claim; or the published verdict is not the recorded one.
         """
-        for claim_id in claim_ids:
-            self._show(claim_id, self.verdicts(claim_id))
+        for name in (claim_id, *more):
+            self._show(name, self.verdicts(name))
 
     def _show(self, claim_id: str, verdicts: list[Verdict]) -> None:
         new = len(verdicts) == 1 or brings_new(self.evidence, self._claims[claim_id])
@@ -289,9 +289,9 @@ class Appendix(Chapter):
     It leaves no record: its numbers are for its own prose, ``{glue:text}`name```, and stay on the page.
     """
 
-    def claim(self, *claim_ids: str) -> None:
+    def claim(self, claim_id: str, *more: str) -> None:
         """Refused: a claim has one card, in its chapter; prose has its words as ``{{ STUDY_CLAIM_told }}``."""
-        named = ", ".join(claim_ids)
+        named = ", ".join((claim_id, *more))
         raise ChapterError(f"claim {named} is shown in the chapter of {self.evidence.name}, not in its appendix")
 
     def share(self, name: str) -> None:

@@ -23,7 +23,7 @@ class Params(BaseModel):
     taught_seeds: Annotated[
         Seeds, Field(description="init seeds where other things are rewarded, other rows seen, or longer ones")
     ]
-    fresh_seeds: Annotated[Seeds, Field(description="init seeds that test what the followed ones suggest")]
+    fresh_seeds: Annotated[Seeds, Field(description="init seeds that test what the first ones suggest")]
     three_seeds: Annotated[Seeds, Field(description="init seeds on chains of three look-ups, by depth and reward")]
     word_seeds: Annotated[Seeds, Field(description="init seeds, and rows of their own, of networks of words")]
     word_steps: Annotated[int, Field(ge=4, le=100_000, description="of training on words; of long rows a third")]
@@ -31,10 +31,16 @@ class Params(BaseModel):
     steps: Annotated[int, Field(ge=STEPS_AN_EPOCH, le=100_000, multiple_of=STEPS_AN_EPOCH, description="of training")]
     unrewarded_steps: Annotated[
         int,
-        Field(ge=STEPS_AN_EPOCH, le=100_000, multiple_of=STEPS_AN_EPOCH, description="where only the last symbol is"),
+        Field(
+            ge=STEPS_AN_EPOCH,
+            le=100_000,
+            multiple_of=STEPS_AN_EPOCH,
+            description="of chains of two, the last alone rewarded",
+        ),
     ]
     three_steps: Annotated[
-        int, Field(ge=STEPS_AN_EPOCH, le=100_000, multiple_of=STEPS_AN_EPOCH, description="on three")
+        int,
+        Field(ge=STEPS_AN_EPOCH, le=100_000, multiple_of=STEPS_AN_EPOCH, description="on chains of three"),
     ]
     engine: EngineName
     n_rows: Annotated[int, Field(ge=8, le=20_000, description="test rows that losses are measured on")]

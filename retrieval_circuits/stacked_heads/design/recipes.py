@@ -11,7 +11,15 @@ from retrieval_circuits.design import DATA_SEED_OFFSET, N_BESIDE
 from retrieval_circuits.stacked_heads.design.grid import FOLLOWED, GRID, Cell
 from retrieval_circuits.stacked_heads.design.lessons import FRESH, LONGER, TAUGHT, Lesson
 from retrieval_circuits.stacked_heads.design.params import STEPS_AN_EPOCH, Params
-from retrieval_circuits.stacked_heads.design.three import FRESH_SCARCE, THREE, THREE_LAST, THREE_TAUGHT
+from retrieval_circuits.stacked_heads.design.three import (
+    FRESH_SCARCE,
+    ONE_EACH,
+    SCARCE,
+    THREE,
+    THREE_LAST,
+    THREE_TAUGHT,
+    TO_SPARE,
+)
 from retrieval_circuits.stacked_heads.design.words import ASKED_AS_WELL, SPOKEN, word_recipes
 from retrieval_circuits.stacked_heads.measures import (
     Counts,
@@ -42,6 +50,8 @@ N_READ = 64
 LONGEST = 128
 """Look-ups up to which the theory is counted."""
 LEARNING_RATE, WEIGHT_DECAY, BATCH_SIZE = 1e-3, 0.1, 128
+N_LOOKS = 60
+"""Checkpoints of a run, about: long training is not looked at as densely."""
 FRESH_EVERY = 25
 """Steps between two checkpoints of the fresh seeds, whose paths are dated."""
 
@@ -86,8 +96,8 @@ def _steps(params: Params, cell: Cell) -> int:
 
 
 def lesson_steps(params: Params, lesson: Lesson) -> int:
-    """Steps of a lesson's networks: of fresh seeds half as many, as the followed ones had learnt all by then."""
-    if lesson in (*THREE_TAUGHT, FRESH_SCARCE):
+    """Steps of a lesson's networks: of the fresh ones of the followed cell half, as those had learnt all by then."""
+    if lesson.n_steps > FOLLOWED.n_steps:
         return params.three_steps
     return params.steps // 2 if lesson == FRESH else params.steps
 
@@ -113,7 +123,7 @@ def _of_lesson(params: Params, lesson: Lesson, seed: int) -> Recipe:
 
 def _recipe(params: Params, task: ChainRetrieval, n_layers: int, seed: int, stages) -> Recipe:
     epochs = sum(part for _, part in stages)
-    every = max(1, epochs * STEPS_AN_EPOCH // params.steps)  # longer training is not looked at more often
+    every = max(1, epochs // N_LOOKS)
     return Recipe(
         task=task.name,
         task_params=task.params,
@@ -135,7 +145,7 @@ def _recipe(params: Params, task: ChainRetrieval, n_layers: int, seed: int, stag
 def instruments(params: Params, arm: str) -> tuple[Instrument, ...]:
     """Losses of every checkpoint; of the cell that is followed where its heads look, and at the end its circuit.
 
-    Of networks of words what they answer.
+    Of fresh seeds also what tries a circuit; of chains of three links and circuits at the end; of words the answers.
     """
     if spoken := {str(spoken): spoken for spoken in SPOKEN}.get(arm):
         asked = WordCounts(n_rows=params.n_rows, others=ASKED_AS_WELL.get(spoken.formulation, ()))
@@ -146,19 +156,18 @@ def instruments(params: Params, arm: str) -> tuple[Instrument, ...]:
     how = Reading(n_rows=min(params.n_rows, N_READ))
     circuit = Instrument(name="circuit", version=1, measures=read_circuit, when="last", settings=how)
     looked = Counts(n_rows=0, n_looked=N_LOOKED)
-    if arm in {str(cell) for cell in (*THREE, FRESH_SCARCE)}:
-        links = Instrument(name="links", version=1, measures=final_links, when="last", settings=looked)
+    links = Instrument(name="links", version=1, measures=final_links, when="last", settings=looked)
+    if arm in map(str, (SCARCE, ONE_EACH, FRESH_SCARCE)):
         return (scores, links, circuit)
-    paths = Instrument(name="paths", version=1, measures=named_paths, settings=looked)
     if arm == str(FRESH):
         return (
             scores,
             circuit,
-            paths,
+            Instrument(name="paths", version=1, measures=named_paths, settings=looked),
             Instrument(name="exchanges", version=1, measures=exchanged_values, when="last", settings=how),
             Instrument(name="false_paths", version=1, measures=false_paths, when="last", settings=how),
         )
-    return (scores, circuit) if followed else (scores,)
+    return (scores, circuit) if followed or arm == str(TO_SPARE) else (scores,)
 
 
 FLOW, WIRED = "information_flow", "one_layer"

@@ -117,7 +117,7 @@ def by_depth(results: Results) -> View:
     layers = {str(cell): cell.depth for cell in REWARDED}
     table = table.assign(group=table["cell"].map(layers), series=table["place"].map(SYMBOLS), arm=table["cell"])
     table = in_order(table.sort_values("place", kind="stable"), "group", layers.values())
-    return _view(table[["group", "series", "arm", "init_seed", "value"]])
+    return errors_view(table[["group", "series", "arm", "init_seed", "value"]])
 
 
 def one_step(results: Results) -> View:
@@ -125,7 +125,7 @@ def one_step(results: Results) -> View:
     table = final_losses(results, *ONE)
     layers = {str(cell): cell.depth for cell in ONE}
     table = in_order(table.assign(group=table["cell"].map(layers), arm=table["cell"]), "group", layers.values())
-    return _view(table[["group", "arm", "init_seed", "value"]])
+    return errors_view(table[["group", "arm", "init_seed", "value"]])
 
 
 def places(results: Results) -> View:
@@ -133,18 +133,18 @@ def places(results: Results) -> View:
     rows = results.at_final("loss_at_place", str(ONE[0]))
     rank = rows.groupby("init_seed")["value"].rank(method="first").astype(int)
     table = rows.assign(group=rank.map(PLACES), arm=str(ONE[0]))
-    return _view(in_order(table, "group", PLACES.values())[["group", "arm", "init_seed", "value"]])
+    return errors_view(in_order(table, "group", PLACES.values())[["group", "arm", "init_seed", "value"]])
 
 
 def training(results: Results) -> View:
     """Errors of both symbols through training, with just as many layers as look-ups need and with more."""
     shown = [cell for cell in REWARDED if cell.n_layers in (2, 3, 4, 6)]
-    return _view(curves_of(results, shown))
+    return errors_view(curves_of(results, shown))
 
 
 def unrewarded(results: Results) -> View:
     """Error of the last symbol through a longer training in which nothing else is rewarded."""
-    return _view(curves_of(results, LAST_ALONE))
+    return errors_view(curves_of(results, LAST_ALONE))
 
 
 def curves_of(results: Results, cells: Sequence[Cell]) -> pd.DataFrame:
@@ -206,7 +206,8 @@ def _looked(results: Results) -> str:
     return f"{results.curve('attention', str(FOLLOWED))['n'].iloc[0]} queries of the test rows"
 
 
-def _view(table: pd.DataFrame) -> View:
+def errors_view(table: pd.DataFrame) -> View:
+    """The view of squared errors on test rows, one point a seed."""
     return View(table, ERROR, "test", BAND, PLATEAU, KNOWS_THE_STEP)
 
 

@@ -16,11 +16,11 @@ from retrieval_circuits.stacked_heads.design import (
     THREE,
     THREE_LAST,
 )
-from retrieval_circuits.stacked_heads.figures.grid import ERROR, KNOWS_THE_STEP, PLATEAU, SYMBOLS, curves_of
+from retrieval_circuits.stacked_heads.figures.grid import SYMBOLS, curves_of, errors_view
 from retrieval_circuits.stacked_heads.readings import ATTENDED, LEARNT, final_losses
 from retrieval_circuits.stacked_heads.readings.three import AHEAD, looked_along
 
-REWARDED = {
+TAUGHT_WORDS = {
     str(ONE_EACH): "all three",
     str(LAST_TWO): "second and third",
     str(ENDS): "first and third",
@@ -41,26 +41,24 @@ LOOKED = {
 
 def three_by_depth(results: Results) -> View:
     """Final error of each symbol of a chain of three, by layers, every step rewarded."""
-    layers = {str(cell): cell.depth for cell in THREE}
-    if str(FRESH_SCARCE) in results.arms:
-        layers = dict([*[*layers.items()][:2], (str(FRESH_SCARCE), "3 layers, fresh seeds"), *[*layers.items()][2:]])
-    arms = [arm for arm in (*THREE, FRESH_SCARCE) if str(arm) in layers]
+    arms = [arm for arm in (*THREE[:2], FRESH_SCARCE, *THREE[2:]) if str(arm) in results.arms]
+    layers = {str(arm): "3 layers, fresh seeds" if arm == FRESH_SCARCE else arm.depth for arm in arms}
     table = final_losses(results, *arms).sort_values("place", kind="stable")
     table = table.assign(group=table["cell"].map(layers), series=table["place"].map(SYMBOLS), arm=table["cell"])
-    return _view(in_order(table, "group", layers.values())[["group", "series", "arm", "init_seed", "value"]])
+    return errors_view(in_order(table, "group", layers.values())[["group", "series", "arm", "init_seed", "value"]])
 
 
 def three_training(results: Results) -> View:
     """Errors of three symbols through training, at each depth."""
-    return _view(curves_of(results, THREE))
+    return errors_view(curves_of(results, THREE))
 
 
 def three_taught(results: Results) -> View:
     """Final error of the third symbol in four layers, by which symbols are rewarded and which rows seen."""
     table = final_losses(results, ONE_EACH, LAST_TWO, ENDS, THREE_LAST, SHORTEST_FIRST, ALL_LENGTHS)
     table = table[table["place"] == 3]
-    table = table.assign(group=table["cell"].map(REWARDED), arm=table["cell"])
-    return _view(in_order(table, "group", REWARDED.values())[["group", "arm", "init_seed", "value"]])
+    table = table.assign(group=table["cell"].map(TAUGHT_WORDS), arm=table["cell"])
+    return errors_view(in_order(table, "group", TAUGHT_WORDS.values())[["group", "arm", "init_seed", "value"]])
 
 
 def three_links(results: Results) -> View:
@@ -77,10 +75,6 @@ def three_links(results: Results) -> View:
     )
     table = in_order(pd.concat(found, ignore_index=True), "series", ("third symbol learnt", "not learnt"))
     return View(in_order(table, "group", LOOKED), "mean attention", "queries of 32 test rows", BAND, note=note)
-
-
-def _view(table: pd.DataFrame) -> View:
-    return View(table, ERROR, "test", BAND, PLATEAU, KNOWS_THE_STEP)
 
 
 THREE_VIEWS = {view.__name__: view for view in (three_by_depth, three_training, three_taught, three_links)}

@@ -36,7 +36,7 @@ def final_loss(cell: Cell | Lesson, place: int) -> OfMetric:
     return at_end("partial_loss", str(cell), variable=f"x_{place}")
 
 
-def learning_times(results: Results, *cells: Cell) -> pd.DataFrame:
+def learning_times(results: Results, *cells: Cell | Lesson) -> pd.DataFrame:
     """When each partial loss first falls below the source's threshold: ``cell``, ``init_seed``, ``place``, ``time``."""
     found = []
     for cell in cells:

@@ -11,6 +11,7 @@ from retrieval_circuits.stacked_heads.readings.lessons import end_of_stage
 
 AHEAD = (("value_0", "value_1"), ("value_0", "value_2"), ("value_1", "value_2"))
 """Links from where an answer stands to a later one, as doubling needs."""
+VARIABLES = ["x_1", "x_2", "x_3"]
 
 
 def symbols_learnt(cell: Cell) -> OfArms:
@@ -42,9 +43,6 @@ def seen_in_order(results: Results) -> pd.Series:
     asked = first[np.isfinite(first[VARIABLES[1:]]).any(axis="columns")]
     ordered = (asked[VARIABLES[0]] <= asked[VARIABLES[1]]) & (asked[VARIABLES[1]] <= asked[VARIABLES[2]])
     return ordered.groupby("init_seed").mean()
-
-
-VARIABLES = ["x_1", "x_2", "x_3"]
 
 
 def looked_along(cell: Cell | Lesson, *links: tuple[str, str], before_the_last: bool = False) -> OfArms:
