@@ -84,11 +84,11 @@ def layers_needed(results: Results) -> View:
     used = {depth: ", ".join(map(str, sorted(set(layers)))) for depth, layers in LAYERS_USED.items()}
     table = wide.reset_index().rename(columns={"depth": "look-ups"}).rename_axis(columns=None)
     table["the source's networks"] = table["look-ups"].map(used).fillna("")
-    table["ours, fewest that learnt"] = table["look-ups"].map(_fewest(results)).fillna("")
+    table["ours, fewest that learnt"] = table["look-ups"].map(fewest_layers(results)).fillna("")
     return View(table.assign(arm=FLOW), "layers", "no rows")
 
 
-def _fewest(results: Results) -> dict[int, str]:
+def fewest_layers(results: Results) -> dict[int, str]:
     """Look-ups of a chain -> with how few layers, of those tried, seeds learnt the last symbol; every step rewarded."""
     found = {}
     for cells in (ONE, REWARDED, THREE):

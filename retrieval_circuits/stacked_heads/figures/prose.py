@@ -20,6 +20,7 @@ from retrieval_circuits.stacked_heads.design import (
 )
 from retrieval_circuits.stacked_heads.figures.grid import ERROR, PLATEAU
 from retrieval_circuits.stacked_heads.figures.lessons import LESSONS
+from retrieval_circuits.stacked_heads.figures.three import three_numbers
 from retrieval_circuits.stacked_heads.readings import LEARNT
 from retrieval_circuits.stacked_heads.readings.lessons import (
     SECOND_LOOK_UP,
@@ -50,13 +51,14 @@ def at_start(results: Results) -> View:
 
 def numbers(params: Params, views: Mapping[str, View]) -> dict[str, str]:
     """Name in the prose -> number in words, from those of ``NEEDED``; of published runs where a reader's are beside."""
-    taught, stage, second, start, worth = (views[name] for name in NEEDED)
+    taught, stage, second, start, worth, networks = (views[name] for name in NEEDED)
     return {
         "plateau": f"{PLATEAU:g}",
         **{f"n_steps_{name}": f"{steps:,}" for name, steps in _steps(params).items()},
         **_taught(taught, stage),
         **_fresh(second, start),
         **_worth(worth),
+        **three_numbers(networks),
     }
 
 
@@ -108,6 +110,6 @@ def _worth(worth: View) -> dict[str, str]:
     }
 
 
-NEEDED = ("taught", "first_stage", "second_where_it_came", "at_start", "worth")
+NEEDED = ("taught", "first_stage", "second_where_it_came", "at_start", "worth", "doubling")
 """Names of the views that ``numbers`` reads."""
 PROSE_VIEWS = {view.__name__: view for view in (first_stage, second_where_it_came, at_start)}

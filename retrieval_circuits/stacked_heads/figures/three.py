@@ -17,7 +17,7 @@ from retrieval_circuits.stacked_heads.design import (
     THREE_LAST,
 )
 from retrieval_circuits.stacked_heads.figures.grid import SYMBOLS, curves_of, errors_view
-from retrieval_circuits.stacked_heads.readings import ATTENDED, LEARNT, final_losses
+from retrieval_circuits.stacked_heads.readings import ATTENDED, LEARNT, circuit_paths, final_losses
 from retrieval_circuits.stacked_heads.readings.three import AHEAD, looked_along
 
 TAUGHT_WORDS = {
@@ -77,4 +77,33 @@ def three_links(results: Results) -> View:
     return View(in_order(table, "group", LOOKED), "mean attention", "queries of 32 test rows", BAND, note=note)
 
 
-THREE_VIEWS = {view.__name__: view for view in (three_by_depth, three_training, three_taught, three_links)}
+def doubling(results: Results) -> View:
+    """Of each network of three layers whether it learnt all three symbols (``value``), and ``doubles``: what is left.
+
+    A circuit doubles where a path leads from the second answer to the third, one from the query to the second, and none
+    from the query to the third.
+    """
+    found = []
+    for arm in (one for one in (SCARCE, FRESH_SCARCE) if str(one) in results.arms):
+        errors = final_losses(results, arm).query("place == 3").set_index("init_seed")["value"]
+        sites = circuit_paths(results, str(arm)).groupby("init_seed")["site"].agg(set)
+        left = sites.reindex(errors.index).map(lambda of: of if isinstance(of, set) else set())
+        doubles = [DOUBLES <= of and not HOPS & of for of in left]
+        found.append((errors < LEARNT).rename("value").reset_index().assign(doubles=doubles, arm=str(arm)))
+    return View(pd.concat(found, ignore_index=True), "networks", "64 test rows")
+
+
+DOUBLES, HOPS = {"value_1>value_2", "queries>value_1"}, {"queries>value_2"}
+
+
+def three_numbers(networks: View) -> dict[str, str]:
+    """How many of the first networks of three layers learnt all three symbols; how many of all that did double."""
+    table = networks.published.astype({"value": bool, "doubles": bool})
+    first, learnt = table[table["arm"] == str(SCARCE)], table[table["value"]]
+    return {
+        "n_scarce_learnt": f"{first['value'].sum()} of {len(first)}",
+        "n_doubling": f"{learnt['doubles'].sum()} of {len(learnt)}",
+    }
+
+
+THREE_VIEWS = {view.__name__: view for view in (three_by_depth, three_training, three_taught, three_links, doubling)}

@@ -12,7 +12,7 @@ from livingpaper.book import studies
 from livingpaper.claims.results import Results
 from livingpaper.claims.view import View
 from retrieval_circuits.stacked_heads import design
-from retrieval_circuits.stacked_heads.design import FRESH, LAST, LONGER, MIXED, ONE, SHORT_FIRST
+from retrieval_circuits.stacked_heads.design import FRESH, LAST, LONGER, MIXED, ONE, SCARCE, SHORT_FIRST
 from retrieval_circuits.stacked_heads.design.recipes import N_LOOKED
 from retrieval_circuits.stacked_heads.figures import lessons as figures
 from retrieval_circuits.stacked_heads.figures import prose
@@ -216,9 +216,13 @@ def test_the_prose_s_numbers_are_counted_by_hand():
     stage, start = (pd.DataFrame({"init_seed": [1, 2], "value": values}) for values in ([0.01, 0.034], [0.1, 0.25]))
     second = pd.DataFrame({"init_seed": [1, 2, 3], "value": [100.0, 100.0, np.nan]})
     worth = pd.DataFrame({"group": ["the block", "left", "right", "both"], "value": [0.75, 0.52, 0.5, 0.0]})
-    views = [View(table, "any", "test") for table in (taught, stage, second, start, worth)]
+    networks = pd.DataFrame(
+        {"arm": [str(SCARCE)] * 2, "init_seed": [1, 2], "value": [True, False], "doubles": [True] * 2}
+    )
+    views = [View(table, "any", "test") for table in (taught, stage, second, start, worth, networks)]
     found = numbers(views)
     assert (found["n_mixed_learnt"], found["mixed_error"], found["first_stage_error"]) == ("2 of 3", "0.20", "0.03")
+    assert (found["n_scarce_learnt"], found["n_doubling"]) == ("1 of 2", "1 of 1")
     assert (found["n_never"], found["attention_at_start"]) == ("1 of 3", "25 %")
     assert (found["knows_the_block"], found["knows_one_of_two"]) == ("0.75", "0.51")
     assert found["nearer_where_it_came"].startswith("100 steps [100")

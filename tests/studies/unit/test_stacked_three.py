@@ -14,8 +14,11 @@ from retrieval_circuits.stacked_heads.claims import CLAIMS
 from retrieval_circuits.stacked_heads.design import (
     ALL_LENGTHS,
     ENDS,
+    FRESH_SCARCE,
     LAST_TWO,
+    ONE,
     ONE_EACH,
+    REWARDED,
     SCARCE,
     SHORTEST_FIRST,
     THREE,
@@ -23,9 +26,13 @@ from retrieval_circuits.stacked_heads.design import (
     TO_SPARE,
 )
 from retrieval_circuits.stacked_heads.design.recipes import N_LOOKED
+from retrieval_circuits.stacked_heads.figures import grid as grid_figures
+from retrieval_circuits.stacked_heads.figures import three as figures
 from retrieval_circuits.stacked_heads.measures import scores
 from retrieval_circuits.stacked_heads.readings.three import (
+    AHEAD,
     error_at_the_end_of,
+    learnt_with,
     looked_along,
     paths_ahead,
     seen_in_order,
@@ -39,12 +46,13 @@ EARLY, MIDDLE, LATE, NEVER = [0.9, 0.1, 0.1, 0.1], [0.9, 0.9, 0.1, 0.1], [0.9, 0
 def test_three_look_ups_are_trained_on_what_they_say():
     arms = design.recipes(PUBLISHED)
     asked = {THREE_LAST: (3,), LAST_TWO: (2, 3), ENDS: (1, 3), SHORTEST_FIRST: (3,), ALL_LENGTHS: (3,)}
-    for arm, wanted in {**dict.fromkeys(THREE, (1, 2, 3)), **asked}.items():
+    for arm, wanted in {**dict.fromkeys((*THREE, FRESH_SCARCE), (1, 2, 3)), **asked}.items():
         recipe = arms[str(arm)][0]
         task = recipe.make_task()
         assert (task.n_steps, task.asked, recipe.model.n_layers) == (3, wanted, arm.n_layers)
-        assert recipe.n_steps == PUBLISHED.three_steps and recipe.checkpoint_epochs[-1] * 50 == PUBLISHED.three_steps
-        assert len(arms[str(arm)]) == len(PUBLISHED.three_seeds)
+        assert recipe.n_steps == PUBLISHED.three_steps and len(recipe.checkpoint_epochs) == 81
+        seeds = PUBLISHED.fresh_seeds if arm == FRESH_SCARCE else PUBLISHED.three_seeds
+        assert [one.init_seed for one in arms[str(arm)]] == list(seeds)
     stages = [(stage.splits, stage.epochs * 50) for stage in arms[str(SHORTEST_FIRST)][0].stages]
     assert stages == [(("train_1",), 2000), (("train_2",), 2000), (("train",), 4000)]
     assert [stage.splits for stage in arms[str(ALL_LENGTHS)][0].stages] == [("mixed",)]
@@ -91,6 +99,7 @@ def test_symbols_that_are_learnt_are_counted_at_the_end():
 
 
 def test_order_is_that_of_first_checkpoints_and_what_never_comes_is_last():
+    others = {key: NEVER for cell in THREE for key in of_three(cell, NEVER, NEVER, NEVER)}
     for curves, wanted in (
         ((EARLY, MIDDLE, LATE), 1),
         ((EARLY, MIDDLE, NEVER), 1),
@@ -99,7 +108,6 @@ def test_order_is_that_of_first_checkpoints_and_what_never_comes_is_last():
         ((MIDDLE, EARLY, NEVER), 0),
         ((EARLY, NEVER, LATE), 0),
     ):
-        others = {key: NEVER for cell in THREE for key in of_three(cell, 0, 0, 0)}
         found = results(others | of_three(ONE_EACH, *curves))
         assert seen_in_order(found).to_dict() == {1: wanted}, curves
     assert seen_in_order(results(others | of_three(ONE_EACH, EARLY, NEVER, NEVER))).empty
@@ -145,10 +153,80 @@ def test_the_second_stage_ends_where_chains_of_three_begin():
     assert error_at_the_end_of(SHORTEST_FIRST, 2)(found).to_dict() == {1: 0.4}
 
 
-def test_claims_on_rewards_name_what_is_taught_and_each_says_both_outcomes():
+def test_claims_on_rewards_read_the_arm_that_they_name_and_say_both_outcomes():
     said = {claim.id: claim for claim in CLAIMS}
-    for claim_id, arm in {"SH44": THREE_LAST, "SH45": LAST_TWO, "SH46": ENDS, "SH47": SHORTEST_FIRST}.items():
+    arms = {"SH44": THREE_LAST, "SH45": LAST_TWO, "SH46": ENDS, "SH47": SHORTEST_FIRST, "SH48": ALL_LENGTHS}
+    for claim_id, arm in arms.items():
         claim = said[claim_id]
         assert claim.reading.arms == (str(arm),)
-        fails = claim.says.holds if claim_id != "SH47" else claim.says.fails
-        assert "do not learn" in fails, claim_id
+        negative, positive = claim.says.holds, claim.says.fails
+        if claim_id in ("SH47", "SH48"):
+            negative, positive = positive, negative
+        assert "do not learn" in negative and "not learn" not in positive, claim_id
+
+
+@pytest.fixture
+def three_layers():
+    """Seed 1 learnt all and doubles, 2 learnt all and hops, 3 looks ahead in its last layer and learnt two."""
+    curves = {}
+    for cell in (SCARCE, FRESH_SCARCE):
+        curves |= of_three(cell, EARLY, MIDDLE, LATE) | of_three(cell, EARLY, MIDDLE, LATE, seed=2)
+        curves |= of_three(cell, EARLY, MIDDLE, NEVER, seed=3)
+    links = {link: 0.1 for link in figures.LOOKED.values()}
+    looked = {
+        (cell, seed, link, 1): value
+        for cell in (SCARCE, FRESH_SCARCE)
+        for seed in (1, 2, 3)
+        for link, value in links.items()
+    }
+    looked |= {(FRESH_SCARCE, 1, AHEAD[-1], 1): 0.9, (FRESH_SCARCE, 3, AHEAD[-1], 2): 0.9}
+    rows = [
+        {
+            "arm": str(cell),
+            "init_seed": seed,
+            "metric": "path",
+            "site": site,
+            "layer": 1,
+            "head": 0,
+            "value": 0.9,
+            "edit": "",
+        }
+        for cell in (SCARCE, FRESH_SCARCE)
+        for seed, sites in {
+            1: ("value_1>value_2", "queries>value_1"),
+            2: ("queries>value_1", "queries>value_2"),
+        }.items()
+        for site in sites
+    ]
+    found = results(curves, looked)
+    return replace(found, tables={**found.tables, "circuit": pd.DataFrame(rows)})
+
+
+def test_learning_and_looking_go_together_where_both_are_or_neither(three_layers):
+    assert learnt_with(FRESH_SCARCE, AHEAD[-1])(three_layers).to_dict() == {1: 1.0, 2: 0.0, 3: 1.0}
+
+
+def test_who_doubles_is_read_off_what_is_left(three_layers):
+    view = figures.doubling(three_layers)
+    table = view.table.set_index(["arm", "init_seed"])
+    assert table["doubles"].tolist() == [True, False, False] * 2 and table["value"].tolist() == [True, True, False] * 2
+    assert figures.three_numbers(view) == {"n_scarce_learnt": "2 of 3", "n_doubling": "2 of 4"}
+
+
+def test_networks_of_three_layers_are_shown_by_what_they_learnt(three_layers):
+    table = figures.three_links(three_layers).table
+    assert len(table) == 2 * 3 * len(figures.LOOKED)
+    assert table.groupby("series")["init_seed"].agg(lambda seeds: sorted(set(seeds))).to_dict() == {
+        "third symbol learnt": [1, 2],
+        "not learnt": [3],
+    }
+    ahead = table[(table["group"] == "second answer to third") & (table["arm"] == str(FRESH_SCARCE))]
+    assert ahead.set_index("init_seed")["value"].to_dict() == {1: 0.9, 2: 0.1, 3: 0.1}, "not in the last layer"
+
+
+def test_the_table_of_layers_has_what_trained_networks_took(three_layers):
+    cells = {
+        key: NEVER for cell in (*ONE, *REWARDED) for key in [(cell, 1, place + 1) for place in range(cell.n_steps)]
+    }
+    cells |= {(cell, 1, 1): EARLY for cell in (*ONE[1:], *REWARDED[1:])}
+    assert grid_figures.fewest_layers(results(cells)) == {1: "2", 2: "more than 6"}
