@@ -13,6 +13,7 @@ from retrieval_circuits.stacked_heads.design import (
     FRESH,
     MIXED,
     SHORT_FIRST,
+    SHORTEST_FIRST,
     STEPS_AN_EPOCH,
     Params,
     lesson_steps,
@@ -35,6 +36,11 @@ def first_stage(results: Results) -> View:
     return View(end_of_stage(results, SHORT_FIRST, 1).rename(columns={"loss": "value"}), ERROR, "training rows")
 
 
+def second_stage(results: Results) -> View:
+    """Error on chains of two when chains of three begin, one number a network."""
+    return View(end_of_stage(results, SHORTEST_FIRST, 2).rename(columns={"loss": "value"}), ERROR, "training rows")
+
+
 def second_where_it_came(results: Results) -> View:
     """SH23's reading of the fresh networks in which the second path and the second symbol came; of others no number."""
     values = nearer_own_where_it_came(SECOND_LOOK_UP, fresh_learnt(2))(results)
@@ -51,7 +57,7 @@ def at_start(results: Results) -> View:
 
 def numbers(params: Params, views: Mapping[str, View]) -> dict[str, str]:
     """Name in the prose -> number in words, from those of ``NEEDED``; of published runs where a reader's are beside."""
-    taught, stage, second, start, worth, networks = (views[name] for name in NEEDED)
+    taught, stage, second, start, worth, networks, longer = (views[name] for name in NEEDED)
     return {
         "plateau": f"{PLATEAU:g}",
         **{f"n_steps_{name}": f"{steps:,}" for name, steps in _steps(params).items()},
@@ -59,6 +65,7 @@ def numbers(params: Params, views: Mapping[str, View]) -> dict[str, str]:
         **_fresh(second, start),
         **_worth(worth),
         **three_numbers(networks),
+        "second_stage_error": f"{longer.published['value'].min():.2f}",
     }
 
 
@@ -110,6 +117,6 @@ def _worth(worth: View) -> dict[str, str]:
     }
 
 
-NEEDED = ("taught", "first_stage", "second_where_it_came", "at_start", "worth", "doubling")
+NEEDED = ("taught", "first_stage", "second_where_it_came", "at_start", "worth", "ends", "second_stage")
 """Names of the views that ``numbers`` reads."""
-PROSE_VIEWS = {view.__name__: view for view in (first_stage, second_where_it_came, at_start)}
+PROSE_VIEWS = {view.__name__: view for view in (first_stage, second_stage, second_where_it_came, at_start)}

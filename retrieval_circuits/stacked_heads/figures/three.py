@@ -1,9 +1,11 @@
 """The tables behind the figures of chains of three look-ups."""
 
+import numpy as np
 import pandas as pd
 
 from livingpaper.claims.results import Results
 from livingpaper.claims.view import View, in_order
+from livingpaper.figures.verdict_text import NOT_MEASURED
 from retrieval_circuits.design import BAND
 from retrieval_circuits.stacked_heads.design import (
     ALL_LENGTHS,
@@ -15,18 +17,19 @@ from retrieval_circuits.stacked_heads.design import (
     SHORTEST_FIRST,
     THREE,
     THREE_LAST,
+    TO_SPARE,
 )
 from retrieval_circuits.stacked_heads.figures.grid import SYMBOLS, curves_of, errors_view
-from retrieval_circuits.stacked_heads.readings import ATTENDED, LEARNT, circuit_paths, final_losses
+from retrieval_circuits.stacked_heads.readings import ATTENDED, LEARNT, circuit_paths, circuit_rows, final_losses
 from retrieval_circuits.stacked_heads.readings.three import AHEAD, looked_along
 
 TAUGHT_WORDS = {
     str(ONE_EACH): "all three",
     str(LAST_TWO): "second and third",
     str(ENDS): "first and third",
-    str(THREE_LAST): "third",
-    str(SHORTEST_FIRST): "third, short chains first",
-    str(ALL_LENGTHS): "third, chains of all lengths",
+    str(THREE_LAST): "third alone",
+    str(SHORTEST_FIRST): "third alone, short chains first",
+    str(ALL_LENGTHS): "third alone, all lengths",
 }
 """Arms of four layers -> which symbols are rewarded, and which rows seen."""
 LOOKED = {
@@ -77,33 +80,55 @@ def three_links(results: Results) -> View:
     return View(in_order(table, "group", LOOKED), "mean attention", "queries of 32 test rows", BAND, note=note)
 
 
-def doubling(results: Results) -> View:
-    """Of each network of three layers whether it learnt all three symbols (``value``), and ``doubles``: what is left.
+def ends(results: Results) -> View:
+    """How each network makes the last look-up: a row for each whose circuit is read.
 
-    A circuit doubles where a path leads from the second answer to the third, one from the query to the second, and none
-    from the query to the third.
+    Columns: ``value``, whether it learnt the third symbol; of the circuit that is left ``doubles`` (paths from the
+    second answer to the third and from the query to the second, none from the query to the third) and ``hops`` (a path
+    from the query to the third); ``error`` with maps set along it, and ``without`` its path from answer to answer.
     """
     found = []
-    for arm in (one for one in (SCARCE, FRESH_SCARCE) if str(one) in results.arms):
+    for arm in (one for one in (SCARCE, FRESH_SCARCE, ONE_EACH, TO_SPARE) if str(one) in results.arms):
         errors = final_losses(results, arm).query("place == 3").set_index("init_seed")["value"]
         sites = circuit_paths(results, str(arm)).groupby("init_seed")["site"].agg(set)
         left = sites.reindex(errors.index).map(lambda of: of if isinstance(of, set) else set())
-        doubles = [DOUBLES <= of and not HOPS & of for of in left]
-        found.append((errors < LEARNT).rename("value").reset_index().assign(doubles=doubles, arm=str(arm)))
+        losses = circuit_rows(results, "circuit_loss", str(arm)).astype({"edit": str})
+        without = circuit_rows(results, "loss_without_path", str(arm)).astype({"site": str})
+        table = pd.DataFrame({"value": errors < LEARNT})
+        table["hops"] = [HOP in of for of in left]
+        table["doubles"] = [DOUBLES <= of and HOP not in of for of in left]
+        table["error"] = losses[losses["edit"] == "paths"].set_index("init_seed")["value"]
+        table["without"] = without[without["site"] == LOOK_AHEAD].groupby("init_seed")["value"].max()
+        found.append(table.reset_index().assign(arm=str(arm)))
     return View(pd.concat(found, ignore_index=True), "networks", "64 test rows")
 
 
-DOUBLES, HOPS = {"value_1>value_2", "queries>value_1"}, {"queries>value_2"}
+HOP, LOOK_AHEAD = "queries>value_2", "value_1>value_2"
+DOUBLES = {LOOK_AHEAD, "queries>value_1"}
 
 
 def three_numbers(networks: View) -> dict[str, str]:
-    """How many of the first networks of three layers learnt all three symbols; how many of all that did double."""
-    table = networks.published.astype({"value": bool, "doubles": bool})
-    first, learnt = table[table["arm"] == str(SCARCE)], table[table["value"]]
+    """How many networks learnt all three symbols, by depth, and how those of them make the last look-up."""
+    table = networks.published
+    table = table.assign(**{name: table[name].astype(bool) for name in ("value", "doubles", "hops")})
+    of = {name: table[table["arm"] == str(arm)] for name, arm in COUNTED.items()}
+    learnt = table[table["value"] & table["arm"].isin([str(SCARCE), str(FRESH_SCARCE)])]
+    doubling = learnt[learnt["doubles"]]
     return {
-        "n_scarce_learnt": f"{first['value'].sum()} of {len(first)}",
-        "n_doubling": f"{learnt['doubles'].sum()} of {len(learnt)}",
+        **{f"n_{name}_learnt": f"{part['value'].sum()} of {len(part)}" for name, part in of.items()},
+        "n_doubling": f"{len(doubling)} of {len(learnt)}",
+        "doubling_error": _number(doubling["error"].max()),
+        "without_ahead": _number(doubling["without"].min()),
+        "n_six_hop": f"{of['spare']['hops'].sum()} of {len(of['spare'])}",
+        "n_six_double": f"{of['spare']['doubles'].sum()}",
     }
 
 
-THREE_VIEWS = {view.__name__: view for view in (three_by_depth, three_training, three_taught, three_links, doubling)}
+COUNTED = {"scarce": SCARCE, "fresh": FRESH_SCARCE, "four": ONE_EACH, "spare": TO_SPARE}
+
+
+def _number(value: float) -> str:
+    return NOT_MEASURED if np.isnan(value) else f"{value:.2f}"
+
+
+THREE_VIEWS = {view.__name__: view for view in (three_by_depth, three_training, three_taught, three_links, ends)}

@@ -217,12 +217,13 @@ def test_the_prose_s_numbers_are_counted_by_hand():
     second = pd.DataFrame({"init_seed": [1, 2, 3], "value": [100.0, 100.0, np.nan]})
     worth = pd.DataFrame({"group": ["the block", "left", "right", "both"], "value": [0.75, 0.52, 0.5, 0.0]})
     networks = pd.DataFrame(
-        {"arm": [str(SCARCE)] * 2, "init_seed": [1, 2], "value": [True, False], "doubles": [True] * 2}
-    )
-    views = [View(table, "any", "test") for table in (taught, stage, second, start, worth, networks)]
+        {"arm": [str(SCARCE)] * 2, "init_seed": [1, 2], "value": [True, False], "doubles": True, "hops": False}
+    ).assign(error=[0.1, 0.2], without=[0.4, 0.3])
+    views = [View(table, "any", "test") for table in (taught, stage, second, start, worth, networks, stage)]
     found = numbers(views)
     assert (found["n_mixed_learnt"], found["mixed_error"], found["first_stage_error"]) == ("2 of 3", "0.20", "0.03")
     assert (found["n_scarce_learnt"], found["n_doubling"]) == ("1 of 2", "1 of 1")
+    assert (found["doubling_error"], found["without_ahead"], found["second_stage_error"]) == ("0.10", "0.40", "0.01")
     assert (found["n_never"], found["attention_at_start"]) == ("1 of 3", "25 %")
     assert (found["knows_the_block"], found["knows_one_of_two"]) == ("0.75", "0.51")
     assert found["nearer_where_it_came"].startswith("100 steps [100")

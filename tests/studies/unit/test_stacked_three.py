@@ -199,6 +199,14 @@ def three_layers():
         for site in sites
     ]
     found = results(curves, looked)
+    rows += [
+        {"arm": str(FRESH_SCARCE), "init_seed": 1, "metric": metric, "site": site, "layer": 1, "head": 0,
+         "value": value, "edit": edit}
+        for metric, site, value, edit in (
+            ("circuit_loss", "", 0.1, "paths"), ("circuit_loss", "", 1.0, "uniform"),
+            ("loss_without_path", "value_1>value_2", 0.4, ""), ("loss_without_path", "queries>value_1", 0.7, ""),
+        )
+    ]  # fmt: skip
     return replace(found, tables={**found.tables, "circuit": pd.DataFrame(rows)})
 
 
@@ -207,10 +215,13 @@ def test_learning_and_looking_go_together_where_both_are_or_neither(three_layers
 
 
 def test_who_doubles_is_read_off_what_is_left(three_layers):
-    view = figures.doubling(three_layers)
+    view = figures.ends(three_layers)
     table = view.table.set_index(["arm", "init_seed"])
     assert table["doubles"].tolist() == [True, False, False] * 2 and table["value"].tolist() == [True, True, False] * 2
-    assert figures.three_numbers(view) == {"n_scarce_learnt": "2 of 3", "n_doubling": "2 of 4"}
+    assert table["hops"].tolist() == [False, True, False] * 2
+    said = figures.three_numbers(view)
+    assert (said["n_scarce_learnt"], said["n_four_learnt"], said["n_doubling"]) == ("2 of 3", "0 of 0", "2 of 4")
+    assert (said["doubling_error"], said["without_ahead"], said["n_six_hop"]) == ("0.10", "0.40", "0 of 0")
 
 
 def test_networks_of_three_layers_are_shown_by_what_they_learnt(three_layers):
