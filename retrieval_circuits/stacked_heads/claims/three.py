@@ -204,8 +204,8 @@ ON_FRESH = (
     Claim(
         id="SH50",
         says=Says(
-            holds="There are networks of three layers that learn three look-ups, one more than one look-up a layer "
-            "gives.",
+            holds="There are networks of three layers that learn three look-ups, where one layer that joins pairs and "
+            "one look-up a layer would make two.",
             fails="Less than every other network of three layers learns three look-ups.",
             whether="whether any network of three layers learns three look-ups",
         ),
