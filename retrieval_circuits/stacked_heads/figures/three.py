@@ -20,7 +20,14 @@ from retrieval_circuits.stacked_heads.design import (
     TO_SPARE,
 )
 from retrieval_circuits.stacked_heads.figures.grid import SYMBOLS, curves_of, errors_view
-from retrieval_circuits.stacked_heads.readings import ATTENDED, LEARNT, circuit_paths, circuit_rows, final_losses
+from retrieval_circuits.stacked_heads.readings import (
+    ATTENDED,
+    LEARNT,
+    circuit_paths,
+    circuit_rows,
+    final_loss,
+    final_losses,
+)
 from retrieval_circuits.stacked_heads.readings.three import AHEAD, looked_along
 
 TAUGHT_WORDS = {
@@ -68,7 +75,7 @@ def three_links(results: Results) -> View:
     """Attention at the end along five links in networks of three layers, with the third symbol learnt and not."""
     found = []
     for arm in (one for one in (SCARCE, FRESH_SCARCE) if str(one) in results.arms):
-        learnt = final_losses(results, arm).query("place == 3").set_index("init_seed")["value"] < LEARNT
+        learnt = final_loss(arm, 3)(results) < LEARNT
         for name, link in LOOKED.items():
             rows = looked_along(arm, link, before_the_last=link in AHEAD)(results).rename("value").reset_index()
             series = rows["init_seed"].map(learnt).map({True: "third symbol learnt", False: "not learnt"})
@@ -89,7 +96,7 @@ def ends(results: Results) -> View:
     """
     found = []
     for arm in (one for one in (SCARCE, FRESH_SCARCE, ONE_EACH, TO_SPARE) if str(one) in results.arms):
-        errors = final_losses(results, arm).query("place == 3").set_index("init_seed")["value"]
+        errors = final_loss(arm, 3)(results)
         sites = circuit_paths(results, str(arm)).groupby("init_seed")["site"].agg(set)
         left = sites.reindex(errors.index).map(lambda of: of if isinstance(of, set) else set())
         losses = circuit_rows(results, "circuit_loss", str(arm)).astype({"edit": str})
@@ -120,7 +127,6 @@ def three_numbers(networks: View) -> dict[str, str]:
         "doubling_error": _number(doubling["error"].max()),
         "without_ahead": _number(doubling["without"].min()),
         "n_six_hop": f"{of['spare']['hops'].sum()} of {len(of['spare'])}",
-        "n_six_double": f"{of['spare']['doubles'].sum()}",
     }
 
 

@@ -6,7 +6,7 @@ import pandas as pd
 from livingpaper.claims.reading import OfArms, of_arms
 from livingpaper.claims.results import Results
 from retrieval_circuits.stacked_heads.design import THREE, Cell, Lesson
-from retrieval_circuits.stacked_heads.readings.grid import ATTENDED, LEARNT, circuit_paths, final_losses
+from retrieval_circuits.stacked_heads.readings.grid import ATTENDED, LEARNT, circuit_paths, final_loss, final_losses
 from retrieval_circuits.stacked_heads.readings.lessons import end_of_stage
 
 AHEAD = (("value_0", "value_1"), ("value_0", "value_2"), ("value_1", "value_2"))
@@ -72,8 +72,7 @@ def learnt_with(cell: Cell | Lesson, link: tuple[str, str]) -> OfArms:
 
     @of_arms(str(cell))
     def values(results: Results) -> pd.Series:
-        table = final_losses(results, cell)
-        learnt = table[table["place"] == cell.n_steps].set_index("init_seed")["value"] < LEARNT
+        learnt = final_loss(cell, cell.n_steps)(results) < LEARNT
         looked = looked_along(cell, link, before_the_last=True)(results) >= ATTENDED
         return (learnt == looked.reindex(learnt.index)).astype(float)
 
