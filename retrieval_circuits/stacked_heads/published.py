@@ -14,3 +14,11 @@ PUBLISHED = {
     "first symbol learnt before the second": "1 (D = 5)",
 }
 """What is compared in the appendix; of longer chains in deeper networks, so that no number must agree."""
+
+DEEPEST = {
+    "squared error at the end": "0.031",
+    "squared error with every map replaced": "0.045",
+    "heads that are used": "5",
+    "step at which the first path appears": "about 3,600",
+}
+"""The source's transformer D."""

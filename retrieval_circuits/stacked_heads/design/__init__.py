@@ -1,5 +1,6 @@
 """What is trained and measured: the grid of depths and rewards, and what is taught beside it."""
 
+from retrieval_circuits.stacked_heads.design.deepest import DEEPEST, LOOKED_EVERY, STEPS_A_UNIT
 from retrieval_circuits.stacked_heads.design.grid import FOLLOWED, GRID, LAST_ALONE, ONE, REWARDED, Cell
 from retrieval_circuits.stacked_heads.design.lessons import FRESH, LAST, LONGER, MIXED, SHORT_FIRST, TAUGHT, Lesson
 from retrieval_circuits.stacked_heads.design.params import STEPS_AN_EPOCH, WORDS_EVERY, Params
@@ -36,6 +37,7 @@ from retrieval_circuits.stacked_heads.design.words import EQUATIONS, RELATIVES, 
 __all__ = [
     "ALL_LENGTHS",
     "BY_TWO",
+    "DEEPEST",
     "ENDS",
     "EQUATIONS",
     "FLOW",
@@ -48,6 +50,7 @@ __all__ = [
     "LAST",
     "LAST_ALONE",
     "LAST_TWO",
+    "LOOKED_EVERY",
     "LONGER",
     "MIXED",
     "ONE",
@@ -58,6 +61,7 @@ __all__ = [
     "SHORTEST_FIRST",
     "SHORT_FIRST",
     "SPOKEN",
+    "STEPS_A_UNIT",
     "STEPS_AN_EPOCH",
     "TAUGHT",
     "THREE",

@@ -8,6 +8,7 @@ from circuitcore.tasks.chains import ChainRetrieval
 from circuitcore.training.experiment import Experiment
 from circuitcore.training.recipe import Optimizer, Recipe, Stage
 from retrieval_circuits.design import DATA_SEED_OFFSET, N_BESIDE
+from retrieval_circuits.stacked_heads.design.deepest import DEEPEST, deepest_recipes
 from retrieval_circuits.stacked_heads.design.grid import FOLLOWED, GRID, Cell
 from retrieval_circuits.stacked_heads.design.lessons import FRESH, LONGER, TAUGHT, Lesson
 from retrieval_circuits.stacked_heads.design.params import STEPS_AN_EPOCH, Params
@@ -64,7 +65,7 @@ def recipes(params: Params) -> dict[str, tuple[Recipe, ...]]:
     made = {str(cell): tuple(_of_cell(params, cell, seed) for seed in of_cell) for cell, of_cell in seeds.items()}
     for lesson, of_lesson in lessons(params).items():
         made[str(lesson)] = tuple(_of_lesson(params, lesson, seed) for seed in of_lesson)
-    made |= word_recipes(params)
+    made |= deepest_recipes(params) | word_recipes(params)
     return {arm: of_arm for arm, of_arm in made.items() if of_arm}
 
 
@@ -159,11 +160,14 @@ def instruments(params: Params, arm: str) -> tuple[Instrument, ...]:
     links = Instrument(name="links", version=1, measures=final_links, when="last", settings=looked)
     if arm in map(str, (SCARCE, ONE_EACH, FRESH_SCARCE)):
         return (scores, links, circuit)
+    paths = Instrument(name="paths", version=1, measures=named_paths, settings=looked)
+    if arm == DEEPEST:
+        return (scores, circuit, paths)
     if arm == str(FRESH):
         return (
             scores,
             circuit,
-            Instrument(name="paths", version=1, measures=named_paths, settings=looked),
+            paths,
             Instrument(name="exchanges", version=1, measures=exchanged_values, when="last", settings=how),
             Instrument(name="false_paths", version=1, measures=false_paths, when="last", settings=how),
         )

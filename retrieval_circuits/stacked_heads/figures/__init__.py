@@ -2,6 +2,7 @@
 
 from retrieval_circuits.stacked_heads.figures.appendix import APPENDIX_VIEWS
 from retrieval_circuits.stacked_heads.figures.by_two import BY_TWO_VIEWS
+from retrieval_circuits.stacked_heads.figures.deepest import DEEPEST_VIEWS
 from retrieval_circuits.stacked_heads.figures.grid import GRID, PLATEAU
 from retrieval_circuits.stacked_heads.figures.lessons import LESSON_VIEWS
 from retrieval_circuits.stacked_heads.figures.prose import PROSE_VIEWS
@@ -10,4 +11,14 @@ from retrieval_circuits.stacked_heads.figures.words import WORD_VIEWS
 from retrieval_circuits.stacked_heads.figures.words_prose import WORD_PROSE_VIEWS
 
 __all__ = ["PLATEAU", "VIEWS"]
-VIEWS = GRID | BY_TWO_VIEWS | LESSON_VIEWS | APPENDIX_VIEWS | THREE_VIEWS | PROSE_VIEWS | WORD_VIEWS | WORD_PROSE_VIEWS
+VIEWS = (
+    GRID
+    | BY_TWO_VIEWS
+    | LESSON_VIEWS
+    | APPENDIX_VIEWS
+    | THREE_VIEWS
+    | DEEPEST_VIEWS
+    | PROSE_VIEWS
+    | WORD_VIEWS
+    | WORD_PROSE_VIEWS
+)

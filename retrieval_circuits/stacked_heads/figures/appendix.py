@@ -18,7 +18,7 @@ from retrieval_circuits.stacked_heads.readings import (
     learning_times,
     learnt_time,
 )
-from retrieval_circuits.stacked_heads.readings.lessons import fresh_attention
+from retrieval_circuits.stacked_heads.readings.lessons import path_attention
 
 OWN, OTHERS = "to its own chain", "to the other chains, together"
 
@@ -112,7 +112,7 @@ def fresh_paths(results: Results) -> View:
     found = []
     for name, link in LINKS.items():
         followed = final_attention(*link)(results).rename("value").reset_index()
-        curve = fresh_attention(results, link)
+        curve = path_attention(results, link)
         fresh = curve[curve["step"] == curve["step"].max()][["init_seed", "value"]]
         found += [
             followed.assign(group=name, series="the ten followed", arm=str(FOLLOWED)),

@@ -45,7 +45,7 @@ LINKS = {
     "first answer to second": JUMP,
 }
 """What a reader calls a link -> its roles."""
-SYMBOLS = {1: "first symbol", 2: "second symbol", 3: "third symbol"}
+SYMBOLS = {1: "first symbol", 2: "second symbol", 3: "third symbol", 4: "fourth symbol"}
 """What a reader calls the symbol that so many look-ups lead to."""
 
 
@@ -185,9 +185,14 @@ def set_attention(results: Results) -> View:
 
 
 def circuits(results: Results) -> View:
-    """The paths that are left in each network, layer by layer; one without a path has an empty cell."""
+    """The paths that are left in each network whose circuit is read, layer by layer."""
+    return circuits_of(results, (FOLLOWED, *THREE[1:], FRESH_SCARCE))
+
+
+def circuits_of(results: Results, arms: Sequence[object]) -> View:
+    """The same of the networks of some arms; one without a path has an empty cell."""
     found = []
-    for arm in (str(one) for one in (FOLLOWED, *THREE[1:], FRESH_SCARCE) if str(one) in results.arms):
+    for arm in (str(arm) for arm in arms if str(arm) in results.arms):
         paths = circuit_paths(results, arm).sort_values(["init_seed", "layer", "head", "site"])
         words = "L" + paths["layer"].astype(str) + "H" + paths["head"].astype(str) + " " + paths["site"].map(in_words)
         left = paths.assign(words=words).groupby("init_seed")["words"].agg("; ".join)

@@ -28,6 +28,7 @@ from retrieval_circuits.stacked_heads.readings.lessons import (
     end_of_stage,
     fresh_learnt,
     nearer_own_where_it_came,
+    path_rows,
 )
 
 
@@ -50,7 +51,7 @@ def second_where_it_came(results: Results) -> View:
 
 def at_start(results: Results) -> View:
     """Most attention along any link that is looked at, of any head, before training; one number a fresh network."""
-    rows = results.tables["paths"]
+    rows = path_rows(results)
     most = rows[rows["step"] == 0].groupby(["arm", "init_seed"], as_index=False, observed=True)["value"].max()
     return View(most, "mean attention", "32 test rows")
 

@@ -143,11 +143,11 @@ def circuit_paths(results: Results, arm: str = str(FOLLOWED)) -> pd.DataFrame:
     return rows[["init_seed", "layer", "head", "site", "value"]]
 
 
-def heads_left(results: Results) -> pd.Series:
+def heads_left(results: Results, arm: str = str(FOLLOWED)) -> pd.Series:
     """How many heads have a path that is left; 0 where none has."""
-    rows = circuit_paths(results)
+    rows = circuit_paths(results, arm)
     counts = rows.drop_duplicates(["init_seed", "layer", "head"]).groupby("init_seed").size()
-    return counts.reindex(results.seeds(str(FOLLOWED)), fill_value=0)
+    return counts.reindex(results.seeds(arm), fill_value=0)
 
 
 def paths_at_start(results: Results) -> pd.Series:

@@ -13,9 +13,15 @@ LENGTHS = {str(ONE[1]): 12, **{str(lesson): 3 * lesson.n_chains for lesson in LO
 """Arms with one look-up in two layers -> positions of a row: three a chain."""
 
 
-def fresh_attention(results: Results, *links: tuple[str, str]) -> pd.DataFrame:
-    """Attention along any of the links, of the head that has most of it: ``init_seed``, ``step``, ``value``."""
+def path_rows(results: Results, arm: str = str(FRESH)) -> pd.DataFrame:
+    """Attention of every head along every link at every checkpoint, in the networks of one arm."""
     rows = results.tables["paths"]
+    return rows[rows["arm"] == arm]
+
+
+def path_attention(results: Results, *links: tuple[str, str], arm: str = str(FRESH)) -> pd.DataFrame:
+    """Attention along any of the links, of the head that has most of it: ``init_seed``, ``step``, ``value``."""
+    rows = path_rows(results, arm)
     rows = rows[rows["site"].astype(str).isin([">".join(link) for link in links])]
     return rows.groupby(["init_seed", "step"], as_index=False)["value"].max()
 
@@ -25,7 +31,7 @@ def fresh_time(*links: tuple[str, str]) -> OfArms:
 
     @of_arms(str(FRESH))
     def values(results: Results) -> pd.Series:
-        curves = fresh_attention(results, *links)
+        curves = path_attention(results, *links)
         return crossing_times(curves, ATTENDED, strictly=True).clip(upper=int(curves["step"].max()))
 
     return values
@@ -71,7 +77,7 @@ def came(values: OfArms) -> OfArms:
     @of_arms(str(FRESH))
     def found(results: Results) -> pd.Series:
         times = values(results)
-        return times[times < results.tables["paths"]["step"].max()]
+        return times[times < path_rows(results)["step"].max()]
 
     return found
 

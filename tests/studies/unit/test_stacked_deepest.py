@@ -1,0 +1,98 @@
+"""Stacked heads: the source's deepest network is trained by its recipe, and what is shown of it can come out wrong."""
+
+import pandas as pd
+import pytest
+
+from circuitcore.models import init_weights
+from livingpaper.book import studies
+from livingpaper.claims.results import Results
+from retrieval_circuits.stacked_heads import design
+from retrieval_circuits.stacked_heads.design import DEEPEST, LOOKED_EVERY
+from retrieval_circuits.stacked_heads.figures import deepest as figures
+
+PUBLISHED = studies.load_params("stacked_heads")
+
+
+def test_the_deepest_network_is_the_sources():
+    """Section 9: 24 layers, width 512, heads of 16, no MLP, batches of 256, 6,400 steps, 80 between two checkpoints."""
+    recipe, *others = design.recipes(PUBLISHED)[DEEPEST]
+    model, task = recipe.model, recipe.make_task()
+    assert (model.n_layers, model.n_heads, model.d_model, model.d_head, model.mlp) == (24, 1, 512, 16, "none")
+    assert (task.n_steps, task.asked, task.n_train, task.max_length) == (4, (1, 2, 3, 4), 262_144, 36)
+    assert (recipe.batch_size, recipe.optimizer.lr, recipe.optimizer.weight_decay) == (256, 1e-3, 0.1)
+    assert recipe.checkpoint_at[-1] == 6_400 and len(recipe.checkpoint_at) == 81 and LOOKED_EVERY == 80
+    assert recipe.stages[0].fresh == 0, "a fixed set of rows, seen several times"
+    assert recipe.stages[0].epochs * 1_024 >= 6_400 > (recipe.stages[0].epochs - 1) * 1_024
+    assert len(others) + 1 == len(PUBLISHED.source_seeds)
+
+
+def test_its_attention_has_as_many_weights_as_the_source_s():
+    """24 layers of W_Q, W_K, W_V and W_O of 512 x 16 each: 786,432, as the facts count them."""
+    model = design.recipes(PUBLISHED)[DEEPEST][0].model
+    weights = init_weights(model, 0)
+    assert sum(value.numel() for name, value in weights.items() if ".attn.W_" in name) == 786_432
+
+
+def results(looked, losses, left=()):
+    curves = [
+        {"arm": DEEPEST, "init_seed": 1, "run_id": "a", "step": 80 * at, "metric": "partial_loss",
+         "variable": f"x_{place}", "value": value}
+        for place, values in losses.items()
+        for at, value in enumerate(values)
+    ]  # fmt: skip
+    curves += [{**row, "metric": "loss", "variable": ""} for row in curves if row["variable"] == "x_1"]
+    paths = [
+        {"arm": arm, "init_seed": 1, "step": 80 * at, "site": site, "layer": layer, "value": value}
+        for (arm, site, layer), values in looked.items()
+        for at, value in enumerate(values)
+    ]
+    circuit = [
+        {"arm": DEEPEST, "init_seed": 1, "metric": "circuit_loss", "edit": edit, "site": "", "layer": 0, "head": 0,
+         "value": value}
+        for edit, value in {"none": 0.02, "paths": 0.04}.items()
+    ]  # fmt: skip
+    circuit += [
+        {"arm": DEEPEST, "init_seed": 1, "metric": "path", "edit": "", "site": site, "layer": layer, "head": 0,
+         "value": 0.9}
+        for layer, site in left
+    ]  # fmt: skip
+    tables = {"paths": pd.DataFrame(paths), "circuit": pd.DataFrame(circuit)}
+    return Results(pd.DataFrame(curves), pd.DataFrame(), "paper", tables)
+
+
+@pytest.fixture
+def planted():
+    """The pair is joined at once, the first answer fetched at 120, the others never; another arm has other paths."""
+    looked = {
+        (DEEPEST, site, layer): [0.0, 0.0, 0.0, 0.0]
+        for site in (">".join(link) for links in figures.EVENTS.values() for link in links)
+        for layer in (0, 1)
+    }
+    looked |= {
+        (DEEPEST, "value_0>key_0", 1): [0.0, 1.0, 1.0, 1.0],
+        (DEEPEST, "queries>value_0", 0): [0.0, 0.0, 1.0, 1.0],
+    }
+    looked |= {("another", "queries>value_3", 0): [1.0, 1.0, 1.0, 1.0]}
+    losses = {1: [1.0, 1.0, 0.0, 0.0], 2: [1.0] * 4, 3: [1.0] * 4, 4: [1.0] * 4}
+    return results(looked, losses, left=((14, "value_0>key_0"), (21, "queries>value_0"), (21, "value_1>value_1")))
+
+
+def test_what_appears_is_dated_and_what_never_does_stands_at_the_end(planted):
+    table = figures.deepest_times(planted).table.set_index("group")["value"]
+    assert table["path: value to its key"] == 40 and table["path: query to first answer"] == 120
+    assert table["error of the first symbol falls"] == 120
+    never = ["path: query to fourth answer", "path: an answer to a later one", "error of the fourth symbol falls"]
+    assert (table[never] == 240).all() and len(table) == 10
+
+
+def test_the_sources_numbers_stand_beside_ours(planted):
+    table = figures.deepest_numbers(planted).table.set_index("quantity")
+    assert table["value"].to_dict() == {
+        "squared error at the end": 0.0,
+        "squared error with every map replaced": 0.04,
+        "heads that are used": 2,
+        "step at which the first path appears": 40,
+    }
+    assert table.loc["squared error at the end", "source"] == "0.031"
+    words = figures.deepest_circuits(planted).table["paths that are left"].item()
+    assert words == "L14H0 value 0 to key 0; L21H0 query to value 0"
