@@ -1,5 +1,5 @@
 """The tables behind the figures of the chapter and of its appendix."""
 
-from retrieval_circuits.sgd_selection.figures import at_length, chapter
+from retrieval_circuits.sgd_selection.figures import at_length, changes, chapter
 
-VIEWS = chapter.VIEWS | at_length.VIEWS
+VIEWS = chapter.VIEWS | changes.CHANGES | at_length.VIEWS

@@ -8,14 +8,9 @@ from circuitcore.tasks.balanced_stream import BalancedStream
 from livingpaper.claims.results import Results
 from livingpaper.claims.view import View
 from retrieval_circuits.design import BAND
-from retrieval_circuits.sgd_formation.readings.networks import total_looks
 from retrieval_circuits.sgd_selection.design import (
-    ACT,
-    BOOSTED,
     ELSEWHERE,
-    FROZEN,
     HEADS,
-    HELD,
     LAYER,
     N_LAGS,
     NETWORKS,
@@ -108,51 +103,6 @@ def spread(results: Results) -> View:
     return View(table, "share of reads answered right", ROWS, OVER_ORDERS)
 
 
-def boosted(results: Results) -> View:
-    """How often each head wins when it is boosted, and when nothing is."""
-    plain, found = winners(results, ORDERS[ACT]), []
-    for head, arm in zip(HEADS, BOOSTED, strict=True):
-        won = winners(results, arm)
-        orders = plain[plain.index.isin(won.index)]
-        for name, winner in {"it is boosted": won, "nothing is": orders}.items():
-            rows = (winner == head).astype(int).rename("value").reset_index()
-            found.append(rows.assign(group=f"head {head} wins", series=name, arm=arm))
-    table = pd.concat(found, ignore_index=True).assign(panel="under the same orders")
-    return View(table, "share of forks", ROWS, COUNTED)
-
-
-def silenced(results: Results) -> View:
-    """When half of the reads are right, with and without a head; without another one: the mean of those there are."""
-    plain, won = half_right(results, ORDERS[ACT]), winners(results, ORDERS[ACT])
-    found = []
-    for head, arm in zip(HEADS, HELD, strict=True):
-        rows = half_right(results, arm).rename("value").reset_index()
-        found.append(
-            rows.assign(group=(rows["init_seed"].map(won) == head).map({True: WITHOUT, False: WITHOUT_ANOTHER}))
-        )
-    held = pd.concat(found).groupby(["group", "init_seed"], as_index=False)["value"].mean()
-    orders = plain[plain.index.isin(held["init_seed"])].rename("value").reset_index()
-    table = pd.concat([orders.assign(group="all heads"), held], ignore_index=True)
-    last = results.curve("accuracy", HELD[0])["step"].max()
-    note = f"Forks in which they never are stand at their last step, {last:,}; without another: the mean of the others"
-    return View(table, "step at which half of the reads are right", ROWS, OVER_ORDERS, note=note)
-
-
-WITHOUT, WITHOUT_ANOTHER = "without the winner", "without another"
-
-
-def frozen(results: Results) -> View:
-    """Answers and attention with all queries and keys frozen, and with nothing frozen."""
-    found = []
-    for name, arm in {"queries and keys frozen": FROZEN, "nothing frozen": ORDERS[ACT]}.items():
-        answers = results.curve("accuracy", arm)[["step", "init_seed", "value"]]
-        looks = total_looks(results, arm).groupby(["init_seed", "step"], as_index=False)["value"].max()
-        found.append(answers.assign(panel="answered right", series=name, arm=arm, unit="share of reads"))
-        looks = looks.assign(panel="attention to the value asked for", unit="most of any head")
-        found.append(looks.assign(series=name, arm=arm))
-    return View(pd.concat(found, ignore_index=True), "share", ROWS, OVER_ORDERS)
-
-
 def _points(values: pd.Series, seeds: Sequence[int], group: str) -> pd.DataFrame:
     """A row a seed, its value missing where no head wins."""
     return values.reindex(seeds).rename_axis("init_seed").rename("value").reset_index().assign(group=group)
@@ -202,7 +152,7 @@ LAGS = (1, 2, 5, 10, N_LAGS)
 VIEWS = {
     view.__name__: view
     for view in (
-        *(rivals, same_winner, elsewhere, every_fork, spread, boosted, silenced, frozen, prediction),
+        *(rivals, same_winner, elsewhere, every_fork, spread, prediction),
         *(parts_of_growth, lags),
     )
 }

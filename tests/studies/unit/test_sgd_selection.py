@@ -34,6 +34,8 @@ from retrieval_circuits.sgd_selection.design import (
 )
 from retrieval_circuits.sgd_selection.measures import fingerprints
 from retrieval_circuits.sgd_selection.measures.pushes import _dot, joins_gradients, loss_gradient
+from tests.support import planted_forks as planted
+from tests.support.planted_forks import EVEN, of_forks, won
 
 STUDY = studies.load("sgd_selection")
 PUBLISHED = studies.load_params("sgd_selection")
@@ -183,43 +185,16 @@ def test_a_linearised_loss_counts_tied_weights_once(small):
     assert ((actual - twice).abs() > 0.1 * actual.abs()).all()
 
 
-def _fork(arm, seed, steps, joins, accuracy):
-    """Rows of one run: what its four heads join, and its accuracy, at each of some steps."""
-    run = {"arm": arm, "init_seed": seed, "run_id": f"{arm}-{seed}"}
-    rows = [
-        {**run, "step": step, "metric": "joins", "layer": 0, "head": head, "site": f"L0H{head}", "value": value}
-        for step, values in zip(steps, joins, strict=True)
-        for head, value in enumerate(values)
-    ]
-    rows += [
-        {**run, "step": step, "metric": "accuracy", "layer": None, "head": None, "site": "", "value": value}
-        for step, value in zip(steps, accuracy, strict=True)
-    ]
-    return rows
-
-
-def _won(head, joined=0.9):
-    return [joined if place == head else 0.05 for place in range(4)]
-
-
-EVEN = [0.05] * 4
-
-
-def _results(forks, pushes=()):
-    table = pd.DataFrame([row for fork in forks for row in fork])
-    return Results(table, pd.DataFrame(), "paper", {"pushes": pd.DataFrame(list(pushes))})
-
-
 def _forked(kept_from):
     """A parent whose head 3 wins at 1,600 on average, and forks of two orders that keep it from a point on."""
-    parent = _fork(PARENT, 6, [0, 1500, 1700, 2000], [EVEN, EVEN, _won(3, 0.95), _won(3)], [0, 0, 1, 1])
+    parent = planted.fork(PARENT, 6, [0, 1500, 1700, 2000], [EVEN, EVEN, won(3, 0.95), won(3)], [0, 0, 1, 1])
     forks = [parent]
     for number, arm in enumerate(ORDERS):
         for order, first in kept_from.items():
             head = 3 if number >= first else 1
             at = 100 * number
-            forks.append(_fork(arm, order, [at, 2400], [EVEN, _won(head)], [0, 1]))
-    return _results(forks)
+            forks.append(planted.fork(arm, order, [at, 2400], [EVEN, won(head)], [0, 1]))
+    return of_forks(forks)
 
 
 def test_the_winner_is_settled_at_the_first_point_from_which_on_it_stays():
@@ -232,19 +207,19 @@ def test_the_winner_is_settled_at_the_first_point_from_which_on_it_stays():
 
 def test_nobody_wins_where_reads_are_not_answered_or_nothing_is_joined():
     forks = [
-        _fork(ORDERS[0], 1, [0, 9], [EVEN, _won(2)], [0, 0.9]),
-        _fork(ORDERS[0], 2, [0, 9], [EVEN, _won(2)], [0, 0.2]),
-        _fork(ORDERS[0], 3, [0, 9], [EVEN, _won(2, 0.4)], [0, 0.9]),
+        planted.fork(ORDERS[0], 1, [0, 9], [EVEN, won(2)], [0, 0.9]),
+        planted.fork(ORDERS[0], 2, [0, 9], [EVEN, won(2)], [0, 0.2]),
+        planted.fork(ORDERS[0], 3, [0, 9], [EVEN, won(2, 0.4)], [0, 0.9]),
     ]
-    assert readings.winners(_results(forks), ORDERS[0]).to_dict() == {1: 2, 2: readings.NOBODY, 3: readings.NOBODY}
+    assert readings.winners(of_forks(forks), ORDERS[0]).to_dict() == {1: 2, 2: readings.NOBODY, 3: readings.NOBODY}
 
 
 def test_what_never_comes_has_no_time_and_stands_at_the_last_step_where_a_number_is_asked_for():
     forks = [
-        _fork(ORDERS[0], 1, [0, 9], [EVEN, _won(2)], [0, 1.0]),
-        _fork(ORDERS[0], 2, [0, 9], [EVEN, _won(2, 0.4)], [0, 0.2]),
+        planted.fork(ORDERS[0], 1, [0, 9], [EVEN, won(2)], [0, 1.0]),
+        planted.fork(ORDERS[0], 2, [0, 9], [EVEN, won(2, 0.4)], [0, 0.2]),
     ]
-    results = _results(forks)
+    results = of_forks(forks)
     for timed, by_step in ((readings.half_joined, readings.joined), (readings.half_read, readings.half_right)):
         times = timed(ORDERS[0]).reached(results)
         assert 0 < times[1] < 9 and times[2] == float("inf")
@@ -253,15 +228,15 @@ def test_what_never_comes_has_no_time_and_stands_at_the_last_step_where_a_number
 
 def _elsewhere(own, forks):
     """Networks whose own winners are given, which win at 1,600, and forks of them: arm -> label -> who won."""
-    rows = [_fork(NETWORKS, seed, [0, 1500, 1700, 9000], [EVEN, EVEN, _won(head, 0.95), _won(head)], [0, 0, 1, 1])
+    rows = [planted.fork(NETWORKS, seed, [0, 1500, 1700, 9000], [EVEN, EVEN, won(head, 0.95), won(head)], [0, 0, 1, 1])
             for seed, head in own.items()]  # fmt: skip
-    for arm, won in forks.items():
+    for arm, labels in forks.items():
         at = 2000 * ELSEWHERE.index(arm)
         rows += [
-            _fork(arm, label, [at, 9000], [EVEN, EVEN if head is None else _won(head)], [0, 1])
-            for label, head in won.items()
+            planted.fork(arm, label, [at, 9000], [EVEN, EVEN if head is None else won(head)], [0, 1])
+            for label, head in labels.items()
         ]
-    return _results(rows)
+    return of_forks(rows)
 
 
 def test_forks_that_keep_their_own_networks_winner_are_counted_by_network():
@@ -279,7 +254,7 @@ def test_forks_that_keep_their_own_networks_winner_are_counted_by_network():
 
 def test_forks_of_a_network_without_a_winner_count_nowhere_and_one_network_has_no_other():
     results = _elsewhere({1: 2}, {ELSEWHERE[0]: {101: 2, 201: 0, 301: 0}})
-    lost = _fork(NETWORKS, 3, [0, 9000], [EVEN, EVEN], [0, 1])
+    lost = planted.fork(NETWORKS, 3, [0, 9000], [EVEN, EVEN], [0, 1])
     results = Results(pd.concat([results.measurements, pd.DataFrame(lost)]), pd.DataFrame(), "paper")
     assert readings.keeping(ELSEWHERE[0])(results).to_dict() == {1: 1.0}
     assert readings.keeping_anothers(ELSEWHERE[0])(results).empty
@@ -287,26 +262,10 @@ def test_forks_of_a_network_without_a_winner_count_nowhere_and_one_network_has_n
 
 def test_a_head_that_is_overtaken_after_it_has_joined_is_not_the_winner():
     rows = [
-        _fork(NETWORKS, 1, [0, 900, 1100, 2000], [EVEN, EVEN, _won(2), _won(2)], [0, 0, 1, 1]),
-        _fork(NETWORKS, 2, [0, 900, 1100, 2000], [EVEN, EVEN, [0.05, 0.9, 0.6, 0.05], _won(2)], [0, 0, 1, 1]),
+        planted.fork(NETWORKS, 1, [0, 900, 1100, 2000], [EVEN, EVEN, won(2), won(2)], [0, 0, 1, 1]),
+        planted.fork(NETWORKS, 2, [0, 900, 1100, 2000], [EVEN, EVEN, [0.05, 0.9, 0.6, 0.05], won(2)], [0, 0, 1, 1]),
     ]
-    assert readings.leader_stays(_results(rows)).to_dict() == {1: 1.0, 2: 0.0}
-
-
-def test_boosted_heads_that_win_are_counted_by_order():
-    forks = [_fork(arm, 1, [0, 9], [EVEN, _won(head)], [0, 1]) for head, arm in enumerate(BOOSTED)]
-    forks += [_fork(arm, 2, [0, 9], [EVEN, _won(3)], [0, 1]) for arm in BOOSTED]
-    assert readings.boosted_wins(_results(forks)).to_dict() == {1: 1.0, 2: 0.25}
-
-
-def test_what_is_late_without_the_winner_is_told_from_what_is_late_without_another():
-    forks = [_fork(ORDERS[ACT], 1, [0, 100, 200, 900], [EVEN] * 3 + [_won(2)], [0, 1, 1, 1])]
-    for head, arm in enumerate(HELD):
-        accuracy = [0, 0, 1, 1] if head == 2 else [0, 1, 1, 1]
-        forks.append(_fork(arm, 1, [0, 100, 200, 900], [EVEN] * 3 + [_won(0)], accuracy))
-    results = _results(forks)
-    assert readings.late_without_winner(results).to_dict() == {1: 100.0}
-    assert readings.late_without_another(results).to_dict() == {1: 0.0}
+    assert readings.leader_stays(of_forks(rows)).to_dict() == {1: 1.0, 2: 0.0}
 
 
 def _prints(arm, steps, numbers):
@@ -316,7 +275,7 @@ def _prints(arm, steps, numbers):
 
 @pytest.mark.parametrize(("last", "share"), [(9, 1.0), (8, 0.5)])
 def test_a_fork_that_differs_at_any_step_is_not_its_parent(last, share):
-    runs = [_fork(arm, 6, [0, 200], [EVEN, _won(1)], [0, 1]) for arm in (PARENT, REPLAY)]
+    runs = [planted.fork(arm, 6, [0, 200], [EVEN, won(1)], [0, 1]) for arm in (PARENT, REPLAY)]
     rows = _prints(PARENT, [0, 100, 150, 200], [7, 3, 5, 9]) + _prints(REPLAY, [100, 200], [3, last])
     measured = pd.DataFrame([row for run in runs for row in run])
     results = Results(measured, pd.DataFrame(), "paper", {"fingerprints": pd.DataFrame(rows)})
@@ -350,8 +309,8 @@ def _pushed(first, steps):
 
 def test_predictions_are_scored_before_the_winner_wins_only():
     steps = [0, 400, 600, 800, 1000, 1200]
-    network = _fork(NETWORKS, 1, [0, 900, 1100, 2000], [EVEN, EVEN, _won(2, 0.95), _won(2)], [0, 0, 1, 1])
-    results = _results([network], _pushed([1, 2, 1, 2, 3, 3], steps))
+    network = planted.fork(NETWORKS, 1, [0, 900, 1100, 2000], [EVEN, EVEN, won(2, 0.95), won(2)], [0, 0, 1, 1])
+    results = of_forks([network], _pushed([1, 2, 1, 2, 3, 3], steps))
     assert readings.joined(results, NETWORKS)[1] == pytest.approx(1000)
     assert readings.ranked_first("push")(results)[1] == pytest.approx(2 / 4)  # steps 0 to 800 are within the window
     assert readings.ranked_first("joins")(results)[1] == pytest.approx(3 / 4)

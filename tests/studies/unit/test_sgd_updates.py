@@ -15,7 +15,7 @@ from retrieval_circuits.sgd_formation.design import small_network
 from retrieval_circuits.sgd_formation.measures import SIZES
 from retrieval_circuits.sgd_formation.measures.asked import asked
 from retrieval_circuits.sgd_selection import readings
-from retrieval_circuits.sgd_selection.design import TRACED
+from retrieval_circuits.sgd_selection.design import N_LAGS, TRACED
 from retrieval_circuits.sgd_selection.measures import Traced, updates
 
 N_LOOKED = 6
@@ -116,7 +116,7 @@ def test_shares_of_growth_are_the_winners_over_the_whole_window():
 
 
 def test_older_gradients_are_held_against_the_current_one():
-    lags = {("lag", str(lag)): (1.0, 1.0) for lag in range(1, readings.N_LAGS + 1)}
+    lags = {("lag", str(lag)): (1.0, 1.0) for lag in range(1, N_LAGS + 1)}
     results = _results({**lags, ("lag", "0"): (1.0, 3.0)})
     assert readings.older_by(results, 5)[1] == pytest.approx(0.5)
     assert readings.older_gradients(results)[1] == pytest.approx(0.5)

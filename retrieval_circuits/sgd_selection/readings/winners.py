@@ -1,4 +1,4 @@
-"""What claims and figures read: which head wins, when that is settled, and what predicts it."""
+"""Which head wins, when that is settled, and what is learnt."""
 
 from collections.abc import Sequence
 
@@ -13,32 +13,20 @@ from retrieval_circuits.sgd_formation.readings.networks import (
     Timed,
     joining_curve,
     removal_costs,
-    total_looks,
 )
 from retrieval_circuits.sgd_selection.design import (
-    ACT,
-    BOOSTED,
-    FROZEN,
     HEADS,
-    HELD,
     LAYER,
-    N_LAGS,
     NETWORKS,
     ORDERS,
     PARENT,
     REPLAY,
-    TRACED,
     forked,
 )
 
 HALF = 0.5
 NOBODY = -1
 """The winner of a network in which no head of the first layer joins, or reads are not answered."""
-FROM, UP_TO = 1000, 100
-"""Steps before half of the joining within which predictions are scored."""
-LATEST = 300
-"""Steps before half of the joining at which one prediction is asked for."""
-AFTER_WARM_UP = 200
 
 
 def winners(results: Results, arm: str) -> pd.Series:
@@ -202,133 +190,9 @@ def removal_agrees(results: Results) -> pd.Series:
     return pd.DataFrame(found).astype(float).mean(axis=1).dropna()
 
 
-@of_arms(*BOOSTED)
-def boosted_wins(results: Results) -> pd.Series:
-    """The share of the heads that win when their own updates are boosted, by order. Chance: one of all."""
-    found = {head: winners(results, arm) == head for head, arm in zip(HEADS, BOOSTED, strict=True)}
-    return pd.DataFrame(found).dropna().astype(float).mean(axis=1)
-
-
-def _delays(results: Results, *, of_winner: bool) -> pd.Series:
-    """How many steps later half of the reads are right without a head than with all, by order."""
-    plain, won = half_right(results, ORDERS[ACT]), winners(results, ORDERS[ACT])
-    times = pd.DataFrame({head: half_right(results, arm) for head, arm in zip(HEADS, HELD, strict=True)})
-    late = times.sub(plain, axis=0).dropna()
-    own = won.reindex(late.index).to_numpy()[:, None] == np.array(HEADS)
-    return late.where(own == of_winner).mean(axis=1).dropna()
-
-
-@of_arms(*HELD, ORDERS[ACT])
-def late_without_winner(results: Results) -> pd.Series:
-    """How many steps later half of the reads are right without the head that wins under the same order."""
-    return _delays(results, of_winner=True)
-
-
-@of_arms(*HELD, ORDERS[ACT])
-def late_without_another(results: Results) -> pd.Series:
-    """The same without one of the other heads, on average."""
-    return _delays(results, of_winner=False)
-
-
-@of_arms(FROZEN)
-def looks_gained(results: Results) -> pd.Series:
-    """By how much the largest attention to the value asked for grows while queries and keys are frozen."""
-    rows = total_looks(results, FROZEN)
-    most = rows.groupby(["init_seed", "step"])["value"].max().unstack().sort_index(axis=1)
-    return most.iloc[:, -1] - most.iloc[:, 0]
-
-
 @of_arms(PARENT, REPLAY)
 def same_weights(results: Results) -> pd.Series:
     """The share of the checkpoints of the fork that changes nothing whose weights are its parent's at the same step."""
     prints = {arm: results.rows("fingerprints", arm=arm).set_index("step")["value"] for arm in (PARENT, REPLAY)}
     both = pd.concat(prints, axis=1, join="inner")
     return pd.Series((both[PARENT] == both[REPLAY]).mean(), results.seeds(REPLAY))
-
-
-def grown_by(results: Results, metric: str, variable: str = "") -> pd.Series:
-    """The part of the winner's growth in ``TRACED`` that a metric of the updates has, summed over them, by order."""
-    rows = results.rows("updates", arm=TRACED, metric=metric, variable=variable)
-    table = rows.pivot_table(index="init_seed", columns="head", values="value", aggfunc="sum")
-    won = winners(results, TRACED)
-    won = won[won != NOBODY]
-    return pd.Series([table.loc[order, head] for order, head in won.items()], won.index, dtype=float)
-
-
-def share_of_growth(metric: str) -> OfArms:
-    """Values of a reading: that part, by the part of the whole updates."""
-    return OfArms((TRACED,), lambda results: grown_by(results, metric) / grown_by(results, "linear"))
-
-
-def older_by(results: Results, lag: int) -> pd.Series:
-    """What a gradient of so many updates ago does for the winner, by what the current one does; of equal weights."""
-    return grown_by(results, "lag", str(lag)) / grown_by(results, "lag", "0")
-
-
-@of_arms(TRACED)
-def older_gradients(results: Results) -> pd.Series:
-    """The same on average over all gradients that are followed but the current one."""
-    return sum(older_by(results, lag) for lag in range(1, N_LAGS + 1)) / N_LAGS
-
-
-def predicted(results: Results, metric: str) -> pd.DataFrame:
-    """Which head a metric puts first at each checkpoint of each network: rows by network, columns by step."""
-    rows = results.rows("pushes", arm=NETWORKS, metric=metric)
-    wide = rows.pivot(index=["init_seed", "step"], columns="head", values="value")
-    return wide.idxmax(axis=1).astype(int).unstack()
-
-
-def _before(results: Results, table: pd.DataFrame) -> pd.DataFrame:
-    """How many steps each checkpoint is before half of the joining, in the shape of ``table``, of networks that won."""
-    times = joined(results, NETWORKS)[winners(results, NETWORKS) != NOBODY]
-    steps = table.columns.to_numpy(float)
-    return pd.DataFrame(times.to_numpy()[:, None] - steps, times.index, table.columns)
-
-
-def ranked_first(metric: str) -> OfArms:
-    """Values of a reading: the share of checkpoints before half of the joining at which a metric puts the winner first.
-
-    Those from ``FROM`` to ``UP_TO`` steps before. Chance: one of all heads.
-    """
-
-    def values(results: Results) -> pd.Series:
-        table = predicted(results, metric)
-        before = _before(results, table)
-        hits = table.loc[before.index].eq(winners(results, NETWORKS)[before.index], axis=0)
-        return hits.where((before <= FROM) & (before >= UP_TO)).astype(float).mean(axis=1)
-
-    return OfArms((NETWORKS,), values)
-
-
-def ranked_first_at(metric: str, before_by: int | None = LATEST) -> OfArms:
-    """Values of a reading: whether a metric puts the winner first so many steps before half of the joining.
-
-    At the last checkpoint that is so early; None: at the first checkpoint of all.
-    """
-
-    def values(results: Results) -> pd.Series:
-        table = predicted(results, metric)
-        before = _before(results, table)
-        won = winners(results, NETWORKS)[before.index]
-        early = before.where(before >= before_by) if before_by is not None else before
-        at = early.idxmin(axis=1) if before_by is not None else early.idxmax(axis=1)
-        return pd.Series([float(table.loc[seed, at[seed]] == won[seed]) for seed in before.index], before.index)
-
-    return OfArms((NETWORKS,), values)
-
-
-@of_arms(NETWORKS)
-def selection_law(results: Results) -> pd.Series:
-    """The share of checkpoints up to half of the joining at which the head that the loss pushes most gains most next.
-
-    Next: up to the following checkpoint at which pushes are measured. Chance: one of all heads.
-    """
-    pushed = predicted(results, "push")
-    joins = results.rows("pushes", arm=NETWORKS, metric="joins")
-    wide = joins.pivot(index=["init_seed", "head"], columns="step", values="value")
-    gains = wide.diff(axis=1).shift(-1, axis=1).iloc[:, :-1].stack().unstack("head")
-    gained = gains.idxmax(axis=1).astype(int).unstack()
-    before = _before(results, pushed)[gained.columns]
-    hits = pushed.loc[before.index, gained.columns].eq(gained.loc[before.index])
-    trained = before.columns.to_numpy() >= AFTER_WARM_UP
-    return hits.where((before > 0) & trained).astype(float).mean(axis=1)

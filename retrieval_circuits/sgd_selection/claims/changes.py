@@ -1,0 +1,199 @@
+"""Claims on what becomes of the winner, and of the look-up, when a part is changed while it is trained."""
+
+from functools import partial
+
+from livingpaper.claims.claim import Claim, Control, Says
+from livingpaper.claims.reading import Reading, at_end
+from livingpaper.claims.rules import Share
+from livingpaper.claims.units import MORE_OFTEN_THAN_NOT, POINTS, STEPS, at_least, at_most, share_of
+from retrieval_circuits.sgd_selection import readings
+from retrieval_circuits.sgd_selection.design import (
+    ACT,
+    BOOSTED,
+    BOOSTED_EARLY,
+    FROZEN,
+    HELD,
+    HELD_EARLY,
+    NETWORKS,
+    NEVER_LOOSE,
+    ORDERS,
+    OTHERS_HEADS,
+    OWN_HEADS,
+)
+
+FORKS, HEADS, READS = map(share_of, ("forks", "heads", "reads"))
+_when = partial(Reading, unit=STEPS)
+
+ACTS = (
+    Claim(
+        id="SS7",
+        says=Says(
+            holds="Here a head whose updates are boosted wins more often than not.",
+            fails="Here a head whose updates are boosted does not win more often than not.",
+            whether="whether boosting a head makes it win",
+        ),
+        reading=Reading(
+            "share of the four heads that win when they are boosted", HEADS, readings.boosted_wins(BOOSTED)
+        ),
+        bound=at_least(0.5, "twice what chance gives: of four forks that boost nothing one has each head's winner"),
+    ),
+    Claim(
+        id="SS8",
+        says=Says(
+            holds="The role does not hang on its address here: silence any one head, and the look-up is learnt.",
+            fails="The role hangs on its address here: silence one head, and the look-up is not always learnt.",
+            whether="whether the role finds another head",
+        ),
+        reading=Reading(
+            "share of the four heads without which it is learnt",
+            HEADS,
+            readings.learnt(*HELD),
+        ),
+        bound=at_least(0.9, "more than the three that are not the winner"),
+    ),
+    Claim(
+        id="SS9",
+        says=Says(
+            holds="Another head takes longer: without the one that would win the look-up comes later.",
+            fails="Another head does not take longer than the one that would have won.",
+            whether="whether the look-up comes later without the winner",
+        ),
+        reading=_when(
+            "steps by which half of the reads are right later without it",
+            values=readings.delays(HELD, ORDERS[ACT], of_winner=True),
+        ),
+        bound=at_least(100, "one checkpoint of forks"),
+        controls=(
+            Control(
+                reading=_when(
+                    "the same without another head", values=readings.delays(HELD, ORDERS[ACT], of_winner=False)
+                ),
+                bound=at_most(100, "it is the winner that is missed, not any head"),
+            ),
+        ),
+    ),
+    Claim(
+        id="SS10",
+        says=Says(
+            holds="In one network, freeze the matrices of queries and keys before the transition, and most reads are "
+            "not learnt.",
+            fails="In one network, freeze the matrices of queries and keys before the transition: most reads are "
+            "learnt all the same.",
+            whether="whether in one network the look-up is learnt with queries and keys frozen",
+        ),
+        reading=Reading("share of reads answered right at the end", READS, at_end("accuracy", FROZEN)),
+        bound=at_most(0.5, "more reads wrong than right"),
+        controls=(
+            Control(
+                reading=Reading(
+                    "the same with nothing frozen, from the same step", READS, at_end("accuracy", ORDERS[ACT])
+                ),
+                bound=at_least(0.9, "there is time enough"),
+            ),
+        ),
+    ),
+    Claim(
+        id="SS11",
+        says=Says(
+            holds="And yet with them frozen attention moves to the value that is asked for.",
+            fails="With them frozen attention hardly moves to the value that is asked for.",
+            whether="whether attention moves with queries and keys frozen",
+        ),
+        reading=Reading("gain of the largest attention to the value asked for", POINTS, readings.looks_gained(FROZEN)),
+        bound=at_least(0.1, "ten points of attention: nearly what heads had at the fork"),
+    ),
+)
+
+# Declared on 2026-11-27, before any of these was trained but for a pilot of SS25, of init seed 99 (read 4 %).
+MORE_ACTS = (
+    Claim(
+        id="SS21",
+        says=Says(
+            holds="Changed earlier here, when other data still give other winners, the role finds a head, too: silence "
+            "any one, and the look-up is learnt.",
+            fails="Changed that early, the role hangs on its address: silence one head, and the look-up is not always "
+            "learnt.",
+            whether="whether the role finds another head early in training, too",
+        ),
+        reading=Reading("share of the four heads without which it is learnt", HEADS, readings.learnt(*HELD_EARLY)),
+        bound=at_least(0.9, "more than the three that are not the winner"),
+    ),
+    Claim(
+        id="SS22",
+        says=Says(
+            holds="Changed that early, a head whose updates are boosted wins more often than not.",
+            fails="Changed that early, a head whose updates are boosted does not win more often than not.",
+            whether="whether boosting a head early makes it win",
+        ),
+        reading=Reading(
+            "share of the four heads that win when they are boosted", HEADS, readings.boosted_wins(BOOSTED_EARLY)
+        ),
+        bound=at_least(0.5, "twice what chance gives: of four forks that boost nothing one has each head's winner"),
+    ),
+    Claim(
+        id="SS23",
+        says=Says(
+            holds="Damp the head that would win, and mostly another wins.",
+            fails="Damp the head that would win, and mostly it wins all the same, or none does.",
+            whether="whether another head wins when the winner is damped",
+        ),
+        reading=Reading(
+            "whether another head wins where the updates of the one that wins undamped are a third as long",
+            FORKS,
+            readings.replaced_when_damped,
+        ),
+        rule=Share(each=at_least(1, "it does")),
+        bound=MORE_OFTEN_THAN_NOT,
+        controls=(
+            Control(
+                reading=Reading(
+                    "share of the other heads that can be damped, one at a time, and the winner stays",
+                    HEADS,
+                    readings.stays_when_another_is_damped,
+                ),
+                bound=at_least(0.75, "it is the winner's own updates that matter, not any head's"),
+            ),
+        ),
+    ),
+    Claim(
+        id="SS24",
+        says=Says(
+            holds="Exchange the first layer's heads between two trainings of one start: the winner goes with them.",
+            fails="Exchange the first layer's heads between two trainings of one start: often the winner does not go "
+            "with them.",
+            whether="whether the winner goes with the heads when two trainings exchange them",
+        ),
+        reading=Reading(
+            "share of the two exchanges after which the winner of the training that the heads are of wins",
+            FORKS,
+            readings.whose_heads_win(OTHERS_HEADS, others=True),
+        ),
+        bound=at_least(0.75, "midway between half, which tells nothing, and all"),
+        controls=(
+            Control(
+                reading=Reading(
+                    "share of the two trainings that keep their winner from there on, nothing exchanged",
+                    FORKS,
+                    readings.whose_heads_win(OWN_HEADS, others=False),
+                ),
+                bound=at_least(0.9, "there is a winner to go with them"),
+            ),
+        ),
+    ),
+    Claim(
+        id="SS25",
+        says=Says(
+            holds="Frozen as they are drawn, small, the matrices of queries and keys let most reads fail to the end.",
+            fails="Frozen as they are drawn, the matrices of queries and keys let most reads be learnt all the same.",
+            whether="whether the look-up is learnt with queries and keys frozen as they are drawn",
+        ),
+        reading=Reading("share of reads answered right at the end", READS, at_end("accuracy", NEVER_LOOSE)),
+        bound=at_most(0.5, "more reads wrong than right"),
+        controls=(
+            Control(
+                reading=Reading("the same with nothing frozen", READS, at_end("accuracy", NETWORKS)),
+                bound=at_least(0.9, "there is time enough"),
+            ),
+        ),
+    ),
+)

@@ -1,0 +1,107 @@
+"""Claims on what predicts the winner, and on what its growth is made of."""
+
+from livingpaper.claims.claim import Claim, Control, Says
+from livingpaper.claims.reading import Less, Reading
+from livingpaper.claims.rules import Share
+from livingpaper.claims.units import MORE_OFTEN_THAN_NOT, NUMBER, POINTS, Unit, at_least, at_most, share_of
+from retrieval_circuits.sgd_selection import readings
+from retrieval_circuits.sgd_selection.readings import LATEST
+
+CHECKPOINTS = share_of("checkpoints")
+GROWTH = Unit(name="%", of="the growth", times=100)
+
+PREDICTION = (
+    Claim(
+        id="SS12",
+        says=Says(
+            holds="Three hundred steps before, the loss mostly pushes the later winner more than its rivals.",
+            fails="Three hundred steps before, the loss mostly pushes another head more than the later winner.",
+            whether="whether the loss pushes the later winner most",
+        ),
+        reading=Reading(
+            f"whether the push on the later winner is the largest {LATEST} steps before half of the joining",
+            share_of("networks"),
+            readings.ranked_first_at("push"),
+        ),
+        rule=Share(each=at_least(1, "it is")),
+        bound=MORE_OFTEN_THAN_NOT,
+        controls=(
+            Control(
+                reading=Reading(
+                    "the same before the first step", share_of("networks"), readings.ranked_first_at("push", None)
+                ),
+                rule=Share(each=at_least(1, "it is")),
+                bound=at_most(0.75, "chance is a quarter: not every measure finds the winner at any time"),
+            ),
+        ),
+    ),
+    Claim(
+        id="SS13",
+        says=Says(
+            holds="The push tells more than the score: it names the winner oftener than what heads join already.",
+            fails="The push tells no more than the score: what heads join already names the winner as often.",
+            whether="whether the push names the winner better than the score",
+        ),
+        reading=Reading(
+            "share of checkpoints at which the push names the winner, less that of the score,",
+            POINTS,
+            Less(readings.ranked_first("push"), readings.ranked_first("joins")),
+        ),
+        bound=at_least(0.1, "ten points of the thousand steps before"),
+    ),
+    Claim(
+        id="SS14",
+        says=Says(
+            holds="The gradient of one moment tells which head gains most over the next hundred steps.",
+            fails="The gradient of one moment seldom tells which head gains most over the next hundred steps.",
+            whether="whether the head that is pushed most gains most",
+        ),
+        reading=Reading(
+            "share of checkpoints at which the head that is pushed most gains most in the next hundred steps",
+            CHECKPOINTS,
+            readings.selection_law,
+        ),
+        bound=at_least(0.5, "twice chance, which is a quarter"),
+    ),
+)
+
+UPDATES = (
+    Claim(
+        id="SS15",
+        says=Says(
+            holds="At Adam's rate the raw gradient explains next to none of the winner's growth.",
+            fails="At Adam's rate the raw gradient explains a good part of the winner's growth.",
+            whether="whether the raw gradient explains the winner's growth",
+        ),
+        reading=Reading("share of the growth that the raw gradient has", GROWTH, readings.share_of_growth("raw")),
+        bound=at_most(0.05, "the source has less than one in a hundred"),
+        source="source",
+        source_verdict="Supported",
+    ),
+    Claim(
+        id="SS16",
+        says=Says(
+            holds="That is its length, not its direction: made as long as Adam's updates, it explains half or more.",
+            fails="It is not its length alone: made as long as Adam's updates, it explains less than half.",
+            whether="whether the raw gradient is too small or points elsewhere",
+        ),
+        reading=Reading(
+            "share that it has at the length of the updates", GROWTH, readings.share_of_growth("raw_at_length")
+        ),
+        bound=at_least(0.5, "as good a direction as Adam's but for a factor of two"),
+    ),
+    Claim(
+        id="SS17",
+        says=Says(
+            holds="Gradients of the last twenty updates do most of what the current one does for the winner.",
+            fails="Gradients of the last twenty updates do less than half of what the current one does for the winner.",
+            whether="whether old gradients push the winner as new ones do",
+        ),
+        reading=Reading(
+            "what gradients of the last twenty updates do, by what the current one does,",
+            NUMBER,
+            readings.older_gradients,
+        ),
+        bound=at_least(0.5, "half of it; if shares went by weight alone it were 1"),
+    ),
+)

@@ -1,0 +1,158 @@
+"""Claims on what a fork is, on which of four equal heads comes to join values to their keys, and when it is settled."""
+
+from functools import partial
+
+from livingpaper.claims.claim import Claim, Control, Says
+from livingpaper.claims.reading import Less, Reading
+from livingpaper.claims.rules import Forced, Share
+from livingpaper.claims.units import MORE_OFTEN_THAN_NOT, POINTS, STEPS, at_least, at_most, share_of
+from retrieval_circuits.sgd_selection import readings
+from retrieval_circuits.sgd_selection.design import ELSEWHERE, ORDERS
+from retrieval_circuits.sgd_selection.readings import AHEAD
+
+FORKS, CHECKPOINTS = map(share_of, ("forks", "checkpoints"))
+FIRST, LATE = ORDERS[0], ORDERS[5]
+"""Forks from the untrained network, and from the point that is two hundred steps before half of the joining."""
+_when = partial(Reading, unit=STEPS)
+
+CONTROL = (
+    Claim(
+        id="SS1",
+        says=Says(
+            holds="A fork that changes nothing is its parent, to the last bit.",
+            fails="A fork that changes nothing is not its parent.",
+            whether="whether a fork that changes nothing is its parent",
+        ),
+        reading=Reading(
+            "share of its checkpoints whose weights are the parent's, bit by bit", CHECKPOINTS, readings.same_weights
+        ),
+        rule=Forced(),
+        bound=at_least(1, "the same arithmetic on the same rows"),
+        min_seeds=1,
+    ),
+    Claim(
+        id="SS2",
+        says=Says(
+            holds="In this parent the look-up is learnt under every order of the data that was tried.",
+            fails="In this parent the look-up is not learnt in these steps under some orders of the data.",
+            whether="whether in this parent the look-up is learnt whatever rows follow",
+        ),
+        reading=Reading("share of an order's forks that read as well as asked", FORKS, readings.learnt(*ORDERS)),
+        bound=at_least(0.9, "all but a few"),
+    ),
+    Claim(
+        id="SS3",
+        says=Says(
+            holds="The head that joins most is the one that is needed: its removal costs most of its layer.",
+            fails="The head that joins most is not the one whose removal costs most of its layer.",
+            whether="whether the head that joins most is the one that is needed",
+        ),
+        reading=Reading("share of an order's forks in which it is", FORKS, readings.removal_agrees),
+        bound=at_least(0.9, "all but a few; by chance a quarter"),
+    ),
+)
+
+WHEN = (
+    Claim(
+        id="SS4",
+        says=Says(
+            holds="Which head wins is not settled by the weights that training starts from.",
+            fails="Which head wins is settled by the weights that training starts from, or soon after.",
+            whether="whether the starting weights settle which head wins",
+        ),
+        reading=_when("step from which on other rows leave the winner", values=readings.settling_step),
+        bound=at_least(400, "a quarter of the way to the parent's look-up; the form of a stream is learnt by then"),
+    ),
+    Claim(
+        id="SS5",
+        says=Says(
+            holds="The winner is settled before it wins, two hundred steps or more before it joins half of the values.",
+            fails="The winner is not settled two hundred steps before it joins half of the values.",
+            whether="whether the winner is settled before it wins",
+        ),
+        reading=_when("steps from there to half of the parent's joining", values=readings.settled_ahead),
+        bound=at_least(200, "two checkpoints of forks; the joining itself goes from a fifth to four fifths in as many"),
+    ),
+    Claim(
+        id="SS6",
+        says=Says(
+            holds="Two hundred steps before, other rows hardly move the time of the look-up.",
+            fails="Two hundred steps before, other rows still move the time of the look-up.",
+            whether="whether the time of the look-up is settled late",
+        ),
+        reading=_when("steps by which other rows from there on move it", values=readings.time_shift(LATE)),
+        bound=at_most(100, "one checkpoint of forks"),
+        controls=(
+            Control(
+                reading=_when("the same of orders from the start", values=readings.time_shift(FIRST)),
+                bound=at_least(100, "the order of the data can move it"),
+            ),
+        ),
+    ),
+)
+
+# Declared on 2026-11-26, before any fork of a network other than the parent was measured.
+OTHERS = (
+    Claim(
+        id="SS18",
+        says=Says(
+            holds="In nine networks starting weights do not settle the winner alone: other data often give another, or "
+            "none.",
+            fails="In nine networks starting weights mostly settle the winner: other data seldom give another.",
+            whether="whether in nine networks the starting weights settle the winner alone",
+        ),
+        reading=Reading(
+            "share of a network's forks from the start that keep its winner", FORKS, readings.keeping(ELSEWHERE[0])
+        ),
+        bound=at_most(0.75, "one in four or more ends with another, or with none; settled, it were 1"),
+        controls=(
+            Control(
+                reading=Reading(
+                    "share of the ten networks in which the head that joins most at first is the winner in the end",
+                    share_of("networks"),
+                    readings.leader_stays,
+                ),
+                bound=at_least(0.9, "who wins stays the winner: another one is not just a later one"),
+            ),
+        ),
+    ),
+    Claim(
+        id="SS19",
+        says=Says(
+            holds="Starting weights narrow who wins: forks keep their own network's winner oftener than another's.",
+            fails="Starting weights hardly narrow who wins: forks keep their own network's winner hardly oftener.",
+            whether="whether starting weights narrow who wins",
+        ),
+        reading=Reading(
+            "share of a network's forks from the start that keep its winner, less the same of another's,",
+            POINTS,
+            Less(readings.keeping(ELSEWHERE[0]), readings.keeping_anothers(ELSEWHERE[0])),
+        ),
+        bound=at_least(0.1, "ten points; nothing inherited gives 0, whichever heads win"),
+    ),
+    Claim(
+        id="SS20",
+        says=Says(
+            holds="Most of these networks have settled their winner four hundred steps or more before it wins.",
+            fails="Most of these networks have not settled their winner when it is four hundred steps or more away.",
+            whether="whether these networks have settled their winner four hundred steps before it wins",
+        ),
+        reading=Reading(
+            f"whether all of a network's forks keep its winner that leave {AHEAD} steps before half of the joining, or "
+            "earlier,",
+            share_of("networks"),
+            readings.keeping(ELSEWHERE[1], ahead=AHEAD),
+        ),
+        rule=Share(each=at_least(1, "all of them")),
+        bound=MORE_OFTEN_THAN_NOT,
+        controls=(
+            Control(
+                reading=Reading(
+                    "the same of forks from the start", share_of("networks"), readings.keeping(ELSEWHERE[0])
+                ),
+                rule=Share(each=at_least(1, "all of them")),
+                bound=at_most(0.75, "other data can change the winner at all"),
+            ),
+        ),
+    ),
+)

@@ -1,0 +1,39 @@
+"""The arms, by name, and where forks leave their networks."""
+
+N_FORKS = 8
+LAYER, HEADS = 0, (0, 1, 2, 3)
+"""Where the heads compete: in each of the ten networks one of the first layer joins most values to their keys."""
+NETWORKS, PARENT, REPLAY = "ten networks", "the parent", "nothing changed"
+ORDERS = tuple(f"another order, point {number}" for number in range(1, N_FORKS + 1))
+"""The arms of forks that differ from the parent in their data alone, by how late they leave it."""
+ACT = 3
+"""Which of the points (from 0) the other arms leave from: four hundred steps before the parent's transition."""
+EARLY = 1
+"""The point before it from which heads are changed, too: other orders from there on can still give another winner."""
+TRACED = ORDERS[5]
+"""Forks whose updates are taken apart: they begin two hundred steps before the parent's transition."""
+N_TRACED, N_LAGS = 300, 20
+"""Updates that are taken apart, through the transition, and how far back gradients are followed."""
+BOOSTED = tuple(f"head {head} boosted" for head in HEADS)
+HELD = tuple(f"head {head} held at zero" for head in HEADS)
+BOOSTED_EARLY, HELD_EARLY = (tuple(f"{arm}, from point {EARLY + 1}" for arm in arms) for arms in (BOOSTED, HELD))
+DAMPED = tuple(f"head {head} damped" for head in HEADS)
+FROZEN, NEVER_LOOSE = "queries and keys frozen", "ten networks, queries and keys frozen from the start"
+FROZEN_EARLY = f"{FROZEN}, from point {EARLY + 1}"
+DRAWN_FORK = "the fork that is drawn"
+"""The first order from the first point, whose last weights are shipped. Who wins it was known when it was chosen."""
+OWN_HEADS = ("the parent, its own heads", "the fork, its own heads")
+OTHERS_HEADS = ("the parent, the fork's heads", "the fork, the parent's heads")
+"""The arms of forks of the parent and of the drawn fork; in the second the heads of the first layer change places.
+
+Who wins the drawn fork was known when it was chosen for that, as its winner is another than the parent's.
+"""
+ELSEWHERE = tuple(f"other networks, point {number}" for number in (1, 2))
+"""The arms of forks of all networks but the parent, by how late they leave them."""
+LABEL = 100
+"""Such a fork is called LABEL times its network's seed plus its order: a number of its own in its arm."""
+
+
+def forked(label: int) -> int:
+    """The seed of the network that such a fork leaves."""
+    return label // LABEL

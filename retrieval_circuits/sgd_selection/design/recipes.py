@@ -1,0 +1,223 @@
+"""What is trained: ten networks, and forks: of one at many steps and with parts changed, of the others with other data.
+
+A fork begins where its parent stood, weights, moments and rate, and goes on with rows of its own. Source of the
+question: nelson960, "From Retrieval Motifs To SGD Circuit Selection" (draft of April 2026), which has no forks. The
+parent is the network of SGD formation that learns the look-up first: its forks are the shortest. Its transition, and
+which of its heads came to join values to keys, were known when the steps to fork at were chosen; no fork was. When the
+other networks were forked, their winners, their times and all forks of the parent were known.
+"""
+
+import dataclasses
+from functools import partial
+
+from circuitcore.metrics.instruments.instrument import Instrument
+from circuitcore.tasks.balanced_stream import BalancedStream
+from circuitcore.training.during import During, Freeze, Graft, Hold, Scale
+from circuitcore.training.recipe import Recipe, Stage
+from retrieval_circuits.design import N_BESIDE
+from retrieval_circuits.sgd_formation.design import BATCH_SIZE, EVERY, N_LOOKED, SHOWN_AT, links, small_network
+from retrieval_circuits.sgd_formation.measures import SIZES, Counts, Removed, part_removed
+from retrieval_circuits.sgd_selection.design.arms import (
+    ACT,
+    BOOSTED,
+    BOOSTED_EARLY,
+    DAMPED,
+    DRAWN_FORK,
+    EARLY,
+    ELSEWHERE,
+    FROZEN,
+    FROZEN_EARLY,
+    HEADS,
+    HELD,
+    HELD_EARLY,
+    LABEL,
+    LAYER,
+    N_LAGS,
+    N_TRACED,
+    NETWORKS,
+    NEVER_LOOSE,
+    ORDERS,
+    OTHERS_HEADS,
+    OWN_HEADS,
+    PARENT,
+    REPLAY,
+    TRACED,
+)
+from retrieval_circuits.sgd_selection.design.params import Params
+from retrieval_circuits.sgd_selection.measures import Traced, fingerprints, pushes, routes, updates
+
+ORDER_OFFSET = 30_000
+"""Orders of data have seeds of their own: no fork has its parent's rows, and forks of one seed share theirs."""
+ELSEWHERE_OFFSET, N_ELSEWHERE = 40_000, 25_000
+"""The same of forks of the other networks; as these seeds end at 65,535, networks 250 seeds apart share rows."""
+EVERY_OF_FORKS = 100
+LONGER = 4
+"""Forks from the first two points have a quarter more steps: what comes so early moves when the look-up comes."""
+N_TRAIN = 8_000
+"""Rows of the fixed set, which no network here reads: of the data set that SGD formation has."""
+N_TEST = 2_048
+"""Rows of each other split."""
+N_PUSHED = 256
+"""Rows on which the gradient of the loss is taken: four batches of training."""
+N_REMOVED = 32
+"""Rows on which heads are removed: some 320 reads."""
+BOOST = 3.0
+"""Factor on the updates of a head that is boosted; of one that is damped, they are divided by it."""
+
+
+def recipes(params: Params) -> dict[str, tuple[Recipe, ...]]:
+    """Arm -> its recipes; of forks one per order of the data, whose seed stands for the fork's."""
+    parent = _network(params, params.parent)
+    others = [seed for seed in params.seeds if seed != params.parent]
+    first = _fork(params, parent, params.fork_at[0], params.order_seeds[0])
+    return {
+        NETWORKS: tuple(_network(params, seed) for seed in params.seeds),
+        PARENT: (parent,),
+        REPLAY: (_fork(params, parent, params.fork_at[ACT], None),),
+        **{
+            arm: tuple(_fork(params, parent, at, order) for order in params.order_seeds)
+            for arm, at in zip(ORDERS, params.fork_at, strict=True)
+        },
+        **_changed(params, parent),
+        NEVER_LOOSE: tuple(
+            dataclasses.replace(network, during=(_queries_and_keys(network),))
+            for network in (_network(params, seed) for seed in params.seeds)
+        ),
+        **{
+            arm: tuple(_fork_of(params, seed, at, order) for seed in others for order in params.elsewhere_orders)
+            for arm, at in zip(ELSEWHERE, params.elsewhere_at, strict=True)
+        },
+        **_exchanged(params, parent, first),
+        DRAWN_FORK: (first,),
+    }
+
+
+def _changed(params: Params, parent: Recipe) -> dict[str, tuple[Recipe, ...]]:
+    """Forks in which a part is held, frozen, or moves by more or less from the first step on."""
+    act, early = params.fork_at[ACT], params.fork_at[EARLY]
+    held, boosted, damped = (
+        [change(parts=(f"L{LAYER}H{head}",)) for head in HEADS]
+        for change in (Hold, partial(Scale, factor=BOOST), partial(Scale, factor=1 / BOOST))
+    )
+    frozen = {FROZEN: act, FROZEN_EARLY: early}
+    done = [
+        *((HELD, held, act, params.act_seeds), (HELD_EARLY, held, early, params.act_seeds)),
+        *(((arm,), (_queries_and_keys(parent),), at, params.act_seeds) for arm, at in frozen.items()),
+        *((BOOSTED, boosted, act, params.boost_seeds), (BOOSTED_EARLY, boosted, early, params.boost_seeds)),
+        (DAMPED, damped, act, params.exchange_seeds),
+    ]
+    return {
+        arm: tuple(_fork(params, parent, at, order, (change,)) for order in orders)
+        for arms, changes, at, orders in done
+        for arm, change in zip(arms, changes, strict=True)
+    }
+
+
+def _exchanged(params: Params, parent: Recipe, first: Recipe) -> dict[str, tuple[Recipe, ...]]:
+    """Forks of the parent and of its first fork from one step on, each with its own heads and with the other's.
+
+    Heads take their moments along. All end with the forks that end last.
+    """
+    act, heads = params.fork_at[ACT], tuple(f"L{LAYER}H{head}" for head in HEADS)
+    given = [((), ()), tuple((Graft(parts=heads, source=(other.sha256, act)),) for other in (first, parent))]
+    return {
+        arm: tuple(_until(_fork(params, stays, act, order, during), _latest(params)) for order in params.exchange_seeds)
+        for arms, changes in zip((OWN_HEADS, OTHERS_HEADS), given, strict=True)
+        for arm, stays, during in zip(arms, (parent, first), changes, strict=True)
+    }
+
+
+def _network(params: Params, seed: int) -> Recipe:
+    """A network of SGD formation on fresh rows of our stream."""
+    task = BalancedStream(**SIZES, n_train=N_TRAIN, n_eval=N_TEST)
+    trained = small_network(task, seed, params.parent_steps, params.d_model, fresh=True)
+    return dataclasses.replace(trained, engine=params.engine)
+
+
+def _fork(params: Params, parent: Recipe, at: int, order: int | None, during: tuple[During, ...] = ()) -> Recipe:
+    """The parent from step ``at`` on, with another order of the data or, without one, its own.
+
+    Nothing of a fork is drawn from its ``init_seed``: here it names the order, so that each has one number an arm.
+    """
+    seeds = {} if order is None else {"init_seed": order, "data_seed": ORDER_OFFSET + order}
+    fork = dataclasses.replace(parent, parent=(parent.sha256, at), during=during, checkpoint_at=(0, 1), **seeds)
+    return _until(fork, _latest(params) if at in params.fork_at[:2] else params.steps)
+
+
+def _latest(params: Params) -> int:
+    return params.steps + params.steps // LONGER
+
+
+def _until(fork: Recipe, end: int) -> Recipe:
+    """The fork up to the step of the whole training that is given."""
+    taken = end - fork.parent[1]
+    at = (*range(0, taken, EVERY_OF_FORKS), taken)
+    return dataclasses.replace(fork, stages=_up_to(end), checkpoint_at=at)
+
+
+def _fork_of(params: Params, seed: int, at: int, order: int) -> Recipe:
+    """A network from step ``at`` on, with other rows, up to where networks end or, from the first point, beyond.
+
+    Forks of one network and order share their rows, wherever they leave.
+    """
+    network, label = _network(params, seed), LABEL * seed + order
+    last = params.parent_steps + (params.parent_steps // LONGER if at == params.elsewhere_at[0] else 0)
+    return dataclasses.replace(
+        network,
+        parent=(network.sha256, at),
+        stages=_up_to(last),
+        checkpoint_at=(0, EVERY * -(-last // EVERY) - at),
+        init_seed=label,
+        data_seed=ELSEWHERE_OFFSET + label % N_ELSEWHERE,
+    )
+
+
+def _up_to(step: int) -> tuple[Stage, ...]:
+    """The whole training, up to the end of the epoch that has the step."""
+    return (Stage(("train",), -(-step // EVERY), EVERY * BATCH_SIZE),)
+
+
+def _queries_and_keys(recipe: Recipe) -> Freeze:
+    """Their matrices in every head do not move."""
+    model = recipe.model
+    return Freeze(
+        parts=tuple(f"L{layer}H{head}.QK" for layer in range(model.n_layers) for head in range(model.n_heads))
+    )
+
+
+def instruments(params: Params, arm: str) -> tuple[Instrument, ...]:
+    """Answers and attention of every checkpoint; of networks links and what the loss pushes, of forks parts removed.
+
+    Of those from one point on also what their updates are made of; of the parent and its replay the weights' hashes.
+    """
+    n_looked = min(N_LOOKED, params.n_rows)
+    asked = Counts(n_rows=params.n_rows, n_looked=n_looked)
+    found = (Instrument(name="measurements", version=1, measures=routes, settings=asked),)
+    if arm in ELSEWHERE:
+        return found
+    if arm == DRAWN_FORK:
+        return (*found, links(params.n_rows))
+    if arm in (PARENT, REPLAY):
+        tested = (links(params.n_rows),) if arm == PARENT else ()
+        return (*found, Instrument(name="fingerprints", version=1, measures=fingerprints), *tested)
+    if arm == NETWORKS:
+        pushed = Counts(n_rows=min(N_PUSHED, params.n_rows), n_looked=n_looked)
+        return (*found, Instrument(name="pushes", version=1, measures=pushes, settings=pushed), links(params.n_rows))
+    if arm in ORDERS:
+        removed = Removed(n_rows=min(N_REMOVED, params.n_rows), splits=(BalancedStream.reported,))
+        found = (*found, Instrument(name="removed", version=1, measures=part_removed, when="last", settings=removed))
+    if arm == TRACED:
+        traced = Traced(n_steps=N_TRACED, every=EVERY, n_lags=N_LAGS, n_looked=n_looked)
+        return (*found, Instrument(name="updates", version=1, measures=updates, when="steps", settings=traced))
+    return found
+
+
+def published_epochs(params: Params, arm: str, seed: int) -> tuple[int, ...]:
+    """Steps at which weights are shipped: of the parent, and the last of other networks and of the drawn fork."""
+    if arm in (NETWORKS, PARENT) and seed == params.parent:
+        return (*SHOWN_AT, params.parent_steps)
+    if arm == NETWORKS and seed in params.seeds[:N_BESIDE]:
+        return (params.parent_steps,)
+    if arm in (ORDERS[0], DRAWN_FORK) and seed == params.order_seeds[0]:
+        return (recipes(params)[DRAWN_FORK][0].checkpoint_at[-1],)
+    return ()

@@ -1,0 +1,114 @@
+"""The tables behind the figures of what is changed in training: heads boosted, damped, held, exchanged, and frozen."""
+
+import pandas as pd
+
+from livingpaper.claims.results import Results
+from livingpaper.claims.view import View
+from retrieval_circuits.design import BAND
+from retrieval_circuits.sgd_formation.readings.networks import total_looks
+from retrieval_circuits.sgd_selection.design import (
+    ACT,
+    BOOSTED,
+    BOOSTED_EARLY,
+    DAMPED,
+    DRAWN_FORK,
+    EARLY,
+    FROZEN,
+    FROZEN_EARLY,
+    HEADS,
+    HELD,
+    HELD_EARLY,
+    NETWORKS,
+    NEVER_LOOSE,
+    ORDERS,
+    OTHERS_HEADS,
+    OWN_HEADS,
+    PARENT,
+)
+from retrieval_circuits.sgd_selection.figures.chapter import COUNTED, OVER_ORDERS, ROWS
+from retrieval_circuits.sgd_selection.readings import delays, forked_at, winners
+
+POINTS = {ACT: (HELD, BOOSTED), EARLY: (HELD_EARLY, BOOSTED_EARLY)}
+"""The points from which heads are changed -> the arms in which they are held, and boosted."""
+
+
+def boosted(results: Results) -> View:
+    """How often each head wins when it is boosted, and when nothing is, by the step at which forks leave."""
+    found = []
+    for point, (_, arms) in POINTS.items():
+        plain = winners(results, ORDERS[point])
+        panel = f"from step {forked_at(results, ORDERS[point]):,}"
+        for head, arm in zip(HEADS, arms, strict=True):
+            won = winners(results, arm)
+            orders = plain[plain.index.isin(won.index)]
+            for name, winner in {"it is boosted": won, "nothing is": orders}.items():
+                rows = (winner == head).astype(int).rename("value").reset_index()
+                found.append(rows.assign(panel=panel, group=f"head {head} wins", series=name, arm=arm))
+    return View(pd.concat(found, ignore_index=True), "share of forks", ROWS, COUNTED)
+
+
+def silenced(results: Results) -> View:
+    """By how many steps half of the reads are right later without a head, by the step at which forks leave."""
+    found = []
+    for point, (arms, _) in POINTS.items():
+        at = f"from step {forked_at(results, ORDERS[point]):,}"
+        for name, of_winner in {"without the winner": True, "without another": False}.items():
+            rows = delays(arms, ORDERS[point], of_winner=of_winner)(results).rename("value").reset_index()
+            found.append(rows.assign(group=f"{at}, {name}", arm=arms[0]))
+    behind = tuple(arm for point, (arms, _) in POINTS.items() for arm in (*arms, ORDERS[point]))
+    note = "Where they never are, the last step counts; without another: the mean of the others"
+    table = pd.concat(found, ignore_index=True)
+    return View(table, "steps by which half of the reads are right later", ROWS, OVER_ORDERS, note=note, arms=behind)
+
+
+def frozen(results: Results) -> View:
+    """Answers and attention with all queries and keys frozen from one step on or another, and with nothing frozen."""
+    arms = {f"frozen from step {forked_at(results, arm):,}": arm for arm in (FROZEN_EARLY, FROZEN)}
+    found = []
+    for name, arm in {**arms, "nothing frozen": ORDERS[ACT]}.items():
+        found.append(_answers_and_looks(results, arm).assign(series=name))
+    return View(pd.concat(found, ignore_index=True), "share", ROWS, OVER_ORDERS)
+
+
+def never_loose(results: Results) -> View:
+    """The same of ten networks, with queries and keys frozen as they were drawn."""
+    found = []
+    for name, arm in {"queries and keys frozen": NEVER_LOOSE, "nothing frozen": NETWORKS}.items():
+        found.append(_answers_and_looks(results, arm).assign(series=name))
+    return View(pd.concat(found, ignore_index=True), "share", ROWS, BAND)
+
+
+def _answers_and_looks(results: Results, arm: str) -> pd.DataFrame:
+    answers = results.curve("accuracy", arm)[["step", "init_seed", "value"]]
+    looks = total_looks(results, arm).groupby(["init_seed", "step"], as_index=False)["value"].max()
+    answers = answers.assign(panel="answered right", unit="share of reads")
+    looks = looks.assign(panel="attention to the value asked for", unit="most of any head")
+    return pd.concat([answers, looks], ignore_index=True).assign(arm=arm)
+
+
+def exchanged(results: Results) -> View:
+    """Whose winner wins in forks of the parent and of the drawn fork, each with its own heads and with the other's."""
+    trainings = {"the parent's": PARENT, "the fork's": DRAWN_FORK}
+    own = {whose: int(winners(results, arm).iloc[0]) for whose, arm in trainings.items()}
+    names = ("parent, its own heads", "fork, its own heads", "parent, the fork's heads", "fork, the parent's heads")
+    found = []
+    for name, arm in zip(names, (*OWN_HEADS, *OTHERS_HEADS), strict=True):
+        for whose, head in own.items():
+            rows = (winners(results, arm) == head).astype(int).rename("value").reset_index()
+            found.append(rows.assign(group=name, series=f"{whose} winner wins", arm=arm))
+    table = pd.concat(found, ignore_index=True).assign(panel="under the same orders")
+    return View(table, "share of forks", ROWS, COUNTED, arms=(PARENT, DRAWN_FORK, *OWN_HEADS, *OTHERS_HEADS))
+
+
+def damped(results: Results) -> View:
+    """How often each head wins when it is damped, and when nothing is."""
+    plain, found = winners(results, OWN_HEADS[0]), []
+    for head, arm in zip(HEADS, DAMPED, strict=True):
+        for name, won in {"it is damped": winners(results, arm), "nothing is": plain}.items():
+            rows = (won == head).astype(int).rename("value").reset_index()
+            found.append(rows.assign(group=f"head {head} wins", series=name, arm=arm))
+    table = pd.concat(found, ignore_index=True).assign(panel="under the same orders")
+    return View(table, "share of forks", ROWS, COUNTED, arms=(*DAMPED, OWN_HEADS[0]))
+
+
+CHANGES = {view.__name__: view for view in (boosted, silenced, frozen, never_loose, exchanged, damped)}
