@@ -18,8 +18,10 @@ BOOSTED = tuple(f"head {head} boosted" for head in HEADS)
 HELD = tuple(f"head {head} held at zero" for head in HEADS)
 BOOSTED_EARLY, HELD_EARLY = (tuple(f"{arm}, from point {EARLY + 1}" for arm in arms) for arms in (BOOSTED, HELD))
 DAMPED = tuple(f"head {head} damped" for head in HEADS)
-FROZEN, NEVER_LOOSE = "queries and keys frozen", "ten networks, queries and keys frozen from the start"
+FROZEN = "queries and keys frozen"
 FROZEN_EARLY = f"{FROZEN}, from point {EARLY + 1}"
+NEVER_LOOSE, NEVER_LOOSE_WIDE = f"{FROZEN} from the start", f"{FROZEN} from the start, drawn as the source draws"
+"""Networks that never had them move; in the second all weights are drawn as the source's are, which are larger."""
 DRAWN_FORK = "the fork that is drawn"
 """The first order from the first point, whose last weights are shipped. Who wins it was known when it was chosen."""
 OWN_HEADS = ("the parent, its own heads", "the fork, its own heads")

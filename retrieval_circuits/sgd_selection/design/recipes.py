@@ -36,6 +36,7 @@ from retrieval_circuits.sgd_selection.design.arms import (
     N_TRACED,
     NETWORKS,
     NEVER_LOOSE,
+    NEVER_LOOSE_WIDE,
     ORDERS,
     OTHERS_HEADS,
     OWN_HEADS,
@@ -79,10 +80,7 @@ def recipes(params: Params) -> dict[str, tuple[Recipe, ...]]:
             for arm, at in zip(ORDERS, params.fork_at, strict=True)
         },
         **_changed(params, parent),
-        NEVER_LOOSE: tuple(
-            dataclasses.replace(network, during=(_queries_and_keys(network),))
-            for network in (_network(params, seed) for seed in params.seeds)
-        ),
+        **_never_loose(params),
         **{
             arm: tuple(_fork_of(params, seed, at, order) for seed in others for order in params.elsewhere_orders)
             for arm, at in zip(ELSEWHERE, params.elsewhere_at, strict=True)
@@ -113,6 +111,20 @@ def _changed(params: Params, parent: Recipe) -> dict[str, tuple[Recipe, ...]]:
     }
 
 
+def _never_loose(params: Params) -> dict[str, tuple[Recipe, ...]]:
+    """Networks of SGD formation with queries and keys frozen from the start; drawn wide, for half as many steps more.
+
+    The pilot of these learnt to read shortly before the end of the others.
+    """
+    made = {NEVER_LOOSE: [], NEVER_LOOSE_WIDE: []}
+    for seed in params.frozen_seeds:
+        small, longer = (_network(params, seed, share) for share in (1.0, 1.5))
+        wide = dataclasses.replace(longer, model=dataclasses.replace(longer.model, init="torch"))
+        made[NEVER_LOOSE].append(dataclasses.replace(small, during=(_queries_and_keys(small),)))
+        made[NEVER_LOOSE_WIDE].append(dataclasses.replace(wide, during=(_queries_and_keys(wide),)))
+    return {arm: tuple(of_arm) for arm, of_arm in made.items()}
+
+
 def _exchanged(params: Params, parent: Recipe, first: Recipe) -> dict[str, tuple[Recipe, ...]]:
     """Forks of the parent and of its first fork from one step on, each with its own heads and with the other's.
 
@@ -127,10 +139,10 @@ def _exchanged(params: Params, parent: Recipe, first: Recipe) -> dict[str, tuple
     }
 
 
-def _network(params: Params, seed: int) -> Recipe:
-    """A network of SGD formation on fresh rows of our stream."""
+def _network(params: Params, seed: int, longer: float = 1.0) -> Recipe:
+    """A network of SGD formation on fresh rows of our stream, for so many times its steps."""
     task = BalancedStream(**SIZES, n_train=N_TRAIN, n_eval=N_TEST)
-    trained = small_network(task, seed, params.parent_steps, params.d_model, fresh=True)
+    trained = small_network(task, seed, round(longer * params.parent_steps), params.d_model, fresh=True)
     return dataclasses.replace(trained, engine=params.engine)
 
 

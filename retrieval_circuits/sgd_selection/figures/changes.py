@@ -20,6 +20,7 @@ from retrieval_circuits.sgd_selection.design import (
     HELD_EARLY,
     NETWORKS,
     NEVER_LOOSE,
+    NEVER_LOOSE_WIDE,
     ORDERS,
     OTHERS_HEADS,
     OWN_HEADS,
@@ -71,9 +72,10 @@ def frozen(results: Results) -> View:
 
 
 def never_loose(results: Results) -> View:
-    """The same of ten networks, with queries and keys frozen as they were drawn."""
+    """The same of networks whose queries and keys are frozen as they were drawn, and of the ten with nothing frozen."""
     found = []
-    for name, arm in {"queries and keys frozen": NEVER_LOOSE, "nothing frozen": NETWORKS}.items():
+    arms = {"drawn small": NEVER_LOOSE, "drawn as the source's": NEVER_LOOSE_WIDE, "nothing frozen": NETWORKS}
+    for name, arm in arms.items():
         found.append(_answers_and_looks(results, arm).assign(series=name))
     return View(pd.concat(found, ignore_index=True), "share", ROWS, BAND)
 

@@ -15,10 +15,12 @@ from retrieval_circuits.sgd_selection.design import (
     DRAWN_FORK,
     EARLY,
     FROZEN,
+    FROZEN_EARLY,
     HELD,
     HELD_EARLY,
     NETWORKS,
     NEVER_LOOSE,
+    NEVER_LOOSE_WIDE,
     ORDERS,
     OTHERS_HEADS,
     OWN_HEADS,
@@ -62,11 +64,15 @@ def test_damped_heads_move_by_a_third_under_the_orders_of_the_exchange():
 
 
 def test_what_is_frozen_differs_from_what_is_not_in_that_alone():
-    assert [unchanged(one) for one in ARMS[NEVER_LOOSE]] == list(ARMS[NETWORKS])
-    (frozen,) = {one.during for one in ARMS[NEVER_LOOSE]}
-    assert (
-        frozen == ARMS[FROZEN][0].during == (Freeze(parts=tuple(f"L{x}H{y}.QK" for x in range(3) for y in range(4))),)
-    )
+    assert [unchanged(one) for one in ARMS[FROZEN_EARLY]] == list(ARMS[ORDERS[EARLY]])
+    assert [unchanged(one) for one in ARMS[FROZEN]] == list(ARMS[ORDERS[ACT]])
+    assert [unchanged(one) for one in ARMS[NEVER_LOOSE]] == list(ARMS[NETWORKS])[: len(PUBLISHED.frozen_seeds)]
+    for small, wide in zip(ARMS[NEVER_LOOSE], ARMS[NEVER_LOOSE_WIDE], strict=True):
+        assert (small.model.init, wide.model.init, wide.n_steps) == ("small", "torch", 7_500)
+        assert dataclasses.replace(wide.model, init="small") == small.model and wide.data_seed == small.data_seed
+    matrices = tuple(f"L{layer}H{head}.QK" for layer in range(3) for head in range(4))
+    frozen = [one for arm in (FROZEN, FROZEN_EARLY, NEVER_LOOSE, NEVER_LOOSE_WIDE) for one in ARMS[arm]]
+    assert {one.during for one in frozen} == {(Freeze(parts=matrices),)}
 
 
 def test_heads_are_exchanged_between_the_parent_and_the_drawn_fork_at_one_step():
