@@ -192,7 +192,7 @@ def _asked(params: Params, arm: str) -> tuple[Instrument, ...]:
     return (*standard(spec), *looked)
 
 
-N_SHOWN = 11  # checkpoints shipped of one run of each curriculum
+N_SHOWN = 6  # checkpoints shipped of one run of each curriculum
 
 
 def published_epochs(params: Params, arm: str, seed: int) -> tuple[int, ...]:
