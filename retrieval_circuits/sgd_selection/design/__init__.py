@@ -3,7 +3,6 @@
 from retrieval_circuits.sgd_selection.design.arms import (
     ACT,
     BOOSTED,
-    BOOSTED_EARLY,
     DAMPED,
     DRAWN_FORK,
     EARLY,
@@ -12,7 +11,6 @@ from retrieval_circuits.sgd_selection.design.arms import (
     FROZEN_EARLY,
     HEADS,
     HELD,
-    HELD_EARLY,
     LABEL,
     LAYER,
     N_LAGS,
@@ -33,7 +31,6 @@ from retrieval_circuits.sgd_selection.design.recipes import instruments, publish
 __all__ = [
     "ACT",
     "BOOSTED",
-    "BOOSTED_EARLY",
     "DAMPED",
     "DRAWN_FORK",
     "EARLY",
@@ -42,7 +39,6 @@ __all__ = [
     "FROZEN_EARLY",
     "HEADS",
     "HELD",
-    "HELD_EARLY",
     "LABEL",
     "LAYER",
     "NETWORKS",
