@@ -65,8 +65,13 @@ def find_browser() -> str | None:
 
 
 def run(*arguments: str) -> int:
-    """Run the environment's Python in the project's folder; returns its exit code. Ctrl-C is left to it to answer."""
-    with subprocess.Popen([str(PYTHON), *arguments], cwd=ROOT) as program:
+    """Run the environment's Python in the project's folder; returns its exit code. Ctrl-C is left to it to answer.
+
+    It keeps its bytecode even where Python is told to write none: tests start hundreds of processes, and each would
+    compile the project and pytest's plugins for itself.
+    """
+    kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    with subprocess.Popen([str(PYTHON), *arguments], cwd=ROOT, env=kept) as program:
         try:
             return program.wait()
         except KeyboardInterrupt:
@@ -81,10 +86,7 @@ def pip_install(*arguments: str) -> int:
 
 
 def compile_packages() -> None:
-    """Compile what was installed on all cores; pip would do it on one, and packages' tests too.
-
-    And what is here: where Python is told to write no bytecode, each process would compile that for itself.
-    """
+    """Compile what was installed, and what is here, on all cores; pip would do it on one, and packages' tests too."""
     with suppress(OSError):  # it only makes every start faster
         run("-m", "compileall", "-qq", "-j", "0", "-x", r"[/\\]tests?[/\\]", str(VENV), *map(str, OURS))
 

@@ -45,6 +45,16 @@ def test_a_word_runs_its_module_after_setting_up(words, command, calls):
     assert calls == [("set up",), command]
 
 
+def test_what_is_run_keeps_its_bytecode_where_python_is_told_to_write_none(monkeypatch, tmp_path):
+    (tmp_path / "ours.py").write_text("")
+    monkeypatch.setattr(paper, "ROOT", tmp_path)
+    monkeypatch.setattr(paper, "PYTHON", sys.executable)
+    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
+    monkeypatch.delenv("PYTHONPYCACHEPREFIX", raising=False)
+    assert paper.run("-c", "import ours") == 0
+    assert list(tmp_path.glob("__pycache__/ours.*.pyc"))
+
+
 def test_testing_lints_and_tests_even_when_the_lint_fails(calls, monkeypatch):
     monkeypatch.setattr(paper, "find_browser", lambda: "/bin/browser")
     monkeypatch.setattr(paper, "run", lambda *words: calls.append(words) or int("ruff" in words))
