@@ -90,11 +90,17 @@ def still(spec: dict[str, Any]) -> Still:
     width, height = (math.ceil(float(side)) for side in re.search(r'width="([\d.]+)" height="([\d.]+)"', svg).groups())
     # Digits beyond a tenth of a pixel are noise that doubles the size.
     svg = re.sub(r' d="([^"]*)"', lambda path: re.sub(r"(\.\d)\d+", r"\1", path[0]), svg)
-    svg = re.sub(r"(\d\.\d{2})\d+", r"\1", svg)
+    svg = _numbered_anew(re.sub(r"(\d\.\d{2})\d+", r"\1", svg))
     if len(svg) <= MAX_SVG:
         return Still("svg", "image/svg+xml", svg, width, height)
     png = vl_convert.vegalite_to_png(quiet, vl_version=vega.version(), scale=1.5)
     return Still("png", "image/png", png, width, height)
+
+
+def _numbered_anew(svg: str) -> str:
+    """The names of its clipping paths from 1 on: Vega counts through all charts that one process draws."""
+    names = {}
+    return re.sub(r'(?<=["#])clip\d+', lambda found: names.setdefault(found[0], f"clip{len(names) + 1}"), svg)
 
 
 def _without_unseen(node: Any) -> Any:

@@ -475,6 +475,12 @@ def kept_in(files, name, _, content):
     return f"kept/{name}"
 
 
+def test_a_chart_is_the_same_bytes_after_others_have_been_drawn():
+    clipped = alt.Chart(training()).mark_line(clip=True).encode(x="step", y="value")
+    first, then = (paper_html(clipped | clipped, "Two lines.") for _ in range(2))
+    assert then == first and "clip2" in first
+
+
 def test_a_chart_keeps_room_for_what_will_be_drawn():
     kept = {}
     code = paper_html(
