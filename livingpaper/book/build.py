@@ -14,6 +14,7 @@ import time
 from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import closing
 from functools import partial
 from itertools import groupby
 from pathlib import Path
@@ -54,7 +55,8 @@ INTERRUPTION = "\nThe book was not built: interrupted. The same command goes on 
 def run_all(jobs: Sequence[Job], root: Path, tier: str, stages: Stages) -> None:
     """Execute notebooks, two at a time; if some fail the others still finish.
 
-    An appendix is executed after its chapter, by whoever did that: side by side both would train and measure the same.
+    An appendix is executed after its chapter, in the same kernel: side by side both would train, measure and read the
+    same. Where the chapter failed, the appendix has a kernel of its own.
 
     Args:
         jobs: what to execute; notebooks of one study stand next to each other, as ``find_jobs`` gives them.
@@ -65,22 +67,26 @@ def run_all(jobs: Sequence[Job], root: Path, tier: str, stages: Stages) -> None:
     Raises:
         BookError: at least one failed; the message holds every failure.
     """
+    from livingpaper.book.study_kernel import StudyKernel  # slow to import; what makes pages needs as much
+
     failures, stopped = [], Event()
 
     def run_study(notebooks: Sequence[Job]) -> dict[str, float]:
         took = {}
-        for job in notebooks:
-            if stopped.is_set():
-                break
-            try:
-                with stages.stage(job.name):
-                    words = run_notebook(job, root)
-            except Exception as error:
-                words = "FAILED"
-                failures.append(str(error))
-            if words.startswith(EXECUTED_IN):
-                took[job.name] = float(words.removeprefix(EXECUTED_IN).removesuffix(" s"))
-            write_line(f"{job.name}.ipynb: {words}")
+        with closing(StudyKernel()) as kernel:
+            for job in notebooks:
+                if stopped.is_set():
+                    break
+                try:
+                    with stages.stage(job.name):
+                        words = run_notebook(job, root, kernel)
+                except Exception as error:
+                    words = "FAILED"
+                    failures.append(str(error))
+                    kernel.close()
+                if words.startswith(EXECUTED_IN):
+                    took[job.name] = float(words.removeprefix(EXECUTED_IN).removesuffix(" s"))
+                write_line(f"{job.name}.ipynb: {words}")
         return took
 
     by_study = [list(notebooks) for _, notebooks in groupby(jobs, lambda job: job.source.stem)]

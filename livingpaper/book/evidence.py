@@ -77,9 +77,7 @@ class Evidence:
     @cached_property
     def published_params(self) -> BaseModel | None:
         """The published parameters; None for a study that publishes nothing."""
-        if "published" not in studies.tiers(self.name):
-            return None
-        return studies.load_params(self.name)
+        return studies.load_params(self.name) if "published" in studies.tiers(self.name) else None
 
     @cached_property
     def published_arms(self) -> Arms:
@@ -145,9 +143,7 @@ class Evidence:
     @cached_property
     def missing(self) -> tuple[Recipe, ...]:
         """The reader's recipes that have to be trained, each once."""
-        if self.is_published:
-            return ()
-        return tuple(recipe for recipe in each(self.arms) if self.store.find(recipe) is None)
+        return () if self.is_published else tuple(one for one in each(self.arms) if self.store.find(one) is None)
 
     @property
     def uncomputed(self) -> list[Experiment]:
@@ -195,8 +191,7 @@ class Evidence:
         found = []
         if "paper" in self.origins:
             self._measure("paper", executor, watch)
-            shipped = self.shipped.__getitem__
-            found.append(results_of(shipped, self.published_units, self.published_instruments, "paper"))
+            found.append(self._published_results)
         if "rerun" in self.origins:
             durations, missing = Durations.of(self.folders.root), self.missing
             if missing:  # finished runs are read and no more: whoever trains draws their rows again to compare them
@@ -207,6 +202,11 @@ class Evidence:
             found.append(results_of(self._found, self.units, self.instruments, "rerun"))
         return tuple(found)
 
+    @cached_property
+    def _published_results(self) -> Results:
+        """The tables of the published runs, once all are measured: a study's second page reads none of them again."""
+        return results_of(self.shipped.__getitem__, self.published_units, self.published_instruments, "paper")
+
     def unmeasured(self, origin: Origin) -> dict[Instruments, list[Recipe]]:
         """Recipes by the tables that their runs lack."""
         if origin == "paper":
@@ -215,8 +215,7 @@ class Evidence:
 
     def _measure(self, origin: Origin, executor: str, watch: Watch | None) -> None:
         """Measure what is missing on finished runs; StoreError where weights that it takes are not here."""
-        store = self._shipping if origin == "paper" else self.store
-        arms = self.published_arms if origin == "paper" else self.arms
+        store, arms = (self._shipping, self.published_arms) if origin == "paper" else (self.store, self.arms)
         todo, durations = self.unmeasured(origin), Durations.of(self.folders.root)
         measuring.require_weights(self.name, store, todo, arms, durations)
         for lacking, recipes in todo.items():

@@ -55,7 +55,8 @@ class _Forked:
         return self._process.exitcode
 
     def send_signal(self, signum: int) -> None:
-        os.kill(self.pid, signum)
+        if self.poll() is None:
+            os.kill(self.pid, signum)
 
     def kill(self) -> None:
         self.send_signal(signal.SIGKILL)

@@ -14,6 +14,7 @@ from importlib.metadata import entry_points
 from importlib.util import find_spec
 from pathlib import Path
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 from circuitcore.ground.environment import WORKERS, exported, n_cores
 from circuitcore.ground.errors import UserError
@@ -21,6 +22,9 @@ from circuitcore.ground.spelling import unknown
 from livingpaper.book.parameters import read_yaml
 from livingpaper.book.studies import packages
 from livingpaper.figures import figure_files
+
+if TYPE_CHECKING:
+    from livingpaper.book.study_kernel import StudyKernel
 
 # Each tier and the ending of its parameter files.
 TIERS = MappingProxyType({"published": ".yaml", "smoke": ".smoke.yaml"})
@@ -196,8 +200,13 @@ def kernel_environment(tier: str, executed: Path, side_by_side: int = 1, *, fork
         yield
 
 
-def run_notebook(job: Job, root: Path) -> str:
+def run_notebook(job: Job, root: Path, kernel: "StudyKernel | None" = None) -> str:
     """Execute one notebook unless its executed copy is current; returns what was done, in words.
+
+    Args:
+        job: the notebook.
+        root: the folder it is executed in.
+        kernel: what executes it; by default one of its own, which ends with it.
 
     Raises:
         BookError: a cell raised, or the kernel died; the message ends with the traceback's end.
@@ -209,7 +218,7 @@ def run_notebook(job: Job, root: Path) -> str:
     job.executed.parent.mkdir(parents=True, exist_ok=True)
     start = time.perf_counter()
     try:
-        _execute(job, root)
+        _execute(job, root, kernel)
     except Exception as error:  # whatever stopped it, the book must not be built from its outputs
         end = ANSI_COLOURS.sub("", str(error)).strip()[-2000:]
         raise BookError(f"{job.name}.ipynb failed ({type(error).__name__}):\n{end}") from error
@@ -217,7 +226,7 @@ def run_notebook(job: Job, root: Path) -> str:
     return f"{EXECUTED_IN}{time.perf_counter() - start:.1f} s"
 
 
-def _execute(job: Job, root: Path) -> None:
+def _execute(job: Job, root: Path, kernel: "StudyKernel | None") -> None:
     """Execute a notebook; once more where its kernel never came up.
 
     Jupyter chooses the ports of a kernel before the kernel takes them, and somebody else may be first.
@@ -235,6 +244,7 @@ def _execute(job: Job, root: Path) -> None:
                 progress_bar=False,
                 request_save_on_cell_execute=False,  # else all of it is written out twice a cell
                 extra_arguments=QUIET_KERNEL,
+                **({"km": kernel.manager()} if kernel else {}),
             )
         except RuntimeError as error:
             if last or NEVER_CAME_UP not in str(error):

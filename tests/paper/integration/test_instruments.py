@@ -108,6 +108,7 @@ def test_a_measurement_from_outside_is_written_drawn_claimed_published_and_verif
     evidence = evidence_in(made)
     assert evidence.origins == ("paper",) and evidence.left() == []
     (results,) = evidence.gather(None, "serial")
+    assert evidence.gather(None, "serial") == (results,), "published tables are read once"
     rows = results.tables["sizes"]
     assert set(rows["init_seed"]) == set(PARAMS.seeds) and set(rows["arm"]) == {"trained"}
     assert evidence.judged(evidence.study.CLAIMS[0], results).status == Status.SUPPORTED

@@ -218,6 +218,21 @@ def test_a_live_notebook_gets_vega_and_styles_once(kernel, shown, monkeypatch):
     assert len(shown) == 2
 
 
+@pytest.mark.parametrize(("changed", "again"), [({}, True), ({"build": ""}, False), ({"published": False}, False)])
+def test_an_appendix_takes_what_its_chapter_has_read_where_a_book_shows_published_runs(
+    kernel, monkeypatch, changed, again
+):
+    monkeypatch.setattr(Evidence, "is_published", changed.get("published", True))
+    monkeypatch.setattr(Evidence, "require_for_a_book", lambda _: None)
+    monkeypatch.setattr(Evidence, "cost", lambda _: "")
+    chapter._opened.cache_clear()
+    if "build" in changed:
+        monkeypatch.delenv("PAPER_BUILD")
+    first = kernel(OWN).evidence
+    assert (chapter.appendix("toy_package.toy").evidence is first) == again
+    assert kernel(f"{OWN}\nseeds = [2]").evidence is not first, "other parameters, other runs"
+
+
 def test_outside_a_notebook_open_says_so(monkeypatch):
     monkeypatch.setattr(chapter, "get_ipython", lambda: None)
     for begin in (chapter.open, chapter.appendix):

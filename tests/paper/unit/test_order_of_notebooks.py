@@ -8,7 +8,7 @@ import pytest
 
 from circuitcore.ground.durations import Durations
 from circuitcore.ground.progress import Stages
-from livingpaper.book import build
+from livingpaper.book import build, study_kernel
 from livingpaper.book.notebooks import BookError
 
 
@@ -28,7 +28,7 @@ def executed(root, monkeypatch):
     """Begin and end of each notebook as they come; the chapter called "long" fails."""
     found, both = [], threading.Barrier(2, timeout=60)
 
-    def run(job, folder):
+    def run(job, folder, kernel):
         found.append(("begun", job.name))
         if "/" not in job.name:
             both.wait()  # chapters are executed side by side
@@ -59,10 +59,35 @@ def test_an_appendix_begins_when_its_chapter_has_ended_be_it_badly(root, execute
     assert len(executed) == 8
 
 
+def test_an_appendix_has_its_chapters_kernel_unless_that_failed(root, monkeypatch):
+    events = []
+
+    class Kernel:
+        def close(self):
+            events.append((self, "closed"))
+
+    def run(job, folder, kernel):
+        events.append((kernel, job.name))
+        if job.name == "long":
+            raise BookError("long.ipynb failed")
+        return f"{build.EXECUTED_IN}1.0 s"
+
+    monkeypatch.setattr(build, "run_notebook", run)
+    monkeypatch.setattr(study_kernel, "StudyKernel", Kernel)
+    chapters, _ = build.find_jobs(root, "published", root / "executed")
+    with pytest.raises(BookError):
+        build.run_all(chapters, root, "published", Stages({}))
+    by_kernel = [[what for kernel, what in events if kernel is one] for one in {kernel for kernel, _ in events}]
+    assert sorted(by_kernel) == [
+        ["long", "closed", "appendix/long", "closed"],
+        ["short", "appendix/short", "closed"],
+    ]
+
+
 def test_after_an_interruption_no_appendix_is_begun(root, monkeypatch):
     begun, interrupted = [], threading.Event()
 
-    def run(job, folder):
+    def run(job, folder, kernel):
         begun.append(job.name)
         interrupted.wait(timeout=60)
         return f"{build.EXECUTED_IN}1.0 s"
