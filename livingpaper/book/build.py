@@ -215,6 +215,7 @@ def assemble(root: Path, out: Path, executed: Path) -> Path:
         path_config=root / "_config.yml",
         confoverrides={"latex_individualpages": False, "paper_executed": str(executed)},
         doctreedir=out / ".doctrees",
+        jobs=n_cores(),
         freshenv=fresh,
         warningiserror=True,
         keep_going=True,

@@ -44,6 +44,11 @@ TAKEN_ALONG = {"explorer": "*.js", figure_files.FOLDER: "*"}
 """Folders beside the executed notebooks whose files go into the site, and which files."""
 ASSEMBLING = (sys.modules[__name__], merging, numbered_references, shared_link, painted_svg)
 """What makes pages, and whose change makes them all anew."""
+SAY_NOTHING = {"sphinx_multitoc_numbering", "sphinx_jupyterbook_latex"}
+"""Extensions that do not say whether pages can be read side by side, for which Sphinx would read them one by one.
+
+They can: the first numbers sections when every page has been read, the second looks at one page at a time.
+"""
 LOG = logging.getLogger(__name__)
 
 
@@ -105,6 +110,12 @@ def note_assets(app: Sphinx, config: Config) -> None:
 def add_figure_styles(app: Sphinx, config: Config) -> None:
     """Figures, badges and provenance look in the book as in a live notebook."""
     config.html_static_path.append(str(FIGURES))
+
+
+def read_side_by_side(app: Sphinx, config: Config) -> None:
+    """Say for extensions that do not say it, now that all are loaded, that pages can be read side by side."""
+    for name in SAY_NOTHING & set(app.extensions):
+        app.extensions[name].parallel_read_safe = True
 
 
 def vega_bundle() -> str:
@@ -200,6 +211,7 @@ def setup(app: Sphinx) -> dict[str, object]:
     app.add_config_value("paper_assets", "", "env")
     app.connect("config-inited", add_numbers)
     app.connect("config-inited", add_figure_styles)
+    app.connect("config-inited", read_side_by_side)
     app.connect("config-inited", note_assets)
     app.connect("env-before-read-docs", forget_pages)
     app.connect("source-read", show_outputs)

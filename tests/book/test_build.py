@@ -24,6 +24,7 @@ from sphinx.environment import BuildEnvironment
 
 import paper
 from circuitcore.ground.contents import Contents
+from circuitcore.ground.environment import n_cores
 from circuitcore.ground.interruption import INTERRUPTED
 from circuitcore.ground.packed import INDEX_NAME
 from livingpaper.book.build import main
@@ -214,6 +215,37 @@ def test_ctrl_c_while_pages_are_made_is_a_sentence_too(project):
     assert not {"Traceback", "Interrupted!"} & set(done.stderr.split())
     project.write("_config.yml", config)
     assert project.executed() == NEITHER
+
+
+NOTES_WHO = """
+import os
+from pathlib import Path
+
+def noted(what):
+    return lambda app, *given: Path(f"{what}-{os.getpid()}").touch()
+
+def setup(app):
+    app.connect("source-read", noted("read"))
+    app.connect("html-page-context", noted("wrote"))
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
+"""
+
+
+@pytest.mark.skipif(n_cores() == 1, reason="one core reads and writes all")
+def test_pages_are_read_and_written_by_all_cores(project):
+    config, last = (project.root / "_config.yml").read_text(), "      - livingpaper.book.sphinx_ext\n"
+    project.write("_config.yml", config.replace(last, f"{last}      - notes_who\n"))
+    project.write("notes_who.py", NOTES_WHO)
+    names = [f"book/more{number}" for number in range(4)]
+    for name in names:
+        project.write(f"{name}.md", "# More\n\n{numref}`fig-a`\n")
+    project.chapter(**CELLS | {"draw": DRAWS})
+    more = ", ".join(f"{{file: {name}}}" for name in names)
+    project.write("_toc.yml", TOC.replace("}]}", f"}}, {more}]}}"))
+    assert project.executed() == BOTH
+    for what in ("read", "wrote"):
+        assert len(list(project.root.glob(f"{what}-*"))) > 1, what
+    assert re.findall(NUMBERED, project.page("more3")) == [("chapter.html#fig-a", "Fig. 1")]
 
 
 # As in a terminal: whoever runs these tests in the background has Ctrl-C ignored.
