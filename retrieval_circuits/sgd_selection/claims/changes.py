@@ -10,8 +10,10 @@ from retrieval_circuits.sgd_selection import readings
 from retrieval_circuits.sgd_selection.design import (
     ACT,
     BOOSTED,
+    BOOSTED_EARLY,
     FROZEN,
     HELD,
+    HELD_EARLY,
     NETWORKS,
     NEVER_LOOSE,
     NEVER_LOOSE_WIDE,
@@ -106,6 +108,30 @@ ACTS = (
 # Declared on 2026-11-27, before any of these was trained but for pilots of init seed 99, of 5,000 steps: of the last
 # two claims, which read 4 % and 98 %.
 MORE_ACTS = (
+    Claim(
+        id="SS21",
+        says=Says(
+            holds="Changed earlier here, when other data still give other winners, the role finds a head, too: silence "
+            "any one, and the look-up is learnt.",
+            fails="Changed that early, the role hangs on its address: silence one head, and the look-up is not always "
+            "learnt.",
+            whether="whether the role finds another head early in training, too",
+        ),
+        reading=Reading("share of the four heads without which it is learnt", HEADS, readings.learnt(*HELD_EARLY)),
+        bound=at_least(0.9, "more than the three that are not the winner"),
+    ),
+    Claim(
+        id="SS22",
+        says=Says(
+            holds="Changed that early, a head whose updates are boosted wins more often than not.",
+            fails="Changed that early, a head whose updates are boosted does not win more often than not.",
+            whether="whether boosting a head early makes it win",
+        ),
+        reading=Reading(
+            "share of the four heads that win when they are boosted", HEADS, readings.boosted_wins(BOOSTED_EARLY)
+        ),
+        bound=at_least(0.5, "twice what chance gives: of four forks that boost nothing one has each head's winner"),
+    ),
     Claim(
         id="SS23",
         says=Says(

@@ -3,6 +3,7 @@
 from retrieval_circuits.sgd_selection.design.arms import (
     ACT,
     BOOSTED,
+    BOOSTED_EARLY,
     DAMPED,
     DRAWN_FORK,
     EARLY,
@@ -11,6 +12,7 @@ from retrieval_circuits.sgd_selection.design.arms import (
     FROZEN_EARLY,
     HEADS,
     HELD,
+    HELD_EARLY,
     LABEL,
     LAYER,
     N_LAGS,
@@ -31,6 +33,7 @@ from retrieval_circuits.sgd_selection.design.recipes import instruments, publish
 __all__ = [
     "ACT",
     "BOOSTED",
+    "BOOSTED_EARLY",
     "DAMPED",
     "DRAWN_FORK",
     "EARLY",
@@ -39,6 +42,7 @@ __all__ = [
     "FROZEN_EARLY",
     "HEADS",
     "HELD",
+    "HELD_EARLY",
     "LABEL",
     "LAYER",
     "NETWORKS",

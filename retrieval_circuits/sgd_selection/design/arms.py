@@ -9,13 +9,14 @@ ORDERS = tuple(f"another order, point {number}" for number in range(1, N_FORKS +
 ACT = 3
 """Which of the points (from 0) the other arms leave from: four hundred steps before the parent's transition."""
 EARLY = 1
-"""The point before it from which queries and keys are frozen, too: other orders from there on give other winners."""
+"""The point before it from which heads are changed, too: other orders from there on can still give another winner."""
 TRACED = ORDERS[5]
 """Forks whose updates are taken apart: they begin two hundred steps before the parent's transition."""
 N_TRACED, N_LAGS = 300, 20
 """Updates that are taken apart, through the transition, and how far back gradients are followed."""
 BOOSTED = tuple(f"head {head} boosted" for head in HEADS)
 HELD = tuple(f"head {head} held at zero" for head in HEADS)
+BOOSTED_EARLY, HELD_EARLY = (tuple(f"{arm}, from point {EARLY + 1}" for arm in arms) for arms in (BOOSTED, HELD))
 DAMPED = tuple(f"head {head} damped" for head in HEADS)
 FROZEN = "queries and keys frozen"
 FROZEN_EARLY = f"{FROZEN}, from point {EARLY + 1}"

@@ -20,6 +20,7 @@ from retrieval_circuits.sgd_formation.measures import SIZES, Counts, Removed, pa
 from retrieval_circuits.sgd_selection.design.arms import (
     ACT,
     BOOSTED,
+    BOOSTED_EARLY,
     DAMPED,
     DRAWN_FORK,
     EARLY,
@@ -28,6 +29,7 @@ from retrieval_circuits.sgd_selection.design.arms import (
     FROZEN_EARLY,
     HEADS,
     HELD,
+    HELD_EARLY,
     LABEL,
     LAYER,
     N_LAGS,
@@ -90,16 +92,16 @@ def recipes(params: Params) -> dict[str, tuple[Recipe, ...]]:
 
 def _changed(params: Params, parent: Recipe) -> dict[str, tuple[Recipe, ...]]:
     """Forks in which a part is held, frozen, or moves by more or less from the first step on."""
-    act = params.fork_at[ACT]
+    act, early = params.fork_at[ACT], params.fork_at[EARLY]
     held, boosted, damped = (
         [change(parts=(f"L{LAYER}H{head}",)) for head in HEADS]
         for change in (Hold, partial(Scale, factor=BOOST), partial(Scale, factor=1 / BOOST))
     )
-    frozen = {FROZEN: act, FROZEN_EARLY: params.fork_at[EARLY]}
+    frozen = {FROZEN: act, FROZEN_EARLY: early}
     done = [
-        (HELD, held, act, params.act_seeds),
+        *((HELD, held, act, params.act_seeds), (HELD_EARLY, held, early, params.act_seeds)),
         *(((arm,), (_queries_and_keys(parent),), at, params.act_seeds) for arm, at in frozen.items()),
-        (BOOSTED, boosted, act, params.boost_seeds),
+        *((BOOSTED, boosted, act, params.boost_seeds), (BOOSTED_EARLY, boosted, early, params.boost_seeds)),
         (DAMPED, damped, act, params.exchange_seeds),
     ]
     return {

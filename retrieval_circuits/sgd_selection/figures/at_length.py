@@ -10,6 +10,7 @@ from retrieval_circuits.sgd_formation.circuit import METRICS
 from retrieval_circuits.sgd_formation.readings.networks import removal_costs, total_looks
 from retrieval_circuits.sgd_selection.design import (
     BOOSTED,
+    BOOSTED_EARLY,
     DAMPED,
     DRAWN_FORK,
     ELSEWHERE,
@@ -17,6 +18,7 @@ from retrieval_circuits.sgd_selection.design import (
     FROZEN_EARLY,
     HEADS,
     HELD,
+    HELD_EARLY,
     LABEL,
     LAYER,
     NETWORKS,
@@ -36,7 +38,7 @@ OVER_ORDERS = BAND.replace("seeds", "orders")
 def every_change(results: Results) -> View:
     """Who wins in each fork in which a part was changed, order by order, and how well the forks read in the end."""
     found = []
-    for arm in (*BOOSTED, *HELD, FROZEN, FROZEN_EARLY, *DAMPED, *OWN_HEADS, *OTHERS_HEADS):
+    for arm in (*BOOSTED, *HELD, FROZEN, FROZEN_EARLY, *BOOSTED_EARLY, *HELD_EARLY, *DAMPED, *OWN_HEADS, *OTHERS_HEADS):
         won, read = winners(results, arm).sort_index(), results.final_values("accuracy", arm)
         right = half_right(results, arm)
         found.append({

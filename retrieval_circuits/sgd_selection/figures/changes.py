@@ -1,7 +1,5 @@
 """The tables behind the figures of what is changed in training: heads boosted, damped, held, exchanged, and frozen."""
 
-from collections.abc import Sequence
-
 import pandas as pd
 
 from livingpaper.claims.results import Results
@@ -11,12 +9,15 @@ from retrieval_circuits.sgd_formation.readings.networks import total_looks
 from retrieval_circuits.sgd_selection.design import (
     ACT,
     BOOSTED,
+    BOOSTED_EARLY,
     DAMPED,
     DRAWN_FORK,
+    EARLY,
     FROZEN,
     FROZEN_EARLY,
     HEADS,
     HELD,
+    HELD_EARLY,
     NETWORKS,
     NEVER_LOOSE,
     NEVER_LOOSE_WIDE,
@@ -28,39 +29,37 @@ from retrieval_circuits.sgd_selection.design import (
 from retrieval_circuits.sgd_selection.figures.chapter import COUNTED, OVER_ORDERS, ROWS
 from retrieval_circuits.sgd_selection.readings import delays, forked_at, winners
 
+POINTS = {ACT: (HELD, BOOSTED), EARLY: (HELD_EARLY, BOOSTED_EARLY)}
+"""The points from which heads are changed -> the arms in which they are held, and boosted."""
+
 
 def boosted(results: Results) -> View:
-    """How often each head wins when it is boosted, and when nothing is."""
-    return _with_and_without(results, BOOSTED, ORDERS[ACT], "it is boosted")
-
-
-def damped(results: Results) -> View:
-    """How often each head wins when it is damped, and when nothing is."""
-    return _with_and_without(results, DAMPED, OWN_HEADS[0], "it is damped")
-
-
-def _with_and_without(results: Results, arms: Sequence[str], without: str, done: str) -> View:
-    plain, found = winners(results, without), []
-    for head, arm in zip(HEADS, arms, strict=True):
-        won = winners(results, arm)
-        orders = plain[plain.index.isin(won.index)]
-        for name, winner in {done: won, "nothing is": orders}.items():
-            rows = (winner == head).astype(int).rename("value").reset_index()
-            found.append(rows.assign(group=f"head {head} wins", series=name, arm=arm))
-    table = pd.concat(found, ignore_index=True).assign(panel="under the same orders")
-    return View(table, "share of forks", ROWS, COUNTED, arms=(*arms, without))
+    """How often each head wins when it is boosted, and when nothing is, by the step at which forks leave."""
+    found = []
+    for point, (_, arms) in POINTS.items():
+        plain = winners(results, ORDERS[point])
+        panel = f"from step {forked_at(results, ORDERS[point]):,}"
+        for head, arm in zip(HEADS, arms, strict=True):
+            won = winners(results, arm)
+            orders = plain[plain.index.isin(won.index)]
+            for name, winner in {"it is boosted": won, "nothing is": orders}.items():
+                rows = (winner == head).astype(int).rename("value").reset_index()
+                found.append(rows.assign(panel=panel, group=f"head {head} wins", series=name, arm=arm))
+    return View(pd.concat(found, ignore_index=True), "share of forks", ROWS, COUNTED)
 
 
 def silenced(results: Results) -> View:
-    """By how many steps half of the reads are right later without a head."""
+    """By how many steps half of the reads are right later without a head, by the step at which forks leave."""
     found = []
-    for name, of_winner in {"without the winner": True, "without another": False}.items():
-        late = delays(HELD, ORDERS[ACT], of_winner=of_winner)(results)
-        found.append(late.rename("value").reset_index().assign(group=name, arm=HELD[0]))
+    for point, (arms, _) in POINTS.items():
+        at = f"from step {forked_at(results, ORDERS[point]):,}"
+        for name, of_winner in {"without the winner": True, "without another": False}.items():
+            rows = delays(arms, ORDERS[point], of_winner=of_winner)(results).rename("value").reset_index()
+            found.append(rows.assign(group=f"{at}, {name}", arm=arms[0]))
+    behind = tuple(arm for point, (arms, _) in POINTS.items() for arm in (*arms, ORDERS[point]))
     note = "Where they never are, the last step counts; without another: the mean of the others"
     table = pd.concat(found, ignore_index=True)
-    unit = "steps by which half of the reads are right later"
-    return View(table, unit, ROWS, OVER_ORDERS, note=note, arms=(*HELD, ORDERS[ACT]))
+    return View(table, "steps by which half of the reads are right later", ROWS, OVER_ORDERS, note=note, arms=behind)
 
 
 def frozen(results: Results) -> View:
@@ -101,6 +100,17 @@ def exchanged(results: Results) -> View:
             found.append(rows.assign(group=name, series=f"{whose} winner wins", arm=arm))
     table = pd.concat(found, ignore_index=True).assign(panel="under the same orders")
     return View(table, "share of forks", ROWS, COUNTED, arms=(PARENT, DRAWN_FORK, *OWN_HEADS, *OTHERS_HEADS))
+
+
+def damped(results: Results) -> View:
+    """How often each head wins when it is damped, and when nothing is."""
+    plain, found = winners(results, OWN_HEADS[0]), []
+    for head, arm in zip(HEADS, DAMPED, strict=True):
+        for name, won in {"it is damped": winners(results, arm), "nothing is": plain}.items():
+            rows = (won == head).astype(int).rename("value").reset_index()
+            found.append(rows.assign(group=f"head {head} wins", series=name, arm=arm))
+    table = pd.concat(found, ignore_index=True).assign(panel="under the same orders")
+    return View(table, "share of forks", ROWS, COUNTED, arms=(*DAMPED, OWN_HEADS[0]))
 
 
 CHANGES = {view.__name__: view for view in (boosted, silenced, frozen, never_loose, exchanged, damped)}

@@ -10,12 +10,14 @@ from retrieval_circuits.sgd_selection import readings
 from retrieval_circuits.sgd_selection.design import (
     ACT,
     BOOSTED,
+    BOOSTED_EARLY,
     DAMPED,
     DRAWN_FORK,
     EARLY,
     FROZEN,
     FROZEN_EARLY,
     HELD,
+    HELD_EARLY,
     NETWORKS,
     NEVER_LOOSE,
     NEVER_LOOSE_WIDE,
@@ -36,14 +38,16 @@ def unchanged(recipe):
 
 
 @pytest.mark.parametrize(
-    ("arms", "change"),
+    ("arms", "point", "change"),
     [
-        (BOOSTED, lambda part: Scale(parts=(part,), factor=3.0)),
-        (HELD, lambda part: Hold(parts=(part,))),
+        (BOOSTED, ACT, lambda part: Scale(parts=(part,), factor=3.0)),
+        (BOOSTED_EARLY, EARLY, lambda part: Scale(parts=(part,), factor=3.0)),
+        (HELD, ACT, lambda part: Hold(parts=(part,))),
+        (HELD_EARLY, EARLY, lambda part: Hold(parts=(part,))),
     ],
 )
-def test_forks_with_a_head_changed_differ_from_plain_ones_in_that_alone(arms, change):
-    plain = ARMS[ORDERS[ACT]]
+def test_forks_with_a_head_changed_differ_from_plain_ones_in_that_alone(arms, point, change):
+    plain = ARMS[ORDERS[point]]
     for part, arm in zip(FIRST, arms, strict=True):
         assert [unchanged(one) for one in ARMS[arm]] == list(plain)
         assert {one.during for one in ARMS[arm]} == {(change(part),)}
