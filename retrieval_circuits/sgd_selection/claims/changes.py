@@ -135,8 +135,8 @@ MORE_ACTS = (
     Claim(
         id="SS23",
         says=Says(
-            holds="Damp the head that would win, and mostly another wins.",
-            fails="Damp the head that would win, and mostly it wins all the same, or none does.",
+            holds="Here, damp the head that would win, and mostly another wins.",
+            fails="Here, damp the head that would win, and mostly it wins all the same, or none does.",
             whether="whether another head wins when the winner is damped",
         ),
         reading=Reading(
@@ -160,8 +160,8 @@ MORE_ACTS = (
     Claim(
         id="SS24",
         says=Says(
-            holds="Exchange the first layer's heads between two trainings of one start: the winner goes with them.",
-            fails="Exchange the first layer's heads between two trainings of one start: often the winner does not go "
+            holds="In one network and its fork, exchange the first layer's heads: the winner goes with them.",
+            fails="In one network and its fork, exchange the first layer's heads: often the winner does not go "
             "with them.",
             whether="whether the winner goes with the heads when two trainings exchange them",
         ),
@@ -185,7 +185,8 @@ MORE_ACTS = (
     Claim(
         id="SS25",
         says=Says(
-            holds="Frozen as they are drawn, small, the matrices of queries and keys let most reads fail to the end.",
+            holds="Frozen as they are drawn, small, the matrices of queries and keys let most reads fail for as "
+            "long as free networks train.",
             fails="Frozen as they are drawn, the matrices of queries and keys let most reads be learnt all the same.",
             whether="whether the look-up is learnt with queries and keys frozen as they are drawn",
         ),
@@ -201,9 +202,9 @@ MORE_ACTS = (
     Claim(
         id="SS26",
         says=Says(
-            holds="Where all weights are drawn as large as the source's, queries and keys frozen so let most reads be "
-            "learnt.",
-            fails="Where all weights are drawn as large as the source's, queries and keys frozen so let most reads "
+            holds="Where all weights are drawn by the source's rule, and training is longer, queries and keys "
+            "frozen so let most reads be learnt.",
+            fails="Where all weights are drawn by the source's rule, queries and keys frozen so let most reads "
             "fail, too.",
             whether="whether the look-up is learnt with queries and keys frozen as the source draws them",
         ),
