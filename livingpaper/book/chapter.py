@@ -95,7 +95,8 @@ def _evidence(study: str, called: str) -> Evidence:
     evidence = Evidence(*asked)
     bring_charts_to_life()
     if "PAPER_BUILD" in os.environ:
-        evidence = opened if (opened := _opened(*asked)).is_published else evidence
+        if _opened(*asked).is_published:
+            evidence = _opened(*asked)
         evidence.require_for_a_book()
     _say(evidence.cost())
     return evidence

@@ -1,5 +1,7 @@
 """The tables behind the figures of what is changed in training: heads boosted, damped, held, exchanged, and frozen."""
 
+from collections.abc import Mapping, Sequence
+
 import pandas as pd
 
 from livingpaper.claims.results import Results
@@ -37,15 +39,26 @@ def boosted(results: Results) -> View:
     """How often each head wins when it is boosted, and when nothing is, by the step at which forks leave."""
     found = []
     for point, (_, arms) in POINTS.items():
-        plain = winners(results, ORDERS[point])
         panel = f"from step {forked_at(results, ORDERS[point]):,}"
-        for head, arm in zip(HEADS, arms, strict=True):
-            won = winners(results, arm)
-            orders = plain[plain.index.isin(won.index)]
-            for name, winner in {"it is boosted": won, "nothing is": orders}.items():
-                rows = (winner == head).astype(int).rename("value").reset_index()
-                found.append(rows.assign(panel=panel, group=f"head {head} wins", series=name, arm=arm))
+        found.append(_with_and_without(results, arms, ORDERS[point], "it is boosted").assign(panel=panel))
     return View(pd.concat(found, ignore_index=True), "share of forks", ROWS, COUNTED)
+
+
+def damped(results: Results) -> View:
+    """How often each head wins when it is damped, and when nothing is."""
+    table = _with_and_without(results, DAMPED, OWN_HEADS[0], "it is damped").assign(panel="under the same orders")
+    return View(table, "share of forks", ROWS, COUNTED, arms=(*DAMPED, OWN_HEADS[0]))
+
+
+def _with_and_without(results: Results, arms: Sequence[str], plain: str, done: str) -> pd.DataFrame:
+    """Whether each head wins where something is done to it, and under the same orders where nothing is."""
+    undone, found = winners(results, plain), []
+    for head, arm in zip(HEADS, arms, strict=True):
+        won = winners(results, arm)
+        for name, winner in {done: won, "nothing is": undone[undone.index.isin(won.index)]}.items():
+            rows = (winner == head).astype(int).rename("value").reset_index()
+            found.append(rows.assign(group=f"head {head} wins", series=name, arm=arm))
+    return pd.concat(found, ignore_index=True)
 
 
 def silenced(results: Results) -> View:
@@ -65,27 +78,26 @@ def silenced(results: Results) -> View:
 def frozen(results: Results) -> View:
     """Answers and attention with all queries and keys frozen from one step on or another, and with nothing frozen."""
     arms = {f"frozen from step {forked_at(results, arm):,}": arm for arm in (FROZEN_EARLY, FROZEN)}
-    found = []
-    for name, arm in {**arms, "nothing frozen": ORDERS[ACT]}.items():
-        found.append(_answers_and_looks(results, arm).assign(series=name))
-    return View(pd.concat(found, ignore_index=True), "share", ROWS, OVER_ORDERS)
+    return View(_answers_and_looks(results, {**arms, "nothing frozen": ORDERS[ACT]}), "share", ROWS, OVER_ORDERS)
 
 
 def never_loose(results: Results) -> View:
     """The same of networks whose queries and keys are frozen as they were drawn, and of the ten with nothing frozen."""
-    found = []
     arms = {"drawn small": NEVER_LOOSE, "drawn as the source's": NEVER_LOOSE_WIDE, "nothing frozen": NETWORKS}
+    return View(_answers_and_looks(results, arms), "share", ROWS, BAND)
+
+
+def _answers_and_looks(results: Results, arms: Mapping[str, str]) -> pd.DataFrame:
+    """Two panels through training, a line an arm; ``arms`` by what a reader calls them."""
+    found = []
     for name, arm in arms.items():
-        found.append(_answers_and_looks(results, arm).assign(series=name))
-    return View(pd.concat(found, ignore_index=True), "share", ROWS, BAND)
-
-
-def _answers_and_looks(results: Results, arm: str) -> pd.DataFrame:
-    answers = results.curve("accuracy", arm)[["step", "init_seed", "value"]]
-    looks = total_looks(results, arm).groupby(["init_seed", "step"], as_index=False)["value"].max()
-    answers = answers.assign(panel="answered right", unit="share of reads")
-    looks = looks.assign(panel="attention to the value asked for", unit="most of any head")
-    return pd.concat([answers, looks], ignore_index=True).assign(arm=arm)
+        answers = results.curve("accuracy", arm)[["step", "init_seed", "value"]]
+        looks = total_looks(results, arm).groupby(["init_seed", "step"], as_index=False)["value"].max()
+        found += [
+            answers.assign(panel="answered right", unit="share of reads", arm=arm, series=name),
+            looks.assign(panel="attention to the value asked for", unit="most of any head", arm=arm, series=name),
+        ]
+    return pd.concat(found, ignore_index=True)
 
 
 def exchanged(results: Results) -> View:
@@ -100,17 +112,6 @@ def exchanged(results: Results) -> View:
             found.append(rows.assign(group=name, series=f"{whose} winner wins", arm=arm))
     table = pd.concat(found, ignore_index=True).assign(panel="under the same orders")
     return View(table, "share of forks", ROWS, COUNTED, arms=(PARENT, DRAWN_FORK, *OWN_HEADS, *OTHERS_HEADS))
-
-
-def damped(results: Results) -> View:
-    """How often each head wins when it is damped, and when nothing is."""
-    plain, found = winners(results, OWN_HEADS[0]), []
-    for head, arm in zip(HEADS, DAMPED, strict=True):
-        for name, won in {"it is damped": winners(results, arm), "nothing is": plain}.items():
-            rows = (won == head).astype(int).rename("value").reset_index()
-            found.append(rows.assign(group=f"head {head} wins", series=name, arm=arm))
-    table = pd.concat(found, ignore_index=True).assign(panel="under the same orders")
-    return View(table, "share of forks", ROWS, COUNTED, arms=(*DAMPED, OWN_HEADS[0]))
 
 
 CHANGES = {view.__name__: view for view in (boosted, silenced, frozen, never_loose, exchanged, damped)}

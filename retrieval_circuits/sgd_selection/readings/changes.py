@@ -37,8 +37,12 @@ def _damped_ends(results: Results, *, of_winner: bool) -> pd.DataFrame:
     plain = plain[plain != NOBODY]
     ends = pd.DataFrame({head: winners(results, arm) for head, arm in zip(HEADS, DAMPED, strict=True)})
     ends = ends.reindex(plain.index)
-    own = plain.to_numpy()[:, None] == np.array(HEADS)
-    return ends.where(own == of_winner)
+    return ends.where(_of_each_head(plain) == of_winner)
+
+
+def _of_each_head(won: pd.Series) -> np.ndarray:
+    """Whether each head is the one that won: a row an order, a column a head."""
+    return won.to_numpy()[:, None] == np.array(HEADS)
 
 
 @of_arms(*DAMPED, OWN_HEADS[0])
@@ -92,8 +96,7 @@ def delays(arms: Sequence[str], plain: str, *, of_winner: bool) -> OfArms:
         won = winners(results, plain)
         times = pd.DataFrame({head: half_right(results, arm) for head, arm in zip(HEADS, arms, strict=True)})
         late = times.sub(half_right(results, plain), axis=0).dropna()
-        own = won.reindex(late.index).to_numpy()[:, None] == np.array(HEADS)
-        return late.where(own == of_winner).mean(axis=1).dropna()
+        return late.where(_of_each_head(won.reindex(late.index)) == of_winner).mean(axis=1).dropna()
 
     return OfArms((*arms, plain), values)
 

@@ -1,6 +1,6 @@
 """What is trained and measured: the grid of depths and rewards, and what is taught beside it."""
 
-from retrieval_circuits.stacked_heads.design.deepest import DEEPEST, LOOKED_EVERY, STEPS_A_UNIT
+from retrieval_circuits.stacked_heads.design.deepest import DEEPEST, LOOKED_EVERY
 from retrieval_circuits.stacked_heads.design.grid import FOLLOWED, GRID, LAST_ALONE, ONE, REWARDED, Cell
 from retrieval_circuits.stacked_heads.design.lessons import FRESH, LAST, LONGER, MIXED, SHORT_FIRST, TAUGHT, Lesson
 from retrieval_circuits.stacked_heads.design.params import STEPS_AN_EPOCH, WORDS_EVERY, Params
@@ -61,7 +61,6 @@ __all__ = [
     "SHORTEST_FIRST",
     "SHORT_FIRST",
     "SPOKEN",
-    "STEPS_A_UNIT",
     "STEPS_AN_EPOCH",
     "TAUGHT",
     "THREE",
