@@ -3,6 +3,7 @@
 from retrieval_circuits.stacked_heads.claims.grid import GRID
 from retrieval_circuits.stacked_heads.claims.lessons import LESSONS
 from retrieval_circuits.stacked_heads.claims.three import THREE_LOOK_UPS
+from retrieval_circuits.stacked_heads.claims.wait import WAIT
 from retrieval_circuits.stacked_heads.claims.words import WORDS
 
-CLAIMS = (*GRID, *LESSONS, *THREE_LOOK_UPS, *WORDS)
+CLAIMS = (*GRID, *LESSONS, *WAIT, *THREE_LOOK_UPS, *WORDS)

@@ -21,7 +21,8 @@ class Params(BaseModel):
     seeds: Annotated[SomeSeeds, Field(description="init seeds of each cell of the grid")]
     followed_seeds: Annotated[Seeds, Field(description="more init seeds of the cell that is followed")]
     taught_seeds: Annotated[
-        Seeds, Field(description="init seeds where other things are rewarded, other rows seen, or longer ones")
+        Seeds,
+        Field(description="init seeds where other things are rewarded, rows are others or longer, or training differs"),
     ]
     fresh_seeds: Annotated[Seeds, Field(description="init seeds that test what the first ones suggest")]
     three_seeds: Annotated[Seeds, Field(description="init seeds on chains of three look-ups, by depth and reward")]

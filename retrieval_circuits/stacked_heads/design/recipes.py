@@ -21,6 +21,7 @@ from retrieval_circuits.stacked_heads.design.three import (
     THREE_TAUGHT,
     TO_SPARE,
 )
+from retrieval_circuits.stacked_heads.design.wait import CHANGES
 from retrieval_circuits.stacked_heads.design.words import ASKED_AS_WELL, SPOKEN, word_recipes
 from retrieval_circuits.stacked_heads.measures import (
     Counts,
@@ -65,6 +66,8 @@ def recipes(params: Params) -> dict[str, tuple[Recipe, ...]]:
     made = {str(cell): tuple(_of_cell(params, cell, seed) for seed in of_cell) for cell, of_cell in seeds.items()}
     for lesson, of_lesson in lessons(params).items():
         made[str(lesson)] = tuple(_of_lesson(params, lesson, seed) for seed in of_lesson)
+    for change in CHANGES:
+        made[str(change)] = tuple(change.of(_of_cell(params, FOLLOWED, seed)) for seed in params.taught_seeds)
     made |= deepest_recipes(params) | word_recipes(params)
     return {arm: of_arm for arm, of_arm in made.items() if of_arm}
 

@@ -7,6 +7,7 @@ from retrieval_circuits.stacked_heads.figures.grid import GRID, PLATEAU
 from retrieval_circuits.stacked_heads.figures.lessons import LESSON_VIEWS
 from retrieval_circuits.stacked_heads.figures.prose import PROSE_VIEWS
 from retrieval_circuits.stacked_heads.figures.three import THREE_VIEWS
+from retrieval_circuits.stacked_heads.figures.wait import WAIT_VIEWS
 from retrieval_circuits.stacked_heads.figures.words import WORD_VIEWS
 from retrieval_circuits.stacked_heads.figures.words_prose import WORD_PROSE_VIEWS
 
@@ -15,6 +16,7 @@ VIEWS = (
     GRID
     | BY_TWO_VIEWS
     | LESSON_VIEWS
+    | WAIT_VIEWS
     | APPENDIX_VIEWS
     | THREE_VIEWS
     | DEEPEST_VIEWS
