@@ -107,6 +107,22 @@ class OneLayerVocabulary:
         made["unembed.W_U"][self._copy(2 * self.depth)] = eye
         return {name: value.to(dtype) for name, value in made.items()}
 
+    def draw(self, n_rows: int, seed: int) -> tuple[Int[Tensor, "row pos"], Int[Tensor, "row chain"]]:
+        """Rows of different tokens, laid out as ``ChainRetrieval`` has them, and x_D of each query."""
+        generator = torch.Generator().manual_seed(seed)
+
+        def orders(n: int) -> Int[Tensor, "row n"]:
+            return torch.rand(n_rows, n, generator=generator).argsort(1)
+
+        symbols = orders(self.vocabulary)[:, : self.n_chains * (self.depth + 1)]
+        chains = symbols.view(n_rows, self.n_chains, self.depth + 1)
+        blocks = [
+            chains[:, :, step : step + 2].take_along_dim(orders(self.n_chains)[..., None], 1).flatten(1)
+            for step in reversed(range(self.depth))
+        ]
+        asked = chains.take_along_dim(orders(self.n_chains)[..., None], 1)
+        return torch.cat([*blocks, asked[:, :, 0]], 1), asked[:, :, -1]
+
     def accuracy(
         self, tokens: Int[Tensor, "row pos"], answers: Int[Tensor, "row chain"], dtype: torch.dtype = torch.float32
     ) -> float:

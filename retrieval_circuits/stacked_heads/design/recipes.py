@@ -30,6 +30,7 @@ from retrieval_circuits.stacked_heads.measures import (
     KnownLinks,
     OneLayer,
     Reading,
+    Vocabulary,
     WordCounts,
     chain_scores,
     exchanged_values,
@@ -40,6 +41,7 @@ from retrieval_circuits.stacked_heads.measures import (
     known_links,
     named_paths,
     one_layer,
+    one_layer_vocabulary,
     one_of_two,
     read_circuit,
     word_scores,
@@ -177,7 +179,7 @@ def instruments(params: Params, arm: str) -> tuple[Instrument, ...]:
     return (scores, circuit) if followed or arm == str(TO_SPARE) else (scores,)
 
 
-FLOW, WIRED = "information_flow", "one_layer"
+FLOW, WIRED, VOCABULARY = "information_flow", "one_layer", "one_layer_vocabulary"
 BY_TWO, WORTH, KNOWN = "hops_by_two", "one_of_two", "known_links"
 """Names of the experiments."""
 
@@ -185,9 +187,12 @@ BY_TWO, WORTH, KNOWN = "hops_by_two", "one_of_two", "known_links"
 def experiments(params: Params) -> tuple[Experiment, ...]:
     """What needs no training: layers by the source's assumptions, one that breaks them, and what a symbol is worth."""
     wired = OneLayer(lengths=(2, 3), n_rows=params.n_rows, nearest=1e-6)
+    neurons = tuple(2**power for power in range(6, 13))  # 512 is what a layer of the source's networks has
+    small = Vocabulary(shapes=((1, 4), (2, 2)), neurons=neurons, n_rows=params.n_rows)
     return (
         Experiment(name=FLOW, version=1, function=information_flow, params=Flow(longest=LONGEST)),
         Experiment(name=WIRED, version=1, function=one_layer, params=wired),
+        Experiment(name=VOCABULARY, version=1, function=one_layer_vocabulary, params=small),
         Experiment(name=BY_TWO, version=1, function=hops_by_two, params=Flow(longest=LONGEST // 2)),
         Experiment(name=WORTH, version=1, function=one_of_two, params=HeldOut(n_rows=params.n_rows)),
         Experiment(name=KNOWN, version=1, function=known_links, params=KnownLinks(n_prompts=params.n_rows)),

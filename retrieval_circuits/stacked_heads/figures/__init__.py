@@ -8,6 +8,7 @@ from retrieval_circuits.stacked_heads.figures.lessons import LESSON_VIEWS
 from retrieval_circuits.stacked_heads.figures.prose import PROSE_VIEWS
 from retrieval_circuits.stacked_heads.figures.three import THREE_VIEWS
 from retrieval_circuits.stacked_heads.figures.wait import WAIT_VIEWS
+from retrieval_circuits.stacked_heads.figures.wiring import WIRING_VIEWS
 from retrieval_circuits.stacked_heads.figures.words import WORD_VIEWS
 from retrieval_circuits.stacked_heads.figures.words_prose import WORD_PROSE_VIEWS
 
@@ -20,6 +21,7 @@ VIEWS = (
     | APPENDIX_VIEWS
     | THREE_VIEWS
     | DEEPEST_VIEWS
+    | WIRING_VIEWS
     | PROSE_VIEWS
     | WORD_VIEWS
     | WORD_PROSE_VIEWS

@@ -9,12 +9,13 @@ from livingpaper.claims.results import Results
 from livingpaper.claims.view import View, beside
 from retrieval_circuits.design import BAND
 from retrieval_circuits.stacked_heads.design import DEEPEST
-from retrieval_circuits.stacked_heads.figures.grid import SYMBOLS, circuits_of
+from retrieval_circuits.stacked_heads.figures.grid import SYMBOLS, in_words
 from retrieval_circuits.stacked_heads.published import DEEPEST as PUBLISHED
 from retrieval_circuits.stacked_heads.readings import (
     ATTENDED,
     LEARNT,
     PREVIOUS,
+    circuit_paths,
     circuit_rows,
     heads_left,
 )
@@ -63,8 +64,13 @@ def deepest_numbers(results: Results) -> View:
 
 
 def deepest_circuits(results: Results) -> View:
-    """The paths that are left in each, layer by layer; layers are counted from zero."""
-    return circuits_of(results, (DEEPEST,))
+    """The paths that are left in each, layer by layer, counted from zero; one without a path has an empty cell."""
+    paths = circuit_paths(results, DEEPEST).sort_values(["init_seed", "layer", "head", "site"])
+    words = "L" + paths["layer"].astype(str) + "H" + paths["head"].astype(str) + " " + paths["site"].map(in_words)
+    left = paths.assign(words=words).groupby("init_seed")["words"].agg("; ".join)
+    left = left.reindex(pd.Index(results.seeds(DEEPEST), name="init_seed"), fill_value="")
+    table = left.rename("paths that are left").reset_index().assign(arm=DEEPEST)
+    return View(table[["arm", "init_seed", "paths that are left"]], "paths", "test")
 
 
 DEEPEST_VIEWS = {view.__name__: view for view in (deepest_times, deepest_numbers, deepest_circuits)}

@@ -11,11 +11,11 @@ from retrieval_circuits.design import BAND
 from retrieval_circuits.stacked_heads.design import (
     FLOW,
     FOLLOWED,
-    FRESH_SCARCE,
     LAST_ALONE,
     ONE,
     REWARDED,
     THREE,
+    VOCABULARY,
     WIRED,
     Cell,
 )
@@ -26,7 +26,6 @@ from retrieval_circuits.stacked_heads.readings import (
     LEARNT,
     PREVIOUS,
     SECOND,
-    circuit_paths,
     circuit_rows,
     depth_needed,
     final_attention,
@@ -106,6 +105,15 @@ def wired(results: Results) -> View:
     return View(table[["arm", *SIZES.values()]], "squared error", "test")
 
 
+def vocabularies(results: Results) -> View:
+    """The layer wired for a vocabulary: how many symbols so many neurons follow, and what is right beyond."""
+    return View(results.tables[VOCABULARY].rename(columns=FOLLOWS)[["arm", *FOLLOWS.values()]], "share right", "test")
+
+
+FOLLOWS = {
+    "depth": "look-ups", "n_chains": "chains", "n_neurons": "neurons", "largest": "symbols, all chains followed",
+    "right": "right", "beyond": "right with twice the symbols", "chance": "by guessing",
+}  # fmt: skip
 SIZES = {
     "depth": "look-ups", "error": "squared error", "n_heads": "heads", "n_neurons": "neurons", "d_model": "channels",
 }  # fmt: skip
@@ -184,24 +192,6 @@ def set_attention(results: Results) -> View:
     return View(table, ERROR, f"{rows['n'].iloc[0]} queries of the test rows", BAND, PLATEAU, note)
 
 
-def circuits(results: Results) -> View:
-    """The paths that are left in each network whose circuit is read, layer by layer."""
-    return circuits_of(results, (FOLLOWED, *THREE[1:], FRESH_SCARCE))
-
-
-def circuits_of(results: Results, arms: Sequence[object]) -> View:
-    """The same of the networks of some arms; one without a path has an empty cell."""
-    found = []
-    for arm in (str(arm) for arm in arms if str(arm) in results.arms):
-        paths = circuit_paths(results, arm).sort_values(["init_seed", "layer", "head", "site"])
-        words = "L" + paths["layer"].astype(str) + "H" + paths["head"].astype(str) + " " + paths["site"].map(in_words)
-        left = paths.assign(words=words).groupby("init_seed")["words"].agg("; ".join)
-        left = left.reindex(pd.Index(results.seeds(arm), name="init_seed"), fill_value="")
-        found.append(left.rename("paths that are left").reset_index().assign(arm=arm))
-    table = pd.concat(found, ignore_index=True)
-    return View(table[["arm", "init_seed", "paths that are left"]], "paths", "test")
-
-
 def in_words(site: str) -> str:
     """``query to value 0`` for ``queries>value_0``."""
     return " to ".join(name.replace("queries", "query").replace("_", " ") for name in site.split(">"))
@@ -226,6 +216,6 @@ GRID = {
     view.__name__: view
     for view in (
         *(example, by_depth, one_step, places, training, unrewarded, final_paths),
-        *(set_attention, circuits, layers_needed, wired),
+        *(set_attention, layers_needed, wired, vocabularies),
     )
 }

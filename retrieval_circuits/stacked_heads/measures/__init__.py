@@ -6,9 +6,11 @@ from retrieval_circuits.stacked_heads.measures.theory import (
     Flow,
     HeldOut,
     OneLayer,
+    Vocabulary,
     hops_by_two,
     information_flow,
     one_layer,
+    one_layer_vocabulary,
     one_of_two,
 )
 from retrieval_circuits.stacked_heads.measures.tries import exchanged_values, false_paths, final_links, named_paths
@@ -20,6 +22,7 @@ __all__ = [
     "KnownLinks",
     "OneLayer",
     "Reading",
+    "Vocabulary",
     "WordCounts",
     "HeldOut",
     "chain_scores",
@@ -31,6 +34,7 @@ __all__ = [
     "known_links",
     "named_paths",
     "one_layer",
+    "one_layer_vocabulary",
     "one_of_two",
     "read_circuit",
     "word_scores",

@@ -8,6 +8,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from circuitcore.models.one_layer_chain import OneLayerChain
+from circuitcore.models.one_layer_vocabulary import OneLayerVocabulary
 from circuitcore.tasks.base import Batch
 from circuitcore.tasks.chain_flow import flow_table
 from circuitcore.tasks.chains import ChainRetrieval
@@ -45,6 +46,21 @@ class OneLayer:
     nearest: float
 
 
+@dataclass(frozen=True, kw_only=True)
+class Vocabulary:
+    """For which chains, and with how many neurons, a layer is wired that follows symbols of a vocabulary.
+
+    Attributes:
+        shapes: look-ups, and chains a row.
+        neurons: of the layer's MLP.
+        n_rows: test rows.
+    """
+
+    shapes: tuple[tuple[int, int], ...]
+    neurons: tuple[int, ...]
+    n_rows: int
+
+
 def information_flow(flow: Flow) -> pd.DataFrame:
     """Layers that a chain takes under the source's assumptions: ``flow_table``, and ``agrees``.
 
@@ -76,6 +92,39 @@ def one_layer(asked: OneLayer) -> pd.DataFrame:
                 "d_model": wired.config.d_model,
             }
         )
+    return pd.DataFrame(found)
+
+
+def one_layer_vocabulary(asked: Vocabulary) -> pd.DataFrame:
+    """Up to which vocabulary one wired layer follows every chain, and how much it gets right of twice as many symbols.
+
+    Returns:
+        A row per number of look-ups and of neurons: ``depth``, ``n_chains``, ``n_neurons``, ``largest`` (symbols up to
+        which there are neurons for every chain), ``right`` (share of queries answered right with as many), ``beyond``
+        (with twice as many symbols) and ``chance`` (of guessing any of these but the query's).
+    """
+    found = []
+    for depth, n_chains in asked.shapes:
+        for n_neurons in asked.neurons:
+            shape = {"n_chains": n_chains, "depth": depth, "d_mlp": n_neurons}
+            least = n_chains * (depth + 1)
+            tried = [OneLayerVocabulary(vocabulary=n, **shape) for n in range(least, least + n_neurons)]
+            whole = [one.vocabulary for one in tried if one.needed <= n_neurons]
+            if not whole:
+                continue
+            ends = [OneLayerVocabulary(vocabulary=factor * whole[-1], **shape) for factor in (1, 2)]
+            right, beyond = (one.accuracy(*one.draw(asked.n_rows, seed=0)) for one in ends)
+            found.append(
+                {
+                    "depth": depth,
+                    "n_chains": n_chains,
+                    "n_neurons": n_neurons,
+                    "largest": whole[-1],
+                    "right": right,
+                    "beyond": beyond,
+                    "chance": 1 / (2 * whole[-1] - 1),
+                }
+            )
     return pd.DataFrame(found)
 
 

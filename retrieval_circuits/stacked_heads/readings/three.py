@@ -14,7 +14,7 @@ AHEAD = (("value_0", "value_1"), ("value_0", "value_2"), ("value_1", "value_2"))
 VARIABLES = ["x_1", "x_2", "x_3"]
 
 
-def symbols_learnt(cell: Cell) -> OfArms:
+def symbols_learnt(cell: Cell | Lesson) -> OfArms:
     """Values of a reading: how many symbols of the chain a network has learnt at the end."""
 
     @of_arms(str(cell))

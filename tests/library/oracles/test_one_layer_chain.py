@@ -2,7 +2,6 @@
 
 import pytest
 import torch
-from chain_tokens import chain_tokens
 
 from circuitcore.models.one_layer_chain import OneLayerChain
 from circuitcore.models.one_layer_vocabulary import OneLayerVocabulary
@@ -91,7 +90,7 @@ def test_a_shape_that_cannot_be_wired_is_refused_with_its_numbers(options, seen)
 @pytest.mark.parametrize(("n_chains", "depth", "vocabulary"), [(2, 1, 4), (4, 1, 13), (2, 2, 6), (4, 2, 12), (2, 3, 8)])
 def test_two_heads_a_block_are_enough_for_a_small_vocabulary(n_chains, depth, vocabulary):
     one = OneLayerVocabulary(vocabulary=vocabulary, n_chains=n_chains, depth=depth)
-    tokens, answers = chain_tokens(300, vocabulary, n_chains, depth, seed=3)
+    tokens, answers = one.draw(300, seed=3)
     assert one.accuracy(tokens, answers) == 1 == one.followed
     assert one.config.n_layers < published_bound(depth) or depth == 1
     assert (one.config.n_heads, one.config.n_layers) == (2 * depth, 1)
@@ -102,7 +101,7 @@ def test_512_neurons_end_at_a_vocabulary_of_13_for_one_look_up_and_6_for_two():
     for depth, n_chains, last in ((1, 4, 13), (2, 2, 6)):
         for vocabulary in (last, last + 1, 2 * last):
             one = OneLayerVocabulary(vocabulary=vocabulary, n_chains=n_chains, depth=depth, d_mlp=512)
-            tokens, answers = chain_tokens(600, vocabulary, n_chains, depth, seed=1)
+            tokens, answers = one.draw(600, seed=1)
             assert (one.followed == 1) == (vocabulary == last)
             chance = 1 / (vocabulary - 1 if n_chains == 2 else n_chains)
             assert (
@@ -110,9 +109,21 @@ def test_512_neurons_end_at_a_vocabulary_of_13_for_one_look_up_and_6_for_two():
             )
 
 
+def test_its_rows_are_those_of_the_task_in_tokens():
+    """A peer follows each query through its row, pair by pair, and comes to the answer."""
+    one = OneLayerVocabulary(vocabulary=9, n_chains=3, depth=2)
+    tokens, answers = one.draw(50, seed=4)
+    for row, wanted in zip(tokens.tolist(), answers.tolist(), strict=True):
+        pairs = dict(zip(row[0:12:2], row[1:12:2], strict=True))
+        assert [pairs[pairs[asked]] for asked in row[12:]] == wanted
+        assert set(row[6:12:2]) == set(row[12:]), "the first step stands next to the queries"
+        assert len({*row, *wanted}) == 9
+    assert len(set(map(tuple, tokens.tolist()))) == 50
+
+
 def test_its_heads_spread_over_a_block_by_position_alone():
     one = OneLayerVocabulary(vocabulary=12, n_chains=4, depth=2, d_mlp=3)
-    tokens, _ = chain_tokens(2, 12, 4, 2)
+    tokens, _ = one.draw(2, seed=0)
     pattern = forward(one.config, one.weights(), tokens, record=("pattern.0",)).cache["pattern.0"][:, :, -1]
     assert torch.equal(pattern[0], pattern[1])
     assert pattern[0, 0, 8:16:2].tolist() == pytest.approx([0.1, 0.2, 0.3, 0.4]), "keys of the step that is first"

@@ -33,6 +33,7 @@ from livingpaper.figures import (
     removal,
     style,
     vega,
+    wiring,
 )
 from livingpaper.figures.badges import ICONS, badge, status_class
 from livingpaper.figures.bundle import Figure, source_of
@@ -117,6 +118,17 @@ def heat():
     return rows.assign(value=rows["value"].where(rows.index != 5))
 
 
+def wires(layers=4):
+    """Of five networks of ``layers`` layers: three paths each, and none in the last."""
+    rows = table("init_seed layer", range(5), [0, 1, layers - 1]).assign(layers=layers, head=1)
+    ends = pd.CategoricalDtype(["k1", "a1", "q"])
+    rows["source"] = pd.Series(["k1", "a1", "a1"] * 5, dtype=ends)
+    rows["target"] = pd.Series(["a1", "q", "q"] * 5, dtype=ends)
+    rows["series"] = rows["source"].map({"k1": "joins", "a1": "hops"}).astype(str)
+    rows.loc[rows["init_seed"] == 4, ["layer", "head", "value", "source", "target", "series"]] = None
+    return rows.assign(panel="seed " + rows["init_seed"].astype(str)).drop_duplicates(["panel", "layer"])
+
+
 PICTURES = {
     "training": (curves.training, training()),
     "training one seed": (curves.training, training([3])),
@@ -143,6 +155,9 @@ PICTURES = {
     "subsets": (bars.subsets, subsets()),
     "interchange": (bars.interchange, interchange()),
     "mean patterns": (attention.mean_patterns, mean_patterns()),
+    "wiring": (wiring.paths, wires()),
+    "wiring of nothing": (wiring.paths, wires().drop_duplicates("panel").assign(layer=np.nan, series=None)),
+    "wiring of many layers": (wiring.paths, wires(24)),
     "removal": (removal.removal, table("removed init_seed", [0, 1, 2], range(5)).assign(parts="neurons")),
 }  # fmt: skip
 OVER_SEEDS = [name for name, (_, rows) in PICTURES.items() if "init_seed" in rows]
@@ -252,6 +267,22 @@ def test_shares_that_do_not_add_up_are_refused_with_their_sum():
     rows = interchange().query("hypothesis != 'other'")
     with pytest.raises(ColumnsError, match=r"site 'L0', test 'a', seed 0 they add up to 0\.900"):
         bars.interchange(view_of(rows))
+
+
+def test_roles_without_an_order_are_refused():
+    with pytest.raises(ColumnsError, match="categorical, with one order of roles"):
+        wiring.paths(view_of(wires().astype({"source": str})))
+
+
+def test_a_path_is_drawn_from_what_is_looked_at_to_what_looks_and_a_network_without_one_keeps_its_place():
+    spec = style.specification(wiring.paths(view_of(wires())))
+    assert spec["facet"]["sort"] == [f"seed {seed}" for seed in range(5)]
+    (rows,) = spec["datasets"].values()
+    joins, empty = rows[0], rows[-1]
+    assert [joins[name] for name in ("start", "end", "layer", "top")] == [0, 1, 0, 1]
+    assert empty["panel"] == "seed 4" and empty["layer"] is None
+    svg = svg_of(next(layouts(wiring.paths(view_of(wires())))))
+    assert svg.count('aria-roledescription="rule mark"') == svg.count('aria-roledescription="point"') == 4 * 3
 
 
 def test_two_prompts_in_one_attention_map_are_refused():

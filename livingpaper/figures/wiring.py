@@ -1,0 +1,77 @@
+"""Circuits as they are wired: which role looks at which, layer by layer, one small drawing a network."""
+
+from functools import partial
+
+import altair as alt
+import pandas as pd
+
+from livingpaper.claims.view import View
+from livingpaper.figures import style
+from livingpaper.figures.rows import ColumnsError, order_of, rows_of
+
+LAYER = 17
+"""Pixels a layer is high."""
+MANY = 8
+"""Layers from which on they are half as high, and every other one is named."""
+
+
+@style.responsive
+def paths(view: View, width: int) -> alt.TopLevelMixin:
+    """A drawing a network: along a line, a head of that layer brings what stands at one role to another.
+
+    Columns: ``panel`` (a network), ``layers`` (how many it has), ``layer`` and ``head`` of a path, counted from 0
+    (missing: the network has no path), ``source`` (the role that is looked at), ``target`` (the role that looks), both
+    categorical, with the roles in the order in which they are drawn, ``series`` (a kind of path), ``init_seed``,
+    ``value``; optional ``origin`` (a menu chooses whose).
+    """
+    rows = rows_of(view, ["panel", "layers", "layer", "head", "source", "target", "series", "init_seed", "value"])
+    if not isinstance(rows["source"].dtype, pd.CategoricalDtype) or rows["source"].dtype != rows["target"].dtype:
+        raise ColumnsError("columns 'source' and 'target' must be categorical, with one order of roles")
+    roles = [str(role) for role in rows["source"].cat.categories]
+    columns = 6 if width >= style.WIDE else 3
+    panels, n_layers, room = order_of(rows, "panel"), int(rows["layers"].max()), (width - 34) // columns - 14
+    kinds = order_of(rows.dropna(subset=["layer"]), "series")
+    ends = rows.assign(start=rows["source"].cat.codes, end=rows["target"].cat.codes, top=rows["layer"] + 1)
+    ends = ends.drop(columns="layers").astype({"source": str, "target": str})
+    tips = [
+        alt.Tooltip("panel:N", title="network"), alt.Tooltip("layer:Q"), alt.Tooltip("head:Q"),
+        alt.Tooltip("target:N", title="looks"), alt.Tooltip("source:N", title="at"),
+        alt.Tooltip("value:Q", title=view.unit),
+    ]  # fmt: skip
+    base = alt.Chart().transform_filter("isValid(datum.layer)")
+    legend = style.legend_above(kinds, width - 60, "stroke") if kinds else None
+    color = style.series_color(order=kinds, legend=legend)
+    x, y = _across(roles), _up(n_layers)
+    lines = base.mark_rule(strokeWidth=2).encode(
+        x=x("start:Q"), x2="end:Q", y=y("layer:Q"), y2="top:Q", color=color, tooltip=tips,
+        strokeDash=style.series_dash(order=kinds, legend=legend),
+    )  # fmt: skip
+    points = base.mark_point(filled=True, size=26, opacity=1)
+    points = points.encode(x=x("end:Q"), y=y("top:Q"), color=color, tooltip=tips)
+    size = {"width": room, "height": n_layers * (LAYER if n_layers < MANY else LAYER // 2)}
+    header = alt.Header(title=None, labelFontSize=11, labelFontWeight="normal", labelPadding=2)
+    facet = alt.Facet("panel:N", sort=panels, header=header)
+    drawn = alt.layer(lines, points, data=ends).properties(**size)
+    chart = drawn.facet(facet=facet, columns=columns, spacing={"row": 10, "column": 14})
+    whose = style.origin_menu(rows)
+    return chart.transform_filter(style.CHOSEN).add_params(whose) if whose else chart
+
+
+def _across(roles: list[str]) -> partial[alt.X]:
+    """Roles from left to right, as they follow each other in a row."""
+    named = ", ".join(f"'{role}'" for role in roles)
+    axis = alt.Axis(
+        values=list(range(len(roles))), labelExpr=f"[{named}][datum.value]", title=None, grid=True, ticks=False,
+        domain=False, labelFontSize=10, labelPadding=3, labelOverlap=False,
+    )  # fmt: skip
+    return partial(alt.X, scale=alt.Scale(domain=[-0.3, len(roles) - 0.7], nice=False), axis=axis)
+
+
+def _up(n_layers: int) -> partial[alt.Y]:
+    """Layers from bottom to top, named in the middle of their height."""
+    every = 1 if n_layers < MANY else 4
+    axis = alt.Axis(
+        values=[layer + 0.5 for layer in range(0, n_layers, every)], labelExpr="floor(datum.value)", title="layer",
+        grid=False, ticks=False, domain=False, labelFontSize=10,
+    )  # fmt: skip
+    return partial(alt.Y, scale=alt.Scale(domain=[0, n_layers], nice=False), axis=axis)

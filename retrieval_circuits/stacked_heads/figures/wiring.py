@@ -1,0 +1,66 @@
+"""The tables behind the drawings of circuits: in every network the paths that are left when others are taken away."""
+
+from functools import partial
+
+import pandas as pd
+
+from livingpaper.claims.results import Results
+from livingpaper.claims.view import View
+from retrieval_circuits.stacked_heads.design import FOLLOWED, FRESH, FRESH_SCARCE, ONE_EACH, SCARCE, TO_SPARE
+from retrieval_circuits.stacked_heads.readings import circuit_paths
+from retrieval_circuits.stacked_heads.readings.three import symbols_learnt
+
+AHEAD, HOPS, OTHER = "an answer looks at a later one", "the query looks at an answer", "a value looks at its key"
+
+
+def drawn(results: Results, arms: tuple) -> View:
+    """The paths that are left in each network of some arms, those that learnt most symbols first."""
+    there = [arm for arm in arms if str(arm) in results.arms] or arms  # the first is then named as missing
+    several = len({arm.n_layers for arm in there}) > 1
+    n_steps = max(arm.n_steps for arm in there)
+    roles = [f"{part}_{step}" for step in reversed(range(n_steps)) for part in ("key", "value")] + ["queries"]
+    kind = pd.CategoricalDtype([_short(role) for role in roles])
+    found = []
+    for arm in there:
+        paths = circuit_paths(results, str(arm))
+        every = pd.DataFrame({"init_seed": results.seeds(str(arm))}).merge(paths, how="left", on="init_seed")
+        ends = every["site"].astype(object).str.split(">", expand=True).reindex(columns=[0, 1])
+        known = every["init_seed"].map(symbols_learnt(arm)(results))
+        depth = f"{arm.depth}, " if several and hasattr(arm, "depth") else ""
+        named = depth + "seed " + every["init_seed"].astype(str) + ": " + known.astype(str) + " learnt"
+        found.append(every.assign(
+            panel=named, layers=arm.n_layers, target=ends[0].map(_short), source=ends[1].map(_short),
+            series=every["site"].map(_kind), learnt=known, arm=str(arm),
+        ))  # fmt: skip
+    table = pd.concat(found, ignore_index=True).astype({"source": kind, "target": kind})
+    table = table.sort_values(["layers", "learnt"], ascending=[True, False], kind="stable")
+    note = "Layers go up. Over each: how many symbols it learnt. Paths of a position to itself are not drawn"
+    columns = ["panel", "layers", "layer", "head", "source", "target", "series", "value", "arm", "init_seed"]
+    return View(table[columns], "mean attention", "64 test rows", note=note)
+
+
+def _short(role: object) -> object:
+    """``a2`` for the second answer, which is value 1; ``k2`` for the key of its pair; ``q`` for the query."""
+    if not isinstance(role, str):
+        return role
+    if role == "queries":
+        return "q"
+    part, step = role.split("_")
+    return f"{'a' if part == 'value' else 'k'}{int(step) + 1}"
+
+
+def _kind(site: object) -> object:
+    if not isinstance(site, str):
+        return site
+    looks, at = site.split(">")
+    if at.startswith("key"):
+        return OTHER
+    return HOPS if looks == "queries" else AHEAD
+
+
+CIRCUITS_OF = {
+    "circuits_of_two": (FOLLOWED, FRESH),
+    "circuits_of_three": (SCARCE, FRESH_SCARCE),
+    "circuits_deeper": (ONE_EACH, TO_SPARE),
+}
+WIRING_VIEWS = {name: partial(drawn, arms=arms) for name, arms in CIRCUITS_OF.items()}
