@@ -131,9 +131,12 @@ def _exchanged(params: Params, parent: Recipe, first: Recipe) -> dict[str, tuple
     Heads take their moments along. All end with the forks that end last.
     """
     act, heads = params.fork_at[ACT], tuple(f"L{LAYER}H{head}" for head in HEADS)
+    span = _span(act, _latest(params))
     given = [((), ()), tuple((Graft(parts=heads, source=(other.sha256, act)),) for other in (first, parent))]
     return {
-        arm: tuple(_until(_fork(params, stays, act, order, during), _latest(params)) for order in params.exchange_seeds)
+        arm: tuple(
+            dataclasses.replace(_fork(params, stays, act, order, during), **span) for order in params.exchange_seeds
+        )
         for arms, changes in zip((OWN_HEADS, OTHERS_HEADS), given, strict=True)
         for arm, stays, during in zip(arms, (parent, first), changes, strict=True)
     }
@@ -152,19 +155,17 @@ def _fork(params: Params, parent: Recipe, at: int, order: int | None, during: tu
     Nothing of a fork is drawn from its ``init_seed``: here it names the order, so that each has one number an arm.
     """
     seeds = {} if order is None else {"init_seed": order, "data_seed": ORDER_OFFSET + order}
-    fork = dataclasses.replace(parent, parent=(parent.sha256, at), during=during, checkpoint_at=(0, 1), **seeds)
-    return _until(fork, _latest(params) if at in params.fork_at[:2] else params.steps)
+    span = _span(at, _latest(params) if at in params.fork_at[:2] else params.steps)
+    return dataclasses.replace(parent, parent=(parent.sha256, at), during=during, **seeds, **span)
 
 
 def _latest(params: Params) -> int:
     return params.steps + params.steps // LONGER
 
 
-def _until(fork: Recipe, end: int) -> Recipe:
-    """The fork up to the step of the whole training that is given."""
-    taken = end - fork.parent[1]
-    at = (*range(0, taken, EVERY_OF_FORKS), taken)
-    return dataclasses.replace(fork, stages=_up_to(end), checkpoint_at=at)
+def _span(at: int, end: int) -> dict[str, tuple]:
+    """Stages and checkpoints of a fork from one step of the whole training to another."""
+    return {"stages": _up_to(end), "checkpoint_at": (*range(0, end - at, EVERY_OF_FORKS), end - at)}
 
 
 def _fork_of(params: Params, seed: int, at: int, order: int) -> Recipe:

@@ -7,6 +7,7 @@ from livingpaper.claims.reading import Less, Reading, Values, of_experiment
 from livingpaper.claims.rules import Counted, Every, Share
 from livingpaper.claims.units import COUNT, MORE_OFTEN_THAN_NOT, STEPS, Unit, at_least, at_most, share_of
 from retrieval_circuits.stacked_heads import readings
+from retrieval_circuits.stacked_heads.claims.bounds import ATTENTION, ERROR, ERROR_MORE, IS_LEARNT, LAYERS
 from retrieval_circuits.stacked_heads.design import (
     BY_TWO,
     FLOW,
@@ -19,14 +20,8 @@ from retrieval_circuits.stacked_heads.design import (
 )
 from retrieval_circuits.stacked_heads.readings import ATTENDED, FIRST, JUMP, LEARNT, PREVIOUS, SECOND
 
-ERROR = Unit(digits=2, low=0.0)
-"""Squared error of symbols whose numbers have variance 1."""
-ERROR_MORE = Unit(digits=2)
-LAYERS = Unit(name="layers", digits=1)
-ATTENTION = share_of("attention")
 NETWORKS, LENGTHS, CASES = share_of("networks"), share_of("lengths"), share_of("cases")
 NOT_LEARNT = at_least(LEARNT, "the source's threshold for learnt, below what knowing the step alone gives, 0.75")
-IS_LEARNT = at_most(LEARNT, "the source's threshold for learnt, below what knowing the step alone gives, 0.75")
 LOSS = partial(Reading, unit=ERROR)
 
 

@@ -10,17 +10,13 @@ from livingpaper.claims.claim import Claim, Control, Says
 from livingpaper.claims.reading import Less, Reading
 from livingpaper.claims.rules import Share
 from livingpaper.claims.units import MORE_OFTEN_THAN_NOT, NUMBER, STEPS, Unit, at_least, at_most
+from retrieval_circuits.stacked_heads.claims.bounds import ERROR, IS_LEARNT, STAYS
 from retrieval_circuits.stacked_heads.design import FRESH_EVERY, LAST, LONGER, MIXED, SHORT_FIRST, Lesson
 from retrieval_circuits.stacked_heads.readings import final_loss
 from retrieval_circuits.stacked_heads.readings import lessons as readings
-from retrieval_circuits.stacked_heads.readings.grid import LEARNT
 
-ERROR = Unit(digits=2, low=0.0)
-"""Squared error of symbols whose numbers have variance 1."""
 FOUND = Unit(digits=1, low=0.0)
 """Paths of a network, averaged over networks."""
-IS_LEARNT = at_most(LEARNT, "the source's threshold for learnt, below what knowing the step alone gives, 0.75")
-STAYS = at_least(0.7, "the source's bound; knowing the step alone gives 0.75")
 
 
 def _second(lesson: Lesson, words: str) -> Reading:

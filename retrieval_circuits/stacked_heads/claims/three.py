@@ -13,6 +13,7 @@ from livingpaper.claims.claim import Claim, Control, Says
 from livingpaper.claims.reading import Reading
 from livingpaper.claims.rules import Every, Share, Some
 from livingpaper.claims.units import COUNT, MORE_OFTEN_THAN_NOT, Unit, at_least, at_most, share_of
+from retrieval_circuits.stacked_heads.claims.bounds import ATTENTION, ERROR, ERROR_MORE, IS_LEARNT, LAYERS, STAYS
 from retrieval_circuits.stacked_heads.design import (
     ALL_LENGTHS,
     ENDS,
@@ -38,13 +39,7 @@ from retrieval_circuits.stacked_heads.readings.three import (
     symbols_learnt,
 )
 
-ERROR = Unit(digits=2, low=0.0)
-"""Squared error of symbols whose numbers have variance 1."""
-ERROR_MORE = Unit(digits=2)
-LAYERS, LOOK_UPS = Unit(name="layers", digits=1), Unit(name="look-ups", digits=1, low=0.0, high=3.0)
-ATTENTION = share_of("attention")
-IS_LEARNT = at_most(LEARNT, "the source's threshold for learnt, below what knowing the step alone gives, 0.75")
-STAYS = at_least(0.7, "the source's bound; knowing the step alone gives 0.75")
+LOOK_UPS = Unit(name="look-ups", digits=1, low=0.0, high=3.0)
 IS_LOOKED_ALONG = at_least(ATTENDED, "the source's threshold for a path")
 NAMES = {1: "first", 2: "second", 3: "third"}
 
