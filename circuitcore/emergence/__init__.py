@@ -31,6 +31,7 @@ from circuitcore.emergence.seeds import (
     share_interval,
     what_n_can_show,
 )
+from circuitcore.emergence.waits import shortest_wait
 
 __all__ = [
     "BirthError",
@@ -61,6 +62,7 @@ __all__ = [
     "powers",
     "seeds_needed",
     "share_interval",
+    "shortest_wait",
     "smallest_sufficient_set",
     "subset_scores",
     "what_n_can_show",

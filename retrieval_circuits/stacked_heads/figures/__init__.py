@@ -3,6 +3,7 @@
 from retrieval_circuits.stacked_heads.figures.appendix import APPENDIX_VIEWS
 from retrieval_circuits.stacked_heads.figures.by_two import BY_TWO_VIEWS
 from retrieval_circuits.stacked_heads.figures.deepest import DEEPEST_VIEWS
+from retrieval_circuits.stacked_heads.figures.escapes import ESCAPE_VIEWS
 from retrieval_circuits.stacked_heads.figures.grid import GRID, PLATEAU
 from retrieval_circuits.stacked_heads.figures.lessons import LESSON_VIEWS
 from retrieval_circuits.stacked_heads.figures.prose import PROSE_VIEWS
@@ -18,6 +19,7 @@ VIEWS = (
     | BY_TWO_VIEWS
     | LESSON_VIEWS
     | WAIT_VIEWS
+    | ESCAPE_VIEWS
     | APPENDIX_VIEWS
     | THREE_VIEWS
     | DEEPEST_VIEWS

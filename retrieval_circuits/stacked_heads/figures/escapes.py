@@ -1,0 +1,38 @@
+"""The table behind how long networks keep to the shortcut that are rewarded for the last symbol alone."""
+
+import numpy as np
+import pandas as pd
+
+from circuitcore.emergence import crossing_times, shortest_wait
+from livingpaper.claims.results import Results
+from livingpaper.claims.view import View
+from retrieval_circuits.stacked_heads.design import LAST, LAST_ALONE, ONE, THREE_LAST
+from retrieval_circuits.stacked_heads.readings import LEARNT
+
+REWARDED_LAST = (ONE[1], LAST, LAST_ALONE[0], THREE_LAST)
+"""Rewarded for nothing on the way; of one look-up there is nothing on the way."""
+
+
+def escapes(results: Results) -> View:
+    """Networks that left the shortcut, by look-ups and layers, and how long a wait the others leave possible."""
+    found = []
+    for arm in (arm for arm in REWARDED_LAST if str(arm) in results.arms):
+        curve = results.curve("partial_loss", str(arm), variable=f"x_{arm.n_steps}")[["init_seed", "step", "value"]]
+        end, times = int(curve["step"].max()), crossing_times(curve, LEARNT, below=True, strictly=True)
+        left = times[np.isfinite(times)]
+        wait = shortest_wait(len(left), float(times.clip(upper=end).sum()))
+        found.append(
+            {
+                "arm": str(arm),
+                "look-ups": arm.n_steps,
+                "layers": arm.n_layers,
+                "networks that left": f"{len(left)} of {len(times)}",
+                "steps each had": f"{end:,}",
+                "steps, the middle one": f"{left.median():,.0f}" if len(left) > len(times) / 2 else "",
+                "mean wait at least": f"{float(f'{wait:.2g}'):,.0f}",
+            }
+        )
+    return View(pd.DataFrame(found), "training steps", "test")
+
+
+ESCAPE_VIEWS = {view.__name__: view for view in (escapes,)}
