@@ -19,17 +19,17 @@ def escapes(results: Results) -> View:
     for arm in (arm for arm in REWARDED_LAST if str(arm) in results.arms):
         curve = results.curve("partial_loss", str(arm), variable=f"x_{arm.n_steps}")[["init_seed", "step", "value"]]
         end, times = int(curve["step"].max()), crossing_times(curve, LEARNT, below=True, strictly=True)
-        left = times[np.isfinite(times)]
-        wait = shortest_wait(len(left), float(times.clip(upper=end).sum()))
+        n_left, n_all = int(np.isfinite(times).sum()), len(times)
+        wait = shortest_wait(n_left, n_all, end) if n_left < n_all else None
         found.append(
             {
                 "arm": str(arm),
                 "look-ups": arm.n_steps,
                 "layers": arm.n_layers,
-                "networks that left": f"{len(left)} of {len(times)}",
+                "networks that left": f"{n_left} of {n_all}",
                 "steps each had": f"{end:,}",
-                "steps, the middle one": f"{left.median():,.0f}" if len(left) > len(times) / 2 else "",
-                "mean wait at least": f"{float(f'{wait:.2g}'):,.0f}",
+                "steps, the middle one": f"{times.median():,.0f}" if n_left > n_all / 2 else "",
+                "mean wait at least, if chance is constant": f"{float(f'{wait:.2g}'):,.0f}" if wait else "",
             }
         )
     return View(pd.DataFrame(found), "training steps", "test")

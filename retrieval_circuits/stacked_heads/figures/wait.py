@@ -6,29 +6,27 @@ from livingpaper.claims.results import Results
 from livingpaper.claims.view import View, in_order
 from retrieval_circuits.design import BAND
 from retrieval_circuits.stacked_heads.design import FOLLOWED
-from retrieval_circuits.stacked_heads.design.wait import FASTER, FIXED, LESS_NOISE, NO_DECAY
-from retrieval_circuits.stacked_heads.readings.wait import wait_of
+from retrieval_circuits.stacked_heads.design.wait import CHANGES
+from retrieval_circuits.stacked_heads.readings import LEARNT
+from retrieval_circuits.stacked_heads.readings.wait import AT_SHORTCUT, reached
 
-TRAINED = {
-    FOLLOWED: "as the followed",
-    NO_DECAY: NO_DECAY.words,
-    LESS_NOISE: LESS_NOISE.words,
-    FIXED: FIXED.words,
-    FASTER: FASTER.words,
-}
-"""Arms with one starting weights and, but for the rows that a change asks for, one order of data -> their names."""
+TRAINED = {FOLLOWED: "as the followed", **{change: change.words for change in CHANGES}}
+EVENTS = {"at the shortcut": AT_SHORTCUT, "first symbol learnt": LEARNT}
+"""What a reader calls the step at which the error of the first symbol falls below a level."""
 
 
 def waits(results: Results) -> View:
-    """When the first symbol is learnt, by what is changed in training; one point a seed."""
-    seeds = results.seeds(str(NO_DECAY))
-    found = []
+    """When the shortcut is reached and the first symbol is learnt, by what is changed in training."""
+    seeds, found = results.seeds(str(CHANGES[0])), []
     for arm, words in TRAINED.items():
-        rows = wait_of(arm)(results).rename("value").reset_index()
-        found.append(rows[rows["init_seed"].isin(seeds)].assign(group=words, arm=str(arm)))
+        end = int(results.curve("partial_loss", str(arm), variable="x_1")["step"].max())
+        for event, level in EVENTS.items():
+            rows = reached(results, arm, level).clip(upper=end).rename("value").reset_index()
+            found.append(rows[rows["init_seed"].isin(seeds)].assign(group=words, series=event, arm=str(arm)))
     table = in_order(pd.concat(found, ignore_index=True), "group", TRAINED.values())
-    note = "Learnt: error below one half; between checkpoints lines are straight. What never is stands at the end"
-    return View(table[["group", "arm", "init_seed", "value"]], "training step", "test", BAND, note=note)
+    ends = "What never happens stands at the end: where rows are fixed, and as followed, later than elsewhere"
+    note = f"Errors below {AT_SHORTCUT:g} and {LEARNT:g}; between checkpoints lines are straight. {ends}"
+    return View(table[["group", "series", "arm", "init_seed", "value"]], "training step", "test", BAND, note=note)
 
 
 WAIT_VIEWS = {view.__name__: view for view in (waits,)}

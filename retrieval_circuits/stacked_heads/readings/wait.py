@@ -1,32 +1,48 @@
-"""How long networks wait for their first look-up, against the same networks trained otherwise."""
+"""How long networks keep to the shortcut before they learn the first look-up, and how training changes that.
 
+From the start to the shortcut they learn something else, and no change of that is meant here.
+"""
+
+import numpy as np
 import pandas as pd
 
 from circuitcore.emergence import crossing_times
 from livingpaper.claims.reading import OfArms
 from livingpaper.claims.results import Results
 from retrieval_circuits.stacked_heads.design import FOLLOWED, Cell
-from retrieval_circuits.stacked_heads.design.wait import Change
+from retrieval_circuits.stacked_heads.design.wait import LOOKED_EVERY, Change
 from retrieval_circuits.stacked_heads.readings.grid import LEARNT
 
+AT_SHORTCUT = 0.8125
+"""Squared error halfway from the mean of all eight values of a row, 1 - 1/8, to that of the step's four, 1 - 1/4."""
 
-def wait_of(arm: Cell | Change) -> OfArms:
-    """Values of a reading: when the error of x_1 falls below one half; the end of training where it does not."""
+
+def reached(results: Results, arm: Cell | Change, level: float) -> pd.Series:
+    """When the error of x_1 falls below a level, by ``init_seed``; infinite where it does not."""
+    curve = results.curve("partial_loss", str(arm), variable="x_1")[["init_seed", "step", "value"]]
+    return crossing_times(curve, level, below=True, strictly=True)
+
+
+def more_doublings(change: Change) -> OfArms:
+    """Values of a reading: how often the wait doubles with a change, against the followed network of the same start.
+
+    The wait is from the shortcut to x_1 learnt, up to the end of the shorter of both trainings; a network that is not
+    at the shortcut by then has waited all the time. Seeds of which neither network has learnt x_1 by then show nothing.
+    """
 
     def values(results: Results) -> pd.Series:
-        curve = results.curve("partial_loss", str(arm), variable="x_1")[["init_seed", "step", "value"]]
-        return crossing_times(curve, LEARNT, below=True, strictly=True).clip(upper=int(curve["step"].max()))
+        arms = (FOLLOWED, change)
+        end = min(int(results.curve("partial_loss", str(arm), variable="x_1")["step"].max()) for arm in arms)
+        learnt, waits = zip(*(_until(results, arm, end) for arm in arms), strict=True)
+        both = learnt[0].index.intersection(learnt[1].index)
+        told = both[(learnt[0][both] < end) | (learnt[1][both] < end)]
+        return np.log2(waits[1][told] / waits[0][told])
 
-    return OfArms((str(arm),), values)
-
-
-def wait_left(change: Change) -> OfArms:
-    """Values of a reading: the wait with a change as a share of the followed network's of the same start."""
-    changed, followed = wait_of(change), wait_of(FOLLOWED)
-    return OfArms((*changed.arms, *followed.arms), lambda results: (changed(results) / followed(results)).dropna())
+    return OfArms((str(FOLLOWED), str(change)), values)
 
 
-def wait_without(change: Change) -> OfArms:
-    """Values of a reading: the followed network's wait as a share of that with a change, which it is without."""
-    left = wait_left(change)
-    return OfArms(left.arms, lambda results: 1 / left(results))
+def _until(results: Results, arm: Cell | Change, end: int) -> tuple[pd.Series, pd.Series]:
+    """When x_1 is learnt, at most ``end``, and how long after the shortcut that is, at least one checkpoint."""
+    start, learnt = (reached(results, arm, level) for level in (AT_SHORTCUT, LEARNT))
+    learnt = learnt.clip(upper=end)
+    return learnt, (learnt - start.where(start < end, 0)).clip(lower=LOOKED_EVERY)
