@@ -307,11 +307,11 @@ CHOSEN = "datum.origin === shown_runs"
 """Filter of the rows that ``origin_menu`` has chosen."""
 
 
-def origin_menu(rows: pd.DataFrame) -> alt.Parameter | None:
+def origin_menu(rows: pd.DataFrame, what: str = "maps") -> alt.Parameter | None:
     """A menu between the reader's runs and the published ones, for pictures that can show only one; None for one."""
     if rows["origin"].nunique() < 2:
         return None
-    bind = alt.binding_select(options=["rerun", "paper"], labels=["your runs", "published runs"], name="maps of ")
+    bind = alt.binding_select(options=["rerun", "paper"], labels=["your runs", "published runs"], name=f"{what} of ")
     return alt.param(name="shown_runs", value="rerun", bind=bind)
 
 

@@ -11,8 +11,6 @@ from livingpaper.figures.rows import ColumnsError, order_of, rows_of
 
 LAYER = 17
 """Pixels a layer is high."""
-MANY = 8
-"""Layers from which on they are half as high, and every other one is named."""
 
 
 @style.responsive
@@ -33,28 +31,28 @@ def paths(view: View, width: int) -> alt.TopLevelMixin:
     kinds = order_of(rows.dropna(subset=["layer"]), "series")
     ends = rows.assign(start=rows["source"].cat.codes, end=rows["target"].cat.codes, top=rows["layer"] + 1)
     ends = ends.drop(columns="layers").astype({"source": str, "target": str})
+    legend = style.legend_above(kinds, width - 60, "stroke") if kinds else None
     tips = [
         alt.Tooltip("panel:N", title="network"), alt.Tooltip("layer:Q"), alt.Tooltip("head:Q"),
         alt.Tooltip("target:N", title="looks"), alt.Tooltip("source:N", title="at"),
         alt.Tooltip("value:Q", title=view.unit),
     ]  # fmt: skip
-    base = alt.Chart().transform_filter("isValid(datum.layer)")
-    legend = style.legend_above(kinds, width - 60, "stroke") if kinds else None
-    color = style.series_color(order=kinds, legend=legend)
-    x, y = _across(roles), _up(n_layers)
-    lines = base.mark_rule(strokeWidth=2).encode(
-        x=x("start:Q"), x2="end:Q", y=y("layer:Q"), y2="top:Q", color=color, tooltip=tips,
-        strokeDash=style.series_dash(order=kinds, legend=legend),
-    )  # fmt: skip
-    points = base.mark_point(filled=True, size=26, opacity=1)
-    points = points.encode(x=x("end:Q"), y=y("top:Q"), color=color, tooltip=tips)
-    size = {"width": room, "height": n_layers * (LAYER if n_layers < MANY else LAYER // 2)}
+    look = {"color": style.series_color(order=kinds, legend=legend), "tooltip": tips}
+    lines, points = _paths(_across(roles), _up(n_layers), look, style.series_dash(order=kinds, legend=legend))
+    drawn = alt.layer(lines, points, data=ends).properties(width=room, height=n_layers * LAYER)
     header = alt.Header(title=None, labelFontSize=11, labelFontWeight="normal", labelPadding=2)
     facet = alt.Facet("panel:N", sort=panels, header=header)
-    drawn = alt.layer(lines, points, data=ends).properties(**size)
     chart = drawn.facet(facet=facet, columns=columns, spacing={"row": 10, "column": 14})
-    whose = style.origin_menu(rows)
+    whose = style.origin_menu(rows, "circuits")
     return chart.transform_filter(style.CHOSEN).add_params(whose) if whose else chart
+
+
+def _paths(x: partial[alt.X], y: partial[alt.Y], look: dict, dash: alt.StrokeDash) -> tuple[alt.Chart, alt.Chart]:
+    """Of every path a line, and a point where it brings what it fetched."""
+    base = alt.Chart().transform_filter("isValid(datum.layer)")
+    lines = base.mark_rule(strokeWidth=2)
+    lines = lines.encode(x=x("start:Q"), x2="end:Q", y=y("layer:Q"), y2="top:Q", strokeDash=dash, **look)
+    return lines, base.mark_point(filled=True, size=26, opacity=1).encode(x=x("end:Q"), y=y("top:Q"), **look)
 
 
 def _across(roles: list[str]) -> partial[alt.X]:
@@ -69,9 +67,8 @@ def _across(roles: list[str]) -> partial[alt.X]:
 
 def _up(n_layers: int) -> partial[alt.Y]:
     """Layers from bottom to top, named in the middle of their height."""
-    every = 1 if n_layers < MANY else 4
     axis = alt.Axis(
-        values=[layer + 0.5 for layer in range(0, n_layers, every)], labelExpr="floor(datum.value)", title="layer",
+        values=[layer + 0.5 for layer in range(n_layers)], labelExpr="floor(datum.value)", title="layer",
         grid=False, ticks=False, domain=False, labelFontSize=10,
     )  # fmt: skip
     return partial(alt.Y, scale=alt.Scale(domain=[0, n_layers], nice=False), axis=axis)

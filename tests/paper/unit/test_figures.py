@@ -118,9 +118,9 @@ def heat():
     return rows.assign(value=rows["value"].where(rows.index != 5))
 
 
-def wires(layers=4):
-    """Of five networks of ``layers`` layers: three paths each, and none in the last."""
-    rows = table("init_seed layer", range(5), [0, 1, layers - 1]).assign(layers=layers, head=1)
+def wires():
+    """Of five networks of four layers: three paths each, and none in the last."""
+    rows = table("init_seed layer", range(5), [0, 1, 3]).assign(layers=4, head=1)
     ends = pd.CategoricalDtype(["k1", "a1", "q"])
     rows["source"] = pd.Series(["k1", "a1", "a1"] * 5, dtype=ends)
     rows["target"] = pd.Series(["a1", "q", "q"] * 5, dtype=ends)
@@ -157,7 +157,6 @@ PICTURES = {
     "mean patterns": (attention.mean_patterns, mean_patterns()),
     "wiring": (wiring.paths, wires()),
     "wiring of nothing": (wiring.paths, wires().drop_duplicates("panel").assign(layer=np.nan, series=None)),
-    "wiring of many layers": (wiring.paths, wires(24)),
     "removal": (removal.removal, table("removed init_seed", [0, 1, 2], range(5)).assign(parts="neurons")),
 }  # fmt: skip
 OVER_SEEDS = [name for name, (_, rows) in PICTURES.items() if "init_seed" in rows]
