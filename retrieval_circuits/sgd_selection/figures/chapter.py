@@ -82,15 +82,30 @@ def address(head: int) -> str:
 
 
 def every_fork(results: Results) -> View:
-    """Which head wins in each fork, order by order, by the step at which they leave; a dash where none does."""
+    """Which heads win in how many forks, by the step at which they leave; a dash where none does."""
     found = []
     for arm in ORDERS:
-        won = winners(results, arm).sort_index()
+        won = winners(results, arm).map(address).value_counts()
         at, right = f"{forked_at(results, arm):,}", f"{half_right(results, arm).median():,.0f}"
         found.append(
-            {"arm": arm, "leave at": at, "winners": ", ".join(map(address, won)), "half of the reads right at": right}
+            {
+                "arm": arm,
+                "leave at": at,
+                "winners": ", ".join(f"{n} {head}" for head, n in won.items()),
+                "half of the reads right at": right,
+            }
         )
-    return View(pd.DataFrame(found), "head", ROWS, note="By order of the data; the step is the median's")
+    return View(pd.DataFrame(found), "head", ROWS, note="The step is the median's")
+
+
+def moved(same: View) -> dict[str, str]:
+    """Name in the prose -> of the forks from the first two points, how many another head wins than the parent's."""
+    table, found = same.published, {}
+    for name, arm in zip(("n_moved_first", "n_moved_second"), ORDERS, strict=False):
+        counts = table[table["arm"] == arm].groupby("series")["value"].agg(["sum", "size"])
+        other = counts["sum"]["any winner"] - counts["sum"]["the parent's winner"]
+        found[name] = f"{other} of {counts['size'].iloc[0]}"
+    return found
 
 
 def spread(results: Results) -> View:
