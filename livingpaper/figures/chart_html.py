@@ -110,7 +110,7 @@ def _without_unseen(node: Any) -> Any:
     if not isinstance(node, dict):
         return node
     kept = {name: _without_unseen(part) for name, part in node.items()}
-    if "layer" in kept:
+    if isinstance(kept.get("layer"), list):  # a table may have a column of that name, whose kind is told
         marks = (layer.get("mark") for layer in kept["layer"])
         kept["layer"] = [
             layer

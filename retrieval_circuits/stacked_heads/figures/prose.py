@@ -1,10 +1,12 @@
 """Numbers that the chapter's sentences name, beside those of its verdicts."""
 
 from collections.abc import Mapping
+from functools import partial
 
 import pandas as pd
 
 from circuitcore.emergence.seeds import mean_interval
+from livingpaper.claims.reading import OfArms
 from livingpaper.claims.results import Results
 from livingpaper.claims.units import STEPS
 from livingpaper.claims.view import View
@@ -24,6 +26,7 @@ from retrieval_circuits.stacked_heads.figures.lessons import LESSONS
 from retrieval_circuits.stacked_heads.figures.three import three_numbers
 from retrieval_circuits.stacked_heads.readings import LEARNT
 from retrieval_circuits.stacked_heads.readings.lessons import (
+    FRESH_FIRST,
     SECOND_LOOK_UP,
     end_of_stage,
     fresh_learnt,
@@ -42,9 +45,9 @@ def second_stage(results: Results) -> View:
     return View(end_of_stage(results, SHORTEST_FIRST, 2).rename(columns={"loss": "value"}), ERROR, "training rows")
 
 
-def second_where_it_came(results: Results) -> View:
-    """SH23's reading of the fresh networks in which the second path and the second symbol came; of others no number."""
-    values = nearer_own_where_it_came(SECOND_LOOK_UP, fresh_learnt(2))(results)
+def where_it_came(results: Results, path: OfArms, place: int) -> View:
+    """SH22's or SH23's reading of the fresh networks in which path and symbol came; of others no number."""
+    values = nearer_own_where_it_came(path, fresh_learnt(place))(results)
     values = values.reindex(pd.Index(results.seeds(str(FRESH)), name="init_seed"))
     return View(values.rename("value").reset_index().assign(arm=str(FRESH)), "training steps", "test")
 
@@ -58,11 +61,12 @@ def at_start(results: Results) -> View:
 
 def numbers(params: Params, views: Mapping[str, View]) -> dict[str, str]:
     """Name in the prose -> number in words, from those of ``NEEDED``; of published runs where a reader's are beside."""
-    taught, stage, second, start, worth, networks, longer = (views[name] for name in NEEDED)
+    taught, stage, first, second, start, worth, networks, longer = (views[name] for name in NEEDED)
     return {
         "plateau": f"{PLATEAU:g}",
         **{f"n_steps_{name}": f"{steps:,}" for name, steps in _steps(params).items()},
         **_taught(taught, stage),
+        "nearer_first_where_it_came": _nearer(first),
         **_fresh(second, start),
         **_worth(worth),
         **three_numbers(networks),
@@ -98,15 +102,20 @@ def _taught(taught: View, stage: View) -> dict[str, str]:
 def _fresh(second: View, start: View) -> dict[str, str]:
     """In how many fresh networks the second look-up never came, SH23's number without them, attention at the start."""
     values, most = second.published["value"], start.published["value"].max()
-    came = values.dropna()
-    found = mean_interval(came) if len(came) > 1 else None
     return {
-        "n_never": f"{len(values) - len(came)} of {len(values)}",
-        "nearer_where_it_came": f"{STEPS.words(found.mean)} {STEPS.interval(found.low, found.high)}"
-        if found
-        else NOT_MEASURED,
+        "n_never": f"{values.isna().sum()} of {len(values)}",
+        "nearer_where_it_came": _nearer(second),
         "attention_at_start": f"{most:.0%}".replace("%", " %"),
     }
+
+
+def _nearer(view: View) -> str:
+    """The mean over the networks that have a number, with its interval."""
+    came = view.published["value"].dropna()
+    if len(came) < 2:
+        return NOT_MEASURED
+    found = mean_interval(came)
+    return f"{STEPS.words(found.mean)} {STEPS.interval(found.low, found.high)}"
 
 
 def _worth(worth: View) -> dict[str, str]:
@@ -118,6 +127,12 @@ def _worth(worth: View) -> dict[str, str]:
     }
 
 
-NEEDED = ("taught", "first_stage", "second_where_it_came", "at_start", "worth", "ends", "second_stage")
+NEEDED = (
+    *("taught", "first_stage", "first_where_it_came", "second_where_it_came"),
+    *("at_start", "worth", "ends", "second_stage"),
+)
 """Names of the views that ``numbers`` reads."""
-PROSE_VIEWS = {view.__name__: view for view in (first_stage, second_stage, second_where_it_came, at_start)}
+PROSE_VIEWS = {view.__name__: view for view in (first_stage, second_stage, at_start)} | {
+    "first_where_it_came": partial(where_it_came, path=FRESH_FIRST, place=1),
+    "second_where_it_came": partial(where_it_came, path=SECOND_LOOK_UP, place=2),
+}

@@ -284,6 +284,12 @@ def test_a_path_is_drawn_from_what_is_looked_at_to_what_looks_and_a_network_with
     assert svg.count('aria-roledescription="rule mark"') == svg.count('aria-roledescription="point"') == 4 * 3
 
 
+def test_a_column_that_is_called_layer_is_no_layer_of_a_chart():
+    assert 'class="vl-still" alt="Paths of five networks."' in paper_html(
+        wiring.paths(view_of(wires())), "Paths of five networks."
+    )
+
+
 def test_two_prompts_in_one_attention_map_are_refused():
     rows = pd.concat([pattern(), pattern().assign(key_token="K9")])
     with pytest.raises(ColumnsError, match="one prompt"):

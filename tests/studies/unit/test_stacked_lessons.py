@@ -188,7 +188,7 @@ def test_a_network_in_which_neither_path_nor_symbol_came_is_left_out_of_the_seco
     assert readings.nearer_own(*both)(results)[4] > 400, "at the end both: it counts as a match"
     found = readings.nearer_own_where_it_came(*both)(results)
     assert found.to_dict() == pytest.approx({1: 350.0, 2: 250.0, 3: 400.0}, abs=5)
-    shown = prose.second_where_it_came(results).table.set_index("init_seed")["value"]
+    shown = prose.PROSE_VIEWS["second_where_it_came"](results).table.set_index("init_seed")["value"]
     assert shown.isna().to_dict() == {1: False, 2: False, 3: False, 4: True}
 
 
@@ -215,11 +215,12 @@ def test_the_prose_s_numbers_are_counted_by_hand():
     )
     stage, start = (pd.DataFrame({"init_seed": [1, 2], "value": values}) for values in ([0.01, 0.034], [0.1, 0.25]))
     second = pd.DataFrame({"init_seed": [1, 2, 3], "value": [100.0, 100.0, np.nan]})
+    first = second.assign(value=[30.0, 30.0, 30.0])
     worth = pd.DataFrame({"group": ["the block", "left", "right", "both"], "value": [0.75, 0.52, 0.5, 0.0]})
     networks = pd.DataFrame(
         {"arm": [str(SCARCE)] * 2, "init_seed": [1, 2], "value": [True, False], "doubles": True, "hops": False}
     ).assign(error=[0.1, 0.2], without=[0.4, 0.3])
-    views = [View(table, "any", "test") for table in (taught, stage, second, start, worth, networks, stage)]
+    views = [View(table, "any", "test") for table in (taught, stage, first, second, start, worth, networks, stage)]
     found = numbers(views)
     assert (found["n_mixed_learnt"], found["mixed_error"], found["first_stage_error"]) == ("2 of 3", "0.20", "0.03")
     assert (found["n_scarce_learnt"], found["n_doubling"]) == ("1 of 2", "1 of 1")
@@ -227,11 +228,12 @@ def test_the_prose_s_numbers_are_counted_by_hand():
     assert (found["n_never"], found["attention_at_start"]) == ("1 of 3", "25 %")
     assert (found["knows_the_block"], found["knows_one_of_two"]) == ("0.75", "0.51")
     assert found["nearer_where_it_came"].startswith("100 steps [100")
+    assert found["nearer_first_where_it_came"].startswith("30 steps [30")
     assert found["n_steps_fresh"] == f"{PUBLISHED.steps // 2:,}"
     more = [View(pd.concat([v.table.assign(origin="paper"), v.table.assign(value=9.0, origin="rerun")]), "any", "test")
             for v in views]  # fmt: skip
     assert numbers(more) == found, "a reader's runs beside change nothing"
-    few = [View(v.table.assign(value=np.nan if v is views[2] else 1.0), "any", "test") for v in views]
+    few = [View(v.table.assign(value=np.nan if v is views[3] else 1.0), "any", "test") for v in views]
     said = numbers(few)
     assert said["mixed_error"] == said["nearer_where_it_came"] == "(not measured)"
 
