@@ -12,6 +12,9 @@ from livingpaper.figures.rows import ColumnsError, order_of, rows_of
 LAYER = 17
 """Pixels a layer is high."""
 
+CROWDED = 6
+"""Roles from which on a phone has two drawings beside each other."""
+
 
 @style.responsive
 def paths(view: View, width: int) -> alt.TopLevelMixin:
@@ -26,8 +29,8 @@ def paths(view: View, width: int) -> alt.TopLevelMixin:
     if not isinstance(rows["source"].dtype, pd.CategoricalDtype) or rows["source"].dtype != rows["target"].dtype:
         raise ColumnsError("columns 'source' and 'target' must be categorical, with one order of roles")
     roles = [str(role) for role in rows["source"].cat.categories]
-    columns = 6 if width >= style.WIDE else 3
-    panels, n_layers, room = order_of(rows, "panel"), int(rows["layers"].max()), (width - 34) // columns - 14
+    columns = 6 if width >= style.WIDE else 3 if len(roles) < CROWDED else 2
+    panels, n_layers, room = order_of(rows, "panel"), int(rows["layers"].max()), (width - 46) // columns - 14
     kinds = order_of(rows.dropna(subset=["layer"]), "series")
     ends = rows.assign(start=rows["source"].cat.codes, end=rows["target"].cat.codes, top=rows["layer"] + 1)
     ends = ends.drop(columns="layers").astype({"source": str, "target": str})
@@ -71,4 +74,4 @@ def _up(n_layers: int) -> partial[alt.Y]:
         values=[layer + 0.5 for layer in range(n_layers)], labelExpr="floor(datum.value)", title="layer",
         grid=False, ticks=False, domain=False, labelFontSize=10,
     )  # fmt: skip
-    return partial(alt.Y, scale=alt.Scale(domain=[0, n_layers], nice=False), axis=axis)
+    return partial(alt.Y, scale=alt.Scale(domain=[0, n_layers + 0.2], nice=False), axis=axis)

@@ -24,7 +24,7 @@ def waits(results: Results) -> View:
             rows = reached(results, arm, level).clip(upper=end).rename("value").reset_index()
             found.append(rows[rows["init_seed"].isin(seeds)].assign(group=words, series=event, arm=str(arm)))
     table = in_order(pd.concat(found, ignore_index=True), "group", TRAINED.values())
-    ends = "What never happens stands at the end: where rows are fixed, and as followed, later than elsewhere"
+    ends = "What never happens stands at the end of that training"
     note = f"Errors below {AT_SHORTCUT:g} and {LEARNT:g}; between checkpoints lines are straight. {ends}"
     return View(table[["group", "series", "arm", "init_seed", "value"]], "training step", "test", BAND, note=note)
 
