@@ -22,18 +22,20 @@ def paths(view: View, width: int) -> alt.TopLevelMixin:
 
     Columns: ``panel`` (a network), ``layers`` (how many it has), ``layer`` and ``head`` of a path, counted from 0
     (missing: the network has no path), ``source`` (the role that is looked at), ``target`` (the role that looks), both
-    categorical, with the roles in the order in which they are drawn, ``series`` (a kind of path), ``init_seed``,
-    ``value``; optional ``origin`` (a menu chooses whose).
+    categorical, with the roles in the order in which they are drawn, ``series`` (a kind of path; categorical where its
+    colour is to be the same in several pictures), ``init_seed``, ``value``; optional ``origin`` (a menu chooses whose).
     """
     rows = rows_of(view, ["panel", "layers", "layer", "head", "source", "target", "series", "init_seed", "value"])
     if not isinstance(rows["source"].dtype, pd.CategoricalDtype) or rows["source"].dtype != rows["target"].dtype:
         raise ColumnsError("columns 'source' and 'target' must be categorical, with one order of roles")
+    known = rows.dropna(subset=["layer"])
     roles = [str(role) for role in rows["source"].cat.categories]
     columns = 6 if width >= style.WIDE else 3 if len(roles) < CROWDED else 2
     panels, n_layers, room = order_of(rows, "panel"), int(rows["layers"].max()), (width - 46) // columns - 14
-    kinds = order_of(rows.dropna(subset=["layer"]), "series")
+    series = rows["series"]
+    kinds = [*series.cat.categories] if isinstance(series.dtype, pd.CategoricalDtype) else order_of(known, "series")
     ends = rows.assign(start=rows["source"].cat.codes, end=rows["target"].cat.codes, top=rows["layer"] + 1)
-    ends = ends.drop(columns="layers").astype({"source": str, "target": str})
+    ends = ends.drop(columns="layers").astype({"source": str, "target": str, "series": str})
     legend = style.legend_above(kinds, width - 60, "stroke") if kinds else None
     tips = [
         alt.Tooltip("panel:N", title="network"), alt.Tooltip("layer:Q"), alt.Tooltip("head:Q"),

@@ -83,9 +83,9 @@ PATHS = (
     Claim(
         id="SH21",
         says=Says(
-            holds="The path that joins the first pair is mostly there before any path to the second answer.",
+            holds="The path that joins the first pair is mostly there no later than any path to the second answer.",
             fails="The path that joins the first pair mostly comes after a path to the second answer.",
-            whether="whether the path that joins the first pair is mostly there before any to the second answer",
+            whether="whether the path that joins the first pair is mostly there no later than any to the second answer",
         ),
         reading=Reading(
             "time at which attention to the second answer passes one half, from the query or from the first answer, "

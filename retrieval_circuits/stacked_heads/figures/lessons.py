@@ -52,7 +52,10 @@ def times(results: Results) -> View:
         for name, values in events.items():
             rows = values(results).rename("value").reset_index()
             found.append(rows.assign(group=name, series=SERIES[str(arm)], arm=str(arm)))
-    note = "Both thresholds are one half; between checkpoints lines are straight. What never happens stands at the end"
+    note = (
+        "Both thresholds are one half; between checkpoints lines are straight. What never happens stands at the end, "
+        "and makes a mean late"
+    )
     return View(pd.concat(found, ignore_index=True), "training step", "queries of 32 test rows", BAND, note=note)
 
 

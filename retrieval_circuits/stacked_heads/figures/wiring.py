@@ -11,6 +11,8 @@ from retrieval_circuits.stacked_heads.readings import circuit_paths
 from retrieval_circuits.stacked_heads.readings.three import symbols_learnt
 
 AHEAD, HOPS, OTHER = "an answer looks at a later one", "the query looks at an answer", "a value looks at its key"
+KINDS = pd.CategoricalDtype([HOPS, AHEAD, OTHER])
+"""In one order, so that a colour means the same in every drawing."""
 
 
 def drawn(results: Results, arms: tuple) -> View:
@@ -32,11 +34,11 @@ def drawn(results: Results, arms: tuple) -> View:
             panel=named, layers=arm.n_layers, target=ends[0].map(_short), source=ends[1].map(_short),
             series=every["site"].map(_kind), learnt=known, arm=str(arm),
         ))  # fmt: skip
-    table = pd.concat(found, ignore_index=True).astype({"source": kind, "target": kind})
+    table = pd.concat(found, ignore_index=True).astype({"source": kind, "target": kind, "series": KINDS})
     table = table.sort_values(["layers", "learnt"], ascending=[True, False], kind="stable")
     note = "Layers go up. Over each: how many symbols it learnt. Paths of a position to itself are not drawn"
     columns = ["panel", "layers", "layer", "head", "source", "target", "series", "value", "arm", "init_seed"]
-    return View(table[columns], "mean attention", "64 test rows", note=note)
+    return View(table[columns], "mean attention along a path that is left", "64 test rows", note=note)
 
 
 def _short(role: object) -> object:
