@@ -9,6 +9,7 @@ from livingpaper.claims.results import Results
 from livingpaper.claims.view import View
 from retrieval_circuits.design import BAND
 from retrieval_circuits.sgd_selection.design import (
+    ACT,
     ELSEWHERE,
     HEADS,
     LAYER,
@@ -17,8 +18,10 @@ from retrieval_circuits.sgd_selection.design import (
     ORDERS,
     PARENT,
     TRACED,
+    Params,
     forked,
 )
+from retrieval_circuits.sgd_selection.published import WINNERS
 from retrieval_circuits.sgd_selection.readings import (
     FROM,
     NOBODY,
@@ -98,9 +101,16 @@ def every_fork(results: Results) -> View:
     return View(pd.DataFrame(found), "head", ROWS, note="The step is the median's")
 
 
-def moved(same: View) -> dict[str, str]:
-    """Name in the prose -> of the forks from the first two points, how many another head wins than the parent's."""
-    table, found = same.published, {}
+def numbers(params: Params, same: View) -> dict[str, str]:
+    """Name in the prose -> number in words; in how many forks another head wins, from ``same_winner``."""
+    found = {
+        "n_act": f"{params.fork_at[ACT]:,}",
+        "n_end": f"{params.steps:,}",
+        "n_orders": str(len(params.order_seeds)),
+        "n_scanned": str(len(WINNERS)),
+        "n_named": str(len({*WINNERS.values()})),
+    }
+    table = same.published
     for name, arm in zip(("n_moved_first", "n_moved_second"), ORDERS, strict=False):
         counts = table[table["arm"] == arm].groupby("series")["value"].agg(["sum", "size"])
         other = counts["sum"]["any winner"] - counts["sum"]["the parent's winner"]

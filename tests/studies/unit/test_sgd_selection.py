@@ -13,6 +13,7 @@ from circuitcore.training.during import Freeze, Hold, Scale
 from livingpaper.book import studies
 from livingpaper.book.parameters import ParameterError, parse
 from livingpaper.claims.results import Results
+from livingpaper.claims.view import View
 from retrieval_circuits.sgd_formation.design import small_network
 from retrieval_circuits.sgd_formation.measures import SIZES
 from retrieval_circuits.sgd_formation.measures import asked as asking
@@ -32,6 +33,7 @@ from retrieval_circuits.sgd_selection.design import (
     TRACED,
     forked,
 )
+from retrieval_circuits.sgd_selection.figures import numbers
 from retrieval_circuits.sgd_selection.measures import fingerprints
 from retrieval_circuits.sgd_selection.measures.pushes import _dot, joins_gradients, loss_gradient
 from tests.support import planted_forks as planted
@@ -40,6 +42,24 @@ from tests.support.planted_forks import EVEN, of_forks, won
 STUDY = studies.load("sgd_selection")
 PUBLISHED = studies.load_params("sgd_selection")
 ARMS = STUDY.recipes(PUBLISHED)
+
+
+def test_forks_that_another_head_wins_are_counted_and_those_that_none_wins_are_not():
+    """Of four forks one keeps the parent's winner, one has none; a reader's runs beside change nothing."""
+    kinds = {"the parent's winner": [1, 0, 0, 0], "any winner": [1, 1, 1, 0]}
+    table = pd.DataFrame(
+        [
+            {"arm": arm, "init_seed": order, "series": series, "value": value}
+            for arm in ORDERS[:2]
+            for series, values in kinds.items()
+            for order, value in enumerate(values, 1)
+        ]
+    )
+    both = pd.concat([table.assign(origin="paper"), table.assign(origin="rerun", value=1)])
+    for rows in (table, both):
+        found = numbers(PUBLISHED, View(rows, "share of forks", "test"))
+        assert (found["n_moved_first"], found["n_moved_second"]) == ("2 of 4", "2 of 4")
+    assert found["n_orders"] == str(len(PUBLISHED.order_seeds))
 
 
 def test_a_fork_differs_from_its_parent_in_one_thing():
