@@ -33,6 +33,12 @@ ARMS = studies.load("sgd_selection").recipes(PUBLISHED)
 FIRST = [f"L0H{head}" for head in range(4)]
 
 
+def plain(point, orders):
+    """Forks from one point in which nothing is changed, of these orders."""
+    of_order = {fork.init_seed: fork for fork in ARMS[ORDERS[point]]}
+    return [of_order[order] for order in orders]
+
+
 def unchanged(recipe):
     return dataclasses.replace(recipe, during=())
 
@@ -47,9 +53,8 @@ def unchanged(recipe):
     ],
 )
 def test_forks_with_a_head_changed_differ_from_plain_ones_in_that_alone(arms, point, change):
-    plain = ARMS[ORDERS[point]]
     for part, arm in zip(FIRST, arms, strict=True):
-        assert [unchanged(one) for one in ARMS[arm]] == list(plain)
+        assert [unchanged(one) for one in ARMS[arm]] == plain(point, [one.init_seed for one in ARMS[arm]])
         assert {one.during for one in ARMS[arm]} == {(change(part),)}
 
 
@@ -64,8 +69,8 @@ def test_damped_heads_move_by_a_third_under_the_orders_of_the_exchange():
 
 
 def test_what_is_frozen_differs_from_what_is_not_in_that_alone():
-    assert [unchanged(one) for one in ARMS[FROZEN_EARLY]] == list(ARMS[ORDERS[EARLY]])
-    assert [unchanged(one) for one in ARMS[FROZEN]] == list(ARMS[ORDERS[ACT]])
+    assert [unchanged(one) for one in ARMS[FROZEN_EARLY]] == plain(EARLY, PUBLISHED.act_seeds)
+    assert [unchanged(one) for one in ARMS[FROZEN]] == plain(ACT, PUBLISHED.act_seeds)
     assert [unchanged(one) for one in ARMS[NEVER_LOOSE]] == list(ARMS[NETWORKS])[: len(PUBLISHED.frozen_seeds)]
     for small, wide in zip(ARMS[NEVER_LOOSE], ARMS[NEVER_LOOSE_WIDE], strict=True):
         assert (small.model.init, wide.model.init, wide.n_steps) == ("small", "torch", 7_500)
