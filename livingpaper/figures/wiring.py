@@ -30,7 +30,7 @@ def paths(view: View, width: int) -> alt.TopLevelMixin:
         raise ColumnsError("columns 'source' and 'target' must be categorical, with one order of roles")
     known = rows.dropna(subset=["layer"])
     roles = [str(role) for role in rows["source"].cat.categories]
-    columns = 6 if width >= style.WIDE else 3 if len(roles) < CROWDED else 2
+    columns = 5 if width >= style.WIDE else 3 if len(roles) < CROWDED else 2
     panels, n_layers, room = order_of(rows, "panel"), int(rows["layers"].max()), (width - 46) // columns - 14
     series = rows["series"]
     kinds = [*series.cat.categories] if isinstance(series.dtype, pd.CategoricalDtype) else order_of(known, "series")
@@ -44,7 +44,9 @@ def paths(view: View, width: int) -> alt.TopLevelMixin:
     ]  # fmt: skip
     look = {"color": style.series_color(order=kinds, legend=legend), "tooltip": tips}
     lines, points = _paths(_across(roles), _up(n_layers), look, style.series_dash(order=kinds, legend=legend))
-    drawn = alt.layer(lines, points, data=ends).properties(width=room, height=n_layers * LAYER)
+    nothing = alt.Chart().transform_filter("!isValid(datum.layer)").mark_text(style="chance-label", fontSize=10)
+    said = nothing.encode(x=alt.value(room / 2), y=alt.value(n_layers * LAYER / 2), text=alt.value("no path is left"))
+    drawn = alt.layer(lines, points, said, data=ends).properties(width=room, height=n_layers * LAYER)
     header = alt.Header(title=None, labelFontSize=11, labelFontWeight="normal", labelPadding=2)
     facet = alt.Facet("panel:N", sort=panels, header=header)
     chart = drawn.facet(facet=facet, columns=columns, spacing={"row": 10, "column": 14})

@@ -282,6 +282,7 @@ def test_a_path_is_drawn_from_what_is_looked_at_to_what_looks_and_a_network_with
     assert empty["panel"] == "seed 4" and empty["layer"] is None
     svg = svg_of(next(layouts(wiring.paths(view_of(wires())))))
     assert svg.count('aria-roledescription="rule mark"') == svg.count('aria-roledescription="point"') == 4 * 3
+    assert words_of(svg).count("no path is left") == 1
 
 
 def test_a_column_that_is_called_layer_is_no_layer_of_a_chart():
