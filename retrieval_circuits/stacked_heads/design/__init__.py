@@ -1,6 +1,5 @@
 """What is trained and measured: the grid of depths and rewards, and what is taught beside it."""
 
-from retrieval_circuits.stacked_heads.design.deepest import DEEPEST, LOOKED_EVERY
 from retrieval_circuits.stacked_heads.design.grid import FOLLOWED, GRID, LAST_ALONE, ONE, REWARDED, Cell
 from retrieval_circuits.stacked_heads.design.lessons import FRESH, LAST, LONGER, MIXED, SHORT_FIRST, TAUGHT, Lesson
 from retrieval_circuits.stacked_heads.design.params import STEPS_AN_EPOCH, WORDS_EVERY, Params
@@ -20,6 +19,7 @@ from retrieval_circuits.stacked_heads.design.recipes import (
     stages_of,
     task_of,
 )
+from retrieval_circuits.stacked_heads.design.source import DEEPEST, LOOKED_EVERY, SOURCES, TWELVE, SourceNetwork
 from retrieval_circuits.stacked_heads.design.three import (
     ALL_LENGTHS,
     ENDS,
@@ -61,6 +61,7 @@ __all__ = [
     "SCARCE",
     "SHORTEST_FIRST",
     "SHORT_FIRST",
+    "SOURCES",
     "SPOKEN",
     "STEPS_AN_EPOCH",
     "TAUGHT",
@@ -68,6 +69,7 @@ __all__ = [
     "THREE_LAST",
     "THREE_TAUGHT",
     "TO_SPARE",
+    "TWELVE",
     "VOCABULARY",
     "WIRED",
     "WORDS_EVERY",
@@ -75,6 +77,7 @@ __all__ = [
     "Cell",
     "Lesson",
     "Params",
+    "SourceNetwork",
     "Spoken",
     "experiments",
     "instruments",

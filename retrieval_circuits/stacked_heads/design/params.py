@@ -27,6 +27,7 @@ class Params(BaseModel):
     fresh_seeds: Annotated[Seeds, Field(description="init seeds that test what the first ones suggest")]
     three_seeds: Annotated[Seeds, Field(description="init seeds on chains of three look-ups, by depth and reward")]
     source_seeds: Annotated[Seeds, Field(description="init seeds of the source's network of 24 layers")]
+    twelve_seeds: Annotated[Seeds, Field(description="init seeds of the source's network of 12 layers")]
     word_seeds: Annotated[Seeds, Field(description="init seeds, and rows of their own, of networks of words")]
     word_steps: Annotated[int, Field(ge=4, le=100_000, description="of training on words; of long rows a third")]
     d_model: Annotated[int, Field(ge=4, le=512, multiple_of=4, description="width; 4 heads, MLP four times as wide")]
@@ -44,6 +45,7 @@ class Params(BaseModel):
         int,
         Field(ge=STEPS_AN_EPOCH, le=100_000, multiple_of=STEPS_AN_EPOCH, description="on chains of three"),
     ]
-    source_steps: Annotated[int, Field(ge=1, le=100_000, description="of the source's network")]
+    source_steps: Annotated[int, Field(ge=1, le=100_000, description="of the source's network of 24 layers")]
+    twelve_steps: Annotated[int, Field(ge=1, le=100_000, description="of the source's network of 12 layers")]
     engine: EngineName
     n_rows: Annotated[int, Field(ge=8, le=20_000, description="test rows that losses are measured on")]

@@ -8,10 +8,10 @@ from circuitcore.tasks.chains import ChainRetrieval
 from circuitcore.training.experiment import Experiment
 from circuitcore.training.recipe import Optimizer, Recipe, Stage
 from retrieval_circuits.design import DATA_SEED_OFFSET, N_BESIDE
-from retrieval_circuits.stacked_heads.design.deepest import DEEPEST, deepest_recipes
 from retrieval_circuits.stacked_heads.design.grid import FOLLOWED, GRID, Cell
 from retrieval_circuits.stacked_heads.design.lessons import FRESH, LONGER, TAUGHT, Lesson
 from retrieval_circuits.stacked_heads.design.params import STEPS_AN_EPOCH, Params
+from retrieval_circuits.stacked_heads.design.source import SOURCES, source_recipes
 from retrieval_circuits.stacked_heads.design.three import (
     FRESH_SCARCE,
     ONE_EACH,
@@ -70,7 +70,7 @@ def recipes(params: Params) -> dict[str, tuple[Recipe, ...]]:
         made[str(lesson)] = tuple(_of_lesson(params, lesson, seed) for seed in of_lesson)
     for change in CHANGES:
         made[str(change)] = tuple(change.of(_of_cell(params, FOLLOWED, seed)) for seed in params.taught_seeds)
-    made |= deepest_recipes(params) | word_recipes(params)
+    made |= source_recipes(params) | word_recipes(params)
     return {arm: of_arm for arm, of_arm in made.items() if of_arm}
 
 
@@ -166,7 +166,7 @@ def instruments(params: Params, arm: str) -> tuple[Instrument, ...]:
     if arm in map(str, (SCARCE, ONE_EACH, FRESH_SCARCE)):
         return (scores, links, circuit)
     paths = Instrument(name="paths", version=1, measures=named_paths, settings=looked)
-    if arm == DEEPEST:
+    if arm in map(str, SOURCES):
         return (scores, circuit, paths)
     if arm == str(FRESH):
         return (
