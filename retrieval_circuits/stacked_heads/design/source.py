@@ -57,20 +57,21 @@ SOURCES = (TWELVE, DEEPEST)
 
 def source_recipes(params: Params) -> dict[str, tuple[Recipe, ...]]:
     """Each kind's arm and its recipes, one per seed."""
-    trained = {DEEPEST: (params.source_seeds, params.source_steps), TWELVE: (params.twelve_seeds, params.twelve_steps)}
-    return {str(of): tuple(_recipe(params, of, steps, seed) for seed in seeds) for of, (seeds, steps) in trained.items()}
+    deepest = tuple(_recipe(params, DEEPEST, params.source_steps, seed) for seed in params.source_seeds)
+    twelve = tuple(_recipe(params, TWELVE, params.twelve_steps, seed) for seed in params.twelve_seeds)
+    return {str(DEEPEST): deepest, str(TWELVE): twelve}
 
 
 def _recipe(params: Params, of: SourceNetwork, steps: int, seed: int) -> Recipe:
     n_rows, d_model = ROWS_A_TEST_ROW * params.n_rows, of.wider * params.d_model
     task = ChainRetrieval(n_steps=of.n_steps, n_train=n_rows, n_test=params.n_rows)
+    mlp = {"mlp": "none"} if of.mlp == "none" else {"mlp": of.mlp, "d_mlp": 4 * d_model}
     return Recipe(
         task=task.name,
         task_params=task.params,
         model=ModelConfig(
             d_vocab=task.d_out, n_ctx=task.max_length, d_in=task.d_in, n_layers=of.n_layers, n_heads=1, d_model=d_model,
-            d_head=of.d_head, d_mlp=ModelConfig.d_mlp if of.mlp == "none" else 4 * d_model, norm="layer",
-            positions="none", mlp=of.mlp, tied=False, bias="all", norm_eps=1e-5,
+            d_head=of.d_head, norm="layer", positions="none", tied=False, bias="all", norm_eps=1e-5, **mlp,
         ),
         optimizer=Optimizer(name="adamw", lr=1e-3, weight_decay=0.1),
         batch_size=of.batch_size,
