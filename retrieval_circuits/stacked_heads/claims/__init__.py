@@ -1,9 +1,10 @@
 """Claims on how deep a chain of look-ups must be, on what is rewarded, and on the order in which paths appear."""
 
+from retrieval_circuits.stacked_heads.claims.four import FOUR_LOOK_UPS
 from retrieval_circuits.stacked_heads.claims.grid import GRID
 from retrieval_circuits.stacked_heads.claims.lessons import LESSONS
 from retrieval_circuits.stacked_heads.claims.three import THREE_LOOK_UPS
 from retrieval_circuits.stacked_heads.claims.wait import WAIT
 from retrieval_circuits.stacked_heads.claims.words import WORDS
 
-CLAIMS = (*GRID, *LESSONS, *WAIT, *THREE_LOOK_UPS, *WORDS)
+CLAIMS = (*GRID, *LESSONS, *WAIT, *THREE_LOOK_UPS, *FOUR_LOOK_UPS, *WORDS)

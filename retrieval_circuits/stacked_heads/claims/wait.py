@@ -7,11 +7,11 @@ control that repeated rows can make networks wait. No threshold but the controls
 
 from livingpaper.claims.claim import Claim, Control, Says
 from livingpaper.claims.reading import Reading
-from livingpaper.claims.units import Bound, Unit, at_least, at_most
+from livingpaper.claims.units import Bound, at_least, at_most
+from retrieval_circuits.stacked_heads.claims.bounds import DOUBLINGS
 from retrieval_circuits.stacked_heads.design.wait import FASTER, FIXED, LESS_NOISE, NO_DECAY, TINY, Change
 from retrieval_circuits.stacked_heads.readings.wait import more_doublings
 
-DOUBLINGS = Unit(name="doublings", digits=2)
 HALF_IS_LEFT = at_least(-1, "half of the wait: what makes most of it leaves less")
 
 

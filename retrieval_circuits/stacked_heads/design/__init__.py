@@ -1,5 +1,6 @@
 """What is trained and measured: the grid of depths and rewards, and what is taught beside it."""
 
+from retrieval_circuits.stacked_heads.design.four import EVERY_FOUR, FOUR, WITHOUT_FOURTH, WITHOUT_THIRD
 from retrieval_circuits.stacked_heads.design.grid import FOLLOWED, GRID, LAST_ALONE, ONE, REWARDED, Cell
 from retrieval_circuits.stacked_heads.design.lessons import FRESH, LAST, LONGER, MIXED, SHORT_FIRST, TAUGHT, Lesson
 from retrieval_circuits.stacked_heads.design.params import STEPS_AN_EPOCH, WORDS_EVERY, Params
@@ -41,8 +42,10 @@ __all__ = [
     "DEEPEST",
     "ENDS",
     "EQUATIONS",
+    "EVERY_FOUR",
     "FLOW",
     "FOLLOWED",
+    "FOUR",
     "FRESH",
     "FRESH_EVERY",
     "FRESH_SCARCE",
@@ -72,6 +75,8 @@ __all__ = [
     "TWELVE",
     "VOCABULARY",
     "WIRED",
+    "WITHOUT_FOURTH",
+    "WITHOUT_THIRD",
     "WORDS_EVERY",
     "WORTH",
     "Cell",

@@ -23,6 +23,7 @@ class Lesson:
         targets: which symbols are wanted; none: all of them.
         stages: split -> its share of training; more than "train" alone: rows of several lengths, whose last symbol is
             wanted.
+        longer: how many times as many steps its networks have as others on chains of this length.
     """
 
     words: str
@@ -31,9 +32,15 @@ class Lesson:
     n_chains: int = 4
     targets: tuple[int, ...] = ()
     stages: tuple[tuple[str, float], ...] = (("train", 1.0),)
+    longer: int = 1
 
     def __str__(self) -> str:
-        return f"D {self.n_steps}, {self.words}, {self.n_layers} layers"
+        return f"D {self.n_steps}, {self.words}, {self.depth}"
+
+    @property
+    def depth(self) -> str:
+        """Its layers in words."""
+        return f"{self.n_layers} layers"
 
     def task(self, n_rows: int) -> ChainRetrieval:
         """The task, with ``n_rows`` test rows."""

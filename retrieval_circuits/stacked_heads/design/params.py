@@ -26,6 +26,7 @@ class Params(BaseModel):
     ]
     fresh_seeds: Annotated[Seeds, Field(description="init seeds that test what the first ones suggest")]
     three_seeds: Annotated[Seeds, Field(description="init seeds on chains of three look-ups, by depth and reward")]
+    four_seeds: Annotated[Seeds, Field(description="init seeds on chains of four look-ups, by what is rewarded")]
     source_seeds: Annotated[Seeds, Field(description="init seeds of the source's network of 24 layers")]
     twelve_seeds: Annotated[Seeds, Field(description="init seeds of the source's network of 12 layers")]
     word_seeds: Annotated[Seeds, Field(description="init seeds, and rows of their own, of networks of words")]
@@ -43,7 +44,12 @@ class Params(BaseModel):
     ]
     three_steps: Annotated[
         int,
-        Field(ge=STEPS_AN_EPOCH, le=100_000, multiple_of=STEPS_AN_EPOCH, description="on chains of three"),
+        Field(
+            ge=STEPS_AN_EPOCH,
+            le=100_000,
+            multiple_of=STEPS_AN_EPOCH,
+            description="on chains of three or four; twice as many where needed",
+        ),
     ]
     source_steps: Annotated[int, Field(ge=1, le=100_000, description="of the source's network of 24 layers")]
     twelve_steps: Annotated[int, Field(ge=1, le=100_000, description="of the source's network of 12 layers")]

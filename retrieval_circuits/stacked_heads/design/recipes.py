@@ -8,6 +8,7 @@ from circuitcore.tasks.chains import ChainRetrieval
 from circuitcore.training.experiment import Experiment
 from circuitcore.training.recipe import Optimizer, Recipe, Stage
 from retrieval_circuits.design import DATA_SEED_OFFSET, N_BESIDE
+from retrieval_circuits.stacked_heads.design.four import EVERY_FOUR, FOUR
 from retrieval_circuits.stacked_heads.design.grid import FOLLOWED, GRID, Cell
 from retrieval_circuits.stacked_heads.design.lessons import FRESH, LONGER, TAUGHT, Lesson
 from retrieval_circuits.stacked_heads.design.params import STEPS_AN_EPOCH, Params
@@ -82,6 +83,7 @@ def lessons(params: Params) -> dict[Lesson, tuple[int, ...]]:
         **dict.fromkeys(LONGER, params.taught_seeds),
         **dict.fromkeys(THREE_TAUGHT, params.three_seeds),
         FRESH_SCARCE: params.fresh_seeds,
+        **dict.fromkeys(FOUR, params.four_seeds),
     }
 
 
@@ -104,7 +106,7 @@ def _steps(params: Params, cell: Cell) -> int:
 def lesson_steps(params: Params, lesson: Lesson) -> int:
     """Steps of a lesson's networks: of the fresh ones of the followed cell half, as those had learnt all by then."""
     if lesson.n_steps > FOLLOWED.n_steps:
-        return params.three_steps
+        return lesson.longer * params.three_steps
     return params.steps // 2 if lesson == FRESH else params.steps
 
 
@@ -163,7 +165,7 @@ def instruments(params: Params, arm: str) -> tuple[Instrument, ...]:
     circuit = Instrument(name="circuit", version=1, measures=read_circuit, when="last", settings=how)
     looked = Counts(n_rows=0, n_looked=N_LOOKED)
     links = Instrument(name="links", version=1, measures=final_links, when="last", settings=looked)
-    if arm in map(str, (SCARCE, ONE_EACH, FRESH_SCARCE)):
+    if arm in map(str, (SCARCE, ONE_EACH, FRESH_SCARCE, EVERY_FOUR)):
         return (scores, links, circuit)
     paths = Instrument(name="paths", version=1, measures=named_paths, settings=looked)
     if arm in map(str, SOURCES):

@@ -40,13 +40,17 @@ def deepest_times(results: Results) -> View:
         times = crossing_times(path_attention(results, *links, arm=DEEPEST), ATTENDED, strictly=True)
         found.append(times.rename("value").reset_index().assign(group=name))
     for place, symbol in SYMBOLS.items():
-        curve = results.curve("partial_loss", DEEPEST, variable=f"x_{place}")[["init_seed", "step", "value"]]
-        times = crossing_times(curve, LEARNT, below=True, strictly=True)
+        times = falls(results, DEEPEST, place)
         found.append(times.rename("value").reset_index().assign(group=f"error of the {symbol} falls"))
     table = pd.concat(found, ignore_index=True).assign(arm=DEEPEST)
-    end = int(results.curve("loss", DEEPEST)["step"].max())
     note = "Both thresholds are one half; between checkpoints lines are straight. What never happens stands at the end"
-    return View(table.assign(value=table["value"].clip(upper=end)), "training step", "test", BAND, note=note)
+    return View(
+        table.assign(value=table["value"].clip(upper=end_of(results, DEEPEST))),
+        "training step",
+        "test",
+        BAND,
+        note=note,
+    )
 
 
 def deepest_numbers(results: Results) -> View:

@@ -3,11 +3,11 @@
 import numpy as np
 import pandas as pd
 
-from circuitcore.emergence import crossing_times, shortest_wait
+from circuitcore.emergence import shortest_wait
 from livingpaper.claims.results import Results
 from livingpaper.claims.view import View
 from retrieval_circuits.stacked_heads.design import LAST, LAST_ALONE, ONE, THREE_LAST
-from retrieval_circuits.stacked_heads.readings import LEARNT
+from retrieval_circuits.stacked_heads.readings import end_of, falls
 
 REWARDED_LAST = (ONE[1], LAST, LAST_ALONE[0], THREE_LAST)
 """Rewarded for nothing on the way; of one look-up there is nothing on the way."""
@@ -17,8 +17,7 @@ def escapes(results: Results) -> View:
     """Networks that left the shortcut, by look-ups and layers, and how long a wait the others leave possible."""
     found = []
     for arm in (arm for arm in REWARDED_LAST if str(arm) in results.arms):
-        curve = results.curve("partial_loss", str(arm), variable=f"x_{arm.n_steps}")[["init_seed", "step", "value"]]
-        end, times = int(curve["step"].max()), crossing_times(curve, LEARNT, below=True, strictly=True)
+        end, times = end_of(results, arm), falls(results, arm, arm.n_steps)
         n_left, n_all = int(np.isfinite(times).sum()), len(times)
         wait = shortest_wait(n_left, n_all, end) if n_left < n_all else None
         found.append(

@@ -7,8 +7,8 @@ from livingpaper.claims.view import View, in_order
 from retrieval_circuits.design import BAND
 from retrieval_circuits.stacked_heads.design import FOLLOWED
 from retrieval_circuits.stacked_heads.design.wait import CHANGES
-from retrieval_circuits.stacked_heads.readings import LEARNT
-from retrieval_circuits.stacked_heads.readings.wait import AT_SHORTCUT, reached
+from retrieval_circuits.stacked_heads.readings import LEARNT, end_of, falls
+from retrieval_circuits.stacked_heads.readings.wait import AT_SHORTCUT
 
 TRAINED = {FOLLOWED: "as the followed", **{change: change.words for change in CHANGES}}
 EVENTS = {"at the shortcut": AT_SHORTCUT, "first symbol learnt": LEARNT}
@@ -19,9 +19,8 @@ def waits(results: Results) -> View:
     """When the shortcut is reached and the first symbol is learnt, by what is changed in training."""
     seeds, found = results.seeds(str(CHANGES[0])), []
     for arm, words in TRAINED.items():
-        end = int(results.curve("partial_loss", str(arm), variable="x_1")["step"].max())
         for event, level in EVENTS.items():
-            rows = reached(results, arm, level).clip(upper=end).rename("value").reset_index()
+            rows = falls(results, arm, 1, level).clip(upper=end_of(results, arm)).rename("value").reset_index()
             found.append(rows[rows["init_seed"].isin(seeds)].assign(group=words, series=event, arm=str(arm)))
     table = in_order(pd.concat(found, ignore_index=True), "group", TRAINED.values())
     ends = "What never happens stands at the end of that training"

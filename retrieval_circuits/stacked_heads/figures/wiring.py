@@ -28,7 +28,7 @@ def drawn(results: Results, arms: tuple) -> View:
         every = pd.DataFrame({"init_seed": results.seeds(str(arm))}).merge(paths, how="left", on="init_seed")
         ends = every["site"].astype(object).str.split(">", expand=True).reindex(columns=[0, 1])
         known = every["init_seed"].map(symbols_learnt(arm)(results))
-        depth = f"{arm.depth}, " if several and hasattr(arm, "depth") else ""
+        depth = f"{arm.depth}, " if several else ""
         named = depth + "seed " + every["init_seed"].astype(str) + ": " + known.astype(str) + " learnt"
         found.append(every.assign(
             panel=named, layers=arm.n_layers, target=ends[0].map(_short), source=ends[1].map(_short),

@@ -1,5 +1,7 @@
 """What claims and figures read: how far along the chain a network gets, and when."""
 
+from functools import partial
+
 import numpy as np
 import pandas as pd
 
@@ -7,7 +9,10 @@ from circuitcore.emergence import crossing_times
 from livingpaper.claims.reading import OfArms, OfMetric, at_end, of_arms
 from livingpaper.claims.results import Results
 from retrieval_circuits.stacked_heads.design import FOLLOWED, REWARDED, Cell, Lesson
+from retrieval_circuits.stacked_heads.design.wait import Change
 
+Arm = Cell | Lesson | Change
+"""What has networks on chains of vectors."""
 LEARNT = 0.5
 """The source's threshold: a partial loss below it counts as learnt. Knowing the step alone gives 0.75."""
 ATTENDED = 0.5
@@ -36,14 +41,29 @@ def final_loss(cell: Cell | Lesson, place: int) -> OfMetric:
     return at_end("partial_loss", str(cell), variable=f"x_{place}")
 
 
+def falls(results: Results, arm: Arm, place: int, level: float = LEARNT) -> pd.Series:
+    """When the error of x_k falls below a level, by ``init_seed``; infinite where it does not."""
+    curve = results.curve("partial_loss", str(arm), variable=f"x_{place}")[["init_seed", "step", "value"]]
+    return crossing_times(curve, level, below=True, strictly=True)
+
+
+def end_of(results: Results, arm: Arm) -> int:
+    """The last step at which networks of an arm are measured."""
+    return int(results.curve("partial_loss", str(arm))["step"].max())
+
+
+def learnt_by_end(results: Results, arm: Arm, place: int) -> pd.Series:
+    """When an arm's networks learn x_k, by ``init_seed``; the end of training where they do not."""
+    return falls(results, arm, place).clip(upper=end_of(results, arm))
+
+
 def learning_times(results: Results, *cells: Cell | Lesson) -> pd.DataFrame:
     """When each partial loss first falls below the source's threshold: ``cell``, ``init_seed``, ``place``, ``time``."""
-    found = []
-    for cell in cells:
-        curve = results.curve("partial_loss", str(cell))
-        curve = curve.assign(place=_places(curve))[["init_seed", "place", "step", "value"]]
-        times = crossing_times(curve, LEARNT, below=True, strictly=True).rename("time").reset_index()
-        found.append(times.assign(cell=str(cell)))
+    found = [
+        falls(results, cell, place).rename("time").reset_index().assign(cell=str(cell), place=place)
+        for cell in cells
+        for place in _places(results.curve("partial_loss", str(cell))).unique()
+    ]
     return pd.concat(found, ignore_index=True)
 
 
@@ -80,14 +100,7 @@ def more_layers(later: int, earlier: int, *cells: Cell) -> OfArms:
 
 def learnt_time(place: int) -> OfArms:
     """Values of a reading: when the cell that is followed learnt x_k; the end of training where it did not."""
-
-    @of_arms(str(FOLLOWED))
-    def values(results: Results) -> pd.Series:
-        times = learning_times(results, FOLLOWED)
-        times = times[times["place"] == place].set_index("init_seed")["time"]
-        return times.clip(upper=_end(results))
-
-    return values
+    return OfArms((str(FOLLOWED),), partial(learnt_by_end, arm=FOLLOWED, place=place))
 
 
 def attention_of(results: Results, link: tuple[str, str]) -> pd.DataFrame:
@@ -107,7 +120,7 @@ def path_time(*link: str) -> OfArms:
     @of_arms(str(FOLLOWED))
     def values(results: Results) -> pd.Series:
         times = crossing_times(attention_of(results, link), ATTENDED, strictly=True)
-        return times.clip(upper=_end(results))
+        return times.clip(upper=end_of(results, FOLLOWED))
 
     return values
 
@@ -155,10 +168,6 @@ def paths_at_start(results: Results) -> pd.Series:
     rows = results.curve("attention", str(FOLLOWED))
     rows = rows[rows["step"] == 0]
     return (rows["value"] > ATTENDED).groupby(rows["init_seed"]).sum()
-
-
-def _end(results: Results) -> int:
-    return int(results.curve("loss", str(FOLLOWED))["step"].max())
 
 
 def _places(table: pd.DataFrame) -> pd.Series:

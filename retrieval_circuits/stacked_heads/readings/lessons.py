@@ -1,5 +1,7 @@
 """What is read off the arms beside the grid: what was learnt, when fresh seeds' paths appear, what values do."""
 
+from functools import partial
+
 import numpy as np
 import pandas as pd
 
@@ -7,10 +9,10 @@ from circuitcore.emergence import crossing_times, powers
 from livingpaper.claims.reading import OfArms, of_arms
 from livingpaper.claims.results import Results
 from retrieval_circuits.stacked_heads.design import FRESH, LONGER, ONE, Lesson
-from retrieval_circuits.stacked_heads.readings.grid import ATTENDED, FIRST, JUMP, LEARNT, PREVIOUS, SECOND
+from retrieval_circuits.stacked_heads.readings.grid import ATTENDED, FIRST, JUMP, PREVIOUS, SECOND, learnt_by_end
 
-LENGTHS = {str(ONE[1]): 12, **{str(lesson): 3 * lesson.n_chains for lesson in LONGER}}
-"""Arms with one look-up in two layers -> positions of a row: three a chain."""
+LENGTHS = {ONE[1]: 12, **{lesson: 3 * lesson.n_chains for lesson in LONGER}}
+"""Networks with one look-up in two layers -> positions of a row: three a chain."""
 
 
 def path_rows(results: Results, arm: str = str(FRESH)) -> pd.DataFrame:
@@ -44,13 +46,7 @@ FRESH_FIRST, FRESH_PREVIOUS = fresh_time(FIRST), fresh_time(PREVIOUS)
 
 def fresh_learnt(place: int) -> OfArms:
     """Values of a reading: when the error of x_k falls below one half; the end of training where it does not."""
-
-    @of_arms(str(FRESH))
-    def values(results: Results) -> pd.Series:
-        curve = results.curve("partial_loss", str(FRESH), variable=f"x_{place}")[["init_seed", "step", "value"]]
-        return crossing_times(curve, LEARNT, below=True, strictly=True).clip(upper=int(curve["step"].max()))
-
-    return values
+    return OfArms((str(FRESH),), partial(learnt_by_end, arm=FRESH, place=place))
 
 
 def nearer_own(path: OfArms, loss: OfArms) -> OfArms:
@@ -126,15 +122,14 @@ def paths_found(metric: str, edit: str) -> OfArms:
 
 def learning_by_length(results: Results) -> pd.DataFrame:
     """When x_1 is learnt in two layers: ``arm``, ``init_seed``, ``length``, ``value``; the end where it never is."""
-    found = []
-    for arm, length in LENGTHS.items():
-        curve = results.curve("partial_loss", arm, variable="x_1")[["init_seed", "step", "value"]]
-        times = crossing_times(curve, LEARNT, below=True, strictly=True).clip(upper=int(curve["step"].max()))
-        found.append(times.rename("value").reset_index().assign(arm=arm, length=length))
+    found = [
+        learnt_by_end(results, arm, 1).rename("value").reset_index().assign(arm=str(arm), length=length)
+        for arm, length in LENGTHS.items()
+    ]
     return pd.concat(found, ignore_index=True)
 
 
-@of_arms(*LENGTHS)
+@of_arms(*map(str, LENGTHS))
 def growth(results: Results) -> pd.Series:
     """By which power of the row's length the time to learn one look-up grows: a slope of logarithms for each seed."""
     return powers(learning_by_length(results).pivot(index="init_seed", columns="length", values="value").dropna())

@@ -6,21 +6,14 @@ From the start to the shortcut they learn something else, and no change of that 
 import numpy as np
 import pandas as pd
 
-from circuitcore.emergence import crossing_times
 from livingpaper.claims.reading import OfArms
 from livingpaper.claims.results import Results
 from retrieval_circuits.stacked_heads.design import FOLLOWED, Cell
 from retrieval_circuits.stacked_heads.design.wait import LOOKED_EVERY, Change
-from retrieval_circuits.stacked_heads.readings.grid import LEARNT
+from retrieval_circuits.stacked_heads.readings.grid import LEARNT, end_of, falls
 
 AT_SHORTCUT = 0.8125
 """Squared error halfway from the mean of all eight values of a row, 1 - 1/8, to that of the step's four, 1 - 1/4."""
-
-
-def reached(results: Results, arm: Cell | Change, level: float) -> pd.Series:
-    """When the error of x_1 falls below a level, by ``init_seed``; infinite where it does not."""
-    curve = results.curve("partial_loss", str(arm), variable="x_1")[["init_seed", "step", "value"]]
-    return crossing_times(curve, level, below=True, strictly=True)
 
 
 def more_doublings(change: Change) -> OfArms:
@@ -32,7 +25,7 @@ def more_doublings(change: Change) -> OfArms:
 
     def values(results: Results) -> pd.Series:
         arms = (FOLLOWED, change)
-        end = min(int(results.curve("partial_loss", str(arm), variable="x_1")["step"].max()) for arm in arms)
+        end = min(end_of(results, arm) for arm in arms)
         learnt, waits = zip(*(_until(results, arm, end) for arm in arms), strict=True)
         both = learnt[0].index.intersection(learnt[1].index)
         told = both[(learnt[0][both] < end) | (learnt[1][both] < end)]
@@ -43,6 +36,6 @@ def more_doublings(change: Change) -> OfArms:
 
 def _until(results: Results, arm: Cell | Change, end: int) -> tuple[pd.Series, pd.Series]:
     """When x_1 is learnt, at most ``end``, and how long after the shortcut that is, at least one checkpoint."""
-    start, learnt = (reached(results, arm, level) for level in (AT_SHORTCUT, LEARNT))
+    start, learnt = (falls(results, arm, 1, level) for level in (AT_SHORTCUT, LEARNT))
     learnt = learnt.clip(upper=end)
     return learnt, (learnt - start.where(start < end, 0)).clip(lower=LOOKED_EVERY)
