@@ -1,58 +1,77 @@
-"""Claims on chains of four look-ups: whether rewards where doubling stops are enough, and what one left out costs.
+"""Claims on chains of four look-ups: whether rewards where doubling stops are enough, and what the third one does.
 
-Written before any of their runs, after one pilot network of each of two arms (``design.four``), which suggested both.
+Written before any of their runs, after one pilot network of each of two arms (``design.four``), which suggested both. A
+hostile reading came while they were in training, before anything was measured: SH56 had held networks with three
+symbols rewarded against some with four; it compares two that have three since then. Controls were added, and six seeds
+in place of four, of which no verdict can come.
 """
 
 from livingpaper.claims.claim import Claim, Control, Says
 from livingpaper.claims.reading import Reading
-from livingpaper.claims.units import at_least, at_most
+from livingpaper.claims.rules import Every
+from livingpaper.claims.units import at_least, at_most, share_of
 from retrieval_circuits.stacked_heads.claims.bounds import DOUBLINGS, ERROR, IS_LEARNT, STAYS
 from retrieval_circuits.stacked_heads.design import EVERY_FOUR, WITHOUT_FOURTH, WITHOUT_THIRD, Lesson
 from retrieval_circuits.stacked_heads.readings import final_loss
-from retrieval_circuits.stacked_heads.readings.four import doublings_until
+from retrieval_circuits.stacked_heads.readings.four import doublings_without_third, part_before
+
+EVERY, NO_THIRD, NO_FOURTH = "every one rewarded", "the third not rewarded", "the fourth not rewarded"
 
 
 def _error(lesson: Lesson, place: int, symbol: str, rewarded: str) -> Reading:
     return Reading(f"final error of the {symbol} symbol of four, {rewarded},", ERROR, final_loss(lesson, place))
 
 
-def _doublings(lesson: Lesson, rewarded: str) -> Reading:
-    words = f"doublings of the time to the second symbol of four, {rewarded}, against every symbol rewarded,"
-    return Reading(words, DOUBLINGS, doublings_until(2, lesson))
+def _later(place: int, symbol: str) -> Reading:
+    words = f"doublings of the time to the {symbol} symbol, the fourth rewarded in place of the third,"
+    return Reading(words, DOUBLINGS, doublings_without_third(place))
 
 
-EVERY, NO_THIRD, NO_FOURTH = "every symbol rewarded", "all but the third rewarded", "all but the fourth rewarded"
 FOUR_LOOK_UPS = (
     Claim(
         id="SH55",
         says=Says(
-            holds="With the first, the second and the fourth of four symbols rewarded, where doubling stops, five "
-            "layers do not learn the fourth in the steps they had.",
-            fails="With the first, the second and the fourth of four symbols rewarded, where doubling stops, five "
-            "layers learn the fourth on average, at least in part.",
-            whether="whether rewards where doubling stops are enough for five layers to learn a fourth look-up",
+            holds="With the first, second and fourth of four symbols rewarded, where doubling stops, five layers do "
+            "not learn the fourth on average in the steps they had.",
+            fails="With the first, second and fourth of four symbols rewarded, where doubling stops, the error of the "
+            "fourth falls on average below what keeping to the shortcut leaves.",
+            whether="whether rewards where doubling stops leave the fourth symbol at the shortcut",
         ),
         reading=_error(WITHOUT_THIRD, 4, "fourth", NO_THIRD),
         bound=STAYS,
         controls=(
             Control(reading=_error(EVERY_FOUR, 4, "fourth", f"{EVERY}, half the steps"), bound=IS_LEARNT),
-            Control(reading=_error(WITHOUT_THIRD, 2, "second", NO_THIRD), bound=IS_LEARNT),
+            Control(
+                reading=Reading(
+                    "share of training before the second symbol is learnt, the third not rewarded,",
+                    share_of("training"),
+                    part_before(2, WITHOUT_THIRD),
+                ),
+                bound=at_most(0.75, "a quarter of it must be left for the fourth"),
+            ),
         ),
     ),
     Claim(
         id="SH56",
         says=Says(
-            holds="Of four symbols, the second takes at least twice as many steps where the third is not rewarded.",
-            fails="Of four symbols, the second takes less than twice as many steps where the third is not rewarded.",
-            whether="whether the second symbol takes twice as many steps where the third is not rewarded",
+            holds="Of four symbols, the second takes at least twice as many steps, on average, where the fourth is "
+            "rewarded in place of the third.",
+            fails="Of four symbols, the second takes less than twice as many steps, on average, where the fourth is "
+            "rewarded in place of the third.",
+            whether="whether the second symbol takes twice as long with the fourth rewarded in place of the third",
         ),
-        reading=_doublings(WITHOUT_THIRD, NO_THIRD),
+        reading=_later(2, "second"),
         bound=at_least(1, "twice as many steps"),
         controls=(
-            Control(reading=_error(EVERY_FOUR, 2, "second", EVERY), bound=IS_LEARNT, spoils="yes"),
             Control(
-                reading=_doublings(WITHOUT_FOURTH, NO_FOURTH),
-                bound=at_most(1, "twice: with as many symbols, the third among them, it must not take so long"),
+                reading=_error(WITHOUT_FOURTH, 2, "second", NO_FOURTH),
+                rule=Every(each=IS_LEARNT),
+                bound=at_least(0.5, "no fewer than every other seed: six seeds cannot say much more"),
+                spoils="either",
+            ),
+            Control(
+                reading=_later(1, "first"),
+                bound=at_most(1, "twice: the second must not be late because the first is"),
                 spoils="yes",
             ),
         ),

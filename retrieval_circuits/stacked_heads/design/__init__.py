@@ -1,5 +1,6 @@
 """What is trained and measured: the grid of depths and rewards, and what is taught beside it."""
 
+from retrieval_circuits.stacked_heads.design.deepest import DEEPEST, LOOKED_EVERY
 from retrieval_circuits.stacked_heads.design.four import EVERY_FOUR, FOUR, WITHOUT_FOURTH, WITHOUT_THIRD
 from retrieval_circuits.stacked_heads.design.grid import FOLLOWED, GRID, LAST_ALONE, ONE, REWARDED, Cell
 from retrieval_circuits.stacked_heads.design.lessons import FRESH, LAST, LONGER, MIXED, SHORT_FIRST, TAUGHT, Lesson
@@ -20,7 +21,6 @@ from retrieval_circuits.stacked_heads.design.recipes import (
     stages_of,
     task_of,
 )
-from retrieval_circuits.stacked_heads.design.source import DEEPEST, LOOKED_EVERY, SOURCES, TWELVE, SourceNetwork
 from retrieval_circuits.stacked_heads.design.three import (
     ALL_LENGTHS,
     ENDS,
@@ -64,7 +64,6 @@ __all__ = [
     "SCARCE",
     "SHORTEST_FIRST",
     "SHORT_FIRST",
-    "SOURCES",
     "SPOKEN",
     "STEPS_AN_EPOCH",
     "TAUGHT",
@@ -72,7 +71,6 @@ __all__ = [
     "THREE_LAST",
     "THREE_TAUGHT",
     "TO_SPARE",
-    "TWELVE",
     "VOCABULARY",
     "WIRED",
     "WITHOUT_FOURTH",
@@ -82,7 +80,6 @@ __all__ = [
     "Cell",
     "Lesson",
     "Params",
-    "SourceNetwork",
     "Spoken",
     "experiments",
     "instruments",

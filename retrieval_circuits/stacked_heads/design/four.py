@@ -11,5 +11,5 @@ from retrieval_circuits.stacked_heads.design.lessons import Lesson
 EVERY_FOUR = Lesson(words="every step", n_steps=4, n_layers=5)
 WITHOUT_THIRD = Lesson(words="all but the third", n_steps=4, n_layers=5, targets=(1, 2, 4), longer=2)
 WITHOUT_FOURTH = Lesson(words="all but the fourth", n_steps=4, n_layers=5, targets=(1, 2, 3))
-"""As many symbols as without the third."""
+"""As many symbols as without the third: networks that start alike."""
 FOUR = (EVERY_FOUR, WITHOUT_THIRD, WITHOUT_FOURTH)

@@ -19,16 +19,13 @@ class Params(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
     seeds: Annotated[SomeSeeds, Field(description="init seeds of each cell of the grid")]
-    followed_seeds: Annotated[Seeds, Field(description="more init seeds of the cell that is followed")]
     taught_seeds: Annotated[
         Seeds,
         Field(description="init seeds where other things are rewarded, rows are others or longer, or training differs"),
     ]
     fresh_seeds: Annotated[Seeds, Field(description="init seeds that test what the first ones suggest")]
-    three_seeds: Annotated[Seeds, Field(description="init seeds on chains of three look-ups, by depth and reward")]
-    four_seeds: Annotated[Seeds, Field(description="init seeds on chains of four look-ups, by what is rewarded")]
+    three_seeds: Annotated[Seeds, Field(description="init seeds on chains of three and of four look-ups")]
     source_seeds: Annotated[Seeds, Field(description="init seeds of the source's network of 24 layers")]
-    twelve_seeds: Annotated[Seeds, Field(description="init seeds of the source's network of 12 layers")]
     word_seeds: Annotated[Seeds, Field(description="init seeds, and rows of their own, of networks of words")]
     word_steps: Annotated[int, Field(ge=4, le=100_000, description="of training on words; of long rows a third")]
     d_model: Annotated[int, Field(ge=4, le=512, multiple_of=4, description="width; 4 heads, MLP four times as wide")]
@@ -51,7 +48,6 @@ class Params(BaseModel):
             description="on chains of three or four; twice as many where needed",
         ),
     ]
-    source_steps: Annotated[int, Field(ge=1, le=100_000, description="of the source's network of 24 layers")]
-    twelve_steps: Annotated[int, Field(ge=1, le=100_000, description="of the source's network of 12 layers")]
+    source_steps: Annotated[int, Field(ge=1, le=100_000, description="of the source's network")]
     engine: EngineName
     n_rows: Annotated[int, Field(ge=8, le=20_000, description="test rows that losses are measured on")]

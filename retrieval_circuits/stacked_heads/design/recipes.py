@@ -8,11 +8,11 @@ from circuitcore.tasks.chains import ChainRetrieval
 from circuitcore.training.experiment import Experiment
 from circuitcore.training.recipe import Optimizer, Recipe, Stage
 from retrieval_circuits.design import DATA_SEED_OFFSET, N_BESIDE
+from retrieval_circuits.stacked_heads.design.deepest import DEEPEST, deepest_recipes
 from retrieval_circuits.stacked_heads.design.four import EVERY_FOUR, FOUR
 from retrieval_circuits.stacked_heads.design.grid import FOLLOWED, GRID, Cell
 from retrieval_circuits.stacked_heads.design.lessons import FRESH, LONGER, TAUGHT, Lesson
 from retrieval_circuits.stacked_heads.design.params import STEPS_AN_EPOCH, Params
-from retrieval_circuits.stacked_heads.design.source import SOURCES, source_recipes
 from retrieval_circuits.stacked_heads.design.three import (
     FRESH_SCARCE,
     ONE_EACH,
@@ -63,15 +63,13 @@ FRESH_EVERY = 25
 
 def recipes(params: Params) -> dict[str, tuple[Recipe, ...]]:
     """Arm -> its recipes, one per seed."""
-    more = tuple(seed for seed in params.followed_seeds if seed not in params.seeds)
-    seeds = {cell: params.seeds + (more if cell == FOLLOWED else ()) for cell in GRID}
-    seeds |= dict.fromkeys((*THREE, THREE_LAST), params.three_seeds)
+    seeds = dict.fromkeys(GRID, params.seeds) | dict.fromkeys((*THREE, THREE_LAST), params.three_seeds)
     made = {str(cell): tuple(_of_cell(params, cell, seed) for seed in of_cell) for cell, of_cell in seeds.items()}
     for lesson, of_lesson in lessons(params).items():
         made[str(lesson)] = tuple(_of_lesson(params, lesson, seed) for seed in of_lesson)
     for change in CHANGES:
         made[str(change)] = tuple(change.of(_of_cell(params, FOLLOWED, seed)) for seed in params.taught_seeds)
-    made |= source_recipes(params) | word_recipes(params)
+    made |= deepest_recipes(params) | word_recipes(params)
     return {arm: of_arm for arm, of_arm in made.items() if of_arm}
 
 
@@ -83,7 +81,7 @@ def lessons(params: Params) -> dict[Lesson, tuple[int, ...]]:
         **dict.fromkeys(LONGER, params.taught_seeds),
         **dict.fromkeys(THREE_TAUGHT, params.three_seeds),
         FRESH_SCARCE: params.fresh_seeds,
-        **dict.fromkeys(FOUR, params.four_seeds),
+        **dict.fromkeys(FOUR, params.three_seeds),
     }
 
 
@@ -168,7 +166,7 @@ def instruments(params: Params, arm: str) -> tuple[Instrument, ...]:
     if arm in map(str, (SCARCE, ONE_EACH, FRESH_SCARCE, EVERY_FOUR)):
         return (scores, links, circuit)
     paths = Instrument(name="paths", version=1, measures=named_paths, settings=looked)
-    if arm in map(str, SOURCES):
+    if arm == DEEPEST:
         return (scores, circuit, paths)
     if arm == str(FRESH):
         return (
@@ -211,7 +209,7 @@ def published_epochs(params: Params, arm: str, seed: int) -> tuple[int, ...]:
     Of one that looks ahead also a checkpoint at which its first look-up has appeared and its second has not. A
     checkpoint takes 0.7 MB.
     """
-    beside = sorted({*params.seeds, *params.followed_seeds})[:N_BESIDE]
+    beside = sorted(params.seeds)[:N_BESIDE]
     if arm != str(FOLLOWED) or seed not in beside:
         return ()
     epochs = params.steps // STEPS_AN_EPOCH

@@ -4,6 +4,7 @@ from retrieval_circuits.stacked_heads.figures.appendix import APPENDIX_VIEWS
 from retrieval_circuits.stacked_heads.figures.by_two import BY_TWO_VIEWS
 from retrieval_circuits.stacked_heads.figures.deepest import DEEPEST_VIEWS
 from retrieval_circuits.stacked_heads.figures.escapes import ESCAPE_VIEWS
+from retrieval_circuits.stacked_heads.figures.four import FOUR_VIEWS
 from retrieval_circuits.stacked_heads.figures.grid import GRID, PLATEAU
 from retrieval_circuits.stacked_heads.figures.lessons import LESSON_VIEWS
 from retrieval_circuits.stacked_heads.figures.prose import PROSE_VIEWS
@@ -22,6 +23,7 @@ VIEWS = (
     | ESCAPE_VIEWS
     | APPENDIX_VIEWS
     | THREE_VIEWS
+    | FOUR_VIEWS
     | DEEPEST_VIEWS
     | WIRING_VIEWS
     | PROSE_VIEWS

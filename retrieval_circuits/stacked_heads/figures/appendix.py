@@ -6,7 +6,16 @@ import pandas as pd
 from livingpaper.claims.results import Results, SelectionError
 from livingpaper.claims.view import View, beside, in_order
 from retrieval_circuits.design import BAND
-from retrieval_circuits.stacked_heads.design import FOLLOWED, FRESH, FRESH_SCARCE, GRID, THREE, THREE_LAST, THREE_TAUGHT
+from retrieval_circuits.stacked_heads.design import (
+    FOLLOWED,
+    FOUR,
+    FRESH,
+    FRESH_SCARCE,
+    GRID,
+    THREE,
+    THREE_LAST,
+    THREE_TAUGHT,
+)
 from retrieval_circuits.stacked_heads.figures.grid import ERROR, LINKS, PLATEAU, SYMBOLS, in_words
 from retrieval_circuits.stacked_heads.published import PUBLISHED
 from retrieval_circuits.stacked_heads.readings import (
@@ -74,8 +83,9 @@ def without_path(results: Results) -> View:
 
 
 def every_network(results: Results) -> View:
-    """Every network of the grid and of chains of three: when it learnt each symbol, and the error that is left."""
-    cells = [cell for cell in (*GRID, *THREE, FRESH_SCARCE, THREE_LAST, *THREE_TAUGHT) if str(cell) in results.arms]
+    """Every network of the grid and of longer chains: when it learnt each symbol, and the error that is left."""
+    every = (*GRID, *THREE, FRESH_SCARCE, THREE_LAST, *THREE_TAUGHT, *FOUR)
+    cells = [cell for cell in every if str(cell) in results.arms]
     finals = final_losses(results, *cells).set_index(["cell", "init_seed", "place"])["value"].unstack()
     times = learning_times(results, *cells).set_index(["cell", "init_seed", "place"])["time"].unstack()
     table = pd.DataFrame(index=finals.index)

@@ -13,7 +13,6 @@ from retrieval_circuits.stacked_heads.figures.grid import SYMBOLS, in_words
 from retrieval_circuits.stacked_heads.published import DEEPEST as PUBLISHED
 from retrieval_circuits.stacked_heads.readings import (
     ATTENDED,
-    LEARNT,
     PREVIOUS,
     circuit_paths,
     circuit_rows,

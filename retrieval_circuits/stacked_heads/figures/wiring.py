@@ -6,7 +6,15 @@ import pandas as pd
 
 from livingpaper.claims.results import Results
 from livingpaper.claims.view import View
-from retrieval_circuits.stacked_heads.design import FOLLOWED, FRESH, FRESH_SCARCE, ONE_EACH, SCARCE, TO_SPARE
+from retrieval_circuits.stacked_heads.design import (
+    EVERY_FOUR,
+    FOLLOWED,
+    FRESH,
+    FRESH_SCARCE,
+    ONE_EACH,
+    SCARCE,
+    TO_SPARE,
+)
 from retrieval_circuits.stacked_heads.readings import circuit_paths
 from retrieval_circuits.stacked_heads.readings.three import symbols_learnt
 
@@ -63,6 +71,6 @@ def _kind(site: object) -> object:
 CIRCUITS_OF = {
     "circuits_of_two": (FOLLOWED, FRESH),
     "circuits_of_three": (SCARCE, FRESH_SCARCE),
-    "circuits_deeper": (ONE_EACH, TO_SPARE),
+    "circuits_deeper": (ONE_EACH, EVERY_FOUR, TO_SPARE),
 }
 WIRING_VIEWS = {name: partial(drawn, arms=arms) for name, arms in CIRCUITS_OF.items()}

@@ -11,7 +11,7 @@ from livingpaper.claims.results import Results
 from retrieval_circuits.stacked_heads.design import FOLLOWED, REWARDED, Cell, Lesson
 from retrieval_circuits.stacked_heads.design.wait import Change
 
-Arm = Cell | Lesson | Change
+Arm = Cell | Lesson | Change | str
 """What has networks on chains of vectors."""
 LEARNT = 0.5
 """The source's threshold: a partial loss below it counts as learnt. Knowing the step alone gives 0.75."""

@@ -85,7 +85,7 @@ def test_every_arm_has_its_seeds_and_every_run_its_own_id():
     assert {arm: len(recipes) for arm, recipes in arms.items() if arm != str(FOLLOWED)} == dict.fromkeys(
         (str(cell) for cell in GRID if cell != FOLLOWED), len(PUBLISHED.seeds)
     )
-    assert len(arms[str(FOLLOWED)]) == len(PUBLISHED.followed_seeds)
+    assert len(arms[str(FOLLOWED)]) == len(PUBLISHED.seeds)
     ids = [recipe.run_id for recipes in every.values() for recipe in recipes]
     assert len(set(ids)) == len(ids)
 
