@@ -28,38 +28,44 @@ def paths(view: View, width: int) -> alt.TopLevelMixin:
     rows = rows_of(view, ["panel", "layers", "layer", "head", "source", "target", "series", "init_seed", "value"])
     if not isinstance(rows["source"].dtype, pd.CategoricalDtype) or rows["source"].dtype != rows["target"].dtype:
         raise ColumnsError("columns 'source' and 'target' must be categorical, with one order of roles")
-    known = rows.dropna(subset=["layer"])
     roles = [str(role) for role in rows["source"].cat.categories]
     columns = 5 if width >= style.WIDE else 3 if len(roles) < CROWDED else 2
-    panels, n_layers, room = order_of(rows, "panel"), int(rows["layers"].max()), (width - 46) // columns - 14
-    series = rows["series"]
-    kinds = [*series.cat.categories] if isinstance(series.dtype, pd.CategoricalDtype) else order_of(known, "series")
+    n_layers, room = int(rows["layers"].max()), (width - 46) // columns - 14
+    look = _look(rows, view.unit, width)
     ends = rows.assign(start=rows["source"].cat.codes, end=rows["target"].cat.codes, top=rows["layer"] + 1)
     ends = ends.drop(columns="layers").astype({"source": str, "target": str, "series": str})
-    legend = style.legend_above(kinds, width - 60, "stroke") if kinds else None
-    tips = [
-        alt.Tooltip("panel:N", title="network"), alt.Tooltip("layer:Q"), alt.Tooltip("head:Q"),
-        alt.Tooltip("target:N", title="looks"), alt.Tooltip("source:N", title="at"),
-        alt.Tooltip("value:Q", title=view.unit),
-    ]  # fmt: skip
-    look = {"color": style.series_color(order=kinds, legend=legend), "tooltip": tips}
-    lines, points = _paths(_across(roles), _up(n_layers), look, style.series_dash(order=kinds, legend=legend))
+    lines, points = _paths(_across(roles), _up(n_layers), look)
     nothing = alt.Chart().transform_filter("!isValid(datum.layer)").mark_text(style="chance-label", fontSize=10)
     said = nothing.encode(x=alt.value(room / 2), y=alt.value(n_layers * LAYER / 2), text=alt.value("no path is left"))
     drawn = alt.layer(lines, points, said, data=ends).properties(width=room, height=n_layers * LAYER)
     header = alt.Header(title=None, labelFontSize=11, labelFontWeight="normal", labelPadding=2)
-    facet = alt.Facet("panel:N", sort=panels, header=header)
+    facet = alt.Facet("panel:N", sort=order_of(rows, "panel"), header=header)
     chart = drawn.facet(facet=facet, columns=columns, spacing={"row": 10, "column": 14})
     whose = style.origin_menu(rows, "circuits")
     return chart.transform_filter(style.CHOSEN).add_params(whose) if whose else chart
 
 
-def _paths(x: partial[alt.X], y: partial[alt.Y], look: dict, dash: alt.StrokeDash) -> tuple[alt.Chart, alt.Chart]:
+def _look(rows: pd.DataFrame, unit: str, width: int) -> dict:
+    """Colour and dashes by kind of path, in one order and with one legend, and what is told of a path."""
+    series = rows["series"]
+    ordered = isinstance(series.dtype, pd.CategoricalDtype)
+    kinds = [*series.cat.categories] if ordered else order_of(rows.dropna(subset=["layer"]), "series")
+    legend = style.legend_above(kinds, width - 60, "stroke") if kinds else None
+    tips = [
+        alt.Tooltip("panel:N", title="network"), alt.Tooltip("layer:Q"), alt.Tooltip("head:Q"),
+        alt.Tooltip("target:N", title="looks"), alt.Tooltip("source:N", title="at"),
+        alt.Tooltip("value:Q", title=unit),
+    ]  # fmt: skip
+    color, dash = (make(order=kinds, legend=legend) for make in (style.series_color, style.series_dash))
+    return {"color": color, "strokeDash": dash, "tooltip": tips}
+
+
+def _paths(x: partial[alt.X], y: partial[alt.Y], look: dict) -> tuple[alt.Chart, alt.Chart]:
     """Of every path a line, and a point where it brings what it fetched."""
     base = alt.Chart().transform_filter("isValid(datum.layer)")
-    lines = base.mark_rule(strokeWidth=2)
-    lines = lines.encode(x=x("start:Q"), x2="end:Q", y=y("layer:Q"), y2="top:Q", strokeDash=dash, **look)
-    return lines, base.mark_point(filled=True, size=26, opacity=1).encode(x=x("end:Q"), y=y("top:Q"), **look)
+    lines = base.mark_rule(strokeWidth=2).encode(x=x("start:Q"), x2="end:Q", y=y("layer:Q"), y2="top:Q", **look)
+    undashed = {name: channel for name, channel in look.items() if name != "strokeDash"}
+    return lines, base.mark_point(filled=True, size=26, opacity=1).encode(x=x("end:Q"), y=y("top:Q"), **undashed)
 
 
 def _across(roles: list[str]) -> partial[alt.X]:

@@ -16,6 +16,8 @@ from retrieval_circuits.stacked_heads.readings import (
     PREVIOUS,
     circuit_paths,
     circuit_rows,
+    end_of,
+    falls,
     heads_left,
 )
 from retrieval_circuits.stacked_heads.readings.lessons import path_attention

@@ -1,6 +1,7 @@
 """What needs no training: the layers that the source's theorem demands, and one layer that does without them."""
 
 from dataclasses import dataclass
+from itertools import count, takewhile
 
 import pandas as pd
 import torch
@@ -108,21 +109,22 @@ def one_layer_vocabulary(asked: Vocabulary) -> pd.DataFrame:
         for n_neurons in asked.neurons:
             shape = {"n_chains": n_chains, "depth": depth, "d_mlp": n_neurons}
             least = n_chains * (depth + 1)
-            tried = [OneLayerVocabulary(vocabulary=n, **shape) for n in range(least, least + n_neurons)]
-            whole = [one.vocabulary for one in tried if one.needed <= n_neurons]
+            tried = (OneLayerVocabulary(vocabulary=n, **shape) for n in count(least))
+            whole = list(takewhile(lambda one: one.needed <= one.d_mlp, tried))  # more symbols need more neurons
             if not whole:
                 continue
-            ends = [OneLayerVocabulary(vocabulary=factor * whole[-1], **shape) for factor in (1, 2)]
+            largest = whole[-1].vocabulary
+            ends = [OneLayerVocabulary(vocabulary=factor * largest, **shape) for factor in (1, 2)]
             right, beyond = (one.accuracy(*one.draw(asked.n_rows, seed=0)) for one in ends)
             found.append(
                 {
                     "depth": depth,
                     "n_chains": n_chains,
                     "n_neurons": n_neurons,
-                    "largest": whole[-1],
+                    "largest": largest,
                     "right": right,
                     "beyond": beyond,
-                    "chance": 1 / (2 * whole[-1] - 1),
+                    "chance": 1 / (2 * largest - 1),
                 }
             )
     return pd.DataFrame(found)

@@ -62,7 +62,7 @@ def learning_times(results: Results, *cells: Cell | Lesson) -> pd.DataFrame:
     found = [
         falls(results, cell, place).rename("time").reset_index().assign(cell=str(cell), place=place)
         for cell in cells
-        for place in _places(results.curve("partial_loss", str(cell))).unique()
+        for place in sorted(set(_places(results.curve("partial_loss", str(cell))).tolist()))
     ]
     return pd.concat(found, ignore_index=True)
 

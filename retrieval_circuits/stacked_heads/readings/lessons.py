@@ -11,8 +11,8 @@ from livingpaper.claims.results import Results
 from retrieval_circuits.stacked_heads.design import FRESH, LONGER, ONE, Lesson
 from retrieval_circuits.stacked_heads.readings.grid import ATTENDED, FIRST, JUMP, PREVIOUS, SECOND, learnt_by_end
 
-LENGTHS = {ONE[1]: 12, **{lesson: 3 * lesson.n_chains for lesson in LONGER}}
-"""Networks with one look-up in two layers -> positions of a row: three a chain."""
+LENGTHS = {str(ONE[1]): 12, **{str(lesson): 3 * lesson.n_chains for lesson in LONGER}}
+"""Arms with one look-up in two layers -> positions of a row: three a chain."""
 
 
 def path_rows(results: Results, arm: str = str(FRESH)) -> pd.DataFrame:
@@ -123,13 +123,13 @@ def paths_found(metric: str, edit: str) -> OfArms:
 def learning_by_length(results: Results) -> pd.DataFrame:
     """When x_1 is learnt in two layers: ``arm``, ``init_seed``, ``length``, ``value``; the end where it never is."""
     found = [
-        learnt_by_end(results, arm, 1).rename("value").reset_index().assign(arm=str(arm), length=length)
+        learnt_by_end(results, arm, 1).rename("value").reset_index().assign(arm=arm, length=length)
         for arm, length in LENGTHS.items()
     ]
     return pd.concat(found, ignore_index=True)
 
 
-@of_arms(*map(str, LENGTHS))
+@of_arms(*LENGTHS)
 def growth(results: Results) -> pd.Series:
     """By which power of the row's length the time to learn one look-up grows: a slope of logarithms for each seed."""
     return powers(learning_by_length(results).pivot(index="init_seed", columns="length", values="value").dropna())

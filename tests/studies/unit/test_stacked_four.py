@@ -1,0 +1,100 @@
+"""Stacked heads: arms of chains of four differ in what is rewarded; what is claimed of them can come out either way."""
+
+import dataclasses
+
+import pandas as pd
+import pytest
+
+from circuitcore.models import init_weights
+from livingpaper.book import studies
+from livingpaper.claims.results import Results
+from retrieval_circuits.stacked_heads import design
+from retrieval_circuits.stacked_heads.claims.four import FOUR_LOOK_UPS
+from retrieval_circuits.stacked_heads.design import EVERY_FOUR, FOUR, WITHOUT_FOURTH, WITHOUT_THIRD
+from retrieval_circuits.stacked_heads.figures import four as figures
+
+ARMS = design.recipes(studies.load_params("stacked_heads"))
+REWARDED = {EVERY_FOUR: (1, 2, 3, 4), WITHOUT_THIRD: (1, 2, 4), WITHOUT_FOURTH: (1, 2, 3)}
+NEVER = 10**9
+
+
+def test_arms_differ_in_what_is_rewarded_and_in_length():
+    """Chains of four, five layers: one that joins pairs and one a look-up."""
+    for lesson, asked in REWARDED.items():
+        recipe = ARMS[str(lesson)][0]
+        task = recipe.make_task()
+        assert (task.n_steps, task.asked, recipe.model.n_layers) == (4, asked, 5)
+        assert recipe.n_steps == (16_000 if lesson == WITHOUT_THIRD else 8_000)
+    plain = ARMS[str(EVERY_FOUR)][0]
+    alike = {"task_params": {}, "stages": plain.stages, "checkpoint_epochs": plain.checkpoint_epochs}
+    same = [dataclasses.replace(ARMS[str(lesson)][0], **alike) for lesson in FOUR]
+    assert same[1] == same[2] != same[0], "with three rewarded the read-out has as many rows"
+
+
+def test_networks_with_three_symbols_rewarded_start_alike():
+    one, other = (init_weights(ARMS[str(lesson)][0].model, 3) for lesson in (WITHOUT_THIRD, WITHOUT_FOURTH))
+    assert all(bool((one[name] == other[name]).all()) for name in one)
+
+
+def results(learnt):
+    """Networks ``lesson -> (seed -> (place -> step at which it is learnt))``, measured every 500 steps to their end."""
+    rows = [
+        {"arm": str(lesson), "init_seed": seed, "run_id": f"{lesson} {seed}", "metric": "partial_loss", "split": "test",
+         "variable": f"x_{place}", "step": step, "value": 0.75 if step < when else 0.25}
+        for lesson, of_seeds in learnt.items()
+        for seed, places in of_seeds.items()
+        for place, when in places.items()
+        for step in range(0, (16_001 if lesson == WITHOUT_THIRD else 8_001), 500)
+    ]  # fmt: skip
+    return Results(pd.DataFrame(rows), pd.DataFrame(), "paper")
+
+
+def verdicts(second, fourth=NEVER, first=1_500, second_without_fourth=2_000):
+    seeds = range(1, 7)
+    found = results({
+        EVERY_FOUR: {seed: {1: 1_500, 2: 1_500, 3: 2_000, 4: 2_000} for seed in seeds},
+        WITHOUT_THIRD: {seed: {1: first + 500 * (seed % 2), 2: second + 500 * (seed % 2), 4: fourth} for seed in seeds},
+        WITHOUT_FOURTH: {seed: {1: 1_500, 2: second_without_fourth, 3: 2_000} for seed in seeds},
+    })  # fmt: skip
+    return {claim.id: claim.verdict(found).status.value for claim in FOUR_LOOK_UPS}
+
+
+@pytest.mark.parametrize(
+    ("told", "wanted"),
+    [
+        ({"second": 8_000}, {"SH55": "Supported", "SH56": "Supported"}),
+        ({"second": 8_000, "fourth": 12_000}, {"SH55": "Refuted", "SH56": "Supported"}),
+        ({"second": 2_000}, {"SH55": "Supported", "SH56": "Refuted"}),
+        ({"second": 14_000}, {"SH55": "Control failed", "SH56": "Supported"}),  # too little is left for the fourth
+        ({"second": 8_000, "first": 6_500}, {"SH55": "Supported", "SH56": "Control failed"}),  # late with the first
+        ({"second": NEVER, "second_without_fourth": NEVER}, {"SH55": "Control failed", "SH56": "Control failed"}),
+    ],
+)
+def test_claims_come_out_either_way(told, wanted):
+    assert verdicts(**told) == wanted
+
+
+def test_the_text_counts_who_learnt_what():
+    found = results({
+        EVERY_FOUR: {1: {1: 500, 2: 500, 3: 500, 4: 1_000}, 2: {1: 500, 2: 500, 3: 500, 4: NEVER}},
+        WITHOUT_THIRD: {1: {1: 500, 2: 15_000, 4: NEVER}, 2: {1: 500, 2: NEVER, 4: NEVER}},
+        WITHOUT_FOURTH: {1: {1: 500, 2: 500, 3: 500}},
+    })  # fmt: skip
+    view = figures.four_times(found)
+    assert len(view.table) == 4 + 4 + 3 + 3 + 3
+    assert figures.four_numbers(view) == {
+        "n_every_four": "1 of 2",
+        "last_of_four": "750",
+        "n_fourth_without_third": "0 of 2",
+        "n_second_without_third": "1 of 2",
+    }
+
+
+def test_the_figure_has_a_panel_for_each_choice_of_rewards():
+    found = results({lesson: {1: dict.fromkeys(asked, 500)} for lesson, asked in REWARDED.items()})
+    table = figures.four_training(found).table
+    panels = table.groupby("panel", sort=False)["series"].agg(lambda names: len(set(names))).to_dict()
+    assert panels == {"all four rewarded": 4, "the third not rewarded": 3, "the fourth not rewarded": 3}
+    assert table["series"].drop_duplicates().tolist() == [
+        f"{name} symbol" for name in ("first", "second", "third", "fourth")
+    ]
