@@ -1,5 +1,6 @@
 """The tables behind the drawings of circuits: in every network the paths that are left when others are taken away."""
 
+from collections.abc import Mapping
 from functools import partial
 
 import pandas as pd
@@ -14,6 +15,9 @@ from retrieval_circuits.stacked_heads.design import (
     ONE_EACH,
     SCARCE,
     TO_SPARE,
+    WITHOUT_THIRD,
+    Cell,
+    Lesson,
 )
 from retrieval_circuits.stacked_heads.readings import circuit_paths
 from retrieval_circuits.stacked_heads.readings.three import symbols_learnt
@@ -23,10 +27,9 @@ KINDS = pd.CategoricalDtype([HOPS, AHEAD, OTHER])
 """In one order, so that a colour means the same in every drawing."""
 
 
-def drawn(results: Results, arms: tuple) -> View:
-    """The paths that are left in each network of some arms, those that learnt most symbols first."""
-    there = [arm for arm in arms if str(arm) in results.arms] or arms  # the first is then named as missing
-    several = len({arm.n_layers for arm in there}) > 1
+def drawn(results: Results, arms: Mapping[Cell | Lesson, str]) -> View:
+    """The paths that are left in each network of some arms, of which it says what, those that learnt most first."""
+    there = [arm for arm in arms if str(arm) in results.arms] or list(arms)  # the first is then named as missing
     n_steps = max(arm.n_steps for arm in there)
     roles = [f"{part}_{step}" for step in reversed(range(n_steps)) for part in ("key", "value")] + ["queries"]
     kind = pd.CategoricalDtype([_short(role) for role in roles])
@@ -36,8 +39,7 @@ def drawn(results: Results, arms: tuple) -> View:
         every = pd.DataFrame({"init_seed": results.seeds(str(arm))}).merge(paths, how="left", on="init_seed")
         ends = every["site"].astype(object).str.split(">", expand=True).reindex(columns=[0, 1])
         known = every["init_seed"].map(symbols_learnt(arm)(results))
-        depth = f"{arm.depth}, " if several else ""
-        named = depth + "seed " + every["init_seed"].astype(str) + ": " + known.astype(str) + " learnt"
+        named = arms[arm] + "seed " + every["init_seed"].astype(str) + ": " + known.astype(str) + " learnt"
         found.append(every.assign(
             panel=named, layers=arm.n_layers, target=ends[0].map(_short), source=ends[1].map(_short),
             series=every["site"].map(_kind), learnt=known, arm=str(arm),
@@ -69,8 +71,10 @@ def _kind(site: object) -> object:
 
 
 CIRCUITS_OF = {
-    "circuits_of_two": (FOLLOWED, FRESH),
-    "circuits_of_three": (SCARCE, FRESH_SCARCE),
-    "circuits_deeper": (ONE_EACH, EVERY_FOUR, TO_SPARE),
+    "circuits_of_two": dict.fromkeys((FOLLOWED, FRESH), ""),
+    "circuits_of_three": dict.fromkeys((SCARCE, FRESH_SCARCE), ""),
+    "circuits_deeper": {arm: f"{arm.depth}, " for arm in (ONE_EACH, TO_SPARE)},
+    "circuits_of_four": {EVERY_FOUR: "", WITHOUT_THIRD: "no third, "},
 }
+"""Pictures -> their arms, and what is said of each beside the seed."""
 WIRING_VIEWS = {name: partial(drawn, arms=arms) for name, arms in CIRCUITS_OF.items()}
