@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 
 from livingpaper.claims.results import Results, SelectionError
-from retrieval_circuits.stacked_heads.design import FOLLOWED, FRESH, ONE_EACH, TO_SPARE
+from retrieval_circuits.stacked_heads.design import EVERY_FOUR, FOLLOWED, FRESH, ONE_EACH, TO_SPARE, WITHOUT_THIRD
 from retrieval_circuits.stacked_heads.figures.wiring import AHEAD, HOPS, OTHER, WIRING_VIEWS
 
 
@@ -43,6 +43,17 @@ def test_networks_of_several_depths_are_told_apart():
     networks = {(TO_SPARE, 1): ([0.1] * 3, [(5, 0, "queries>value_2")]), (ONE_EACH, 1): ([0.1] * 3, [])}
     table = WIRING_VIEWS["circuits_deeper"](results(networks)).table
     assert table["panel"].tolist() == ["4 layers, seed 1: 3 learnt", "6 layers, seed 1: 3 learnt"]
+
+
+def test_networks_of_one_depth_are_told_apart_by_what_is_rewarded():
+    networks = {
+        (EVERY_FOUR, 1): ([0.1] * 4, [(3, 0, "value_1>value_3")]),
+        (WITHOUT_THIRD, 1): ([0.1, 0.1, 0.9], [(4, 0, "queries>value_3")]),
+    }
+    table = WIRING_VIEWS["circuits_of_four"](results(networks)).table
+    assert table["panel"].tolist() == ["seed 1: 4 learnt", "no third, seed 1: 2 learnt"]
+    assert list(table["source"]) == ["a4", "a4"] and list(table["target"]) == ["a2", "q"]
+    assert list(table["source"].cat.categories) == ["k4", "a4", "k3", "a3", "k2", "a2", "k1", "a1", "q"]
 
 
 def test_networks_that_are_not_there_are_named():
