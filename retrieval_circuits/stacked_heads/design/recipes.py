@@ -163,7 +163,7 @@ def instruments(params: Params, arm: str) -> tuple[Instrument, ...]:
     circuit = Instrument(name="circuit", version=1, measures=read_circuit, when="last", settings=how)
     looked = Counts(n_rows=0, n_looked=N_LOOKED)
     links = Instrument(name="links", version=1, measures=final_links, when="last", settings=looked)
-    if arm in map(str, (SCARCE, ONE_EACH, FRESH_SCARCE)):
+    if arm in map(str, (SCARCE, ONE_EACH, FRESH_SCARCE, EVERY_FOUR, WITHOUT_THIRD)):
         return (scores, links, circuit)
     paths = Instrument(name="paths", version=1, measures=named_paths, settings=looked)
     if arm == DEEPEST:
@@ -176,7 +176,7 @@ def instruments(params: Params, arm: str) -> tuple[Instrument, ...]:
             Instrument(name="exchanges", version=1, measures=exchanged_values, when="last", settings=how),
             Instrument(name="false_paths", version=1, measures=false_paths, when="last", settings=how),
         )
-    return (scores, circuit) if followed or arm in map(str, (TO_SPARE, EVERY_FOUR, WITHOUT_THIRD)) else (scores,)
+    return (scores, circuit) if followed or arm == str(TO_SPARE) else (scores,)
 
 
 FLOW, WIRED, VOCABULARY = "information_flow", "one_layer", "one_layer_vocabulary"

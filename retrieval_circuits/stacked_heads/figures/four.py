@@ -8,7 +8,8 @@ from livingpaper.claims.view import View, in_order
 from livingpaper.figures.verdict_text import NOT_MEASURED
 from retrieval_circuits.stacked_heads.design import EVERY_FOUR, FOUR, WITHOUT_FOURTH, WITHOUT_THIRD
 from retrieval_circuits.stacked_heads.figures.grid import SYMBOLS, errors_view
-from retrieval_circuits.stacked_heads.readings import falls
+from retrieval_circuits.stacked_heads.readings import ATTENDED, LEARNT, falls, final_loss
+from retrieval_circuits.stacked_heads.readings.three import looked_along
 
 REWARDED = {
     EVERY_FOUR: "all four rewarded",
@@ -40,23 +41,40 @@ def four_times(results: Results) -> View:
     return View(table.assign(value=table["value"].where(np.isfinite(table["value"]))), "training step", "test")
 
 
-def four_numbers(times: View) -> dict[str, str]:
-    """Of how many networks which symbols were learnt at any time, and when the last of them was."""
-    table = times.published
+def four_ends(results: Results) -> View:
+    """How each network comes to the fourth symbol: a row for each that was rewarded for it.
 
-    def learnt(lesson: object, place: int) -> pd.Series:
-        return table[(table["arm"] == str(lesson)) & (table["place"] == place)]["value"]
+    Columns: ``value``, whether it learnt it; attention at the end, of the head with most, ``ahead`` (to the fourth
+    answer from where another one stands, the last layer left out) and ``query`` (to it from the query itself).
+    """
+    found = []
+    for lesson in (EVERY_FOUR, WITHOUT_THIRD):
+        table = pd.DataFrame({"value": final_loss(lesson, 4)(results) < LEARNT})
+        table["ahead"] = looked_along(lesson, *((f"value_{k}", LAST) for k in range(3)), before_the_last=True)(results)
+        table["query"] = looked_along(lesson, ("queries", LAST))(results)
+        found.append(table.reset_index().assign(arm=str(lesson)))
+    return View(pd.concat(found, ignore_index=True), "networks", "queries of 32 test rows")
 
-    def count(values: pd.Series) -> str:
-        return f"{values.notna().sum()} of {len(values)}"
 
-    every, second = (learnt(EVERY_FOUR, 4), learnt(WITHOUT_THIRD, 2))
+LAST = "value_3"
+
+
+def four_numbers(times: View, ends: View) -> dict[str, str]:
+    """Of how many networks which symbols were learnt, and where those look that learnt the fourth, and the others."""
+    table, looks = times.published, ends.published
+    fourth = table[table["place"] == 4].groupby("arm")["value"].agg(["count", "size"])
+    knows = looks["value"].astype(bool)
+    looks_ahead = looks["ahead"] >= ATTENDED
+    query = looks["query"][knows].max()
     return {
-        "n_every_four": count(every),
-        "last_of_four": NOT_MEASURED if every.isna().all() else f"{every.max():,.0f}",
-        "n_fourth_without_third": count(learnt(WITHOUT_THIRD, 4)),
-        "n_second_without_third": count(second),
+        **{
+            f"n_fourth_{name}": "{} of {}".format(*fourth.loc[str(lesson)])
+            for name, lesson in {"every": EVERY_FOUR, "without_third": WITHOUT_THIRD}.items()
+        },
+        "n_ahead_learnt": f"{looks_ahead[knows].sum()} of {knows.sum()}",
+        "n_ahead_not": f"{looks_ahead[~knows].sum()} of {(~knows).sum()}",
+        "query_at_fourth": NOT_MEASURED if np.isnan(query) else f"{query:.2f}",
     }
 
 
-FOUR_VIEWS = {view.__name__: view for view in (four_training, four_times)}
+FOUR_VIEWS = {view.__name__: view for view in (four_training, four_times, four_ends)}

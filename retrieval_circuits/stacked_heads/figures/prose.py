@@ -62,7 +62,7 @@ def at_start(results: Results) -> View:
 
 def numbers(params: Params, views: Mapping[str, View]) -> dict[str, str]:
     """Name in the prose -> number in words, from those of ``NEEDED``; of published runs where a reader's are beside."""
-    taught, stage, first, second, start, worth, networks, longer, four = (views[name] for name in NEEDED)
+    taught, stage, first, second, start, worth, networks, longer, *four = (views[name] for name in NEEDED)
     return {
         "plateau": f"{PLATEAU:g}",
         **{f"n_steps_{name}": f"{steps:,}" for name, steps in _steps(params).items()},
@@ -71,7 +71,7 @@ def numbers(params: Params, views: Mapping[str, View]) -> dict[str, str]:
         **_fresh(second, start),
         **_worth(worth),
         **three_numbers(networks),
-        **four_numbers(four),
+        **four_numbers(*four),
         "second_stage_error": f"{longer.published['value'].min():.2f}",
     }
 
@@ -131,7 +131,7 @@ def _worth(worth: View) -> dict[str, str]:
 
 NEEDED = (
     *("taught", "first_stage", "first_where_it_came", "second_where_it_came"),
-    *("at_start", "worth", "ends", "second_stage", "four_times"),
+    *("at_start", "worth", "ends", "second_stage", "four_times", "four_ends"),
 )
 """Names of the views that ``numbers`` reads."""
 PROSE_VIEWS = {view.__name__: view for view in (first_stage, second_stage, at_start)} | {

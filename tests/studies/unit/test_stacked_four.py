@@ -83,13 +83,25 @@ def test_the_text_counts_who_learnt_what():
         WITHOUT_THIRD: {1: {1: 500, 2: 15_000, 4: NEVER}, 2: {1: 500, 2: NEVER, 4: NEVER}},
         WITHOUT_FOURTH: {1: {1: 500, 2: 500, 3: 500}},
     })  # fmt: skip
-    view = figures.four_times(found)
-    assert len(view.table) == 4 + 4 + 3 + 3 + 3
-    assert figures.four_numbers(view) == {
-        "n_every_four": "1 of 2",
-        "last_of_four": "750",
+    times = figures.four_times(found)
+    assert len(times.table) == 4 + 4 + 3 + 3 + 3
+    links = [
+        {"arm": str(arm), "init_seed": seed, "site": site, "layer": layer, "value": value}
+        for arm, seed, ahead, last in (
+            (EVERY_FOUR, 1, 0.9, 0.9), (EVERY_FOUR, 2, 0.4, 0.9), (WITHOUT_THIRD, 1, 0.6, 0.1), (WITHOUT_THIRD, 2, 0, 0)
+        )
+        for site, layer, value in (
+            ("value_2>value_3", 3, ahead), ("value_0>value_3", 4, last), ("value_0>value_2", 1, 1.0),
+            ("queries>value_3", 4, 0.2)
+        )
+    ]  # fmt: skip
+    ends = figures.four_ends(dataclasses.replace(found, tables={"links": pd.DataFrame(links)}))
+    assert figures.four_numbers(times, ends) == {
+        "n_fourth_every": "1 of 2",
         "n_fourth_without_third": "0 of 2",
-        "n_second_without_third": "1 of 2",
+        "n_ahead_learnt": "1 of 1",
+        "n_ahead_not": "1 of 3",
+        "query_at_fourth": "0.20",
     }
 
 

@@ -12,7 +12,17 @@ from livingpaper.book import studies
 from livingpaper.claims.results import Results
 from livingpaper.claims.view import View
 from retrieval_circuits.stacked_heads import design
-from retrieval_circuits.stacked_heads.design import EVERY_FOUR, FRESH, LAST, LONGER, MIXED, ONE, SCARCE, SHORT_FIRST
+from retrieval_circuits.stacked_heads.design import (
+    EVERY_FOUR,
+    FRESH,
+    LAST,
+    LONGER,
+    MIXED,
+    ONE,
+    SCARCE,
+    SHORT_FIRST,
+    WITHOUT_THIRD,
+)
 from retrieval_circuits.stacked_heads.design.recipes import N_LOOKED
 from retrieval_circuits.stacked_heads.figures import lessons as figures
 from retrieval_circuits.stacked_heads.figures import prose
@@ -220,19 +230,21 @@ def test_the_prose_s_numbers_are_counted_by_hand():
     networks = pd.DataFrame(
         {"arm": [str(SCARCE)] * 2, "init_seed": [1, 2], "value": [True, False], "doubles": True, "hops": False}
     ).assign(error=[0.1, 0.2], without=[0.4, 0.3])
-    four = pd.DataFrame({"arm": str(EVERY_FOUR), "place": 4, "init_seed": [1, 2], "value": [1500.0, np.nan]})
-    tables = (taught, stage, first, second, start, worth, networks, stage, four)
+    four = pd.DataFrame(
+        {"arm": [str(EVERY_FOUR), str(WITHOUT_THIRD)], "place": 4, "init_seed": 1, "value": [1.0, np.nan]}
+    )
+    looks = pd.DataFrame(
+        {"arm": str(EVERY_FOUR), "init_seed": [1, 2], "value": [True, False], "ahead": 0.9, "query": 0.1}
+    )
+    tables = (taught, stage, first, second, start, worth, networks, stage, four, looks)
     views = [View(table, "any", "test") for table in tables]
     found = numbers(views)
     assert (found["n_mixed_learnt"], found["mixed_error"], found["first_stage_error"]) == ("2 of 3", "0.20", "0.03")
     assert (found["n_scarce_learnt"], found["n_doubling"]) == ("1 of 2", "1 of 1")
     assert (found["doubling_error"], found["without_ahead"], found["second_stage_error"]) == ("0.10", "0.40", "0.01")
     assert (found["n_never"], found["attention_at_start"]) == ("1 of 3", "25 %")
-    assert (found["n_every_four"], found["last_of_four"], found["n_fourth_without_third"]) == (
-        "1 of 2",
-        "1,500",
-        "0 of 0",
-    )
+    assert (found["n_fourth_every"], found["n_fourth_without_third"]) == ("1 of 1", "0 of 1")
+    assert (found["n_ahead_learnt"], found["n_ahead_not"], found["query_at_fourth"]) == ("1 of 1", "1 of 1", "0.10")
     assert (found["knows_the_block"], found["knows_one_of_two"]) == ("0.75", "0.51")
     assert found["nearer_where_it_came"].startswith("100 steps [100")
     assert found["nearer_first_where_it_came"].startswith("30 steps [30")
