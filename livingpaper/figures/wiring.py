@@ -12,8 +12,8 @@ from livingpaper.figures.rows import ColumnsError, order_of, rows_of
 LAYER = 17
 """Pixels a layer is high."""
 
-CROWDED = 6
-"""Roles from which on a phone has two drawings beside each other."""
+COLUMNS = {"page": ((7, 5), (9, 3)), "phone": ((5, 3), (9, 2))}
+"""Up to so many roles -> drawings beside each other."""
 
 
 @style.responsive
@@ -29,7 +29,7 @@ def paths(view: View, width: int) -> alt.TopLevelMixin:
     if not isinstance(rows["source"].dtype, pd.CategoricalDtype) or rows["source"].dtype != rows["target"].dtype:
         raise ColumnsError("columns 'source' and 'target' must be categorical, with one order of roles")
     roles = [str(role) for role in rows["source"].cat.categories]
-    columns = 5 if width >= style.WIDE else 3 if len(roles) < CROWDED else 2
+    columns = _columns(len(roles), width)
     n_layers, room = int(rows["layers"].max()), (width - 46) // columns - 14
     look = _look(rows, view.unit, width)
     ends = rows.assign(start=rows["source"].cat.codes, end=rows["target"].cat.codes, top=rows["layer"] + 1)
@@ -43,6 +43,12 @@ def paths(view: View, width: int) -> alt.TopLevelMixin:
     chart = drawn.facet(facet=facet, columns=columns, spacing={"row": 10, "column": 14})
     whose = style.origin_menu(rows, "circuits")
     return chart.transform_filter(style.CHOSEN).add_params(whose) if whose else chart
+
+
+def _columns(n_roles: int, width: int) -> int:
+    """How many drawings fit beside each other; two where there are more roles than any picture has."""
+    steps = COLUMNS["page" if width >= style.WIDE else "phone"]
+    return next((columns for most, columns in steps if n_roles <= most), 2)
 
 
 def _look(rows: pd.DataFrame, unit: str, width: int) -> dict:

@@ -22,7 +22,7 @@ from retrieval_circuits.stacked_heads.design import (
 from retrieval_circuits.stacked_heads.readings import circuit_paths
 from retrieval_circuits.stacked_heads.readings.three import symbols_learnt
 
-AHEAD, HOPS, OTHER = "an answer looks at a later one", "the query looks at an answer", "a value looks at its key"
+AHEAD, HOPS, OTHER = "an answer looks at a later one", "the query looks at an answer", "a key is looked at"
 KINDS = pd.CategoricalDtype([HOPS, AHEAD, OTHER])
 """In one order, so that a colour means the same in every drawing."""
 
