@@ -1,4 +1,4 @@
-"""Claims on chains of four look-ups: whether rewards where doubling stops are enough, and what the third one does.
+"""Claims on chains of four look-ups: whether rewards for what doubling comes by do, and what the third one does.
 
 Written before any of their runs, after one pilot network of each of two arms (``design.four``), which suggested both. A
 hostile reading came while they were in training, before anything was measured: SH56 had held networks with three
@@ -31,11 +31,11 @@ FOUR_LOOK_UPS = (
     Claim(
         id="SH55",
         says=Says(
-            holds="With the first, second and fourth of four symbols rewarded, where doubling stops, five layers do "
-            "not learn the fourth on average in the steps they had.",
-            fails="With the first, second and fourth of four symbols rewarded, where doubling stops, the error of the "
-            "fourth falls on average below what keeping to the shortcut leaves.",
-            whether="whether rewards where doubling stops leave the fourth symbol at the shortcut",
+            holds="With the first, second and fourth of four symbols rewarded, those that doubling comes by, five "
+            "layers do not learn the fourth on average in the steps they had.",
+            fails="With the first, second and fourth of four symbols rewarded, those that doubling comes by, the error "
+            "of the fourth falls on average below what keeping to the shortcut leaves.",
+            whether="whether rewards for the symbols that doubling comes by leave the fourth at the shortcut",
         ),
         reading=_error(WITHOUT_THIRD, 4, "fourth", NO_THIRD),
         bound=STAYS,

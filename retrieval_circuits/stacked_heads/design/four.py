@@ -1,9 +1,9 @@
 """What is trained on chains of four look-ups: every symbol rewarded, or one on the way left out.
 
-The first, the second and the fourth symbol are where doubling stops: one look-up, two, four. In as many layers as one
-look-up a layer takes. Pilot networks of a seed that no arm has (0), 8,000 steps each, were looked at: with every symbol
-rewarded all four were learnt by step 2,000; without the third, the first by step 2,000, the second just before the end
-and the fourth not. So that arm is trained for twice as long, and asked when it learns the second.
+The first, the second and the fourth symbol are those that doubling comes by: one look-up, two, four. All have as many
+layers as one look-up a layer takes. Pilot networks of a seed that no arm has (0), 8,000 steps each, were looked at:
+with every symbol rewarded all four were learnt by step 2,000; without the third, the first by step 2,000, the second
+just before the end and the fourth not. So that arm is trained for twice as long, and asked when it learns the second.
 """
 
 from retrieval_circuits.stacked_heads.design.lessons import Lesson

@@ -44,14 +44,9 @@ def deepest_times(results: Results) -> View:
         times = falls(results, DEEPEST, place)
         found.append(times.rename("value").reset_index().assign(group=f"error of the {symbol} falls"))
     table = pd.concat(found, ignore_index=True).assign(arm=DEEPEST)
+    table["value"] = table["value"].clip(upper=end_of(results, DEEPEST))
     note = "Both thresholds are one half; between checkpoints lines are straight. What never happens stands at the end"
-    return View(
-        table.assign(value=table["value"].clip(upper=end_of(results, DEEPEST))),
-        "training step",
-        "test",
-        BAND,
-        note=note,
-    )
+    return View(table, "training step", "test", BAND, note=note)
 
 
 def deepest_numbers(results: Results) -> View:
