@@ -12,8 +12,8 @@ from livingpaper.figures.rows import ColumnsError, order_of, rows_of
 LAYER = 17
 """Pixels a layer is high."""
 
-COLUMNS = {"page": ((7, 5), (9, 3)), "phone": ((5, 3), (9, 2))}
-"""Up to so many roles -> drawings beside each other."""
+COLUMNS = {"page": ((7, 5), (9, 3)), "phone": ((5, 3),)}
+"""Up to so many roles -> drawings beside each other; two where there are more."""
 
 
 @style.responsive
@@ -46,7 +46,7 @@ def paths(view: View, width: int) -> alt.TopLevelMixin:
 
 
 def _columns(n_roles: int, width: int) -> int:
-    """How many drawings fit beside each other; two where there are more roles than any picture has."""
+    """How many drawings of so many roles fit beside each other."""
     steps = COLUMNS["page" if width >= style.WIDE else "phone"]
     return next((columns for most, columns in steps if n_roles <= most), 2)
 

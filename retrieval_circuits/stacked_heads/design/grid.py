@@ -36,4 +36,4 @@ REWARDED = tuple(Cell(2, n_layers, rewarded=True) for n_layers in (1, 2, 3, 4, 5
 LAST_ALONE = (Cell(2, 4, rewarded=False),)
 GRID = (*ONE, *REWARDED, *LAST_ALONE)
 FOLLOWED = Cell(2, 4, rewarded=True)
-"""The cell that has more seeds, and whose heads are followed through training."""
+"""The cell whose heads are followed through training."""

@@ -104,8 +104,10 @@ def _steps(params: Params, cell: Cell) -> int:
 def lesson_steps(params: Params, lesson: Lesson) -> int:
     """Steps of a lesson's networks: of the fresh ones of the followed cell half, as those had learnt all by then."""
     if lesson.n_steps > FOLLOWED.n_steps:
-        return lesson.longer * params.three_steps
-    return params.steps // 2 if lesson == FRESH else params.steps
+        steps = params.three_steps
+    else:
+        steps = params.steps // 2 if lesson == FRESH else params.steps
+    return lesson.longer * steps
 
 
 def stages_of(params: Params, lesson: Lesson) -> list[tuple[str, int]]:

@@ -7,8 +7,8 @@ from livingpaper.claims.results import Results
 from livingpaper.claims.view import View, in_order
 from livingpaper.figures.verdict_text import NOT_MEASURED
 from retrieval_circuits.stacked_heads.design import EVERY_FOUR, FOUR, WITHOUT_FOURTH, WITHOUT_THIRD
-from retrieval_circuits.stacked_heads.figures.grid import SYMBOLS, errors_view
-from retrieval_circuits.stacked_heads.readings import ATTENDED, LEARNT, falls, final_loss
+from retrieval_circuits.stacked_heads.figures.grid import SYMBOLS, curves_of, errors_view
+from retrieval_circuits.stacked_heads.readings import ATTENDED, LEARNT, final_loss, learning_times
 from retrieval_circuits.stacked_heads.readings.three import looked_along
 
 REWARDED = {
@@ -21,23 +21,12 @@ REWARDED = {
 
 def four_training(results: Results) -> View:
     """Errors of the symbols that are rewarded through training, a panel for each choice of them."""
-    found = []
-    for lesson, words in REWARDED.items():
-        rows = results.curve("partial_loss", str(lesson))
-        place = rows["variable"].astype(str).str.removeprefix("x_").astype(int)
-        found.append(rows.assign(series=place.map(SYMBOLS), panel=words, arm=str(lesson)))
-    table = in_order(pd.concat(found, ignore_index=True), "series", SYMBOLS.values())
-    return errors_view(table[["panel", "series", "step", "arm", "init_seed", "value"]])
+    return errors_view(in_order(curves_of(results, REWARDED), "series", SYMBOLS.values()))
 
 
 def four_times(results: Results) -> View:
     """When each network learnt each symbol that it was rewarded for; no value where it did not."""
-    found = [
-        falls(results, lesson, place).rename("value").reset_index().assign(arm=str(lesson), place=place)
-        for lesson in FOUR
-        for place in lesson.targets or SYMBOLS
-    ]
-    table = pd.concat(found, ignore_index=True)
+    table = learning_times(results, *FOUR).rename(columns={"cell": "arm", "time": "value"})
     return View(table.assign(value=table["value"].where(np.isfinite(table["value"]))), "training step", "test")
 
 

@@ -1,6 +1,6 @@
 """The tables behind the figures of the grid and of the theory, with what each caption must say."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 
 import pandas as pd
 
@@ -18,6 +18,7 @@ from retrieval_circuits.stacked_heads.design import (
     VOCABULARY,
     WIRED,
     Cell,
+    Lesson,
 )
 from retrieval_circuits.stacked_heads.published import LAYERS_USED
 from retrieval_circuits.stacked_heads.readings import (
@@ -147,20 +148,20 @@ def places(results: Results) -> View:
 def training(results: Results) -> View:
     """Errors of both symbols through training, with just as many layers as look-ups need and with more."""
     shown = [cell for cell in REWARDED if cell.n_layers in (2, 3, 4, 6)]
-    return errors_view(curves_of(results, shown))
+    return errors_view(curves_of(results, {cell: cell.depth for cell in shown}))
 
 
 def unrewarded(results: Results) -> View:
     """Error of the last symbol through a longer training in which nothing else is rewarded."""
-    return errors_view(curves_of(results, LAST_ALONE))
+    return errors_view(curves_of(results, {cell: cell.depth for cell in LAST_ALONE}))
 
 
-def curves_of(results: Results, cells: Sequence[Cell]) -> pd.DataFrame:
-    """Errors of every symbol that is asked for through training, a panel for each depth."""
+def curves_of(results: Results, panels: Mapping[Cell | Lesson, str]) -> pd.DataFrame:
+    """Errors of every symbol that is asked for through training, a panel for each arm."""
     found = []
-    for cell in cells:
+    for cell, words in panels.items():
         rows = results.curve("partial_loss", str(cell))
-        found.append(rows.assign(series=rows["variable"].astype(str).map(_symbol), panel=cell.depth, arm=str(cell)))
+        found.append(rows.assign(series=rows["variable"].astype(str).map(_symbol), panel=words, arm=str(cell)))
     table = pd.concat(found, ignore_index=True)
     return table[["panel", "series", "step", "arm", "init_seed", "value"]]
 

@@ -60,7 +60,7 @@ def three_by_depth(results: Results) -> View:
 
 def three_training(results: Results) -> View:
     """Errors of three symbols through training, at each depth."""
-    return errors_view(curves_of(results, THREE))
+    return errors_view(curves_of(results, {cell: cell.depth for cell in THREE}))
 
 
 def three_taught(results: Results) -> View:
