@@ -13,6 +13,7 @@ from functools import partial
 from circuitcore.metrics.instruments.instrument import Instrument
 from circuitcore.tasks.balanced_stream import BalancedStream
 from circuitcore.training.during import During, Freeze, Graft, Hold, Scale
+from circuitcore.training.optimizer import Optimizer
 from circuitcore.training.recipe import Recipe, Stage
 from retrieval_circuits.design import N_BESIDE
 from retrieval_circuits.sgd_formation.design import BATCH_SIZE, EVERY, N_LOOKED, SHOWN_AT, links, small_network
@@ -22,6 +23,7 @@ from retrieval_circuits.sgd_selection.design.arms import (
     BOOSTED,
     BOOSTED_EARLY,
     DAMPED,
+    DESCENT,
     DRAWN_FORK,
     EARLY,
     ELSEWHERE,
@@ -42,7 +44,9 @@ from retrieval_circuits.sgd_selection.design.arms import (
     OWN_HEADS,
     PARENT,
     REPLAY,
+    SLOWER,
     TRACED,
+    TUNING,
 )
 from retrieval_circuits.sgd_selection.design.params import Params
 from retrieval_circuits.sgd_selection.measures import Traced, fingerprints, pushes, routes, updates
@@ -62,6 +66,8 @@ N_PUSHED = 256
 """Rows on which the gradient of the loss is taken: four batches of training."""
 N_REMOVED = 32
 """Rows on which heads are removed: some 320 reads."""
+TUNED_ON = 99
+"""Init seed of the network that the rate of SGD was chosen on; it is in no other arm."""
 BOOST = 3.0
 """Factor on the updates of a head that is boosted; of one that is damped, they are divided by it."""
 
@@ -87,7 +93,24 @@ def recipes(params: Params) -> dict[str, tuple[Recipe, ...]]:
         },
         **_exchanged(params, parent, first),
         DRAWN_FORK: (first,),
+        **_tuning(params),
     }
+
+
+def _tuning(params: Params) -> dict[str, tuple[Recipe, ...]]:
+    """One network for three fifths of Adam's steps, by SGD at every rate with every momentum."""
+    steps = EVERY * max(1, params.parent_steps * 3 // (5 * EVERY))
+    plain = dataclasses.replace(
+        _network(params, TUNED_ON), stages=_up_to(steps), checkpoint_at=(0, steps // 2, steps)
+    )
+    return {arm: (_by_sgd(plain, *chosen),) for arm, chosen in TUNING.items()}
+
+
+def _by_sgd(recipe: Recipe, rate: float, momentum: float) -> Recipe:
+    """The same by SGD: warm-up and the bound on gradients stay, weights do not decay."""
+    kept = recipe.optimizer
+    rule = Optimizer(name="sgd", lr=rate, momentum=momentum, clip_norm=kept.clip_norm, warmup=kept.warmup)
+    return dataclasses.replace(recipe, optimizer=rule)
 
 
 def _changed(params: Params, parent: Recipe) -> dict[str, tuple[Recipe, ...]]:

@@ -4,7 +4,7 @@ import pandas as pd
 
 from livingpaper.claims.reading import OfArms, of_arms
 from livingpaper.claims.results import Results
-from retrieval_circuits.sgd_selection.design import N_LAGS, NETWORKS, TRACED
+from retrieval_circuits.sgd_selection.design import DESCENT, N_LAGS, NETWORKS, SLOWER, TRACED
 from retrieval_circuits.sgd_selection.readings.winners import NOBODY, joined, winners
 
 FROM, UP_TO = 1000, 100
@@ -12,6 +12,8 @@ FROM, UP_TO = 1000, 100
 LATEST = 300
 """Steps before half of the joining at which one prediction is asked for."""
 AFTER_WARM_UP = 200
+PACE = {NETWORKS: 1, DESCENT: SLOWER}
+"""How many steps count as one: networks trained by SGD have so many times the steps, and checkpoints as far apart."""
 
 
 def grown_by(results: Results, metric: str, variable: str = "") -> pd.Series:
@@ -39,33 +41,36 @@ def older_gradients(results: Results) -> pd.Series:
     return sum(older_by(results, lag) for lag in range(1, N_LAGS + 1)) / N_LAGS
 
 
-def predicted(results: Results, metric: str) -> pd.DataFrame:
+def predicted(results: Results, metric: str, arm: str = NETWORKS) -> pd.DataFrame:
     """Which head a metric puts first at each checkpoint of each network: rows by network, columns by step."""
-    rows = results.rows("pushes", arm=NETWORKS, metric=metric)
+    rows = results.rows("pushes", arm=arm, metric=metric)
     wide = rows.pivot(index=["init_seed", "step"], columns="head", values="value")
     return wide.idxmax(axis=1).astype(int).unstack()
 
 
-def _before(results: Results, table: pd.DataFrame) -> pd.DataFrame:
-    """How many steps each checkpoint is before half of the joining, in the shape of ``table``, of networks that won."""
-    times = joined(results, NETWORKS)[winners(results, NETWORKS) != NOBODY]
+def _before(results: Results, table: pd.DataFrame, arm: str) -> pd.DataFrame:
+    """How many steps each checkpoint is before half of the joining, in the shape of ``table``, of networks that won.
+
+    Counted in steps of Adam's networks (``PACE``).
+    """
+    times = joined(results, arm)[winners(results, arm) != NOBODY]
     steps = table.columns.to_numpy(float)
-    return pd.DataFrame(times.to_numpy()[:, None] - steps, times.index, table.columns)
+    return pd.DataFrame((times.to_numpy()[:, None] - steps) / PACE[arm], times.index, table.columns)
 
 
-def ranked_first(metric: str) -> OfArms:
+def ranked_first(metric: str, arm: str = NETWORKS) -> OfArms:
     """Values of a reading: the share of checkpoints before half of the joining at which a metric puts the winner first.
 
     Those from ``FROM`` to ``UP_TO`` steps before. Chance: one of all heads.
     """
 
     def values(results: Results) -> pd.Series:
-        table = predicted(results, metric)
-        before = _before(results, table)
-        hits = table.loc[before.index].eq(winners(results, NETWORKS)[before.index], axis=0)
+        table = predicted(results, metric, arm)
+        before = _before(results, table, arm)
+        hits = table.loc[before.index].eq(winners(results, arm)[before.index], axis=0)
         return hits.where((before <= FROM) & (before >= UP_TO)).astype(float).mean(axis=1)
 
-    return OfArms((NETWORKS,), values)
+    return OfArms((arm,), values)
 
 
 def ranked_first_at(metric: str, before_by: int | None = LATEST) -> OfArms:
@@ -76,7 +81,7 @@ def ranked_first_at(metric: str, before_by: int | None = LATEST) -> OfArms:
 
     def values(results: Results) -> pd.Series:
         table = predicted(results, metric)
-        before = _before(results, table)
+        before = _before(results, table, NETWORKS)
         won = winners(results, NETWORKS)[before.index]
         early = before.where(before >= before_by) if before_by is not None else before
         at = early.idxmin(axis=1) if before_by is not None else early.idxmax(axis=1)
@@ -85,18 +90,21 @@ def ranked_first_at(metric: str, before_by: int | None = LATEST) -> OfArms:
     return OfArms((NETWORKS,), values)
 
 
-@of_arms(NETWORKS)
-def selection_law(results: Results) -> pd.Series:
-    """The share of checkpoints up to half of the joining at which the head that the loss pushes most gains most next.
+def selection_law(arm: str = NETWORKS) -> OfArms:
+    """Values of a reading: how often the head that the loss pushes most gains most next, up to half of the joining.
 
-    Next: up to the following checkpoint at which pushes are measured. Chance: one of all heads.
+    The share of checkpoints. Next: up to the following one at which pushes are measured. Chance: one of all heads.
     """
-    pushed = predicted(results, "push")
-    joins = results.rows("pushes", arm=NETWORKS, metric="joins")
-    wide = joins.pivot(index=["init_seed", "head"], columns="step", values="value")
-    gains = wide.diff(axis=1).shift(-1, axis=1).iloc[:, :-1].stack().unstack("head")
-    gained = gains.idxmax(axis=1).astype(int).unstack()
-    before = _before(results, pushed)[gained.columns]
-    hits = pushed.loc[before.index, gained.columns].eq(gained.loc[before.index])
-    trained = before.columns.to_numpy() >= AFTER_WARM_UP
-    return hits.where((before > 0) & trained).astype(float).mean(axis=1)
+
+    def values(results: Results) -> pd.Series:
+        pushed = predicted(results, "push", arm)
+        joins = results.rows("pushes", arm=arm, metric="joins")
+        wide = joins.pivot(index=["init_seed", "head"], columns="step", values="value")
+        gains = wide.diff(axis=1).shift(-1, axis=1).iloc[:, :-1].stack().unstack("head")
+        gained = gains.idxmax(axis=1).astype(int).unstack()
+        before = _before(results, pushed, arm)[gained.columns]
+        hits = pushed.loc[before.index, gained.columns].eq(gained.loc[before.index])
+        trained = before.columns.to_numpy() >= AFTER_WARM_UP
+        return hits.where((before > 0) & trained).astype(float).mean(axis=1)
+
+    return OfArms((arm,), values)
