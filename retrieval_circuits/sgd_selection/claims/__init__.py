@@ -1,7 +1,8 @@
 """Claims on which of four equal heads comes to have a role, when that is settled, and by what."""
 
 from retrieval_circuits.sgd_selection.claims.changes import ACTS, MORE_ACTS
+from retrieval_circuits.sgd_selection.claims.descent import DESCENTS
 from retrieval_circuits.sgd_selection.claims.forecast import PREDICTION, UPDATES
 from retrieval_circuits.sgd_selection.claims.winners import CONTROL, OTHERS, WHEN
 
-CLAIMS = (*CONTROL, *WHEN, *OTHERS, *ACTS, *MORE_ACTS, *PREDICTION, *UPDATES)
+CLAIMS = (*CONTROL, *WHEN, *OTHERS, *ACTS, *MORE_ACTS, *PREDICTION, *UPDATES, *DESCENTS)

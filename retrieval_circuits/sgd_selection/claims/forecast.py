@@ -5,6 +5,7 @@ from livingpaper.claims.reading import Less, Reading
 from livingpaper.claims.rules import Share
 from livingpaper.claims.units import MORE_OFTEN_THAN_NOT, NUMBER, POINTS, Unit, at_least, at_most, share_of
 from retrieval_circuits.sgd_selection import readings
+from retrieval_circuits.sgd_selection.design import NETWORKS
 from retrieval_circuits.sgd_selection.readings import LATEST
 
 CHECKPOINTS = share_of("checkpoints")
@@ -59,7 +60,7 @@ PREDICTION = (
         reading=Reading(
             "share of checkpoints at which the head that is pushed most gains most in the next hundred steps",
             CHECKPOINTS,
-            readings.selection_law,
+            readings.selection_law(NETWORKS),
         ),
         bound=at_least(0.5, "twice chance, which is a quarter"),
     ),

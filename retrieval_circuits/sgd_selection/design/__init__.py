@@ -27,6 +27,7 @@ from retrieval_circuits.sgd_selection.design.arms import (
     REPLAY,
     SLOWER,
     TRACED,
+    TUNED,
     TUNING,
     forked,
 )
@@ -61,6 +62,7 @@ __all__ = [
     "REPLAY",
     "SLOWER",
     "TRACED",
+    "TUNED",
     "TUNING",
     "forked",
     "instruments",

@@ -46,6 +46,7 @@ from retrieval_circuits.sgd_selection.design.arms import (
     REPLAY,
     SLOWER,
     TRACED,
+    TUNED,
     TUNING,
 )
 from retrieval_circuits.sgd_selection.design.params import Params
@@ -94,16 +95,24 @@ def recipes(params: Params) -> dict[str, tuple[Recipe, ...]]:
         **_exchanged(params, parent, first),
         DRAWN_FORK: (first,),
         **_tuning(params),
+        DESCENT: tuple(_descended(params, seed) for seed in params.seeds),
     }
 
 
 def _tuning(params: Params) -> dict[str, tuple[Recipe, ...]]:
     """One network for three fifths of Adam's steps, by SGD at every rate with every momentum."""
     steps = EVERY * max(1, params.parent_steps * 3 // (5 * EVERY))
-    plain = dataclasses.replace(
-        _network(params, TUNED_ON), stages=_up_to(steps), checkpoint_at=(0, steps // 2, steps)
-    )
+    plain = dataclasses.replace(_network(params, TUNED_ON), stages=_up_to(steps), checkpoint_at=(0, steps // 2, steps))
     return {arm: (_by_sgd(plain, *chosen),) for arm, chosen in TUNING.items()}
+
+
+def _descended(params: Params, seed: int) -> Recipe:
+    """A network of the same start, on the same rows, by SGD for several times the steps."""
+    network, steps = _network(params, seed), SLOWER * params.parent_steps
+    longer = dataclasses.replace(
+        network, stages=_up_to(steps), checkpoint_at=tuple(SLOWER * step for step in network.checkpoint_at)
+    )
+    return _by_sgd(longer, *TUNING[TUNED])
 
 
 def _by_sgd(recipe: Recipe, rate: float, momentum: float) -> Recipe:
@@ -236,9 +245,10 @@ def instruments(params: Params, arm: str) -> tuple[Instrument, ...]:
     if arm in (PARENT, REPLAY):
         tested = (links(params.n_rows),) if arm == PARENT else ()
         return (*found, Instrument(name="fingerprints", version=1, measures=fingerprints), *tested)
-    if arm == NETWORKS:
+    if arm in (NETWORKS, DESCENT, *TUNING):
         pushed = Counts(n_rows=min(N_PUSHED, params.n_rows), n_looked=n_looked)
-        return (*found, Instrument(name="pushes", version=1, measures=pushes, settings=pushed), links(params.n_rows))
+        found = (*found, Instrument(name="pushes", version=1, measures=pushes, settings=pushed))
+        return (*found, links(params.n_rows)) if arm == NETWORKS else found
     if arm in ORDERS:
         removed = Removed(n_rows=min(N_REMOVED, params.n_rows), splits=(BalancedStream.reported,))
         found = (*found, Instrument(name="removed", version=1, measures=part_removed, when="last", settings=removed))

@@ -90,7 +90,7 @@ def ranked_first_at(metric: str, before_by: int | None = LATEST) -> OfArms:
     return OfArms((NETWORKS,), values)
 
 
-def selection_law(arm: str = NETWORKS) -> OfArms:
+def selection_law(arm: str) -> OfArms:
     """Values of a reading: how often the head that the loss pushes most gains most next, up to half of the joining.
 
     The share of checkpoints. Next: up to the following one at which pushes are measured. Chance: one of all heads.
