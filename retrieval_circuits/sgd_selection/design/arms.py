@@ -28,11 +28,10 @@ SLOWER = 3
 
 A pilot, the network that the rate was chosen on, learnt to read by step 6,500, where Adam's do by some 2,500.
 """
-TUNED = "SGD at 0.3, momentum 0.9"
-"""The arm of ``TUNING`` that they follow: the lowest loss."""
+RATED = "SGD at every rate"
 RATES, MOMENTA = (0.03, 0.1, 0.2, 0.3, 0.5, 1.0, 3.0, 10.0), (0.0, 0.9)
-TUNING = {f"SGD at {rate:g}, momentum {momentum:g}": (rate, momentum) for momentum in MOMENTA for rate in RATES}
-"""The arms that their rate and momentum were chosen by -> rate and momentum of each."""
+TUNED = (0.3, 0.9)
+"""Networks of one start, and rate and momentum of the one with the lowest loss, by which ``DESCENT`` is trained."""
 DRAWN_FORK = "the fork that is drawn"
 """The first order from the first point, whose last weights are shipped. Who wins it was known when it was chosen."""
 OWN_HEADS = ("the parent, its own heads", "the fork, its own heads")

@@ -34,6 +34,7 @@ from retrieval_circuits.sgd_selection.design.arms import (
     HELD_EARLY,
     LABEL,
     LAYER,
+    MOMENTA,
     N_LAGS,
     N_TRACED,
     NETWORKS,
@@ -43,14 +44,15 @@ from retrieval_circuits.sgd_selection.design.arms import (
     OTHERS_HEADS,
     OWN_HEADS,
     PARENT,
+    RATED,
+    RATES,
     REPLAY,
     SLOWER,
     TRACED,
     TUNED,
-    TUNING,
 )
 from retrieval_circuits.sgd_selection.design.params import Params
-from retrieval_circuits.sgd_selection.measures import Traced, fingerprints, pushes, routes, updates
+from retrieval_circuits.sgd_selection.measures import Traced, fingerprints, pushes, reached, routes, updates
 
 ORDER_OFFSET = 30_000
 """Orders of data have seeds of their own: no fork has its parent's rows, and forks of one seed share theirs."""
@@ -94,16 +96,16 @@ def recipes(params: Params) -> dict[str, tuple[Recipe, ...]]:
         },
         **_exchanged(params, parent, first),
         DRAWN_FORK: (first,),
-        **_tuning(params),
+        RATED: _rated(params),
         DESCENT: tuple(_descended(params, seed) for seed in params.seeds),
     }
 
 
-def _tuning(params: Params) -> dict[str, tuple[Recipe, ...]]:
+def _rated(params: Params) -> tuple[Recipe, ...]:
     """One network for three fifths of Adam's steps, by SGD at every rate with every momentum."""
     steps = EVERY * max(1, params.parent_steps * 3 // (5 * EVERY))
     plain = dataclasses.replace(_network(params, TUNED_ON), stages=_up_to(steps), checkpoint_at=(0, steps // 2, steps))
-    return {arm: (_by_sgd(plain, *chosen),) for arm, chosen in TUNING.items()}
+    return tuple(_by_sgd(plain, rate, momentum) for momentum in MOMENTA for rate in RATES)
 
 
 def _descended(params: Params, seed: int) -> Recipe:
@@ -112,7 +114,7 @@ def _descended(params: Params, seed: int) -> Recipe:
     longer = dataclasses.replace(
         network, stages=_up_to(steps), checkpoint_at=tuple(SLOWER * step for step in network.checkpoint_at)
     )
-    return _by_sgd(longer, *TUNING[TUNED])
+    return _by_sgd(longer, *TUNED)
 
 
 def _by_sgd(recipe: Recipe, rate: float, momentum: float) -> Recipe:
@@ -237,6 +239,8 @@ def instruments(params: Params, arm: str) -> tuple[Instrument, ...]:
     """
     n_looked = min(N_LOOKED, params.n_rows)
     asked = Counts(n_rows=params.n_rows, n_looked=n_looked)
+    if arm == RATED:
+        return (Instrument(name="measurements", version=1, measures=reached, settings=asked),)
     found = (Instrument(name="measurements", version=1, measures=routes, settings=asked),)
     if arm in ELSEWHERE:
         return found
@@ -245,7 +249,7 @@ def instruments(params: Params, arm: str) -> tuple[Instrument, ...]:
     if arm in (PARENT, REPLAY):
         tested = (links(params.n_rows),) if arm == PARENT else ()
         return (*found, Instrument(name="fingerprints", version=1, measures=fingerprints), *tested)
-    if arm in (NETWORKS, DESCENT, *TUNING):
+    if arm in (NETWORKS, DESCENT):
         pushed = Counts(n_rows=min(N_PUSHED, params.n_rows), n_looked=n_looked)
         found = (*found, Instrument(name="pushes", version=1, measures=pushes, settings=pushed))
         return (*found, links(params.n_rows)) if arm == NETWORKS else found

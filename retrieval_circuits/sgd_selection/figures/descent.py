@@ -5,7 +5,7 @@ import pandas as pd
 from livingpaper.claims.results import Results
 from livingpaper.claims.view import View
 from retrieval_circuits.design import BAND
-from retrieval_circuits.sgd_selection.design import DESCENT, NETWORKS, TUNING
+from retrieval_circuits.sgd_selection.design import DESCENT, NETWORKS, RATED
 from retrieval_circuits.sgd_selection.figures.changes import answers_and_looks
 from retrieval_circuits.sgd_selection.figures.chapter import ROWS, address
 from retrieval_circuits.sgd_selection.readings import half_right, joined, losses, tuned, winners
@@ -13,20 +13,12 @@ from retrieval_circuits.sgd_selection.readings import half_right, joined, losses
 
 def tuning(results: Results) -> View:
     """The loss that each rate comes to with each momentum, and Adam's lowest and highest at the same step."""
-    found, first = tuned(results), next(iter(TUNING))
-    by_rate = found.pivot(index="rate", columns="momentum", values="loss")
-    rows = [
-        {
-            "arm": first,
-            "rate": f"{rate:g}",
-            **{f"momentum {momentum:g}": f"{loss:.2f}" for momentum, loss in of_rate.items()},
-        }
-        for rate, of_rate in by_rate.iterrows()
-    ]
-    adam = losses(results, NETWORKS)
-    at = adam.columns[adam.columns <= losses(results, first).columns[-1]][-1]
-    note = f"Of Adam's networks at step {at:,}: {adam[at].min():.2f} to {adam[at].max():.2f}"
-    return View(pd.DataFrame(rows), "loss, nats a word", ROWS, note=note, arms=(NETWORKS, *TUNING))
+    rows = tuned(results).map("{:.2f}".format).rename(columns="momentum {:g}".format).rename_axis("rate").reset_index()
+    adam, last = losses(results, NETWORKS), results.at_final("loss", RATED)["step"].max()
+    at = adam.columns[adam.columns <= last].max()
+    note = f"At step {last:,}; of Adam's networks at step {at:,}: {adam[at].min():.2f} to {adam[at].max():.2f}"
+    table = rows.assign(rate=rows["rate"].map("{:g}".format), arm=RATED)
+    return View(table, "loss, nats a word", ROWS, note=note, arms=(RATED, NETWORKS))
 
 
 def by_sgd(results: Results) -> View:

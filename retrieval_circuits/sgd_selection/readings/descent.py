@@ -4,17 +4,15 @@ import pandas as pd
 
 from livingpaper.claims.reading import of_arms
 from livingpaper.claims.results import Results
-from retrieval_circuits.sgd_selection.design import DESCENT, HEADS, NETWORKS, TUNING
+from retrieval_circuits.sgd_selection.design import DESCENT, HEADS, MOMENTA, NETWORKS, RATED, RATES
+from retrieval_circuits.sgd_selection.measures import called
 from retrieval_circuits.sgd_selection.readings.winners import winners
 
 
 def tuned(results: Results) -> pd.DataFrame:
-    """What each rate and momentum comes to: ``arm rate momentum loss`` at the end, nats a word."""
-    found = [
-        {"arm": arm, "rate": rate, "momentum": momentum, "loss": float(losses(results, arm).iloc[0, -1])}
-        for arm, (rate, momentum) in TUNING.items()
-    ]
-    return pd.DataFrame(found)
+    """The loss that SGD comes to, nats a word: rows by rate, columns by momentum."""
+    ends = results.at_final("loss", RATED).set_index("variable")["value"]
+    return pd.DataFrame({m: {rate: ends[called(rate, m)] for rate in RATES} for m in MOMENTA})
 
 
 def losses(results: Results, arm: str) -> pd.DataFrame:
