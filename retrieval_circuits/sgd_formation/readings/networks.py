@@ -181,9 +181,12 @@ def head_curve(results: Results, arm: str) -> pd.DataFrame:
     return _of_leader(total_looks(results, arm))
 
 
-def joining_curve(results: Results, arm: str) -> pd.DataFrame:
-    """Attention from written values to their keys, of the head that has most at the end of its network's training."""
-    return _of_leader(results.curve("joins", arm))
+def joining_curve(results: Results, arm: str, **where: int) -> pd.DataFrame:
+    """Attention from written values to their keys, of the head that has most at the end of its network's training.
+
+    ``where`` names the heads that are asked, ``layer=0``; else all.
+    """
+    return _of_leader(results.curve("joins", arm, **where))
 
 
 def _of_leader(rows: pd.DataFrame) -> pd.DataFrame:

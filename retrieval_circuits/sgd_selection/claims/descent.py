@@ -8,16 +8,18 @@ from retrieval_circuits.sgd_selection import readings
 from retrieval_circuits.sgd_selection.design import DESCENT, SLOWER
 
 NETWORKS_SHARE, CHECKPOINTS = map(share_of, ("networks", "checkpoints"))
+AS_ADAMS = "as was asked of Adam's networks, which missed it"
 
-# Declared on 2026-11-27, when Adam's networks were known and, of SGD's, one pilot of init seed 99 at the chosen rate,
-# which read by step 6,500 and whose winner joined half of the values at the end. Whom it pushes, and who wins from the
-# same start by Adam, was not looked at.
+# Declared on 2026-11-27, when Adam's networks were known and, of SGD's, one pilot of init seed 99 at the chosen rate:
+# it read by step 6,500, and its winner joined half of the values at the end, where Adam's join most. The first and the
+# last claim say what the pilot suggests. Whom it pushes, and who wins from its start by Adam, was not looked at. A
+# hostile reading mended the other readings, and turned the last sentence round, before any of the ten was measured.
 DESCENTS = (
     Claim(
         id="SS27",
         says=Says(
-            holds=f"By SGD, too, most networks learn the look-up within {SLOWER} times Adam's steps.",
-            fails=f"By SGD most networks do not learn the look-up within {SLOWER} times Adam's steps.",
+            holds=f"With SGD, too, most networks learn the look-up within {SLOWER} times Adam's steps.",
+            fails=f"With SGD most networks do not learn the look-up within {SLOWER} times Adam's steps.",
             whether="whether SGD learns the look-up",
         ),
         reading=Reading("share of networks that read as well as asked", NETWORKS_SHARE, readings.learnt(DESCENT)),
@@ -27,8 +29,8 @@ DESCENTS = (
     Claim(
         id="SS28",
         says=Says(
-            holds="From the same start, on the same rows, SGD and Adam mostly give the same winner.",
-            fails="From the same start, on the same rows, SGD and Adam mostly give different winners.",
+            holds="From one start, on one stream of rows, SGD and Adam mostly give one winner, if both have one.",
+            fails="From one start, on one stream of rows, SGD and Adam mostly give different winners.",
             whether="whether SGD and Adam give one start the same winner",
         ),
         reading=Reading(
@@ -36,22 +38,12 @@ DESCENTS = (
         ),
         rule=Share(each=at_least(1, "it is")),
         bound=MORE_OFTEN_THAN_NOT,
-        controls=(
-            Control(
-                reading=Reading(
-                    "share of Adam's networks of other starts with the same winner",
-                    NETWORKS_SHARE,
-                    readings.shares_anothers,
-                ),
-                bound=at_most(0.5, "chance is a quarter: no head wins wherever training starts"),
-            ),
-        ),
     ),
     Claim(
         id="SS29",
         says=Says(
             holds="Where SGD trains, the push names the winner oftener than what heads join already.",
-            fails="Where SGD trains, too, what heads join already names the winner as often as the push.",
+            fails="Where SGD trains, what heads join already names the winner as often as the push.",
             whether="whether the push names SGD's winner better than the score",
         ),
         reading=Reading(
@@ -59,13 +51,13 @@ DESCENTS = (
             POINTS,
             Less(readings.ranked_first("push", DESCENT), readings.ranked_first("joins", DESCENT)),
         ),
-        bound=at_least(0.1, "ten points, as of Adam's networks"),
+        bound=at_least(0.1, f"ten points, {AS_ADAMS}"),
     ),
     Claim(
         id="SS30",
         says=Says(
             holds="Where SGD trains, the gradient of one moment tells which head gains most up to the next checkpoint.",
-            fails="Where SGD trains, too, the gradient of one moment seldom tells which head gains most next.",
+            fails="Where SGD trains, the gradient of one moment seldom tells which head gains most next.",
             whether="whether under SGD the head that is pushed most gains most",
         ),
         reading=Reading(
@@ -73,20 +65,30 @@ DESCENTS = (
             CHECKPOINTS,
             readings.selection_law(DESCENT),
         ),
-        bound=at_least(0.5, "twice chance, which is a quarter, as of Adam's networks"),
+        bound=at_least(0.5, f"twice chance, which is a quarter, {AS_ADAMS}"),
+        controls=(
+            Control(
+                reading=Reading(
+                    "the same, less that of the head that joins most already,",
+                    POINTS,
+                    Less(readings.selection_law(DESCENT), readings.selection_law(DESCENT, "joins")),
+                ),
+                bound=at_least(0, "who is ahead does not tell as much without any gradient"),
+            ),
+        ),
     ),
     Claim(
         id="SS31",
         says=Says(
-            holds="At equal loss the head that joins most joins nearly as much by SGD as by Adam.",
-            fails="At equal loss the head that joins most joins much less by SGD than by Adam.",
-            whether="whether at equal loss SGD's winner joins as much as Adam's",
+            holds="At equal loss the head that joins most joins much less with SGD than with Adam.",
+            fails="At equal loss the head that joins most joins nearly as much with SGD as with Adam, or more.",
+            whether="whether at equal loss SGD's winner joins less than Adam's",
         ),
         reading=Reading(
-            "what the head that joins most joins by SGD, less the same by Adam, at the lowest loss that both reach,",
+            f"what the head that joins most joins with SGD, less the same with Adam, at a loss of {readings.AT} nats,",
             POINTS,
             readings.joins_at_equal_loss,
         ),
-        bound=at_least(-0.1, "ten points less"),
+        bound=at_most(-0.1, "ten points less"),
     ),
 )

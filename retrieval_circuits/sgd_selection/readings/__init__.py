@@ -9,9 +9,9 @@ from retrieval_circuits.sgd_selection.readings.changes import (
     whose_heads_win,
 )
 from retrieval_circuits.sgd_selection.readings.descent import (
+    AT,
     joins_at_equal_loss,
     losses,
-    shares_anothers,
     shares_winner,
     tuned,
 )
@@ -54,6 +54,7 @@ from retrieval_circuits.sgd_selection.readings.winners import (
 
 __all__ = [
     "AHEAD",
+    "AT",
     "FROM",
     "HALF",
     "LATEST",
@@ -89,7 +90,6 @@ __all__ = [
     "settled_ahead",
     "settling_step",
     "share_of_growth",
-    "shares_anothers",
     "shares_winner",
     "stays_when_another_is_damped",
     "time_shift",

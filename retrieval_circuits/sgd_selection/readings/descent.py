@@ -1,12 +1,17 @@
 """Networks trained by SGD, beside those that Adam trains from the same starting weights on the same rows."""
 
+import numpy as np
 import pandas as pd
 
+from circuitcore.emergence import crossing_times
 from livingpaper.claims.reading import of_arms
 from livingpaper.claims.results import Results
 from retrieval_circuits.sgd_selection.design import DESCENT, HEADS, MOMENTA, NETWORKS, RATED, RATES
 from retrieval_circuits.sgd_selection.measures import called
-from retrieval_circuits.sgd_selection.readings.winners import winners
+from retrieval_circuits.sgd_selection.readings.winners import learnt, winners
+
+AT = 1.4
+"""The loss at which networks are compared, nats a word: between the plateau, at 1.9, and where Adam's end, at 1.33."""
 
 
 def tuned(results: Results) -> pd.DataFrame:
@@ -20,47 +25,31 @@ def losses(results: Results, arm: str) -> pd.DataFrame:
     return results.rows("pushes", arm=arm, metric="loss").pivot(index="init_seed", columns="step", values="value")
 
 
-def _pairs(results: Results) -> pd.DataFrame:
-    """The winners of starts from which networks of both kinds have one: columns ``NETWORKS`` and ``DESCENT``."""
-    found = pd.DataFrame({arm: winners(results, arm) for arm in (NETWORKS, DESCENT)}).dropna()
-    return found[found.isin(HEADS).all(axis=1)]
-
-
 @of_arms(NETWORKS, DESCENT)
 def shares_winner(results: Results) -> pd.Series:
-    """Whether the winner is that of Adam's network of the same start and rows."""
-    found = _pairs(results)
+    """Whether the winner is that of Adam's network of the same start, of starts from which both have one."""
+    found = pd.DataFrame({arm: winners(results, arm) for arm in (NETWORKS, DESCENT)}).dropna()
+    found = found[found.isin(HEADS).all(axis=1)]
     return (found[DESCENT] == found[NETWORKS]).astype(float)
 
 
 @of_arms(NETWORKS, DESCENT)
-def shares_anothers(results: Results) -> pd.Series:
-    """The share of Adam's networks of other starts that have the same winner."""
-    found = _pairs(results)
-    if len(found) < 2:
-        return pd.Series(dtype=float)
-    of_adam = found[NETWORKS]
-    hits = {seed: (of_adam.drop(seed) == head).mean() for seed, head in found[DESCENT].items()}
-    return pd.Series(hits, dtype=float).rename_axis("init_seed")
-
-
-@of_arms(NETWORKS, DESCENT)
 def joins_at_equal_loss(results: Results) -> pd.Series:
-    """How much more the head that joins most joins than in Adam's network of the same start, at the loss both reach.
+    """How much more the head that joins most joins than in Adam's network of the same start, when the loss is ``AT``.
 
-    Each at its first checkpoint whose loss is at most the lowest that both have; pushes are measured there.
+    Of starts from which both read in the end as well as asked.
     """
-    both = {arm: (losses(results, arm), _most_joined(results, arm)) for arm in (NETWORKS, DESCENT)}
-    seeds = both[NETWORKS][0].index.intersection(both[DESCENT][0].index)
-    reached = pd.concat([of_arm.min(axis=1) for of_arm, _ in both.values()], axis=1).max(axis=1)
-    at = {
-        arm: [joined.loc[seed, loss.loc[seed].le(reached[seed]).idxmax()] for seed in seeds]
-        for arm, (loss, joined) in both.items()
-    }
-    return pd.Series(at[DESCENT], seeds, dtype=float) - pd.Series(at[NETWORKS], seeds, dtype=float)
+    both = {arm: _joined_at_loss(results, arm) for arm in (NETWORKS, DESCENT)}
+    return (both[DESCENT] - both[NETWORKS]).dropna()
 
 
-def _most_joined(results: Results, arm: str) -> pd.DataFrame:
-    """The most that any head joins: rows by network, columns by step."""
+def _joined_at_loss(results: Results, arm: str) -> pd.Series:
+    """The most that any head joins when the loss has fallen to ``AT``, interpolated between checkpoints, by network."""
+    downhill = -losses(results, arm)
+    times = crossing_times(downhill.stack().rename("value").reset_index(), -AT)
+    read = learnt(arm)(results)
+    times = times[(times < np.inf) & read.reindex(times.index).eq(1)]
     rows = results.rows("pushes", arm=arm, metric="joins")
-    return rows.groupby(["init_seed", "step"])["value"].max().unstack()
+    most = rows.groupby(["init_seed", "step"])["value"].max().unstack()
+    found = {seed: np.interp(time, most.columns, most.loc[seed]) for seed, time in times.items()}
+    return pd.Series(found, dtype=float).rename_axis("init_seed")

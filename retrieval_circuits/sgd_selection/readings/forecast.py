@@ -90,21 +90,21 @@ def ranked_first_at(metric: str, before_by: int | None = LATEST) -> OfArms:
     return OfArms((NETWORKS,), values)
 
 
-def selection_law(arm: str) -> OfArms:
-    """Values of a reading: how often the head that the loss pushes most gains most next, up to half of the joining.
+def selection_law(arm: str, metric: str = "push") -> OfArms:
+    """Values of a reading: how often the head that a metric puts first gains most next, up to half of the joining.
 
     The share of checkpoints. Next: up to the following one at which pushes are measured. Chance: one of all heads.
     """
 
     def values(results: Results) -> pd.Series:
-        pushed = predicted(results, "push", arm)
+        first = predicted(results, metric, arm)
         joins = results.rows("pushes", arm=arm, metric="joins")
         wide = joins.pivot(index=["init_seed", "head"], columns="step", values="value")
         gains = wide.diff(axis=1).shift(-1, axis=1).iloc[:, :-1].stack().unstack("head")
         gained = gains.idxmax(axis=1).astype(int).unstack()
-        before = _before(results, pushed, arm)[gained.columns]
-        hits = pushed.loc[before.index, gained.columns].eq(gained.loc[before.index])
+        before = _before(results, first, arm)[gained.columns]
+        hits = first.loc[before.index, gained.columns].eq(gained.loc[before.index])
         trained = before.columns.to_numpy() >= AFTER_WARM_UP
-        return hits.where((before > 0) & trained).astype(float).mean(axis=1)
+        return hits.where((before > 0) & trained).astype(float).mean(axis=1).dropna()
 
     return OfArms((arm,), values)

@@ -26,8 +26,8 @@ from retrieval_circuits.sgd_selection.design import (
 )
 
 HALF = 0.5
-A_QUARTER = 0.25
-"""What counts as joined in networks trained by SGD: in a pilot the head that joined most ended at about half."""
+A_QUARTER, LEAD = 0.25, 0.1
+"""What a winner joins at least where SGD trains, and more than any other head: a pilot's ended at about half."""
 NOBODY = -1
 """The winner of a network in which no head of the first layer joins, or reads are not answered."""
 
@@ -40,10 +40,12 @@ def enough(arm: str) -> float:
 def winners(results: Results, arm: str) -> pd.Series:
     """The head of the first layer that joins most at the end, by seed; ``NOBODY`` where that is not ``enough``.
 
-    Nobody, too, where less than half of the reads are answered.
+    Nobody, too, where less than half of the reads are answered or, where SGD trains, no head has a ``LEAD``.
     """
     joins = results.at_final("joins", arm, layer=LAYER).pivot(index="init_seed", columns="head", values="value")
     formed = (joins.max(axis=1) >= enough(arm)) & (results.final_values("accuracy", arm) >= HALF)
+    if arm == DESCENT:
+        formed &= joins.max(axis=1) - joins.apply(lambda of_run: of_run.nlargest(2).iloc[-1], axis=1) >= LEAD
     return joins.idxmax(axis=1).astype(int).where(formed, NOBODY)
 
 
@@ -85,7 +87,7 @@ def settled_ahead(results: Results) -> pd.Series:
 
 def half_joined(arm: str) -> Timed:
     """Values of a reading: when a network's winner joins half of the values to their keys, or what is ``enough``."""
-    return Timed(arm, lambda results: joining_curve(results, arm), enough(arm))
+    return Timed(arm, lambda results: joining_curve(results, arm, layer=LAYER), enough(arm))
 
 
 def joined(results: Results, arm: str) -> pd.Series:

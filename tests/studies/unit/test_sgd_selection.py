@@ -337,4 +337,6 @@ def test_predictions_are_scored_before_the_winner_wins_only():
     assert readings.ranked_first_at("push", 300)(results)[1] == 0  # step 600
     assert readings.ranked_first_at("push", 150)(results)[1] == 1  # step 800
     assert readings.ranked_first_at("push", None)(results)[1] == 0  # step 0
-    assert readings.selection_law(results)[1] == pytest.approx(2 / 3)  # steps 400, 600, 800: head 2 gains at each
+    assert readings.selection_law(NETWORKS)(results)[1] == pytest.approx(
+        2 / 3
+    )  # steps 400, 600, 800: head 2 gains at each
