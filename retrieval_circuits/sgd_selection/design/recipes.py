@@ -235,7 +235,8 @@ def _queries_and_keys(recipe: Recipe) -> Freeze:
 def instruments(params: Params, arm: str) -> tuple[Instrument, ...]:
     """Answers and attention of every checkpoint; of networks links and what the loss pushes, of forks parts removed.
 
-    Of those from one point on also what their updates are made of; of the parent and its replay the weights' hashes.
+    Of networks trained by SGD parts removed, too, in place of links; of those that its rate was chosen by, the loss. Of
+    forks from one point on also what their updates are made of; of the parent and its replay the weights' hashes.
     """
     n_looked = min(N_LOOKED, params.n_rows)
     asked = Counts(n_rows=params.n_rows, n_looked=n_looked)
@@ -252,8 +253,9 @@ def instruments(params: Params, arm: str) -> tuple[Instrument, ...]:
     if arm in (NETWORKS, DESCENT):
         pushed = Counts(n_rows=min(N_PUSHED, params.n_rows), n_looked=n_looked)
         found = (*found, Instrument(name="pushes", version=1, measures=pushes, settings=pushed))
-        return (*found, links(params.n_rows)) if arm == NETWORKS else found
-    if arm in ORDERS:
+    if arm == NETWORKS:
+        return (*found, links(params.n_rows))
+    if arm in (*ORDERS, DESCENT):
         removed = Removed(n_rows=min(N_REMOVED, params.n_rows), splits=(BalancedStream.reported,))
         found = (*found, Instrument(name="removed", version=1, measures=part_removed, when="last", settings=removed))
     if arm == TRACED:

@@ -72,11 +72,7 @@ def forks_from_the_start(results: Results) -> View:
     """Forks of the other networks from their start: who wins, how well they read, and which heads look where."""
     arm = ELSEWHERE[0]
     won, read = winners(results, arm).sort_index(), results.final_values("accuracy", arm)
-    looks = total_looks(results, arm)
-    most = {
-        "looks most to keys": _leaders(results.at_final("joins", arm)),
-        "looks most at the value": _leaders(looks[looks["step"] == looks["step"].max()]),
-    }
+    most = lookers(results, arm)
     found = [
         {
             "arm": arm, "seed": forked(label), "order": label % LABEL, "winner": address(head),
@@ -86,6 +82,15 @@ def forks_from_the_start(results: Results) -> View:
         for label, head in won.items()
     ]  # fmt: skip
     return View(pd.DataFrame(found), "head", ROWS, note="Of heads of any layer, with their mean attention")
+
+
+def lookers(results: Results, arm: str) -> dict[str, dict[int, str]]:
+    """Which head of any layer looks most from values to their keys in the end, and which at the value asked for."""
+    looks = total_looks(results, arm)
+    return {
+        "looks most to keys": _leaders(results.at_final("joins", arm)),
+        "looks most at the value": _leaders(looks[looks["step"] == looks["step"].max()]),
+    }
 
 
 def _leaders(rows: pd.DataFrame) -> dict[int, str]:

@@ -78,16 +78,16 @@ def silenced(results: Results) -> View:
 def frozen(results: Results) -> View:
     """Answers and attention with all queries and keys frozen from one step on or another, and with nothing frozen."""
     arms = {f"frozen from step {forked_at(results, arm):,}": arm for arm in (FROZEN_EARLY, FROZEN)}
-    return View(answers_and_looks(results, {**arms, "nothing frozen": ORDERS[ACT]}), "share", ROWS, OVER_ORDERS)
+    return View(_answers_and_looks(results, {**arms, "nothing frozen": ORDERS[ACT]}), "share", ROWS, OVER_ORDERS)
 
 
 def never_loose(results: Results) -> View:
     """The same of networks whose queries and keys are frozen as they were drawn, and of the ten with nothing frozen."""
     arms = {"drawn small": NEVER_LOOSE, "drawn as the source's": NEVER_LOOSE_WIDE, "nothing frozen": NETWORKS}
-    return View(answers_and_looks(results, arms), "share", ROWS, BAND)
+    return View(_answers_and_looks(results, arms), "share", ROWS, BAND)
 
 
-def answers_and_looks(results: Results, arms: Mapping[str, str]) -> pd.DataFrame:
+def _answers_and_looks(results: Results, arms: Mapping[str, str]) -> pd.DataFrame:
     """Two panels through training, a line an arm; ``arms`` by what a reader calls them."""
     found = []
     for name, arm in arms.items():

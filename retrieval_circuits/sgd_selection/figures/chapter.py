@@ -10,7 +10,6 @@ from livingpaper.claims.view import View
 from retrieval_circuits.design import BAND
 from retrieval_circuits.sgd_selection.design import (
     ACT,
-    DESCENT,
     ELSEWHERE,
     HEADS,
     LAYER,
@@ -26,7 +25,6 @@ from retrieval_circuits.sgd_selection.published import WINNERS
 from retrieval_circuits.sgd_selection.readings import (
     FROM,
     NOBODY,
-    PACE,
     UP_TO,
     forked_at,
     grown_by,
@@ -138,15 +136,17 @@ def _points(values: pd.Series, seeds: Sequence[int], group: str) -> pd.DataFrame
 def prediction(results: Results) -> View:
     """How often the winner is put first before it wins, by what the loss pushes and by what heads join already."""
     found = []
-    for series, arm in {"by Adam": NETWORKS, "by SGD": DESCENT}.items():
-        for name, metric in {"what the loss pushes most": "push", "what joins most already": "joins"}.items():
-            rows = _points(ranked_first(metric, arm)(results), results.seeds(arm), name)
-            found.append(rows.assign(series=series, arm=arm))
-    note = (
-        f"Checkpoints from {FROM:,} to {UP_TO} steps before the winner joins half; of SGD {PACE[DESCENT]} times as many"
+    for name, metric in {"what the loss pushes most": "push", "what joins most already": "joins"}.items():
+        found.append(_points(ranked_first(metric)(results), results.seeds(NETWORKS), name))
+    note = f"Checkpoints from {FROM:,} to {UP_TO} steps before the winner joins half of the values"
+    return View(
+        pd.concat(found, ignore_index=True),
+        "share of checkpoints that put the winner first",
+        ROWS,
+        BAND,
+        1 / len(HEADS),
+        note,
     )
-    table = pd.concat(found, ignore_index=True)
-    return View(table, "share of checkpoints that put the winner first", ROWS, BAND, 1 / len(HEADS), note)
 
 
 def parts_of_growth(results: Results) -> View:

@@ -1,14 +1,29 @@
-"""The tables on networks trained by SGD: how its rate was chosen, how they learn, and who wins in each."""
+"""The tables on networks trained by SGD: how its rate was chosen, how they learn, and how each start ends."""
 
 import pandas as pd
 
+from circuitcore.tasks.balanced_stream import BalancedStream
 from livingpaper.claims.results import Results
 from livingpaper.claims.view import View
 from retrieval_circuits.design import BAND
-from retrieval_circuits.sgd_selection.design import DESCENT, NETWORKS, RATED
-from retrieval_circuits.sgd_selection.figures.changes import answers_and_looks
+from retrieval_circuits.sgd_formation.readings.networks import removal_costs
+from retrieval_circuits.sgd_selection.design import DESCENT, LAYER, NETWORKS, RATED
+from retrieval_circuits.sgd_selection.figures.at_length import lookers
 from retrieval_circuits.sgd_selection.figures.chapter import ROWS, address
-from retrieval_circuits.sgd_selection.readings import half_right, joined, losses, tuned, winners
+from retrieval_circuits.sgd_selection.readings import NOBODY, joined, losses, tuned, winners
+
+
+def by_sgd(results: Results) -> View:
+    """Two panels through training: answers, and the most that one head of the first layer joins, by Adam and SGD."""
+    found = []
+    for series, arm in {"SGD": DESCENT, "Adam": NETWORKS}.items():
+        answers = results.curve("accuracy", arm)[["step", "init_seed", "value"]]
+        joins = results.curve("joins", arm, layer=LAYER).groupby(["init_seed", "step"], as_index=False)["value"].max()
+        found += [
+            answers.assign(panel="answered right", unit="share of reads", arm=arm, series=series),
+            joins.assign(panel="from values to their keys", unit="most attention of a head", arm=arm, series=series),
+        ]
+    return View(pd.concat(found, ignore_index=True), "share", ROWS, BAND, note="Of heads of the first layer")
 
 
 def tuning(results: Results) -> View:
@@ -21,23 +36,25 @@ def tuning(results: Results) -> View:
     return View(table, "loss, nats a word", ROWS, note=note, arms=(RATED, NETWORKS))
 
 
-def by_sgd(results: Results) -> View:
-    """Answers and attention through training of networks trained by SGD, and by Adam."""
-    return View(answers_and_looks(results, {"SGD": DESCENT, "Adam": NETWORKS}), "share", ROWS, BAND)
-
-
 def every_start(results: Results) -> View:
-    """Each start: who wins it by Adam and by SGD, when, and how well both read in the end."""
-    kinds, columns = {"Adam": NETWORKS, "SGD": DESCENT}, {}
-    for name, arm in kinds.items():
-        columns[f"winner by {name}"] = winners(results, arm).map(address)
-        columns[f"half joined by {name} at"] = joined(results, arm).map("{:,.0f}".format)
-        columns[f"half of the reads right by {name} at"] = half_right(results, arm).map("{:,.0f}".format)
-        columns[f"right in the end by {name}"] = results.final_values("accuracy", arm).map(
-            lambda share: f"{100 * share:.0f}\N{NO-BREAK SPACE}%"
-        )
-    table = pd.DataFrame(columns).dropna().rename_axis("seed").reset_index()
-    return View(table.assign(arm=DESCENT), "head", ROWS, note="Of one start both read the same rows", arms=(NETWORKS,))
+    """Each start: its winner by Adam, and by SGD its winner, its time, its answers, and the heads that look most."""
+    won, times, read = winners(results, DESCENT), joined(results, DESCENT), results.final_values("accuracy", DESCENT)
+    by_adam, most = winners(results, NETWORKS), lookers(results, DESCENT)
+    costs = removal_costs(results, DESCENT, split=BalancedStream.reported)
+    costs = costs[costs["site"].str.fullmatch(r"L\dH\d")].pivot(index="init_seed", columns="site", values="value")
+    found = [
+        {
+            "arm": DESCENT, "seed": seed, "winner by Adam": address(by_adam[seed]), "winner by SGD": address(head),
+            "a quarter joined at": "-" if head == NOBODY else f"{times[seed]:,.0f}",
+            "right in the end": f"{100 * read[seed]:.0f}\N{NO-BREAK SPACE}%",
+            **{name: heads[seed] for name, heads in most.items()},
+            "costs most, removed": ", ".join(f"{head} {100 * cost:.0f}" for head, cost in costs.loc[seed].nlargest(3).items()),
+        }
+        for seed, head in won.items()
+    ]  # fmt: skip
+    return View(
+        pd.DataFrame(found), "head", ROWS, note="Of any layer, trained by SGD; costs: points of accuracy"
+    )
 
 
-DESCENTS = {view.__name__: view for view in (tuning, by_sgd, every_start)}
+DESCENTS = {view.__name__: view for view in (by_sgd, tuning, every_start)}
