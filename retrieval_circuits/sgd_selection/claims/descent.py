@@ -20,7 +20,7 @@ DESCENTS = (
         says=Says(
             holds=f"With SGD, too, most networks learn the look-up within {SLOWER} times Adam's steps.",
             fails=f"With SGD most networks do not learn the look-up within {SLOWER} times Adam's steps.",
-            whether="whether SGD learns the look-up",
+            whether="whether with SGD most networks learn the look-up in three times the steps",
         ),
         reading=Reading("share of networks that read as well as asked", NETWORKS_SHARE, readings.learnt(DESCENT)),
         rule=Share(each=at_least(1, "it does")),

@@ -21,7 +21,7 @@ def by_sgd(results: Results) -> View:
         joins = results.curve("joins", arm, layer=LAYER).groupby(["init_seed", "step"], as_index=False)["value"].max()
         found += [
             answers.assign(panel="answered right", unit="share of reads", arm=arm, series=series),
-            joins.assign(panel="from values to their keys", unit="most attention of a head", arm=arm, series=series),
+            joins.assign(panel="from values to their keys", unit="most of any head", arm=arm, series=series),
         ]
     return View(pd.concat(found, ignore_index=True), "share", ROWS, BAND, note="Of heads of the first layer")
 
@@ -42,19 +42,18 @@ def every_start(results: Results) -> View:
     by_adam, most = winners(results, NETWORKS), lookers(results, DESCENT)
     costs = removal_costs(results, DESCENT, split=BalancedStream.reported)
     costs = costs[costs["site"].str.fullmatch(r"L\dH\d")].pivot(index="init_seed", columns="site", values="value")
+    dearest = {seed: row.nlargest(3).items() for seed, row in costs.iterrows()}
     found = [
         {
             "arm": DESCENT, "seed": seed, "winner by Adam": address(by_adam[seed]), "winner by SGD": address(head),
             "a quarter joined at": "-" if head == NOBODY else f"{times[seed]:,.0f}",
             "right in the end": f"{100 * read[seed]:.0f}\N{NO-BREAK SPACE}%",
             **{name: heads[seed] for name, heads in most.items()},
-            "costs most, removed": ", ".join(f"{head} {100 * cost:.0f}" for head, cost in costs.loc[seed].nlargest(3).items()),
+            "costs most, removed": ", ".join(f"{head} {100 * cost:.0f}" for head, cost in dearest[seed]),
         }
         for seed, head in won.items()
     ]  # fmt: skip
-    return View(
-        pd.DataFrame(found), "head", ROWS, note="Of any layer, trained by SGD; costs: points of accuracy"
-    )
+    return View(pd.DataFrame(found), "head", ROWS, note="Of any layer, trained by SGD; costs: points of accuracy")
 
 
 DESCENTS = {view.__name__: view for view in (by_sgd, tuning, every_start)}
