@@ -1,4 +1,4 @@
-"""What is trained: ten networks, and forks of them; what is measured on each."""
+"""What is trained: ten networks, forks of them, and the same ten by SGD; what is measured on each."""
 
 from retrieval_circuits.sgd_selection.design.arms import (
     ACT,

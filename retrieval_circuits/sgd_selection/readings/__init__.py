@@ -18,7 +18,6 @@ from retrieval_circuits.sgd_selection.readings.descent import (
 from retrieval_circuits.sgd_selection.readings.forecast import (
     FROM,
     LATEST,
-    PACE,
     UP_TO,
     grown_by,
     older_by,
@@ -59,7 +58,6 @@ __all__ = [
     "HALF",
     "LATEST",
     "NOBODY",
-    "PACE",
     "UP_TO",
     "boosted_wins",
     "delays",

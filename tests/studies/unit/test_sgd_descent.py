@@ -1,10 +1,12 @@
 """SGD selection, trained by SGD: starts and rows are Adam's, the rate is the best tried, and each reading can fail."""
 
 import dataclasses
+from pathlib import Path
 
 import pytest
 import torch
 
+import paper
 from circuitcore.training.recipe import Stage
 from circuitcore.training.store.run_store import RunStore
 from livingpaper.book import studies
@@ -18,12 +20,13 @@ from retrieval_circuits.sgd_selection.design import (
     SLOWER,
     TUNED,
 )
-from retrieval_circuits.sgd_selection.measures import pushes, reached
+from retrieval_circuits.sgd_selection.measures import called, pushes, reached
 from tests.support.planted_forks import EVEN, fork, of_forks, won
 
 STUDY = studies.load("sgd_selection")
 PUBLISHED = studies.load_params("sgd_selection")
 ARMS = STUDY.recipes(PUBLISHED)
+ROOT = Path(paper.__file__).resolve().parent
 
 
 def test_networks_by_sgd_differ_from_adams_in_their_rule_and_steps_alone():
@@ -126,12 +129,25 @@ def test_forecasts_of_sgd_count_its_steps_as_many_to_one():
     assert readings.selection_law(DESCENT, "joins")(results)[1] == pytest.approx(1 / 4)  # 2,850
 
 
-def test_the_rate_is_the_one_with_the_lowest_loss():
-    rows = [
+def _tried(loss):
+    """Rows of networks of every rate and momentum, whose loss is given."""
+    return [
         {"arm": RATED, "init_seed": 99, "run_id": f"{rate}-{momentum}", "step": 9, "metric": "loss",
-         "variable": f"SGD at {rate:g}, momentum {momentum:g}", "value": rate + momentum}
+         "variable": called(rate, momentum), "value": loss(rate, momentum)}
         for rate in RATES for momentum in MOMENTA
     ]  # fmt: skip
-    table = readings.tuned(of_forks([rows]))
+
+
+def test_losses_are_told_apart_by_rate_and_momentum():
+    table = readings.tuned(of_forks([_tried(lambda rate, momentum: rate + momentum)]))
     assert table.loc[0.3, 0.9] == pytest.approx(1.2) and table.shape == (8, 2)
-    assert table.stack().idxmin() == (0.03, 0.0)
+
+
+def test_the_rate_is_the_one_of_the_lowest_loss_of_those_published():
+    store = RunStore(ROOT / "none", ROOT / "published", only_published=True)
+    (one,) = STUDY.instruments(PUBLISHED, RATED)
+    ends = {}
+    for recipe in ARMS[RATED]:
+        rows = store.find(recipe).table(one.key)
+        ends[recipe.optimizer.lr, recipe.optimizer.momentum] = rows.loc[rows["step"].idxmax(), "value"]
+    assert min(ends, key=ends.get) == TUNED
