@@ -10,7 +10,7 @@ from retrieval_circuits.sgd_formation.readings.networks import removal_costs
 from retrieval_circuits.sgd_selection.design import DESCENT, LAYER, NETWORKS, RATED
 from retrieval_circuits.sgd_selection.figures.at_length import lookers
 from retrieval_circuits.sgd_selection.figures.chapter import ROWS, address
-from retrieval_circuits.sgd_selection.readings import NOBODY, joined, losses, tuned, winners
+from retrieval_circuits.sgd_selection.readings import NOBODY, joined, tuned, winners
 
 
 def by_sgd(results: Results) -> View:
@@ -27,13 +27,9 @@ def by_sgd(results: Results) -> View:
 
 
 def tuning(results: Results) -> View:
-    """The loss that each rate comes to with each momentum, and Adam's lowest and highest at the same step."""
+    """The loss that each rate comes to with each momentum."""
     rows = tuned(results).map("{:.2f}".format).rename(columns="momentum {:g}".format).rename_axis("rate").reset_index()
-    adam, last = losses(results, NETWORKS), results.at_final("loss", RATED)["step"].max()
-    at = adam.columns[adam.columns <= last].max()
-    note = f"At step {last:,}; of Adam's networks at step {at:,}: {adam[at].min():.2f} to {adam[at].max():.2f}"
-    table = rows.assign(rate=rows["rate"].map("{:g}".format), arm=RATED)
-    return View(table, "loss, nats a word", ROWS, note=note, arms=(RATED, NETWORKS))
+    return View(rows.assign(rate=rows["rate"].map("{:g}".format), arm=RATED), "loss, nats a word", ROWS)
 
 
 def every_start(results: Results) -> View:

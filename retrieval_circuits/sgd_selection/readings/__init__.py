@@ -11,7 +11,6 @@ from retrieval_circuits.sgd_selection.readings.changes import (
 from retrieval_circuits.sgd_selection.readings.descent import (
     AT,
     joins_at_equal_loss,
-    losses,
     shares_winner,
     tuned,
 )
@@ -74,7 +73,6 @@ __all__ = [
     "leader_stays",
     "learnt",
     "looks_gained",
-    "losses",
     "older_by",
     "older_gradients",
     "parents_winner",

@@ -20,7 +20,7 @@ def tuned(results: Results) -> pd.DataFrame:
     return pd.DataFrame({m: {rate: ends[called(rate, m)] for rate in RATES} for m in MOMENTA})
 
 
-def losses(results: Results, arm: str) -> pd.DataFrame:
+def _losses(results: Results, arm: str) -> pd.DataFrame:
     """Loss in nats of every word that is trained on: rows by network, columns by step."""
     return results.rows("pushes", arm=arm, metric="loss").pivot(index="init_seed", columns="step", values="value")
 
@@ -45,7 +45,7 @@ def joins_at_equal_loss(results: Results) -> pd.Series:
 
 def _joined_at_loss(results: Results, arm: str) -> pd.Series:
     """The most that any head joins when the loss has fallen to ``AT``, interpolated between checkpoints, by network."""
-    downhill = -losses(results, arm)
+    downhill = -_losses(results, arm)
     times = crossing_times(downhill.stack().rename("value").reset_index(), -AT)
     read = learnt(arm)(results)
     times = times[(times < np.inf) & read.reindex(times.index).eq(1)]
