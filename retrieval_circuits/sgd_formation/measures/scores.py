@@ -92,7 +92,7 @@ def _add_answers(task: Stream, net: Network, found: Asked, add: Add) -> None:
     first = task.words.first_value
     add("margin", margin(logits[..., first:], answers - first))
     add("loss", answer_loss(logits, answers))
-    add("loss_of_all", _token_losses(output, found))
+    add("loss_of_all", token_losses(output, found))
     for name, answer in found.by_recency.items():
         wrong = (answer != answers) & (answer >= 0)
         if wrong.any():
@@ -100,7 +100,8 @@ def _add_answers(task: Stream, net: Network, found: Asked, add: Add) -> None:
             add("right", hits[:, wrong], name)
 
 
-def _token_losses(logits: Float[Tensor, "ckpt batch pos vocab"], found: Asked) -> Float[Tensor, "ckpt scored"]:
+def token_losses(logits: Float[Tensor, "ckpt batch pos vocab"], found: Asked) -> Float[Tensor, "ckpt scored"]:
+    """Cross-entropy in nats of each word that is trained on."""
     scored = found.batch.loss_mask
     chosen, wanted = logits[:, scored], found.batch.targets[scored]
     return functional.cross_entropy(chosen.movedim(-1, 1), wanted.expand(len(chosen), -1), reduction="none")

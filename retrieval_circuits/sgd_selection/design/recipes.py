@@ -110,11 +110,8 @@ def _rated(params: Params) -> tuple[Recipe, ...]:
 
 def _descended(params: Params, seed: int) -> Recipe:
     """A network of the same start, on the same rows, by SGD for several times the steps."""
-    network, steps = _network(params, seed), SLOWER * params.parent_steps
-    longer = dataclasses.replace(
-        network, stages=_up_to(steps), checkpoint_at=tuple(SLOWER * step for step in network.checkpoint_at)
-    )
-    return _by_sgd(longer, *TUNED)
+    longer = _network(params, seed, SLOWER)
+    return _by_sgd(dataclasses.replace(longer, checkpoint_at=longer.checkpoint_at[::SLOWER]), *TUNED)
 
 
 def _by_sgd(recipe: Recipe, rate: float, momentum: float) -> Recipe:
@@ -176,7 +173,7 @@ def _exchanged(params: Params, parent: Recipe, first: Recipe) -> dict[str, tuple
     }
 
 
-def _network(params: Params, seed: int, longer: float = 1.0) -> Recipe:
+def _network(params: Params, seed: int, longer: float | int = 1) -> Recipe:
     """A network of SGD formation on fresh rows of our stream, for so many times its steps."""
     task = BalancedStream(**SIZES, n_train=N_TRAIN, n_eval=N_TEST)
     trained = small_network(task, seed, round(longer * params.parent_steps), params.d_model, fresh=True)

@@ -12,12 +12,11 @@ import pandas as pd
 import torch
 from jaxtyping import Float
 from torch import Tensor
-from torch.nn import functional
 
 from circuitcore.metrics.table import Rows, head_labels
 from circuitcore.models import Head, ModelConfig, forward
 from retrieval_circuits.sgd_formation.measures.asked import Asked, asked
-from retrieval_circuits.sgd_formation.measures.scores import Counts
+from retrieval_circuits.sgd_formation.measures.scores import Counts, token_losses
 
 if TYPE_CHECKING:
     from circuitcore.training.store.run import Run
@@ -65,11 +64,8 @@ def loss_gradient(
     config: ModelConfig, weights: Mapping[str, Tensor], found: Asked
 ) -> tuple[Float[Tensor, " ckpt"], Gradients]:
     """The loss of what is trained on, each word alike, and its gradient, checkpoint by checkpoint."""
-    batch = found.batch
     with torch.enable_grad():
-        logits = forward(config, weights, batch.tokens).logits[:, batch.loss_mask]
-        wanted = batch.targets[batch.loss_mask].expand(len(logits), -1)
-        loss = functional.cross_entropy(logits.movedim(-1, 1), wanted, reduction="none").mean(-1)
+        loss = token_losses(forward(config, weights, found.batch.tokens).logits, found).mean(-1)
         return loss.detach(), _gradient(loss, weights)
 
 

@@ -4,12 +4,11 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import pandas as pd
-from torch.nn import functional
 
 from circuitcore.metrics.instruments.battery import stacks
 from circuitcore.metrics.table import Rows
 from retrieval_circuits.sgd_formation.measures.asked import asked
-from retrieval_circuits.sgd_formation.measures.scores import Counts
+from retrieval_circuits.sgd_formation.measures.scores import Counts, token_losses
 
 if TYPE_CHECKING:
     from circuitcore.training.store.run import Run
@@ -26,13 +25,11 @@ def reached(run: "Run", counts: Counts, progress: Callable[[int], None]) -> pd.D
     ``variable`` is what ``called`` says of the run's rule.
     """
     task, rule, tables = run.recipe.make_task(), run.recipe.optimizer, []
-    batch = asked(task, task.reported, n_rows=counts.n_rows).batch
+    found = asked(task, task.reported, n_rows=counts.n_rows)
     for steps, net in stacks(run):
-        logits = net.run(batch).logits[:, batch.loss_mask]
-        wanted = batch.targets[batch.loss_mask].expand(len(logits), -1)
-        loss = functional.cross_entropy(logits.movedim(-1, 1), wanted, reduction="none").mean(-1)
+        losses = token_losses(net.run(found.batch).logits, found)
         rows = Rows(run.run_id, steps, [run.tokens_seen(step) for step in steps])
-        rows.add("loss", loss, wanted.shape[1], split=task.reported, variable=called(rule.lr, rule.momentum))
+        rows.add("loss", losses.mean(-1), losses.shape[1], split=task.reported, variable=called(rule.lr, rule.momentum))
         tables.append(rows.frame())
         progress(len(steps))
     return pd.concat(tables, ignore_index=True)

@@ -20,11 +20,6 @@ def tuned(results: Results) -> pd.DataFrame:
     return pd.DataFrame({m: {rate: ends[called(rate, m)] for rate in RATES} for m in MOMENTA})
 
 
-def _losses(results: Results, arm: str) -> pd.DataFrame:
-    """Loss in nats of every word that is trained on: rows by network, columns by step."""
-    return results.rows("pushes", arm=arm, metric="loss").pivot(index="init_seed", columns="step", values="value")
-
-
 @of_arms(NETWORKS, DESCENT)
 def shares_winner(results: Results) -> pd.Series:
     """Whether the winner is that of Adam's network of the same start, of starts from which both have one."""
@@ -45,8 +40,8 @@ def joins_at_equal_loss(results: Results) -> pd.Series:
 
 def _joined_at_loss(results: Results, arm: str) -> pd.Series:
     """The most that any head joins when the loss has fallen to ``AT``, interpolated between checkpoints, by network."""
-    downhill = -_losses(results, arm)
-    times = crossing_times(downhill.stack().rename("value").reset_index(), -AT)
+    losses = results.rows("pushes", arm=arm, metric="loss")[["init_seed", "step", "value"]]
+    times = crossing_times(losses.assign(value=-losses["value"]), -AT)
     read = learnt(arm)(results)
     times = times[(times < np.inf) & read.reindex(times.index).eq(1)]
     rows = results.rows("pushes", arm=arm, metric="joins")

@@ -32,20 +32,20 @@ NOBODY = -1
 """The winner of a network in which no head of the first layer joins, or reads are not answered."""
 
 
-def enough(arm: str) -> float:
-    """What a head must join to win: half of the values, but a quarter where SGD trains."""
-    return A_QUARTER if arm == DESCENT else HALF
+def needed(arm: str) -> tuple[float, float]:
+    """What a head must join to win, and by how much more than any other: half of the values, less where SGD trains."""
+    return (A_QUARTER, LEAD) if arm == DESCENT else (HALF, 0.0)
 
 
 def winners(results: Results, arm: str) -> pd.Series:
-    """The head of the first layer that joins most at the end, by seed; ``NOBODY`` where that is not ``enough``.
+    """The head of the first layer that joins most at the end, by seed; ``NOBODY`` where it lacks what is ``needed``.
 
-    Nobody, too, where less than half of the reads are answered or, where SGD trains, no head has a ``LEAD``.
+    Nobody, too, where less than half of the reads are answered.
     """
     joins = results.at_final("joins", arm, layer=LAYER).pivot(index="init_seed", columns="head", values="value")
-    formed = (joins.max(axis=1) >= enough(arm)) & (results.final_values("accuracy", arm) >= HALF)
-    if arm == DESCENT:
-        formed &= joins.max(axis=1) - joins.apply(lambda of_run: of_run.nlargest(2).iloc[-1], axis=1) >= LEAD
+    (least, lead), ranked = needed(arm), np.sort(joins.to_numpy(), axis=1)
+    leads = pd.Series((ranked[:, -1] >= least) & (ranked[:, -1] - ranked[:, -2] >= lead), joins.index)
+    formed = leads & (results.final_values("accuracy", arm) >= HALF)
     return joins.idxmax(axis=1).astype(int).where(formed, NOBODY)
 
 
@@ -86,8 +86,8 @@ def settled_ahead(results: Results) -> pd.Series:
 
 
 def half_joined(arm: str) -> Timed:
-    """Values of a reading: when a network's winner joins half of the values to their keys, or what is ``enough``."""
-    return Timed(arm, lambda results: joining_curve(results, arm, layer=LAYER), enough(arm))
+    """Values of a reading: when a network's winner joins half of the values to their keys, or what is ``needed``."""
+    return Timed(arm, lambda results: joining_curve(results, arm, layer=LAYER), needed(arm)[0])
 
 
 def joined(results: Results, arm: str) -> pd.Series:

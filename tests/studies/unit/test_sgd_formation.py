@@ -18,7 +18,7 @@ from retrieval_circuits.sgd_formation.figures import source_network
 from retrieval_circuits.sgd_formation.measures import SIZES, attribution, removals
 from retrieval_circuits.sgd_formation.measures import asked as asking
 from retrieval_circuits.sgd_formation.measures.probe_set import PROBED, Probed, _followed, probe_rows
-from retrieval_circuits.sgd_formation.measures.scores import _token_losses
+from retrieval_circuits.sgd_formation.measures.scores import token_losses
 from retrieval_circuits.sgd_formation.published import (
     HELD_OUT_CURVE,
     PROBE_ACCURACY,
@@ -90,7 +90,7 @@ def test_the_loss_of_all_words_is_what_is_trained_on(task):
     wanted = torch.nn.functional.cross_entropy(
         forward(config, init_weights(config, 0), found.batch.tokens).logits[kept], found.batch.targets[kept]
     )
-    assert torch.allclose(_token_losses(logits, found).mean(), wanted, atol=1e-5)
+    assert torch.allclose(token_losses(logits, found).mean(), wanted, atol=1e-5)
 
 
 def test_a_part_taken_away_is_a_pass_whose_part_writes_nothing():
