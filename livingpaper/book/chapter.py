@@ -92,11 +92,10 @@ def _evidence(study: str, called: str) -> Evidence:
         raise ChapterError(f"{called} reads a notebook's parameters; outside one, use evidence.Evidence")
     given = parameters(shell.user_ns, tuple(studies.load(study).Params.model_fields))
     asked = study, studies.validate(study, given), Folders.from_environment()
-    evidence = Evidence(*asked)
     bring_charts_to_life()
-    if "PAPER_BUILD" in os.environ:
-        if _opened(*asked).is_published:
-            evidence = _opened(*asked)
+    in_book = "PAPER_BUILD" in os.environ
+    evidence = _opened(*asked) if in_book else Evidence(*asked)
+    if in_book:
         evidence.require_for_a_book()
     _say(evidence.cost())
     return evidence

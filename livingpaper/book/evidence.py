@@ -140,7 +140,7 @@ class Evidence:
             if value != before[name] and not name.endswith("seeds") and name != "engine"
         )
 
-    @cached_property
+    @property
     def missing(self) -> tuple[Recipe, ...]:
         """The reader's recipes that have to be trained, each once."""
         return () if self.is_published else tuple(one for one in each(self.arms) if self.store.find(one) is None)
@@ -298,7 +298,7 @@ class Evidence:
         found = [verdicts.get(claim + ending) for claim in claims]
         return FalseAlarms(*found, control) if all(verdict and verdict.finding for verdict in found) else None
 
-    @property
+    @cached_property
     def recorded(self) -> dict[str, Verdict]:
         """The study's verdicts as they were published, by claim id; none where none were.
 

@@ -34,7 +34,7 @@ CHAPTERS = [name for name in BOOK_PAGES if (ROOT / "params" / f"{Path(name).name
 APPENDICES = [name for name in BOOK_PAGES if Path(name).parent.name == APPENDIX]
 WAYS = [f"{way} {name}" for name in ALL_PAGES for way in (("file",) if name in APPENDICES else ("file", "http"))]
 everywhere = pytest.mark.parametrize("opened", WAYS, indirect=True)
-# By http every look draws all charts of a page, and says which cannot be drawn.
+# From a file every look draws all charts of a page, and says which cannot be drawn; by http those that are near.
 from_files = pytest.mark.parametrize("opened", [way for way in WAYS if way.startswith("file ")], indirect=True)
 every_chapter = pytest.mark.parametrize("opened", [f"file {name}" for name in CHAPTERS], indirect=True)
 both_ways = pytest.mark.parametrize("opened", [f"{way} {BOOK_PAGES[0]}" for way in ("file", "http")], indirect=True)
@@ -145,13 +145,8 @@ def is_inked(page: Page) -> list[str]:
     return [] if right else [f"{theme}: {colours}"]
 
 
-def is_accessible(page: Page) -> list[str]:
-    """What axe finds that is serious."""
-    return is_sound(page) + is_legible(page)
-
-
 def is_sound(page: Page) -> list[str]:
-    """The same but for contrast, of which no width changes anything."""
+    """What axe finds that is serious, but for contrast, of which no width changes anything."""
     return seriously_wrong(page, {"rules": {CONTRAST: {"enabled": False}}})
 
 
@@ -187,7 +182,7 @@ def is_printed(page: Page) -> list[str]:
 # A look on the screen draws all charts of a page anew, which takes longer than most checks: each is taken once, and
 # that which the page is opened in comes first.
 LOOKS = {
-    (1280, "light", "screen"): (is_inked, is_accessible),
+    (1280, "light", "screen"): (is_inked, is_legible),
     (1280, "dark", "screen"): (is_inked, is_legible),
     (400, "light", "screen"): (is_within_a_phone, is_sound),
     (400, "dark", "screen"): (is_within_a_phone,),
@@ -218,7 +213,7 @@ def assert_right(opened: Opened, look: tuple) -> None:
     assert {check.__name__: check(page) for check in LOOKS[look]} == {check.__name__: [] for check in LOOKS[look]}
 
 
-@looked_at([f"http {name}" for name in ALL_PAGES if name not in APPENDICES], [one for one in LOOKS if one not in ONCE])
+@looked_at([f"file {name}" for name in ALL_PAGES if name not in APPENDICES], [one for one in LOOKS if one not in ONCE])
 def test_every_look_is_right(opened: Opened, look):
     assert_right(opened, look)
 
@@ -226,6 +221,12 @@ def test_every_look_is_right(opened: Opened, look):
 @looked_at([f"http {CHAPTERS[0]}"] if CHAPTERS else [], ONCE)
 def test_looks_that_are_as_others_are_right_too(opened: Opened, look):
     assert_right(opened, look)
+
+
+@looked_at([f"http {name}" for name in (*BOOK_PAGES[:1], *CHAPTERS[:1])], [(1280, "light", "screen")])
+def test_what_a_phone_has_no_room_for_is_sound_too(opened: Opened, look):
+    """Beside the text: the same on all pages."""
+    assert is_sound(opened.look(*look)) == []
 
 
 @looked_at([f"file {name}" for name in APPENDICES], OF_APPENDICES)

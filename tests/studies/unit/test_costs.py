@@ -48,9 +48,9 @@ ROWS = [
 ]
 
 
-def made(rows=ROWS, *, smoke=False, elsewhere=(), processor="a processor"):
+def made(rows=ROWS, *, smoke=False, elsewhere=(), processor="a processor", published=ROOT / "no runs"):
     plain = report.record(Plan(smoke=smoke), rows, PEAKS, MACHINE | {"processor": processor})
-    return Costs(json.loads(json.dumps(plain)), ROOT / "published", elsewhere)
+    return Costs(json.loads(json.dumps(plain)), published, elsewhere)
 
 
 def test_every_design_of_the_bench_has_a_label():
@@ -128,7 +128,7 @@ def test_nothing_measured_gives_no_number():
 
 
 def test_the_books_own_runs_are_counted_from_their_ledgers():
-    numbers = made().numbers()
+    numbers = made(published=ROOT / "published").numbers()
     runs = [json.loads(line) for line in published_lines(ROOT / "published")]
     runs = [run for run in runs if run["checkpoints"]]  # an experiment trains nothing
     assert numbers["book_runs"] == str(len(runs))
