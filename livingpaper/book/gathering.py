@@ -1,17 +1,20 @@
 """The tables of finished, measured runs and of experiments, put under each other."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
+from pandas.api.extensions import ExtensionArray
 
 from circuitcore.ground.spelling import unknown
 from circuitcore.ground.tables import stacked
 from circuitcore.metrics.instruments.measuring import Instruments
-from circuitcore.training.errors import StoreError
 from circuitcore.training.experiment import TABLE, Experiment
 from circuitcore.training.recipe import Recipe
+from circuitcore.training.store.packed import HISTORY
 from circuitcore.training.store.run import Run
+from circuitcore.training.store.tables import tables_of
 from livingpaper.claims.results import KEY_COLUMNS, Origin, Results, SelectionError
 from livingpaper.claims.view import View
 
@@ -34,44 +37,50 @@ def results_of(
     Returns:
         Each table with ``arm`` and ``init_seed``.
     """
-    found = {"measurements": [], "history": []}
+    found = {"measurements": [], HISTORY: []}
     for name, recipes in units.items():
-        for recipe in recipes:
-            run, named = find(recipe), (name, recipe.init_seed)
-            if name not in instruments:
-                found.setdefault(name, []).append((*named, _table(run, TABLE)))
-                continue
-            for one in instruments[name]:
-                found.setdefault(one.name, []).append((*named, _table(run, one.key)))
-            found["history"].append((*named, run.history.assign(run_id=run.run_id)))
-    tables = {name: _named(parts) for name, parts in found.items()}
+        runs, seeds = [find(recipe) for recipe in recipes], [recipe.init_seed for recipe in recipes]
+        if name not in instruments:
+            found.setdefault(name, []).append(_Part(name, seeds, runs, TABLE))
+            continue
+        for one in instruments[name]:
+            found.setdefault(one.name, []).append(_Part(name, seeds, runs, one.key))
+        found[HISTORY].append(_Part(name, seeds, runs, HISTORY))
+    tables = {name: _named(parts, with_run_id=name == HISTORY) for name, parts in found.items()}
     experiments = tuple(name for name in units if name not in instruments)
-    return Results(tables.pop("measurements"), tables.pop("history"), origin, tables, experiments)
+    return Results(tables.pop("measurements"), tables.pop(HISTORY), origin, tables, experiments)
 
 
-def _named(parts: list[tuple[str, int | None, pd.DataFrame]]) -> pd.DataFrame:
-    """Tables of runs under each other, with two columns more that say which arm and seed a row is of.
+@dataclass(frozen=True)
+class _Part:
+    """The runs of an arm, or the seeds of an experiment, and the key of a table that each of them has."""
+
+    arm: str
+    seeds: list[int | None]
+    runs: list[Run]
+    key: str
+
+
+def _named(parts: list[_Part], *, with_run_id: bool) -> pd.DataFrame:
+    """Tables of runs under each other, with two columns more that say which arm and seed a row is of, or three.
 
     Without that of the seed where nothing is drawn; without rows where there are no runs.
     """
-    if not parts:
+    read = [tables_of(part.runs, part.key) for part in parts]
+    tables, n_rows = [table for some, _ in read for table in some], [n for _, each in read for n in each]
+    if not tables:
         return pd.DataFrame(columns=list(KEY_COLUMNS))
-    arms, seeds, tables = zip(*parts, strict=True)
-    n_rows = [len(table) for table in tables]
-    named = {"arm": pd.Series(arms, dtype="str").repeat(n_rows).array, "init_seed": np.repeat(seeds, n_rows)}
-    if seeds == (None,):
-        del named["init_seed"]
-    return stacked(list(tables)).assign(**named)
+    runs = [(part.arm, seed, run.run_id) for part in parts for seed, run in zip(part.seeds, part.runs, strict=True)]
+    arms, seeds, run_ids = zip(*runs, strict=True)
+    named = {"run_id": _repeated(run_ids, n_rows)} if with_run_id else {}
+    named["arm"] = _repeated(arms, n_rows)
+    if seeds != (None,):
+        named["init_seed"] = np.repeat(seeds, n_rows)
+    return stacked(tables).assign(**named)
 
 
-def _table(run: Run, key: str) -> pd.DataFrame:
-    table = run.table(key)
-    if table is None:
-        raise StoreError(
-            f"{run.path}: has no table {key!r}. What is measured has changed since this run was published: measure and "
-            "publish the runs again."
-        )
-    return table
+def _repeated(words: Sequence[str], times: list[int]) -> ExtensionArray:
+    return pd.Series(words, dtype="str").repeat(times).array
 
 
 def runs_behind(view: View, found_in: Sequence[Results]) -> dict[str, tuple[str, ...]]:

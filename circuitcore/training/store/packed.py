@@ -7,7 +7,7 @@ and each run's rows to the list of contents, which is one of values: packing run
 """
 
 import functools
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -112,6 +112,24 @@ class PackedRun:
         if self.line.run_id not in shared.places:
             raise StoreError(f"{path}{self.of}: none of its rows are there. {REMEDY}")
         return shared, shared.places[self.line.run_id]
+
+
+def rows_of(runs: Sequence[PackedRun], key: str) -> tuple[pd.DataFrame, list[int]]:
+    """The rows that runs have in the file they share, under each other, and how many each has.
+
+    Args:
+        runs: at least one; all of one pack and arm.
+        key: of a table, or ``HISTORY``, of which nothing then says whose a row is.
+
+    Raises:
+        StoreError: as ``PackedRun.table``.
+    """
+    found = [run._rows(key) for run in runs]
+    shared, places = found[0][0], np.concatenate([places for _, places in found])
+    table = shared.table
+    if len(places) != len(table) or (np.diff(places) != 1).any():  # else nothing is left out, and nothing moves
+        table = table.take(places).reset_index(drop=True)
+    return table.drop(columns=RUN_ID) if key == HISTORY else table, [len(places) for _, places in found]
 
 
 def packed_run(folder: Path, run_id: str) -> PackedRun | None:

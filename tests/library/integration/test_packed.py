@@ -14,6 +14,7 @@ from circuitcore.ground import packed as ground_packed
 from circuitcore.ground.contents import CONTENTS_NAME, Contents, ContentsError
 from circuitcore.ground.packed import INDEX_NAME, Line, index_of, packs
 from circuitcore.ground.present import check_present
+from circuitcore.ground.tables import stacked
 from circuitcore.training import RunStore, StoreError
 from circuitcore.training.store import packing, places, squeezed
 from circuitcore.training.store.digests import table_sha256, training_sha256
@@ -24,6 +25,7 @@ from circuitcore.training.store.packing import folder_names, pack
 from circuitcore.training.store.parquet import to_parquet
 from circuitcore.training.store.places import run_folders
 from circuitcore.training.store.sealing import differences, seal, seal_all
+from circuitcore.training.store.tables import tables_of
 from circuitcore.training.store.verify import verify
 
 KEY, SOME = "scores-v1", "few-v1"
@@ -118,6 +120,27 @@ def test_few_files_and_no_value_has_moved(alone, folder):
         for step in before.steps:
             assert all(value.equal(after.weights(step)[name]) for name, value in before.weights(step).items())
     assert RunStore(folder, None).run_ids() == sorted(IDS)
+
+
+@pytest.mark.parametrize(("seeds", "n_reads"), [((0, 1, 2), 2), ((2, 1, 0), 2), ((1,), 1), ((0, 2, 0), 3), ((), 0)])
+@pytest.mark.parametrize("key", [KEY, HISTORY])
+def test_tables_of_many_runs_are_those_of_each_whether_they_share_a_file_or_not(alone, folder, seeds, n_reads, key):
+    for where, n_tables in ((alone, len(seeds)), (folder, n_reads)):
+        runs = [run_of(where, seed) for seed in seeds]
+        each = [run.history if key == HISTORY else run.table(key) for run in runs]
+        tables, n_rows = tables_of(runs, key)
+        assert n_rows == [len(table) for table in each]
+        pd.testing.assert_frame_equal(stacked(tables), stacked(each), check_exact=True)
+        assert len(tables) == n_tables
+
+
+def test_many_runs_are_held_to_the_list_and_to_what_they_have_as_each_is(folder):
+    first, second, last = (run_of(folder, seed) for seed in SEEDS)
+    forged = replace(second, sealed={**second.sealed, f"table/{KEY}": "0" * 64})
+    with pytest.raises(StoreError, match=f"scores-v1.parquet, run {IDS[1]}: its contents are not"):
+        tables_of([first, forged], KEY)
+    with pytest.raises(StoreError, match=f"{IDS[0]}: has no table 'few-v1'"):
+        tables_of([last, first], SOME)
 
 
 def test_a_shared_file_is_a_plain_table(folder):
