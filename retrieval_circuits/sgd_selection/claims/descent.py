@@ -18,9 +18,9 @@ DESCENTS = (
     Claim(
         id="SS27",
         says=Says(
-            holds=f"With SGD, too, most networks learn the look-up within {SLOWER} times Adam's steps.",
-            fails=f"With SGD most networks do not learn the look-up within {SLOWER} times Adam's steps.",
-            whether="whether with SGD most networks learn the look-up in three times the steps",
+            holds=f"With SGD, too, most networks learn to read within {SLOWER} times Adam's steps.",
+            fails=f"With SGD most networks do not learn to read within {SLOWER} times Adam's steps.",
+            whether="whether with SGD most networks learn to read in three times the steps",
         ),
         reading=Reading("share of networks that read as well as asked", NETWORKS_SHARE, readings.learnt(DESCENT)),
         rule=Share(each=at_least(1, "it does")),
@@ -30,7 +30,7 @@ DESCENTS = (
         id="SS28",
         says=Says(
             holds="From one start, on one stream of rows, SGD and Adam mostly give one winner, if both have one.",
-            fails="From one start, on one stream of rows, SGD and Adam mostly give different winners.",
+            fails="From one start, on one stream of rows, SGD and Adam mostly give two winners, if both have one.",
             whether="whether SGD and Adam give one start the same winner",
         ),
         reading=Reading(
@@ -57,7 +57,7 @@ DESCENTS = (
         id="SS30",
         says=Says(
             holds="Where SGD trains, the gradient of one moment tells which head gains most up to the next checkpoint.",
-            fails="Where SGD trains, the gradient of one moment seldom tells which head gains most next.",
+            fails="Where SGD trains, the gradient of one moment mostly does not tell which head gains most next.",
             whether="whether under SGD the head that is pushed most gains most",
         ),
         reading=Reading(
@@ -82,7 +82,7 @@ DESCENTS = (
         says=Says(
             holds="At equal loss the head that joins most joins much less with SGD than with Adam.",
             fails="At equal loss the head that joins most joins nearly as much with SGD as with Adam, or more.",
-            whether="whether at equal loss SGD's winner joins less than Adam's",
+            whether="whether at equal loss the head that joins most joins much less with SGD",
         ),
         reading=Reading(
             f"what the head that joins most joins with SGD, less the same with Adam, at a loss of {readings.AT} nats,",

@@ -12,18 +12,20 @@ from retrieval_circuits.sgd_selection.figures.at_length import lookers
 from retrieval_circuits.sgd_selection.figures.chapter import ROWS, address
 from retrieval_circuits.sgd_selection.readings import NOBODY, joined, tuned, winners
 
+ATTENTION = "attention from values to their keys"
+
 
 def by_sgd(results: Results) -> View:
     """Two panels through training: answers, and the most that one head of the first layer joins, by Adam and SGD."""
     found = []
-    for series, arm in {"SGD": DESCENT, "Adam": NETWORKS}.items():
+    for series, arm in {"Adam": NETWORKS, "SGD": DESCENT}.items():
         answers = results.curve("accuracy", arm)[["step", "init_seed", "value"]]
         joins = results.curve("joins", arm, layer=LAYER).groupby(["init_seed", "step"], as_index=False)["value"].max()
         found += [
             answers.assign(panel="answered right", unit="share of reads", arm=arm, series=series),
-            joins.assign(panel="from values to their keys", unit="most of any head", arm=arm, series=series),
+            joins.assign(panel=ATTENTION, unit="most of any first-layer head", arm=arm, series=series),
         ]
-    return View(pd.concat(found, ignore_index=True), "share", ROWS, BAND, note="Of heads of the first layer")
+    return View(pd.concat(found, ignore_index=True), "share", ROWS, BAND)
 
 
 def tuning(results: Results) -> View:
