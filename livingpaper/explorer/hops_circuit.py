@@ -59,7 +59,9 @@ class HopTest:
     @property
     def found(self) -> str:
         """What the test did and found."""
-        return f"without it the squared error rises by {self.rise:.2f}, without as many other looks by {self.other:.2f}"
+        return (
+            f"without it the squared error rises by {self.rise:z.2f}, without as many other looks by {self.other:z.2f}"
+        )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -50,7 +50,7 @@ def _answers(exhibit: HopExhibit, run_id: str, step: int, chain: int) -> str:
 
 def _tests(exhibit: HopExhibit, run_id: str, step: int) -> str:
     found = exhibit.find(run_id).tests.get(step, ())
-    rows = [(*_named(exhibit, one), f"{one.rise:.2f}", "yes" if one.supported else "no") for one in found]
+    rows = [(*_named(exhibit, one), f"{one.rise:z.2f}", "yes" if one.supported else "no") for one in found]
     headings = ("move", "heads", "from", "to", "rise of the error without it", "supported")
     return _table("Links that were tested of this network at this step.", headings, rows) if rows else ""
 

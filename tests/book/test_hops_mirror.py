@@ -97,7 +97,7 @@ def test_the_still_draws_the_opening_and_the_networks_beside_it():
     state = shown.first_frame
     tests = shown.find(state["run"]).tests[state["step"]]
     assert f"{sum(one.supported for one in tests)} of {len(tests)} links are supported" in label
-    assert all(f"the squared error rises by {one.rise:.2f}" in label for one in tests)
+    assert all(f"the squared error rises by {one.rise:z.2f}" in label for one in tests)
     assert "probability" not in label and "with error 0.0" in label
 
 

@@ -9,7 +9,7 @@ globalThis.hopsStage = (() => {
   const FIELDS = ['run', 'step', 'draw', 'row', 'follow', 'edits'], MOST_UNDONE = 100, MOST_DRAWS = 1e6;
   const HINT = 'Width: attention on this row. Solid: a test of this network at this step supports the link. Grey: attention '
     + 'that no test speaks of. Press a query to follow it; drag a symbol onto another to put it there; press an arrow to cut it.';
-  const number = value => value.toFixed(2), errorOf = value => (value === null ? 'nothing is wanted' : `error ${number(value)}`);
+  const number = value => value.toFixed(2).replace(/^-(0\.00)$/, '$1'), errorOf = value => (value === null ? 'nothing is wanted' : `error ${number(value)}`);
   const inWords = role => role.replaceAll('_', ' ').replace('queries', 'query');
 
   function tested({ link, rise, other, isSupported }) {

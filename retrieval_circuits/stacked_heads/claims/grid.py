@@ -127,9 +127,9 @@ REWARDS = (
     Claim(
         id="SH7",
         says=Says(
-            holds="Where only the last symbol is rewarded, two look-ups are not learnt.",
-            fails="Two look-ups are learnt where only the last symbol is rewarded.",
-            whether="whether two look-ups are learnt where only the last symbol is rewarded",
+            holds="Where only the last symbol is rewarded, four layers do not learn two look-ups.",
+            fails="Four layers learn two look-ups where only the last symbol is rewarded.",
+            whether="whether four layers learn two look-ups where only the last symbol is rewarded",
         ),
         reading=LOSS(
             "final error of the second symbol with 4 layers, only the second rewarded,",
@@ -146,7 +146,7 @@ PATHS = (
         id="SH8",
         says=Says(
             holds="The head that joins a pair appears before the head that fetches the first answer.",
-            fails="The head that joins a pair does not appear before the head that fetches the first answer.",
+            fails="The head that joins a pair does not appear well before the head that fetches the first answer.",
             whether="whether the head that joins a pair appears before the one that fetches the first answer",
         ),
         reading=_path(
@@ -281,9 +281,10 @@ THEORY = (
     Claim(
         id="SH15",
         says=Says(
-            holds="Behind a causal mask, a chain takes two layers, and one more each time its length doubles.",
-            fails="Behind a causal mask, a chain does not always take two layers and one more each time its length "
-            "doubles.",
+            holds="By the source's assumptions, a chain behind a causal mask takes two layers, and one more each time "
+            "its length doubles.",
+            fails="By the source's assumptions, a chain behind a causal mask does not always take two layers and one "
+            "more each time its length doubles.",
             whether="whether a chain takes two layers and one more each time its length doubles",
         ),
         reading=Reading(
