@@ -103,7 +103,7 @@ def _evidence(study: str, called: str) -> Evidence:
 
 @lru_cache(maxsize=1)
 def _opened(study: str, params: BaseModel, folders: Folders) -> Evidence:
-    """What a page stands on; the next one that this process opens with the same, its appendix, finds it read."""
+    """What a page stands on; the next one that this process opens with the same finds read what is published."""
     return Evidence(study, params, folders)
 
 

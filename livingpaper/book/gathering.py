@@ -62,7 +62,7 @@ class _Part:
 
 
 def _named(parts: list[_Part], *, with_run_id: bool) -> pd.DataFrame:
-    """Tables of runs under each other, with two columns more that say which arm and seed a row is of, or three.
+    """Tables of runs under each other, with columns that say which arm and seed a row is of, and of which run if asked.
 
     Without that of the seed where nothing is drawn; without rows where there are no runs.
     """

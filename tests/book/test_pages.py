@@ -34,7 +34,7 @@ CHAPTERS = [name for name in BOOK_PAGES if (ROOT / "params" / f"{Path(name).name
 APPENDICES = [name for name in BOOK_PAGES if Path(name).parent.name == APPENDIX]
 WAYS = [f"{way} {name}" for name in ALL_PAGES for way in (("file",) if name in APPENDICES else ("file", "http"))]
 everywhere = pytest.mark.parametrize("opened", WAYS, indirect=True)
-# From a file every look draws all charts of a page, and says which cannot be drawn; by http those that are near.
+# From a file every look on the screen draws all charts of a page, and says which cannot be drawn.
 from_files = pytest.mark.parametrize("opened", [way for way in WAYS if way.startswith("file ")], indirect=True)
 every_chapter = pytest.mark.parametrize("opened", [f"file {name}" for name in CHAPTERS], indirect=True)
 both_ways = pytest.mark.parametrize("opened", [f"{way} {BOOK_PAGES[0]}" for way in ("file", "http")], indirect=True)
@@ -146,7 +146,7 @@ def is_inked(page: Page) -> list[str]:
 
 
 def is_sound(page: Page) -> list[str]:
-    """What axe finds that is serious, but for contrast, of which no width changes anything."""
+    """What axe finds that is serious; contrast is left to ``is_legible``, as no width changes it."""
     return seriously_wrong(page, {"rules": {CONTRAST: {"enabled": False}}})
 
 
@@ -225,7 +225,7 @@ def test_looks_that_are_as_others_are_right_too(opened: Opened, look):
 
 @looked_at([f"http {name}" for name in (*BOOK_PAGES[:1], *CHAPTERS[:1])], [(1280, "light", "screen")])
 def test_what_a_phone_has_no_room_for_is_sound_too(opened: Opened, look):
-    """Beside the text: the same on all pages."""
+    """Menus beside the text, and drawings in their wide form: of one make on all pages."""
     assert is_sound(opened.look(*look)) == []
 
 

@@ -115,7 +115,7 @@ class PackedRun:
 
 
 def rows_of(runs: Sequence[PackedRun], key: str) -> tuple[pd.DataFrame, list[int]]:
-    """The rows that runs have in the file they share, under each other, and how many each has.
+    """The rows that runs have in the file they share, under each other, and how many each has; not to be changed.
 
     Args:
         runs: at least one; all of one pack and arm.

@@ -21,10 +21,13 @@ def tables_of(runs: Sequence[Run], key: str) -> tuple[list[pd.DataFrame], list[i
         runs: finished runs.
         key: of their tables, or ``HISTORY``.
 
+    Returns:
+        Tables to be read and not changed, as others are given the same; rows by run.
+
     Raises:
         StoreError: as ``Run.table``; also where a run has no table of that name.
     """
-    tables, n_rows = [], []
+    tables, n_rows, part = [], [], HISTORY if key == HISTORY else f"table/{key}"
     for path, of_file in groupby(runs, lambda run: _shared_file(run, key)):
         together = list(of_file)
         if path is None:
@@ -33,8 +36,8 @@ def tables_of(runs: Sequence[Run], key: str) -> tuple[list[pd.DataFrame], list[i
             n_rows += map(len, alone)
             continue
         for run in together:
-            part, found = HISTORY if key == HISTORY else f"table/{key}", run.packed.table_sha256(key)
-            require_as_sealed(run.sealed, part, path, found, run.packed.of)
+            if run.sealed is not None:
+                require_as_sealed(run.sealed, part, path, run.packed.table_sha256(key), run.packed.of)
         table, rows_each = rows_of([run.packed for run in together], key)
         tables.append(table)
         n_rows += rows_each
@@ -43,8 +46,8 @@ def tables_of(runs: Sequence[Run], key: str) -> tuple[list[pd.DataFrame], list[i
 
 def _shared_file(run: Run, key: str) -> Path | None:
     """The file in which its rows stand beside those of other runs; None for a run that has them alone."""
-    is_packed = run.packed and (key == HISTORY or key in run.ledger.tables)
-    return run.packed.path(key) if is_packed else None
+    shares = run.packed is not None and (key == HISTORY or key in run.ledger.tables)
+    return run.packed.path(key) if shares else None
 
 
 def _table(run: Run, key: str) -> pd.DataFrame:

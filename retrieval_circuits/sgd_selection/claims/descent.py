@@ -30,7 +30,8 @@ DESCENTS = (
         id="SS28",
         says=Says(
             holds="From one start, on one stream of rows, SGD and Adam mostly give one winner, if both have one.",
-            fails="From one start, on one stream of rows, SGD and Adam mostly give two winners, if both have one.",
+            fails="From one start, on one stream of rows, SGD and Adam mostly give different winners, "
+            "if both have one.",
             whether="whether SGD and Adam give one start the same winner",
         ),
         reading=Reading(

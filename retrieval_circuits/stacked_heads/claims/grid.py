@@ -285,7 +285,7 @@ THEORY = (
             "its length doubles.",
             fails="By the source's assumptions, a chain behind a causal mask does not always take two layers and one "
             "more each time its length doubles.",
-            whether="whether a chain takes two layers and one more each time its length doubles",
+            whether="whether by the source's assumptions a chain takes two layers and one more each time it doubles",
         ),
         reading=Reading(
             "lengths of chains for which simulation and closed form agree, behind a causal mask,",

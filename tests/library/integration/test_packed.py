@@ -122,10 +122,10 @@ def test_few_files_and_no_value_has_moved(alone, folder):
     assert RunStore(folder, None).run_ids() == sorted(IDS)
 
 
-@pytest.mark.parametrize(("seeds", "n_reads"), [((0, 1, 2), 2), ((2, 1, 0), 2), ((1,), 1), ((0, 2, 0), 3), ((), 0)])
+@pytest.mark.parametrize(("seeds", "n_shared"), [((0, 1, 2), 2), ((2, 1, 0), 2), ((1,), 1), ((0, 2, 0), 3), ((), 0)])
 @pytest.mark.parametrize("key", [KEY, HISTORY])
-def test_tables_of_many_runs_are_those_of_each_whether_they_share_a_file_or_not(alone, folder, seeds, n_reads, key):
-    for where, n_tables in ((alone, len(seeds)), (folder, n_reads)):
+def test_tables_of_many_runs_are_those_of_each_whether_they_share_a_file_or_not(alone, folder, seeds, n_shared, key):
+    for where, n_tables in ((alone, len(seeds)), (folder, n_shared)):
         runs = [run_of(where, seed) for seed in seeds]
         each = [run.history if key == HISTORY else run.table(key) for run in runs]
         tables, n_rows = tables_of(runs, key)
@@ -134,11 +134,19 @@ def test_tables_of_many_runs_are_those_of_each_whether_they_share_a_file_or_not(
         assert len(tables) == n_tables
 
 
+def test_tables_of_runs_that_share_a_file_and_of_others_stand_in_their_order(alone, folder):
+    runs = [run_of(folder, 0), run_of(alone, 2), run_of(folder, 1)]
+    tables, n_rows = tables_of(runs, KEY)
+    assert [table["run_id"].unique().tolist() for table in tables] == [[run.run_id] for run in runs]
+    assert n_rows == [3, 3, 3]
+
+
 def test_many_runs_are_held_to_the_list_and_to_what_they_have_as_each_is(folder):
     first, second, last = (run_of(folder, seed) for seed in SEEDS)
-    forged = replace(second, sealed={**second.sealed, f"table/{KEY}": "0" * 64})
-    with pytest.raises(StoreError, match=f"scores-v1.parquet, run {IDS[1]}: its contents are not"):
-        tables_of([first, forged], KEY)
+    for key, part in {KEY: f"table/{KEY}", HISTORY: HISTORY}.items():
+        forged = replace(second, sealed={**second.sealed, part: "0" * 64})
+        with pytest.raises(StoreError, match=f"{key}.parquet, run {IDS[1]}: its contents are not"):
+            tables_of([first, forged], key)
     with pytest.raises(StoreError, match=f"{IDS[0]}: has no table 'few-v1'"):
         tables_of([last, first], SOME)
 
