@@ -4,16 +4,25 @@ Written before any of their runs, after one pilot network of each of two arms (`
 hostile reading came while they were in training, before anything was measured: SH56 had held networks with three
 symbols rewarded against some with four; it compares two that have three since then. Controls were added, and six seeds
 in place of four, of which no verdict can come.
+
+SH57 and SH58 ask fresh networks what those had suggested, and were written before any of these was trained.
 """
 
 from livingpaper.claims.claim import Claim, Control, Says
 from livingpaper.claims.reading import Reading
-from livingpaper.claims.rules import Every
-from livingpaper.claims.units import at_least, at_most, share_of
-from retrieval_circuits.stacked_heads.claims.bounds import DOUBLINGS, ERROR, IS_LEARNT, STAYS
-from retrieval_circuits.stacked_heads.design import EVERY_FOUR, WITHOUT_FOURTH, WITHOUT_THIRD, Lesson
-from retrieval_circuits.stacked_heads.readings import final_loss
-from retrieval_circuits.stacked_heads.readings.four import doublings_without_third, part_before
+from livingpaper.claims.rules import Every, Share
+from livingpaper.claims.units import MORE_OFTEN_THAN_NOT, at_least, at_most, share_of
+from retrieval_circuits.stacked_heads.claims.bounds import DOUBLINGS, ERROR, ERROR_MORE, IS_LEARNT, STAYS
+from retrieval_circuits.stacked_heads.design import EVERY_FOUR, FRESH_FOUR, WITHOUT_FOURTH, WITHOUT_THIRD, Lesson
+from retrieval_circuits.stacked_heads.readings import LEARNT, cost_of, final_loss
+from retrieval_circuits.stacked_heads.readings.four import (
+    TO_LAST,
+    comes_ahead,
+    doublings_without_third,
+    part_before,
+    where_learnt,
+)
+from retrieval_circuits.stacked_heads.readings.three import learnt_with
 
 EVERY, NO_THIRD, NO_FOURTH = "every one rewarded", "the third not rewarded", "the fourth not rewarded"
 
@@ -27,7 +36,7 @@ def _later(place: int, symbol: str) -> Reading:
     return Reading(words, DOUBLINGS, doublings_without_third(place))
 
 
-FOUR_LOOK_UPS = (
+REWARDS = (
     Claim(
         id="SH55",
         says=Says(
@@ -77,3 +86,64 @@ FOUR_LOOK_UPS = (
         ),
     ),
 )
+FRESH_ERROR = _error(FRESH_FOUR, 4, "fourth", "fresh seeds")
+NETWORKS = share_of("networks")
+LEARNERS = "networks of 5 layers, fresh seeds, that have learnt the fourth symbol"
+ON_FRESH = (
+    Claim(
+        id="SH57",
+        says=Says(
+            holds="In five layers, enough to hop along four look-ups, having learnt the fourth and a head that looks "
+            "ahead to it mostly go together.",
+            fails="In five layers, enough to hop along four look-ups, having learnt the fourth and a head that looks "
+            "ahead to it mostly do not go together.",
+            whether="whether in five layers having learnt the fourth look-up goes together with looking ahead",
+        ),
+        reading=Reading(
+            "networks of 5 layers, fresh seeds, that have learnt the fourth symbol and look from an earlier answer to "
+            "the fourth, or neither,",
+            NETWORKS,
+            learnt_with(FRESH_FOUR, *TO_LAST),
+        ),
+        rule=Share(each=at_least(1.0, "both or neither")),
+        bound=MORE_OFTEN_THAN_NOT,
+        controls=tuple(
+            Control(
+                reading=FRESH_ERROR,
+                rule=Share(each=each),
+                bound=at_least(0.05, "of twelve networks three: both kinds must be there, and not by one alone"),
+                spoils="either",
+            )
+            for each in (IS_LEARNT, at_least(LEARNT, "not learnt, by the source's threshold"))
+        ),
+    ),
+    Claim(
+        id="SH58",
+        says=Says(
+            holds="What is left of five layers that learn four look-ups mostly comes to the fourth answer from an "
+            "earlier one, and not from the query.",
+            fails="What is left of five layers that learn four look-ups mostly does not come to the fourth answer from "
+            "an earlier one alone.",
+            whether="whether what is left of five layers comes to the fourth answer from an earlier one alone",
+        ),
+        reading=Reading(
+            f"{LEARNERS}, with a path left to the fourth answer from an earlier one and none from the query,",
+            NETWORKS,
+            where_learnt(FRESH_FOUR, comes_ahead(FRESH_FOUR)),
+        ),
+        rule=Share(each=at_least(1.0, "the one and not the other")),
+        bound=MORE_OFTEN_THAN_NOT,
+        controls=(
+            Control(
+                reading=Reading(
+                    f"squared error with the paths that are left, less the network's own, of {LEARNERS},",
+                    ERROR_MORE,
+                    where_learnt(FRESH_FOUR, cost_of("paths", FRESH_FOUR)),
+                ),
+                bound=at_most(0.1, "twice the error that the source accepts"),
+                spoils="either",
+            ),
+        ),
+    ),
+)
+FOUR_LOOK_UPS = (*REWARDS, *ON_FRESH)

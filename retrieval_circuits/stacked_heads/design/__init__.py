@@ -1,7 +1,7 @@
 """What is trained and measured: the grid of depths and rewards, and what is taught beside it."""
 
 from retrieval_circuits.stacked_heads.design.deepest import DEEPEST, LOOKED_EVERY
-from retrieval_circuits.stacked_heads.design.four import EVERY_FOUR, FOUR, WITHOUT_FOURTH, WITHOUT_THIRD
+from retrieval_circuits.stacked_heads.design.four import EVERY_FOUR, FOUR, FRESH_FOUR, WITHOUT_FOURTH, WITHOUT_THIRD
 from retrieval_circuits.stacked_heads.design.grid import FOLLOWED, GRID, LAST_ALONE, ONE, REWARDED, Cell
 from retrieval_circuits.stacked_heads.design.lessons import FRESH, LAST, LONGER, MIXED, SHORT_FIRST, TAUGHT, Lesson
 from retrieval_circuits.stacked_heads.design.params import STEPS_AN_EPOCH, WORDS_EVERY, Params
@@ -48,6 +48,7 @@ __all__ = [
     "FOUR",
     "FRESH",
     "FRESH_EVERY",
+    "FRESH_FOUR",
     "FRESH_SCARCE",
     "GRID",
     "KNOWN",

@@ -13,3 +13,5 @@ WITHOUT_THIRD = Lesson(words="all but the third", n_steps=4, n_layers=5, targets
 WITHOUT_FOURTH = Lesson(words="all but the fourth", n_steps=4, n_layers=5, targets=(1, 2, 3))
 """As many symbols as without the third: networks that start alike."""
 FOUR = (EVERY_FOUR, WITHOUT_THIRD, WITHOUT_FOURTH)
+FRESH_FOUR = Lesson(words="every step, fresh seeds", n_steps=4, n_layers=5)
+"""Every symbol rewarded, once more: what the first six networks suggested is tested on these."""

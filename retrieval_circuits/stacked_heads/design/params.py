@@ -25,6 +25,9 @@ class Params(BaseModel):
     ]
     fresh_seeds: Annotated[Seeds, Field(description="init seeds that test what the first ones suggest")]
     three_seeds: Annotated[Seeds, Field(description="init seeds on chains of three and of four look-ups")]
+    fresh_four_seeds: Annotated[
+        Seeds, Field(description="init seeds that test what the first ones on chains of four suggest")
+    ]
     source_seeds: Annotated[Seeds, Field(description="init seeds of the source's network of 24 layers")]
     word_seeds: Annotated[Seeds, Field(description="init seeds, and rows of their own, of networks of words")]
     word_steps: Annotated[int, Field(ge=4, le=100_000, description="of training on words; of long rows a third")]

@@ -9,7 +9,7 @@ from circuitcore.training.experiment import Experiment
 from circuitcore.training.recipe import Optimizer, Recipe, Stage
 from retrieval_circuits.design import DATA_SEED_OFFSET, N_BESIDE
 from retrieval_circuits.stacked_heads.design.deepest import DEEPEST, deepest_recipes
-from retrieval_circuits.stacked_heads.design.four import EVERY_FOUR, FOUR, WITHOUT_THIRD
+from retrieval_circuits.stacked_heads.design.four import EVERY_FOUR, FOUR, FRESH_FOUR, WITHOUT_THIRD
 from retrieval_circuits.stacked_heads.design.grid import FOLLOWED, GRID, Cell
 from retrieval_circuits.stacked_heads.design.lessons import FRESH, LONGER, TAUGHT, Lesson
 from retrieval_circuits.stacked_heads.design.params import STEPS_AN_EPOCH, Params
@@ -82,6 +82,7 @@ def lessons(params: Params) -> dict[Lesson, tuple[int, ...]]:
         **dict.fromkeys(THREE_TAUGHT, params.three_seeds),
         FRESH_SCARCE: params.fresh_seeds,
         **dict.fromkeys(FOUR, params.three_seeds),
+        FRESH_FOUR: params.fresh_four_seeds,
     }
 
 
@@ -165,7 +166,7 @@ def instruments(params: Params, arm: str) -> tuple[Instrument, ...]:
     circuit = Instrument(name="circuit", version=1, measures=read_circuit, when="last", settings=how)
     looked = Counts(n_rows=0, n_looked=N_LOOKED)
     links = Instrument(name="links", version=1, measures=final_links, when="last", settings=looked)
-    if arm in map(str, (SCARCE, ONE_EACH, FRESH_SCARCE, EVERY_FOUR, WITHOUT_THIRD)):
+    if arm in map(str, (SCARCE, ONE_EACH, FRESH_SCARCE, EVERY_FOUR, WITHOUT_THIRD, FRESH_FOUR)):
         return (scores, links, circuit)
     paths = Instrument(name="paths", version=1, measures=named_paths, settings=looked)
     if arm == DEEPEST:

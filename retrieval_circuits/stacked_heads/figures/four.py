@@ -9,6 +9,7 @@ from livingpaper.figures.verdict_text import NOT_MEASURED
 from retrieval_circuits.stacked_heads.design import EVERY_FOUR, FOUR, WITHOUT_FOURTH, WITHOUT_THIRD
 from retrieval_circuits.stacked_heads.figures.grid import SYMBOLS, curves_of, errors_view
 from retrieval_circuits.stacked_heads.readings import ATTENDED, LEARNT, final_loss, learning_times
+from retrieval_circuits.stacked_heads.readings.four import HOP_TO_LAST, TO_LAST
 from retrieval_circuits.stacked_heads.readings.three import looked_along
 
 REWARDED = {
@@ -39,13 +40,10 @@ def four_ends(results: Results) -> View:
     found = []
     for lesson in (EVERY_FOUR, WITHOUT_THIRD):
         table = pd.DataFrame({"value": final_loss(lesson, 4)(results) < LEARNT})
-        table["ahead"] = looked_along(lesson, *((f"value_{k}", LAST) for k in range(3)), before_the_last=True)(results)
-        table["query"] = looked_along(lesson, ("queries", LAST))(results)
+        table["ahead"] = looked_along(lesson, *TO_LAST, before_the_last=True)(results)
+        table["query"] = looked_along(lesson, HOP_TO_LAST)(results)
         found.append(table.reset_index().assign(arm=str(lesson)))
     return View(pd.concat(found, ignore_index=True), "networks", "queries of 32 test rows")
-
-
-LAST = "value_3"
 
 
 def four_numbers(times: View, ends: View) -> dict[str, str]:

@@ -23,10 +23,10 @@ from retrieval_circuits.stacked_heads.figures.grid import SYMBOLS, curves_of, er
 from retrieval_circuits.stacked_heads.readings import (
     ATTENDED,
     LEARNT,
-    circuit_paths,
     circuit_rows,
     final_loss,
     final_losses,
+    links_left,
 )
 from retrieval_circuits.stacked_heads.readings.three import AHEAD, looked_along
 
@@ -97,8 +97,7 @@ def ends(results: Results) -> View:
     found = []
     for arm in (one for one in (SCARCE, FRESH_SCARCE, ONE_EACH, TO_SPARE) if str(one) in results.arms):
         errors = final_loss(arm, 3)(results)
-        sites = circuit_paths(results, str(arm)).groupby("init_seed")["site"].agg(set)
-        left = sites.reindex(errors.index).map(lambda of: of if isinstance(of, set) else set())
+        left = links_left(results, str(arm)).reindex(errors.index)
         losses = circuit_rows(results, "circuit_loss", str(arm)).astype({"edit": str})
         without = circuit_rows(results, "loss_without_path", str(arm)).astype({"site": str})
         table = pd.DataFrame({"value": errors < LEARNT})

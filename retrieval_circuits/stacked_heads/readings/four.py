@@ -1,4 +1,4 @@
-"""What is read off networks on chains of four look-ups: how much later a symbol comes with another not rewarded."""
+"""What is read off networks on chains of four look-ups: when symbols come, and which paths are left at the end."""
 
 import numpy as np
 import pandas as pd
@@ -6,7 +6,12 @@ import pandas as pd
 from livingpaper.claims.reading import OfArms
 from livingpaper.claims.results import Results
 from retrieval_circuits.stacked_heads.design import WITHOUT_FOURTH, WITHOUT_THIRD, Lesson
-from retrieval_circuits.stacked_heads.readings.grid import end_of, learnt_by_end
+from retrieval_circuits.stacked_heads.readings.grid import LEARNT, end_of, final_loss, learnt_by_end, links_left
+
+LAST = "value_3"
+TO_LAST = tuple((f"value_{k}", LAST) for k in range(3))
+"""Links from where an earlier answer stands to the fourth."""
+HOP_TO_LAST = ("queries", LAST)
 
 
 def doublings_without_third(place: int) -> OfArms:
@@ -27,5 +32,26 @@ def part_before(place: int, lesson: Lesson) -> OfArms:
 
     def values(results: Results) -> pd.Series:
         return learnt_by_end(results, lesson, place) / end_of(results, lesson)
+
+    return OfArms((str(lesson),), values)
+
+
+def where_learnt(lesson: Lesson, values: OfArms) -> OfArms:
+    """The same values, of networks alone that have learnt the last symbol."""
+
+    def of_learnt(results: Results) -> pd.Series:
+        learnt = final_loss(lesson, lesson.n_steps)(results) < LEARNT
+        found = values(results)
+        return found[learnt.reindex(found.index, fill_value=False)]
+
+    return OfArms((str(lesson),), of_learnt)
+
+
+def comes_ahead(lesson: Lesson) -> OfArms:
+    """Values of a reading: 1 where a path to the fourth answer from an earlier one is left, and none from the query."""
+
+    def values(results: Results) -> pd.Series:
+        ahead, hop = {">".join(link) for link in TO_LAST}, ">".join(HOP_TO_LAST)
+        return links_left(results, str(lesson)).map(lambda left: float(bool(left & ahead) and hop not in left))
 
     return OfArms((str(lesson),), values)

@@ -156,6 +156,12 @@ def circuit_paths(results: Results, arm: str = str(FOLLOWED)) -> pd.DataFrame:
     return rows[["init_seed", "layer", "head", "site", "value"]]
 
 
+def links_left(results: Results, arm: str) -> pd.Series:
+    """The links along which paths are left, by network; none where no path is."""
+    found = circuit_paths(results, arm).groupby("init_seed")["site"].agg(frozenset)
+    return found.reindex(results.seeds(arm)).map(lambda of: of if isinstance(of, frozenset) else frozenset())
+
+
 def heads_left(results: Results, arm: str = str(FOLLOWED)) -> pd.Series:
     """How many heads have a path that is left; 0 where none has."""
     rows = circuit_paths(results, arm)
