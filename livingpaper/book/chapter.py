@@ -37,6 +37,7 @@ from livingpaper.book.new_runs import brings_new
 from livingpaper.book.page import ChapterError, Page, bring_charts_to_life, explorer_of, page, show_explorer
 from livingpaper.book.parameter_cells import parameters
 from livingpaper.book.price import price
+from livingpaper.book.situation import require_for_a_book
 from livingpaper.claims.claim import Claim
 from livingpaper.claims.multiplicity import DECIDED, Many, many
 from livingpaper.claims.results import Results
@@ -96,7 +97,7 @@ def _evidence(study: str, called: str) -> Evidence:
     in_book = "PAPER_BUILD" in os.environ
     evidence = _opened(*asked) if in_book else Evidence(*asked)
     if in_book:
-        evidence.require_for_a_book()
+        require_for_a_book(evidence)
     _say(evidence.cost())
     return evidence
 

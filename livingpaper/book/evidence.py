@@ -30,8 +30,6 @@ from livingpaper.claims.view import NoRowsError, View, joined
 from livingpaper.explorer.material import Material
 from livingpaper.figures.verdict_text import FalseAlarms
 
-MOST_NAMED = 5
-
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
@@ -119,7 +117,7 @@ class Evidence:
     @cached_property
     def is_published(self) -> bool:
         """Whether the reader asks for exactly what is published: then nothing is trained."""
-        return self.has_published and self._asks_the_same
+        return self.has_published and self.asks_the_same
 
     @property
     def origins(self) -> tuple[Origin, ...]:
@@ -199,13 +197,18 @@ class Evidence:
                     train_all(self.store, missing, executor, watch=watch)
             compute_all(self.store, self.experiments, executor, durations, watch)
             self._measure("rerun", executor, watch)
-            found.append(results_of(self._found, self.units, self.instruments, "rerun"))
+            found.append(self._rerun_results)
         return tuple(found)
 
     @cached_property
     def _published_results(self) -> Results:
         """The tables of the published runs, once all are measured: a study's second page reads none of them again."""
         return results_of(self.shipped.__getitem__, self.published_units, self.published_instruments, "paper")
+
+    @cached_property
+    def _rerun_results(self) -> Results:
+        """The same of the reader's, which do not change once they are finished and measured."""
+        return results_of(self._found, self.units, self.instruments, "rerun")
 
     def unmeasured(self, origin: Origin) -> dict[Instruments, list[Recipe]]:
         """Recipes by the tables that their runs lack."""
@@ -307,38 +310,14 @@ class Evidence:
         """
         return verdicts_in(self.folders.published, self.name.rpartition(".")[2])
 
-    def require_for_a_book(self) -> None:
-        """Stop where a page of the book would train, or be made without some of the runs it is about.
-
-        A book shows finished runs. Those of other parameters than the published ones may be trained by their page.
-
-        Raises:
-            StoreError: says which runs are missing, and what to do.
-        """
-        if not self.unpublished or not self._asks_the_same:
-            return
-        n_runs, n_absent = len(each(self.published_units)), len(self.unpublished)
-        named = f"{', '.join(self.unpublished[:MOST_NAMED])}{' ...' if n_absent > MOST_NAMED else ''}"
-        if self.recorded or n_absent < n_runs:
-            raise StoreError(
-                f"{self.folders.published}: {n_absent} of {n_runs} runs of study {self.name} are missing: {named}. A "
-                f"book trains none of them. Restore the folder (git restore {self.folders.published}); if its "
-                f"parameters are new: circuitcore measure {self.name}, then python -m livingpaper.commands.publish "
-                f"{self.name}."
-            )
-        if self.missing or self.uncomputed or self.unmeasured("rerun"):
-            raise StoreError(
-                f"{self.folders.runs}: study {self.name} has runs that are not trained or measured yet, of {n_runs}: "
-                f"{named}. A book trains none of them: circuitcore measure {self.name}"
-            )
-
     @cached_property
     def _asked(self) -> Arms:
         """The reader's recipes by arm, whether or not they can be trained here."""
         return self.study.recipes(self.params)
 
     @property
-    def _asks_the_same(self) -> bool:
+    def asks_the_same(self) -> bool:
+        """Whether the reader asks for the published runs and tables, whether or not these are here."""
         same_runs = {arm: set(recipes) for arm, recipes in self.units.items()} == {
             arm: set(recipes) for arm, recipes in self.published_units.items()
         }

@@ -3,11 +3,14 @@
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from circuitcore.training.errors import StoreError
 from circuitcore.training.experiment import Experiment
 from circuitcore.training.recipe import Recipe
 
 if TYPE_CHECKING:
     from livingpaper.book.evidence import Evidence
+
+MOST_NAMED = 5
 
 
 def situation(evidence: "Evidence") -> str:
@@ -35,6 +38,32 @@ def situation(evidence: "Evidence") -> str:
     if evidence.changed:
         lines.append(f"Not only the seeds are yours: other values of {', '.join(evidence.changed)}.")
     return "\n".join(lines)
+
+
+def require_for_a_book(evidence: "Evidence") -> None:
+    """Stop where a page of the book would train, or be made without some of the runs it is about.
+
+    A book shows finished runs. Those of other parameters than the published ones may be trained by their page.
+
+    Raises:
+        StoreError: says which runs are missing, and what to do.
+    """
+    absent, name, folders = evidence.unpublished, evidence.name, evidence.folders
+    if not absent or not evidence.asks_the_same:
+        return
+    n_runs = len(each(evidence.published_units))
+    named = f"{', '.join(absent[:MOST_NAMED])}{' ...' if len(absent) > MOST_NAMED else ''}"
+    if evidence.recorded or len(absent) < n_runs:
+        raise StoreError(
+            f"{folders.published}: {len(absent)} of {n_runs} runs of study {name} are missing: {named}. A book trains "
+            f"none of them. Restore the folder (git restore {folders.published}); if its parameters are new: "
+            f"circuitcore measure {name}, then python -m livingpaper.commands.publish {name}."
+        )
+    if evidence.missing or evidence.uncomputed or evidence.unmeasured("rerun"):
+        raise StoreError(
+            f"{folders.runs}: study {name} has runs that are not trained or measured yet, of {n_runs}: {named}. A book "
+            f"trains none of them: circuitcore measure {name}"
+        )
 
 
 def each(units: Mapping[Any, Iterable[Recipe | Experiment]]) -> list[Any]:

@@ -123,7 +123,10 @@ def rows_of(runs: Sequence[PackedRun], key: str) -> tuple[pd.DataFrame, list[int
 
     Raises:
         StoreError: as ``PackedRun.table``.
+        ValueError: runs of several files.
     """
+    if len(files := {run.path(key) for run in runs}) != 1:
+        raise ValueError(f"rows of {key} stand in {len(files)} files; one must have those of all runs")
     found = [run._rows(key) for run in runs]
     shared, places = found[0][0], np.concatenate([places for _, places in found])
     table = shared.table

@@ -131,9 +131,20 @@ class Run:
         if expected is None:
             return self.added.table(key) if self.added else None
         if self.packed:
-            return self._as_sealed(f"table/{key}", self.packed.path(key), self.packed.table(key))
+            self.require_rows(key)
+            return self.packed.table(key)
         path = table_path(self.path, key)
         return self._as_sealed(f"table/{key}", path, from_parquet(path, read_checked(path, expected)))
+
+    def require_rows(self, key: str) -> None:
+        """Hold a packed run's rows of a table, or of its ``HISTORY``, to the folder's list of contents, if it has one.
+
+        Raises:
+            StoreError: as ``table``.
+        """
+        if self.sealed is not None:
+            part, packed = HISTORY if key == HISTORY else f"table/{key}", self.packed
+            require_as_sealed(self.sealed, part, packed.path(key), packed.table_sha256(key), packed.of)
 
     def tokens_seen(self, step: int) -> int:
         """Input tokens trained on in the first ``step`` updates.
@@ -177,15 +188,16 @@ class Run:
     @cached_property
     def _history(self) -> pd.DataFrame:
         if self.packed:
-            return self._as_sealed("history", self.packed.path(HISTORY), self.packed.history)
+            self.require_rows(HISTORY)
+            return self.packed.history
         path = self.path / HISTORY_NAME
         history = from_parquet(path, read_checked(path, self.ledger.history_sha256))
-        return self._as_sealed("history", path, history)
+        return self._as_sealed(HISTORY, path, history)
 
     def _as_sealed(self, part: str, path: Path, table: pd.DataFrame) -> pd.DataFrame:
         """The table, if it is what the folder's list of contents names, or there is no list."""
         if self.sealed is not None:
-            require_as_sealed(self.sealed, part, path, table_sha256(table), self.packed.of if self.packed else "")
+            require_as_sealed(self.sealed, part, path, table_sha256(table))
         return table
 
     def only(self, steps: Collection[int]) -> "Run":

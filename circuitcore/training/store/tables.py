@@ -9,7 +9,6 @@ import pandas as pd
 from circuitcore.training.errors import StoreError
 from circuitcore.training.store.packed import HISTORY, rows_of
 from circuitcore.training.store.run import Run
-from circuitcore.training.store.sealed import require_as_sealed
 
 
 def tables_of(runs: Sequence[Run], key: str) -> tuple[list[pd.DataFrame], list[int]]:
@@ -27,7 +26,7 @@ def tables_of(runs: Sequence[Run], key: str) -> tuple[list[pd.DataFrame], list[i
     Raises:
         StoreError: as ``Run.table``; also where a run has no table of that name.
     """
-    tables, n_rows, part = [], [], HISTORY if key == HISTORY else f"table/{key}"
+    tables, n_rows = [], []
     for path, of_file in groupby(runs, lambda run: _shared_file(run, key)):
         together = list(of_file)
         if path is None:
@@ -36,8 +35,7 @@ def tables_of(runs: Sequence[Run], key: str) -> tuple[list[pd.DataFrame], list[i
             n_rows += map(len, alone)
             continue
         for run in together:
-            if run.sealed is not None:
-                require_as_sealed(run.sealed, part, path, run.packed.table_sha256(key), run.packed.of)
+            run.require_rows(key)
         table, rows_each = rows_of([run.packed for run in together], key)
         tables.append(table)
         n_rows += rows_each

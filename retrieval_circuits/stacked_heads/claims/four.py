@@ -5,24 +5,38 @@ hostile reading came while they were in training, before anything was measured: 
 symbols rewarded against some with four; it compares two that have three since then. Controls were added, and six seeds
 in place of four, of which no verdict can come.
 
-SH57 and SH58 ask fresh networks what those had suggested, and were written before any of these was trained.
+SH57 and SH58 ask fresh networks what those had suggested, and were written before any of these was trained. A hostile
+reading mended both while they were trained, before anything was measured: who has not come to the fourth symbol looks
+at it from nowhere, so networks that had not learnt it made most of what SH57 counted; SH58 counted circuits that do not
+answer, and hops that had merely been taken away. Seeds went from twelve to sixteen then, and that is final.
 """
 
 from livingpaper.claims.claim import Claim, Control, Says
 from livingpaper.claims.reading import Reading
 from livingpaper.claims.rules import Every, Share
 from livingpaper.claims.units import MORE_OFTEN_THAN_NOT, at_least, at_most, share_of
-from retrieval_circuits.stacked_heads.claims.bounds import DOUBLINGS, ERROR, ERROR_MORE, IS_LEARNT, STAYS
+from retrieval_circuits.stacked_heads.claims.bounds import (
+    ATTENTION,
+    DOUBLINGS,
+    ERROR,
+    ERROR_MORE,
+    IS_LEARNT,
+    IS_LOOKED_ALONG,
+    STAYS,
+)
 from retrieval_circuits.stacked_heads.design import EVERY_FOUR, FRESH_FOUR, WITHOUT_FOURTH, WITHOUT_THIRD, Lesson
-from retrieval_circuits.stacked_heads.readings import LEARNT, cost_of, final_loss
+from retrieval_circuits.stacked_heads.readings import cost_of, final_loss
 from retrieval_circuits.stacked_heads.readings.four import (
+    ENOUGH,
     TO_LAST,
     comes_ahead,
     doublings_without_third,
+    hop_was_tried,
     part_before,
-    where_learnt,
+    where,
+    where_enough,
 )
-from retrieval_circuits.stacked_heads.readings.three import learnt_with
+from retrieval_circuits.stacked_heads.readings.three import looked_along
 
 EVERY, NO_THIRD, NO_FOURTH = "every one rewarded", "the third not rewarded", "the fourth not rewarded"
 
@@ -86,35 +100,40 @@ REWARDS = (
         ),
     ),
 )
-FRESH_ERROR = _error(FRESH_FOUR, 4, "fourth", "fresh seeds")
 NETWORKS = share_of("networks")
-LEARNERS = "networks of 5 layers, fresh seeds, that have learnt the fourth symbol"
+LOOKS_AHEAD = looked_along(FRESH_FOUR, *TO_LAST, before_the_last=True)
+FRESH = "networks of five layers, fresh seeds,"
+
+
+def _attention(of_which: str, *, learnt: bool) -> Reading:
+    return Reading(
+        f"attention at the end from an earlier answer to the fourth, of link and head with most of it, the last layer "
+        f"left out, {FRESH} {of_which},",
+        ATTENTION,
+        where(FRESH_FOUR, LOOKS_AHEAD, learnt=learnt),
+    )
+
+
 ON_FRESH = (
     Claim(
         id="SH57",
         says=Says(
-            holds="In five layers, enough to hop along four look-ups, having learnt the fourth and a head that looks "
-            "ahead to it mostly go together.",
-            fails="In five layers, enough to hop along four look-ups, having learnt the fourth and a head that looks "
-            "ahead to it mostly do not go together.",
-            whether="whether in five layers having learnt the fourth look-up goes together with looking ahead",
+            holds="With five layers, as many as one look-up a layer takes, most networks that learn the fourth of four "
+            "look-ups look at it from where an earlier answer stands.",
+            fails="With five layers, as many as one look-up a layer takes, most networks that learn the fourth of four "
+            "look-ups look at it from no earlier answer.",
+            whether="whether five layers that learn four look-ups look ahead to the fourth",
         ),
-        reading=Reading(
-            "networks of 5 layers, fresh seeds, that have learnt the fourth symbol and look from an earlier answer to "
-            "the fourth, or neither,",
-            NETWORKS,
-            learnt_with(FRESH_FOUR, *TO_LAST),
-        ),
-        rule=Share(each=at_least(1.0, "both or neither")),
+        reading=_attention("that have learnt the fourth symbol", learnt=True),
+        rule=Share(each=IS_LOOKED_ALONG),
         bound=MORE_OFTEN_THAN_NOT,
-        controls=tuple(
+        controls=(
             Control(
-                reading=FRESH_ERROR,
-                rule=Share(each=each),
-                bound=at_least(0.05, "of twelve networks three: both kinds must be there, and not by one alone"),
-                spoils="either",
-            )
-            for each in (IS_LEARNT, at_least(LEARNT, "not learnt, by the source's threshold"))
+                reading=_attention("that have not learnt it", learnt=False),
+                rule=Share(each=IS_LOOKED_ALONG),
+                bound=at_most(0.5, "else to look ahead tells nothing of having learnt it"),
+                spoils="yes",
+            ),
         ),
     ),
     Claim(
@@ -127,21 +146,34 @@ ON_FRESH = (
             whether="whether what is left of five layers comes to the fourth answer from an earlier one alone",
         ),
         reading=Reading(
-            f"{LEARNERS}, with a path left to the fourth answer from an earlier one and none from the query,",
+            f"{FRESH} that have learnt the fourth symbol and do nearly as well with the paths that are left, with one "
+            "to the fourth answer from an earlier one and none from the query,",
             NETWORKS,
-            where_learnt(FRESH_FOUR, comes_ahead(FRESH_FOUR)),
+            where_enough(FRESH_FOUR, where(FRESH_FOUR, comes_ahead(FRESH_FOUR))),
         ),
         rule=Share(each=at_least(1.0, "the one and not the other")),
         bound=MORE_OFTEN_THAN_NOT,
         controls=(
             Control(
                 reading=Reading(
-                    f"squared error with the paths that are left, less the network's own, of {LEARNERS},",
+                    f"squared error with the paths that are left, less the network's own, {FRESH} that have learnt the "
+                    "fourth symbol,",
                     ERROR_MORE,
-                    where_learnt(FRESH_FOUR, cost_of("paths", FRESH_FOUR)),
+                    where(FRESH_FOUR, cost_of("paths", FRESH_FOUR)),
                 ),
-                bound=at_most(0.1, "twice the error that the source accepts"),
+                rule=Share(each=at_most(ENOUGH, "twice the error that the source accepts")),
+                bound=at_least(0.75, "those that are read must be most"),
                 spoils="either",
+            ),
+            Control(
+                reading=Reading(
+                    f"{FRESH} that have learnt the fourth symbol and of which a path from the query to it was tried,",
+                    NETWORKS,
+                    where(FRESH_FOUR, hop_was_tried(FRESH_FOUR)),
+                ),
+                rule=Share(each=at_least(1.0, "it was")),
+                bound=at_most(0.5, "paths are taken away one by one, and of two that do the same either may stay"),
+                spoils="yes",
             ),
         ),
     ),

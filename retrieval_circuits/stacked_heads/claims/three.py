@@ -13,7 +13,15 @@ from livingpaper.claims.claim import Claim, Control, Says
 from livingpaper.claims.reading import Reading
 from livingpaper.claims.rules import Every, Share, Some
 from livingpaper.claims.units import COUNT, MORE_OFTEN_THAN_NOT, Unit, at_least, at_most, share_of
-from retrieval_circuits.stacked_heads.claims.bounds import ATTENTION, ERROR, ERROR_MORE, IS_LEARNT, LAYERS, STAYS
+from retrieval_circuits.stacked_heads.claims.bounds import (
+    ATTENTION,
+    ERROR,
+    ERROR_MORE,
+    IS_LEARNT,
+    IS_LOOKED_ALONG,
+    LAYERS,
+    STAYS,
+)
 from retrieval_circuits.stacked_heads.design import (
     ALL_LENGTHS,
     ENDS,
@@ -28,7 +36,7 @@ from retrieval_circuits.stacked_heads.design import (
     Cell,
     Lesson,
 )
-from retrieval_circuits.stacked_heads.readings import ATTENDED, LEARNT, cost_of, final_loss, more_layers
+from retrieval_circuits.stacked_heads.readings import LEARNT, cost_of, final_loss, more_layers
 from retrieval_circuits.stacked_heads.readings.three import (
     AHEAD,
     error_at_the_end_of,
@@ -40,7 +48,6 @@ from retrieval_circuits.stacked_heads.readings.three import (
 )
 
 LOOK_UPS = Unit(name="look-ups", digits=1, low=0.0, high=3.0)
-IS_LOOKED_ALONG = at_least(ATTENDED, "the source's threshold for a path")
 NAMES = {1: "first", 2: "second", 3: "third"}
 
 

@@ -6,12 +6,22 @@ import pandas as pd
 from livingpaper.claims.reading import OfArms
 from livingpaper.claims.results import Results
 from retrieval_circuits.stacked_heads.design import WITHOUT_FOURTH, WITHOUT_THIRD, Lesson
-from retrieval_circuits.stacked_heads.readings.grid import LEARNT, end_of, final_loss, learnt_by_end, links_left
+from retrieval_circuits.stacked_heads.readings.grid import (
+    LEARNT,
+    cost_of,
+    end_of,
+    final_loss,
+    learnt_by_end,
+    links_left,
+)
 
 LAST = "value_3"
 TO_LAST = tuple((f"value_{k}", LAST) for k in range(3))
 """Links from where an earlier answer stands to the fourth."""
 HOP_TO_LAST = ("queries", LAST)
+HOP = ">".join(HOP_TO_LAST)
+ENOUGH = 0.1
+"""By how much the error may rise with attention set: twice what the source accepts, half of what losing x_4 costs."""
 
 
 def doublings_without_third(place: int) -> OfArms:
@@ -36,22 +46,41 @@ def part_before(place: int, lesson: Lesson) -> OfArms:
     return OfArms((str(lesson),), values)
 
 
-def where_learnt(lesson: Lesson, values: OfArms) -> OfArms:
-    """The same values, of networks alone that have learnt the last symbol."""
+def where(lesson: Lesson, values: OfArms, *, learnt: bool = True) -> OfArms:
+    """The same values, of networks alone that have learnt the last symbol, or of those that have not."""
 
-    def of_learnt(results: Results) -> pd.Series:
-        learnt = final_loss(lesson, lesson.n_steps)(results) < LEARNT
+    def of_those(results: Results) -> pd.Series:
+        has = final_loss(lesson, lesson.n_steps)(results) < LEARNT
         found = values(results)
-        return found[learnt.reindex(found.index, fill_value=False)]
+        return found[(has == learnt).reindex(found.index, fill_value=False)]
 
-    return OfArms((str(lesson),), of_learnt)
+    return OfArms((str(lesson),), of_those)
+
+
+def where_enough(lesson: Lesson, values: OfArms) -> OfArms:
+    """The same values, of networks alone whose paths that are left raise the error by no more than ``ENOUGH``."""
+
+    def of_those(results: Results) -> pd.Series:
+        found, costs = values(results), cost_of("paths", lesson)(results)
+        return found[costs.reindex(found.index) <= ENOUGH]
+
+    return OfArms((str(lesson),), of_those)
 
 
 def comes_ahead(lesson: Lesson) -> OfArms:
     """Values of a reading: 1 where a path to the fourth answer from an earlier one is left, and none from the query."""
 
     def values(results: Results) -> pd.Series:
-        ahead, hop = {">".join(link) for link in TO_LAST}, ">".join(HOP_TO_LAST)
-        return links_left(results, str(lesson)).map(lambda left: float(bool(left & ahead) and hop not in left))
+        ahead = {">".join(link) for link in TO_LAST}
+        return links_left(results, str(lesson)).map(lambda left: float(bool(left & ahead) and HOP not in left))
+
+    return OfArms((str(lesson),), values)
+
+
+def hop_was_tried(lesson: Lesson) -> OfArms:
+    """Values of a reading: 1 where a path from the query to the fourth answer was among the candidates."""
+
+    def values(results: Results) -> pd.Series:
+        return links_left(results, str(lesson), "candidate_path").map(lambda tried: float(HOP in tried))
 
     return OfArms((str(lesson),), values)

@@ -130,7 +130,7 @@ def final_attention(*link: str) -> OfMetric:
     return at_end("attention", str(FOLLOWED), "max", site=">".join(link))
 
 
-def cost_of(edit: str, cell: Cell = FOLLOWED) -> OfArms:
+def cost_of(edit: str, cell: Cell | Lesson = FOLLOWED) -> OfArms:
     """Values of a reading: how much more error a network makes with its attention set than without, by ``edit``."""
 
     @of_arms(str(cell))
@@ -148,17 +148,20 @@ def circuit_rows(results: Results, metric: str, arm: str = str(FOLLOWED)) -> pd.
     return rows[(rows["metric"] == metric) & (rows["arm"] == arm)]
 
 
-def circuit_paths(results: Results, arm: str = str(FOLLOWED)) -> pd.DataFrame:
-    """Paths that are left, but those of positions to themselves: ``init_seed``, ``layer``, ``head``, ``site``."""
-    rows = circuit_rows(results, "path", arm).astype({"site": "str"})
+def circuit_paths(results: Results, arm: str = str(FOLLOWED), metric: str = "path") -> pd.DataFrame:
+    """Paths that are left, but those of positions to themselves: ``init_seed``, ``layer``, ``head``, ``site``.
+
+    With the metric "candidate_path" all that were tried.
+    """
+    rows = circuit_rows(results, metric, arm).astype({"site": "str"})
     ends = rows["site"].str.split(">", expand=True)
     rows = rows[ends[0] != ends[1]] if len(rows) else rows
     return rows[["init_seed", "layer", "head", "site", "value"]]
 
 
-def links_left(results: Results, arm: str) -> pd.Series:
-    """The links along which paths are left, by network; none where no path is."""
-    found = circuit_paths(results, arm).groupby("init_seed")["site"].agg(frozenset)
+def links_left(results: Results, arm: str, metric: str = "path") -> pd.Series:
+    """The links along which paths are left, by network; none where no path is. ``metric`` as in ``circuit_paths``."""
+    found = circuit_paths(results, arm, metric).groupby("init_seed")["site"].agg(frozenset)
     return found.reindex(results.seeds(arm)).map(lambda of: of if isinstance(of, frozenset) else frozenset())
 
 

@@ -64,8 +64,8 @@ def looked_along(cell: Cell | Lesson, *links: tuple[str, str], before_the_last: 
     return values
 
 
-def learnt_with(cell: Cell | Lesson, *links: tuple[str, str]) -> OfArms:
-    """Values of a reading: 1 where a network has learnt the last symbol and a head looks along a link, or neither.
+def learnt_with(cell: Cell | Lesson, link: tuple[str, str]) -> OfArms:
+    """Values of a reading: 1 where a network has learnt the last symbol and a head looks along the link, or neither.
 
     Heads of the last layer are left out, as in ``looked_along``.
     """
@@ -73,7 +73,7 @@ def learnt_with(cell: Cell | Lesson, *links: tuple[str, str]) -> OfArms:
     @of_arms(str(cell))
     def values(results: Results) -> pd.Series:
         learnt = final_loss(cell, cell.n_steps)(results) < LEARNT
-        looked = looked_along(cell, *links, before_the_last=True)(results) >= ATTENDED
+        looked = looked_along(cell, link, before_the_last=True)(results) >= ATTENDED
         return (learnt == looked.reindex(learnt.index)).astype(float)
 
     return values

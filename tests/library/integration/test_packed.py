@@ -20,7 +20,7 @@ from circuitcore.training.store import packing, places, squeezed
 from circuitcore.training.store.digests import table_sha256, training_sha256
 from circuitcore.training.store.file_bytes import sha256
 from circuitcore.training.store.ledger import checkpoint_name
-from circuitcore.training.store.packed import HISTORY, PackedRun
+from circuitcore.training.store.packed import HISTORY, PackedRun, packed_run, rows_of
 from circuitcore.training.store.packing import folder_names, pack
 from circuitcore.training.store.parquet import to_parquet
 from circuitcore.training.store.places import run_folders
@@ -149,6 +149,13 @@ def test_many_runs_are_held_to_the_list_and_to_what_they_have_as_each_is(folder)
             tables_of([first, forged], key)
     with pytest.raises(StoreError, match=f"{IDS[0]}: has no table 'few-v1'"):
         tables_of([last, first], SOME)
+
+
+def test_rows_of_several_files_are_not_taken_from_one(folder):
+    first, second = (packed_run(folder, IDS[seed]) for seed in (0, 1))
+    moved = PackedRun(replace(second.line, address=folder / "elsewhere" / "arm" / IDS[1]))
+    with pytest.raises(ValueError, match=f"rows of {KEY} stand in 2 files"):
+        rows_of([first, moved], KEY)
 
 
 def test_a_shared_file_is_a_plain_table(folder):

@@ -22,6 +22,7 @@ from livingpaper.book.evidence import Evidence, Folders
 from livingpaper.book.gathering import runs_behind
 from livingpaper.book.new_runs import brings_new
 from livingpaper.book.price import price
+from livingpaper.book.situation import require_for_a_book
 from livingpaper.claims.reading import Less, of_experiment
 from livingpaper.claims.results import SelectionError
 from livingpaper.claims.units import at_least
@@ -176,6 +177,7 @@ def test_other_seeds_are_computed_and_stand_beside_the_published_ones(reader, co
     assert [work.what for work in evidence.left("serial")] == ["computing longest, 1 table(s)"]
     assert "You ask for 3 run(s), 3 of experiments; 2 are here already." in evidence.cost("serial")
     paper, rerun = evidence.gather(None, "serial")
+    assert evidence.gather(None, "serial") == (paper, rerun), "a study's second page reads none of them again"
     new = toy_experiments.experiments(mine)[0].by_seed[1]
     assert computed == [new.run_id] and files(reader / "published") == before
     assert rerun.seeds("longest") == (4, 7) and paper.seeds("longest") == PARAMS.seeds
@@ -202,17 +204,17 @@ def raised(monkeypatch, **changes):
 
 
 def test_a_book_computes_none_that_is_missing(reader, monkeypatch, computed):
-    evidence_in(reader).require_for_a_book()
+    require_for_a_book(evidence_in(reader))
     raised(monkeypatch, version=2)
     first = toy_experiments.experiments(PARAMS)[0].by_seed[0].run_id
     told = rf"5 of 6 runs of study {TOY} are missing: {first}, .*\. A book trains none of them\. Restore the folder"
     with pytest.raises(StoreError, match=f"{re.escape(str(reader / 'published'))}: {told}"):
-        evidence_in(reader).require_for_a_book()
+        require_for_a_book(evidence_in(reader))
     shutil.rmtree(reader / "published")
     with pytest.raises(
         StoreError, match=f"has runs that are not trained or measured yet, of 6: {first}.*measure {TOY}"
     ):
-        evidence_in(reader).require_for_a_book()
+        require_for_a_book(evidence_in(reader))
     assert computed == []
 
 

@@ -220,7 +220,7 @@ def test_a_live_notebook_gets_vega_and_styles_once(kernel, shown, monkeypatch):
 
 @pytest.mark.parametrize("in_book", [True, False])
 def test_an_appendix_of_a_book_takes_what_its_chapter_has_read(kernel, monkeypatch, in_book):
-    monkeypatch.setattr(Evidence, "require_for_a_book", lambda _: None)
+    monkeypatch.setattr(chapter, "require_for_a_book", lambda _: None)
     monkeypatch.setattr(Evidence, "cost", lambda _: "")
     chapter._opened.cache_clear()
     if not in_book:

@@ -18,6 +18,7 @@ from circuitcore.training.store.parquet import to_parquet
 from circuitcore.training.store.sealing import differences
 from livingpaper.book import studies
 from livingpaper.book.evidence import Evidence, Folders
+from livingpaper.book.situation import require_for_a_book
 from livingpaper.commands import publishing
 from retrieval_circuits import symbolic_kv as study
 
@@ -67,7 +68,7 @@ def folders(made, tmp_path, monkeypatch):
 def built(folders, params=SMALL):
     """What a page of the book does first."""
     evidence = Evidence("symbolic_kv", params, folders)
-    evidence.require_for_a_book()
+    require_for_a_book(evidence)
     evidence.cost()
     (results,) = evidence.gather(None, "serial")
     return evidence, results
