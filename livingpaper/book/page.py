@@ -1,7 +1,7 @@
 """A page of the book from inside its notebook: figures, tables, numbers, as Jupyter, papermill and MyST take them."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -18,6 +18,7 @@ from livingpaper.claims.view import View
 from livingpaper.explorer.exhibit import Exhibit
 from livingpaper.explorer.widget import Explorer
 from livingpaper.figures.bundle import Figure
+from livingpaper.figures.caption import sentence
 from livingpaper.figures.chart_html import loader_html
 from livingpaper.figures.figure_files import beside, inside
 from livingpaper.figures.tables import table_html, table_markdown
@@ -78,13 +79,27 @@ class Page:
             raise ChapterError(unknown("figure", name, self._pictures))
         self._keep(name.replace("-", "_"), self._pictures[name])
 
-    def table(self, rows: pd.DataFrame, *, digits: int = 3) -> None:
-        """Show a small table; its column names are the headings."""
+    def table(self, shown: View | pd.DataFrame, *, hide: Sequence[str] = (), digits: int = 3) -> None:
+        """Show a small table; its column names are the headings. What the note of a view says stands below it.
+
+        Args:
+            shown: what.
+            hide: columns that say nothing to a reader.
+            digits: significant digits of numbers that are not whole.
+
+        Raises:
+            ChapterError: no such column.
+        """
+        rows, note = (shown.table, sentence(shown.note)) if isinstance(shown, View) else (shown, "")
+        for name in hide:
+            if name not in rows:
+                raise ChapterError(unknown("column", name, rows))
+        rows = rows.drop(columns=list(hide))
         if "origin" in rows and rows["origin"].nunique() == 1:  # says something only beside another
             rows = rows.drop(columns="origin")
         rows = rows.rename(columns={"init_seed": "seed"})
-        bundle = {"text/markdown": table_markdown(rows, digits), "text/html": table_html(rows, digits)}
-        display({**bundle, "text/plain": rows.to_string(index=False)}, raw=True)
+        bundle = {"text/markdown": table_markdown(rows, digits, note), "text/html": table_html(rows, digits, note)}
+        display({**bundle, "text/plain": "\n".join([rows.to_string(index=False), *([note] if note else [])])}, raw=True)
 
     def number(self, name: str, value: float | int | str, form: str = "") -> None:
         """Keep a number for the prose: ``{glue:text}`name``` on this page, ``{{ CHAPTER_name }}`` on others.

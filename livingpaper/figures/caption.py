@@ -31,8 +31,13 @@ def facts(view: View) -> list[str]:
     if view.levels:
         sentences.append(f"Lines: {'; '.join(f'{name} {level:.3g}' for name, level in view.levels.items())}.")
     if view.note:
-        sentences.append(view.note.rstrip(".") + ".")
+        sentences.append(sentence(view.note))
     return sentences
+
+
+def sentence(note: str) -> str:
+    """A note with its full stop; "" for none."""
+    return f"{note.rstrip('.')}." if note else ""
 
 
 def few_seeds(n: int) -> str:

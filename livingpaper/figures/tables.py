@@ -1,5 +1,6 @@
 """A table of words and numbers as a page shows it."""
 
+import html
 import math
 
 import pandas as pd
@@ -35,24 +36,26 @@ def _short(value: float) -> str:
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value + 0.0:.3g}"  # no zero has a sign
 
 
-def table_markdown(rows: pd.DataFrame, digits: int) -> str:
-    """The table in Markdown, numbers to the right.
+def table_markdown(rows: pd.DataFrame, digits: int, note: str = "") -> str:
+    """The table in Markdown, numbers to the right, and a sentence below it.
 
     Args:
         rows: column names are the headings; the index is not shown.
         digits: significant digits of numbers that are not whole.
+        note: the sentence, in plain text; "" for none.
     """
     numeric = [pd.api.types.is_numeric_dtype(rows[name]) for name in rows]
     head = [escape_markdown(str(name)) for name in rows]
     lines = [head, ["--:" if number else ":--" for number in numeric]]
     lines += [[escape_markdown(cell_text(cell, digits)) for cell in row] for row in rows.itertuples(index=False)]
-    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines) + "\n"
+    below = f"\n{escape_markdown(note)}\n" if note else ""
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines) + "\n" + below
 
 
-def table_html(rows: pd.DataFrame, digits: int) -> str:
-    """The same table in HTML, for a live notebook."""
+def table_html(rows: pd.DataFrame, digits: int, note: str = "") -> str:
+    """The same in HTML, for a live notebook."""
     shown = rows.map(lambda cell: cell_text(cell, digits))
-    return shown.to_html(index=False, border=0)
+    return shown.to_html(index=False, border=0) + (f"<p>{html.escape(note)}</p>" if note else "")
 
 
 def cell_text(cell: object, digits: int) -> str:

@@ -306,7 +306,8 @@ def every_arm(results: Results) -> View:
             when = f"{median:,.0f}" if median <= end_of(results, arm) else "never"
             line[words] = f"{answering} ({when if asked else '–'})"
         found.append(line)
-    return View(pd.DataFrame(found), "as named", ROWS)
+    note = "Networks that answer at the end, and the training step at which the median network first does"
+    return View(pd.DataFrame(found), "as named", ROWS, note=note)
 
 
 CHAPTER = (training, turns, shallow, arrivals, depths, passing, frontier, held)

@@ -75,7 +75,8 @@ def every_network(results: Results) -> View:
             table[f"{memory} forms"] = [f"{step:,.0f}" if step >= 0 else "" for step in steps]
             table[f"{memory} recalls"] = ends[memory].map("{:.2f}".format).to_numpy()
         found.append(table.assign(accuracy=ends["accuracy"].map("{:.2f}".format).to_numpy(), arm=LEARNING))
-    return View(pd.concat(found, ignore_index=True), "as named", NO_PROMPTS)
+    note = "A matrix forms at a training step; what it recalls and accuracy are shares, at the end"
+    return View(pd.concat(found, ignore_index=True), "as named", NO_PROMPTS, note=note)
 
 
 def cut_through_training(results: Results) -> View:

@@ -41,7 +41,7 @@ def every_setting(results: Results) -> View:
                 name, value = change[0]
                 kept = rows[(rows[list(dict(change))] == list(dict(change).values())).all(axis=1)]
                 found.append(_waits(kept, shape, axis, IN_WORDS[name].format(value)))
-    return View(pd.DataFrame(found), WAIT, ROWS)
+    return View(pd.DataFrame(found), WAIT, ROWS, note="Waits in training steps")
 
 
 def _waits(rows: pd.DataFrame, shape: str, axis: str, setting: str) -> dict[str, object]:

@@ -61,7 +61,7 @@ def displayed(run_of: RunOf) -> View:
         shown = " ".join(f"{seen} {permutation[seen - 1]}" for seen in order[:step])
         shares = {f"y {y}": f"{p:.3f}" for y, p in enumerate(probabilities, 1)}
         rows.append({"shown": shown or "-", "x": x, **shares, "right": permutation[x - 1]})
-    return View(pd.DataFrame(rows), "probability", "one held-out sequence")
+    return View(pd.DataFrame(rows), "probability", "one held-out sequence", note="Of each y its probability")
 
 
 def _at_source_epoch(run: Run) -> int:

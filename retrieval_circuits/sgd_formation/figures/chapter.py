@@ -270,9 +270,9 @@ def gradients_alike(results: Results) -> View:
     wide = rows.pivot(index=["step", "variable"], columns="metric", values="value")
     found = [
         {
-            "arm": DRAWN, "step": f"{step:,}", "in common": HAVE[name], "alike": f"{part['alike']:.3f}",
-            "without it": f"{part['unlike']:.3f}", "difference": f"{part['alike'] - part['unlike']:.3f}",
-            "by lot at most": f"{part['by_lot']:.3f}",
+            "arm": DRAWN, "step": f"{step:,}", "in common": HAVE[name], "alike": f"{part['alike']:z.3f}",
+            "without it": f"{part['unlike']:z.3f}", "difference": f"{part['alike'] - part['unlike']:z.3f}",
+            "by lot at most": f"{part['by_lot']:z.3f}",
         }
         for (step, name), part in wide.iterrows()
     ]  # fmt: skip

@@ -101,7 +101,8 @@ def starts(results: Results) -> View:
         "lost without the first MLP": cost_of_part(FULL, "L0MLP")(results).round(3),
         WITHOUT_FIRST: dearest_head(FULL, layer=0)(results).round(3),
     })  # fmt: skip
-    return View(table.rename_axis("init_seed").reset_index().assign(arm=FULL), "as named", REPORTED[FULL])
+    note = "Training steps; the rest are shares of reads"
+    return View(table.rename_axis("init_seed").reset_index().assign(arm=FULL), "as named", REPORTED[FULL], note=note)
 
 
 def losses(results: Results) -> View:
@@ -115,7 +116,9 @@ def losses(results: Results) -> View:
         OWN: word_loss(FULL, "train")(results).round(3),
     })  # fmt: skip
     table[FLOOR] = round(floor(results).mean(), 3)
-    return View(table.rename_axis("init_seed").reset_index().assign(arm=FULL), "nats a word", REPORTED[FULL])
+    return View(
+        table.rename_axis("init_seed").reset_index().assign(arm=FULL), "nats a word", REPORTED[FULL], note="Nats a word"
+    )
 
 
 def numbers(started: View, lost: View, orders: View) -> dict[str, str]:

@@ -114,7 +114,7 @@ def every_network(results: Results) -> View:
         }
         for seed in won.index
     ]  # fmt: skip
-    return View(pd.DataFrame(found), "head", ROWS)
+    return View(pd.DataFrame(found), "head", ROWS, note="Times are training steps")
 
 
 def removed_heads(results: Results) -> View:

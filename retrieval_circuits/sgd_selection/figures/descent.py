@@ -31,7 +31,12 @@ def by_sgd(results: Results) -> View:
 def tuning(results: Results) -> View:
     """The loss that each rate comes to with each momentum."""
     rows = tuned(results).map("{:.2f}".format).rename(columns="momentum {:g}".format).rename_axis("rate").reset_index()
-    return View(rows.assign(rate=rows["rate"].map("{:g}".format), arm=RATED), "loss, nats a word", ROWS)
+    return View(
+        rows.assign(rate=rows["rate"].map("{:g}".format), arm=RATED),
+        "loss, nats a word",
+        ROWS,
+        note="Loss, nats a word",
+    )
 
 
 def every_start(results: Results) -> View:
@@ -51,7 +56,8 @@ def every_start(results: Results) -> View:
         }
         for seed, head in won.items()
     ]  # fmt: skip
-    return View(pd.DataFrame(found), "head", ROWS, note="Of any layer, trained by SGD; costs: points of accuracy")
+    note = "Trained by SGD; heads of any layer with their mean attention, and points of accuracy that a removal costs"
+    return View(pd.DataFrame(found), "head", ROWS, note=note)
 
 
 DESCENTS = {view.__name__: view for view in (by_sgd, tuning, every_start)}

@@ -204,7 +204,7 @@ def birth_table(results: Results) -> View:
     ]  # fmt: skip
     if len(rows[0]) == 1:
         raise SelectionError(f"none of the source's seeds {SOURCE_SEEDS} is among these runs")
-    return View(pd.DataFrame(rows), "epoch of birth", "as published")
+    return View(pd.DataFrame(rows), "epoch of birth", "as published", note="Epochs of birth")
 
 
 def _epoch(epoch: float | int) -> str:
@@ -259,7 +259,8 @@ def unborn(results: Results) -> View:
                 AT_THE_END: _mean_epochs(timing.apart_at_least(results, born_under)),
             }
         )  # fmt: skip
-    return View(pd.DataFrame(rows), "epochs from the first to the last birth of a run", "all six families")
+    unit = "epochs from the first to the last birth of a run"
+    return View(pd.DataFrame(rows), unit, "all six families", note=unit.capitalize())
 
 
 def _mean_epochs(values: pd.Series) -> str:

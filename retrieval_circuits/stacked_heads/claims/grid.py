@@ -152,7 +152,7 @@ PATHS = (
         reading=_path(
             "time at which attention from query to first answer passes one half, less that from value to key,",
             STEPS,
-            Less(readings.path_time(*FIRST), readings.path_time(*PREVIOUS)),
+            Less(readings.path_time(FIRST), readings.path_time(PREVIOUS)),
         ),
         bound=at_least(STEPS_AN_EPOCH, "the time between two checkpoints"),
         controls=(

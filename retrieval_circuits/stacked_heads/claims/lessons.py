@@ -11,8 +11,8 @@ from livingpaper.claims.reading import Less, Reading
 from livingpaper.claims.rules import Share
 from livingpaper.claims.units import MORE_OFTEN_THAN_NOT, NUMBER, STEPS, Unit, at_least, at_most
 from retrieval_circuits.stacked_heads.claims.bounds import ERROR, IS_LEARNT, STAYS
-from retrieval_circuits.stacked_heads.design import FRESH_EVERY, LAST, LONGER, MIXED, SHORT_FIRST, Lesson
-from retrieval_circuits.stacked_heads.readings import final_loss
+from retrieval_circuits.stacked_heads.design import FRESH, FRESH_EVERY, LAST, LONGER, MIXED, SHORT_FIRST, Lesson
+from retrieval_circuits.stacked_heads.readings import final_loss, learnt_time
 from retrieval_circuits.stacked_heads.readings import lessons as readings
 
 FOUND = Unit(digits=1, low=0.0)
@@ -109,7 +109,7 @@ PATHS = (
             "distance in time from the path to the first answer to the other networks' fall of the error of the first "
             "symbol, less that to its own,",
             STEPS,
-            readings.nearer_own(readings.FRESH_FIRST, readings.fresh_learnt(1)),
+            readings.nearer_own(readings.FRESH_FIRST, learnt_time(1, FRESH)),
         ),
         bound=at_least(FRESH_EVERY, "the time between two checkpoints"),
     ),
@@ -124,7 +124,7 @@ PATHS = (
             "distance in time from the first path to the second answer to the other networks' fall of the error of "
             "the second symbol, less that to its own,",
             STEPS,
-            readings.nearer_own(readings.SECOND_LOOK_UP, readings.fresh_learnt(2)),
+            readings.nearer_own(readings.SECOND_LOOK_UP, learnt_time(2, FRESH)),
         ),
         bound=at_least(FRESH_EVERY, "the time between two checkpoints"),
     ),

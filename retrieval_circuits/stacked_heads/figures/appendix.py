@@ -95,7 +95,8 @@ def every_network(results: Results) -> View:
         table[f"{symbol} learnt"], table[f"error of the {symbol}"] = shown, finals[place].map(_error)
     order = {str(cell): at for at, cell in enumerate(cells)}
     table = table.reset_index().sort_values(["cell", "init_seed"], key=lambda part: part.map(order).fillna(part))
-    return View(table.rename(columns={"cell": "arm"}), "squared error", "test")
+    note = "A symbol is learnt at a training step; errors are squared errors at the end"
+    return View(table.rename(columns={"cell": "arm"}), "squared error", "test", note=note)
 
 
 def _error(value: float) -> str:

@@ -9,7 +9,6 @@ from retrieval_circuits.stacked_heads.design import FOLLOWED, FRESH, LAST, MIXED
 from retrieval_circuits.stacked_heads.figures.grid import ERROR, KNOWS_THE_STEP, LINKS, PLATEAU, SYMBOLS
 from retrieval_circuits.stacked_heads.readings import final_losses, learnt_time, path_time
 from retrieval_circuits.stacked_heads.readings.lessons import (
-    fresh_learnt,
     fresh_time,
     learning_by_length,
 )
@@ -43,12 +42,11 @@ def taught_training(results: Results) -> View:
 
 def times(results: Results) -> View:
     """When each path and each symbol appears, one point a seed, in the followed and in the fresh networks."""
-    found, both = [], ((FOLLOWED, path_time, learnt_time), (FRESH, fresh_time, fresh_learnt))
-    for arm, path, learnt in (one for one in both if str(one[0]) in results.arms):
-        events = {f"path: {name}": _of_link(path, link) for name, link in LINKS.items()}
-        events |= {
-            f"error of the {name} falls": learnt(place) for place, name in SYMBOLS.items() if place <= FOLLOWED.n_steps
-        }
+    found, both = [], ((FOLLOWED, path_time), (FRESH, fresh_time))
+    for arm, path_of in (one for one in both if str(one[0]) in results.arms):
+        events = {f"path: {name}": path_of(link) for name, link in LINKS.items()}
+        for place in range(1, FOLLOWED.n_steps + 1):
+            events[f"error of the {SYMBOLS[place]} falls"] = learnt_time(place, arm)
         for name, values in events.items():
             rows = values(results).rename("value").reset_index()
             found.append(rows.assign(group=name, series=SERIES[str(arm)], arm=str(arm)))
@@ -60,10 +58,6 @@ def times(results: Results) -> View:
 
 
 SERIES = {str(FOLLOWED): "the ten followed", str(FRESH): "the fresh ones"}
-
-
-def _of_link(path, link: tuple[str, str]):
-    return path(link) if path is fresh_time else path(*link)
 
 
 def by_length(results: Results) -> View:

@@ -25,12 +25,11 @@ from retrieval_circuits.stacked_heads.figures.four import four_numbers
 from retrieval_circuits.stacked_heads.figures.grid import ERROR, PLATEAU
 from retrieval_circuits.stacked_heads.figures.lessons import LESSONS
 from retrieval_circuits.stacked_heads.figures.three import three_numbers
-from retrieval_circuits.stacked_heads.readings import LEARNT
+from retrieval_circuits.stacked_heads.readings import LEARNT, learnt_time
 from retrieval_circuits.stacked_heads.readings.lessons import (
     FRESH_FIRST,
     SECOND_LOOK_UP,
     end_of_stage,
-    fresh_learnt,
     nearer_own_where_it_came,
     path_rows,
 )
@@ -48,7 +47,7 @@ def second_stage(results: Results) -> View:
 
 def where_it_came(results: Results, path: OfArms, place: int) -> View:
     """SH22's or SH23's reading of the fresh networks in which path and symbol came; of others no number."""
-    values = nearer_own_where_it_came(path, fresh_learnt(place))(results)
+    values = nearer_own_where_it_came(path, learnt_time(place, FRESH))(results)
     values = values.reindex(pd.Index(results.seeds(str(FRESH)), name="init_seed"))
     return View(values.rename("value").reset_index().assign(arm=str(FRESH)), "training steps", "test")
 
@@ -62,17 +61,16 @@ def at_start(results: Results) -> View:
 
 def numbers(params: Params, views: Mapping[str, View]) -> dict[str, str]:
     """Name in the prose -> number in words, from those of ``NEEDED``; of published runs where a reader's are beside."""
-    taught, stage, first, second, start, worth, networks, longer, *four = (views[name] for name in NEEDED)
     return {
         "plateau": f"{PLATEAU:g}",
         **{f"n_steps_{name}": f"{steps:,}" for name, steps in _steps(params).items()},
-        **_taught(taught, stage),
-        "nearer_first_where_it_came": _nearer(first),
-        **_fresh(second, start),
-        **_worth(worth),
-        **three_numbers(networks),
-        **four_numbers(*four),
-        "second_stage_error": f"{longer.published['value'].min():.2f}",
+        **_taught(views["taught"], views["first_stage"]),
+        "nearer_first_where_it_came": _nearer(views["first_where_it_came"]),
+        **_fresh(views["second_where_it_came"], views["at_start"]),
+        **_worth(views["worth"]),
+        **three_numbers(views["ends"]),
+        **four_numbers(views["four_times"], views["four_ends"]),
+        "second_stage_error": f"{views['second_stage'].published['value'].min():.2f}",
     }
 
 

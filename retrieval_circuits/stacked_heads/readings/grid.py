@@ -98,9 +98,9 @@ def more_layers(later: int, earlier: int, *cells: Cell) -> OfArms:
     return values
 
 
-def learnt_time(place: int) -> OfArms:
-    """Values of a reading: when the cell that is followed learnt x_k; the end of training where it did not."""
-    return OfArms((str(FOLLOWED),), partial(learnt_by_end, arm=FOLLOWED, place=place))
+def learnt_time(place: int, arm: Cell | Lesson = FOLLOWED) -> OfArms:
+    """Values of a reading: when networks learnt x_k; the end of training where they did not."""
+    return OfArms((str(arm),), partial(learnt_by_end, arm=arm, place=place))
 
 
 def attention_of(results: Results, link: tuple[str, str]) -> pd.DataFrame:
@@ -111,10 +111,10 @@ def attention_of(results: Results, link: tuple[str, str]) -> pd.DataFrame:
 
 def path_and_loss(results: Results) -> pd.Series:
     """How far apart the path to the first answer and the fall of its loss are, in steps, whichever comes first."""
-    return (learnt_time(1)(results) - path_time(*FIRST)(results)).abs()
+    return (learnt_time(1)(results) - path_time(FIRST)(results)).abs()
 
 
-def path_time(*link: str) -> OfArms:
+def path_time(link: tuple[str, str]) -> OfArms:
     """Values of a reading: when attention along a link passes one half; the end of training where it does not."""
 
     @of_arms(str(FOLLOWED))

@@ -1,7 +1,5 @@
 """What is read off the arms beside the grid: what was learnt, when fresh seeds' paths appear, what values do."""
 
-from functools import partial
-
 import numpy as np
 import pandas as pd
 
@@ -42,11 +40,6 @@ def fresh_time(*links: tuple[str, str]) -> OfArms:
 SECOND_LOOK_UP = fresh_time(SECOND, JUMP)
 """When a path to the second answer appears, from the query or from the first answer, whichever comes first."""
 FRESH_FIRST, FRESH_PREVIOUS = fresh_time(FIRST), fresh_time(PREVIOUS)
-
-
-def fresh_learnt(place: int) -> OfArms:
-    """Values of a reading: when the error of x_k falls below one half; the end of training where it does not."""
-    return OfArms((str(FRESH),), partial(learnt_by_end, arm=FRESH, place=place))
 
 
 def nearer_own(path: OfArms, loss: OfArms) -> OfArms:

@@ -1,4 +1,5 @@
 import ast
+import dataclasses
 import json
 import re
 import sys
@@ -344,6 +345,16 @@ def test_runs_of_a_figure_are_those_it_draws(paper, shown):
 def test_a_table_is_shown_in_every_form(paper, shown):
     paper.table(paper.comparison("numbers"))
     assert "| quantity | source |" in shown[0][0]["text/markdown"] and "<table" in shown[0][0]["text/html"]
+
+
+def test_what_the_note_of_a_view_says_stands_below_its_table(paper, shown):
+    view = dataclasses.replace(paper.view("part"), note="Points, <= 1")
+    paper.table(view, hide=["init_seed"])
+    told = shown[0][0]
+    assert told["text/markdown"].endswith("|\n\nPoints, \\<= 1.\n") and " seed " not in told["text/markdown"]
+    assert told["text/html"].endswith("<p>Points, &lt;= 1.</p>") and told["text/plain"].endswith("\nPoints, <= 1.")
+    with pytest.raises(chapter.ChapterError, match="did you mean 'init_seed'"):
+        paper.table(view, hide=["initseed"])
 
 
 # ---- claims and numbers --------------------------------------------------------------------------------------------

@@ -718,6 +718,7 @@ def test_tables_print_numbers_as_read():
     ]  # fmt: skip
     lines = table_markdown(pd.DataFrame({"a|b": ["x_y"], "n": [0.5]}), 3).splitlines()
     assert lines == [r"| a\|b | n |", "| :-- | --: |", r"| x\_y | 0.5 |"]
+    assert table_markdown(pd.DataFrame({"n": [1]}), 3, "of <bos>.").splitlines()[3:] == ["", r"of \<bos\>."]
 
 
 def test_the_sources_numbers_stand_beside_ours_in_the_order_given():

@@ -9,8 +9,8 @@ from circuitcore.models import init_weights
 from livingpaper.book import studies
 from livingpaper.claims.results import Results
 from retrieval_circuits.stacked_heads import design
-from retrieval_circuits.stacked_heads.claims.four import FOUR_LOOK_UPS
-from retrieval_circuits.stacked_heads.design import EVERY_FOUR, FOUR, WITHOUT_FOURTH, WITHOUT_THIRD
+from retrieval_circuits.stacked_heads.claims.four import ON_FRESH, REWARDS
+from retrieval_circuits.stacked_heads.design import EVERY_FOUR, FOUR, FRESH_FOUR, WITHOUT_FOURTH, WITHOUT_THIRD
 from retrieval_circuits.stacked_heads.figures import four as figures
 
 ARMS = design.recipes(studies.load_params("stacked_heads"))
@@ -59,7 +59,7 @@ def verdicts(second, fourth=NEVER, first=1_500, second_without_fourth=2_000):
         WITHOUT_THIRD: {seed: {1: first + 500 * (seed % 2), 2: second + 500 * (seed % 2), 4: fourth} for seed in seeds},
         WITHOUT_FOURTH: {seed: {1: 1_500, 2: second_without_fourth, 3: 2_000} for seed in seeds},
     })  # fmt: skip
-    return {claim.id: claim.verdict(found).status.value for claim in FOUR_LOOK_UPS}
+    return {claim.id: claim.verdict(found).status.value for claim in REWARDS}
 
 
 @pytest.mark.parametrize(
@@ -75,6 +75,59 @@ def verdicts(second, fourth=NEVER, first=1_500, second_without_fourth=2_000):
 )
 def test_claims_come_out_either_way(told, wanted):
     assert verdicts(**told) == wanted
+
+
+def test_fresh_networks_are_trained_as_the_first_ones():
+    first, fresh = ARMS[str(EVERY_FOUR)], ARMS[str(FRESH_FOUR)]
+    assert not {one.init_seed for one in first} & {one.init_seed for one in fresh}
+    assert differences(first[0], fresh[0]) == {"init_seed", "data_seed"}
+
+
+AHEAD, HOP = "value_2>value_3", "queries>value_3"
+
+
+def on_fresh(*networks):
+    """Verdicts on eight of each of networks ``learnt, attention ahead, links left, links tried, cost of the rest``."""
+    learnt, links, circuit = {}, [], []
+    for seed, (knows, looks, left, tried, cost) in enumerate(8 * networks, 1):
+        of = {"arm": str(FRESH_FOUR), "init_seed": seed}
+        learnt[seed] = {4: 1_000 if knows else NEVER}
+        links += [
+            {**of, "layer": layer, "head": 0, "site": site, "value": value}
+            for layer, site, value in ((3, AHEAD, looks), (4, AHEAD, 1.0), (4, HOP, 0.9))  # what the last layer looks
+        ]  # at from an answer nothing reads
+        circuit += [
+            {**of, "layer": 3, "head": 0, "metric": metric, "site": site, "edit": None, "value": 0.9}
+            for metric, sites in {"path": left, "candidate_path": tried}.items() for site in ("queries>queries", *sites)
+        ]  # fmt: skip
+        circuit += [
+            {**of, "layer": None, "head": None, "metric": "circuit_loss", "site": None, "edit": edit, "value": value}
+            for edit, value in (("none", 0.05), ("paths", 0.05 + cost))
+        ]
+    found = dataclasses.replace(
+        results({FRESH_FOUR: learnt}), tables={"links": pd.DataFrame(links), "circuit": pd.DataFrame(circuit)}
+    )
+    return {claim.id: claim.verdict(found).status.value for claim in ON_FRESH}
+
+
+LOST = (False, 0.1, (), (), 1.0)
+LOOKS = (True, 0.9, (AHEAD,), (AHEAD,), 0.05)
+
+
+@pytest.mark.parametrize(
+    ("networks", "wanted"),
+    [
+        ((LOOKS, LOST), ("Supported", "Supported")),
+        (((True, 0.1, (HOP,), (HOP,), 0.05), LOST), ("Refuted", "Refuted")),
+        (((True, 0.9, (AHEAD, HOP), (AHEAD, HOP), 0.05), LOST), ("Supported", "Refuted")),
+        (((True, 0.9, (AHEAD,), (AHEAD, HOP), 0.05), LOST), ("Supported", "Control failed")),  # it may have been chance
+        ((LOOKS, (False, 0.9, (), (), 1.0)), ("Control failed", "Supported")),  # who has not learnt it looks as well
+        (((True, 0.9, (AHEAD,), (AHEAD,), 0.2), LOST), ("Supported", "Not checked")),  # not how they answer
+        ((LOOKS, (True, 0.9, (), (AHEAD,), 0.2), LOST), ("Supported", "Undecided")),  # half of them alone
+    ],
+)
+def test_claims_on_fresh_networks_come_out_either_way(networks, wanted):
+    assert on_fresh(*networks) == dict(zip(("SH57", "SH58"), wanted, strict=True))
 
 
 def test_the_text_counts_who_learnt_what():

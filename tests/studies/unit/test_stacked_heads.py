@@ -164,15 +164,15 @@ def test_paths_are_those_of_the_head_that_has_most_of_them():
         (1, readings.FIRST, 1): [0.0, 0.0, 0.8],
     }
     found = results({(FOLLOWED, 1, 1): LATE}, given)
-    assert readings.path_time(*readings.PREVIOUS)(found)[1] == pytest.approx(25.0)
-    assert readings.path_time(*readings.FIRST)(found)[1] == pytest.approx(50 + 50 * 0.4 / 0.7)
+    assert readings.path_time(readings.PREVIOUS)(found)[1] == pytest.approx(25.0)
+    assert readings.path_time(readings.FIRST)(found)[1] == pytest.approx(50 + 50 * 0.4 / 0.7)
     assert readings.final_attention(*readings.FIRST)(found)[1] == 0.8
     assert readings.path_and_loss(found)[1] == pytest.approx(abs((50 + 50 * 0.4 / 0.8) - (50 + 50 * 0.4 / 0.7)))
 
 
 def test_what_never_appears_stands_at_the_end_of_training():
     found = results({(FOLLOWED, 1, 1): NEVER}, {(1, readings.FIRST, 0): [0.1, 0.1, 0.1]})
-    assert readings.path_time(*readings.FIRST)(found)[1] == 100.0
+    assert readings.path_time(readings.FIRST)(found)[1] == 100.0
     assert readings.learnt_time(1)(found)[1] == 100.0
 
 

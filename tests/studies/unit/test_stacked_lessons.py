@@ -28,6 +28,7 @@ from retrieval_circuits.stacked_heads.figures import lessons as figures
 from retrieval_circuits.stacked_heads.figures import prose
 from retrieval_circuits.stacked_heads.measures import scores, tries
 from retrieval_circuits.stacked_heads.measures.circuit import Path
+from retrieval_circuits.stacked_heads.readings import learnt_time
 from retrieval_circuits.stacked_heads.readings import lessons as readings
 
 TASK = ChainRetrieval(n_steps=2, n_test=12)
@@ -175,7 +176,7 @@ def test_a_path_that_tells_its_own_loss_is_nearer_to_it_than_to_the_others():
         table = pd.DataFrame(curves("partial_loss", FRESH, losses, variable="x_1"))
         looked = pd.DataFrame(curves("attention", FRESH, paths, site="queries>value_0"))
         results = Results(table, pd.DataFrame(), "paper", {"paths": looked})
-        reading = readings.nearer_own(readings.FRESH_FIRST, readings.fresh_learnt(1))
+        reading = readings.nearer_own(readings.FRESH_FIRST, learnt_time(1, FRESH))
         assert reading(results).to_dict() == pytest.approx(wanted, abs=5)
 
 
@@ -194,7 +195,7 @@ def test_a_network_in_which_neither_path_nor_symbol_came_is_left_out_of_the_seco
     table = pd.DataFrame(curves("partial_loss", FRESH, losses, variable="x_2"))
     looked = pd.DataFrame(curves("attention", FRESH, rising, site="queries>value_1"))
     results = Results(table, pd.DataFrame(), "paper", {"paths": looked})
-    both = readings.SECOND_LOOK_UP, readings.fresh_learnt(2)
+    both = readings.SECOND_LOOK_UP, learnt_time(2, FRESH)
     assert readings.nearer_own(*both)(results)[4] > 400, "at the end both: it counts as a match"
     found = readings.nearer_own_where_it_came(*both)(results)
     assert found.to_dict() == pytest.approx({1: 350.0, 2: 250.0, 3: 400.0}, abs=5)
