@@ -10,6 +10,7 @@ from retrieval_circuits.stacked_heads.design import (
     FOLLOWED,
     FOUR,
     FRESH,
+    FRESH_FOUR,
     FRESH_SCARCE,
     GRID,
     THREE,
@@ -84,7 +85,7 @@ def without_path(results: Results) -> View:
 
 def every_network(results: Results) -> View:
     """Every network of the grid and of longer chains: when it learnt each symbol, and the error that is left."""
-    every = (*GRID, *THREE, FRESH_SCARCE, THREE_LAST, *THREE_TAUGHT, *FOUR)
+    every = (*GRID, *THREE, FRESH_SCARCE, THREE_LAST, *THREE_TAUGHT, *FOUR, FRESH_FOUR)
     cells = [cell for cell in every if str(cell) in results.arms]
     finals = final_losses(results, *cells).set_index(["cell", "init_seed", "place"])["value"].unstack()
     times = learning_times(results, *cells).set_index(["cell", "init_seed", "place"])["time"].unstack()

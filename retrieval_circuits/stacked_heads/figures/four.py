@@ -6,7 +6,7 @@ import pandas as pd
 from livingpaper.claims.results import Results
 from livingpaper.claims.view import View, in_order
 from livingpaper.figures.verdict_text import NOT_MEASURED
-from retrieval_circuits.stacked_heads.design import EVERY_FOUR, FOUR, WITHOUT_FOURTH, WITHOUT_THIRD
+from retrieval_circuits.stacked_heads.design import EVERY_FOUR, FOUR, FRESH_FOUR, WITHOUT_FOURTH, WITHOUT_THIRD
 from retrieval_circuits.stacked_heads.figures.grid import SYMBOLS, curves_of, errors_view
 from retrieval_circuits.stacked_heads.readings import ATTENDED, LEARNT, final_loss, learning_times
 from retrieval_circuits.stacked_heads.readings.four import HOP_TO_LAST, TO_LAST
@@ -38,7 +38,7 @@ def four_ends(results: Results) -> View:
     answer from where another one stands, the last layer left out) and ``query`` (to it from the query itself).
     """
     found = []
-    for lesson in (EVERY_FOUR, WITHOUT_THIRD):
+    for lesson in (one for one in (EVERY_FOUR, WITHOUT_THIRD, FRESH_FOUR) if str(one) in results.arms):
         table = pd.DataFrame({"value": final_loss(lesson, 4)(results) < LEARNT})
         table["ahead"] = looked_along(lesson, *TO_LAST, before_the_last=True)(results)
         table["query"] = looked_along(lesson, HOP_TO_LAST)(results)
@@ -47,9 +47,14 @@ def four_ends(results: Results) -> View:
 
 
 def four_numbers(times: View, ends: View) -> dict[str, str]:
-    """Of how many networks which symbols were learnt, and where those look that learnt the fourth, and the others."""
+    """Of how many networks which symbols were learnt, and where those look that learnt the fourth, and the others.
+
+    Where they look of the first networks alone, which suggested what is claimed of the fresh ones.
+    """
     table, looks = times.published, ends.published
     fourth = table[table["place"] == 4].groupby("arm")["value"].agg(["count", "size"])
+    is_fresh = looks["arm"] == str(FRESH_FOUR)
+    fresh, looks = looks[is_fresh], looks[~is_fresh]
     knows = looks["value"].astype(bool)
     looks_ahead = looks["ahead"] >= ATTENDED
     query = looks["query"][knows].max()
@@ -58,6 +63,7 @@ def four_numbers(times: View, ends: View) -> dict[str, str]:
             f"n_fourth_{name}": "{} of {}".format(*fourth.loc[str(lesson)])
             for name, lesson in {"every": EVERY_FOUR, "without_third": WITHOUT_THIRD}.items()
         },
+        "n_fourth_fresh": f"{fresh['value'].sum()} of {len(fresh)}",
         "n_ahead_learnt": f"{looks_ahead[knows].sum()} of {knows.sum()}",
         "n_ahead_not": f"{looks_ahead[~knows].sum()} of {(~knows).sum()}",
         "query_at_fourth": NOT_MEASURED if np.isnan(query) else f"{query:.2f}",

@@ -11,6 +11,7 @@ from retrieval_circuits.stacked_heads.design import (
     EVERY_FOUR,
     FOLLOWED,
     FRESH,
+    FRESH_FOUR,
     FRESH_SCARCE,
     ONE_EACH,
     SCARCE,
@@ -74,7 +75,7 @@ CIRCUITS_OF = {
     "circuits_of_two": dict.fromkeys((FOLLOWED, FRESH), ""),
     "circuits_of_three": dict.fromkeys((SCARCE, FRESH_SCARCE), ""),
     "circuits_deeper": {arm: f"{arm.depth}, " for arm in (ONE_EACH, TO_SPARE)},
-    "circuits_of_four": {EVERY_FOUR: "", WITHOUT_THIRD: "no third, "},
+    "circuits_of_four": {EVERY_FOUR: "", FRESH_FOUR: "", WITHOUT_THIRD: "no third, "},
 }
 """Pictures -> their arms, and what is said of each beside the seed."""
 WIRING_VIEWS = {name: partial(drawn, arms=arms) for name, arms in CIRCUITS_OF.items()}

@@ -135,13 +135,15 @@ def test_the_text_counts_who_learnt_what():
         EVERY_FOUR: {1: {1: 500, 2: 500, 3: 500, 4: 1_000}, 2: {1: 500, 2: 500, 3: 500, 4: NEVER}},
         WITHOUT_THIRD: {1: {1: 500, 2: 15_000, 4: NEVER}, 2: {1: 500, 2: NEVER, 4: NEVER}},
         WITHOUT_FOURTH: {1: {1: 500, 2: 500, 3: 500}},
+        FRESH_FOUR: {11: {4: 500}, 12: {4: 500}, 13: {4: NEVER}},
     })  # fmt: skip
     times = figures.four_times(found)
     assert len(times.table) == 4 + 4 + 3 + 3 + 3
     links = [
         {"arm": str(arm), "init_seed": seed, "site": site, "layer": layer, "value": value}
         for arm, seed, ahead, last in (
-            (EVERY_FOUR, 1, 0.9, 0.9), (EVERY_FOUR, 2, 0.4, 0.9), (WITHOUT_THIRD, 1, 0.6, 0.1), (WITHOUT_THIRD, 2, 0, 0)
+            (EVERY_FOUR, 1, 0.9, 0.9), (EVERY_FOUR, 2, 0.4, 0.9), (WITHOUT_THIRD, 1, 0.6, 0.1),
+            (WITHOUT_THIRD, 2, 0, 0), *((FRESH_FOUR, seed, 0.0, 0.0) for seed in (11, 12, 13))
         )
         for site, layer, value in (
             ("value_2>value_3", 3, ahead), ("value_0>value_3", 4, last), ("value_0>value_2", 1, 1.0),
@@ -152,6 +154,7 @@ def test_the_text_counts_who_learnt_what():
     assert figures.four_numbers(times, ends) == {
         "n_fourth_every": "1 of 2",
         "n_fourth_without_third": "0 of 2",
+        "n_fourth_fresh": "2 of 3",
         "n_ahead_learnt": "1 of 1",
         "n_ahead_not": "1 of 3",
         "query_at_fourth": "0.20",

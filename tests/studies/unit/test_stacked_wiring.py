@@ -4,7 +4,15 @@ import pandas as pd
 import pytest
 
 from livingpaper.claims.results import Results, SelectionError
-from retrieval_circuits.stacked_heads.design import EVERY_FOUR, FOLLOWED, FRESH, ONE_EACH, TO_SPARE, WITHOUT_THIRD
+from retrieval_circuits.stacked_heads.design import (
+    EVERY_FOUR,
+    FOLLOWED,
+    FRESH,
+    FRESH_FOUR,
+    ONE_EACH,
+    TO_SPARE,
+    WITHOUT_THIRD,
+)
 from retrieval_circuits.stacked_heads.figures.wiring import AHEAD, HOPS, OTHER, WIRING_VIEWS
 
 
@@ -48,11 +56,13 @@ def test_networks_of_several_depths_are_told_apart():
 def test_networks_of_one_depth_are_told_apart_by_what_is_rewarded():
     networks = {
         (EVERY_FOUR, 1): ([0.1] * 4, [(3, 0, "value_1>value_3")]),
+        (FRESH_FOUR, 11): ([0.9] * 4, []),
         (WITHOUT_THIRD, 1): ([0.1, 0.1, 0.9], [(4, 0, "queries>value_3")]),
     }
     table = WIRING_VIEWS["circuits_of_four"](results(networks)).table
-    assert table["panel"].tolist() == ["seed 1: 4 learnt", "no third, seed 1: 2 learnt"]
-    assert list(table["source"]) == ["a4", "a4"] and list(table["target"]) == ["a2", "q"]
+    assert table["panel"].tolist() == ["seed 1: 4 learnt", "seed 11: 0 learnt", "no third, seed 1: 2 learnt"]
+    drawn = table.dropna(subset=["source"])
+    assert list(drawn["source"]) == ["a4", "a4"] and list(drawn["target"]) == ["a2", "q"]
     assert list(table["source"].cat.categories) == ["k4", "a4", "k3", "a3", "k2", "a2", "k1", "a1", "q"]
 
 
