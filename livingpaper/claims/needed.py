@@ -64,33 +64,34 @@ def _for_mean(found: Estimate, bound: Bound) -> int | None:
     deviation, gap = half * math.sqrt(n) / _t(n), abs(found.effect - bound.value)
     if gap < NEAR * deviation:
         return None
-    return next((more for more in range(n, MOST) if _t(more) * deviation / math.sqrt(more) <= gap), None)
+    return next((more for more in range(n + 1, MOST) if _t(more) * deviation / math.sqrt(more) <= gap), None)
 
 
 def _for_share(found: Estimate, bound: Bound, rule: str) -> int | None:
-    from_half = 0.5 if rule == EvenOdds.name else 0.0
-    share, limit = from_half + found.effect, from_half + bound.value
+    folded = rule == EvenOdds.name
+    share, limit = (0.5 + found.effect, 0.5 + bound.value) if folded else (found.effect, bound.value)
     if abs(share - limit) < max(NEAR * math.sqrt(share * (1 - share)), 1e-9):
         return None
-    worth = _worth(found, share) / found.n_draws
-    for more in range(max(found.n_draws, 2), MOST):
+    worth = _worth(found, share, folded=folded) / found.n_draws
+    for more in range(max(found.n_draws + 1, 2), MOST):
         interval = Counted(share * more * worth, more * worth).interval()
         if not interval.low < limit < interval.high:
             return more
     return None
 
 
-def _worth(found: Estimate, share: float) -> float:
+def _worth(found: Estimate, share: float, *, folded: bool) -> float:
     """Independent draws that give a share its interval: of data sets with several seeds, neither the one nor the other.
 
-    Their scatter decides (``circuitcore.emergence.shares.counted_in_groups``).
+    Their scatter decides (``circuitcore.emergence.shares.counted_in_groups``). Of an interval that is folded at one
+    half the upper end alone is that of the share.
     """
     if not found.of_sets:
         return float(found.n_draws)
 
     def too_wide(n: float) -> float:
         interval = Counted(share * n, n).interval()
-        return interval.high - interval.low - (found.high - found.low)
+        return interval.high - (0.5 + found.high) if folded else interval.high - interval.low - (found.high - found.low)
 
     least, most = 1e-3, 2.0 * found.n
     return most if too_wide(most) > 0 else float(scipy.optimize.brentq(too_wide, least, most, xtol=1e-6))

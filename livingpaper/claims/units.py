@@ -42,16 +42,28 @@ class Unit:
     high: End = math.inf
 
     def number(self, value: Number, beside: Number | None = None) -> str:
-        """The number alone, with as many more decimals as it takes not to round onto, or past, another one."""
-        return self._text(value, self._decimals(value, beside))
+        """The number alone, with as many more decimals as it takes not to round onto, or past, another one.
 
-    def _decimals(self, value: Number, beside: Number | None) -> int:
-        shown, other = value * self.times, None if beside is None else beside * self.times
-        for digits in range(self.digits, self.digits + MOST_DIGITS):
+        Nor onto the least or largest possible value, unless they are equal: 99.6 % is not all.
+        """
+        return self._text(value, self._decimals_of(value, beside))
+
+    def _decimals_of(self, value: Number, beside: Number | None) -> int:
+        most = self.digits + MOST_DIGITS
+        ends = (self._decimals(value, end) for end in (self.low, self.high) if not math.isinf(end))
+        return max([self._decimals(value, beside), *(digits for digits in ends if digits < most)])
+
+    def _decimals(self, value: Number, other: Number | None) -> int:
+        """Decimals with which the two are told apart; as many as can be where none do, the unit's if they are equal."""
+        most = self.digits + MOST_DIGITS
+        if other is None or math.isclose(value, other, rel_tol=1e-9, abs_tol=1e-12):
+            return self.digits
+        shown, beside = value * self.times, other * self.times
+        for digits in range(self.digits, most):
             rounded = float(f"{shown:.{digits}f}")
-            if other is None or shown == other or (rounded > other) == (shown > other) and rounded != other:
+            if (rounded > beside) == (shown > beside) and rounded != beside:
                 return digits
-        return self.digits + MOST_DIGITS
+        return most
 
     def _text(self, value: Number, digits: int) -> str:
         text = f"{value * self.times:,.{digits}f}"
@@ -70,12 +82,12 @@ class Unit:
         They have as many decimals as whichever of them, and of the effect between them, ``number`` gives the most. An
         end at the least or largest possible value is exact, and takes none to be told from others.
         """
-        values = (value for value in (low, high, effect) if value is not None and not math.isinf(value))
-        digits = max((self._decimals(value, beside) for value in values), default=self.digits)
+        told = [self._decimals(end, beside) for end in (low, high) if not math.isinf(end)]
+        told += [] if effect is None else [self._decimals_of(effect, beside)]
+        digits = max(told, default=self.digits)
         lengths = (digits if self.low < end < self.high else self.digits for end in (low, high))
         ends = zip((low, high), lengths, strict=True)
-        told = ["..." if math.isinf(end) else self._text(end, length) for end, length in ends]
-        return f"[{', '.join(told)}]"
+        return f"[{', '.join('...' if math.isinf(end) else self._text(end, length) for end, length in ends)}]"
 
     def cut(self, low: Number, high: Number) -> tuple[float, float]:
         """The part of an interval that is possible."""

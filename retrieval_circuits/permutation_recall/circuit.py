@@ -32,7 +32,7 @@ MOVES = (
         name="weighs", does="tells the places of y apart by how much it looks at each", layer=0,
         source="other values", target="last",
     ),
-    Move(name="joins", does="joins place and y in the FFN", layer=0),
+    Move(name="joins", does="needs the FFN not to be linear", layer=0),
 )  # fmt: skip
 PLAN = Plan(moves=MOVES, tones={"x": KEY, "y": VALUE})
 CUTS = {"finds": "cut x_source", "reads": "cut y_source"}

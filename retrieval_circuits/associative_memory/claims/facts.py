@@ -22,8 +22,9 @@ FACTS = (
     Claim(
         id="AM16",
         says=Says(
-            holds="A model of facts guesses among the relation's answers before it knows the subject's.",
-            fails="A model of facts hardly guesses among the relation's answers.",
+            holds="Trained by gradient descent, a model of facts guesses among the relation's answers before it knows "
+            "the subject's.",
+            fails="Trained by gradient descent, a model of facts hardly guesses among the relation's answers.",
             whether="whether a model of facts first guesses among the relation's answers",
         ),
         reading=Reading("time within 0.1 nats of a uniform guess", STEPS, readings.guess(SOURCE_WAY)),

@@ -56,8 +56,8 @@ SUMS = (
     Claim(
         id="AM3",
         says=Says(
-            holds="One gradient step stores what the Hebbian sum does, no more and no less.",
-            fails="One gradient step and the Hebbian sum do not store the same.",
+            holds="In the two widest matrices one gradient step stores what the Hebbian sum does, within two points.",
+            fails="In the two widest matrices one gradient step and the Hebbian sum do not store the same.",
             whether="whether one gradient step stores what the Hebbian sum does",
         ),
         reading=Reading(
@@ -112,9 +112,9 @@ TRAINING = (
     Claim(
         id="AM6",
         says=Says(
-            holds="Even the widest matrices that we trained hold more pairs than the published fit says.",
-            fails="The widest matrices that we trained hold no more pairs than the published fit says.",
-            whether="whether matrices hold more pairs than the published fit says",
+            holds="At rate 1 even the widest matrices that we trained hold more pairs than the published fit says.",
+            fails="At rate 1 the widest matrices that we trained hold no more pairs than the published fit says.",
+            whether="whether matrices trained at rate 1 hold more pairs than the published fit says",
         ),
         reading=HELD(
             "load at which 99 % recall ends, in the widest matrices at rate 1,",

@@ -71,9 +71,9 @@ DEPTH = (
     Claim(
         id="KF12",
         says=Says(
-            holds="Four layers learn four hops more often than not.",
-            fails="Four layers mostly do not learn four hops in the steps given.",
-            whether="whether four layers learn four hops more often than not",
+            holds="From a mixture four layers learn four hops more often than not.",
+            fails="From a mixture four layers mostly do not learn four hops in the steps given.",
+            whether="whether from a mixture four layers learn four hops more often than not",
         ),
         reading=final_score(FOUR, 4, "four hops"),
         rule=Share(each=IS_ANSWERED),

@@ -48,9 +48,9 @@ LATER = (
     Claim(
         id="PR23",
         says=Says(
-            holds="Without its FFN the network does not recall.",
-            fails="Without its FFN the network recalls, on {effect} of probes.",
-            whether="whether the network recalls without its FFN",
+            holds="Without its FFN the model of the later notebook does not recall.",
+            fails="Without its FFN the model of the later notebook recalls, on {effect} of probes.",
+            whether="whether the model of the later notebook recalls without its FFN",
         ),
         reading=Reading(
             "recall with the FFN's output zeroed (d 32, 2 heads, repeats in half of the rows, at the last epoch)",

@@ -51,8 +51,8 @@ PARTS = (
         id="PR14",
         says=Says(
             holds="Attention alone recalls: what the heads leave at the last position already tells the y.",
-            fails="Attention alone does not recall: a linear probe reads the y off what the heads leave at the last "
-            "position on {effect} of probes.",
+            fails="What the heads leave at the last position does not tell the y to a linear probe, which is right on "
+            "{effect} of rows.",
             whether="whether what the heads leave at the last position already tells the y",
         ),
         reading=large(
@@ -73,8 +73,8 @@ PARTS = (
     Claim(
         id="PR15",
         says=Says(
-            holds="The FFN binds: the best linear map in its place does not recall.",
-            fails="The FFN does not bind: the best linear map in its place recalls, on {effect} of probes.",
+            holds="Recall needs a non-linear FFN: the best linear map in its place does not recall.",
+            fails="Recall needs no non-linear FFN: the best linear map in its place recalls, on {effect} of probes.",
             whether="whether the best linear map recalls in the FFN's place",
         ),
         reading=large(
@@ -176,9 +176,10 @@ ROLES = (
     Claim(
         id="PR20",
         says=Says(
-            holds="The two heads always share the work: one eliminates, the other recalls.",
-            fails="The two heads do not always share the work: in {against} of {n} networks they do not.",
-            whether="whether the two heads always share the work",
+            holds="The two heads always differ by half of all answers, or more, in what their loss costs.",
+            fails="The two heads do not always differ by half of all answers in what their loss costs: in {against} of "
+            "{n} networks they do not.",
+            whether="whether the two heads always differ by half of all answers in what their loss costs",
         ),
         reading=large(
             "two heads that differ, in elimination lost less recall lost with its mean in each one's place, by",

@@ -150,7 +150,8 @@ def apart(results: Results) -> View:
             "difference in role": own, "heads dealt out anew": dealt, "share of deals as large": p,
             "networks above 0.5": f"{int((scores > LEADS_BY).sum())} of {len(scores)}",
         })  # fmt: skip
-    return View(pd.DataFrame(rows).assign(init_seed=pd.NA), "as named", PROBES)
+    note = "Differences in shares of answers; the last column counts those of more than a half"
+    return View(pd.DataFrame(rows).assign(init_seed=pd.NA), "as named", PROBES, note=note)
 
 
 def attention(results: Results) -> View:

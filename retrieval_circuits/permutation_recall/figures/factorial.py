@@ -115,12 +115,13 @@ def cells(results: Results) -> View:
         rows.append({
             "size": ", ".join(part.replace(" ", "\u00a0") for part in _size(cell).split(", ")),
             "data": DATA[cell.data].removeprefix("trained "),
-            "networks that recall": f"{born} of {len(score)} [{rate.low:.2f}, {rate.high:.2f}]",
+            "networks that recall at the end": f"{born} of {len(score)} [{rate.low:.2f}, {rate.high:.2f}]",
             "mean recall": f"{score.mean():.3f}",
-            "median epoch of recall": "-" if came.empty else f"{came.median():.0f}",
+            "first recall, epoch (networks)": "-" if came.empty else f"{came.median():.0f} ({len(came)})",
             "mean elimination": f"{sure.loc[sure['arm'] == str(cell), 'value'].mean():.3f}",
         })  # fmt: skip
-    return View(pd.DataFrame(rows).assign(init_seed=pd.NA), "as named", PROBES)
+    note = "Of first recall the median, of the networks that ever recalled; recall and elimination at the end"
+    return View(pd.DataFrame(rows).assign(init_seed=pd.NA), "as named", PROBES, note=note)
 
 
 def widths(results: Results) -> View:

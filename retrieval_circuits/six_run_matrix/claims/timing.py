@@ -67,9 +67,10 @@ TIMING = (
     Claim(
         id="SR5",
         says=Says(
-            holds="The births of one run are spread over many epochs.",
-            fails="The births of one run are not spread over many epochs: {effect} lie between the first and the last.",
-            whether="whether the births of one run are spread over many epochs",
+            holds="By our dates the births of one run are spread over many epochs.",
+            fails="By our dates the births of one run are not spread over many epochs: on average {effect} lie between "
+            "the first and the last.",
+            whether="whether by our dates the births of one run are spread over many epochs",
         ),
         reading=both(
             "distance from the first to the last birth of behaviour, copying, routing and slot patch in one run, under "

@@ -47,10 +47,11 @@ STORY_ONLY = (
     Claim(
         id="SC2",
         says=Says(
-            holds="The story is a test that the battery could have failed: some network could have had a birth.",
-            fails="The story is no test that the battery could have failed: by the source's definitions no network "
+            holds="Our story, as long as the source's, is a test that the battery could have failed: some network "
             "could have had a birth.",
-            whether="whether the story is a test that the battery could have failed",
+            fails="Our story, as long as the source's, is no test that the battery could have failed: by the source's "
+            "definitions no network could have had a birth.",
+            whether="whether our story is a test that the battery could have failed",
         ),
         reading=_possible(STORY),
         rule=Counted(),

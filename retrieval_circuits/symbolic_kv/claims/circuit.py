@@ -71,9 +71,9 @@ RETRIEVAL = (
     Claim(
         id="KV1",
         says=Says(
-            holds="The network retrieves in context: it answers prompts whose pairs and query it never saw.",
-            fails="The network does not answer prompts whose pairs and query it never saw.",
-            whether="whether the network answers prompts whose pairs and query it never saw",
+            holds="The network retrieves in context: it answers prompts whose pairs it never saw with that query.",
+            fails="The network does not answer prompts whose pairs it never saw with that query.",
+            whether="whether the network answers prompts whose pairs it never saw with that query",
         ),
         reading=Reading("test accuracy, splits disjoint by set of pairs and query", PROMPTS, ANSWERED),
         bound=BEHAVIOUR,

@@ -81,6 +81,15 @@ def test_intervals_in_words_and_cut_to_what_is_possible():
 
 
 @pytest.mark.parametrize(
+    ("value", "words"),
+    [(0.99638, "99.6 %"), (0.9964 / 2, "50 %"), (0.004, "0.4 %"), (1.0, "100 %"), (1 - 1e-12, "100 %"), (0.0, "0 %")],
+)
+def test_hardly_any_are_not_none_and_nearly_all_are_not_all(value, words):
+    assert PROMPTS.words(value) == words
+    assert PROMPTS.words(1 - 1e-7) == "100 %", "no number of decimals that anyone reads tells them apart"
+
+
+@pytest.mark.parametrize(
     ("found", "words"),
     [
         (POINTS.interval(0.04575, 0.05727, beside=0.05, effect=0.0515), "[4.6, 5.7]"),  # the effect, 5.2, takes one
@@ -89,6 +98,7 @@ def test_intervals_in_words_and_cut_to_what_is_possible():
         (PROMPTS.interval(0.09, 0.15, beside=0.5, effect=0.12), "[9, 15]"),
         (PROMPTS.interval(0.967, 1.0, beside=0.99, effect=0.986), "[96.7, 100]"),  # no share is larger
         (EPOCHS.interval(99.6, 507.0, beside=100, effect=303), "[99.6, 507.0]"),
+        (PROMPTS.interval(0.9921, 1.0, beside=0.9, effect=0.99638), "[99.2, 100]"),  # the effect is not all
     ],
 )
 def test_both_ends_of_an_interval_have_as_many_decimals_as_the_effect(found, words):

@@ -151,7 +151,7 @@ def test_seeds_that_are_all_at_the_bound_reach_it(value, n, bound):
 def test_words_of_a_unit_are_no_markup():
     odd = Unit(name='<b> & "c"', low=0)
     attributes, _ = drawn(interval_mark(held([1.0] * 5, unit=odd)))
-    assert attributes["aria-label"].endswith('at least 0 <b> & "c"')
+    assert attributes["aria-label"].endswith('at least 0.5 <b> & "c"')
 
 
 RULES = {

@@ -128,6 +128,19 @@ def test_of_even_odds_by_trying(reached, n, bound):
     assert needed(verdict.claim, verdict.finding).seeds == (None if near else wanted)
 
 
+@pytest.mark.parametrize("ones", [6, 7])
+def test_even_odds_over_data_sets_need_what_their_upper_end_asks_for(ones):
+    """Twelve sets of one seed and one of four more: each is worth a draw, about, and the interval is folded."""
+    sets = data_sets(*([[1.0]] * ones + [[0.0]] * (12 - ones) + [[1.0, 0.0, 1.0, 0.0]]))
+    lacking = of(sets, rule=EvenOdds(), unit=SEEDS, bound=at_most(0.25, "x"))
+    estimate = judged(sets, rule=EvenOdds(), unit=SEEDS, bound=at_most(0.25, "x")).finding.held.estimate
+    assert lacking.of_sets and lacking.more > 0
+    worth = min(np.arange(1, 60, 0.01), key=lambda n: abs(_interval(0.5 + estimate.effect, n)[1] - 0.5 - estimate.high))
+    share = 0.5 + estimate.effect
+    assert _interval(share, worth / 13 * lacking.seeds)[1] <= 0.75 + 1e-3
+    assert _interval(share, worth / 13 * (lacking.seeds - 1))[1] > 0.75 - 1e-3
+
+
 def test_so_many_even_odds_would_indeed_decide():
     seeds = of([1.0, 0.0] * 5, rule=EvenOdds(), unit=SEEDS, bound=at_most(0.25, "x")).seeds
     even = seeds + seeds % 2

@@ -60,7 +60,7 @@ def test_networks_of_one_depth_are_told_apart_by_what_is_rewarded():
         (WITHOUT_THIRD, 1): ([0.1, 0.1, 0.9], [(4, 0, "queries>value_3")]),
     }
     table = WIRING_VIEWS["circuits_of_four"](results(networks)).table
-    assert table["panel"].tolist() == ["seed 1: 4 learnt", "seed 11: 0 learnt", "no third, seed 1: 2 learnt"]
+    assert table["panel"].tolist() == ["seed 1: 4 learnt", "no third, seed 1: 2 learnt", "seed 11: 0 learnt"]
     drawn = table.dropna(subset=["source"])
     assert list(drawn["source"]) == ["a4", "a4"] and list(drawn["target"]) == ["a2", "q"]
     assert list(table["source"].cat.categories) == ["k4", "a4", "k3", "a3", "k2", "a2", "k1", "a1", "q"]
