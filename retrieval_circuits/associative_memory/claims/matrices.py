@@ -22,9 +22,10 @@ SUMS = (
     Claim(
         id="AM1",
         says=Says(
-            holds="Independent noise predicts what a sum of outer products recalls, at every load.",
-            fails="Independent noise does not predict what a sum of outer products recalls.",
-            whether="whether independent noise predicts what a sum of outer products recalls",
+            holds="In the two widest matrices independent noise predicts what a sum of outer products recalls, at "
+            "every load.",
+            fails="In the two widest matrices independent noise does not predict what a sum of outer products recalls.",
+            whether="whether in the two widest matrices independent noise predicts what a sum recalls",
         ),
         reading=Reading(
             "difference between recall and closed form, at the worst load of the two widest sums,",
