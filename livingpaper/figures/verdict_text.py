@@ -18,7 +18,7 @@ WHOSE = {"paper": "paper", "rerun": "your seeds"}
 CONTROL = "the negative control"
 NOT_MEASURED = "(not measured)"
 NOTHING_NEW = "no new run of yours is measured here"
-PROVED = "Proved"
+ELSEWHERE = ("Proved", "Fitted")
 """How the verdict of a source begins that has a proof of its claim."""
 AMONG_MANY = "Alone it is decided; corrected for the number of this chapter's claims (Holm), it would not be."
 LEAST_P = 0.0001  # smaller ones say nothing more
@@ -202,9 +202,9 @@ def counts_seeds(claim: Declared) -> bool:
 def in_prose(verdict: Verdict) -> str:
     """The badge as words after a sentence, which says the opposite of what was claimed where that is refuted.
 
-    What a source proved is not refuted by networks of another make: it does not hold here.
+    What a source proved, or fitted to networks of another make, is not refuted by these: it does not hold here.
     """
-    if verdict.status is Status.REFUTED and verdict.claim.source_verdict.startswith(PROVED):
+    if verdict.status is Status.REFUTED and verdict.claim.source_verdict.startswith(ELSEWHERE):
         return "the claim does not hold here"
     if verdict.status is Status.REFUTED:
         return f"{'our' if verdict.claim.source == 'ours' else 'the source’s'} claim is refuted"

@@ -176,9 +176,9 @@ MORE_HEADS = on_average(
     HEADS,
     at_most(math.log2(0.9), "a tenth sooner for every doubling"),
     (
-        "More heads shorten the wait",
+        "More heads shorten the wait by a tenth for every doubling",
         "More heads do not shorten the wait by a tenth for every doubling",
-        "whether more heads shorten the wait",
+        "whether more heads shorten the wait by a tenth for every doubling",
     ),
 )
 MORE_CHANNELS = on_average(
@@ -201,9 +201,9 @@ A_LOTTERY = Asked(
     said="Supported: the wait is random over seeds",
 )
 OF_WEIGHTS = Asked(
-    "Initial weights decide more about the wait than which rows are drawn {on}.",
-    "Initial weights decide no more about the wait than which rows are drawn {on}.",
-    "whether initial weights decide more about the wait than which rows are drawn {on}",
+    "Initial weights scatter the wait by a twentieth more than which rows are drawn does {on}.",
+    "Initial weights scatter the wait by less than a twentieth more than which rows are drawn does {on}.",
+    "whether initial weights scatter the wait by a twentieth more than which rows are drawn does {on}",
     "scatter of the wait's logarithm over initial weights less that over rows, {on},",
     readings.by_weights,
     at_least(0.05, "a twentieth of the wait"),
@@ -266,9 +266,9 @@ def in_permutations(identity: str, words: tuple[str, str], values: Values, *more
     return Claim(
         id=identity,
         says=Says(
-            holds=f"In permutation recall {first} before {later}.",
+            holds=f"In permutation recall {first} {RECALLED_EVERY} steps before {later} on average.",
             fails=f"In permutation recall it is not so that {first} {RECALLED_EVERY} steps before {later} on average.",
-            whether=f"whether in permutation recall {first} before {later}",
+            whether=f"whether in permutation recall {first} {RECALLED_EVERY} steps before {later} on average",
         ),
         reading=Reading(f"time from when {first} to when {later},", STEPS, values),
         bound=at_least(RECALLED_EVERY, f"one measurement: {RECALLED_EVERY} steps"),

@@ -17,7 +17,7 @@ PUBLISHED = {
     "context": f"{SQUARE:g} (a bound), or {ROOT:g} (language models)",
     "batch": f"{ROOT:g} (language models)",
     "heads": "negative (heads shorten the wait)",
-    "d_head": "about 0 (channels hardly do)",
+    "d_head": "about 0 past a smallest number (channels hardly do)",
     "times": "negative (asked words told again)",
 }
 """Axis -> the power that its source says or shows, for the appendix."""
