@@ -92,7 +92,7 @@ GENERIC = (
         says=Says(
             holds="Where everything is trained, W_K1 forms last, too, on average.",
             fails="Where everything is trained, W_K1 does not form last.",
-            whether="whether W_K1 forms last where everything is trained",
+            whether="whether W_K1 forms ten steps after W_K2 or later, on average, where everything is trained",
         ),
         reading=Reading(
             "time from the forming of W_K2 to that of W_K1, everything trained,", STEPS, readings.previous_last

@@ -51,7 +51,7 @@ DEPTH = (
         says=Says(
             holds="Three layers do not learn four hops, for which doubling would be enough.",
             fails="Three layers learn four hops, as doubling allows.",
-            whether="whether three layers learn four hops",
+            whether="whether three layers get no more than half of four hops right, on average",
         ),
         reading=final_score(THREE, 4, "four hops"),
         bound=HALF_WAY,
@@ -62,7 +62,7 @@ DEPTH = (
         says=Says(
             holds="Two layers do not learn three hops, for which doubling would be enough.",
             fails="Two layers learn three hops, as doubling allows.",
-            whether="whether two layers learn three hops",
+            whether="whether two layers get no more than half of three hops right, on average",
         ),
         reading=final_score(TWO, 3, "three hops"),
         bound=HALF_WAY,

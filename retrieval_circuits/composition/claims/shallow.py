@@ -28,7 +28,7 @@ SHALLOW = (
             holds="Taught hop by hop, networks of three layers do not learn four hops, for which doubling would be "
             "enough, easier questions kept in or not.",
             fails="Taught hop by hop, networks of three layers learn four hops, as doubling allows.",
-            whether="whether networks of three layers learn four hops if they are taught hop by hop",
+            whether="whether taught hop by hop three layers get no more than half of four hops right, on average",
         ),
         reading=Reading(
             "final accuracy at four hops of three layers taught hop by hop, the better of easier questions kept in "
