@@ -221,9 +221,9 @@ def _held(results: Results, arm: Arm, hops: int) -> View:
     table = in_order(table.sort_values(["done", "after"], kind="stable"), "panel", panels)
     return View(
         table[["panel", "row", "column", "value"]].assign(arm=str(arm)), "share of pairs", ROWS, chance=GUESS,
-        note="Means over seeds. Of the words of a permutation the hops are the last that lead to it. No hop: the answer "
-        "stays; of the query, it goes on from the other row's start. A wrong prediction comes true in about one pair "
-        "of four",
+        note="Means over seeds. Of the words of a permutation the hops are the last that lead to it. No hop: the "
+        "answer stays; of the query, it goes on from the other row's start. A wrong prediction comes true in about one "
+        "pair of four",
     )  # fmt: skip
 
 

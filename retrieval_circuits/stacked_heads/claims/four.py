@@ -102,13 +102,13 @@ REWARDS = (
 )
 NETWORKS = share_of("networks")
 LOOKS_AHEAD = looked_along(FRESH_FOUR, *TO_LAST, before_the_last=True)
-FRESH = "networks of five layers, fresh seeds,"
+THESE = "networks of five layers, fresh seeds,"
 
 
 def _attention(of_which: str, *, learnt: bool) -> Reading:
     return Reading(
         f"attention at the end from an earlier answer to the fourth, of link and head with most of it, the last layer "
-        f"left out, {FRESH} {of_which},",
+        f"left out, {THESE} {of_which},",
         ATTENTION,
         where(FRESH_FOUR, LOOKS_AHEAD, learnt=learnt),
     )
@@ -146,7 +146,7 @@ ON_FRESH = (
             whether="whether what is left of five layers comes to the fourth answer from an earlier one alone",
         ),
         reading=Reading(
-            f"{FRESH} that have learnt the fourth symbol and do nearly as well with the paths that are left, with one "
+            f"{THESE} that have learnt the fourth symbol and do nearly as well with the paths that are left, with one "
             "to the fourth answer from an earlier one and none from the query,",
             NETWORKS,
             where_enough(FRESH_FOUR, where(FRESH_FOUR, comes_ahead(FRESH_FOUR))),
@@ -156,7 +156,7 @@ ON_FRESH = (
         controls=(
             Control(
                 reading=Reading(
-                    f"squared error with the paths that are left, less the network's own, {FRESH} that have learnt the "
+                    f"squared error with the paths that are left, less the network's own, {THESE} that have learnt the "
                     "fourth symbol,",
                     ERROR_MORE,
                     where(FRESH_FOUR, cost_of("paths", FRESH_FOUR)),
@@ -167,7 +167,7 @@ ON_FRESH = (
             ),
             Control(
                 reading=Reading(
-                    f"{FRESH} that have learnt the fourth symbol and of which a path from the query to it was tried,",
+                    f"{THESE} that have learnt the fourth symbol and of which a path from the query to it was tried,",
                     NETWORKS,
                     where(FRESH_FOUR, hop_was_tried(FRESH_FOUR)),
                 ),

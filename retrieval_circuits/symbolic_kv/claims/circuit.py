@@ -217,7 +217,5 @@ LINKS = (
                 bound=at_most(0.5, "less than half: a look-up takes two steps"),
             ),
         ),
-        source="source",
-        source_verdict="Implied: a chain of three roles in three heads (L0H0, L1H0, L1H1)",
     ),
 )

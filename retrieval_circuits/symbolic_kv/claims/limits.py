@@ -126,10 +126,11 @@ LIMITS = (
     Claim(
         id="KV10",
         says=Says(
-            holds="The layer-0 motifs come first: carrying the query and tagging the values are in place before layer "
-            "1 routes.",
-            fails="The layer-0 motifs do not come first: layer 1 routes no later than they are in place.",
-            whether="whether carrying the query and tagging the values are in place before layer 1 routes",
+            holds="The layer-0 motifs mostly come first: layer 0 looks to the query, and from values to their keys, "
+            "before layer 1 routes.",
+            fails="The layer-0 motifs mostly do not come first: layer 1 routes no later than layer 0 looks so.",
+            whether="whether in most networks layer 0 looks to the query, and from values to their keys, before layer "
+            "1 routes",
         ),
         reading=_trained("both layer-0 births before the routing birth", readings.layer_0_first, SCORE),
         rule=Share(),

@@ -177,7 +177,7 @@ def pattern(results: Results) -> View:
     rows = rows[rows["prompt"] == 0].rename(columns={"row": "query", "column": "key", "row_label": "query_token"})
     table = rows.rename(columns={"column_label": "key_token"})
     columns = ["step", "head", "query", "key", "query_token", "key_token", "init_seed", "value"]
-    return View(table[columns], "attention", "the first test prompt")
+    return View(table[columns], "attention", "the first test prompt", note=BY_TORCH)
 
 
 def maps(results: Results) -> View:
@@ -186,7 +186,15 @@ def maps(results: Results) -> View:
     units = {"QK": "score, less its row mean", "OV": "logit"}
     table = rows.rename(columns={"kind": "circuit"}).drop(columns=["row", "column"])
     table = table.rename(columns={"row_label": "row", "column_label": "column"}).assign(unit=rows["kind"].map(units))
-    return View(table[["circuit", "head", "row", "column", "unit", "init_seed", "value"]], "logit", "test prompts")
+    return View(
+        table[["circuit", "head", "row", "column", "unit", "init_seed", "value"]],
+        "logit",
+        "test prompts",
+        note=BY_TORCH,
+    )
+
+
+BY_TORCH = "One of the networks that torch trained; claims count others"
 
 
 def _first_seed(results: Results, kind: str) -> pd.DataFrame:
