@@ -185,7 +185,7 @@ REACH = (
         says=Says(
             holds="Pairs of a key and a value that were never trained on are read as well as the others.",
             fails="Pairs of a key and a value that were never trained on are read worse.",
-            whether="whether held-out pairs are read as well",
+            whether="whether held-out pairs are read as well, within five points",
         ),
         reading=GAP(
             "accuracy on held-out pairs, less that on test rows,",
@@ -215,7 +215,7 @@ ORDER = (
         says=Says(
             holds="Where no rule does without the key, the look-up appears in one transition.",
             fails="Where no rule does without the key, too, the look-up appears bit by bit.",
-            whether="whether the look-up appears in one transition",
+            whether="whether the look-up appears within three hundred steps",
         ),
         reading=when(
             "steps from a fifth of the final accuracy to four fifths of it, on our stream,",
@@ -280,7 +280,7 @@ PARTS = (
             holds="One head carries the look-up: without the head that looks most at the value asked for it fails.",
             fails="No one head carries the look-up: without the head that looks most at the value asked for, accuracy "
             "stays.",
-            whether="whether one head carries the look-up",
+            whether="whether the removal of one head costs thirty points or more",
         ),
         reading=GAP("accuracy that removing that head costs", values=readings.cost_of_leader(FRESH)),
         bound=at_least(0.3, "well above what one of the others costs; in the source it costs 50 points"),

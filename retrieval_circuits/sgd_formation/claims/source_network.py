@@ -103,7 +103,8 @@ FORMATION = (
         says=Says(
             holds="The source's own network, too, answers half of the reads before it looks at the key.",
             fails="The source's own network looks at the key once it answers half of the reads.",
-            whether="whether the source's own network first answers without looking at the key",
+            whether="whether half of the answers of the source's own network stay when another key is asked for, once "
+            "half of the reads are right",
         ),
         reading=SCORE(
             "share of answers that stay when another key is asked for, once half of the reads are right, source's "
@@ -141,7 +142,7 @@ FORMATION = (
         says=Says(
             holds="On the source's probe set its reading is formed over a thousand steps or more, not at once.",
             fails="On the source's probe set its reading is formed in less than a thousand steps.",
-            whether="whether the source's network forms its reading slowly",
+            whether="whether the reading of the source's network takes a thousand steps or more to form",
         ),
         reading=when(
             "steps from a fifth of the final accuracy on the probe set to four fifths of it, source's network",
@@ -181,7 +182,7 @@ PARTS = (
         says=Says(
             holds="In it the first MLP's removal costs more than that head's.",
             fails="In it the first MLP's removal costs no more than that head's.",
-            whether="whether the first MLP matters more than that head in the source's network",
+            whether="whether the first MLP costs the source's network ten points more than that head",
         ),
         reading=GAP(
             "accuracy that the first MLP's removal costs, less the head's, source's network",
