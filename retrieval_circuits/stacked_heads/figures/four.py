@@ -55,7 +55,7 @@ def four_numbers(times: View, ends: View) -> dict[str, str]:
     fourth = table[table["place"] == 4].groupby("arm")["value"].agg(["count", "size"])
     is_fresh = looks["arm"] == str(FRESH_FOUR)
     fresh, looks = looks[is_fresh], looks[~is_fresh]
-    knows = looks["value"].astype(bool)
+    fresh_knows, knows = fresh["value"].astype(bool), looks["value"].astype(bool)
     looks_ahead = looks["ahead"] >= ATTENDED
     query = looks["query"][knows].max()
     return {
@@ -63,7 +63,9 @@ def four_numbers(times: View, ends: View) -> dict[str, str]:
             f"n_fourth_{name}": "{} of {}".format(*fourth.loc[str(lesson)])
             for name, lesson in {"every": EVERY_FOUR, "without_third": WITHOUT_THIRD}.items()
         },
-        "n_fourth_fresh": f"{fresh['value'].sum()} of {len(fresh)}",
+        "n_fourth_fresh": f"{fresh_knows.sum()} of {len(fresh)}",
+        "n_ahead_fresh": f"{(fresh_knows & (fresh['ahead'] >= ATTENDED)).sum()} of {fresh_knows.sum()}",
+        "n_hop_fresh": f"{(fresh_knows & (fresh['query'] >= ATTENDED)).sum()} of {fresh_knows.sum()}",
         "n_ahead_learnt": f"{looks_ahead[knows].sum()} of {knows.sum()}",
         "n_ahead_not": f"{looks_ahead[~knows].sum()} of {(~knows).sum()}",
         "query_at_fourth": NOT_MEASURED if np.isnan(query) else f"{query:.2f}",

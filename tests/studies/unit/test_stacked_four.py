@@ -143,11 +143,12 @@ def test_the_text_counts_who_learnt_what():
         {"arm": str(arm), "init_seed": seed, "site": site, "layer": layer, "value": value}
         for arm, seed, ahead, last in (
             (EVERY_FOUR, 1, 0.9, 0.9), (EVERY_FOUR, 2, 0.4, 0.9), (WITHOUT_THIRD, 1, 0.6, 0.1),
-            (WITHOUT_THIRD, 2, 0, 0), *((FRESH_FOUR, seed, 0.0, 0.0) for seed in (11, 12, 13))
+            (WITHOUT_THIRD, 2, 0, 0), (FRESH_FOUR, 11, 0.9, 0.1), (FRESH_FOUR, 12, 0.1, 0.1),
+            (FRESH_FOUR, 13, 0.9, 0.9)
         )
         for site, layer, value in (
             ("value_2>value_3", 3, ahead), ("value_0>value_3", 4, last), ("value_0>value_2", 1, 1.0),
-            ("queries>value_3", 4, 0.2)
+            ("queries>value_3", 4, 0.6 if seed == 12 else 0.2)
         )
     ]  # fmt: skip
     ends = figures.four_ends(dataclasses.replace(found, tables={"links": pd.DataFrame(links)}))
@@ -155,6 +156,8 @@ def test_the_text_counts_who_learnt_what():
         "n_fourth_every": "1 of 2",
         "n_fourth_without_third": "0 of 2",
         "n_fourth_fresh": "2 of 3",
+        "n_ahead_fresh": "1 of 2",
+        "n_hop_fresh": "1 of 2",
         "n_ahead_learnt": "1 of 1",
         "n_ahead_not": "1 of 3",
         "query_at_fourth": "0.20",
