@@ -6,7 +6,6 @@ import torch
 
 from livingpaper.explorer.material import Material
 from livingpaper.explorer.memory_pad import MemoryPad, Stored
-from retrieval_circuits.associative_memory.claims.matrices import SUMS
 from retrieval_circuits.associative_memory.design import WAYS
 from retrieval_circuits.associative_memory.measures.closed_form import predicted_accuracy
 from retrieval_circuits.associative_memory.measures.sums import unit_vectors
@@ -22,12 +21,12 @@ OPENING = Stored(width=24, pairs=40, way="sum", steps=30)
 
 
 def pad(materials: Sequence[Material]) -> MemoryPad:
-    """The pad, under the sentence that the verdict on sums allows."""
+    """The pad; what networks there are says nothing of it."""
     generator = torch.Generator().manual_seed(SEED)
     drawn = {d: [unit_vectors(1, N_PAIRS, d, generator)[0].numpy() for _ in range(2)] for d in WIDTHS}
     return MemoryPad(
         name="pad-pairs",
-        title=SUMS[0].verdict(materials[0].results).sentence,
+        title="What a sum of pairs recalls, beside what independent noise predicts",
         inputs={d: inputs for d, (inputs, _) in drawn.items()},
         outputs={d: outputs for d, (_, outputs) in drawn.items()},
         predicted={d: [None, None, *(predicted_accuracy(d, n) for n in range(3, N_PAIRS + 1))] for d in WIDTHS},

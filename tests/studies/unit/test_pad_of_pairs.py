@@ -54,11 +54,10 @@ def test_descent_recalls_what_the_experiment_recalls(pad):
         assert found.is_recalled.mean() == pytest.approx(share)
 
 
-def test_what_is_predicted_is_the_closed_form_and_the_title_is_what_the_verdict_allows(pad):
+def test_what_is_predicted_is_the_closed_form(pad):
     for d in pad.widths:
         assert pad.predicted[d][:2] == [None, None]
         for n in (3, 24, pad.n_pairs):
             assert pad.predicted[d][n - 1] == predicted_accuracy(d, n)
-    assert pad.title == "Independent noise predicts what a sum of outer products recalls, at every load."
     assert not set(studies.load_params(NAME).seeds) & {explorer.SEED}
     assert pad.n_bytes < 130_000
