@@ -6,7 +6,7 @@
 import json
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,19 @@ HEADINGS = (
     "chapter", "processor", "runs with equal hashes", "verdicts equal", "largest difference of an effect",
     "hours by the clock",
 )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class MadeAgain:
+    """One run made again in a part of a reproduction.
+
+    Attributes:
+        equal: whether its weights at every checkpoint, its losses and its tables are the published ones, to the bit.
+        hours: its share of what its part took by the clock.
+    """
+
+    equal: bool
+    hours: float
 
 
 @dataclass(frozen=True)
@@ -39,6 +52,7 @@ class Reproduction:
         hours: by the clock, interrupted attempts included; other work on the machine makes them more.
         cores: of the machine.
         published: how many runs were published then; None in records that do not say, which are of whole chapters.
+        parts: what was made again in parts, by name of the run; nothing where it was at once.
     """
 
     chapter: str
@@ -55,6 +69,7 @@ class Reproduction:
     hours: float
     cores: int
     published: int | None = None
+    parts: Mapping[str, MadeAgain] = field(default_factory=dict)
 
     @property
     def judged(self) -> bool:
@@ -70,7 +85,8 @@ class Reproduction:
     def of(cls, fields: Mapping[str, Any]) -> "Reproduction":
         """A record from what ``to_json`` wrote."""
         lists = {name: tuple(fields[name]) for name in ("made_with", "published_with", "differing")}
-        return cls(**{**fields, **lists, "moved": float(fields["moved"])})
+        parts = {name: MadeAgain(**one) for name, one in fields.get("parts", {}).items()}
+        return cls(**{**fields, **lists, "moved": float(fields["moved"]), "parts": parts})
 
 
 def furthest(records: Iterable[Mapping[str, Any]]) -> tuple[str | None, float]:

@@ -77,16 +77,37 @@ def publish(name: str, folders: Folders, watch: Watch | None = None) -> int:
     return len(copies)
 
 
+def kept_record(chapter: str, published: Path) -> Reproduction | None:
+    """What is recorded of a chapter's reproduction; None where nothing is.
+
+    Raises:
+        StoreError, ContentsError: it is not what was published.
+    """
+    fields = read_record(published, f"{FOLDER}/{chapter}")
+    return Reproduction.of(fields) if fields else None
+
+
+def require_no_whole(before: Reproduction | None) -> None:
+    """Refuse to record a part of a chapter that was reproduced whole.
+
+    Raises:
+        StoreError: ``before`` is of the whole.
+    """
+    if before and before.judged:
+        raise StoreError(f"The record of {before.chapter} is of the whole chapter; a part of it does not replace it.")
+
+
 def keep(record: Reproduction, published: Path) -> Path:
     """Write the record of a reproduction where the book reads it, and list it.
 
     Raises:
-        StoreError: it is of first seeds alone, and one of the whole chapter is there.
+        StoreError: it is of a part, and one of the whole chapter, or of more runs, is there.
     """
-    part = f"{FOLDER}/{record.chapter}"
-    before = read_record(published, part)
-    if before and Reproduction.of(before).judged and not record.judged:
-        raise StoreError(f"{published / part}.json is of the whole chapter; first seeds alone do not replace it.")
+    part, before = f"{FOLDER}/{record.chapter}", kept_record(record.chapter, published)
+    if before and not record.judged:
+        require_no_whole(before)
+        if before.runs > record.runs:
+            raise StoreError(f"{published / part}.json is of {before.runs} runs; {record.runs} do not replace them.")
     write_durably(published / f"{part}.json", record.to_json().encode())
     seal(published, (), [part])
     return published / f"{part}.json"

@@ -1,7 +1,7 @@
 """Forget the published runs, train the published tier from scratch, and compare: every number, every verdict.
 
-``python -m livingpaper.commands.reproduce [CHAPTER ...] [--store FOLDER] [--first N] [--record]``, from the folder of
-the book.
+``python -m livingpaper.commands.reproduce [CHAPTER ...] [--store FOLDER] [--first N | --minutes N]
+[--record]``, from the folder of the book.
 ``reproduction`` does it, and is imported only then: it takes seconds, and Ctrl-C meanwhile is to be a sentence, too.
 """
 
@@ -10,13 +10,16 @@ import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from circuitcore.ground.errors import EXPECTED
 from circuitcore.ground.interruption import ended_by_ctrl_c
 from circuitcore.ground.progress import Watch
 from livingpaper.book import studies
 from livingpaper.commands import argument_types
+
+if TYPE_CHECKING:
+    from livingpaper.book.reproductions import Reproduction
 
 INTERRUPTION = "\nreproduce: interrupted. With --store {} it goes on from the last checkpoint."
 
@@ -25,7 +28,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Reproduce the chapters named (all, if none is).
 
     Returns:
-        0 when every verdict agrees, or, of first seeds, every run; 1 otherwise.
+        0 when every verdict agrees, or, of a part, every run; 1 otherwise.
     """
     named, says = "python -m livingpaper.commands.reproduce", __doc__.splitlines()[0]
     parser = argparse.ArgumentParser(prog=named, description=says)
@@ -33,33 +36,35 @@ def main(arguments: Sequence[str] | None = None) -> int:
     stamp = time.strftime("%Y%m%d-%H%M%S")
     parser.add_argument("--store", type=Path, default=Path("build", f"reproduced-{stamp}"), help="a new folder, or an "
                         "interrupted reproduction's to go on with it (default: %(default)s)")  # fmt: skip
-    parser.add_argument("--first", type=argument_types.count, metavar="N", help="the first N seeds of every arm alone, "
-                        "where the whole takes too long: compares runs, judges no claim")  # fmt: skip
+    part = parser.add_mutually_exclusive_group()
+    part.add_argument("--first", type=argument_types.count, metavar="N", help="the first N seeds of every arm alone, "
+                      "where the whole takes too long: compares runs, judges no claim")  # fmt: skip
+    part.add_argument("--minutes", type=argument_types.count, metavar="N", help="as many runs of each chapter as are "
+                      "made again in N minutes; with --record those that are not on record yet")  # fmt: skip
     parser.add_argument("--record", action="store_true", help="keep what came of it beside the published runs, for the "
                         "book's table of reproductions")  # fmt: skip
     options = parser.parse_args(arguments)
     with ended_by_ctrl_c(INTERRUPTION.format(options.store)):
-        return _reproduced(options.chapters or studies.names(), options.store, options.first, record=options.record)
+        return _reproduced(options.chapters or studies.names(), options)
 
 
-def _reproduced(chapters: Sequence[str], store: Path, first: int | None, *, record: bool) -> int:
-    """Reproduce chapters, each into a folder of ``store``; the exit status."""
+def _reproduced(chapters: Sequence[str], options: argparse.Namespace) -> int:
+    """Reproduce chapters, each into a folder of the store; the exit status."""
     from livingpaper.book.evidence import Folders
-    from livingpaper.commands.publishing import keep
-    from livingpaper.commands.reproduction import record_of
+    from livingpaper.commands.publishing import keep, kept_record, require_no_whole
 
-    differing = 0
+    differing, published = 0, Folders.from_environment().published
     for study in chapters:
-        what = f"the first {first} seeds of every arm" if first else "everything"
-        print(f"\n{study}: {what} from scratch, into {store / study}", flush=True)
+        print(f"\n{study}: {_what(options)} from scratch, into {options.store / study}", flush=True)
         try:
-            records = _compared(study, store / study, first)
-            made = record_of(study, store / study, records)
-            print(
-                f"{made.equal} of {made.runs} runs, of {made.published} that are published, have the published hashes."
-            )
-            if record:
-                print(keep(made, Folders.from_environment().published))
+            before = kept_record(study.rpartition(".")[2], published) if options.record else None
+            if options.first or options.minutes:
+                require_no_whole(before)
+            made = _made(study, options, before)
+            of_all = f"of {made.published} that are published"
+            print(f"{made.equal} of {made.runs} runs, {of_all}, have the published hashes.")
+            if options.record:
+                print(keep(made, published))
         except EXPECTED as error:
             print(f"\n{study} was not reproduced.\n{error}", file=sys.stderr)
             return 1
@@ -67,19 +72,28 @@ def _reproduced(chapters: Sequence[str], store: Path, first: int | None, *, reco
     return 1 if differing else 0
 
 
-def _compared(study: str, folder: Path, first: int | None) -> list[dict[str, Any]]:
-    """Make a study again, wholly or its first seeds, and say what came of it; its claims' records."""
-    from livingpaper.commands.reproduction import comparison_table, reproduce, reproduce_first
+def _what(options: argparse.Namespace) -> str:
+    if options.first:
+        return f"the first {options.first} seeds of every arm"
+    return f"what fits into {options.minutes} minutes" if options.minutes else "everything"
+
+
+def _made(study: str, options: argparse.Namespace, before: "Reproduction | None") -> "Reproduction":
+    """Make a study again, wholly or a part, and say what came of it; its record, with what was recorded ``before``."""
+    from livingpaper.commands import reproduction, reproduction_in_parts
     from livingpaper.commands.rerun import compared
 
-    start = time.perf_counter()
-    if first:
-        reproduce_first(study, folder, first, Watch(say=print))
-        return []
-    made = reproduce(study, folder, Watch(say=print))
-    records = compared(made.verdicts)
-    print(f"\n{comparison_table(records)}\n\n{made.page} ({(time.perf_counter() - start) / 60:.1f} min)")
-    return records
+    start, folder, watch = time.perf_counter(), options.store / study, Watch(say=print)
+    if options.minutes:
+        reproduction_in_parts.reproduce_for(study, folder, options.minutes, before.parts if before else (), watch)
+        return reproduction_in_parts.record_in_parts(study, folder, before)
+    if options.first:
+        reproduction_in_parts.reproduce_first(study, folder, options.first, watch)
+        return reproduction.record_of(study, folder, [])
+    made = reproduction.reproduce(study, folder, watch)
+    records, minutes = compared(made.verdicts), (time.perf_counter() - start) / 60
+    print(f"\n{reproduction.comparison_table(records)}\n\n{made.page} ({minutes:.1f} min)")
+    return reproduction.record_of(study, folder, records)
 
 
 if __name__ == "__main__":

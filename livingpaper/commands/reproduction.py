@@ -4,51 +4,25 @@ import json
 import os
 import threading
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from circuitcore.ground import durable
-from circuitcore.ground.durations import Durations, expected
 from circuitcore.ground.processor import processor
 from circuitcore.ground.progress import Watch
-from circuitcore.training.experiment import Experiment
-from circuitcore.training.store.digests import table_sha256
-from circuitcore.training.store.run import Run
 from circuitcore.training.store.run_store import RunStore
 from livingpaper.book import studies
 from livingpaper.book.evidence import Evidence, Folders
-from livingpaper.book.gathering import Arms
 from livingpaper.book.reproductions import Reproduction, furthest
 from livingpaper.claims.verdict import to_json
+from livingpaper.commands.equal_runs import equal_runs, makers
 from livingpaper.commands.rerun import Rerun, make_page, say_total, write_pages
 
 SPENT = "spent.json"
 KEPT_EVERY = 20.0  # seconds
 HEADINGS = ("claim", "published", "reproduced", "verdict")
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class FirstFew(Evidence):
-    """The first seeds of every arm and experiment of a study.
-
-    Attributes:
-        first: how many of each.
-    """
-
-    first: int
-
-    @cached_property
-    def experiments(self) -> tuple[Experiment, ...]:
-        """The reader's experiments, of so many seeds."""
-        return tuple(replace(one, seeds=one.seeds[: self.first]) for one in super().experiments)
-
-    @cached_property
-    def _asked(self) -> Arms:
-        return {arm: recipes[: self.first] for arm, recipes in super()._asked.items()}
 
 
 def reproduce(study: str, folder: Path, watch: Watch | None = None) -> Rerun:
@@ -69,43 +43,21 @@ def reproduce(study: str, folder: Path, watch: Watch | None = None) -> Rerun:
         BookError: the chapter failed, or its page did not build.
     """
     here = Folders.from_environment()
-    name, params, alone = study.rpartition(".")[2], studies.load_params(study), _alone(here, folder)
+    name, params, alone = study.rpartition(".")[2], studies.load_params(study), alone_in(folder)
     fresh = Evidence(study, params, alone)
     if watch is not None:
         say_total(fresh, watch)
         watch = watch.as_part()
-    with _timed(folder / SPENT):
+    with timed(folder / SPENT):
         fresh.gather(watch)
     notebook = here.root / "book" / f"{name}.ipynb"
     page, verdicts = make_page(alone, notebook, studies.read_params(study), "published", watch)
     return write_pages(page, [*published_verdicts(Evidence(study, params, here)), *verdicts], name, folder)
 
 
-def reproduce_first(study: str, folder: Path, first: int, watch: Watch | None = None) -> None:
-    """Train and measure the first seeds of every arm, and compute those of every experiment, from scratch.
-
-    For a study that takes longer than one has: runs can be compared with the published ones, verdicts cannot.
-
-    Args:
-        study: the study's name.
-        folder: gets ``runs/`` and ``spent.json``, as in ``reproduce``.
-        first: how many seeds of each.
-        watch: told expected times and progress; None for silence.
-
-    Raises:
-        StudyError, ParameterError, StoreError, ExecutorError: as ``reproduce`` does.
-    """
-    alone = _alone(Folders.from_environment(), folder)
-    few = FirstFew(study, studies.load_params(study), alone, first=first)
-    if watch is not None:
-        watch.say(expected(few.left(), Durations.of(alone.root)))
-    with _timed(folder / SPENT):
-        few.gather(watch)
-
-
-def _alone(here: Folders, folder: Path) -> Folders:
+def alone_in(folder: Path) -> Folders:
     """Folders in which nothing is published."""
-    return Folders(here.root, folder / "runs", folder / "nothing-is-published")
+    return Folders(Folders.from_environment().root, folder / "runs", folder / "nothing-is-published")
 
 
 def record_of(study: str, folder: Path, compared: Sequence[Mapping[str, Any]]) -> Reproduction:
@@ -125,8 +77,8 @@ def record_of(study: str, folder: Path, compared: Sequence[Mapping[str, Any]]) -
         chapter=name,
         finished=time.strftime("%Y-%m-%d"),
         processor=processor(),
-        made_with=_makers(new),
-        published_with=_makers(shipped[run.run_id] for run in new),
+        made_with=makers(new),
+        published_with=makers(shipped[run.run_id] for run in new),
         runs=len(new),
         published=len(shipped),
         equal=equal_runs(new, shipped),
@@ -134,40 +86,15 @@ def record_of(study: str, folder: Path, compared: Sequence[Mapping[str, Any]]) -
         differing=tuple(record["claim"] for record in records if not record["same"]),
         largest=largest,
         moved=moved,
-        hours=_spent(folder / SPENT) / 3600,
+        hours=spent(folder / SPENT) / 3600,
         cores=os.cpu_count() or 1,
     )
 
 
-def equal_runs(new: Sequence[Run], published: Mapping[str, Run]) -> int:
-    """How many new runs end in the weights of the published run of the same name, or compute the same tables.
-
-    Columns that an experiment has got since it was published are left out.
-    """
-    return sum(_same(run, published[run.run_id]) for run in new if run.run_id in published)
-
-
-def _same(new: Run, old: Run) -> bool:
-    if new.ledger.trained:
-        return new.ledger.last_hash == old.ledger.last_hash
-    return all(_equal_tables(new, old, key) for key in new.tables)
-
-
-def _equal_tables(new: Run, old: Run, key: str) -> bool:
-    before, now = old.table(key), new.table(key)
-    if before is None or not {*before.columns} <= {*now.columns}:
-        return False
-    return table_sha256(before) == table_sha256(now[[*before.columns]])
-
-
-def _makers(runs: Iterable[Run]) -> tuple[str, ...]:
-    return tuple(sorted({maker for run in runs for maker in run.ledger.made_with}))
-
-
 @contextmanager
-def _timed(path: Path) -> Iterator[None]:
+def timed(path: Path) -> Iterator[None]:
     """Add to a file the seconds by the clock that something takes: at its end, and before, as it may be killed."""
-    before, start, ended = _spent(path), time.perf_counter(), threading.Event()
+    before, start, ended = spent(path), time.perf_counter(), threading.Event()
     path.parent.mkdir(parents=True, exist_ok=True)
 
     def keep() -> None:
@@ -187,7 +114,8 @@ def _timed(path: Path) -> Iterator[None]:
         keep()
 
 
-def _spent(path: Path) -> float:
+def spent(path: Path) -> float:
+    """The seconds in a file of ``timed``; none where it is not there yet."""
     return float(json.loads(path.read_text(encoding="utf-8"))) if path.is_file() else 0.0
 
 
