@@ -1,8 +1,6 @@
 """What the pages tell a reader to do is possible and does what they say: commands, snippets, sources, links."""
 
 import contextlib
-import importlib
-import inspect
 import io
 import json
 import re
@@ -28,7 +26,7 @@ from circuitcore.training.store.ledger import (
 from livingpaper.book import studies
 from livingpaper.book.findings import BEGIN, END
 from livingpaper.book.parameters import ParameterError
-from livingpaper.commands import cli
+from livingpaper.commands import cli, reproduce
 
 ROOT = Path(paper.__file__).resolve().parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -72,8 +70,8 @@ def check_command(words: list[str]) -> None:
             studies.validate(study, studies.read_params(study) | given)
         case ["pip", "install", "-e", _] | ["conda", "env", "create", "-f", _]:
             check_installable(words[0], words[-1])
-        case [".venv/bin/python", "-m", module, "--store", _]:
-            assert "--store" in inspect.getsource(importlib.import_module(module).main)
+        case [".venv/bin/python", "-m", "livingpaper.commands.reproduce", *options]:
+            assert set(reproduce._parser().parse_args(options).chapters) <= {*studies.names()}
         case ["dask", "scheduler" | "worker", *options]:
             check_loopback(options)
         # The first two are run by tests/library/integration/test_cluster_commands.py.

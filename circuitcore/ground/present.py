@@ -4,8 +4,7 @@ from pathlib import Path
 
 from circuitcore.ground.contents import CONTENTS_NAME, RECORDS, RESEAL, RUN, Contents, ContentsError, records_in
 from circuitcore.ground.packed import run_ids
-
-MOST_NAMED = 5
+from circuitcore.ground.spelling import first_of
 
 
 def check_present(folder: Path) -> None:
@@ -37,5 +36,4 @@ def check_present(folder: Path) -> None:
 
 
 def _named(names: set[str]) -> str:
-    first = ", ".join(name.removeprefix(f"{RUN}/") for name in sorted(names)[:MOST_NAMED])
-    return first + (f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else "")
+    return first_of([name.removeprefix(f"{RUN}/") for name in sorted(names)])

@@ -1,7 +1,9 @@
-"""Words for errors that name what exists: the one place that guesses what a misspelt name meant."""
+"""Words for errors that name things: those that exist, what a misspelt one meant, the first few of many."""
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+
+MOST_NAMED = 5
 
 
 def close_match(name: str, known: Iterable[str]) -> str | None:
@@ -23,3 +25,9 @@ def unknown(kind: str, name: str, known: Iterable[str]) -> str:
     near = close_match(name, options)
     guess = f"; did you mean {near!r}?" if near else ";"
     return f"unknown {kind} {name!r}{guess} known: {', '.join(options) if options else '(none)'}"
+
+
+def first_of(names: Sequence[str]) -> str:
+    """The first few of some names, and how many more there are: ``a, b, c, d, e and 7 more``."""
+    more = len(names) - MOST_NAMED
+    return ", ".join(names[:MOST_NAMED]) + (f" and {more} more" if more > 0 else "")

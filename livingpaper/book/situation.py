@@ -3,14 +3,13 @@
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from circuitcore.ground.spelling import first_of
 from circuitcore.training.errors import StoreError
 from circuitcore.training.experiment import Experiment
 from circuitcore.training.recipe import Recipe
 
 if TYPE_CHECKING:
     from livingpaper.book.evidence import Evidence
-
-MOST_NAMED = 5
 
 
 def situation(evidence: "Evidence") -> str:
@@ -52,7 +51,7 @@ def require_for_a_book(evidence: "Evidence") -> None:
     if not absent or not evidence.asks_the_same:
         return
     n_runs = len(each(evidence.published_units))
-    named = f"{', '.join(absent[:MOST_NAMED])}{' ...' if len(absent) > MOST_NAMED else ''}"
+    named = first_of(absent)
     if evidence.recorded or len(absent) < n_runs:
         raise StoreError(
             f"{folders.published}: {len(absent)} of {n_runs} runs of study {name} are missing: {named}. A book trains "

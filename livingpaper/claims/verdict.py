@@ -167,6 +167,7 @@ class Declared:
     source: Literal["source", "ours"]
     source_verdict: str
     void: str
+    source_elsewhere: bool = False
 
 
 def judge(claim: Declared, finding: Finding | None) -> Status:

@@ -30,6 +30,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns:
         0 when every verdict agrees, or, of a part, every run; 1 otherwise.
     """
+    options = _parser().parse_args(arguments)
+    with ended_by_ctrl_c(INTERRUPTION.format(options.store)):
+        return _reproduced(options.chapters or studies.names(), options)
+
+
+def _parser() -> argparse.ArgumentParser:
     named, says = "python -m livingpaper.commands.reproduce", __doc__.splitlines()[0]
     parser = argparse.ArgumentParser(prog=named, description=says)
     parser.add_argument("chapters", nargs="*", metavar="CHAPTER", help=f"default: all of {', '.join(studies.names())}")
@@ -43,9 +49,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                       "made again in N minutes; with --record those that are not on record yet")  # fmt: skip
     parser.add_argument("--record", action="store_true", help="keep what came of it beside the published runs, for the "
                         "book's table of reproductions")  # fmt: skip
-    options = parser.parse_args(arguments)
-    with ended_by_ctrl_c(INTERRUPTION.format(options.store)):
-        return _reproduced(options.chapters or studies.names(), options)
+    return parser
 
 
 def _reproduced(chapters: Sequence[str], options: argparse.Namespace) -> int:

@@ -23,7 +23,7 @@ from circuitcore.training.store.run_store import RunStore
 from livingpaper.book import studies
 from livingpaper.book.book_order import verdicts_in
 from livingpaper.book.evidence import Evidence, Folders
-from livingpaper.book.gathering import Arms
+from livingpaper.book.gathering import Arms, Units
 from livingpaper.book.reproductions import MadeAgain, Reproduction
 from livingpaper.book.situation import each
 from livingpaper.commands.equal_runs import makers, same_throughout
@@ -70,17 +70,21 @@ def reproduce_first(study: str, folder: Path, first: int, watch: Watch | None = 
     Raises:
         StudyError, ParameterError, StoreError, ExecutorError: as ``reproduce`` does.
     """
-    params = studies.load_params(study)
-    units = Evidence(study, params, alone_in(folder)).units
-    few = Part(study, params, alone_in(folder), chosen={one.run_id for of in units.values() for one in of[:first]})
+    params, alone = studies.load_params(study), alone_in(folder)
+    few = Part(study, params, alone, chosen=first_seeds(Evidence(study, params, alone).units, first))
     if watch is not None:
         watch.say(expected(few.left(), Durations.of(few.folders.root)))
     with timed(folder / SPENT):
         few.gather(watch)
 
 
+def first_seeds(units: Units, first: int) -> set[str]:
+    """Names of the first runs of every arm and experiment."""
+    return {one.run_id for of in units.values() for one in of[:first]}
+
+
 def reproduce_for(
-    study: str, folder: Path, minutes: float, done: Collection[str] = (), watch: Watch | None = None
+    study: str, folder: Path, minutes: int, done: Collection[str] = (), watch: Watch | None = None
 ) -> None:
     """Make published runs again from scratch for so long, and hold each against the published one, tables included.
 

@@ -18,8 +18,6 @@ WHOSE = {"paper": "paper", "rerun": "your seeds"}
 CONTROL = "the negative control"
 NOT_MEASURED = "(not measured)"
 NOTHING_NEW = "no new run of yours is measured here"
-ELSEWHERE = ("Proved", "Fitted")
-"""How the verdict of a source begins that has a proof of its claim."""
 AMONG_MANY = "Alone it is decided; corrected for the number of this chapter's claims (Holm), it would not be."
 LEAST_P = 0.0001  # smaller ones say nothing more
 NEEDED_FOR = {"yes": "for a yes", "no": "for a no", "either": "for any answer"}
@@ -204,7 +202,7 @@ def in_prose(verdict: Verdict) -> str:
 
     What a source proved, or fitted to networks of another make, is not refuted by these: it does not hold here.
     """
-    if verdict.status is Status.REFUTED and verdict.claim.source_verdict.startswith(ELSEWHERE):
+    if verdict.status is Status.REFUTED and verdict.claim.source_elsewhere:
         return "the claim does not hold here"
     if verdict.status is Status.REFUTED:
         return f"{'our' if verdict.claim.source == 'ours' else 'the source’s'} claim is refuted"

@@ -6,6 +6,7 @@ from functools import partial
 
 from circuitcore.ground.durations import Durations, Work, expected
 from circuitcore.ground.progress import Trail, Watch, polled
+from circuitcore.ground.spelling import first_of
 from circuitcore.metrics.instruments.instrument import Instrument
 from circuitcore.training.errors import StoreError
 from circuitcore.training.recipe import Recipe
@@ -15,7 +16,6 @@ from circuitcore.training.sweeps.executor import map_runs, width
 from circuitcore.training.sweeps.sweep import left_to_train
 
 TRAIL_FOLDER = ".measured"  # for each run being measured the checkpoints done, for the bar of whoever waits for it
-MOST_NAMED = 5
 _WHEN = {"each": "each checkpoint", "last": "the last checkpoint", "pairs": "pairs of neighbouring checkpoints"}
 
 Instruments = tuple[Instrument, ...]
@@ -126,7 +126,7 @@ def _not_here(store: RunStore, todo: Mapping[Instruments, Sequence[Recipe]]) -> 
                 return (
                     f"table {one.key!r} is missing for {len(lacking)} run(s) and cannot be measured: it is of "
                     f"{_WHEN[one.when]}, and {len(absent)} of {n_wanted} have no weights here: "
-                    f"{', '.join(absent[:MOST_NAMED])}{' ...' if len(absent) > MOST_NAMED else ''}. Training them "
+                    f"{first_of(absent)}. Training them "
                     f"again takes {sum(run.final_step for run in lacking):,} steps."
                 )
     return None

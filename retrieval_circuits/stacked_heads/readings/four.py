@@ -1,5 +1,7 @@
 """What is read off networks on chains of four look-ups: when symbols come, and which paths are left at the end."""
 
+from collections.abc import Callable
+
 import numpy as np
 import pandas as pd
 
@@ -48,23 +50,22 @@ def part_before(place: int, lesson: Lesson) -> OfArms:
 
 def where(lesson: Lesson, values: OfArms, *, learnt: bool = True) -> OfArms:
     """The same values, of networks alone that have learnt the last symbol, or of those that have not."""
-
-    def of_those(results: Results) -> pd.Series:
-        has = final_loss(lesson, lesson.n_steps)(results) < LEARNT
-        found = values(results)
-        return found[(has == learnt).reindex(found.index, fill_value=False)]
-
-    return OfArms((str(lesson),), of_those)
+    return _only(values, lambda results: (final_loss(lesson, lesson.n_steps)(results) < LEARNT) == learnt)
 
 
 def where_enough(lesson: Lesson, values: OfArms) -> OfArms:
     """The same values, of networks alone whose paths that are left raise the error by no more than ``ENOUGH``."""
+    return _only(values, lambda results: cost_of("paths", lesson)(results) <= ENOUGH)
+
+
+def _only(values: OfArms, keep: Callable[[Results], pd.Series]) -> OfArms:
+    """The same values, of those networks that ``keep`` is true of."""
 
     def of_those(results: Results) -> pd.Series:
-        found, costs = values(results), cost_of("paths", lesson)(results)
-        return found[costs.reindex(found.index) <= ENOUGH]
+        found = values(results)
+        return found[keep(results).reindex(found.index, fill_value=False)]
 
-    return OfArms((str(lesson),), of_those)
+    return OfArms(values.arms, of_those)
 
 
 def comes_ahead(lesson: Lesson) -> OfArms:

@@ -57,16 +57,13 @@ def test_a_verdict_that_flips_changes_its_sentence_and_its_badge(book):
 
 
 @pytest.mark.parametrize(
-    ("source_verdict", "words"),
-    [
-        ("Proved, for networks of another make", "the claim does not hold here"),
-        ("Shown", "the source’s claim is refuted"),
-    ],
+    ("elsewhere", "words"), [(True, "the claim does not hold here"), (False, "the source’s claim is refuted")]
 )
-def test_what_a_source_proved_is_not_refuted_by_networks_of_another_make(source_verdict, words):
-    below = [value - 0.8 for value in LEARNT]
-    assert in_prose(judged(below, source="source", source_verdict=source_verdict)) == words
-    assert in_prose(judged(LEARNT, source="source", source_verdict=source_verdict)) == "supported"
+def test_what_a_source_saw_elsewhere_is_not_refuted_by_these_networks(elsewhere, words):
+    below, source = [value - 0.8 for value in LEARNT], {"source": "source", "source_verdict": "Shown"}
+    source["source_elsewhere"] = elsewhere
+    assert in_prose(judged(below, **source)) == words
+    assert in_prose(judged(LEARNT, **source)) == "supported"
 
 
 def test_the_front_page_may_tell_what_is_not_published_yet(book):

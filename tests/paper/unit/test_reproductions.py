@@ -15,9 +15,10 @@ from circuitcore.training.store.sealing import seal
 from livingpaper.book import reproductions, studies
 from livingpaper.book.evidence import Evidence, Folders
 from livingpaper.book.reproductions import Reproduction, as_table, furthest
-from livingpaper.commands import reproduce, reproduction
+from livingpaper.commands import reproduce, reproduction, reproduction_in_parts
+from livingpaper.commands.equal_runs import equal_runs, same_throughout
 from livingpaper.commands.publishing import keep
-from livingpaper.commands.reproduction import FirstFew, equal_runs
+from livingpaper.commands.reproduction_in_parts import Part, first_seeds
 
 RECORD = Reproduction(
     chapter="look_up", finished="2026-11-24", processor="Some CPU", made_with=("circuitcore 0.15.0",),
@@ -32,12 +33,20 @@ def side(effect, low=0.0, high=1.0):
 
 
 class Stub(Run):
-    """A run as far as it is compared: its name, its last hash, its tables."""
+    """A run as far as it is compared: its name, the hashes of its weights, its losses, its tables."""
 
-    def __init__(self, name, *, last_hash="a", trained=True, **tables):
-        ledger = SimpleNamespace(run_id=name, last_hash=last_hash, trained=trained)
+    def __init__(self, name, *, hashes="ba", losses=None, thinned=False, trained=True, **tables):
+        entries = [SimpleNamespace(step=step, sha256=one) for step, one in enumerate(hashes)]
+        ledger = SimpleNamespace(
+            run_id=name, last_hash=hashes[-1], trained=trained, entries=entries, history_thinned=thinned
+        )
         object.__setattr__(self, "ledger", ledger)
         object.__setattr__(self, "made", tables)
+        object.__setattr__(self, "losses", losses)
+
+    @property
+    def history(self):
+        return self.losses
 
     @property
     def tables(self):
@@ -75,6 +84,15 @@ def test_a_chapter_of_which_first_seeds_alone_were_made_again_is_not_called_repr
     assert table.endswith("Not reproduced whole yet: Values are found; Another chapter.")
 
 
+def test_a_record_of_fewer_runs_does_not_replace_one_of_more(tmp_path):
+    seal(tmp_path, (), ())
+    few = replace(RECORD, published=400, claims=0, differing=(), largest=None, moved=0.0)
+    keep(few, tmp_path)
+    with pytest.raises(StoreError, match="is of 40 runs; 39 do not replace them"):
+        keep(replace(few, runs=39, equal=39), tmp_path)
+    keep(replace(few, runs=41), tmp_path)
+
+
 def test_a_record_of_first_seeds_does_not_replace_one_of_the_whole_chapter(tmp_path):
     seal(tmp_path, (), ())
     few = replace(RECORD, published=400, claims=0, differing=(), largest=None, moved=0.0)
@@ -95,7 +113,7 @@ def test_claims_newer_than_the_record_are_named_as_such(tmp_path, monkeypatch):
 
 def test_first_seeds_that_end_in_other_bits_are_a_failure(tmp_path, monkeypatch):
     few = replace(RECORD, published=400, claims=0, differing=(), largest=None, moved=0.0)
-    monkeypatch.setattr(reproduction, "reproduce_first", lambda *_: None)
+    monkeypatch.setattr(reproduction_in_parts, "reproduce_first", lambda *_: None)
     for equal, status in ((40, 0), (38, 1)):
         monkeypatch.setattr(reproduction, "record_of", lambda *_, equal=equal: replace(few, equal=equal))
         assert reproduce.main(["look_up", "--store", str(tmp_path), "--first", "1"]) == status
@@ -104,9 +122,12 @@ def test_first_seeds_that_end_in_other_bits_are_a_failure(tmp_path, monkeypatch)
 @pytest.mark.parametrize("study", ["story_control", "associative_memory"])
 def test_first_seeds_are_the_first_of_every_arm_and_experiment(study):
     params, folders = studies.load_params(study), Folders.from_environment()
-    whole, few = Evidence(study, params, folders), FirstFew(study, params, folders, first=2)
+    whole = Evidence(study, params, folders)
+    few = Part(study, params, folders, chosen=first_seeds(whole.units, 2))
     assert {*few.units} == {*whole.units}
-    assert all(few.units[name] == of[:2] for name, of in whole.units.items())
+    first = {name: {*of[:2]} for name, of in whole.units.items()}
+    shared = {one for of in first.values() for one in of}  # a run of two arms is one of both
+    assert all({*few.units[name]} == {*of} & shared for name, of in whole.units.items())
     assert any(len(of) > 2 for of in whole.units.values())  # otherwise nothing was left out
 
 
@@ -135,7 +156,7 @@ def test_furthest_effect_is_counted_in_half_widths_of_the_published_interval():
 def test_runs_are_equal_by_their_last_weights_and_experiments_by_their_tables():
     table = pd.DataFrame({"init_seed": [1, 2], "value": [0.5, 0.25]})
     published = [
-        Stub("same"), Stub("other", last_hash="b"), Stub("computed", trained=False, values=table),
+        Stub("same"), Stub("other", hashes="bb"), Stub("computed", trained=False, values=table),
         Stub("moved", trained=False, values=table), Stub("bare", trained=False),
     ]  # fmt: skip
     new = [
@@ -150,21 +171,41 @@ def test_runs_are_equal_by_their_last_weights_and_experiments_by_their_tables():
     assert equal_runs([Stub("computed", trained=False, values=narrower)], by_name) == 0
 
 
+def test_a_run_is_equal_throughout_by_its_weights_losses_and_tables():
+    table = pd.DataFrame({"value": [0.5, 0.25]})
+    losses = pd.DataFrame({"step": [1, 2], "epoch": [1, 1], "loss": [1.0, 0.5], "grad_norm": [2.0, 1.0]})
+    losses = losses.assign(tokens_seen=losses["step"] * 10)
+    thin = losses.tail(1).assign(loss=0.75, grad_norm=1.5)
+    published = Stub("a", losses=losses, values=table, older=table)
+    assert same_throughout(Stub("a", losses=losses, values=table), published)
+    assert same_throughout(Stub("a", losses=losses, values=table), Stub("a", losses=thin, thinned=True, values=table))
+    for other in (
+        Stub("a", hashes="ca", losses=losses, values=table),  # of an earlier checkpoint
+        Stub("a", hashes="a", losses=losses, values=table),
+        Stub("a", losses=losses.assign(loss=[1.0, 0.6]), values=table),
+        Stub("a", losses=losses, values=table + 1e-9),
+        Stub("a", losses=losses, values=table, newer=table),
+    ):
+        assert not same_throughout(other, published)
+    computed = Stub("b", trained=False, values=table)
+    assert same_throughout(computed, computed) and not same_throughout(computed, Stub("b", trained=False))
+
+
 def test_hours_of_interrupted_attempts_are_added(tmp_path, monkeypatch):
     clock = iter([10.0, 13.0, 20.0, 21.5])
     monkeypatch.setattr(reproduction.time, "perf_counter", lambda: next(clock))
-    with pytest.raises(KeyboardInterrupt), reproduction._timed(tmp_path / "spent.json"):
+    with pytest.raises(KeyboardInterrupt), reproduction.timed(tmp_path / "spent.json"):
         raise KeyboardInterrupt
-    with reproduction._timed(tmp_path / "spent.json"):
+    with reproduction.timed(tmp_path / "spent.json"):
         pass
-    assert reproduction._spent(tmp_path / "spent.json") == pytest.approx(4.5)
+    assert reproduction.spent(tmp_path / "spent.json") == pytest.approx(4.5)
 
 
 def test_hours_of_a_killed_attempt_are_there_while_it_runs(tmp_path, monkeypatch):
     monkeypatch.setattr(reproduction, "KEPT_EVERY", 0.01)
     path = tmp_path / "spent.json"
-    with reproduction._timed(path):
+    with reproduction.timed(path):
         until = time.monotonic() + 5
         while not path.is_file() and time.monotonic() < until:
             time.sleep(0.01)
-        assert reproduction._spent(path) > 0, "nothing may wait for an end that a killed process does not come to"
+        assert reproduction.spent(path) > 0, "nothing may wait for an end that a killed process does not come to"
