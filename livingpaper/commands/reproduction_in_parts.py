@@ -14,6 +14,7 @@ from pathlib import Path
 
 from circuitcore.ground import durable
 from circuitcore.ground.durations import Durations, expected
+from circuitcore.ground.environment import n_workers
 from circuitcore.ground.processor import processor
 from circuitcore.ground.progress import SILENT, Watch
 from circuitcore.training.experiment import Experiment
@@ -30,8 +31,7 @@ from livingpaper.commands.equal_runs import makers, same_throughout
 from livingpaper.commands.reproduction import SPENT, alone_in, spent, timed
 
 MADE = "made_again.json"
-FEWEST_AT_ONCE = 8  # runs between two looks at the clock: enough that workers seldom wait for one another
-SECONDS_AT_ONCE = 300  # and as many as take so long: each time there are processes to start
+SECONDS_AT_ONCE = 300  # between two looks at the clock, each of which has processes to start
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -101,7 +101,8 @@ def reproduce_for(
     Raises:
         StudyError, ParameterError, StoreError, ExecutorError: as ``reproduce`` does.
     """
-    start, watch, params, at_once = time.monotonic(), watch or SILENT, studies.load_params(study), FEWEST_AT_ONCE
+    start, watch, params = time.monotonic(), watch or SILENT, studies.load_params(study)
+    at_once = fewest = 2 * n_workers()  # so that one that takes long leaves no worker without work
     published = Evidence(study, params, Folders.from_environment())
     shipped = {run.run_id: run for run in published.shipped.values()}
     left = sorted(shipped.keys() - {*done, *made_in(folder)}, key=lambda run_id: run_id.rpartition("-")[2])
@@ -114,7 +115,7 @@ def reproduce_for(
             _note(folder, {run_id: shipped[run_id] for run_id in sorted(chosen)})
             left = [run_id for run_id in left if run_id not in chosen]
             bar.update(len(chosen))
-            at_once = max(FEWEST_AT_ONCE, int(SECONDS_AT_ONCE * len(chosen) / (time.monotonic() - begun)))
+            at_once = max(fewest, int(SECONDS_AT_ONCE * len(chosen) / (time.monotonic() - begun)))
 
 
 def with_parents(chosen: Iterable[str], recipes: Iterable[Recipe]) -> set[str]:

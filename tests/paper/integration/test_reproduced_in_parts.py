@@ -47,7 +47,6 @@ def reader(made, tmp_path, monkeypatch):
     """Somebody who has what is published and no more, and makes two runs between two looks at the clock."""
     shutil.copytree(made / "published", tmp_path / "published")
     publishes(monkeypatch, tmp_path)
-    monkeypatch.setattr(reproduction_in_parts, "FEWEST_AT_ONCE", 2)
     monkeypatch.setattr(reproduction_in_parts, "SECONDS_AT_ONCE", 0)
     return tmp_path
 
