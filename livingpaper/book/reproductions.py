@@ -16,6 +16,8 @@ from livingpaper.book.book_order import verdicts_in
 FOLDER = "reproduced"
 NONE_YET = "No chapter has been reproduced and recorded yet."
 NOT_JUDGED = "not judged"
+SAME_NUMBERS = "of the same numbers"
+LAST_DIGITS = 1e-6  # some tables keep no more digits
 HEADINGS = (
     "chapter", "processor", "runs with equal hashes", "verdicts equal", "largest difference of an effect",
     "hours by the clock",
@@ -27,12 +29,23 @@ class MadeAgain:
     """One run made again in a part of a reproduction.
 
     Attributes:
-        equal: whether its weights at every checkpoint, its losses and its tables are the published ones, to the bit.
+        apart: the largest difference of a measured number from the published one, relative above one; None where
+            weights, losses or rows are others, which are compared to the bit.
         hours: its share of what its part took by the clock.
     """
 
-    equal: bool
+    apart: float | None
     hours: float
+
+    @classmethod
+    def of(cls, apart: float, hours: float) -> "MadeAgain":
+        """The same where ``apart`` is infinite for what is another run."""
+        return cls(None if math.isinf(apart) else apart, hours)
+
+    @property
+    def equal(self) -> bool:
+        """Whether it is the published run, but for last digits of what was measured on it."""
+        return self.apart is not None and self.apart <= LAST_DIGITS
 
 
 @dataclass(frozen=True)
@@ -73,8 +86,18 @@ class Reproduction:
 
     @property
     def judged(self) -> bool:
-        """Whether the whole chapter was made again, and so its claims judged."""
+        """Whether the whole chapter was made again at once, and so its claims judged."""
         return self.claims > 0
+
+    @property
+    def all_in_parts(self) -> bool:
+        """Whether every published run was made again in parts, and is equal."""
+        return bool(self.parts) and self.equal == self.published
+
+    @property
+    def apart(self) -> float:
+        """By how much numbers measured on the equal runs made in parts are off the published ones, at most."""
+        return max((one.apart for one in self.parts.values() if one.equal), default=0.0)
 
     def to_json(self) -> str:
         """The record as it is kept; an infinite number as a word, which JSON has no number for."""
@@ -120,13 +143,21 @@ def as_table(published: Path, titles: Mapping[str, str]) -> str:
     if not rows:
         return NONE_YET
     lines = [HEADINGS, tuple("---" for _ in HEADINGS), *rows]
-    left = [title for name, title in titles.items() if name not in found or found[name].claims < n_claims[name]]
+    left = [title for name, title in titles.items() if name not in found or _is_part(found[name], n_claims[name])]
     missing = f"\n\nNot reproduced whole yet: {'; '.join(left)}." if left else ""
     return "\n".join(f"| {' | '.join(line)} |" for line in lines) + missing
 
 
+def _is_part(record: Reproduction, n_claims: int) -> bool:
+    return not record.all_in_parts and record.claims < n_claims
+
+
 def _row(record: Reproduction, title: str, n_claims: int) -> tuple[str, ...]:
     equal, hours = f"{record.equal} of {record.runs}", f"{record.hours:.2g} on {record.cores} cores"
+    if record.parts:
+        digits = f"numbers within {record.apart:.1g}" if record.apart else "none in any number"
+        judged = SAME_NUMBERS if record.all_in_parts else NOT_JUDGED
+        return title, record.processor, f"{equal}, of {record.published} in all", judged, digits, hours
     if not record.judged:
         return title, record.processor, f"{equal}, of {record.published} in all", NOT_JUDGED, NOT_JUDGED, hours
     same = record.claims - len(record.differing)

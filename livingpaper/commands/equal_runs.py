@@ -1,6 +1,11 @@
 """Whether a run that was made again is the published one, to the bit."""
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+import pandas as pd
+from pandas.api.types import is_float_dtype
 
 from circuitcore.training.store.digests import table_sha256
 from circuitcore.training.store.history import per_epoch
@@ -12,14 +17,16 @@ def equal_runs(new: Sequence[Run], published: Mapping[str, Run]) -> int:
     return sum(_same_end(run, published[run.run_id]) for run in new if run.run_id in published)
 
 
-def same_throughout(new: Run, old: Run) -> bool:
-    """Whether weights are equal at every checkpoint, and so are losses step by step and every table of the new run.
+def apart(new: Run, old: Run) -> float:
+    """By how much a run's measured numbers are off the published ones: the largest difference, relative above one.
 
-    What claims read of the two is the same then. Of an experiment there are tables alone.
+    Infinite where weights are others at any checkpoint, losses at any step, or rows of a table: these are compared to
+    the bit. Numbers are not: sums of the same terms in another order, by another version, have other last digits. A
+    column that a table has got since it was published is left out.
     """
-    if not all(_same_table(new, old, key) for key in new.tables):
-        return False
-    return not new.ledger.trained or (_weights(new) == _weights(old) and _same_history(new, old))
+    if new.ledger.trained and (_weights(new) != _weights(old) or not _same_history(new, old)):
+        return math.inf
+    return max((_tables_apart(new, old, key) for key in new.tables), default=0.0)
 
 
 def makers(runs: Iterable[Run]) -> tuple[str, ...]:
@@ -35,10 +42,37 @@ def _same_end(new: Run, old: Run) -> bool:
 
 def _same_table(new: Run, old: Run, key: str) -> bool:
     """Whether the published values are there again; a column that a table has got since is left out."""
-    before, now = old.table(key), new.table(key)
-    if before is None or not {*before.columns} <= {*now.columns}:
-        return False
-    return table_sha256(before) == table_sha256(now[[*before.columns]])
+    tables = _both(new, old, key)
+    return tables is not None and len({table_sha256(table) for table in tables}) == 1
+
+
+def _tables_apart(new: Run, old: Run, key: str) -> float:
+    if _same_table(new, old, key):
+        return 0.0
+    tables = _both(new, old, key)
+    if tables is None:
+        return math.inf
+    numbers = [name for name in tables[0] if is_float_dtype(tables[0][name])]
+    words = [name for name in tables[0] if name not in numbers]
+    if len({table_sha256(table[words]) for table in tables}) != 1:
+        return math.inf
+    now, before = (
+        table.astype(dict.fromkeys(words, str)).sort_values([*words, *numbers])[numbers].to_numpy(float)
+        for table in tables
+    )
+    other = (now != before) & ~(np.isnan(now) & np.isnan(before))  # infinite ones may be equal, too
+    now, before = now[other], before[other]
+    if not (np.isfinite(now) & np.isfinite(before)).all():
+        return math.inf
+    return float((np.abs(now - before) / np.maximum(1, np.abs(before))).max(initial=0))
+
+
+def _both(new: Run, old: Run, key: str) -> tuple[pd.DataFrame, pd.DataFrame] | None:
+    """A table of both, in the columns of the published one; None where that is absent, or has a column more."""
+    now, before = new.table(key), old.table(key)
+    if now is None or before is None or not {*before.columns} <= {*now.columns}:
+        return None
+    return now[[*before.columns]], before
 
 
 def _weights(run: Run) -> list[tuple[int, str]]:

@@ -93,7 +93,7 @@ def require_no_whole(before: Reproduction | None) -> None:
     Raises:
         StoreError: ``before`` is of the whole.
     """
-    if before and before.judged:
+    if before and (before.judged or before.all_in_parts):
         raise StoreError(f"The record of {before.chapter} is of the whole chapter; a part of it does not replace it.")
 
 

@@ -22,12 +22,11 @@ from circuitcore.training.recipe import Recipe
 from circuitcore.training.store.run import Run
 from circuitcore.training.store.run_store import RunStore
 from livingpaper.book import studies
-from livingpaper.book.book_order import verdicts_in
 from livingpaper.book.evidence import Evidence, Folders
 from livingpaper.book.gathering import Arms, Units
 from livingpaper.book.reproductions import MadeAgain, Reproduction
 from livingpaper.book.situation import each
-from livingpaper.commands.equal_runs import makers, same_throughout
+from livingpaper.commands.equal_runs import apart, makers
 from livingpaper.commands.reproduction import SPENT, alone_in, spent, timed
 
 MADE = "made_again.json"
@@ -86,7 +85,7 @@ def first_seeds(units: Units, first: int) -> set[str]:
 def reproduce_for(
     study: str, folder: Path, minutes: int, done: Collection[str] = (), watch: Watch | None = None
 ) -> None:
-    """Make published runs again from scratch for so long, and hold each against the published one, tables included.
+    """Make published runs again from scratch for so long, and hold each against the published one, as ``apart`` does.
 
     They come in the order of the hashes in their names, which knows nothing of arms and seeds: a part of them is a
     sample of all. What another goes on from comes with it. Those that are under way when time is over are finished.
@@ -141,15 +140,14 @@ def _note(folder: Path, published: Mapping[str, Run]) -> None:
     made, store = made_in(folder), RunStore(folder / "runs", None)
     hours = spent(folder / SPENT) / 3600 - sum(one.hours for one in made.values())
     for run_id, old in published.items():
-        made[run_id] = MadeAgain(equal=same_throughout(store.get(run_id), old), hours=hours / len(published))
+        made[run_id] = MadeAgain.of(apart(store.get(run_id), old), hours / len(published))
     durable.write(folder / MADE, json.dumps({name: asdict(one) for name, one in made.items()}, indent=1).encode())
 
 
 def record_in_parts(study: str, folder: Path, before: Reproduction | None) -> Reproduction:
     """What came of all parts of a reproduction, to be kept: those in ``folder``, and those of an earlier record.
 
-    Once all are made again, and are the published runs throughout, every claim is judged on the published numbers:
-    then each counts as judged alike.
+    Claims are not judged again: they are judged on the measured numbers, which are held to the published ones.
 
     Args:
         study: whose runs ``reproduce_for`` made again.
@@ -160,8 +158,6 @@ def record_in_parts(study: str, folder: Path, before: Reproduction | None) -> Re
     shipped = {run.run_id: run for run in Evidence(study, studies.load_params(study), here).shipped.values()}
     new = made_in(folder)
     made = {run_id: one for run_id, one in {**(before.parts if before else {}), **new}.items() if run_id in shipped}
-    equal = sum(one.equal for one in made.values())
-    whole = equal == len(shipped)
     store = RunStore(folder / "runs", None)
     before_made = before.made_with if before and before.parts else ()
     return Reproduction(
@@ -172,8 +168,8 @@ def record_in_parts(study: str, folder: Path, before: Reproduction | None) -> Re
         published_with=makers(shipped[run_id] for run_id in made),
         runs=len(made),
         published=len(shipped),
-        equal=equal,
-        claims=len(verdicts_in(here.published, name)) if whole else 0,
+        equal=sum(one.equal for one in made.values()),
+        claims=0,
         differing=(),
         largest=None,
         moved=0.0,

@@ -81,18 +81,16 @@ def test_as_many_as_there_is_time_for_are_made_and_the_next_part_goes_on(reader,
     assert all(one.equal and one.hours > 0 for one in made_in(folder).values())
 
 
-def test_records_of_parts_add_up_wherever_they_were_made_until_the_whole_is_judged(
-    reader, time_for, capsys, monkeypatch
-):
+def test_records_of_parts_add_up_wherever_they_were_made_until_all_are_made(reader, time_for, capsys, monkeypatch):
     monkeypatch.setattr(reproduction_in_parts, "reproduce_for", one_part(reproduce_for, time_for))
     for number, n_made in enumerate((2, 4, 6, 7)):
         assert reproduce.main([TOY, "--minutes", "1", "--record", "--store", str(reader / f"store-{number}")]) == 0
         record = kept_record(NAME, reader / "published")
-        assert (record.runs, record.equal, record.published, record.judged) == (n_made, n_made, 7, n_made == 7)
-    assert record.claims == len(toy_measured.CLAIMS) and {*record.parts} == {*shipped(reader)}
+        assert (record.runs, record.equal, record.published, record.all_in_parts) == (n_made, n_made, 7, n_made == 7)
+    assert {*record.parts} == {*shipped(reader)} and record.apart == 0
     assert record.hours == pytest.approx(sum(one.hours for one in record.parts.values()))
     row = reproductions.as_table(reader / "published", {NAME: "Words are recalled"}).splitlines()[2]
-    assert "| 7 of 7 | 1 of 1 | none |" in row
+    assert "| 7 of 7, of 7 in all | of the same numbers | none in any number |" in row
     capsys.readouterr()
     assert reproduce.main([TOY, "--minutes", "1", "--record", "--store", str(reader / "more")]) == 1
     assert "is of the whole chapter" in capsys.readouterr().err
@@ -114,14 +112,14 @@ def test_who_does_not_record_makes_those_on_record_too(reader, time_for, monkeyp
     assert made_in(reader / "theirs" / TOY).keys() < made_in(reader / "ours" / TOY).keys()
 
 
-def test_a_run_that_is_another_is_counted_and_no_claim_is_judged(reader, capsys, monkeypatch):
+def test_a_run_that_is_another_is_counted_and_the_whole_is_not_made(reader, capsys, monkeypatch):
     compute = Experiment.compute
     changed = lambda one: compute(replace(one, seeds=(4,)) if one.seeds == (3,) else one)  # noqa: E731
     monkeypatch.setattr(Experiment, "compute", changed)
     assert reproduce.main([TOY, "--minutes", "9", "--record", "--store", str(reader / "again")]) == 1
     assert "6 of 7 runs, of 7 that are published, have the published hashes." in capsys.readouterr().out
     record = kept_record(NAME, reader / "published")
-    assert [name for name, one in record.parts.items() if not one.equal] and not record.judged
+    assert [name for name, one in record.parts.items() if not one.equal] and not record.all_in_parts
 
 
 def test_what_a_fork_goes_on_from_is_made_with_it(monkeypatch):

@@ -6,6 +6,7 @@ import time
 from dataclasses import replace
 from types import SimpleNamespace
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -14,9 +15,9 @@ from circuitcore.training.store.run import Run
 from circuitcore.training.store.sealing import seal
 from livingpaper.book import reproductions, studies
 from livingpaper.book.evidence import Evidence, Folders
-from livingpaper.book.reproductions import Reproduction, as_table, furthest
+from livingpaper.book.reproductions import MadeAgain, Reproduction, as_table, furthest
 from livingpaper.commands import reproduce, reproduction, reproduction_in_parts
-from livingpaper.commands.equal_runs import equal_runs, same_throughout
+from livingpaper.commands.equal_runs import apart, equal_runs
 from livingpaper.commands.publishing import keep
 from livingpaper.commands.reproduction_in_parts import Part, first_seeds
 
@@ -171,24 +172,55 @@ def test_runs_are_equal_by_their_last_weights_and_experiments_by_their_tables():
     assert equal_runs([Stub("computed", trained=False, values=narrower)], by_name) == 0
 
 
-def test_a_run_is_equal_throughout_by_its_weights_losses_and_tables():
-    table = pd.DataFrame({"value": [0.5, 0.25]})
+def test_a_run_is_apart_by_its_tables_alone_and_another_by_weights_losses_or_rows():
+    table = pd.DataFrame({"site": ["head", "stream"], "layer": [0, 1], "value": [0.5, 200.0], "n": [np.inf, np.nan]})
     losses = pd.DataFrame({"step": [1, 2], "epoch": [1, 1], "loss": [1.0, 0.5], "grad_norm": [2.0, 1.0]})
     losses = losses.assign(tokens_seen=losses["step"] * 10)
     thin = losses.tail(1).assign(loss=0.75, grad_norm=1.5)
     published = Stub("a", losses=losses, values=table, older=table)
-    assert same_throughout(Stub("a", losses=losses, values=table), published)
-    assert same_throughout(Stub("a", losses=losses, values=table), Stub("a", losses=thin, thinned=True, values=table))
+    assert apart(Stub("a", losses=losses, values=table.iloc[::-1].assign(newer=1)), published) == 0
+    assert apart(Stub("a", losses=losses, values=table), Stub("a", losses=thin, thinned=True, values=table)) == 0
+    for off, by in ((1e-9, 1e-9), (0.25, 0.25)):
+        near = Stub("a", losses=losses, values=table.assign(value=[0.5 + off, 200.0]))
+        assert apart(near, published) == pytest.approx(by)
+    relative = Stub("a", losses=losses, values=table.assign(value=[0.5, 200.0 + 1e-8]))
+    assert apart(relative, published) == pytest.approx(5e-11, rel=1e-4)
     for other in (
         Stub("a", hashes="ca", losses=losses, values=table),  # of an earlier checkpoint
         Stub("a", hashes="a", losses=losses, values=table),
         Stub("a", losses=losses.assign(loss=[1.0, 0.6]), values=table),
-        Stub("a", losses=losses, values=table + 1e-9),
-        Stub("a", losses=losses, values=table, newer=table),
+        Stub("a", losses=losses, values=table.assign(site="head")),
+        Stub("a", losses=losses, values=table.head(1)),
+        Stub("a", losses=losses, values=table.assign(n=[1.0, np.nan])),
+        Stub("a", losses=losses, values=table.assign(n=[np.inf, 1.0])),
+        Stub("a", losses=losses, values=table.drop(columns="n")),
+        Stub("a", losses=losses, newer=table),
     ):
-        assert not same_throughout(other, published)
+        assert math.isinf(apart(other, published))
     computed = Stub("b", trained=False, values=table)
-    assert same_throughout(computed, computed) and not same_throughout(computed, Stub("b", trained=False))
+    assert apart(computed, computed) == 0 and math.isinf(apart(computed, Stub("b", trained=False)))
+
+
+def test_last_digits_of_what_is_measured_do_not_make_another_run():
+    assert MadeAgain.of(0.0, 1.0).equal and MadeAgain.of(4e-15, 1.0).equal
+    assert not MadeAgain.of(1e-3, 1.0).equal and not MadeAgain.of(math.inf, 1.0).equal
+
+
+def test_row_of_parts_says_how_far_numbers_are_apart_and_when_all_are_made(tmp_path, monkeypatch):
+    monkeypatch.setattr(reproductions, "verdicts_in", lambda *_: dict.fromkeys(range(12)))
+    parts = {"a": MadeAgain.of(0.0, 0.5), "b": MadeAgain.of(4.2e-15, 0.5), "c": MadeAgain.of(0.5, 0.5)}
+    few = replace(RECORD, published=3, claims=0, differing=(), largest=None, moved=0.0, hours=1.5)
+    seal(tmp_path, (), ())
+    keep(replace(few, runs=3, equal=2, parts=parts), tmp_path)
+    table = as_table(tmp_path, TITLES)
+    assert "| Some CPU | 2 of 3, of 3 in all | not judged | numbers within 4e-15 | 1.5 on 2 cores |" in table
+    assert "Not reproduced whole yet: Values are found; Another chapter." in table
+    whole = replace(few, runs=3, equal=3, parts=parts | {"c": MadeAgain.of(0.0, 0.5)})
+    keep(whole, tmp_path)
+    assert Reproduction.of(json.loads(whole.to_json())) == whole
+    table = as_table(tmp_path, TITLES)
+    assert "| 3 of 3, of 3 in all | of the same numbers | numbers within 4e-15 |" in table
+    assert table.endswith("Not reproduced whole yet: Another chapter.")
 
 
 def test_hours_of_interrupted_attempts_are_added(tmp_path, monkeypatch):
