@@ -36,7 +36,7 @@ ACTS = (
         reading=Reading(
             "share of the four heads that win when they are boosted", HEADS, readings.boosted_wins(BOOSTED)
         ),
-        bound=at_least(0.5, "twice what chance gives: of four forks that boost nothing one has each head's winner"),
+        bound=at_least(0.5, "one head more than without help: with nothing boosted one of the four wins, a quarter"),
     ),
     Claim(
         id="SS8",
@@ -55,9 +55,10 @@ ACTS = (
     Claim(
         id="SS9",
         says=Says(
-            holds="Another head takes longer: without the one that would win the look-up comes later.",
-            fails="Another head does not take longer than the one that would have won.",
-            whether="whether the look-up comes later without the winner",
+            holds="In one network another head takes longer: late, without the one that would win, the look-up comes "
+            "later.",
+            fails="In one network another head does not take longer, late, than the one that would have won.",
+            whether="whether in one network the look-up comes later without the winner",
         ),
         reading=_when(
             "steps by which half of the reads are right later without it",
@@ -76,10 +77,10 @@ ACTS = (
     Claim(
         id="SS10",
         says=Says(
-            holds="In one network, freeze the matrices of queries and keys before the transition, and most reads are "
-            "not learnt.",
-            fails="In one network, freeze the matrices of queries and keys before the transition: most reads are "
-            "learnt all the same.",
+            holds="In one network, freeze the matrices of queries and keys before its winner joins values, and most "
+            "reads are not learnt.",
+            fails="In one network, freeze the matrices of queries and keys before its winner joins values: most reads "
+            "are learnt all the same.",
             whether="whether in one network the look-up is learnt with queries and keys frozen",
         ),
         reading=Reading("share of reads answered right at the end", READS, at_end("accuracy", FROZEN)),
@@ -96,8 +97,8 @@ ACTS = (
     Claim(
         id="SS11",
         says=Says(
-            holds="And yet with them frozen attention moves to the value that is asked for.",
-            fails="With them frozen attention hardly moves to the value that is asked for.",
+            holds="With them frozen, too, attention moves to the value that is asked for, in this network.",
+            fails="With them frozen attention hardly moves to the value that is asked for, in this network.",
             whether="whether attention moves with queries and keys frozen",
         ),
         reading=Reading("gain of the largest attention to the value asked for", POINTS, readings.looks_gained(FROZEN)),
@@ -130,7 +131,7 @@ MORE_ACTS = (
         reading=Reading(
             "share of the four heads that win when they are boosted", HEADS, readings.boosted_wins(BOOSTED_EARLY)
         ),
-        bound=at_least(0.5, "twice what chance gives: of four forks that boost nothing one has each head's winner"),
+        bound=at_least(0.5, "one head more than without help: with nothing boosted one of the four wins, a quarter"),
     ),
     Claim(
         id="SS23",
@@ -203,9 +204,9 @@ MORE_ACTS = (
         id="SS26",
         says=Says(
             holds="Where all weights are drawn by the source's rule, and training is longer, queries and keys "
-            "frozen so let most reads be learnt.",
-            fails="Where all weights are drawn by the source's rule, queries and keys frozen so let most reads "
-            "fail, too.",
+            "frozen as drawn let most reads be learnt.",
+            fails="Where all weights are drawn by the source's rule, queries and keys frozen as drawn let most "
+            "reads fail, too.",
             whether="whether the look-up is learnt with queries and keys frozen as the source draws them",
         ),
         reading=Reading("share of reads answered right at the end", READS, at_end("accuracy", NEVER_LOOSE_WIDE)),

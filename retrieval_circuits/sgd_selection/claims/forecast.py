@@ -9,7 +9,7 @@ from retrieval_circuits.sgd_selection.design import NETWORKS
 from retrieval_circuits.sgd_selection.readings import LATEST
 
 CHECKPOINTS = share_of("checkpoints")
-GROWTH = Unit(name="%", of="the growth", times=100)
+GROWTH = Unit(name="%", of="the growth", times=100, digits=1)
 
 PREDICTION = (
     Claim(
@@ -40,7 +40,8 @@ PREDICTION = (
         id="SS13",
         says=Says(
             holds="The push tells more than the score: it names the winner oftener than what heads join already.",
-            fails="The push tells no more than the score: what heads join already names the winner as often.",
+            fails="The push tells no more than the score: what heads join already names the winner as often, or "
+            "oftener.",
             whether="whether the push names the winner better than the score",
         ),
         reading=Reading(
@@ -70,8 +71,8 @@ UPDATES = (
     Claim(
         id="SS15",
         says=Says(
-            holds="At Adam's rate the raw gradient explains next to none of the winner's growth.",
-            fails="At Adam's rate the raw gradient explains a good part of the winner's growth.",
+            holds="In one network the raw gradient at Adam's rate explains next to none of the winner's growth.",
+            fails="In one network the raw gradient at Adam's rate explains a good part of the winner's growth.",
             whether="whether the raw gradient explains the winner's growth",
         ),
         reading=Reading("share of the growth that the raw gradient has", GROWTH, readings.share_of_growth("raw")),
@@ -82,8 +83,9 @@ UPDATES = (
     Claim(
         id="SS16",
         says=Says(
-            holds="That is its length, not its direction: made as long as Adam's updates, it explains half or more.",
-            fails="It is not its length alone: made as long as Adam's updates, it explains less than half.",
+            holds="There that is its length, not its direction: made as long as Adam's updates, it explains half or "
+            "more.",
+            fails="There it is not its length alone: made as long as Adam's updates, it explains less than half.",
             whether="whether the raw gradient is too small or points elsewhere",
         ),
         reading=Reading(
@@ -94,12 +96,14 @@ UPDATES = (
     Claim(
         id="SS17",
         says=Says(
-            holds="Gradients of the last twenty updates do most of what the current one does for the winner.",
-            fails="Gradients of the last twenty updates do less than half of what the current one does for the winner.",
+            holds="Weight for weight, gradients of the last twenty updates do most of what the current one does for "
+            "the winner.",
+            fails="Weight for weight, gradients of the last twenty updates do less than half of what the current one "
+            "does for the winner.",
             whether="whether old gradients push the winner as new ones do",
         ),
         reading=Reading(
-            "what gradients of the last twenty updates do, by what the current one does,",
+            "what gradients of the last twenty updates do at equal weight, by what the current one does,",
             NUMBER,
             readings.older_gradients,
         ),

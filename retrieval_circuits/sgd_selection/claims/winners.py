@@ -43,9 +43,11 @@ CONTROL = (
     Claim(
         id="SS3",
         says=Says(
-            holds="The head that joins most is the one that is needed: its removal costs most of its layer.",
-            fails="The head that joins most is not the one whose removal costs most of its layer.",
-            whether="whether the head that joins most is the one that is needed",
+            holds="In forks of this parent the head that joins most is the one that is needed: its removal costs most "
+            "of its layer.",
+            fails="In forks of this parent the head that joins most is not the one whose removal costs most of its "
+            "layer.",
+            whether="whether in forks of this parent the head that joins most is the one that is needed",
         ),
         reading=Reading("share of an order's forks in which it is", FORKS, readings.removal_agrees),
         bound=at_least(0.9, "all but a few; by chance a quarter"),
@@ -56,9 +58,9 @@ WHEN = (
     Claim(
         id="SS4",
         says=Says(
-            holds="Which head wins is not settled by the weights that training starts from.",
-            fails="Which head wins is settled by the weights that training starts from, or soon after.",
-            whether="whether the starting weights settle which head wins",
+            holds="In this parent it stays open which head wins for four hundred steps or more, on average.",
+            fails="In this parent it is settled within four hundred steps, on average, which head wins.",
+            whether="whether in this parent the winner stays open for four hundred steps or more, on average",
         ),
         reading=_when("step from which on other rows leave the winner", values=readings.settling_step),
         bound=at_least(400, "a quarter of the way to the parent's look-up; the form of a stream is learnt by then"),
@@ -66,9 +68,10 @@ WHEN = (
     Claim(
         id="SS5",
         says=Says(
-            holds="The winner is settled before it wins, two hundred steps or more before it joins half of the values.",
-            fails="The winner is not settled two hundred steps before it joins half of the values.",
-            whether="whether the winner is settled before it wins",
+            holds="In this parent the winner is settled before it wins, two hundred steps or more before it joins half "
+            "of the values.",
+            fails="In this parent the winner is not settled two hundred steps before it joins half of the values.",
+            whether="whether in this parent the winner is settled before it wins",
         ),
         reading=_when("steps from there to half of the parent's joining", values=readings.settled_ahead),
         bound=at_least(200, "two checkpoints of forks; the joining itself goes from a fifth to four fifths in as many"),
@@ -76,9 +79,9 @@ WHEN = (
     Claim(
         id="SS6",
         says=Says(
-            holds="Two hundred steps before, other rows hardly move the time of the look-up.",
-            fails="Two hundred steps before, other rows still move the time of the look-up.",
-            whether="whether the time of the look-up is settled late",
+            holds="In this parent, two hundred steps before, other rows hardly move the time of the look-up.",
+            fails="In this parent, two hundred steps before, other rows still move the time of the look-up.",
+            whether="whether in this parent the time of the look-up is settled late",
         ),
         reading=_when("steps by which other rows from there on move it", values=readings.time_shift(LATE)),
         bound=at_most(100, "one checkpoint of forks"),
@@ -108,7 +111,8 @@ OTHERS = (
         controls=(
             Control(
                 reading=Reading(
-                    "share of the ten networks in which the head that joins most at first is the winner in the end",
+                    "share of the ten networks in which the head that first joins half of the values is the winner in "
+                    "the end",
                     share_of("networks"),
                     readings.leader_stays,
                 ),
@@ -133,7 +137,8 @@ OTHERS = (
     Claim(
         id="SS20",
         says=Says(
-            holds="Most of these networks have settled their winner four hundred steps or more before it wins.",
+            holds="Most of these networks have settled their winner four hundred steps or more before it wins: three "
+            "orders of the data end alike.",
             fails="Most of these networks have not settled their winner when it is four hundred steps or more away.",
             whether="whether these networks have settled their winner four hundred steps before it wins",
         ),

@@ -28,7 +28,7 @@ from retrieval_circuits.sgd_selection.design import (
     OWN_HEADS,
     PARENT,
 )
-from retrieval_circuits.sgd_selection.figures.chapter import COUNTED, OVER_ORDERS, ROWS
+from retrieval_circuits.sgd_selection.figures.chapter import COUNTED, GUESS, OF_ORDERS, OVER_ORDERS, ROWS
 from retrieval_circuits.sgd_selection.readings import delays, forked_at, winners
 
 POINTS = {ACT: (HELD, BOOSTED), EARLY: (HELD_EARLY, BOOSTED_EARLY)}
@@ -41,13 +41,13 @@ def boosted(results: Results) -> View:
     for point, (_, arms) in POINTS.items():
         panel = f"from step {forked_at(results, ORDERS[point]):,}"
         found.append(_with_and_without(results, arms, ORDERS[point], "it is boosted").assign(panel=panel))
-    return View(pd.concat(found, ignore_index=True), "share of forks", ROWS, COUNTED)
+    return View(pd.concat(found, ignore_index=True), "share of forks", ROWS, COUNTED, note=OF_ORDERS)
 
 
 def damped(results: Results) -> View:
     """How often each head wins when it is damped, and when nothing is."""
     table = _with_and_without(results, DAMPED, OWN_HEADS[0], "it is damped").assign(panel="under the same orders")
-    return View(table, "share of forks", ROWS, COUNTED, arms=(*DAMPED, OWN_HEADS[0]))
+    return View(table, "share of forks", ROWS, COUNTED, note=OF_ORDERS, arms=(*DAMPED, OWN_HEADS[0]))
 
 
 def _with_and_without(results: Results, arms: Sequence[str], plain: str, done: str) -> pd.DataFrame:
@@ -70,7 +70,7 @@ def silenced(results: Results) -> View:
             rows = delays(arms, ORDERS[point], of_winner=of_winner)(results).rename("value").reset_index()
             found.append(rows.assign(group=f"{at}, {name}", arm=arms[0]))
     behind = tuple(arm for point, (arms, _) in POINTS.items() for arm in (*arms, ORDERS[point]))
-    note = "Where they never are, the last step counts; without another: the mean of the others"
+    note = f"{OF_ORDERS}. Where they never are, the last step counts; without another: the mean of the others"
     table = pd.concat(found, ignore_index=True)
     return View(table, "steps by which half of the reads are right later", ROWS, OVER_ORDERS, note=note, arms=behind)
 
@@ -78,7 +78,9 @@ def silenced(results: Results) -> View:
 def frozen(results: Results) -> View:
     """Answers and attention with all queries and keys frozen from one step on or another, and with nothing frozen."""
     arms = {f"frozen from step {forked_at(results, arm):,}": arm for arm in (FROZEN_EARLY, FROZEN)}
-    return View(_answers_and_looks(results, {**arms, "nothing frozen": ORDERS[ACT]}), "share", ROWS, OVER_ORDERS)
+    return View(
+        _answers_and_looks(results, {**arms, "nothing frozen": ORDERS[ACT]}), "share", ROWS, OVER_ORDERS, note=OF_ORDERS
+    )
 
 
 def never_loose(results: Results) -> View:
@@ -94,7 +96,7 @@ def _answers_and_looks(results: Results, arms: Mapping[str, str]) -> pd.DataFram
         answers = results.curve("accuracy", arm)[["step", "init_seed", "value"]]
         looks = total_looks(results, arm).groupby(["init_seed", "step"], as_index=False)["value"].max()
         found += [
-            answers.assign(panel="answered right", unit="share of reads", arm=arm, series=name),
+            answers.assign(panel="answered right", unit="share of reads", chance=GUESS, arm=arm, series=name),
             looks.assign(panel="attention to the value asked for", unit="most of any head", arm=arm, series=name),
         ]
     return pd.concat(found, ignore_index=True)
@@ -111,7 +113,9 @@ def exchanged(results: Results) -> View:
             rows = (winners(results, arm) == head).astype(int).rename("value").reset_index()
             found.append(rows.assign(group=name, series=f"{whose} winner wins", arm=arm))
     table = pd.concat(found, ignore_index=True).assign(panel="under the same orders")
-    return View(table, "share of forks", ROWS, COUNTED, arms=(PARENT, DRAWN_FORK, *OWN_HEADS, *OTHERS_HEADS))
+    return View(
+        table, "share of forks", ROWS, COUNTED, note=OF_ORDERS, arms=(PARENT, DRAWN_FORK, *OWN_HEADS, *OTHERS_HEADS)
+    )
 
 
 CHANGES = {view.__name__: view for view in (boosted, silenced, frozen, never_loose, exchanged, damped)}

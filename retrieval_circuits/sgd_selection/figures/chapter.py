@@ -8,6 +8,7 @@ from circuitcore.tasks.balanced_stream import BalancedStream
 from livingpaper.claims.results import Results
 from livingpaper.claims.view import View
 from retrieval_circuits.design import BAND
+from retrieval_circuits.sgd_formation.measures.sizes import SIZES
 from retrieval_circuits.sgd_selection.design import (
     ACT,
     ELSEWHERE,
@@ -39,8 +40,11 @@ from retrieval_circuits.sgd_selection.readings import (
 
 SPLIT = BalancedStream.reported
 ROWS = "test rows"
-COUNTED = "Wilson intervals"
+COUNTED = "95 % Wilson intervals"
 OVER_ORDERS = BAND.replace("seeds", "orders")
+OF_ORDERS = "A fork's seed is that of the order of its data"
+GUESS = 1 / SIZES["n_keys"]
+"""How often a guess among current values is right."""
 SHOWN = (0, 3, 5, 7)
 """Points at which the figure of curves shows forks: each twice as near to the look-up as the one before, or so."""
 
@@ -63,7 +67,7 @@ def same_winner(results: Results) -> View:
             rows = values.astype(int).rename("value").reset_index()
             found.append(rows.assign(group=f"from step {at:,}", series=name, arm=arm))
     table = pd.concat(found, ignore_index=True).assign(panel="in the end")
-    return View(table, "share of forks", ROWS, COUNTED, note="A fork's seed is that of the order of its data")
+    return View(table, "share of forks", ROWS, COUNTED, note=OF_ORDERS)
 
 
 def elsewhere(results: Results) -> View:
@@ -125,7 +129,7 @@ def spread(results: Results) -> View:
         rows = results.curve("accuracy", arm)
         found.append(rows.assign(series=f"from step {forked_at(results, arm):,}"))
     table = pd.concat(found, ignore_index=True)[["series", "step", "arm", "init_seed", "value"]]
-    return View(table, "share of reads answered right", ROWS, OVER_ORDERS)
+    return View(table, "share of reads answered right", ROWS, OVER_ORDERS, GUESS, OF_ORDERS)
 
 
 def _points(values: pd.Series, seeds: Sequence[int], group: str) -> pd.DataFrame:
@@ -155,7 +159,7 @@ def parts_of_growth(results: Results) -> View:
         _points(grown_by(results, metric), results.seeds(TRACED), name) for metric, name in PARTS_OF_GROWTH.items()
     ]
     table = pd.concat(found, ignore_index=True).assign(arm=TRACED)
-    note = "Summed over updates; a part is the scalar product with the gradient of what is gained"
+    note = f"{OF_ORDERS}. Summed over updates; a part is the scalar product with the gradient of what is gained"
     return View(table, "gain of the winner's attention to keys", ROWS, OVER_ORDERS, note=note)
 
 
@@ -169,7 +173,7 @@ def lags(results: Results) -> View:
     """What gradients do for the winner so many updates after they were taken, by what the current one does."""
     found = [_points(older_by(results, lag), results.seeds(TRACED), f"{lag} ago") for lag in LAGS]
     table = pd.concat(found, ignore_index=True).assign(arm=TRACED)
-    return View(table, "share of what the current gradient does", ROWS, OVER_ORDERS)
+    return View(table, "share of what the current gradient does", ROWS, OVER_ORDERS, note=OF_ORDERS)
 
 
 LAGS = (1, 2, 5, 10, N_LAGS)

@@ -9,7 +9,7 @@ from retrieval_circuits.design import BAND
 from retrieval_circuits.sgd_formation.readings.networks import removal_costs
 from retrieval_circuits.sgd_selection.design import DESCENT, LAYER, NETWORKS, RATED
 from retrieval_circuits.sgd_selection.figures.at_length import lookers
-from retrieval_circuits.sgd_selection.figures.chapter import ROWS, address
+from retrieval_circuits.sgd_selection.figures.chapter import GUESS, ROWS, address
 from retrieval_circuits.sgd_selection.readings import NOBODY, joined, tuned, winners
 
 ATTENTION = "attention from values to their keys"
@@ -22,7 +22,7 @@ def by_sgd(results: Results) -> View:
         answers = results.curve("accuracy", arm)[["step", "init_seed", "value"]]
         joins = results.curve("joins", arm, layer=LAYER).groupby(["init_seed", "step"], as_index=False)["value"].max()
         found += [
-            answers.assign(panel="answered right", unit="share of reads", arm=arm, series=series),
+            answers.assign(panel="answered right", unit="share of reads", chance=GUESS, arm=arm, series=series),
             joins.assign(panel=ATTENTION, unit="most of any first-layer head", arm=arm, series=series),
         ]
     return View(pd.concat(found, ignore_index=True), "share", ROWS, BAND)

@@ -11,6 +11,7 @@ from livingpaper.claims.results import Results
 from retrieval_circuits.bounds import BEHAVIOUR
 from retrieval_circuits.sgd_formation.readings.networks import (
     Timed,
+    crossing,
     joining_curve,
     removal_costs,
 )
@@ -106,8 +107,17 @@ def half_right(results: Results, arm: str) -> pd.Series:
 
 
 def time_shift(arm: str) -> OfArms:
-    """Values of a reading: by how many steps a fork has half of its reads right earlier or later than the parent."""
-    return OfArms((PARENT, arm), lambda results: (half_right(results, arm) - half_right(results, PARENT).iloc[0]).abs())
+    """Values of a reading: by how many steps a fork has half of its reads right earlier or later than the parent.
+
+    The parent is read at the forks' checkpoints: it has twice as many, and a crossing moves with where a line is drawn.
+    """
+
+    def values(results: Results) -> pd.Series:
+        curve, steps = results.curve("accuracy", PARENT), results.curve("accuracy", arm)["step"].unique()
+        parent = crossing(curve[curve["step"].isin(steps)], HALF).iloc[0]
+        return (half_right(results, arm) - parent).abs()
+
+    return OfArms((PARENT, arm), values)
 
 
 AHEAD = 400
@@ -168,10 +178,11 @@ def keeping_anothers(arm: str) -> OfArms:
 
 @of_arms(NETWORKS)
 def leader_stays(results: Results) -> pd.Series:
-    """Whether the head that joins most once half of the values are joined is the one at the end, by network."""
-    won, times = winners(results, NETWORKS), joined(results, NETWORKS)
+    """Whether the head that first joins half of the values, whichever it is, is the winner at the end, by network."""
+    won = winners(results, NETWORKS)
     rows = results.curve("joins", NETWORKS, layer=LAYER)
-    rows = rows[rows["step"] >= rows["init_seed"].map(times)]
+    joining = rows.groupby(["init_seed", "step"])["value"].transform("max") >= HALF
+    rows = rows[joining]
     first = rows[rows["step"] == rows.groupby("init_seed")["step"].transform("min")]
     leads = first.pivot(index="init_seed", columns="head", values="value").idxmax(axis=1)
     won = won[won.isin(HEADS)]
