@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from circuitcore.emergence.seeds import holm
-from livingpaper.claims.rules import Every
+from livingpaper.claims.rules import one_decides
 from livingpaper.claims.verdict import Status, Verdict
 
 LEVEL = 0.05
@@ -49,10 +49,11 @@ def many(chapters: Sequence[Sequence[Verdict]]) -> Many:
 def _p_value(verdict: Verdict) -> float:
     """The p value of what was tested; missing for what is void, was not checked, or has too few seeds.
 
-    Missing, too, where one counterexample decides, as no share of seeds was estimated then, and for equal draws.
+    Missing, too, where one example or counterexample decides, as no share of seeds is asked for then, and for equal
+    draws.
     """
     found = verdict.estimate
-    if found is not None and verdict.claim.asked.rule == Every.name and found.against:
+    if found is not None and one_decides(verdict.claim.asked.rule, found):
         return math.nan
     if verdict.claim.void or found is None or found.p_value is None or found.n < verdict.claim.min_seeds:
         return math.nan

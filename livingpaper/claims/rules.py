@@ -270,3 +270,8 @@ def _by_set(values: pd.Series | float) -> list[list[float]]:
     if values.index.nlevels == 1:
         return [values.to_list()]
     return [part.to_list() for _, part in values.groupby(level=0)]
+
+
+def one_decides(rule: str, found: Estimate) -> bool:
+    """Whether a counterexample to "every seed", or an example of "some seed", decides, and no share of seeds does."""
+    return (rule == Every.name and found.against > 0) or (rule == Some.name and found.against < found.n)

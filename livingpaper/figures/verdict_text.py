@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from livingpaper.claims.needed import needed
 from livingpaper.claims.predictions import predict
-from livingpaper.claims.rules import EvenOdds, Every, Outcome
+from livingpaper.claims.rules import EvenOdds, Every, Outcome, one_decides
 from livingpaper.claims.units import SEEDS
 from livingpaper.claims.verdict import Declared, Guard, Status, Verdict
 from livingpaper.figures.badges import ICONS, badge, status_class
@@ -219,7 +219,8 @@ def _found(verdict: Verdict, price: str) -> list[str]:
     if verdict.finding is None:
         return ["Not checked on these runs."]
     found = verdict.estimate
-    p_value = "" if found.p_value is None else f"; {_p(found.p_value)} against the bound"
+    tested = found.p_value is not None and not one_decides(verdict.claim.asked.rule, found)
+    p_value = f"; {_p(found.p_value)} against the bound" if tested else ""
     against = (
         f" Against it: {found.against} of {found.n}."
         if found.against and verdict.claim.asked.rule == Every.name

@@ -127,7 +127,8 @@ REWARDS = (
     Claim(
         id="SH7",
         says=Says(
-            holds="Where only the last symbol is rewarded, four layers do not learn two look-ups.",
+            holds="Where only the last symbol is rewarded, four layers do not learn two look-ups in the "
+            "steps they had.",
             fails="Four layers learn two look-ups where only the last symbol is rewarded.",
             whether="whether four layers learn two look-ups where only the last symbol is rewarded",
         ),
@@ -167,9 +168,9 @@ PATHS = (
     Claim(
         id="SH9",
         says=Says(
-            holds="The path to the first answer appears when its symbol is learnt.",
-            fails="The path to the first answer does not appear when its symbol is learnt.",
-            whether="whether the path to the first answer appears when its symbol is learnt",
+            holds="The path to the first answer mostly appears within a hundred steps of its symbol.",
+            fails="The path to the first answer mostly does not appear within a hundred steps of its symbol.",
+            whether="whether the path to the first answer mostly appears within a hundred steps of its symbol",
         ),
         reading=_path(
             "time between the fall of the error of the first symbol and attention from query to first answer passing "
@@ -183,9 +184,10 @@ PATHS = (
     Claim(
         id="SH10",
         says=Says(
-            holds="With a layer to spare, the query hops along the chain: one of its heads looks at the second answer.",
-            fails="With a layer to spare, no head of the query looks at the second answer.",
-            whether="whether a head of the query looks at the second answer",
+            holds="With a layer to spare, the query mostly hops along the chain: one of its heads looks at the second "
+            "answer.",
+            fails="With a layer to spare, mostly no head of the query looks at the second answer.",
+            whether="whether with a layer to spare mostly some head of the query looks at the second answer",
         ),
         reading=_path("attention from query to second answer at the end", ATTENTION, readings.final_attention(*SECOND)),
         rule=Share(each=at_least(ATTENDED, "the source's threshold for a path")),
@@ -196,9 +198,10 @@ PATHS = (
     Claim(
         id="SH11",
         says=Says(
-            holds="With a layer to spare, the second look-up is made where the first answer stands, as doubling does.",
-            fails="With a layer to spare, no head makes the second look-up where the first answer stands.",
-            whether="whether the second look-up is made where the first answer stands",
+            holds="With a layer to spare, mostly some head looks from the first answer to the second, as doubling "
+            "does.",
+            fails="With a layer to spare, mostly no head looks from the first answer to the second.",
+            whether="whether with a layer to spare mostly some head looks from the first answer to the second",
         ),
         reading=_path("attention from first to second answer at the end", ATTENTION, readings.final_attention(*JUMP)),
         rule=Share(each=at_least(ATTENDED, "the source's threshold for a path")),
@@ -240,9 +243,9 @@ CIRCUITS = (
     Claim(
         id="SH13",
         says=Says(
-            holds="Networks with a layer to spare use more heads than the three that are needed.",
-            fails="Networks with a layer to spare use no more heads than the three that are needed.",
-            whether="whether networks with a layer to spare use more heads than the three that are needed",
+            holds="With a layer to spare four heads or more are left, one more than joining and two look-ups take.",
+            fails="With a layer to spare fewer than four heads are left: no more than joining and two look-ups take.",
+            whether="whether with a layer to spare four heads or more are left",
         ),
         reading=_path("heads with a path that is left", COUNT, readings.heads_left),
         bound=at_least(4.0, "one more than needed: one head joins pairs, one makes each look-up"),

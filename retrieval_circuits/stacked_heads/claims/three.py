@@ -67,7 +67,7 @@ DEPTH = (
             "doubling would give.",
             fails="Of three look-ups three layers learn nearer to all three, as many as doubling would give, than to "
             "two.",
-            whether="whether three layers learn more look-ups than one a layer",
+            whether="whether three layers learn on average nearer to two look-ups, one a layer, or to all three",
         ),
         reading=Reading("look-ups of three that are learnt with 3 layers", LOOK_UPS, symbols_learnt(SCARCE)),
         bound=at_most(2.5, "halfway between one look-up a layer, two, and doubling, three"),

@@ -22,7 +22,7 @@ from retrieval_circuits.stacked_heads.design import (
     stages_of,
 )
 from retrieval_circuits.stacked_heads.figures.four import four_numbers
-from retrieval_circuits.stacked_heads.figures.grid import ERROR, PLATEAU
+from retrieval_circuits.stacked_heads.figures.grid import ACCEPTED, ERROR, PLATEAU, SET
 from retrieval_circuits.stacked_heads.figures.lessons import LESSONS
 from retrieval_circuits.stacked_heads.figures.three import three_numbers
 from retrieval_circuits.stacked_heads.readings import LEARNT, learnt_time
@@ -67,6 +67,7 @@ def numbers(params: Params, views: Mapping[str, View]) -> dict[str, str]:
         **_taught(views["taught"], views["first_stage"]),
         "nearer_first_where_it_came": _nearer(views["first_where_it_came"]),
         **_fresh(views["second_where_it_came"], views["at_start"]),
+        **_set(views["set_attention"]),
         **_worth(views["worth"]),
         **three_numbers(views["ends"]),
         **four_numbers(views["four_times"], views["four_ends"]),
@@ -109,6 +110,17 @@ def _fresh(second: View, start: View) -> dict[str, str]:
     }
 
 
+def _set(view: View) -> dict[str, str]:
+    """Of fresh networks that learnt both symbols, how many answer as well with attention set, and the most it costs."""
+    rows = view.published
+    wide = rows[rows["arm"] == str(FRESH)].pivot(index="init_seed", columns="group", values="value")
+    costs = wide[SET["candidates"]] - wide[SET["none"]]
+    return {
+        "n_fresh_set": f"{(costs <= ACCEPTED).sum()} of {len(costs)}",
+        "most_fresh_set": f"{costs.max():.1f}" if len(costs) else NOT_MEASURED,
+    }
+
+
 def _nearer(view: View) -> str:
     """The mean over the networks that have a number, with its interval."""
     came = view.published["value"].dropna()
@@ -128,7 +140,7 @@ def _worth(worth: View) -> dict[str, str]:
 
 
 NEEDED = (
-    *("taught", "first_stage", "first_where_it_came", "second_where_it_came"),
+    *("set_attention", "taught", "first_stage", "first_where_it_came", "second_where_it_came"),
     *("at_start", "worth", "ends", "second_stage", "four_times", "four_ends"),
 )
 """Names of the views that ``numbers`` reads."""
