@@ -14,7 +14,7 @@ from livingpaper.claims.reading import OnDataSets, Reading
 from livingpaper.claims.results import Results
 from livingpaper.claims.rules import RECORD, Counted, Every, OnAverage, Rule, Some
 from livingpaper.claims.units import Bound
-from livingpaper.claims.verdict import Asked, Declared, Finding, Guard, Held, Says, Spoils, Verdict, judge
+from livingpaper.claims.verdict import Asked, Declared, Finding, Guard, Held, Says, Spoils, Stance, Verdict, judge
 
 __all__ = ["Claim", "Control", "Says"]
 
@@ -82,8 +82,7 @@ class Claim(Question):
         min_seeds: seeds needed to decide. 0 only for what no training enters.
         source: "source" when a published study makes the claim, "ours" otherwise.
         source_verdict: what the published study concluded; "" for our own claims.
-        source_elsewhere: whether it concluded that of other networks than these, by a proof or from larger ones: where
-            these say otherwise, the claim does not hold here.
+        source_stance: how its conclusion bears on these networks (see ``verdict.Stance``).
         void: why the definition cannot answer, in a sentence, where that follows from the definition; "" otherwise.
     """
 
@@ -95,7 +94,7 @@ class Claim(Question):
     min_seeds: int = 5
     source: Literal["source", "ours"] = "ours"
     source_verdict: str = ""
-    source_elsewhere: bool = False
+    source_stance: Stance = "claimed"
     void: str = ""
 
     def __post_init__(self):
@@ -107,8 +106,8 @@ class Claim(Question):
             raise ValueError(f"claim {self.id}: min_seeds 0 is for the rule Counted; got {self.rule.name!r}")
         if isinstance(self.rule, Every | Some) and self.bound.direction != "at_least":
             raise ValueError(f"claim {self.id}: the rule {self.rule.name!r} takes a bound from below; got at_most")
-        if self.source_elsewhere and not self.source_verdict:
-            raise ValueError(f"claim {self.id}: source_elsewhere is for a claim with a source_verdict; it has none")
+        if self.source_stance != "claimed" and not self.source_verdict:
+            raise ValueError(f"claim {self.id}: source_stance {self.source_stance!r} is for one with a source_verdict")
         unit = self.rule.unit(self.reading.unit)
         if not unit.low <= self.bound.value <= unit.high:
             raise ValueError(f"claim {self.id}: a bound of {self.bound.value} lies outside {unit.low} to {unit.high}")
@@ -125,7 +124,7 @@ class Claim(Question):
             id=self.id, says=self.says, asked=self.asked,
             controls=tuple((control.asked, control.spoils) for control in self.controls),
             min_seeds=self.min_seeds, source=self.source, source_verdict=self.source_verdict,
-            source_elsewhere=self.source_elsewhere, void=self.void,
+            source_stance=self.source_stance, void=self.void,
         )  # fmt: skip
 
     @property

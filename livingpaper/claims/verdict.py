@@ -153,6 +153,11 @@ class Finding:
         return tuple(guard for guard in self.guards if guard.held.outcome is Outcome.NO)
 
 
+Stance = Literal["claimed", "elsewhere", "by another definition", "left open"]
+"""What a source's conclusion is to these networks: of such as these; of others, by a proof or from larger ones; of such
+as these, by a definition that is not the claim's; none, as it asked the question and left it."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Declared:
     """A claim without the functions that read it: what is kept, shown and compared. Fields as in ``Claim``."""
@@ -167,7 +172,7 @@ class Declared:
     source: Literal["source", "ours"]
     source_verdict: str
     void: str
-    source_elsewhere: bool = False
+    source_stance: Stance = "claimed"
 
 
 def judge(claim: Declared, finding: Finding | None) -> Status:

@@ -9,7 +9,7 @@ from livingpaper.claims.needed import needed
 from livingpaper.claims.predictions import predict
 from livingpaper.claims.rules import EvenOdds, Every, Outcome, one_decides
 from livingpaper.claims.units import SEEDS
-from livingpaper.claims.verdict import Declared, Guard, Status, Verdict
+from livingpaper.claims.verdict import Declared, Guard, Stance, Status, Verdict
 from livingpaper.figures.badges import ICONS, badge, status_class
 from livingpaper.figures.caption import escape_markdown, markdown_to_html
 from livingpaper.figures.interval_mark import found_words, interval_mark
@@ -197,16 +197,19 @@ def counts_seeds(claim: Declared) -> bool:
     return claim.asked.unit == SEEDS and claim.asked.rule != EvenOdds.name
 
 
-def in_prose(verdict: Verdict) -> str:
-    """The badge as words after a sentence, which says the opposite of what was claimed where that is refuted.
+REFUTED: dict[Stance, str] = {
+    "claimed": "the source’s claim is refuted",
+    "elsewhere": "the claim does not hold here",
+    "by another definition": "refuted by our definition",
+    "left open": "refuted",
+}
 
-    What a source proved, or fitted to networks of another make, is not refuted by these: it does not hold here.
-    """
-    if verdict.status is Status.REFUTED and verdict.claim.source_elsewhere:
-        return "the claim does not hold here"
-    if verdict.status is Status.REFUTED:
-        return f"{'our' if verdict.claim.source == 'ours' else 'the source’s'} claim is refuted"
-    return str(verdict.status).lower()
+
+def in_prose(verdict: Verdict) -> str:
+    """The badge as words after a sentence, which says the opposite of what was claimed where that is refuted."""
+    if verdict.status is not Status.REFUTED:
+        return str(verdict.status).lower()
+    return "our claim is refuted" if verdict.claim.source == "ours" else REFUTED[verdict.claim.source_stance]
 
 
 def key_of(claim: Declared) -> str:

@@ -8,6 +8,7 @@ from livingpaper.claims.claim import Claim, Control, Says
 from livingpaper.claims.reading import Reading, Values, at_end
 from livingpaper.claims.rules import OnAverage, Rule, Share
 from livingpaper.claims.units import MORE_OFTEN_THAN_NOT, NUMBER, STEPS, Bound, Unit, at_least, at_most, share_of
+from livingpaper.claims.verdict import Stance
 from retrieval_circuits.emergence_laws import readings
 from retrieval_circuits.emergence_laws.design import (
     BATCH,
@@ -46,7 +47,7 @@ class Asked(NamedTuple):
         bound, unit, rule: of the claim.
         control: task -> what must hold besides; none where nothing could spoil it.
         said: what the published study concluded; "" for a claim of ours.
-        elsewhere: whether it concluded that of other networks than these.
+        stance: what that is to these networks, as a claim's ``source_stance``.
     """
 
     holds: str
@@ -59,7 +60,7 @@ class Asked(NamedTuple):
     rule: Rule = OnAverage()
     control: Callable[[str], Control] | None = None
     said: str = ""
-    elsewhere: bool = False
+    stance: Stance = "claimed"
 
     def of(self, identity: str, shape: str) -> Claim:
         """The claim on one task."""
@@ -75,7 +76,7 @@ class Asked(NamedTuple):
             controls=() if self.control is None else (self.control(shape),),
             source="source" if self.said else "ours",
             source_verdict=self.said,
-            source_elsewhere=self.elsewhere,
+            source_stance=self.stance,
         )
 
     def on_both(self, *ids: str) -> tuple[Claim, ...]:
@@ -138,7 +139,7 @@ SQUARED = near(
     at_most(0.5, "nearer to two than to one or three"),
     ("grows nearly as the square of the context's length", "with the square of the context's length"),
     "Proved for a simplified model",
-)._replace(elsewhere=True)
+)._replace(stance="elsewhere")
 IN_TOKENS = on_average(
     CONTEXT,
     at_most(ROOT / 2, "nearer to minus one half than to none"),
@@ -148,14 +149,14 @@ IN_TOKENS = on_average(
         "whether networks need fewer steps in longer contexts",
     ),
     "Fitted to language models",
-)._replace(elsewhere=True)
+)._replace(stance="elsewhere")
 ROOTED = near(
     BATCH,
     ROOT,
     at_most(0.25, "nearer to one half than to none or one"),
     ("falls nearly as the square root of the rows a batch", "with the square root of the rows a batch"),
     "Fitted to language models",
-)._replace(elsewhere=True)
+)._replace(stance="elsewhere")
 AGAIN = Asked(
     "Where half of all rows are repeated, networks wait at least a tenth less long {on}.",
     "Where half of all rows are repeated, networks do not wait a tenth less long {on}.",

@@ -97,7 +97,7 @@ GRADIENT = (
         bound=at_most(1e-10, "rounding of 64-bit numbers"),
         source="source",
         source_verdict="Proved",
-        source_elsewhere=True,
+        source_stance="elsewhere",
     ),
     Claim(
         id="AM15",

@@ -48,7 +48,7 @@ SIZES = (
         ),
         source="source",
         source_verdict="Proved up to logarithms, and shown in a figure: parameters in either place count alike",
-        source_elsewhere=True,
+        source_stance="elsewhere",
     ),
     Claim(
         id="AM21",

@@ -135,7 +135,7 @@ THREE_STEPS = (
         bound=at_least(0.5, "most pairs; chance is 1 in 20, and the theorem's population is a sample here"),
         source="source",
         source_verdict="Proved, informally stated, for the population loss",
-        source_elsewhere=True,
+        source_stance="elsewhere",
     ),
     Claim(
         id="BC9",
@@ -267,7 +267,7 @@ SAMPLE_LAWS = (
         bound=at_most(0.25, "a quarter of the power that the source has for attention"),
         source="source",
         source_verdict="Proved, informally stated: a number that does not depend on N",
-        source_elsewhere=True,
+        source_stance="elsewhere",
     ),
     Claim(
         id="BC17",
@@ -282,7 +282,7 @@ SAMPLE_LAWS = (
         bound=at_least(0.5, "nearer to the source's power, 1, than to none"),
         source="source",
         source_verdict="Proved, informally stated: a number of the order of N",
-        source_elsewhere=True,
+        source_stance="elsewhere",
     ),
     Claim(
         id="BC18",

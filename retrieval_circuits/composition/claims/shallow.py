@@ -51,7 +51,7 @@ SHALLOW = (
         controls=(Control(reading=best_score(DOUBLED_THREE, 2, "two hops"), bound=IS_ANSWERED),),
         source="source",
         source_verdict="Proved, for a network and a training of their design: layer i makes 2^(i-1) hops",
-        source_elsewhere=True,
+        source_stance="elsewhere",
     ),
     Claim(
         id="KF23",

@@ -21,7 +21,7 @@ DATA = (
         controls=(Control(reading=final_score(FOLLOWED, 2, "two hops"), bound=IS_ANSWERED),),
         source="source",
         source_verdict=f"Proved for learners by statistical queries: {EXPONENTIAL}",
-        source_elsewhere=True,
+        source_stance="elsewhere",
     ),
     Claim(
         id="KF2",
@@ -35,7 +35,7 @@ DATA = (
         bound=MORE_OFTEN_THAN_NOT,
         source="source",
         source_verdict=f"Proved, for a network and a training of their design: {POLYNOMIAL}",
-        source_elsewhere=True,
+        source_stance="elsewhere",
     ),
     Claim(
         id="KF3",
@@ -49,6 +49,6 @@ DATA = (
         controls=(Control(reading=final_score(IN_POWERS, 2, "two hops"), bound=IS_ANSWERED),),
         source="source",
         source_verdict="Proved, for a network and a training of their design: layer i makes 2^(i-1) hops",
-        source_elsewhere=True,
+        source_stance="elsewhere",
     ),
 )

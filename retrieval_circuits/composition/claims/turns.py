@@ -32,7 +32,7 @@ TURNS = (
         controls=(Control(reading=final_score(ALONE_DEEP, 4, "four hops"), bound=IS_GUESSED),),
         source="source",
         source_verdict=f"Proved, for a network and a training of their design: {POLYNOMIAL}",
-        source_elsewhere=True,
+        source_stance="elsewhere",
     ),
     Claim(
         id="KF5",
@@ -46,7 +46,7 @@ TURNS = (
         controls=(Control(reading=best_score(BY_POWERS, 2, "two hops"), bound=IS_ANSWERED),),
         source="source",
         source_verdict="Proved, for a network and a training of their design: layer i makes 2^(i-1) hops",
-        source_elsewhere=True,
+        source_stance="elsewhere",
     ),
     Claim(
         id="KF6",
@@ -108,7 +108,7 @@ KEEPING = (
         controls=(Control(reading=final_score(ALONE_DEEP, 4, "four hops"), bound=IS_GUESSED),),
         source="source",
         source_verdict=f"Proved, for a network and a training of their design: {POLYNOMIAL}",
-        source_elsewhere=True,
+        source_stance="elsewhere",
     ),
     Claim(
         id="KF19",

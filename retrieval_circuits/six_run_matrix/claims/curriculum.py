@@ -51,8 +51,9 @@ CURRICULUM = (
         id="SR10.published",
         says=Says(
             holds="The curriculum makes slot matching causal: its patch is born more often.",
-            fails="By the source's definition the slot's patch is not born noticeably more often with the curriculum.",
-            whether="whether the slot's patch is born more often with the curriculum",
+            fails="By the source's definition the slot's patch is not born more often by one seed in five with the "
+            "curriculum.",
+            whether="whether the slot's patch is born more often with the curriculum, by one seed in five or more",
         ),
         reading=both(
             "paired difference, with the curriculum less without, in births of the slot's patch as published",
@@ -103,6 +104,7 @@ CURRICULUM = (
         ),
         source="source",
         source_verdict="Supported, under the published definition",
+        source_stance="by another definition",
     ),
     Claim(
         id="SR11.published",
@@ -129,7 +131,7 @@ CURRICULUM = (
             holds="The curriculum makes the network reorganise more: its operators change heads more often.",
             fails="The curriculum does not make the network reorganise more: its operators change heads about as often "
             "without it, or more often.",
-            whether="whether the curriculum makes operators change heads more often",
+            whether="whether the curriculum makes operators change heads more often by one change or more",
         ),
         reading=both(
             "paired difference, with the curriculum less without, in changes of the leading head beyond noise",
@@ -140,13 +142,14 @@ CURRICULUM = (
         controls=_handed_off("beyond_noise", "handoffs beyond noise"),
         source="source",
         source_verdict="Supported, in file order",
+        source_stance="by another definition",
     ),
     Claim(
         id="SR12",
         says=Says(
             holds="The curriculum costs accuracy on four pairs.",
             fails="The curriculum costs no noticeable accuracy on four pairs.",
-            whether="whether the curriculum costs accuracy on four pairs",
+            whether="whether the curriculum costs accuracy on four pairs, half a point or more",
         ),
         reading=both(
             "paired difference, with the curriculum less without, in accuracy on four pairs",

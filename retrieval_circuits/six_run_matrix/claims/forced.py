@@ -90,6 +90,7 @@ FORCED = (
         ),
         source="source",
         source_verdict="Left open: architecture or preference",
+        source_stance="left open",
     ),
     Claim(
         id="SR25",
@@ -106,14 +107,14 @@ FORCED = (
         controls=(Control(reading=_behind("best layer-1 head of the same networks,", layer=1), bound=OPERATOR),),
         source="source",
         source_verdict="Left open: architecture or preference",
+        source_stance="left open",
     ),
     Claim(
         id="SR20",
         says=Says(
-            holds="Support at the read-out goes with the arrow: in two layers read out at the query, layer 0's heads "
-            "are not needed there.",
-            fails="Support at the read-out does not go with the arrow: in two layers read out at the query, layer 0's "
-            "heads are worth {effect} of accuracy there.",
+            holds="Read out at the query, networks of two layers and two heads do not need layer 0's heads there.",
+            fails="Read out at the query, networks of two layers and two heads need layer 0's heads there: they are "
+            "worth {effect} of accuracy.",
             whether="whether layer 0's heads are needed at the read-out where the answer is read at the query",
         ),
         reading=Reading(
@@ -134,6 +135,7 @@ FORCED = (
         ),
         source="source",
         source_verdict="Left open: architecture or preference",
+        source_stance="left open",
     ),
     Claim(
         id="SR21",
@@ -155,6 +157,7 @@ FORCED = (
         controls=(ANSWERED,),
         source="source",
         source_verdict="Left open: architecture or preference",
+        source_stance="left open",
     ),
     Claim(
         id="SR26",
@@ -179,6 +182,7 @@ FORCED = (
         controls=(ANSWERED,),
         source="source",
         source_verdict="Left open: architecture or preference",
+        source_stance="left open",
     ),
     Claim(
         id="SR22",

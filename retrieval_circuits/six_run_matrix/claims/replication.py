@@ -170,5 +170,6 @@ REPLICATION = (
         ),
         source="source",
         source_verdict="Supported, under the source's probe",
+        source_stance="by another definition",
     ),
 )

@@ -70,9 +70,10 @@ ROLES = (
     Claim(
         id="SR16",
         says=Says(
-            holds="Roles are stable over seeds: matched within layers, heads agree more than shuffled ones.",
+            holds="Layers keep their roles over seeds: matched within layers, heads agree more than heads shuffled "
+            "over both.",
             fails="Matched within layers, heads of two seeds agree hardly better than heads shuffled over both layers.",
-            whether="whether roles are stable over seeds, heads agreeing once matched within layers",
+            whether="whether layers keep their roles over seeds, heads agreeing more within them than across",
         ),
         reading=both(
             "similarity of matched heads (routing, copying, attention to query and own key) less that of heads "
@@ -130,5 +131,6 @@ ROLES = (
         ),
         source="source",
         source_verdict="Supported, under autoencoders of 40 steps",
+        source_stance="by another definition",
     ),
 )

@@ -12,7 +12,7 @@ from retrieval_circuits.six_run_matrix.readings.births import COPYING, ROUTING, 
 from retrieval_circuits.six_run_matrix.readings.per_seed import better_run
 
 PAIR = (COPYING, ROUTING)
-SPREAD = at_least(50.0, "half of the source's 'over a hundred' epochs")
+SPREAD = at_least(50.0, "half of a hundred epochs, which three of the source's six runs exceed")
 NO_ORDER = at_most(0.5, "an order that most runs have is a fixed one")
 
 
@@ -82,6 +82,7 @@ TIMING = (
         controls=(_three_born(corrected_births, OURS),),
         source="source",
         source_verdict="Supported, under the published gate",
+        source_stance="by another definition",
     ),
     Claim(
         id="SR6",
@@ -93,7 +94,8 @@ TIMING = (
             whether="whether the gate postpones the published births far more than a moved threshold does",
         ),
         reading=both(
-            "time by which the gate postpones routing and copying, less the range over thresholds 0.80 to 0.90",
+            "time by which the gate postpones routing and copying, less the range over thresholds 0.80 to 0.90 (a "
+            "birth that never happens counts as one at the last epoch)",
             timing.gate_postpones,
             EPOCHS,
         ),
@@ -146,6 +148,7 @@ TIMING = (
         controls=(_unborn(corrected_births, OURS, PAIR),),
         source="source",
         source_verdict="Shown, under the published gate",
+        source_stance="by another definition",
     ),
     Claim(
         id="SR8.published",
@@ -183,6 +186,7 @@ TIMING = (
         controls=(_unborn(corrected_births, OURS),),
         source="source",
         source_verdict="Supported, under the published gate",
+        source_stance="by another definition",
     ),
     Claim(
         id="SR9.published",
@@ -224,5 +228,6 @@ TIMING = (
         ),
         source="source",
         source_verdict="Supported, under a probe that cannot be born",
+        source_stance="by another definition",
     ),
 )

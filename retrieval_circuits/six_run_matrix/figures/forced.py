@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import pandas as pd
 
+from livingpaper.claims.reading import at_end
 from livingpaper.claims.results import Results, SelectionError
 from livingpaper.claims.view import View
 from retrieval_circuits.bounds import MORE_OFTEN_THAN_NOT
@@ -95,6 +96,18 @@ def _elsewhere(table: pd.DataFrame) -> str:
         f"With three layers, no head at the arrow attends to the right value more often than not in {blind} of "
         f"{len(deep)} seeds."
     )
+
+
+def one_layer_pair(results: Results) -> View:
+    """Routing to key or value of the best head, in networks of one layer read out at the query; one number a seed."""
+    values = at_end("routing", forced.QUERY_ONE, "max", family=per_seed.SWEEP)(results)
+    return View(values.rename("value").reset_index().assign(arm=forced.QUERY_ONE), "share of prompts", SWEPT)
+
+
+def pair_numbers(pairs: View) -> dict[str, str]:
+    """In how many of them a head attends to the matching pair on more than half of the prompts."""
+    values = pairs.published["value"]
+    return {"one_layer_pair": f"{(values > 0.5).sum()} of {len(values)}"}
 
 
 def cell_numbers(cells: View) -> dict[str, str]:
@@ -200,4 +213,5 @@ VIEWS = {
     "cells_routing": cells_routing,
     "routing_layers": routing_layers,
     "looked_at": looked_at,
+    "one_layer_pair": one_layer_pair,
 }

@@ -36,7 +36,7 @@ DATED = {
     "the source's, without its gate": partial(published_births, gate=False),
     "this chapter's": corrected_births,
 }
-LEFT_OUT, AT_THE_END = "left out", "counted at the last epoch"
+LEFT_OUT, AT_THE_END, NO_SLOT = "left out", "counted at the last epoch", "the slot left out, too"
 
 
 def finals(results: Results, arm: str) -> dict[str, pd.Series]:
@@ -255,21 +255,22 @@ def unborn(results: Results) -> View:
         rows.append(
             {
                 "definition": definition, "births that never happen": f"{int(never.sum().sum())} of {never.size}",
-                LEFT_OUT: _mean_epochs(timing.apart(results, born_under)),
-                AT_THE_END: _mean_epochs(timing.apart_at_least(results, born_under)),
+                LEFT_OUT: _mean_and_interval(timing.apart(results, born_under)),
+                NO_SLOT: _mean_and_interval(timing.apart(results, born_under, timing.ORDERED)),
+                AT_THE_END: _mean_and_interval(timing.apart_at_least(results, born_under)),
             }
         )  # fmt: skip
     unit = "epochs from the first to the last birth of a run"
     return View(pd.DataFrame(rows), unit, "all six families", note=unit.capitalize())
 
 
-def _mean_epochs(values: pd.Series) -> str:
-    """Mean over data sets and its interval, in whole epochs."""
+def _mean_and_interval(values: pd.Series) -> str:
+    """Mean over data sets and its interval, in whole epochs or steps."""
     try:
         found = mean_interval(per_seed.independent(values))
     except SeedsError:
-        return "–" if values.empty else f"{values.mean():.0f}"
-    return f"{found.mean:.0f} [{found.low:.0f}, {found.high:.0f}]"
+        return "–" if values.empty else f"{values.mean():,.0f}"
+    return f"{found.mean:,.0f} [{found.low:,.0f}, {found.high:,.0f}]"
 
 
 def numbers_of_the_design(params: Params) -> dict[str, int]:
@@ -286,12 +287,14 @@ def numbers_of_the_design(params: Params) -> dict[str, int]:
 
 
 def unborn_numbers(unborn: View) -> dict[str, str]:
-    """What the page prints of them: the distances of the source's definition and ours, unborn motifs at the end.
+    """What the page prints of them: distances with unborn motifs at the end, and without the slot's patch.
 
     Those of the published runs where the reader's stand under them.
     """
-    at_end = unborn.table.drop_duplicates("definition").set_index("definition")[AT_THE_END]
-    return {"at_end_source": at_end["the source's"], "at_end_ours": at_end["this chapter's"]}
+    rows = unborn.table.drop_duplicates("definition").set_index("definition")
+    of = {"source": "the source's", "ungated": "the source's, without its gate", "ours": "this chapter's"}
+    at_end = {f"at_end_{name}": rows[AT_THE_END][of[name]] for name in ("source", "ours")}
+    return at_end | {f"no_slot_{name}": rows[NO_SLOT][definition] for name, definition in of.items()}
 
 
 def delays(apart: View) -> dict[str, str]:
@@ -306,6 +309,7 @@ def delays(apart: View) -> dict[str, str]:
         "n_delayed": f"{(later > 0).sum()} of {len(later)}",
         "median_delay": f"{later.median():,.0f}",
         "largest_delay": f"{later.max():,.0f}",
+        "delay_without": _mean_and_interval(later[later < later.max()]),
     }
 
 

@@ -75,9 +75,9 @@ def _order_name(epochs: pd.Series) -> str:
     return text
 
 
-def apart(results: Results, born_under: BornUnder) -> pd.Series:
-    """Epochs from the first to the last of the four shown births, mean over a seed's runs."""
-    return spread.spread_per_seed(born_under(results), SHOWN, RUN)
+def apart(results: Results, born_under: BornUnder, motifs: tuple[str, ...] = SHOWN) -> pd.Series:
+    """Epochs from the first to the last of the four shown births, or of other ``motifs``, mean over a seed's runs."""
+    return spread.spread_per_seed(born_under(results), motifs, RUN)
 
 
 def apart_at_least(results: Results, born_under: BornUnder) -> pd.Series:

@@ -57,13 +57,19 @@ def test_a_verdict_that_flips_changes_its_sentence_and_its_badge(book):
 
 
 @pytest.mark.parametrize(
-    ("elsewhere", "words"), [(True, "the claim does not hold here"), (False, "the source’s claim is refuted")]
+    ("stance", "words"),
+    [
+        ("claimed", "the source’s claim is refuted"),
+        ("elsewhere", "the claim does not hold here"),
+        ("by another definition", "refuted by our definition"),
+        ("left open", "refuted"),
+    ],
 )
-def test_what_a_source_saw_elsewhere_is_not_refuted_by_these_networks(elsewhere, words):
+def test_a_source_is_refuted_by_its_own_definition_on_such_networks_as_its_own(stance, words):
     below, source = [value - 0.8 for value in LEARNT], {"source": "source", "source_verdict": "Shown"}
-    source["source_elsewhere"] = elsewhere
-    assert in_prose(judged(below, **source)) == words
-    assert in_prose(judged(LEARNT, **source)) == "supported"
+    assert in_prose(judged(below, **source, source_stance=stance)) == words
+    assert in_prose(judged(LEARNT, **source, source_stance=stance)) == "supported"
+    assert in_prose(judged(below)) == "our claim is refuted"
 
 
 def test_the_front_page_may_tell_what_is_not_published_yet(book):

@@ -192,7 +192,7 @@ def test_a_path_tells_claims_as_their_published_verdicts_word_them(study, name):
     for stop in shown.path:
         for claim, told in zip(stop.claims, shown.verdicts(stop), strict=True):
             verdict = of.recorded[claim]
-            status = "claim is refuted" if verdict.status == "Refuted" else str(verdict.status).lower()
+            status = in_prose(verdict)
             assert told.startswith(f"{verdict.sentence} (") and f"{status}; " in told and told.endswith(")")
 
 
