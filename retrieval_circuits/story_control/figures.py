@@ -6,6 +6,7 @@ import pandas as pd
 
 from circuitcore.tasks import make_task
 from livingpaper.claims.results import Results, with_epochs
+from livingpaper.claims.units import POINTS
 from livingpaper.claims.view import View, in_order
 from retrieval_circuits.design import BAND
 from retrieval_circuits.story_control.design import (
@@ -61,10 +62,31 @@ def accuracy(results: Results) -> View:
     rows = results.curve("accuracy", STORY, split=list(SPLITS))
     table = _with_epochs(rows.assign(series=rows["split"].astype(str).map(SPLITS)), results)
     table = in_order(table, "series", SPLITS.values())
-    chance = make_task("story", {}).chance["val"]
-    return View(
-        table[_CURVE], "accuracy", "all four splits", BAND, chance, "Chance: always the commonest word, on val."
-    )
+    chance = make_task("story", {}).chance
+    note = f"Chance: always the commonest word, on val; on test that is {chance['test']:.2f}."
+    return View(table[_CURVE], "accuracy", "all four splits", BAND, chance["val"], note)
+
+
+def chosen_elsewhere(results: Results) -> View:
+    """Accuracy above the commonest word at the epoch that is best on other rows: on test the best of val, and back."""
+    found, chance = [], make_task("story", {}).chance
+    for by, on in (("val", "test"), ("test", "val")):
+        best = _best(results.curve("accuracy", STORY, split=by))
+        rows = results.curve("accuracy", STORY, split=on).merge(best[["init_seed", "step"]], on=["init_seed", "step"])
+        found.append(rows.assign(value=rows["value"] - chance[on], split=on))
+    table = pd.concat(found, ignore_index=True)[["split", "arm", "init_seed", "value"]]
+    return View(table, "share of words above the commonest", "val and test")
+
+
+def chosen_numbers(chosen: View) -> dict[str, str]:
+    """What the page prints of it: the means, in points."""
+    means = chosen.published.groupby("split")["value"].mean()
+    return {f"{on}_elsewhere": POINTS.words(means[on]) for on in ("val", "test")}
+
+
+def _best(rows: pd.DataFrame) -> pd.DataFrame:
+    """The first checkpoint with the highest value of each network."""
+    return rows.sort_values(["init_seed", "value", "step"], ascending=[True, False, True]).groupby("init_seed").head(1)
 
 
 def variables(results: Results) -> View:
@@ -126,20 +148,28 @@ def highest(results: Results) -> View:
 
 
 def where(results: Results) -> View:
-    """Where the last layer looks in the end: the best head's share at the word to be copied, and one word past it."""
+    """Where the last layer mostly looks in the end, network by network: at the word to be copied, or one past it."""
     found = []
     for arm in REPEATS:
-        for metric, place in {"routing": "at the word", "routing_after": "one past it"}.items():
-            rows = results.at_final(metric, arm, family="full")
-            best = rows[rows["layer"] == rows["layer"].max()].groupby(["arm", "init_seed"])["value"].max()
-            found.append(best.reset_index().assign(group=f"{SHORT[arm]}: {place}"))
-    table = pd.concat(found, ignore_index=True)[["group", "arm", "init_seed", "value"]]
-    past = table[table["group"] == f"{SHORT[PLANTED]}: one past it"]["value"]
-    note = (
-        "Better of the last layer's two heads. One past the word it looks more often than not in "
-        f"{int((past > 1 / 2).sum())} of {len(past)} networks of planted repeats."
-    )
-    return View(table, "share of rows", "test rows with their whole context", BAND, note=note)
+        looks = pd.DataFrame(
+            {metric: _last_layers_best(results, metric, arm) for metric in ("routing", "routing_after")}
+        )
+        at, past = (looks[metric] > 1 / 2 for metric in looks)
+        places = {"the word to be copied": at & ~past, "one past it": past & ~at, "both, by a head each": at & past,
+                  "neither": ~at & ~past}  # fmt: skip
+        for place, holds in places.items():
+            rows = holds.astype(int).rename("value").reset_index()
+            found.append(rows.assign(group=place, panel=f"planted {SHORT[arm]}", arm=arm, series="networks"))
+    note = "A network looks there where one of the last layer's two heads does in more than half of the rows"
+    return View(
+        pd.concat(found, ignore_index=True), "share of networks", "test rows with their whole context",
+        "95 % Wilson interval", note=note,
+    )  # fmt: skip
+
+
+def _last_layers_best(results: Results, metric: str, arm: str) -> pd.Series:
+    rows = results.at_final(metric, arm, family="full")
+    return rows[rows["layer"] == rows["layer"].max()].groupby("init_seed")["value"].max()
 
 
 def rates(results: Results) -> View:
@@ -211,9 +241,7 @@ def text(results: Results) -> View:
 
 def numbers(results: Results) -> View:
     """The source's numbers beside ours, one row a quantity."""
-    rows = results.curve("accuracy", STORY, split="val")
-    best = rows.sort_values(["init_seed", "value", "step"], ascending=[True, False, True]).groupby("init_seed").head(1)
-    found = []
+    best, found = _best(results.curve("accuracy", STORY, split="val")), []
     for split, called in SPLITS.items():
         of_split = results.curve("accuracy", STORY, split=split)
         if split != "train":
@@ -238,6 +266,7 @@ VIEWS: dict[str, Callable[[Results], View]] = {
     "operators": operators,
     "highest": highest,
     "where": where,
+    "chosen_elsewhere": chosen_elsewhere,
     "rates": rates,
     "motifs": motifs,
     "ceiling": ceiling,

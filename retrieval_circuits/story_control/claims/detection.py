@@ -40,10 +40,10 @@ def _reported(claim: str, arm: str, says: Says, definitions: str) -> Claim:
 def _repeats(definitions: str) -> Claim:
     by = BY[definitions]
     says = Says(
-        holds=f"{by.capitalize()} the battery reports retrieval of planted repeats.",
-        fails=f"{by.capitalize()} the battery does not report retrieval of planted repeats reliably: it does in "
-        "{reached} of {n} networks.",
-        whether=f"whether the battery reports retrieval of planted repeats {by}",
+        holds=f"{by.capitalize()} the battery reports the whole circuit of planted repeats.",
+        fails=f"{by.capitalize()} the battery does not report the whole circuit of planted repeats reliably: it "
+        "does in {reached} of {n} networks.",
+        whether=f"whether the battery reports the whole circuit of planted repeats {by}",
     )
     return _reported("SC4", PLANTED, says, definitions)
 

@@ -41,7 +41,8 @@ def _whole(definitions: str) -> Claim:
         bound=ERROR,
         controls=(able(definitions),),
         void="the whole circuit needs nine right answers in ten on held-out prompts, and shuffled targets or no "
-        "training leave a network with no more than a guess; one layer at the arrow stayed far below in its time.",
+        "training leave a network with no more than a guess; one layer, read at the last token, answered a third in "
+        "its time.",
     )
 
 
@@ -50,8 +51,8 @@ def _any(definitions: str) -> Claim:
     return Claim(
         id=name("SC6", definitions),
         says=Says(
-            holds=f"Single births are no false alarms, either: the battery, {by}, reports any in at most one of twenty "
-            "networks that cannot have the circuit.",
+            holds=f"The battery, {by}, reports single births in at most one of twenty networks that cannot have the "
+            "circuit.",
             fails=f"The battery, {by}, reports single births in more than one of twenty networks that cannot have the "
             "circuit: in {effect} of them.",
             whether=f"whether the battery, {by}, reports single births in at most one of twenty networks that cannot "
