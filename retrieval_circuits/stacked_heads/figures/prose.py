@@ -140,8 +140,8 @@ def _worth(worth: View) -> dict[str, str]:
 
 
 NEEDED = (
-    *("set_attention", "taught", "first_stage", "first_where_it_came", "second_where_it_came"),
-    *("at_start", "worth", "ends", "second_stage", "four_times", "four_ends"),
+    *("taught", "first_stage", "first_where_it_came", "second_where_it_came"),
+    *("at_start", "worth", "ends", "second_stage", "four_times", "four_ends", "set_attention"),
 )
 """Names of the views that ``numbers`` reads."""
 PROSE_VIEWS = {view.__name__: view for view in (first_stage, second_stage, at_start)} | {

@@ -5,9 +5,10 @@ from judged import judged
 from scipy import stats
 
 from livingpaper.claims.multiplicity import LEVEL, Many, many
-from livingpaper.claims.rules import Counted, Forced, Share
+from livingpaper.claims.rules import Counted, Every, Forced, Share, Some
 from livingpaper.claims.units import COUNT, SEEDS, at_least
 from livingpaper.claims.verdict import Status
+from livingpaper.figures.verdict_text import claim_lines
 
 SPREAD = (-2, -1, 0, 1, 2)  # standard error 0.7071 times the step
 
@@ -64,6 +65,16 @@ def test_chapters_are_corrected_each_for_itself_and_counted_together():
 def test_a_refuted_claim_can_be_lost_too():
     verdicts = [with_p(0.04, "K0", below=True), with_p(0.5, "K1")]
     assert verdicts[0].status == Status.REFUTED and many([verdicts]).lost == ("K0",)
+
+
+@pytest.mark.parametrize(
+    ("rule", "values", "tested"),
+    [(Some, [0.9, *[0.1] * 9], 0), (Some, [0.1] * 10, 1), (Every, [0.1, *[0.9] * 9], 0), (Every, [0.9] * 10, 1)],
+)
+def test_where_one_example_or_counterexample_decides_no_share_was_tested(rule, values, tested):
+    verdict = judged(values, "S", rule=rule(each=at_least(0.5, "half")), unit=SEEDS)
+    assert verdict.estimate.p_value is not None and many([[verdict]]).n_tested == tested
+    assert ("against the bound" in " ".join(claim_lines([verdict]))) == bool(tested)
 
 
 def test_what_was_not_tested_is_not_counted():

@@ -211,13 +211,14 @@ def test_unusable_parameters_are_named(change, named):
 
 
 def test_the_page_prints_the_published_distances_where_the_readers_stand_under_them():
-    def unborn(source, ours):
-        return View(
-            pd.DataFrame({"definition": ["the source's", "this chapter's"], AT_THE_END: [source, ours]}), "e", "a"
-        )
+    def unborn(*at_the_end):
+        table = pd.DataFrame({"definition": [*matrix.DATED], AT_THE_END: at_the_end, matrix.NO_SLOT: ["3", "2", "1"]})
+        return View(table, "e", "a")
 
-    both = joined({"paper": unborn("118", "17"), "rerun": unborn("90", "12")}, {})
-    assert len(both.table) == 4 and unborn_numbers(both) == {"at_end_source": "118", "at_end_ours": "17"}
+    both = joined({"paper": unborn("118", "60", "17"), "rerun": unborn("90", "50", "12")}, {})
+    assert len(both.table) == 6 and unborn_numbers(both) == {
+        "at_end_source": "118", "at_end_ours": "17", "no_slot_source": "3", "no_slot_ungated": "2", "no_slot_ours": "1",
+    }  # fmt: skip
 
 
 def test_a_seed_without_births_stays_in_the_view_of_rows(monkeypatch):
@@ -241,4 +242,6 @@ def test_delays_are_of_pairs_and_of_the_published_ones_where_a_reader_has_the_sa
         ("off", 2, 50.0, "paper"), ("on", 2, 40.0, "paper"), ("mixed", 0, 900.0, "paper"), ("on", 0, 9000.0, "rerun"),
     ]  # fmt: skip
     apart = View(pd.DataFrame(rows, columns=["arm", "init_seed", "value", "origin"]), "optimizer steps", "val", "")
-    assert matrix.delays(apart) == {"n_delayed": "2 of 3", "median_delay": "30", "largest_delay": "2,000"}
+    assert matrix.delays(apart) == {
+        "n_delayed": "2 of 3", "median_delay": "30", "largest_delay": "2,000", "delay_without": "10 [-244, 264]",
+    }  # fmt: skip

@@ -14,6 +14,7 @@ from livingpaper.claims.view import View
 from retrieval_circuits.stacked_heads import design
 from retrieval_circuits.stacked_heads.design import (
     EVERY_FOUR,
+    FOLLOWED,
     FRESH,
     LAST,
     LONGER,
@@ -26,6 +27,7 @@ from retrieval_circuits.stacked_heads.design import (
 from retrieval_circuits.stacked_heads.design.recipes import N_LOOKED
 from retrieval_circuits.stacked_heads.figures import lessons as figures
 from retrieval_circuits.stacked_heads.figures import prose
+from retrieval_circuits.stacked_heads.figures.grid import SET
 from retrieval_circuits.stacked_heads.measures import scores, tries
 from retrieval_circuits.stacked_heads.measures.circuit import Path
 from retrieval_circuits.stacked_heads.readings import learnt_time
@@ -237,7 +239,13 @@ def test_the_prose_s_numbers_are_counted_by_hand():
     looks = pd.DataFrame(
         {"arm": str(EVERY_FOUR), "init_seed": [1, 2], "value": [True, False], "ahead": 0.9, "query": 0.1}
     )
-    tables = (taught, stage, first, second, start, worth, networks, stage, four, looks)
+    none, candidates = SET["none"], SET["candidates"]
+    setting = pd.DataFrame(
+        {"arm": [str(FRESH)] * 6 + [str(FOLLOWED)] * 2, "init_seed": [1, 2, 3] * 2 + [1] * 2,
+         "group": [none] * 3 + [candidates] * 3 + [none, candidates],
+         "value": [0.1, 0.2, 0.3, 0.12, 0.24, 0.74, 0.0, 9.0]}
+    )  # fmt: skip
+    tables = (taught, stage, first, second, start, worth, networks, stage, four, looks, setting)
     views = [View(table, "any", "test") for table in tables]
     found = numbers(views)
     assert (found["n_mixed_learnt"], found["mixed_error"], found["first_stage_error"]) == ("2 of 3", "0.20", "0.03")
@@ -246,6 +254,7 @@ def test_the_prose_s_numbers_are_counted_by_hand():
     assert (found["n_never"], found["attention_at_start"]) == ("1 of 3", "25 %")
     assert (found["n_fourth_every"], found["n_fourth_without_third"]) == ("1 of 1", "0 of 1")
     assert (found["n_ahead_learnt"], found["n_ahead_not"], found["query_at_fourth"]) == ("1 of 1", "1 of 1", "0.10")
+    assert (found["n_fresh_set"], found["most_fresh_set"]) == ("2 of 3", "0.4")
     assert (found["knows_the_block"], found["knows_one_of_two"]) == ("0.75", "0.51")
     assert found["nearer_where_it_came"].startswith("100 steps [100")
     assert found["nearer_first_where_it_came"].startswith("30 steps [30")
