@@ -17,9 +17,9 @@ FOLDER = "reproduced"
 NONE_YET = "No chapter has been reproduced and recorded yet."
 NOT_JUDGED = "not judged"
 SAME_NUMBERS = "of the same numbers"
-LAST_DIGITS = 1e-6  # some tables keep no more digits
+LAST_DIGITS = 1e-6  # some tables keep no more digits than six
 HEADINGS = (
-    "chapter", "processor", "runs with equal hashes", "verdicts equal", "largest difference of an effect",
+    "chapter", "processor", "runs that are equal", "verdicts equal", "largest difference of an effect",
     "hours by the clock",
 )  # fmt: skip
 
@@ -32,15 +32,17 @@ class MadeAgain:
         apart: the largest difference of a measured number from the published one, relative above one; None where
             weights, losses or rows are others, which are compared to the bit.
         hours: its share of what its part took by the clock.
+        processor: what it was made on.
     """
 
     apart: float | None
     hours: float
+    processor: str
 
     @classmethod
-    def of(cls, apart: float, hours: float) -> "MadeAgain":
-        """The same where ``apart`` is infinite for what is another run."""
-        return cls(None if math.isinf(apart) else apart, hours)
+    def of(cls, apart: float, hours: float, processor: str) -> "MadeAgain":
+        """From a difference that is infinite where it is another run; JSON has no number for that."""
+        return cls(None if math.isinf(apart) else apart, hours, processor)
 
     @property
     def equal(self) -> bool:
@@ -55,15 +57,16 @@ class Reproduction:
     Attributes:
         chapter: its study.
         finished: the day, as 2026-11-24.
-        processor: what it was made on.
+        processor: what it was made on; several where parts were.
         made_with: library, torch and vector instructions of the new runs; ``published_with``: of the published ones.
-        runs: how many were trained or computed; ``equal``: how many of these end in the very bits that are published.
-        claims: how many were judged on both sides, none where the first seeds alone were made again; ``differing``:
-            those whose status is another.
+        runs: how many were trained or computed; ``equal``: how many of these are the published ones, by their last
+            weights (by their tables where nothing is trained), of parts as ``MadeAgain.equal`` has it.
+        claims: how many were judged on both sides, none where a part was made again; ``differing``: those whose status
+            is another.
         largest: claim whose effect moved furthest in half-widths of its published interval; None if none has both.
         moved: by how many half-widths; infinite where the published interval has no width and the effect moved.
         hours: by the clock, interrupted attempts included; other work on the machine makes them more.
-        cores: of the machine.
+        cores: of the machine, of several the most.
         published: how many runs were published then; None in records that do not say, which are of whole chapters.
         parts: what was made again in parts, by name of the run; nothing where it was at once.
     """
@@ -91,7 +94,7 @@ class Reproduction:
 
     @property
     def all_in_parts(self) -> bool:
-        """Whether every published run was made again in parts, and is equal."""
+        """Whether every run that was published then was made again in parts, and is equal."""
         return bool(self.parts) and self.equal == self.published
 
     @property

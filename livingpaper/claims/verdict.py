@@ -155,7 +155,8 @@ class Finding:
 
 Stance = Literal["claimed", "elsewhere", "by another definition", "left open"]
 """What a source's conclusion is to these networks: of such as these; of others, by a proof or from larger ones; of such
-as these, by a definition that is not the claim's; none, as it asked the question and left it."""
+as these, by a definition or score that is not the claim's; none, as it asked the question and left it. It tells whose
+claim it is that a refutation is of."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""Whether a run that was made again is the published one, to the bit."""
+"""Whether a run that was made again is the published one: its weights and rows to the bit, what was measured nearly."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -24,7 +24,7 @@ def apart(new: Run, old: Run) -> float:
     the bit. Numbers are not: sums of the same terms in another order, by another version, have other last digits. A
     column that a table has got since it was published is left out.
     """
-    if new.ledger.trained and (_weights(new) != _weights(old) or not _same_history(new, old)):
+    if new.ledger.trained and (new.ledger.weights != old.ledger.weights or not _same_history(new, old)):
         return math.inf
     return max((_tables_apart(new, old, key) for key in new.tables), default=0.0)
 
@@ -73,10 +73,6 @@ def _both(new: Run, old: Run, key: str) -> tuple[pd.DataFrame, pd.DataFrame] | N
     if now is None or before is None or not {*before.columns} <= {*now.columns}:
         return None
     return now[[*before.columns]], before
-
-
-def _weights(run: Run) -> list[tuple[int, str]]:
-    return [(entry.step, entry.sha256) for entry in run.ledger.entries]
 
 
 def _same_history(new: Run, old: Run) -> bool:

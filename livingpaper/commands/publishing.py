@@ -87,26 +87,32 @@ def kept_record(chapter: str, published: Path) -> Reproduction | None:
     return Reproduction.of(fields) if fields else None
 
 
-def require_no_whole(before: Reproduction | None) -> None:
-    """Refuse to record a part of a chapter that was reproduced whole.
+def require_replaceable(before: Reproduction | None, *, in_parts: bool) -> None:
+    """Refuse to record a part of a chapter where more is on record.
+
+    Args:
+        before: what is; None where nothing is.
+        in_parts: whether what is to be recorded adds to earlier parts; else it is of first seeds.
 
     Raises:
-        StoreError: ``before`` is of the whole.
+        StoreError: ``before`` is of the whole chapter, or of parts that first seeds would not add to.
     """
-    if before and (before.judged or before.all_in_parts):
+    if before and before.judged:
         raise StoreError(f"The record of {before.chapter} is of the whole chapter; a part of it does not replace it.")
+    if before and before.parts and not in_parts:
+        raise StoreError(f"The record of {before.chapter} is of parts that add up; first seeds do not replace them.")
 
 
 def keep(record: Reproduction, published: Path) -> Path:
     """Write the record of a reproduction where the book reads it, and list it.
 
     Raises:
-        StoreError: it is of a part, and one of the whole chapter, or of more runs, is there.
+        StoreError: as ``require_replaceable``; or it is of first seeds, and one of more runs is there.
     """
     part, before = f"{FOLDER}/{record.chapter}", kept_record(record.chapter, published)
     if before and not record.judged:
-        require_no_whole(before)
-        if before.runs > record.runs:
+        require_replaceable(before, in_parts=bool(record.parts))
+        if not record.parts and before.runs > record.runs:
             raise StoreError(f"{published / part}.json is of {before.runs} runs; {record.runs} do not replace them.")
     write_durably(published / f"{part}.json", record.to_json().encode())
     seal(published, (), [part])
@@ -186,8 +192,7 @@ def _has_all(before: Run, run: Run, keys: Collection[str]) -> bool:
 
 
 def _same_weights(one: Run, other: Run) -> bool:
-    chains = [[(entry.step, entry.sha256) for entry in run.ledger.entries] for run in (one, other)]
-    return chains[0] == chains[1]
+    return one.ledger.weights == other.ledger.weights
 
 
 def _take_tables(store: RunStore, run: Run, before: Run | None, keys: Collection[str]) -> Run:

@@ -55,18 +55,21 @@ def _parser() -> argparse.ArgumentParser:
 def _reproduced(chapters: Sequence[str], options: argparse.Namespace) -> int:
     """Reproduce chapters, each into a folder of the store; the exit status."""
     from livingpaper.book.evidence import Folders
-    from livingpaper.commands.publishing import keep, kept_record, require_no_whole
+    from livingpaper.commands.publishing import keep, kept_record, require_replaceable
 
-    differing, published = 0, Folders.from_environment().published
+    differing, published, is_part = 0, Folders.from_environment().published, bool(options.first or options.minutes)
     for study in chapters:
         print(f"\n{study}: {_what(options)} from scratch, into {options.store / study}", flush=True)
         try:
             before = kept_record(study.rpartition(".")[2], published) if options.record else None
-            if options.first or options.minutes:
-                require_no_whole(before)
+            if is_part and before and before.judged and not options.chapters:
+                print("It is on record as a whole already.")
+                continue
+            if is_part:
+                require_replaceable(before, in_parts=bool(options.minutes))
             made = _made(study, options, before)
             of_all = f"of {made.published} that are published"
-            print(f"{made.equal} of {made.runs} runs, {of_all}, have the published hashes.")
+            print(f"{made.equal} of {made.runs} runs, {of_all}, are the published ones.")
             if options.record:
                 print(keep(made, published))
         except EXPECTED as error:
@@ -74,6 +77,11 @@ def _reproduced(chapters: Sequence[str], options: argparse.Namespace) -> int:
             return 1
         differing += len(made.differing) if made.judged else made.runs - made.equal
     return 1 if differing else 0
+
+
+def _done(before: "Reproduction | None") -> set[str]:
+    """Names of runs on record that need not be made again; one that came out otherwise may be, elsewhere."""
+    return {run_id for run_id, one in before.parts.items() if one.equal} if before else set()
 
 
 def _what(options: argparse.Namespace) -> str:
@@ -89,7 +97,7 @@ def _made(study: str, options: argparse.Namespace, before: "Reproduction | None"
 
     start, folder, watch = time.perf_counter(), options.store / study, Watch(say=print)
     if options.minutes:
-        reproduction_in_parts.reproduce_for(study, folder, options.minutes, before.parts if before else (), watch)
+        reproduction_in_parts.reproduce_for(study, folder, options.minutes, _done(before), watch)
         return reproduction_in_parts.record_in_parts(study, folder, before)
     if options.first:
         reproduction_in_parts.reproduce_first(study, folder, options.first, watch)

@@ -17,6 +17,8 @@ from circuitcore.ground.durations import Durations, expected
 from circuitcore.ground.environment import n_workers
 from circuitcore.ground.processor import processor
 from circuitcore.ground.progress import SILENT, Watch
+from circuitcore.ground.spelling import first_of
+from circuitcore.training.errors import StoreError
 from circuitcore.training.experiment import Experiment
 from circuitcore.training.recipe import Recipe
 from circuitcore.training.store.run import Run
@@ -98,11 +100,17 @@ def reproduce_for(
         watch: shows a bar of runs; None for silence.
 
     Raises:
-        StudyError, ParameterError, StoreError, ExecutorError: as ``reproduce`` does.
+        StudyError, ParameterError, StoreError, ExecutorError: as ``reproduce`` does; StoreError, too, where runs that
+            should be published are not here.
     """
     start, watch, params = time.monotonic(), watch or SILENT, studies.load_params(study)
     at_once = fewest = 2 * n_workers()  # so that one that takes long leaves no worker without work
     published = Evidence(study, params, Folders.from_environment())
+    if published.unpublished:
+        raise StoreError(
+            f"{published.folders.published}: {len(published.unpublished)} runs of study {study} are missing: "
+            f"{first_of(published.unpublished)}. Those made again are held to them."
+        )
     shipped = {run.run_id: run for run in published.shipped.values()}
     left = sorted(shipped.keys() - {*done, *made_in(folder)}, key=lambda run_id: run_id.rpartition("-")[2])
     with watch.bar(total=len(shipped), initial=len(shipped) - len(left), unit="run", desc="made again") as bar:
@@ -114,7 +122,9 @@ def reproduce_for(
             _note(folder, {run_id: shipped[run_id] for run_id in sorted(chosen)})
             left = [run_id for run_id in left if run_id not in chosen]
             bar.update(len(chosen))
-            at_once = max(fewest, int(SECONDS_AT_ONCE * len(chosen) / (time.monotonic() - begun)))
+            ended = time.monotonic()
+            room = min(SECONDS_AT_ONCE, 60 * minutes - (ended - start))
+            at_once = max(fewest, int(room * len(chosen) / (ended - begun)))
 
 
 def with_parents(chosen: Iterable[str], recipes: Iterable[Recipe]) -> set[str]:
@@ -140,7 +150,7 @@ def _note(folder: Path, published: Mapping[str, Run]) -> None:
     made, store = made_in(folder), RunStore(folder / "runs", None)
     hours = spent(folder / SPENT) / 3600 - sum(one.hours for one in made.values())
     for run_id, old in published.items():
-        made[run_id] = MadeAgain.of(apart(store.get(run_id), old), hours / len(published))
+        made[run_id] = MadeAgain.of(apart(store.get(run_id), old), hours / len(published), processor())
     durable.write(folder / MADE, json.dumps({name: asdict(one) for name, one in made.items()}, indent=1).encode())
 
 
@@ -159,12 +169,12 @@ def record_in_parts(study: str, folder: Path, before: Reproduction | None) -> Re
     new = made_in(folder)
     made = {run_id: one for run_id, one in {**(before.parts if before else {}), **new}.items() if run_id in shipped}
     store = RunStore(folder / "runs", None)
-    before_made = before.made_with if before and before.parts else ()
+    earlier = before if before and before.parts else None
     return Reproduction(
         chapter=name,
-        finished=time.strftime("%Y-%m-%d"),
-        processor=processor(),
-        made_with=tuple(sorted({*before_made, *makers(store.get(run_id) for run_id in new)})),
+        finished=time.strftime("%Y-%m-%d") if new or earlier is None else earlier.finished,
+        processor=" and ".join(sorted({one.processor for one in made.values()})) or processor(),
+        made_with=tuple(sorted({*(earlier.made_with if earlier else ()), *makers(map(store.get, new))})),
         published_with=makers(shipped[run_id] for run_id in made),
         runs=len(made),
         published=len(shipped),
@@ -174,6 +184,6 @@ def record_in_parts(study: str, folder: Path, before: Reproduction | None) -> Re
         largest=None,
         moved=0.0,
         hours=sum(one.hours for one in made.values()),
-        cores=os.cpu_count() or 1,
+        cores=max(os.cpu_count() or 1, earlier.cores if earlier else 1),
         parts=made,
     )

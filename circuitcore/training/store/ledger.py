@@ -111,6 +111,11 @@ class Ledger:
         """What the next checkpoint's parent is."""
         return self.entries[-1].sha256 if self.entries else self.recipe_sha256
 
+    @property
+    def weights(self) -> list[tuple[int, str]]:
+        """Step and hash of every checkpoint."""
+        return [(entry.step, entry.sha256) for entry in self.entries]
+
     def entry(self, step: int) -> Entry | None:
         """The checkpoint at ``step``, if there is one."""
         return next((entry for entry in self.entries if entry.step == step), None)

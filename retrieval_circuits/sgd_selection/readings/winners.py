@@ -113,9 +113,10 @@ def time_shift(arm: str) -> OfArms:
     """
 
     def values(results: Results) -> pd.Series:
-        curve, steps = results.curve("accuracy", PARENT), results.curve("accuracy", arm)["step"].unique()
-        parent = crossing(curve[curve["step"].isin(steps)], HALF).iloc[0]
-        return (half_right(results, arm) - parent).abs()
+        own, steps = results.curve("accuracy", PARENT).sort_values("step"), results.curve("accuracy", arm)["step"]
+        at = np.sort(steps.unique())
+        seen = pd.DataFrame({"init_seed": 0, "step": at, "value": np.interp(at, own["step"], own["value"])})
+        return (half_right(results, arm) - crossing(seen, HALF).loc[0]).abs()
 
     return OfArms((PARENT, arm), values)
 

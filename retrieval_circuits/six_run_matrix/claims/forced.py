@@ -103,7 +103,9 @@ FORCED = (
         ),
         reading=_behind("best layer-0 head of a network", layer=0),
         rule=Every(each=ABOVE_GUESS),
-        bound=NEARLY_EVERY,
+        bound=at_least(
+            NEARLY_EVERY.value, "one seed in five may be a slip; declared after SR19's control had missed its bound"
+        ),
         controls=(Control(reading=_behind("best layer-1 head of the same networks,", layer=1), bound=OPERATOR),),
         source="source",
         source_verdict="Left open: architecture or preference",

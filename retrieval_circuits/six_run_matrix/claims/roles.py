@@ -40,6 +40,7 @@ ROLES = (
         ),
         source="source",
         source_verdict="Shown: L1H0 in 3 of 3 runs without the curriculum (three exact ties)",
+        source_stance="by another definition",
     ),
     Claim(
         id="SR16.published",

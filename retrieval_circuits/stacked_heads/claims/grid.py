@@ -243,9 +243,11 @@ CIRCUITS = (
     Claim(
         id="SH13",
         says=Says(
-            holds="With a layer to spare four heads or more are left, one more than joining and two look-ups take.",
-            fails="With a layer to spare fewer than four heads are left: no more than joining and two look-ups take.",
-            whether="whether with a layer to spare four heads or more are left",
+            holds="With a layer to spare four heads or more are left on average, one more than joining and two "
+            "look-ups take.",
+            fails="With a layer to spare fewer than four heads are left on average, not one more than joining and two "
+            "look-ups take.",
+            whether="whether with a layer to spare four heads or more are left on average",
         ),
         reading=_path("heads with a path that is left", COUNT, readings.heads_left),
         bound=at_least(4.0, "one more than needed: one head joins pairs, one makes each look-up"),

@@ -204,17 +204,17 @@ SET = {
 
 def set_attention(results: Results) -> View:
     """Squared error with every head's attention set by role, one point a seed; of fresh networks that learnt both."""
-    both = pd.concat([final_loss(FRESH, place)(results) for place in (1, 2)], axis=1).max(axis=1) < LEARNT
-    fresh = circuit_rows(results, "circuit_loss", str(FRESH))
-    fresh = fresh[fresh["init_seed"].map(both)].assign(series="fresh ones that learnt both")
-    rows = pd.concat(
-        [circuit_rows(results, "circuit_loss").assign(series="the ten followed"), fresh], ignore_index=True
-    )
+    found = [circuit_rows(results, "circuit_loss").assign(series="the ten followed")]
+    if str(FRESH) in results.arms:
+        both = pd.concat([final_loss(FRESH, place)(results) for place in (1, 2)], axis=1).max(axis=1) < LEARNT
+        fresh = circuit_rows(results, "circuit_loss", str(FRESH))
+        found.append(fresh[fresh["init_seed"].map(both)].assign(series="fresh ones that learnt both"))
+    rows = pd.concat(found, ignore_index=True)
     table = rows.assign(group=rows["edit"].astype(str).map(SET))
     table = in_order(table, "group", SET.values())[["group", "series", "arm", "init_seed", "value"]]
     note = (
-        "A path is a link with mean attention above one half. Paths are taken away while the error stays within 0.05 "
-        "of the network's own, or of that along all candidates where that is more"
+        "A path is a link with mean attention above one half. Paths are taken away while the error stays within "
+        f"{ACCEPTED:g} of the network's own, or of that along all candidates where that is more"
     )
     return View(table, ERROR, f"{rows['n'].iloc[0]} queries of the test rows", BAND, PLATEAU, note)
 

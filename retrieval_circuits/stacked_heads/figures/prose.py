@@ -114,6 +114,7 @@ def _set(view: View) -> dict[str, str]:
     """Of fresh networks that learnt both symbols, how many answer as well with attention set, and the most it costs."""
     rows = view.published
     wide = rows[rows["arm"] == str(FRESH)].pivot(index="init_seed", columns="group", values="value")
+    wide = wide.reindex(columns=[SET["candidates"], SET["none"]])  # where no fresh one learnt both there are none
     costs = wide[SET["candidates"]] - wide[SET["none"]]
     return {
         "n_fresh_set": f"{(costs <= ACCEPTED).sum()} of {len(costs)}",

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from circuitcore.training import Experiment
+from circuitcore.training import Experiment, StoreError
 from livingpaper.book import reproductions, studies
 from livingpaper.book.evidence import Evidence, Folders
 from livingpaper.commands import publishing, reproduce, reproduction_in_parts
@@ -91,10 +91,11 @@ def test_records_of_parts_add_up_wherever_they_were_made_until_all_are_made(read
     assert record.hours == pytest.approx(sum(one.hours for one in record.parts.values()))
     row = reproductions.as_table(reader / "published", {NAME: "Words are recalled"}).splitlines()[2]
     assert "| 7 of 7, of 7 in all | of the same numbers | none in any number |" in row
+    assert reproduce.main([TOY, "--minutes", "1", "--record", "--store", str(reader / "more")]) == 0
+    assert kept_record(NAME, reader / "published") == record, "nothing is left to be made"
     capsys.readouterr()
-    assert reproduce.main([TOY, "--minutes", "1", "--record", "--store", str(reader / "more")]) == 1
-    assert "is of the whole chapter" in capsys.readouterr().err
-    assert not (reader / "more").exists(), "that is said before anything is trained"
+    assert reproduce.main([TOY, "--first", "1", "--record", "--store", str(reader / "more")]) == 1
+    assert "of parts that add up" in capsys.readouterr().err
 
 
 def one_part(function, time_for):
@@ -117,7 +118,7 @@ def test_a_run_that_is_another_is_counted_and_the_whole_is_not_made(reader, caps
     changed = lambda one: compute(replace(one, seeds=(4,)) if one.seeds == (3,) else one)  # noqa: E731
     monkeypatch.setattr(Experiment, "compute", changed)
     assert reproduce.main([TOY, "--minutes", "9", "--record", "--store", str(reader / "again")]) == 1
-    assert "6 of 7 runs, of 7 that are published, have the published hashes." in capsys.readouterr().out
+    assert "6 of 7 runs, of 7 that are published, are the published ones." in capsys.readouterr().out
     record = kept_record(NAME, reader / "published")
     assert [name for name, one in record.parts.items() if not one.equal] and not record.all_in_parts
 
@@ -132,3 +133,23 @@ def test_what_a_fork_goes_on_from_is_made_with_it(monkeypatch):
         assert found == {fork.run_id}.union(*(with_parents([one.run_id], recipes) for one in parents)) and parents
     alone = next(one.run_id for one in recipes if not one.named_runs)
     assert with_parents([alone, "an experiment"], recipes) == {alone, "an experiment"}
+
+
+def test_without_all_that_is_published_nothing_is_made(reader):
+    shutil.rmtree(reader / "published")
+    with pytest.raises(StoreError, match="7 runs of study .* are missing"):
+        reproduce_for(TOY, reader / "again", 1)
+    assert not (reader / "again").exists()
+
+
+def test_a_part_is_no_longer_than_there_is_time_for(reader, monkeypatch):
+    """Runs of half a minute each: of three minutes two parts of two leave room for two more, not for ten."""
+    monkeypatch.setattr(reproduction_in_parts, "SECONDS_AT_ONCE", 300)
+    sizes, clock = [], iter([0.0, 0.0, 0.0, 60.0, 60.0, 60.0, 180.0, 180.0])
+    monkeypatch.setattr(reproduction_in_parts, "time", SimpleNamespace(monotonic=clock.__next__))
+    gather = reproduction_in_parts.Part.gather
+    monkeypatch.setattr(
+        reproduction_in_parts.Part, "gather", lambda part, watch: sizes.append(len(part.chosen)) or gather(part, watch)
+    )
+    reproduce_for(TOY, reader / "again", 3)
+    assert sizes == [2, 4]

@@ -37,9 +37,8 @@ class Stub(Run):
     """A run as far as it is compared: its name, the hashes of its weights, its losses, its tables."""
 
     def __init__(self, name, *, hashes="ba", losses=None, thinned=False, trained=True, **tables):
-        entries = [SimpleNamespace(step=step, sha256=one) for step, one in enumerate(hashes)]
         ledger = SimpleNamespace(
-            run_id=name, last_hash=hashes[-1], trained=trained, entries=entries, history_thinned=thinned
+            run_id=name, last_hash=hashes[-1], trained=trained, weights=[*enumerate(hashes)], history_thinned=thinned
         )
         object.__setattr__(self, "ledger", ledger)
         object.__setattr__(self, "made", tables)
@@ -92,6 +91,9 @@ def test_a_record_of_fewer_runs_does_not_replace_one_of_more(tmp_path):
     with pytest.raises(StoreError, match="is of 40 runs; 39 do not replace them"):
         keep(replace(few, runs=39, equal=39), tmp_path)
     keep(replace(few, runs=41), tmp_path)
+    keep(replace(few, runs=2, equal=2, parts={"a": made(0.0), "b": made(0.0)}), tmp_path)
+    with pytest.raises(StoreError, match="of parts that add up"):
+        keep(replace(few, runs=41), tmp_path)
 
 
 def test_a_record_of_first_seeds_does_not_replace_one_of_the_whole_chapter(tmp_path):
@@ -201,21 +203,25 @@ def test_a_run_is_apart_by_its_tables_alone_and_another_by_weights_losses_or_row
     assert apart(computed, computed) == 0 and math.isinf(apart(computed, Stub("b", trained=False)))
 
 
+def made(apart):
+    return MadeAgain.of(apart, 0.5, "Some CPU")
+
+
 def test_last_digits_of_what_is_measured_do_not_make_another_run():
-    assert MadeAgain.of(0.0, 1.0).equal and MadeAgain.of(4e-15, 1.0).equal
-    assert not MadeAgain.of(1e-3, 1.0).equal and not MadeAgain.of(math.inf, 1.0).equal
+    assert made(0.0).equal and made(4e-15).equal
+    assert not made(1e-3).equal and not made(math.inf).equal
 
 
 def test_row_of_parts_says_how_far_numbers_are_apart_and_when_all_are_made(tmp_path, monkeypatch):
     monkeypatch.setattr(reproductions, "verdicts_in", lambda *_: dict.fromkeys(range(12)))
-    parts = {"a": MadeAgain.of(0.0, 0.5), "b": MadeAgain.of(4.2e-15, 0.5), "c": MadeAgain.of(0.5, 0.5)}
+    parts = {"a": made(0.0), "b": made(4.2e-15), "c": made(0.5)}
     few = replace(RECORD, published=3, claims=0, differing=(), largest=None, moved=0.0, hours=1.5)
     seal(tmp_path, (), ())
     keep(replace(few, runs=3, equal=2, parts=parts), tmp_path)
     table = as_table(tmp_path, TITLES)
     assert "| Some CPU | 2 of 3, of 3 in all | not judged | numbers within 4e-15 | 1.5 on 2 cores |" in table
     assert "Not reproduced whole yet: Values are found; Another chapter." in table
-    whole = replace(few, runs=3, equal=3, parts=parts | {"c": MadeAgain.of(0.0, 0.5)})
+    whole = replace(few, runs=3, equal=3, parts=parts | {"c": made(0.0)})
     keep(whole, tmp_path)
     assert Reproduction.of(json.loads(whole.to_json())) == whole
     table = as_table(tmp_path, TITLES)
