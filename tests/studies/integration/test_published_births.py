@@ -102,7 +102,13 @@ def test_births_that_never_come_would_widen_a_spread_and_leave_ours_below_the_bo
         left_out, at_the_end = timing.apart(first_ten, born_under), timing.apart_at_least(first_ten, born_under)
         assert (at_the_end >= left_out).all() and at_the_end.mean() == pytest.approx(mean, abs=1e-12)
     printed = unborn_numbers(STUDY.VIEWS["unborn"](first_ten))
-    assert printed == {"at_end_source": "118 [103, 133]", "at_end_ours": "17 [2, 33]"}
+    assert printed == {
+        "at_end_source": "118 [103, 133]", "at_end_ours": "17 [2, 33]",
+        "no_slot_source": "55 [33, 77]", "no_slot_ungated": "14 [11, 17]", "no_slot_ours": "11 [7, 15]",
+    }  # fmt: skip
+    spreads = timing.wide(published_births(first_ten), timing.ORDERED)
+    by_hand = spreads.max(axis=1) - spreads.min(axis=1)  # 0 where a single one is born
+    assert f"{by_hand.groupby('init_seed').mean().mean():.0f}" == "55"
 
 
 @pytest.mark.parametrize(("name", "born_under"), RULES.items())

@@ -8,6 +8,7 @@ from published_stage import ROOT, evidence, exhibit
 from livingpaper.book.page import ChapterError, explorer_of
 from livingpaper.figures.circuit import takeaway
 from livingpaper.figures.circuit_drawing import drawing_html, small_drawings_html
+from livingpaper.figures.verdict_text import in_prose
 
 HALF, LEARNT = 0.5, 0.9
 SIX = {"metric": "interchange", "edit": ""}
