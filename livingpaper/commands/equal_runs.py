@@ -43,18 +43,18 @@ def _same_end(new: Run, old: Run) -> bool:
 def _same_table(new: Run, old: Run, key: str) -> bool:
     """Whether the published values are there again; a column that a table has got since is left out."""
     tables = _both(new, old, key)
-    return tables is not None and len({table_sha256(table) for table in tables}) == 1
+    return tables is not None and _equal(*tables)
 
 
 def _tables_apart(new: Run, old: Run, key: str) -> float:
-    if _same_table(new, old, key):
-        return 0.0
     tables = _both(new, old, key)
     if tables is None:
         return math.inf
+    if _equal(*tables):
+        return 0.0
     numbers = [name for name in tables[0] if is_float_dtype(tables[0][name])]
     words = [name for name in tables[0] if name not in numbers]
-    if len({table_sha256(table[words]) for table in tables}) != 1:
+    if not _equal(*(table[words] for table in tables)):
         return math.inf
     now, before = (
         table.astype(dict.fromkeys(words, str)).sort_values([*words, *numbers])[numbers].to_numpy(float)
@@ -67,6 +67,10 @@ def _tables_apart(new: Run, old: Run, key: str) -> float:
     return float((np.abs(now - before) / np.maximum(1, np.abs(before))).max(initial=0))
 
 
+def _equal(one: pd.DataFrame, other: pd.DataFrame) -> bool:
+    return table_sha256(one) == table_sha256(other)
+
+
 def _both(new: Run, old: Run, key: str) -> tuple[pd.DataFrame, pd.DataFrame] | None:
     """A table of both, in the columns of the published one; None where that is absent, or has a column more."""
     now, before = new.table(key), old.table(key)
@@ -77,4 +81,4 @@ def _both(new: Run, old: Run, key: str) -> tuple[pd.DataFrame, pd.DataFrame] | N
 
 def _same_history(new: Run, old: Run) -> bool:
     now = per_epoch(new.history) if old.ledger.history_thinned else new.history
-    return table_sha256(now) == table_sha256(old.history)
+    return _equal(now, old.history)

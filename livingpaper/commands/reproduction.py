@@ -12,6 +12,7 @@ from typing import Any
 from circuitcore.ground import durable
 from circuitcore.ground.processor import processor
 from circuitcore.ground.progress import Watch
+from circuitcore.training.store.run import Run
 from circuitcore.training.store.run_store import RunStore
 from livingpaper.book import studies
 from livingpaper.book.evidence import Evidence, Folders
@@ -69,7 +70,7 @@ def record_of(study: str, folder: Path, compared: Sequence[Mapping[str, Any]]) -
         compared: records of ``rerun.compared``; none where first seeds alone were trained, which judge nothing.
     """
     here, name = Folders.from_environment(), study.rpartition(".")[2]
-    shipped = {run.run_id: run for run in Evidence(study, studies.load_params(study), here).shipped.values()}
+    shipped = shipped_by_name(Evidence(study, studies.load_params(study), here))
     new = [run for run in RunStore(folder / "runs", None).runs() if run.run_id in shipped]
     records = [record for record in compared if record["same"] is not None]
     largest, moved = furthest(records)
@@ -89,6 +90,11 @@ def record_of(study: str, folder: Path, compared: Sequence[Mapping[str, Any]]) -
         hours=spent(folder / SPENT) / 3600,
         cores=os.cpu_count() or 1,
     )
+
+
+def shipped_by_name(evidence: Evidence) -> dict[str, Run]:
+    """The published runs that are here, by their names."""
+    return {run.run_id: run for run in evidence.shipped.values()}
 
 
 @contextmanager

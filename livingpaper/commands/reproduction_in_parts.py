@@ -29,7 +29,7 @@ from livingpaper.book.gathering import Arms, Units
 from livingpaper.book.reproductions import MadeAgain, Reproduction
 from livingpaper.book.situation import each
 from livingpaper.commands.equal_runs import apart, makers
-from livingpaper.commands.reproduction import SPENT, alone_in, spent, timed
+from livingpaper.commands.reproduction import SPENT, alone_in, shipped_by_name, spent, timed
 
 MADE = "made_again.json"
 SECONDS_AT_ONCE = 300  # between two looks at the clock, each of which has processes to start
@@ -111,12 +111,12 @@ def reproduce_for(
             f"{published.folders.published}: {len(published.unpublished)} runs of study {study} are missing: "
             f"{first_of(published.unpublished)}. Those made again are held to them."
         )
-    shipped = {run.run_id: run for run in published.shipped.values()}
+    shipped, recipes = shipped_by_name(published), each(published.published_arms)
     left = sorted(shipped.keys() - {*done, *made_in(folder)}, key=lambda run_id: run_id.rpartition("-")[2])
     with watch.bar(total=len(shipped), initial=len(shipped) - len(left), unit="run", desc="made again") as bar:
         while left and time.monotonic() - start < 60 * minutes:
             begun = time.monotonic()
-            chosen = with_parents(left[:at_once], each(published.published_arms)) - made_in(folder).keys()
+            chosen = with_parents(left[:at_once], recipes) - made_in(folder).keys()
             with timed(folder / SPENT):
                 Part(study, params, alone_in(folder), chosen=chosen).gather(None)
             _note(folder, {run_id: shipped[run_id] for run_id in sorted(chosen)})
@@ -165,7 +165,7 @@ def record_in_parts(study: str, folder: Path, before: Reproduction | None) -> Re
         before: an earlier record; None, or one that is not in parts, adds nothing.
     """
     here, name = Folders.from_environment(), study.rpartition(".")[2]
-    shipped = {run.run_id: run for run in Evidence(study, studies.load_params(study), here).shipped.values()}
+    shipped = shipped_by_name(Evidence(study, studies.load_params(study), here))
     new = made_in(folder)
     made = {run_id: one for run_id, one in {**(before.parts if before else {}), **new}.items() if run_id in shipped}
     store = RunStore(folder / "runs", None)

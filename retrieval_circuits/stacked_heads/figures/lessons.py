@@ -1,11 +1,7 @@
 """The tables behind the figures of what was taught beside the grid, and of the fresh seeds."""
 
-from collections.abc import Sequence
-from functools import partial
-
 import pandas as pd
 
-from livingpaper.claims.reading import OfArms
 from livingpaper.claims.results import Results
 from livingpaper.claims.view import View, in_order
 from retrieval_circuits.design import BAND
@@ -49,7 +45,7 @@ def times(results: Results) -> View:
     found, both = [], ((FOLLOWED, path_time), (FRESH, fresh_time))
     for arm, path_of in (one for one in both if str(one[0]) in results.arms):
         events = {f"path: {name}": path_of(link) for name, link in LINKS.items()}
-        events[EITHER] = partial(_first_of, [path_of(SECOND), path_of(JUMP)])
+        events[EITHER] = path_of(SECOND, JUMP)
         for place in range(1, FOLLOWED.n_steps + 1):
             events[f"error of the {SYMBOLS[place]} falls"] = learnt_time(place, arm)
         for name, values in events.items():
@@ -63,10 +59,6 @@ def times(results: Results) -> View:
 
 
 EITHER = "path: to the second answer, whichever is first"
-
-
-def _first_of(times: Sequence[OfArms], results: Results) -> pd.Series:
-    return pd.concat([one(results) for one in times], axis=1).min(axis=1)
 
 
 SERIES = {str(FOLLOWED): "the ten followed", str(FRESH): "the fresh ones"}

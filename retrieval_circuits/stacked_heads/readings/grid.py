@@ -103,9 +103,9 @@ def learnt_time(place: int, arm: Cell | Lesson = FOLLOWED) -> OfArms:
     return OfArms((str(arm),), partial(learnt_by_end, arm=arm, place=place))
 
 
-def attention_of(results: Results, link: tuple[str, str]) -> pd.DataFrame:
-    """Attention along a link of the head that has most of it: ``init_seed``, ``step``, ``value``."""
-    rows = results.curve("attention", str(FOLLOWED), site=">".join(link))
+def attention_of(results: Results, *links: tuple[str, str]) -> pd.DataFrame:
+    """Attention along any of the links of the head that has most of it: ``init_seed``, ``step``, ``value``."""
+    rows = results.curve("attention", str(FOLLOWED), site=[">".join(link) for link in links])
     return rows.groupby(["init_seed", "step"], as_index=False)["value"].max()
 
 
@@ -114,12 +114,12 @@ def path_and_loss(results: Results) -> pd.Series:
     return (learnt_time(1)(results) - path_time(FIRST)(results)).abs()
 
 
-def path_time(link: tuple[str, str]) -> OfArms:
-    """Values of a reading: when attention along a link passes one half; the end of training where it does not."""
+def path_time(*links: tuple[str, str]) -> OfArms:
+    """Values of a reading: when attention along one of the links passes one half, or the end of training."""
 
     @of_arms(str(FOLLOWED))
     def values(results: Results) -> pd.Series:
-        times = crossing_times(attention_of(results, link), ATTENDED, strictly=True)
+        times = crossing_times(attention_of(results, *links), ATTENDED, strictly=True)
         return times.clip(upper=end_of(results, FOLLOWED))
 
     return values
