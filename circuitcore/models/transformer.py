@@ -145,7 +145,7 @@ def _scores(config: ModelConfig, q: Tensor, k: Tensor, layer: int, at: Hooks) ->
     at_queries = at.positions("q", layer, q)
     future = torch.arange(products.shape[-1], device=q.device) > at_queries[..., None]  # [(batch) query key]
     future = future if future.dim() == 2 else future[:, None]
-    return (products / math.sqrt(config.d_head)).masked_fill(future, -torch.inf)
+    return products.div_(math.sqrt(config.d_head)).masked_fill_(future, -torch.inf)
 
 
 def _times(a: Tensor, b: Tensor) -> Tensor:

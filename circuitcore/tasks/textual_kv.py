@@ -6,14 +6,13 @@ default parameters.
 
 import functools
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import islice
-from random import Random
 from typing import ClassVar, get_args
 
 import numpy as np
 import torch
+from jaxtyping import Int64
 
 from circuitcore.ground.spelling import unknown
 from circuitcore.tasks import kv_counterfactuals
@@ -21,6 +20,7 @@ from circuitcore.tasks.base import Interchange, TaskError
 from circuitcore.tasks.kv_prompts import SPECIALS, KVAlphabet, KVPrompts, ReadOut, prompts_of
 from circuitcore.tasks.kv_task import KVTask, Targets
 from circuitcore.tasks.limits import refuse_sizes
+from circuitcore.tasks.python_random import PythonRandom
 
 KEYS = tuple("Mara Ivo Sera Niko Tali Bram Oren Leda Enzo Mira Cato Rhea Kian Lyra Veda Dima".split())
 VALUES = tuple(
@@ -30,6 +30,7 @@ TRAIN, TRAIN_SHORTER, LONGER = "train_3_pairs", "train_2_pairs", "test_ood_4_pai
 DRAWN = {TRAIN_SHORTER: 2, TRAIN: 3, "val": 3, "test": 3, LONGER: 4}
 """Split -> pairs, in the order in which the generator draws them."""
 MOST_ATTEMPTS = 200  # draws per row wanted
+AT_ONCE = 256  # draws beyond the rows that are missing, for those that repeat an earlier one
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,60 +119,73 @@ class TextualKV(KVTask):
 @functools.lru_cache(maxsize=4)  # tasks that differ in their prompts' end or in their targets alone share the draw
 def _drawn(generator_seed: int, sizes: tuple[int, ...]) -> Mapping[str, KVPrompts]:
     """The prompts of every split, in the order of ``DRAWN``."""
-    random, seen = Random(generator_seed), set()
+    random, seen = PythonRandom(generator_seed), set()
     return {split: _draw(random, seen, split, n_rows) for split, n_rows in zip(DRAWN, sizes, strict=True)}
 
 
-def _draw(random: Random, seen: set[tuple], split: str, n_rows: int) -> KVPrompts:
+def _draw(random: PythonRandom, seen: set[int], split: str, n_rows: int) -> KVPrompts:
     """``n_rows`` prompts that are not in ``seen``, to which they are added.
 
     Raises:
         TaskError: too few new prompts are left to be found by drawing.
     """
-    rows, slots, n_pairs = [], [], DRAWN[split]
-    for drawn in islice(_contexts(random, n_pairs), MOST_ATTEMPTS * n_rows):
-        slot = len(rows) % n_pairs
-        prompt = drawn, drawn[slot][0]  # what the text says: the pairs in their order, and the key asked for
+    n_pairs, attempts, found, n_found = DRAWN[split], MOST_ATTEMPTS * n_rows, [], 0
+    while n_found < n_rows:
+        if not attempts:
+            raise TaskError(f"split {split}: only {n_found} of {n_rows} rows after {MOST_ATTEMPTS * n_rows} draws")
+        n_drawn = min(attempts, n_rows - n_found + AT_ONCE)
+        contexts, ends = _contexts(random, n_pairs, n_drawn)
+        new, n_looked = _new(contexts, seen, n_found, n_rows - n_found)
+        found.append(contexts[new])
+        n_found, attempts, random.at = n_found + len(new), attempts - n_drawn, int(ends[n_looked - 1])
+    pairs = torch.from_numpy(np.concatenate(found))
+    return KVPrompts(keys=pairs[..., 0], values=pairs[..., 1], slot=torch.arange(n_rows) % n_pairs)
+
+
+def _new(
+    contexts: Int64[np.ndarray, "row slot two"], seen: set[int], n_before: int, n_wanted: int
+) -> tuple[list[int], int]:
+    """The first rows with prompts that are not in ``seen``, ``n_wanted`` at most, and how many rows were looked at.
+
+    A prompt is what the text says: its pairs in their order, and the key asked for. Rows ask for their slots in turn,
+    those that were found before included.
+    """
+    n_pairs = contexts.shape[1]
+    codes = np.full(len(contexts), n_pairs)
+    for column in contexts.reshape(len(contexts), -1).T:
+        codes = codes * len(KEYS) + column
+    new = []
+    for row, code in enumerate(codes.tolist()):
+        prompt = code * n_pairs + (n_before + len(new)) % n_pairs
         if prompt not in seen:
             seen.add(prompt)
-            rows.append(drawn)
-            slots.append(slot)
-            if len(rows) == n_rows:
-                break
-    else:
-        raise TaskError(f"split {split}: only {len(rows)} of {n_rows} rows after {MOST_ATTEMPTS * n_rows} draws")
-    pairs = torch.from_numpy(np.array(rows))
-    return KVPrompts(keys=pairs[..., 0], values=pairs[..., 1], slot=torch.tensor(slots))
+            new.append(row)
+            if len(new) == n_wanted:
+                return new, row + 1
+    return new, len(contexts)
 
 
-def _contexts(random: Random, n_pairs: int) -> Iterator[tuple[tuple[int, int], ...]]:
-    """Contexts without end: keys, then values without replacement, paired, then the pairs shuffled.
+def _contexts(
+    random: PythonRandom, n_pairs: int, n_drawn: int
+) -> tuple[Int64[np.ndarray, "row slot two"], Int64[np.ndarray, " row"]]:
+    """Contexts: keys, then values without replacement, paired, then the pairs shuffled; and where each one ends.
 
-    The source calls ``random.sample`` and ``random.shuffle``. Here is what they do, number by number: twenty times as
-    many calls as draws take most of their time, and Python does not promise that they will stay as they are.
+    The source calls ``random.sample`` and ``random.shuffle``. Here is what they do with the numbers they draw, as
+    Python does not promise that they will stay as they are.
     """
-    bits = random.getrandbits
-
-    def draws(limits: Iterable[int]) -> list[tuple[int, int]]:
-        return [(limit, limit.bit_length()) for limit in limits]
-
-    pools = [(list(range(len(words))), draws(range(len(words), len(words) - n_pairs, -1))) for words in (KEYS, VALUES)]
-    order = draws(range(n_pairs, 1, -1))
-    while True:
-        samples = []
-        for words, drawn in pools:
-            pool, chosen = words.copy(), []
-            for limit, width in drawn:
-                place = bits(width)
-                while place >= limit:
-                    place = bits(width)
-                chosen.append(pool[place])
-                pool[place] = pool[limit - 1]
-            samples.append(chosen)
-        pairs = list(zip(*samples, strict=True))
-        for limit, width in order:
-            other = bits(width)
-            while other >= limit:
-                other = bits(width)
-            pairs[limit - 1], pairs[other] = pairs[other], pairs[limit - 1]
-        yield tuple(pairs)
+    limits = [len(words) - drawn for words in (KEYS, VALUES) for drawn in range(n_pairs)]
+    order = range(n_pairs, 1, -1)
+    drawn, ends = random.rounds([*limits, *order], n_drawn)
+    row, chosen = np.arange(n_drawn), np.empty((n_drawn, n_pairs, 2), dtype=np.int64)
+    for kind, words in enumerate((KEYS, VALUES)):
+        pool = np.tile(np.arange(len(words)), (n_drawn, 1))
+        for slot in range(n_pairs):
+            place = drawn[:, kind * n_pairs + slot]
+            chosen[:, slot, kind] = pool[row, place]
+            pool[row, place] = pool[:, len(words) - slot - 1]
+    for number, limit in enumerate(order):
+        other = drawn[:, len(limits) + number]
+        last = chosen[:, limit - 1].copy()
+        chosen[:, limit - 1] = chosen[row, other]
+        chosen[row, other] = last
+    return chosen, ends

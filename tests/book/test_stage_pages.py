@@ -26,7 +26,7 @@ LARGER = {
     "permutation_recall": "explorer-permutation-recall",
 }
 PATIENCE = 60_000
-LONGEST_MS, ROUNDS, N_STEPS = 100, 3, 10
+LONGEST_MS, ROUNDS, N_STEPS = 100, 3, 6
 """What a task of a page's main thread may compute; the best of some rounds counts, as a busy core is never faster."""
 TASKS = ["devtools.timeline", "disabled-by-default-devtools.timeline"]
 KINDS = ("EvaluateScript", "FunctionCall", "ParseHTML", "UpdateLayoutTree", "Layout", "Paint")
