@@ -7,7 +7,7 @@ that nothing is said by colour alone. Maps use cividis (Nunez, Anderton, Renslow
 import functools
 import importlib
 import textwrap
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
 import altair as alt
@@ -171,14 +171,20 @@ def places(order: list[str], kept: Mapping[str, int]) -> list[str]:
 
 
 def series_dash(*, order: list[str], legend: alt.Legend | None = None) -> alt.StrokeDash:
-    """Dash by series; given the legend of ``series_color``, both share it."""
-    dashes = [DASHES[i % len(DASHES)] for i in range(len(order))]
-    return alt.StrokeDash("series:N", scale=alt.Scale(domain=order, range=dashes), legend=legend)
+    """Dash by series, in their order; given the legend of ``series_color``, both share it."""
+    return alt.StrokeDash("series:N", scale=_beside_colours(order, DASHES), legend=legend)
 
 
 def series_shape(field: str = "series:N", *, order: list[str], legend: alt.Legend | None = None) -> alt.Shape:
-    """Marker by series; given the legend of ``series_color``, both share it."""
-    return alt.Shape(field, scale=alt.Scale(domain=order), legend=legend)
+    """Marker by series, in their order; given the legend of ``series_color``, both share it."""
+    return alt.Shape(field, scale=_beside_colours(order, MARKERS), legend=legend)
+
+
+def _beside_colours(order: list[str], looks: Sequence[Any]) -> alt.Scale:
+    """Looks of series in their order, told in the order of their colours: with another, Vega draws two legends."""
+    domain = places(order, lasting_colours())
+    turns = {name: looks[turn % len(looks)] for turn, name in enumerate(order)}
+    return alt.Scale(domain=domain, range=[turns.get(name, looks[0]) for name in domain])
 
 
 def legend_above(labels: list[str], width: int, symbol: Symbol = "") -> alt.Legend:

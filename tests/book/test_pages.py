@@ -101,8 +101,13 @@ def test_a_chart_is_a_still_until_it_comes_near(opened: Opened):
 def test_every_chart_is_alive(opened: Opened):
     assert opened.draw_all() == [], "charts that need other room than their stills"
     marks = "chart => chart.querySelectorAll('.vl-live svg .role-mark :is(path, rect, line, text, circle)').length"
-    drawn = [chart.evaluate(marks) for chart in opened.page.locator(".vl-chart").all()]
+    charts = opened.page.locator(".vl-chart")
+    drawn = [chart.evaluate(marks) for chart in charts.all()]
     assert all(count > 0 for count in drawn), drawn
+    legends = """chart => [...chart.querySelectorAll('.vl-live svg .role-legend')].map(legend =>
+        [...legend.querySelectorAll('.role-legend-label text')].map(label => label.textContent).join())"""
+    told = {chart.evaluate("it => it.closest('figure')?.id"): chart.evaluate(legends) for chart in charts.all()}
+    assert {name: found for name, found in told.items() if len(found) > len(set(found))} == {}, "legends told twice"
 
 
 @every_chapter

@@ -747,3 +747,16 @@ def test_values_far_from_zero_are_not_drawn_down_to_it():
     assert style.value_scale(pd.Series([1.5, 1.6])).to_dict() == {"zero": False}
     assert style.value_scale(pd.Series([0.1, 0.9])).to_dict() == {"domain": [0, 1]}
     assert style.value_scale(pd.Series([0.2, 3.0])).to_dict() == {}
+
+
+def test_colours_markers_and_dashes_name_series_alike_so_that_they_share_a_legend(monkeypatch):
+    """Whatever colours are kept, and blanks where nobody has one; markers and dashes are taken in turn."""
+    monkeypatch.setattr(style, "lasting_colours", lambda: {"value": 1, "late": 5})
+    order = ["late", "ours", "value"]
+    color, shape, dash = (
+        make(order=order).to_dict()["scale"] for make in (style.series_color, style.series_shape, style.series_dash)
+    )
+    assert color["domain"] == shape["domain"] == dash["domain"]
+    looks = dict(zip(shape["domain"], zip(shape["range"], dash["range"], strict=True), strict=True))
+    assert [looks[name] for name in order] == list(zip(style.MARKERS[:3], style.DASHES[:3], strict=True))
+    assert [color["domain"].index(name) for name in order] == [5, 0, 1] and len(color["domain"]) == 6
