@@ -10,7 +10,8 @@ from livingpaper.figures.row_labels import row_labels, tallest
 from livingpaper.figures.rows import ColumnsError, both_origins, order_of, over_seeds, rows_of
 
 WHO = {"source": "the source", "ours": "ours"}
-"""Whose a number is -> what a legend calls it."""
+"""Whose a number is -> what it is called."""
+DIAMONDS = "the source (points: ours)"
 SHARE_SLACK = 0.02
 """How far the shares of one bar may be from 1 before it is called no set of shares."""
 
@@ -24,9 +25,10 @@ def seeds(view: View, width: int) -> alt.TopLevelMixin:
     """One point a seed for each group, with mean and interval where there are enough seeds, and the chance line.
 
     Columns: ``group`` (drawn in the order given), ``init_seed``, ``value``; optional ``series`` (colour and marker),
-    ``origin``.
+    ``there`` (false where a value is only known to be at least, or at most, as large: an open mark, and no mean of its
+    group and series), ``origin``.
     """
-    rows = rows_of(view, ["group", "init_seed", "value"], ["series"])
+    rows = rows_of(view, ["group", "init_seed", "value"], ["series", "there"])
     return dots(Dots(rows, "group", view, width))
 
 
@@ -48,11 +50,11 @@ def pairs(view: View, width: int) -> alt.TopLevelMixin:
     if theirs.empty:
         return dots(plot)
     legend = alt.Legend(title=None, orient="top", symbolType="diamond", symbolFillColor="transparent")
-    diamonds = alt.Chart(theirs[["group", "value"]].assign(who=WHO["source"]))
+    diamonds = alt.Chart(theirs[["group", "value"]].assign(who=DIAMONDS))
     diamonds = diamonds.mark_point(style="ink", filled=False, size=90, strokeWidth=1.8, opacity=1).encode(
         x=alt.X("value:Q"),
         y=alt.Y("group:N", sort=list(plot.order)),
-        shape=alt.Shape("who:N", scale=alt.Scale(domain=[WHO["source"]], range=["diamond"]), legend=legend),
+        shape=alt.Shape("who:N", scale=alt.Scale(domain=[DIAMONDS], range=["diamond"]), legend=legend),
         tooltip=["group:N", alt.Tooltip("value:Q", title=WHO["source"])],
     )
     return alt.layer(dots(plot), diamonds).resolve_scale(shape="independent")

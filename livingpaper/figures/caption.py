@@ -79,10 +79,10 @@ def _seeds_sentence(view: View) -> str:
 
 
 def _per_arm(rows: pd.DataFrame) -> str:
-    """How seeds spread over arms, when an arm has fewer than the others."""
+    """How seeds spread over arms, when an arm has fewer than the others; by the picture's own words, if it has some."""
     if "arm" not in rows:
         return ""
-    counts = rows.groupby("arm", sort=False)["init_seed"].nunique()
+    counts = rows.groupby(_called(rows), sort=False, observed=True)["init_seed"].nunique()
     if counts.nunique() < 2:
         return ""
     usual = counts.mode()[0]
@@ -90,6 +90,16 @@ def _per_arm(rows: pd.DataFrame) -> str:
     if len(others) > 2 or len(counts) - len(others) < 3:
         return "".join(f"; {arm}: {n}" for arm, n in counts.items())
     return "".join(f"; {arm}: {n}" for arm, n in others.items()) + f"; each other arm: {usual}"
+
+
+def _called(rows: pd.DataFrame) -> str:
+    """The column with what arms are called: their series or groups, if each stands for one arm and all of it."""
+    for column in ("series", "group"):
+        if column in rows:
+            pairs = rows[["arm", column]].astype(str).drop_duplicates()
+            if pairs["arm"].is_unique and pairs[column].is_unique:
+                return column
+    return "arm"
 
 
 def _listed(seeds: list[int]) -> str:

@@ -31,7 +31,7 @@ def training(view: View, width: int) -> alt.TopLevelMixin:
     means = over_seeds(rows, ["panel", "series", time], band=view.band)
     order, panels = order_of(rows, "series"), order_of(rows, "panel")
     columns = 1 if width < style.WIDE or len(panels) == 1 else 2
-    size = {"width": (width - 66) // columns - 10 * columns, "height": 250 if len(panels) == 1 else 160}
+    size = {"width": (width - 78 * columns) // columns, "height": 250 if len(panels) == 1 else 160}
     pick = alt.selection_point(fields=["series"], bind="legend", name="series_picked")
     axis = alt.Axis(format=",d", tickCount=max(3, size["width"] // 90), labelFlush=True)
     x = alt.X(f"{time}:Q", title=style.axis_title(TIME[time], size["width"]), axis=axis)
@@ -46,6 +46,8 @@ def training(view: View, width: int) -> alt.TopLevelMixin:
         if chance is not None:
             layers.append(style.chance_line(float(chance), axis="y", label=chance != shown))
             shown = chance
+        for name, level in view.levels.items():
+            layers.append(style.level_line(name, level, axis="y", label=panel == panels[0]))
         plots.append(alt.layer(*layers).properties(**size, **({"title": panel} if panelled else {})))
     plots[0] = plots[0].add_params(pick)
     if not panelled:

@@ -19,7 +19,8 @@ class Dots:
     """A dot plot to lay out.
 
     Attributes:
-        rows: ``by``, ``init_seed``, ``value``, ``origin`` and, where points come in kinds, ``series``.
+        rows: ``by``, ``init_seed``, ``value``, ``origin`` and, where points come in kinds, ``series``; where some
+            values are only known to be at least, or at most, as large, ``there``, false for those.
         by: the column whose values are the rows of the plot.
         view: for unit and chance level.
         width: room for it, in pixels.
@@ -55,12 +56,17 @@ class Dots:
 
 
 def dots(plot: Dots) -> alt.LayerChart:
-    """Draw it: striped rows, chance or zero line, points, and a bold mean with its interval for n >= 5."""
+    """Draw it: striped rows, chance or zero line, points, and a bold mean with its interval for n >= 5.
+
+    A value that is only known to be at least, or at most, as large is an open mark, and there is no mean of such.
+    """
     rows = plot.rows.copy()
     series = "series" in rows
     rows["series"] = rows["series"].astype(str) if series else ""
+    rows["there"] = rows["there"].astype(bool) if "there" in rows else True
     order = list(plot.order) or order_of(rows, plot.by)
-    means = over_seeds(rows, [plot.by, "series"], band=plot.view.band)
+    whole = rows.groupby([plot.by, "series", "origin"], observed=True)["there"].transform("all")
+    means = over_seeds(rows[whole], [plot.by, "series"], band=plot.view.band)
     for table in (rows, means):
         lane = table["series"] + " " + table["origin"] if series else table["origin"]
         table["lane"], table["runs"] = lane, style.origin_labels(rows, table["origin"])
@@ -77,9 +83,8 @@ def dots(plot: Dots) -> alt.LayerChart:
     shared = {"y": y, "yOffset": offset, "color": color, "opacity": opacity}
     tips = [alt.Tooltip(f"{plot.by}:N"), *([alt.Tooltip("series:N")] if series else [])]
     point = [alt.Tooltip("init_seed:N", title="seed"), alt.Tooltip("value:Q", title=unit)]
-    points = alt.Chart(rows).mark_point(filled=True, size=30)
-    points = points.encode(x=x, shape=shape, tooltip=[*tips, *point, alt.Tooltip("runs:N", title="from")], **shared)
-    layers = [_stripes(order, plot.by, y), *_levels(plot), *_means(means, x, shared, tips), points]
+    look = {"x": x, "shape": shape, "tooltip": [*tips, *point, alt.Tooltip("runs:N", title="from")], **shared}
+    layers = [_stripes(order, plot.by, y), *_levels(plot), *_means(means, x, shared, tips), *_points(rows, look)]
     height = plot.row_height
     if room:
         layers += row_labels(y, order, room)
@@ -122,6 +127,16 @@ def _look(rows: pd.DataFrame, plot: Dots, width: int) -> tuple[alt.Color, alt.Sh
     color = style.series_color(order=kinds, legend=legend)
     shape = style.series_shape(order=kinds, legend=legend)
     return color, shape, style.origin_opacity(style.origin_domain(rows), width, alone=0.75)
+
+
+def _points(rows: pd.DataFrame, look: dict) -> list[alt.Chart]:
+    """A point a seed; open ones, where there are such, in a layer of their own."""
+    there, beyond = rows[rows["there"]], rows[~rows["there"]]
+    known = alt.Chart(there.drop(columns="there")).mark_point(filled=True, size=30).encode(**look)
+    if beyond.empty:
+        return [known]
+    unknown = alt.Chart(beyond.drop(columns="there")).mark_point(filled=False, size=44, strokeWidth=1.6)
+    return [known, unknown.encode(**look)]
 
 
 def _means(means: pd.DataFrame, x: alt.X, shared: dict, tips: list[alt.Tooltip]) -> list[alt.Chart]:

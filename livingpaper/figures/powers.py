@@ -31,7 +31,7 @@ def powers(view: View, width: int) -> alt.TopLevelMixin:
     order = [MEASURED, *order_of(rows.dropna(subset=["law"]), "law")]
     panels, (axis,) = order_of(rows, "panel"), rows["axis"].unique()
     columns = 1 if width < style.WIDE or len(panels) == 1 else 2
-    size = {"width": (width - 66) // columns - 10 * columns, "height": 240}
+    size = {"width": (width - 78 * columns) // columns, "height": 240}
     scales = {name: _scale(rows[name]) for name in ("x", "value")}
     look = {
         "x": alt.X("x:Q", title=style.axis_title(axis, size["width"]), scale=scales["x"]),
@@ -50,10 +50,14 @@ def _plot(
     strength: alt.Opacity | alt.OpacityValue,
     lines: tuple[list[str], alt.Legend],
 ) -> alt.LayerChart:
-    """Points of all seeds; the mean and the laws of the reader's, or of all where they are alone."""
+    """Points of all seeds; the mean and the laws of the reader's, or of all where they are alone.
+
+    There is no mean where some values are only known to be larger.
+    """
     seeds = rows[rows["law"].isna()]
     mine = rows[rows["origin"] == ("rerun" if (seeds["origin"] == "rerun").any() else "paper")]
-    means = np.exp(np.log(mine[mine["law"].isna()]["value"]).groupby(mine["x"]).mean()).reset_index()
+    known = mine[mine["law"].isna() & ~mine["x"].isin(mine[mine["cut"]]["x"])]
+    means = np.exp(np.log(known["value"]).groupby(known["x"]).mean()).reset_index()
     drawn = pd.concat(
         [means.assign(series=MEASURED), mine.dropna(subset=["law"]).assign(series=lambda law: law["law"])]
     )

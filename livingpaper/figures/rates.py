@@ -32,7 +32,7 @@ def rates(view: View, width: int) -> alt.TopLevelMixin:
     height = max(10 + BAR * len(kinds), tallest(groups, label_room)) * len(groups)
     plots = []
     for panel in order_of(rows, "panel"):
-        title = style.axis_title(f"{view.unit}: {panel}", room)
+        title = style.axis_title(view.unit, room)
         x = alt.X("value:Q", title=title, scale=alt.Scale(domain=[0, 1]), axis=alt.Axis(format="%", tickCount=4))
         base = alt.Chart(rows[rows["panel"] == panel]).encode(**_look(y, kinds, legend))
         bars = base.mark_rule(strokeWidth=2).encode(x=_at(x, "low"), x2="high:Q")
@@ -41,7 +41,7 @@ def rates(view: View, width: int) -> alt.TopLevelMixin:
         words = base.mark_text(align="left", baseline="middle", dx=10, fontSize=11, tooltip=False)
         words = words.encode(x=_at(x, "high"), text="counted:N")
         layers = alt.layer(bars, points, words, *row_labels(y, groups, label_room))
-        plots.append(layers.properties(width=room, height=height))
+        plots.append(layers.properties(width=room, height=height, title=panel))
     return plots[0] if len(plots) == 1 else alt.vconcat(*plots, spacing=18)
 
 

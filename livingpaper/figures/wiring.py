@@ -11,6 +11,8 @@ from livingpaper.figures.rows import ColumnsError, order_of, rows_of
 
 LAYER = 17
 """Pixels a layer is high."""
+LETTER = 5.6
+"""Pixels a letter of a header is wide, about."""
 
 COLUMNS = {"page": ((7, 5), (9, 3)), "phone": ((5, 3),)}
 """Up to so many roles -> drawings beside each other; two where there are more."""
@@ -29,7 +31,7 @@ def paths(view: View, width: int) -> alt.TopLevelMixin:
     if not isinstance(rows["source"].dtype, pd.CategoricalDtype) or rows["source"].dtype != rows["target"].dtype:
         raise ColumnsError("columns 'source' and 'target' must be categorical, with one order of roles")
     roles = [str(role) for role in rows["source"].cat.categories]
-    columns = _columns(len(roles), width)
+    columns = _columns(len(roles), int(rows["panel"].str.len().max()), width)
     n_layers, room = int(rows["layers"].max()), (width - 46) // columns - 14
     look = _look(rows, view.unit, width)
     ends = rows.assign(start=rows["source"].cat.codes, end=rows["target"].cat.codes, top=rows["layer"] + 1)
@@ -45,10 +47,11 @@ def paths(view: View, width: int) -> alt.TopLevelMixin:
     return chart.transform_filter(style.CHOSEN).add_params(whose) if whose else chart
 
 
-def _columns(n_roles: int, width: int) -> int:
-    """How many drawings of so many roles fit beside each other."""
+def _columns(n_roles: int, n_letters: int, width: int) -> int:
+    """How many drawings of so many roles, and under so many letters, fit beside each other."""
     steps = COLUMNS["page" if width >= style.WIDE else "phone"]
-    return next((columns for most, columns in steps if n_roles <= most), 2)
+    most = next((columns for most, columns in steps if n_roles <= most), 2)
+    return max(1, min(most, int((width - 46) / (LETTER * n_letters + 14))))
 
 
 def _look(rows: pd.DataFrame, unit: str, width: int) -> dict:

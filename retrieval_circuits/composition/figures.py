@@ -52,7 +52,7 @@ from retrieval_circuits.design import BAND
 SHOWN = (1, 2, 3, 4, 6, 8, 12, 16)
 """Numbers of hops whose published errors are drawn: all sixteen would not fit a phone."""
 GUESS, UNABLE_TO_STOP = 1 / N_SYMBOLS, unable_to_stop(N_SYMBOLS, HOPS)
-ACCURACY = "share of queries"
+ACCURACY = "share of queries answered right"
 ROWS = "held-out rows"
 SHORT = dict(
     zip(
@@ -160,13 +160,15 @@ def arrivals(results: Results) -> View:
 def _passing(results: Results, arms: tuple[Arm, ...]) -> pd.DataFrame:
     found = [times(results, arm).assign(group=arm.way.name, arm=str(arm)) for arm in present(results, arms)]
     table = pd.concat(found, ignore_index=True)
-    table["value"] = table["time"].clip(upper=table["arm"].map(_ends(results)))
+    ends = table["arm"].map(_ends(results))
+    table = table.assign(value=table["time"].clip(upper=ends), there=table["time"] <= ends)
     return table.assign(series=table["hops"].map(WORDS)).sort_values("hops", kind="stable")
 
 
 def _first(table: pd.DataFrame) -> View:
-    note = f"Measured every {STEPS_AN_EPOCH} steps, straight lines between. What is not answered stands at the end"
-    return View(table[["group", "series", "arm", "init_seed", "value"]], "training step", ROWS, BAND, note=note)
+    note = f"Measured every {STEPS_AN_EPOCH} steps, straight lines between. Open: not by the end, where it stands"
+    columns = ["group", "series", "arm", "init_seed", "value", "there"]
+    return View(table[columns], "training step", ROWS, BAND, note=note)
 
 
 def _ends(results: Results) -> dict[str, int]:
@@ -176,7 +178,7 @@ def _ends(results: Results) -> dict[str, int]:
 
 def frontier(results: Results) -> View:
     """The most hops that networks answer, by layers that look up: two laws, our networks, and those of two others."""
-    rows = {"these, mixed": present(results, BY_DEPTH), "these, one more a turn": present(results, KEPT_BY_DEPTH)}
+    rows = {"ours, mixed": present(results, BY_DEPTH), "ours, one more a turn": present(results, KEPT_BY_DEPTH)}
     ours = pd.concat([hops_answered(results, *arms).assign(row=row) for row, arms in rows.items() if arms])
     ours["layers"] = ours["arm"].map({str(arm): arm.n_layers for arms in rows.values() for arm in arms})
     theirs = look_ups_learnt(results).assign(row="stacked heads")
@@ -196,7 +198,7 @@ def frontier(results: Results) -> View:
     return View(
         table[["row", "column", "value", "arm"]], "hops", "tests of each study",
         note="Columns: layers that look up; pairs of two words need one more. Asked for: up to "
-        f"{HOPS} hops of these networks, mixed or one more a turn, two of stacked heads, sixteen of others' k-hop "
+        f"{HOPS} hops of ours, mixed or one more a turn, two of stacked heads, sixteen of others' k-hop "
         "heads. Ours are means over seeds and count from nine in ten right, k-hop heads are one network each and count "
         "from ninety-five in a hundred",
     )  # fmt: skip

@@ -104,6 +104,8 @@ def test_every_chart_is_alive(opened: Opened):
     charts = opened.page.locator(".vl-chart")
     drawn = [chart.evaluate(marks) for chart in charts.all()]
     assert all(count > 0 for count in drawn), drawn
+    fits = "chart => Number(chart.querySelector('.vl-still').getAttribute('width')) <= chart.clientWidth"
+    assert all(chart.evaluate(fits) for chart in charts.all()), "a page has the layout for pages, not for phones"
     legends = """chart => [...chart.querySelectorAll('.vl-live svg .role-legend')].map(legend =>
         [...legend.querySelectorAll('.role-legend-label text')].map(label => label.textContent).join())"""
     told = {chart.evaluate("it => it.closest('figure')?.id"): chart.evaluate(legends) for chart in charts.all()}

@@ -22,6 +22,7 @@ from retrieval_circuits.associative_memory.design import (
     NARROW,
     RECALL,
     SHARED,
+    SHORT,
     SOFTMAX,
     SOURCE_WAY,
     TRAINED,
@@ -54,7 +55,10 @@ PROMPTS = "prompts drawn anew"
 LOAD = "load, N ln N / d²"
 LEVELS = {"wide, by theory": LIMIT, "source's fit": 1 / FIT}
 """Of the load that the best matrix holds as it gets wide, and of the line that the source draws."""
-ENDS = f"Loads tried: {TRAINED_LOADS[0]:g} to {TRAINED_LOADS[-1]:.2f}: what ends beyond stands at the end"
+ENDS = (
+    f"Loads tried where a matrix was trained: {TRAINED_LOADS[0]:g} to {TRAINED_LOADS[-1]:.2f}. Open: it ends at or "
+    "beyond the first or the last of them"
+)
 BY_THEORY = {"errors begin, by theory of wide sums": 1 / 8, "half of the pairs are lost, by the same theory": 1 / 2}
 """What is said of Hebbian sums -> the load from which it is so."""
 NAMES = {
@@ -101,16 +105,25 @@ def _ends_of(loads: pd.Series, levels: Mapping[str, float]) -> list[str | None]:
 def trained_loads(results: Results) -> View:
     """The load at which 99 % recall ends, by width and way of training; the exact one where it was found."""
     found = [
-        loads_of(matrices(results, way), "d").rename("value").reset_index().assign(series=NAMES[way]) for way in WAYS
+        _inside(loads_of(matrices(results, way), "d").rename("value").reset_index()).assign(series=NAMES[way])
+        for way in WAYS
     ]
     most = counted(results)
     for column, name in (("most", "any matrix, all pairs"), ("most_by_sum", "Hebbian sum, all pairs")):
-        part = most[["d", "init_seed"]].assign(value=exact_load(most[column], most["d"]), series=name)
+        part = most[["d", "init_seed"]].assign(value=exact_load(most[column], most["d"]), series=name, there=True)
         found.append(part)
     table = pd.concat(found, ignore_index=True).assign(arm=TRAINED)
-    table = table.assign(group="d " + table["d"].astype(str)).sort_values("d", kind="stable")
-    shown = table[["group", "series", "arm", "init_seed", "value"]]
-    return View(shown, LOAD, NO_PROMPTS, BAND, note=ENDS, levels=LEVELS)
+    short, steps = SHORT
+    more = {short: f", {steps:,} steps"}
+    table = table.assign(group=[f"d {d}{more.get(d, '')}" for d in table["d"]]).sort_values("d", kind="stable")
+    shown = table[["group", "series", "arm", "init_seed", "value", "there"]]
+    note = f"Of trained matrices where 99 % recall ends, of the others where all do. {ENDS}"
+    return View(shown, LOAD, NO_PROMPTS, BAND, note=note, levels=LEVELS)
+
+
+def _inside(table: pd.DataFrame) -> pd.DataFrame:
+    """The same with ``there``: whether a load lies between the first and the last that were tried."""
+    return table.assign(there=table["value"].gt(TRAINED_LOADS[0]) & table["value"].lt(TRAINED_LOADS[-1]))
 
 
 def by_steps(results: Results) -> View:
@@ -118,15 +131,13 @@ def by_steps(results: Results) -> View:
     rows = results.rows(TRAINED)
     rows = rows[rows["d"] == rows["d"].max()]
     width = int(rows["d"].iloc[0])
-    table = loads_of(rows, "optimizer", "rate", "steps").rename("value").reset_index()
+    table = _inside(loads_of(rows, "optimizer", "rate", "steps").rename("value").reset_index())
     names = [NAMES[way] for way in zip(table["optimizer"].astype(str), table["rate"], strict=True)]
     table = table.assign(series=names, group=table["steps"].map("{:,} steps".format), arm=TRAINED)
     table = in_order(table.sort_values("steps", kind="stable"), "series", NAMES.values())
     table = table.sort_values("steps", kind="stable")
-    return View(
-        table[["group", "series", "arm", "init_seed", "value"]], LOAD, NO_PROMPTS, BAND, note=f"Width {width}. {ENDS}",
-        levels=LEVELS,
-    )  # fmt: skip
+    shown = table[["group", "series", "arm", "init_seed", "value", "there"]]
+    return View(shown, LOAD, NO_PROMPTS, BAND, note=f"Width {width}. {ENDS}", levels=LEVELS)
 
 
 def hidden(results: Results) -> View:
@@ -264,7 +275,7 @@ def times(results: Results) -> View:
 
 
 def phases(results: Results) -> View:
-    """The share of training that is spent guessing, by attention and optimiser."""
+    """The share of the steps until facts are known that are spent guessing, by attention and optimiser."""
     names = {
         SOURCE_WAY: "linear, gradient descent",
         SOFTMAX: "softmax, gradient descent",
@@ -274,7 +285,8 @@ def phases(results: Results) -> View:
     table = guessing(results)
     table = table.assign(group=table["way"].astype(str).map(names), value=table["share"], arm=RECALL)
     table = in_order(table.dropna(subset=["group"]), "group", names.values())
-    return View(table[["group", "arm", "init_seed", "value"]], "share of training", PROMPTS, BAND)
+    unit = "steps of guessing, of those until facts are known"
+    return View(table[["group", "arm", "init_seed", "value"]], unit, PROMPTS, BAND)
 
 
 CHAPTER_VIEWS = {

@@ -51,7 +51,7 @@ def by_samples(results: Results) -> View:
     )
     table = in_order(table[["group", "series", "arm", "init_seed", "value"]], "group", orders)
     note = f"The last order is the one that the slide prints. {FEW_PAIRS}"
-    return View(table, "share of pairs", NO_PROMPTS, BAND, note=note)
+    return View(table, "share of pairs, worst of three matrices", NO_PROMPTS, BAND, note=note)
 
 
 def training_elsewhere(results: Results) -> View:

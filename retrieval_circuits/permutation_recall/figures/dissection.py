@@ -15,8 +15,8 @@ from retrieval_circuits.permutation_recall.readings.parts import ALL_HEADS, sepa
 
 PROBES = "probes of held-out permutations"
 CUTS = {
-    "cut y_source": "y to be recalled", "cut x_source": "x it belongs to", "cut other y": "other y",
-    "cut other x": "other x", "cut self": "itself",
+    "cut y_source": "without the y to be recalled", "cut x_source": "without the x it belongs to",
+    "cut other y": "without the other y", "cut other x": "without the other x", "cut self": "without itself",
 }  # fmt: skip
 ANSWERS = {
     "recall_under": "the y shown (recall)",
@@ -134,8 +134,8 @@ def roles(results: Results) -> View:
     table = scores.reset_index().melt(id_vars="init_seed", var_name="group")
     table["group"] = table["group"].map({"L0H0": "first head", "L0H1": "second head"})
     return _seeds(
-        table, "elimination lost less recall lost, shares of rows", None,
-        "Each head replaced by its mean at the last position. 0: it matters to both alike.",
+        table, "cost to elimination less cost to recall, shares of rows", None,
+        "Each head replaced by its mean at the last position. 0: it matters to both alike; below: to recall more.",
     )  # fmt: skip
 
 

@@ -29,9 +29,9 @@ from retrieval_circuits.sgd_selection.design import (
     PARENT,
 )
 from retrieval_circuits.sgd_selection.figures.chapter import COUNTED, GUESS, OF_ORDERS, OVER_ORDERS, ROWS
-from retrieval_circuits.sgd_selection.readings import delays, forked_at, winners
+from retrieval_circuits.sgd_selection.readings import NOBODY, delays, forked_at, parents_winner, winners
 
-POINTS = {ACT: (HELD, BOOSTED), EARLY: (HELD_EARLY, BOOSTED_EARLY)}
+POINTS = {EARLY: (HELD_EARLY, BOOSTED_EARLY), ACT: (HELD, BOOSTED)}
 """The points from which heads are changed -> the arms in which they are held, and boosted."""
 
 
@@ -45,9 +45,19 @@ def boosted(results: Results) -> View:
 
 
 def damped(results: Results) -> View:
-    """How often each head wins when it is damped, and when nothing is."""
-    table = _with_and_without(results, DAMPED, OWN_HEADS[0], "it is damped").assign(panel="under the same orders")
-    return View(table, "share of forks", ROWS, COUNTED, note=OF_ORDERS, arms=(*DAMPED, OWN_HEADS[0]))
+    """How often each head wins, and none, when the parent's winner is damped, and when nothing is."""
+    winner = max(parents_winner(results), HEADS[0])  # the first head where nobody won
+    after, before = winners(results, DAMPED[winner]), winners(results, OWN_HEADS[0])
+    found = []
+    for name, won, arm in (
+        (f"head {winner} is damped", after, DAMPED[winner]),
+        ("nothing is", before[before.index.isin(after.index)], OWN_HEADS[0]),
+    ):
+        for wins, head in {**{f"head {head} wins": head for head in HEADS}, "no head wins": NOBODY}.items():
+            rows = (won == head).astype(int).rename("value").reset_index()
+            found.append(rows.assign(group=wins, series=name, arm=arm))
+    table = pd.concat(found, ignore_index=True).assign(panel="under the same orders")
+    return View(table, "share of forks", ROWS, COUNTED, note=OF_ORDERS)
 
 
 def _with_and_without(results: Results, arms: Sequence[str], plain: str, done: str) -> pd.DataFrame:

@@ -15,7 +15,7 @@ from retrieval_circuits.six_run_matrix.readings import forced, per_seed
 SWEPT = "test prompts, each asked for all three keys"
 LENGTHS = {"test": "three pairs (trained on)", "train_2_pairs": "two pairs", per_seed.OOD: "four pairs"}
 """Split -> how many pairs its prompts have; the cells are trained on three pairs alone."""
-DEEP_AT_ARROW = "arrow, 3 layers of 2"
+DEEP_AT_ARROW = "arrow, 3 layers, 2 heads each"
 COUNTED = {"layer": "best layer", "tied": "tied with the last layer", "at_guess": "of these at a guess"}
 """Column -> its name in the table of best layers."""
 FIRST_LAYER, LATER = "layer 0, its best head", "a later layer, its best head"
@@ -61,7 +61,7 @@ def _of_cells(results: Results, of_cell: Callable[[str, int], dict[str, pd.Serie
     """``group series init_seed value``: what ``of_cell`` reads, by arm and layers, of every cell that was trained."""
     parts = []
     for read_out, layers, heads in CELLS:
-        arm, group = cell_name(read_out, layers, heads), f"{read_out}, {layers} layer{'s' * (layers > 1)} of {heads}"
+        arm, group = cell_name(read_out, layers, heads), _named(read_out, layers, heads)
         if per_seed.has(results, arm):
             for series, values in of_cell(arm, layers).items():
                 read = values.rename("value").reset_index()[["init_seed", "value"]]
@@ -110,12 +110,18 @@ def pair_numbers(pairs: View) -> dict[str, str]:
     return {"one_layer_pair": f"{(values > 0.5).sum()} of {len(values)}"}
 
 
+def _named(read_out: str, layers: int, heads: int) -> str:
+    """What a reader calls a cell."""
+    many = f"{layers} layers, {heads} heads each" if layers > 1 else f"1 layer, {heads} heads"
+    return f"{read_out}, {many}"
+
+
 def cell_numbers(cells: View) -> dict[str, str]:
     """What the page prints of ``cells``, by the name under which the page has it."""
     trained, shorter, longer = LENGTHS.values()
-    one, two = "query, 1 layer of 2", "query, 2 layers of 2"
+    one, two = _named("query", 1, 2), _named("query", 2, 2)
     return {
-        "one_layer_at_arrow": _reached(cells, "arrow, 1 layer of 2", trained),
+        "one_layer_at_arrow": _reached(cells, _named("arrow", 1, 2), trained),
         "one_layer_shorter": _reached(cells, one, shorter),
         "one_layer_longer": _reached(cells, one, longer),
         "two_layers_shorter": _reached(cells, two, shorter),

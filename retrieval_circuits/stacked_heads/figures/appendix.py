@@ -17,10 +17,9 @@ from retrieval_circuits.stacked_heads.design import (
     THREE_LAST,
     THREE_TAUGHT,
 )
-from retrieval_circuits.stacked_heads.figures.grid import ERROR, LINKS, PLATEAU, SYMBOLS, in_words
+from retrieval_circuits.stacked_heads.figures.grid import ERROR, LINKS, PATH, PLATEAU, SYMBOLS, in_words
 from retrieval_circuits.stacked_heads.published import PUBLISHED
 from retrieval_circuits.stacked_heads.readings import (
-    ATTENDED,
     circuit_rows,
     final_attention,
     final_losses,
@@ -78,9 +77,18 @@ def without_path(results: Results) -> View:
     means = rows.assign(site=rows["site"].astype(str)).groupby(["site", "init_seed"], as_index=False)["value"].mean()
     order = means.groupby("site")["init_seed"].size().sort_values(ascending=False, kind="stable").index
     table = in_order(means, "site", order).assign(arm=str(FOLLOWED))
-    table = table.assign(group=table["site"].map(in_words))
+    table = table.assign(group=table["site"].map(answers_in_words))
     note = "A network has a point where such a path is left in it. All other heads look evenly"
-    return View(table[["group", "arm", "init_seed", "value"]], ERROR, "64 test rows", BAND, PLATEAU, note)
+    levels = {"one symbol of two lost": PLATEAU / FOLLOWED.n_steps}
+    return View(table[["group", "arm", "init_seed", "value"]], ERROR, "64 test rows", BAND, note=note, levels=levels)
+
+
+def answers_in_words(site: str) -> str:
+    """``query to second answer`` for ``queries>value_1``: symbols counted as elsewhere on the page."""
+    words = in_words(site)
+    for place, ordinal in enumerate(("first", "second")):
+        words = words.replace(f"value {place}", f"{ordinal} answer").replace(f"key {place}", f"{ordinal} key")
+    return words
 
 
 def every_network(results: Results) -> View:
@@ -130,8 +138,8 @@ def fresh_paths(results: Results) -> View:
             followed.assign(group=name, series="the ten followed", arm=str(FOLLOWED)),
             fresh.assign(group=name, series="the fresh ones", arm=str(FRESH)),
         ]
-    note = f"Of each network the head with most of it. A path, as the source has it: above {ATTENDED:g}"
-    return View(pd.concat(found, ignore_index=True), "mean attention", "32 test rows", BAND, note=note)
+    note = "Of each network the head with most of it"
+    return View(pd.concat(found, ignore_index=True), "mean attention", "32 test rows", BAND, note=note, levels=PATH)
 
 
 APPENDIX_VIEWS = {

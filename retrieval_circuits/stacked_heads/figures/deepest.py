@@ -10,6 +10,7 @@ from livingpaper.claims.view import View, beside
 from retrieval_circuits.design import BAND
 from retrieval_circuits.stacked_heads.design import DEEPEST
 from retrieval_circuits.stacked_heads.figures.grid import SYMBOLS, in_words
+from retrieval_circuits.stacked_heads.figures.lessons import NEVER
 from retrieval_circuits.stacked_heads.published import DEEPEST as PUBLISHED
 from retrieval_circuits.stacked_heads.readings import (
     ATTENDED,
@@ -44,8 +45,9 @@ def deepest_times(results: Results) -> View:
         times = falls(results, DEEPEST, place)
         found.append(times.rename("value").reset_index().assign(group=f"error of the {symbol} falls"))
     table = pd.concat(found, ignore_index=True).assign(arm=DEEPEST)
-    table["value"] = table["value"].clip(upper=end_of(results, DEEPEST))
-    note = "Both thresholds are one half; between checkpoints lines are straight. What never happens stands at the end"
+    table["series"], end = "seed " + table["init_seed"].astype(str), end_of(results, DEEPEST)
+    table = table.assign(value=table["value"].clip(upper=end), there=table["value"] <= end)
+    note = f"Both thresholds are one half; between checkpoints lines are straight. {NEVER}"
     return View(table, "training step", "test", BAND, note=note)
 
 

@@ -23,6 +23,7 @@ from retrieval_circuits.stacked_heads.design import (
 )
 from retrieval_circuits.stacked_heads.published import LAYERS_USED
 from retrieval_circuits.stacked_heads.readings import (
+    ATTENDED,
     FIRST,
     JUMP,
     LEARNT,
@@ -37,9 +38,10 @@ from retrieval_circuits.stacked_heads.readings import (
 
 PLATEAU = ChainRetrieval().plateau
 ERROR = "squared error"
-KNOWS_THE_STEP = (
-    f"Who knows the step and not the chain: {PLATEAU:g}. Learnt, by the source's threshold: below {LEARNT:g}"
-)
+LEVELS = {"knows the step alone": PLATEAU, "learnt below": LEARNT}
+"""What an error is held against: of who knows the step and not the chain, and the source's threshold."""
+PATH = {"a path above": ATTENDED}
+"""Mean attention from which a link is a path, as the source has it."""
 LINKS = {
     "value to its key": PREVIOUS,
     "query to first answer": FIRST,
@@ -188,7 +190,8 @@ def final_paths(results: Results) -> View:
         final_attention(*link)(results).rename("value").reset_index().assign(group=name) for name, link in LINKS.items()
     ]
     table = pd.concat(found, ignore_index=True).assign(arm=str(FOLLOWED))
-    return View(table, "mean attention", _looked(results), BAND, note="Of each network the head with most of it")
+    note = "Of each network the head with most of it"
+    return View(table, "mean attention", _looked(results), BAND, note=note, levels=PATH)
 
 
 ACCEPTED = 0.05
@@ -216,7 +219,7 @@ def set_attention(results: Results) -> View:
         "A path is a link with mean attention above one half. Paths are taken away while the error stays within "
         f"{ACCEPTED:g} of the network's own, or of that along all candidates where that is more"
     )
-    return View(table, ERROR, f"{rows['n'].iloc[0]} queries of the test rows", BAND, PLATEAU, note)
+    return View(table, ERROR, f"{rows['n'].iloc[0]} queries of the test rows", BAND, note=note, levels=LEVELS)
 
 
 def in_words(site: str) -> str:
@@ -230,7 +233,7 @@ def _looked(results: Results) -> str:
 
 def errors_view(table: pd.DataFrame) -> View:
     """The view of squared errors on test rows, one point a seed."""
-    return View(table, ERROR, "test", BAND, PLATEAU, KNOWS_THE_STEP)
+    return View(table, ERROR, "test", BAND, levels=LEVELS)
 
 
 def _symbol(variable: str) -> str:

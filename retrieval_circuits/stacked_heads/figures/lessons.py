@@ -6,8 +6,8 @@ from livingpaper.claims.results import Results
 from livingpaper.claims.view import View, in_order
 from retrieval_circuits.design import BAND
 from retrieval_circuits.stacked_heads.design import FOLLOWED, FRESH, LAST, MIXED, REWARDED, SHORT_FIRST
-from retrieval_circuits.stacked_heads.figures.grid import ERROR, KNOWS_THE_STEP, LINKS, PLATEAU, SYMBOLS
-from retrieval_circuits.stacked_heads.readings import JUMP, SECOND, final_losses, learnt_time, path_time
+from retrieval_circuits.stacked_heads.figures.grid import ERROR, LEVELS, LINKS, SYMBOLS, errors_view
+from retrieval_circuits.stacked_heads.readings import JUMP, SECOND, end_of, final_losses, learnt_time, path_time
 from retrieval_circuits.stacked_heads.readings.lessons import (
     fresh_time,
     learning_by_length,
@@ -28,7 +28,7 @@ def taught(results: Results) -> View:
     table = table[table["place"] == 2]
     table = table.assign(group=table["cell"].map(LESSONS), arm=table["cell"])
     table = in_order(table, "group", LESSONS.values())[["group", "arm", "init_seed", "value"]]
-    return View(table, ERROR, "test", BAND, PLATEAU, KNOWS_THE_STEP)
+    return View(table, f"{ERROR} of the second symbol", "test", BAND, levels=LEVELS)
 
 
 def taught_training(results: Results) -> View:
@@ -37,7 +37,7 @@ def taught_training(results: Results) -> View:
     for arm, words in LESSONS.items():
         rows = results.curve("partial_loss", arm, variable="x_2")
         found.append(rows.assign(panel=words, series=SYMBOLS[2], arm=arm))
-    return View(pd.concat(found, ignore_index=True), ERROR, "test", BAND, PLATEAU, KNOWS_THE_STEP)
+    return errors_view(pd.concat(found, ignore_index=True))
 
 
 def times(results: Results) -> View:
@@ -50,15 +50,15 @@ def times(results: Results) -> View:
             events[f"error of the {SYMBOLS[place]} falls"] = learnt_time(place, arm)
         for name, values in events.items():
             rows = values(results).rename("value").reset_index()
+            rows["there"] = rows["value"] < end_of(results, arm)
             found.append(rows.assign(group=name, series=SERIES[str(arm)], arm=str(arm)))
-    note = (
-        "Both thresholds are one half; between checkpoints lines are straight. What never happens stands at the end, "
-        "and makes a mean late"
-    )
+    halves = "Both thresholds are one half; between checkpoints lines are straight"
+    note = f"{halves}. {NEVER}; the fresh ones have half as long"
     return View(pd.concat(found, ignore_index=True), "training step", "queries of 32 test rows", BAND, note=note)
 
 
 EITHER = "path: to the second answer, whichever is first"
+NEVER = "Open: not by the end of training, where it stands"
 
 
 SERIES = {str(FOLLOWED): "the ten followed", str(FRESH): "the fresh ones"}
@@ -73,10 +73,10 @@ def by_length(results: Results) -> View:
 
 
 EXCHANGES = {
-    ("value", "new"): "its pair's value: against the new symbol",
-    ("value", "others"): "its pair's value: the other chains",
-    ("key", "new"): "the next pair's key: against the new symbol",
-    ("key", "old"): "the next pair's key: against the old symbol",
+    ("value", "new"): "pair's value exchanged: against the new symbol",
+    ("value", "others"): "pair's value exchanged: the other chains",
+    ("key", "new"): "next pair's key exchanged: against the new symbol",
+    ("key", "old"): "next pair's key exchanged: against the old symbol",
 }
 """What is exchanged, and against what the answer is held -> what a reader calls it."""
 FREE = {"none": "attention free", "paths": "attention set along the paths left"}
@@ -90,8 +90,8 @@ def exchanges(results: Results) -> View:
     names = [EXCHANGES.get(key) for key in zip(worst["where"], worst["family"], strict=True)]
     table = worst.assign(group=names, series=worst["edit"].map(FREE)).dropna(subset="group")
     table = in_order(table, "group", EXCHANGES.values())
-    note = "An answer that follows has error 0 against the new symbol, one that stays 2"
-    return View(table[["group", "series", "arm", "init_seed", "value"]], ERROR, "64 test rows", BAND, note=note)
+    levels = {"answers it": 0.0, "answers another": 2.0}
+    return View(table[["group", "series", "arm", "init_seed", "value"]], ERROR, "64 test rows", BAND, levels=levels)
 
 
 NETWORKS = {"trained": "trained", "untrained": "never trained", "permuted": "trained, weights shuffled"}

@@ -19,9 +19,8 @@ from retrieval_circuits.stacked_heads.design import (
     THREE_LAST,
     TO_SPARE,
 )
-from retrieval_circuits.stacked_heads.figures.grid import SYMBOLS, curves_of, errors_view
+from retrieval_circuits.stacked_heads.figures.grid import PATH, SYMBOLS, curves_of, errors_view
 from retrieval_circuits.stacked_heads.readings import (
-    ATTENDED,
     LEARNT,
     circuit_rows,
     final_loss,
@@ -80,11 +79,10 @@ def three_links(results: Results) -> View:
             rows = looked_along(arm, link, before_the_last=link in AHEAD)(results).rename("value").reset_index()
             series = rows["init_seed"].map(learnt).map({True: "third symbol learnt", False: "not learnt"})
             found.append(rows.assign(group=name, series=series, arm=str(arm)))
-    note = (
-        f"Of each network the head with most of it; of answers, heads before the last layer. A path: above {ATTENDED:g}"
-    )
+    note = "Of each network the head with most of it; of answers, heads before the last layer"
     table = in_order(pd.concat(found, ignore_index=True), "series", ("third symbol learnt", "not learnt"))
-    return View(in_order(table, "group", LOOKED), "mean attention", "queries of 32 test rows", BAND, note=note)
+    table, rows = in_order(table, "group", LOOKED), "queries of 32 test rows"
+    return View(table, "mean attention", rows, BAND, note=note, levels=PATH)
 
 
 def ends(results: Results) -> View:

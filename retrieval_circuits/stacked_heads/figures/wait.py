@@ -7,6 +7,7 @@ from livingpaper.claims.view import View, in_order
 from retrieval_circuits.design import BAND
 from retrieval_circuits.stacked_heads.design import FOLLOWED
 from retrieval_circuits.stacked_heads.design.wait import CHANGES
+from retrieval_circuits.stacked_heads.figures.lessons import NEVER
 from retrieval_circuits.stacked_heads.readings import LEARNT, end_of, falls
 from retrieval_circuits.stacked_heads.readings.wait import AT_SHORTCUT
 
@@ -20,12 +21,13 @@ def waits(results: Results) -> View:
     seeds, found = results.seeds(str(CHANGES[0])), []
     for arm, words in TRAINED.items():
         for event, level in EVENTS.items():
-            rows = falls(results, arm, 1, level).clip(upper=end_of(results, arm)).rename("value").reset_index()
+            rows, end = falls(results, arm, 1, level).rename("value").reset_index(), end_of(results, arm)
+            rows = rows.assign(value=rows["value"].clip(upper=end), there=rows["value"] <= end)
             found.append(rows[rows["init_seed"].isin(seeds)].assign(group=words, series=event, arm=str(arm)))
     table = in_order(pd.concat(found, ignore_index=True), "group", TRAINED.values())
-    ends = "What never happens stands at the end of that training"
-    note = f"Errors below {AT_SHORTCUT:g} and {LEARNT:g}; between checkpoints lines are straight. {ends}"
-    return View(table[["group", "series", "arm", "init_seed", "value"]], "training step", "test", BAND, note=note)
+    note = f"Errors below {AT_SHORTCUT:g} and {LEARNT:g}; between checkpoints lines are straight. {NEVER}"
+    columns = ["group", "series", "arm", "init_seed", "value", "there"]
+    return View(table[columns], "training step", "test", BAND, note=note)
 
 
 WAIT_VIEWS = {view.__name__: view for view in (waits,)}

@@ -28,13 +28,13 @@ def training(results: Results) -> View:
 def arms(results: Results) -> View:
     """Final test accuracy of every arm, and of the untrained network."""
     first = results.curve("accuracy", TRAINED, split="test")
-    groups = [first[first["step"] == 0].assign(group="untrained")]
+    groups = [first[first["step"] == 0].assign(group="untrained", arm=TRAINED)]
     for arm in results.arms:
-        groups.append(results.at_final("accuracy", arm, split="test").assign(group=ARMS[arm]))
+        groups.append(results.at_final("accuracy", arm, split="test").assign(group=ARMS[arm], arm=arm))
         if arm == "shuffled targets":
             train = results.at_final("accuracy", arm, split="train")
-            groups.append(train.assign(group=f"{ARMS[arm]}, on train"))
-    table = pd.concat(groups, ignore_index=True)[["group", "init_seed", "value"]]
+            groups.append(train.assign(group=f"{ARMS[arm]}, on train", arm=arm))
+    table = pd.concat(groups, ignore_index=True)[["group", "arm", "init_seed", "value"]]
     return View(table, "accuracy", "test (unless said)", BAND, IN_CONTEXT, _one_layer_on_the_way(results))
 
 

@@ -34,8 +34,9 @@ def engines(results: Results) -> View:
             "layer 1's queries carry the key": separated(results, "L1H*.q", "query_key", arm=arm),
             "layer 1 writes the value": separated(results, "L1H*.z", "selected_value", arm=arm),
         }
-        parts += [values.reset_index().assign(group=name, series=series[arm]) for name, values in read.items()]
-    table = pd.concat(parts, ignore_index=True)[["group", "series", "init_seed", "value"]]
+        called = {"series": series[arm], "arm": arm}
+        parts += [values.reset_index().assign(group=name, **called) for name, values in read.items()]
+    table = pd.concat(parts, ignore_index=True)[["group", "series", "arm", "init_seed", "value"]]
     return View(table, "share of prompts", "test prompts", BAND)
 
 

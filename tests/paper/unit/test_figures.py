@@ -423,11 +423,11 @@ def test_a_map_of_large_numbers_has_no_decimals_and_keeps_zero_dark():
 def test_the_sources_numbers_are_diamonds_beside_our_points():
     spec = style.specification(bars.pairs(view_of(pairs())))
     svg = svg_of({key: part for key, part in spec.items() if key != "usermeta"})
-    drawn = re.findall(r'"value: ([\d.]+); group: (\w+); who: the source;', svg)
+    drawn = re.findall(r'"value: ([\d.]+); group: (\w+); who: the source \(points: ours\);', svg)
     assert sorted(drawn) == [("0.5", "routing"), ("0.98", "val"), ("0.99", "val")]
-    assert "the source" in words_of(svg) and "routing" in words_of(svg)
+    assert bars.DIAMONDS in words_of(svg) and "routing" in words_of(svg)
     alone = bars.pairs(view_of(pairs().query("who == 'ours'")))
-    assert "the source" not in words_of(svg_of(next(layouts(alone))))
+    assert bars.DIAMONDS not in words_of(svg_of(next(layouts(alone))))
     for strange in ("theirs", "source"):
         with pytest.raises(ColumnsError, match=f"'ours' somewhere.*{strange}"):
             bars.pairs(view_of(pairs().assign(who=strange)))

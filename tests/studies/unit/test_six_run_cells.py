@@ -78,6 +78,6 @@ def test_a_caption_counts_the_seeds_of_every_row():
 def test_networks_that_do_without_layer_0_are_counted_by_whose_data_they_saw():
     lost = {0: 0.0, 1: 0.2, 2: 0.6, 10: 0.1, 11: 0.3}
     rows = [{"group": figures.DEEP_AT_ARROW, "init_seed": seed, "value": value} for seed, value in lost.items()]
-    rows.append({"group": "query, 3 layers of 2", "init_seed": 3, "value": 0.0})
+    rows.append({"group": "query, 3 layers, 2 heads each", "init_seed": 3, "value": 0.0})
     numbers = figures.support_numbers(View(pd.DataFrame(rows), "accuracy lost", "test"))
     assert numbers == {"spared_on_source": "2 of 3", "spared_elsewhere": "1 of 2"}

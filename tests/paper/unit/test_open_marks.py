@@ -1,0 +1,80 @@
+"""Values that are only known to be larger, levels beside curves, and what a caption and a panel are called."""
+
+import itertools
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from livingpaper.claims.view import View
+from livingpaper.figures import bars, curves, powers, rates, style
+from livingpaper.figures.caption import facts
+
+BAND = "95 % t interval of the mean over seeds"
+
+
+def rows_of(columns, *levels):
+    rows = pd.DataFrame(list(itertools.product(*levels)), columns=columns.split())
+    return rows.assign(value=np.linspace(0.1, 0.9, len(rows)))
+
+
+def marks(spec, kind):
+    """The layers of a plot that draw one kind of mark, with the rows of each."""
+    return [
+        (layer, pd.DataFrame(spec["datasets"][layer["data"]["name"]]))
+        for layer in spec["layer"]
+        if "data" in layer and layer["mark"].get("type") == kind
+    ]
+
+
+def test_what_is_only_known_to_be_larger_is_open_and_has_no_mean():
+    rows = rows_of("group init_seed", ["reached", "not by all"], range(6))
+    rows["there"] = rows.index != 11
+    view = View(rows, "steps", "test", BAND)
+    spec = style.specification(bars.seeds(view))
+    (known, filled), (unknown, hollow) = marks(spec, "point")
+    assert known["mark"]["filled"] and not unknown["mark"]["filled"]
+    assert len(filled) == 11 and hollow["value"].tolist() == [0.9] and hollow["group"].tolist() == ["not by all"]
+    for kind in ("tick", "rule"):
+        ((_, means),) = marks(spec, kind)
+        assert set(means["group"]) == {"reached"}
+    whole = style.specification(bars.seeds(View(rows.drop(columns="there"), "steps", "test", BAND)))
+    assert len(marks(whole, "point")) == 1
+    assert {group for _, means in marks(whole, "tick") for group in means["group"]} == {"reached", "not by all"}
+
+
+def test_no_line_goes_through_a_mean_of_what_was_given_up():
+    rows = rows_of("x init_seed", [4, 8, 16], range(5)).assign(panel="pairs", axis="words", law=None, there=True)
+    rows.loc[rows["x"].eq(8) & rows["init_seed"].eq(2), "there"] = False
+    spec = style.specification(powers.powers(View(rows, "steps", "test", BAND)))
+    (plot,) = spec["concat"] if "concat" in spec else (spec,)
+    (line,) = [layer for layer in plot["layer"] if layer["mark"].get("type") == "line"]
+    assert sorted(row["x"] for row in spec["datasets"][line["data"]["name"]]) == [4, 16]
+
+
+def test_levels_of_a_view_are_drawn_beside_curves_and_named_once():
+    rows = rows_of("panel series step init_seed", ["one", "other"], ["a"], [0, 1], range(5))
+    view = View(rows, "squared error", "test", BAND, levels={"learnt below": 0.5})
+    text = str({name: part for name, part in style.specification(curves.training(view)).items() if name != "usermeta"})
+    assert text.count("'datum': 0.5") == 2 and text.count("'style': 'chance-label'") == 1
+    assert "Lines: learnt below 0.5." in facts(view)
+
+
+def test_a_caption_calls_arms_what_the_picture_calls_them_where_it_has_a_name_for_each():
+    rows = pd.concat([
+        rows_of("init_seed", range(5)).assign(series="frozen", arm="frozen, from point 2"),
+        rows_of("init_seed", range(3)).assign(series="nothing frozen", arm="another order, point 4"),
+    ])  # fmt: skip
+    assert "frozen: 5; nothing frozen: 3" in " ".join(facts(View(rows, "share", "test", BAND)))
+    both = pd.concat([rows, rows.assign(series="again")]).drop_duplicates(["init_seed", "arm", "series"])
+    assert "frozen, from point 2: 5" in " ".join(facts(View(both, "share", "test", BAND)))
+
+
+@pytest.mark.parametrize("panels", [["from step 400"], ["from step 400", "from step 1,200"]])
+def test_panels_of_rates_are_titles_in_their_order(panels):
+    rows = rows_of("panel group series init_seed", panels, ["head 0 wins"], ["boosted"], range(5)).assign(value=1)
+    spec = style.specification(rates.rates(View(rows, "share of forks", "test", BAND)))
+    plots = spec.get("vconcat", [spec])
+    assert [plot["title"] for plot in plots] == panels
+    axes = [layer["encoding"]["x"] for plot in plots for layer in plot["layer"] if layer["mark"].get("type") == "point"]
+    assert all("share of forks" in str(axis["title"]) for axis in axes)
