@@ -127,8 +127,8 @@ def test_the_frontier_has_both_laws_and_every_study_at_its_layers_that_look_up()
     assert [table["one hop a layer", str(n)] for n in range(1, 6)] == [1, 2, 3, 4, 5]
     assert [table["doubling", str(n)] for n in range(1, 6)] == [1, 3, 7, 15, 31]
     assert [table["k-hop heads", str(n)] for n in range(1, 6)] == [1, 3, 5, 8, 15]
-    assert table["these, mixed"].to_dict() == {"2": 2, "3": 2, "4": 2}
-    assert table["these, one more a turn"].to_dict() == {"2": 3}
+    assert table["ours, mixed"].to_dict() == {"2": 2, "3": 2, "4": 2}
+    assert table["ours, one more a turn"].to_dict() == {"2": 3}
 
 
 def test_two_layers_are_read_between_them_one_network_at_a_time():
