@@ -170,6 +170,12 @@ def dates(births: pd.DataFrame) -> pd.Series:
     return births["by"].astype("Float64").astype(float)
 
 
+def dated(births: pd.DataFrame) -> pd.DataFrame:
+    """The same table with ``there``, whether each birth happened, and ``value``, its date or the last one looked at."""
+    found = dates(births)
+    return births.assign(there=found.notna(), value=found.fillna(births["after"].astype(float)))
+
+
 def _judged(
     steps: Int[np.ndarray, " checkpoint"],
     scores: Float[np.ndarray, "curve point"],

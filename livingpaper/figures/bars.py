@@ -37,9 +37,9 @@ def pairs(view: View, width: int) -> alt.TopLevelMixin:
     """The source's numbers beside ours: a strip of one point a seed for each quantity, the source's as open diamonds.
 
     Columns: ``group`` (the quantity; drawn in the order given), ``who`` ("source" or "ours"), ``init_seed`` (missing
-    for the source's), ``value``; optional ``origin`` of ours.
+    for the source's), ``value``; optional ``there`` (as in ``seeds``), ``origin`` of ours.
     """
-    rows = rows_of(view, ["group", "who", "init_seed", "value"])
+    rows = rows_of(view, ["group", "who", "init_seed", "value"], ["there"])
     strange = sorted(set(rows["who"].astype(str)) - set(WHO))
     ours, theirs = (rows[rows["who"] == who].drop(columns="who") for who in ("ours", "source"))
     if strange or ours.empty:

@@ -2,7 +2,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from circuitcore.emergence.births import BirthError, BirthInterval, BirthRule, births, find_birth, find_births
+from circuitcore.emergence.births import BirthError, BirthInterval, BirthRule, births, dated, find_birth, find_births
 
 STEPS = [0, 10, 20, 40, 80]
 
@@ -188,3 +188,9 @@ def test_the_table_is_left_alone():
     before = measured.copy(deep=True)
     births(measured, {"routing": BirthRule(0.85, gate="named_families")})
     pd.testing.assert_frame_equal(measured, before)
+
+
+def test_what_is_never_born_stands_at_the_last_checkpoint_and_says_so():
+    by = pd.array([20, pd.NA], dtype="Int64")
+    found = dated(pd.DataFrame({"after": pd.array([10, 90], dtype="Int64"), "by": by}))
+    assert found["value"].tolist() == [20.0, 90.0] and found["there"].tolist() == [True, False]
