@@ -17,7 +17,7 @@ def facts(view: View) -> list[str]:
     """Sentences in plain text, in the order a caption prints them."""
     sentences = [_seeds_sentence(view)] if view.n_seeds else []
     counts = _seeds_by_origin(view)
-    if view.band and any(n >= MIN_SEEDS for n, _ in counts):
+    if view.band and _has_means(view.table) and any(n >= MIN_SEEDS for n, _ in counts):
         sentences.append(f"Intervals: {view.band.rstrip('.')}.")
     few = [(n, words) for n, words in counts if n < MIN_SEEDS]
     if few:
@@ -76,6 +76,12 @@ def _seeds_sentence(view: View) -> str:
         parts.append(f"{words}: {named}" if words else named)
     text = "; ".join(parts)
     return text[0].upper() + text[1:] + "." if ":" in text else f"Training runs: {text}."
+
+
+def _has_means(table: pd.DataFrame) -> bool:
+    """Whether some row of a plot has no open mark, and so a mean with its interval."""
+    apart = [name for name in ("group", "series", "origin") if name in table]
+    return "there" not in table or not apart or bool(table.groupby(apart, observed=True)["there"].all().any())
 
 
 def _per_arm(rows: pd.DataFrame) -> str:

@@ -38,6 +38,9 @@ def test_what_is_only_known_to_be_larger_is_open_and_has_no_mean():
     for kind in ("tick", "rule"):
         ((_, means),) = marks(spec, kind)
         assert set(means["group"]) == {"reached"}
+    assert f"Intervals: {BAND}." in facts(view)
+    nowhere = rows.assign(there=rows["init_seed"] != 2)
+    assert f"Intervals: {BAND}." not in facts(View(nowhere, "steps", "test", BAND))
     whole = style.specification(bars.seeds(View(rows.drop(columns="there"), "steps", "test", BAND)))
     assert len(marks(whole, "point")) == 1
     assert {group for _, means in marks(whole, "tick") for group in means["group"]} == {"reached", "not by all"}
