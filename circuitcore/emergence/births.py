@@ -171,7 +171,10 @@ def dates(births: pd.DataFrame) -> pd.Series:
 
 
 def dated(births: pd.DataFrame) -> pd.DataFrame:
-    """The same table with ``there``, whether each birth happened, and ``value``, its date or the last one looked at."""
+    """The same table with ``there``, whether each birth happened, and ``value``, its date.
+
+    Of a birth that never did it is when it was last known not to have happened; NaN where nothing was measured.
+    """
     found = dates(births)
     return births.assign(there=found.notna(), value=found.fillna(births["after"].astype(float)))
 

@@ -49,7 +49,8 @@ class PythonRandom:
         Raises:
             ValueError: a limit that takes no word, or more than one.
         """
-        if wrong := [limit for limit in limits if not 1 <= limit.bit_length() <= WORD_BITS]:
+        wrong = [limit for limit in limits if not 1 <= limit.bit_length() <= WORD_BITS]
+        if wrong or not limits:
             raise ValueError(f"limits are 1 to {2**WORD_BITS - 1:,}; got {wrong}")
         expected = sum(2 ** limit.bit_length() / limit for limit in limits)
         n_words = round(SPARE * expected * n_rounds) + WORD_BITS

@@ -147,6 +147,8 @@ def _new(
 ) -> tuple[list[int], int]:
     """The first rows with prompts that are not in ``seen``, ``n_wanted`` at most, and how many rows were looked at.
 
+    Their prompts are added to ``seen``.
+
     A prompt is what the text says: its pairs in their order, and the key asked for. Rows ask for their slots in turn,
     those that were found before included.
     """

@@ -21,7 +21,8 @@ def training(view: View, width: int) -> alt.TopLevelMixin:
 
     Columns: ``step`` (or ``epoch``, or ``tokens_seen``), ``series``, ``init_seed``, ``value``; optional ``origin``, and
     ``panel`` for several small plots on one scale, with ``unit`` and ``chance`` of each panel in place of the view's
-    (``chance`` missing: none there). Click a series in the legend to see it alone.
+    (``chance`` missing: none there). The view's ``levels`` are lines in all of them. Click a series in the legend to
+    see it alone.
     """
     time = next((name for name in TIME if name in view.table), "step")
     rows = rows_of(view, [time, "series", "init_seed", "value"], ["panel", "unit", "chance"])

@@ -65,8 +65,10 @@ def dots(plot: Dots) -> alt.LayerChart:
     rows["series"] = rows["series"].astype(str) if series else ""
     rows["there"] = rows["there"].astype(bool) if "there" in rows else True
     order = list(plot.order) or order_of(rows, plot.by)
-    whole = rows.groupby([plot.by, "series", "origin"], observed=True)["there"].transform("all")
-    means = over_seeds(rows[whole], [plot.by, "series"], band=plot.view.band)
+    means = over_seeds(rows, [plot.by, "series"], band=plot.view.band)
+    lane = [plot.by, "series", "origin"]
+    some_open = rows[~rows["there"]][lane].drop_duplicates().assign(open=True)
+    means = means.merge(some_open, how="left", on=lane).query("open.isna()").drop(columns="open")
     for table in (rows, means):
         lane = table["series"] + " " + table["origin"] if series else table["origin"]
         table["lane"], table["runs"] = lane, style.origin_labels(rows, table["origin"])

@@ -15,7 +15,7 @@ SLACK = 1.12
 
 @style.responsive
 def powers(view: View, width: int) -> alt.TopLevelMixin:
-    """A point a seed, a line through their geometric means, and laws as dashed lines; a plot a panel.
+    """A point a seed, a line through geometric means of what is all known, and laws as dashed lines; a plot a panel.
 
     Columns: ``panel`` (drawn in the order given), ``axis`` (what ``x`` is, in words; one for all), ``x``, ``init_seed``
     (missing where a row is a law's), ``value``, ``law`` (its name; missing where a seed is); optional ``there`` (false
@@ -56,8 +56,9 @@ def _plot(
     """
     seeds = rows[rows["law"].isna()]
     mine = rows[rows["origin"] == ("rerun" if (seeds["origin"] == "rerun").any() else "paper")]
-    known = mine[mine["law"].isna() & ~mine["x"].isin(mine[mine["cut"]]["x"])]
-    means = np.exp(np.log(known["value"]).groupby(known["x"]).mean()).reset_index()
+    own = mine[mine["law"].isna()]
+    known = own["value"].where(~own["x"].isin(own[own["cut"]]["x"]))
+    means = np.exp(np.log(known).groupby(own["x"]).mean()).rename("value").reset_index()  # the line breaks at a gap
     drawn = pd.concat(
         [means.assign(series=MEASURED), mine.dropna(subset=["law"]).assign(series=lambda law: law["law"])]
     )

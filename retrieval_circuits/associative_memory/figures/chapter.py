@@ -22,7 +22,6 @@ from retrieval_circuits.associative_memory.design import (
     NARROW,
     RECALL,
     SHARED,
-    SHORT,
     SOFTMAX,
     SOURCE_WAY,
     TRAINED,
@@ -57,7 +56,7 @@ LEVELS = {"wide, by theory": LIMIT, "source's fit": 1 / FIT}
 """Of the load that the best matrix holds as it gets wide, and of the line that the source draws."""
 ENDS = (
     f"Loads tried where a matrix was trained: {TRAINED_LOADS[0]:g} to {TRAINED_LOADS[-1]:.2f}. Open: it ends at or "
-    "beyond the first or the last of them"
+    "below the first of them, or at or beyond the last"
 )
 BY_THEORY = {"errors begin, by theory of wide sums": 1 / 8, "half of the pairs are lost, by the same theory": 1 / 2}
 """What is said of Hebbian sums -> the load from which it is so."""
@@ -104,18 +103,19 @@ def _ends_of(loads: pd.Series, levels: Mapping[str, float]) -> list[str | None]:
 
 def trained_loads(results: Results) -> View:
     """The load at which 99 % recall ends, by width and way of training; the exact one where it was found."""
+    trained = [matrices(results, way) for way in WAYS]
     found = [
-        _inside(loads_of(matrices(results, way), "d").rename("value").reset_index()).assign(series=NAMES[way])
-        for way in WAYS
+        _inside(loads_of(rows, "d").rename("value").reset_index()).assign(series=NAMES[way])
+        for way, rows in zip(WAYS, trained, strict=True)
     ]
     most = counted(results)
     for column, name in (("most", "any matrix, all pairs"), ("most_by_sum", "Hebbian sum, all pairs")):
         part = most[["d", "init_seed"]].assign(value=exact_load(most[column], most["d"]), series=name, there=True)
         found.append(part)
     table = pd.concat(found, ignore_index=True).assign(arm=TRAINED)
-    short, steps = SHORT
-    more = {short: f", {steps:,} steps"}
-    table = table.assign(group=[f"d {d}{more.get(d, '')}" for d in table["d"]]).sort_values("d", kind="stable")
+    steps = pd.concat(trained).groupby("d")["steps"].max()
+    fewer = {d: f", {n:,} steps" for d, n in steps.items() if n < steps.max()}
+    table = table.assign(group=[f"d {d}{fewer.get(d, '')}" for d in table["d"]]).sort_values("d", kind="stable")
     shown = table[["group", "series", "arm", "init_seed", "value", "there"]]
     note = f"Of trained matrices where 99 % recall ends, of the others where all do. {ENDS}"
     return View(shown, LOAD, NO_PROMPTS, BAND, note=note, levels=LEVELS)

@@ -88,7 +88,7 @@ def _by_power(results: Results, words: str, axis: str, *others: str, shapes: tup
                 laws.append(pd.DataFrame({"panel": SERIES[shape], "x": at, "law": law, "value": line}))
     networks = pd.concat(found, ignore_index=True)
     table = pd.concat([networks, *laws], ignore_index=True)
-    note = "Both axes are logarithmic: a power is a straight line. Line: geometric mean"
+    note = "Both axes are logarithmic: a power is a straight line. Line: geometric mean, where all get there"
     if laws:
         note += ". A law starts where the line does, and says nothing but its slope"
     return View(table.assign(axis=words), WAIT, ROWS, note=f"{note}. {_cut(networks)}")
@@ -121,7 +121,7 @@ def lottery(results: Results) -> View:
         for shape in SHAPES
     ]
     table = pd.concat(found, ignore_index=True)
-    return View(table[["group", "arm", "init_seed", "value"]], WAIT, ROWS, BAND)
+    return View(table[["group", "arm", "init_seed", "value", "there"]], WAIT, ROWS, BAND, note=_cut(table, "open"))
 
 
 PARTS = {"copies what it looks at": ANSWER, "looks at the value": MATCH, "looks one word back": BEFORE}
@@ -219,16 +219,17 @@ def _groups(results: Results, groups: dict[tuple[str, float | int], str]) -> Vie
             rows = rows[rows[axis] == value]
             found.append(rows.assign(group=group, series=SERIES[shape], value=rows["time"], arm=name_of(shape, axis)))
     table = pd.concat(found, ignore_index=True)
-    return View(table[["group", "series", "arm", "init_seed", "value"]], WAIT, ROWS, BAND, note=_cut(table))
+    shown = table[["group", "series", "arm", "init_seed", "value", "there"]]
+    return View(shown, WAIT, ROWS, BAND, note=_cut(table, "open"))
 
 
-def _cut(rows: pd.DataFrame) -> str:
-    """How many networks are given up, and where they stand then."""
+def _cut(rows: pd.DataFrame, marks: str = "triangles") -> str:
+    """How many networks are given up, by which marks they are drawn, and where they stand then."""
     missing = rows[~rows["there"]].groupby("value").size()
     if missing.empty:
         return "All networks get there"
     where = " and ".join(f"{n} at {time:,.0f}" for time, n in missing.items())
-    return f"{missing.sum()} of {len(rows)} networks are given up (triangles), {where} steps"
+    return f"{missing.sum()} of {len(rows)} networks are given up ({marks}), {where} steps"
 
 
 CHAPTER_VIEWS = {

@@ -46,15 +46,13 @@ def boosted(results: Results) -> View:
 
 def damped(results: Results) -> View:
     """How often each head wins, and none, when the parent's winner is damped, and when nothing is."""
-    winner = max(parents_winner(results), HEADS[0])  # the first head where nobody won
-    after, before = winners(results, DAMPED[winner]), winners(results, OWN_HEADS[0])
+    won = parents_winner(results)
+    winner = HEADS[0] if won == NOBODY else won
+    arms = {f"head {winner} is damped": DAMPED[winner], "nothing is": OWN_HEADS[0]}
     found = []
-    for name, won, arm in (
-        (f"head {winner} is damped", after, DAMPED[winner]),
-        ("nothing is", before[before.index.isin(after.index)], OWN_HEADS[0]),
-    ):
+    for name, arm in arms.items():
         for wins, head in {**{f"head {head} wins": head for head in HEADS}, "no head wins": NOBODY}.items():
-            rows = (won == head).astype(int).rename("value").reset_index()
+            rows = (winners(results, arm) == head).astype(int).rename("value").reset_index()
             found.append(rows.assign(group=wins, series=name, arm=arm))
     table = pd.concat(found, ignore_index=True).assign(panel="under the same orders")
     return View(table, "share of forks", ROWS, COUNTED, note=OF_ORDERS)

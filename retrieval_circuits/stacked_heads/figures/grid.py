@@ -219,7 +219,8 @@ def set_attention(results: Results) -> View:
         "A path is a link with mean attention above one half. Paths are taken away while the error stays within "
         f"{ACCEPTED:g} of the network's own, or of that along all candidates where that is more"
     )
-    return View(table, ERROR, f"{rows['n'].iloc[0]} queries of the test rows", BAND, note=note, levels=LEVELS)
+    levels = {"knows the step alone": PLATEAU, "one symbol of two lost": PLATEAU / FOLLOWED.n_steps}
+    return View(table, ERROR, f"{rows['n'].iloc[0]} queries of the test rows", BAND, note=note, levels=levels)
 
 
 def in_words(site: str) -> str:

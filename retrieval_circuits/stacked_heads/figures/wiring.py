@@ -49,8 +49,8 @@ def drawn(results: Results, arms: Mapping[Cell | Lesson, str]) -> View:
     table = table.sort_values(["layers", "learnt"], ascending=[True, False], kind="stable")
     note = (
         "Across: k a key, a the answer of its pair, q the query; layers go up. Over each: how many symbols it learnt. "
-        "Paths of a position to itself are not drawn; none are left where answers are lost once attention is set along "
-        "paths"
+        "Paths of a position to itself are not drawn; none are left where none came about, or where answers are "
+        "lost once attention is set along them"
     )
     columns = ["panel", "layers", "layer", "head", "source", "target", "series", "value", "arm", "init_seed"]
     return View(table[columns], "mean attention along a path that is left", "64 test rows", note=note)

@@ -190,7 +190,11 @@ def test_the_table_is_left_alone():
     pd.testing.assert_frame_equal(measured, before)
 
 
-def test_what_is_never_born_stands_at_the_last_checkpoint_and_says_so():
-    by = pd.array([20, pd.NA], dtype="Int64")
-    found = dated(pd.DataFrame({"after": pd.array([10, 90], dtype="Int64"), "by": by}))
-    assert found["value"].tolist() == [20.0, 90.0] and found["there"].tolist() == [True, False]
+def test_what_is_never_born_stands_where_it_is_last_known_not_to_be_and_says_so():
+    """The last curve passes at the last checkpoint alone, where the rule asks for two in a row."""
+    rule = BirthRule(threshold=0.5, persistence=2)
+    curves = {"born": [0.1, 0.9, 0.9], "never": [0.1, 0.1, 0.1], "too late": [0.1, 0.1, 0.9]}
+    found = [find_birth([0, 10, 90], values, rule=rule) for values in curves.values()]
+    ends = {end: pd.array([getattr(one, end) for one in found], dtype="Int64") for end in ("after", "by")}
+    table = dated(pd.DataFrame(ends))
+    assert table["value"].tolist() == [10.0, 90.0, 10.0] and table["there"].tolist() == [True, False, False]

@@ -32,8 +32,9 @@ def texts_by_the_rules(seed, sizes):
     return splits
 
 
-@pytest.mark.parametrize("seed", [17, 3])
-def test_every_row_is_the_generators(seed):
+@pytest.mark.parametrize(("seed", "at_once"), [(17, 256), (3, 1)], ids=["drawn at once", "drawn in many parts"])
+def test_every_row_is_the_generators(seed, at_once, monkeypatch):
+    monkeypatch.setattr(textual_kv, "AT_ONCE", at_once)
     task = TextualKV(**SMALL, generator_seed=seed)
     sizes = {split: (task.pairs[split], n_rows) for split, n_rows in task.sizes.items()}
     for split, rows in texts_by_the_rules(seed, sizes).items():
