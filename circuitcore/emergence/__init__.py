@@ -4,7 +4,7 @@
 """
 
 from circuitcore.emergence.births import BirthError, BirthInterval, BirthRule, find_birth, find_births
-from circuitcore.emergence.crossings import crossing_times
+from circuitcore.emergence.crossings import by_the_end, crossing_times
 from circuitcore.emergence.matching import HeadMatch, match_heads
 from circuitcore.emergence.order import OrderError, compare, orders
 from circuitcore.emergence.powers import powers
@@ -45,6 +45,7 @@ __all__ = [
     "SeedsError",
     "SubsetScores",
     "SufficientSet",
+    "by_the_end",
     "circuits",
     "compare",
     "completeness",

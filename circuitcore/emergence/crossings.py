@@ -50,3 +50,8 @@ def _crossing(steps: np.ndarray, values: np.ndarray, level: float, how: tuple[bo
         return float(steps[0])
     share = (level - values[at - 1]) / (values[at] - values[at - 1])
     return float(steps[at - 1] + share * (steps[at] - steps[at - 1]))
+
+
+def by_the_end(times: pd.Series, end: pd.Series | float | int) -> dict[str, pd.Series]:
+    """Columns of a table of times: ``value``, at most the end of training, and ``there``, whether it came by then."""
+    return {"value": times.clip(upper=end), "there": times <= end}

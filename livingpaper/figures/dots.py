@@ -67,8 +67,8 @@ def dots(plot: Dots) -> alt.LayerChart:
     order = list(plot.order) or order_of(rows, plot.by)
     means = over_seeds(rows, [plot.by, "series"], band=plot.view.band)
     lane = [plot.by, "series", "origin"]
-    some_open = rows[~rows["there"]][lane].drop_duplicates().assign(open=True)
-    means = means.merge(some_open, how="left", on=lane).query("open.isna()").drop(columns="open")
+    whole = rows.groupby(lane, observed=True, as_index=False)["there"].all()
+    means = means.merge(whole, on=lane).query("there").drop(columns="there")
     for table in (rows, means):
         lane = table["series"] + " " + table["origin"] if series else table["origin"]
         table["lane"], table["runs"] = lane, style.origin_labels(rows, table["origin"])

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 
 import pandas as pd
 
+from circuitcore.emergence import by_the_end
 from circuitcore.tasks.k_fold_composition import unable_to_stop
 from livingpaper.claims.results import Results
 from livingpaper.claims.view import View, in_order
@@ -160,8 +161,7 @@ def arrivals(results: Results) -> View:
 def _passing(results: Results, arms: tuple[Arm, ...]) -> pd.DataFrame:
     found = [times(results, arm).assign(group=arm.way.name, arm=str(arm)) for arm in present(results, arms)]
     table = pd.concat(found, ignore_index=True)
-    ends = table["arm"].map(_ends(results))
-    table = table.assign(value=table["time"].clip(upper=ends), there=table["time"] <= ends)
+    table = table.assign(**by_the_end(table["time"], table["arm"].map(_ends(results))))
     return table.assign(series=table["hops"].map(WORDS)).sort_values("hops", kind="stable")
 
 

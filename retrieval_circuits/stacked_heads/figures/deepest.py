@@ -4,7 +4,7 @@ from itertools import combinations
 
 import pandas as pd
 
-from circuitcore.emergence import crossing_times
+from circuitcore.emergence import by_the_end, crossing_times
 from livingpaper.claims.results import Results
 from livingpaper.claims.view import View, beside
 from retrieval_circuits.design import BAND
@@ -45,8 +45,8 @@ def deepest_times(results: Results) -> View:
         times = falls(results, DEEPEST, place)
         found.append(times.rename("value").reset_index().assign(group=f"error of the {symbol} falls"))
     table = pd.concat(found, ignore_index=True).assign(arm=DEEPEST)
-    table["series"], end = "seed " + table["init_seed"].astype(str), end_of(results, DEEPEST)
-    table = table.assign(value=table["value"].clip(upper=end), there=table["value"] <= end)
+    table = table.assign(**by_the_end(table["value"], end_of(results, DEEPEST)))
+    table["series"] = "seed " + table["init_seed"].astype(str)
     note = f"Both thresholds are one half; between checkpoints lines are straight. {NEVER}"
     return View(table, "training step", "test", BAND, note=note)
 

@@ -2,6 +2,7 @@
 
 import pandas as pd
 
+from circuitcore.emergence import by_the_end
 from livingpaper.claims.results import Results
 from livingpaper.claims.view import View, in_order
 from retrieval_circuits.design import BAND
@@ -22,8 +23,8 @@ def waits(results: Results) -> View:
     for arm, words in TRAINED.items():
         for event, level in EVENTS.items():
             rows, end = falls(results, arm, 1, level).rename("value").reset_index(), end_of(results, arm)
-            rows = rows.assign(value=rows["value"].clip(upper=end), there=rows["value"] <= end)
-            found.append(rows[rows["init_seed"].isin(seeds)].assign(group=words, series=event, arm=str(arm)))
+            rows = rows[rows["init_seed"].isin(seeds)]
+            found.append(rows.assign(**by_the_end(rows["value"], end), group=words, series=event, arm=str(arm)))
     table = in_order(pd.concat(found, ignore_index=True), "group", TRAINED.values())
     note = f"Errors below {AT_SHORTCUT:g} and {LEARNT:g}; between checkpoints lines are straight. {NEVER}"
     columns = ["group", "series", "arm", "init_seed", "value", "there"]

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from circuitcore.emergence import crossing_times
+from circuitcore.emergence import by_the_end, crossing_times
 
 
 @pytest.mark.parametrize(
@@ -45,3 +45,10 @@ def test_what_cannot_be_told_apart_or_has_no_level_is_refused():
         crossing_times(curve, 0.5)
     with pytest.raises(ValueError, match=r"no level for the curve 3; there are some for \[1\]"):
         crossing_times(curve.assign(init_seed=3), pd.Series({1: 0.5}))
+
+
+def test_what_comes_by_the_end_is_there_and_what_does_not_stands_at_the_end():
+    found = by_the_end(pd.Series([10.0, 50.0, np.inf]), 50)
+    assert found["value"].tolist() == [10.0, 50.0, 50.0] and found["there"].tolist() == [True, True, False]
+    of_each = by_the_end(pd.Series([30.0, 30.0]), pd.Series([20, 40]))
+    assert of_each["value"].tolist() == [20.0, 30.0] and of_each["there"].tolist() == [False, True]
