@@ -267,14 +267,15 @@ _SLIM = {"__all__": {"finding": {"held": _WITHOUT_VALUES, "guards": {"__all__": 
 
 
 def to_json(verdicts: Iterable[Verdict], *, samples: bool = False) -> str:
-    """Verdicts as JSON text: a list, keys sorted, infinite ends of intervals as words.
+    """Verdicts as JSON text: a list, one on a line, keys sorted, infinite ends of intervals as words.
 
     Args:
         verdicts: in the order they are to have.
         samples: whether to keep the value of each seed.
     """
     plain = json.loads(VERDICTS.dump_json(tuple(verdicts), exclude=None if samples else _SLIM))
-    return json.dumps(plain, indent=1, sort_keys=True, allow_nan=False, ensure_ascii=False) + "\n"
+    lines = (json.dumps(one, sort_keys=True, allow_nan=False, ensure_ascii=False) for one in plain)
+    return "[\n" + ",\n".join(lines) + "\n]\n"
 
 
 def from_json(text: str) -> tuple[Verdict, ...]:

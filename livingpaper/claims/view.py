@@ -1,6 +1,6 @@
 """What a figure draws, together with everything its caption must say about it."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import pandas as pd
@@ -25,6 +25,7 @@ class View:
         levels: what theory or a source says of the value, by a name; a line each. For pictures of points along an axis,
             as ``bars.seeds``, and for ``curves.training``.
         arms: arms all of whose runs are behind the table, where a row stands for several of them.
+        turns: panel -> times at which training asks for something else; an upright line each. For ``curves.training``.
 
     Raises:
         NoRowsError: an empty table, which would show nothing. ValueError: an empty unit.
@@ -38,6 +39,7 @@ class View:
     note: str = ""
     levels: Mapping[str, float] = field(default_factory=dict)
     arms: tuple[str, ...] = ()
+    turns: Mapping[str, Sequence[int]] = field(default_factory=dict)
 
     def __post_init__(self):
         if self.table.empty:

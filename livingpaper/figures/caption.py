@@ -99,8 +99,8 @@ def _per_arm(rows: pd.DataFrame) -> str:
 
 
 def _called(rows: pd.DataFrame) -> str:
-    """The column with what arms are called: their series or groups, if each stands for one arm and all of it."""
-    for column in ("series", "group"):
+    """The column with what arms are called: their series, groups or panels, if each is one arm and all of it."""
+    for column in ("series", "group", "panel"):
         if column in rows:
             pairs = rows[["arm", column]].astype(str).drop_duplicates()
             if pairs["arm"].is_unique and pairs[column].is_unique:

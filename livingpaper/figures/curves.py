@@ -1,6 +1,7 @@
 """Pictures over training time."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import altair as alt
@@ -21,8 +22,8 @@ def training(view: View, width: int) -> alt.TopLevelMixin:
 
     Columns: ``step`` (or ``epoch``, or ``tokens_seen``), ``series``, ``init_seed``, ``value``; optional ``origin``, and
     ``panel`` for several small plots on one scale, with ``unit`` and ``chance`` of each panel in place of the view's
-    (``chance`` missing: none there). The view's ``levels`` are lines in all of them. Click a series in the legend to
-    see it alone.
+    (``chance`` missing: none there). The view's ``levels`` are lines in all of them, its ``turns`` upright ones. Click
+    a series in the legend to see it alone.
     """
     time = next((name for name in TIME if name in view.table), "step")
     rows = rows_of(view, [time, "series", "init_seed", "value"], ["panel", "unit", "chance"])
@@ -49,11 +50,19 @@ def training(view: View, width: int) -> alt.TopLevelMixin:
             shown = chance
         for name, level in view.levels.items():
             layers.append(style.level_line(name, level, axis="y", label=panel == panels[0]))
+        if view.turns.get(panel):
+            layers.append(_turns(view.turns[panel], x))
         plots.append(alt.layer(*layers).properties(**size, **({"title": panel} if panelled else {})))
     plots[0] = plots[0].add_params(pick)
     if not panelled:
         return plots[0]
     return alt.concat(*plots, columns=columns, spacing=14).resolve_scale(y="shared", x="shared")
+
+
+def _turns(times: Sequence[int], x: alt.X) -> alt.Chart:
+    """An upright line at each time at which training asks for something else."""
+    lines = alt.Chart(alt.Data(values=[{"turn": time} for time in times]))
+    return lines.mark_rule(style="turn", tooltip=False).encode(x=alt.X(**{**x.to_dict(), "field": "turn"}))
 
 
 @style.responsive

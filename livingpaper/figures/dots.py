@@ -10,6 +10,8 @@ from livingpaper.figures import style
 from livingpaper.figures.row_labels import LETTER, row_labels, tallest
 from livingpaper.figures.rows import order_of, over_seeds
 
+FEW_VALUES, SEVERAL = 3, 3
+"""Where the seeds of a lane share two or three values, each that several have says how many."""
 LEGEND_OFFSET = 18
 """Pixels between a plot and the legend above it, as Vega has them."""
 
@@ -25,7 +27,7 @@ class Dots:
         view: for unit and chance level.
         width: room for it, in pixels.
         order: rows from top to bottom; () takes the order of the table.
-        zero: whether 0 is a level of its own, drawn as a line.
+        zero: whether 0 is a level of its own, drawn as a line even where no value is below it.
         label_room: pixels for the row labels; None lets the width decide, 0 draws none.
     """
 
@@ -59,6 +61,7 @@ def dots(plot: Dots) -> alt.LayerChart:
     """Draw it: striped rows, chance or zero line, points, and a bold mean with its interval for n >= 5.
 
     A value that is only known to be at least, or at most, as large is an open mark, and there is no mean of such.
+    Where seeds share a few values between them, each says how many have it.
     """
     rows = plot.rows.copy()
     series = "series" in rows
@@ -87,6 +90,7 @@ def dots(plot: Dots) -> alt.LayerChart:
     point = [alt.Tooltip("init_seed:N", title="seed"), alt.Tooltip("value:Q", title=unit)]
     look = {"x": x, "shape": shape, "tooltip": [*tips, *point, alt.Tooltip("runs:N", title="from")], **shared}
     layers = [_stripes(order, plot.by, y), *_levels(plot), *_means(means, x, shared, tips), *_points(rows, look)]
+    layers += _counts(rows, plot.by, {"x": x, "y": y, "yOffset": offset})
     height = plot.row_height
     if room:
         layers += row_labels(y, order, room)
@@ -110,7 +114,7 @@ def _stripes(order: list[str], by: str, y: alt.Y) -> alt.Chart:
 
 def _levels(plot: Dots) -> list[alt.TopLevelMixin]:
     levels = []
-    if plot.zero:
+    if plot.zero or plot.rows["value"].min() < 0 < plot.rows["value"].max():
         levels.append(alt.Chart(alt.Data(values=[{}])).mark_rule(style="zero").encode(x=alt.XDatum(0)))
     if plot.view.chance is not None:
         levels.append(style.chance_line(plot.view.chance, axis="x"))
@@ -139,6 +143,25 @@ def _points(rows: pd.DataFrame, look: dict) -> list[alt.Chart]:
         return [known]
     unknown = alt.Chart(beyond.drop(columns="there")).mark_point(filled=False, size=44, strokeWidth=1.6)
     return [known, unknown.encode(**look)]
+
+
+def _counts(rows: pd.DataFrame, by: str, place: dict) -> list[alt.Chart]:
+    """How many seeds have a value, beside its point, where a lane has few values; on the side where there is room."""
+    n_values = rows.groupby([by, "lane"], observed=True)["value"].transform("nunique")
+    few = rows[n_values.between(2, FEW_VALUES)].groupby([by, "lane", "value"], observed=True).size()
+    few = few[few >= SEVERAL].rename("n").reset_index()
+    if few.empty:
+        return []
+    few["words"] = "\u00d7" + few["n"].astype(str)
+    right = few["value"] > (rows["value"].min() + rows["value"].max()) / 2
+    sides = ((few[~right], "left", 5), (few[right], "right", -5))
+    return [
+        alt.Chart(part)
+        .mark_text(style="ink", align=align, dx=dx, dy=-5, fontSize=10, tooltip=False)
+        .encode(text="words:N", **place)
+        for part, align, dx in sides
+        if not part.empty
+    ]
 
 
 def _means(means: pd.DataFrame, x: alt.X, shared: dict, tips: list[alt.Tooltip]) -> list[alt.Chart]:

@@ -9,7 +9,7 @@ from livingpaper.figures.row_labels import LETTER
 from livingpaper.figures.rows import ColumnsError, both_origins, order_of, over_seeds, rows_of
 
 AXES = {"QK": ("query token", "key token"), "OV": ("attended token", "token written")}
-"""What the rows and columns of a circuit's map are; other circuits go unlabelled."""
+"""What the rows and columns of a circuit's map are, if the table does not say; other circuits go unlabelled."""
 
 
 @style.responsive
@@ -17,9 +17,10 @@ def circuit_maps(view: View, width: int) -> alt.TopLevelMixin:
     """QK and OV circuits of every head as maps over tokens, one row of maps a circuit with a scale of its own.
 
     Columns: ``circuit`` ("QK", "OV"), ``head``, ``row``, ``column`` (token labels, drawn in the order given),
-    ``value``; optional ``unit`` (of the circuit's values, if the circuits differ), ``origin`` (a menu chooses whose).
+    ``value``; optional ``unit`` (of the circuit's values, if the circuits differ), ``down`` and ``across`` (what its
+    rows and columns are, if not as in ``AXES``), ``origin`` (a menu chooses whose).
     """
-    rows = rows_of(view, ["circuit", "head", "row", "column", "value"], ["unit"])
+    rows = rows_of(view, ["circuit", "head", "row", "column", "value"], ["unit", "down", "across"])
     heads = order_of(rows, "head")
     columns = min(len(heads), 4 if width >= style.WIDE else 2)
     side = (width - 56 - 34 * columns) // columns
@@ -49,6 +50,8 @@ def _map(rows: pd.DataFrame, color: alt.Color, side: int, *, first: bool) -> alt
     across, down = order_of(rows, "column"), order_of(rows, "row")
     circuit, head = str(rows["circuit"].iloc[0]), str(rows["head"].iloc[0])
     named = AXES.get(circuit, (None, None))
+    if {"down", "across"} <= set(rows):
+        named = (rows["down"].iloc[0], rows["across"].iloc[0])
     axis = alt.Axis(
         labelFontSize=10 if side < 130 else 11, labelPadding=2, ticks=False, domain=False, labelOverlap=True
     )

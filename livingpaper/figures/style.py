@@ -83,6 +83,7 @@ def _styles(ink: dict[str, str]) -> dict[str, dict[str, Any]]:
         "chance": {"stroke": ink["quiet"], "strokeDash": [5, 4], "strokeWidth": 1.3, "strokeOpacity": 1},
         "chance-label": {"fill": ink["quiet"], "fontSize": 12, "fontStyle": "italic"},
         "zero": {"stroke": ink["quiet"], "strokeWidth": 1},
+        "turn": {"stroke": ink["quiet"], "strokeWidth": 1, "strokeDash": [1, 3], "strokeOpacity": 1},
         "empty": {"color": ink["grid"]},
         "ink": {"color": ink["text"]},
         "row": {"color": ink["grid"], "fillOpacity": 0.5},

@@ -1,5 +1,6 @@
 """The table behind each figure of the chapter, with what its caption must say."""
 
+import itertools
 import math
 from collections.abc import Iterable
 
@@ -31,6 +32,7 @@ from retrieval_circuits.composition.design import (
     WORDS,
     Arm,
     Params,
+    Way,
     hidden_of,
 )
 from retrieval_circuits.composition.published import ERRORS, FRONTIER
@@ -140,10 +142,18 @@ def _curves(results: Results, panels: dict[Arm, str]) -> View:
     found = [accuracy_curves(results, arm).assign(panel=panels[arm], arm=str(arm)) for arm in shown]
     table = pd.concat(found, ignore_index=True).sort_values(["hops", "step"], kind="stable")
     table = in_order(table.assign(series=table["hops"].map(WORDS)), "panel", panels.values())
+    turns = {panels[arm]: _turns(arm.way, int(table["step"].max())) for arm in shown}
+    upright = ". Upright: turns" if any(turns.values()) else ""
     return View(
         table[["panel", "series", "step", "arm", "init_seed", "value"]], ACCURACY, ROWS, BAND, chance=GUESS,
-        note=f"Answered: {ANSWERED:.0%} and more",
+        note=f"Answered: {ANSWERED:.0%} and more{upright}", turns=turns,
     )  # fmt: skip
+
+
+def _turns(way: Way, steps: int) -> tuple[int, ...]:
+    """The steps at which another turn begins: none where all is mixed."""
+    lengths = [steps // STEPS_AN_EPOCH * part // N_PARTS * STEPS_AN_EPOCH for part in way.parts]
+    return tuple(itertools.accumulate(lengths))[:-1]
 
 
 def passing(results: Results) -> View:

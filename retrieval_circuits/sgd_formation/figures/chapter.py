@@ -127,19 +127,23 @@ def by_lag(results: Results) -> View:
     return View(table, "share of reads answered right", REPORTED[FRESH], BAND)
 
 
+TIMES = {
+    "reads look at the value asked for": looking_time(FRESH),
+    "reads of the last write are right": learning_time(FRESH, SHORTEST),
+    "reads across the longest lag are right": learning_time(FRESH, LONGEST),
+    "all reads are right": learning_time(FRESH),
+}
+"""What comes with values that look at their keys -> values of a reading of when it is half the way to its end."""
+
+
 def times(results: Results) -> View:
-    """When each event is half the way to its end, one point a seed."""
-    events = {
-        "values look at their keys": joining_time(FRESH),
-        "reads look at the value asked for": looking_time(FRESH),
-        "reads of the last write are right": learning_time(FRESH, SHORTEST),
-        "reads across the longest lag are right": learning_time(FRESH, LONGEST),
-        "all reads are right": learning_time(FRESH),
-    }
-    found = [values(results).rename("value").reset_index().assign(group=name) for name, values in events.items()]
+    """How long after values look at their keys each other event is half the way to its end, one point a seed."""
+    joined = joining_time(FRESH)(results)
+    found = [(values(results) - joined).rename("value").reset_index().assign(group=name)
+             for name, values in TIMES.items()]  # fmt: skip
     table = pd.concat(found, ignore_index=True).assign(arm=FRESH)
-    note = "An event's time: half the way to its value at the end, of the head that leads then"
-    return View(table, "training step", REPORTED[FRESH], BAND, note=note)
+    note = "An event's time: half the way to its value at the end, of the head that leads then. Below 0: before"
+    return View(table, "steps after values look at their keys", REPORTED[FRESH], BAND, note=note)
 
 
 LOOKER, JOINER = "the head that looks the key up", "the head that joins values to keys"
@@ -233,12 +237,14 @@ def margins(results: Results) -> View:
 
 
 def removed_ways(results: Results) -> View:
-    """What each part's removal costs when it is set to zero, and when it is set to its mean."""
-    ways = {"zero": "zero", "mean": "its mean over words of the same kind"}
-    found = [removal_costs(results, FRESH, how).assign(series=name) for how, name in ways.items()]
-    table = pd.concat(found, ignore_index=True)
-    table = table.assign(group=table["site"])[["group", "series", "arm", "init_seed", "value"]]
-    return View(table, "accuracy lost", REPORTED[FRESH], BAND)
+    """How much more each part's removal costs when it is set to zero than when it is set to its mean."""
+    key = ["arm", "init_seed", "site"]
+    zero, mean = (removal_costs(results, FRESH, how).astype({"arm": str})[[*key, "value"]] for how in ("zero", "mean"))
+    table = zero.merge(mean, on=key, suffixes=("", "_at_mean"), validate="one_to_one")
+    table = table.assign(group=table["site"], value=table["value"] - table["value_at_mean"])
+    note = "The mean is over words of the same kind. Right of 0: zero costs more"
+    unit = "accuracy lost at zero, less that at the mean"
+    return View(table[["group", "arm", "init_seed", "value"]], unit, REPORTED[FRESH], BAND, note=note)
 
 
 def singular_values(results: Results) -> View:

@@ -26,7 +26,7 @@ def more_doublings(change: Change) -> OfArms:
     def values(results: Results) -> pd.Series:
         arms = (FOLLOWED, change)
         end = min(end_of(results, arm) for arm in arms)
-        learnt, waits = zip(*(_until(results, arm, end) for arm in arms), strict=True)
+        learnt, waits = zip(*(until(results, arm, end) for arm in arms), strict=True)
         both = learnt[0].index.intersection(learnt[1].index)
         told = both[(learnt[0][both] < end) | (learnt[1][both] < end)]
         return np.log2(waits[1][told] / waits[0][told])
@@ -34,7 +34,7 @@ def more_doublings(change: Change) -> OfArms:
     return OfArms((str(FOLLOWED), str(change)), values)
 
 
-def _until(results: Results, arm: Cell | Change, end: int) -> tuple[pd.Series, pd.Series]:
+def until(results: Results, arm: Cell | Change, end: int) -> tuple[pd.Series, pd.Series]:
     """When x_1 is learnt, at most ``end``, and how long after the shortcut that is, at least one checkpoint."""
     start, learnt = (falls(results, arm, 1, level) for level in (AT_SHORTCUT, LEARNT))
     learnt = learnt.clip(upper=end)

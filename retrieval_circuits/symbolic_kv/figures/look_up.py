@@ -184,10 +184,13 @@ def maps(results: Results) -> View:
     """QK (measured) and OV (from the weights) maps of every head in the first seed."""
     rows = pd.concat([_first_seed(results, kind) for kind in ("QK", "OV")], ignore_index=True)
     units = {"QK": "score, less its row mean", "OV": "logit"}
+    down, across = {"QK": "key asked for", "OV": "value attended"}, {"QK": "key of the value", "OV": "value written"}
     table = rows.rename(columns={"kind": "circuit"}).drop(columns=["row", "column"])
-    table = table.rename(columns={"row_label": "row", "column_label": "column"}).assign(unit=rows["kind"].map(units))
+    table = table.rename(columns={"row_label": "row", "column_label": "column"})
+    said = {"unit": units, "down": down, "across": across}
+    table = table.assign(**{name: rows["kind"].map(words) for name, words in said.items()})
     return View(
-        table[["circuit", "head", "row", "column", "unit", "init_seed", "value"]],
+        table[["circuit", "head", "row", "column", *said, "init_seed", "value"]],
         "logit",
         "test prompts",
         note=BY_TORCH,

@@ -1,4 +1,4 @@
-"""Values that are only known to be larger, levels beside curves, and what a caption and a panel are called."""
+"""What a picture says beside its points: what is only known to be larger, levels, turns, counts, and its words."""
 
 import itertools
 
@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from livingpaper.claims.view import View
-from livingpaper.figures import bars, curves, powers, rates, style
+from livingpaper.figures import bars, curves, maps, powers, rates, style
 from livingpaper.figures.caption import facts
 
 BAND = "95 % t interval of the mean over seeds"
@@ -23,7 +23,7 @@ def marks(spec, kind):
     return [
         (layer, pd.DataFrame(spec["datasets"][layer["data"]["name"]]))
         for layer in spec["layer"]
-        if "data" in layer and layer["mark"].get("type") == kind
+        if "name" in layer.get("data", {}) and layer["mark"].get("type") == kind
     ]
 
 
@@ -64,6 +64,38 @@ def test_levels_of_a_view_are_drawn_beside_curves_and_named_once():
     text = str({name: part for name, part in style.specification(curves.training(view)).items() if name != "usermeta"})
     assert text.count("'datum': 0.5") == 2 and text.count("'style': 'chance-label'") == 1
     assert "Lines: learnt below 0.5." in facts(view)
+
+
+def test_turns_are_upright_lines_in_their_own_panel_alone():
+    rows = rows_of("panel series step init_seed", ["in turn", "mixed"], ["a"], [0, 10], range(5))
+    spec = style.specification(curves.training(View(rows, "accuracy", "test", BAND, turns={"in turn": (3, 7)})))
+    drawn = {
+        plot["title"]: [row["turn"] for layer in plot["layer"] if layer.get("mark", {}).get("style") == "turn"
+                        for row in layer["data"]["values"]]
+        for plot in spec["concat"]
+    }  # fmt: skip
+    assert drawn == {"in turn": [3, 7], "mixed": []}
+
+
+def test_seeds_that_share_a_value_are_counted_where_values_are_few():
+    values = {"two values": [0, 0, 0, 1, 1, 1, 1], "one value": [1] * 7, "many": [0, 0, 0, 0.2, 0.4, 0.6, 1]}
+    rows = pd.DataFrame([
+        {"group": group, "init_seed": seed, "value": float(value)}
+        for group, of_group in values.items() for seed, value in enumerate(of_group)
+    ])  # fmt: skip
+    spec = style.specification(bars.seeds(View(rows, "share", "test", BAND)))
+    told = {(row["group"], row["value"], row["words"], layer["mark"]["align"])
+            for layer, part in marks(spec, "text") if "words" in part for _, row in part.iterrows()}  # fmt: skip
+    assert told == {("two values", 0, "\u00d73", "left"), ("two values", 1, "\u00d74", "right")}
+
+
+def test_a_map_of_a_circuit_says_what_its_rows_and_columns_are():
+    rows = rows_of("circuit head row column", ["QK"], ["L0H0"], ["K0", "K1"], ["K0", "K1"])
+    titles = {}
+    for name, table in {"tokens": rows, "told": rows.assign(down="key asked for", across="key of the value")}.items():
+        text = str(style.specification(maps.circuit_maps(View(table, "logit", "test"), width=style.WIDE)))
+        titles[name] = ["'title': 'query token'" in text, "'title': 'key of the value'" in text]
+    assert titles == {"tokens": [True, False], "told": [False, True]}
 
 
 def test_a_caption_calls_arms_what_the_picture_calls_them_where_it_has_a_name_for_each():
