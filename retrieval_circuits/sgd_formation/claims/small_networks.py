@@ -7,7 +7,7 @@ from livingpaper.claims.reading import Less, Reading, Values
 from livingpaper.claims.rules import Forced, Share
 from livingpaper.claims.units import MORE_OFTEN_THAN_NOT, POINTS, STEPS, Unit, at_least, at_most, share_of
 from retrieval_circuits.bounds import BEHAVIOUR
-from retrieval_circuits.sgd_formation.design import EVERY, FIXED, FRESH, SOURCE
+from retrieval_circuits.sgd_formation.design import EVERY, FRESH, SOURCE
 from retrieval_circuits.sgd_formation.published import TRAINING_LOSS
 from retrieval_circuits.sgd_formation.readings import networks as readings
 
@@ -157,58 +157,6 @@ LOOKING = (
     ),
 )
 
-REACH = (
-    Claim(
-        id="SF10",
-        says=Says(
-            holds="Rows that come back are read better than new ones at the end.",
-            fails="Rows that come back are not read better than new ones at the end.",
-            whether="whether rows that come back are read better than new ones",
-        ),
-        reading=GAP(
-            "accuracy on rows trained on, less that on test rows, fixed rows",
-            values=Less(readings.accuracy(FIXED, "train"), readings.accuracy(FIXED)),
-        ),
-        bound=at_least(0.05, "five points, the margin that rules have"),
-        controls=(
-            Control(
-                reading=GAP(
-                    "the same difference where rows are always fresh",
-                    values=Less(readings.accuracy(FRESH, "train"), readings.accuracy(FRESH)),
-                ),
-                bound=at_most(0.05, "rows of the two splits are equally hard"),
-            ),
-        ),
-    ),
-    Claim(
-        id="SF11",
-        says=Says(
-            holds="Pairs of a key and a value that were never trained on are read as well as the others.",
-            fails="Pairs of a key and a value that were never trained on are read worse.",
-            whether="whether held-out pairs are read as well, within five points",
-        ),
-        reading=GAP(
-            "accuracy on held-out pairs, less that on test rows,",
-            values=Less(readings.accuracy(FRESH, "heldout_pairs"), readings.accuracy(FRESH)),
-        ),
-        bound=at_least(-0.05, "within five points; the source's network loses 8.5"),
-        source="source",
-        source_verdict="Refuted",
-    ),
-    Claim(
-        id="SF12",
-        says=Says(
-            holds="The look-up holds for more keys than were trained on.",
-            fails="The look-up does not hold for more keys than were trained on.",
-            whether="whether the look-up holds for more keys",
-        ),
-        reading=SCORE("accuracy on streams of more keys", values=readings.accuracy(FRESH, "structural_ood")),
-        bound=BEHAVIOUR,
-        source="source",
-        source_verdict="Refuted",
-    ),
-)
-
 ORDER = (
     Claim(
         id="SF20",
@@ -346,5 +294,3 @@ PARTS = (
         source_verdict="Supported",
     ),
 )
-
-SMALL_NETWORKS = (*BENCHMARK, *LOOKING, *REACH, *ORDER, *PARTS)
