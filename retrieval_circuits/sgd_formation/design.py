@@ -31,6 +31,7 @@ from retrieval_circuits.sgd_formation.measures import (
     Featured,
     Hypotheses,
     Linked,
+    Neurons,
     Probed,
     Removed,
     example_geometry,
@@ -46,12 +47,17 @@ from retrieval_circuits.sgd_formation.measures import (
     source_rules,
     spectra,
     stream_scores,
+    without_neurons,
 )
 
 EVERY, EVERY_OF_SOURCE = 50, 250
 """Steps between two checkpoints: on our stream, where the look-up appears at once, and as in the source."""
 N_LOOKED = 64
 """Rows on which attention is averaged and parts are removed."""
+N_SET_ASIDE = 32
+"""Rows on which neurons are set aside: some 320 reads."""
+SET_ASIDE = (1, 8, 32)
+"""How many neurons of one MLP, of 256; the source sets 8 aside."""
 WARM_UP = 200
 BATCH_SIZE, LEARNING_RATE = 64, 1e-3
 FULL_BATCH, FULL_RATE = 128, 4e-4
@@ -170,7 +176,7 @@ def _model(task: Stream, d_model: int) -> ModelConfig:
 
 
 def instruments(params: Params, arm: str) -> tuple[Instrument, ...]:
-    """Answers and attention of each checkpoint, each part taken away at the end; on fresh rows, tests of each link."""
+    """Answers and attention of each checkpoint, parts taken away at the end; on fresh rows links, and neurons, too."""
     n_looked = min(N_LOOKED, params.n_rows)
     scores = Instrument(
         name="measurements", version=2, measures=stream_scores, settings=Counts(n_rows=params.n_rows, n_looked=n_looked)
@@ -182,9 +188,16 @@ def instruments(params: Params, arm: str) -> tuple[Instrument, ...]:
         Instrument(name="removed", version=1, measures=part_removed, when="last", settings=removed),
         Instrument(name="margin_parts", version=1, measures=margin_parts, when="last", settings=parts),
         *((links(params.n_rows),) if arm in (FRESH, DRAWN) else ()),
+        *((_neurons(params.n_rows),) if arm == FRESH else ()),
         *(_of_weights(params) if arm == DRAWN else ()),
         *(_of_source() if arm == FULL else ()),
     )
+
+
+def _neurons(n_rows: int) -> Instrument:
+    """What is read without a few neurons."""
+    settings = Neurons(n_rows=min(N_SET_ASIDE, n_rows), sizes=SET_ASIDE)
+    return Instrument(name="neurons", version=1, measures=without_neurons, when="last", settings=settings)
 
 
 def _of_source() -> tuple[Instrument, ...]:

@@ -88,6 +88,7 @@ SPLITS = {
     "train": "rows trained on",
     "test": "new rows",
     "heldout_pairs": "pairs never trained on",
+    "heldout_twins": "the same rows, pairs trained on",
     "structural_ood": "more keys",
 }
 

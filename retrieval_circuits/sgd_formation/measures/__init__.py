@@ -7,6 +7,7 @@ from retrieval_circuits.sgd_formation.measures.floors import our_floor, source_f
 from retrieval_circuits.sgd_formation.measures.geometry import Examples, example_geometry
 from retrieval_circuits.sgd_formation.measures.hypotheses import Hypotheses, hypothesis_tests
 from retrieval_circuits.sgd_formation.measures.links import Linked, link_tests
+from retrieval_circuits.sgd_formation.measures.neurons import Neurons, without_neurons
 from retrieval_circuits.sgd_formation.measures.probe_set import Probed, probe_scores
 from retrieval_circuits.sgd_formation.measures.removals import Removed, part_removed
 from retrieval_circuits.sgd_formation.measures.scores import Counts, stream_scores
@@ -24,6 +25,7 @@ __all__ = [
     "Featured",
     "Hypotheses",
     "Linked",
+    "Neurons",
     "Probed",
     "Removed",
     "example_geometry",
@@ -39,4 +41,5 @@ __all__ = [
     "source_rules",
     "spectra",
     "stream_scores",
+    "without_neurons",
 ]

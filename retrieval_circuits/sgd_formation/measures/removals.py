@@ -64,9 +64,14 @@ def _means(net: Network, batch: Batch) -> dict[str, Float[Tensor, "ckpt 1 pos ..
     """What each part writes on average at words of the same kind, put at every such word; the first one apart."""
     layers = range(net.config.n_layers)
     cache = net.record(batch, [f"{name}.{layer}" for layer in layers for name in ("z", "mlp_out")])
+    return {key: mean_by_kind(value, batch) for key, value in cache.items()}
+
+
+def mean_by_kind(value: Float[Tensor, "ckpt batch pos ..."], batch: Batch) -> Float[Tensor, "ckpt 1 pos ..."]:
+    """The mean over words of the same kind, at every such word; the first word is a kind of its own."""
     n_pos = batch.tokens.shape[1]
     kind = torch.where(torch.arange(n_pos) == 0, EVENT, torch.arange(n_pos) % EVENT)
-    return {key: _mean_by_kind(value, kind, batch.loss_mask) for key, value in cache.items()}
+    return _mean_by_kind(value, kind, batch.loss_mask)
 
 
 def _mean_by_kind(value: Tensor, kind: Tensor, alive: Tensor) -> Tensor:

@@ -295,6 +295,28 @@ def cost_of_part(arm: str, site: str) -> OfArms:
     return values
 
 
+def left_without(arm: str, site: str, how: str) -> OfArms:
+    """Values of a reading: share of reads answered right without one part."""
+
+    @of_arms(arm)
+    def values(results: Results) -> pd.Series:
+        rows = results.rows("removed", arm=arm, metric="removed_accuracy", split=REPORTED[arm], site=site, edit=how)
+        return rows.set_index("init_seed")["value"]
+
+    return values
+
+
+def without_neurons(site: str, which: str, how: str = "mean") -> OfArms:
+    """Values of a reading: share of reads answered right without some neurons of an MLP ("top 8", "drawn 8")."""
+
+    @of_arms(FRESH)
+    def values(results: Results) -> pd.Series:
+        where = {"site": site, "variable": which, "edit": how}
+        return results.rows("neurons", arm=FRESH, metric="neurons_accuracy", **where).set_index("init_seed")["value"]
+
+    return values
+
+
 def dearest_head(arm: str, layer: int) -> OfArms:
     """Values of a reading: the most that removing a single head of a layer costs."""
 
