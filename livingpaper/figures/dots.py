@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 import altair as alt
+import numpy as np
 import pandas as pd
 
 from livingpaper.claims.view import View
@@ -10,8 +11,9 @@ from livingpaper.figures import style
 from livingpaper.figures.row_labels import LETTER, row_labels, tallest
 from livingpaper.figures.rows import order_of, over_seeds
 
-FEW_VALUES, SEVERAL = 3, 3
-"""Where the seeds of a lane share two or three values, each that several have says how many."""
+FEW_VALUES, SEVERAL, APART = 3, 3, 0.06
+"""Where the seeds of a lane share two or three values so far apart, in shares of the plot, each says how many have it,
+if several have."""
 LEGEND_OFFSET = 18
 """Pixels between a plot and the legend above it, as Vega has them."""
 
@@ -147,8 +149,10 @@ def _points(rows: pd.DataFrame, look: dict) -> list[alt.Chart]:
 
 def _counts(rows: pd.DataFrame, by: str, place: dict) -> list[alt.Chart]:
     """How many seeds have a value, beside its point, where a lane has few values; on the side where there is room."""
-    n_values = rows.groupby([by, "lane"], observed=True)["value"].transform("nunique")
-    few = rows[n_values.between(2, FEW_VALUES)].groupby([by, "lane", "value"], observed=True).size()
+    least = APART * (rows["value"].max() - rows["value"].min())
+    values = rows.groupby([by, "lane"], observed=True)["value"]
+    told = values.transform(lambda lane: 1 < lane.nunique() <= FEW_VALUES and min(np.diff(np.unique(lane))) > least)
+    few = rows[told].groupby([by, "lane", "value"], observed=True).size()
     few = few[few >= SEVERAL].rename("n").reset_index()
     if few.empty:
         return []

@@ -255,7 +255,7 @@ def set_aside(results: Results) -> View:
     kinds, sizes = zip(*rows["variable"].astype(str).str.split(), strict=True)
     words = {"top": "cost most alone", "drawn": "by lot"}
     rows = rows.assign(series=[words[kind] for kind in kinds], size=[int(size) for size in sizes])
-    rows = rows.sort_values(["size", "site"], kind="stable")
+    rows = rows.astype({"site": "str"}).sort_values(["site", "size"], kind="stable")
     group = [f"{site}: {size} neuron{'s' * (size > 1)}" for site, size in zip(rows["site"], rows["size"], strict=True)]
     note = f"Neurons are set to their means; {N_DRAWN} sets by lot, of which the mean is drawn"
     table = rows.assign(group=group)[["group", "series", "arm", "init_seed", "value"]]

@@ -78,7 +78,8 @@ def test_turns_are_upright_lines_in_their_own_panel_alone():
 
 
 def test_seeds_that_share_a_value_are_counted_where_values_are_few():
-    values = {"two values": [0, 0, 0, 1, 1, 1, 1], "one value": [1] * 7, "many": [0, 0, 0, 0.2, 0.4, 0.6, 1]}
+    values = {"two values": [0, 0, 0, 1, 1, 1, 1], "one value": [1] * 7}
+    values |= {"many": [0, 0, 0, 0.2, 0.4, 0.6, 1], "close": [0.97] * 3 + [1] * 4}
     rows = pd.DataFrame([
         {"group": group, "init_seed": seed, "value": float(value)}
         for group, of_group in values.items() for seed, value in enumerate(of_group)
