@@ -23,7 +23,7 @@ class View:
         chance: value of a guesser on the drawn scale, None where chance has no meaning.
         note: anything else a reader must know before trusting the picture.
         levels: what theory or a source says of the value, by a name; a line each. For pictures of points along an axis,
-            as ``bars.seeds``, and for ``curves.training``.
+            as ``bars.seeds``, and for ``curves.training``; others refuse a view that has some.
         arms: arms all of whose runs are behind the table, where a row stands for several of them.
         turns: panel -> times at which training asks for something else; an upright line each. For ``curves.training``.
 

@@ -15,6 +15,7 @@ import pandas as pd
 
 from livingpaper.claims.papers import packages
 from livingpaper.claims.view import View
+from livingpaper.figures.rows import ColumnsError
 
 Theme = Literal["light", "dark"]
 Symbol = Literal["stroke", "circle", "square", ""]
@@ -96,7 +97,8 @@ def responsive(draw: Callable[..., alt.TopLevelMixin]) -> Callable[..., alt.TopL
     ``draw(view, width=...)`` must lay the same rows out in the room given. Called without ``width``, the result is the
     wide chart, whose ``usermeta`` holds ``narrow`` (a specification without data), ``dark`` (a theme) and ``maker``
     ("module:function", so that a figure can show the code that drew it), beside what the picture itself put there.
-    With ``width`` it is that one layout.
+    With ``width`` it is that one layout. A picture that draws no line for a level or turn of the view is refused, as
+    its caption would speak of it.
     """
 
     @functools.wraps(draw)
@@ -104,6 +106,7 @@ def responsive(draw: Callable[..., alt.TopLevelMixin]) -> Callable[..., alt.TopL
         if width is not None:
             return draw(view, width=width, **options)
         wide = draw(view, width=WIDE, **options)
+        _require_lines(view, wide)
         narrow = specification(draw(view, width=NARROW, **options), validate=False)  # the wide one is checked
         for shared in ("datasets", "usermeta"):
             narrow.pop(shared, None)
@@ -113,6 +116,16 @@ def responsive(draw: Callable[..., alt.TopLevelMixin]) -> Callable[..., alt.TopL
         return wide
 
     return picture
+
+
+def _require_lines(view: View, chart: alt.TopLevelMixin) -> None:
+    lines = {f"level {name!r}": f"'label': '{name} " for name in view.levels}
+    lines |= {f"turns of {panel!r}": "'turn': " for panel, times in view.turns.items() if times}
+    drawn = str(chart.to_dict(validate=False)) if lines else ""
+    missing = [name for name, line in lines.items() if line not in drawn]
+    if missing:
+        raise ColumnsError(f"this picture draws no line for {', '.join(missing)} of its view; bars.seeds draws levels, "
+                           "curves.training levels and turns")  # fmt: skip
 
 
 def specification(chart: alt.TopLevelMixin, *, validate: bool = True) -> dict[str, Any]:

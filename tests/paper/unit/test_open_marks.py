@@ -9,6 +9,7 @@ import pytest
 from livingpaper.claims.view import View
 from livingpaper.figures import bars, curves, maps, powers, rates, style
 from livingpaper.figures.caption import facts
+from livingpaper.figures.rows import ColumnsError
 
 BAND = "95 % t interval of the mean over seeds"
 
@@ -75,6 +76,14 @@ def test_turns_are_upright_lines_in_their_own_panel_alone():
         for plot in spec["concat"]
     }  # fmt: skip
     assert drawn == {"in turn": [3, 7], "mixed": []}
+
+
+def test_a_picture_without_a_line_for_what_its_caption_says_is_refused():
+    rows = rows_of("panel series step init_seed", ["one", "other"], ["a"], [0, 1], range(5))
+    with pytest.raises(ColumnsError, match=r"no line for level 'a law'"):
+        curves.lines(View(rows, "accuracy", "test", BAND, levels={"a law": 0.5}))
+    with pytest.raises(ColumnsError, match=r"no line for turns of 'one'"):
+        curves.lines(View(rows, "accuracy", "test", BAND, turns={"one": (1,), "other": ()}))
 
 
 def test_seeds_that_share_a_value_are_counted_where_values_are_few():
