@@ -4,7 +4,6 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from circuitcore.tasks.balanced_stream import BalancedStream
 from livingpaper.claims.results import Results
 from livingpaper.claims.view import View
 from retrieval_circuits.design import BAND
@@ -38,7 +37,6 @@ from retrieval_circuits.sgd_selection.readings import (
     winners,
 )
 
-SPLIT = BalancedStream.reported
 ROWS = "test rows"
 COUNTED = "95 % Wilson intervals"
 OVER_ORDERS = BAND.replace("seeds", "orders")
