@@ -3,7 +3,7 @@
 Every metric works on tensors whose leading axis is ``ckpt``, the checkpoint; interventions put ``edit`` before it.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import torch
@@ -86,12 +86,22 @@ class Network:
         with torch.inference_mode():
             return answers_under(self.config, self.weights, batch, interventions, sources)
 
-    def passes(self, batch: Batch, interventions, sources, like: Cache, record: Collection[str]):
-        """Yield the recorded sites of whole passes, a few interventions at a time, to bound memory."""
+    def passes(
+        self,
+        batch: Batch,
+        interventions: Sequence[Sequence[Edit]],
+        sources: Mapping[str, Cache],
+        like: Cache,
+        record: Collection[str] = (),
+    ) -> Iterator[Output]:
+        """Yield logits ``[edit ckpt batch pos vocab]`` and recorded sites of whole passes, a few interventions each.
+
+        All at once would take much memory. ``like`` has the shapes of the edited sites.
+        """
         for start in range(0, len(interventions), EDITS_AT_ONCE):
             with torch.inference_mode():
                 plan = compile_edits(interventions[start : start + EDITS_AT_ONCE], batch.roles, sources, like)
-                yield forward(self.config, self.weights, batch.tokens, plan, record).cache
+                yield forward(self.config, self.weights, batch.tokens, plan, record)
 
     def normed(self, x: Float[Tensor, "*lead batch d_model"], name: str) -> Float[Tensor, "*lead batch d_model"]:
         """``x`` after the norm called ``name``, exactly as the forward pass applies it."""

@@ -25,7 +25,8 @@ class View:
         levels: what theory or a source says of the value, by a name; a line each. For pictures of points along an axis,
             as ``bars.seeds``, and for ``curves.training``; others refuse a view that has some.
         arms: arms all of whose runs are behind the table, where a row stands for several of them.
-        turns: panel -> times at which training asks for something else; an upright line each. For ``curves.training``.
+        turns: panel -> times from which training asks for something else; an upright line each. For
+            ``curves.training``; a panel without such a time is left out.
 
     Raises:
         NoRowsError: an empty table, which would show nothing. ValueError: an empty unit.

@@ -30,6 +30,8 @@ def facts(view: View) -> list[str]:
         sentences.append(f"Chance level: {view.chance:.3g}.")
     if view.levels:
         sentences.append(f"Lines: {'; '.join(f'{name} {level:.3g}' for name, level in view.levels.items())}.")
+    if view.turns:
+        sentences.append("Upright lines: training asks for something else from there on.")
     if view.note:
         sentences.append(sentence(view.note))
     return sentences

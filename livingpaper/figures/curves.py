@@ -39,6 +39,8 @@ def training(view: View, width: int) -> alt.TopLevelMixin:
     x = alt.X(f"{time}:Q", title=style.axis_title(TIME[time], size["width"]), axis=axis)
     drawn, units = [time, "series", "init_seed", "value", "origin"], _units(rows["value"])
     plots, shown = [], None
+    if strange := set(view.turns) - set(panels):
+        raise ColumnsError(f"turns are told of panels {sorted(strange)}; the table has {panels}")
     for panel in panels:
         part, mean = rows[rows["panel"] == panel], means[means["panel"] == panel]
         unit, chance = _of_panel(part, "unit", None) or view.unit, _of_panel(part, "chance", view.chance)
@@ -50,7 +52,7 @@ def training(view: View, width: int) -> alt.TopLevelMixin:
             shown = chance
         for name, level in view.levels.items():
             layers.append(style.level_line(name, level, axis="y", label=panel == panels[0]))
-        if view.turns.get(panel):
+        if panel in view.turns:
             layers.append(_turns(view.turns[panel], x))
         plots.append(alt.layer(*layers).properties(**size, **({"title": panel} if panelled else {})))
     plots[0] = plots[0].add_params(pick)

@@ -63,7 +63,7 @@ def dots(plot: Dots) -> alt.LayerChart:
     """Draw it: striped rows, chance or zero line, points, and a bold mean with its interval for n >= 5.
 
     A value that is only known to be at least, or at most, as large is an open mark, and there is no mean of such.
-    Where seeds share a few values between them, each says how many have it.
+    Where seeds share a few values between them, those of several seeds say of how many.
     """
     rows = plot.rows.copy()
     series = "series" in rows
@@ -152,11 +152,11 @@ def _counts(rows: pd.DataFrame, by: str, place: dict) -> list[alt.Chart]:
     least = APART * (rows["value"].max() - rows["value"].min())
     values = rows.groupby([by, "lane"], observed=True)["value"]
     told = values.transform(lambda lane: 1 < lane.nunique() <= FEW_VALUES and min(np.diff(np.unique(lane))) > least)
-    few = rows[told].groupby([by, "lane", "value"], observed=True).size()
+    few = rows[told].groupby([by, "lane", "value", "there"], observed=True).size()
     few = few[few >= SEVERAL].rename("n").reset_index()
     if few.empty:
         return []
-    few["words"] = "\u00d7" + few["n"].astype(str)
+    few["words"] = few["n"].astype(str) + " seeds"
     right = few["value"] > (rows["value"].min() + rows["value"].max()) / 2
     sides = ((few[~right], "left", 5), (few[right], "right", -5))
     return [

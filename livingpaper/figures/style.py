@@ -6,6 +6,7 @@ that nothing is said by colour alone. Maps use cividis (Nunez, Anderton, Renslow
 
 import functools
 import importlib
+import json
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
@@ -119,9 +120,9 @@ def responsive(draw: Callable[..., alt.TopLevelMixin]) -> Callable[..., alt.TopL
 
 
 def _require_lines(view: View, chart: alt.TopLevelMixin) -> None:
-    lines = {f"level {name!r}": f"'label': '{name} " for name in view.levels}
-    lines |= {f"turns of {panel!r}": "'turn': " for panel, times in view.turns.items() if times}
-    drawn = str(chart.to_dict(validate=False)) if lines else ""
+    lines = {f"level {name!r}": json.dumps(f"{name} ")[:-1] for name in view.levels}
+    lines |= {f"turns of {panel!r}": '"style": "turn"' for panel in view.turns}
+    drawn = json.dumps(chart.to_dict(validate=False), default=str) if lines else ""
     missing = [name for name, line in lines.items() if line not in drawn]
     if missing:
         raise ColumnsError(f"this picture draws no line for {', '.join(missing)} of its view; bars.seeds draws levels, "

@@ -39,6 +39,10 @@ class Way(NamedTuple):
     parts: tuple[int, ...] = ()
     kept: bool = False
 
+    def turns(self, epochs: int) -> tuple[int, ...]:
+        """How many epochs each turn lasts, of so many; where all is mixed there is one."""
+        return tuple(epochs * part // N_PARTS for part in self.parts or (N_PARTS,))
+
     @property
     def splits(self) -> tuple[str, ...]:
         """The splits trained on, stage by stage."""
@@ -160,7 +164,7 @@ def _recipe(params: Params, arm: Arm, seed: int) -> Recipe:
     task = task_of(params, arm.way, seed)
     epochs = params.steps // STEPS_AN_EPOCH
     fresh = STEPS_AN_EPOCH * params.batch_size
-    stages = zip(arm.way.splits, arm.way.parts or (N_PARTS,), strict=True)
+    stages = zip(arm.way.splits, arm.way.turns(epochs), strict=True)
     return Recipe(
         task=task.name,
         task_params=task.params,
@@ -170,7 +174,7 @@ def _recipe(params: Params, arm: Arm, seed: int) -> Recipe:
         ),
         optimizer=Optimizer(name="adam", lr=LEARNING_RATE, betas=BETAS),
         batch_size=params.batch_size,
-        stages=tuple(Stage((split,), epochs * part // N_PARTS, fresh) for split, part in stages),
+        stages=tuple(Stage((split,), lasts, fresh) for split, lasts in stages),
         init_seed=seed,
         data_seed=DATA_SEED_OFFSET + seed,
         checkpoint_epochs=tuple(range(epochs + 1)),

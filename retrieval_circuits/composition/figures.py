@@ -22,7 +22,6 @@ from retrieval_circuits.composition.design import (
     KEPT_BY_DEPTH,
     KEPT_TWO,
     N_HEADS,
-    N_PARTS,
     N_SYMBOLS,
     SHALLOW,
     STEPS_AN_EPOCH,
@@ -133,7 +132,7 @@ def times_asked(params: Params, hops: int) -> float:
 
 def turn_lengths(steps: int) -> str:
     """How many steps the turns of one to four hops last, in words."""
-    *first, last = (f"{steps * part // N_PARTS:,}" for part in STEPWISE.parts)
+    *first, last = (f"{STEPS_AN_EPOCH * epochs:,}" for epochs in STEPWISE.turns(steps // STEPS_AN_EPOCH))
     return f"{', '.join(first)} and {last}"
 
 
@@ -142,18 +141,18 @@ def _curves(results: Results, panels: dict[Arm, str]) -> View:
     found = [accuracy_curves(results, arm).assign(panel=panels[arm], arm=str(arm)) for arm in shown]
     table = pd.concat(found, ignore_index=True).sort_values(["hops", "step"], kind="stable")
     table = in_order(table.assign(series=table["hops"].map(WORDS)), "panel", panels.values())
-    turns = {panels[arm]: _turns(arm.way, int(table["step"].max())) for arm in shown}
-    upright = ". Upright: turns" if any(turns.values()) else ""
+    ends = _ends(results)
+    turns = {panels[arm]: begin_at(arm.way, ends[str(arm)]) for arm in shown if arm.way.parts}
     return View(
         table[["panel", "series", "step", "arm", "init_seed", "value"]], ACCURACY, ROWS, BAND, chance=GUESS,
-        note=f"Answered: {ANSWERED:.0%} and more{upright}", turns=turns,
+        note=f"Answered: {ANSWERED:.0%} and more", turns=turns,
     )  # fmt: skip
 
 
-def _turns(way: Way, steps: int) -> tuple[int, ...]:
-    """The steps at which another turn begins: none where all is mixed."""
-    lengths = [steps // STEPS_AN_EPOCH * part // N_PARTS * STEPS_AN_EPOCH for part in way.parts]
-    return tuple(itertools.accumulate(lengths))[:-1]
+def begin_at(way: Way, steps: int) -> tuple[int, ...]:
+    """The steps at which each turn but the first begins, of a training of so many."""
+    *first, _ = way.turns(steps // STEPS_AN_EPOCH)
+    return tuple(STEPS_AN_EPOCH * epochs for epochs in itertools.accumulate(first))
 
 
 def passing(results: Results) -> View:

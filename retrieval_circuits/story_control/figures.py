@@ -63,7 +63,7 @@ def accuracy(results: Results) -> View:
     chance, split = make_task("story", {}).chance, rows["split"].astype(str)
     rows = rows.assign(panel=split.map(SPLITS), series="accuracy", chance=split.map(chance))
     table = in_order(_with_epochs(rows, results), "panel", SPLITS.values())
-    note = "Chance: always the split's commonest word. Scales differ"
+    note = "Chance: always the commonest word of the training rows. Scales differ"
     return View(table[[*_CURVE, "panel", "chance"]], "accuracy", "each split", BAND, note=note)
 
 

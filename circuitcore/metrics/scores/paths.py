@@ -59,7 +59,8 @@ def edge_logits(
     base, source = (net.record(batch, own + inputs) for batch in (test.base, test.source))
     senders = sender_edits(net, sender, receiver)
     sources = {"source": source, "base": base}
-    received = concat(list(net.passes(test.base, list(senders.values()), sources, base, inputs)))
+    passes = net.passes(test.base, list(senders.values()), sources, base, inputs)
+    received = concat([output.cache for output in passes])
     messages = {f"from {name}": {key: value[i] for key, value in received.items()} for i, name in enumerate(senders)}
     last = ("all",) if sender == receiver - 1 else ()
     edges, interventions = [], []

@@ -7,7 +7,6 @@ from livingpaper.claims.reading import Less
 from livingpaper.claims.units import at_least, at_most
 from retrieval_circuits.bounds import BEHAVIOUR
 from retrieval_circuits.sgd_formation.claims.small_networks import GAP, SCORE
-from retrieval_circuits.sgd_formation.design import FRESH
 from retrieval_circuits.sgd_formation.readings import networks as readings
 
 FIRST_MLP = "L0MLP"
@@ -17,20 +16,18 @@ NEURONS = (
     Claim(
         id="SF38",
         says=Says(
-            holds="No eight neurons of the first MLP carry reading: without those that cost most, nine in ten reads "
-            "are right.",
-            fails="Without the eight neurons of the first MLP that cost most, fewer than nine in ten reads are right.",
-            whether="whether reading is left without the eight neurons of the first MLP that cost most",
+            holds="Without the eight neurons of the first MLP that cost most alone, nine in ten reads are right.",
+            fails="Without the eight neurons of the first MLP that cost most alone, fewer than nine in ten reads are "
+            "right.",
+            whether="whether nine in ten reads are right without the eight neurons of the first MLP that cost most "
+            "alone",
         ),
         reading=SCORE("accuracy without them, set to their means,", values=_without("top 8")),
         bound=BEHAVIOUR,
         controls=(
             Control(
-                reading=SCORE(
-                    "accuracy without the whole first MLP, set to its mean,",
-                    values=readings.left_without(FRESH, FIRST_MLP, "mean"),
-                ),
-                bound=at_most(0.5, "it is needed as a whole; known when this was written"),
+                reading=SCORE("accuracy with all of its neurons set to their means", values=_without("all")),
+                bound=at_most(0.5, "it is needed as a whole"),
             ),
         ),
         source="source",
@@ -39,9 +36,12 @@ NEURONS = (
     Claim(
         id="SF39",
         says=Says(
-            holds="It matters which neurons: eight that cost most alone cost five points more than eight by lot.",
-            fails="It hardly matters which neurons: eight that cost most alone cost little more than eight by lot.",
-            whether="whether eight neurons that cost most alone cost more together than eight by lot",
+            holds="It matters which neurons of the first MLP: the eight that cost most alone cost five points more "
+            "than eight by lot, or more.",
+            fails="It hardly matters which neurons of the first MLP: the eight that cost most alone cost less than "
+            "five points more than eight by lot.",
+            whether="whether the eight neurons of the first MLP that cost most alone cost five points more together "
+            "than eight by lot",
         ),
         reading=GAP(
             "accuracy without eight by lot, less that without the eight that cost most,",

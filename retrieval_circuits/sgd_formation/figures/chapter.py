@@ -13,7 +13,6 @@ from retrieval_circuits.sgd_formation.design import DRAWN, FIXED, FRESH, FULL, O
 from retrieval_circuits.sgd_formation.measures import SIZES
 from retrieval_circuits.sgd_formation.measures.benchmark import ANY, BEST, OF_KIND, TRIED
 from retrieval_circuits.sgd_formation.measures.links import JOINED_BY
-from retrieval_circuits.sgd_formation.measures.neurons import N_DRAWN
 from retrieval_circuits.sgd_formation.published import ACCURACY, REMOVED
 from retrieval_circuits.sgd_formation.readings.networks import (
     LONGEST,
@@ -249,19 +248,6 @@ def removed_ways(results: Results) -> View:
     return View(table[["group", "arm", "init_seed", "value"]], unit, REPORTED[FRESH], BAND, note=note)
 
 
-def set_aside(results: Results) -> View:
-    """What is read without a few neurons of each MLP: those that cost most alone, and others by lot."""
-    rows = results.rows("neurons", arm=FRESH, metric="neurons_accuracy", edit="mean")
-    kinds, sizes = zip(*rows["variable"].astype(str).str.split(), strict=True)
-    words = {"top": "cost most alone", "drawn": "by lot"}
-    rows = rows.assign(series=[words[kind] for kind in kinds], size=[int(size) for size in sizes])
-    rows = rows.astype({"site": "str"}).sort_values(["site", "size"], kind="stable")
-    group = [f"{site}: {size} neuron{'s' * (size > 1)}" for site, size in zip(rows["site"], rows["size"], strict=True)]
-    note = f"Neurons are set to their means; {N_DRAWN} sets by lot, of which the mean is drawn"
-    table = rows.assign(group=group)[["group", "series", "arm", "init_seed", "value"]]
-    return View(table, "share of reads answered right", REPORTED[FRESH], BAND, note=note)
-
-
 def singular_values(results: Results) -> View:
     """The circuits of the drawn network's first layer in numbers, beside those of the same weights shuffled."""
     rows = results.rows("spectra", arm=DRAWN).astype({"metric": "str", "variable": "str", "edit": "str"})
@@ -306,6 +292,6 @@ VIEWS = {
     view.__name__: view
     for view in (
         *(example, rules, learning, after_swap, looking, reach, by_lag, times, removed, addresses),
-        *(every_rule, margins, removed_ways, set_aside, singular_values, gradients_alike),
+        *(every_rule, margins, removed_ways, singular_values, gradients_alike),
     )
 }

@@ -295,19 +295,8 @@ def cost_of_part(arm: str, site: str) -> OfArms:
     return values
 
 
-def left_without(arm: str, site: str, how: str) -> OfArms:
-    """Values of a reading: share of reads answered right without one part."""
-
-    @of_arms(arm)
-    def values(results: Results) -> pd.Series:
-        rows = results.rows("removed", arm=arm, metric="removed_accuracy", split=REPORTED[arm], site=site, edit=how)
-        return rows.set_index("init_seed")["value"]
-
-    return values
-
-
 def without_neurons(site: str, which: str, how: str = "mean") -> OfArms:
-    """Values of a reading: share of reads answered right without some neurons of an MLP ("top 8", "drawn 8")."""
+    """Values of a reading: share of reads answered right without some neurons of an MLP: "top 8", "drawn 8", "all"."""
 
     @of_arms(FRESH)
     def values(results: Results) -> pd.Series:

@@ -8,6 +8,7 @@ from circuitcore.emergence.births import dated, dates
 from circuitcore.emergence.seeds import SeedsError, mean_interval
 from livingpaper.claims.results import Results, SelectionError
 from livingpaper.claims.view import View, in_order
+from retrieval_circuits.bounds import IN_CONTEXT
 from retrieval_circuits.six_run_matrix.design import (
     MATRIX,
     N_ON_IT,
@@ -130,8 +131,8 @@ def _led(heads: pd.DataFrame, seed: int) -> str:
     return f"{row['value']:.3f} ({row['site']}{tie})"
 
 
-GUESS = 1 / 3
-"""Accuracy of a guess among the values that a prompt of three pairs shows."""
+CALLED = {"off": "no curriculum", "on": "curriculum"}
+"""What a row of a picture calls an arm of the matrix."""
 
 
 def localisation(results: Results) -> View:
@@ -144,10 +145,13 @@ def localisation(results: Results) -> View:
              for name, (metric, where) in ways.items() for arm in MATRIX]  # fmt: skip
     table = pd.concat(found, ignore_index=True)
     parts = table["site"].astype(str).str.replace("H*", " both", regex=False)
-    table = table.assign(group=parts + ", " + table["arm"]).sort_values("group", kind="stable")
+    table = table.assign(group=parts + ", " + table["arm"].map(CALLED)).sort_values("group", kind="stable")
     split = "all six families (as published) and test prompts, each asked for all three keys (ours)"
     columns = ["group", "series", "arm", "init_seed", "value"]
-    return View(table[columns], "accuracy lost", split, levels={"from all right to a guess:": 1 - GUESS})
+    return View(
+        table[columns], "accuracy lost", split, levels={"from all right to a guess:": 1 - IN_CONTEXT},
+        note="A guess is among three values, as in the prompts of ours",
+    )  # fmt: skip
 
 
 def births(results: Results) -> View:

@@ -26,7 +26,7 @@ def waits(results: Results) -> View:
     columns = ["group", "arm", "init_seed", "value", "there"]
     return View(
         table[columns], "steps from the shortcut to the first symbol", "test", BAND,
-        note=f"{note}. Open: not learnt by the end of training, and has waited that long",
+        note=f"{note}. Open: not learnt by the end of training. Who never comes to the shortcut waits from the start",
     )  # fmt: skip
 
 

@@ -35,7 +35,10 @@ def more_doublings(change: Change) -> OfArms:
 
 
 def until(results: Results, arm: Cell | Change, end: int) -> tuple[pd.Series, pd.Series]:
-    """When x_1 is learnt, at most ``end``, and how long after the shortcut that is, at least one checkpoint."""
+    """When x_1 is learnt, at most ``end``, and how long after the shortcut that is, at least one checkpoint.
+
+    Of a network that is not at the shortcut by then: how long after the start.
+    """
     start, learnt = (falls(results, arm, 1, level) for level in (AT_SHORTCUT, LEARNT))
     learnt = learnt.clip(upper=end)
     return learnt, (learnt - start.where(start < end, 0)).clip(lower=LOOKED_EVERY)

@@ -6,9 +6,10 @@ import pandas as pd
 from circuitcore.emergence.births import dated
 from livingpaper.claims.results import Results
 from livingpaper.claims.view import View, in_order
+from retrieval_circuits.bounds import IN_CONTEXT
 from retrieval_circuits.design import BAND
 from retrieval_circuits.symbolic_kv.design import ARMS, TRAINED
-from retrieval_circuits.symbolic_kv.figures.words import IN_CONTEXT, ROWS_SWEPT, SPLITS
+from retrieval_circuits.symbolic_kv.figures.words import ROWS_SWEPT, SPLITS
 from retrieval_circuits.symbolic_kv.readings import (
     MOTIFS,
     motif_births,

@@ -5,10 +5,10 @@ import pandas as pd
 from circuitcore.emergence.roles import circuits
 from livingpaper.claims.results import Results, SelectionError
 from livingpaper.claims.view import View, in_order
-from retrieval_circuits.bounds import MORE_OFTEN_THAN_NOT
+from retrieval_circuits.bounds import IN_CONTEXT, MORE_OFTEN_THAN_NOT
 from retrieval_circuits.design import BAND
 from retrieval_circuits.symbolic_kv.design import TORCH, TRAINED
-from retrieval_circuits.symbolic_kv.figures.words import IN_CONTEXT, ROWS_SWEPT
+from retrieval_circuits.symbolic_kv.figures.words import ROWS_SWEPT
 from retrieval_circuits.symbolic_kv.readings import (
     SWEEP,
     by_site,

@@ -1,5 +1,4 @@
 """Words that the chapter's figures share."""
 
 SPLITS = {"train": "train", "val": "val", "test": "test", "ood": "four pairs"}
-IN_CONTEXT = 1 / 3
 ROWS_SWEPT = "test prompts, each asked for all three keys"

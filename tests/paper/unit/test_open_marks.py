@@ -69,7 +69,9 @@ def test_levels_of_a_view_are_drawn_beside_curves_and_named_once():
 
 def test_turns_are_upright_lines_in_their_own_panel_alone():
     rows = rows_of("panel series step init_seed", ["in turn", "mixed"], ["a"], [0, 10], range(5))
-    spec = style.specification(curves.training(View(rows, "accuracy", "test", BAND, turns={"in turn": (3, 7)})))
+    view = View(rows, "accuracy", "test", BAND, turns={"in turn": (3, 7)})
+    assert "Upright lines: training asks for something else from there on." in facts(view)
+    spec = style.specification(curves.training(view))
     drawn = {
         plot["title"]: [row["turn"] for layer in plot["layer"] if layer.get("mark", {}).get("style") == "turn"
                         for row in layer["data"]["values"]]
@@ -83,7 +85,10 @@ def test_a_picture_without_a_line_for_what_its_caption_says_is_refused():
     with pytest.raises(ColumnsError, match=r"no line for level 'a law'"):
         curves.lines(View(rows, "accuracy", "test", BAND, levels={"a law": 0.5}))
     with pytest.raises(ColumnsError, match=r"no line for turns of 'one'"):
-        curves.lines(View(rows, "accuracy", "test", BAND, turns={"one": (1,), "other": ()}))
+        curves.lines(View(rows, "accuracy", "test", BAND, turns={"one": (1,)}))
+    with pytest.raises(ColumnsError, match=r"turns are told of panels \['ohter'\]; the table has \['one', 'other'\]"):
+        curves.training(View(rows, "accuracy", "test", BAND, turns={"one": (1,), "ohter": (1,)}))
+    curves.training(View(rows, "accuracy", "test", BAND, levels={"a reader's \"law\"": 0.5}))
 
 
 def test_seeds_that_share_a_value_are_counted_where_values_are_few():
@@ -96,16 +101,37 @@ def test_seeds_that_share_a_value_are_counted_where_values_are_few():
     spec = style.specification(bars.seeds(View(rows, "share", "test", BAND)))
     told = {(row["group"], row["value"], row["words"], layer["mark"]["align"])
             for layer, part in marks(spec, "text") if "words" in part for _, row in part.iterrows()}  # fmt: skip
-    assert told == {("two values", 0, "\u00d73", "left"), ("two values", 1, "\u00d74", "right")}
+    assert told == {("two values", 0, "3 seeds", "left"), ("two values", 1, "4 seeds", "right")}
+    open_ones = rows.assign(there=(rows["group"] != "two values") | (rows["init_seed"] < 5))
+    spec = style.specification(bars.seeds(View(open_ones, "share", "test", BAND)))
+    told = {tuple(part["words"]) for _, part in marks(spec, "text") if "words" in part}
+    assert told == {("3 seeds",)}, "two that reach the end and two that are beyond it are not four"
+
+
+def test_zero_is_a_line_where_values_lie_on_both_sides_of_it():
+    rows = rows_of("group init_seed", ["a", "b"], range(5))
+    for shift, wanted in ((0.5, 1), (0, 0), (1, 0)):
+        spec = style.specification(bars.seeds(View(rows.assign(value=rows["value"] - shift), "gap", "test", BAND)))
+        assert sum(layer.get("mark", {}).get("style") == "zero" for layer in spec["layer"]) == wanted
 
 
 def test_a_map_of_a_circuit_says_what_its_rows_and_columns_are():
     rows = rows_of("circuit head row column", ["QK"], ["L0H0"], ["K0", "K1"], ["K0", "K1"])
     titles = {}
     for name, table in {"tokens": rows, "told": rows.assign(down="key asked for", across="key of the value")}.items():
-        text = str(style.specification(maps.circuit_maps(View(table, "logit", "test"), width=style.WIDE)))
-        titles[name] = ["'title': 'query token'" in text, "'title': 'key of the value'" in text]
-    assert titles == {"tokens": [True, False], "told": [False, True]}
+        spec = style.specification(maps.circuit_maps(View(table, "logit", "test"), width=style.WIDE))
+        (axes,) = {tuple(one[axis]["title"] for axis in "yx") for one in _with_encoding(spec)}
+        titles[name] = axes
+    assert titles == {"tokens": ("query token", "key token"), "told": ("key asked for", "key of the value")}
+
+
+def _with_encoding(spec):
+    """The encodings of a specification, wherever they stand."""
+    if "encoding" in spec:
+        yield spec["encoding"]
+    for name in ("concat", "vconcat", "hconcat", "layer"):
+        for inner in spec.get(name, ()):
+            yield from _with_encoding(inner)
 
 
 def test_a_caption_calls_arms_what_the_picture_calls_them_where_it_has_a_name_for_each():
@@ -114,6 +140,8 @@ def test_a_caption_calls_arms_what_the_picture_calls_them_where_it_has_a_name_fo
         rows_of("init_seed", range(3)).assign(series="nothing frozen", arm="another order, point 4"),
     ])  # fmt: skip
     assert "frozen: 5; nothing frozen: 3" in " ".join(facts(View(rows, "share", "test", BAND)))
+    panels = rows.rename(columns={"series": "panel"}).assign(series="accuracy")
+    assert "frozen: 5; nothing frozen: 3" in " ".join(facts(View(panels, "share", "test", BAND)))
     both = pd.concat([rows, rows.assign(series="again")]).drop_duplicates(["init_seed", "arm", "series"])
     assert "frozen, from point 2: 5" in " ".join(facts(View(both, "share", "test", BAND)))
 

@@ -1,5 +1,6 @@
 """k-fold composition: what is read off the tables, that each number can come out wrong, and whose runs are drawn."""
 
+import itertools
 import math
 
 import pandas as pd
@@ -218,6 +219,13 @@ def test_turns_in_words_are_those_of_the_recipes():
     stages = STUDY.recipes(PUBLISHED)[str(design.FORWARD)][0].stages
     steps = [f"{stage.epochs * design.STEPS_AN_EPOCH:,}" for stage in stages]
     assert figures.turn_lengths(PUBLISHED.steps).replace(" and ", ", ").split(", ") == steps
+
+
+def test_the_lines_of_turns_are_where_the_recipes_stages_end():
+    for arm in design.IN_TURN:
+        recipe = STUDY.recipes(PUBLISHED)[str(arm)][0]
+        lasts = [stage.epochs * design.STEPS_AN_EPOCH for stage in recipe.stages]
+        assert figures.begin_at(arm.way, recipe.n_steps) == tuple(itertools.accumulate(lasts))[:-1] != ()
 
 
 def test_networks_beyond_one_hop_a_layer_are_counted_at_the_end_and_once():

@@ -1,5 +1,7 @@
 """Neurons set aside: the same reads as with weights changed, or finished by hand; which are ranked first."""
 
+from types import SimpleNamespace
+
 import pytest
 import torch
 from torch.nn import functional
@@ -43,10 +45,19 @@ def aside(weights, layer):
 
 def scored(logits, found):
     at_reads, first = logits[found.reads.row, found.reads.at], TASK.words.first_value
-    return {
-        "neurons_accuracy": correct(at_reads, found.reads.answer).double().mean().item(),
-        "neurons_margin": margin(at_reads[:, first:], found.reads.answer - first).double().mean().item(),
-    }
+    hits, lead = correct(at_reads, found.reads.answer), margin(at_reads[:, first:], found.reads.answer - first)
+    return hits.double().mean().item(), lead.double().mean().item()
+
+
+def told(scores, number):
+    return scores.accuracy[number].item(), scores.margin[number].item()
+
+
+def at_zero(weights, layer, members, found):
+    """What is read with the neurons' rows of the output matrix at zero."""
+    name = W_OUT.format(layer)
+    changed = weights | {name: weights[name] * ~members[:, None]}
+    return scored(forward(CONFIG, changed, found.batch.tokens).logits, found)
 
 
 SETS = torch.zeros(3, CONFIG.d_mlp, dtype=torch.bool)
@@ -57,10 +68,7 @@ SETS[1, [2, 5]], SETS[2] = True, True
 def test_neurons_at_zero_are_rows_of_weights_at_zero(weights, found, layer):
     scores = aside(weights, layer).scores(found, SETS, "zero")
     for number, members in enumerate(SETS):
-        name = W_OUT.format(layer)
-        changed = weights | {name: weights[name] * ~members[:, None]}
-        wanted = scored(forward(CONFIG, changed, found.batch.tokens).logits, found)
-        assert {metric: values[number].item() for metric, values in scores.items()} == pytest.approx(wanted, abs=1e-5)
+        assert told(scores, number) == pytest.approx(at_zero(weights, layer, members, found), abs=1e-5)
 
 
 @pytest.mark.parametrize("how", list(neurons.STANDS_IN))
@@ -73,7 +81,7 @@ def test_what_stands_in_for_neurons_is_finished_by_hand(weights, found, how):
     instead = {
         "zero": torch.zeros_like(hidden),
         "mean": torch.stack([hidden[:, same[one]].mean((0, 1)) for one in kind]).expand_as(hidden),
-        "resample": torch.stack([hidden[row - 1] for row in range(len(hidden))]),
+        "resample": torch.stack([*hidden[1:], hidden[0]]),
     }[how]
     for number, members in enumerate(SETS):
         written = torch.where(members, instead, hidden) @ weights[W_OUT.format(LAST)]
@@ -82,13 +90,48 @@ def test_what_stands_in_for_neurons_is_finished_by_hand(weights, found, how):
             weights["ln_final.w"], weights["ln_final.b"], CONFIG.norm_eps,
         )  # fmt: skip
         wanted = scored(after @ weights["embed.W_E"].T, found)
-        assert {metric: values[number].item() for metric, values in scores.items()} == pytest.approx(wanted, abs=1e-4)
+        assert told(scores, number) == pytest.approx(wanted, abs=1e-4)
 
 
 def test_sets_are_those_ranked_first_and_twenty_by_lot_of_each_size_that_there_is():
     order = torch.tensor([3, 1, 0, 2])
     mask, names = neurons._sets(order, (1, 3, 8))
-    assert names == ["top 1", *["drawn 1"] * 20, "top 3", *["drawn 3"] * 20]
-    assert mask[0].nonzero().flatten().tolist() == [3] and mask[21].nonzero().flatten().tolist() == [0, 1, 3]
-    assert mask.sum(1).tolist() == [1] * 21 + [3] * 21 and len(mask[22:].unique(dim=0)) > 1
-    assert neurons._by_name(torch.arange(42.0), names).tolist() == [0.0, 10.5, 21.0, 31.5]
+    assert names == ["all", "top 1", *["drawn 1"] * 20, "top 3", *["drawn 3"] * 20]
+    members = [row.nonzero().flatten().tolist() for row in mask]
+    assert (members[0], members[1], members[22]) == ([0, 1, 2, 3], [3], [0, 1, 3])
+    assert mask[1:].sum(1).tolist() == [1] * 21 + [3] * 21 and len(mask[23:].unique(dim=0)) > 1
+    assert neurons._by_name(torch.arange(43.0), names) == {
+        "all": 0, "top 1": 1, "drawn 1": 11.5, "top 3": 22, "drawn 3": 32.5, "worst drawn 1": 2, "worst drawn 3": 23,
+    }  # fmt: skip
+
+
+class Run:
+    """A run of one checkpoint, as far as the instrument looks at it."""
+
+    run_id, final_step = "made", 7
+
+    def __init__(self, weights):
+        self.weights, self.recipe = weights, SimpleNamespace(model=CONFIG, make_task=lambda: TASK)
+
+    def stack(self, steps):
+        return {name: value[None] for name, value in self.weights.items()}
+
+    def tokens_seen(self, step):
+        return 0
+
+
+def test_neurons_are_ranked_on_validation_rows_and_read_on_test_rows(weights):
+    loud = weights | {(name := W_OUT.format(LAST)): weights[name] * torch.linspace(0.1, 3, CONFIG.d_mlp)[:, None]}
+    table = neurons.without_neurons(Run(loud), neurons.Neurons(n_rows=12, sizes=(1, 3)), lambda n: None)
+    table = table.astype({"edit": str, "variable": str, "site": str}).set_index(["site", "edit", "variable"])["value"]
+    alone = torch.eye(CONFIG.d_mlp, dtype=torch.bool)
+    ranked, read = (asked(TASK, split, 12) for split in ("validation", "test"))
+    cost = aside(loud, LAST).scores(ranked, alone, "mean").margin
+    assert cost.argsort()[:3].tolist() != aside(loud, LAST).scores(read, alone, "mean").margin.argsort()[:3].tolist()
+    for size in (1, 3):
+        members = torch.isin(torch.arange(CONFIG.d_mlp), cost.argsort()[:size])
+        wanted, _ = at_zero(loud, LAST, members, read)
+        assert table["L1MLP", "zero", f"top {size}"] == pytest.approx(wanted)
+    whole, _ = scored(forward(CONFIG, loud, read.batch.tokens).logits, read)
+    silent, _ = at_zero(loud, LAST, torch.ones(CONFIG.d_mlp, dtype=torch.bool), read)
+    assert (table["L1MLP", "none", ""], table["L1MLP", "zero", "all"]) == (pytest.approx(whole), pytest.approx(silent))
