@@ -5,6 +5,9 @@ question: nelson960, "From Retrieval Motifs To SGD Circuit Selection" (draft of 
 parent is the network of SGD formation that learns the look-up first: its forks are the shortest. Its transition, and
 which of its heads came to join values to keys, were known when the steps to fork at were chosen; no fork was. When the
 other networks were forked, their winners, their times and all forks of the parent were known.
+
+Forty orders of the data at each fork point were planned. Five were trained first, five and then eight (17 to 24) more
+when it was undecided how long the winner stays open; orders 11 to 16 are those under which heads are exchanged.
 """
 
 import dataclasses
