@@ -295,7 +295,8 @@ def test_the_senders_changes_add_up_to_the_source_s_stream(path_net, receiver):
         for name, edits in paths.sender_edits(path_net, layer, receiver).items()
         if ">" not in name and "*" not in name
     }
-    caches = list(path_net.passes(test.base, list(senders.values()), {"source": source, "base": base}, base, [after]))
+    passes = path_net.passes(test.base, list(senders.values()), {"source": source, "base": base}, base, [after])
+    caches = [output.cache for output in passes]
     moved = torch.cat([cache[after] for cache in caches]) - base[after]
     torch.testing.assert_close(moved.sum(0), source[after] - base[after], **CLOSE)
     names = [f"L{layer}{part}" for layer in range(receiver) for part in ("H0", "H1", "MLP")]

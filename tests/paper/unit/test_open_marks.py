@@ -88,7 +88,7 @@ def test_a_picture_without_a_line_for_what_its_caption_says_is_refused():
         curves.lines(View(rows, "accuracy", "test", BAND, turns={"one": (1,)}))
     with pytest.raises(ColumnsError, match=r"turns are told of panels \['ohter'\]; the table has \['one', 'other'\]"):
         curves.training(View(rows, "accuracy", "test", BAND, turns={"one": (1,), "ohter": (1,)}))
-    curves.training(View(rows, "accuracy", "test", BAND, levels={"a reader's \"law\"": 0.5}))
+    curves.training(View(rows, "accuracy", "test", BAND, levels={'a reader\'s "law"': 0.5}))
 
 
 def test_seeds_that_share_a_value_are_counted_where_values_are_few():
