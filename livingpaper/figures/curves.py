@@ -20,13 +20,13 @@ SEEN = 500
 def training(view: View, width: int) -> alt.TopLevelMixin:
     """Curves over training: a thin line a seed, a strong line for their mean, a band where n allows one.
 
-    Columns: ``step`` (or ``epoch``, or ``tokens_seen``), ``series``, ``init_seed``, ``value``; optional ``origin``, and
-    ``panel`` for several small plots on one scale, with ``unit`` and ``chance`` of each panel in place of the view's
-    (``chance`` missing: none there). The view's ``levels`` are lines in all of them, its ``turns`` upright ones. Click
-    a series in the legend to see it alone.
+    Columns: ``step`` (or ``epoch``, or ``tokens_seen``), ``series``, ``init_seed``, ``value``; optional ``origin``,
+    ``axis`` (what is counted, where it is not from the start), and ``panel`` for several small plots on one scale, with
+    ``unit`` and ``chance`` of each panel in place of the view's (``chance`` missing: none there). The view's ``levels``
+    are lines in all of them, its ``turns`` upright ones. Click a series in the legend to see it alone.
     """
     time = next((name for name in TIME if name in view.table), "step")
-    rows = rows_of(view, [time, "series", "init_seed", "value"], ["panel", "unit", "chance"])
+    rows = rows_of(view, [time, "series", "init_seed", "value"], ["panel", "unit", "chance", "axis"])
     panelled = "panel" in rows
     if not panelled:
         rows["panel"] = ""
@@ -36,7 +36,8 @@ def training(view: View, width: int) -> alt.TopLevelMixin:
     size = {"width": (width - 78 * columns) // columns, "height": 250 if len(panels) == 1 else 160}
     pick = alt.selection_point(fields=["series"], bind="legend", name="series_picked")
     axis = alt.Axis(format=",d", tickCount=max(3, size["width"] // 90), labelFlush=True)
-    x = alt.X(f"{time}:Q", title=style.axis_title(TIME[time], size["width"]), axis=axis)
+    told = str(rows["axis"].iloc[0]) if "axis" in rows else TIME[time]
+    x = alt.X(f"{time}:Q", title=style.axis_title(told, size["width"]), axis=axis)
     drawn, units = [time, "series", "init_seed", "value", "origin"], _units(rows["value"])
     plots, shown = [], None
     if strange := set(view.turns) - set(panels):
