@@ -11,9 +11,9 @@ from livingpaper.figures import style
 from livingpaper.figures.row_labels import LETTER, row_labels, tallest
 from livingpaper.figures.rows import order_of, over_seeds
 
-FEW_VALUES, SEVERAL, APART = 3, 3, 0.06
-"""Where the seeds of a lane share two or three values so far apart, in shares of the plot, each says how many have it,
-if several have."""
+FEW_VALUES, APART = 3, 0.06
+"""Where the seeds of a lane share two or three values so far apart, in shares of the plot, each that more than one has
+says how many; so do lanes of one value beside such."""
 LEGEND_OFFSET = 18
 """Pixels between a plot and the legend above it, as Vega has them."""
 
@@ -63,7 +63,7 @@ def dots(plot: Dots) -> alt.LayerChart:
     """Draw it: striped rows, chance or zero line, points, and a bold mean with its interval for n >= 5.
 
     A value that is only known to be at least, or at most, as large is an open mark, and there is no mean of such.
-    Where seeds share a few values between them, those of several seeds say of how many.
+    Where seeds share a few values between them, each says of how many it is.
     """
     rows = plot.rows.copy()
     series = "series" in rows
@@ -147,18 +147,25 @@ def _points(rows: pd.DataFrame, look: dict) -> list[alt.Chart]:
     return [known, unknown.encode(**look)]
 
 
+def _closest(values: pd.Series) -> float:
+    """How far the two closest of different values are apart."""
+    return np.diff(np.unique(values)).min(initial=np.inf)
+
+
 def _counts(rows: pd.DataFrame, by: str, place: dict) -> list[alt.Chart]:
     """How many seeds have a value, beside its point, where a lane has few values; on the side where there is room."""
     least = APART * (rows["value"].max() - rows["value"].min())
     values = rows.groupby([by, "lane"], observed=True)["value"]
-    told = values.transform(lambda lane: 1 < lane.nunique() <= FEW_VALUES and min(np.diff(np.unique(lane))) > least)
-    few = rows[told].groupby([by, "lane", "value", "there"], observed=True).size()
-    few = few[few >= SEVERAL].rename("n").reset_index()
-    if few.empty:
+    n_values, closest = values.transform("nunique"), values.transform(_closest)
+    told = n_values.between(2, FEW_VALUES) & (closest > least)
+    told |= (n_values == 1) & told.any()
+    counts = rows[told].groupby([by, "lane", "value", "there"], observed=True).size()
+    counts = counts[counts > 1].rename("n").reset_index()
+    if counts.empty:
         return []
-    few["words"] = few["n"].astype(str) + " seeds"
-    right = few["value"] > (rows["value"].min() + rows["value"].max()) / 2
-    sides = ((few[~right], "left", 5), (few[right], "right", -5))
+    counts["words"] = counts["n"].astype(str) + " seeds"
+    right = counts["value"] > (rows["value"].min() + rows["value"].max()) / 2
+    sides = ((counts[~right], "left", 5), (counts[right], "right", -5))
     return [
         alt.Chart(part)
         .mark_text(style="ink", align=align, dx=dx, dy=-5, fontSize=10, tooltip=False)

@@ -42,7 +42,7 @@ from retrieval_circuits.story_control.readings import (
     text_facts,
 )
 
-SPLITS = {"train": "train", "val": "val", "test": "test", "ood": "40 words"}
+SPLITS = {"train": "train", "val": "val", "test": "test", "ood": "longer context"}
 VARIABLES = {
     "previous_token": "previous word",
     "target_seen_in_context": "target seen before",
@@ -63,7 +63,7 @@ def accuracy(results: Results) -> View:
     chance, split = make_task("story", {}).chance, rows["split"].astype(str)
     rows = rows.assign(panel=split.map(SPLITS), series="accuracy", chance=split.map(chance))
     table = in_order(_with_epochs(rows, results), "panel", SPLITS.values())
-    note = "Chance: always the commonest word of the training rows. Scales differ"
+    note = "Chance: always the commonest training word. Longer context: test words after forty. Scales differ"
     return View(table[[*_CURVE, "panel", "chance"]], "accuracy", "each split", BAND, note=note)
 
 

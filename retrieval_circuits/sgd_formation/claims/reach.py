@@ -81,8 +81,7 @@ REACH = (
     Claim(
         id="SF37",
         says=Says(
-            holds="After fixed rows, too, pairs that were never trained on are read as well where only the value "
-            "differs.",
+            holds="After fixed rows pairs that were never trained on are read as well where only the value differs.",
             fails="After fixed rows pairs that were never trained on are read worse where only the value differs.",
             whether="whether after fixed rows held-out pairs are read as well, within five points, where only the "
             "value differs",

@@ -144,10 +144,10 @@ def by_lag(results: Results) -> View:
     last = since.groupby(rows["init_seed"]).max().min()
     shown = words.isin([f"lag {lag}" for lag in LAGS]) & since.between(max(first, -AROUND), min(last, AROUND))
     lags = rows[shown].assign(series=words.str.replace("lag ", "") + " writes between", step=since)
-    table = lags.assign(axis="steps from half of all reads right")
+    table = lags.assign(axis="steps since half of all reads are right")
     return View(
         table[["series", "step", "axis", "arm", "init_seed", "value"]], "share of reads answered right",
-        REPORTED[FRESH], BAND, note="Each network by its own time, in whole checkpoints",
+        REPORTED[FRESH], BAND, note=f"Each network by its own time, in whole checkpoints of {EVERY} steps",
     )  # fmt: skip
 
 
@@ -167,7 +167,7 @@ def times(results: Results) -> View:
              for name, values in TIMES.items()]  # fmt: skip
     table = pd.concat(found, ignore_index=True).assign(arm=FRESH)
     note = "An event's time: half the way to its value at the end, of the head that leads then. Below 0: before"
-    return View(table, "steps after values look at their keys", REPORTED[FRESH], BAND, note=note)
+    return View(table, "steps after joining: values look at their keys", REPORTED[FRESH], BAND, note=note)
 
 
 LOOKER, JOINER = "the head that looks the key up", "the head that joins values to keys"
@@ -268,7 +268,7 @@ def removed_ways(results: Results) -> View:
     table = table.assign(group=table["site"], value=table["value"] - table["value_at_mean"])
     note = "The mean is over words of the same kind. Right of 0: zero costs more"
     unit = "accuracy lost at zero, less that at the mean"
-    return View(table[["group", "arm", "init_seed", "value"]], unit, REPORTED[FRESH], BAND, note=note)
+    return View(table[["group", "arm", "init_seed", "value"]], unit, REPORTED[FRESH], note=note)
 
 
 def singular_values(results: Results) -> View:

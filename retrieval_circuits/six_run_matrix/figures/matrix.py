@@ -149,8 +149,8 @@ def localisation(results: Results) -> View:
     split = "all six families (as published) and test prompts, each asked for all three keys (ours)"
     columns = ["group", "series", "arm", "init_seed", "value"]
     return View(
-        table[columns], "accuracy lost", split, levels={"from all right to a guess:": 1 - IN_CONTEXT},
-        note="A guess is among three values, as in the prompts of ours",
+        table[columns], "accuracy lost", split, levels={"a guess loses": 1 - IN_CONTEXT},
+        note="A guess, from all right, among three values as in the prompts of ours",
     )  # fmt: skip
 
 

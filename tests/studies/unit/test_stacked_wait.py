@@ -101,5 +101,5 @@ def test_claims_and_controls_ask_of_the_arms_that_they_name():
 
 def test_the_figure_has_the_wait_of_every_network_open_where_it_has_not_ended():
     table = waits(results({arm: [(200, 300), (200, 9999), (9999, 9999)] for arm in TRAINED})).table
-    assert table["group"].drop_duplicates().tolist() == list(TRAINED.values())
+    assert table["group"].drop_duplicates().tolist() == list(TRAINED.values()), "all are trained as long here"
     assert table.groupby("there")["value"].unique().map(list).to_dict() == {True: [100], False: [850, 1000]}
