@@ -36,6 +36,7 @@ from retrieval_circuits.sgd_formation.readings.networks import (
     learning_time,
     looking_time,
     removal_costs,
+    total_looks,
 )
 
 TRAINED = (SOURCE, FIXED, FRESH)
@@ -188,10 +189,21 @@ def removed(results: Results) -> View:
 
 
 def addresses(results: Results) -> View:
-    """Where the head that looks the key up stands, network by network."""
-    rows = leaders(results, FRESH)
-    table = rows.assign(head="L" + rows["layer"].astype(str) + "H" + rows["head"].astype(str), arm=FRESH)
-    return View(table[["arm", "init_seed", "head", "value"]], "attention to the value asked for", REPORTED[FRESH])
+    """The head that looks most at the value asked for, network by network, and the others of its layer beside it."""
+    rows = leaders(results, FRESH).set_index("init_seed")
+    head, costs = leader_sites(results, FRESH), removal_costs(results, FRESH)
+    costs = costs.pivot(index="init_seed", columns="site", values="value")
+    looks = total_looks(results, FRESH)
+    looks = looks[looks["step"] == looks["step"].max()].sort_values("value").set_index("init_seed")["value"]
+    found = []
+    for seed, site in head.items():
+        others = costs.loc[seed].drop(site).filter(regex=f"^{site[:2]}H")
+        found.append({
+            "arm": FRESH, "init_seed": seed, "head": site, "its attention": f"{rows['value'][seed]:.2f}",
+            "the second most": f"{looks[seed].iloc[-2]:.2f}", "its removal costs": f"{costs.loc[seed, site]:.0%}",
+            "dearest other of its layer": f"{others.max():.0%} ({others.idxmax()})",
+        })  # fmt: skip
+    return View(pd.DataFrame(found), "attention to the value asked for; accuracy lost", REPORTED[FRESH])
 
 
 KINDS = {
