@@ -4,8 +4,10 @@ from collections.abc import Sequence
 
 import pandas as pd
 
+from circuitcore.emergence.seeds import mean_interval
 from livingpaper.claims.results import Results
 from livingpaper.claims.view import View
+from livingpaper.figures.rows import MIN_SEEDS
 from retrieval_circuits.design import BAND
 from retrieval_circuits.sgd_formation.measures.sizes import SIZES
 from retrieval_circuits.sgd_selection.design import (
@@ -34,6 +36,7 @@ from retrieval_circuits.sgd_selection.readings import (
     keeps_winner,
     older_by,
     ranked_first,
+    settling_step,
     winners,
 )
 
@@ -41,6 +44,8 @@ ROWS = "test rows"
 COUNTED = "95 % Wilson intervals"
 OVER_ORDERS = BAND.replace("seeds", "orders")
 OF_ORDERS = "A fork's seed is that of the order of its data"
+ADDED = range(17, 25)
+"""The orders that were added last."""
 GUESS = 1 / SIZES["n_keys"]
 """How often a guess among current values is right."""
 SHOWN = (0, 3, 5, 7)
@@ -103,9 +108,25 @@ def every_fork(results: Results) -> View:
     return View(pd.DataFrame(found), "head", ROWS, note="The step is the median's")
 
 
-def numbers(params: Params, same: View) -> dict[str, str]:
-    """Name in the prose -> number in words; in how many forks another head wins, from ``same_winner``."""
+def settling(results: Results) -> View:
+    """From which step on the winner stays, order by order."""
+    table = settling_step(results).rename("value").rename_axis("init_seed").reset_index()
+    return View(table.assign(arm=ORDERS[0]), "training step", ROWS, OVER_ORDERS, note=OF_ORDERS)
+
+
+def _added_alone(settling: pd.DataFrame) -> str:
+    """The mean step of the orders that were added last, with its interval."""
+    steps = settling.loc[settling["init_seed"].isin(ADDED), "value"].astype(float)
+    if len(steps) < MIN_SEEDS:
+        return "they are not here"
+    found = mean_interval(steps.tolist())
+    return f"{found.mean:,.0f} steps [{found.low:,.0f}, {found.high:,.0f}]"
+
+
+def numbers(params: Params, same: View, settling: View) -> dict[str, str]:
+    """Name in the prose -> number in words: of orders, of forks in which another head wins, of what was added last."""
     found = {
+        "added_alone": _added_alone(settling.published),
         "n_act": f"{params.fork_at[ACT]:,}",
         "n_end": f"{params.steps:,}",
         "n_orders": str(len(params.order_seeds)),
@@ -179,7 +200,7 @@ LAGS = (1, 2, 5, 10, N_LAGS)
 VIEWS = {
     view.__name__: view
     for view in (
-        *(rivals, same_winner, elsewhere, every_fork, spread, prediction),
+        *(rivals, same_winner, settling, elsewhere, every_fork, spread, prediction),
         *(parts_of_growth, lags),
     )
 }

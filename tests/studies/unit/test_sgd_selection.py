@@ -57,7 +57,11 @@ def test_forks_that_another_head_wins_are_counted_and_those_that_none_wins_are_n
     )
     both = pd.concat([table.assign(origin="paper"), table.assign(origin="rerun", value=1)])
     for rows in (table, both):
-        found = numbers(PUBLISHED, View(rows, "share of forks", "test"))
+        steps = pd.DataFrame({"init_seed": range(10, 25), "value": [0.0] * 7 + [400, 800] * 4})
+        found = numbers(PUBLISHED, View(rows, "share of forks", "test"), View(steps, "training step", "test"))
+        assert found["added_alone"] == "600 steps [421, 779]", "0 of others is not counted"
+        few = View(steps[steps["init_seed"] < 20], "training step", "test")
+        assert numbers(PUBLISHED, View(rows, "share of forks", "test"), few)["added_alone"] == "they are not here"
         assert (found["n_moved_first"], found["n_moved_second"]) == ("2 of 4", "2 of 4")
     assert found["n_orders"] == str(len(PUBLISHED.order_seeds))
 
