@@ -149,7 +149,7 @@ def _points(rows: pd.DataFrame, look: dict) -> list[alt.Chart]:
 
 def _closest(values: pd.Series) -> float:
     """How far the two closest of different values are apart."""
-    return np.diff(np.unique(values)).min(initial=np.inf)
+    return np.diff(np.unique(values.astype(float))).min(initial=np.inf)
 
 
 def _counts(rows: pd.DataFrame, by: str, place: dict) -> list[alt.Chart]:

@@ -110,6 +110,9 @@ def test_seeds_that_share_a_value_are_counted_where_values_are_few():
     told = [(row["value"], row["words"]) for _, part in marks(spec, "text") if "words" in part
             for _, row in part[part["group"] == "two values"].iterrows()]  # fmt: skip
     assert sorted(told) == [(0, "3 seeds"), (1, "2 seeds"), (1, "2 seeds")], "there, and beyond the end, are not four"
+    whole = rows[rows["group"].isin(["two values", "one value"])]
+    spec = style.specification(bars.seeds(View(whole.astype({"value": int}), "heads", "test", BAND)))
+    assert sum(len(part) for _, part in marks(spec, "text") if "words" in part) == 3, "whole numbers, too"
     alone = style.specification(bars.seeds(View(rows[rows["group"] == "one value"], "share", "test", BAND)))
     assert not [part for _, part in marks(alone, "text") if "words" in part]
 
