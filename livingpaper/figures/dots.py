@@ -11,7 +11,7 @@ from livingpaper.figures import style
 from livingpaper.figures.row_labels import LETTER, row_labels, tallest
 from livingpaper.figures.rows import order_of, over_seeds
 
-FEW_VALUES, APART = 3, 0.06
+FEW_VALUES, APART = 3, 0.18
 """Where the seeds of a lane share two or three values so far apart, in shares of the plot, each that more than one has
 says how many; so do lanes of one value beside such."""
 LEGEND_OFFSET = 18
