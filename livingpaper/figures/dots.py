@@ -115,13 +115,14 @@ def _stripes(order: list[str], by: str, y: alt.Y) -> alt.Chart:
 
 
 def _levels(plot: Dots) -> list[alt.TopLevelMixin]:
-    levels = []
-    if plot.zero or plot.rows["value"].min() < 0 < plot.rows["value"].max():
+    levels, (low, high) = [], plot.rows["value"].agg(["min", "max"])
+    if plot.zero or low < 0 < high:
         levels.append(alt.Chart(alt.Data(values=[{}])).mark_rule(style="zero").encode(x=alt.XDatum(0)))
     if plot.view.chance is not None:
         levels.append(style.chance_line(plot.view.chance, axis="x"))
     for row, (name, level) in enumerate(plot.view.levels.items(), start=int(plot.view.chance is not None)):
-        levels.append(style.level_line(name, level, axis="x", row=row))
+        label = "before" if level > (low + high) / 2 else True  # where there is room
+        levels.append(style.level_line(name, level, axis="x", label=label, row=row))
     return levels
 
 

@@ -237,14 +237,16 @@ def chance_line(chance: float, *, axis: Literal["x", "y"], label: bool = True) -
     return level_line("chance", chance, axis=axis, label=label)
 
 
-def level_line(name: str, level: float, *, axis: Literal["x", "y"], label: bool = True, row: int = 0) -> alt.LayerChart:
+def level_line(
+    name: str, level: float, *, axis: Literal["x", "y"], label: bool | Literal["before"] = True, row: int = 0
+) -> alt.LayerChart:
     """A dashed line at a level, with its name and the number beside it.
 
     Args:
         name: of the level.
         level: on the drawn scale.
         axis: the axis that carries the value.
-        label: False where another facet of the same figure already says it.
+        label: False where another facet of the same figure already says it; "before" an upright line, not behind it.
         row: of words above the plot, counted from the lowest; of an axis x alone.
     """
     data = alt.Data(values=[{"level": round(level, 4), "label": f"{name} {level:.3g}"}])
@@ -256,7 +258,8 @@ def level_line(name: str, level: float, *, axis: Literal["x", "y"], label: bool 
     if axis == "y":
         text = alt.Chart(data).mark_text(style="chance-label", align="right", baseline="bottom", dy=-3)
         return alt.layer(rule, text.encode(x=alt.XValue("width"), y=alt.Y("level:Q"), text=words))
-    text = alt.Chart(data).mark_text(style="chance-label", align="left", baseline="bottom", dx=4)
+    align, dx = ("right", -4) if label == "before" else ("left", 4)
+    text = alt.Chart(data).mark_text(style="chance-label", align=align, baseline="bottom", dx=dx)
     return alt.layer(rule, text.encode(y=alt.YValue(-3 - WORDS_OF_LEVEL * row), x=alt.X("level:Q"), text=words))
 
 
