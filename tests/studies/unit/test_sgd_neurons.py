@@ -2,6 +2,7 @@
 
 from types import SimpleNamespace
 
+import pandas as pd
 import pytest
 import torch
 from torch.nn import functional
@@ -12,9 +13,13 @@ from circuitcore.models import Site, forward
 from circuitcore.models.config import ModelConfig
 from circuitcore.models.transformer import init_weights
 from circuitcore.tasks.balanced_stream import BalancedStream
+from livingpaper.claims.results import Results
+from retrieval_circuits.sgd_formation.design import FRESH
+from retrieval_circuits.sgd_formation.figures import neurons as figures
 from retrieval_circuits.sgd_formation.measures import neurons
 from retrieval_circuits.sgd_formation.measures.asked import asked
 from retrieval_circuits.sgd_formation.measures.sizes import SIZES
+from retrieval_circuits.sgd_formation.readings import networks as readings
 
 TASK = BalancedStream(**SIZES, n_train=1500, n_eval=1500)
 LAST, W_OUT = 1, "blocks.{}.mlp.W_out"
@@ -135,3 +140,30 @@ def test_neurons_are_ranked_on_validation_rows_and_read_on_test_rows(weights):
     whole, _ = scored(forward(CONFIG, loud, read.batch.tokens).logits, read)
     silent, _ = at_zero(loud, LAST, torch.ones(CONFIG.d_mlp, dtype=torch.bool), read)
     assert (table["L1MLP", "none", ""], table["L1MLP", "zero", "all"]) == (pytest.approx(whole), pytest.approx(silent))
+
+
+def test_costs_are_what_the_whole_network_reads_less_what_is_left():
+    left = {"all": 0.0, "top 1": 0.9, "top 8": 0.5, "drawn 8": 0.8, "worst drawn 8": 0.7}
+    rows = [{"edit": "none", "variable": "", "value": 1.0}]
+    rows += [
+        {"edit": how, "variable": name, "value": value} for how in neurons.STANDS_IN for name, value in left.items()
+    ]
+    table = pd.DataFrame([
+        {"arm": FRESH, "init_seed": seed, "site": site, "metric": "neurons_accuracy", "n": 320, **row}
+        | {"value": row["value"] - 0.1 * (seed == 2)}
+        for seed in (1, 2) for site in ("L0MLP", "L1MLP") for row in rows
+    ])  # fmt: skip
+    table = table.assign(run_id=table["init_seed"].astype(str), step=7)
+    results = Results(table.drop(columns="site"), pd.DataFrame(), "paper", {"neurons": table})
+    assert readings.without_neurons("L0MLP", "drawn 8")(results).to_dict() == {1: 0.8, 2: pytest.approx(0.7)}
+    drawn = figures.set_aside(results).table.set_index(["group", "series", "init_seed"])["value"]
+    assert set(drawn.index.get_level_values("group")) == {
+        f"{site}: {size}" for site in ("L0MLP", "L1MLP") for size in ("1 neuron", "8 neurons")
+    }
+    for series, cost in zip(figures.SERIES.values(), (0.5, 0.2, 0.3), strict=True):
+        assert drawn["L1MLP: 8 neurons", series, 2] == pytest.approx(cost)
+    ways = figures.set_aside_ways(results)
+    assert ways.table[ways.table["MLP"] == "L1MLP"].iloc[0].to_dict() == {
+        "arm": FRESH, "MLP": "L1MLP", "set to": "zero", "all": "100%", "top 1": "10%", "top 8": "50%",
+    }  # fmt: skip
+    assert figures.eight(ways) == {"eight_at_zero": "50%", "eight_at_means": "50%"}
