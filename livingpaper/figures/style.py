@@ -107,8 +107,8 @@ def responsive(draw: Callable[..., alt.TopLevelMixin]) -> Callable[..., alt.TopL
         if width is not None:
             return draw(view, width=width, **options)
         wide = draw(view, width=WIDE, **options)
-        _require_lines(view, wide)
         narrow = specification(draw(view, width=NARROW, **options), validate=False)  # the wide one is checked
+        _require_lines(view, narrow)
         for shared in ("datasets", "usermeta"):
             narrow.pop(shared, None)
         own = wide.usermeta if isinstance(wide.usermeta, dict) else {}
@@ -119,10 +119,10 @@ def responsive(draw: Callable[..., alt.TopLevelMixin]) -> Callable[..., alt.TopL
     return picture
 
 
-def _require_lines(view: View, chart: alt.TopLevelMixin) -> None:
+def _require_lines(view: View, spec: Mapping[str, Any]) -> None:
     lines = {f"level {name!r}": json.dumps(f"{name} ")[:-1] for name in view.levels}
     lines |= {f"turns of {panel!r}": '"style": "turn"' for panel in view.turns}
-    drawn = json.dumps(chart.to_dict(validate=False), default=str) if lines else ""
+    drawn = json.dumps(spec) if lines else ""
     missing = [name for name, line in lines.items() if line not in drawn]
     if missing:
         raise ColumnsError(f"this picture draws no line for {', '.join(missing)} of its view; bars.seeds draws levels, "

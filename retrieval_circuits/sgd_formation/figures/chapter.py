@@ -32,7 +32,6 @@ from retrieval_circuits.sgd_formation.readings.networks import (
     joiner_sites,
     joining_time,
     leader_sites,
-    leaders,
     learning_time,
     looking_time,
     removal_costs,
@@ -141,9 +140,9 @@ def by_lag(results: Results) -> View:
     rows = results.curve("accuracy", FRESH, split=REPORTED[FRESH])
     half = (half_time(FRESH)(results) / EVERY).round().astype(int) * EVERY
     words, since = rows["variable"].astype(str), rows["step"] - rows["init_seed"].map(half)
-    first = since.groupby(rows["init_seed"]).min().max()
-    last = since.groupby(rows["init_seed"]).max().min()
-    shown = words.isin([f"lag {lag}" for lag in LAGS]) & since.between(max(first, -AROUND), min(last, AROUND))
+    spans = since.groupby(rows["init_seed"]).agg(["min", "max"])
+    shown = words.isin([f"lag {lag}" for lag in LAGS])
+    shown &= since.between(max(spans["min"].max(), -AROUND), min(spans["max"].min(), AROUND))
     lags = rows[shown].assign(series=words.str.replace("lag ", "") + " writes between", step=since)
     table = lags.assign(axis="steps since half of all reads are right")
     return View(
@@ -190,17 +189,16 @@ def removed(results: Results) -> View:
 
 def addresses(results: Results) -> View:
     """The head that looks most at the value asked for, network by network, and the others of its layer beside it."""
-    rows = leaders(results, FRESH).set_index("init_seed")
-    head, costs = leader_sites(results, FRESH), removal_costs(results, FRESH)
-    costs = costs.pivot(index="init_seed", columns="site", values="value")
+    costs = removal_costs(results, FRESH).pivot(index="init_seed", columns="site", values="value")
     looks = total_looks(results, FRESH)
     looks = looks[looks["step"] == looks["step"].max()].sort_values("value").set_index("init_seed")["value"]
     found = []
-    for seed, site in head.items():
+    for seed, site in leader_sites(results, FRESH).items():
+        second, most = looks[seed].iloc[-2:]
         others = costs.loc[seed].drop(site).filter(regex=f"^{site[:2]}H")
         found.append({
-            "arm": FRESH, "init_seed": seed, "head": site, "its attention": f"{rows['value'][seed]:.2f}",
-            "the second most": f"{looks[seed].iloc[-2]:.2f}", "its removal costs": f"{costs.loc[seed, site]:.0%}",
+            "arm": FRESH, "init_seed": seed, "head": site, "its attention": f"{most:.2f}",
+            "the second most": f"{second:.2f}", "its removal costs": f"{costs.loc[seed, site]:.0%}",
             "dearest other of its layer": f"{others.max():.0%} ({others.idxmax()})",
         })  # fmt: skip
     return View(pd.DataFrame(found), "attention to the value asked for; accuracy lost", REPORTED[FRESH])

@@ -7,6 +7,7 @@ from livingpaper.claims.view import View
 from retrieval_circuits.design import BAND
 from retrieval_circuits.sgd_formation.design import FRESH, REPORTED
 from retrieval_circuits.sgd_formation.measures.neurons import N_DRAWN
+from retrieval_circuits.sgd_formation.readings.networks import lost
 
 SERIES = {
     "top": "those that cost most alone",
@@ -53,12 +54,8 @@ def eight(ways: View) -> dict[str, str]:
 def _costs(results: Results) -> pd.DataFrame:
     """Accuracy lost without each set of neurons: ``arm init_seed site edit which size value``; no size of all."""
     rows = results.rows("neurons", arm=FRESH, metric="neurons_accuracy")
-    rows = rows.astype({"site": "str", "edit": "str", "variable": "str"})
-    whole = rows[rows["edit"] == "none"].set_index(["init_seed", "site"])["value"]
-    rows = rows[rows["edit"] != "none"]
-    lost = rows.set_index(["init_seed", "site"]).index.map(whole).to_numpy(dtype=float) - rows["value"]
-    parts = rows["variable"].str.extract(r"^(?P<which>\D+?) ?(?P<size>\d*)$")
-    return rows.assign(value=lost, **parts)
+    costs = lost(rows.astype({"site": "str", "edit": "str", "variable": "str"}))
+    return costs.assign(**costs["variable"].str.extract(r"^(?P<which>\D+?) ?(?P<size>\d*)$"))
 
 
 VIEWS = {view.__name__: view for view in (set_aside, set_aside_ways)}

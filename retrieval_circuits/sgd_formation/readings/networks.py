@@ -205,9 +205,14 @@ def leaders(results: Results, arm: str) -> pd.DataFrame:
 def removal_costs(results: Results, arm: str, how: str = "zero", split: str = "") -> pd.DataFrame:
     """How much accuracy each part's removal costs: ``init_seed``, ``site``, ``value``."""
     rows = results.rows("removed", arm=arm, metric="removed_accuracy", split=split or REPORTED[arm])
-    rows = rows.astype({"site": "str", "edit": "str"})
-    whole = rows[rows["edit"] == "none"].set_index("init_seed")["value"]
-    parts = rows[rows["edit"] == how]
+    costs = lost(rows.astype({"site": "str", "edit": "str"}))
+    return costs[costs["edit"] == how]
+
+
+def lost(rows: pd.DataFrame) -> pd.DataFrame:
+    """Rows of what is left of accuracy without parts, as what it lacks of the whole network's (edit "none")."""
+    edited = rows["edit"] != "none"
+    whole, parts = rows[~edited].groupby("init_seed")["value"].first(), rows[edited]
     return parts.assign(value=parts["init_seed"].map(whole) - parts["value"])
 
 

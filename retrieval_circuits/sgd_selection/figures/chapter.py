@@ -6,6 +6,7 @@ import pandas as pd
 
 from circuitcore.emergence.seeds import mean_interval
 from livingpaper.claims.results import Results
+from livingpaper.claims.units import STEPS
 from livingpaper.claims.view import View
 from livingpaper.figures.rows import MIN_SEEDS
 from retrieval_circuits.design import BAND
@@ -120,7 +121,7 @@ def _added_alone(settling: pd.DataFrame) -> str:
     if len(steps) < MIN_SEEDS:
         return "they are not here"
     found = mean_interval(steps.tolist())
-    return f"{found.mean:,.0f} steps [{found.low:,.0f}, {found.high:,.0f}]"
+    return f"{STEPS.words(found.mean)} {STEPS.interval(found.low, found.high)}"
 
 
 def numbers(params: Params, same: View, settling: View) -> dict[str, str]:
