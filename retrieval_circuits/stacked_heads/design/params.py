@@ -29,6 +29,9 @@ class Params(BaseModel):
         Seeds, Field(description="init seeds that test what the first ones on chains of four suggest")
     ]
     source_seeds: Annotated[Seeds, Field(description="init seeds of the source's network of 24 layers")]
+    deep_seeds: Annotated[
+        Seeds, Field(description="init seeds of its networks of 12 layers: five hours of one core each")
+    ]
     word_seeds: Annotated[Seeds, Field(description="init seeds, and rows of their own, of networks of words")]
     word_steps: Annotated[int, Field(ge=4, le=100_000, description="of training on words; of long rows a third")]
     d_model: Annotated[int, Field(ge=4, le=512, multiple_of=4, description="width; 4 heads, MLP four times as wide")]
@@ -51,6 +54,6 @@ class Params(BaseModel):
             description="on chains of three or four; twice as many where needed",
         ),
     ]
-    source_steps: Annotated[int, Field(ge=1, le=100_000, description="of the source's network")]
+    source_steps: Annotated[int, Field(ge=1, le=100_000, description="of the source's network of 24 layers")]
     engine: EngineName
     n_rows: Annotated[int, Field(ge=8, le=20_000, description="test rows that losses are measured on")]

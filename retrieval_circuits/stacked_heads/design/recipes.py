@@ -8,7 +8,7 @@ from circuitcore.tasks.chains import ChainRetrieval
 from circuitcore.training.experiment import Experiment
 from circuitcore.training.recipe import Optimizer, Recipe, Stage
 from retrieval_circuits.design import DATA_SEED_OFFSET, N_BESIDE
-from retrieval_circuits.stacked_heads.design.deepest import DEEPEST, deepest_recipes
+from retrieval_circuits.stacked_heads.design.by_the_source import DEEP, DEEPEST, deep_recipes
 from retrieval_circuits.stacked_heads.design.four import EVERY_FOUR, FOUR, FRESH_FOUR, WITHOUT_THIRD
 from retrieval_circuits.stacked_heads.design.grid import FOLLOWED, GRID, Cell
 from retrieval_circuits.stacked_heads.design.lessons import FRESH, LONGER, TAUGHT, Lesson
@@ -69,7 +69,7 @@ def recipes(params: Params) -> dict[str, tuple[Recipe, ...]]:
         made[str(lesson)] = tuple(_of_lesson(params, lesson, seed) for seed in of_lesson)
     for change in CHANGES:
         made[str(change)] = tuple(change.of(_of_cell(params, FOLLOWED, seed)) for seed in params.taught_seeds)
-    made |= deepest_recipes(params) | word_recipes(params)
+    made |= deep_recipes(params) | word_recipes(params)
     return {arm: of_arm for arm, of_arm in made.items() if of_arm}
 
 
@@ -169,7 +169,7 @@ def instruments(params: Params, arm: str) -> tuple[Instrument, ...]:
     if arm in map(str, (SCARCE, ONE_EACH, FRESH_SCARCE, EVERY_FOUR, WITHOUT_THIRD, FRESH_FOUR)):
         return (scores, links, circuit)
     paths = Instrument(name="paths", version=1, measures=named_paths, settings=looked)
-    if arm == DEEPEST:
+    if arm in (DEEPEST, DEEP):
         return (scores, circuit, paths)
     if arm == str(FRESH):
         return (

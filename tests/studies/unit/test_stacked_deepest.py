@@ -7,7 +7,7 @@ from circuitcore.models import init_weights
 from livingpaper.book import studies
 from livingpaper.claims.results import Results
 from retrieval_circuits.stacked_heads import design
-from retrieval_circuits.stacked_heads.design import DEEPEST, LOOKED_EVERY
+from retrieval_circuits.stacked_heads.design import DEEP, DEEPEST, LOOKED_EVERY
 from retrieval_circuits.stacked_heads.figures import deepest as figures
 
 PUBLISHED = studies.load_params("stacked_heads")
@@ -31,6 +31,20 @@ def test_its_attention_has_as_many_weights_as_the_source_s():
     model = design.recipes(PUBLISHED)[DEEPEST][0].model
     weights = init_weights(model, 0)
     assert sum(value.numel() for name, value in weights.items() if ".attn.W_" in name) == 786_432
+
+
+def test_a_network_of_twelve_layers_is_as_the_sources_a_to_c():
+    """Section 8: 12 layers of one head, width 128, MLPs, chains of three, 24,000 batches of 128 out of 262,144 rows."""
+    (recipe,) = design.recipes(PUBLISHED.model_copy(update={"deep_seeds": (1,)}))[DEEP]
+    model, task = recipe.model, recipe.make_task()
+    assert (model.n_layers, model.n_heads, model.d_model, model.d_head, model.d_mlp) == (12, 1, 128, 128, 512)
+    assert (task.n_steps, task.asked, task.n_train, task.max_length) == (3, (1, 2, 3), 262_144, 28)
+    assert (recipe.batch_size, recipe.n_steps, len(recipe.checkpoint_at)) == (128, 24_000, 81)
+    assert (recipe.optimizer.lr, recipe.optimizer.weight_decay) == (1e-3, 0.1)
+    assert recipe.stages[0].fresh == 0 and recipe.stages[0].epochs == 12, "11.7 times the same rows"
+    weights = init_weights(model, 0)
+    matrices = [value.numel() for name, value in weights.items() if name.startswith("blocks.") and ".W_" in name]
+    assert sum(matrices) == 12 * 12 * 128**2, "2.36 million weights, as the facts count them"
 
 
 def results(looked, losses, left=()):
