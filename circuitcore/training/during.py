@@ -5,7 +5,8 @@ begin with, and a factor on what each update adds to each number. Loss, gradient
 those of the whole network. Decoupled decay of weights is part of an update, so what is frozen does not decay.
 
 What is held at other values than 0, or clamped, is an edit of every forward pass of training (``edits_of``), which the
-engine "torch" alone can do. Weights are what a run keeps: whoever measures it sees the network without the edit.
+engine "torch" alone can do. Weights are what a run keeps: whoever measures it sees the network without the edit, or
+makes it again.
 
 A part is written as text: ``L1H0`` (a head: its queries, keys, values and output), ``L1H0.QK`` (some of these),
 ``L1MLP``, ``L1N17`` (one hidden unit of an MLP: the weights into it and out of it), ``L1`` (a whole layer with its
@@ -19,6 +20,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 import torch
+from jaxtyping import Int
 from torch import Tensor
 
 from circuitcore.ground.spelling import unknown
@@ -165,6 +167,13 @@ def edits_of(during: Iterable[During]) -> tuple[Edit, ...]:
                 require(held is not None, "during.parts", part, f"a head or an MLP, to hold at its {one.how}")
             found += [Ablate(held, one.how) for held in parts]
     return tuple(found)
+
+
+def clamped_roles(edits: Iterable[Edit], tokens: Int[Tensor, "batch pos"]) -> dict[str, Int[Tensor, "batch pos"]]:
+    """The positions that ``edits_of`` names: "here", every one, and "behind N", so many before it or the first."""
+    here = torch.arange(tokens.shape[1]).expand(len(tokens), -1)
+    clamped = [edit.key for edit in edits if isinstance(edit, Attend) and edit.key != "all"]
+    return {"here": here} | {key: (here - int(key.removeprefix("behind "))).clamp(min=0) for key in clamped}
 
 
 def _head_or_mlp(part: str) -> Head | Mlp | None:

@@ -13,6 +13,7 @@ from torch.nn import functional
 from circuitcore.models import ModelConfig, forward, init_weights
 from circuitcore.models.edits import Attend, Edit, edited_site
 from circuitcore.models.plan import Plan, compile_edits
+from circuitcore.training.during import clamped_roles
 from circuitcore.training.engines.update import Update
 from circuitcore.training.optimizer import Optimizer
 
@@ -112,16 +113,15 @@ class TorchEngine:
     def _plan(self, tokens: Tensor) -> Plan:
         """The edits on one batch; what parts are held at is no way for gradients to flow."""
         sites = {edited_site(edit).key for edit in self._edits}
+        told = all(isinstance(edit, Attend) for edit in self._edits)  # of what is told, shapes alone are asked
         with torch.no_grad():
-            clean = forward(self._model, self._weights, tokens, record=sites).cache
+            clean = forward(self._model, self._weights, tokens[:1] if told else tokens, record=sites).cache
+        clean = {name: value.expand(len(tokens), *value.shape[1:]) for name, value in clean.items()}
         sources = {
             "mean": {name: value.mean(0, keepdim=True) for name, value in clean.items()},
             "resample": {name: value.roll(1, 0) for name, value in clean.items()},
         }
-        here = torch.arange(tokens.shape[1]).expand(len(tokens), -1)
-        clamped = [edit.key for edit in self._edits if isinstance(edit, Attend) and edit.key != "all"]
-        roles = {key: (here - int(key.removeprefix("behind "))).clamp(min=0) for key in clamped}
-        return compile_edits([self._edits], {"here": here, **roles}, sources, clean)
+        return compile_edits([self._edits], clamped_roles(self._edits, tokens), sources, clean)
 
     def _backward(self, tokens: Tensor, targets: Tensor, loss_mask: Tensor) -> Tensor:
         """The loss, its gradients left with the weights."""

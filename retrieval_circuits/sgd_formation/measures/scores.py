@@ -16,6 +16,7 @@ from circuitcore.metrics.network import Network
 from circuitcore.metrics.scores.behavior import correct, margin
 from circuitcore.metrics.scores.behavior import loss as answer_loss
 from circuitcore.metrics.table import Rows, head_labels
+from circuitcore.models.edits import Cache
 from circuitcore.tasks.streams import Stream
 from retrieval_circuits.sgd_formation.measures.asked import KINDS, Asked, asked, swapped
 
@@ -117,10 +118,12 @@ def _add_swapped(task: Stream, net: Network, counts: Counts, add: Add) -> None:
     add("unmoved", given == unswapped)
 
 
-def add_attention(net: Network, found: Asked, add: Add, kinds: Collection[str] = KINDS) -> None:
-    """Rows of ``attention`` and ``joins`` (see ``stream_scores``)."""
-    labels, keys = head_labels(net.heads), [f"pattern.{layer}" for layer in range(net.config.n_layers)]
-    cache = net.record(found.batch, keys)
+def add_attention(
+    net: Network, found: Asked, add: Add, kinds: Collection[str] = KINDS, edited: Cache | None = None
+) -> None:
+    """Rows of ``attention`` and ``joins`` (see ``stream_scores``); of the clean pass, or of patterns of another."""
+    labels, keys = head_labels(net.heads), pattern_keys(net)
+    cache = edited or net.record(found.batch, keys)
     pattern = torch.cat([cache[key] for key in keys], -3)
     looks = found.from_reads(pattern)  # [ckpt read head key]
     for kind in kinds:
@@ -129,3 +132,8 @@ def add_attention(net: Network, found: Asked, add: Add, kinds: Collection[str] =
     row, at = found.values.unbind(1)
     joins = pattern.movedim(-3, -1)[:, row, at, at - 1].mean(1)
     add("joins", joins, len(at), labels)
+
+
+def pattern_keys(net: Network) -> list[str]:
+    """The sites of where heads look, layer by layer."""
+    return [f"pattern.{layer}" for layer in range(net.config.n_layers)]

@@ -22,6 +22,10 @@ FROZEN = "queries and keys frozen"
 FROZEN_EARLY = f"{FROZEN}, from point {EARLY + 1}"
 NEVER_LOOSE, NEVER_LOOSE_WIDE = f"{FROZEN} from the start", f"{FROZEN} from the start, drawn as the source draws"
 """Networks that never had them move; in the second all weights are drawn as the source's are, which are larger."""
+GIVEN = "a head looks one word back from the start"
+GIVEN_TWO = "a head looks two words back from the start"
+TOLD = HEADS[0]
+"""Networks in which this head of the first layer is told where to look; in the first arm from values to their keys."""
 DESCENT = "trained by SGD"
 SLOWER = 3
 """How many times Adam's steps such networks have; their checkpoints are so many times as far apart.

@@ -29,7 +29,10 @@ class Params(BaseModel):
     exchange_seeds: Annotated[
         SomeSeeds, Field(description="orders under which heads are damped, or exchanged with a fork")
     ]
-    frozen_seeds: Annotated[Seeds, Field(description="init seeds of networks whose queries and keys never move")]
+    frozen_seeds: Annotated[
+        Seeds,
+        Field(description="init seeds of networks whose queries and keys never move, or a head is told where to look"),
+    ]
     fork_at: Annotated[
         tuple[Annotated[int, Field(ge=0)], ...],
         Field(min_length=N_FORKS, max_length=N_FORKS, description="steps of the parent, increasing"),

@@ -15,7 +15,7 @@ from functools import partial
 
 from circuitcore.metrics.instruments.instrument import Instrument
 from circuitcore.tasks.balanced_stream import BalancedStream
-from circuitcore.training.during import During, Freeze, Graft, Hold, Scale
+from circuitcore.training.during import Clamp, During, Freeze, Graft, Hold, Scale
 from circuitcore.training.optimizer import Optimizer
 from circuitcore.training.recipe import Recipe, Stage
 from retrieval_circuits.design import N_BESIDE
@@ -32,6 +32,8 @@ from retrieval_circuits.sgd_selection.design.arms import (
     ELSEWHERE,
     FROZEN,
     FROZEN_EARLY,
+    GIVEN,
+    GIVEN_TWO,
     HEADS,
     HELD,
     HELD_EARLY,
@@ -51,6 +53,7 @@ from retrieval_circuits.sgd_selection.design.arms import (
     RATES,
     REPLAY,
     SLOWER,
+    TOLD,
     TRACED,
     TUNED,
 )
@@ -93,6 +96,7 @@ def recipes(params: Params) -> dict[str, tuple[Recipe, ...]]:
         },
         **_changed(params, parent),
         **_never_loose(params),
+        **_given(params),
         **{
             arm: tuple(_fork_of(params, seed, at, order) for seed in others for order in params.elsewhere_orders)
             for arm, at in zip(ELSEWHERE, params.elsewhere_at, strict=True)
@@ -157,6 +161,20 @@ def _never_loose(params: Params) -> dict[str, tuple[Recipe, ...]]:
         made[NEVER_LOOSE].append(dataclasses.replace(small, during=(_queries_and_keys(small),)))
         made[NEVER_LOOSE_WIDE].append(dataclasses.replace(wide, during=(_queries_and_keys(wide),)))
     return {arm: tuple(of_arm) for arm, of_arm in made.items()}
+
+
+def _given(params: Params) -> dict[str, tuple[Recipe, ...]]:
+    """Networks of SGD formation one head of which looks so many words back, at nothing else, from the first step on.
+
+    For a part of the steps: torch, which alone can do that, takes seven times as long as our own engine.
+    """
+    made = {}
+    for arm, (behind, part) in {GIVEN: (1, 0.5), GIVEN_TWO: (2, 0.8)}.items():
+        told = (Clamp(parts=(f"L{LAYER}H{TOLD}",), behind=behind),)
+        share = max(EVERY, part * params.parent_steps) / params.parent_steps
+        networks = [_network(params, seed, share) for seed in params.frozen_seeds]
+        made[arm] = tuple(dataclasses.replace(network, during=told, engine="torch") for network in networks)
+    return made
 
 
 def _exchanged(params: Params, parent: Recipe, first: Recipe) -> dict[str, tuple[Recipe, ...]]:

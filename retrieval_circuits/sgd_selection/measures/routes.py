@@ -1,16 +1,22 @@
 """Which heads come to carry the look-up: a few numbers of every checkpoint of many forks."""
 
-from collections.abc import Callable
+import dataclasses
+from collections.abc import Callable, Collection
 from functools import partial
 from typing import TYPE_CHECKING
 
 import pandas as pd
 
 from circuitcore.metrics.instruments.battery import stacks
+from circuitcore.metrics.network import Network
 from circuitcore.metrics.scores.behavior import correct
 from circuitcore.metrics.table import Rows
+from circuitcore.models import Output
+from circuitcore.models.edits import Edit, edited_site
+from circuitcore.tasks.base import Batch
+from circuitcore.training.during import clamped_roles, edits_of
 from retrieval_circuits.sgd_formation.measures.asked import asked
-from retrieval_circuits.sgd_formation.measures.scores import Counts, add_attention
+from retrieval_circuits.sgd_formation.measures.scores import Counts, add_attention, pattern_keys
 
 if TYPE_CHECKING:
     from circuitcore.training.store.run import Run
@@ -20,7 +26,7 @@ LOOKED_AT = ("support", "answered")
 
 
 def routes(run: "Run", counts: Counts, progress: Callable[[int], None]) -> pd.DataFrame:
-    """How well each checkpoint reads, and where its heads look.
+    """How well each checkpoint reads, and where its heads look; heads that were clamped in training are so here.
 
     Steps count from the first of the training: a fork's own and those of its parent before it. Metrics:
 
@@ -31,11 +37,22 @@ def routes(run: "Run", counts: Counts, progress: Callable[[int], None]) -> pd.Da
     """
     task, tables, start = run.recipe.make_task(), [], run.recipe.schedule.start
     found, looked = (asked(task, task.reported, n_rows) for n_rows in (counts.n_rows, counts.n_looked))
+    edits = edits_of(run.recipe.during)
     for steps, net in stacks(run):
         rows = Rows(run.run_id, [start + step for step in steps], [run.tokens_seen(step) for step in steps])
-        hits = correct(found.at_reads(net.run(found.batch).logits), found.reads.answer)
-        rows.add("accuracy", hits.double().mean(-1), len(found.reads), split=task.reported)
-        add_attention(net, looked, partial(rows.add, split=task.reported), LOOKED_AT)
+        add = partial(rows.add, split=task.reported)
+        logits = _edited(net, found.batch, edits).logits if edits else net.run(found.batch).logits
+        add("accuracy", correct(found.at_reads(logits), found.reads.answer).double().mean(-1), len(found.reads))
+        patterns = _edited(net, looked.batch, edits, pattern_keys(net)).cache if edits else None
+        add_attention(net, looked, add, LOOKED_AT, patterns)
         tables.append(rows.frame())
         progress(len(steps))
     return pd.concat(tables, ignore_index=True)
+
+
+def _edited(net: Network, batch: Batch, edits: tuple[Edit, ...], record: Collection[str] = ()) -> Output:
+    """The pass that training made, with its edits."""
+    like = net.record(batch, [edited_site(edit).key for edit in edits])
+    told = dataclasses.replace(batch, roles=batch.roles | clamped_roles(edits, batch.tokens))
+    (output,) = net.passes(told, [edits], {}, like, record)
+    return Output(output.logits[0], {key: value[0] for key, value in output.cache.items()})

@@ -2,9 +2,12 @@
 
 from retrieval_circuits.sgd_selection.readings.changes import (
     boosted_wins,
+    comes_to_read,
     delays,
     looks_gained,
+    others_join,
     replaced_when_damped,
+    share_of_time,
     stays_when_another_is_damped,
     whose_heads_win,
 )
@@ -59,6 +62,7 @@ __all__ = [
     "NOBODY",
     "UP_TO",
     "boosted_wins",
+    "comes_to_read",
     "delays",
     "forked_at",
     "grown_by",
@@ -75,6 +79,7 @@ __all__ = [
     "looks_gained",
     "older_by",
     "older_gradients",
+    "others_join",
     "parents_winner",
     "predicted",
     "ranked_first",
@@ -86,6 +91,7 @@ __all__ = [
     "settled_ahead",
     "settling_step",
     "share_of_growth",
+    "share_of_time",
     "shares_winner",
     "stays_when_another_is_damped",
     "time_shift",

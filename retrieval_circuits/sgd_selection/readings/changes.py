@@ -8,8 +8,17 @@ import pandas as pd
 from livingpaper.claims.reading import OfArms, of_arms
 from livingpaper.claims.results import Results
 from retrieval_circuits.sgd_formation.readings.networks import total_looks
-from retrieval_circuits.sgd_selection.design import DAMPED, DRAWN_FORK, HEADS, OWN_HEADS, PARENT
-from retrieval_circuits.sgd_selection.readings.winners import NOBODY, half_right, winners
+from retrieval_circuits.sgd_selection.design import (
+    DAMPED,
+    DRAWN_FORK,
+    HEADS,
+    LAYER,
+    NETWORKS,
+    OWN_HEADS,
+    PARENT,
+    TOLD,
+)
+from retrieval_circuits.sgd_selection.readings.winners import NOBODY, half_read, half_right, winners
 
 
 def boosted_wins(arms: Sequence[str]) -> OfArms:
@@ -108,5 +117,33 @@ def looks_gained(arm: str) -> OfArms:
         rows = total_looks(results, arm)
         most = rows.groupby(["init_seed", "step"])["value"].max().unstack().sort_index(axis=1)
         return most.iloc[:, -1] - most.iloc[:, 0]
+
+    return OfArms((arm,), values)
+
+
+def share_of_time(arm: str) -> OfArms:
+    """Values of a reading: steps until half of the reads are right, over those of the free network of the same seed."""
+
+    def values(results: Results) -> pd.Series:
+        return (half_right(results, arm) / half_right(results, NETWORKS)).dropna()
+
+    return OfArms((NETWORKS, arm), values)
+
+
+def comes_to_read(arm: str) -> OfArms:
+    """Values of a reading: whether half of the reads are right at some step, by network."""
+
+    def values(results: Results) -> pd.Series:
+        return np.isfinite(half_read(arm).reached(results)).astype(float)
+
+    return OfArms((arm,), values)
+
+
+def others_join(arm: str) -> OfArms:
+    """Values of a reading: the most that a head of the first layer joins at the end, but for the one that is told."""
+
+    def values(results: Results) -> pd.Series:
+        joins = results.at_final("joins", arm, layer=LAYER)
+        return joins[joins["head"] != TOLD].groupby("init_seed")["value"].max()
 
     return OfArms((arm,), values)
