@@ -8,6 +8,7 @@ import threading
 from http.server import ThreadingHTTPServer
 
 import pytest
+from axe_checks import seriously_wrong
 from conftest import _QuietHandler
 from explorer_page import (
     LARGE,
@@ -32,7 +33,6 @@ from explorer_page import (
     switch,
     write_site,
 )
-from test_pages import seriously_wrong
 
 from livingpaper.book.single_page import inlined
 from livingpaper.explorer.block import weights_script

@@ -10,11 +10,12 @@ from types import SimpleNamespace
 import nbformat
 import pytest
 import torch
+from axe_checks import seriously_wrong
 from conftest import ROOT, page_with
 from explorer_page import PAGE, ask, opening, problems
 from explorer_page import press as press_once
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
-from test_pages import LUMINANCE, seriously_wrong
+from test_pages import LUMINANCE
 
 from circuitcore.models import Ablate, CutEdge, Head, Mlp, ModelConfig, compile_edits, forward, init_weights
 from circuitcore.tasks.permutation import PermutationRecall

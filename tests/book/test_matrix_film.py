@@ -5,8 +5,9 @@ import re
 
 import numpy as np
 import pytest
+from axe_checks import seriously_wrong
 from conftest import opened_alone, page_with
-from test_pages import LUMINANCE, seriously_wrong
+from test_pages import LUMINANCE
 
 from livingpaper.explorer.heat import SHADES
 from livingpaper.explorer.matrix_film import SCRIPTS, STATIC, Filmed, MatrixFilm

@@ -5,8 +5,9 @@ import re
 
 import numpy as np
 import pytest
+from axe_checks import seriously_wrong
 from conftest import opened_alone, page_with
-from test_pages import LUMINANCE, seriously_wrong
+from test_pages import LUMINANCE
 
 from livingpaper.explorer import memory_pad_still
 from livingpaper.explorer.memory_pad import SCRIPTS, STATIC, MemoryPad, Stored

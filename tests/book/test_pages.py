@@ -1,14 +1,13 @@
 """The book as a reader meets it: every page, opened from a file and from a server, with the network off."""
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from html.parser import HTMLParser
 from pathlib import Path
-from types import MappingProxyType
 from urllib.parse import unquote, urlsplit
 
-import axe_playwright_python
 import pytest
+from axe_checks import illegible, unsound
 from conftest import BOOK_PAGES, ROOT, Opened
 from playwright.sync_api import Page
 
@@ -16,13 +15,6 @@ from livingpaper.book.notebooks import APPENDIX, TIERS
 from livingpaper.book.page_sizes import MAX_PAGE
 
 OFFLINE = ("file:", "http://127.0.0.1:", "data:", "blob:")
-AXE = (Path(axe_playwright_python.__file__).parent / "axe.min.js").read_text()
-# Without preload: it would fetch style sheets again, some under wrong addresses.
-AXE_RUN = "rules => axe.run(document, {resultTypes: ['violations'], preload: false, ...rules})"
-CONTRAST = "color-contrast"
-# Axe cannot judge the contrast of text in drawings and calls it incomplete, which takes it as long as all the rest
-# of a page: is_inked looks at that text.
-WITHOUT_DRAWINGS = "off => document.querySelectorAll('.vl-live svg').forEach(svg => { svg.style.visibility = off; })"
 LUMINANCE = """colour => {
     const [r, g, b] = colour.match(/[\\d.]+/g).map(Number);
     return (0.2126 * r + 0.7152 * g + 0.0722 * b) / 255;
@@ -34,8 +26,6 @@ CHAPTERS = [name for name in BOOK_PAGES if (ROOT / "params" / f"{Path(name).name
 APPENDICES = [name for name in BOOK_PAGES if Path(name).parent.name == APPENDIX]
 WAYS = [f"{way} {name}" for name in ALL_PAGES for way in (("file",) if name in APPENDICES else ("file", "http"))]
 everywhere = pytest.mark.parametrize("opened", WAYS, indirect=True)
-# From a file every look on the screen draws all charts of a page, and says which cannot be drawn.
-from_files = pytest.mark.parametrize("opened", [way for way in WAYS if way.startswith("file ")], indirect=True)
 every_chapter = pytest.mark.parametrize("opened", [f"file {name}" for name in CHAPTERS], indirect=True)
 both_ways = pytest.mark.parametrize("opened", [f"{way} {BOOK_PAGES[0]}" for way in ("file", "http")], indirect=True)
 
@@ -97,21 +87,6 @@ def test_a_chart_is_a_still_until_it_comes_near(opened: Opened):
     assert len([url for url in opened.requests if "/vega-" in url]) == 1
 
 
-@from_files
-def test_every_chart_is_alive(opened: Opened):
-    assert opened.draw_all() == [], "charts that need other room than their stills"
-    marks = "chart => chart.querySelectorAll('.vl-live svg .role-mark :is(path, rect, line, text, circle)').length"
-    charts = opened.page.locator(".vl-chart")
-    drawn = [chart.evaluate(marks) for chart in charts.all()]
-    assert all(count > 0 for count in drawn), drawn
-    fits = "chart => Number(chart.querySelector('.vl-still').getAttribute('width')) <= chart.clientWidth"
-    assert all(chart.evaluate(fits) for chart in charts.all()), "a page has the layout for pages, not for phones"
-    legends = """chart => [...chart.querySelectorAll('.vl-live svg .role-legend')].map(legend =>
-        [...legend.querySelectorAll('.role-legend-label text')].map(label => label.textContent).join())"""
-    told = [chart.evaluate(legends) for chart in charts.all()]
-    assert [found for found in told if len(found) > len(set(found))] == [], "legends told twice"
-
-
 @every_chapter
 def test_every_figure_is_numbered_captioned_described_and_sourced(opened: Opened):
     figures = opened.page.locator(".bd-article figure:has(.vl-chart)")
@@ -126,6 +101,21 @@ def test_every_figure_is_numbered_captioned_described_and_sourced(opened: Opened
         assert "def " in figure.locator("details:has(summary:text-is('code')) pre").text_content(), words
         runs = re.search(r"\b[a-z_]+-[0-9a-f]{12}\b", figure.text_content())
         assert runs or "no training run enters" in words, f"no run id: {words}"
+
+
+def is_alive(page: Page) -> list[str]:
+    """Charts without marks, in the layout for phones, or with a legend that is told twice."""
+    told = """chart => {
+        const drawn = kind => [...chart.querySelectorAll('.vl-live svg .role-' + kind)];
+        const legends = drawn('legend').map(legend =>
+            [...legend.querySelectorAll('.role-legend-label text')].map(label => label.textContent).join());
+        return [
+            drawn('mark').some(mark => mark.querySelector('path, rect, line, text, circle')) || 'nothing is drawn',
+            Number(chart.querySelector('.vl-still').getAttribute('width')) <= chart.clientWidth || 'a phone has it so',
+            new Set(legends).size === legends.length || 'a legend is told twice: ' + legends,
+        ].filter(words => words !== true);
+    }"""
+    return [words for chart in page.locator(".vl-chart").all() for words in chart.evaluate(told)]
 
 
 def is_within_a_phone(page: Page) -> list[str]:
@@ -152,28 +142,6 @@ def is_inked(page: Page) -> list[str]:
     return [] if right else [f"{theme}: {colours}"]
 
 
-def is_sound(page: Page) -> list[str]:
-    """What axe finds that is serious; contrast is left to ``is_legible``, as no width changes it."""
-    return seriously_wrong(page, {"rules": {CONTRAST: {"enabled": False}}})
-
-
-def is_legible(page: Page) -> list[str]:
-    """Text that stands out too little from what is behind it: all that a theme can change."""
-    page.evaluate(WITHOUT_DRAWINGS, "hidden")
-    found = seriously_wrong(page, {"runOnly": [CONTRAST]})
-    page.evaluate(WITHOUT_DRAWINGS, "")
-    return found
-
-
-def seriously_wrong(page: Page, rules: Mapping[str, object] = MappingProxyType({})) -> list[str]:
-    """What axe finds that is serious, by all of its rules or by some."""
-    if not page.evaluate("'axe' in window"):
-        page.evaluate(AXE)
-    found = page.evaluate(AXE_RUN, dict(rules))["violations"]
-    serious = [rule for rule in found if rule["impact"] in ("serious", "critical")]
-    return [f"{rule['id']}: {node['html'][:300]}" for rule in serious for node in rule["nodes"]]
-
-
 def is_printed(page: Page) -> list[str]:
     """Charts that paper gets no still of, and ink that is not dark."""
     found = []
@@ -189,9 +157,9 @@ def is_printed(page: Page) -> list[str]:
 # A look on the screen draws all charts of a page anew, which takes longer than most checks: each is taken once, and
 # that which the page is opened in comes first.
 LOOKS = {
-    (1280, "light", "screen"): (is_inked, is_legible),
-    (1280, "dark", "screen"): (is_inked, is_legible),
-    (400, "light", "screen"): (is_within_a_phone, is_sound),
+    (1280, "light", "screen"): (is_inked, illegible),
+    (1280, "dark", "screen"): (is_inked, illegible, is_alive),
+    (400, "light", "screen"): (is_within_a_phone, unsound),
     (400, "dark", "screen"): (is_within_a_phone,),
     (1280, "light", "print"): (is_printed,),
     (1280, "dark", "print"): (is_printed,),
@@ -220,6 +188,18 @@ def assert_right(opened: Opened, look: tuple) -> None:
     assert {check.__name__: check(page) for check in LOOKS[look]} == {check.__name__: [] for check in LOOKS[look]}
 
 
+@pytest.mark.parametrize("style", ["color: #bbb", "background: #777"])
+@pytest.mark.parametrize("opened", [f"file {CHAPTERS[0]}" if CHAPTERS else "file book/index"], indirect=True)
+def test_one_faint_paragraph_among_many_is_found(opened: Opened, style):
+    page = opened.look()
+    assert illegible(page) == []
+    paragraph = page.locator(".bd-article p:visible").last
+    paragraph.evaluate("(element, style) => { element.style = style; }", style)
+    found = illegible(page)
+    paragraph.evaluate("element => element.removeAttribute('style')")
+    assert len(found) == 1 and found[0].startswith("color-contrast: <p")
+
+
 @looked_at([f"file {name}" for name in ALL_PAGES if name not in APPENDICES], [one for one in LOOKS if one not in ONCE])
 def test_every_look_is_right(opened: Opened, look):
     assert_right(opened, look)
@@ -233,7 +213,7 @@ def test_looks_that_are_as_others_are_right_too(opened: Opened, look):
 @looked_at([f"http {name}" for name in (*BOOK_PAGES[:1], *CHAPTERS[:1])], [(1280, "light", "screen")])
 def test_what_a_phone_has_no_room_for_is_sound_too(opened: Opened, look):
     """Menus beside the text, and drawings in their wide form: of one make on all pages."""
-    assert is_sound(opened.look(*look)) == []
+    assert unsound(opened.look(*look)) == []
 
 
 @looked_at([f"file {name}" for name in APPENDICES], OF_APPENDICES)

@@ -5,6 +5,7 @@ import re
 from urllib.parse import quote
 
 import pytest
+from axe_checks import seriously_wrong
 from explorer_page import (
     LAST,
     PROMPT,
@@ -28,7 +29,6 @@ from explorer_page import (
     write_stage,
     write_weights,
 )
-from test_pages import seriously_wrong
 
 from circuitcore.tasks.forms import PromptError, matching
 from livingpaper.explorer.probe import probe

@@ -41,16 +41,16 @@ def routes(run: "Run", counts: Counts, progress: Callable[[int], None]) -> pd.Da
     for steps, net in stacks(run):
         rows = Rows(run.run_id, [start + step for step in steps], [run.tokens_seen(step) for step in steps])
         add = partial(rows.add, split=task.reported)
-        logits = _edited(net, found.batch, edits).logits if edits else net.run(found.batch).logits
+        logits = edited_pass(net, found.batch, edits).logits if edits else net.run(found.batch).logits
         add("accuracy", correct(found.at_reads(logits), found.reads.answer).double().mean(-1), len(found.reads))
-        patterns = _edited(net, looked.batch, edits, pattern_keys(net)).cache if edits else None
+        patterns = edited_pass(net, looked.batch, edits, pattern_keys(net)).cache if edits else None
         add_attention(net, looked, add, LOOKED_AT, patterns)
         tables.append(rows.frame())
         progress(len(steps))
     return pd.concat(tables, ignore_index=True)
 
 
-def _edited(net: Network, batch: Batch, edits: tuple[Edit, ...], record: Collection[str] = ()) -> Output:
+def edited_pass(net: Network, batch: Batch, edits: tuple[Edit, ...], record: Collection[str] = ()) -> Output:
     """The pass that training made, with its edits."""
     like = net.record(batch, [edited_site(edit).key for edit in edits])
     told = dataclasses.replace(batch, roles=batch.roles | clamped_roles(edits, batch.tokens))
