@@ -9,6 +9,7 @@ import subprocess
 import sys
 import textwrap
 import tomllib
+from functools import cache
 from importlib.metadata import packages_distributions
 from pathlib import Path
 
@@ -165,6 +166,12 @@ def long_functions(_, tree):
                 yield f"line {node.lineno}: {node.name} has {lines} lines, at most {MAX_FUNCTION_LINES}"
 
 
+@cache
+def parsed(path: Path) -> ast.Module:
+    """What a file says; each is read once for all rules."""
+    return ast.parse(path.read_text())
+
+
 RULES = (wrong_layers, pickling, future_annotations, printing, jupyter, module_state, long_functions)
 IN_PACKAGE_ONLY = (wrong_layers, printing, jupyter)
 
@@ -175,7 +182,7 @@ def test_no_file_breaks_the_rule(rule):
     for path in sources():
         if path.parent == ROOT and rule in IN_PACKAGE_ONLY:
             continue
-        module, tree = module_of(path), ast.parse(path.read_text())
+        module, tree = module_of(path), parsed(path)
         found += [f"{path.relative_to(ROOT)}: {violation}" for violation in rule(module, tree)]
     assert not found, "\n".join(found)
 
@@ -268,7 +275,7 @@ def test_the_tests_of_a_floor_need_no_floor_above(tests, above):
     found = [
         f"{path.relative_to(ROOT)}, line {line}: {module}"
         for path in files
-        for module, line in imported_modules(ast.parse(path.read_text()))
+        for module, line in imported_modules(parsed(path))
         if module.split(".")[0] in above
     ]
     assert len(files) > 25 and not found, "\n".join(found)
@@ -297,7 +304,7 @@ def test_the_machinery_names_no_task_no_study_and_no_claim():
     found = [
         f"{path.relative_to(ROOT)}: {name}"
         for path in sorted((ROOT / "livingpaper").rglob("*.py"))
-        for name in named(ast.parse(path.read_text()), names)
+        for name in named(parsed(path), names)
     ]
     assert not found, "\n".join(found)
 

@@ -9,7 +9,7 @@ from functools import lru_cache
 import torch
 
 from circuitcore.metrics.network import Network
-from circuitcore.models import CutEdge, Head, compile_edits, forward
+from circuitcore.models import CutEdge, Head, Output, compile_edits, forward
 from circuitcore.tasks.base import Batch
 from circuitcore.tasks.chains import ChainRetrieval
 from circuitcore.training.store.run import Run
@@ -54,7 +54,8 @@ def link_tests(run: Run, step: int) -> tuple[HopTest, ...]:
         own, _ = link_attention(pattern, batch, link)
         looking = [head for head, value in zip(net.heads, own[0].tolist(), strict=True) if value >= ATTENDED]
         found += [(link, heads) for layer in range(net.config.n_layers) if (heads := _of_layer(looking, layer))]
-    return tuple(_tested(task, net, batch, link, heads) for link, heads in found)
+    clean = net.run(batch, [f"scores.{layer}" for layer in range(net.config.n_layers)])
+    return tuple(_tested(task, net, batch, clean, looked) for looked in found)
 
 
 def _of_layer(heads: list[Head], layer: int) -> tuple[Head, ...]:
@@ -62,9 +63,10 @@ def _of_layer(heads: list[Head], layer: int) -> tuple[Head, ...]:
 
 
 def _tested(
-    task: ChainRetrieval, net: Network, batch: Batch, link: tuple[str, str], heads: tuple[Head, ...]
+    task: ChainRetrieval, net: Network, batch: Batch, clean: Output, looked: tuple[tuple[str, str], tuple[Head, ...]]
 ) -> HopTest:
     """The rise of the error without the link's own looks; and without those at another chain, of three the largest."""
+    link, heads = looked
     slots = {role: dict(enumerate(batch.roles[role].unbind(1))) for role in link}
     roles = {f"{role}@{chain}": at for role, of in slots.items() for chain, at in of.items()}
     chains, (query, key) = range(task.n_chains), link
@@ -76,11 +78,11 @@ def _tested(
         )
         for shift in chains
     ]
-    like = net.run(batch, [f"scores.{layer}" for layer in range(net.config.n_layers)]).cache
-    plan = compile_edits([(), *cut], roles, {}, like)
+    plan = compile_edits(cut, roles, {}, clean.cache)
     with torch.inference_mode():
         outputs = forward(net.config, net.weights, batch.tokens, plan).logits
-    own, without, *others = partial_losses(task, outputs, batch).mean(-1).flatten().tolist()
+    own = partial_losses(task, clean.logits, batch).mean().item()
+    without, *others = partial_losses(task, outputs, batch).mean(-1).flatten().tolist()
     rise, other = without - own, max(others) - own
     names = tuple(map(str, heads))
     return HopTest(link=link, heads=names, rise=rise, other=other, supported=COSTS.reached(rise - other))
