@@ -171,7 +171,7 @@ def _given(params: Params) -> dict[str, tuple[Recipe, ...]]:
     made = {}
     for arm, (behind, part) in {GIVEN: (1, 0.5), GIVEN_TWO: (2, 0.8)}.items():
         told = (Clamp(parts=(f"L{LAYER}H{TOLD}",), behind=behind),)
-        share = max(EVERY, part * params.parent_steps) / params.parent_steps
+        share = EVERY * max(1, round(part * params.parent_steps / EVERY)) / params.parent_steps
         networks = [_network(params, seed, share) for seed in params.frozen_seeds]
         made[arm] = tuple(dataclasses.replace(network, during=told, engine="torch") for network in networks)
     return made

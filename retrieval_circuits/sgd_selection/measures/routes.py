@@ -12,7 +12,7 @@ from circuitcore.metrics.network import Network
 from circuitcore.metrics.scores.behavior import correct
 from circuitcore.metrics.table import Rows
 from circuitcore.models import Output
-from circuitcore.models.edits import Edit, edited_site
+from circuitcore.models.edits import Attend, edited_site
 from circuitcore.tasks.base import Batch
 from circuitcore.training.during import clamped_roles, edits_of
 from retrieval_circuits.sgd_formation.measures.asked import asked
@@ -37,7 +37,7 @@ def routes(run: "Run", counts: Counts, progress: Callable[[int], None]) -> pd.Da
     """
     task, tables, start = run.recipe.make_task(), [], run.recipe.schedule.start
     found, looked = (asked(task, task.reported, n_rows) for n_rows in (counts.n_rows, counts.n_looked))
-    edits = edits_of(run.recipe.during)
+    edits = tuple(edit for edit in edits_of(run.recipe.during) if isinstance(edit, Attend))
     for steps, net in stacks(run):
         rows = Rows(run.run_id, [start + step for step in steps], [run.tokens_seen(step) for step in steps])
         add = partial(rows.add, split=task.reported)
@@ -50,8 +50,8 @@ def routes(run: "Run", counts: Counts, progress: Callable[[int], None]) -> pd.Da
     return pd.concat(tables, ignore_index=True)
 
 
-def edited_pass(net: Network, batch: Batch, edits: tuple[Edit, ...], record: Collection[str] = ()) -> Output:
-    """The pass that training made, with its edits."""
+def edited_pass(net: Network, batch: Batch, edits: tuple[Attend, ...], record: Collection[str] = ()) -> Output:
+    """The pass that training made, with its heads clamped."""
     like = net.record(batch, [edited_site(edit).key for edit in edits])
     told = dataclasses.replace(batch, roles=batch.roles | clamped_roles(edits, batch.tokens))
     (output,) = net.passes(told, [edits], {}, like, record)

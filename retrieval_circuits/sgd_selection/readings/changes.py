@@ -13,7 +13,6 @@ from retrieval_circuits.sgd_selection.design import (
     DRAWN_FORK,
     HEADS,
     LAYER,
-    NETWORKS,
     OWN_HEADS,
     PARENT,
     TOLD,
@@ -121,13 +120,13 @@ def looks_gained(arm: str) -> OfArms:
     return OfArms((arm,), values)
 
 
-def share_of_time(arm: str) -> OfArms:
-    """Values of a reading: steps until half of the reads are right, over those of the free network of the same seed."""
+def share_of_time(arm: str, of: str) -> OfArms:
+    """Values of a reading: steps until half of the reads are right, over those of another arm's network of the seed."""
 
     def values(results: Results) -> pd.Series:
-        return (half_right(results, arm) / half_right(results, NETWORKS)).dropna()
+        return (half_right(results, arm) / half_right(results, of)).dropna()
 
-    return OfArms((NETWORKS, arm), values)
+    return OfArms((of, arm), values)
 
 
 def comes_to_read(arm: str) -> OfArms:

@@ -33,6 +33,11 @@ def test_they_are_the_free_networks_but_for_the_head_that_is_told(arm, behind, s
         assert set(one.checkpoint_at) <= set(theirs.checkpoint_at)
 
 
+def test_every_one_of_the_smoke_tier_can_be_trained():
+    small = studies.load("sgd_selection").recipes(studies.load_params("sgd_selection", "smoke"))
+    assert {arm: [one.n_steps for one in small[arm]] for arm in (GIVEN, GIVEN_TWO)} == {GIVEN: [50], GIVEN_TWO: [100]}
+
+
 @pytest.mark.parametrize("behind", [1, 2])
 def test_what_is_measured_is_the_pass_that_training_makes(behind):
     recipe = dataclasses.replace(ARMS[GIVEN][0], during=(Clamp(parts=(f"L{LAYER}H{TOLD}",), behind=behind),))
@@ -59,7 +64,7 @@ def planted(told, free):
 
 def test_time_is_held_against_the_free_network_of_the_same_seed():
     results = planted({1: [0, 1, 1, 1], 2: [0, 0, 0, 0]}, {1: [0, 0, 1, 1], 2: [0, 0, 1, 1], 3: [0, 1, 1, 1]})
-    assert readings.share_of_time(GIVEN)(results).to_dict() == pytest.approx({1: 50 / 150, 2: 400 / 150})
+    assert readings.share_of_time(GIVEN, NETWORKS)(results).to_dict() == pytest.approx({1: 50 / 150, 2: 400 / 150})
     assert readings.comes_to_read(GIVEN)(results).to_dict() == {1: 1.0, 2: 0.0}
 
 
