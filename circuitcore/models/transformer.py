@@ -18,6 +18,7 @@ from torch.nn import functional
 from circuitcore.models.config import ModelConfig
 from circuitcore.models.hooks import Hooks
 from circuitcore.models.plan import Plan
+from circuitcore.models.sites import site_rank
 from circuitcore.models.window import Window
 
 ROPE_BASE = 10_000.0
@@ -30,6 +31,15 @@ class Output:
 
     logits: Float[Tensor, "*lead batch pos d_vocab"]
     cache: dict[str, Tensor]
+
+    def of_one_edit(self, stack_dims: int = 0) -> "Output":
+        """The same without the axis of edits, where there was one intervention; before its first edit sites have none.
+
+        ``stack_dims`` is how many axes of stacked weights there are.
+        """
+        ranks = {key: site_rank(key.split(".")[0]) + stack_dims for key in self.cache}
+        cache = {key: value[0] if value.dim() > ranks[key] else value for key, value in self.cache.items()}
+        return Output(self.logits[0], cache)
 
 
 def forward(

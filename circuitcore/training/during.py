@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 import torch
-from jaxtyping import Int
+from jaxtyping import Int, Shaped
 from torch import Tensor
 
 from circuitcore.ground.spelling import unknown
@@ -169,7 +169,9 @@ def edits_of(during: Iterable[During]) -> tuple[Edit, ...]:
     return tuple(found)
 
 
-def clamped_roles(edits: Iterable[Edit], tokens: Int[Tensor, "batch pos"]) -> dict[str, Int[Tensor, "batch pos"]]:
+def clamped_roles(
+    edits: Iterable[Edit], tokens: Shaped[Tensor, "batch pos *d_in"]
+) -> dict[str, Int[Tensor, "batch pos"]]:
     """The positions that ``edits_of`` names: "here", every one, and "behind N", so many before it or the first."""
     here = torch.arange(tokens.shape[1]).expand(len(tokens), -1)
     clamped = [edit.key for edit in edits if isinstance(edit, Attend) and edit.key != "all"]

@@ -18,7 +18,7 @@ from circuitcore.metrics.scores.attribution import direct_logit_attribution
 from circuitcore.models import ModelConfig, Output, Patch, compile_edits, forward
 from circuitcore.models.edit_text import parse_edit
 from circuitcore.models.edits import Cache, CutEdge, Edit, edited_site
-from circuitcore.models.sites import ORDER, site_rank
+from circuitcore.models.sites import ORDER
 from circuitcore.models.transformer import Weights
 from circuitcore.tasks.base import Batch
 from circuitcore.tasks.forms import matching
@@ -243,12 +243,7 @@ def edited_pass(
             _check(edit, n_pos, config.n_heads, clean.cache)
         roles = {str(position): torch.tensor([position]) for position in range(n_pos)}
         plan = compile_edits([edits], roles, sources, clean.cache)
-        output = forward(config, weights, inputs, plan, keys)
-    # Before the first edit there is no axis of edits yet.
-    cache = {
-        key: value[0] if value.dim() > site_rank(key.split(".")[0]) else value for key, value in output.cache.items()
-    }
-    return Output(output.logits[0], cache)
+        return forward(config, weights, inputs, plan, keys).of_one_edit()
 
 
 def attribution(config: ModelConfig, weights: Weights, cache: Cache) -> dict[str, Float[Tensor, " vocab"]]:

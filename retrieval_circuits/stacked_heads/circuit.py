@@ -5,6 +5,7 @@ made by role in the place of all heads'. Tests are made from weights, at whateve
 """
 
 from functools import lru_cache
+from typing import NamedTuple
 
 import torch
 
@@ -41,6 +42,13 @@ def hops(n_steps: int) -> tuple[Hop, ...]:
     return tuple(hop for hop in every if hop.links)
 
 
+class _Looked(NamedTuple):
+    """Heads of one layer that look along one link."""
+
+    link: tuple[str, str]
+    heads: tuple[Head, ...]
+
+
 @lru_cache(maxsize=64)
 def link_tests(run: Run, step: int) -> tuple[HopTest, ...]:
     """Every link along which heads of a layer look on average by more than half, with them kept from it.
@@ -49,12 +57,13 @@ def link_tests(run: Run, step: int) -> tuple[HopTest, ...]:
     """
     net, task = Network(run.recipe.model, run.stack((step,))), run.recipe.make_task()
     batch = task.split("test").rows(slice(0, N_ROWS))
+    sites = [f"{name}.{layer}" for name in ("pattern", "scores") for layer in range(net.config.n_layers)]
+    clean = net.keep(batch, sites)
     pattern, found = patterns_of(net, batch), []
     for link in (link for hop in hops(task.n_steps) for link in hop.links):
         own, _ = link_attention(pattern, batch, link)
         looking = [head for head, value in zip(net.heads, own[0].tolist(), strict=True) if value >= ATTENDED]
-        found += [(link, heads) for layer in range(net.config.n_layers) if (heads := _of_layer(looking, layer))]
-    clean = net.run(batch, [f"scores.{layer}" for layer in range(net.config.n_layers)])
+        found += [_Looked(link, heads) for layer in range(net.config.n_layers) if (heads := _of_layer(looking, layer))]
     return tuple(_tested(task, net, batch, clean, looked) for looked in found)
 
 
@@ -62,9 +71,7 @@ def _of_layer(heads: list[Head], layer: int) -> tuple[Head, ...]:
     return tuple(head for head in heads if head.layer == layer)
 
 
-def _tested(
-    task: ChainRetrieval, net: Network, batch: Batch, clean: Output, looked: tuple[tuple[str, str], tuple[Head, ...]]
-) -> HopTest:
+def _tested(task: ChainRetrieval, net: Network, batch: Batch, clean: Output, looked: _Looked) -> HopTest:
     """The rise of the error without the link's own looks; and without those at another chain, of three the largest."""
     link, heads = looked
     slots = {role: dict(enumerate(batch.roles[role].unbind(1))) for role in link}

@@ -123,7 +123,7 @@ def add_attention(
 ) -> None:
     """Rows of ``attention`` and ``joins`` (see ``stream_scores``); of the clean pass, or of patterns of another."""
     labels, keys = head_labels(net.heads), pattern_keys(net)
-    cache = edited or net.record(found.batch, keys)
+    cache = net.record(found.batch, keys) if edited is None else edited
     pattern = torch.cat([cache[key] for key in keys], -3)
     looks = found.from_reads(pattern)  # [ckpt read head key]
     for kind in kinds:

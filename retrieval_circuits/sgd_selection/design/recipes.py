@@ -1,4 +1,5 @@
-"""What is trained: ten networks, and forks: of one at many steps and with parts changed, of the others with other data.
+"""What is trained: ten networks, some of them with parts changed from the start, and forks: of one at many steps and
+with parts changed, of the others with other data.
 
 A fork begins where its parent stood, weights, moments and rate, and goes on with rows of its own. Source of the
 question: nelson960, "From Retrieval Motifs To SGD Circuit Selection" (draft of April 2026), which has no forks. The
@@ -49,6 +50,7 @@ from retrieval_circuits.sgd_selection.design.arms import (
     OTHERS_HEADS,
     OWN_HEADS,
     PARENT,
+    PARTS,
     RATED,
     RATES,
     REPLAY,
@@ -164,14 +166,11 @@ def _never_loose(params: Params) -> dict[str, tuple[Recipe, ...]]:
 
 
 def _given(params: Params) -> dict[str, tuple[Recipe, ...]]:
-    """Networks of SGD formation one head of which looks so many words back, at nothing else, from the first step on.
-
-    For a part of the steps: torch, which alone can do that, takes seven times as long as our own engine.
-    """
+    """Networks of SGD formation one head of which looks so many words back, at nothing else, from the first step on."""
     made = {}
-    for arm, (behind, part) in {GIVEN: (1, 0.5), GIVEN_TWO: (2, 0.8)}.items():
+    for arm, behind in {GIVEN: 1, GIVEN_TWO: 2}.items():
         told = (Clamp(parts=(f"L{LAYER}H{TOLD}",), behind=behind),)
-        share = EVERY * max(1, round(part * params.parent_steps / EVERY)) / params.parent_steps
+        share = EVERY * max(1, round(PARTS[arm] * params.parent_steps / EVERY)) / params.parent_steps
         networks = [_network(params, seed, share) for seed in params.frozen_seeds]
         made[arm] = tuple(dataclasses.replace(network, during=told, engine="torch") for network in networks)
     return made

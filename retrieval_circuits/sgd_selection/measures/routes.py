@@ -41,18 +41,21 @@ def routes(run: "Run", counts: Counts, progress: Callable[[int], None]) -> pd.Da
     for steps, net in stacks(run):
         rows = Rows(run.run_id, [start + step for step in steps], [run.tokens_seen(step) for step in steps])
         add = partial(rows.add, split=task.reported)
-        logits = edited_pass(net, found.batch, edits).logits if edits else net.run(found.batch).logits
+        logits = as_trained(net, found.batch, edits).logits
         add("accuracy", correct(found.at_reads(logits), found.reads.answer).double().mean(-1), len(found.reads))
-        patterns = edited_pass(net, looked.batch, edits, pattern_keys(net)).cache if edits else None
+        patterns = as_trained(net, looked.batch, edits, pattern_keys(net)).cache if edits else None
         add_attention(net, looked, add, LOOKED_AT, patterns)
         tables.append(rows.frame())
         progress(len(steps))
     return pd.concat(tables, ignore_index=True)
 
 
-def edited_pass(net: Network, batch: Batch, edits: tuple[Attend, ...], record: Collection[str] = ()) -> Output:
-    """The pass that training made, with its heads clamped."""
-    like = net.record(batch, [edited_site(edit).key for edit in edits])
+def as_trained(net: Network, batch: Batch, edits: tuple[Attend, ...], record: Collection[str] = ()) -> Output:
+    """The pass that training made, with its heads clamped; ``net.run`` where none was."""
+    if not edits:
+        return net.run(batch, record)
+    one = net.record(batch.rows(slice(0, 1)), [edited_site(edit).key for edit in edits])  # what is told asks for shapes
+    like = {key: value.expand(len(value), len(batch), *value.shape[2:]) for key, value in one.items()}
     told = dataclasses.replace(batch, roles=batch.roles | clamped_roles(edits, batch.tokens))
     (output,) = net.passes(told, [edits], {}, like, record)
-    return Output(output.logits[0], {key: value[0] for key, value in output.cache.items()})
+    return output.of_one_edit(stack_dims=1)

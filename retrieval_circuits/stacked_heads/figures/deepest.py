@@ -1,4 +1,4 @@
-"""The tables behind what the appendix says of the source's deepest network, trained again by its recipe."""
+"""The tables behind what the appendix says of the source's deep networks, trained again by its recipes."""
 
 from itertools import combinations
 
@@ -6,9 +6,9 @@ import pandas as pd
 
 from circuitcore.emergence import by_the_end, crossing_times
 from livingpaper.claims.results import Results
-from livingpaper.claims.view import View, beside
+from livingpaper.claims.view import View, beside, in_order
 from retrieval_circuits.design import BAND
-from retrieval_circuits.stacked_heads.design import DEEPEST
+from retrieval_circuits.stacked_heads.design import DEEP, DEEPEST
 from retrieval_circuits.stacked_heads.figures.grid import SYMBOLS, in_words
 from retrieval_circuits.stacked_heads.figures.lessons import NEVER
 from retrieval_circuits.stacked_heads.published import DEEPEST as PUBLISHED
@@ -23,38 +23,53 @@ from retrieval_circuits.stacked_heads.readings import (
 )
 from retrieval_circuits.stacked_heads.readings.lessons import path_attention
 
-ANSWERS = [f"value_{k}" for k in range(4)]
-EVENTS = {
-    "path: value to its key": (PREVIOUS,),
-    **{
-        f"path: query to {name} answer": (("queries", answer),)
-        for name, answer in zip(("first", "second", "third", "fourth"), ANSWERS, strict=True)
-    },
-    "path: an answer to a later one": tuple(combinations(ANSWERS, 2)),
-}
-"""What a reader calls a path -> the links that it may go along."""
+N_STEPS = {DEEPEST: 4, DEEP: 3}
+"""Look-ups of their chains."""
+WORDS = {DEEPEST: "24 layers", DEEP: "12 layers"}
+
+
+def events(n_steps: int) -> dict[str, tuple[tuple[str, str], ...]]:
+    """What a reader calls a path of chains of so many look-ups -> the links that it may go along."""
+    answers = [f"value_{k}" for k in range(n_steps)]
+    return {
+        "path: value to its key": (PREVIOUS,),
+        **{
+            f"path: query to {name} answer": (("queries", answer),)
+            for name, answer in zip(("first", "second", "third", "fourth"), answers, strict=False)
+        },
+        "path: an answer to a later one": tuple(combinations(answers, 2)),
+    }
 
 
 def deepest_times(results: Results) -> View:
     """When each path and each symbol appears, one point a network."""
-    found = []
-    for name, links in EVENTS.items():
-        times = crossing_times(path_attention(results, *links, arm=DEEPEST), ATTENDED, strictly=True)
-        found.append(times.rename("value").reset_index().assign(group=name))
-    for place, symbol in SYMBOLS.items():
-        times = falls(results, DEEPEST, place)
-        found.append(times.rename("value").reset_index().assign(group=f"error of the {symbol} falls"))
-    table = pd.concat(found, ignore_index=True).assign(arm=DEEPEST)
-    table = table.assign(**by_the_end(table["value"], end_of(results, DEEPEST)))
-    table["series"] = "seed " + table["init_seed"].astype(str)
+    table = pd.concat([_times(results, arm) for arm in _trained(results)], ignore_index=True)
     note = f"Both thresholds are one half; between checkpoints lines are straight. {NEVER}"
-    return View(table, "training step", "test", BAND, note=note)
+    return View(in_order(table, "group", dict.fromkeys(table["group"])), "training step", "test", BAND, note=note)
+
+
+def _trained(results: Results) -> list[str]:
+    """The arms that there are: published is the deepest network alone."""
+    return [arm for arm in N_STEPS if arm in results.arms]
+
+
+def _times(results: Results, arm: str) -> pd.DataFrame:
+    found = []
+    for name, links in events(N_STEPS[arm]).items():
+        times = crossing_times(path_attention(results, *links, arm=arm), ATTENDED, strictly=True)
+        found.append(times.rename("value").reset_index().assign(group=name))
+    for place in range(1, N_STEPS[arm] + 1):
+        times = falls(results, arm, place)
+        found.append(times.rename("value").reset_index().assign(group=f"error of the {SYMBOLS[place]} falls"))
+    table = pd.concat(found, ignore_index=True).assign(arm=arm)
+    table = table.assign(**by_the_end(table["value"], end_of(results, arm)))
+    return table.assign(series=f"{WORDS[arm]}, seed " + table["init_seed"].astype(str))
 
 
 def deepest_numbers(results: Results) -> View:
     """The source's numbers of its deepest network beside those of ours by its recipe."""
     losses = circuit_rows(results, "circuit_loss", DEEPEST).astype({"edit": str})
-    every = tuple(link for links in EVENTS.values() for link in links)
+    every = tuple(link for links in events(N_STEPS[DEEPEST]).values() for link in links)
     first = crossing_times(path_attention(results, *every, arm=DEEPEST), ATTENDED, strictly=True)
     ours = {
         "squared error at the end": results.final_values("loss", DEEPEST),
@@ -67,12 +82,15 @@ def deepest_numbers(results: Results) -> View:
 
 def deepest_circuits(results: Results) -> View:
     """The paths that are left in each, layer by layer, counted from zero; one without a path has an empty cell."""
-    paths = circuit_paths(results, DEEPEST).sort_values(["init_seed", "layer", "head", "site"])
-    words = "L" + paths["layer"].astype(str) + "H" + paths["head"].astype(str) + " " + paths["site"].map(in_words)
-    left = paths.assign(words=words).groupby("init_seed")["words"].agg("; ".join)
-    left = left.reindex(pd.Index(results.seeds(DEEPEST), name="init_seed"), fill_value="")
-    table = left.rename("paths that are left").reset_index().assign(arm=DEEPEST)
-    return View(table[["arm", "init_seed", "paths that are left"]], "paths", "test")
+    found = []
+    for arm in _trained(results):
+        paths = circuit_paths(results, arm).sort_values(["init_seed", "layer", "head", "site"])
+        words = "L" + paths["layer"].astype(str) + "H" + paths["head"].astype(str) + " " + paths["site"].map(in_words)
+        left = paths.assign(words=words).groupby("init_seed")["words"].agg("; ".join)
+        left = left.reindex(pd.Index(results.seeds(arm), name="init_seed"), fill_value="")
+        found.append(left.rename("paths that are left").reset_index().assign(arm=arm, network=WORDS[arm]))
+    table = pd.concat(found, ignore_index=True)
+    return View(table[["arm", "network", "init_seed", "paths that are left"]], "paths", "test")
 
 
 DEEPEST_VIEWS = {view.__name__: view for view in (deepest_times, deepest_numbers, deepest_circuits)}

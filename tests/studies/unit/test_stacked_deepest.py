@@ -44,7 +44,7 @@ def test_a_network_of_twelve_layers_is_as_the_sources_a_to_c():
     assert recipe.stages[0].fresh == 0 and recipe.stages[0].epochs == 12, "11.7 times the same rows"
     weights = init_weights(model, 0)
     matrices = [value.numel() for name, value in weights.items() if name.startswith("blocks.") and ".W_" in name]
-    assert sum(matrices) == 12 * 12 * 128**2, "2.36 million weights, as the facts count them"
+    assert sum(matrices) == 12 * 12 * 128**2, "2.36 million weights"
 
 
 def results(looked, losses, left=()):
@@ -79,7 +79,7 @@ def planted():
     """The pair is joined at once, the first answer fetched at 120, the others never; another arm has other paths."""
     looked = {
         (DEEPEST, site, layer): [0.0, 0.0, 0.0, 0.0]
-        for site in (">".join(link) for links in figures.EVENTS.values() for link in links)
+        for site in (">".join(link) for links in figures.events(4).values() for link in links)
         for layer in (0, 1)
     }
     looked |= {
@@ -110,3 +110,21 @@ def test_the_sources_numbers_stand_beside_ours(planted):
     assert table.loc["squared error at the end", "source"] == "0.031"
     words = figures.deepest_circuits(planted).table["paths that are left"].item()
     assert words == "L14H0 value 0 to key 0; L21H0 query to value 0"
+
+
+def test_a_network_of_twelve_layers_is_drawn_beside_it_by_its_three_look_ups(planted):
+    """It is planted as the deepest without its fourth symbol, under the other arm's name."""
+    table, paths, circuit = planted.measurements, planted.tables["paths"], planted.tables["circuit"]
+    fewer = table[(table["arm"] == DEEPEST) & (table["variable"] != "x_4")].assign(arm=DEEP)
+    looked = paths[(paths["arm"] == DEEPEST) & ~paths["site"].str.contains("value_3")].assign(arm=DEEP)
+    tables = {"paths": pd.concat([paths, looked]), "circuit": pd.concat([circuit, circuit.assign(arm=DEEP)])}
+    results = Results(pd.concat([table, fewer]), pd.DataFrame(), "paper", tables)
+    times = figures.deepest_times(results).table
+    assert times.groupby("series").size().to_dict() == {"24 layers, seed 1": 10, "12 layers, seed 1": 8}
+    own = times[times["arm"] == DEEP].set_index("group")["value"]
+    assert own["path: value to its key"] == 40 and "path: query to fourth answer" not in own
+    assert list(figures.deepest_circuits(results).table["network"]) == ["24 layers", "12 layers"]
+    assert (
+        figures.deepest_numbers(results).table["init_seed"].eq(1).all()
+        and len(figures.deepest_numbers(results).table) == 4
+    )
