@@ -9,6 +9,7 @@ from toy.recall import ALLOWED, toy_recipe
 
 from circuitcore.models import ModelConfig, forward
 from circuitcore.training import Clamp, Hold, Optimizer, Recipe, RecipeError, RunStore, Scale
+from circuitcore.training.during import clamped_roles, edits_of
 from circuitcore.training.engines import intervene, make_engine
 from circuitcore.training.engines.engine import masked_loss
 from circuitcore.training.replay import replay
@@ -122,3 +123,11 @@ def test_text_and_back():
 def test_what_cannot_be_clamped_or_held_is_refused_by_name(during, words):
     with pytest.raises(RecipeError, match=words):
         toy_recipe(during=(during(),))
+
+
+def test_positions_are_named_in_rows_of_words_and_of_vectors():
+    edits = edits_of((Clamp(parts=("L0H0", "L1H1"), behind=2), Clamp(parts=("L0H1",), behind=None)))
+    for rows in (torch.zeros(3, 4, dtype=torch.long), torch.zeros(3, 4, 8)):
+        found = clamped_roles(edits, rows)
+        assert found.keys() == {"here", "behind 2"}
+        assert found["here"].tolist() == [[0, 1, 2, 3]] * 3 and found["behind 2"].tolist() == [[0, 0, 0, 1]] * 3
