@@ -108,6 +108,11 @@ class Network:
         return apply_norm(self.config, self.weights, name, x[..., None, :])[..., 0, :]
 
     @property
+    def pattern_keys(self) -> list[str]:
+        """The sites of where heads look, layer by layer."""
+        return [f"pattern.{layer}" for layer in range(self.config.n_layers)]
+
+    @property
     def heads(self) -> tuple[Head, ...]:
         """Every head, layer by layer."""
         return all_heads(self.config.n_layers, self.config.n_heads)

@@ -73,7 +73,7 @@ def add_looks(task: Task, net: Network, batch: Batch, rows: Rows, **common: str)
     declared = task.looks(batch)
     if not declared:
         raise ValueError(f"task {task.name!r} declares no look; looks are what Task.looks gives")
-    keys = [f"pattern.{layer}" for layer in range(net.config.n_layers)]
+    keys = net.pattern_keys
     cache = net.record(batch, keys)
     pattern, labels = torch.cat([cache[key] for key in keys], -3), head_labels(net.heads)
     for name, look in declared.items():

@@ -79,7 +79,7 @@ def _read_of_families(session: Session, net: Network) -> set[str]:
 
 def attention(session: Session, net: Network, rows: Rows) -> None:
     """Where each head looks, per family; what the first layer's read-out query can depend on."""
-    patterns = [f"pattern.{layer}" for layer in range(net.config.n_layers)]
+    patterns = net.pattern_keys
     queries = [f"q.{layer}" for layer in range(net.config.n_layers)]
     labels, pooled = head_labels(net.heads), []
     for family, batch in session.families.items():

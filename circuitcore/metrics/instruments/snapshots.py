@@ -53,7 +53,7 @@ def spread(steps: Sequence[int], most: int) -> list[int]:
 
 
 def _patterns(net: Network, session: Session, batch) -> pd.DataFrame:
-    cache = net.record(batch, [f"pattern.{layer}" for layer in range(net.config.n_layers)])
+    cache = net.record(batch, net.pattern_keys)
     n_pos = batch.tokens.shape[1]
     query, key = torch.tril_indices(n_pos, n_pos)
     frames = []

@@ -179,7 +179,7 @@ def _stand_ins(session: Session, net: Network, n_rows: int) -> dict[str, Cache]:
 
 def _add_masses(net: Network, normal: Batch, repeat: Batch, rows: Rows) -> None:
     """Attention from the read-out, and on rows without repeat from each x to the y before it."""
-    keys, labels = [f"pattern.{layer}" for layer in range(net.config.n_layers)], head_labels(net.heads)
+    keys, labels = net.pattern_keys, head_labels(net.heads)
     places = {
         **{"mass_x_source": "x_source", "mass_y_source": "y_source", "mass_all_y": "y", "mass_all_x": "x_before"},
         **{"mass_last_y": "y_last", "mass_self": "read_out"},

@@ -159,7 +159,7 @@ def probe_scores(run: "Run", probed: Probed, progress: Callable[[int], None]) ->
 def _followed(net: Network, batch: "Batch", reads: Reads, first_value: int) -> dict[str, Shaped[Tensor, "ckpt read"]]:
     """The four numbers of every read."""
     logits = net.run(batch).logits[..., reads.row, reads.at, :]
-    keys = [f"pattern.{layer}" for layer in range(net.config.n_layers)]
+    keys = net.pattern_keys
     cache = net.record(batch, keys)
     pattern = torch.cat([cache[key] for key in keys], -3)  # [ckpt batch head query key]
     at_reads = pattern.movedim(-3, -1)[:, reads.row, reads.at]  # [ckpt read key head]

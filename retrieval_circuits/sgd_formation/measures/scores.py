@@ -122,7 +122,7 @@ def add_attention(
     net: Network, found: Asked, add: Add, kinds: Collection[str] = KINDS, edited: Cache | None = None
 ) -> None:
     """Rows of ``attention`` and ``joins`` (see ``stream_scores``); of the clean pass, or of patterns of another."""
-    labels, keys = head_labels(net.heads), pattern_keys(net)
+    labels, keys = head_labels(net.heads), net.pattern_keys
     cache = net.record(found.batch, keys) if edited is None else edited
     pattern = torch.cat([cache[key] for key in keys], -3)
     looks = found.from_reads(pattern)  # [ckpt read head key]
@@ -132,8 +132,3 @@ def add_attention(
     row, at = found.values.unbind(1)
     joins = pattern.movedim(-3, -1)[:, row, at, at - 1].mean(1)
     add("joins", joins, len(at), labels)
-
-
-def pattern_keys(net: Network) -> list[str]:
-    """The sites of where heads look, layer by layer."""
-    return [f"pattern.{layer}" for layer in range(net.config.n_layers)]

@@ -16,7 +16,7 @@ from circuitcore.models.edits import Attend, edited_site
 from circuitcore.tasks.base import Batch
 from circuitcore.training.during import clamped_roles, edits_of
 from retrieval_circuits.sgd_formation.measures.asked import asked
-from retrieval_circuits.sgd_formation.measures.scores import Counts, add_attention, pattern_keys
+from retrieval_circuits.sgd_formation.measures.scores import Counts, add_attention
 
 if TYPE_CHECKING:
     from circuitcore.training.store.run import Run
@@ -43,7 +43,7 @@ def routes(run: "Run", counts: Counts, progress: Callable[[int], None]) -> pd.Da
         add = partial(rows.add, split=task.reported)
         logits = as_trained(net, found.batch, edits).logits
         add("accuracy", correct(found.at_reads(logits), found.reads.answer).double().mean(-1), len(found.reads))
-        patterns = as_trained(net, looked.batch, edits, pattern_keys(net)).cache if edits else None
+        patterns = as_trained(net, looked.batch, edits, net.pattern_keys).cache if edits else None
         add_attention(net, looked, add, LOOKED_AT, patterns)
         tables.append(rows.frame())
         progress(len(steps))

@@ -1,6 +1,6 @@
 """What is trained and measured: the grid of depths and rewards, and what is taught beside it."""
 
-from retrieval_circuits.stacked_heads.design.by_the_source import DEEP, DEEPEST, LOOKED_EVERY
+from retrieval_circuits.stacked_heads.design.by_the_source import BY_THE_SOURCE, DEEP, DEEPEST, LOOKED_EVERY
 from retrieval_circuits.stacked_heads.design.four import EVERY_FOUR, FOUR, FRESH_FOUR, WITHOUT_FOURTH, WITHOUT_THIRD
 from retrieval_circuits.stacked_heads.design.grid import FOLLOWED, GRID, LAST_ALONE, ONE, REWARDED, Cell
 from retrieval_circuits.stacked_heads.design.lessons import FRESH, LAST, LONGER, MIXED, SHORT_FIRST, TAUGHT, Lesson
@@ -38,6 +38,7 @@ from retrieval_circuits.stacked_heads.design.words import EQUATIONS, RELATIVES, 
 
 __all__ = [
     "ALL_LENGTHS",
+    "BY_THE_SOURCE",
     "BY_TWO",
     "DEEP",
     "DEEPEST",

@@ -72,12 +72,16 @@ class Deep:
         )
 
 
-_DEEPEST = Deep(n_steps=4, n_layers=24, wider=8, d_head=16, has_mlp=False, longer=1.0, batch_size=256)
-_DEEP = Deep(n_steps=3, n_layers=12, wider=2, d_head=0, has_mlp=True, longer=3.75, batch_size=128)
-DEEPEST, DEEP = str(_DEEPEST), str(_DEEP)
+_NETWORKS = (
+    Deep(n_steps=4, n_layers=24, wider=8, d_head=16, has_mlp=False, longer=1.0, batch_size=256),
+    Deep(n_steps=3, n_layers=12, wider=2, d_head=0, has_mlp=True, longer=3.75, batch_size=128),
+)
+BY_THE_SOURCE = {str(network): network for network in _NETWORKS}
+"""The arms and what each is of."""
+DEEPEST, DEEP = BY_THE_SOURCE
 
 
 def deep_recipes(params: Params) -> dict[str, tuple[Recipe, ...]]:
     """Both arms and their recipes, one per seed."""
-    seeds = {DEEPEST: (_DEEPEST, params.source_seeds), DEEP: (_DEEP, params.deep_seeds)}
-    return {arm: tuple(of_arm.recipe(params, seed) for seed in of_seeds) for arm, (of_arm, of_seeds) in seeds.items()}
+    seeds = {DEEPEST: params.source_seeds, DEEP: params.deep_seeds}
+    return {arm: tuple(BY_THE_SOURCE[arm].recipe(params, seed) for seed in of_arm) for arm, of_arm in seeds.items()}

@@ -8,7 +8,7 @@ from circuitcore.tasks.chains import ChainRetrieval
 from circuitcore.training.experiment import Experiment
 from circuitcore.training.recipe import Optimizer, Recipe, Stage
 from retrieval_circuits.design import DATA_SEED_OFFSET, N_BESIDE
-from retrieval_circuits.stacked_heads.design.by_the_source import DEEP, DEEPEST, deep_recipes
+from retrieval_circuits.stacked_heads.design.by_the_source import BY_THE_SOURCE, deep_recipes
 from retrieval_circuits.stacked_heads.design.four import EVERY_FOUR, FOUR, FRESH_FOUR, WITHOUT_THIRD
 from retrieval_circuits.stacked_heads.design.grid import FOLLOWED, GRID, Cell
 from retrieval_circuits.stacked_heads.design.lessons import FRESH, LONGER, TAUGHT, Lesson
@@ -169,7 +169,7 @@ def instruments(params: Params, arm: str) -> tuple[Instrument, ...]:
     if arm in map(str, (SCARCE, ONE_EACH, FRESH_SCARCE, EVERY_FOUR, WITHOUT_THIRD, FRESH_FOUR)):
         return (scores, links, circuit)
     paths = Instrument(name="paths", version=1, measures=named_paths, settings=looked)
-    if arm in (DEEPEST, DEEP):
+    if arm in BY_THE_SOURCE:
         return (scores, circuit, paths)
     if arm == str(FRESH):
         return (

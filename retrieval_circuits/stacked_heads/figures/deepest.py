@@ -8,7 +8,7 @@ from circuitcore.emergence import by_the_end, crossing_times
 from livingpaper.claims.results import Results
 from livingpaper.claims.view import View, beside, in_order
 from retrieval_circuits.design import BAND
-from retrieval_circuits.stacked_heads.design import DEEP, DEEPEST
+from retrieval_circuits.stacked_heads.design import BY_THE_SOURCE, DEEPEST
 from retrieval_circuits.stacked_heads.figures.grid import SYMBOLS, in_words
 from retrieval_circuits.stacked_heads.figures.lessons import NEVER
 from retrieval_circuits.stacked_heads.published import DEEPEST as PUBLISHED
@@ -22,10 +22,6 @@ from retrieval_circuits.stacked_heads.readings import (
     heads_left,
 )
 from retrieval_circuits.stacked_heads.readings.lessons import path_attention
-
-N_STEPS = {DEEPEST: 4, DEEP: 3}
-"""Look-ups of their chains."""
-WORDS = {DEEPEST: "24 layers", DEEP: "12 layers"}
 
 
 def events(n_steps: int) -> dict[str, tuple[tuple[str, str], ...]]:
@@ -50,26 +46,30 @@ def deepest_times(results: Results) -> View:
 
 def _trained(results: Results) -> list[str]:
     """The arms that there are: published is the deepest network alone."""
-    return [arm for arm in N_STEPS if arm in results.arms]
+    return [arm for arm in BY_THE_SOURCE if arm in results.arms]
+
+
+def _words(arm: str) -> str:
+    return f"{BY_THE_SOURCE[arm].n_layers} layers"
 
 
 def _times(results: Results, arm: str) -> pd.DataFrame:
-    found = []
-    for name, links in events(N_STEPS[arm]).items():
+    n_steps, found = BY_THE_SOURCE[arm].n_steps, []
+    for name, links in events(n_steps).items():
         times = crossing_times(path_attention(results, *links, arm=arm), ATTENDED, strictly=True)
         found.append(times.rename("value").reset_index().assign(group=name))
-    for place in range(1, N_STEPS[arm] + 1):
+    for place in range(1, n_steps + 1):
         times = falls(results, arm, place)
         found.append(times.rename("value").reset_index().assign(group=f"error of the {SYMBOLS[place]} falls"))
     table = pd.concat(found, ignore_index=True).assign(arm=arm)
     table = table.assign(**by_the_end(table["value"], end_of(results, arm)))
-    return table.assign(series=f"{WORDS[arm]}, seed " + table["init_seed"].astype(str))
+    return table.assign(series=f"{_words(arm)}, seed " + table["init_seed"].astype(str))
 
 
 def deepest_numbers(results: Results) -> View:
     """The source's numbers of its deepest network beside those of ours by its recipe."""
     losses = circuit_rows(results, "circuit_loss", DEEPEST).astype({"edit": str})
-    every = tuple(link for links in events(N_STEPS[DEEPEST]).values() for link in links)
+    every = tuple(link for links in events(BY_THE_SOURCE[DEEPEST].n_steps).values() for link in links)
     first = crossing_times(path_attention(results, *every, arm=DEEPEST), ATTENDED, strictly=True)
     ours = {
         "squared error at the end": results.final_values("loss", DEEPEST),
@@ -88,7 +88,7 @@ def deepest_circuits(results: Results) -> View:
         words = "L" + paths["layer"].astype(str) + "H" + paths["head"].astype(str) + " " + paths["site"].map(in_words)
         left = paths.assign(words=words).groupby("init_seed")["words"].agg("; ".join)
         left = left.reindex(pd.Index(results.seeds(arm), name="init_seed"), fill_value="")
-        found.append(left.rename("paths that are left").reset_index().assign(arm=arm, network=WORDS[arm]))
+        found.append(left.rename("paths that are left").reset_index().assign(arm=arm, network=_words(arm)))
     table = pd.concat(found, ignore_index=True)
     return View(table[["arm", "network", "init_seed", "paths that are left"]], "paths", "test")
 

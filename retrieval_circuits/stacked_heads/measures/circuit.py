@@ -107,7 +107,7 @@ def circuit_of(
 
     They are the network's own, and those with every head looking evenly, along all candidates, along the paths left.
     """
-    net.keep(batch, [f"pattern.{layer}" for layer in range(net.config.n_layers)])  # every set of circuits asks for it
+    net.keep(batch, net.pattern_keys)  # every set of circuits asks for it
     tried = candidates(task, net, batch, how.candidate)
     (own,) = losses(task, net, batch, [None])
     uniform, whole = losses(task, net, batch, [(), tuple(tried)])
@@ -131,7 +131,7 @@ def losses(task: ChainRetrieval, net: Network, batch: Batch, circuits: Sequence[
     """The squared error with every head's attention set by each circuit; None leaves the network as it is."""
     if not circuits:
         return []
-    like = net.run(batch, [f"pattern.{layer}" for layer in range(net.config.n_layers)]).cache
+    like = net.run(batch, net.pattern_keys).cache
     found: list[float] = []
     for start in range(0, len(circuits), AT_ONCE):
         edits = [edits_of(net, circuit) for circuit in circuits[start : start + AT_ONCE]]

@@ -122,7 +122,7 @@ def link_attention(
 
 def patterns_of(net: Network, batch: Batch) -> Float[Tensor, "ckpt batch head query key"]:
     """Where every head looks, in the order of ``Network.heads``."""
-    keys = [f"pattern.{layer}" for layer in range(net.config.n_layers)]
+    keys = net.pattern_keys
     cache = net.record(batch, keys)
     return torch.cat([cache[key] for key in keys], -3)
 

@@ -106,7 +106,7 @@ def exchange_errors(
     tokens = batch.tokens.clone()
     tokens[row, batch.roles[role][:, :half], : task.d_symbol] = new[:, :half]
     changed = replace(batch, tokens=tokens)
-    like = net.run(changed, [f"pattern.{layer}" for layer in range(net.config.n_layers)]).cache
+    like = net.run(changed, net.pattern_keys).cache
     plan = compile_edits([edits_of(net, circuit) for circuit in circuits.values()], batch.roles, {}, like)
     with torch.inference_mode():
         outputs = forward(net.config, net.weights, tokens, plan).logits
