@@ -6,6 +6,9 @@ and 64 rows a step. Width, rate, initialisation, steps and the number of reads i
 that is in no arm (0). With them the look-up appeared between steps 1,500 and 1,750 on our stream, where two layers had
 it at a third after 3,000 steps and width 48 at 2,500; on the source's, half of the reads were right before step 3,250
 and the look-up was there at step 5,250.
+
+Networks 11 to 20 on fresh rows were added on 2026-11-28, as ten had left six claims on them undecided. They were to be
+ten from the start, whatever they show, and every claim is asked of all twenty; no claim, bound or reading was changed.
 """
 
 import dataclasses
