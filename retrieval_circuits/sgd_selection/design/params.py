@@ -53,6 +53,7 @@ class Params(BaseModel):
         AfterValidator(distinct),
     ]
     d_model: Annotated[int, Field(ge=8, le=512, multiple_of=8, description="width")]
+    batch_size: Annotated[int, Field(ge=1, le=4096, description="rows a step")]
     parent_steps: Annotated[int, Field(ge=EVERY, le=100_000, multiple_of=EVERY, description="of parent and networks")]
     steps: Annotated[
         int,

@@ -20,7 +20,7 @@ from circuitcore.training.during import Clamp, During, Freeze, Graft, Hold, Scal
 from circuitcore.training.optimizer import Optimizer
 from circuitcore.training.recipe import Recipe, Stage
 from retrieval_circuits.design import N_BESIDE
-from retrieval_circuits.sgd_formation.design import BATCH_SIZE, EVERY, N_LOOKED, SHOWN_AT, links, small_network
+from retrieval_circuits.sgd_formation.design import EVERY, N_LOOKED, SHOWN_AT, links, small_network
 from retrieval_circuits.sgd_formation.measures import SIZES, Counts, Removed, part_removed
 from retrieval_circuits.sgd_selection.design.arms import (
     ACT,
@@ -113,7 +113,7 @@ def recipes(params: Params) -> dict[str, tuple[Recipe, ...]]:
 def _rated(params: Params) -> tuple[Recipe, ...]:
     """One network for three fifths of Adam's steps, by SGD at every rate with every momentum."""
     steps = EVERY * max(1, params.parent_steps * 3 // (5 * EVERY))
-    plain = dataclasses.replace(_network(params, TUNED_ON), stages=_up_to(steps), checkpoint_at=(0, steps // 2, steps))
+    plain = dataclasses.replace(_network(params, TUNED_ON), stages=_up_to(params, steps), checkpoint_at=(0, steps // 2, steps))
     return tuple(_by_sgd(plain, rate, momentum) for momentum in MOMENTA for rate in RATES)
 
 
@@ -182,7 +182,7 @@ def _exchanged(params: Params, parent: Recipe, first: Recipe) -> dict[str, tuple
     Heads take their moments along. All end with the forks that end last.
     """
     act, heads = params.fork_at[ACT], tuple(f"L{LAYER}H{head}" for head in HEADS)
-    span = _span(act, _latest(params))
+    span = _span(params, act, _latest(params))
     given = [((), ()), tuple((Graft(parts=heads, source=(other.sha256, act)),) for other in (first, parent))]
     return {
         arm: tuple(
@@ -196,8 +196,11 @@ def _exchanged(params: Params, parent: Recipe, first: Recipe) -> dict[str, tuple
 def _network(params: Params, seed: int, longer: float | int = 1) -> Recipe:
     """A network of SGD formation on fresh rows of our stream, for so many times its steps."""
     task = BalancedStream(**SIZES, n_train=N_TRAIN, n_eval=N_TEST)
-    trained = small_network(task, seed, round(longer * params.parent_steps), params.d_model, fresh=True)
-    return dataclasses.replace(trained, engine=params.engine)
+    steps = round(longer * params.parent_steps)
+    trained = small_network(task, seed, steps, params.d_model, fresh=True)
+    return dataclasses.replace(
+        trained, engine=params.engine, batch_size=params.batch_size, stages=_up_to(params, steps)
+    )
 
 
 def _fork(params: Params, parent: Recipe, at: int, order: int | None, during: tuple[During, ...] = ()) -> Recipe:
@@ -206,7 +209,7 @@ def _fork(params: Params, parent: Recipe, at: int, order: int | None, during: tu
     Nothing of a fork is drawn from its ``init_seed``: here it names the order, so that each has one number an arm.
     """
     seeds = {} if order is None else {"init_seed": order, "data_seed": ORDER_OFFSET + order}
-    span = _span(at, _latest(params) if at in params.fork_at[:2] else params.steps)
+    span = _span(params, at, _latest(params) if at in params.fork_at[:2] else params.steps)
     return dataclasses.replace(parent, parent=(parent.sha256, at), during=during, **seeds, **span)
 
 
@@ -214,9 +217,9 @@ def _latest(params: Params) -> int:
     return params.steps + params.steps // LONGER
 
 
-def _span(at: int, end: int) -> dict[str, tuple]:
+def _span(params: Params, at: int, end: int) -> dict[str, tuple]:
     """Stages and checkpoints of a fork from one step of the whole training to another."""
-    return {"stages": _up_to(end), "checkpoint_at": (*range(0, end - at, EVERY_OF_FORKS), end - at)}
+    return {"stages": _up_to(params, end), "checkpoint_at": (*range(0, end - at, EVERY_OF_FORKS), end - at)}
 
 
 def _fork_of(params: Params, seed: int, at: int, order: int) -> Recipe:
@@ -229,16 +232,16 @@ def _fork_of(params: Params, seed: int, at: int, order: int) -> Recipe:
     return dataclasses.replace(
         network,
         parent=(network.sha256, at),
-        stages=_up_to(last),
+        stages=_up_to(params, last),
         checkpoint_at=(0, EVERY * -(-last // EVERY) - at),
         init_seed=label,
         data_seed=ELSEWHERE_OFFSET + label % N_ELSEWHERE,
     )
 
 
-def _up_to(step: int) -> tuple[Stage, ...]:
+def _up_to(params: Params, step: int) -> tuple[Stage, ...]:
     """The whole training, up to the end of the epoch that has the step."""
-    return (Stage(("train",), -(-step // EVERY), EVERY * BATCH_SIZE),)
+    return (Stage(("train",), -(-step // EVERY), EVERY * params.batch_size),)
 
 
 def _queries_and_keys(recipe: Recipe) -> Freeze:
