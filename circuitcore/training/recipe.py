@@ -136,7 +136,7 @@ class Recipe:
         """Hash of the canonical JSON, 64 hex digits."""
         return hashlib.sha256(self.to_json().encode()).hexdigest()
 
-    @property
+    @cached_property
     def run_id(self) -> str:
         """Name of the run: the task's name and the first 12 digits of the hash. Safe as a folder name."""
         word = re.sub(r"[^A-Za-z0-9_]+", "-", self.make_task().name)

@@ -13,6 +13,7 @@ MOST_DIGITS = 3
 """Further decimals that ``Unit.words`` may take to keep a value and its bound apart."""
 MOST_ZEROS = 4
 """Decimals up to which a zero is told with all of them: "0.00", but not "0.000000000000"."""
+RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 End = Annotated[
     Number,
     GetPydanticSchema(lambda _, handler: handler(float)),  # a union would write infinities as null
@@ -69,6 +70,8 @@ class Unit:
         text = f"{value * self.times:,.{digits}f}"
         if not float(text.replace(",", "")):
             return text.lstrip("-") if self.digits <= MOST_ZEROS else "0"
+        if self.digits > MOST_ZEROS and abs(value * self.times) < 10**-MOST_ZEROS:
+            return _power_of_ten(value * self.times)
         return text.replace("-", "−")
 
     def words(self, value: Number, beside: Number | None = None) -> str:
@@ -92,6 +95,14 @@ class Unit:
     def cut(self, low: Number, high: Number) -> tuple[float, float]:
         """The part of an interval that is possible."""
         return float(max(low, self.low)), float(min(high, self.high))
+
+
+def _power_of_ten(value: Number) -> str:
+    """A tiny number by its power of ten, with three digits at most: "10⁻¹⁰", "3.42 × 10⁻¹¹"."""
+    digits, exponent = f"{value:.2e}".replace("-", "−").split("e")
+    digits = digits.rstrip("0").rstrip(".")
+    power = f"10{str(int(exponent.replace('−', '-'))).translate(RAISED)}"
+    return power if digits == "1" else f"{digits} × {power}"
 
 
 def share_of(what: str) -> Unit:

@@ -29,7 +29,7 @@ from livingpaper.claims.reading import (
 )
 from livingpaper.claims.results import Results, SelectionError
 from livingpaper.claims.rules import RULES, Counted, Estimate, EvenOdds, Every, Forced, OnAverage, Outcome, Share
-from livingpaper.claims.units import COUNT, EPOCHS, POINTS, PROMPTS, SCORE, STEPS, Bound, at_least, at_most
+from livingpaper.claims.units import COUNT, EPOCHS, POINTS, PROMPTS, SCORE, STEPS, Bound, Unit, at_least, at_most
 from livingpaper.claims.verdict import (
     Asked,
     Declared,
@@ -67,6 +67,20 @@ HIGH, LOW, WIDE = [0.9, 0.95, 0.92, 0.94, 0.93], [0.1, 0.15, 0.12, 0.14, 0.13], 
 )
 def test_numbers_in_words(unit, value, words):
     assert unit.words(value) == words
+
+
+TINY = Unit(digits=12, low=0.0)
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        (1e-10, "10⁻¹⁰"), (3.416e-11, "3.42 × 10⁻¹¹"), (-3e-9, "−3 × 10⁻⁹"), (0.0, "0"), (0.25, "0.250000000000"),
+        (1.02e-10, "1.02 × 10⁻¹⁰"),
+    ],
+)  # fmt: skip
+def test_a_tiny_number_is_told_by_its_power_of_ten(value, words):
+    assert TINY.words(value) == words and at_most(1e-10, "rounding").words(TINY) == "at most 10⁻¹⁰"
 
 
 def test_a_number_does_not_round_onto_its_bound_or_past_it():
