@@ -113,7 +113,8 @@ def recipes(params: Params) -> dict[str, tuple[Recipe, ...]]:
 def _rated(params: Params) -> tuple[Recipe, ...]:
     """One network for three fifths of Adam's steps, by SGD at every rate with every momentum."""
     steps = EVERY * max(1, params.parent_steps * 3 // (5 * EVERY))
-    plain = dataclasses.replace(_network(params, TUNED_ON), stages=_up_to(params, steps), checkpoint_at=(0, steps // 2, steps))
+    network, at = _network(params, TUNED_ON), (0, steps // 2, steps)
+    plain = dataclasses.replace(network, stages=_up_to(params, steps), checkpoint_at=at)
     return tuple(_by_sgd(plain, rate, momentum) for momentum in MOMENTA for rate in RATES)
 
 
