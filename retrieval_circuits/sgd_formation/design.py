@@ -9,6 +9,8 @@ and the look-up was there at step 5,250.
 
 Networks 11 to 20 on fresh rows were added on 2026-11-28, as ten had left six claims on them undecided. They were to be
 ten from the start, whatever they show, and every claim is asked of all twenty; no claim, bound or reading was changed.
+Two of them do not read by the end. These are trained on, for as many steps again, to see what becomes of them; no claim
+is asked of that.
 """
 
 import dataclasses
@@ -71,6 +73,8 @@ OPTIMIZER = Optimizer(
 )
 SOURCE, FIXED, FRESH, FULL = "the source's stream", "ours, fixed rows", "ours, fresh rows", "the source's network"
 """The arms: small networks on three kinds of rows, and the source's own network on its stream."""
+TRAINED_ON = "ours, fresh rows, trained on"
+"""Networks on fresh rows of ours from their end on, for as many steps again: those that do not read by then."""
 DRAWN = "the network that is drawn"
 """One of those on fresh rows of ours, whose weights are shipped while it learns, too."""
 FIRST_TO_READ = 6
@@ -78,7 +82,7 @@ FIRST_TO_READ = 6
 SHOWN_AT = (1_500, 1_650)
 """Steps at which it is shown besides the last: before it reads, and while it learns to. Its curve was known when they
 were chosen."""
-REPORTED = dict.fromkeys((FRESH, FIXED, DRAWN), BalancedStream.reported) | dict.fromkeys(
+REPORTED = dict.fromkeys((FRESH, FIXED, TRAINED_ON, DRAWN), BalancedStream.reported) | dict.fromkeys(
     (SOURCE, FULL), StreamKV.reported
 )
 """Arm -> the split on which it is reported, its attention averaged and its parts removed."""
@@ -96,6 +100,7 @@ class Params(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
     seeds: Annotated[SomeSeeds, Field(description="init seeds of the small network on our stream, rows always fresh")]
+    late_seeds: Annotated[Seeds, Field(description="init seeds of those that are trained on for as long; may be empty")]
     other_seeds: Annotated[SomeSeeds, Field(description="init seeds of the small network on fixed rows, both streams")]
     full_seeds: Annotated[SomeSeeds, Field(description="init seeds of the source's own network; it has 7")]
     d_model: Annotated[int, Field(ge=8, le=512, multiple_of=8, description="width of the small network")]
@@ -121,6 +126,7 @@ def recipes(params: Params) -> dict[str, tuple[Recipe, ...]]:
     ours = BalancedStream(**SIZES, n_train=params.n_train, n_eval=params.n_test)
     return {
         FRESH: tuple(_recipe(params, ours, seed, fresh=True) for seed in params.seeds),
+        TRAINED_ON: tuple(_longer(_recipe(params, ours, seed, fresh=True)) for seed in params.late_seeds),
         FIXED: tuple(_recipe(params, ours, seed) for seed in params.other_seeds),
         SOURCE: tuple(_recipe(params, source, seed) for seed in params.other_seeds),
         FULL: tuple(_full(params, source, seed) for seed in params.full_seeds),
@@ -137,6 +143,17 @@ def _recipe(params: Params, task: Stream, seed: int, *, fresh: bool = False) -> 
     steps = params.source_steps if task.name == StreamKV.name else min(params.steps, FIXED_STEPS)
     trained = small_network(task, seed, params.steps if fresh else steps, params.d_model, fresh=fresh)
     return dataclasses.replace(trained, engine=params.engine)
+
+
+def _longer(network: Recipe) -> Recipe:
+    """The same network on the same stream of fresh rows, from its end on for as many steps again."""
+    (stage,), end = network.stages, network.checkpoint_at[-1]
+    return dataclasses.replace(
+        network,
+        parent=(network.sha256, end),
+        stages=(dataclasses.replace(stage, epochs=2 * stage.epochs),),
+        checkpoint_at=(*range(0, end, EVERY_OF_SOURCE), end),
+    )
 
 
 def small_network(task: Stream, seed: int, steps: int, d_model: int, *, fresh: bool) -> Recipe:
@@ -184,6 +201,8 @@ def instruments(params: Params, arm: str) -> tuple[Instrument, ...]:
     scores = Instrument(
         name="measurements", version=2, measures=stream_scores, settings=Counts(n_rows=params.n_rows, n_looked=n_looked)
     )
+    if arm == TRAINED_ON:
+        return (scores,)
     removed = Removed(n_rows=n_looked, splits=(REPORTED[arm],))
     parts = Attributed(n_rows=n_looked)
     return (
