@@ -1,15 +1,13 @@
 """Which runs of a folder are packed, and where: read from the packs' indices, by name alone and without torch.
 
-A folder of published runs holds packs, one a study. In ``PACK/runs.jsonl.gz`` a line is a run; what the runs of an
+A folder of published runs holds packs, one a study. In ``PACK/runs.jsonl.zst`` a line is a run; what the runs of an
 arm share lies in ``PACK/ARM/`` (``circuitcore.training.store.packed`` says what). A run's address is
 ``PACK/ARM/RUN_ID``, whether or not anything lies there.
 """
 
 import functools
-import gzip
 import os
 import re
-import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,10 +16,11 @@ from typing import Any
 from circuitcore.ground.contents import ContentsError, unreadable
 from circuitcore.ground.reading import MAX_JSON_BYTES, folders_with, names_in, parse_json, read_file
 
-INDEX_NAME = "runs.jsonl.gz"
+INDEX_NAME = "runs.jsonl.zst"
 LEDGER_NAME = "ledger.json"  # in the folder of a run that has one of its own
 RUN_NAME = re.compile(r"[A-Za-z0-9_-]+-[0-9a-f]{12}")
 _RUN = re.compile(r"[A-Za-z0-9_-]{1,200}")
+_LEVEL = 22  # of Zstandard; the longest index takes three seconds
 _ARM = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")  # a folder's name on any disk
 
 
@@ -106,32 +105,36 @@ def _index(folder: Path, pack: str) -> Mapping[str, Line]:
 
 
 def index_of(lines: Iterable[str]) -> bytes:
-    """The bytes of an index: its lines as ``gzip`` packs them, without a date. Half of them are hashes.
+    """The bytes of an index: its lines as Zstandard packs them. Half of them are hashes.
 
     Raises:
         ValueError: more than ``index_lines`` would give back.
     """
+    import pyarrow  # as slow to import as a short command takes
+
     text = "".join(f"{line}\n" for line in lines).encode()
     if len(text) > MAX_JSON_BYTES:
         raise ValueError(f"{len(text):,} bytes in an index; allowed: at most {MAX_JSON_BYTES:,}")
-    return gzip.compress(text, mtime=0)
+    return pyarrow.Codec("zstd", _LEVEL).compress(text, asbytes=True)
 
 
 def index_lines(data: bytes) -> list[bytes]:
     """The lines that ``index_of`` packed.
 
     Raises:
-        ValueError: these bytes are not what gzip writes, are cut, are followed by others, or hold more than any index.
+        ValueError: these bytes are not what Zstandard writes, are cut, or hold more than any index.
     """
-    unpacking = zlib.decompressobj(wbits=16 + zlib.MAX_WBITS)  # a file of gzip alone
+    import pyarrow
+
+    if not data:
+        raise ValueError("empty")
     try:
-        text = unpacking.decompress(data, MAX_JSON_BYTES + 1)
-    except zlib.error as error:
+        with pyarrow.CompressedInputStream(pyarrow.BufferReader(data), "zstd") as unpacking:
+            text = unpacking.read(MAX_JSON_BYTES + 1)
+    except (OSError, pyarrow.ArrowException) as error:
         raise ValueError(str(error)) from error
     if len(text) > MAX_JSON_BYTES:
         raise ValueError(f"more than {MAX_JSON_BYTES:,} bytes are packed in it")
-    if not unpacking.eof or unpacking.unused_data:
-        raise ValueError("more bytes than gzip wrote" if unpacking.eof else "cut short")
     return text.splitlines()
 
 

@@ -37,7 +37,7 @@ ASSEMBLY = (
 STAGE = MappingProxyType({"shows": "stage"})
 """Metadata of an output that is a stage."""
 # What a run is known by. The weights are not read: the ledger holds their hashes.
-RUN_RECORDS = (".json", ".gz", ".parquet", ".csv")
+RUN_RECORDS = (".json", ".zst", ".parquet", ".csv")
 CODE = (".py", ".js", ".css")
 # ipykernel warns of its plain TCP socket at every start; its ipc transport fails when two kernels start at once.
 QUIET_KERNEL = ["--log-level=50"]

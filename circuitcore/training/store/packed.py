@@ -1,6 +1,6 @@
 """Published runs packed: those of an arm share one file a table, those of a study one file of what they are.
 
-``PACK/runs.jsonl.gz`` has one line a run: its recipe, its chain of checkpoints, and the hash of each file it shares.
+``PACK/runs.jsonl.zst`` has one line a run: its recipe, its chain of checkpoints, and the hash of each file it shares.
 ``PACK/ARM/history.parquet`` and ``PACK/ARM/KEY.parquet`` hold the rows of all runs of an arm, told apart by
 ``run_id``; ``PACK/ARM/RUN_ID/`` the weights that are kept, squeezed. Each file is held to its hash before it is read,
 and each run's rows to the list of contents, which is one of values: packing runs moves no line of it.

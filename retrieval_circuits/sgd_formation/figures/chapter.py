@@ -20,6 +20,7 @@ from retrieval_circuits.sgd_formation.design import (
     SOURCE,
     SOURCE_RULES,
 )
+from retrieval_circuits.sgd_formation.figures.late import HALF_BY, RIGHT_AT_END
 from retrieval_circuits.sgd_formation.measures import SIZES
 from retrieval_circuits.sgd_formation.measures.benchmark import ANY, BEST, OF_KIND, TRIED
 from retrieval_circuits.sgd_formation.measures.links import JOINED_BY
@@ -135,9 +136,9 @@ AROUND = 600
 def by_lag(results: Results) -> View:
     """How reading gets better by how many writes lie between, where rows are always fresh, from half of all reads on.
 
-    Times are whole checkpoints; a network is shown as far as all are.
+    Times are whole checkpoints; a network is shown as far as all are. Those that do not read by the end have no half.
     """
-    rows = results.curve("accuracy", FRESH, split=REPORTED[FRESH])
+    rows = _of_readers(results.curve("accuracy", FRESH, split=REPORTED[FRESH]), results)
     half = (half_time(FRESH)(results) / EVERY).round().astype(int) * EVERY
     words, since = rows["variable"].astype(str), rows["step"] - rows["init_seed"].map(half)
     spans = since.groupby(rows["init_seed"]).agg(["min", "max"])
@@ -165,9 +166,18 @@ def times(results: Results) -> View:
     joined = joining_time(FRESH)(results)
     found = [(values(results) - joined).rename("value").reset_index().assign(group=name)
              for name, values in TIMES.items()]  # fmt: skip
-    table = pd.concat(found, ignore_index=True).assign(arm=FRESH)
-    note = "An event's time: half the way to its value at the end, of the head that leads then. Below 0: before"
+    table = _of_readers(pd.concat(found, ignore_index=True).assign(arm=FRESH), results)
+    note = (
+        "An event's time: half the way to its value at the end, of the head that leads then. Below 0: before. Networks "
+        "that read at the end"
+    )
     return View(table, "steps after joining: values look at their keys", REPORTED[FRESH], BAND, note=note)
+
+
+def _of_readers(rows: pd.DataFrame, results: Results) -> pd.DataFrame:
+    """Rows of the networks on fresh rows that read at the end; all where none does, as in a reader's short trial."""
+    reads = rows["init_seed"].map(accuracy(FRESH)(results) >= BEHAVIOUR.value)
+    return rows[reads] if reads.any() else rows
 
 
 LOOKER, JOINER = "the head that looks the key up", "the head that joins values to keys"
@@ -192,12 +202,14 @@ def addresses(results: Results) -> View:
     costs = removal_costs(results, FRESH).pivot(index="init_seed", columns="site", values="value")
     looks = total_looks(results, FRESH)
     looks = looks[looks["step"] == looks["step"].max()].sort_values("value").set_index("init_seed")["value"]
+    right, half = accuracy(FRESH)(results), half_time(FRESH)(results)
     found = []
     for seed, site in leader_sites(results, FRESH).items():
         second, most = looks[seed].iloc[-2:]
         others = costs.loc[seed].drop(site).filter(regex=f"^{site[:2]}H")
         found.append({
-            "arm": FRESH, "init_seed": seed, "head": site, "its attention": f"{most:.2f}",
+            "arm": FRESH, "init_seed": seed, HALF_BY: round(half[seed]), RIGHT_AT_END: round(right[seed], 2),
+            "head": site, "its attention": f"{most:.2f}",
             "the second most": f"{second:.2f}", "its removal costs": f"{costs.loc[seed, site]:.0%}",
             "dearest other of its layer": f"{others.max():.0%} ({others.idxmax()})",
         })  # fmt: skip
