@@ -22,7 +22,7 @@ def late(results: Results) -> View:
     if TRAINED_ON not in results.arms:
         return View(pd.DataFrame({"arm": [], "init_seed": []}), "as named", REPORTED[TRAINED_ON])
     curve = results.curve("accuracy", TRAINED_ON, split=REPORTED[TRAINED_ON], variable="")
-    first, last = curve["step"].min(), curve["step"].max()
+    first, last = int(curve["step"].min()), int(curve["step"].max())
     looks = total_looks(results, TRAINED_ON)
     table = pd.DataFrame({
         RIGHT: _at(curve, first),
