@@ -63,7 +63,8 @@ def test_what_is_measured_is_the_pass_that_training_makes(behind):
 def test_the_table_is_of_networks_whose_head_is_told(tmp_path, behind):
     small = studies.load("sgd_selection").recipes(studies.load_params("sgd_selection", "smoke"))[GIVEN][0]
     told = Clamp(parts=(f"L{LAYER}H{TOLD}",), behind=behind)
-    few = dataclasses.replace(small, during=(told,), stages=(Stage(("train",), 2, 64),), checkpoint_at=(0, 2))
+    briefly = {"stages": (Stage(("train",), 2, small.batch_size),), "checkpoint_at": (0, 2)}
+    few = dataclasses.replace(small, during=(told,), **briefly)
     run = RunStore(tmp_path, None).get_or_train(few)
     table = routes(run, Counts(n_rows=8, n_looked=8), lambda done: None)
     joins = table[(table["metric"] == "joins") & (table["layer"] == LAYER)].set_index(["step", "head"])["value"]
