@@ -119,7 +119,7 @@ def index_of(lines: Iterable[str]) -> bytes:
 
 
 def index_lines(data: bytes) -> list[bytes]:
-    """The lines that ``index_of`` packed.
+    """The lines that ``index_of`` packed; of several packed behind each other, all.
 
     Raises:
         ValueError: these bytes are not what Zstandard writes, are cut, or hold more than any index.

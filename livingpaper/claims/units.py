@@ -70,8 +70,8 @@ class Unit:
         text = f"{value * self.times:,.{digits}f}"
         if not float(text.replace(",", "")):
             return text.lstrip("-") if self.digits <= MOST_ZEROS else "0"
-        if self.digits > MOST_ZEROS and abs(value * self.times) < 10**-MOST_ZEROS:
-            return _power_of_ten(value * self.times)
+        if self.digits > MOST_ZEROS and abs(value * self.times) <= 10**-MOST_ZEROS:
+            return _power_of_ten(value * self.times, digits)
         return text.replace("-", "−")
 
     def words(self, value: Number, beside: Number | None = None) -> str:
@@ -97,12 +97,12 @@ class Unit:
         return float(max(low, self.low)), float(min(high, self.high))
 
 
-def _power_of_ten(value: Number) -> str:
-    """A tiny number by its power of ten, with three digits at most: "10⁻¹⁰", "3.42 × 10⁻¹¹"."""
-    digits, exponent = f"{value:.2e}".replace("-", "−").split("e")
-    digits = digits.rstrip("0").rstrip(".")
-    power = f"10{str(int(exponent.replace('−', '-'))).translate(RAISED)}"
-    return power if digits == "1" else f"{digits} × {power}"
+def _power_of_ten(value: Number, decimals: int) -> str:
+    """A tiny number by its power of ten, as exact as with so many decimals: "10⁻¹⁰", "3.42 × 10⁻¹¹"."""
+    exponent = math.floor(math.log10(abs(value)))
+    digits, power = f"{value:.{max(2, decimals + exponent)}e}".split("e")
+    digits, power = digits.rstrip("0").rstrip("."), f"10{str(int(power)).translate(RAISED)}"
+    return power if digits == "1" else f"{digits.replace('-', '−')} × {power}"
 
 
 def share_of(what: str) -> Unit:

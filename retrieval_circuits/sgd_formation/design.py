@@ -100,7 +100,7 @@ class Params(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
     seeds: Annotated[SomeSeeds, Field(description="init seeds of the small network on our stream, rows always fresh")]
-    late_seeds: Annotated[Seeds, Field(description="init seeds of those that are trained on for as long; may be empty")]
+    late_seeds: Annotated[Seeds, Field(description="those of seeds whose networks train on for as long; may be empty")]
     other_seeds: Annotated[SomeSeeds, Field(description="init seeds of the small network on fixed rows, both streams")]
     full_seeds: Annotated[SomeSeeds, Field(description="init seeds of the source's own network; it has 7")]
     d_model: Annotated[int, Field(ge=8, le=512, multiple_of=8, description="width of the small network")]
@@ -126,7 +126,9 @@ def recipes(params: Params) -> dict[str, tuple[Recipe, ...]]:
     ours = BalancedStream(**SIZES, n_train=params.n_train, n_eval=params.n_test)
     return {
         FRESH: tuple(_recipe(params, ours, seed, fresh=True) for seed in params.seeds),
-        TRAINED_ON: tuple(_longer(_recipe(params, ours, seed, fresh=True)) for seed in params.late_seeds),
+        TRAINED_ON: tuple(
+            _longer(_recipe(params, ours, seed, fresh=True)) for seed in params.late_seeds if seed in params.seeds
+        ),
         FIXED: tuple(_recipe(params, ours, seed) for seed in params.other_seeds),
         SOURCE: tuple(_recipe(params, source, seed) for seed in params.other_seeds),
         FULL: tuple(_full(params, source, seed) for seed in params.full_seeds),
@@ -269,7 +271,7 @@ def experiments(params: Params) -> tuple[Experiment, ...]:
 
 
 def published_epochs(params: Params, arm: str, seed: int) -> tuple[int, ...]:
-    """Steps at which weights are shipped: of the network that is drawn, and the last of others on the same rows."""
+    """Steps at which weights are shipped: of the network that is drawn, and the last of first others on such rows."""
     if arm in (FRESH, DRAWN) and seed == drawn_seed(params):
         return (*SHOWN_AT, params.steps)
     return (params.steps,) if arm == FRESH and seed in params.seeds[:N_BESIDE] else ()

@@ -7,7 +7,6 @@ from circuitcore.tasks.balanced_stream import BalancedStream
 from circuitcore.tasks.stream_kv import StreamKV
 from livingpaper.claims.results import Results
 from livingpaper.claims.view import View, in_order
-from retrieval_circuits.bounds import BEHAVIOUR
 from retrieval_circuits.design import BAND
 from retrieval_circuits.sgd_formation.design import (
     DRAWN,
@@ -20,7 +19,6 @@ from retrieval_circuits.sgd_formation.design import (
     SOURCE,
     SOURCE_RULES,
 )
-from retrieval_circuits.sgd_formation.figures.late import HALF_BY, RIGHT_AT_END
 from retrieval_circuits.sgd_formation.measures import SIZES
 from retrieval_circuits.sgd_formation.measures.benchmark import ANY, BEST, OF_KIND, TRIED
 from retrieval_circuits.sgd_formation.measures.links import JOINED_BY
@@ -28,13 +26,14 @@ from retrieval_circuits.sgd_formation.published import ACCURACY, REMOVED
 from retrieval_circuits.sgd_formation.readings.networks import (
     LONGEST,
     SHORTEST,
-    accuracy,
     half_time,
     joiner_sites,
     joining_time,
     leader_sites,
     learning_time,
     looking_time,
+    of_readers,
+    reads_at_end,
     removal_costs,
     total_looks,
 )
@@ -43,6 +42,7 @@ TRAINED = (SOURCE, FIXED, FRESH)
 N_SHOWN = 31
 """Words of a stream that the example shows: ten writes and reads."""
 SHARE = "share of reads"
+READING = "network that answers nine in ten reads at the end"
 
 
 def rules(results: Results) -> View:
@@ -136,9 +136,9 @@ AROUND = 600
 def by_lag(results: Results) -> View:
     """How reading gets better by how many writes lie between, where rows are always fresh, from half of all reads on.
 
-    Times are whole checkpoints; a network is shown as far as all are. Those that do not read by the end have no half.
+    Times are whole checkpoints; a network is shown as far as all are. Of networks that read; of all where none does.
     """
-    rows = _of_readers(results.curve("accuracy", FRESH, split=REPORTED[FRESH]), results)
+    rows = of_readers(results.curve("accuracy", FRESH, split=REPORTED[FRESH]), results)
     half = (half_time(FRESH)(results) / EVERY).round().astype(int) * EVERY
     words, since = rows["variable"].astype(str), rows["step"] - rows["init_seed"].map(half)
     spans = since.groupby(rows["init_seed"]).agg(["min", "max"])
@@ -148,7 +148,7 @@ def by_lag(results: Results) -> View:
     table = lags.assign(axis="steps since half of all reads are right")
     return View(
         table[["series", "step", "axis", "arm", "init_seed", "value"]], "share of reads answered right",
-        REPORTED[FRESH], BAND, note=f"Each network by its own time, in whole checkpoints of {EVERY} steps",
+        REPORTED[FRESH], BAND, note=f"Each {READING}, by its own time, in whole checkpoints of {EVERY} steps",
     )  # fmt: skip
 
 
@@ -162,22 +162,16 @@ TIMES = {
 
 
 def times(results: Results) -> View:
-    """How long after values look at their keys each other event is half the way to its end, one point a seed."""
+    """How long after values look at their keys each other event is half the way to its end, one point a seed.
+
+    Of networks that read; of all where none does.
+    """
     joined = joining_time(FRESH)(results)
     found = [(values(results) - joined).rename("value").reset_index().assign(group=name)
              for name, values in TIMES.items()]  # fmt: skip
-    table = _of_readers(pd.concat(found, ignore_index=True).assign(arm=FRESH), results)
-    note = (
-        "An event's time: half the way to its value at the end, of the head that leads then. Below 0: before. Networks "
-        "that read at the end"
-    )
+    table = of_readers(pd.concat(found, ignore_index=True).assign(arm=FRESH), results)
+    note = f"Each {READING}. An event's time: half the way to its value then, of the head that leads. Below 0: before"
     return View(table, "steps after joining: values look at their keys", REPORTED[FRESH], BAND, note=note)
-
-
-def _of_readers(rows: pd.DataFrame, results: Results) -> pd.DataFrame:
-    """Rows of the networks on fresh rows that read at the end; all where none does, as in a reader's short trial."""
-    reads = rows["init_seed"].map(accuracy(FRESH)(results) >= BEHAVIOUR.value)
-    return rows[reads] if reads.any() else rows
 
 
 LOOKER, JOINER = "the head that looks the key up", "the head that joins values to keys"
@@ -202,14 +196,12 @@ def addresses(results: Results) -> View:
     costs = removal_costs(results, FRESH).pivot(index="init_seed", columns="site", values="value")
     looks = total_looks(results, FRESH)
     looks = looks[looks["step"] == looks["step"].max()].sort_values("value").set_index("init_seed")["value"]
-    right, half = accuracy(FRESH)(results), half_time(FRESH)(results)
     found = []
     for seed, site in leader_sites(results, FRESH).items():
         second, most = looks[seed].iloc[-2:]
         others = costs.loc[seed].drop(site).filter(regex=f"^{site[:2]}H")
         found.append({
-            "arm": FRESH, "init_seed": seed, HALF_BY: round(half[seed]), RIGHT_AT_END: round(right[seed], 2),
-            "head": site, "its attention": f"{most:.2f}",
+            "arm": FRESH, "init_seed": seed, "head": site, "its attention": f"{most:.2f}",
             "the second most": f"{second:.2f}", "its removal costs": f"{costs.loc[seed, site]:.0%}",
             "dearest other of its layer": f"{others.max():.0%} ({others.idxmax()})",
         })  # fmt: skip
@@ -275,7 +267,7 @@ def margins(results: Results) -> View:
     """What each part writes of the margin at the end, on our stream, in networks that read and in others."""
     rows = results.rows("margin_parts", arm=FRESH).astype({"site": "str"})
     parts = rows[rows["metric"] == "margin_part"]
-    reads = parts["init_seed"].map(BEHAVIOUR.value <= accuracy(FRESH)(results))
+    reads = parts["init_seed"].map(reads_at_end(results))
     shown = parts.assign(group=parts["site"], series=reads.map({True: "networks that read", False: "others"}))
     table = shown[["group", "series", "arm", "init_seed", "value"]]
     note = "Parts and biases sum to the margin. Networks that read answer nine of ten"

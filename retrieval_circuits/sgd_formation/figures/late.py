@@ -1,65 +1,68 @@
-"""The table behind what becomes of networks that do not read by the end."""
+"""The tables behind how long networks on fresh rows wait, and what becomes of those that do not read by the end."""
+
+from collections.abc import Sequence
 
 import pandas as pd
 
+from circuitcore.emergence import crossing_times
 from livingpaper.claims.results import Results
 from livingpaper.claims.view import View
 from retrieval_circuits.bounds import BEHAVIOUR
-from retrieval_circuits.design import BAND
 from retrieval_circuits.sgd_formation.design import FRESH, REPORTED, TRAINED_ON
-from retrieval_circuits.sgd_formation.readings.networks import HALF, Timed, accuracy, total_looks
+from retrieval_circuits.sgd_formation.readings.networks import (
+    accuracy,
+    half_time,
+    of_readers,
+    reads_at_end,
+    total_looks,
+)
 
-RIGHT_AT_END, HALF_BY = "right", "half right by step"
-"""Columns of ``addresses``."""
-RIGHT, STAYS, LOOKS, HELD_OUT = "right", "stays", "attention", "held-out pairs"
-HELD_OUT_LATER = "held-out pairs, at the end"
-BY = {"half right": HALF, "nine in ten right": BEHAVIOUR.value}
-NOT = "never"
+READS_BY, NOT = "nine in ten right by step", "not yet"
+
+
+def waits(results: Results) -> View:
+    """When networks that read had half of their reads right; of all networks where none reads."""
+    table = half_time(FRESH)(results).rename("value").reset_index().assign(arm=FRESH)
+    return View(of_readers(table, results), "steps", REPORTED[FRESH])
+
+
+def between(waited: View) -> dict[str, str]:
+    """Name in the prose -> the first and the last of ``waits``."""
+    steps = waited.published["value"]
+    return {"half_first": f"{steps.min():,.0f}", "half_last": f"{steps.max():,.0f}"}
 
 
 def late(results: Results) -> View:
-    """Network by network: what it has after the steps first given, and what becomes of it in as many again."""
-    if TRAINED_ON not in results.arms:
-        return View(pd.DataFrame({"arm": [], "init_seed": []}), "as named", REPORTED[TRAINED_ON])
-    curve = results.curve("accuracy", TRAINED_ON, split=REPORTED[TRAINED_ON], variable="")
-    first, last = int(curve["step"].min()), int(curve["step"].max())
-    looks = total_looks(results, TRAINED_ON)
-    table = pd.DataFrame({
-        RIGHT: _at(curve, first),
-        STAYS: _at(results.curve("unmoved", TRAINED_ON), first),
-        LOOKS: _at(looks.groupby(["init_seed", "step"], as_index=False)["value"].max(), first),
-        HELD_OUT: accuracy(FRESH, "heldout_pairs")(results),
-        **{name: _when(results, level) for name, level in BY.items()},
-        HELD_OUT_LATER: accuracy(TRAINED_ON, "heldout_pairs")(results),
-    })  # fmt: skip
-    table = table.loc[sorted(results.seeds(TRAINED_ON))].round(2)
-    note = f"Shares at step {first:,} but the last, at step {last:,}; in between the step by which so many are right"
-    return View(
-        table.rename_axis("init_seed").reset_index().assign(arm=TRAINED_ON), "as named", REPORTED[TRAINED_ON], BAND,
-        note=note,
-    )  # fmt: skip
+    """Networks that do not read by the end, then and, of those that are trained on, after as many steps again."""
+    arms, reads = [arm for arm in (FRESH, TRAINED_ON) if arm in results.arms], reads_at_end(results)
+    on = results.seeds(TRAINED_ON) if TRAINED_ON in arms else ()
+    first, curve = results.curve("accuracy", FRESH)["step"].max(), _whole_curve(results, arms)
+    by = crossing_times(curve, BEHAVIOUR.value)
+    found = []
+    for part, arm in enumerate(arms, 1):
+        looks = total_looks(results, arm)
+        looks = looks[looks["step"] == looks["step"].max()].groupby("init_seed")["value"].max()
+        table = pd.DataFrame({
+            "step": f"{part * first:,}", "right": accuracy(arm)(results),
+            "stays": results.final_values("unmoved", arm), "attention": looks,
+            "held-out pairs": accuracy(arm, "heldout_pairs")(results),
+        }).round(2)  # fmt: skip
+        table[READS_BY] = [f"{by[seed]:,.0f}" if by[seed] <= part * first else NOT for seed in table.index]
+        found.append(table)
+    table = pd.concat(found).rename_axis("init_seed").sort_index(kind="stable")
+    table = table[~table.index.map(reads).astype(bool) | table.index.isin(on)].reset_index()
+    note = "Shares: of reads, of answers that stay for another key, of the attention of the head that looks most"
+    return View(table.assign(arm=FRESH), "as named", REPORTED[FRESH], note=note)
 
 
-def _at(curve: pd.DataFrame, step: int) -> pd.Series:
-    return curve[curve["step"] == step].set_index("init_seed")["value"]
+def _whole_curve(results: Results, arms: Sequence[str]) -> pd.DataFrame:
+    """Accuracy through both parts of training; steps of the second are counted from where the first ends."""
+    found, done = [], 0
+    for arm in arms:
+        rows = results.curve("accuracy", arm, split=REPORTED[arm], variable="")[["init_seed", "step", "value"]]
+        found.append(rows.assign(step=rows["step"] + done))
+        done = found[-1]["step"].max()
+    return pd.concat(found).drop_duplicates(["init_seed", "step"])
 
 
-def _when(results: Results, level: float) -> pd.Series:
-    """When a network trained on has so many reads right, in words."""
-    timed = Timed(TRAINED_ON, lambda all_of: all_of.curve("accuracy", TRAINED_ON, split=REPORTED[TRAINED_ON],
-                                                          variable=""), level)  # fmt: skip
-    return timed.reached(results).map(lambda step: f"{step:,.0f}" if step < float("inf") else NOT)
-
-
-def waits(networks: View) -> dict[str, str]:
-    """Name in the prose -> between which steps networks that read, or all if none does, come to half of their reads.
-
-    ``networks`` is the view ``addresses``.
-    """
-    rows = networks.published
-    reads = rows[RIGHT_AT_END] >= BEHAVIOUR.value
-    halves = rows.loc[reads if reads.any() else ~reads, HALF_BY]
-    return {"half_first": f"{halves.min():,}", "half_last": f"{halves.max():,}"}
-
-
-VIEWS = {view.__name__: view for view in (late,)}
+VIEWS = {view.__name__: view for view in (waits, late)}

@@ -8,6 +8,7 @@ from circuitcore.emergence import crossing_times
 from livingpaper.claims.reading import OfArms, OfExperiment, OfMetric, at_end, of_arms, of_experiment
 from livingpaper.claims.results import Results
 from livingpaper.claims.units import Unit
+from retrieval_circuits.bounds import BEHAVIOUR
 from retrieval_circuits.sgd_formation.design import FRESH, FULL, OUR_RULES, REPORTED, SOURCE_FLOOR, SOURCE_RULES
 from retrieval_circuits.sgd_formation.measures.benchmark import ANY, BEST
 from retrieval_circuits.sgd_formation.measures.floors import ALL
@@ -47,6 +48,17 @@ untrained = of_experiment(SOURCE_RULES, "untrained", split="structural_ood", rul
 def accuracy(arm: str, split: str = "", variable: str = "") -> OfMetric:
     """Values of a reading: share of reads answered right at the end, one number a seed."""
     return at_end("accuracy", arm, split=split or REPORTED[arm], variable=variable)
+
+
+def reads_at_end(results: Results) -> pd.Series:
+    """Whether a network on fresh rows of ours reads at the end, answers nine in ten; by seed."""
+    return accuracy(FRESH)(results) >= BEHAVIOUR.value
+
+
+def of_readers(rows: pd.DataFrame, results: Results) -> pd.DataFrame:
+    """Rows of the networks on fresh rows that read at the end; all where none does, as in a reader's short trial."""
+    reads = rows["init_seed"].map(reads_at_end(results))
+    return rows[reads] if reads.any() else rows
 
 
 def word_loss(arm: str, split: str = "") -> OfMetric:

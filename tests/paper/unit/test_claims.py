@@ -76,11 +76,12 @@ TINY = Unit(digits=12, low=0.0)
     ("value", "words"),
     [
         (1e-10, "10⁻¹⁰"), (3.416e-11, "3.42 × 10⁻¹¹"), (-3e-9, "−3 × 10⁻⁹"), (0.0, "0"), (0.25, "0.250000000000"),
-        (1.02e-10, "1.02 × 10⁻¹⁰"),
+        (1.02e-10, "1.02 × 10⁻¹⁰"), (9.996e-5, "9.996 × 10⁻⁵"), (1e-4, "10⁻⁴"),
     ],
 )  # fmt: skip
 def test_a_tiny_number_is_told_by_its_power_of_ten(value, words):
     assert TINY.words(value) == words and at_most(1e-10, "rounding").words(TINY) == "at most 10⁻¹⁰"
+    assert TINY.words(9.98e-11, 1e-10) == "9.98 × 10⁻¹¹", "a number does not round onto its bound"
 
 
 def test_a_number_does_not_round_onto_its_bound_or_past_it():

@@ -8,10 +8,9 @@ import torch
 
 from livingpaper.book import studies
 from livingpaper.claims.results import Results
-from livingpaper.claims.view import NoRowsError, View
 from retrieval_circuits.sgd_formation.design import FRESH, TRAINED_ON
 from retrieval_circuits.sgd_formation.figures.chapter import by_lag
-from retrieval_circuits.sgd_formation.figures.late import HALF_BY, RIGHT_AT_END, late, waits
+from retrieval_circuits.sgd_formation.figures.late import READS_BY, between, late, waits
 
 PUBLISHED = studies.load_params("sgd_formation")
 SMALL = studies.load_params("sgd_formation", "smoke")
@@ -35,6 +34,12 @@ def test_their_rows_are_those_that_twice_as_long_a_training_would_see_next():
     pairs = zip(late_one.schedule.batches(), straight.schedule.batches(SMALL.steps), strict=True)
     assert all(torch.equal(one.tokens, other.tokens) for one, other in pairs)
     assert not torch.equal(next(straight.schedule.batches()).tokens, next(late_one.schedule.batches()).tokens)
+
+
+@pytest.mark.parametrize(("seeds", "asked", "made"), [((1, 100), (1, 16), [1]), ((100,), (16, 20), []), ((1,), (), [])])
+def test_networks_are_trained_on_that_are_trained_at_all(seeds, asked, made):
+    arms = STUDY.recipes(SMALL.model_copy(update={"seeds": seeds, "late_seeds": asked}))
+    assert [one.init_seed for one in arms[TRAINED_ON]] == made
 
 
 def rows(arm, seed, step, metric, value, **more):
@@ -62,35 +67,38 @@ def planted(*networks):
     return Results(table.astype({"layer": "Int64", "head": "Int64"}), pd.DataFrame(), "paper")
 
 
-def test_each_is_told_by_what_it_has_and_by_what_becomes_of_it():
-    found = late(planted(
-        network(FRESH, 1, {0: 0.0, 500: 1.0}, 0.9), network(FRESH, 2, {0: 0.0, 500: 0.4}, 0.1),
-        network(FRESH, 3, {0: 0.0, 500: 0.3}, 0.2), network(TRAINED_ON, 2, {500: 0.4, 600: 0.6, 700: 1.0}, 0.8, 0.25),
-        network(TRAINED_ON, 3, {500: 0.3, 600: 0.3, 700: 0.4}, 0.3),
-    )).table.set_index("init_seed")  # fmt: skip
-    assert found.loc[2].drop("arm").to_dict() == {
-        "right": 0.4, "stays": 0.25, "attention": 0.4, "held-out pairs": 0.1, "half right": "550",
-        "nine in ten right": "675", "held-out pairs, at the end": 0.8,
+SLOW = (
+    *network(FRESH, 1, {0: 0.0, 500: 1.0}, 0.9), *network(FRESH, 2, {0: 0.0, 500: 0.4}, 0.1, 0.25),
+    *network(FRESH, 3, {0: 0.0, 400: 0.4, 500: 0.6}, 0.2), *network(FRESH, 4, {0: 0.0, 500: 0.2}, 0.0),
+)  # fmt: skip
+
+
+def test_each_is_told_at_the_end_of_both_parts_of_its_training():
+    on = (network(TRAINED_ON, 2, {0: 0.4, 250: 0.8, 500: 1.0}, 0.8), network(TRAINED_ON, 3, {0: 0.6, 500: 0.7}, 0.3))
+    found = late(planted(SLOW, *on)).table.drop(columns="arm").set_index(["init_seed", "step"])
+    assert found.index.tolist() == [(2, "500"), (2, "1,000"), (3, "500"), (3, "1,000"), (4, "500")]
+    assert found.loc[2, "500"].to_dict() == {
+        "right": 0.4, "stays": 0.25, "attention": 0.4, "held-out pairs": 0.1, READS_BY: "not yet"
     }  # fmt: skip
-    assert list(found.loc[3, ["half right", "nine in ten right"]]) == ["never", "never"] and len(found) == 2
+    assert found.loc[2, "1,000"].to_dict() == {
+        "right": 1.0, "stays": 0.5, "attention": 0.4, "held-out pairs": 0.8, READS_BY: "875"
+    }  # fmt: skip
+    assert list(found.loc[3, READS_BY]) == ["not yet", "not yet"]
 
 
-def test_where_none_is_trained_on_there_is_nothing_to_tell():
-    with pytest.raises(NoRowsError):
-        late(planted(network(FRESH, 1, {0: 0.0, 500: 1.0}, 0.9)))
+def test_without_networks_that_are_trained_on_those_that_do_not_read_are_told():
+    assert list(late(planted(SLOW)).table["init_seed"]) == [2, 3, 4]
 
 
 def test_the_wait_is_that_of_networks_that_read_and_of_all_where_none_does():
-    table = pd.DataFrame({"arm": FRESH, "init_seed": [1, 2, 3], HALF_BY: [1500, 2500, 5000]})
-    some, none = (
-        View(table.assign(**{RIGHT_AT_END: right}), "as named", "test") for right in ([1, 0.95, 0.5], [0.1] * 3)
-    )
-    assert waits(some) == {"half_first": "1,500", "half_last": "2,500"}
-    assert waits(none) == {"half_first": "1,500", "half_last": "5,000"}
+    fast, slow = (network(FRESH, seed, {0: 0.0, end: 1.0}, 0.9) for seed, end in ((1, 3_000), (5, 4_000)))
+    never = network(FRESH, 2, {0: 0.0, 9_000: 0.4}, 0.1)
+    assert between(waits(planted(fast, slow, never))) == {"half_first": "1,500", "half_last": "2,000"}
+    assert between(waits(planted(never))) == {"half_first": "9,000", "half_last": "9,000"}
 
 
-def test_who_does_not_read_has_no_half_to_be_drawn_around():
+def test_lags_are_drawn_of_networks_that_read_and_of_all_where_none_does():
     reads = network(FRESH, 1, {0: 0.0, 50: 0.4, 100: 1.0, 150: 1.0}, 0.9)
-    never = network(FRESH, 2, {0: 0.0, 50: 0.1, 100: 0.2, 150: 0.3}, 0.1)
+    never = network(FRESH, 2, {0: 0.0, 50: 0.1, 100: 0.6, 150: 0.7}, 0.1)
     assert set(by_lag(planted(reads, never)).table["init_seed"]) == {1}
     assert set(by_lag(planted(never)).table["init_seed"]) == {2}, "a reader's short trial"

@@ -344,3 +344,13 @@ def test_predictions_are_scored_before_the_winner_wins_only():
     assert readings.selection_law(NETWORKS)(results)[1] == pytest.approx(
         2 / 3
     )  # steps 400, 600, 800: head 2 gains at each
+
+
+def test_rows_a_step_are_a_parameter_of_every_network():
+    """Steps, checkpoints and rows a step; nothing else of them differs."""
+    few = STUDY.recipes(PUBLISHED.model_copy(update={"batch_size": 16}))
+    for arm, many in STUDY.recipes(PUBLISHED).items():
+        for one, other in zip(few[arm], many, strict=True):
+            assert (one.batch_size, other.batch_size) == (16, 64), arm
+            assert 4 * one.stages[0].fresh == other.stages[0].fresh and one.checkpoint_at == other.checkpoint_at
+            assert one.n_steps == other.n_steps
