@@ -17,7 +17,7 @@ from retrieval_circuits.sgd_formation.readings.networks import (
     total_looks,
 )
 
-READS_BY, NOT = "nine in ten right by step", "not yet"
+READS_BY, NOT = "reads by step", "not yet"
 
 
 def waits(results: Results) -> View:
@@ -43,15 +43,18 @@ def late(results: Results) -> View:
         looks = total_looks(results, arm)
         looks = looks[looks["step"] == looks["step"].max()].groupby("init_seed")["value"].max()
         table = pd.DataFrame({
-            "step": f"{part * first:,}", "right": accuracy(arm)(results),
-            "stays": results.final_values("unmoved", arm), "attention": looks,
+            "right": accuracy(arm)(results), "stays": results.final_values("unmoved", arm), "attention": looks,
             "held-out pairs": accuracy(arm, "heldout_pairs")(results),
-        }).round(2)  # fmt: skip
+        }).map("{:.0%}".format)  # fmt: skip
+        table.insert(0, "step", f"{part * first:,}")
         table[READS_BY] = [f"{by[seed]:,.0f}" if by[seed] <= part * first else NOT for seed in table.index]
         found.append(table)
     table = pd.concat(found).rename_axis("init_seed").sort_index(kind="stable")
     table = table[~table.index.map(reads).astype(bool) | table.index.isin(on)].reset_index()
-    note = "Shares: of reads, of answers that stay for another key, of the attention of the head that looks most"
+    note = (
+        "Shares: of reads, of answers that stay for another key, of the attention of the head that looks most, of "
+        "reads of held-out pairs. Who reads has nine in ten right"
+    )
     return View(table.assign(arm=FRESH), "as named", REPORTED[FRESH], note=note)
 
 

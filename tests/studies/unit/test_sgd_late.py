@@ -78,10 +78,10 @@ def test_each_is_told_at_the_end_of_both_parts_of_its_training():
     found = late(planted(SLOW, *on)).table.drop(columns="arm").set_index(["init_seed", "step"])
     assert found.index.tolist() == [(2, "500"), (2, "1,000"), (3, "500"), (3, "1,000"), (4, "500")]
     assert found.loc[2, "500"].to_dict() == {
-        "right": 0.4, "stays": 0.25, "attention": 0.4, "held-out pairs": 0.1, READS_BY: "not yet"
+        "right": "40%", "stays": "25%", "attention": "40%", "held-out pairs": "10%", READS_BY: "not yet"
     }  # fmt: skip
     assert found.loc[2, "1,000"].to_dict() == {
-        "right": 1.0, "stays": 0.5, "attention": 0.4, "held-out pairs": 0.8, READS_BY: "875"
+        "right": "100%", "stays": "50%", "attention": "40%", "held-out pairs": "80%", READS_BY: "875"
     }  # fmt: skip
     assert list(found.loc[3, READS_BY]) == ["not yet", "not yet"]
 
