@@ -8,8 +8,8 @@ added because of it. At the largest width it had not begun to answer when it was
 two; as a step takes most time there, these networks have a cap of their own. Telling pairs again and permutation recall
 came later, with pilots of seeds 900 and 901 for their length; claims on them had been written before.
 
-Networks 31 to 40 of permutation recall were added on 2026-11-28, as ten had left open whether a y that is seen moves its
-logit 250 steps before a head picks the x asked for. Claims are asked of all twenty; none was changed.
+Networks 31 to 40 of permutation recall were added on 2026-11-28, as ten had left open whether a y that is seen moves
+its logit 250 steps before a head picks the x asked for. Claims are asked of all twenty; none was changed.
 """
 
 from typing import Annotated

@@ -5,17 +5,29 @@ from collections.abc import Sequence
 import pandas as pd
 
 from circuitcore.emergence import crossing_times
+from circuitcore.emergence.seeds import mean_interval
+from livingpaper.claims.reading import Less
 from livingpaper.claims.results import Results
+from livingpaper.claims.units import POINTS, STEPS, Unit, share_of
 from livingpaper.claims.view import View
 from retrieval_circuits.bounds import BEHAVIOUR
 from retrieval_circuits.sgd_formation.design import FRESH, REPORTED, TRAINED_ON
 from retrieval_circuits.sgd_formation.readings.networks import (
     accuracy,
+    apart,
+    cost_of_leader,
     half_time,
+    joining_time,
+    looking_time,
+    margin_share,
     of_readers,
+    part_time,
     reads_at_end,
     total_looks,
+    without_neurons,
 )
+
+READS = share_of("reads")
 
 READS_BY, NOT = "reads by step", "not yet"
 
@@ -68,4 +80,39 @@ def _whole_curve(results: Results, arms: Sequence[str]) -> pd.DataFrame:
     return pd.concat(found).drop_duplicates(["init_seed", "step"])
 
 
-VIEWS = {view.__name__: view for view in (waits, late)}
+ASKED = {
+    "reads answered right": (READS, accuracy(FRESH)),
+    "the same with one key more": (READS, accuracy(FRESH, "structural_ood")),
+    "pairs never trained on, less the same rows with trained ones": (
+        POINTS, Less(accuracy(FRESH, "heldout_pairs"), accuracy(FRESH, "heldout_twins")),
+    ),
+    "from a fifth to four fifths of the final accuracy": (STEPS, Less(part_time(FRESH, 0.8), part_time(FRESH, 0.2))),
+    "between half of the attention and half of the accuracy": (STEPS, apart),
+    "from joining to looking": (STEPS, Less(looking_time(FRESH), joining_time(FRESH))),
+    "accuracy lost without the head that looks most": (POINTS, cost_of_leader(FRESH)),
+    "reads answered right without eight neurons of the first MLP": (READS, without_neurons("L0MLP", "top 8")),
+    "part of the margin that the first MLP writes": (POINTS, margin_share(FRESH, "L0MLP")),
+}  # fmt: skip
+"""What claims on networks on fresh rows ask -> its unit, and values of a reading."""
+
+
+def in_readers(results: Results) -> View:
+    """What claims ask of all networks on fresh rows, and the same of those alone that read."""
+    reads, found = reads_at_end(results), []
+    for name, (unit, values) in ASKED.items():
+        every = values(results)
+        told = {words: _told(unit, every[kept]) for words, kept in {"all": every.index, "that read": reads}.items()}
+        found.append({"arm": FRESH, "what": name, **told})
+    note = f"Means over {len(reads)} networks and over {reads.sum()}, with 95 % t intervals"
+    return View(pd.DataFrame(found), "as named", REPORTED[FRESH], note=note)
+
+
+def _told(unit: Unit, values: pd.Series) -> str:
+    """A mean and its interval in words; one of fewer than two networks has none."""
+    if len(values) < 2:
+        return unit.words(float(values.mean())) if len(values) else "none"
+    over = mean_interval(values)
+    return f"{unit.words(over.mean)} {unit.interval(*unit.cut(over.low, over.high), effect=over.mean)}"
+
+
+VIEWS = {view.__name__: view for view in (waits, late, in_readers)}

@@ -8,9 +8,10 @@ import torch
 
 from livingpaper.book import studies
 from livingpaper.claims.results import Results
+from livingpaper.claims.units import POINTS, STEPS
 from retrieval_circuits.sgd_formation.design import FRESH, TRAINED_ON
 from retrieval_circuits.sgd_formation.figures.chapter import by_lag
-from retrieval_circuits.sgd_formation.figures.late import READS_BY, between, late, waits
+from retrieval_circuits.sgd_formation.figures.late import READS_BY, _told, between, late, waits
 
 PUBLISHED = studies.load_params("sgd_formation")
 SMALL = studies.load_params("sgd_formation", "smoke")
@@ -102,3 +103,8 @@ def test_lags_are_drawn_of_networks_that_read_and_of_all_where_none_does():
     never = network(FRESH, 2, {0: 0.0, 50: 0.1, 100: 0.6, 150: 0.7}, 0.1)
     assert set(by_lag(planted(reads, never)).table["init_seed"]) == {1}
     assert set(by_lag(planted(never)).table["init_seed"]) == {2}, "a reader's short trial"
+
+
+def test_what_claims_ask_is_told_of_all_and_of_those_that_read():
+    assert _told(POINTS, pd.Series([0.1, 0.2, 0.3])) == "20 points [−5, 45]"
+    assert _told(STEPS, pd.Series([4.0])) == "4 steps" and _told(STEPS, pd.Series([], dtype=float)) == "none"
