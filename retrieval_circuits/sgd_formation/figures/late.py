@@ -18,12 +18,12 @@ from retrieval_circuits.sgd_formation.readings.networks import (
     cost_of_leader,
     half_time,
     joining_time,
+    leaders,
     looking_time,
     margin_share,
     of_readers,
     part_time,
     reads_at_end,
-    total_looks,
     without_neurons,
 )
 
@@ -52,10 +52,9 @@ def late(results: Results) -> View:
     by = crossing_times(curve, BEHAVIOUR.value)
     found = []
     for part, arm in enumerate(arms, 1):
-        looks = total_looks(results, arm)
-        looks = looks[looks["step"] == looks["step"].max()].groupby("init_seed")["value"].max()
         table = pd.DataFrame({
-            "right": accuracy(arm)(results), "stays": results.final_values("unmoved", arm), "attention": looks,
+            "right": accuracy(arm)(results), "stays": results.final_values("unmoved", arm),
+            "attention": leaders(results, arm).set_index("init_seed")["value"],
             "held-out pairs": accuracy(arm, "heldout_pairs")(results),
         }).map("{:.0%}".format)  # fmt: skip
         table.insert(0, "step", f"{part * first:,}")
