@@ -37,6 +37,7 @@ from retrieval_circuits.sgd_formation.measures import (
     Hypotheses,
     Linked,
     Neurons,
+    PairsAsked,
     Probed,
     Removed,
     example_geometry,
@@ -46,6 +47,7 @@ from retrieval_circuits.sgd_formation.measures import (
     margin_parts,
     our_floor,
     our_rules,
+    pair_scores,
     part_removed,
     probe_scores,
     source_floor,
@@ -212,7 +214,7 @@ def instruments(params: Params, arm: str) -> tuple[Instrument, ...]:
         Instrument(name="removed", version=1, measures=part_removed, when="last", settings=removed),
         Instrument(name="margin_parts", version=1, measures=margin_parts, when="last", settings=parts),
         *((links(params.n_rows),) if arm in (FRESH, DRAWN) else ()),
-        *((_neurons(params.n_rows),) if arm == FRESH else ()),
+        *((_neurons(params.n_rows), _pairs(params.n_rows)) if arm == FRESH else ()),
         *(_of_weights(params) if arm == DRAWN else ()),
         *(_of_source() if arm == FULL else ()),
     )
@@ -222,6 +224,11 @@ def _neurons(n_rows: int) -> Instrument:
     """What is read without a few neurons."""
     settings = Neurons(n_rows=min(N_SET_ASIDE, n_rows), sizes=SET_ASIDE)
     return Instrument(name="neurons", version=1, measures=without_neurons, when="last", settings=settings)
+
+
+def _pairs(n_rows: int) -> Instrument:
+    """What each checkpoint knows of the pairs that occur."""
+    return Instrument(name="pairs", version=1, measures=pair_scores, settings=PairsAsked(n_rows=n_rows))
 
 
 def _of_source() -> tuple[Instrument, ...]:

@@ -8,6 +8,7 @@ from retrieval_circuits.sgd_formation.measures.geometry import Examples, example
 from retrieval_circuits.sgd_formation.measures.hypotheses import Hypotheses, hypothesis_tests
 from retrieval_circuits.sgd_formation.measures.links import Linked, link_tests
 from retrieval_circuits.sgd_formation.measures.neurons import Neurons, without_neurons
+from retrieval_circuits.sgd_formation.measures.pairs import PairsAsked, pair_scores
 from retrieval_circuits.sgd_formation.measures.probe_set import Probed, probe_scores
 from retrieval_circuits.sgd_formation.measures.removals import Removed, part_removed
 from retrieval_circuits.sgd_formation.measures.scores import Counts, stream_scores
@@ -26,6 +27,7 @@ __all__ = [
     "Hypotheses",
     "Linked",
     "Neurons",
+    "PairsAsked",
     "Probed",
     "Removed",
     "example_geometry",
@@ -35,6 +37,7 @@ __all__ = [
     "margin_parts",
     "our_floor",
     "our_rules",
+    "pair_scores",
     "part_removed",
     "probe_scores",
     "source_floor",

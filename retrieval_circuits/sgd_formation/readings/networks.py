@@ -113,6 +113,39 @@ def unmoved_at_half(arm: str) -> OfArms:
     return values
 
 
+BEFORE = 0.25
+"""Share of reads answered right below which no look-up is needed: the best rule without the key has some 22 %."""
+
+
+def before_look_up(metric: str) -> OfArms:
+    """Values of a reading: what ``pairs`` says at the last checkpoint before a quarter of the reads is right.
+
+    At the last of all where a network never gets there.
+    """
+
+    @of_arms(FRESH)
+    def values(results: Results) -> pd.Series:
+        wide = _accuracy_curve(FRESH)(results).pivot(index="init_seed", columns="step", values="value")
+        wide = wide.sort_index(axis=1)
+        early = (wide < BEFORE).cummin(axis=1)
+        at = early.apply(lambda row: row.index[row].max(), axis=1)
+        rows = pairs_curve(results, metric)
+        return rows[rows["step"] == rows["init_seed"].map(at)].set_index("init_seed")["value"]
+
+    return values
+
+
+def pairs_curve(results: Results, metric: str, split: str = "") -> pd.DataFrame:
+    """What ``pairs`` says of networks on fresh rows through training: ``arm init_seed step value``."""
+    rows = results.rows("pairs", arm=FRESH, metric=metric, split=split or REPORTED[FRESH])
+    return rows[["arm", "init_seed", "step", "value"]]
+
+
+def pair_time(split: str) -> "Timed":
+    """Values of a reading: when half of the reads of held-out pairs, or of their twins, are right."""
+    return Timed(FRESH, lambda results: pairs_curve(results, "pairs_right", split), HALF)
+
+
 def _accuracy_curve(arm: str, variable: str = "") -> Callable[[Results], pd.DataFrame]:
     return lambda results: results.curve("accuracy", arm, split=REPORTED[arm], variable=variable)
 

@@ -1,0 +1,56 @@
+"""Claims on whether networks know which pairs occur before they look the key up.
+
+Declared on 2026-11-28, before any network was asked this through its training. What was known then: two networks that
+do not read by the end, and one a thousand steps before it reads (13), give held-out pairs hardly ever.
+"""
+
+from livingpaper.claims.claim import Claim, Control, Says
+from livingpaper.claims.reading import Less, Reading
+from livingpaper.claims.units import at_least, at_most, share_of
+from retrieval_circuits.sgd_formation.claims.small_networks import TWO_CHECKPOINTS, WINDOW, when
+from retrieval_circuits.sgd_formation.readings import networks as readings
+
+ANSWERS = share_of("answers")
+
+PAIRS = (
+    Claim(
+        id="SF40",
+        says=Says(
+            holds="Before networks look the key up they know which pairs occur: hardly ever do they answer with a "
+            "value that never stands with the key asked for.",
+            fails="Before networks look the key up they answer with values that never stand with the key asked for, "
+            "too.",
+            whether="whether networks know which pairs occur before they look the key up",
+        ),
+        reading=Reading(
+            "of answers never written to the key asked for, the share whose pair training never holds, before a "
+            "quarter of the reads is right,",
+            ANSWERS,
+            readings.before_look_up("gives_held_out"),
+        ),
+        bound=at_most(0.04, "a third of what values by lot have, 10 of 80"),
+        controls=(
+            Control(
+                reading=Reading(
+                    "the same answers held against the keys that other reads ask for",
+                    ANSWERS,
+                    readings.before_look_up("gives_held_out_of_others"),
+                ),
+                bound=at_least(0.08, "twice the bound: it is the key asked for that keeps these values out"),
+            ),
+        ),
+    ),
+    Claim(
+        id="SF41",
+        says=Says(
+            holds="Pairs that were never trained on are read a hundred steps later, or more, than pairs that were.",
+            fails="Pairs that were never trained on are read less than a hundred steps later than pairs that were.",
+            whether="whether pairs never trained on are read a hundred steps later than others",
+        ),
+        reading=when(
+            "steps from half of the reads of trained pairs right to half of the reads of held-out ones",
+            Less(readings.pair_time("heldout_pairs"), readings.pair_time("heldout_twins")),
+        ),
+        bound=at_least(WINDOW, TWO_CHECKPOINTS),
+    ),
+)

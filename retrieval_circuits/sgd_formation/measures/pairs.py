@@ -1,0 +1,86 @@
+"""Whether a network knows which pairs of a key and a value occur, before it looks the key up and after."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+
+import pandas as pd
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+from torch.nn import functional
+
+from circuitcore.metrics.instruments.battery import stacks
+from circuitcore.metrics.scores.behavior import correct
+from circuitcore.metrics.table import Rows
+from circuitcore.tasks.balanced_stream import PAIRED, BalancedStream
+from circuitcore.tasks.streams import PAD
+from retrieval_circuits.sgd_formation.measures.asked import Asked, asked
+from retrieval_circuits.sgd_formation.measures.scores import Add
+
+if TYPE_CHECKING:
+    from circuitcore.training.store.run import Run
+
+OWN = ("support", "answered", "stale")
+"""Kinds of positions at which values stand that were written to the key asked for."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PairsAsked:
+    """On how many rows pairs are asked.
+
+    Attributes:
+        n_rows: rows of each split.
+    """
+
+    n_rows: int
+
+
+def pair_scores(run: "Run", counts: PairsAsked, progress: Callable[[int], None]) -> pd.DataFrame:
+    """How well each checkpoint reads pairs that training never holds, and how often it answers with one.
+
+    Metrics, each a mean over reads:
+
+    * ``pairs_right``: whether the likeliest of all words is the value asked for; on "heldout_pairs", whose reads all
+      ask for a pair that was held out, and on "heldout_twins", the same rows with those values replaced by others.
+    * ``not_of_key``: on the reported split, where no held-out pair stands, the share of answers with a value that was
+      not written to the key asked for: no look-up gives it, not even of an older value.
+    * ``gives_held_out``: of these, the share that was held out of the key asked for. Chance, for a value by lot: as
+      many values as are held out of a key, over all of them.
+    * ``gives_held_out_of_others``: the same answers against the keys that all reads ask for, a mean over these: what
+      would come of ``gives_held_out`` if answers did not depend on the key.
+    """
+    task, tables = run.recipe.make_task(), []
+    held = held_out_words(task)
+    reported, *paired = (asked(task, split, counts.n_rows) for split in (task.reported, *PAIRED))
+    for steps, net in stacks(run):
+        rows = Rows(run.run_id, steps, [run.tokens_seen(step) for step in steps])
+        for split, found in zip(PAIRED, paired, strict=True):
+            hits = correct(found.at_reads(net.run(found.batch).logits), found.reads.answer).double()
+            rows.add("pairs_right", hits.mean(-1), hits.shape[-1], split=split)
+        _add_of_other_keys(reported, net.run(reported.batch).logits, held, partial(rows.add, split=task.reported))
+        tables.append(rows.frame())
+        progress(len(steps))
+    return pd.concat(tables, ignore_index=True)
+
+
+def _add_of_other_keys(
+    found: Asked, logits: Float[Tensor, "ckpt batch pos vocab"], held: Bool[Tensor, "word word"], add: Add
+) -> None:
+    given, keys = found.at_reads(logits).argmax(-1), found.reads.key
+    values, own = held.any(0)[given], torch.zeros_like(given, dtype=torch.bool)
+    for kind in OWN:
+        words = found.batch.tokens[found.reads.row].masked_fill(~found.kinds[kind], PAD)
+        own |= (words == given[..., None]).any(-1)
+    foreign = (values & ~own).double()
+    of_own, of_all = held[keys, given].double(), held[keys].double().mean(0)[given]
+    add("not_of_key", foreign.mean(-1), len(keys))
+    for name, shares in {"gives_held_out": of_own, "gives_held_out_of_others": of_all}.items():
+        add(name, (shares * foreign).sum(-1) / foreign.sum(-1), len(keys))
+
+
+def held_out_words(task: BalancedStream) -> Bool[Tensor, "word word"]:
+    """Which values were held out of which keys, both by their words."""
+    words = task.words
+    return functional.pad(task.held_out, (words.first_value, 0, words.first_key, words.n_values))
