@@ -32,22 +32,24 @@ from retrieval_circuits.sgd_formation.measures import (
     Attributed,
     Benchmark,
     Counts,
+    Cut,
     Examples,
     Featured,
     Hypotheses,
+    Known,
     Linked,
     Neurons,
-    PairsAsked,
     Probed,
     Removed,
+    cut_looks,
     example_geometry,
     feature_births,
     hypothesis_tests,
+    known_scores,
     link_tests,
     margin_parts,
     our_floor,
     our_rules,
-    pair_scores,
     part_removed,
     probe_scores,
     source_floor,
@@ -206,7 +208,7 @@ def instruments(params: Params, arm: str) -> tuple[Instrument, ...]:
         name="measurements", version=2, measures=stream_scores, settings=Counts(n_rows=params.n_rows, n_looked=n_looked)
     )
     if arm == TRAINED_ON:
-        return (scores,)
+        return (scores, *_ways(params.n_rows))
     removed = Removed(n_rows=n_looked, splits=(REPORTED[arm],))
     parts = Attributed(n_rows=n_looked)
     return (
@@ -214,7 +216,7 @@ def instruments(params: Params, arm: str) -> tuple[Instrument, ...]:
         Instrument(name="removed", version=1, measures=part_removed, when="last", settings=removed),
         Instrument(name="margin_parts", version=1, measures=margin_parts, when="last", settings=parts),
         *((links(params.n_rows),) if arm in (FRESH, DRAWN) else ()),
-        *((_neurons(params.n_rows), _pairs(params.n_rows)) if arm == FRESH else ()),
+        *((_neurons(params.n_rows), *_ways(params.n_rows)) if arm == FRESH else ()),
         *(_of_weights(params) if arm == DRAWN else ()),
         *(_of_source() if arm == FULL else ()),
     )
@@ -226,9 +228,13 @@ def _neurons(n_rows: int) -> Instrument:
     return Instrument(name="neurons", version=1, measures=without_neurons, when="last", settings=settings)
 
 
-def _pairs(n_rows: int) -> Instrument:
-    """What each checkpoint knows of the pairs that occur."""
-    return Instrument(name="pairs", version=1, measures=pair_scores, settings=PairsAsked(n_rows=n_rows))
+def _ways(n_rows: int) -> tuple[Instrument, ...]:
+    """What reads go by: what is known without a look-up, through training, and which looks answers need at the end."""
+    known, cut = Known(n_rows=n_rows), Cut(n_rows=min(N_LOOKED, n_rows))
+    return (
+        Instrument(name="known", version=1, measures=known_scores, settings=known),
+        Instrument(name="cuts", version=1, measures=cut_looks, when="last", settings=cut),
+    )
 
 
 def _of_source() -> tuple[Instrument, ...]:

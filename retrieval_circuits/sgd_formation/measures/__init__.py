@@ -2,13 +2,14 @@
 
 from retrieval_circuits.sgd_formation.measures.attribution import Attributed, margin_parts
 from retrieval_circuits.sgd_formation.measures.benchmark import Benchmark, our_rules, source_rules
+from retrieval_circuits.sgd_formation.measures.cuts import Cut, cut_looks
 from retrieval_circuits.sgd_formation.measures.features import Featured, feature_births
 from retrieval_circuits.sgd_formation.measures.floors import our_floor, source_floor
 from retrieval_circuits.sgd_formation.measures.geometry import Examples, example_geometry
 from retrieval_circuits.sgd_formation.measures.hypotheses import Hypotheses, hypothesis_tests
+from retrieval_circuits.sgd_formation.measures.known import Known, known_scores
 from retrieval_circuits.sgd_formation.measures.links import Linked, link_tests
 from retrieval_circuits.sgd_formation.measures.neurons import Neurons, without_neurons
-from retrieval_circuits.sgd_formation.measures.pairs import PairsAsked, pair_scores
 from retrieval_circuits.sgd_formation.measures.probe_set import Probed, probe_scores
 from retrieval_circuits.sgd_formation.measures.removals import Removed, part_removed
 from retrieval_circuits.sgd_formation.measures.scores import Counts, stream_scores
@@ -22,22 +23,24 @@ __all__ = [
     "Attributed",
     "Benchmark",
     "Counts",
+    "Cut",
     "Examples",
     "Featured",
     "Hypotheses",
+    "Known",
     "Linked",
     "Neurons",
-    "PairsAsked",
     "Probed",
     "Removed",
+    "cut_looks",
     "example_geometry",
     "feature_births",
     "hypothesis_tests",
+    "known_scores",
     "link_tests",
     "margin_parts",
     "our_floor",
     "our_rules",
-    "pair_scores",
     "part_removed",
     "probe_scores",
     "source_floor",

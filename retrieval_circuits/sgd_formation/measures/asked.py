@@ -130,6 +130,12 @@ def swapped(task: Stream, split: str, n_rows: int) -> Swapped:
     return Swapped(batch, reads.at, reads.answer, now)
 
 
+def positions(which: Bool[Tensor, "batch pos"]) -> Int[Tensor, "batch slot"]:
+    """Where a mask holds, row by row; the first place stands again where a row has fewer than others."""
+    places = which.double().argsort(dim=1, descending=True, stable=True)[:, : int(which.sum(1).max())]
+    return torch.where(which.gather(1, places), places, places[:, :1])
+
+
 def absent_values(words: StreamWords, tokens: Int[Tensor, "batch pos"]) -> Bool[Tensor, "batch value"]:
     """Which values are nowhere in each row."""
     return ~(tokens[:, :, None] == torch.arange(words.first_value, len(words.vocab))).any(1)

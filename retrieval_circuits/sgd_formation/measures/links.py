@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import pandas as pd
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from circuitcore.metrics.network import Network
@@ -18,7 +18,7 @@ from circuitcore.models import CutEdge, Head, Patch, Site
 from circuitcore.models.edits import Edit
 from circuitcore.tasks.base import Batch
 from circuitcore.tasks.streams import EVENT, Stream
-from retrieval_circuits.sgd_formation.measures.asked import absent_values, asked, drawn_value, swapped
+from retrieval_circuits.sgd_formation.measures.asked import absent_values, asked, drawn_value, positions, swapped
 from retrieval_circuits.sgd_formation.measures.steps import AtSteps
 
 if TYPE_CHECKING:
@@ -105,19 +105,13 @@ def _streams(task: Stream, n_rows: int) -> Trial:
     words, place = task.words, torch.arange(rows.tokens.shape[1])
     is_answer = rows.tokens == found.before[:, None]
     value = drawn_value(words, absent_values(words, rows.tokens))
-    roles = {"read_out": found.at, "shown": _positions(is_answer & (place < found.at[:, None]))}
+    roles = {"read_out": found.at, "shown": positions(is_answer & (place < found.at[:, None]))}
     for event in range((len(place) - 1) // EVENT):
         at = torch.full_like(found.at, EVENT * event + 2)
         roles |= {f"key {event}": at, f"value {event}": at + 1}
     tokens = {FINDS: found.batch.tokens, COPIES: torch.where(is_answer, value[:, None], rows.tokens)}
     others = {move: replace(rows, tokens=of_move, roles=roles) for move, of_move in tokens.items()}
     return Trial(replace(rows, roles=roles), others, {FINDS: found.now, COPIES: value}, found.before)
-
-
-def _positions(which: Bool[Tensor, "batch pos"]) -> Int[Tensor, "batch slot"]:
-    """Where a mask holds, row by row; the first place stands again where a row has fewer than others."""
-    places = which.double().argsort(dim=1, descending=True, stable=True)[:, : int(which.sum(1).max())]
-    return torch.where(which.gather(1, places), places, places[:, :1])
 
 
 def _interventions(n_heads: int, n_pairs: int) -> Iterator[tuple[str, str, tuple[Edit, ...]]]:

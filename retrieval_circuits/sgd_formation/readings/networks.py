@@ -118,7 +118,7 @@ BEFORE = 0.25
 
 
 def before_look_up(metric: str) -> OfArms:
-    """Values of a reading: what ``pairs`` says at the last checkpoint before a quarter of the reads is right.
+    """Values of a reading: what ``known`` says at the last checkpoint before a quarter of the reads is right.
 
     At the last of all where a network never gets there.
     """
@@ -129,21 +129,26 @@ def before_look_up(metric: str) -> OfArms:
         wide = wide.sort_index(axis=1)
         early = (wide < BEFORE).cummin(axis=1)
         at = early.apply(lambda row: row.index[row].max(), axis=1)
-        rows = pairs_curve(results, metric)
+        rows = known_curve(results, metric)
         return rows[rows["step"] == rows["init_seed"].map(at)].set_index("init_seed")["value"]
 
     return values
 
 
-def pairs_curve(results: Results, metric: str, split: str = "") -> pd.DataFrame:
-    """What ``pairs`` says of networks on fresh rows through training: ``arm init_seed step value``."""
-    rows = results.rows("pairs", arm=FRESH, metric=metric, split=split or REPORTED[FRESH])
+def known_curve(results: Results, metric: str, **where: str) -> pd.DataFrame:
+    """What ``known`` says of networks on fresh rows through training: ``arm init_seed step value``."""
+    rows = results.rows("known", arm=FRESH, metric=metric, **{"split": REPORTED[FRESH], **where})
     return rows[["arm", "init_seed", "step", "value"]]
 
 
 def pair_time(split: str) -> "Timed":
     """Values of a reading: when half of the reads of held-out pairs, or of their twins, are right."""
-    return Timed(FRESH, lambda results: pairs_curve(results, "pairs_right", split), HALF)
+    return Timed(FRESH, lambda results: known_curve(results, "pairs_right", split=split), HALF)
+
+
+def place_time(place: str) -> "Timed":
+    """Values of a reading: when half of the reads are right whose value stands "late", or "early"."""
+    return Timed(FRESH, lambda results: known_curve(results, "right_by_place", variable=place), HALF)
 
 
 def _accuracy_curve(arm: str, variable: str = "") -> Callable[[Results], pd.DataFrame]:

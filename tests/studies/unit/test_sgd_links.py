@@ -85,7 +85,7 @@ def test_every_test_is_the_same_made_row_by_row(network):
 
 def test_positions_stand_again_where_a_row_has_fewer():
     which = torch.tensor([[0, 1, 0, 1], [0, 0, 1, 0]]).bool()
-    assert links._positions(which).tolist() == [[1, 3], [2, 2]]
+    assert asking.positions(which).tolist() == [[1, 3], [2, 2]]
 
 
 def test_a_network_that_sees_no_word_before_the_read_moves_nothing(network):

@@ -1,18 +1,20 @@
-"""Claims on whether networks know which pairs occur before they look the key up.
+"""Claims on what networks go by before they look the key up: which pairs occur, and where a value stands.
 
 Declared on 2026-11-28, before any network was asked this through its training. What was known then: two networks that
-do not read by the end, and one a thousand steps before it reads (13), give held-out pairs hardly ever.
+do not read by the end (16, 20), and one a thousand steps before it reads (13), give held-out pairs hardly ever. When
+the claim on places was declared, so was what those two read at the end, by place: late values, and no early ones.
 """
 
 from livingpaper.claims.claim import Claim, Control, Says
 from livingpaper.claims.reading import Less, Reading
-from livingpaper.claims.units import at_least, at_most, share_of
+from livingpaper.claims.rules import Share
+from livingpaper.claims.units import MORE_OFTEN_THAN_NOT, at_least, at_most, share_of
 from retrieval_circuits.sgd_formation.claims.small_networks import TWO_CHECKPOINTS, WINDOW, when
 from retrieval_circuits.sgd_formation.readings import networks as readings
 
 ANSWERS = share_of("answers")
 
-PAIRS = (
+KNOWN = (
     Claim(
         id="SF40",
         says=Says(
@@ -52,5 +54,20 @@ PAIRS = (
             Less(readings.pair_time("heldout_pairs"), readings.pair_time("heldout_twins")),
         ),
         bound=at_least(WINDOW, TWO_CHECKPOINTS),
+    ),
+    Claim(
+        id="SF42",
+        says=Says(
+            holds="What stands late in a stream is read first: in most networks values behind the tenth event come a "
+            "hundred steps before the others, or more.",
+            fails="What stands late in a stream is not read a hundred steps before the rest, in most networks.",
+            whether="whether most networks read what stands late in a stream a hundred steps before the rest",
+        ),
+        reading=when(
+            "steps from half of the late values read to half of the early ones",
+            Less(readings.place_time("early"), readings.place_time("late")),
+        ),
+        rule=Share(each=at_least(WINDOW, TWO_CHECKPOINTS)),
+        bound=MORE_OFTEN_THAN_NOT,
     ),
 )

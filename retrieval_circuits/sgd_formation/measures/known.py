@@ -1,4 +1,4 @@
-"""Whether a network knows which pairs of a key and a value occur, before it looks the key up and after."""
+"""What a network goes by before it looks the key up: which pairs occur, and where a value stands."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Int
 from torch import Tensor
 from torch.nn import functional
 
@@ -15,7 +15,7 @@ from circuitcore.metrics.instruments.battery import stacks
 from circuitcore.metrics.scores.behavior import correct
 from circuitcore.metrics.table import Rows
 from circuitcore.tasks.balanced_stream import PAIRED, BalancedStream
-from circuitcore.tasks.streams import PAD
+from circuitcore.tasks.streams import EVENT, PAD
 from retrieval_circuits.sgd_formation.measures.asked import Asked, asked
 from retrieval_circuits.sgd_formation.measures.scores import Add
 
@@ -27,8 +27,8 @@ OWN = ("support", "answered", "stale")
 
 
 @dataclass(frozen=True, kw_only=True)
-class PairsAsked:
-    """On how many rows pairs are asked.
+class Known:
+    """How many rows are asked.
 
     Attributes:
         n_rows: rows of each split.
@@ -37,8 +37,8 @@ class PairsAsked:
     n_rows: int
 
 
-def pair_scores(run: "Run", counts: PairsAsked, progress: Callable[[int], None]) -> pd.DataFrame:
-    """How well each checkpoint reads pairs that training never holds, and how often it answers with one.
+def known_scores(run: "Run", counts: Known, progress: Callable[[int], None]) -> pd.DataFrame:
+    """How well each checkpoint reads pairs that training never holds, whether it gives them, and where it reads.
 
     Metrics, each a mean over reads:
 
@@ -50,26 +50,35 @@ def pair_scores(run: "Run", counts: PairsAsked, progress: Callable[[int], None])
       many values as are held out of a key, over all of them.
     * ``gives_held_out_of_others``: the same answers against the keys that all reads ask for, a mean over these: what
       would come of ``gives_held_out`` if answers did not depend on the key.
+    * ``right_by_place``: on the reported split, the share of reads answered right whose value stands where training has
+      reads (variable "late"; see ``stands_late``), only before them ("early"), and in an earlier read ("shown", which
+      are some of the late ones).
     """
     task, tables = run.recipe.make_task(), []
     held = held_out_words(task)
     reported, *paired = (asked(task, split, counts.n_rows) for split in (task.reported, *PAIRED))
+    late = stands_late(task, reported)
+    places = {"late": late, "early": ~late, "shown": reported.kinds["answered"].any(-1)}
     for steps, net in stacks(run):
         rows = Rows(run.run_id, steps, [run.tokens_seen(step) for step in steps])
         for split, found in zip(PAIRED, paired, strict=True):
             hits = correct(found.at_reads(net.run(found.batch).logits), found.reads.answer).double()
             rows.add("pairs_right", hits.mean(-1), hits.shape[-1], split=split)
-        _add_of_other_keys(reported, net.run(reported.batch).logits, held, partial(rows.add, split=task.reported))
+        given = reported.at_reads(net.run(reported.batch).logits).argmax(-1)
+        add = partial(rows.add, split=task.reported)
+        _add_of_other_keys(reported, given, held, add)
+        for place, of_place in places.items():
+            hits = (given == reported.reads.answer)[:, of_place].double()
+            add("right_by_place", hits.mean(-1), hits.shape[-1], variable=place)
         tables.append(rows.frame())
         progress(len(steps))
     return pd.concat(tables, ignore_index=True)
 
 
 def _add_of_other_keys(
-    found: Asked, logits: Float[Tensor, "ckpt batch pos vocab"], held: Bool[Tensor, "word word"], add: Add
+    found: Asked, given: Int[Tensor, "ckpt read"], held: Bool[Tensor, "word word"], add: Add
 ) -> None:
-    given, keys = found.at_reads(logits).argmax(-1), found.reads.key
-    values, own = held.any(0)[given], torch.zeros_like(given, dtype=torch.bool)
+    keys, values, own = found.reads.key, held.any(0)[given], torch.zeros_like(given, dtype=torch.bool)
     for kind in OWN:
         words = found.batch.tokens[found.reads.row].masked_fill(~found.kinds[kind], PAD)
         own |= (words == given[..., None]).any(-1)
@@ -78,6 +87,13 @@ def _add_of_other_keys(
     add("not_of_key", foreign.mean(-1), len(keys))
     for name, shares in {"gives_held_out": of_own, "gives_held_out_of_others": of_all}.items():
         add(name, (shares * foreign).sum(-1) / foreign.sum(-1), len(keys))
+
+
+def stands_late(task: BalancedStream, found: Asked) -> Bool[Tensor, " read"]:
+    """Of which reads the value last stands at an event at which training has reads, written or read there."""
+    shown = found.kinds["support"] | found.kinds["answered"]
+    last = torch.where(shown, torch.arange(shown.shape[1]), -1).amax(1)
+    return (last - 1) // EVENT >= task.law.read_events.start
 
 
 def held_out_words(task: BalancedStream) -> Bool[Tensor, "word word"]:

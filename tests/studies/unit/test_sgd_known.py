@@ -12,7 +12,7 @@ from circuitcore.models.transformer import init_weights
 from circuitcore.tasks.balanced_stream import BalancedStream
 from livingpaper.claims.results import Results
 from retrieval_circuits.sgd_formation.design import FRESH
-from retrieval_circuits.sgd_formation.measures import pairs
+from retrieval_circuits.sgd_formation.measures import known
 from retrieval_circuits.sgd_formation.measures.sizes import SIZES
 from retrieval_circuits.sgd_formation.readings import networks as readings
 
@@ -41,20 +41,20 @@ def table(weights):
             name: value[[STEPS.index(step) for step in steps]] for name, value in weights.items()
         },
     )  # fmt: skip
-    return pairs.pair_scores(run, pairs.PairsAsked(n_rows=N_ROWS), lambda n: None)
+    return known.known_scores(run, known.Known(n_rows=N_ROWS), lambda n: None)
 
 
 def reads_by_hand(split, number, weights):
-    """Of each read of some rows the key and the value, the answer of one checkpoint, and what the key has had."""
+    """Of each read the key and the value, the answer of one checkpoint, and where the key last had which value."""
     tokens = TASK.split(split).rows(slice(0, N_ROWS)).tokens
     logits = forward(CONFIG, {name: value[number] for name, value in weights.items()}, tokens).logits
     for row in range(N_ROWS):
-        had = {}
+        had = {}  # key -> value -> mark and number of the event at which it last stands
         for at in range(1, tokens.shape[1] - 2, 3):
             kind, key, value = (TASK.vocab[word] for word in tokens[row, at : at + 3])
             if kind == "R":
-                yield key, value, TASK.vocab[logits[row, at + 1].argmax()], set(had.get(key, ()))
-            had.setdefault(key, []).append(value)
+                yield key, value, TASK.vocab[logits[row, at + 1].argmax()], dict(had.get(key, {}))
+            had.setdefault(key, {})[value] = kind, at // 3
 
 
 def never(key, value):
@@ -65,6 +65,8 @@ def never(key, value):
 @pytest.mark.parametrize("number", range(len(STEPS)))
 def test_every_number_is_counted_read_by_read(table, weights, number):
     rows = table[table["step"] == STEPS[number]].astype({"metric": str, "split": str}).set_index(["metric", "split"])
+    places = rows.xs("right_by_place").set_index("variable")
+    rows = rows.drop("right_by_place")
     for split in ("heldout_pairs", "heldout_twins"):
         found = list(reads_by_hand(split, number, weights))
         assert all(never(key, value) == (split == "heldout_pairs") for key, value, *_ in found)
@@ -75,12 +77,20 @@ def test_every_number_is_counted_read_by_read(table, weights, number):
     assert 0 < len(foreign) < len(found)
     own = sum(never(key, given) for key, given in foreign) / len(foreign)
     others = sum(never(key, given) for key, *_ in found for _, given in foreign) / len(foreign) / len(found)
+    right = [(value == given, *had[value]) for _, value, given, had in found]
+    by_place = {
+        "late": [hit for hit, _, event in right if event >= 10],
+        "early": [hit for hit, _, event in right if event < 10],
+        "shown": [hit for hit, kind, _ in right if kind == "R"],
+    }
+    for place, hits in by_place.items():
+        assert places.loc[place, "value"] == pytest.approx(sum(hits) / len(hits))
     told = {"not_of_key": len(foreign) / len(found), "gives_held_out": own, "gives_held_out_of_others": others}
     assert {name: rows.loc[(name, "test"), "value"] for name in told} == pytest.approx(told)
 
 
 def test_a_value_by_lot_is_held_out_of_one_key_in_eight():
-    held = pairs.held_out_words(TASK)
+    held = known.held_out_words(TASK)
     assert held.shape == (len(TASK.vocab),) * 2
     first = TASK.words.first_value
     assert held[:, :first].sum() == 0 and (held[:, first:].sum(0) == 1).all()
@@ -107,7 +117,7 @@ def results():
     of_pairs += [planted(step, seed, "pairs_right", split, value) for seed in CURVES for split, values in
                  {"heldout_pairs": (0, 0, 0, 0.4, 0.6), "heldout_twins": (0, 0.4, 0.6, 0.9, 0.9)}.items()
                  for step, value in zip(steps, values, strict=True)]  # fmt: skip
-    return Results(pd.DataFrame(curves), pd.DataFrame(), "paper", {"pairs": pd.DataFrame(of_pairs)})
+    return Results(pd.DataFrame(curves), pd.DataFrame(), "paper", {"known": pd.DataFrame(of_pairs)})
 
 
 def test_before_is_the_last_checkpoint_before_the_first_with_a_quarter(results):

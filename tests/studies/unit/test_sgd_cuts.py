@@ -1,0 +1,114 @@
+"""Looks that are cut: which, as pairs of places, by the words of the rows; and what is read without them."""
+
+import pytest
+import torch
+
+from circuitcore.metrics.network import Network
+from circuitcore.models import forward
+from circuitcore.models.config import ModelConfig
+from circuitcore.models.transformer import init_weights
+from circuitcore.tasks.balanced_stream import BalancedStream
+from retrieval_circuits.sgd_formation.measures import cuts
+from retrieval_circuits.sgd_formation.measures.asked import asked
+from retrieval_circuits.sgd_formation.measures.known import stands_late
+from retrieval_circuits.sgd_formation.measures.sizes import SIZES
+
+TASK = BalancedStream(**SIZES, n_train=1500, n_eval=1500)
+CONFIG = ModelConfig(
+    d_vocab=len(TASK.vocab), n_ctx=TASK.max_length, n_layers=2, n_heads=2, d_model=8, d_mlp=16, norm="layer",
+    positions="learned", mlp="gelu", bias="inside",
+)  # fmt: skip
+STEP, N_ROWS = 50, 4
+
+
+class Run:
+    """The last checkpoint of a network, as instruments see it."""
+
+    run_id, final_step = "planted", STEP
+
+    def __init__(self, weights):
+        self.weights, self.recipe = weights, type("Recipe", (), {"model": CONFIG, "make_task": lambda self: TASK})()
+
+    def stack(self, steps):
+        return {name: value[None] for name, value in self.weights.items()}
+
+    def tokens_seen(self, step):
+        return step
+
+
+@pytest.fixture(scope="module")
+def weights():
+    generator = torch.Generator().manual_seed(5)
+    return {
+        name: value + torch.randn(value.shape, generator=generator) for name, value in init_weights(CONFIG, 0).items()
+    }
+
+
+@pytest.fixture(scope="module")
+def found():
+    return asked(TASK, "test", N_ROWS)
+
+
+def edges_by_hand(words, at):
+    """Cut -> which looks a row may not have, ``(layer, from, to)``; ``at``: where its key is asked for."""
+    key, answer = words[at], words[at + 1]
+    own = [place for place in range(2, at, 3) if words[place] == key]
+    shown = [place + 1 for place in own if words[place + 1] == answer]
+    values = range(3, at, 3)
+    return {
+        "none": set(),
+        "joins": {(layer, place + 1, place) for layer in (0, 1) for place in range(2, len(words) - 1, 3)},
+        "finds in the first layer": {(0, at, place) for place in shown},
+        "finds in later layers": {(1, at, place) for place in shown},
+        "looks at its key": {(layer, at, place) for layer in (0, 1) for place in own},
+        "what stood before": {(0, place, value) for place in own for value in values},
+    }
+
+
+def test_cuts_are_the_looks_that_the_words_say(weights, found):
+    batch = cuts._with_roles(TASK, found)
+    net = Network(CONFIG, {name: value[None] for name, value in weights.items()})
+    made = cuts._cuts(net, (batch.tokens.shape[1] - 1) // 3)
+    for row in range(0, len(batch), 7):
+        words, at = [TASK.vocab[word] for word in batch.tokens[row]], batch.roles["read_out"][row].item()
+        for name, wanted in edges_by_hand(words, at).items():
+            got = {
+                (edit.head.layer, edit.head.index, query, key)
+                for edit in made[name]
+                for query in batch.roles[edit.query][row].reshape(-1).tolist()
+                for key in batch.roles[edit.key][row].reshape(-1).tolist()
+            }
+            assert got == {(layer, head, *places) for layer, *places in wanted for head in (0, 1)}, name
+    assert list(made) == list(edges_by_hand(words, at))
+
+
+def test_what_is_read_without_them_is_read_by_the_whole_network_first(weights, found):
+    table = cuts.cut_looks(Run(weights), cuts.Cut(n_rows=N_ROWS), lambda n: None)
+    values = table.astype({"variable": str, "family": str}).set_index(["family", "variable"])["value"]
+    logits = forward(CONFIG, weights, found.batch.tokens).logits
+    right = found.at_reads(logits).argmax(-1) == found.reads.answer
+    late = stands_late(TASK, found)
+    assert 0 < late.sum() < len(late)
+    for place, of_place in {"late": late, "early": ~late}.items():
+        assert values[place, "none"] == pytest.approx(right[of_place].double().mean().item())
+        assert len(values[place]) == 6
+
+
+def test_a_network_that_copies_where_it_looks_reads_nothing_without_that_look(found):
+    """A head that looks from a read evenly at all values, and copies them: cut from the asked one it is never right."""
+    config = ModelConfig(
+        d_vocab=len(TASK.vocab), n_ctx=TASK.max_length, n_layers=1, n_heads=1, d_model=len(TASK.vocab), norm="none",
+        positions="learned", mlp="none", tied=False,
+    )  # fmt: skip
+    weights = {name: torch.zeros_like(value) for name, value in init_weights(config, 0).items()}
+    values = torch.zeros(len(TASK.vocab))
+    values[TASK.words.first_value :] = 1.0
+    weights["embed.W_E"], weights["unembed.W_U"] = torch.eye(len(TASK.vocab)), torch.eye(len(TASK.vocab))
+    weights["blocks.0.attn.W_V"][0] = weights["blocks.0.attn.W_O"][0] = torch.diag(values)
+    net = Network(config, {name: value[None] for name, value in weights.items()})
+    batch = cuts._with_roles(TASK, found)
+    made = cuts._cuts(net, (batch.tokens.shape[1] - 1) // 3)
+    whole, cut = net.answers_under(batch, [made["none"], made["finds in the first layer"]], {}).logits[:, 0]
+    row = torch.arange(len(batch))
+    assert (whole[row, found.reads.answer] > 0).all()
+    assert (cut[row, found.reads.answer] == 0).all()
