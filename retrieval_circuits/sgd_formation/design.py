@@ -230,7 +230,7 @@ def _neurons(n_rows: int) -> Instrument:
 
 def _ways(n_rows: int) -> tuple[Instrument, ...]:
     """What reads go by: what is known without a look-up, through training, and which looks answers need at the end."""
-    known, cut = Known(n_rows=n_rows), Cut(n_rows=min(N_LOOKED, n_rows))
+    known, cut = Known(n_rows=n_rows), Cut(n_rows=min(N_LOOKED, n_rows), split="validation")
     return (
         Instrument(name="known", version=1, measures=known_scores, settings=known),
         Instrument(name="cuts", version=1, measures=cut_looks, when="last", settings=cut),

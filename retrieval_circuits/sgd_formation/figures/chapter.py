@@ -138,18 +138,30 @@ def by_lag(results: Results) -> View:
 
     Times are whole checkpoints; a network is shown as far as all are. Of networks that read; of all where none does.
     """
-    rows = of_readers(results.curve("accuracy", FRESH, split=REPORTED[FRESH]), results)
-    half = (half_time(FRESH)(results) / EVERY).round().astype(int) * EVERY
-    words, since = rows["variable"].astype(str), rows["step"] - rows["init_seed"].map(half)
-    spans = since.groupby(rows["init_seed"]).agg(["min", "max"])
+    rows = around_half(results.curve("accuracy", FRESH, split=REPORTED[FRESH]), results)
+    words = rows["variable"].astype(str)
     shown = words.isin([f"lag {lag}" for lag in LAGS])
-    shown &= since.between(max(spans["min"].max(), -AROUND), min(spans["max"].min(), AROUND))
-    lags = rows[shown].assign(series=words.str.replace("lag ", "") + " writes between", step=since)
-    table = lags.assign(axis="steps since half of all reads are right")
+    table = rows[shown].assign(series=words.str.replace("lag ", "") + " writes between")
     return View(
         table[["series", "step", "axis", "arm", "init_seed", "value"]], "share of reads answered right",
-        REPORTED[FRESH], BAND, note=f"Each {READING}, by its own time, in whole checkpoints of {EVERY} steps",
+        REPORTED[FRESH], BAND, note=BY_ITS_OWN_TIME,
     )  # fmt: skip
+
+
+BY_ITS_OWN_TIME = f"Each {READING}, by its own time, in whole checkpoints of {EVERY} steps"
+
+
+def around_half(rows: pd.DataFrame, results: Results) -> pd.DataFrame:
+    """Rows of networks on fresh rows that read, their steps counted from half of all reads on, as far as all have some.
+
+    Of all networks where none reads.
+    """
+    rows = of_readers(rows, results)
+    half = (half_time(FRESH)(results) / EVERY).round().astype(int) * EVERY
+    since = rows["step"] - rows["init_seed"].map(half)
+    spans = since.groupby(rows["init_seed"]).agg(["min", "max"])
+    shown = since.between(max(spans["min"].max(), -AROUND), min(spans["max"].min(), AROUND))
+    return rows[shown].assign(step=since, axis="steps since half of all reads are right")
 
 
 TIMES = {

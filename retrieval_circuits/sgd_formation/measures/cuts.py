@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
 
 from circuitcore.metrics.network import Network
-from circuitcore.metrics.scores.behavior import correct
 from circuitcore.metrics.table import Rows
 from circuitcore.models import CutEdge
 from circuitcore.models.edits import Edit
@@ -22,13 +23,15 @@ from retrieval_circuits.sgd_formation.measures.known import stands_late
 if TYPE_CHECKING:
     from circuitcore.training.store.run import Run
 
-NOTHING, JOINS, FINDS_FIRST, FINDS_LATER, SAME_KEY, BEFORE_IT = (
-    *("none", "joins", "finds in the first layer", "finds in later layers", "looks at its key"),
-    "what stood before",
+NOTHING, JOINS, FINDS_FIRST, FINDS_LATER, BEFORE, AFTER = (
+    *("none", "joins", "finds in the first layer", "finds in later layers", "what stood before", "what came after"),
 )
-"""What is cut: nothing; values from the key just before them; the read from where the value asked for stands, in the
-first layer or in all later ones; the read from earlier places of its key; these places from values, in the first layer,
-which is how they know what stood before them."""
+"""What is cut. Nothing. Values from the key just before them. The read from where the value asked for stands, in the
+first layer or in all later ones. The last place of its key from values, in the first layer: that is how it knows what
+stood before it. The read from values that came after, in later layers.
+
+The last two were found on one network that does not read (init seed 16), on other rows than are asked here.
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,46 +39,84 @@ class Cut:
     """How many rows are asked.
 
     Attributes:
-        n_rows: rows of the reported split, each asked for every read in it.
+        n_rows: rows of the split, each asked for every read in it.
+        split: which.
     """
 
     n_rows: int
+    split: str
 
 
 def cut_looks(run: "Run", counts: Cut, progress: Callable[[int], None]) -> pd.DataFrame:
     """What the last checkpoint reads with some looks cut, by where the value asked for stands (family; see ``known``).
 
-    Metric, by cut (variable):
+    Metrics, by cut (variable), each a share of reads:
 
-    * ``right_without``: share of reads answered right. Chance as for accuracy.
+    * ``right_without``: that are answered right. Chance as for accuracy.
+    * ``gives_before``: answered with another value of the row, one that last stands before the value asked for does.
+    * ``gives_after``: with one that stands behind it.
+    * ``are_after``: at cut "none", what ``gives_after`` would be if answers were other values of the row by lot.
     """
     task, step = run.recipe.make_task(), run.final_step
     net, rows = Network(run.recipe.model, run.stack((step,))), Rows(run.run_id, (step,), (run.tokens_seen(step),))
-    found = asked(task, task.reported, counts.n_rows)
-    batch, late = _with_roles(task, found), stands_late(task, found)
-    cuts = _cuts(net, (batch.tokens.shape[1] - 1) // EVENT)
-    hits = correct(net.answers_under(batch, list(cuts.values()), {}).logits, found.reads.answer)[:, 0].double()
+    found = asked(task, counts.split, counts.n_rows)
+    places, late = _Places.of(task, found), stands_late(task, found)
+    cuts = _cuts(net, (found.batch.tokens.shape[1] - 1) // EVENT)
+    given = net.answers_under(places.batch, list(cuts.values()), {}).logits.argmax(-1)[:, 0]  # [cut read]
+    answers = {"right_without": given == found.reads.answer, **places.gives(given)}
     for place, of_place in {"late": late, "early": ~late}.items():
-        labels = [{"variable": name} for name in cuts]
-        rows.add("right_without", hits[:, of_place].mean(-1)[None], int(of_place.sum()), labels, family=place)
+        common = {"split": counts.split, "family": place}
+        for metric, hits in answers.items():
+            labels = [{"variable": name} for name in cuts]
+            rows.add(metric, hits[:, of_place].double().mean(-1)[None], int(of_place.sum()), labels, **common)
+        lot = places.after_by_lot()[of_place].mean()
+        rows.add("are_after", lot[None], int(of_place.sum()), [{"variable": NOTHING}], **common)
     progress(1)
     return rows.frame()
 
 
-def _with_roles(task: BalancedStream, found: Asked) -> Batch:
-    """A row for each read, with the roles that cuts are made between."""
-    batch, words = one_read_a_row(found), task.words
-    before = torch.arange(batch.tokens.shape[1]) < found.reads.at[:, None]
-    shown = found.kinds["support"] | found.kinds["answered"]
-    roles = {
-        "shown": positions(shown),
-        "its key": positions(before & (batch.tokens == found.reads.key[:, None])),
-        "values": positions(before & (batch.tokens >= words.first_value)),
-    }
-    for event in range((batch.tokens.shape[1] - 1) // EVENT):
-        at = torch.full_like(found.reads.at, EVENT * event + 2)
-        roles |= {f"key {event}": at, f"value {event}": at + 1}
-    return dataclasses.replace(batch, roles={**batch.roles, **roles})
+@dataclass(frozen=True, eq=False)
+class _Places:
+    """A row for each read, with the roles that cuts are made between.
+
+    Attributes:
+        batch: the rows.
+        before, after: ``[read pos]``, other values of the row: those that stand before the last place of the value
+            asked for, and those behind it. One that stands on both sides is of the latter.
+    """
+
+    batch: Batch
+    before: Bool[Tensor, "read pos"]
+    after: Bool[Tensor, "read pos"]
+
+    @classmethod
+    def of(cls, task: BalancedStream, found: Asked) -> "_Places":
+        batch = one_read_a_row(found)
+        place = torch.arange(batch.tokens.shape[1])
+        shown = found.kinds["support"] | found.kinds["answered"]
+        last = torch.where(shown, place, -1).amax(1, keepdim=True)
+        values = (place < found.reads.at[:, None]) & (batch.tokens >= task.words.first_value)
+        after = values & (place > last)
+        ahead = place == found.reads.at[:, None] + 1  # where no value comes after: nothing that the read sees
+        roles = {
+            "shown": positions(shown), "its last place": last[:, 0] - 1, "values": positions(values),
+            "after": positions(torch.where(after.any(1, keepdim=True), after, ahead)),
+        }  # fmt: skip
+        for event in range((len(place) - 1) // EVENT):
+            at = torch.full_like(found.reads.at, EVENT * event + 2)
+            roles |= {f"key {event}": at, f"value {event}": at + 1}
+        return cls(dataclasses.replace(batch, roles={**batch.roles, **roles}), values & (place < last) & ~shown, after)
+
+    def gives(self, given: Int[Tensor, "cut read"]) -> dict[str, Bool[Tensor, "cut read"]]:
+        """Whether an answer is one of either kind."""
+        same = self.batch.tokens == given[..., None]
+        after = (same & self.after).any(-1)
+        return {"gives_before": (same & self.before).any(-1) & ~after, "gives_after": after}
+
+    def after_by_lot(self) -> Float[Tensor, " read"]:
+        """The share of other values, each place for itself, that stand behind the value asked for."""
+        after, before = self.after.double().sum(-1), self.before.double().sum(-1)
+        return after / (after + before)
 
 
 def _cuts(net: Network, n_events: int) -> dict[str, tuple[Edit, ...]]:
@@ -85,6 +126,6 @@ def _cuts(net: Network, n_events: int) -> dict[str, tuple[Edit, ...]]:
         JOINS: tuple(CutEdge(head, f"value {n}", f"key {n}") for head in net.heads for n in range(n_events)),
         FINDS_FIRST: tuple(CutEdge(head, "read_out", "shown") for head in first),
         FINDS_LATER: tuple(CutEdge(head, "read_out", "shown") for head in later),
-        SAME_KEY: tuple(CutEdge(head, "read_out", "its key") for head in net.heads),
-        BEFORE_IT: tuple(CutEdge(head, "its key", "values") for head in first),
+        BEFORE: tuple(CutEdge(head, "its last place", "values") for head in first),
+        AFTER: tuple(CutEdge(head, "read_out", "after") for head in later),
     }

@@ -60,13 +60,13 @@ def edges_by_hand(words, at):
         "joins": {(layer, place + 1, place) for layer in (0, 1) for place in range(2, len(words) - 1, 3)},
         "finds in the first layer": {(0, at, place) for place in shown},
         "finds in later layers": {(1, at, place) for place in shown},
-        "looks at its key": {(layer, at, place) for layer in (0, 1) for place in own},
-        "what stood before": {(0, place, value) for place in own for value in values},
+        "what stood before": {(0, max(own), value) for value in values},
+        "what came after": {(1, at, value) for value in values if value > max(shown)} or {(1, at, at + 1)},
     }
 
 
 def test_cuts_are_the_looks_that_the_words_say(weights, found):
-    batch = cuts._with_roles(TASK, found)
+    batch = cuts._Places.of(TASK, found).batch
     net = Network(CONFIG, {name: value[None] for name, value in weights.items()})
     made = cuts._cuts(net, (batch.tokens.shape[1] - 1) // 3)
     for row in range(0, len(batch), 7):
@@ -83,8 +83,9 @@ def test_cuts_are_the_looks_that_the_words_say(weights, found):
 
 
 def test_what_is_read_without_them_is_read_by_the_whole_network_first(weights, found):
-    table = cuts.cut_looks(Run(weights), cuts.Cut(n_rows=N_ROWS), lambda n: None)
-    values = table.astype({"variable": str, "family": str}).set_index(["family", "variable"])["value"]
+    table = cuts.cut_looks(Run(weights), cuts.Cut(n_rows=N_ROWS, split="test"), lambda n: None)
+    table = table.astype({"metric": str, "variable": str, "family": str})
+    values = table[table["metric"] == "right_without"].set_index(["family", "variable"])["value"]
     logits = forward(CONFIG, weights, found.batch.tokens).logits
     right = found.at_reads(logits).argmax(-1) == found.reads.answer
     late = stands_late(TASK, found)
@@ -92,6 +93,25 @@ def test_what_is_read_without_them_is_read_by_the_whole_network_first(weights, f
     for place, of_place in {"late": late, "early": ~late}.items():
         assert values[place, "none"] == pytest.approx(right[of_place].double().mean().item())
         assert len(values[place]) == 6
+
+
+def test_answers_are_told_apart_by_whether_they_stand_before_or_after(found):
+    places = cuts._Places.of(TASK, found)
+    words = [[TASK.vocab[word] for word in row] for row in places.batch.tokens]
+    given = torch.randint(TASK.words.first_value, len(TASK.vocab), (2, len(words)), generator=torch.manual_seed(0))
+    given[0] = places.batch.tokens[:, 3]  # the first value of each row
+    told, by_lot = places.gives(given), places.after_by_lot()
+    for number, (row, at) in enumerate(zip(words, found.reads.at.tolist(), strict=True)):
+        answer = row[at + 1]
+        last = max(place for place in range(3, at, 3) if row[place] == answer)
+        before = [row[place] for place in range(3, last, 3) if row[place] != answer]
+        after = [row[place] for place in range(last + 3, at, 3)]
+        assert by_lot[number].item() == pytest.approx(len(after) / len(before + after))
+        for cut in (0, 1):
+            word = TASK.vocab[given[cut, number]]
+            assert told["gives_after"][cut, number] == (word in after)
+            assert told["gives_before"][cut, number] == (word in before and word not in after)
+    assert told["gives_before"][0].any() and told["gives_after"][0].any()
 
 
 def test_a_network_that_copies_where_it_looks_reads_nothing_without_that_look(found):
@@ -106,7 +126,7 @@ def test_a_network_that_copies_where_it_looks_reads_nothing_without_that_look(fo
     weights["embed.W_E"], weights["unembed.W_U"] = torch.eye(len(TASK.vocab)), torch.eye(len(TASK.vocab))
     weights["blocks.0.attn.W_V"][0] = weights["blocks.0.attn.W_O"][0] = torch.diag(values)
     net = Network(config, {name: value[None] for name, value in weights.items()})
-    batch = cuts._with_roles(TASK, found)
+    batch = cuts._Places.of(TASK, found).batch
     made = cuts._cuts(net, (batch.tokens.shape[1] - 1) // 3)
     whole, cut = net.answers_under(batch, [made["none"], made["finds in the first layer"]], {}).logits[:, 0]
     row = torch.arange(len(batch))
