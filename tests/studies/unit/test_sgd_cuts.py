@@ -1,5 +1,6 @@
 """Looks that are cut: which, as pairs of places, by the words of the rows; and what is read without them."""
 
+import pandas as pd
 import pytest
 import torch
 
@@ -8,6 +9,9 @@ from circuitcore.models import forward
 from circuitcore.models.config import ModelConfig
 from circuitcore.models.transformer import init_weights
 from circuitcore.tasks.balanced_stream import BalancedStream
+from livingpaper.claims.results import Results
+from retrieval_circuits.sgd_formation.design import FRESH, TRAINED_ON
+from retrieval_circuits.sgd_formation.figures import known as view
 from retrieval_circuits.sgd_formation.measures import cuts
 from retrieval_circuits.sgd_formation.measures.asked import asked
 from retrieval_circuits.sgd_formation.measures.known import stands_late
@@ -132,3 +136,40 @@ def test_a_network_that_copies_where_it_looks_reads_nothing_without_that_look(fo
     row = torch.arange(len(batch))
     assert (whole[row, found.reads.answer] > 0).all()
     assert (cut[row, found.reads.answer] == 0).all()
+
+
+def rows(arm, seed, step, metric, value, **more):
+    at = {"layer": pd.NA, "head": pd.NA, "site": "", "variable": "", "edit": "", "split": "test", "family": "", **more}
+    return {"arm": arm, "init_seed": seed, "run_id": f"{arm} {seed}", "step": step, "metric": metric, "value": value,
+            "n": 9, "tokens_seen": 0, **at}  # fmt: skip
+
+
+def network(arm, seed, step, read, right):
+    """How much a network reads at its end; with each look cut a tenth less is right, and twice that stands before."""
+    cut = [
+        rows(arm, seed, step, metric, value, family=family, variable=name)
+        for family in ("late", "early")
+        for n, name in enumerate(view.CUT)
+        for metric, value in {"right_without": right - n / 10, "gives_before": n / 5, "gives_after": 0.01}.items()
+    ]
+    return [rows(arm, seed, step, "accuracy", read)], cut
+
+
+def told(*networks):
+    measured, cut = ([row for one in networks for row in one[part]] for part in (0, 1))
+    return view.cuts(Results(pd.DataFrame(measured), pd.DataFrame(), "paper", {"cuts": pd.DataFrame(cut)}))
+
+
+def test_networks_that_read_are_told_on_average_and_all_others_one_by_one():
+    found = told(
+        network(FRESH, 1, 500, 1.0, 0.9), network(FRESH, 2, 500, 0.95, 0.7), network(FRESH, 3, 500, 0.5, 0.6),
+        network(TRAINED_ON, 3, 500, 0.9, 1.0),
+    ).table.set_index("cut")  # fmt: skip
+    assert list(found.columns) == ["mean of 2 that read", "seed 3, step 500", "seed 3, step 1,000", "arm"]
+    assert list(found.index) == list(view.CUT.values())
+    assert found.loc["nothing"].to_list()[:3] == ["80% (0, 1)", "60% (0, 1)", "100% (0, 1)"]
+    assert found.loc[view.CUT[cuts.AFTER]].to_list()[:3] == ["30% (100, 1)", "10% (100, 1)", "50% (100, 1)"]
+
+
+def test_where_none_reads_each_is_told():
+    assert list(told(network(FRESH, 1, 50, 0.1, 0.5)).table.columns) == ["cut", "seed 1, step 50", "arm"]
