@@ -10,12 +10,14 @@ from retrieval_circuits.sgd_formation.figures.chapter import BY_ITS_OWN_TIME, ar
 from retrieval_circuits.sgd_formation.measures.cuts import (
     AFTER,
     BEFORE,
+    BEFORE_OTHER,
+    EARLIER,
     FINDS_FIRST,
     FINDS_LATER,
     JOINS,
     NOTHING,
 )
-from retrieval_circuits.sgd_formation.readings.networks import known_curve, reads_at_end
+from retrieval_circuits.sgd_formation.readings.networks import HALF, known_curve, reads_at_end
 
 SHOWN = {
     "right, by where the value stands": {
@@ -25,10 +27,6 @@ SHOWN = {
     "right, where only the pair differs": {
         "pairs trained on": {"metric": "pairs_right", "split": "heldout_twins"},
         "pairs never trained on": {"metric": "pairs_right", "split": "heldout_pairs"},
-    },
-    "of answers not written to the key, never trained with": {
-        "the key asked for": {"metric": "gives_held_out"},
-        "keys of other reads": {"metric": "gives_held_out_of_others"},
     },
 }
 """Panel -> series -> what it shows of ``known``."""
@@ -41,8 +39,7 @@ def ways(results: Results) -> View:
         for panel, of_panel in SHOWN.items()
         for series, where in of_panel.items()
     ]
-    table = pd.concat(found, ignore_index=True).dropna(subset="value")
-    return View(table, "share", REPORTED[FRESH], BAND, note=BY_ITS_OWN_TIME)
+    return View(pd.concat(found, ignore_index=True), "share", REPORTED[FRESH], BAND, note=BY_ITS_OWN_TIME)
 
 
 CUT = {
@@ -50,23 +47,29 @@ CUT = {
     FINDS_FIRST: "the read, from the value asked for, first layer",
     FINDS_LATER: "the read, from the value asked for, later layers",
     BEFORE: "the last place of its key, from values, first layer",
+    BEFORE_OTHER: "the key before that place, from values, first layer",
     AFTER: "the read, from values that came after, later layers",
+    EARLIER: "the read, from values that came earlier, later layers",
 }  # fmt: skip
 """What is cut -> what its row is called."""
-LATE = "late"
+LATE, EARLY = "late", "early"
 
 
 def cuts(results: Results) -> View:
-    """What is answered with some looks cut: in networks that read, on average, and in each other one at its end."""
-    reads, columns = reads_at_end(results), {}
-    arms = [arm for arm in (FRESH, TRAINED_ON) if arm in results.arms]
-    last = results.curve("accuracy", FRESH)["step"].max()
-    for part, arm in enumerate(arms, 1):
-        shares = _shares(results, arm)
-        if arm == FRESH and reads.any():
-            columns[f"mean of {reads.sum()} that read"] = _told(shares[reads[reads].index].T.groupby(level=1).mean().T)
-        of_each = {seed: shares[seed] for seed in shares.columns.levels[0] if arm == TRAINED_ON or not reads[seed]}
-        columns |= {f"seed {seed}, step {part * last:,}": _told(table) for seed, table in of_each.items()}
+    """What is answered with some looks cut: by networks that read, on average, and by each that reads late values only.
+
+    That is half of the late ones and fewer of the early ones, at a checkpoint at which looks are cut; its last such.
+    """
+    found, last = _shares(results), results.curve("accuracy", FRESH)["step"].max()
+    reads = reads_at_end(results)
+    who = found.index.get_level_values("init_seed").map(reads if reads.any() else ~reads)
+    at_end = found[who.astype(bool)].loc[(FRESH, slice(None), last)]
+    columns = {f"mean of {len(at_end)}" + " that read" * bool(reads.any()): _told(at_end.mean())}
+    none = found["right_without"].xs(NOTHING, axis=1, level="variable")
+    late_only = found[(none[LATE] >= HALF) & (none[EARLY] < HALF)]
+    for seed, of_seed in late_only.groupby("init_seed"):
+        arm, _, step = of_seed.index[-1]
+        columns[f"seed {seed}, step {step + last * (arm == TRAINED_ON):,}"] = _told(of_seed.iloc[-1])
     table = pd.DataFrame(columns).rename(CUT).rename_axis("cut").reset_index().assign(arm=FRESH)
     note = (
         "Reads whose value stands where training has reads: shares answered right and, in brackets, with other values "
@@ -75,22 +78,24 @@ def cuts(results: Results) -> View:
     return View(table, "as named", "validation", note=note)
 
 
-def _shares(results: Results, arm: str) -> pd.DataFrame:
-    """By cut, for each network what is right, and which other values are given."""
-    rows = results.rows("cuts", arm=arm).astype({"metric": str, "variable": str, "family": str})
-    of_late = rows[(rows["family"] == LATE) & rows["metric"].isin(TOLD)]
-    return of_late.pivot(index="variable", columns=["init_seed", "metric"], values="value").loc[list(CUT)]
+def _shares(results: Results) -> pd.DataFrame:
+    """By arm, seed and step, in this order, what is answered under each cut: columns metric, variable, family."""
+    arms = [arm for arm in (FRESH, TRAINED_ON) if arm in results.arms]
+    rows = results.rows("cuts", arm=arms).astype({"metric": str, "variable": str, "family": str})
+    rows["arm"] = pd.Categorical(rows["arm"].astype(str), arms)
+    index, columns = ["arm", "init_seed", "step"], ["metric", "variable", "family"]
+    return rows[rows["metric"].isin(TOLD)].pivot(index=index, columns=columns, values="value").sort_index()
 
 
 TOLD = ("right_without", "gives_before", "gives_after")
 
 
-def _told(shares: pd.DataFrame) -> pd.Series:
-    """One network's shares as words, by cut."""
-    right, before, after = (shares[name] for name in TOLD)
-    words = [f"{one:.0%} ({100 * two:.0f}, {100 * three:.0f})"
-             for one, two, three in zip(right, before, after, strict=True)]  # fmt: skip
-    return pd.Series(words, index=shares.index)
+def _told(shares: pd.Series) -> pd.Series:
+    """Shares of late reads as words, by cut."""
+    of_late = shares.xs(LATE, level="family")
+    right, before, after = (of_late[name] for name in TOLD)
+    words = {cut: f"{right[cut]:.0%} ({100 * before[cut]:.0f}, {100 * after[cut]:.0f})" for cut in CUT}
+    return pd.Series(words)
 
 
 VIEWS = {view.__name__: view for view in (ways, cuts)}

@@ -19,24 +19,28 @@ from circuitcore.tasks.base import Batch
 from circuitcore.tasks.streams import EVENT
 from retrieval_circuits.sgd_formation.measures.asked import Asked, asked, one_read_a_row, positions
 from retrieval_circuits.sgd_formation.measures.known import stands_late
+from retrieval_circuits.sgd_formation.measures.steps import AtSteps
 
 if TYPE_CHECKING:
     from circuitcore.training.store.run import Run
 
-NOTHING, JOINS, FINDS_FIRST, FINDS_LATER, BEFORE, AFTER = (
-    *("none", "joins", "finds in the first layer", "finds in later layers", "what stood before", "what came after"),
+NOTHING, JOINS, FINDS_FIRST, FINDS_LATER, BEFORE, BEFORE_OTHER, AFTER, EARLIER = (
+    *("none", "joins", "finds in the first layer", "finds in later layers", "what stood before its key"),
+    *("what stood before another key", "what came after", "what came earlier"),
 )
 """What is cut. Nothing. Values from the key just before them. The read from where the value asked for stands, in the
 first layer or in all later ones. The last place of its key from values, in the first layer: that is how it knows what
-stood before it. The read from values that came after, in later layers.
+stood before it; as a control the place of another key just before that one. The read from values that came after the
+value asked for, in later layers; as a control from those that came earlier.
 
-The last two were found on one network that does not read (init seed 16), on other rows than are asked here.
+What stood before and what came after were found on one network that does not read (init seed 16), on other rows than
+are asked here; the controls were chosen when the cuts had been seen.
 """
 
 
 @dataclass(frozen=True, kw_only=True)
-class Cut:
-    """How many rows are asked.
+class Cut(AtSteps):
+    """How many rows are asked, and at which steps.
 
     Attributes:
         n_rows: rows of the split, each asked for every read in it.
@@ -48,7 +52,7 @@ class Cut:
 
 
 def cut_looks(run: "Run", counts: Cut, progress: Callable[[int], None]) -> pd.DataFrame:
-    """What the last checkpoint reads with some looks cut, by where the value asked for stands (family; see ``known``).
+    """What a few checkpoints read with some looks cut, by where the value asked for stands (family; see ``known``).
 
     Metrics, by cut (variable), each a share of reads:
 
@@ -57,21 +61,21 @@ def cut_looks(run: "Run", counts: Cut, progress: Callable[[int], None]) -> pd.Da
     * ``gives_after``: with one that stands behind it.
     * ``are_after``: at cut "none", what ``gives_after`` would be if answers were other values of the row by lot.
     """
-    task, step = run.recipe.make_task(), run.final_step
-    net, rows = Network(run.recipe.model, run.stack((step,))), Rows(run.run_id, (step,), (run.tokens_seen(step),))
+    task, steps = run.recipe.make_task(), counts.of(run)
+    net, rows = Network(run.recipe.model, run.stack(steps)), Rows(run.run_id, steps, [*map(run.tokens_seen, steps)])
     found = asked(task, counts.split, counts.n_rows)
     places, late = _Places.of(task, found), stands_late(task, found)
     cuts = _cuts(net, (found.batch.tokens.shape[1] - 1) // EVENT)
-    given = net.answers_under(places.batch, list(cuts.values()), {}).logits.argmax(-1)[:, 0]  # [cut read]
+    given = net.answers_under(places.batch, list(cuts.values()), {}).logits.argmax(-1)  # [cut ckpt read]
     answers = {"right_without": given == found.reads.answer, **places.gives(given)}
     for place, of_place in {"late": late, "early": ~late}.items():
         common = {"split": counts.split, "family": place}
         for metric, hits in answers.items():
             labels = [{"variable": name} for name in cuts]
-            rows.add(metric, hits[:, of_place].double().mean(-1)[None], int(of_place.sum()), labels, **common)
+            rows.add(metric, hits[..., of_place].double().mean(-1).T, int(of_place.sum()), labels, **common)
         lot = places.after_by_lot()[of_place].mean()
-        rows.add("are_after", lot[None], int(of_place.sum()), [{"variable": NOTHING}], **common)
-    progress(1)
+        rows.add("are_after", lot.expand(len(steps)), int(of_place.sum()), [{"variable": NOTHING}], **common)
+    progress(len(steps))
     return rows.frame()
 
 
@@ -97,17 +101,19 @@ class _Places:
         last = torch.where(shown, place, -1).amax(1, keepdim=True)
         values = (place < found.reads.at[:, None]) & (batch.tokens >= task.words.first_value)
         after = values & (place > last)
-        ahead = place == found.reads.at[:, None] + 1  # where no value comes after: nothing that the read sees
-        roles = {
-            "shown": positions(shown), "its last place": last[:, 0] - 1, "values": positions(values),
-            "after": positions(torch.where(after.any(1, keepdim=True), after, ahead)),
-        }  # fmt: skip
+        before = values & (place < last) & ~shown
+        is_key = (batch.tokens >= task.words.first_key) & (batch.tokens < task.words.first_value)
+        other = is_key & (place < last - 1) & (batch.tokens != found.reads.key[:, None])
+        ahead = place == found.reads.at[:, None] + 1  # instead of nothing: a place that the read does not see
+        some = {"shown": shown, "values": values, "after": after, "before": before, "another": other & _is_last(other)}
+        roles = {name: positions(torch.where(of.any(1, keepdim=True), of, ahead)) for name, of in some.items()}
+        roles["its last place"] = last[:, 0] - 1
         for event in range((len(place) - 1) // EVENT):
             at = torch.full_like(found.reads.at, EVENT * event + 2)
             roles |= {f"key {event}": at, f"value {event}": at + 1}
-        return cls(dataclasses.replace(batch, roles={**batch.roles, **roles}), values & (place < last) & ~shown, after)
+        return cls(dataclasses.replace(batch, roles={**batch.roles, **roles}), before, after)
 
-    def gives(self, given: Int[Tensor, "cut read"]) -> dict[str, Bool[Tensor, "cut read"]]:
+    def gives(self, given: Int[Tensor, "*lead read"]) -> dict[str, Bool[Tensor, "*lead read"]]:
         """Whether an answer is one of either kind."""
         same = self.batch.tokens == given[..., None]
         after = (same & self.after).any(-1)
@@ -119,6 +125,11 @@ class _Places:
         return after / (after + before)
 
 
+def _is_last(which: Bool[Tensor, "read pos"]) -> Bool[Tensor, "read pos"]:
+    """The last place of each row at which a mask holds; none of a row without any."""
+    return which & (which.flip(1).cumsum(1).flip(1) == 1)
+
+
 def _cuts(net: Network, n_events: int) -> dict[str, tuple[Edit, ...]]:
     first, later = ([head for head in net.heads if (head.layer > 0) == is_later] for is_later in (False, True))
     return {
@@ -127,5 +138,7 @@ def _cuts(net: Network, n_events: int) -> dict[str, tuple[Edit, ...]]:
         FINDS_FIRST: tuple(CutEdge(head, "read_out", "shown") for head in first),
         FINDS_LATER: tuple(CutEdge(head, "read_out", "shown") for head in later),
         BEFORE: tuple(CutEdge(head, "its last place", "values") for head in first),
+        BEFORE_OTHER: tuple(CutEdge(head, "another", "values") for head in first),
         AFTER: tuple(CutEdge(head, "read_out", "after") for head in later),
+        EARLIER: tuple(CutEdge(head, "read_out", "before") for head in later),
     }

@@ -28,13 +28,13 @@ STEP, N_ROWS = 50, 4
 class Run:
     """The last checkpoint of a network, as instruments see it."""
 
-    run_id, final_step = "planted", STEP
+    run_id, final_step, all_steps = "planted", STEP, (0, STEP)
 
     def __init__(self, weights):
         self.weights, self.recipe = weights, type("Recipe", (), {"model": CONFIG, "make_task": lambda self: TASK})()
 
     def stack(self, steps):
-        return {name: value[None] for name, value in self.weights.items()}
+        return {name: value[None].expand(len(steps), *value.shape) for name, value in self.weights.items()}
 
     def tokens_seen(self, step):
         return step
@@ -58,14 +58,16 @@ def edges_by_hand(words, at):
     key, answer = words[at], words[at + 1]
     own = [place for place in range(2, at, 3) if words[place] == key]
     shown = [place + 1 for place in own if words[place + 1] == answer]
-    values = range(3, at, 3)
+    values, others = range(3, at, 3), [place for place in range(2, max(own), 3) if words[place] != key]
     return {
         "none": set(),
         "joins": {(layer, place + 1, place) for layer in (0, 1) for place in range(2, len(words) - 1, 3)},
         "finds in the first layer": {(0, at, place) for place in shown},
         "finds in later layers": {(1, at, place) for place in shown},
-        "what stood before": {(0, max(own), value) for value in values},
+        "what stood before its key": {(0, max(own), value) for value in values},
+        "what stood before another key": {(0, max(others, default=at + 1), value) for value in values},
         "what came after": {(1, at, value) for value in values if value > max(shown)} or {(1, at, at + 1)},
+        "what came earlier": {(1, at, value) for value in values if value < max(shown) and value not in shown},
     }
 
 
@@ -87,16 +89,19 @@ def test_cuts_are_the_looks_that_the_words_say(weights, found):
 
 
 def test_what_is_read_without_them_is_read_by_the_whole_network_first(weights, found):
-    table = cuts.cut_looks(Run(weights), cuts.Cut(n_rows=N_ROWS, split="test"), lambda n: None)
+    table = cuts.cut_looks(Run(weights), cuts.Cut(n_rows=N_ROWS, split="test", steps=(0,)), lambda n: None)
     table = table.astype({"metric": str, "variable": str, "family": str})
-    values = table[table["metric"] == "right_without"].set_index(["family", "variable"])["value"]
+    assert list(table["step"].unique()) == [0, STEP]
+    values = table[(table["metric"] == "right_without") & (table["step"] == STEP)].set_index(["family", "variable"])[
+        "value"
+    ]
     logits = forward(CONFIG, weights, found.batch.tokens).logits
     right = found.at_reads(logits).argmax(-1) == found.reads.answer
     late = stands_late(TASK, found)
     assert 0 < late.sum() < len(late)
     for place, of_place in {"late": late, "early": ~late}.items():
         assert values[place, "none"] == pytest.approx(right[of_place].double().mean().item())
-        assert len(values[place]) == 6
+        assert len(values[place]) == 8
 
 
 def test_answers_are_told_apart_by_whether_they_stand_before_or_after(found):
@@ -144,13 +149,13 @@ def rows(arm, seed, step, metric, value, **more):
             "n": 9, "tokens_seen": 0, **at}  # fmt: skip
 
 
-def network(arm, seed, step, read, right):
-    """How much a network reads at its end; with each look cut a tenth less is right, and twice that stands before."""
+def network(arm, seed, step, read, places):
+    """How much a network reads; of late values with each look cut a twentieth less, and twice that stands before."""
     cut = [
         rows(arm, seed, step, metric, value, family=family, variable=name)
-        for family in ("late", "early")
+        for family, right in zip(("late", "early"), places, strict=True)
         for n, name in enumerate(view.CUT)
-        for metric, value in {"right_without": right - n / 10, "gives_before": n / 5, "gives_after": 0.01}.items()
+        for metric, value in {"right_without": right - n / 20, "gives_before": n / 10, "gives_after": 0.01}.items()
     ]
     return [rows(arm, seed, step, "accuracy", read)], cut
 
@@ -160,16 +165,18 @@ def told(*networks):
     return view.cuts(Results(pd.DataFrame(measured), pd.DataFrame(), "paper", {"cuts": pd.DataFrame(cut)}))
 
 
-def test_networks_that_read_are_told_on_average_and_all_others_one_by_one():
+def test_networks_that_read_are_told_on_average_and_each_that_reads_late_values_only():
     found = told(
-        network(FRESH, 1, 500, 1.0, 0.9), network(FRESH, 2, 500, 0.95, 0.7), network(FRESH, 3, 500, 0.5, 0.6),
-        network(TRAINED_ON, 3, 500, 0.9, 1.0),
+        network(FRESH, 1, 400, 0.3, (0.6, 0.2)), network(FRESH, 1, 500, 1.0, (0.9, 0.9)),
+        network(FRESH, 2, 500, 0.95, (0.7, 0.9)), network(FRESH, 3, 400, 0.5, (0.8, 0.1)),
+        network(FRESH, 3, 500, 0.5, (0.6, 0.2)), network(TRAINED_ON, 3, 500, 0.9, (1.0, 0.4)),
+        network(FRESH, 4, 500, 0.2, (0.4, 0.1)),
     ).table.set_index("cut")  # fmt: skip
-    assert list(found.columns) == ["mean of 2 that read", "seed 3, step 500", "seed 3, step 1,000", "arm"]
+    assert list(found.columns) == ["mean of 2 that read", "seed 1, step 400", "seed 3, step 1,000", "arm"]
     assert list(found.index) == list(view.CUT.values())
     assert found.loc["nothing"].to_list()[:3] == ["80% (0, 1)", "60% (0, 1)", "100% (0, 1)"]
-    assert found.loc[view.CUT[cuts.AFTER]].to_list()[:3] == ["30% (100, 1)", "10% (100, 1)", "50% (100, 1)"]
+    assert found.loc[view.CUT[cuts.AFTER]].to_list()[:3] == ["50% (60, 1)", "30% (60, 1)", "70% (60, 1)"]
 
 
-def test_where_none_reads_each_is_told():
-    assert list(told(network(FRESH, 1, 50, 0.1, 0.5)).table.columns) == ["cut", "seed 1, step 50", "arm"]
+def test_where_none_reads_the_mean_is_of_all():
+    assert list(told(network(FRESH, 1, 50, 0.1, (0.4, 0.1))).table.columns) == ["cut", "mean of 1", "arm"]
