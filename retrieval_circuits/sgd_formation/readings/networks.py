@@ -120,7 +120,7 @@ BEFORE = 0.25
 def before_look_up(metric: str) -> OfArms:
     """Values of a reading: what ``known`` says at the last checkpoint before a quarter of the reads is right.
 
-    At the last of all where a network never gets there.
+    At the last of all where a network never gets there; one that gives no such answer then has no number.
     """
 
     @of_arms(FRESH)
@@ -130,7 +130,7 @@ def before_look_up(metric: str) -> OfArms:
         early = (wide < BEFORE).cummin(axis=1)
         at = early.apply(lambda row: row.index[row].max(), axis=1)
         rows = known_curve(results, metric)
-        return rows[rows["step"] == rows["init_seed"].map(at)].set_index("init_seed")["value"]
+        return rows[rows["step"] == rows["init_seed"].map(at)].set_index("init_seed")["value"].dropna()
 
     return values
 
