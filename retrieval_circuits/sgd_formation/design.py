@@ -88,7 +88,8 @@ SHOWN_AT = (1_500, 1_650)
 were chosen."""
 WITHOUT_LOOKING = 4_000
 """A step at which looks are cut besides the last: one of the networks that read later (9) reads what stands late by
-then, and does not look. Its curve was known when it was chosen."""
+then, and does not look. Its curve was known when it was chosen. In networks that are trained on it is counted from
+there."""
 REPORTED = dict.fromkeys((FRESH, FIXED, TRAINED_ON, DRAWN), BalancedStream.reported) | dict.fromkeys(
     (SOURCE, FULL), StreamKV.reported
 )
@@ -205,13 +206,16 @@ def _model(task: Stream, d_model: int) -> ModelConfig:
 
 
 def instruments(params: Params, arm: str) -> tuple[Instrument, ...]:
-    """Answers and attention of each checkpoint, parts taken away at the end; on fresh rows links, and neurons, too."""
+    """Answers and attention of each checkpoint, parts taken away at the end; on fresh rows links and neurons, too.
+
+    There, too, what reads go by without a look-up; and looks are cut, in networks that are trained on as well.
+    """
     n_looked = min(N_LOOKED, params.n_rows)
     scores = Instrument(
         name="measurements", version=2, measures=stream_scores, settings=Counts(n_rows=params.n_rows, n_looked=n_looked)
     )
     if arm == TRAINED_ON:
-        return (scores, *_ways(params.n_rows))
+        return (scores, _cut(params.n_rows))
     removed = Removed(n_rows=n_looked, splits=(REPORTED[arm],))
     parts = Attributed(n_rows=n_looked)
     return (
@@ -219,7 +223,7 @@ def instruments(params: Params, arm: str) -> tuple[Instrument, ...]:
         Instrument(name="removed", version=1, measures=part_removed, when="last", settings=removed),
         Instrument(name="margin_parts", version=1, measures=margin_parts, when="last", settings=parts),
         *((links(params.n_rows),) if arm in (FRESH, DRAWN) else ()),
-        *((_neurons(params.n_rows), *_ways(params.n_rows)) if arm == FRESH else ()),
+        *((_neurons(params.n_rows), *_of_reads(params.n_rows)) if arm == FRESH else ()),
         *(_of_weights(params) if arm == DRAWN else ()),
         *(_of_source() if arm == FULL else ()),
     )
@@ -231,13 +235,15 @@ def _neurons(n_rows: int) -> Instrument:
     return Instrument(name="neurons", version=1, measures=without_neurons, when="last", settings=settings)
 
 
-def _ways(n_rows: int) -> tuple[Instrument, ...]:
-    """What reads go by: what is known without a look-up, through training, and which looks answers need at the end."""
-    known, cut = Known(n_rows=n_rows), Cut(n_rows=min(N_LOOKED, n_rows), split="validation", steps=(WITHOUT_LOOKING,))
-    return (
-        Instrument(name="known", version=1, measures=known_scores, settings=known),
-        Instrument(name="cuts", version=1, measures=cut_looks, settings=cut),
-    )
+def _of_reads(n_rows: int) -> tuple[Instrument, ...]:
+    """What reads go by without a look-up, through training, and which looks answers need."""
+    return Instrument(name="known", version=1, measures=known_scores, settings=Known(n_rows=n_rows)), _cut(n_rows)
+
+
+def _cut(n_rows: int) -> Instrument:
+    """What is answered with some looks cut."""
+    settings = Cut(n_rows=min(N_LOOKED, n_rows), split="validation", steps=(WITHOUT_LOOKING,))
+    return Instrument(name="cuts", version=1, measures=cut_looks, settings=settings)
 
 
 def _of_source() -> tuple[Instrument, ...]:

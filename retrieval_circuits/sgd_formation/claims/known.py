@@ -3,6 +3,10 @@
 Declared on 2026-11-28, before any network was asked this through its training. What was known then: two networks that
 do not read by the end (16, 20), and one a thousand steps before it reads (13), give held-out pairs hardly ever. When
 the claim on places was declared, so was what those two read at the end, by place: late values, and no early ones.
+
+After the result, on a hostile reading, the words of the first were narrowed: they said "before networks look the key
+up", by which time some have a head that looks. Its control could not have failed, as each value is held out of one key:
+held against other keys one answer in eight is a held-out pair, whatever is answered.
 """
 
 from livingpaper.claims.claim import Claim, Control, Says
@@ -10,7 +14,7 @@ from livingpaper.claims.reading import Less, Reading
 from livingpaper.claims.rules import Share
 from livingpaper.claims.units import MORE_OFTEN_THAN_NOT, at_least, at_most, share_of
 from retrieval_circuits.sgd_formation.claims.small_networks import TWO_CHECKPOINTS, WINDOW, when
-from retrieval_circuits.sgd_formation.readings import networks as readings
+from retrieval_circuits.sgd_formation.readings import known as readings
 
 ANSWERS = share_of("answers")
 
@@ -18,11 +22,11 @@ KNOWN = (
     Claim(
         id="SF40",
         says=Says(
-            holds="Before networks look the key up they know which pairs occur: hardly ever do they answer with a "
-            "value that never stands with the key asked for.",
-            fails="Before networks look the key up they answer with values that never stand with the key asked for, "
-            "too.",
-            whether="whether networks know which pairs occur before they look the key up",
+            holds="Before a quarter of the reads is right networks know which pairs occur: hardly ever do they answer "
+            "with a value that training never holds with the key asked for.",
+            fails="Before a quarter of the reads is right networks answer with values that training never holds with "
+            "the key asked for, too.",
+            whether="whether networks know which pairs occur before a quarter of the reads is right",
         ),
         reading=Reading(
             "of answers never written to the key asked for, the share whose pair training never holds, before a "

@@ -10,7 +10,6 @@ from livingpaper.claims.view import View, in_order
 from retrieval_circuits.design import BAND
 from retrieval_circuits.sgd_formation.design import (
     DRAWN,
-    EVERY,
     FIXED,
     FRESH,
     FULL,
@@ -19,6 +18,7 @@ from retrieval_circuits.sgd_formation.design import (
     SOURCE,
     SOURCE_RULES,
 )
+from retrieval_circuits.sgd_formation.figures.around import BY_ITS_OWN_TIME, READING, around_half
 from retrieval_circuits.sgd_formation.measures import SIZES
 from retrieval_circuits.sgd_formation.measures.benchmark import ANY, BEST, OF_KIND, TRIED
 from retrieval_circuits.sgd_formation.measures.links import JOINED_BY
@@ -26,7 +26,6 @@ from retrieval_circuits.sgd_formation.published import ACCURACY, REMOVED
 from retrieval_circuits.sgd_formation.readings.networks import (
     LONGEST,
     SHORTEST,
-    half_time,
     joiner_sites,
     joining_time,
     leader_sites,
@@ -42,7 +41,6 @@ TRAINED = (SOURCE, FIXED, FRESH)
 N_SHOWN = 31
 """Words of a stream that the example shows: ten writes and reads."""
 SHARE = "share of reads"
-READING = "network that answers nine in ten reads at the end"
 
 
 def rules(results: Results) -> View:
@@ -129,10 +127,6 @@ LAGS = (0, 3, 6, 9)
 """Lags that the figure shows, of all from 0 to 9."""
 
 
-AROUND = 600
-"""Steps that are shown before and after half of all reads are right."""
-
-
 def by_lag(results: Results) -> View:
     """How reading gets better by how many writes lie between, where rows are always fresh, from half of all reads on.
 
@@ -146,22 +140,6 @@ def by_lag(results: Results) -> View:
         table[["series", "step", "axis", "arm", "init_seed", "value"]], "share of reads answered right",
         REPORTED[FRESH], BAND, note=BY_ITS_OWN_TIME,
     )  # fmt: skip
-
-
-BY_ITS_OWN_TIME = f"Each {READING}, by its own time, in whole checkpoints of {EVERY} steps"
-
-
-def around_half(rows: pd.DataFrame, results: Results) -> pd.DataFrame:
-    """Rows of networks on fresh rows that read, their steps counted from half of all reads on, as far as all have some.
-
-    Of all networks where none reads.
-    """
-    rows = of_readers(rows, results)
-    half = (half_time(FRESH)(results) / EVERY).round().astype(int) * EVERY
-    since = rows["step"] - rows["init_seed"].map(half)
-    spans = since.groupby(rows["init_seed"]).agg(["min", "max"])
-    shown = since.between(max(spans["min"].max(), -AROUND), min(spans["max"].min(), AROUND))
-    return rows[shown].assign(step=since, axis="steps since half of all reads are right")
 
 
 TIMES = {

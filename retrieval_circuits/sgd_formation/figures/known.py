@@ -1,4 +1,6 @@
-"""The tables behind what networks go by before they look the key up, and behind how two read without that look."""
+"""The tables behind what networks go by before they look the key up, and behind how three read without that look."""
+
+import math
 
 import pandas as pd
 
@@ -6,96 +8,102 @@ from livingpaper.claims.results import Results
 from livingpaper.claims.view import View
 from retrieval_circuits.design import BAND
 from retrieval_circuits.sgd_formation.design import FRESH, REPORTED, TRAINED_ON
-from retrieval_circuits.sgd_formation.figures.chapter import BY_ITS_OWN_TIME, around_half
-from retrieval_circuits.sgd_formation.measures.cuts import (
-    AFTER,
-    BEFORE,
-    BEFORE_OTHER,
-    EARLIER,
-    FINDS_FIRST,
-    FINDS_LATER,
-    JOINS,
-    NOTHING,
-)
-from retrieval_circuits.sgd_formation.readings.networks import HALF, known_curve, reads_at_end
+from retrieval_circuits.sgd_formation.figures.around import BY_ITS_OWN_TIME, around_half
+from retrieval_circuits.sgd_formation.measures import cuts as made
+from retrieval_circuits.sgd_formation.readings.known import UNREAD, known_curve, place_curve
+from retrieval_circuits.sgd_formation.readings.networks import HALF, reads_at_end
 
-SHOWN = {
-    "right, by where the value stands": {
-        "late, where training has reads": {"metric": "right_by_place", "variable": "late"},
-        "early": {"metric": "right_by_place", "variable": "early"},
-    },
-    "right, where only the pair differs": {
-        "pairs trained on": {"metric": "pairs_right", "split": "heldout_twins"},
-        "pairs never trained on": {"metric": "pairs_right", "split": "heldout_pairs"},
-    },
+PLACES = {
+    "read before in the stream": "shown",
+    "late, and not read before": UNREAD,
+    "early, before training has reads": "early",
 }
-"""Panel -> series -> what it shows of ``known``."""
+PAIRS = {"pairs trained on": "heldout_twins", "pairs never trained on": "heldout_pairs"}
 
 
 def ways(results: Results) -> View:
-    """What networks that read go by around the step at which they come to read."""
+    """Which reads are right around the step at which networks come to read: by where the value stands, and by pair."""
+    by_place = {name: place_curve(results, place) for name, place in PLACES.items()}
+    by_pair = {name: known_curve(results, "pairs_right", split=split) for name, split in PAIRS.items()}
     found = [
-        around_half(known_curve(results, **where), results).assign(panel=panel, series=series)
-        for panel, of_panel in SHOWN.items()
-        for series, where in of_panel.items()
+        around_half(rows, results).assign(panel=panel, series=name)
+        for panel, curves in {"by where the value stands": by_place, "where only the pair differs": by_pair}.items()
+        for name, rows in curves.items()
     ]
-    return View(pd.concat(found, ignore_index=True), "share", REPORTED[FRESH], BAND, note=BY_ITS_OWN_TIME)
+    table = pd.concat(found, ignore_index=True)
+    return View(table, "share of reads answered right", REPORTED[FRESH], BAND, note=BY_ITS_OWN_TIME)
 
 
-CUT = {
-    NOTHING: "nothing", JOINS: "values, from the key before them",
-    FINDS_FIRST: "the read, from the value asked for, first layer",
-    FINDS_LATER: "the read, from the value asked for, later layers",
-    BEFORE: "the last place of its key, from values, first layer",
-    BEFORE_OTHER: "the key before that place, from values, first layer",
-    AFTER: "the read, from values that came after, later layers",
-    EARLIER: "the read, from values that came earlier, later layers",
-}  # fmt: skip
-"""What is cut -> what its row is called."""
 LATE, EARLY = "late", "early"
+RIGHT, BEFORE, AFTER, ONE, BY_LOT = "right_without", "gives_before", "gives_after", "gives_one", "are_after"
+CUT = {
+    made.NOTHING: "nothing", made.VALUES_FROM_KEYS: "values from keys",
+    made.LATER_FROM_VALUE: "read from the value, later layers", made.FIRST_FROM_VALUE: "read from the value, first",
+    made.KEY_FROM_OTHERS: "its key from others, first", made.OTHER_KEY_FROM_OTHERS: "another key from others, first",
+    made.KEY_FROM_VALUE: "its key from the value, first",
+}  # fmt: skip
+"""What is cut -> what its column is called."""
 
 
 def cuts(results: Results) -> View:
-    """What is answered with some looks cut: by networks that read, on average, and by each that reads late values only.
+    """How many late reads are right with some looks cut, network by network (see ``_networks``)."""
+    found = [
+        {**who, **{name: _share(shares[RIGHT, cut, LATE]) for cut, name in CUT.items()}}
+        for who, shares in _networks(results)
+    ]
+    return View(pd.DataFrame(found), "share of late reads", "validation", note=LATE_IS)
 
-    That is half of the late ones and fewer of the early ones, at a checkpoint at which looks are cut; its last such.
+
+LATE_IS = "Late: the value last stands where training has reads"
+
+
+def ruled_out(results: Results) -> View:
+    """What is given instead where looks are cut that may rule values out, network by network."""
+    found = []
+    for who, shares in _networks(results):
+        after, before = (
+            f"{_share(shares[RIGHT, cut, LATE])}; {_share(_behind(shares, cut))} behind"
+            for cut in (made.FROM_AFTER, made.FROM_BEFORE)
+        )
+        one = [_share(shares[ONE, cut, LATE]) for cut in (made.NOTHING, made.KEY_FROM_ONE)]
+        lot = _share(shares[BY_LOT, made.NOTHING, LATE])
+        found.append({
+            **who, "gives one other value": one[0], "its key cut from it": one[1], "read cut from those behind": after,
+            "read cut from those before": before, "behind by lot": lot,
+        })  # fmt: skip
+    note = f"{LATE_IS}. Behind: of other values of the row that are given, those behind the value asked for"
+    return View(pd.DataFrame(found), "shares", "validation", note=note)
+
+
+def _behind(shares: pd.Series, cut: str) -> float:
+    after, before = shares[AFTER, cut, LATE], shares[BEFORE, cut, LATE]
+    return after / (after + before) if after + before else math.nan
+
+
+def _networks(results: Results) -> list[tuple[dict[str, str], pd.Series]]:
+    """Who, and its shares by metric, cut and family: networks that read, on average; who reads late values only.
+
+    That is half of the late ones and fewer of the early ones, at a step at which looks are cut, and the last such. Of
+    networks none of which reads, the mean is of all.
     """
-    found, last = _shares(results), results.curve("accuracy", FRESH)["step"].max()
-    reads = reads_at_end(results)
-    who = found.index.get_level_values("init_seed").map(reads if reads.any() else ~reads)
-    at_end = found[who.astype(bool)].loc[(FRESH, slice(None), last)]
-    columns = {f"mean of {len(at_end)}" + " that read" * bool(reads.any()): _told(at_end.mean())}
-    none = found["right_without"].xs(NOTHING, axis=1, level="variable")
-    late_only = found[(none[LATE] >= HALF) & (none[EARLY] < HALF)]
-    for seed, of_seed in late_only.groupby("init_seed"):
-        arm, _, step = of_seed.index[-1]
-        columns[f"seed {seed}, step {step + last * (arm == TRAINED_ON):,}"] = _told(of_seed.iloc[-1])
-    table = pd.DataFrame(columns).rename(CUT).rename_axis("cut").reset_index().assign(arm=FRESH)
-    note = (
-        "Reads whose value stands where training has reads: shares answered right and, in brackets, with other values "
-        "of the row, those that stand before the one asked for, and those behind it"
-    )
-    return View(table, "as named", "validation", note=note)
-
-
-def _shares(results: Results) -> pd.DataFrame:
-    """By arm, seed and step, in this order, what is answered under each cut: columns metric, variable, family."""
+    last, reads = results.curve("accuracy", FRESH)["step"].max(), reads_at_end(results)
     arms = [arm for arm in (FRESH, TRAINED_ON) if arm in results.arms]
-    rows = results.rows("cuts", arm=arms).astype({"metric": str, "variable": str, "family": str})
-    rows["arm"] = pd.Categorical(rows["arm"].astype(str), arms)
-    index, columns = ["arm", "init_seed", "step"], ["metric", "variable", "family"]
-    return rows[rows["metric"].isin(TOLD)].pivot(index=index, columns=columns, values="value").sort_index()
+    rows = results.rows("cuts", arm=arms).astype({"metric": str, "variable": str, "family": str, "arm": str})
+    rows["whole"] = rows["step"] + last * (rows["arm"] == TRAINED_ON)
+    shares = rows.pivot(index=["init_seed", "whole"], columns=["metric", "variable", "family"], values="value")
+    at_end = shares.xs(last, level="whole")
+    who = at_end[reads.reindex(at_end.index)] if reads.any() else at_end
+    named = f"{len(who)} that read" if reads.any() else f"all {len(who)}"
+    found = [({"arm": FRESH, "network": f"mean of {named}", "step": f"{last:,}"}, who.mean())]
+    late, early = (shares[RIGHT, made.NOTHING, family] for family in (LATE, EARLY))
+    for seed, of_seed in shares[(late >= HALF) & (early < HALF)].groupby("init_seed"):
+        step = of_seed.index[-1][1]
+        found.append(({"arm": FRESH, "network": f"seed {seed}", "step": f"{step:,}"}, of_seed.iloc[-1]))
+    return found
 
 
-TOLD = ("right_without", "gives_before", "gives_after")
+def _share(value: float) -> str:
+    return "none" if math.isnan(value) else f"{value:.0%}"
 
 
-def _told(shares: pd.Series) -> pd.Series:
-    """Shares of late reads as words, by cut."""
-    of_late = shares.xs(LATE, level="family")
-    right, before, after = (of_late[name] for name in TOLD)
-    words = {cut: f"{right[cut]:.0%} ({100 * before[cut]:.0f}, {100 * after[cut]:.0f})" for cut in CUT}
-    return pd.Series(words)
-
-
-VIEWS = {view.__name__: view for view in (ways, cuts)}
+VIEWS = {view.__name__: view for view in (ways, cuts, ruled_out)}

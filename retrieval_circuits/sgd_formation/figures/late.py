@@ -12,6 +12,7 @@ from livingpaper.claims.units import POINTS, STEPS, Unit, share_of
 from livingpaper.claims.view import View
 from retrieval_circuits.bounds import BEHAVIOUR
 from retrieval_circuits.sgd_formation.design import FRESH, REPORTED, TRAINED_ON
+from retrieval_circuits.sgd_formation.readings.known import pair_time
 from retrieval_circuits.sgd_formation.readings.networks import (
     accuracy,
     apart,
@@ -84,6 +85,9 @@ ASKED = {
     "the same with one key more": (READS, accuracy(FRESH, "structural_ood")),
     "pairs never trained on, less the same rows with trained ones": (
         POINTS, Less(accuracy(FRESH, "heldout_pairs"), accuracy(FRESH, "heldout_twins")),
+    ),
+    "from half of trained pairs read to half of others": (
+        STEPS, Less(pair_time("heldout_pairs"), pair_time("heldout_twins")),
     ),
     "from a fifth to four fifths of the final accuracy": (STEPS, Less(part_time(FRESH, 0.8), part_time(FRESH, 0.2))),
     "between half of the attention and half of the accuracy": (STEPS, apart),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Int
 from torch import Tensor
 
 from circuitcore.metrics.network import Network
@@ -17,24 +17,27 @@ from circuitcore.models.edits import Edit
 from circuitcore.tasks.balanced_stream import BalancedStream
 from circuitcore.tasks.base import Batch
 from circuitcore.tasks.streams import EVENT
-from retrieval_circuits.sgd_formation.measures.asked import Asked, asked, one_read_a_row, positions
+from retrieval_circuits.sgd_formation.measures.asked import Asked, asked, by_lot, one_read_a_row, positions
 from retrieval_circuits.sgd_formation.measures.known import stands_late
 from retrieval_circuits.sgd_formation.measures.steps import AtSteps
 
 if TYPE_CHECKING:
     from circuitcore.training.store.run import Run
 
-NOTHING, JOINS, FINDS_FIRST, FINDS_LATER, BEFORE, BEFORE_OTHER, AFTER, EARLIER = (
-    *("none", "joins", "finds in the first layer", "finds in later layers", "what stood before its key"),
-    *("what stood before another key", "what came after", "what came earlier"),
-)
-"""What is cut. Nothing. Values from the key just before them. The read from where the value asked for stands, in the
-first layer or in all later ones. The last place of its key from values, in the first layer: that is how it knows what
-stood before it; as a control the place of another key just before that one. The read from values that came after the
-value asked for, in later layers; as a control from those that came earlier.
+NOTHING, VALUES_FROM_KEYS = "nothing", "values from their keys"
+"""Cuts: none; in all layers, values from the key just before them."""
+FIRST_FROM_VALUE, LATER_FROM_VALUE = "the read from the value, first layer", "the read from the value, later layers"
+"""The read from where the value asked for stands, in the first layer or in all later ones."""
+KEY_FROM_OTHERS, KEY_FROM_VALUE = "its key from other values", "its key from the value"
+OTHER_KEY_FROM_OTHERS, KEY_FROM_ONE = "another key from other values", "its key from one other value"
+"""In the first layer, the place where its key last stood from other values before it, from the value itself, or from
+one of the others alone; as a control, the nearest place of another key before that one."""
+FROM_AFTER, FROM_BEFORE = "the read from values after, later layers", "the read from values before, later layers"
+"""In later layers, the read from other values, those behind the value asked for or those before it.
 
-What stood before and what came after were found on one network that does not read (init seed 16), on other rows than
-are asked here; the controls were chosen when the cuts had been seen.
+The looks of its key at other values, and those from the read, were found on one network that does not read (init seed
+16), on other rows than are asked here. Controls, and cuts from one value and from the value itself, came after these,
+the last two by a hostile reading.
 """
 
 
@@ -52,29 +55,44 @@ class Cut(AtSteps):
 
 
 def cut_looks(run: "Run", counts: Cut, progress: Callable[[int], None]) -> pd.DataFrame:
-    """What a few checkpoints read with some looks cut, by where the value asked for stands (family; see ``known``).
+    """What a few checkpoints answer with some looks cut, by where the value asked for stands (family; see ``known``).
 
-    Metrics, by cut (variable), each a share of reads:
+    Metrics, by cut (variable), each a share of reads; missing where there is none of the kind:
 
     * ``right_without``: that are answered right. Chance as for accuracy.
     * ``gives_before``: answered with another value of the row, one that last stands before the value asked for does.
-    * ``gives_after``: with one that stands behind it.
-    * ``are_after``: at cut "none", what ``gives_after`` would be if answers were other values of the row by lot.
+    * ``gives_after``: with one that last stands behind it.
+    * ``gives_one``: of the reads before whose key another value last stands late, with one such value, drawn by lot.
+    * ``are_after``: at cut "nothing", the share of a row's other values that last stand behind the value asked for.
+
+    Raises:
+        ValueError: a network of one layer, which has no later ones.
     """
-    task, steps = run.recipe.make_task(), counts.of(run)
-    net, rows = Network(run.recipe.model, run.stack(steps)), Rows(run.run_id, steps, [*map(run.tokens_seen, steps)])
+    task, steps, model = run.recipe.make_task(), counts.of(run), run.recipe.model
+    if model.n_layers < 2:
+        raise ValueError("cuts of later layers need two layers or more; this network has n_layers = 1")
+    net, rows = Network(model, run.stack(steps)), Rows(run.run_id, steps, [*map(run.tokens_seen, steps)])
     found = asked(task, counts.split, counts.n_rows)
     places, late = _Places.of(task, found), stands_late(task, found)
     cuts = _cuts(net, (found.batch.tokens.shape[1] - 1) // EVENT)
     given = net.answers_under(places.batch, list(cuts.values()), {}).logits.argmax(-1)  # [cut ckpt read]
-    answers = {"right_without": given == found.reads.answer, **places.gives(given)}
-    for place, of_place in {"late": late, "early": ~late}.items():
-        common = {"split": counts.split, "family": place}
-        for metric, hits in answers.items():
-            labels = [{"variable": name} for name in cuts]
-            rows.add(metric, hits[..., of_place].double().mean(-1).T, int(of_place.sum()), labels, **common)
-        lot = places.after_by_lot()[of_place].mean()
-        rows.add("are_after", lot.expand(len(steps)), int(of_place.sum()), [{"variable": NOTHING}], **common)
+    labels, every = [{"variable": name} for name in cuts], torch.ones_like(late)
+    has_one = places.one.any(1)
+    metrics = {
+        "right_without": (given == found.reads.answer, every),
+        "gives_before": (places.are(given, places.before), every),
+        "gives_after": (places.are(given, places.after), every),
+        "gives_one": (places.are(given, places.one), has_one),
+    }
+    for family, of_place in {"late": late, "early": ~late, "shown": found.kinds["answered"].any(-1)}.items():
+        common = {"split": counts.split, "family": family}
+        for metric, (hits, of_kind) in metrics.items():
+            asked_here = of_place & of_kind
+            shares = hits[..., asked_here].double().mean(-1)
+            rows.add(metric, shares.T, int(asked_here.sum()), labels, **common)
+        after, before = (of[of_place].sum(-1) for of in (places.after, places.before))
+        lot = (after / (after + before)).double().mean().expand(len(steps))
+        rows.add("are_after", lot, int(of_place.sum()), variable=NOTHING, **common)
     progress(len(steps))
     return rows.frame()
 
@@ -85,60 +103,70 @@ class _Places:
 
     Attributes:
         batch: the rows.
-        before, after: ``[read pos]``, other values of the row: those that stand before the last place of the value
-            asked for, and those behind it. One that stands on both sides is of the latter.
+        before, after: ``[read pos]``, where each other value of the row last stands, before the last place of the value
+            asked for or behind it.
+        one: ``[read pos]``, of those before one that stands late, by lot; none of a read without any.
     """
 
     batch: Batch
     before: Bool[Tensor, "read pos"]
     after: Bool[Tensor, "read pos"]
+    one: Bool[Tensor, "read pos"]
 
     @classmethod
     def of(cls, task: BalancedStream, found: Asked) -> "_Places":
-        batch = one_read_a_row(found)
-        place = torch.arange(batch.tokens.shape[1])
+        batch, words = one_read_a_row(found), task.words
+        tokens, place, at = batch.tokens, torch.arange(batch.tokens.shape[1]), found.reads.at[:, None]
         shown = found.kinds["support"] | found.kinds["answered"]
         last = torch.where(shown, place, -1).amax(1, keepdim=True)
-        values = (place < found.reads.at[:, None]) & (batch.tokens >= task.words.first_value)
-        after = values & (place > last)
-        before = values & (place < last) & ~shown
-        is_key = (batch.tokens >= task.words.first_key) & (batch.tokens < task.words.first_value)
-        other = is_key & (place < last - 1) & (batch.tokens != found.reads.key[:, None])
-        ahead = place == found.reads.at[:, None] + 1  # instead of nothing: a place that the read does not see
-        some = {"shown": shown, "values": values, "after": after, "before": before, "another": other & _is_last(other)}
+        others = (place < at) & (tokens >= words.first_value) & ~shown
+        is_key = (tokens >= words.first_key) & (tokens < words.first_value)
+        other_keys = is_key & (place < last - 1) & (tokens != found.reads.key[:, None])
+        ends = _last_of_its_word(tokens, others)
+        one = _by_lot(ends & (place < last) & ((place - 1) // EVENT >= task.law.read_events.start))
+        some = {
+            "shown": shown, "before": others & (place < last), "after": others & (place > last),
+            "another key": other_keys & (place == torch.where(other_keys, place, -1).amax(1, keepdim=True)),
+            "one": others & (place < last) & (tokens == torch.where(one, tokens, -1).amax(1, keepdim=True)),
+        }  # fmt: skip
+        ahead = place == at + 1  # instead of nothing: a place that none of them sees
         roles = {name: positions(torch.where(of.any(1, keepdim=True), of, ahead)) for name, of in some.items()}
-        roles["its last place"] = last[:, 0] - 1
+        roles["its key"] = last[:, 0] - 1
         for event in range((len(place) - 1) // EVENT):
-            at = torch.full_like(found.reads.at, EVENT * event + 2)
-            roles |= {f"key {event}": at, f"value {event}": at + 1}
-        return cls(dataclasses.replace(batch, roles={**batch.roles, **roles}), before, after)
+            key = torch.full_like(found.reads.at, EVENT * event + 2)
+            roles |= {f"key {event}": key, f"value {event}": key + 1}
+        batch = dataclasses.replace(batch, roles={**batch.roles, **roles})
+        return cls(batch, ends & (place < last), ends & (place > last), one)
 
-    def gives(self, given: Int[Tensor, "*lead read"]) -> dict[str, Bool[Tensor, "*lead read"]]:
-        """Whether an answer is one of either kind."""
-        same = self.batch.tokens == given[..., None]
-        after = (same & self.after).any(-1)
-        return {"gives_before": (same & self.before).any(-1) & ~after, "gives_after": after}
-
-    def after_by_lot(self) -> Float[Tensor, " read"]:
-        """The share of other values, each place for itself, that stand behind the value asked for."""
-        after, before = self.after.double().sum(-1), self.before.double().sum(-1)
-        return after / (after + before)
+    def are(self, given: Int[Tensor, "*lead read"], which: Bool[Tensor, "read pos"]) -> Bool[Tensor, "*lead read"]:
+        """Whether an answer is a value that stands at one of these places."""
+        return ((self.batch.tokens == given[..., None]) & which).any(-1)
 
 
-def _is_last(which: Bool[Tensor, "read pos"]) -> Bool[Tensor, "read pos"]:
-    """The last place of each row at which a mask holds; none of a row without any."""
-    return which & (which.flip(1).cumsum(1).flip(1) == 1)
+def _last_of_its_word(tokens: Int[Tensor, "read pos"], which: Bool[Tensor, "read pos"]) -> Bool[Tensor, "read pos"]:
+    """Of the places of a mask those at which a word stands for the last time among them."""
+    later = torch.ones(2 * tokens.shape[1:], dtype=torch.bool).triu(1)
+    again = (tokens[:, :, None] == tokens[:, None, :]) & which[:, None, :] & later
+    return which & ~again.any(-1)
+
+
+def _by_lot(which: Bool[Tensor, "read pos"]) -> Bool[Tensor, "read pos"]:
+    """One place of each row by lot; none where there is none."""
+    some = which.any(1, keepdim=True)
+    return (torch.arange(which.shape[1]) == by_lot(which | ~some)[:, None]) & some
 
 
 def _cuts(net: Network, n_events: int) -> dict[str, tuple[Edit, ...]]:
     first, later = ([head for head in net.heads if (head.layer > 0) == is_later] for is_later in (False, True))
     return {
         NOTHING: (),
-        JOINS: tuple(CutEdge(head, f"value {n}", f"key {n}") for head in net.heads for n in range(n_events)),
-        FINDS_FIRST: tuple(CutEdge(head, "read_out", "shown") for head in first),
-        FINDS_LATER: tuple(CutEdge(head, "read_out", "shown") for head in later),
-        BEFORE: tuple(CutEdge(head, "its last place", "values") for head in first),
-        BEFORE_OTHER: tuple(CutEdge(head, "another", "values") for head in first),
-        AFTER: tuple(CutEdge(head, "read_out", "after") for head in later),
-        EARLIER: tuple(CutEdge(head, "read_out", "before") for head in later),
+        VALUES_FROM_KEYS: tuple(CutEdge(head, f"value {n}", f"key {n}") for head in net.heads for n in range(n_events)),
+        FIRST_FROM_VALUE: tuple(CutEdge(head, "read_out", "shown") for head in first),
+        LATER_FROM_VALUE: tuple(CutEdge(head, "read_out", "shown") for head in later),
+        KEY_FROM_OTHERS: tuple(CutEdge(head, "its key", "before") for head in first),
+        KEY_FROM_VALUE: tuple(CutEdge(head, "its key", "shown") for head in first),
+        OTHER_KEY_FROM_OTHERS: tuple(CutEdge(head, "another key", "before") for head in first),
+        KEY_FROM_ONE: tuple(CutEdge(head, "its key", "one") for head in first),
+        FROM_AFTER: tuple(CutEdge(head, "read_out", "after") for head in later),
+        FROM_BEFORE: tuple(CutEdge(head, "read_out", "before") for head in later),
     }

@@ -40,7 +40,7 @@ class Known:
 def known_scores(run: "Run", counts: Known, progress: Callable[[int], None]) -> pd.DataFrame:
     """How well each checkpoint reads pairs that training never holds, whether it gives them, and where it reads.
 
-    Metrics, each a mean over reads:
+    Metrics, each a mean over reads; missing where there is none of a kind, and ``n`` counts those of all kinds:
 
     * ``pairs_right``: whether the likeliest of all words is the value asked for; on "heldout_pairs", whose reads all
       ask for a pair that was held out, and on "heldout_twins", the same rows with those values replaced by others.
@@ -55,7 +55,6 @@ def known_scores(run: "Run", counts: Known, progress: Callable[[int], None]) -> 
       are some of the late ones).
     """
     task, tables = run.recipe.make_task(), []
-    held = held_out_words(task)
     reported, *paired = (asked(task, split, counts.n_rows) for split in (task.reported, *PAIRED))
     late = stands_late(task, reported)
     places = {"late": late, "early": ~late, "shown": reported.kinds["answered"].any(-1)}
@@ -66,7 +65,7 @@ def known_scores(run: "Run", counts: Known, progress: Callable[[int], None]) -> 
             rows.add("pairs_right", hits.mean(-1), hits.shape[-1], split=split)
         given = reported.at_reads(net.run(reported.batch).logits).argmax(-1)
         add = partial(rows.add, split=task.reported)
-        _add_of_other_keys(reported, given, held, add)
+        _add_of_other_keys(task, reported, given, add)
         for place, of_place in places.items():
             hits = (given == reported.reads.answer)[:, of_place].double()
             add("right_by_place", hits.mean(-1), hits.shape[-1], variable=place)
@@ -75,14 +74,13 @@ def known_scores(run: "Run", counts: Known, progress: Callable[[int], None]) -> 
     return pd.concat(tables, ignore_index=True)
 
 
-def _add_of_other_keys(
-    found: Asked, given: Int[Tensor, "ckpt read"], held: Bool[Tensor, "word word"], add: Add
-) -> None:
-    keys, values, own = found.reads.key, held.any(0)[given], torch.zeros_like(given, dtype=torch.bool)
+def _add_of_other_keys(task: BalancedStream, found: Asked, given: Int[Tensor, "ckpt read"], add: Add) -> None:
+    held = held_out_words(task)
+    keys, own = found.reads.key, torch.zeros_like(given, dtype=torch.bool)
     for kind in OWN:
         words = found.batch.tokens[found.reads.row].masked_fill(~found.kinds[kind], PAD)
         own |= (words == given[..., None]).any(-1)
-    foreign = (values & ~own).double()
+    foreign = ((given >= task.words.first_value) & ~own).double()
     of_own, of_all = held[keys, given].double(), held[keys].double().mean(0)[given]
     add("not_of_key", foreign.mean(-1), len(keys))
     for name, shares in {"gives_held_out": of_own, "gives_held_out_of_others": of_all}.items():

@@ -104,7 +104,7 @@ def unmoved_at_half(arm: str) -> OfArms:
 
     @of_arms(arm)
     def values(results: Results) -> pd.Series:
-        wide = _accuracy_curve(arm)(results).pivot(index="init_seed", columns="step", values="value").sort_index(axis=1)
+        wide = accuracy_curve(arm)(results).pivot(index="init_seed", columns="step", values="value").sort_index(axis=1)
         reached = wide >= HALF
         at = reached.idxmax(axis=1).where(reached.any(axis=1), wide.columns[-1])
         rows = results.curve("unmoved", arm)
@@ -113,56 +113,19 @@ def unmoved_at_half(arm: str) -> OfArms:
     return values
 
 
-BEFORE = 0.25
-"""Share of reads answered right below which no look-up is needed: the best rule without the key has some 22 %."""
-
-
-def before_look_up(metric: str) -> OfArms:
-    """Values of a reading: what ``known`` says at the last checkpoint before a quarter of the reads is right.
-
-    At the last of all where a network never gets there; one that gives no such answer then has no number.
-    """
-
-    @of_arms(FRESH)
-    def values(results: Results) -> pd.Series:
-        wide = _accuracy_curve(FRESH)(results).pivot(index="init_seed", columns="step", values="value")
-        wide = wide.sort_index(axis=1)
-        early = (wide < BEFORE).cummin(axis=1)
-        at = early.apply(lambda row: row.index[row].max(), axis=1)
-        rows = known_curve(results, metric)
-        return rows[rows["step"] == rows["init_seed"].map(at)].set_index("init_seed")["value"].dropna()
-
-    return values
-
-
-def known_curve(results: Results, metric: str, **where: str) -> pd.DataFrame:
-    """What ``known`` says of networks on fresh rows through training: ``arm init_seed step value``."""
-    rows = results.rows("known", arm=FRESH, metric=metric, **{"split": REPORTED[FRESH], **where})
-    return rows[["arm", "init_seed", "step", "value"]]
-
-
-def pair_time(split: str) -> "Timed":
-    """Values of a reading: when half of the reads of held-out pairs, or of their twins, are right."""
-    return Timed(FRESH, lambda results: known_curve(results, "pairs_right", split=split), HALF)
-
-
-def place_time(place: str) -> "Timed":
-    """Values of a reading: when half of the reads are right whose value stands "late", or "early"."""
-    return Timed(FRESH, lambda results: known_curve(results, "right_by_place", variable=place), HALF)
-
-
-def _accuracy_curve(arm: str, variable: str = "") -> Callable[[Results], pd.DataFrame]:
+def accuracy_curve(arm: str, variable: str = "") -> Callable[[Results], pd.DataFrame]:
+    """Accuracy through training (of one lag, say), on the reported split: ``init_seed step value`` and more."""
     return lambda results: results.curve("accuracy", arm, split=REPORTED[arm], variable=variable)
 
 
 def half_time(arm: str) -> "Timed":
     """Values of a reading: when half of the reads are answered right."""
-    return Timed(arm, _accuracy_curve(arm), HALF)
+    return Timed(arm, accuracy_curve(arm), HALF)
 
 
 def part_time(arm: str, part: float) -> "Timed":
     """Values of a reading: when accuracy reaches a part of what it is at the end."""
-    return Timed(arm, _accuracy_curve(arm), part=part)
+    return Timed(arm, accuracy_curve(arm), part=part)
 
 
 def probe_time(part: float) -> "Timed":
@@ -183,7 +146,7 @@ def crossing(curve: pd.DataFrame, level: pd.Series | float) -> pd.Series:
 
 def learning_time(arm: str, variable: str = "") -> "Timed":
     """Values of a reading: when accuracy (of one lag, say) has come half the way to its end."""
-    return Timed(arm, _accuracy_curve(arm, variable))
+    return Timed(arm, accuracy_curve(arm, variable))
 
 
 def looking_time(arm: str) -> "Timed":

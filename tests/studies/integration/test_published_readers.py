@@ -10,12 +10,13 @@ import pytest
 from published_stage import evidence
 from scipy import stats
 
-from retrieval_circuits.sgd_formation.figures.known import cuts
+from retrieval_circuits.sgd_formation.figures.known import cuts, ruled_out
 from retrieval_circuits.sgd_formation.figures.late import ASKED, in_readers, late
 
 CLAIMS = {
     "reads answered right": "SF8", "the same with one key more": "SF12",
     "pairs never trained on, less the same rows with trained ones": "SF36",
+    "from half of trained pairs read to half of others": "SF41",
     "from a fifth to four fifths of the final accuracy": "SF20",
     "between half of the attention and half of the accuracy": "SF14", "from joining to looking": "SF15",
     "accuracy lost without the head that looks most": "SF16",
@@ -31,53 +32,103 @@ def found():
     return of.recorded, results, in_readers(results).table.set_index("what")
 
 
-SLOW = {9: "seed 9, step 4,000", 16: "seed 16, step 10,000", 20: "seed 20, step 5,000"}
-"""Networks that the page says read late values first, and their columns in the table of cuts."""
+SLOW = {9: ("seed 9", "4,000"), 16: ("seed 16", "10,000"), 20: ("seed 20", "5,000")}
+"""Networks that the page says read late values first, and their rows in the tables of cuts."""
+
+
+def curves(results, metric, **where):
+    """Step by seed of what ``known`` says of networks on fresh rows."""
+    rows = results.tables["known"].astype({"arm": str, "metric": str, "variable": str, "split": str})
+    rows = rows[(rows["arm"] == "ours, fresh rows") & (rows["metric"] == metric)]
+    for name, value in where.items():
+        rows = rows[rows[name] == value]
+    return rows.pivot(index="step", columns="init_seed", values="value")
+
+
+def half(curve):
+    """The step at which a line between checkpoints first crosses half; the last one where none does."""
+    steps, values = curve.index.to_list(), curve.to_list()
+    number = next((n for n, value in enumerate(values) if value >= 0.5), None)
+    if number is None:
+        return steps[-1]
+    before, after = values[number - 1], values[number]
+    return steps[number - 1] + (steps[number] - steps[number - 1]) * (0.5 - before) / (after - before)
 
 
 @pytest.mark.slow
 def test_three_networks_read_late_values_first_and_all_others_both_kinds_at_once(found):
     recorded, results, _ = found
-    rows = results.tables["known"]
-    rows = rows[(rows["arm"] == "ours, fresh rows") & (rows["metric"] == "right_by_place")]
-    half = {}  # the step at which a line between checkpoints first crosses half; the last one where none does
-    for (seed, place), part in rows.astype({"variable": str}).groupby(["init_seed", "variable"]):
-        steps, values = part.sort_values("step")["step"].to_list(), part.sort_values("step")["value"].to_list()
-        crossed = next((n for n, value in enumerate(values) if value >= 0.5), None)
-        half[seed, place] = (
-            steps[-1]
-            if crossed is None
-            else steps[crossed - 1]
-            + (steps[1] - steps[0]) * ((0.5 - values[crossed - 1]) / (values[crossed] - values[crossed - 1]))
-        )
-    later = {seed: half[seed, "early"] - half[seed, "late"] for seed in range(1, 21)}
-    assert {seed for seed, lag in later.items() if lag >= 100} == set(SLOW)
-    assert max(abs(lag) for seed, lag in later.items() if seed not in SLOW) < 65
+    late, early = (curves(results, "right_by_place", variable=place) for place in ("late", "early"))
+    lags = {seed: half(early[seed]) - half(late[seed]) for seed in late}
+    assert {seed for seed, lag in lags.items() if lag >= 100} == set(SLOW)
+    assert max(abs(lag) for seed, lag in lags.items() if seed not in SLOW) < 65
     assert recorded["SF42"].finding.held.estimate.effect == pytest.approx(len(SLOW) / 20)
-    assert list(cuts(results).table.columns) == ["cut", "mean of 18 that read", *SLOW.values(), "arm"]
+    ahead = {seed for seed in late if ((late[seed] > 0.3) & (early[seed] < 0.15)).any()} - set(SLOW)
+    assert len(ahead) == 6, "that had three in ten of them, and few early ones, at some step"
+
+
+@pytest.mark.slow
+def test_late_values_are_mostly_read_before_and_two_of_the_three_find_these(found):
+    results = found[1]
+    rows = results.tables["known"].astype({"arm": str, "metric": str, "variable": str})
+    rows = rows[(rows["arm"] == "ours, fresh rows") & (rows["metric"] == "right_by_place")]
+    late, shown = (int(rows.loc[rows["variable"] == place, "n"].iloc[0]) for place in ("late", "shown"))
+    assert 0.85 < shown / late < 0.9
+
+    def only_written(seed, step):
+        share = {
+            place: curves(results, "right_by_place", variable=place).loc[step, seed] for place in ("late", "shown")
+        }
+        return (late * share["late"] - shown * share["shown"]) / (late - shown)
+
+    assert 0.3 < only_written(9, 4_000) < 0.36 and only_written(20, 5_000) < 1 / 6 < only_written(16, 5_000)
+
+
+@pytest.mark.slow
+def test_pairs_are_known_from_the_first_hundreds_of_steps_on_and_read_later_by_all_that_read(found):
+    results = found[1]
+    held_out = curves(results, "gives_held_out", split="test")
+    right = results.curve("accuracy", "ours, fresh rows", split="test", variable="")
+    right = right.pivot(index="step", columns="init_seed", values="value")
+    for seed in held_out:
+        first = right.index[right[seed] >= 0.25].min()
+        assert held_out.loc[300 : first - 50, seed].max() < 0.01 < held_out.loc[100:150, seed].max()
+    pairs, twins = (curves(results, "pairs_right", split=split) for split in ("heldout_pairs", "heldout_twins"))
+    later = {seed: half(pairs[seed]) - half(twins[seed]) for seed in pairs}
+    assert all(lag > 0 for seed, lag in later.items() if seed not in (16, 20))
+    assert later[20] == 0 and half(pairs[16]) == 5_000 > half(twins[16])
 
 
 @pytest.mark.slow
 def test_what_cuts_say_of_them_is_what_the_page_says(found):
-    table = cuts(found[1]).table.set_index("cut").drop(columns="arm")
-    right, before, after = (
-        table.map(lambda words, of=of: float(re.findall(r"\d+", words)[of])) for of in range(3)
-    )  # fmt: skip
-    (readers, *slow), lost = right.columns, right.loc["nothing"] - right
-    needed = {"values, from the key before them", "the read, from the value asked for, later layers"}
-    assert set(lost.index[lost[readers] > 50]) == needed and lost[readers].drop(list(needed)).max() == 0
-    assert (lost.loc["the read, from the value asked for, first layer", slow] >= 50).all()
-    assert (lost.loc["the last place of its key, from values, first layer", slow] >= 19).all()
-    assert (lost.loc["the key before that place, from values, first layer", slow] <= 1).all()
-    joins = lost.loc["values, from the key before them", slow]
-    assert sorted(joins) == [0, 1, 12] and joins.idxmax() == SLOW[20]
-    later = lost.loc["the read, from the value asked for, later layers"]
-    assert later[SLOW[16]] <= 1 and later[[SLOW[9], SLOW[20]]].min() >= 25
-    ruled_out = {"the read, from values that came after, later layers": (after, before),
-                 "the read, from values that came earlier, later layers": (before, after)}  # fmt: skip
-    for cut, (these, others) in ruled_out.items():
-        gained = [part.loc[cut, SLOW[16]] - part.loc["nothing", SLOW[16]] for part in (these, others)]
-        assert gained[0] >= 3 * gained[1] > 0
+    results = found[1]
+    table = cuts(results).table.set_index(["network", "step"]).drop(columns="arm")
+    assert table.index.tolist() == [("mean of 18 that read", "5,000"), *SLOW.values()]
+    right = table.map(lambda words: float(words.rstrip("%")))
+    lost = right.rsub(right["nothing"], axis=0)
+    readers, slow = lost.iloc[0], lost.iloc[1:]
+    carries = ["values from keys", "read from the value, later layers"]
+    assert (readers[carries] > 90).all() and readers.drop(carries).max() == 0
+    assert (slow["read from the value, first"] >= 50).all() and (slow["its key from others, first"] >= 24).all()
+    assert slow["another key from others, first"].max() <= 1
+    joins = slow["values from keys"] / right.loc[slow.index, "nothing"]
+    assert joins[SLOW[9]] < 0.02 > joins[SLOW[16]] and 0.17 < joins[SLOW[20]] < 0.25
+    later = slow["read from the value, later layers"]
+    assert later[SLOW[16]] <= 1 and later.drop([SLOW[16]]).min() >= 25
+    assert list(slow.index[slow["its key from the value, first"] < -5]) == [SLOW[20]]
+
+
+@pytest.mark.slow
+def test_what_is_ruled_out_is_what_the_page_says(found):
+    table = ruled_out(found[1]).table.set_index(["network", "step"]).drop(columns="arm")
+    numbers = table.map(lambda words: [float(one) for one in re.findall(r"\d+", words)])
+    given, cut = (numbers[name].str[0] for name in ("gives one other value", "its key cut from it"))
+    assert given.max() < 7 and cut.iloc[0] == 0 and cut.iloc[1:].between(20, 45).all()
+    behind = numbers["read cut from those behind"]
+    right = numbers["behind by lot"].str[0]
+    assert behind[SLOW[16]][1] > 90 > 2 * right[SLOW[16]]
+    whole = cuts(found[1]).table.set_index(["network", "step"])["nothing"].str.rstrip("%").astype(float)
+    assert all(behind[one][0] > whole[one] for one in (SLOW[9], SLOW[20])) and behind[SLOW[16]][0] < whole[SLOW[16]]
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""Looks that are cut: which, as pairs of places, by the words of the rows; and what is read without them."""
+"""Looks that are cut: which, as pairs of places, by the words of the rows; what is answered then; and the tables."""
 
 import pandas as pd
 import pytest
@@ -14,7 +14,6 @@ from retrieval_circuits.sgd_formation.design import FRESH, TRAINED_ON
 from retrieval_circuits.sgd_formation.figures import known as view
 from retrieval_circuits.sgd_formation.measures import cuts
 from retrieval_circuits.sgd_formation.measures.asked import asked
-from retrieval_circuits.sgd_formation.measures.known import stands_late
 from retrieval_circuits.sgd_formation.measures.sizes import SIZES
 
 TASK = BalancedStream(**SIZES, n_train=1500, n_eval=1500)
@@ -22,19 +21,19 @@ CONFIG = ModelConfig(
     d_vocab=len(TASK.vocab), n_ctx=TASK.max_length, n_layers=2, n_heads=2, d_model=8, d_mlp=16, norm="layer",
     positions="learned", mlp="gelu", bias="inside",
 )  # fmt: skip
-STEP, N_ROWS = 50, 4
+STEPS, N_ROWS = (0, 50), 6
 
 
 class Run:
-    """The last checkpoint of a network, as instruments see it."""
+    """Checkpoints of a network, as instruments see them."""
 
-    run_id, final_step, all_steps = "planted", STEP, (0, STEP)
+    run_id, final_step, all_steps = "planted", STEPS[-1], STEPS
 
-    def __init__(self, weights):
-        self.weights, self.recipe = weights, type("Recipe", (), {"model": CONFIG, "make_task": lambda self: TASK})()
+    def __init__(self, weights, config=CONFIG):
+        self.weights, self.recipe = weights, type("Recipe", (), {"model": config, "make_task": lambda self: TASK})()
 
     def stack(self, steps):
-        return {name: value[None].expand(len(steps), *value.shape) for name, value in self.weights.items()}
+        return {name: value[[STEPS.index(step) for step in steps]] for name, value in self.weights.items()}
 
     def tokens_seen(self, step):
         return step
@@ -44,7 +43,8 @@ class Run:
 def weights():
     generator = torch.Generator().manual_seed(5)
     return {
-        name: value + torch.randn(value.shape, generator=generator) for name, value in init_weights(CONFIG, 0).items()
+        name: value + torch.randn((len(STEPS), *value.shape), generator=generator)
+        for name, value in init_weights(CONFIG, 0).items()
     }
 
 
@@ -53,74 +53,142 @@ def found():
     return asked(TASK, "test", N_ROWS)
 
 
-def edges_by_hand(words, at):
-    """Cut -> which looks a row may not have, ``(layer, from, to)``; ``at``: where its key is asked for."""
+def row_by_hand(words, at):
+    """Of a read at ``at`` what stands where: its key's last place, the value's, all other values before and behind."""
     key, answer = words[at], words[at + 1]
-    own = [place for place in range(2, at, 3) if words[place] == key]
-    shown = [place + 1 for place in own if words[place + 1] == answer]
-    values, others = range(3, at, 3), [place for place in range(2, max(own), 3) if words[place] != key]
+    values = range(3, at, 3)
+    shown = [place for place in values if words[place] == answer]
+    last = max(shown)
+    others = [place for place in values if place not in shown]
+    keys = [place for place in range(2, last - 1, 3) if words[place] != key]
+    before, after = ([place for place in others if (place > last) == is_after] for is_after in (False, True))
+    return {"key": last - 1, "another": keys[-1:], "shown": shown, "before": before, "after": after}
+
+
+def edges_by_hand(words, at, one):
+    """Cut -> which looks a row may not have, ``(layer, from, to)``; ``one``: the places of one other value."""
+    row = row_by_hand(words, at)
+
+    def looks(layer, of, to):
+        return {(layer, of, place) for place in to or [at + 1]}  # a place that it does not see, where there is none
+
     return {
-        "none": set(),
-        "joins": {(layer, place + 1, place) for layer in (0, 1) for place in range(2, len(words) - 1, 3)},
-        "finds in the first layer": {(0, at, place) for place in shown},
-        "finds in later layers": {(1, at, place) for place in shown},
-        "what stood before its key": {(0, max(own), value) for value in values},
-        "what stood before another key": {(0, max(others, default=at + 1), value) for value in values},
-        "what came after": {(1, at, value) for value in values if value > max(shown)} or {(1, at, at + 1)},
-        "what came earlier": {(1, at, value) for value in values if value < max(shown) and value not in shown},
-    }
+        cuts.NOTHING: set(),
+        cuts.VALUES_FROM_KEYS: {(layer, key + 1, key) for layer in (0, 1) for key in range(2, len(words) - 1, 3)},
+        cuts.FIRST_FROM_VALUE: looks(0, at, row["shown"]),
+        cuts.LATER_FROM_VALUE: looks(1, at, row["shown"]),
+        cuts.KEY_FROM_OTHERS: looks(0, row["key"], row["before"]),
+        cuts.KEY_FROM_VALUE: looks(0, row["key"], row["shown"]),
+        cuts.OTHER_KEY_FROM_OTHERS: {edge for key in row["another"] or [at + 1]
+                                     for edge in looks(0, key, row["before"])},
+        cuts.KEY_FROM_ONE: looks(0, row["key"], one),
+        cuts.FROM_AFTER: looks(1, at, row["after"]),
+        cuts.FROM_BEFORE: looks(1, at, row["before"]),
+    }  # fmt: skip
+
+
+def in_words(places):
+    return [[TASK.vocab[word] for word in row] for row in places.batch.tokens]
+
+
+def ones_by_hand(row, words):
+    """Values that last stand before the value asked for, and late: value -> its places."""
+    last_stands = {words[place]: place for place in row["before"] + row["after"]}
+    late = {word for word, place in last_stands.items() if place in row["before"] and place // 3 - 1 >= 10}
+    return {word: [place for place in row["before"] if words[place] == word] for word in late}
 
 
 def test_cuts_are_the_looks_that_the_words_say(weights, found):
-    batch = cuts._Places.of(TASK, found).batch
-    net = Network(CONFIG, {name: value[None] for name, value in weights.items()})
-    made = cuts._cuts(net, (batch.tokens.shape[1] - 1) // 3)
-    for row in range(0, len(batch), 7):
-        words, at = [TASK.vocab[word] for word in batch.tokens[row]], batch.roles["read_out"][row].item()
-        for name, wanted in edges_by_hand(words, at).items():
+    places = cuts._Places.of(TASK, found)
+    net = Network(CONFIG, weights)
+    batch, made = places.batch, cuts._cuts(net, (places.batch.tokens.shape[1] - 1) // 3)
+    some_have_one = 0
+    for number, words in enumerate(in_words(places)):
+        at = batch.roles["read_out"][number].item()
+        row = row_by_hand(words, at)
+        possible, one = ones_by_hand(row, words), places.one[number].nonzero()[:, 0].tolist()
+        assert len(one) == bool(possible) and all(words[place] in possible for place in one)
+        some_have_one += len(one)
+        wanted = edges_by_hand(words, at, [place for of in one for place in possible[words[of]]])
+        assert list(made) == list(wanted)
+        for name, edges in wanted.items():
             got = {
                 (edit.head.layer, edit.head.index, query, key)
                 for edit in made[name]
-                for query in batch.roles[edit.query][row].reshape(-1).tolist()
-                for key in batch.roles[edit.key][row].reshape(-1).tolist()
+                for query in batch.roles[edit.query][number].reshape(-1).tolist()
+                for key in batch.roles[edit.key][number].reshape(-1).tolist()
             }
-            assert got == {(layer, head, *places) for layer, *places in wanted for head in (0, 1)}, name
-    assert list(made) == list(edges_by_hand(words, at))
+            assert got == {(layer, head, *of) for layer, *of in edges for head in (0, 1)}, name
+    assert 0 < some_have_one < len(batch)
 
 
-def test_what_is_read_without_them_is_read_by_the_whole_network_first(weights, found):
+KINDS = {"right_without": "value", "gives_before": "before", "gives_after": "after"}
+
+
+def test_every_number_is_of_its_cut_its_reads_and_its_checkpoint(weights, found):
     table = cuts.cut_looks(Run(weights), cuts.Cut(n_rows=N_ROWS, split="test", steps=(0,)), lambda n: None)
     table = table.astype({"metric": str, "variable": str, "family": str})
-    assert list(table["step"].unique()) == [0, STEP]
-    values = table[(table["metric"] == "right_without") & (table["step"] == STEP)].set_index(["family", "variable"])[
-        "value"
-    ]
-    logits = forward(CONFIG, weights, found.batch.tokens).logits
-    right = found.at_reads(logits).argmax(-1) == found.reads.answer
-    late = stands_late(TASK, found)
-    assert 0 < late.sum() < len(late)
-    for place, of_place in {"late": late, "early": ~late}.items():
-        assert values[place, "none"] == pytest.approx(right[of_place].double().mean().item())
-        assert len(values[place]) == 8
-
-
-def test_answers_are_told_apart_by_whether_they_stand_before_or_after(found):
+    told = table.set_index(["step", "family", "metric", "variable"])["value"]
     places = cuts._Places.of(TASK, found)
-    words = [[TASK.vocab[word] for word in row] for row in places.batch.tokens]
-    given = torch.randint(TASK.words.first_value, len(TASK.vocab), (2, len(words)), generator=torch.manual_seed(0))
-    given[0] = places.batch.tokens[:, 3]  # the first value of each row
-    told, by_lot = places.gives(given), places.after_by_lot()
-    for number, (row, at) in enumerate(zip(words, found.reads.at.tolist(), strict=True)):
-        answer = row[at + 1]
-        last = max(place for place in range(3, at, 3) if row[place] == answer)
-        before = [row[place] for place in range(3, last, 3) if row[place] != answer]
-        after = [row[place] for place in range(last + 3, at, 3)]
-        assert by_lot[number].item() == pytest.approx(len(after) / len(before + after))
-        for cut in (0, 1):
-            word = TASK.vocab[given[cut, number]]
-            assert told["gives_after"][cut, number] == (word in after)
-            assert told["gives_before"][cut, number] == (word in before and word not in after)
-    assert told["gives_before"][0].any() and told["gives_after"][0].any()
+    rows = [row_by_hand(words, at) for words, at in zip(in_words(places), found.reads.at.tolist(), strict=True)]
+    of_family = {"late": [row["key"] // 3 >= 10 for row in rows], "early": [row["key"] // 3 < 10 for row in rows],
+                 "shown": [len(row["shown"]) > 1 for row in rows]}  # fmt: skip
+    checked, some_one = 0, [row.nonzero()[:, 0].tolist() or [0] for row in places.one]
+    for number, step in enumerate(STEPS):
+        net = Network(CONFIG, {name: value[number : number + 1] for name, value in weights.items()})
+        for name, edits in cuts._cuts(net, (places.batch.tokens.shape[1] - 1) // 3).items():
+            given = net.answers_under(places.batch, [edits], {}).logits[0, 0].argmax(-1).tolist()
+            kinds = [kind_by_hand(words, row, TASK.vocab[word]) for words, row, word in
+                     zip(in_words(places), rows, given, strict=True)]  # fmt: skip
+            for family, mine in of_family.items():
+                of_mine = [kind for kind, is_mine in zip(kinds, mine, strict=True) if is_mine]
+                for metric, kind in KINDS.items():
+                    assert told[step, family, metric, name] == pytest.approx(of_mine.count(kind) / len(of_mine))
+                    checked += kind in of_mine
+                ones = [
+                    word == words[at]
+                    for word, words, (at, *_), is_mine in zip(
+                        map(TASK.vocab.__getitem__, given), in_words(places), some_one, mine, strict=True
+                    )
+                    if is_mine and at
+                ]
+                assert told[step, family, "gives_one", name] == pytest.approx(
+                    sum(ones) / len(ones) if ones else float("nan"), nan_ok=True
+                )
+    assert checked > 20
+    whole = forward(CONFIG, {name: value[1] for name, value in weights.items()}, found.batch.tokens).logits
+    right = (found.at_reads(whole).argmax(-1) == found.reads.answer)[torch.tensor(of_family["late"])]
+    assert told[STEPS[1], "late", "right_without", cuts.NOTHING] == pytest.approx(right.double().mean().item())
+
+
+def kind_by_hand(words, row, given):
+    """What an answer is: the value asked for, another value that last stands before it, or behind it; or nothing."""
+    last_stands = {words[place]: place for place in sorted(row["before"] + row["after"])}
+    if given == words[row["key"] + 1]:
+        return "value"
+    if given not in last_stands:
+        return "none"
+    return "after" if last_stands[given] in row["after"] else "before"
+
+
+def test_values_are_counted_once_where_they_last_stand(weights, found):
+    table = cuts.cut_looks(Run(weights), cuts.Cut(n_rows=N_ROWS, split="test", steps=()), lambda n: None)
+    table = table.astype({"metric": str, "family": str}).set_index(["family", "metric"])["value"]
+    places = cuts._Places.of(TASK, found)
+    shares = []
+    for words, at in zip(in_words(places), found.reads.at.tolist(), strict=True):
+        row = row_by_hand(words, at)
+        behind = {words[place] for place in row["after"]}
+        every = behind | {words[place] for place in row["before"]}
+        if row["key"] // 3 < 10:
+            shares.append(len(behind) / len(every))
+    assert table["early", "are_after"] == pytest.approx(sum(shares) / len(shares))
+
+
+def test_a_network_of_one_layer_has_no_later_ones(weights):
+    one = ModelConfig(d_vocab=8, n_ctx=8, n_layers=1, n_heads=1, d_model=8)
+    with pytest.raises(ValueError, match="two layers or more; this network has n_layers = 1"):
+        cuts.cut_looks(Run(weights, one), cuts.Cut(n_rows=1, split="test", steps=()), lambda n: None)
 
 
 def test_a_network_that_copies_where_it_looks_reads_nothing_without_that_look(found):
@@ -137,7 +205,7 @@ def test_a_network_that_copies_where_it_looks_reads_nothing_without_that_look(fo
     net = Network(config, {name: value[None] for name, value in weights.items()})
     batch = cuts._Places.of(TASK, found).batch
     made = cuts._cuts(net, (batch.tokens.shape[1] - 1) // 3)
-    whole, cut = net.answers_under(batch, [made["none"], made["finds in the first layer"]], {}).logits[:, 0]
+    whole, cut = net.answers_under(batch, [made[cuts.NOTHING], made[cuts.FIRST_FROM_VALUE]], {}).logits[:, 0]
     row = torch.arange(len(batch))
     assert (whole[row, found.reads.answer] > 0).all()
     assert (cut[row, found.reads.answer] == 0).all()
@@ -149,34 +217,56 @@ def rows(arm, seed, step, metric, value, **more):
             "n": 9, "tokens_seen": 0, **at}  # fmt: skip
 
 
+NAMES = list(cuts._cuts(Network(CONFIG, {}), 1))
+"""Of all cuts, in their order."""
+
+
 def network(arm, seed, step, read, places):
-    """How much a network reads; of late values with each look cut a twentieth less, and twice that stands before."""
-    cut = [
-        rows(arm, seed, step, metric, value, family=family, variable=name)
-        for family, right in zip(("late", "early"), places, strict=True)
-        for n, name in enumerate(view.CUT)
-        for metric, value in {"right_without": right - n / 20, "gives_before": n / 10, "gives_after": 0.01}.items()
-    ]
+    """How much a network reads; of late values with each look cut a twentieth less; what else, by the cut's number."""
+    cut = [rows(arm, seed, step, "are_after", 0.25, family="late", variable=cuts.NOTHING)]
+    for family, right in zip(("late", "early"), places, strict=True):
+        for n, name in enumerate(NAMES):
+            given = {"right_without": right - n / 20, "gives_before": n / 100, "gives_after": 0.01, "gives_one": n / 10}
+            cut += [rows(arm, seed, step, metric, value, family=family, variable=name)
+                    for metric, value in given.items()]  # fmt: skip
     return [rows(arm, seed, step, "accuracy", read)], cut
 
 
-def told(*networks):
+def told(*networks, of=view.cuts):
     measured, cut = ([row for one in networks for row in one[part]] for part in (0, 1))
-    return view.cuts(Results(pd.DataFrame(measured), pd.DataFrame(), "paper", {"cuts": pd.DataFrame(cut)}))
+    return of(Results(pd.DataFrame(measured), pd.DataFrame(), "paper", {"cuts": pd.DataFrame(cut)})).table
+
+
+SOME = (
+    network(FRESH, 1, 400, 0.3, (0.6, 0.2)), network(FRESH, 1, 500, 1.0, (0.9, 0.9)),
+    network(FRESH, 2, 500, 0.95, (0.7, 0.9)), network(FRESH, 3, 400, 0.5, (0.8, 0.1)),
+    network(FRESH, 3, 500, 0.5, (0.6, 0.2)), network(TRAINED_ON, 3, 500, 0.9, (1.0, 0.4)),
+    network(FRESH, 4, 500, 0.2, (0.4, 0.1)),
+)  # fmt: skip
 
 
 def test_networks_that_read_are_told_on_average_and_each_that_reads_late_values_only():
-    found = told(
-        network(FRESH, 1, 400, 0.3, (0.6, 0.2)), network(FRESH, 1, 500, 1.0, (0.9, 0.9)),
-        network(FRESH, 2, 500, 0.95, (0.7, 0.9)), network(FRESH, 3, 400, 0.5, (0.8, 0.1)),
-        network(FRESH, 3, 500, 0.5, (0.6, 0.2)), network(TRAINED_ON, 3, 500, 0.9, (1.0, 0.4)),
-        network(FRESH, 4, 500, 0.2, (0.4, 0.1)),
-    ).table.set_index("cut")  # fmt: skip
-    assert list(found.columns) == ["mean of 2 that read", "seed 1, step 400", "seed 3, step 1,000", "arm"]
-    assert list(found.index) == list(view.CUT.values())
-    assert found.loc["nothing"].to_list()[:3] == ["80% (0, 1)", "60% (0, 1)", "100% (0, 1)"]
-    assert found.loc[view.CUT[cuts.AFTER]].to_list()[:3] == ["50% (60, 1)", "30% (60, 1)", "70% (60, 1)"]
+    found = told(*SOME).set_index(["network", "step"])
+    assert found.index.tolist() == [("mean of 2 that read", "500"), ("seed 1", "400"), ("seed 3", "1,000")]
+    assert list(found.columns) == ["arm", *view.CUT.values()]
+    for cut, name in view.CUT.items():
+        lost = NAMES.index(cut) / 20
+        assert found[name].to_list() == [f"{right - lost:.0%}" for right in (0.8, 0.6, 1.0)]
+
+
+def test_what_is_ruled_out_is_told_of_the_same_networks():
+    found = told(*SOME, of=view.ruled_out).set_index(["network", "step"])
+    number = NAMES.index(cuts.FROM_AFTER)
+    behind = 0.01 / (0.01 + number / 100)
+    assert found.loc[("seed 3", "1,000"), "read cut from those behind"] == f"{1 - number / 20:.0%}; {behind:.0%} behind"
+    assert found["gives one other value"].to_list() == ["0%"] * 3
+    assert found["its key cut from it"].to_list() == [f"{NAMES.index(cuts.KEY_FROM_ONE) / 10:.0%}"] * 3
+    assert found["behind by lot"].to_list() == ["25%"] * 3
 
 
 def test_where_none_reads_the_mean_is_of_all():
-    assert list(told(network(FRESH, 1, 50, 0.1, (0.4, 0.1))).table.columns) == ["cut", "mean of 1", "arm"]
+    assert told(network(FRESH, 1, 50, 0.1, (0.4, 0.1)))["network"].to_list() == ["mean of all 1"]
+
+
+def test_a_share_of_nothing_is_none():
+    assert view._share(float("nan")) == "none" and view._share(0.5) == "50%"

@@ -12,9 +12,11 @@ from circuitcore.models.transformer import init_weights
 from circuitcore.tasks.balanced_stream import BalancedStream
 from livingpaper.claims.results import Results
 from retrieval_circuits.sgd_formation.design import FRESH
+from retrieval_circuits.sgd_formation.figures.known import ways
 from retrieval_circuits.sgd_formation.measures import known
+from retrieval_circuits.sgd_formation.measures.asked import asked
 from retrieval_circuits.sgd_formation.measures.sizes import SIZES
-from retrieval_circuits.sgd_formation.readings import networks as readings
+from retrieval_circuits.sgd_formation.readings import known as readings
 
 TASK = BalancedStream(**SIZES, n_train=1500, n_eval=1500)
 CONFIG = ModelConfig(
@@ -97,33 +99,86 @@ def test_a_value_by_lot_is_held_out_of_one_key_in_eight():
     assert held[TASK.words.first_key : first, first:].float().mean() == 10 / 80
 
 
-CURVES = {1: (0.1, 0.2, 0.3, 0.2, 0.9), 2: (0.1, 0.2, 0.2, 0.24, 0.2)}
-"""Accuracy at five checkpoints: of a network that falls back below a quarter, and of one that never gets there."""
+def test_a_value_that_is_held_out_of_no_key_counts_as_an_answer():
+    """With sizes at which some is: a network that always gives it gives a value that was not written to the key."""
+    task = BalancedStream(n_train=1500, n_eval=1500)
+    free = int((~task.held_out.any(0)).nonzero()[0]) + task.words.first_value
+    found = asked(task, "test", 20)
+    added = {}
+    known._add_of_other_keys(
+        task, found, torch.full((1, len(found.reads)), free), lambda name, values, n: added.setdefault(name, values)
+    )
+    own = (found.batch.tokens[found.reads.row] == free) & (found.kinds["support"] | found.kinds["stale"])
+    assert added["not_of_key"].item() == pytest.approx(1 - own.any(1).double().mean().item()) and own.any()
+    assert added["gives_held_out"].item() == added["gives_held_out_of_others"].item() == 0
 
 
-def planted(step, seed, metric, split, value):
+CURVES = {
+    1: (0.1, 0.2, 0.26, 0.2, 0.9), 2: (0.1, 0.2, 0.2, 0.24, 0.2), 3: (0.1, 0.2, 0.3, 0.9, 0.9),
+    4: (0.1, 0.1, 0.2, 0.3, 0.9),
+}  # fmt: skip
+"""Accuracy at five checkpoints: of a network that falls back below a quarter, of one that never gets there, of one that
+answers nothing of the kind by then, and of one that is late."""
+LATE, SHOWN, EARLY = (0, 0.4, 0.6, 0.9, 0.9), (0, 0.5, 0.7, 0.9, 1.0), (0, 0, 0, 0.4, 0.6)
+
+
+def planted(step, seed, metric, split, value, **more):
     return {
         "arm": FRESH, "init_seed": seed, "run_id": str(seed), "step": step, "metric": metric, "split": split,
-        "site": "", "variable": "", "edit": "", "layer": -1, "head": -1, "value": value, "n": 1, "epoch": 0,
+        "site": "", "variable": "", "edit": "", "layer": -1, "head": -1, "value": value, "n": 1, "epoch": 0, **more,
     }  # fmt: skip
 
 
 @pytest.fixture
 def results():
     steps = range(0, 250, 50)
-    curves = [planted(step, seed, "accuracy", "test", value) for seed, values in CURVES.items()
-              for step, value in zip(steps, values, strict=True)]  # fmt: skip
-    of_pairs = [planted(step, seed, "gives_held_out", "test", step / 1000) for seed in CURVES for step in steps]
-    of_pairs += [planted(step, seed, "pairs_right", split, value) for seed in CURVES for split, values in
-                 {"heldout_pairs": (0, 0, 0, 0.4, 0.6), "heldout_twins": (0, 0.4, 0.6, 0.9, 0.9)}.items()
-                 for step, value in zip(steps, values, strict=True)]  # fmt: skip
-    return Results(pd.DataFrame(curves), pd.DataFrame(), "paper", {"known": pd.DataFrame(of_pairs)})
+    by_step = [(seed, number, step) for seed in CURVES for number, step in enumerate(steps)]
+    curves = [planted(step, seed, "accuracy", "test", CURVES[seed][number]) for seed, number, step in by_step]
+    rows = []
+    for seed, number, step in by_step:
+        held_out = float("nan") if seed == 3 else step / 1000
+        rows += [planted(step, seed, "gives_held_out", "test", held_out)]
+        rows += [planted(step, seed, "pairs_right", split, values[number])
+                 for split, values in {"heldout_pairs": EARLY, "heldout_twins": LATE}.items()]  # fmt: skip
+        rows += [planted(step, seed, "right_by_place", "test", values[number], variable=place, n=n)
+                 for place, values, n in (("late", LATE, 50), ("shown", SHOWN, 40), ("early", EARLY, 30))]  # fmt: skip
+    return Results(pd.DataFrame(curves), pd.DataFrame(), "paper", {"known": pd.DataFrame(rows)})
 
 
 def test_before_is_the_last_checkpoint_before_the_first_with_a_quarter(results):
-    assert readings.before_look_up("gives_held_out")(results).to_dict() == {1: 0.05, 2: 0.2}
+    found = readings.before_look_up("gives_held_out")(results).to_dict()
+    assert found == {1: 0.05, 2: 0.2, 4: 0.1}, "the third gives no such answer then, and has no number"
+
+
+HALF_LATE, HALF_EARLY = 75, 175
 
 
 def test_half_of_either_kind_of_reads_is_interpolated(results):
-    assert readings.pair_time("heldout_pairs")(results).to_dict() == {1: pytest.approx(175), 2: pytest.approx(175)}
-    assert readings.pair_time("heldout_twins")(results).to_dict() == {1: pytest.approx(75), 2: pytest.approx(75)}
+    for time, half in (
+        (readings.pair_time("heldout_twins"), HALF_LATE), (readings.pair_time("heldout_pairs"), HALF_EARLY),
+        (readings.place_time("late"), HALF_LATE), (readings.place_time("early"), HALF_EARLY),
+    ):  # fmt: skip
+        assert time(results).to_dict() == dict.fromkeys(CURVES, pytest.approx(half))
+
+
+def test_late_reads_that_no_read_has_shown_are_what_is_left_of_the_late_ones(results):
+    found = readings.place_curve(results, readings.UNREAD)
+    left = [(50 * late - 40 * shown) / 10 for late, shown in zip(LATE, SHOWN, strict=True)]
+    assert len(found) == 5 * len(CURVES)
+    for _, of_one in found.groupby("init_seed"):
+        assert of_one.sort_values("step")["value"].to_list() == pytest.approx(left)
+
+
+def test_ways_are_shown_of_networks_that_read_each_from_its_own_half_on(results):
+    shown = ways(results).table
+    assert set(shown["init_seed"]) == {1, 3, 4}
+    table = shown.pivot(index=["init_seed", "step"], columns=["panel", "series"], values="value")
+    panels = {
+        "by where the value stands": {"read before in the stream": SHOWN, "early, before training has reads": EARLY},
+        "where only the pair differs": {"pairs trained on": LATE, "pairs never trained on": EARLY},
+    }
+    for seed, half in {1: 150, 3: 100, 4: 150}.items():  # the checkpoint nearest to the crossing of a half
+        for panel, series in panels.items():
+            for name, values in series.items():
+                of_one = table.loc[seed][panel, name]
+                assert of_one.to_list() == [values[(step + half) // 50] for step in of_one.index], seed

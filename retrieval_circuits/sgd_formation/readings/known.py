@@ -1,0 +1,60 @@
+"""What claims and figures read of ``known``: which pairs networks know, and where the values stand that they read."""
+
+import pandas as pd
+
+from livingpaper.claims.reading import OfArms, of_arms
+from livingpaper.claims.results import Results
+from retrieval_circuits.sgd_formation.design import FRESH, REPORTED
+from retrieval_circuits.sgd_formation.readings.networks import HALF, Timed, accuracy_curve
+
+UNREAD = "late, not shown"
+"""How reads are called whose value stands late, and in no earlier read."""
+WITHOUT_KEY = 0.25
+"""Share of reads answered right below which no look-up is needed: the best rule without the key has some 22 %."""
+
+
+def before_look_up(metric: str) -> OfArms:
+    """Values of a reading: what ``known`` says at the last checkpoint before a quarter of the reads is right.
+
+    At the last of all where a network never gets there; one that gives no such answer then has no number.
+    """
+
+    @of_arms(FRESH)
+    def values(results: Results) -> pd.Series:
+        wide = accuracy_curve(FRESH)(results).pivot(index="init_seed", columns="step", values="value")
+        wide = wide.sort_index(axis=1)
+        early = (wide < WITHOUT_KEY).cummin(axis=1)
+        at = early.apply(lambda row: row.index[row].max(), axis=1)
+        rows = known_curve(results, metric)
+        return rows[rows["step"] == rows["init_seed"].map(at)].set_index("init_seed")["value"].dropna()
+
+    return values
+
+
+def known_curve(results: Results, metric: str, **where: str) -> pd.DataFrame:
+    """What ``known`` says of networks on fresh rows through training: ``arm init_seed step value``."""
+    rows = results.rows("known", arm=FRESH, metric=metric, **{"split": REPORTED[FRESH], **where})
+    return rows[["arm", "init_seed", "step", "value"]]
+
+
+def place_curve(results: Results, place: str) -> pd.DataFrame:
+    """Share of reads answered right through training, by where the value stands: "late", "early", "shown", ``UNREAD``.
+
+    As in ``known``, whose late reads hold those shown; the others are what is left of them.
+    """
+    if place != UNREAD:
+        return known_curve(results, "right_by_place", variable=place)
+    rows = results.rows("known", arm=FRESH, metric="right_by_place", variable=["late", "shown"])
+    wide = rows.astype({"variable": str}).pivot(index=["arm", "init_seed", "step"], columns="variable")
+    right = (wide["value"] * wide["n"]).diff(-1, axis=1)["late"]
+    return (right / wide["n"].diff(-1, axis=1)["late"]).rename("value").reset_index()
+
+
+def pair_time(split: str) -> Timed:
+    """Values of a reading: when half of the reads of held-out pairs, or of their twins, are right."""
+    return Timed(FRESH, lambda results: known_curve(results, "pairs_right", split=split), HALF)
+
+
+def place_time(place: str) -> Timed:
+    """Values of a reading: when half of the reads are right whose value stands "late", or "early"."""
+    return Timed(FRESH, lambda results: place_curve(results, place), HALF)
