@@ -37,10 +37,12 @@ def ways(results: Results) -> View:
 LATE, EARLY = "late", "early"
 RIGHT, BEFORE, AFTER, ONE, BY_LOT = "right_without", "gives_before", "gives_after", "gives_one", "are_after"
 CUT = {
-    made.NOTHING: "nothing", made.VALUES_FROM_KEYS: "values from keys",
-    made.LATER_FROM_VALUE: "read from the value, later layers", made.FIRST_FROM_VALUE: "read from the value, first",
-    made.KEY_FROM_OTHERS: "its key from others, first", made.OTHER_KEY_FROM_OTHERS: "another key from others, first",
-    made.KEY_FROM_VALUE: "its key from the value, first",
+    made.NOTHING: "nothing is cut", made.VALUES_FROM_KEYS: "values from their keys",
+    made.LATER_FROM_VALUE: "the read from the value, later layers",
+    made.FIRST_FROM_VALUE: "the read from the value, first layer",
+    made.KEY_FROM_OTHERS: "its key's last place from other values",
+    made.OTHER_KEY_FROM_OTHERS: "another key's place from other values",
+    made.KEY_FROM_VALUE: "its key's last place from the value",
 }  # fmt: skip
 """What is cut -> what its column is called."""
 
@@ -51,10 +53,11 @@ def cuts(results: Results) -> View:
         {**who, **{name: _share(shares[RIGHT, cut, LATE]) for cut, name in CUT.items()}}
         for who, shares in _networks(results)
     ]
-    return View(pd.DataFrame(found), "share of late reads", "validation", note=LATE_IS)
-
-
-LATE_IS = "Late: the value last stands where training has reads"
+    note = (
+        "Shares of late reads answered right while the looks that a column names are cut, the last three in the first "
+        "layer. Late: the value last stands where training has reads"
+    )
+    return View(pd.DataFrame(found), "share of late reads", "validation", note=note)
 
 
 def ruled_out(results: Results) -> View:
@@ -62,20 +65,23 @@ def ruled_out(results: Results) -> View:
     found = []
     for who, shares in _networks(results):
         after, before = (
-            f"{_share(shares[RIGHT, cut, LATE])}; {_share(_behind(shares, cut))} behind"
+            f"{_share(shares[RIGHT, cut, LATE])}; {_share(_after(shares, cut))} after"
             for cut in (made.FROM_AFTER, made.FROM_BEFORE)
         )
         one = [_share(shares[ONE, cut, LATE]) for cut in (made.NOTHING, made.KEY_FROM_ONE)]
         lot = _share(shares[BY_LOT, made.NOTHING, LATE])
         found.append({
-            **who, "gives one other value": one[0], "its key cut from it": one[1], "read cut from those behind": after,
-            "read cut from those before": before, "behind by lot": lot,
+            **who, "answers one other value": one[0], "the same, its key's last place cut from it": one[1],
+            "the read cut from values after": after, "the read cut from values before": before, "after, by lot": lot,
         })  # fmt: skip
-    note = f"{LATE_IS}. Behind: of other values of the row that are given, those behind the value asked for"
+    note = (
+        "Shares of late reads. The read is cut in later layers, from other values that stand after the one asked for, "
+        "or before: the share right; then, of the other values of the row that are given, the share that stand after"
+    )
     return View(pd.DataFrame(found), "shares", "validation", note=note)
 
 
-def _behind(shares: pd.Series, cut: str) -> float:
+def _after(shares: pd.Series, cut: str) -> float:
     after, before = shares[AFTER, cut, LATE], shares[BEFORE, cut, LATE]
     return after / (after + before) if after + before else math.nan
 

@@ -105,29 +105,33 @@ def test_what_cuts_say_of_them_is_what_the_page_says(found):
     table = cuts(results).table.set_index(["network", "step"]).drop(columns="arm")
     assert table.index.tolist() == [("mean of 18 that read", "5,000"), *SLOW.values()]
     right = table.map(lambda words: float(words.rstrip("%")))
-    lost = right.rsub(right["nothing"], axis=0)
+    lost = right.rsub(right["nothing is cut"], axis=0)
     readers, slow = lost.iloc[0], lost.iloc[1:]
-    carries = ["values from keys", "read from the value, later layers"]
+    carries = ["values from their keys", "the read from the value, later layers"]
     assert (readers[carries] > 90).all() and readers.drop(carries).max() == 0
-    assert (slow["read from the value, first"] >= 50).all() and (slow["its key from others, first"] >= 24).all()
-    assert slow["another key from others, first"].max() <= 1
-    joins = slow["values from keys"] / right.loc[slow.index, "nothing"]
+    assert (slow["the read from the value, first layer"] >= 50).all() and (
+        slow["its key's last place from other values"] >= 24
+    ).all()
+    assert slow["another key's place from other values"].max() <= 1
+    joins = slow["values from their keys"] / right.loc[slow.index, "nothing is cut"]
     assert joins[SLOW[9]] < 0.02 > joins[SLOW[16]] and 0.17 < joins[SLOW[20]] < 0.25
-    later = slow["read from the value, later layers"]
+    later = slow["the read from the value, later layers"]
     assert later[SLOW[16]] <= 1 and later.drop([SLOW[16]]).min() >= 25
-    assert list(slow.index[slow["its key from the value, first"] < -5]) == [SLOW[20]]
+    assert list(slow.index[slow["its key's last place from the value"] < -5]) == [SLOW[20]]
 
 
 @pytest.mark.slow
 def test_what_is_ruled_out_is_what_the_page_says(found):
     table = ruled_out(found[1]).table.set_index(["network", "step"]).drop(columns="arm")
     numbers = table.map(lambda words: [float(one) for one in re.findall(r"\d+", words)])
-    given, cut = (numbers[name].str[0] for name in ("gives one other value", "its key cut from it"))
+    given, cut = (
+        numbers[name].str[0] for name in ("answers one other value", "the same, its key's last place cut from it")
+    )
     assert given.max() < 7 and cut.iloc[0] == 0 and cut.iloc[1:].between(20, 45).all()
-    behind = numbers["read cut from those behind"]
-    right = numbers["behind by lot"].str[0]
+    behind = numbers["the read cut from values after"]
+    right = numbers["after, by lot"].str[0]
     assert behind[SLOW[16]][1] > 90 > 2 * right[SLOW[16]]
-    whole = cuts(found[1]).table.set_index(["network", "step"])["nothing"].str.rstrip("%").astype(float)
+    whole = cuts(found[1]).table.set_index(["network", "step"])["nothing is cut"].str.rstrip("%").astype(float)
     assert all(behind[one][0] > whole[one] for one in (SLOW[9], SLOW[20])) and behind[SLOW[16]][0] < whole[SLOW[16]]
 
 

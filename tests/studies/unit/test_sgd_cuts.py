@@ -257,11 +257,16 @@ def test_networks_that_read_are_told_on_average_and_each_that_reads_late_values_
 def test_what_is_ruled_out_is_told_of_the_same_networks():
     found = told(*SOME, of=view.ruled_out).set_index(["network", "step"])
     number = NAMES.index(cuts.FROM_AFTER)
-    behind = 0.01 / (0.01 + number / 100)
-    assert found.loc[("seed 3", "1,000"), "read cut from those behind"] == f"{1 - number / 20:.0%}; {behind:.0%} behind"
-    assert found["gives one other value"].to_list() == ["0%"] * 3
-    assert found["its key cut from it"].to_list() == [f"{NAMES.index(cuts.KEY_FROM_ONE) / 10:.0%}"] * 3
-    assert found["behind by lot"].to_list() == ["25%"] * 3
+    after = 0.01 / (0.01 + number / 100)
+    assert (
+        found.loc[("seed 3", "1,000"), "the read cut from values after"] == f"{1 - number / 20:.0%}; {after:.0%} after"
+    )
+    assert found["answers one other value"].to_list() == ["0%"] * 3
+    assert (
+        found["the same, its key's last place cut from it"].to_list()
+        == [f"{NAMES.index(cuts.KEY_FROM_ONE) / 10:.0%}"] * 3
+    )
+    assert found["after, by lot"].to_list() == ["25%"] * 3
 
 
 def test_where_none_reads_the_mean_is_of_all():
