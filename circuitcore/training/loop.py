@@ -15,12 +15,12 @@ import torch
 from torch import Tensor
 
 import circuitcore
-from circuitcore.models import forward
 from circuitcore.tasks.base import Task
 from circuitcore.training.during import StateOf, begun, require_alike
 from circuitcore.training.engines import intervene, make_engine
-from circuitcore.training.engines.engine import Engine, StepStats, masked_loss, one_thread
+from circuitcore.training.engines.engine import Engine, StepStats, one_thread
 from circuitcore.training.errors import CheckpointError, DivergedError, StoreError
+from circuitcore.training.probe import probe_loss
 from circuitcore.training.recipe import Recipe, Stage
 from circuitcore.training.schedule import Rows, drawn, rows_by_length
 from circuitcore.training.store.checkpoint import pack, read_sealed, seal
@@ -38,24 +38,9 @@ from circuitcore.training.store.ledger import (
 from circuitcore.training.store.parquet import to_parquet
 from circuitcore.training.store.run import read_checkpoint
 
-PROBE_ROWS = 256  # enough to tell two checkpoints apart, few enough to cost a millisecond
 FINGERPRINT_SEED = 0
 RESUME_SECONDS = 60.0  # of training that a kill may cost, and what writing the state to go on from is spread over
 Report = Callable[[int], None]
-
-
-def probe_rows(recipe: Recipe) -> Rows:
-    """The rows every checkpoint's recorded loss is computed on: the first 256 of the first split trained on."""
-    first = recipe.stages[0].splits[0]
-    return rows_by_length(recipe.make_task(), [first])[0].pick(slice(0, PROBE_ROWS))
-
-
-def probe_loss(recipe: Recipe, weights: dict[str, Tensor]) -> float:
-    """Mean loss of ``weights`` on ``probe_rows``: cross-entropy in nats, or the squared error of vectors."""
-    rows = probe_rows(recipe)
-    with one_thread(), torch.no_grad():
-        logits = forward(recipe.model, weights, rows.tokens).logits
-        return masked_loss(logits, rows.targets, rows.loss_mask).item()
 
 
 def data_sha256(recipe: Recipe) -> str:

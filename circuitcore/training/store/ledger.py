@@ -61,7 +61,7 @@ class Entry:
         file: its name in the run's folder.
         sha256: hash of that file, in a pack of its bytes before they were squeezed.
         parent: hash of the checkpoint before it; of the recipe for the first.
-        loss: mean cross-entropy in nats on the probe rows (see ``loop.probe_rows``), recomputable from the file.
+        loss: mean cross-entropy in nats on the probe rows (see ``training.probe``), recomputable from the file.
         kept: whether the file is here; a published run keeps only some.
     """
 

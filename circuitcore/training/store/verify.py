@@ -19,7 +19,8 @@ from circuitcore.models.config import ModelConfig
 from circuitcore.models.transformer import weight_shapes
 from circuitcore.tasks import allowed_tasks
 from circuitcore.training.errors import REMEDY, StoreError
-from circuitcore.training.loop import data_sha256, probe_loss
+from circuitcore.training.loop import data_sha256
+from circuitcore.training.probe import probe_loss
 from circuitcore.training.recipe import Recipe
 from circuitcore.training.store.added import ADDED_FOLDER, LIST_NAME, added_table, listed_in
 from circuitcore.training.store.checkpoint import read_sealed, unpack
