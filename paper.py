@@ -32,6 +32,7 @@ USAGE = """usage: python3 paper.py COMMAND
 ROOT = Path(__file__).resolve().parent
 VENV = ROOT / ".venv"
 PYTHON = VENV / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
+SELDOM_IMPORTED = r"[/\\](tests?|sympy|networkx|pip|setuptools|torch[/\\](_inductor|ao|onnx|testing))[/\\]"
 OURS = tuple(ROOT / name for name in ("circuitcore", "livingpaper", "retrieval_circuits"))
 CPU_TORCH = "https://download.pytorch.org/whl/cpu"
 # One worker a core; a file is one worker's, since its tests share what is trained or opened for them.
@@ -86,9 +87,12 @@ def pip_install(*arguments: str) -> int:
 
 
 def compile_packages() -> None:
-    """Compile what was installed, and what is here, on all cores; pip would do it on one, and packages' tests too."""
+    """Compile what was installed, and what is here, on all cores; pip would do it on one, and all of it.
+
+    What is hardly ever imported is left to whoever imports it: packages' tests, and much of torch.
+    """
     with suppress(OSError):  # it only makes every start faster
-        run("-m", "compileall", "-qq", "-j", "0", "-x", r"[/\\]tests?[/\\]", str(VENV), *map(str, OURS))
+        run("-m", "compileall", "-qq", "-j", "0", "-x", SELDOM_IMPORTED, str(VENV), *map(str, OURS))
 
 
 def fingerprint() -> str:
