@@ -1,6 +1,5 @@
 """Passes in C++, clean and edited: the numbers of the torch passes, to float32's rounding, several times faster."""
 
-import functools
 from collections.abc import Iterable, Iterator, Sequence
 
 import torch
@@ -10,15 +9,14 @@ from torch import Tensor
 from circuitcore.models import ModelConfig
 from circuitcore.models.edits import Resolved
 from circuitcore.models.transformer import Weights
-from circuitcore.native import RECORDABLE, NativeDecoder, Replace, unsupported, why_not
+from circuitcore.native import RECORDABLE, NativeDecoder, Replace, decoder_of, takes
 from circuitcore.tasks.base import Batch
 
 
 def covers(config: ModelConfig, weights: Weights, interventions: Sequence[Sequence[Resolved]] = ()) -> bool:
     """Whether passes can be made natively: a known model, float32 on the CPU, no edit of patterns or the final norm."""
-    plain = all(value.dtype == torch.float32 and value.device.type == "cpu" for value in weights.values())
     inside = all(edit.site.name not in ("resid_final", "pattern") for edits in interventions for edit in edits)
-    return plain and inside and not why_not() and not unsupported(config)
+    return inside and takes(config, weights)
 
 
 def covers_record(config: ModelConfig, weights: Weights, keys: Iterable[str]) -> bool:
@@ -35,7 +33,7 @@ def native_run(
     config: ModelConfig, weights: Weights, batch: Batch, keys: Sequence[str]
 ) -> tuple[Float[Tensor, "ckpt batch pos vocab"], dict[str, Tensor]]:
     """Logits of the clean pass, and the recorded sites."""
-    decoder = _decoder(config)
+    decoder = decoder_of(config)
     logits, caches = zip(*(decoder.record(flat, batch.tokens, keys) for flat in _flat(decoder, weights)), strict=True)
     return _stacked(logits, 0), _by_site(caches)
 
@@ -44,7 +42,7 @@ def native_record(
     config: ModelConfig, weights: Weights, batch: Batch, keys: Sequence[str], at: Bool[Tensor, " pos"] | None
 ) -> dict[str, Tensor]:
     """The recorded sites of the clean pass; ``at`` as in ``NativeDecoder.record``."""
-    decoder = _decoder(config)
+    decoder = decoder_of(config)
     flats = _flat(decoder, weights)
     return _by_site([decoder.record(flat, batch.tokens, keys, with_logits=False, at=at)[1] for flat in flats])
 
@@ -65,7 +63,7 @@ def native_passes(
         batch: rows that are run.
         interventions: each its edits; without any, its answers are those of the clean pass.
     """
-    decoder, found = _decoder(config), []
+    decoder, found = decoder_of(config), []
     for ckpt, flat in enumerate(_flat(decoder, weights)):
         edits = [[_replace(config, edit, ckpt) for edit in together] for together in interventions]
         found.append(decoder.answers(flat, batch.tokens, batch.roles["read_out"], edits))
@@ -82,11 +80,6 @@ def _flat(decoder: NativeDecoder, weights: Weights) -> Iterator[Tensor]:
     """The weights of each checkpoint of a stack, as one vector."""
     for ckpt in range(len(next(iter(weights.values())))):
         yield decoder.flat.join({name: value[ckpt] for name, value in weights.items()})
-
-
-@functools.lru_cache(maxsize=4)  # the memory it works in is made once, not for every family of prompts
-def _decoder(config: ModelConfig) -> NativeDecoder:
-    return NativeDecoder(config)
 
 
 def _replace(config: ModelConfig, edit: Resolved, ckpt: int) -> Replace:

@@ -15,6 +15,7 @@ from circuitcore.native.library import (
     UpdateRule,
     peak_gflops,
 )
+from circuitcore.native.passes import decoder_of, takes
 
 __all__ = [
     "RECORDABLE",
@@ -23,7 +24,9 @@ __all__ = [
     "Replace",
     "Training",
     "UpdateRule",
+    "decoder_of",
     "peak_gflops",
+    "takes",
     "unsupported",
     "why_not",
 ]

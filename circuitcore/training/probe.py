@@ -1,13 +1,11 @@
 """The loss that a ledger records of each checkpoint, which whoever has its weights can compute again."""
 
-import functools
-
 import torch
 from jaxtyping import Float, Shaped
 from torch import Tensor
 
 from circuitcore.models import ModelConfig, forward
-from circuitcore.native import NativeDecoder, unsupported, why_not
+from circuitcore.native import decoder_of, takes
 from circuitcore.training.engines.engine import masked_loss, one_thread
 from circuitcore.training.recipe import Recipe
 from circuitcore.training.schedule import Rows, rows_by_length
@@ -29,20 +27,15 @@ def probe_loss(recipe: Recipe, weights: dict[str, Tensor]) -> float:
     """
     rows = probe_rows(recipe)
     with one_thread(), torch.no_grad():
-        native = recipe.engine == "native" and _covers(recipe.model, weights)
+        native = recipe.engine == "native" and takes(recipe.model, weights)
         logits = (_native if native else _by_torch)(recipe.model, weights, rows.tokens)
         return masked_loss(logits, rows.targets, rows.loss_mask).item()
-
-
-def _covers(config: ModelConfig, weights: dict[str, Tensor]) -> bool:
-    plain = all(value.dtype == torch.float32 and value.device.type == "cpu" for value in weights.values())
-    return plain and not why_not() and not unsupported(config)
 
 
 def _native(
     config: ModelConfig, weights: dict[str, Tensor], tokens: Shaped[Tensor, "batch pos *d_in"]
 ) -> Float[Tensor, "batch pos d_vocab"]:
-    decoder = _decoder(config)
+    decoder = decoder_of(config)
     return decoder.record(decoder.flat.join(weights), tokens, ())[0]
 
 
@@ -50,8 +43,3 @@ def _by_torch(
     config: ModelConfig, weights: dict[str, Tensor], tokens: Shaped[Tensor, "batch pos *d_in"]
 ) -> Float[Tensor, "batch pos d_vocab"]:
     return forward(config, weights, tokens).logits
-
-
-@functools.lru_cache(maxsize=2)  # the memory it works in is made once a model, not once a checkpoint
-def _decoder(config: ModelConfig) -> NativeDecoder:
-    return NativeDecoder(config)

@@ -37,6 +37,11 @@ class Asked:
     values: Int[Tensor, "write 2"]
     by_recency: dict[str, Int[Tensor, " read"]]
 
+    @property
+    def shown(self) -> Bool[Tensor, "read pos"]:
+        """Where the value asked for stands, written or in an earlier read."""
+        return self.kinds["support"] | self.kinds["answered"]
+
     def at_reads(self, values: Float[Tensor, "*lead batch pos width"]) -> Float[Tensor, "*lead read width"]:
         """The values where answers are predicted, one for each read."""
         return values[..., self.reads.row, self.reads.at, :]
@@ -83,9 +88,14 @@ def _current(
 ) -> Bool[Tensor, "read pos"]:
     """Values of writes before the read whose keys are not written again before it."""
     written, key = before & (words.roll(2, 1) == task.words.write), words.roll(1, 1)
-    later = torch.ones(2 * words.shape[1:], dtype=torch.bool).triu(1)
-    again = (key[:, :, None] == key[:, None, :]) & written[:, None, :] & later
-    return written & ~again.any(-1)
+    return last_of_each(key, written)
+
+
+def last_of_each(labels: Int[Tensor, "read pos"], which: Bool[Tensor, "read pos"]) -> Bool[Tensor, "read pos"]:
+    """Of the places of a mask those at which a label stands for the last time among them."""
+    later = torch.ones(2 * labels.shape[1:], dtype=torch.bool).triu(1)
+    again = (labels[:, :, None] == labels[:, None, :]) & which[:, None, :] & later
+    return which & ~again.any(-1)
 
 
 @dataclass(frozen=True, eq=False)

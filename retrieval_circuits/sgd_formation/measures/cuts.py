@@ -17,7 +17,14 @@ from circuitcore.models.edits import Edit
 from circuitcore.tasks.balanced_stream import BalancedStream
 from circuitcore.tasks.base import Batch
 from circuitcore.tasks.streams import EVENT
-from retrieval_circuits.sgd_formation.measures.asked import Asked, asked, by_lot, one_read_a_row, positions
+from retrieval_circuits.sgd_formation.measures.asked import (
+    Asked,
+    asked,
+    by_lot,
+    last_of_each,
+    one_read_a_row,
+    positions,
+)
 from retrieval_circuits.sgd_formation.measures.known import stands_late
 from retrieval_circuits.sgd_formation.measures.steps import AtSteps
 
@@ -117,12 +124,12 @@ class _Places:
     def of(cls, task: BalancedStream, found: Asked) -> "_Places":
         batch, words = one_read_a_row(found), task.words
         tokens, place, at = batch.tokens, torch.arange(batch.tokens.shape[1]), found.reads.at[:, None]
-        shown = found.kinds["support"] | found.kinds["answered"]
+        shown = found.shown
         last = torch.where(shown, place, -1).amax(1, keepdim=True)
         others = (place < at) & (tokens >= words.first_value) & ~shown
         is_key = (tokens >= words.first_key) & (tokens < words.first_value)
         other_keys = is_key & (place < last - 1) & (tokens != found.reads.key[:, None])
-        ends = _last_of_its_word(tokens, others)
+        ends = last_of_each(tokens, others)
         one = _by_lot(ends & (place < last) & ((place - 1) // EVENT >= task.law.read_events.start))
         some = {
             "shown": shown, "before": others & (place < last), "after": others & (place > last),
@@ -141,13 +148,6 @@ class _Places:
     def are(self, given: Int[Tensor, "*lead read"], which: Bool[Tensor, "read pos"]) -> Bool[Tensor, "*lead read"]:
         """Whether an answer is a value that stands at one of these places."""
         return ((self.batch.tokens == given[..., None]) & which).any(-1)
-
-
-def _last_of_its_word(tokens: Int[Tensor, "read pos"], which: Bool[Tensor, "read pos"]) -> Bool[Tensor, "read pos"]:
-    """Of the places of a mask those at which a word stands for the last time among them."""
-    later = torch.ones(2 * tokens.shape[1:], dtype=torch.bool).triu(1)
-    again = (tokens[:, :, None] == tokens[:, None, :]) & which[:, None, :] & later
-    return which & ~again.any(-1)
 
 
 def _by_lot(which: Bool[Tensor, "read pos"]) -> Bool[Tensor, "read pos"]:

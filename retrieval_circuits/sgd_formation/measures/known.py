@@ -89,8 +89,7 @@ def _add_of_other_keys(task: BalancedStream, found: Asked, given: Int[Tensor, "c
 
 def stands_late(task: BalancedStream, found: Asked) -> Bool[Tensor, " read"]:
     """Of which reads the value last stands at an event at which training has reads, written or read there."""
-    shown = found.kinds["support"] | found.kinds["answered"]
-    last = torch.where(shown, torch.arange(shown.shape[1]), -1).amax(1)
+    last = torch.where(found.shown, torch.arange(found.shown.shape[1]), -1).amax(1)
     return (last - 1) // EVENT >= task.law.read_events.start
 
 

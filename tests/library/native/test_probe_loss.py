@@ -74,7 +74,7 @@ def test_where_torch_trains_or_weights_are_no_float32_it_is_torch_that_gives_it(
     if why == "weights in double":
         given = {name: value.double() for name, value in given.items()}
     wanted = by_torch(STREAM, given)
-    monkeypatch.setattr(probe, "NativeDecoder", None)
+    monkeypatch.setattr(probe, "decoder_of", None)
     asked = recipe(STREAM, "torch" if why == "torch trains" else "native")
     assert probe.probe_loss(asked, given) == wanted
     assert dataclasses.replace(asked, engine="native") == recipe(STREAM)
