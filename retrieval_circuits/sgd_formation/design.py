@@ -35,6 +35,7 @@ from retrieval_circuits.sgd_formation.measures import (
     Cut,
     Examples,
     Featured,
+    Followed,
     Hypotheses,
     Known,
     Linked,
@@ -44,6 +45,7 @@ from retrieval_circuits.sgd_formation.measures import (
     cut_looks,
     example_geometry,
     feature_births,
+    feature_families,
     hypothesis_tests,
     known_scores,
     link_tests,
@@ -223,7 +225,7 @@ def instruments(params: Params, arm: str) -> tuple[Instrument, ...]:
         Instrument(name="removed", version=1, measures=part_removed, when="last", settings=removed),
         Instrument(name="margin_parts", version=1, measures=margin_parts, when="last", settings=parts),
         *((links(params.n_rows),) if arm in (FRESH, DRAWN) else ()),
-        *((_neurons(params.n_rows), *_of_reads(params.n_rows)) if arm == FRESH else ()),
+        *((_neurons(params.n_rows), *_of_reads(params.n_rows), _families(params)) if arm == FRESH else ()),
         *(_of_weights(params) if arm == DRAWN else ()),
         *(_of_source() if arm == FULL else ()),
     )
@@ -244,6 +246,16 @@ def _cut(n_rows: int) -> Instrument:
     """What is answered with some looks cut."""
     settings = Cut(n_rows=min(N_LOOKED, n_rows), split="validation", steps=(WITHOUT_LOOKING,))
     return Instrument(name="cuts", version=1, measures=cut_looks, settings=settings)
+
+
+def _families(params: Params) -> Instrument:
+    """Families of sparse features; where training is short, autoencoders are made in a few updates, too."""
+    settings = Followed(
+        steps=tuple(round(params.steps * at / LEARNT_FROM[-1] / EVERY) * EVERY for at in LEARNT_FROM),
+        n_rows=min(N_LOOKED, params.n_rows),
+        most_updates=params.steps,
+    )
+    return Instrument(name="families", version=1, measures=feature_families, settings=settings)
 
 
 def _of_source() -> tuple[Instrument, ...]:

@@ -3,6 +3,7 @@
 from retrieval_circuits.sgd_formation.measures.attribution import Attributed, margin_parts
 from retrieval_circuits.sgd_formation.measures.benchmark import Benchmark, our_rules, source_rules
 from retrieval_circuits.sgd_formation.measures.cuts import Cut, cut_looks
+from retrieval_circuits.sgd_formation.measures.families import Followed, feature_families
 from retrieval_circuits.sgd_formation.measures.features import Featured, feature_births
 from retrieval_circuits.sgd_formation.measures.floors import our_floor, source_floor
 from retrieval_circuits.sgd_formation.measures.geometry import Examples, example_geometry
@@ -26,6 +27,7 @@ __all__ = [
     "Cut",
     "Examples",
     "Featured",
+    "Followed",
     "Hypotheses",
     "Known",
     "Linked",
@@ -35,6 +37,7 @@ __all__ = [
     "cut_looks",
     "example_geometry",
     "feature_births",
+    "feature_families",
     "hypothesis_tests",
     "known_scores",
     "link_tests",

@@ -52,23 +52,25 @@ class _Uncentred(Descent):
         return (*others, torch.zeros_like(by_centre))
 
 
-def learnt(states: Float[Tensor, "row d"], n_updates: int) -> Basis:
+def learnt(
+    states: Float[Tensor, "row d"], n_updates: int, *, n_features: int = N_FEATURES, l1: float = L1, seed: int = SEED
+) -> Basis:
     """An autoencoder; each update takes a batch of rows drawn anew."""
-    generator = torch.Generator().manual_seed(SEED)
+    generator = torch.Generator().manual_seed(seed)
     mean, scale = states.mean(0), states.std(0, correction=0).clamp(min=1e-6)
     rows, d = (states - mean) / scale, states.shape[-1]
 
     def drawn(*shape: int, fan_in: int) -> Tensor:
         return (2 * torch.rand(shape, generator=generator) - 1) / fan_in**0.5
 
-    decoder = drawn(1, d, N_FEATURES, fan_in=N_FEATURES)
+    decoder = drawn(1, d, n_features, fan_in=n_features)
     models = Autoencoders(
-        encoder=drawn(1, N_FEATURES, d, fan_in=d),
-        threshold=drawn(1, 1, N_FEATURES, fan_in=d),
+        encoder=drawn(1, n_features, d, fan_in=d),
+        threshold=drawn(1, 1, n_features, fan_in=d),
         decoder=decoder / decoder.norm(dim=1, keepdim=True),
         centre=torch.zeros(1, 1, d),
     )
-    descent = _Uncentred(models, torch.full((1,), L1), RATE)
+    descent = _Uncentred(models, torch.full((1,), l1), RATE)
     for _ in range(n_updates):
         descent.step(rows[torch.randperm(len(rows), generator=generator)[:BATCH]][None])
     return Basis(models, mean, scale)

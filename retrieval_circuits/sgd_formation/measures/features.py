@@ -80,12 +80,13 @@ def courses(
     return Courses(
         features.mean(1),
         (features > ACTIVE).double().mean(1),
-        _gap(features, right),
-        _gap(features, held_out.expand_as(right)),
+        gap(features, right),
+        gap(features, held_out.expand_as(right)),
     )
 
 
-def _gap(values: Float[Tensor, "ckpt read feature"], those: Bool[Tensor, "ckpt read"]) -> Float[Tensor, "ckpt feature"]:
+def gap(values: Float[Tensor, "ckpt read feature"], those: Bool[Tensor, "ckpt read"]) -> Float[Tensor, "ckpt feature"]:
+    """The mean over some reads, less that over the others; 0 where there are none of either."""
     chosen = those.double()
     inside = torch.einsum("crf,cr->cf", values, chosen) / chosen.sum(1, keepdim=True)
     outside = torch.einsum("crf,cr->cf", values, 1 - chosen) / (1 - chosen).sum(1, keepdim=True)

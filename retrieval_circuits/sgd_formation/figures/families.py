@@ -1,0 +1,50 @@
+"""The tables behind families of sparse features: those of the source's figure, and which of ours gain most."""
+
+import pandas as pd
+
+from livingpaper.claims.results import Results
+from livingpaper.claims.view import View
+from retrieval_circuits.sgd_formation.design import FRESH, FULL
+from retrieval_circuits.sgd_formation.measures.families import FITS
+from retrieval_circuits.sgd_formation.published import FAMILY_GAPS, FAMILY_STEPS
+from retrieval_circuits.sgd_formation.readings.families import of_families
+
+FIRST_OF_ONE = 8
+"""The source numbers families by size; from this number on they have one feature."""
+SOURCE_WINDOWS = {"all of training": (250, 16_000), "1,750 to 2,500": (1_750, 2_500)}
+GAINED, ON_HELD_OUT = "gained", "of that on held-out pairs"
+
+
+def source_families(results: Results) -> View:
+    """What the families of the source's own figure gain: over all of training, by which it compares two, and early."""
+    found = []
+    for number, gaps in FAMILY_GAPS.items():
+        at = dict(zip(FAMILY_STEPS, gaps, strict=True))
+        row = {"arm": FULL, "family": f"{number}", "features": "several" if number < FIRST_OF_ONE else "one"}
+        for name, (start, end) in SOURCE_WINDOWS.items():
+            row[f"{GAINED}, {name}"] = round(sum(at[end]) - sum(at[start]), 2)
+            row[f"{ON_HELD_OUT}, {name}"] = round(at[end][1] - at[start][1], 2)
+        found.append(row)
+    table = pd.DataFrame(found).sort_values(f"{GAINED}, all of training", ascending=False)
+    note = "Read off the source's figure, which draws eight of its 43 families. In units of features' activation"
+    return View(table, "gap gained", "the source's probe set", note=note)
+
+
+MEANS = {
+    "explained": "variance explained", "alive": "features", "families": "families",
+    "families_of_several": "of them of several", "members": "features of the one that gains most",
+    "several_lead": "networks in which it has several", "several_lead_by_lot": "the same by lot",
+}  # fmt: skip
+
+
+def led_families(results: Results) -> View:
+    """Which families gain most as networks learn to read, by how the autoencoder was made: means over networks."""
+    found = [
+        {"arm": FRESH, "learnt from": name}
+        | {column: round(of_families(metric, name)(results).mean(), 2) for metric, column in MEANS.items()}
+        for name in FITS
+    ]
+    return View(pd.DataFrame(found), "mean over networks", "test rows", note="Means over networks; shares, or features")
+
+
+VIEWS = {view.__name__: view for view in (source_families, led_families)}

@@ -1,0 +1,200 @@
+"""Families of sparse features: features that go the same way through training, and which of them gains most.
+
+Source: nelson960, "From Retrieval Motifs To SGD Circuit Selection". It joins features whose courses are alike, goes on
+with families of several alone, and says which of two is the more useful. Here every feature counts: one whose course is
+like no other's is a family of one.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import pandas as pd
+import torch
+from jaxtyping import Bool, Float, Int
+from scipy.cluster.hierarchy import fcluster, linkage
+from torch import Tensor
+
+from circuitcore.metrics.instruments.battery import stacks
+from circuitcore.metrics.scores.behavior import correct
+from circuitcore.metrics.table import Rows
+from circuitcore.tasks.balanced_stream import LONGER, BalancedStream
+from retrieval_circuits.sgd_formation.measures.asked import Asked, asked
+from retrieval_circuits.sgd_formation.measures.bases import ALL, L1, LATE, UPDATES, Basis, learnt
+from retrieval_circuits.sgd_formation.measures.features import ACTIVE, Courses, courses, gap
+from retrieval_circuits.sgd_formation.measures.probe_set import HELD_OUT
+from retrieval_circuits.sgd_formation.measures.steps import AtSteps
+
+if TYPE_CHECKING:
+    from circuitcore.training.store.run import Run
+
+ALIKE = 0.85
+"""Least cosine between the courses of any two features of a family; the source's."""
+BEGINS, READS = 0.25, 0.75
+"""Shares of reads answered right at which a network has begun to read, and reads. Below the first no look-up is needed:
+the best rule without the key is right on some 22 %."""
+N_DEALS, SEED = 1_000, 0
+
+
+class Fit(NamedTuple):
+    """How an autoencoder is made.
+
+    Attributes:
+        of: which checkpoints it learns from, as in ``bases``.
+        per_channel: features it has for each channel of the states.
+        l1: weight of the mean feature in its loss.
+        seed: of its first parameters and of its batches.
+    """
+
+    of: str = ALL
+    per_channel: float = 0.5
+    l1: float = L1
+    seed: int = 0
+
+
+FITS = {
+    ALL: Fit(),
+    "another draw": Fit(seed=1),
+    "four times the features": Fit(per_channel=2),
+    "ten times the penalty": Fit(l1=10 * L1),
+    LATE: Fit(LATE),
+}
+"""The source's width and penalty, learnt from all checkpoints; what else could be chosen; and its late checkpoints."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Followed(AtSteps):
+    """On how many rows of a split features are followed, the late checkpoints, and the most updates of a fit."""
+
+    n_rows: int
+    most_updates: int
+
+
+def feature_families(run: "Run", followed: Followed, progress: Callable[[int], None]) -> pd.DataFrame:
+    """Families of the features of an autoencoder, and whether one of several features gains most as reading is learnt.
+
+    All rows stand at the last checkpoint; the variable names how the autoencoder was made (``FITS``). What a feature
+    gains is the sum of two gaps, as the source adds them: its mean over reads answered right less that over others, and
+    its mean over reads of held-out pairs less that over others, each at the end of a window less at its beginning. The
+    window goes from the last checkpoint before a quarter of the reads of trained pairs is right to the first with three
+    quarters of them; to the last where there is none. A family gains what its features gain in the mean.
+
+    * ``explained``: share of variance that the autoencoder explains where it learnt.
+    * ``alive``: features that are active in some read at some checkpoint; the others are left out.
+    * ``families``, ``families_of_several``: how many there are, and of these how many have two features or more.
+    * ``members``: features of the family that gains most; ``several_lead``: whether these are two or more.
+    * ``several_lead_by_lot``: how often they are, where features are dealt by lot to families of the same sizes.
+    """
+    reads = _reads(run.recipe.make_task(), followed.n_rows)
+    states, right = _states(run, reads, progress)
+    window = learning(right[:, reads.trained].double().mean(1))
+    late = [run.steps.index(step) for step in followed.of(run) if step in run.steps]
+    rows = Rows(run.run_id, (run.final_step,), (run.tokens_seen(run.final_step),))
+    for name, fit in FITS.items():
+        learns_from = (states[late] if fit.of == LATE else states).flatten(0, 1)
+        n_features = round(fit.per_channel * states.shape[-1])
+        n_updates = min(UPDATES[fit.of], followed.most_updates)
+        basis = learnt(learns_from, n_updates, n_features=n_features, l1=fit.l1, seed=fit.seed)
+        rows.add("explained", torch.tensor([basis.explained(learns_from)]), len(learns_from), variable=name)
+        for metric, value in _led(basis, states, right, reads, window).items():
+            rows.add(metric, torch.tensor([value]), len(reads.trained), variable=name)
+    return rows.frame()
+
+
+class _Reads(NamedTuple):
+    """The reads of three splits, and of which of them each is; ``[read]``.
+
+    Attributes:
+        asked: split by split, as ``asked`` has them.
+        held_out: whether it asks for a pair that was held out.
+        longer: whether it is of more keys than were trained.
+    """
+
+    asked: list[Asked]
+    held_out: Bool[Tensor, " read"]
+    longer: Bool[Tensor, " read"]
+
+    @property
+    def trained(self) -> Bool[Tensor, " read"]:
+        """Reads like those of training."""
+        return ~(self.held_out | self.longer)
+
+
+def _reads(task: BalancedStream, n_rows: int) -> _Reads:
+    splits = (task.reported, HELD_OUT, LONGER)
+    found = [asked(task, split, n_rows) for split in splits]
+    of = torch.repeat_interleave(torch.arange(len(splits)), torch.tensor([len(part.reads) for part in found]))
+    return _Reads(found, of == splits.index(HELD_OUT), of == splits.index(LONGER))
+
+
+def _states(
+    run: "Run", reads: _Reads, progress: Callable[[int], None]
+) -> tuple[Float[Tensor, "ckpt read d"], Bool[Tensor, "ckpt read"]]:
+    """The last residual stream where answers are predicted, and whether they are right."""
+    site = f"resid_post.{run.recipe.model.n_layers - 1}"
+    states, right = [], []
+    for steps, net in stacks(run):
+        of_splits = [
+            (part.at_reads(net.record(part.batch, (site,))[site]), part.at_reads(net.run(part.batch).logits), part)
+            for part in reads.asked
+        ]
+        states.append(torch.cat([at_reads for at_reads, _, _ in of_splits], 1))
+        right.append(torch.cat([correct(logits, part.reads.answer) for _, logits, part in of_splits], 1) > 0)
+        progress(len(steps))
+    return torch.cat(states).clone(), torch.cat(right)
+
+
+def learning(accuracy: Float[Tensor, " ckpt"]) -> tuple[int, int]:
+    """First and last checkpoint of the window in which a network learns to read; see ``feature_families``."""
+    last = len(accuracy) - 1
+    begins = int((accuracy >= BEGINS).int().argmax()) - 1 if (accuracy >= BEGINS).any() else last
+    reads = int((accuracy >= READS).int().argmax()) if (accuracy >= READS).any() else last
+    return max(begins, 0), reads
+
+
+def _led(basis: Basis, states: Tensor, right: Tensor, reads: _Reads, window: tuple[int, int]) -> Mapping[str, float]:
+    """What is asked of one autoencoder's features; see ``feature_families``."""
+    values = basis.features(states).double()
+    values = values[..., (values > ACTIVE).any(0).any(0)]
+    if not values.shape[-1]:
+        return {"alive": 0.0}
+    course = courses(values, right, reads.held_out)
+    family = families(course, gap(values, reads.longer.expand_as(right)))
+    start, end = window
+    gains = (course.useful[end] - course.useful[start]).numpy()
+    sizes = np.bincount(family)
+    draw = np.random.default_rng(SEED)
+    by_lot = [leader(gains, draw.permutation(family)) for _ in range(N_DEALS)]
+    found = {
+        "alive": len(gains),
+        "families": len(sizes),
+        "families_of_several": (sizes > 1).sum(),
+        "members": sizes[leader(gains, family)],
+        "several_lead": sizes[leader(gains, family)] > 1,
+        "several_lead_by_lot": (sizes[by_lot] > 1).mean(),
+    }
+    return {name: float(value) for name, value in found.items()}
+
+
+def families(course: Courses, longer_gap: Float[Tensor, "ckpt feature"]) -> Int[np.ndarray, " feature"]:
+    """The number of each feature's family, from 0.
+
+    Five courses of a feature, each scaled over all features and checkpoints, and their scaled differences from
+    checkpoint to checkpoint make one row; complete linkage joins rows while all cosines in a family are ``ALIKE`` or
+    more.
+    """
+    parts = [part for values in (*course, longer_gap) for part in (_scaled(values), _scaled(values.diff(dim=0)))]
+    rows = torch.cat(parts).T.numpy()
+    if len(rows) == 1:
+        return np.zeros(1, dtype=int)
+    return fcluster(linkage(rows, "complete", "cosine"), 1 - ALIKE, "distance") - 1
+
+
+def _scaled(values: Float[Tensor, "ckpt feature"]) -> Float[Tensor, "ckpt feature"]:
+    return (values - values.mean()) / values.std(correction=0).clamp(min=1e-12)
+
+
+def leader(gains: Float[np.ndarray, " feature"], family: Int[np.ndarray, " feature"]) -> int:
+    """The number of the family that gains most in the mean over its features."""
+    return int((np.bincount(family, gains) / np.bincount(family)).argmax())
