@@ -7,13 +7,17 @@ the claim on places was declared, so was what those two read at the end, by plac
 After the result, on a hostile reading, the words of the first were narrowed: they said "before networks look the key
 up", by which time some have a head that looks. Its control could not have failed, as each value is held out of one key:
 held against other keys one answer in eight is a held-out pair, whatever is answered.
+
+That on ruling out was declared later that day, when it was known of three networks (9, 16, 20), at other checkpoints,
+and of no other.
 """
 
 from livingpaper.claims.claim import Claim, Control, Says
 from livingpaper.claims.reading import Less, Reading
 from livingpaper.claims.rules import Share
 from livingpaper.claims.units import MORE_OFTEN_THAN_NOT, at_least, at_most, share_of
-from retrieval_circuits.sgd_formation.claims.small_networks import TWO_CHECKPOINTS, WINDOW, when
+from retrieval_circuits.sgd_formation.claims.small_networks import GAP, TWO_CHECKPOINTS, WINDOW, when
+from retrieval_circuits.sgd_formation.measures import cuts
 from retrieval_circuits.sgd_formation.readings import known as readings
 
 ANSWERS = share_of("answers")
@@ -73,5 +77,31 @@ KNOWN = (
         ),
         rule=Share(each=at_least(WINDOW, TWO_CHECKPOINTS)),
         bound=MORE_OFTEN_THAN_NOT,
+    ),
+    Claim(
+        id="SF44",
+        says=Says(
+            holds="Before a quarter of the reads is right most networks rule values out: one that is hidden from where "
+            "the key last stood is answered more often.",
+            fails="Before a quarter of the reads is right most networks do not rule values out: one that is hidden "
+            "from where the key last stood is hardly answered more often.",
+            whether="whether most networks rule values out before a quarter of the reads is right",
+        ),
+        reading=GAP(
+            "share of late reads answered with one other value, with the key's last place cut from it, less that with "
+            "nothing cut, before a quarter of the reads is right,",
+            values=readings.gives_one(cuts.KEY_FROM_ONE),
+        ),
+        rule=Share(each=at_least(0.05, "five points")),
+        bound=MORE_OFTEN_THAN_NOT,
+        controls=(
+            Control(
+                reading=GAP(
+                    "the same with the place of another key cut from that value",
+                    values=readings.gives_one(cuts.OTHER_KEY_FROM_ONE),
+                ),
+                bound=at_most(0.02, "less than half of the bound: it is the key asked for that matters"),
+            ),
+        ),
     ),
 )

@@ -7,7 +7,7 @@ import pandas as pd
 from livingpaper.claims.results import Results
 from livingpaper.claims.view import View
 from retrieval_circuits.design import BAND
-from retrieval_circuits.sgd_formation.design import FRESH, REPORTED, TRAINED_ON
+from retrieval_circuits.sgd_formation.design import FRESH, REPORTED, TRAINED_ON, WITHOUT_LOOKING
 from retrieval_circuits.sgd_formation.figures.around import BY_ITS_OWN_TIME, around_half
 from retrieval_circuits.sgd_formation.measures import cuts as made
 from retrieval_circuits.sgd_formation.readings.known import UNREAD, known_curve, place_curve
@@ -95,6 +95,7 @@ def _networks(results: Results) -> list[tuple[dict[str, str], pd.Series]]:
     last, reads = results.curve("accuracy", FRESH)["step"].max(), reads_at_end(results)
     arms = [arm for arm in (FRESH, TRAINED_ON) if arm in results.arms]
     rows = results.rows("cuts", arm=arms).astype({"metric": str, "variable": str, "family": str, "arm": str})
+    rows = rows[rows["step"].isin([WITHOUT_LOOKING, last]) & (rows["metric"] != "before_reading")]
     rows["whole"] = rows["step"] + last * (rows["arm"] == TRAINED_ON)
     shares = rows.pivot(index=["init_seed", "whole"], columns=["metric", "variable", "family"], values="value")
     at_end = shares.xs(last, level="whole")

@@ -10,7 +10,9 @@ import torch
 from jaxtyping import Bool, Int
 from torch import Tensor
 
+from circuitcore.metrics.instruments.battery import stacks
 from circuitcore.metrics.network import Network
+from circuitcore.metrics.scores.behavior import correct
 from circuitcore.metrics.table import Rows
 from circuitcore.models import CutEdge
 from circuitcore.models.edits import Edit
@@ -36,15 +38,16 @@ NOTHING, VALUES_FROM_KEYS = "nothing", "values from their keys"
 FIRST_FROM_VALUE, LATER_FROM_VALUE = "the read from the value, first layer", "the read from the value, later layers"
 """The read from where the value asked for stands, in the first layer or in all later ones."""
 KEY_FROM_OTHERS, KEY_FROM_VALUE = "its key from other values", "its key from the value"
-OTHER_KEY_FROM_OTHERS, KEY_FROM_ONE = "another key from other values", "its key from one other value"
+KEY_FROM_ONE = "its key from one other value"
+OTHER_KEY_FROM_OTHERS, OTHER_KEY_FROM_ONE = "another key from other values", "another key from one other value"
 """In the first layer, the place where its key last stood from other values before it, from the value itself, or from
-one of the others alone; as a control, the nearest place of another key before that one."""
+one of the others alone; as controls, the nearest place of another key before that one."""
 FROM_AFTER, FROM_BEFORE = "the read from values after, later layers", "the read from values before, later layers"
 """In later layers, the read from other values, those behind the value asked for or those before it.
 
 The looks of its key at other values, and those from the read, were found on one network that does not read (init seed
 16), on other rows than are asked here. Controls, and cuts from one value and from the value itself, came after these,
-the last two by a hostile reading.
+the last two by a hostile reading. That of another key from one value came later still, for a claim on all networks.
 """
 
 
@@ -55,10 +58,12 @@ class Cut(AtSteps):
     Attributes:
         n_rows: rows of the split, each asked for every read in it.
         split: which.
+        before: share of reads answered right; looks are cut at the last checkpoint before it, too.
     """
 
     n_rows: int
     split: str
+    before: float
 
 
 def cut_looks(run: "Run", counts: Cut, progress: Callable[[int], None]) -> pd.DataFrame:
@@ -72,15 +77,20 @@ def cut_looks(run: "Run", counts: Cut, progress: Callable[[int], None]) -> pd.Da
     * ``gives_one``: of the reads before whose key another value last stands late, with one such value, drawn by lot.
     * ``are_after``: at cut "nothing", the share of a row's other values that last stand behind the value asked for.
 
+    And of each checkpoint ``before_reading``: 1 for the last before a share of the reads is right, 0 for others.
+
     Raises:
         ValueError: a network of one layer, which has no later ones.
     """
-    task, steps, model = run.recipe.make_task(), counts.of(run), run.recipe.model
+    task, model = run.recipe.make_task(), run.recipe.model
     if model.n_layers < 2:
         raise ValueError("cuts of later layers need two layers or more; this network has n_layers = 1")
-    net, rows = Network(model, run.stack(steps)), Rows(run.run_id, steps, [*map(run.tokens_seen, steps)])
     found = asked(task, counts.split, counts.n_rows)
+    before = _before_reading(run, found, counts.before)
+    steps = tuple(sorted({*counts.of(run), *before}))
+    net, rows = Network(model, run.stack(steps)), Rows(run.run_id, steps, [*map(run.tokens_seen, steps)])
     places, late = _Places.of(task, found), stands_late(task, found)
+    rows.add("before_reading", torch.tensor([float(step in before) for step in steps]), len(late), split=counts.split)
     cuts = _cuts(net, (found.batch.tokens.shape[1] - 1) // EVENT)
     given = net.answers_under(places.batch, list(cuts.values()), {}).logits.argmax(-1)  # [cut ckpt read]
     labels, every = [{"variable": name} for name in cuts], torch.ones_like(late)
@@ -102,6 +112,14 @@ def cut_looks(run: "Run", counts: Cut, progress: Callable[[int], None]) -> pd.Da
         rows.add("are_after", lot, int(of_place.sum()), variable=NOTHING, **common)
     progress(len(steps))
     return rows.frame()
+
+
+def _before_reading(run: "Run", found: Asked, share: float) -> tuple[int, ...]:
+    """The last checkpoint before a share of the reads is right; none where the first has it."""
+    of_stacks = (correct(found.at_reads(net.run(found.batch).logits), found.reads.answer) for _, net in stacks(run))
+    enough = torch.cat([right.double().mean(-1) for right in of_stacks]) >= share
+    first = int(enough.int().argmax()) if enough.any() else len(enough)
+    return run.steps[first - 1 : first] if first else ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,6 +185,7 @@ def _cuts(net: Network, n_events: int) -> dict[str, tuple[Edit, ...]]:
         KEY_FROM_VALUE: tuple(CutEdge(head, "its key", "shown") for head in first),
         OTHER_KEY_FROM_OTHERS: tuple(CutEdge(head, "another key", "before") for head in first),
         KEY_FROM_ONE: tuple(CutEdge(head, "its key", "one") for head in first),
+        OTHER_KEY_FROM_ONE: tuple(CutEdge(head, "another key", "one") for head in first),
         FROM_AFTER: tuple(CutEdge(head, "read_out", "after") for head in later),
         FROM_BEFORE: tuple(CutEdge(head, "read_out", "before") for head in later),
     }

@@ -4,13 +4,12 @@ import pandas as pd
 
 from livingpaper.claims.reading import OfArms, of_arms
 from livingpaper.claims.results import Results
-from retrieval_circuits.sgd_formation.design import FRESH, REPORTED
+from retrieval_circuits.sgd_formation.design import FRESH, REPORTED, WITHOUT_KEY
+from retrieval_circuits.sgd_formation.measures import cuts
 from retrieval_circuits.sgd_formation.readings.networks import HALF, Timed, accuracy_curve
 
 UNREAD = "late, not shown"
 """How reads are called whose value stands late, and in no earlier read."""
-WITHOUT_KEY = 0.25
-"""Share of reads answered right below which no look-up is needed: the best rule without the key has some 22 %."""
 
 
 def before_look_up(metric: str) -> OfArms:
@@ -58,3 +57,21 @@ def pair_time(split: str) -> Timed:
 def place_time(place: str) -> Timed:
     """Values of a reading: when half of the reads are right whose value stands "late", or "early"."""
     return Timed(FRESH, lambda results: place_curve(results, place), HALF)
+
+
+def gives_one(cut: str) -> OfArms:
+    """Values of a reading: how much more often one other value is given for a late one with a look cut.
+
+    At the last checkpoint before a quarter of the reads is right; a network none of whose reads is of the kind has no
+    number.
+    """
+
+    @of_arms(FRESH)
+    def values(results: Results) -> pd.Series:
+        rows = results.rows("cuts", arm=FRESH).astype({"metric": str, "variable": str, "family": str})
+        at = rows.loc[(rows["metric"] == "before_reading") & (rows["value"] == 1), ["init_seed", "step"]]
+        given = rows[(rows["metric"] == "gives_one") & (rows["family"] == "late")].merge(at)
+        wide = given.pivot(index="init_seed", columns="variable", values="value")
+        return (wide[cut] - wide[cuts.NOTHING]).dropna()
+
+    return values

@@ -15,6 +15,7 @@ from retrieval_circuits.sgd_formation.figures import known as view
 from retrieval_circuits.sgd_formation.measures import cuts
 from retrieval_circuits.sgd_formation.measures.asked import asked
 from retrieval_circuits.sgd_formation.measures.sizes import SIZES
+from retrieval_circuits.sgd_formation.readings.known import gives_one
 
 TASK = BalancedStream(**SIZES, n_train=1500, n_eval=1500)
 CONFIG = ModelConfig(
@@ -28,6 +29,7 @@ class Run:
     """Checkpoints of a network, as instruments see them."""
 
     run_id, final_step, all_steps = "planted", STEPS[-1], STEPS
+    steps = STEPS
 
     def __init__(self, weights, config=CONFIG):
         self.weights, self.recipe = weights, type("Recipe", (), {"model": config, "make_task": lambda self: TASK})()
@@ -82,6 +84,7 @@ def edges_by_hand(words, at, one):
         cuts.OTHER_KEY_FROM_OTHERS: {edge for key in row["another"] or [at + 1]
                                      for edge in looks(0, key, row["before"])},
         cuts.KEY_FROM_ONE: looks(0, row["key"], one),
+        cuts.OTHER_KEY_FROM_ONE: {edge for key in row["another"] or [at + 1] for edge in looks(0, key, one)},
         cuts.FROM_AFTER: looks(1, at, row["after"]),
         cuts.FROM_BEFORE: looks(1, at, row["before"]),
     }  # fmt: skip
@@ -126,7 +129,7 @@ KINDS = {"right_without": "value", "gives_before": "before", "gives_after": "aft
 
 
 def test_every_number_is_of_its_cut_its_reads_and_its_checkpoint(weights, found):
-    table = cuts.cut_looks(Run(weights), cuts.Cut(n_rows=N_ROWS, split="test", steps=(0,)), lambda n: None)
+    table = cuts.cut_looks(Run(weights), cuts.Cut(n_rows=N_ROWS, split="test", steps=(0,), before=1.0), lambda n: None)
     table = table.astype({"metric": str, "variable": str, "family": str})
     told = table.set_index(["step", "family", "metric", "variable"])["value"]
     places = cuts._Places.of(TASK, found)
@@ -172,7 +175,7 @@ def kind_by_hand(words, row, given):
 
 
 def test_values_are_counted_once_where_they_last_stand(weights, found):
-    table = cuts.cut_looks(Run(weights), cuts.Cut(n_rows=N_ROWS, split="test", steps=()), lambda n: None)
+    table = cuts.cut_looks(Run(weights), cuts.Cut(n_rows=N_ROWS, split="test", steps=(), before=0.0), lambda n: None)
     table = table.astype({"metric": str, "family": str}).set_index(["family", "metric"])["value"]
     places = cuts._Places.of(TASK, found)
     shares = []
@@ -188,7 +191,7 @@ def test_values_are_counted_once_where_they_last_stand(weights, found):
 def test_a_network_of_one_layer_has_no_later_ones(weights):
     one = ModelConfig(d_vocab=8, n_ctx=8, n_layers=1, n_heads=1, d_model=8)
     with pytest.raises(ValueError, match="two layers or more; this network has n_layers = 1"):
-        cuts.cut_looks(Run(weights, one), cuts.Cut(n_rows=1, split="test", steps=()), lambda n: None)
+        cuts.cut_looks(Run(weights, one), cuts.Cut(n_rows=1, split="test", steps=(), before=0.0), lambda n: None)
 
 
 def test_a_network_that_copies_where_it_looks_reads_nothing_without_that_look(found):
@@ -238,16 +241,16 @@ def told(*networks, of=view.cuts):
 
 
 SOME = (
-    network(FRESH, 1, 400, 0.3, (0.6, 0.2)), network(FRESH, 1, 500, 1.0, (0.9, 0.9)),
-    network(FRESH, 2, 500, 0.95, (0.7, 0.9)), network(FRESH, 3, 400, 0.5, (0.8, 0.1)),
-    network(FRESH, 3, 500, 0.5, (0.6, 0.2)), network(TRAINED_ON, 3, 500, 0.9, (1.0, 0.4)),
-    network(FRESH, 4, 500, 0.2, (0.4, 0.1)),
+    network(FRESH, 1, 4000, 0.3, (0.6, 0.2)), network(FRESH, 1, 5000, 1.0, (0.9, 0.9)),
+    network(FRESH, 2, 5000, 0.95, (0.7, 0.9)), network(FRESH, 3, 4000, 0.5, (0.8, 0.1)),
+    network(FRESH, 3, 5000, 0.5, (0.6, 0.2)), network(TRAINED_ON, 3, 5000, 0.9, (1.0, 0.4)),
+    network(FRESH, 4, 5000, 0.2, (0.4, 0.1)),
 )  # fmt: skip
 
 
 def test_networks_that_read_are_told_on_average_and_each_that_reads_late_values_only():
     found = told(*SOME).set_index(["network", "step"])
-    assert found.index.tolist() == [("mean of 2 that read", "500"), ("seed 1", "400"), ("seed 3", "1,000")]
+    assert found.index.tolist() == [("mean of 2 that read", "5,000"), ("seed 1", "4,000"), ("seed 3", "10,000")]
     assert list(found.columns) == ["arm", *view.CUT.values()]
     for cut, name in view.CUT.items():
         lost = NAMES.index(cut) / 20
@@ -259,7 +262,7 @@ def test_what_is_ruled_out_is_told_of_the_same_networks():
     number = NAMES.index(cuts.FROM_AFTER)
     after = 0.01 / (0.01 + number / 100)
     assert (
-        found.loc[("seed 3", "1,000"), "the read cut from values after"] == f"{1 - number / 20:.0%}; {after:.0%} after"
+        found.loc[("seed 3", "10,000"), "the read cut from values after"] == f"{1 - number / 20:.0%}; {after:.0%} after"
     )
     assert found["answers one other value"].to_list() == ["0%"] * 3
     assert (
@@ -275,3 +278,50 @@ def test_where_none_reads_the_mean_is_of_all():
 
 def test_a_share_of_nothing_is_none():
     assert view._share(float("nan")) == "none" and view._share(0.5) == "50%"
+
+
+@pytest.mark.parametrize(("before", "at"), [(0.0, None), (1.0, 50)])
+def test_looks_are_cut_at_the_last_checkpoint_before_a_share_is_right_too(weights, before, at):
+    """These networks are right on few reads: at both before all are right, and at neither before none."""
+    settings = cuts.Cut(n_rows=N_ROWS, split="test", steps=(), before=before)
+    table = cuts.cut_looks(Run(weights), settings, lambda n: None)
+    marked = table[table["metric"] == "before_reading"].set_index("step")["value"]
+    assert marked.to_dict() == {50: float(at == 50)}
+
+
+def test_the_checkpoint_before_is_the_last_that_is_worse(found):
+    """Right from the second of three checkpoints on: what is read out is what was written there."""
+    accuracy = torch.tensor([0.0, 0.6, 0.2])
+    n = len(found.reads)
+
+    class Net:
+        def __init__(self, share):
+            logits = torch.zeros(1, *found.batch.tokens.shape, len(TASK.vocab))
+            right = torch.arange(n) < share * n
+            words = torch.where(right, found.reads.answer, 0)
+            logits[0, found.reads.row, found.reads.at, words] = 1
+            self.logits = logits
+
+        def run(self, batch):
+            return self
+
+    run = type("Run", (), {"steps": (0, 50, 100)})()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(cuts, "stacks", lambda run: [((0,), Net(share)) for share in accuracy])
+        assert cuts._before_reading(run, found, 0.5) == (0,)
+        assert cuts._before_reading(run, found, 0.9) == (100,)
+        assert cuts._before_reading(run, found, 0.0) == ()
+
+
+def test_what_is_given_once_it_is_hidden_is_read_at_that_checkpoint_alone():
+    measured, cut = [], []
+    for seed, given in ((1, 0.3), (2, 0.0)):
+        for step in (4000, 4500, 5000):
+            cut += [rows(FRESH, seed, step, "before_reading", float(step == 4500))]
+            for name, value in ((cuts.NOTHING, 0.05), (cuts.KEY_FROM_ONE, 0.05 + given), ("other", 0.5)):
+                value = value if step == 4500 else 0.9
+                cut += [rows(FRESH, seed, step, "gives_one", value, family="late", variable=name)]
+                cut += [rows(FRESH, seed, step, "gives_one", 0.7, family="early", variable=name)]
+    measured += [rows(FRESH, 1, 5000, "accuracy", 1.0)]
+    results = Results(pd.DataFrame(measured), pd.DataFrame(), "paper", {"cuts": pd.DataFrame(cut)})
+    assert gives_one(cuts.KEY_FROM_ONE)(results).to_dict() == pytest.approx({1: 0.3, 2: 0.0})
