@@ -1,6 +1,7 @@
 """The list of what a folder of published runs holds: one SHA-256 a part, and one root hash over all of them.
 
-``contents.json`` holds ``root`` and ``contents``, name -> hash. A part is a value, not a file: ``run/RUN_ID/recipe``,
+``contents.json`` holds ``root`` and ``contents``, name -> hash, where names that begin alike stand together: ``run/ID``
+-> ``recipe`` -> hash, ``verdicts`` -> ``STUDY`` -> hash. A part is a value, not a file: ``run/RUN_ID/recipe``,
 ``training``, ``history``, ``table/KEY`` and ``weights/STEP`` below it, ``verdicts/STUDY``, ``bench/MACHINE`` and
 ``reproduced/STUDY``. What a value's hash is, ``training.digests`` says. So another layout of the files leaves every
 hash as it is. Only ``livingpaper.commands.publish`` and ``reproduce --record`` write the list; whoever reads a folder
@@ -66,9 +67,9 @@ class Contents:
         """The parts of each run, by run id: ``table/KEY`` -> hash, and so on."""
         found: dict[str, dict[str, str]] = {}
         for name, value in self.hashes.items():
-            kind, _, rest = name.partition("/")
+            whose, part = _split(name)
+            kind, _, run_id = whose.partition("/")
             if kind == RUN:
-                run_id, _, part = rest.partition("/")
                 found.setdefault(run_id, {})[part] = value
         return found
 
@@ -80,7 +81,11 @@ class Contents:
 
     def to_json(self) -> str:
         """The file's text, one part a line."""
-        return json.dumps({"root": self.root, "contents": dict(sorted(self.hashes.items()))}, indent=1) + "\n"
+        groups: dict[str, dict[str, str]] = {}
+        for name, value in sorted(self.hashes.items()):
+            whose, part = _split(name)
+            groups.setdefault(whose, {})[part] = value
+        return json.dumps({"root": self.root, "contents": groups}, indent=1) + "\n"
 
     @classmethod
     def of(cls, folder: Path) -> "Contents | None":
@@ -99,15 +104,23 @@ class Contents:
         return _read(path, state.st_ino, state.st_mtime_ns, state.st_size)
 
 
+def _split(name: str) -> tuple[str, str]:
+    """What a part belongs to, a run or a kind of record, and the rest of its name."""
+    words = name.split("/")
+    n_first = 2 if words[0] == RUN else 1
+    return "/".join(words[:n_first]), "/".join(words[n_first:])
+
+
 @functools.lru_cache(maxsize=8)  # a chapter opens hundreds of runs; a changed file has other marks
 def _read(path: Path, *marks: int) -> Contents:
     remedy = f"Restore it (git restore {path})."
     try:
         fields = parse_json(read_file(path, MAX_JSON_BYTES))
-        root, contents = fields["root"], Contents(dict(fields["contents"]))
+        root, groups = fields["root"], fields["contents"]
+        contents = Contents({f"{whose}/{part}": value for whose in groups for part, value in groups[whose].items()})
     except OSError as error:
         raise unreadable(path, error) from error
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise ContentsError(f"{path}: damaged, it is no list of contents ({error!r}). {remedy}") from error
     if contents.root != root:
         raise ContentsError(f"{path}: damaged, its lines do not give its root hash {str(root)[:12]}. {remedy}")

@@ -292,7 +292,8 @@ def test_a_damaged_list_is_no_list(folder, run):
     path = folder / CONTENTS_NAME
     text = path.read_text()
     value = Contents.of(folder).hashes["verdicts/toy"]
-    swapped = text.replace("verdicts/toy", "verdicts/tox")
+    swapped = text.replace('"toy"', '"tox"')
+    assert swapped != text
     for damaged in (
         text.replace(value, value[::-1]),
         swapped,
@@ -300,6 +301,7 @@ def test_a_damaged_list_is_no_list(folder, run):
         "[]",
         "[" * 10**5,
         '{"root": 1, "contents": {"x": 1}}',
+        '{"root": 1, "contents": {"verdicts": {"x": 1}}}',
     ):
         path.write_text(damaged)
         assert [found for found, _ in problems(folder)] == [CONTENTS_NAME]
@@ -438,9 +440,10 @@ def test_verify_names_what_differs(folder, run, capsys, monkeypatch):
 
 def test_the_root_can_be_computed_by_hand(folder):
     listed = json.loads((folder / CONTENTS_NAME).read_text())
-    lines = "".join(f"{name} {value}\n" for name, value in sorted(listed["contents"].items()))
+    named = {f"{of}/{part}": value for of, parts in listed["contents"].items() for part, value in parts.items()}
+    lines = "".join(f"{name} {value}\n" for name, value in sorted(named.items()))
     assert sha256(lines.encode()) == listed["root"] == Contents.of(folder).root
-    assert listed["contents"][f"run/{toy_recipe(0).run_id}/recipe"] == toy_recipe(0).sha256
+    assert listed["contents"][f"run/{toy_recipe(0).run_id}"]["recipe"] == toy_recipe(0).sha256
 
 
 def test_what_is_published_is_what_its_list_names():
