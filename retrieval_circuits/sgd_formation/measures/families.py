@@ -5,6 +5,7 @@ with families of several alone, and says which of two is the more useful. Here e
 like no other's is a family of one.
 """
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
@@ -31,6 +32,11 @@ if TYPE_CHECKING:
 
 ALIKE = 0.85
 """Least cosine between the courses of any two features of a family; the source's."""
+AS_MANY = 43 / 64
+"""Families for each feature in the source; below this bound of ours, too, where features are joined as far as there.
+
+Added when it was seen that by the bound on cosines hardly any two features of ours are of one family.
+"""
 BEGINS, READS = 0.25, 0.75
 """Shares of reads answered right at which a network has begun to read, and reads. Below the first no look-up is needed:
 the best rule without the key is right on some 22 %."""
@@ -85,6 +91,10 @@ def feature_families(run: "Run", followed: Followed, progress: Callable[[int], N
     * ``families``, ``families_of_several``: how many there are, and of these how many have two features or more.
     * ``members``: features of the family that gains most; ``several_lead``: whether these are two or more.
     * ``several_lead_by_lot``: how often they are, where features are dealt by lot to families of the same sizes.
+
+    The last four also where features are joined until there are as many families for each feature as in the source,
+    however little they are alike: ``joined_families_of_several`` and so on. ``least_alike``: the least cosine between
+    two features of a family then; missing where none has two.
     """
     reads = _reads(run.recipe.make_task(), followed.n_rows)
     states, right = _states(run, reads, progress)
@@ -160,35 +170,58 @@ def _led(basis: Basis, states: Tensor, right: Tensor, reads: _Reads, window: tup
     if not values.shape[-1]:
         return {"alive": 0.0}
     course = courses(values, right, reads.held_out)
-    family = families(course, gap(values, reads.longer.expand_as(right)))
+    rows = alike_rows(course, gap(values, reads.longer.expand_as(right)))
     start, end = window
     gains = (course.useful[end] - course.useful[start]).numpy()
-    sizes = np.bincount(family)
-    draw = np.random.default_rng(SEED)
-    by_lot = [leader(gains, draw.permutation(family)) for _ in range(N_DEALS)]
-    found = {
-        "alive": len(gains),
-        "families": len(sizes),
-        "families_of_several": (sizes > 1).sum(),
-        "members": sizes[leader(gains, family)],
-        "several_lead": sizes[leader(gains, family)] > 1,
-        "several_lead_by_lot": (sizes[by_lot] > 1).mean(),
+    alike, joined = families(rows), families(rows, round(AS_MANY * len(gains)))
+    found = _leads(gains, alike) | {f"joined_{name}": value for name, value in _leads(gains, joined).items()}
+    return {
+        "alive": float(len(gains)),
+        "families": float(alike.max() + 1),
+        "least_alike": least_alike(rows, joined),
+        **found,
     }
-    return {name: float(value) for name, value in found.items()}
 
 
-def families(course: Courses, longer_gap: Float[Tensor, "ckpt feature"]) -> Int[np.ndarray, " feature"]:
-    """The number of each feature's family, from 0.
+def _leads(gains: Float[np.ndarray, " feature"], family: Int[np.ndarray, " feature"]) -> dict[str, float]:
+    """Whether a family of several gains most, and how often one does by lot."""
+    sizes, draw = np.bincount(family), np.random.default_rng(SEED)
+    by_lot = [leader(gains, draw.permutation(family)) for _ in range(N_DEALS)]
+    members = sizes[leader(gains, family)]
+    return {
+        "families_of_several": float((sizes > 1).sum()),
+        "members": float(members),
+        "several_lead": float(members > 1),
+        "several_lead_by_lot": float((sizes[by_lot] > 1).mean()),
+    }
 
-    Five courses of a feature, each scaled over all features and checkpoints, and their scaled differences from
-    checkpoint to checkpoint make one row; complete linkage joins rows while all cosines in a family are ``ALIKE`` or
-    more.
+
+def alike_rows(course: Courses, longer_gap: Float[Tensor, "ckpt feature"]) -> Float[np.ndarray, "feature number"]:
+    """What features are compared by: five courses of each, scaled over all features and checkpoints, and their scaled
+    differences from checkpoint to checkpoint.
     """
     parts = [part for values in (*course, longer_gap) for part in (_scaled(values), _scaled(values.diff(dim=0)))]
-    rows = torch.cat(parts).T.numpy()
+    return torch.cat(parts).T.numpy()
+
+
+def families(rows: Float[np.ndarray, "feature number"], n_families: int | None = None) -> Int[np.ndarray, " feature"]:
+    """The number of each feature's family, from 0.
+
+    Complete linkage joins features while all cosines in a family are ``ALIKE`` or more; or until there are so many
+    families.
+    """
     if len(rows) == 1:
         return np.zeros(1, dtype=int)
-    return fcluster(linkage(rows, "complete", "cosine"), 1 - ALIKE, "distance") - 1
+    tree = linkage(rows, "complete", "cosine")
+    found = fcluster(tree, n_families, "maxclust") if n_families else fcluster(tree, 1 - ALIKE, "distance")
+    return found - 1
+
+
+def least_alike(rows: Float[np.ndarray, "feature number"], family: Int[np.ndarray, " feature"]) -> float:
+    """The least cosine between two features of one family; missing where no family has two."""
+    unit = rows / np.linalg.norm(rows, axis=1, keepdims=True)
+    same = np.triu(family[:, None] == family, 1)
+    return float((unit @ unit.T)[same].min()) if same.any() else math.nan
 
 
 def _scaled(values: Float[Tensor, "ckpt feature"]) -> Float[Tensor, "ckpt feature"]:

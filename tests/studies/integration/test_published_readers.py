@@ -159,3 +159,23 @@ def test_over_those_that_read_it_is_a_mean_by_hand(found):
         f"{100 * mean:.1f} % [{100 * (mean - half):.1f}, {100 * (mean + half):.1f}]"
     )
     assert set(late(results).table["init_seed"]) == {seed for seed, value in right.items() if value < 0.9}
+
+
+@pytest.mark.slow
+def test_five_networks_rule_values_out_before_they_read_and_one_of_these_in_a_few_reads(found):
+    recorded, results, _ = found
+    rows = results.tables["cuts"].astype({"arm": str, "metric": str, "variable": str, "family": str})
+    rows = rows[rows["arm"] == "ours, fresh rows"].set_index(["init_seed", "step", "metric", "variable", "family"])
+    given, right = {}, {}
+    for (seed, step, metric, *_), value in rows["value"].items():
+        if metric == "before_reading" and value:
+            of = rows["value"].loc[seed, step]
+            hidden, as_it_is = (of["gives_one", cut, "late"] for cut in ("its key from one other value", "nothing"))
+            given[seed], right[seed] = hidden - as_it_is, of["right_without", "nothing", "late"]
+    doing = {seed for seed, more in given.items() if more >= 0.05}
+    assert len(given) == 20 and len(doing) == 5 and set(SLOW) < doing
+    least, second = sorted(given[seed] for seed in doing - set(SLOW))
+    assert least < 0.1 and min(given[seed] for seed in SLOW) <= second <= max(given[seed] for seed in SLOW)
+    assert max(more for seed, more in given.items() if seed not in doing) < 0.05
+    assert 0.35 < max(share for seed, share in right.items() if seed not in doing) < 0.45
+    assert recorded["SF44"].finding.held.estimate.effect == pytest.approx(len(doing) / 20)

@@ -19,10 +19,12 @@ from retrieval_circuits.sgd_formation.measures.families import (
     ALIKE,
     FITS,
     Followed,
+    alike_rows,
     families,
     feature_families,
     leader,
     learning,
+    least_alike,
 )
 from retrieval_circuits.sgd_formation.measures.features import Courses
 from retrieval_circuits.sgd_formation.measures.sizes import SIZES
@@ -60,7 +62,7 @@ def cosines(course, longer):
 @pytest.mark.parametrize("n_features", [1, 2, 30])
 def test_features_of_a_family_are_all_alike_and_no_two_families_could_be_one(n_features):
     course, longer = drawn_courses(n_features)
-    found, alike = families(course, longer), cosines(course, longer)
+    found, alike = families(alike_rows(course, longer)), cosines(course, longer)
     of = [np.flatnonzero(found == number) for number in range(found.max() + 1)]
     assert all(len(members) for members in of)
     assert all(alike[np.ix_(members, members)].min() >= ALIKE for members in of)
@@ -75,7 +77,7 @@ def test_the_closest_pair_is_joined_first():
     parts = torch.cat((near, 0.7 * near + 0.3 * far, far), -1)
     alike = cosines(Courses(*parts[:4]), parts[4])
     assert alike[0, 1] > ALIKE > alike[1, 2]
-    found = families(Courses(*parts[:4]), parts[4])
+    found = families(alike_rows(Courses(*parts[:4]), parts[4]))
     assert found[0] == found[1] != found[2]
 
 
@@ -90,6 +92,10 @@ def test_the_closest_pair_is_joined_first():
 )
 def test_the_window_goes_from_before_reading_begins_to_reading(accuracy, window):
     assert learning(torch.tensor(accuracy)) == window
+
+
+def test_no_two_features_of_a_family_are_alike_where_each_is_alone():
+    assert np.isnan(least_alike(np.eye(3), np.arange(3)))
 
 
 def test_a_family_gains_the_mean_of_its_features():
@@ -158,7 +164,8 @@ def test_families_of_a_network_are_those_reckoned_by_loops(table, name):
     start, end = learning(torch.tensor(right[:, split == "test"].numpy().mean(1)))
     gains = tables[2:4, end].sum(0) - tables[2:4, start].sum(0)
     *course, longer = torch.tensor(tables)
-    family = families(Courses(*course), longer)
+    rows = alike_rows(Courses(*course), longer)
+    family = families(rows)
     means = [gains[family == number].mean() for number in range(family.max() + 1)]
     sizes = [(family == number).sum() for number in range(family.max() + 1)]
     of = table[name]
@@ -168,6 +175,14 @@ def test_families_of_a_network_are_those_reckoned_by_loops(table, name):
     assert of["members"] == sizes[int(np.argmax(means))]
     assert of["several_lead"] == (sizes[int(np.argmax(means))] > 1)
     assert 0 <= of["several_lead_by_lot"] <= 1
+    joined = families(rows, round(43 / 64 * len(alive)))
+    assert joined.max() + 1 == round(43 / 64 * len(alive))
+    of_joined = [np.flatnonzero(joined == number) for number in range(joined.max() + 1)]
+    leads = max(of_joined, key=lambda members: gains[members].mean())
+    assert of["joined_members"] == len(leads) and of["joined_several_lead"] == (len(leads) > 1)
+    assert of["joined_families_of_several"] == sum(len(members) > 1 for members in of_joined) > 0
+    pairs = [pair for members in of_joined for pair in itertools.combinations(members, 2)]
+    assert of["least_alike"] == pytest.approx(min(cosines(Courses(*course), longer)[pair] for pair in pairs))
 
 
 def test_by_lot_who_leads_is_decided_by_the_sizes_alone():
