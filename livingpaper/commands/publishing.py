@@ -17,6 +17,7 @@ from circuitcore.ground.contents import CONTENTS_NAME, Contents
 from circuitcore.ground.durations import Durations, Work, expected
 from circuitcore.ground.interruption import held_back
 from circuitcore.ground.progress import SILENT, Watch
+from circuitcore.metrics.instruments.instrument import version_of
 from circuitcore.training.errors import StoreError
 from circuitcore.training.experiment import Experiment
 from circuitcore.training.store.durable import write_durably
@@ -39,9 +40,10 @@ def publish(name: str, folders: Folders, watch: Watch | None = None) -> int:
     A seed of an experiment is a run without weights.
 
     A run that is not in ``runs`` and has been published before, with the same weights or more, stays as it is, but for
-    weights that are not to be shipped any more, and for tables that were measured on it since, which are published,
-    too. One that was trained again to the same bits, as more of its weights are to be shipped, gets the tables that are
-    published of it. One that another study has published, with all that is measured here, stays in that one's pack.
+    weights that are not to be shipped any more, and for tables that were measured on it since. These are published in
+    place of those by earlier versions of an instrument that no study asks for. A run that was trained again to the same
+    bits, as more of its weights are to be shipped, gets the tables that are published of it. One that another study has
+    published, with all that is measured here, stays in that one's pack.
 
     Args:
         name: the study; its ``published_epochs(params, arm, seed)`` says after which epochs weights are shipped, or
@@ -121,9 +123,9 @@ def keep(record: Reproduction, published: Path) -> Path:
 
 @dataclass(frozen=True)
 class Changes:
-    """What publishing changes of runs that stay: tables to add, and steps of weights to keep, by run id."""
+    """What publishing changes of runs that stay, by run id: tables to add, or None for one that goes; steps to keep."""
 
-    tables: dict[str, dict[str, pd.DataFrame]] = field(default_factory=dict)
+    tables: dict[str, dict[str, pd.DataFrame | None]] = field(default_factory=dict)
     steps: dict[str, list[int]] = field(default_factory=dict)
 
 
@@ -160,6 +162,8 @@ def _to_publish(
             if before and keys <= before.tables.keys() and set(kept) <= set(before.steps):
                 if new := sorted(keys - before.ledger.tables.keys()):
                     changes.tables.setdefault(before.run_id, {}).update((key, before.table(key)) for key in new)
+                if is_here and (old := outdated(before, keys)):
+                    changes.tables.setdefault(before.run_id, {}).update(dict.fromkeys(old))
                 if is_here and list(before.steps) != kept:
                     changes.steps[before.run_id] = kept
                 continue
@@ -169,6 +173,26 @@ def _to_publish(
                 )
             steps[run] = kept
     return steps, changes
+
+
+def outdated(run: Run, keys: Collection[str]) -> set[str]:
+    """Of a run's tables those that no study asks for, where ``keys`` name a later version by the same instrument."""
+    latest = dict(sorted(filter(None, map(version_of, keys))))
+    of_table = {key: version_of(key) for key in run.ledger.tables.keys() - set(keys)}
+    older = {key for key, of in of_table.items() if of and of[1] < latest.get(of[0], 0)}
+    return older - _asked(run.run_id) if older else older
+
+
+def _asked(run_id: str) -> set[str]:
+    """Keys of the tables of a run that the book's studies ask for."""
+    found = set()
+    for name in studies.names():
+        study, params = studies.load(name), studies.load_params(name)
+        instruments = studies.instruments(study, params)
+        for arm, recipes in study.recipes(params).items():
+            if any(recipe.run_id == run_id for recipe in recipes):
+                found.update(one.key for one in instruments[arm])
+    return found
 
 
 def _steps_to_ship(study: ModuleType, params: BaseModel) -> dict[str, list[int]]:

@@ -20,6 +20,13 @@ WHEN = ("each", "last", "pairs", "steps")
 Progress = Callable[[int], None]
 TAKEN = ("history",)  # tables of a run that no instrument writes
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,50}")
+_KEY = re.compile(rf"({_NAME.pattern})-v([0-9]+)(-[0-9a-f]{{8}})?")
+
+
+def version_of(key: str) -> tuple[str, int] | None:
+    """Name and version of the instrument whose table has this key; None where an earlier rule made the key."""
+    found = _KEY.fullmatch(key)
+    return (found[1], int(found[2])) if found else None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -29,7 +29,7 @@ STAGED = ".staged"
 _PACK = re.compile(r"[A-Za-z0-9_-]{1,100}")
 
 
-Tables = Mapping[str, Mapping[str, pd.DataFrame]]  # run id -> key -> table
+Tables = Mapping[str, Mapping[str, pd.DataFrame | None]]  # run id -> key -> table; None: it goes
 
 
 def pack(
@@ -48,7 +48,8 @@ def pack(
         folder: published runs.
         name: of the pack.
         arms: arm -> ids of its runs.
-        more: tables that go into the pack with those that the runs have: what was measured on packed runs since.
+        more: tables that go into the pack with those that the runs have: what was measured on packed runs since. None
+            for one that goes.
         fewer: id of a run -> steps whose weights it keeps, of those that it has here; the others go.
 
     Returns:
@@ -120,10 +121,10 @@ def folder_names(arms: Iterable[str]) -> dict[str, str]:
     return found
 
 
-def _tables(run: Run, more: Mapping[str, pd.DataFrame]) -> dict[str, Callable[[], pd.DataFrame]]:
+def _tables(run: Run, more: Mapping[str, pd.DataFrame | None]) -> dict[str, Callable[[], pd.DataFrame]]:
     """What reads each table that a run has in the pack, by key in order; they are read file by file, as they share."""
     read = {key: partial(run.table, key) for key in run.tables} | {key: partial(more.get, key) for key in more}
-    return dict(sorted(read.items()))
+    return {key: read[key] for key in sorted(read) if more.get(key, read) is not None}
 
 
 def _write_tables(

@@ -2,11 +2,14 @@
 
 import shutil
 from dataclasses import replace
+from types import ModuleType
 
+import pandas as pd
 import pytest
 
 from circuitcore.ground.contents import Contents
 from circuitcore.ground.present import check_present
+from circuitcore.metrics.instruments.instrument import Instrument, version_of
 from circuitcore.metrics.instruments.measuring import measure_all
 from circuitcore.training import RunStore
 from circuitcore.training.store.ledger import packed_name
@@ -149,3 +152,46 @@ def test_weights_that_no_arm_ships_any_more_go_and_nothing_else(folders, monkeyp
     after = Contents.of(folders.published).runs[recipe.run_id]
     assert before.keys() - after.keys() == (set() if 0 in other else {"weights/0"}) and after.items() <= before.items()
     assert list(differences(folders.published)) == []
+
+
+@pytest.mark.parametrize("still_asked", [False, True], ids=["nobody asks for it", "another study asks for it"])
+def test_a_table_by_an_earlier_version_goes_once_no_study_asks_for_it(folders, monkeypatch, still_asked):
+    (recipe,) = study.recipes(SMALL)["trained"]
+    instruments, newer = study.instruments, replace(COUNTED, version=2)
+    other = ModuleType("other")
+    other.recipes, other.instruments = lambda params: {"arm": (recipe,)}, lambda params, arm: (COUNTED,)
+    loaded = studies.load
+    monkeypatch.setattr(studies, "names", lambda: ("symbolic_kv", *(("other",) if still_asked else ())))
+    monkeypatch.setattr(studies, "load", lambda name: other if name == "other" else loaded(name))
+    for one in (COUNTED, newer):
+        monkeypatch.setattr(study, "instruments", lambda params, arm, one=one: (*instruments(params, arm), one))
+        measure_all(RunStore(folders.runs, None), study.instruments(SMALL, "trained"), [recipe], "serial")
+        if one == newer:
+            made = RunStore(folders.runs, None).find(recipe).table(newer.key)
+            shutil.rmtree(folders.runs)
+            both = RunStore(folders.runs, folders.published)
+            both.save_table(both.find(recipe), newer.key, made)
+        publishing.publish("symbolic_kv", folders)
+    run = RunStore(folders.published, None).find(recipe)
+    assert {key for key in run.tables if key.startswith("counted")} == {newer.key} | (
+        {COUNTED.key} if still_asked else set()
+    )
+    assert run.table(newer.key)["value"].tolist() == [recipe.n_steps]
+    assert (run.path.parent / f"{COUNTED.key}.parquet").exists() == still_asked
+    assert list(differences(folders.published)) == []
+
+
+def count_steps(run, settings, progress):
+    """The number of steps, as a table."""
+    return pd.DataFrame(
+        {"run_id": [run.run_id], "step": [run.final_step], "metric": ["steps"], "value": [float(run.final_step)]}
+    )
+
+
+COUNTED = Instrument(name="counted", version=1, measures=count_steps, when="last")
+
+
+def test_a_key_says_name_and_version_unless_an_earlier_rule_made_it():
+    assert version_of(COUNTED.key) == ("counted", 1)
+    assert version_of("cuts-v12-f13423da") == ("cuts", 12)
+    assert version_of("snapshots-v1-battery-v1-dc1c0d1f") is None and version_of("history") is None
