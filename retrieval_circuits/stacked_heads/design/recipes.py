@@ -8,7 +8,7 @@ from circuitcore.tasks.chains import ChainRetrieval
 from circuitcore.training.experiment import Experiment
 from circuitcore.training.recipe import Optimizer, Recipe, Stage
 from retrieval_circuits.design import DATA_SEED_OFFSET, N_BESIDE
-from retrieval_circuits.stacked_heads.design.by_the_source import BY_THE_SOURCE, deep_recipes
+from retrieval_circuits.stacked_heads.design.by_the_source import BY_THE_SOURCE, DEEP, deep_recipes
 from retrieval_circuits.stacked_heads.design.four import EVERY_FOUR, FOUR, FRESH_FOUR, WITHOUT_THIRD
 from retrieval_circuits.stacked_heads.design.grid import FOLLOWED, GRID, Cell
 from retrieval_circuits.stacked_heads.design.lessons import FRESH, LONGER, TAUGHT, Lesson
@@ -41,6 +41,7 @@ from retrieval_circuits.stacked_heads.measures import (
     information_flow,
     known_links,
     named_paths,
+    needed_looks,
     one_layer,
     one_layer_vocabulary,
     one_of_two,
@@ -154,7 +155,8 @@ def _recipe(params: Params, task: ChainRetrieval, n_layers: int, seed: int, stag
 def instruments(params: Params, arm: str) -> tuple[Instrument, ...]:
     """Losses of every checkpoint; of the cell that is followed where its heads look, and at the end its circuit.
 
-    Of fresh seeds also what tries a circuit; of chains of three links and circuits at the end; of words the answers.
+    Of that cell, and of the source's network of twelve layers, also which looks are needed. Of fresh seeds also what
+    tries a circuit; of chains of three links and circuits at the end; of words the answers.
     """
     if spoken := {str(spoken): spoken for spoken in SPOKEN}.get(arm):
         asked = WordCounts(n_rows=params.n_rows, others=ASKED_AS_WELL.get(spoken.formulation, ()))
@@ -169,8 +171,9 @@ def instruments(params: Params, arm: str) -> tuple[Instrument, ...]:
     if arm in map(str, (SCARCE, ONE_EACH, FRESH_SCARCE, EVERY_FOUR, WITHOUT_THIRD, FRESH_FOUR)):
         return (scores, links, circuit)
     paths = Instrument(name="paths", version=1, measures=named_paths, settings=looked)
+    needed = Instrument(name="needed", version=1, measures=needed_looks, when="last", settings=how)
     if arm in BY_THE_SOURCE:
-        return (scores, circuit, paths)
+        return (scores, circuit, paths, needed) if arm == DEEP else (scores, circuit, paths)
     if arm == str(FRESH):
         return (
             scores,
@@ -179,7 +182,9 @@ def instruments(params: Params, arm: str) -> tuple[Instrument, ...]:
             Instrument(name="exchanges", version=1, measures=exchanged_values, when="last", settings=how),
             Instrument(name="false_paths", version=1, measures=false_paths, when="last", settings=how),
         )
-    return (scores, circuit) if followed or arm == str(TO_SPARE) else (scores,)
+    if followed:
+        return (scores, circuit, needed)
+    return (scores, circuit) if arm == str(TO_SPARE) else (scores,)
 
 
 FLOW, WIRED, VOCABULARY = "information_flow", "one_layer", "one_layer_vocabulary"

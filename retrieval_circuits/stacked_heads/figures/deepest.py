@@ -5,11 +5,11 @@ from itertools import combinations
 import pandas as pd
 
 from circuitcore.emergence import by_the_end, crossing_times
-from livingpaper.claims.results import Results
+from livingpaper.claims.results import Results, SelectionError
 from livingpaper.claims.view import View, beside, in_order
 from retrieval_circuits.design import BAND
-from retrieval_circuits.stacked_heads.design import BY_THE_SOURCE, DEEPEST
-from retrieval_circuits.stacked_heads.figures.grid import SYMBOLS, in_words
+from retrieval_circuits.stacked_heads.design import BY_THE_SOURCE, DEEP, DEEPEST
+from retrieval_circuits.stacked_heads.figures.grid import ERROR, SYMBOLS, in_words
 from retrieval_circuits.stacked_heads.figures.lessons import NEVER
 from retrieval_circuits.stacked_heads.published import DEEPEST as PUBLISHED
 from retrieval_circuits.stacked_heads.readings import (
@@ -22,6 +22,7 @@ from retrieval_circuits.stacked_heads.readings import (
     heads_left,
 )
 from retrieval_circuits.stacked_heads.readings.lessons import path_attention
+from retrieval_circuits.stacked_heads.readings.needed import looks
 
 
 def events(n_steps: int) -> dict[str, tuple[tuple[str, str], ...]]:
@@ -93,4 +94,22 @@ def deepest_circuits(results: Results) -> View:
     return View(table[["arm", "network", "init_seed", "paths that are left"]], "paths", "test")
 
 
-DEEPEST_VIEWS = {view.__name__: view for view in (deepest_times, deepest_numbers, deepest_circuits)}
+def needed_in_deep(results: Results) -> View:
+    """What each look of the network of twelve layers is worth, attention being free, and whether its circuit has it."""
+    found = []
+    if DEEP in results.arms:
+        table = looks(results, DEEP).sort_values(["init_seed", "layer", "head", "site"])
+        for row in table.to_dict("records"):
+            errors = {
+                f"error of the {SYMBOLS[int(name[2:])]}": f"{row[name]:.3f}" for name in row if name.startswith("x_")
+            }
+            words = f"L{row['layer']}H{row['head']} {in_words(row['site'])}"
+            kept = "yes" if row["left"] else "no"
+            found.append({"arm": DEEP, "init_seed": row["init_seed"], "look": words, **errors, "in its circuit": kept})
+    if not found:
+        raise SelectionError("no network of twelve layers is trained: deep_seeds is empty")
+    note = "Squared error with that look forbidden, in all chains, and attention otherwise as the network has it"
+    return View(pd.DataFrame(found), ERROR, "test", note=note)
+
+
+DEEPEST_VIEWS = {view.__name__: view for view in (deepest_times, deepest_numbers, deepest_circuits, needed_in_deep)}

@@ -1,6 +1,7 @@
 """What is measured on networks that follow chains."""
 
 from retrieval_circuits.stacked_heads.measures.circuit import Reading, read_circuit
+from retrieval_circuits.stacked_heads.measures.needed import needed_looks
 from retrieval_circuits.stacked_heads.measures.scores import Counts, chain_scores
 from retrieval_circuits.stacked_heads.measures.theory import (
     Flow,
@@ -33,6 +34,7 @@ __all__ = [
     "information_flow",
     "known_links",
     "named_paths",
+    "needed_looks",
     "one_layer",
     "one_layer_vocabulary",
     "one_of_two",

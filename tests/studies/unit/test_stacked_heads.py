@@ -187,7 +187,7 @@ def test_a_smoke_run_is_measured(tmp_path):
     params = studies.load_params("stacked_heads", "smoke")
     recipe = design.recipes(params)[str(FOLLOWED)][0]
     run = RunStore(tmp_path, None).get_or_train(recipe)
-    scores, circuit = design.instruments(params, str(FOLLOWED))
+    scores, circuit, _ = design.instruments(params, str(FOLLOWED))
     table = scores.measure(run)
     assert set(table["metric"]) == {"partial_loss", "loss", "loss_at_place", "attention", "attention_elsewhere"}
     rows = table[table["metric"] == "attention"]
