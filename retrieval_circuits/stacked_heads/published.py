@@ -22,3 +22,5 @@ DEEPEST = {
     "step at which the first path appears": "about 3,600",
 }
 """The source's transformer D."""
+TWELVE = {"squared error at the end, 12 layers": "below 0.01", "heads that are used, 12 layers": "4"}
+"""Its transformers A to C, each."""

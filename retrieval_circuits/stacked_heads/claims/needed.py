@@ -1,7 +1,7 @@
 """Claims on looks that are needed while attention is a network's own.
 
 Declared on 2026-11-28, when one network of twelve layers by the source's recipe had been looked at so, and none of the
-followed ones.
+followed ones. That the look which joins the first pair is mostly left out was known.
 """
 
 from livingpaper.claims.claim import Claim, Control, Says

@@ -12,6 +12,7 @@ from retrieval_circuits.stacked_heads.design import BY_THE_SOURCE, DEEP, DEEPEST
 from retrieval_circuits.stacked_heads.figures.grid import ERROR, SYMBOLS, in_words
 from retrieval_circuits.stacked_heads.figures.lessons import NEVER
 from retrieval_circuits.stacked_heads.published import DEEPEST as PUBLISHED
+from retrieval_circuits.stacked_heads.published import TWELVE
 from retrieval_circuits.stacked_heads.readings import (
     ATTENDED,
     PREVIOUS,
@@ -46,7 +47,7 @@ def deepest_times(results: Results) -> View:
 
 
 def _trained(results: Results) -> list[str]:
-    """The arms that there are: published is the deepest network alone."""
+    """The arms that there are."""
     return [arm for arm in BY_THE_SOURCE if arm in results.arms]
 
 
@@ -68,7 +69,7 @@ def _times(results: Results, arm: str) -> pd.DataFrame:
 
 
 def deepest_numbers(results: Results) -> View:
-    """The source's numbers of its deepest network beside those of ours by its recipe."""
+    """The source's numbers of its deep networks beside those of ours by its recipes."""
     losses = circuit_rows(results, "circuit_loss", DEEPEST).astype({"edit": str})
     every = tuple(link for links in events(BY_THE_SOURCE[DEEPEST].n_steps).values() for link in links)
     first = crossing_times(path_attention(results, *every, arm=DEEPEST), ATTENDED, strictly=True)
@@ -78,7 +79,10 @@ def deepest_numbers(results: Results) -> View:
         "heads that are used": heads_left(results, DEEPEST),
         "step at which the first path appears": first,
     }
-    return beside(PUBLISHED, ours)
+    if DEEP in results.arms:
+        of_twelve = (results.final_values("loss", DEEP), heads_left(results, DEEP))
+        ours |= dict(zip(TWELVE, of_twelve, strict=True))
+    return beside(PUBLISHED | TWELVE, ours)
 
 
 def deepest_circuits(results: Results) -> View:

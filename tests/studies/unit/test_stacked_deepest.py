@@ -124,7 +124,7 @@ def test_a_network_of_twelve_layers_is_drawn_beside_it_by_its_three_look_ups(pla
     own = times[times["arm"] == DEEP].set_index("group")["value"]
     assert own["path: value to its key"] == 40 and "path: query to fourth answer" not in own
     assert list(figures.deepest_circuits(results).table["network"]) == ["24 layers", "12 layers"]
-    assert (
-        figures.deepest_numbers(results).table["init_seed"].eq(1).all()
-        and len(figures.deepest_numbers(results).table) == 4
-    )
+    beside = figures.deepest_numbers(results).table.set_index("quantity")
+    assert len(beside) == 6 and beside["init_seed"].eq(1).all()
+    assert beside.loc["heads that are used, 12 layers", ["source", "value"]].to_list() == ["4", 2]
+    assert beside.loc["squared error at the end, 12 layers", "source"] == "below 0.01"
