@@ -10,6 +10,7 @@ import pytest
 from published_stage import evidence
 from scipy import stats
 
+from retrieval_circuits.sgd_formation.figures.families import led_families
 from retrieval_circuits.sgd_formation.figures.known import cuts, ruled_out
 from retrieval_circuits.sgd_formation.figures.late import ASKED, in_readers, late
 
@@ -165,7 +166,11 @@ def test_over_those_that_read_it_is_a_mean_by_hand(found):
 def test_five_networks_rule_values_out_before_they_read_and_one_of_these_in_a_few_reads(found):
     recorded, results, _ = found
     rows = results.tables["cuts"].astype({"arm": str, "metric": str, "variable": str, "family": str})
-    rows = rows[rows["arm"] == "ours, fresh rows"].set_index(["init_seed", "step", "metric", "variable", "family"])
+    rows = (
+        rows[rows["arm"] == "ours, fresh rows"]
+        .set_index(["init_seed", "step", "metric", "variable", "family"])
+        .sort_index()
+    )
     given, right = {}, {}
     for (seed, step, metric, *_), value in rows["value"].items():
         if metric == "before_reading" and value:
@@ -179,3 +184,11 @@ def test_five_networks_rule_values_out_before_they_read_and_one_of_these_in_a_fe
     assert max(more for seed, more in given.items() if seed not in doing) < 0.05
     assert 0.35 < max(share for seed, share in right.items() if seed not in doing) < 0.45
     assert recorded["SF44"].finding.held.estimate.effect == pytest.approx(len(doing) / 20)
+
+
+@pytest.mark.slow
+def test_features_hardly_form_families_and_joined_ones_lead_in_a_third_of_the_networks(found):
+    table = led_families(found[1]).table.set_index("learnt from").loc["all checkpoints"]
+    assert table["of several"] < 0.2 and table["networks in which one of several leads"] == 0
+    joined = "networks in which one of these leads, as many as in the source"
+    assert 0.3 < table[joined] < 0.36 and 0.1 < table["by lot, as many as in the source"] < 0.14
