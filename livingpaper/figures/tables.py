@@ -26,9 +26,12 @@ def comparison(view: View) -> pd.DataFrame:
         n = part["init_seed"].nunique()
         table[f"{words}, n = {n}" if n == 1 else f"{words}, mean of {n}"] = found.mean()
         if n > 1:
-            table["range" if origin == "paper" else "your range"] = [
-                f"{_short(low)} to {_short(high)}" for low, high in zip(found.min(), found.max(), strict=True)
+            ends = found.agg(["min", "max", "count"])  # a set of runs may lack a quantity
+            ranges = [
+                f"{_short(low)} to {_short(high)}" if of_seeds > 1 else "one seed"
+                for low, high, of_seeds in ends.itertuples(index=False)
             ]
+            table["range" if origin == "paper" else "your range"] = pd.Series(ranges, ends.index)
     return table.reset_index()
 
 

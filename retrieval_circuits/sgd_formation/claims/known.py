@@ -9,7 +9,7 @@ up", by which time some have a head that looks. Its control could not have faile
 held against other keys one answer in eight is a held-out pair, whatever is answered.
 
 That on ruling out was declared later that day, when it was known of three networks (9, 16, 20), at other checkpoints,
-and of no other.
+and of no other. Its words were mended after the result (a value was "answered"); nothing else was.
 """
 
 from livingpaper.claims.claim import Claim, Control, Says
@@ -81,10 +81,10 @@ KNOWN = (
     Claim(
         id="SF44",
         says=Says(
-            holds="Before a quarter of the reads is right most networks rule values out: one that is hidden from where "
-            "the key last stood is answered more often.",
-            fails="Before a quarter of the reads is right most networks do not rule values out: one that is hidden "
-            "from where the key last stood is hardly answered more often.",
+            holds="Before a quarter of the reads is right most networks rule values out: hiding one from where the key "
+            "last stood makes them give it more often.",
+            fails="Before a quarter of the reads is right most networks do not rule values out: hiding one from where "
+            "the key last stood hardly makes them give it more often.",
             whether="whether most networks rule values out before a quarter of the reads is right",
         ),
         reading=GAP(

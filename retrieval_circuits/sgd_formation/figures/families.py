@@ -30,28 +30,28 @@ def source_families(results: Results) -> View:
     return View(table, "gap gained", "the source's probe set", note=note)
 
 
-JOINED = "as many as in the source"
 MEANS = {
     "explained": "variance explained", "alive": "features", "families": "families",
-    "families_of_several": "of several", "several_lead": "networks in which one of several leads",
-    "joined_families_of_several": f"of several, {JOINED}",
-    "joined_several_lead": f"networks in which one of these leads, {JOINED}",
-    "joined_several_lead_by_lot": f"by lot, {JOINED}", "least_alike": f"least cosine, {JOINED}",
+    "families_of_several": "families of several", "several_lead": "networks in which one of several leads",
+    "joined_families_of_several": "families of several, joined as far as in the source",
+    "joined_several_lead": "networks in which one of these leads",
+    "joined_several_lead_by_lot": "the same, features dealt by lot",
+    "least_alike": "least cosine in these families",
 }  # fmt: skip
 
 
 def led_families(results: Results) -> View:
     """Which families gain most as networks learn to read, by how the autoencoder was made: means over networks."""
     found = [
-        {"arm": FRESH, "learnt from": name}
-        | {column: round(of_families(metric, name)(results).mean(), 2) for metric, column in MEANS.items()}
-        for name in FITS
+        {"arm": FRESH, "mean over networks": words}
+        | {name: round(of_families(metric, name)(results).mean(), 2) for name in FITS}
+        for metric, words in MEANS.items()
     ]
     return View(
         pd.DataFrame(found),
         "mean over networks",
         "test rows",
-        note="Means over networks: numbers of features and families, shares, and cosines",
+        note="Numbers of features and families, shares of networks, and cosines; by how the autoencoder was made",
     )
 
 

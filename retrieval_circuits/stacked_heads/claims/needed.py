@@ -2,6 +2,7 @@
 
 Declared on 2026-11-28, when one network of twelve layers by the source's recipe had been looked at so, and none of the
 followed ones. That the look which joins the first pair is mostly left out was known.
+The words of the first sentence were mended after the result: they had "a twentieth", which is no share, and "missing".
 """
 
 from livingpaper.claims.claim import Claim, Control, Says
@@ -15,8 +16,8 @@ NEEDED = (
     Claim(
         id="SH59",
         says=Says(
-            holds="The source's reading leaves out looks that are needed: in most of the followed networks a look is "
-            "missing without which, attention being free, the error grows by a twentieth or more.",
+            holds="The source's reading leaves out looks that are needed: most of the followed networks have a look "
+            "outside their circuit without which, attention being free, the squared error grows by 0.05 or more.",
             fails="The source's reading leaves out no look that is needed, in most of the followed networks.",
             whether="whether the source's reading leaves out looks that most of the followed networks need",
         ),

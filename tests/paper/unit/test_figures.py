@@ -729,6 +729,15 @@ def test_the_sources_numbers_stand_beside_ours_in_the_order_given():
     assert found["published runs, mean of 5"][0] == pytest.approx(rows["value"][:5].mean(), rel=1e-4)
 
 
+def test_a_quantity_of_one_seed_has_no_range_and_one_that_a_rerun_lacks_none_of_its_own():
+    rows = table("quantity init_seed", ["b"], range(5)).assign(source=0.5)
+    alone = table("quantity init_seed", ["a"], [3]).assign(source=0.5)
+    found = comparison(view_of(pd.concat([with_rerun(rows), alone.assign(origin="paper")])))
+    found = found.set_index("quantity")
+    assert found.loc["a", "range"] == "one seed" and " to " in found.loc["b", "range"]
+    assert pd.isna(found.loc["a", "your range"]) and pd.isna(found.loc["a", "your runs, mean of 2"])
+
+
 @pytest.mark.parametrize("draw", [curves.lines, curves.training])
 def test_panels_of_different_size_share_one_legend_of_whose_runs_they_are(draw):
     """Two domains for one scale make Vega complain in the reader's console."""
