@@ -219,7 +219,7 @@ def instruments(params: Params, arm: str) -> tuple[Instrument, ...]:
         name="measurements", version=2, measures=stream_scores, settings=Counts(n_rows=params.n_rows, n_looked=n_looked)
     )
     if arm == TRAINED_ON:
-        return (scores, _cut(params.n_rows))
+        return (scores, _cut(params.n_rows, below=None))
     removed = Removed(n_rows=n_looked, splits=(REPORTED[arm],))
     parts = Attributed(n_rows=n_looked)
     return (
@@ -244,9 +244,11 @@ def _of_reads(n_rows: int) -> tuple[Instrument, ...]:
     return Instrument(name="known", version=1, measures=known_scores, settings=Known(n_rows=n_rows)), _cut(n_rows)
 
 
-def _cut(n_rows: int) -> Instrument:
-    """What is answered with some looks cut."""
-    settings = Cut(n_rows=min(N_LOOKED, n_rows), split="validation", steps=(WITHOUT_LOOKING,), before=WITHOUT_KEY)
+def _cut(n_rows: int, *, below: float | None = WITHOUT_KEY) -> Instrument:
+    """What is answered with some looks cut; also at the last checkpoint before a share of the reads is right."""
+    settings = Cut(
+        n_rows=min(N_LOOKED, n_rows), split="validation", steps=(WITHOUT_LOOKING,), below=below, n_asked=n_rows
+    )
     return Instrument(name="cuts", version=2, measures=cut_looks, settings=settings)
 
 
@@ -256,6 +258,7 @@ def _families(params: Params) -> Instrument:
         steps=tuple(round(params.steps * at / LEARNT_FROM[-1] / EVERY) * EVERY for at in LEARNT_FROM),
         n_rows=min(N_LOOKED, params.n_rows),
         most_updates=params.steps,
+        begins=WITHOUT_KEY,
     )
     return Instrument(name="families", version=1, measures=feature_families, settings=settings)
 

@@ -95,7 +95,7 @@ def _networks(results: Results) -> list[tuple[dict[str, str], pd.Series]]:
     last, reads = results.curve("accuracy", FRESH)["step"].max(), reads_at_end(results)
     arms = [arm for arm in (FRESH, TRAINED_ON) if arm in results.arms]
     rows = results.rows("cuts", arm=arms).astype({"metric": str, "variable": str, "family": str, "arm": str})
-    rows = rows[rows["step"].isin([WITHOUT_LOOKING, last]) & (rows["metric"] != "before_reading")]
+    rows = rows[rows["step"].isin([WITHOUT_LOOKING, last])]
     rows["whole"] = rows["step"] + last * (rows["arm"] == TRAINED_ON)
     shares = rows.pivot(index=["init_seed", "whole"], columns=["metric", "variable", "family"], values="value")
     at_end = shares.xs(last, level="whole")

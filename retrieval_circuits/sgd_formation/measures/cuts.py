@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 import torch
-from jaxtyping import Bool, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from circuitcore.metrics.instruments.battery import stacks
@@ -28,7 +28,7 @@ from retrieval_circuits.sgd_formation.measures.asked import (
     positions,
 )
 from retrieval_circuits.sgd_formation.measures.known import stands_late
-from retrieval_circuits.sgd_formation.measures.steps import AtSteps
+from retrieval_circuits.sgd_formation.measures.steps import AtSteps, last_below
 
 if TYPE_CHECKING:
     from circuitcore.training.store.run import Run
@@ -41,7 +41,8 @@ KEY_FROM_OTHERS, KEY_FROM_VALUE = "its key from other values", "its key from the
 KEY_FROM_ONE = "its key from one other value"
 OTHER_KEY_FROM_OTHERS, OTHER_KEY_FROM_ONE = "another key from other values", "another key from one other value"
 """In the first layer, the place where its key last stood from other values before it, from the value itself, or from
-one of the others alone; as controls, the nearest place of another key before that one."""
+one of the others alone; as controls, the nearest place of another key before that one; for one value alone, the nearest
+such place that stands behind that value, where there is one."""
 FROM_AFTER, FROM_BEFORE = "the read from values after, later layers", "the read from values before, later layers"
 """In later layers, the read from other values, those behind the value asked for or those before it.
 
@@ -58,12 +59,15 @@ class Cut(AtSteps):
     Attributes:
         n_rows: rows of the split, each asked for every read in it.
         split: which.
-        before: share of reads answered right; looks are cut at the last checkpoint before it, too.
+        below: share of the reads of the reported split answered right; looks are cut at the last checkpoint before it
+            is reached, too. None for no such checkpoint.
+        n_asked: rows of that split.
     """
 
     n_rows: int
     split: str
-    before: float
+    below: float | None = None
+    n_asked: int = 0
 
 
 def cut_looks(run: "Run", counts: Cut, progress: Callable[[int], None]) -> pd.DataFrame:
@@ -75,9 +79,8 @@ def cut_looks(run: "Run", counts: Cut, progress: Callable[[int], None]) -> pd.Da
     * ``gives_before``: answered with another value of the row, one that last stands before the value asked for does.
     * ``gives_after``: with one that last stands behind it.
     * ``gives_one``: of the reads before whose key another value last stands late, with one such value, drawn by lot.
+    * ``gives_one_seen``: the same of those in which another key stands between that value and the place of their key.
     * ``are_after``: at cut "nothing", the share of a row's other values that last stand behind the value asked for.
-
-    And of each checkpoint ``before_reading``: 1 for the last before a share of the reads is right, 0 for others.
 
     Raises:
         ValueError: a network of one layer, which has no later ones.
@@ -86,11 +89,9 @@ def cut_looks(run: "Run", counts: Cut, progress: Callable[[int], None]) -> pd.Da
     if model.n_layers < 2:
         raise ValueError("cuts of later layers need two layers or more; this network has n_layers = 1")
     found = asked(task, counts.split, counts.n_rows)
-    before = _before_reading(run, found, counts.before)
-    steps = tuple(sorted({*counts.of(run), *before}))
+    steps = tuple(sorted({*counts.of(run), *_below(run, task, counts, progress)}))
     net, rows = Network(model, run.stack(steps)), Rows(run.run_id, steps, [*map(run.tokens_seen, steps)])
     places, late = _Places.of(task, found), stands_late(task, found)
-    rows.add("before_reading", torch.tensor([float(step in before) for step in steps]), len(late), split=counts.split)
     cuts = _cuts(net, (found.batch.tokens.shape[1] - 1) // EVENT)
     given = net.answers_under(places.batch, list(cuts.values()), {}).logits.argmax(-1)  # [cut ckpt read]
     labels, every = [{"variable": name} for name in cuts], torch.ones_like(late)
@@ -100,6 +101,7 @@ def cut_looks(run: "Run", counts: Cut, progress: Callable[[int], None]) -> pd.Da
         "gives_before": (places.are(given, places.before), every),
         "gives_after": (places.are(given, places.after), every),
         "gives_one": (places.are(given, places.one), has_one),
+        "gives_one_seen": (places.are(given, places.one), places.seen),
     }
     for family, of_place in {"late": late, "early": ~late, "shown": found.kinds["answered"].any(-1)}.items():
         common = {"split": counts.split, "family": family}
@@ -107,19 +109,23 @@ def cut_looks(run: "Run", counts: Cut, progress: Callable[[int], None]) -> pd.Da
             asked_here = of_place & of_kind
             shares = hits[..., asked_here].double().mean(-1)
             rows.add(metric, shares.T, int(asked_here.sum()), labels, **common)
-        after, before = (of[of_place].sum(-1) for of in (places.after, places.before))
-        lot = (after / (after + before)).double().mean().expand(len(steps))
+        lot = places.share_after(of_place).expand(len(steps))
         rows.add("are_after", lot, int(of_place.sum()), variable=NOTHING, **common)
-    progress(len(steps))
+    if counts.below is None:
+        progress(len(steps))
     return rows.frame()
 
 
-def _before_reading(run: "Run", found: Asked, share: float) -> tuple[int, ...]:
-    """The last checkpoint before a share of the reads is right; none where the first has it."""
-    of_stacks = (correct(found.at_reads(net.run(found.batch).logits), found.reads.answer) for _, net in stacks(run))
-    enough = torch.cat([right.double().mean(-1) for right in of_stacks]) >= share
-    first = int(enough.int().argmax()) if enough.any() else len(enough)
-    return run.steps[first - 1 : first] if first else ()
+def _below(run: "Run", task: BalancedStream, counts: Cut, progress: Callable[[int], None]) -> tuple[int, ...]:
+    """The step of the last checkpoint before a share of the reads is right, if one is asked for and there is one."""
+    if counts.below is None:
+        return ()
+    found, right = asked(task, task.reported, counts.n_asked), []
+    for steps, net in stacks(run):
+        right.append(correct(found.at_reads(net.run(found.batch).logits), found.reads.answer).double().mean(-1))
+        progress(len(steps))
+    number = last_below(torch.cat(right), counts.below)
+    return () if number is None else (run.steps[number],)
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,12 +137,14 @@ class _Places:
         before, after: ``[read pos]``, where each other value of the row last stands, before the last place of the value
             asked for or behind it.
         one: ``[read pos]``, of those before one that stands late, by lot; none of a read without any.
+        seen: ``[read]``, whether another key stands between that one and the place of the read's key.
     """
 
     batch: Batch
     before: Bool[Tensor, "read pos"]
     after: Bool[Tensor, "read pos"]
     one: Bool[Tensor, "read pos"]
+    seen: Bool[Tensor, " read"]
 
     @classmethod
     def of(cls, task: BalancedStream, found: Asked) -> "_Places":
@@ -149,9 +157,10 @@ class _Places:
         other_keys = is_key & (place < last - 1) & (tokens != found.reads.key[:, None])
         ends = last_of_each(tokens, others)
         one = _by_lot(ends & (place < last) & ((place - 1) // EVENT >= task.law.read_events.start))
+        behind_one = other_keys & one.any(1, keepdim=True) & (place > torch.where(one, place, -1).amax(1, keepdim=True))
         some = {
             "shown": shown, "before": others & (place < last), "after": others & (place > last),
-            "another key": other_keys & (place == torch.where(other_keys, place, -1).amax(1, keepdim=True)),
+            "another key": _last(other_keys), "another key that sees it": _last(behind_one),
             "one": others & (place < last) & (tokens == torch.where(one, tokens, -1).amax(1, keepdim=True)),
         }  # fmt: skip
         ahead = place == at + 1  # instead of nothing: a place that none of them sees
@@ -161,11 +170,22 @@ class _Places:
             key = torch.full_like(found.reads.at, EVENT * event + 2)
             roles |= {f"key {event}": key, f"value {event}": key + 1}
         batch = dataclasses.replace(batch, roles={**batch.roles, **roles})
-        return cls(batch, ends & (place < last), ends & (place > last), one)
+        return cls(batch, ends & (place < last), ends & (place > last), one, behind_one.any(1))
+
+    def share_after(self, which: Bool[Tensor, " read"]) -> Float[Tensor, ""]:
+        """Of a row's other values the share that last stand behind the one asked for: a mean over some reads."""
+        after, before = (of[which].sum(-1) for of in (self.after, self.before))
+        return (after / (after + before)).double().mean()
 
     def are(self, given: Int[Tensor, "*lead read"], which: Bool[Tensor, "read pos"]) -> Bool[Tensor, "*lead read"]:
         """Whether an answer is a value that stands at one of these places."""
         return ((self.batch.tokens == given[..., None]) & which).any(-1)
+
+
+def _last(which: Bool[Tensor, "read pos"]) -> Bool[Tensor, "read pos"]:
+    """The last place of each row of a mask; none where there is none."""
+    place = torch.arange(which.shape[1])
+    return which & (place == torch.where(which, place, -1).amax(1, keepdim=True))
 
 
 def _by_lot(which: Bool[Tensor, "read pos"]) -> Bool[Tensor, "read pos"]:
@@ -185,7 +205,7 @@ def _cuts(net: Network, n_events: int) -> dict[str, tuple[Edit, ...]]:
         KEY_FROM_VALUE: tuple(CutEdge(head, "its key", "shown") for head in first),
         OTHER_KEY_FROM_OTHERS: tuple(CutEdge(head, "another key", "before") for head in first),
         KEY_FROM_ONE: tuple(CutEdge(head, "its key", "one") for head in first),
-        OTHER_KEY_FROM_ONE: tuple(CutEdge(head, "another key", "one") for head in first),
+        OTHER_KEY_FROM_ONE: tuple(CutEdge(head, "another key that sees it", "one") for head in first),
         FROM_AFTER: tuple(CutEdge(head, "read_out", "after") for head in later),
         FROM_BEFORE: tuple(CutEdge(head, "read_out", "before") for head in later),
     }

@@ -22,10 +22,10 @@ from circuitcore.metrics.scores.behavior import correct
 from circuitcore.metrics.table import Rows
 from circuitcore.tasks.balanced_stream import LONGER, BalancedStream
 from retrieval_circuits.sgd_formation.measures.asked import Asked, asked
-from retrieval_circuits.sgd_formation.measures.bases import ALL, L1, LATE, UPDATES, Basis, learnt
+from retrieval_circuits.sgd_formation.measures.bases import ALL, L1, LATE, SEED, UPDATES, Basis, learnt
 from retrieval_circuits.sgd_formation.measures.features import ACTIVE, Courses, courses, gap
 from retrieval_circuits.sgd_formation.measures.probe_set import HELD_OUT
-from retrieval_circuits.sgd_formation.measures.steps import AtSteps
+from retrieval_circuits.sgd_formation.measures.steps import AtSteps, last_below
 
 if TYPE_CHECKING:
     from circuitcore.training.store.run import Run
@@ -37,10 +37,7 @@ AS_MANY = 43 / 64
 
 Added when it was seen that by the bound on cosines hardly any two features of ours are of one family.
 """
-BEGINS, READS = 0.25, 0.75
-"""Shares of reads answered right at which a network has begun to read, and reads. Below the first no look-up is needed:
-the best rule without the key is right on some 22 %."""
-N_DEALS, SEED = 1_000, 0
+N_DEALS, DEAL_SEED = 1_000, 0
 
 
 class Fit(NamedTuple):
@@ -56,12 +53,12 @@ class Fit(NamedTuple):
     of: str = ALL
     per_channel: float = 0.5
     l1: float = L1
-    seed: int = 0
+    seed: int = SEED
 
 
 FITS = {
     ALL: Fit(),
-    "another draw": Fit(seed=1),
+    "another draw": Fit(seed=SEED + 1),
     "four times the features": Fit(per_channel=2),
     "ten times the penalty": Fit(l1=10 * L1),
     LATE: Fit(LATE),
@@ -71,10 +68,19 @@ FITS = {
 
 @dataclass(frozen=True, kw_only=True)
 class Followed(AtSteps):
-    """On how many rows of a split features are followed, the late checkpoints, and the most updates of a fit."""
+    """On what features are followed, and how they are made.
+
+    Attributes:
+        n_rows: rows of each split.
+        most_updates: of an autoencoder.
+        begins, reads: shares of reads answered right before which a network has not begun to read, and with which it
+            reads.
+    """
 
     n_rows: int
     most_updates: int
+    begins: float
+    reads: float = 0.75
 
 
 def feature_families(run: "Run", followed: Followed, progress: Callable[[int], None]) -> pd.DataFrame:
@@ -83,11 +89,13 @@ def feature_families(run: "Run", followed: Followed, progress: Callable[[int], N
     All rows stand at the last checkpoint; the variable names how the autoencoder was made (``FITS``). What a feature
     gains is the sum of two gaps, as the source adds them: its mean over reads answered right less that over others, and
     its mean over reads of held-out pairs less that over others, each at the end of a window less at its beginning. The
-    window goes from the last checkpoint before a quarter of the reads of trained pairs is right to the first with three
-    quarters of them; to the last where there is none. A family gains what its features gain in the mean.
+    window goes from the last checkpoint before a share of the reads of trained pairs is right (``begins``; the first of
+    all where that has it) to the first with another share (``reads``; the last where none has). A family gains what its
+    features gain in the mean. A network whose window is empty has no leader, and none of the last four metrics.
 
     * ``explained``: share of variance that the autoencoder explains where it learnt.
-    * ``alive``: features that are active in some read at some checkpoint; the others are left out.
+    * ``alive``: features that are active in some read at some checkpoint; the others are left out. Where none is, no
+      further metric.
     * ``families``, ``families_of_several``: how many there are, and of these how many have two features or more.
     * ``members``: features of the family that gains most; ``several_lead``: whether these are two or more.
     * ``several_lead_by_lot``: how often they are, where features are dealt by lot to families of the same sizes.
@@ -97,8 +105,8 @@ def feature_families(run: "Run", followed: Followed, progress: Callable[[int], N
     two features of a family then; missing where none has two.
     """
     reads = _reads(run.recipe.make_task(), followed.n_rows)
-    states, right = _states(run, reads, progress)
-    window = learning(right[:, reads.trained].double().mean(1))
+    states, right = _read(run, reads, progress)
+    window = learning(right[:, reads.trained].double().mean(1), followed)
     late = [run.steps.index(step) for step in followed.of(run) if step in run.steps]
     rows = Rows(run.run_id, (run.final_step,), (run.tokens_seen(run.final_step),))
     for name, fit in FITS.items():
@@ -138,29 +146,25 @@ def _reads(task: BalancedStream, n_rows: int) -> _Reads:
     return _Reads(found, of == splits.index(HELD_OUT), of == splits.index(LONGER))
 
 
-def _states(
+def _read(
     run: "Run", reads: _Reads, progress: Callable[[int], None]
 ) -> tuple[Float[Tensor, "ckpt read d"], Bool[Tensor, "ckpt read"]]:
     """The last residual stream where answers are predicted, and whether they are right."""
     site = f"resid_post.{run.recipe.model.n_layers - 1}"
     states, right = [], []
     for steps, net in stacks(run):
-        of_splits = [
-            (part.at_reads(net.record(part.batch, (site,))[site]), part.at_reads(net.run(part.batch).logits), part)
-            for part in reads.asked
-        ]
-        states.append(torch.cat([at_reads for at_reads, _, _ in of_splits], 1))
-        right.append(torch.cat([correct(logits, part.reads.answer) for _, logits, part in of_splits], 1) > 0)
+        outputs = [(part, net.run(part.batch, (site,))) for part in reads.asked]
+        states.append(torch.cat([part.at_reads(output.cache[site]) for part, output in outputs], 1))
+        hits = [correct(part.at_reads(output.logits), part.reads.answer) for part, output in outputs]
+        right.append(torch.cat(hits, 1) > 0)
         progress(len(steps))
     return torch.cat(states).clone(), torch.cat(right)
 
 
-def learning(accuracy: Float[Tensor, " ckpt"]) -> tuple[int, int]:
+def learning(accuracy: Float[Tensor, " ckpt"], followed: Followed) -> tuple[int, int]:
     """First and last checkpoint of the window in which a network learns to read; see ``feature_families``."""
-    last = len(accuracy) - 1
-    begins = int((accuracy >= BEGINS).int().argmax()) - 1 if (accuracy >= BEGINS).any() else last
-    reads = int((accuracy >= READS).int().argmax()) if (accuracy >= READS).any() else last
-    return max(begins, 0), reads
+    begins, below = last_below(accuracy, followed.begins) or 0, last_below(accuracy, followed.reads)
+    return begins, min(-1 if below is None else below, len(accuracy) - 2) + 1
 
 
 def _led(basis: Basis, states: Tensor, right: Tensor, reads: _Reads, window: tuple[int, int]) -> Mapping[str, float]:
@@ -171,21 +175,20 @@ def _led(basis: Basis, states: Tensor, right: Tensor, reads: _Reads, window: tup
         return {"alive": 0.0}
     course = courses(values, right, reads.held_out)
     rows = alike_rows(course, gap(values, reads.longer.expand_as(right)))
+    alike, joined = families(rows), families(rows, round(AS_MANY * values.shape[-1]))
+    found = {
+        "alive": float(values.shape[-1]), "families": float(alike.max() + 1), "least_alike": least_alike(rows, joined)
+    }  # fmt: skip
     start, end = window
-    gains = (course.useful[end] - course.useful[start]).numpy()
-    alike, joined = families(rows), families(rows, round(AS_MANY * len(gains)))
-    found = _leads(gains, alike) | {f"joined_{name}": value for name, value in _leads(gains, joined).items()}
-    return {
-        "alive": float(len(gains)),
-        "families": float(alike.max() + 1),
-        "least_alike": least_alike(rows, joined),
-        **found,
-    }
+    if start < end:
+        gains = (course.useful[end] - course.useful[start]).numpy()
+        found |= _leads(gains, alike) | {f"joined_{name}": value for name, value in _leads(gains, joined).items()}
+    return found
 
 
 def _leads(gains: Float[np.ndarray, " feature"], family: Int[np.ndarray, " feature"]) -> dict[str, float]:
     """Whether a family of several gains most, and how often one does by lot."""
-    sizes, draw = np.bincount(family), np.random.default_rng(SEED)
+    sizes, draw = np.bincount(family), np.random.default_rng(DEAL_SEED)
     by_lot = [leader(gains, draw.permutation(family)) for _ in range(N_DEALS)]
     members = sizes[leader(gains, family)]
     return {

@@ -20,14 +20,18 @@ def before_look_up(metric: str) -> OfArms:
 
     @of_arms(FRESH)
     def values(results: Results) -> pd.Series:
-        wide = accuracy_curve(FRESH)(results).pivot(index="init_seed", columns="step", values="value")
-        wide = wide.sort_index(axis=1)
-        early = (wide < WITHOUT_KEY).cummin(axis=1)
-        at = early.apply(lambda row: row.index[row].max(), axis=1)
         rows = known_curve(results, metric)
-        return rows[rows["step"] == rows["init_seed"].map(at)].set_index("init_seed")["value"].dropna()
+        at = rows["init_seed"].map(_last_without_key(results))
+        return rows[rows["step"] == at].set_index("init_seed")["value"].dropna()
 
     return values
+
+
+def _last_without_key(results: Results) -> pd.Series:
+    """By seed, the step of the last checkpoint before a quarter of the reads is right; none where the first has it."""
+    wide = accuracy_curve(FRESH)(results).pivot(index="init_seed", columns="step", values="value").sort_index(axis=1)
+    early = (wide < WITHOUT_KEY).cummin(axis=1)
+    return early.apply(lambda row: row.index[row].max(), axis=1)
 
 
 def known_curve(results: Results, metric: str, **where: str) -> pd.DataFrame:
@@ -59,19 +63,18 @@ def place_time(place: str) -> Timed:
     return Timed(FRESH, lambda results: place_curve(results, place), HALF)
 
 
-def gives_one(cut: str) -> OfArms:
+def gives_one(cut: str, metric: str = "gives_one") -> OfArms:
     """Values of a reading: how much more often one other value is given for a late one with a look cut.
 
     At the last checkpoint before a quarter of the reads is right; a network none of whose reads is of the kind has no
-    number.
+    number. With the metric "gives_one_seen" of reads alone in which another key could see that value.
     """
 
     @of_arms(FRESH)
     def values(results: Results) -> pd.Series:
-        rows = results.rows("cuts", arm=FRESH).astype({"metric": str, "variable": str, "family": str})
-        at = rows.loc[(rows["metric"] == "before_reading") & (rows["value"] == 1), ["init_seed", "step"]]
-        given = rows[(rows["metric"] == "gives_one") & (rows["family"] == "late")].merge(at)
-        wide = given.pivot(index="init_seed", columns="variable", values="value")
+        rows = results.rows("cuts", arm=FRESH, metric=metric, family="late").astype({"variable": "str"})
+        at = rows[rows["step"] == rows["init_seed"].map(_last_without_key(results))]
+        wide = at.pivot(index="init_seed", columns="variable", values="value").reindex(columns=[cut, cuts.NOTHING])
         return (wide[cut] - wide[cuts.NOTHING]).dropna()
 
     return values

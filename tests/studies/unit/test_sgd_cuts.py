@@ -15,6 +15,7 @@ from retrieval_circuits.sgd_formation.figures import known as view
 from retrieval_circuits.sgd_formation.measures import cuts
 from retrieval_circuits.sgd_formation.measures.asked import asked
 from retrieval_circuits.sgd_formation.measures.sizes import SIZES
+from retrieval_circuits.sgd_formation.measures.steps import last_below
 from retrieval_circuits.sgd_formation.readings.known import gives_one
 
 TASK = BalancedStream(**SIZES, n_train=1500, n_eval=1500)
@@ -67,6 +68,12 @@ def row_by_hand(words, at):
     return {"key": last - 1, "another": keys[-1:], "shown": shown, "before": before, "after": after}
 
 
+def key_that_sees(words, row, one):
+    """The last place of another key behind all places of one value and before the place of the read's key."""
+    keys = [place for place in range(2, row["key"], 3) if words[place] != words[row["key"]]]
+    return [place for place in keys if one and place > max(one)][-1:]
+
+
 def edges_by_hand(words, at, one):
     """Cut -> which looks a row may not have, ``(layer, from, to)``; ``one``: the places of one other value."""
     row = row_by_hand(words, at)
@@ -84,7 +91,8 @@ def edges_by_hand(words, at, one):
         cuts.OTHER_KEY_FROM_OTHERS: {edge for key in row["another"] or [at + 1]
                                      for edge in looks(0, key, row["before"])},
         cuts.KEY_FROM_ONE: looks(0, row["key"], one),
-        cuts.OTHER_KEY_FROM_ONE: {edge for key in row["another"] or [at + 1] for edge in looks(0, key, one)},
+        cuts.OTHER_KEY_FROM_ONE: {edge for key in key_that_sees(words, row, one) or [at + 1]
+                                  for edge in looks(0, key, one)},
         cuts.FROM_AFTER: looks(1, at, row["after"]),
         cuts.FROM_BEFORE: looks(1, at, row["before"]),
     }  # fmt: skip
@@ -129,7 +137,9 @@ KINDS = {"right_without": "value", "gives_before": "before", "gives_after": "aft
 
 
 def test_every_number_is_of_its_cut_its_reads_and_its_checkpoint(weights, found):
-    table = cuts.cut_looks(Run(weights), cuts.Cut(n_rows=N_ROWS, split="test", steps=(0,), before=1.0), lambda n: None)
+    table = cuts.cut_looks(
+        Run(weights), cuts.Cut(n_rows=N_ROWS, split="test", steps=(0,), below=1.0, n_asked=N_ROWS), lambda n: None
+    )
     table = table.astype({"metric": str, "variable": str, "family": str})
     told = table.set_index(["step", "family", "metric", "variable"])["value"]
     places = cuts._Places.of(TASK, found)
@@ -175,7 +185,7 @@ def kind_by_hand(words, row, given):
 
 
 def test_values_are_counted_once_where_they_last_stand(weights, found):
-    table = cuts.cut_looks(Run(weights), cuts.Cut(n_rows=N_ROWS, split="test", steps=(), before=0.0), lambda n: None)
+    table = cuts.cut_looks(Run(weights), cuts.Cut(n_rows=N_ROWS, split="test", steps=()), lambda n: None)
     table = table.astype({"metric": str, "family": str}).set_index(["family", "metric"])["value"]
     places = cuts._Places.of(TASK, found)
     shares = []
@@ -191,7 +201,7 @@ def test_values_are_counted_once_where_they_last_stand(weights, found):
 def test_a_network_of_one_layer_has_no_later_ones(weights):
     one = ModelConfig(d_vocab=8, n_ctx=8, n_layers=1, n_heads=1, d_model=8)
     with pytest.raises(ValueError, match="two layers or more; this network has n_layers = 1"):
-        cuts.cut_looks(Run(weights, one), cuts.Cut(n_rows=1, split="test", steps=(), before=0.0), lambda n: None)
+        cuts.cut_looks(Run(weights, one), cuts.Cut(n_rows=1, split="test", steps=()), lambda n: None)
 
 
 def test_a_network_that_copies_where_it_looks_reads_nothing_without_that_look(found):
@@ -280,48 +290,51 @@ def test_a_share_of_nothing_is_none():
     assert view._share(float("nan")) == "none" and view._share(0.5) == "50%"
 
 
-@pytest.mark.parametrize(("before", "at"), [(0.0, None), (1.0, 50)])
-def test_looks_are_cut_at_the_last_checkpoint_before_a_share_is_right_too(weights, before, at):
-    """These networks are right on few reads: at both before all are right, and at neither before none."""
-    settings = cuts.Cut(n_rows=N_ROWS, split="test", steps=(), before=before)
-    table = cuts.cut_looks(Run(weights), settings, lambda n: None)
-    marked = table[table["metric"] == "before_reading"].set_index("step")["value"]
-    assert marked.to_dict() == {50: float(at == 50)}
-
-
-def test_the_checkpoint_before_is_the_last_that_is_worse(found):
-    """Right from the second of three checkpoints on: what is read out is what was written there."""
-    accuracy = torch.tensor([0.0, 0.6, 0.2])
-    n = len(found.reads)
+@pytest.mark.parametrize(("right", "steps"), [((0.0, 0.6), (0, 50)), ((0.6, 0.0), (50,)), ((0.0, 0.0), (50,))])
+def test_looks_are_cut_at_the_last_checkpoint_below_a_share_too(weights, right, steps):
+    """Outputs that are right on so many reads stand in for a network's own; its last checkpoint is cut anyway."""
+    reads, settings = (
+        asked(TASK, "test", N_ROWS),
+        cuts.Cut(n_rows=N_ROWS, split="test", steps=(), below=0.5, n_asked=N_ROWS),
+    )
 
     class Net:
         def __init__(self, share):
-            logits = torch.zeros(1, *found.batch.tokens.shape, len(TASK.vocab))
-            right = torch.arange(n) < share * n
-            words = torch.where(right, found.reads.answer, 0)
-            logits[0, found.reads.row, found.reads.at, words] = 1
-            self.logits = logits
+            hits = torch.arange(len(reads.reads)) < share * len(reads.reads)
+            self.logits = torch.zeros(1, *reads.batch.tokens.shape, len(TASK.vocab))
+            self.logits[0, reads.reads.row, reads.reads.at, torch.where(hits, reads.reads.answer, 0)] = 1
 
         def run(self, batch):
             return self
 
-    run = type("Run", (), {"steps": (0, 50, 100)})()
+    done = []
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(cuts, "stacks", lambda run: [((0,), Net(share)) for share in accuracy])
-        assert cuts._before_reading(run, found, 0.5) == (0,)
-        assert cuts._before_reading(run, found, 0.9) == (100,)
-        assert cuts._before_reading(run, found, 0.0) == ()
+        patch.setattr(
+            cuts, "stacks", lambda run: [((step,), Net(share)) for step, share in zip(STEPS, right, strict=True)]
+        )
+        table = cuts.cut_looks(Run(weights), settings, done.append)
+    assert sum(done) == len(STEPS)
+    assert tuple(table["step"].unique()) == steps
+    for step in steps:
+        assert set(table.loc[table["step"] == step, "variable"]) == set(NAMES)
 
 
-def test_what_is_given_once_it_is_hidden_is_read_at_that_checkpoint_alone():
+def test_the_last_below_is_the_one_before_a_bound_is_first_reached():
+    values = torch.tensor([0.1, 0.6, 0.2, 0.9])
+    assert [last_below(values, bound) for bound in (0.05, 0.5, 0.7, 1.0)] == [None, 0, 2, 3]
+
+
+@pytest.mark.parametrize("metric", ["gives_one", "gives_one_seen"])
+def test_what_is_given_once_it_is_hidden_is_read_at_the_last_checkpoint_before_a_quarter_is_right(metric):
     measured, cut = [], []
     for seed, given in ((1, 0.3), (2, 0.0)):
-        for step in (4000, 4500, 5000):
-            cut += [rows(FRESH, seed, step, "before_reading", float(step == 4500))]
+        for step, right in ((4000, 0.1), (4500, 0.2), (5000, 0.9)):
+            measured += [rows(FRESH, seed, step, "accuracy", right)]
             for name, value in ((cuts.NOTHING, 0.05), (cuts.KEY_FROM_ONE, 0.05 + given), ("other", 0.5)):
                 value = value if step == 4500 else 0.9
-                cut += [rows(FRESH, seed, step, "gives_one", value, family="late", variable=name)]
-                cut += [rows(FRESH, seed, step, "gives_one", 0.7, family="early", variable=name)]
-    measured += [rows(FRESH, 1, 5000, "accuracy", 1.0)]
+                cut += [rows(FRESH, seed, step, metric, value, family="late", variable=name)]
+                cut += [rows(FRESH, seed, step, metric, 0.7, family="early", variable=name)]
     results = Results(pd.DataFrame(measured), pd.DataFrame(), "paper", {"cuts": pd.DataFrame(cut)})
-    assert gives_one(cuts.KEY_FROM_ONE)(results).to_dict() == pytest.approx({1: 0.3, 2: 0.0})
+    assert gives_one(cuts.KEY_FROM_ONE, metric)(results).to_dict() == pytest.approx({1: 0.3, 2: 0.0})
+    elsewhere = Results(pd.DataFrame(measured[:1]), pd.DataFrame(), "paper", {"cuts": pd.DataFrame(cut[-1:])})
+    assert gives_one(cuts.KEY_FROM_ONE, metric)(elsewhere).empty
