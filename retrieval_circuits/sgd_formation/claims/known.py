@@ -9,10 +9,10 @@ up", by which time some have a head that looks. Its control could not have faile
 held against other keys one answer in eight is a held-out pair, whatever is answered.
 
 That on ruling out was declared later that day. The same cut had been made in all twenty at steps 4,000 and 5,000; of
-the four that did not read by 4,000 three gave the hidden value (9, 16, 20), one did not (13). After the result its words
-were mended (a value was "answered"), and, on two critical readings, its checkpoint, which was taken from 64 rows of
-validation and is now by the chapter's own accuracy, and its control, which hid the value from the nearest other key: in
-two fifths of the reads that stood before the value.
+the four that did not read by 4,000 three gave the hidden value (9, 16, 20), one did not (13). After the result its
+words were mended (a value was "answered"), and, on two critical readings, its checkpoint, which was taken from 64 rows
+of validation and is now by the chapter's own accuracy, and its control, which hid the value from the nearest other
+key: in two fifths of the reads that stood before the value.
 """
 
 from livingpaper.claims.claim import Claim, Control, Says

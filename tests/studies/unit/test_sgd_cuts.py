@@ -137,9 +137,8 @@ KINDS = {"right_without": "value", "gives_before": "before", "gives_after": "aft
 
 
 def test_every_number_is_of_its_cut_its_reads_and_its_checkpoint(weights, found):
-    table = cuts.cut_looks(
-        Run(weights), cuts.Cut(n_rows=N_ROWS, split="test", steps=(0,), below=1.0, n_asked=N_ROWS), lambda n: None
-    )
+    settings = cuts.Cut(n_rows=N_ROWS, split="test", steps=(0,))
+    table = cuts.cut_looks(Run(weights), settings, lambda n: None)
     table = table.astype({"metric": str, "variable": str, "family": str})
     told = table.set_index(["step", "family", "metric", "variable"])["value"]
     places = cuts._Places.of(TASK, found)
@@ -168,10 +167,25 @@ def test_every_number_is_of_its_cut_its_reads_and_its_checkpoint(weights, found)
                 assert told[step, family, "gives_one", name] == pytest.approx(
                     sum(ones) / len(ones) if ones else float("nan"), nan_ok=True
                 )
+                seen = [
+                    word == words[one[0]]
+                    for word, words, row, one, is_mine in zip(
+                        map(TASK.vocab.__getitem__, given), in_words(places), rows, some_one, mine, strict=True
+                    )
+                    if is_mine and one[0] and key_that_sees(words, row, places_of(words, row, one[0]))
+                ]
+                assert told[step, family, "gives_one_seen", name] == pytest.approx(
+                    sum(seen) / len(seen) if seen else float("nan"), nan_ok=True
+                )
     assert checked > 20
     whole = forward(CONFIG, {name: value[1] for name, value in weights.items()}, found.batch.tokens).logits
     right = (found.at_reads(whole).argmax(-1) == found.reads.answer)[torch.tensor(of_family["late"])]
     assert told[STEPS[1], "late", "right_without", cuts.NOTHING] == pytest.approx(right.double().mean().item())
+
+
+def places_of(words, row, one):
+    """All places of a value before the value asked for."""
+    return [place for place in row["before"] if words[place] == words[one]]
 
 
 def kind_by_hand(words, row, given):
@@ -293,10 +307,8 @@ def test_a_share_of_nothing_is_none():
 @pytest.mark.parametrize(("right", "steps"), [((0.0, 0.6), (0, 50)), ((0.6, 0.0), (50,)), ((0.0, 0.0), (50,))])
 def test_looks_are_cut_at_the_last_checkpoint_below_a_share_too(weights, right, steps):
     """Outputs that are right on so many reads stand in for a network's own; its last checkpoint is cut anyway."""
-    reads, settings = (
-        asked(TASK, "test", N_ROWS),
-        cuts.Cut(n_rows=N_ROWS, split="test", steps=(), below=0.5, n_asked=N_ROWS),
-    )
+    settings = cuts.Cut(n_rows=N_ROWS, split="test", steps=(), below=0.5, n_asked=N_ROWS)
+    reads = asked(TASK, "test", N_ROWS)
 
     class Net:
         def __init__(self, share):
@@ -307,11 +319,9 @@ def test_looks_are_cut_at_the_last_checkpoint_below_a_share_too(weights, right, 
         def run(self, batch):
             return self
 
-    done = []
+    done, nets = [], [((step,), Net(share)) for step, share in zip(STEPS, right, strict=True)]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(
-            cuts, "stacks", lambda run: [((step,), Net(share)) for step, share in zip(STEPS, right, strict=True)]
-        )
+        patch.setattr(cuts, "stacks", lambda run: nets)
         table = cuts.cut_looks(Run(weights), settings, done.append)
     assert sum(done) == len(STEPS)
     assert tuple(table["step"].unique()) == steps
@@ -336,5 +346,5 @@ def test_what_is_given_once_it_is_hidden_is_read_at_the_last_checkpoint_before_a
                 cut += [rows(FRESH, seed, step, metric, 0.7, family="early", variable=name)]
     results = Results(pd.DataFrame(measured), pd.DataFrame(), "paper", {"cuts": pd.DataFrame(cut)})
     assert gives_one(cuts.KEY_FROM_ONE, metric)(results).to_dict() == pytest.approx({1: 0.3, 2: 0.0})
-    elsewhere = Results(pd.DataFrame(measured[:1]), pd.DataFrame(), "paper", {"cuts": pd.DataFrame(cut[-1:])})
+    elsewhere = Results(pd.DataFrame(measured[:1]), pd.DataFrame(), "paper", {"cuts": pd.DataFrame(cut[:1])})
     assert gives_one(cuts.KEY_FROM_ONE, metric)(elsewhere).empty
