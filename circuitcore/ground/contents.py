@@ -104,6 +104,16 @@ class Contents:
         return _read(path, state.st_ino, state.st_mtime_ns, state.st_size)
 
 
+def _flat(groups: Mapping[str, Any]) -> dict[str, str]:
+    """Name -> hash of a list's groups, or of the flat list that versions before 0.41 wrote; ValueError for neither."""
+    if groups and all(isinstance(value, str) for value in groups.values()):
+        return dict(groups)
+    found = {f"{whose}/{part}": value for whose in groups for part, value in groups[whose].items()}
+    if strange := [whose for whose in groups if _split(f"{whose}/part")[0] != whose]:
+        raise ValueError(f"{strange[0][:MOST_SHOWN]!r} is neither a run nor a kind of record")
+    return found
+
+
 def _split(name: str) -> tuple[str, str]:
     """What a part belongs to, a run or a kind of record, and the rest of its name."""
     words = name.split("/")
@@ -117,7 +127,7 @@ def _read(path: Path, *marks: int) -> Contents:
     try:
         fields = parse_json(read_file(path, MAX_JSON_BYTES))
         root, groups = fields["root"], fields["contents"]
-        contents = Contents({f"{whose}/{part}": value for whose in groups for part, value in groups[whose].items()})
+        contents = Contents(_flat(groups))
     except OSError as error:
         raise unreadable(path, error) from error
     except (ValueError, KeyError, TypeError, AttributeError) as error:

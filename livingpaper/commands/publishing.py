@@ -68,6 +68,8 @@ def publish(name: str, folders: Folders, watch: Watch | None = None) -> int:
     with durations.timed_work(copying):
         copies = [store.publish(run, folders.published, steps[run]) for run in watch.each(loads, "copying")]
     seal(folders.published, [run.run_id for run in copies], ())  # before they are read: reading asks the list
+    for run_id, older in _outdated(study, params, folders.published, name).items():
+        changes.tables.setdefault(run_id, {}).update(dict.fromkeys(older))
     evidence = Evidence(name, params, folders)
     _pack(name, evidence.published_units, folders.published, changes)
     with durations.timed(judging):
@@ -162,8 +164,6 @@ def _to_publish(
             if before and keys <= before.tables.keys() and set(kept) <= set(before.steps):
                 if new := sorted(keys - before.ledger.tables.keys()):
                     changes.tables.setdefault(before.run_id, {}).update((key, before.table(key)) for key in new)
-                if is_here and (old := outdated(before, keys)):
-                    changes.tables.setdefault(before.run_id, {}).update(dict.fromkeys(old))
                 if is_here and list(before.steps) != kept:
                     changes.steps[before.run_id] = kept
                 continue
@@ -175,23 +175,37 @@ def _to_publish(
     return steps, changes
 
 
-def outdated(run: Run, keys: Collection[str]) -> set[str]:
-    """Of a run's tables those that no study asks for, where ``keys`` name a later version by the same instrument."""
-    latest = dict(sorted(filter(None, map(version_of, keys))))
-    of_table = {key: version_of(key) for key in run.ledger.tables.keys() - set(keys)}
-    older = {key for key, of in of_table.items() if of and of[1] < latest.get(of[0], 0)}
-    return older - _asked(run.run_id) if older else older
+def _outdated(study: ModuleType, params: BaseModel, published: Path, name: str) -> dict[str, set[str]]:
+    """Id of a run that is the study's to publish -> its tables by earlier versions of instruments.
+
+    Those that no study asks for, while a later version by the same instrument is asked for. The parameters of all other
+    studies are read if there is any.
+    """
+    store, home, found, own = (
+        RunStore(published, None),
+        published / name.rpartition(".")[2],
+        {},
+        _asked((study, params)),
+    )
+    for run in filter(None, map(store.find, (one for of_arm in study.recipes(params).values() for one in of_arm))):
+        if not run.packed or run.path.parents[1] == home:
+            latest = dict(sorted(filter(None, map(version_of, own[run.run_id]))))
+            of_table = {key: version_of(key) for key in run.tables.keys() - own[run.run_id]}
+            if older := {key for key, of in of_table.items() if of and of[1] < latest.get(of[0], 0)}:
+                found[run.run_id] = older
+    others = (other for other in studies.names() if other != name) if found else ()
+    asked = _asked(*((studies.load(other), studies.load_params(other)) for other in others))
+    return {run_id: older - asked.get(run_id, set()) for run_id, older in found.items()}
 
 
-def _asked(run_id: str) -> set[str]:
-    """Keys of the tables of a run that the book's studies ask for."""
-    found = set()
-    for name in studies.names():
-        study, params = studies.load(name), studies.load_params(name)
+def _asked(*of: tuple[ModuleType, BaseModel]) -> dict[str, set[str]]:
+    """Run id -> keys of the tables that studies with these parameters ask for."""
+    found: dict[str, set[str]] = {}
+    for study, params in of:
         instruments = studies.instruments(study, params)
         for arm, recipes in study.recipes(params).items():
-            if any(recipe.run_id == run_id for recipe in recipes):
-                found.update(one.key for one in instruments[arm])
+            for recipe in recipes:
+                found.setdefault(recipe.run_id, set()).update(one.key for one in instruments[arm])
     return found
 
 

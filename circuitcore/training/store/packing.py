@@ -29,7 +29,7 @@ STAGED = ".staged"
 _PACK = re.compile(r"[A-Za-z0-9_-]{1,100}")
 
 
-Tables = Mapping[str, Mapping[str, pd.DataFrame | None]]  # run id -> key -> table; None: it goes
+Tables = Mapping[str, Mapping[str, pd.DataFrame | None]]  # run id -> key -> table; None takes it out
 
 
 def pack(
@@ -48,8 +48,8 @@ def pack(
         folder: published runs.
         name: of the pack.
         arms: arm -> ids of its runs.
-        more: tables that go into the pack with those that the runs have: what was measured on packed runs since. None
-            for one that goes.
+        more: tables that are added to those that the runs have, as what was measured on packed runs since; None takes
+            a table out.
         fewer: id of a run -> steps whose weights it keeps, of those that it has here; the others go.
 
     Returns:
@@ -124,7 +124,8 @@ def folder_names(arms: Iterable[str]) -> dict[str, str]:
 def _tables(run: Run, more: Mapping[str, pd.DataFrame | None]) -> dict[str, Callable[[], pd.DataFrame]]:
     """What reads each table that a run has in the pack, by key in order; they are read file by file, as they share."""
     read = {key: partial(run.table, key) for key in run.tables} | {key: partial(more.get, key) for key in more}
-    return {key: read[key] for key in sorted(read) if more.get(key, read) is not None}
+    taken_out = {key for key, table in more.items() if table is None}
+    return {key: read[key] for key in sorted(read.keys() - taken_out)}
 
 
 def _write_tables(

@@ -302,6 +302,7 @@ def test_a_damaged_list_is_no_list(folder, run):
         "[" * 10**5,
         '{"root": 1, "contents": {"x": 1}}',
         '{"root": 1, "contents": {"verdicts": {"x": 1}}}',
+        text.replace('"run/', '"run/x/'),
     ):
         path.write_text(damaged)
         assert [found for found, _ in problems(folder)] == [CONTENTS_NAME]
@@ -436,6 +437,12 @@ def test_verify_names_what_differs(folder, run, capsys, monkeypatch):
     monkeypatch.chdir(run.path)
     assert cli.main([*verify, "."]) == 1
     assert "not the published ones" in capsys.readouterr().out
+
+
+def test_the_flat_list_of_an_earlier_version_is_read(folder):
+    path, listed = folder / CONTENTS_NAME, Contents.of(folder)
+    path.write_text(json.dumps({"root": listed.root, "contents": dict(listed.hashes)}))
+    assert Contents.of(folder) == listed
 
 
 def test_the_root_can_be_computed_by_hand(folder):
