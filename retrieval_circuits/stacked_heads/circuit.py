@@ -16,12 +16,13 @@ from circuitcore.tasks.chains import ChainRetrieval
 from circuitcore.training.store.run import Run
 from livingpaper.claims.units import at_least
 from livingpaper.explorer.hops_circuit import Hop, HopTest
+from retrieval_circuits.stacked_heads.measures.circuit import ACCEPTED
 from retrieval_circuits.stacked_heads.measures.scores import link_attention, partial_losses, patterns_of
 from retrieval_circuits.stacked_heads.readings import ATTENDED
 
 N_ROWS = 64
 """Test rows on which a link is tried; each has a query for every chain."""
-COSTS = at_least(0.05, "the error that the source accepts in all")
+COSTS = at_least(ACCEPTED, "the error that the source accepts in all")
 """Of the rise of the squared error without the link, less that without looks at another chain."""
 
 

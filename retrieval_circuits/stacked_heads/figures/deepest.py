@@ -100,18 +100,15 @@ def deepest_circuits(results: Results) -> View:
 
 def needed_in_deep(results: Results) -> View:
     """What each look of the network of twelve layers is worth, attention being free, and whether its circuit has it."""
-    found = []
-    if DEEP in results.arms:
-        table = looks(results, DEEP).sort_values(["init_seed", "layer", "head", "site"])
-        for row in table.to_dict("records"):
-            errors = {
-                f"error of the {SYMBOLS[int(name[2:])]}": f"{row[name]:.3f}" for name in row if name.startswith("x_")
-            }
-            words = f"L{row['layer']}H{row['head']} {in_words(row['site'])}"
-            kept = "yes" if row["left"] else "no"
-            found.append({"arm": DEEP, "init_seed": row["init_seed"], "look": words, **errors, "in its circuit": kept})
-    if not found:
+    if DEEP not in results.arms:
         raise SelectionError("no network of twelve layers is trained: deep_seeds is empty")
+    found = []
+    table = looks(results, DEEP).sort_values(["init_seed", "layer", "head", "site"])
+    for row in table.to_dict("records"):
+        errors = {f"error of the {SYMBOLS[int(name[2:])]}": f"{row[name]:.3f}" for name in row if name.startswith("x_")}
+        words = f"L{row['layer']}H{row['head']} {in_words(row['site'])}"
+        kept = "yes" if row["left"] else "no"
+        found.append({"arm": DEEP, "init_seed": row["init_seed"], "look": words, **errors, "in its circuit": kept})
     note = "Squared error with that look forbidden, in all chains, and attention otherwise as the network has it"
     return View(pd.DataFrame(found), ERROR, "test", note=note)
 

@@ -4,7 +4,7 @@ Source: Musat (ICLR 2025), section 8 and appendix E, who chose the paths by hand
 mean attention above one half, and those that can go are taken away one by one.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -16,6 +16,7 @@ from torch import Tensor
 from circuitcore.metrics.network import Network
 from circuitcore.metrics.table import Rows
 from circuitcore.models import Attend, Head, compile_edits, forward
+from circuitcore.models.edits import Edit
 from circuitcore.tasks.base import Batch
 from circuitcore.tasks.chains import ChainRetrieval
 from retrieval_circuits.stacked_heads.measures.scores import (
@@ -29,7 +30,9 @@ from retrieval_circuits.stacked_heads.measures.scores import (
 if TYPE_CHECKING:
     from circuitcore.training.store.run import Run
 
-AT_ONCE = 16  # circuits run in one pass
+AT_ONCE = 16  # sets of edits run in one pass
+ACCEPTED = 0.05
+"""The error that the source accepts in all."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,13 +42,12 @@ class Reading:
     Attributes:
         n_rows: test rows that paths are found and tried on.
         candidate: least mean attention of a path that is tried.
-        costs_at_most: how much the squared error may rise above the network's own while paths are taken away; the
-            source accepts an error of 0.05 in all.
+        costs_at_most: how much the squared error may rise above the network's own while paths are taken away.
     """
 
     n_rows: int
     candidate: float = 0.5
-    costs_at_most: float = 0.05
+    costs_at_most: float = ACCEPTED
 
 
 class Path(NamedTuple):
@@ -117,32 +119,40 @@ def circuit_of(
 
 def candidates(task: ChainRetrieval, net: Network, batch: Batch, least: float) -> dict[Path, float]:
     """Every path with at least so much mean attention, and how much it has; those of a position to itself as well."""
+    links = (*links_of(task), *((role, role) for role in roles_of(task)))
+    return {path: value for path, value in attention_along(net, batch, links).items() if value >= least}
+
+
+def attention_along(net: Network, batch: Batch, links: Iterable[tuple[str, str]]) -> dict[Path, float]:
+    """Mean attention of every head along each link, within a chain."""
     pattern, found = patterns_of(net, batch), {}
-    for query, key in (*links_of(task), *((role, role) for role in roles_of(task))):
-        own, _ = link_attention(pattern, batch, (query, key))
-        values = own.reshape(-1).tolist()
-        found |= {
-            Path(head, query, key): value for head, value in zip(net.heads, values, strict=True) if value >= least
-        }
+    for query, key in links:
+        values = link_attention(pattern, batch, (query, key))[0].reshape(-1).tolist()
+        found |= {Path(head, query, key): value for head, value in zip(net.heads, values, strict=True)}
     return found
 
 
 def losses(task: ChainRetrieval, net: Network, batch: Batch, circuits: Sequence[Circuit | None]) -> list[float]:
     """The squared error with every head's attention set by each circuit; None leaves the network as it is."""
-    if not circuits:
-        return []
-    like = net.run(batch, net.pattern_keys).cache
-    found: list[float] = []
-    for start in range(0, len(circuits), AT_ONCE):
-        edits = [edits_of(net, circuit) for circuit in circuits[start : start + AT_ONCE]]
-        found += _losses(task, net, batch, compile_edits(edits, batch.roles, {}, like)).tolist()
-    return found
+    errors = errors_under(task, net, batch, [edits_of(net, circuit) for circuit in circuits], net.pattern_keys)
+    return errors.mean(-1).tolist()
 
 
-def _losses(task: ChainRetrieval, net: Network, batch: Batch, plan) -> Float[Tensor, " circuit"]:
-    with torch.inference_mode():
-        outputs = forward(net.config, net.weights, batch.tokens, plan).logits
-    return partial_losses(task, outputs, batch).mean(-1)[:, 0]
+def errors_under(
+    task: ChainRetrieval,
+    net: Network,
+    batch: Batch,
+    sets: Sequence[Sequence[Edit]],
+    given: Collection[str],
+) -> Float[Tensor, "set symbol"]:
+    """Squared error of each symbol under each set of edits. ``given``: the clean values that these edits start from."""
+    like, found = net.run(batch, given).cache, [torch.empty(0, len(task.asked))]
+    for start in range(0, len(sets), AT_ONCE):
+        plan = compile_edits(sets[start : start + AT_ONCE], batch.roles, {}, like)
+        with torch.inference_mode():
+            outputs = forward(net.config, net.weights, batch.tokens, plan).logits
+        found.append(partial_losses(task, outputs, batch)[:, 0])
+    return torch.cat(found)
 
 
 def edits_of(net: Network, circuit: Circuit | None) -> tuple[Attend, ...]:

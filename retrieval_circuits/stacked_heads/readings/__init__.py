@@ -2,6 +2,7 @@
 
 from retrieval_circuits.stacked_heads.readings.grid import (
     ATTENDED,
+    ENOUGH,
     FIRST,
     JUMP,
     LEARNT,
@@ -26,10 +27,12 @@ from retrieval_circuits.stacked_heads.readings.grid import (
     path_and_loss,
     path_time,
     paths_at_start,
+    where_enough,
 )
 
 __all__ = [
     "ATTENDED",
+    "ENOUGH",
     "FIRST",
     "JUMP",
     "LEARNT",
@@ -54,4 +57,5 @@ __all__ = [
     "path_and_loss",
     "path_time",
     "paths_at_start",
+    "where_enough",
 ]

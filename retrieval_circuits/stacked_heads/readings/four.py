@@ -1,7 +1,5 @@
 """What is read off networks on chains of four look-ups: when symbols come, and which paths are left at the end."""
 
-from collections.abc import Callable
-
 import numpy as np
 import pandas as pd
 
@@ -10,11 +8,11 @@ from livingpaper.claims.results import Results
 from retrieval_circuits.stacked_heads.design import WITHOUT_FOURTH, WITHOUT_THIRD, Lesson
 from retrieval_circuits.stacked_heads.readings.grid import (
     LEARNT,
-    cost_of,
     end_of,
     final_loss,
     learnt_by_end,
     links_left,
+    only,
 )
 
 LAST = "value_3"
@@ -22,8 +20,6 @@ TO_LAST = tuple((f"value_{k}", LAST) for k in range(3))
 """Links from where an earlier answer stands to the fourth."""
 HOP_TO_LAST = ("queries", LAST)
 HOP = ">".join(HOP_TO_LAST)
-ENOUGH = 0.1
-"""By how much the error may rise with attention set: twice what the source accepts, half of what losing x_4 costs."""
 
 
 def doublings_without_third(place: int) -> OfArms:
@@ -50,22 +46,7 @@ def part_before(place: int, lesson: Lesson) -> OfArms:
 
 def where(lesson: Lesson, values: OfArms, *, learnt: bool = True) -> OfArms:
     """The same values, of networks alone that have learnt the last symbol, or of those that have not."""
-    return _only(values, lambda results: (final_loss(lesson, lesson.n_steps)(results) < LEARNT) == learnt)
-
-
-def where_enough(lesson: Lesson, values: OfArms) -> OfArms:
-    """The same values, of networks alone whose paths that are left raise the error by no more than ``ENOUGH``."""
-    return _only(values, lambda results: cost_of("paths", lesson)(results) <= ENOUGH)
-
-
-def _only(values: OfArms, keep: Callable[[Results], pd.Series]) -> OfArms:
-    """The same values, of those networks that ``keep`` is true of."""
-
-    def of_those(results: Results) -> pd.Series:
-        found = values(results)
-        return found[keep(results).reindex(found.index, fill_value=False)]
-
-    return OfArms(values.arms, of_those)
+    return only(values, lambda results: (final_loss(lesson, lesson.n_steps)(results) < LEARNT) == learnt)
 
 
 def comes_ahead(lesson: Lesson) -> OfArms:

@@ -1,5 +1,6 @@
 """What claims and figures read: how far along the chain a network gets, and when."""
 
+from collections.abc import Callable
 from functools import partial
 
 import numpy as np
@@ -10,6 +11,7 @@ from livingpaper.claims.reading import OfArms, OfMetric, at_end, of_arms
 from livingpaper.claims.results import Results
 from retrieval_circuits.stacked_heads.design import FOLLOWED, REWARDED, Cell, Lesson
 from retrieval_circuits.stacked_heads.design.wait import Change
+from retrieval_circuits.stacked_heads.measures.circuit import ACCEPTED
 
 Arm = Cell | Lesson | Change | str
 """What has networks on chains of vectors."""
@@ -17,6 +19,8 @@ LEARNT = 0.5
 """The source's threshold: a partial loss below it counts as learnt. Knowing the step alone gives 0.75."""
 ATTENDED = 0.5
 """The source's threshold for attention along a path."""
+ENOUGH = 2 * ACCEPTED
+"""By how much the error may rise with attention set: twice what the source accepts."""
 PREVIOUS, FIRST, SECOND, JUMP = (
     ("value_0", "key_0"),
     ("queries", "value_0"),
@@ -140,6 +144,21 @@ def cost_of(edit: str, cell: Cell | Lesson = FOLLOWED) -> OfArms:
         return wide[edit] - wide["none"]
 
     return values
+
+
+def only(values: OfArms, keep: Callable[[Results], pd.Series]) -> OfArms:
+    """The same values, of those networks that ``keep`` is true of."""
+
+    def of_those(results: Results) -> pd.Series:
+        found = values(results)
+        return found[keep(results).reindex(found.index, fill_value=False)]
+
+    return OfArms(values.arms, of_those)
+
+
+def where_enough(cell: Cell | Lesson, values: OfArms) -> OfArms:
+    """The same values, of networks alone whose paths that are left raise the error by no more than ``ENOUGH``."""
+    return only(values, lambda results: cost_of("paths", cell)(results) <= ENOUGH)
 
 
 def circuit_rows(results: Results, metric: str, arm: str = str(FOLLOWED)) -> pd.DataFrame:

@@ -5,10 +5,9 @@ import pandas as pd
 from livingpaper.claims.reading import OfArms, of_arms
 from livingpaper.claims.results import Results
 from retrieval_circuits.stacked_heads.design import FOLLOWED
-from retrieval_circuits.stacked_heads.readings.grid import circuit_paths, cost_of
+from retrieval_circuits.stacked_heads.measures.circuit import ACCEPTED
+from retrieval_circuits.stacked_heads.readings.grid import circuit_paths, where_enough
 
-COSTS = 0.05
-"""How much more error makes a look needed: what the source accepts while it takes paths away."""
 LOOK = ["init_seed", "layer", "head", "site"]
 
 
@@ -21,26 +20,27 @@ def looks(results: Results, arm: str) -> pd.DataFrame:
     own = rows[rows["metric"] == "error_with_all"].groupby("init_seed")["value"].mean()
     found = rows[rows["metric"] == "error_without"].pivot(index=LOOK, columns="variable", values="value")
     found = found.assign(rise=found.mean(axis=1)).reset_index()
-    left = circuit_paths(results, arm)[LOOK].apply(tuple, axis=1).to_list()
+    left = set(circuit_paths(results, arm)[LOOK].itertuples(index=False, name=None))
     return found.assign(
-        rise=found["rise"] - found["init_seed"].map(own), left=found[LOOK].apply(tuple, axis=1).isin(left)
+        rise=found["rise"] - found["init_seed"].map(own),
+        left=[look in left for look in found[LOOK].itertuples(index=False, name=None)],
     )
 
 
 def left_out() -> OfArms:
-    """Values of a reading: how many needed looks the circuit of a followed network leaves out.
+    """Values of a reading: how many looks are left out of the circuit of a followed network that it needs.
 
-    A network that answers worse with its maps set along these paths has no circuit, and no number.
+    One is needed if the squared error grows by ``ACCEPTED`` or more without it. Of networks alone whose circuit
+    answers: with maps set along its paths the error is at most ``ENOUGH`` above the network's own.
     """
 
     @of_arms(str(FOLLOWED))
     def values(results: Results) -> pd.Series:
         table = looks(results, str(FOLLOWED))
-        out = table[(table["rise"] >= COSTS) & ~table["left"]].groupby("init_seed").size()
-        cost = cost_of("paths")(results)
-        return out.reindex(cost[cost <= 2 * COSTS].index, fill_value=0).astype(float)
+        out = table[(table["rise"] >= ACCEPTED) & ~table["left"]].groupby("init_seed").size()
+        return out.reindex(table["init_seed"].unique(), fill_value=0).astype(float)
 
-    return values
+    return where_enough(FOLLOWED, values)
 
 
 def unlooked_rise() -> OfArms:

@@ -163,27 +163,32 @@ def test_over_those_that_read_it_is_a_mean_by_hand(found):
 
 
 @pytest.mark.slow
-def test_five_networks_rule_values_out_before_they_read_and_one_of_these_in_a_few_reads(found):
+def test_five_networks_rule_values_out_before_they_read_and_one_of_these_barely(found):
     recorded, results, _ = found
+    accuracy = results.curve("accuracy", "ours, fresh rows", split="test", variable="")
     rows = results.tables["cuts"].astype({"arm": str, "metric": str, "variable": str, "family": str})
-    rows = (
-        rows[rows["arm"] == "ours, fresh rows"]
-        .set_index(["init_seed", "step", "metric", "variable", "family"])
-        .sort_index()
-    )
-    given, right = {}, {}
-    for (seed, step, metric, *_), value in rows["value"].items():
-        if metric == "before_reading" and value:
-            of = rows["value"].loc[seed, step]
-            hidden, as_it_is = (of["gives_one", cut, "late"] for cut in ("its key from one other value", "nothing"))
-            given[seed], right[seed] = hidden - as_it_is, of["right_without", "nothing", "late"]
+    rows = rows[rows["arm"] == "ours, fresh rows"].set_index(["init_seed", "step", "metric", "variable", "family"])
+    of = rows["value"].sort_index()
+    given, right, hidden = {}, {}, {}
+    for seed, curve in accuracy.sort_values("step").groupby("init_seed"):
+        at = max(step for step, value in zip(curve["step"], curve["value"], strict=True)
+                 if (curve.loc[curve["step"] <= step, "value"] < 0.25).all())  # fmt: skip
+        now = of.loc[seed, at]
+        given[seed] = now["gives_one", ONE, "late"] - now["gives_one", "nothing", "late"]
+        right[seed] = now["right_without", "nothing", "late"]
+        hidden[seed] = right[seed] - now["right_without", "its key from other values", "late"]
     doing = {seed for seed, more in given.items() if more >= 0.05}
     assert len(given) == 20 and len(doing) == 5 and set(SLOW) < doing
     least, second = sorted(given[seed] for seed in doing - set(SLOW))
-    assert least < 0.1 and min(given[seed] for seed in SLOW) <= second <= max(given[seed] for seed in SLOW)
-    assert max(more for seed, more in given.items() if seed not in doing) < 0.05
-    assert 0.35 < max(share for seed, share in right.items() if seed not in doing) < 0.45
+    assert least < 0.06 and min(given[seed] for seed in SLOW) <= second <= max(given[seed] for seed in SLOW)
+    able = {seed for seed, share in right.items() if share >= 0.3}
+    assert (len(able), len(able & doing)) == (6, 4)
+    others = sorted(hidden[seed] for seed in given.keys() - doing)
+    assert all(0.05 < loss < 0.09 for loss in others[-3:]) and others[-4] < 0.03
     assert recorded["SF44"].finding.held.estimate.effect == pytest.approx(len(doing) / 20)
+
+
+ONE = "its key from one other value"
 
 
 @pytest.mark.slow
@@ -193,5 +198,8 @@ def test_features_hardly_form_families_and_joined_ones_lead_in_a_third_of_the_ne
     leads = table.loc["networks in which one of these leads"]
     assert leads.min() == 0.1 and 0.33 <= leads.max() < 0.36
     assert table.loc["the same, features dealt by lot"].between(0.07, 0.15).all()
-    rows = found[1].rows("families", metric="families_of_several", variable="all checkpoints")
-    assert (rows["value"] == 0).sum() == 19
+    rows = found[1].rows("families", metric="families_of_several")
+    several = (rows["value"] > 0).groupby(rows["variable"].astype(str)).sum()
+    assert several["all checkpoints"] == 1 and several["four times the features"] == 18
+    wide = table.loc["networks in which one of several leads", "four times the features"]
+    assert wide == pytest.approx(2 / 20)

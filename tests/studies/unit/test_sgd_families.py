@@ -29,6 +29,7 @@ from retrieval_circuits.sgd_formation.measures.families import (
 )
 from retrieval_circuits.sgd_formation.measures.features import Courses
 from retrieval_circuits.sgd_formation.measures.sizes import SIZES
+from retrieval_circuits.sgd_formation.published import PROBE_CURVE, PROBE_STEPS
 from retrieval_circuits.sgd_formation.readings.families import of_families
 
 TASK = BalancedStream(**SIZES, n_train=1500, n_eval=1500)
@@ -235,14 +236,15 @@ def test_claims_and_tables_read_what_was_measured(table):
     assert of_families_line.tolist() == [round(table[name, "families"], 2) for name in FITS]
 
 
-def test_the_source_s_strongest_family_is_not_the_one_that_gains_most():
+def test_the_source_s_family_gains_less_than_four_others_in_all_and_most_while_reading_is_learnt():
     table = source_families(Results(EMPTY, pd.DataFrame(), "paper")).table.set_index("family")
     whole, held_out = table["gained, all of training"], table["of that on held-out pairs, all of training"]
     assert whole["7"] == pytest.approx(0.408, abs=0.01)  # the source's text has 0.408 and 0.196
     assert held_out["7"] == pytest.approx(0.196, abs=0.01)
-    assert (whole > whole["7"]).sum() == 4
-    assert set(table.index[whole > whole["7"]]) == set(table.index[(table["features"] == "one") & (whole > 0.42)])
+    more = table[whole > whole["7"]]
+    assert len(more) == 4 and set(more["features"]) == {"one"}
     assert held_out.idxmax() == "38"
-    assert (
-        table["gained, 1,750 to 2,500"].idxmax() == table["of that on held-out pairs, 1,750 to 2,500"].idxmax() == "7"
-    )
+    learnt_by = table["gained, 1,500 to 5,500"].sort_values(ascending=False)
+    assert learnt_by.index[0] == "7" and learnt_by.iloc[0] > 2 * learnt_by.iloc[1]
+    accuracy = dict(zip(PROBE_STEPS, PROBE_CURVE, strict=True))
+    assert accuracy[1_500] < 0.25 <= accuracy[1_750] and accuracy[5_250] < 0.75 <= accuracy[5_500]

@@ -12,6 +12,7 @@ from circuitcore.models.config import ModelConfig
 from circuitcore.models.transformer import init_weights
 from circuitcore.tasks.chains import ChainRetrieval
 from livingpaper.claims.results import KEY_COLUMNS, Results, SelectionError
+from livingpaper.claims.view import NoRowsError
 from retrieval_circuits.stacked_heads.design import DEEP, FOLLOWED
 from retrieval_circuits.stacked_heads.figures.deepest import needed_in_deep
 from retrieval_circuits.stacked_heads.measures.circuit import Reading
@@ -162,5 +163,11 @@ def test_looks_of_the_network_of_twelve_layers_are_told_one_by_one():
     first = table.iloc[0]
     assert first["look"] == "L0H0 query to value 0" and first["in its circuit"] == "yes"
     assert first["error of the second symbol"] == "1.200" and table.iloc[1]["in its circuit"] == "no"
+    planted_rows = planted(DEEP)
+    needed = planted_rows.tables["needed"]
+    tables = {**planted_rows.tables, "needed": needed[needed["metric"] != "error_without"]}
+    without = Results(planted_rows.measurements, pd.DataFrame(), "paper", tables)
+    with pytest.raises(NoRowsError):  # no head looks anywhere for half of its attention
+        needed_in_deep(without)
     with pytest.raises(SelectionError, match="deep_seeds is empty"):
         needed_in_deep(Results(pd.DataFrame(columns=KEY_COLUMNS), pd.DataFrame(), "paper", {}))
