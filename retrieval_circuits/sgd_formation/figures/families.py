@@ -7,7 +7,6 @@ from livingpaper.claims.view import View
 from retrieval_circuits.sgd_formation.design import FRESH
 from retrieval_circuits.sgd_formation.measures.families import FITS
 from retrieval_circuits.sgd_formation.published import FAMILY_GAPS, FAMILY_STEPS, FIRST_OF_ONE, N_FAMILIES
-from retrieval_circuits.sgd_formation.readings.families import of_families
 
 SOURCE_WINDOWS = {"all of training": (250, 16_000), "1,500 to 5,500": (1_500, 5_500)}
 """The second is the window that is asked of ours, on the source's curve of its probe set."""
@@ -43,13 +42,13 @@ MEANS = {
 
 def led_families(results: Results) -> View:
     """Which families gain most as networks learn to read, by how the autoencoder was made: means over networks."""
-    found = [
-        {"arm": FRESH, "mean over networks": words}
-        | {name: round(of_families(metric, name)(results).mean(), 2) for name in FITS}
-        for metric, words in MEANS.items()
-    ]
+    rows = results.rows("families", arm=FRESH).astype({"metric": "str", "variable": "str"})
+    means = (
+        rows.groupby(["metric", "variable"])["value"].mean().unstack().reindex(index=list(MEANS), columns=list(FITS))
+    )
+    table = means.round(2).rename(MEANS).rename_axis(index="mean over networks", columns=None).reset_index()
     return View(
-        pd.DataFrame(found),
+        table.assign(arm=FRESH),
         "mean over networks",
         "test rows",
         note="Numbers of features and families, shares of networks, and cosines; by how the autoencoder was made",

@@ -231,7 +231,14 @@ def test_claims_and_tables_read_what_was_measured(table):
     results = Results(EMPTY, pd.DataFrame(), "paper", {"families": frame})
     assert of_families("members")(results).tolist() == [table[ALL, "members"]] * 2
     led = led_families(results).table
-    assert list(led)[2:] == list(FITS)
+    assert list(led)[1:-1] == list(FITS)
+    few = frame[frame["metric"].isin(["alive", "families"])]  # of networks that do not come to read
+    assert of_families("members")(Results(EMPTY, pd.DataFrame(), "paper", {"families": few})).empty
+    told = led_families(Results(EMPTY, pd.DataFrame(), "paper", {"families": few})).table.set_index(
+        "mean over networks"
+    )
+    assert told.loc["families", ALL] == round(table[ALL, "families"], 2)
+    assert told.loc["networks in which one of several leads", list(FITS)].isna().all()
     of_families_line = led.set_index("mean over networks").loc["families", list(FITS)]
     assert of_families_line.tolist() == [round(table[name, "families"], 2) for name in FITS]
 
