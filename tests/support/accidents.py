@@ -84,10 +84,13 @@ def listed(name: str) -> Damage:
     """One more part in the list of contents, whose root hash is made anew."""
 
     def damage(folder: Path, other: Path) -> None:
-        hashes = json.loads((folder / LIST).read_text())["contents"] | {name: "0" * 64}
+        groups = json.loads((folder / LIST).read_text())["contents"]
+        *whose, part = name.split("/", 2 if name.startswith("run/") else 1)
+        groups.setdefault("/".join(whose), {})[part] = "0" * 64
+        hashes = {f"{of}/{part}": value for of, parts in groups.items() for part, value in parts.items()}
         lines = "".join(f"{key} {value}\n" for key, value in sorted(hashes.items()))
         root = hashlib.sha256(lines.encode()).hexdigest()
-        (folder / LIST).write_text(json.dumps({"root": root, "contents": hashes}))
+        (folder / LIST).write_text(json.dumps({"root": root, "contents": groups}))
 
     return damage
 
