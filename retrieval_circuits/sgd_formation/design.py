@@ -60,6 +60,7 @@ from retrieval_circuits.sgd_formation.measures import (
     stream_scores,
     without_neurons,
 )
+from retrieval_circuits.sgd_formation.measures.bases import ALL, UPDATES
 
 EVERY, EVERY_OF_SOURCE = 50, 250
 """Steps between two checkpoints: on our stream, where the look-up appears at once, and as in the source."""
@@ -229,7 +230,7 @@ def instruments(params: Params, arm: str) -> tuple[Instrument, ...]:
         *((links(params.n_rows),) if arm in (FRESH, DRAWN) else ()),
         *((_neurons(params.n_rows), *_of_reads(params.n_rows), _families(params)) if arm == FRESH else ()),
         *(_of_weights(params) if arm == DRAWN else ()),
-        *(_of_source() if arm == FULL else ()),
+        *(_of_source(params) if arm == FULL else ()),
     )
 
 
@@ -263,11 +264,12 @@ def _families(params: Params) -> Instrument:
     return Instrument(name="families", version=1, measures=feature_families, settings=settings)
 
 
-def _of_source() -> tuple[Instrument, ...]:
+def _of_source(params: Params) -> tuple[Instrument, ...]:
     """What the source follows of its own network: its probe set, and sparse features of its states."""
+    featured = Featured(steps=LEARNT_FROM, most_updates=min(params.full_steps, UPDATES[ALL]))
     return (
         Instrument(name="probe", version=1, measures=probe_scores, settings=Probed()),
-        Instrument(name="features", version=1, measures=feature_births, settings=Featured(steps=LEARNT_FROM)),
+        Instrument(name="features", version=1, measures=feature_births, settings=featured),
     )
 
 

@@ -14,6 +14,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from circuitcore.ground.hashed import later
 from circuitcore.metrics.table import Rows
 from circuitcore.models import forward
 from retrieval_circuits.sgd_formation.measures.bases import ALL, LATE, N_FEATURES, UPDATES, learnt
@@ -42,9 +43,13 @@ LABELS = [{"site": f"f{number}"} for number in range(N_FEATURES)]
 
 @dataclass(frozen=True, kw_only=True)
 class Featured(AtSteps):
-    """Of which checkpoints the source's autoencoder learns, and how many rows of a split gradients are taken on."""
+    """Of which checkpoints the source's autoencoder learns, and how many rows of a split gradients are taken on.
+
+    ``most_updates``: of an autoencoder, where training is short.
+    """
 
     n_pulled: int = 12
+    most_updates: int = later(UPDATES[ALL])
 
 
 class Courses(NamedTuple):
@@ -135,7 +140,10 @@ def feature_births(run: "Run", featured: Featured, progress: Callable[[int], Non
     reads = probe_reads(task, Probed())
     states, right = _states(run, steps, reads, progress)
     at = {LATE: [steps.index(step) for step in featured.of(run) if step in steps], ALL: list(range(len(steps)))}
-    bases = {name: learnt(states[places].flatten(0, 1), UPDATES[name]) for name, places in at.items()}
+    bases = {
+        name: learnt(states[places].flatten(0, 1), min(UPDATES[name], featured.most_updates))
+        for name, places in at.items()
+    }
     rows = Rows(run.run_id, (run.final_step,), (run.tokens_seen(run.final_step),))
     for name, basis in bases.items():
         explained = basis.explained(states[at[name]].flatten(0, 1))
