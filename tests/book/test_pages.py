@@ -168,6 +168,8 @@ LOOKS = {
 }
 
 
+FIRST = next(iter(LOOKS))
+"""A page is opened in it, and draws the charts that are near; all are drawn as wide in the dark, and once narrow."""
 OF_APPENDICES = ((400, "light", "screen"), (1280, "dark", "screen"))
 # A dark phone is as wide as a light one, and paper as white: one page shows whether that holds.
 ONCE = ((400, "dark", "screen"), (1280, "dark", "print"))
@@ -185,7 +187,7 @@ def looked_at(pages: list[str], looks: Iterable[tuple]) -> Callable:
 
 def assert_right(opened: Opened, look: tuple) -> None:
     page = opened.look(*look)
-    if look[2] == "screen":
+    if look[2] == "screen" and look != FIRST:
         assert opened.draw_all() == [], "charts that need other room than their stills"
     assert {check.__name__: check(page) for check in LOOKS[look]} == {check.__name__: [] for check in LOOKS[look]}
 
