@@ -126,8 +126,7 @@ def _read(path: Path, *marks: int) -> Contents:
     remedy = f"Restore it (git restore {path})."
     try:
         fields = parse_json(read_file(path, MAX_JSON_BYTES))
-        root, groups = fields["root"], fields["contents"]
-        contents = Contents(_flat(groups))
+        root, contents = fields["root"], Contents(_flat(fields["contents"]))
     except OSError as error:
         raise unreadable(path, error) from error
     except (ValueError, KeyError, TypeError, AttributeError) as error:

@@ -7,6 +7,7 @@ else; ``--seal`` makes it anew of what is there.
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from types import ModuleType
 
@@ -181,13 +182,9 @@ def _outdated(study: ModuleType, params: BaseModel, published: Path, name: str) 
     Those that no study asks for, while a later version by the same instrument is asked for. The parameters of all other
     studies are read if there is any.
     """
-    store, home, found, own = (
-        RunStore(published, None),
-        published / name.rpartition(".")[2],
-        {},
-        _asked((study, params)),
-    )
-    for run in filter(None, map(store.find, (one for of_arm in study.recipes(params).values() for one in of_arm))):
+    store, home = RunStore(published, None), published / name.rpartition(".")[2]
+    own, found = _asked((study, params)), {}
+    for run in filter(None, map(store.find, chain.from_iterable(study.recipes(params).values()))):
         if not run.packed or run.path.parents[1] == home:
             latest = dict(sorted(filter(None, map(version_of, own[run.run_id]))))
             of_table = {key: version_of(key) for key in run.tables.keys() - own[run.run_id]}

@@ -163,8 +163,8 @@ def _read(
 
 def learning(accuracy: Float[Tensor, " ckpt"], followed: Followed) -> tuple[int, int]:
     """First and last checkpoint of the window in which a network learns to read; see ``feature_families``."""
-    begins, below = last_below(accuracy, followed.begins) or 0, last_below(accuracy, followed.reads)
-    return begins, min(-1 if below is None else below, len(accuracy) - 2) + 1
+    begins, not_yet = (last_below(accuracy, share) for share in (followed.begins, followed.reads))
+    return begins or 0, 0 if not_yet is None else min(not_yet + 1, len(accuracy) - 1)
 
 
 def _led(basis: Basis, states: Tensor, right: Tensor, reads: _Reads, window: tuple[int, int]) -> Mapping[str, float]:
