@@ -51,6 +51,19 @@ def commands(page: str) -> list[list[str]]:
     return [words for line in lines if (words := shlex.split(line, comments=True))]
 
 
+def check_papermill(notebook: str, options: list[str]) -> None:
+    """Fail unless papermill would take the notebook, with a file of parameters or single ones instead."""
+    study = Path(notebook).stem
+    assert (ROOT / notebook).is_file()
+    if options[0] == "-f":
+        of_study, _, tier = Path(options[1]).stem.partition(".")
+        assert len(options) == 2 and of_study == study and studies.load_params(study, tier)
+        return
+    assert set(options[::3]) == {"-p"}
+    given = {name: yaml.safe_load(value) for name, value in zip(options[1::3], options[2::3], strict=True)}
+    studies.validate(study, studies.read_params(study) | given)
+
+
 def check_command(words: list[str]) -> None:
     """Fail unless the command would be understood."""
     match words:
@@ -62,12 +75,8 @@ def check_command(words: list[str]) -> None:
             assert chapter in studies.names()
         case ["circuitcore", *rest]:
             check_parsed(cli._parser().parse_args(rest))
-        case ["papermill", notebook, _, "-p", *pairs]:
-            assert (ROOT / notebook).is_file()
-            assert set(pairs[2::3]) <= {"-p"}
-            given = {name: yaml.safe_load(value) for name, value in zip(pairs[::3], pairs[1::3], strict=True)}
-            study = Path(notebook).stem
-            studies.validate(study, studies.read_params(study) | given)
+        case ["papermill", notebook, _, *options]:
+            check_papermill(notebook, options)
         case ["pip", "install", "-e", _] | ["conda", "env", "create", "-f", _]:
             check_installable(words[0], words[-1])
         case [".venv/bin/python", "-m", "livingpaper.commands.reproduce", *options]:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from circuitcore.tasks.errors import TaskError
 
-MAX_ROWS = 1_000_000  # of a split
+MAX_ROWS = 2**20  # of a split: as many as the largest of a source, that of stacked heads
 MAX_WORDS = 10_000  # to draw from
 MAX_LENGTH = 1_000  # of a row, in tokens
 MAX_TOKENS = 100_000_000  # of a split

@@ -8,6 +8,7 @@ from circuitcore.metrics.instruments.battery import BatterySpec
 from circuitcore.metrics.instruments.instrument import Instrument
 from circuitcore.metrics.instruments.looks import Looked, looks
 from circuitcore.metrics.instruments.standard import standard
+from circuitcore.metrics.scores.sparse_converged import MOST_STEPS
 from circuitcore.models.config import ModelConfig
 from circuitcore.tasks import make_task
 from circuitcore.tasks.textual_kv import TRAIN, TRAIN_SHORTER
@@ -181,9 +182,8 @@ def instruments(params: Params, arm: str) -> tuple[Instrument, ...]:
 def _asked(params: Params, arm: str) -> tuple[Instrument, ...]:
     counts = {"n_bases": params.n_bases, "n_edge_bases": params.n_bases // 2, "n_split": min(3000, params.n_train)}
     if arm in MATRIX:
-        return standard(
-            BatterySpec(**counts, own=motif_measures.SECTIONS, features=True, at_end=AT_END, left_out=NEVER)
-        )
+        features = {"features": True, "feature_steps": min(MOST_STEPS, params.n_train)}  # no more steps than rows
+        return standard(BatterySpec(**counts, **features, own=motif_measures.SECTIONS, at_end=AT_END, left_out=NEVER))
     if arm == PILOT:
         return standard(BatterySpec(**counts, left_out=("attention", "operators", *AT_END, *NEVER)))
     left_out = (*AT_END, *NEVER)

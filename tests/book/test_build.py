@@ -84,7 +84,7 @@ class Project:
         shutil.copytree(source / "book/_static", root / "book/_static")
         # A library of its own, so that one may edit the real one while the tests run.
         for package in ("circuitcore", "livingpaper", "retrieval_circuits"):
-            shutil.copytree(source / package, root / package, ignore=shutil.ignore_patterns("__pycache__"))
+            shutil.copytree(source / package, root / package)  # with its bytecode, or each project would compile it
         self.write("_toc.yml", TOC)
         self.write("book/references.bib", "")
         self.write(

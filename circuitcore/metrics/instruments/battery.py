@@ -19,6 +19,7 @@ from circuitcore.ground.spelling import unknown
 from circuitcore.metrics.instruments import sections
 from circuitcore.metrics.instruments.next_word import next_word_operators, next_word_writes
 from circuitcore.metrics.network import Network
+from circuitcore.metrics.scores.sparse_converged import MOST_STEPS
 from circuitcore.metrics.table import Rows
 from circuitcore.tasks.base import Batch, Task, TaskError
 from circuitcore.tasks.token_task import TokenTask
@@ -67,6 +68,7 @@ class BatterySpec:
         own: sections that a study brings along, measured after those of the library.
         snapshots: whether attention and maps are kept whole, too (``metrics.snapshots``), in a table of their own.
         features: whether neurons and sparse features are measured, too (``metrics.features``), in a table of their own.
+        feature_steps: steps of a sparse autoencoder that is trained to convergence, at most.
 
     Raises:
         ValueError: no such section, or one that is both left out and measured at the end.
@@ -82,6 +84,7 @@ class BatterySpec:
     own: tuple[Own, ...] = ()
     snapshots: bool = later(True)
     features: bool = later(False)
+    feature_steps: int = later(MOST_STEPS)
 
     def __post_init__(self):
         allowed = [section.__name__ for section in self._all]

@@ -79,7 +79,8 @@ def features(run: "Run", spec: BatterySpec) -> pd.DataFrame:
     session = open_session(run.recipe.make_task(), spec)
     sweep, rows = Sweep.of(session), _Rows(run.run_id, run.steps[-1])
     with torch.inference_mode():
-        at_end = _AtEnd(session, sweep, Network(run.recipe.model, run.stack((run.steps[-1],))), run.recipe.init_seed)
+        net = Network(run.recipe.model, run.stack((run.steps[-1],)))
+        at_end = _AtEnd(session, sweep, net, run.recipe.init_seed, spec.feature_steps)
         for section in (_channels, _neurons, _published, _converged):
             section(at_end, rows)
         _drift(run, sweep.some(dri.N_ROWS), rows)
@@ -115,6 +116,7 @@ class _AtEnd:
     sweep: Sweep
     net: Network
     seed: int
+    most_steps: int
 
     @cached_property
     def tracked(self) -> SiteValues:
@@ -198,7 +200,7 @@ def _converged(at_end: _AtEnd, rows: _Rows) -> None:
     unseen = at_end.values([at_end.session.splits["test"].rows(slice(0, HELD_OUT))], sites)
     for group in _by_width(at_end.tracked, sites):
         learnt, choosing = _stacked(x, group).split([len(train) - len(train) // CHOOSING, len(train) // CHOOSING], 1)
-        trained = train_to_convergence(learnt, choosing, at_end.seed)
+        trained = train_to_convergence(learnt, choosing, at_end.seed, at_end.most_steps)
         seen = trained.models.features(trained.seen(_stacked(at_end.tracked, group)))
         found = at_end.selectivity(_unstacked(group, at_end.selective(seen)))
         other = trained.seen(_stacked(unseen, group))

@@ -68,17 +68,20 @@ class LengthKeepingDescent(Descent):
         return encoder, threshold, torch.addcmul(by_decoder, decoder, outwards, value=-1), centre
 
 
-def train_to_convergence(x: Rows, choice: OtherRows, seed: int) -> Converged:
+def train_to_convergence(x: Rows, choice: OtherRows, seed: int, most_steps: int = MOST_STEPS) -> Converged:
     """One autoencoder per site, its L1 weight chosen by the rule above.
 
     Args:
         x: training rows of each site.
         choice: rows not trained on, by which the weight is chosen.
         seed: of the run; decides initial weights and order.
+        most_steps: where training ends even if a loss still falls; the search for the weight takes no more either.
 
     Raises:
-        ValueError: a site whose rows are all the same.
+        ValueError: a site whose rows are all the same, or too few steps to look at what is explained.
     """
+    if most_steps < LOOK_EVERY:
+        raise ValueError(f"most_steps: at least {LOOK_EVERY}, after which the L1 weight is looked at; got {most_steps}")
     mean = x.mean(1, keepdim=True)
     scale = (x - mean).square().mean((1, 2), keepdim=True).sqrt()
     if not scale.all():
@@ -87,16 +90,17 @@ def train_to_convergence(x: Rows, choice: OtherRows, seed: int) -> Converged:
     models = Autoencoders.tied_start(len(x), x.shape[-1], generator)
     descent = LengthKeepingDescent(models, torch.full((len(x),), FIRST_L1), SEARCH_RATE)
     batches = _batches(x, generator)
-    _search(descent, batches, (choice - mean) / scale)
+    searched = min(SEARCH_STEPS, most_steps)
+    _search(descent, batches, (choice - mean) / scale, searched)
     descent.set_rate(RATE)
-    gain, n_steps = _settle(descent, batches, x)
+    gain, n_steps = _settle(descent, batches, x, (searched, most_steps))
     return Converged(models, mean, scale, descent.l1, gain, n_steps)
 
 
-def _search(descent: Descent, batches: Iterator[Rows], choice: Rows) -> None:
+def _search(descent: Descent, batches: Iterator[Rows], choice: Rows, n_steps: int) -> None:
     """Move the L1 weights to where just enough is explained."""
     looks = []
-    for step in range(1, SEARCH_STEPS + 1):
+    for step in range(1, n_steps + 1):
         descent.step(next(batches))
         if step % LOOK_EVERY == 0:
             enough = descent.models.explained_variance(choice) >= LEAST_EXPLAINED
@@ -105,13 +109,21 @@ def _search(descent: Descent, batches: Iterator[Rows], choice: Rows) -> None:
     descent.l1 = torch.stack(looks[-LAST_LOOKS:]).amin(0)
 
 
-def _settle(descent: Descent, batches: Iterator[Rows], x: Rows) -> tuple[Tensor, int]:
-    """Train with fixed L1 weights until the slowest loss stands still: the last gains, and steps with the search's."""
-    before, gain, step = descent.losses(x), torch.ones(len(x)), SEARCH_STEPS
-    while step < MOST_STEPS and (gain > SMALLEST_GAIN).any():
-        for _ in range(CHECK_EVERY):
+def _settle(descent: Descent, batches: Iterator[Rows], x: Rows, steps: tuple[int, int]) -> tuple[Tensor, int]:
+    """Train with fixed L1 weights until the slowest loss stands still: the last gains, and steps with the search's.
+
+    Args:
+        descent: what trains.
+        batches: rows for it.
+        x: rows whose loss is looked at.
+        steps: the search's, and at most with them.
+    """
+    before, gain, (step, most) = descent.losses(x), torch.ones(len(x)), steps
+    while step < most and (gain > SMALLEST_GAIN).any():
+        until = min(step + CHECK_EVERY, most)
+        for _ in range(step, until):
             descent.step(next(batches))
-        step, loss = step + CHECK_EVERY, descent.losses(x)
+        step, loss = until, descent.losses(x)
         gain, before = 1 - loss / before, loss
     return gain, step
 

@@ -8,7 +8,7 @@ from circuitcore.tasks.chains import ChainRetrieval
 from circuitcore.training.experiment import Experiment
 from circuitcore.training.recipe import Optimizer, Recipe, Stage
 from retrieval_circuits.design import DATA_SEED_OFFSET, N_BESIDE
-from retrieval_circuits.stacked_heads.design.by_the_source import BY_THE_SOURCE, DEEP, deep_recipes
+from retrieval_circuits.stacked_heads.design.by_the_source import BY_THE_SOURCE, DEEP, recipes_by_the_source
 from retrieval_circuits.stacked_heads.design.four import EVERY_FOUR, FOUR, FRESH_FOUR, WITHOUT_THIRD
 from retrieval_circuits.stacked_heads.design.grid import FOLLOWED, GRID, Cell
 from retrieval_circuits.stacked_heads.design.lessons import FRESH, LONGER, TAUGHT, Lesson
@@ -70,7 +70,7 @@ def recipes(params: Params) -> dict[str, tuple[Recipe, ...]]:
         made[str(lesson)] = tuple(_of_lesson(params, lesson, seed) for seed in of_lesson)
     for change in CHANGES:
         made[str(change)] = tuple(change.of(_of_cell(params, FOLLOWED, seed)) for seed in params.taught_seeds)
-    made |= deep_recipes(params) | word_recipes(params)
+    made |= recipes_by_the_source(params) | word_recipes(params)
     return {arm: of_arm for arm, of_arm in made.items() if of_arm}
 
 

@@ -13,6 +13,7 @@ from retrieval_circuits.stacked_heads.design import (
     FRESH_FOUR,
     FRESH_SCARCE,
     GRID,
+    ITS_GRID,
     THREE,
     THREE_LAST,
     THREE_TAUGHT,
@@ -92,8 +93,11 @@ def answers_in_words(site: str) -> str:
 
 
 def every_network(results: Results) -> View:
-    """Every network of the grid and of longer chains: when it learnt each symbol, and the error that is left."""
-    every = (*GRID, *THREE, FRESH_SCARCE, THREE_LAST, *THREE_TAUGHT, *FOUR, FRESH_FOUR)
+    """Every network of the grid and of longer chains: when it learnt each symbol, and the error that is left.
+
+    Where networks of the source's own grid are trained, these, too.
+    """
+    every = (*GRID, *THREE, FRESH_SCARCE, THREE_LAST, *THREE_TAUGHT, *FOUR, FRESH_FOUR, *ITS_GRID)
     cells = [cell for cell in every if str(cell) in results.arms]
     finals = final_losses(results, *cells).set_index(["cell", "init_seed", "place"])["value"].unstack()
     times = learning_times(results, *cells).set_index(["cell", "init_seed", "place"])["time"].unstack()

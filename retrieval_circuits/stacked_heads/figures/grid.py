@@ -49,7 +49,7 @@ LINKS = {
     "first answer to second": JUMP,
 }
 """What a reader calls a link -> its roles."""
-SYMBOLS = {1: "first symbol", 2: "second symbol", 3: "third symbol", 4: "fourth symbol"}
+SYMBOLS = {1: "first symbol", 2: "second symbol", 3: "third symbol", 4: "fourth symbol", 5: "fifth symbol"}
 """What a reader calls the symbol that so many look-ups lead to."""
 
 

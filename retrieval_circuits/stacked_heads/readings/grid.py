@@ -33,7 +33,7 @@ The last is what doubling needs: the second look-up made where the first answer 
 """
 
 
-def final_losses(results: Results, *cells: Cell | Lesson) -> pd.DataFrame:
+def final_losses(results: Results, *cells: Arm) -> pd.DataFrame:
     """Partial losses at the end of training: ``cell``, ``init_seed``, ``place`` (k of x_k), ``value``."""
     found = [results.at_final("partial_loss", str(cell)).assign(cell=str(cell)) for cell in cells]
     table = pd.concat(found, ignore_index=True)
@@ -61,7 +61,7 @@ def learnt_by_end(results: Results, arm: Arm, place: int) -> pd.Series:
     return falls(results, arm, place).clip(upper=end_of(results, arm))
 
 
-def learning_times(results: Results, *cells: Cell | Lesson) -> pd.DataFrame:
+def learning_times(results: Results, *cells: Arm) -> pd.DataFrame:
     """When each partial loss first falls below the source's threshold: ``cell``, ``init_seed``, ``place``, ``time``."""
     found = [
         falls(results, cell, place).rename("time").reset_index().assign(cell=str(cell), place=place)

@@ -174,6 +174,14 @@ def test_the_weight_follows_what_is_explained(monkeypatch):
     assert abs(found[0][2] - 0.95) < 0.03 and abs(found[1][2] - 0.5) < 0.1
 
 
+def test_training_ends_where_it_is_told_to():
+    x = torch.randn(2, 256, 8, generator=torch.Generator().manual_seed(1))
+    for most in (50, 1450, 1600, 1700):
+        assert train_to_convergence(x[:, :192], x[:, 192:], 0, most).n_steps == most
+    with pytest.raises(ValueError, match="most_steps: at least 25, .* got 24"):
+        train_to_convergence(x[:, :192], x[:, 192:], 0, 24)
+
+
 def test_a_constant_site_cannot_be_trained():
     x = torch.stack([torch.randn(64, 4, generator=generator()), torch.full((64, 4), 2.0)])
     with pytest.raises(ValueError, match="site 1 of the stack is constant"):

@@ -4,10 +4,12 @@ import pandas as pd
 import pytest
 
 from circuitcore.models import init_weights
+from circuitcore.training import RunStore
 from livingpaper.book import studies
 from livingpaper.claims.results import Results
 from retrieval_circuits.stacked_heads import design
-from retrieval_circuits.stacked_heads.design import DEEP, DEEPEST, LOOKED_EVERY
+from retrieval_circuits.stacked_heads.design import DEEP, DEEPEST, GRID, ITS_GRID, LOOKED_EVERY
+from retrieval_circuits.stacked_heads.figures import appendix
 from retrieval_circuits.stacked_heads.figures import deepest as figures
 
 PUBLISHED = studies.load_params("stacked_heads")
@@ -45,6 +47,42 @@ def test_a_network_of_twelve_layers_is_as_the_sources_a_to_c():
     weights = init_weights(model, 0)
     matrices = [value.numel() for name, value in weights.items() if name.startswith("blocks.") and ".W_" in name]
     assert sum(matrices) == 12 * 12 * 128**2, "2.36 million weights"
+
+
+def test_its_grid_has_eight_depths_of_two_kinds_and_the_tier_that_trains_it_eight_seeds_of_each():
+    """Section 7: 8 heads, width 128, 10,000 batches of 512 out of 2^20 rows; five look-ups, or three unrewarded."""
+    made = design.recipes(studies.load_params("stacked_heads", "source"))
+    assert not set(design.recipes(PUBLISHED)) & set(ITS_GRID) and len(ITS_GRID) == 16
+    depths = {True: [], False: []}
+    for arm in ITS_GRID:
+        first, *others = made[arm]
+        model, task = first.model, first.make_task()
+        assert (model.n_heads, model.d_model, model.d_head, model.d_mlp) == (8, 128, 16, 512), arm
+        assert (first.batch_size, first.n_steps, task.n_train, first.stages[0].fresh) == (512, 10_000, 2**20, 0), arm
+        assert (first.optimizer.lr, first.optimizer.weight_decay, len(others)) == (1e-3, 0.1, 7), arm
+        assert (task.n_steps, task.asked) in ((5, (1, 2, 3, 4, 5)), (3, (3,))), arm
+        depths[len(task.asked) > 1].append(model.n_layers)
+    assert depths == {True: list(range(1, 9)), False: list(range(1, 9))}
+    weights = init_weights(made[next(reversed(ITS_GRID))][0].model, 0)
+    assert sum(value.numel() for name, value in weights.items() if name.startswith("blocks.")) == 8 * 198_272
+
+
+def test_a_network_of_its_grid_is_trained_measured_and_listed(tmp_path):
+    small = {"d_model": 8, "source_steps": 4, "n_rows": 8, "its_grid_seeds": (3,)}
+    params = studies.load_params("stacked_heads", "smoke").model_copy(update=small)
+    arm = "D 3, only the last, 2 layers of 8 heads"
+    (recipe,) = design.recipes(params)[arm]
+    run = RunStore(tmp_path, None).get_or_train(recipe)
+    assert run.final_step == 6
+    (scores,) = design.instruments(params, arm)
+    found = scores.measures(run, scores.settings, lambda n: None).assign(arm=arm, init_seed=3)
+    others = pd.DataFrame([{"arm": str(GRID[0]), "init_seed": 1, "run_id": "a", "step": step, "metric": "partial_loss",
+                            "variable": "x_1", "value": 0.2} for step in (0, 50)])  # fmt: skip
+    results = Results(pd.concat([others, found]), pd.DataFrame(), "paper", {})
+    listed = appendix.every_network(results).table.set_index("arm")
+    assert set(listed["init_seed"]) == {1, 3}
+    (error,) = found[(found["step"] == 6) & (found["metric"] == "partial_loss")]["value"]
+    assert listed["error of the third symbol"][arm] == f"{error:.3f}" and listed["third symbol learnt"][arm] == ""
 
 
 def results(looked, losses, left=()):
