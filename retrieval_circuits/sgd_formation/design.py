@@ -95,6 +95,10 @@ then, and does not look. Its curve was known when it was chosen. In networks tha
 there."""
 WITHOUT_KEY = 0.25
 """Share of reads answered right below which no look-up is needed: the best rule without the key has some 22 %."""
+HALF = 0.5
+"""Share of reads answered right at which a network has come to read."""
+CUTS, BY_HALF = "cuts", "cuts_by_half"
+"""Tables of looks that are cut: at a few steps and before a quarter of the reads is right, and before half is."""
 REPORTED = dict.fromkeys((FRESH, FIXED, TRAINED_ON, DRAWN), BalancedStream.reported) | dict.fromkeys(
     (SOURCE, FULL), StreamKV.reported
 )
@@ -242,15 +246,15 @@ def _neurons(n_rows: int) -> Instrument:
 
 def _of_reads(n_rows: int) -> tuple[Instrument, ...]:
     """What reads go by without a look-up, through training, and which looks answers need."""
-    return Instrument(name="known", version=1, measures=known_scores, settings=Known(n_rows=n_rows)), _cut(n_rows)
+    known = Instrument(name="known", version=1, measures=known_scores, settings=Known(n_rows=n_rows))
+    return known, _cut(n_rows), _cut(n_rows, name=BY_HALF, below=HALF)
 
 
-def _cut(n_rows: int, *, below: float | None = WITHOUT_KEY) -> Instrument:
+def _cut(n_rows: int, *, name: str = CUTS, below: float | None = WITHOUT_KEY) -> Instrument:
     """What is answered with some looks cut; also at the last checkpoint before a share of the reads is right."""
-    settings = Cut(
-        n_rows=min(N_LOOKED, n_rows), split="validation", steps=(WITHOUT_LOOKING,), below=below, n_asked=n_rows
-    )
-    return Instrument(name="cuts", version=2, measures=cut_looks, settings=settings)
+    steps = (WITHOUT_LOOKING,) if name == CUTS else ()
+    settings = Cut(n_rows=min(N_LOOKED, n_rows), split="validation", steps=steps, below=below, n_asked=n_rows)
+    return Instrument(name=name, version=2, measures=cut_looks, settings=settings)
 
 
 def _families(params: Params) -> Instrument:

@@ -4,7 +4,7 @@ import pandas as pd
 
 from livingpaper.claims.reading import OfArms, of_arms
 from livingpaper.claims.results import Results
-from retrieval_circuits.sgd_formation.design import FRESH, REPORTED, WITHOUT_KEY
+from retrieval_circuits.sgd_formation.design import BY_HALF, CUTS, FRESH, REPORTED, WITHOUT_KEY
 from retrieval_circuits.sgd_formation.measures import cuts
 from retrieval_circuits.sgd_formation.readings.networks import HALF, Timed, accuracy_curve
 
@@ -21,16 +21,16 @@ def before_look_up(metric: str) -> OfArms:
     @of_arms(FRESH)
     def values(results: Results) -> pd.Series:
         rows = known_curve(results, metric)
-        at = rows["init_seed"].map(_last_without_key(results))
+        at = rows["init_seed"].map(_last_before(results, WITHOUT_KEY))
         return rows[rows["step"] == at].set_index("init_seed")["value"].dropna()
 
     return values
 
 
-def _last_without_key(results: Results) -> pd.Series:
-    """By seed, the step of the last checkpoint before a quarter of the reads is right; none where the first has it."""
+def _last_before(results: Results, share: float) -> pd.Series:
+    """By seed, the step of the last checkpoint before such a share of reads is right; none where the first has it."""
     wide = accuracy_curve(FRESH)(results).pivot(index="init_seed", columns="step", values="value").sort_index(axis=1)
-    early = (wide < WITHOUT_KEY).cummin(axis=1)
+    early = (wide < share).cummin(axis=1)
     return early.apply(lambda row: row.index[row].max(), axis=1)
 
 
@@ -63,18 +63,38 @@ def place_time(place: str) -> Timed:
     return Timed(FRESH, lambda results: place_curve(results, place), HALF)
 
 
-def gives_one(cut: str, metric: str = "gives_one") -> OfArms:
+def gives_one(cut: str, metric: str = "gives_one", *, before: float = WITHOUT_KEY) -> OfArms:
     """Values of a reading: how much more often one other value is given for a late one with a look cut.
 
-    At the last checkpoint before a quarter of the reads is right; a network none of whose reads is of the kind has no
-    number. With the metric "gives_one_seen" of reads alone in which another key could see that value.
+    At the last checkpoint before a quarter, or a half, of the reads is right; a network none of whose reads is of the
+    kind has no number. With the metric "gives_one_seen" of reads alone in which another key could see that value.
     """
 
     @of_arms(FRESH)
     def values(results: Results) -> pd.Series:
-        rows = results.rows("cuts", arm=FRESH, metric=metric, family="late").astype({"variable": "str"})
-        at = rows[rows["step"] == rows["init_seed"].map(_last_without_key(results))]
-        wide = at.pivot(index="init_seed", columns="variable", values="value").reindex(columns=[cut, cuts.NOTHING])
+        wide = _of_late_reads(results, metric, before, cut)
         return (wide[cut] - wide[cuts.NOTHING]).dropna()
 
     return values
+
+
+def left_at_half(cut: str) -> OfArms:
+    """Values of a reading: how many of the late reads answered right are so with a look cut, as a share.
+
+    At the last checkpoint before half of the reads is right; a network that gets no late read right has no number.
+    """
+
+    @of_arms(FRESH)
+    def values(results: Results) -> pd.Series:
+        wide = _of_late_reads(results, "right_without", HALF, cut)
+        return (wide[cut] / wide[cuts.NOTHING].where(wide[cuts.NOTHING] > 0)).dropna()
+
+    return values
+
+
+def _of_late_reads(results: Results, metric: str, before: float, cut: str) -> pd.DataFrame:
+    """By seed, what is measured of late reads with a look cut and with nothing cut, before a share is right."""
+    table = {WITHOUT_KEY: CUTS, HALF: BY_HALF}[before]
+    rows = results.rows(table, arm=FRESH, metric=metric, family="late").astype({"variable": "str"})
+    at = rows[rows["step"] == rows["init_seed"].map(_last_before(results, before))]
+    return at.pivot(index="init_seed", columns="variable", values="value").reindex(columns=[cut, cuts.NOTHING])

@@ -9,12 +9,11 @@ from livingpaper.claims.reading import OfArms, OfExperiment, OfMetric, at_end, o
 from livingpaper.claims.results import Results
 from livingpaper.claims.units import Unit
 from retrieval_circuits.bounds import BEHAVIOUR
-from retrieval_circuits.sgd_formation.design import FRESH, FULL, OUR_RULES, REPORTED, SOURCE_FLOOR, SOURCE_RULES
+from retrieval_circuits.sgd_formation.design import FRESH, FULL, HALF, OUR_RULES, REPORTED, SOURCE_FLOOR, SOURCE_RULES
 from retrieval_circuits.sgd_formation.measures.benchmark import ANY, BEST
 from retrieval_circuits.sgd_formation.measures.floors import ALL
 from retrieval_circuits.sgd_formation.measures.probe_set import ALL_PROBED
 
-HALF = 0.5
 LAYER = Unit(name="", digits=1, low=0)
 SHORTEST, LONGEST = "lag 0", "lag 9"
 """How the reads of the last write, and of the oldest, are called in ``accuracy``."""
