@@ -10,7 +10,15 @@ from retrieval_circuits.design import BAND
 from retrieval_circuits.sgd_formation.design import FRESH, REPORTED, TRAINED_ON, WITHOUT_LOOKING
 from retrieval_circuits.sgd_formation.figures.around import BY_ITS_OWN_TIME, around_half
 from retrieval_circuits.sgd_formation.measures import cuts as made
-from retrieval_circuits.sgd_formation.readings.known import UNREAD, known_curve, place_curve
+from retrieval_circuits.sgd_formation.readings.known import (
+    UNREAD,
+    gives_one,
+    known_curve,
+    last_before,
+    left_at_half,
+    of_late_reads,
+    place_curve,
+)
 from retrieval_circuits.sgd_formation.readings.networks import HALF, reads_at_end
 
 PLACES = {
@@ -81,6 +89,25 @@ def ruled_out(results: Results) -> View:
     return View(pd.DataFrame(found), "shares", "validation", note=note)
 
 
+LEFT = (made.VALUES_FROM_KEYS, made.LATER_FROM_VALUE, made.FIRST_FROM_VALUE, made.KEY_FROM_OTHERS)
+
+
+def before_half(results: Results) -> View:
+    """What late reads go by, network by network, at the last checkpoint before half of its reads is right."""
+    right = of_late_reads(results, RIGHT, HALF, made.NOTHING)[made.NOTHING]
+    shares = {"late reads right": right, **{CUT[cut]: left_at_half(cut)(results) for cut in LEFT}}
+    shares["one other value, hidden"] = gives_one(made.KEY_FROM_ONE, before=HALF)(results)
+    steps = last_before(results, HALF).map("{:,.0f}".format)
+    table = pd.DataFrame(shares).map(_share)
+    table.insert(0, "step", steps)
+    table.insert(0, "network", [f"seed {seed}" for seed in table.index])
+    note = (
+        "Shares of late reads answered right; of these, those that are so while the looks that a column names are cut; "
+        "and how many more late reads get one other value where it is hidden from the place where the key last stood"
+    )
+    return View(table.reset_index(drop=True).assign(arm=FRESH), "share of late reads", "validation", note=note)
+
+
 def _after(shares: pd.Series, cut: str) -> float:
     after, before = shares[AFTER, cut, LATE], shares[BEFORE, cut, LATE]
     return after / (after + before) if after + before else math.nan
@@ -110,7 +137,7 @@ def _networks(results: Results) -> list[tuple[dict[str, str], pd.Series]]:
 
 
 def _share(value: float) -> str:
-    return "none" if math.isnan(value) else f"{value:.0%}"
+    return "none" if math.isnan(value) else f"{round(value, 2) + 0:.0%}"  # without "-0%"
 
 
-VIEWS = {view.__name__: view for view in (ways, cuts, ruled_out)}
+VIEWS = {view.__name__: view for view in (ways, cuts, before_half, ruled_out)}

@@ -21,13 +21,13 @@ def before_look_up(metric: str) -> OfArms:
     @of_arms(FRESH)
     def values(results: Results) -> pd.Series:
         rows = known_curve(results, metric)
-        at = rows["init_seed"].map(_last_before(results, WITHOUT_KEY))
+        at = rows["init_seed"].map(last_before(results, WITHOUT_KEY))
         return rows[rows["step"] == at].set_index("init_seed")["value"].dropna()
 
     return values
 
 
-def _last_before(results: Results, share: float) -> pd.Series:
+def last_before(results: Results, share: float) -> pd.Series:
     """By seed, the step of the last checkpoint before such a share of reads is right; none where the first has it."""
     wide = accuracy_curve(FRESH)(results).pivot(index="init_seed", columns="step", values="value").sort_index(axis=1)
     early = (wide < share).cummin(axis=1)
@@ -72,7 +72,7 @@ def gives_one(cut: str, metric: str = "gives_one", *, before: float = WITHOUT_KE
 
     @of_arms(FRESH)
     def values(results: Results) -> pd.Series:
-        wide = _of_late_reads(results, metric, before, cut)
+        wide = of_late_reads(results, metric, before, cut)
         return (wide[cut] - wide[cuts.NOTHING]).dropna()
 
     return values
@@ -86,15 +86,15 @@ def left_at_half(cut: str) -> OfArms:
 
     @of_arms(FRESH)
     def values(results: Results) -> pd.Series:
-        wide = _of_late_reads(results, "right_without", HALF, cut)
+        wide = of_late_reads(results, "right_without", HALF, cut)
         return (wide[cut] / wide[cuts.NOTHING].where(wide[cuts.NOTHING] > 0)).dropna()
 
     return values
 
 
-def _of_late_reads(results: Results, metric: str, before: float, cut: str) -> pd.DataFrame:
+def of_late_reads(results: Results, metric: str, before: float, cut: str) -> pd.DataFrame:
     """By seed, what is measured of late reads with a look cut and with nothing cut, before a share is right."""
     table = {WITHOUT_KEY: CUTS, HALF: BY_HALF}[before]
     rows = results.rows(table, arm=FRESH, metric=metric, family="late").astype({"variable": "str"})
-    at = rows[rows["step"] == rows["init_seed"].map(_last_before(results, before))]
-    return at.pivot(index="init_seed", columns="variable", values="value").reindex(columns=[cut, cuts.NOTHING])
+    at = rows[rows["step"] == rows["init_seed"].map(last_before(results, before))]
+    return at.pivot(index="init_seed", columns="variable", values="value").reindex(columns=sorted({cut, cuts.NOTHING}))

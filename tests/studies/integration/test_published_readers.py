@@ -192,6 +192,36 @@ ONE = "its key from one other value"
 
 
 @pytest.mark.slow
+def test_before_half_is_right_thirteen_look_the_key_up_five_rule_values_out_and_two_do_neither(found):
+    recorded, results, _ = found
+    accuracy = results.curve("accuracy", "ours, fresh rows", split="test", variable="")
+    rows = results.tables["cuts_by_half"].astype({"metric": str, "variable": str, "family": str})
+    of = rows.set_index(["init_seed", "step", "metric", "variable", "family"])["value"].sort_index()
+    right, kept, later, first, more = {}, {}, {}, {}, {}
+    for seed, curve in accuracy.sort_values("step").groupby("init_seed"):
+        at = max(step for step, value in zip(curve["step"], curve["value"], strict=True)
+                 if (curve.loc[curve["step"] <= step, "value"] < 0.5).all())  # fmt: skip
+        now = of.loc[seed, at]
+        right[seed] = now["right_without", "nothing", "late"]
+        kept[seed] = now["right_without", "values from their keys", "late"] / right[seed]
+        later[seed] = now["right_without", "the read from the value, later layers", "late"] / right[seed]
+        first[seed] = now["right_without", "the read from the value, first layer", "late"] / right[seed]
+        more[seed] = now["gives_one", ONE, "late"] - now["gives_one", "nothing", "late"]
+    looking = {seed for seed, share in kept.items() if share <= 0.5}
+    ruling = {seed for seed, share in more.items() if share >= 0.05}
+    neither = kept.keys() - looking - ruling
+    assert (len(kept), len(looking), len(ruling), len(neither)) == (20, 13, 5, 2)
+    assert set(SLOW) < ruling and not looking & ruling and max(kept[seed] for seed in neither) > 0.9
+    assert min(right.values()) > 0.24 and sorted(right.values())[3] >= 0.25
+    assert [kept[seed] < 0.57 for seed in sorted(ruling, key=kept.get)] == [True, True, False, False, False]
+    assert max(first[seed] for seed in ruling) < 0.2 < 0.4 < min(first[seed] for seed in kept.keys() - ruling)
+    assert max(later[seed] for seed in neither) < 0.2
+    before = [recorded[name].finding.held.estimate.effect for name in ("SF44", "SF46")]
+    assert before == pytest.approx([5 / 20] * 2)
+    assert recorded["SF45"].finding.held.estimate.effect == pytest.approx(13 / 20)
+
+
+@pytest.mark.slow
 def test_features_hardly_form_families_and_joined_ones_lead_in_a_third_of_the_networks(found):
     table = led_families(found[1]).table.set_index("mean over networks").drop(columns="arm").astype(float)
     assert table.loc["networks in which one of several leads", "all checkpoints"] == 0

@@ -16,7 +16,7 @@ from retrieval_circuits.sgd_formation.measures import cuts
 from retrieval_circuits.sgd_formation.measures.asked import asked
 from retrieval_circuits.sgd_formation.measures.sizes import SIZES
 from retrieval_circuits.sgd_formation.measures.steps import last_below
-from retrieval_circuits.sgd_formation.readings.known import gives_one
+from retrieval_circuits.sgd_formation.readings.known import gives_one, left_at_half
 
 TASK = BalancedStream(**SIZES, n_train=1500, n_eval=1500)
 CONFIG = ModelConfig(
@@ -301,7 +301,7 @@ def test_where_none_reads_the_mean_is_of_all():
 
 
 def test_a_share_of_nothing_is_none():
-    assert view._share(float("nan")) == "none" and view._share(0.5) == "50%"
+    assert view._share(float("nan")) == "none" and view._share(0.5) == "50%" and view._share(-0.001) == "0%"
 
 
 @pytest.mark.parametrize(("right", "steps"), [((0.0, 0.6), (0, 50)), ((0.6, 0.0), (50,)), ((0.0, 0.0), (50,))])
@@ -335,16 +335,51 @@ def test_the_last_below_is_the_one_before_a_bound_is_first_reached():
 
 
 @pytest.mark.parametrize("metric", ["gives_one", "gives_one_seen"])
-def test_what_is_given_once_it_is_hidden_is_read_at_the_last_checkpoint_before_a_quarter_is_right(metric):
+@pytest.mark.parametrize(("before", "table"), [(0.25, "cuts"), (0.5, "cuts_by_half")])
+def test_what_is_given_once_it_is_hidden_is_read_at_the_last_checkpoint_before_a_share_is_right(metric, before, table):
     measured, cut = [], []
     for seed, given in ((1, 0.3), (2, 0.0)):
-        for step, right in ((4000, 0.1), (4500, 0.2), (5000, 0.9)):
+        for step, right in ((4000, 0.1), (4500, before - 0.05), (5000, before), (5050, 0.1)):
             measured += [rows(FRESH, seed, step, "accuracy", right)]
             for name, value in ((cuts.NOTHING, 0.05), (cuts.KEY_FROM_ONE, 0.05 + given), ("other", 0.5)):
                 value = value if step == 4500 else 0.9
                 cut += [rows(FRESH, seed, step, metric, value, family="late", variable=name)]
                 cut += [rows(FRESH, seed, step, metric, 0.7, family="early", variable=name)]
-    results = Results(pd.DataFrame(measured), pd.DataFrame(), "paper", {"cuts": pd.DataFrame(cut)})
-    assert gives_one(cuts.KEY_FROM_ONE, metric)(results).to_dict() == pytest.approx({1: 0.3, 2: 0.0})
-    elsewhere = Results(pd.DataFrame(measured[:1]), pd.DataFrame(), "paper", {"cuts": pd.DataFrame(cut[:1])})
-    assert gives_one(cuts.KEY_FROM_ONE, metric)(elsewhere).empty
+    results = Results(pd.DataFrame(measured), pd.DataFrame(), "paper", {table: pd.DataFrame(cut)})
+    values = gives_one(cuts.KEY_FROM_ONE, metric, before=before)
+    assert values(results).to_dict() == pytest.approx({1: 0.3, 2: 0.0})
+    elsewhere = Results(pd.DataFrame(measured[:1]), pd.DataFrame(), "paper", {table: pd.DataFrame(cut[:1])})
+    assert values(elsewhere).empty
+
+
+def test_the_table_before_half_has_each_network_where_it_comes_to_read():
+    measured, cut = [], []
+    for seed, at in ((1, 50), (7, 1_000)):
+        for step in (50, 1_000, 1_050):
+            share = 0.4 if step <= at else 0.7
+            measured += [rows(FRESH, seed, step, "accuracy", share)]
+            for n, name in enumerate(NAMES):
+                right = 0.8 - n / 20 if step == at else 0.1
+                cut += [rows(FRESH, seed, step, "right_without", right, family="late", variable=name)]
+                given = 0.5 if name == cuts.KEY_FROM_ONE else 0.2
+                cut += [rows(FRESH, seed, step, "gives_one", given, family="late", variable=name)]
+    results = Results(pd.DataFrame(measured), pd.DataFrame(), "paper", {"cuts_by_half": pd.DataFrame(cut)})
+    found = view.before_half(results).table
+    assert found[["network", "step"]].to_numpy().tolist() == [["seed 1", "50"], ["seed 7", "1,000"]]
+    assert set(found["late reads right"]) == {"80%"} and set(found["one other value, hidden"]) == {"30%"}
+    for name in view.LEFT:
+        assert set(found[view.CUT[name]]) == {f"{(0.8 - NAMES.index(name) / 20) / 0.8:.0%}"}
+
+
+def test_what_is_left_of_late_reads_is_a_share_of_those_right_with_nothing_cut():
+    measured, cut = [], []
+    for seed, right, left in ((1, 0.8, 0.2), (2, 0.5, 0.6), (3, 0.0, 0.0)):
+        for step, share in ((50, 0.4), (100, 0.7)):
+            measured += [rows(FRESH, seed, step, "accuracy", share)]
+            for name, value in ((cuts.NOTHING, right), (cuts.VALUES_FROM_KEYS, left)):
+                value = value if step == 50 else 0.9
+                cut += [rows(FRESH, seed, step, "right_without", value, family="late", variable=name)]
+                cut += [rows(FRESH, seed, step, "right_without", 0.7, family="early", variable=name)]
+    results = Results(pd.DataFrame(measured), pd.DataFrame(), "paper", {"cuts_by_half": pd.DataFrame(cut)})
+    left = left_at_half(cuts.VALUES_FROM_KEYS)(results).to_dict()
+    assert left == pytest.approx({1: 0.25, 2: 1.2}), "who gets no late read right has no share"
