@@ -254,7 +254,7 @@ def _cut(n_rows: int, *, name: str = CUTS, below: float | None = WITHOUT_KEY) ->
     """What is answered with some looks cut; also at the last checkpoint before a share of the reads is right."""
     steps = (WITHOUT_LOOKING,) if name == CUTS else ()
     settings = Cut(n_rows=min(N_LOOKED, n_rows), split="validation", steps=steps, below=below, n_asked=n_rows)
-    return Instrument(name=name, version=2, measures=cut_looks, settings=settings)
+    return Instrument(name=name, version=3, measures=cut_looks, settings=settings)
 
 
 def _families(params: Params) -> Instrument:

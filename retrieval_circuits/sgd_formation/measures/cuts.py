@@ -33,8 +33,8 @@ from retrieval_circuits.sgd_formation.measures.steps import AtSteps, last_below
 if TYPE_CHECKING:
     from circuitcore.training.store.run import Run
 
-NOTHING, VALUES_FROM_KEYS = "nothing", "values from their keys"
-"""Cuts: none; in all layers, values from the key just before them."""
+NOTHING, VALUES_FROM_KEYS, VALUES_FROM_OTHER_KEYS = "nothing", "values from their keys", "values from the keys before"
+"""Cuts: none; in all layers, values from the key just before them, or, as a control, from the key before that."""
 FIRST_FROM_VALUE, LATER_FROM_VALUE = "the read from the value, first layer", "the read from the value, later layers"
 """The read from where the value asked for stands, in the first layer or in all later ones."""
 KEY_FROM_OTHERS, KEY_FROM_VALUE = "its key from other values", "its key from the value"
@@ -48,7 +48,8 @@ FROM_AFTER, FROM_BEFORE = "the read from values after, later layers", "the read 
 
 The looks of its key at other values, and those from the read, were found on one network that does not read (init seed
 16), on other rows than are asked here. Controls, and cuts from one value and from the value itself, came after these,
-the last two by a hostile reading. That of another key from one value came later still, for a claim on all networks.
+the last two by a hostile reading. Those of another key from one value and of values from other keys came later still,
+for claims on all networks.
 """
 
 
@@ -199,6 +200,9 @@ def _cuts(net: Network, n_events: int) -> dict[str, tuple[Edit, ...]]:
     return {
         NOTHING: (),
         VALUES_FROM_KEYS: tuple(CutEdge(head, f"value {n}", f"key {n}") for head in net.heads for n in range(n_events)),
+        VALUES_FROM_OTHER_KEYS: tuple(
+            CutEdge(head, f"value {n + 1}", f"key {n}") for head in net.heads for n in range(n_events - 1)
+        ),
         FIRST_FROM_VALUE: tuple(CutEdge(head, "read_out", "shown") for head in first),
         LATER_FROM_VALUE: tuple(CutEdge(head, "read_out", "shown") for head in later),
         KEY_FROM_OTHERS: tuple(CutEdge(head, "its key", "before") for head in first),

@@ -84,6 +84,7 @@ def edges_by_hand(words, at, one):
     return {
         cuts.NOTHING: set(),
         cuts.VALUES_FROM_KEYS: {(layer, key + 1, key) for layer in (0, 1) for key in range(2, len(words) - 1, 3)},
+        cuts.VALUES_FROM_OTHER_KEYS: {(layer, key + 4, key) for layer in (0, 1) for key in range(2, len(words) - 4, 3)},
         cuts.FIRST_FROM_VALUE: looks(0, at, row["shown"]),
         cuts.LATER_FROM_VALUE: looks(1, at, row["shown"]),
         cuts.KEY_FROM_OTHERS: looks(0, row["key"], row["before"]),
