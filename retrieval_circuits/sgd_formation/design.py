@@ -98,7 +98,8 @@ WITHOUT_KEY = 0.25
 HALF = 0.5
 """Share of reads answered right at which a network has come to read."""
 CUTS, BY_HALF = "cuts", "cuts_by_half"
-"""Tables of looks that are cut: at a few steps and before a quarter of the reads is right, and before half is."""
+"""Tables of looks that are cut: at a few steps and before a quarter of the reads is right; before half is; both at the
+end, too."""
 REPORTED = dict.fromkeys((FRESH, FIXED, TRAINED_ON, DRAWN), BalancedStream.reported) | dict.fromkeys(
     (SOURCE, FULL), StreamKV.reported
 )

@@ -182,7 +182,8 @@ def instruments(params: Params, arm: str) -> tuple[Instrument, ...]:
 def _asked(params: Params, arm: str) -> tuple[Instrument, ...]:
     counts = {"n_bases": params.n_bases, "n_edge_bases": params.n_bases // 2, "n_split": min(3000, params.n_train)}
     if arm in MATRIX:
-        features = {"features": True, "feature_steps": min(MOST_STEPS, params.n_train)}  # no more steps than rows
+        # With as many steps as there are rows, an autoencoder has seen each more than fifty times.
+        features = {"features": True, "feature_steps": min(MOST_STEPS, params.n_train)}
         return standard(BatterySpec(**counts, **features, own=motif_measures.SECTIONS, at_end=AT_END, left_out=NEVER))
     if arm == PILOT:
         return standard(BatterySpec(**counts, left_out=("attention", "operators", *AT_END, *NEVER)))

@@ -19,7 +19,7 @@ from circuitcore.ground.spelling import unknown
 from circuitcore.metrics.instruments import sections
 from circuitcore.metrics.instruments.next_word import next_word_operators, next_word_writes
 from circuitcore.metrics.network import Network
-from circuitcore.metrics.scores.sparse_converged import MOST_STEPS
+from circuitcore.metrics.scores.sparse_converged import LOOK_EVERY, MOST_STEPS
 from circuitcore.metrics.table import Rows
 from circuitcore.tasks.base import Batch, Task, TaskError
 from circuitcore.tasks.token_task import TokenTask
@@ -71,7 +71,7 @@ class BatterySpec:
         feature_steps: steps of a sparse autoencoder that is trained to convergence, at most.
 
     Raises:
-        ValueError: no such section, or one that is both left out and measured at the end.
+        ValueError: no such section, one that is both left out and measured at the end, or too few steps.
     """
 
     n_bases: int = 64
@@ -93,6 +93,8 @@ class BatterySpec:
                 raise ValueError(unknown("section of the battery", name, allowed))
         if both := set(self.at_end) & set(self.left_out):
             raise ValueError(f"left out and measured at the end: {', '.join(sorted(both))}")
+        if self.feature_steps < LOOK_EVERY:
+            raise ValueError(f"feature_steps: given {self.feature_steps}; allowed: at least {LOOK_EVERY}")
 
     @property
     def key(self) -> str:

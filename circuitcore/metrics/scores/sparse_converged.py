@@ -4,9 +4,9 @@ A sparsity means nothing without the variance it explains, and two can be compar
 So the L1 weight follows one rule for all sites and runs, fixed before any run was looked at: while the search lasts, a
 look at rows not trained on raises the weight where at least ``LEAST_EXPLAINED`` of their variance is explained, and
 lowers it where less is. It then stays at the lowest of the last looks, training goes on at a lower rate, and ends when
-no loss falls by more than 0.1 % within 200 steps, or after 5000 steps in all. What is explained in the end is reported
-with the sparsity: the last part of training adds about a per cent to it. Learning rates, and the descent that keeps
-lengths, were settled by the loss alone.
+no loss falls by more than 0.1 % within 200 steps, or after 5000 steps in all, or fewer if so told. What is explained in
+the end is reported with the sparsity: the last part of training adds about a per cent to it. Learning rates, and the
+descent that keeps lengths, were settled by the loss alone.
 """
 
 from collections.abc import Iterator
@@ -36,7 +36,8 @@ class Converged:
         mean: of the training rows.
         scale: root mean square of their channels about the mean, one number per site: angles are those of the site.
         l1: the weight that the rule chose.
-        gain: share by which the loss fell in the last 200 steps; above 0.001 where 5000 steps were not enough.
+        gain: share by which the loss fell in the last 200 steps; above 0.001 where all steps were not enough, NaN where
+            there were none beside the search.
         n_steps: of the whole stack.
     """
 
@@ -75,7 +76,8 @@ def train_to_convergence(x: Rows, choice: OtherRows, seed: int, most_steps: int 
         x: training rows of each site.
         choice: rows not trained on, by which the weight is chosen.
         seed: of the run; decides initial weights and order.
-        most_steps: where training ends even if a loss still falls; the search for the weight takes no more either.
+        most_steps: where training ends even if a loss still falls, or up to 200 steps before; the search for the weight
+            takes no more either.
 
     Raises:
         ValueError: a site whose rows are all the same, or too few steps to look at what is explained.
@@ -118,12 +120,11 @@ def _settle(descent: Descent, batches: Iterator[Rows], x: Rows, steps: tuple[int
         x: rows whose loss is looked at.
         steps: the search's, and at most with them.
     """
-    before, gain, (step, most) = descent.losses(x), torch.ones(len(x)), steps
-    while step < most and (gain > SMALLEST_GAIN).any():
-        until = min(step + CHECK_EVERY, most)
-        for _ in range(step, until):
+    before, gain, (step, most) = descent.losses(x), torch.full((len(x),), torch.nan), steps
+    while step + CHECK_EVERY <= most and not (gain <= SMALLEST_GAIN).all():
+        for _ in range(CHECK_EVERY):
             descent.step(next(batches))
-        step, loss = until, descent.losses(x)
+        step, loss = step + CHECK_EVERY, descent.losses(x)
         gain, before = 1 - loss / before, loss
     return gain, step
 

@@ -24,13 +24,15 @@ place on. Its control, which cut one place in one layer and could not have faile
 from livingpaper.claims.claim import Claim, Control, Says
 from livingpaper.claims.reading import Less, Reading
 from livingpaper.claims.rules import Share
-from livingpaper.claims.units import MORE_OFTEN_THAN_NOT, at_least, at_most, share_of
+from livingpaper.claims.units import MORE_OFTEN_THAN_NOT, Unit, at_least, at_most, share_of
 from retrieval_circuits.sgd_formation.claims.small_networks import GAP, TWO_CHECKPOINTS, WINDOW, when
 from retrieval_circuits.sgd_formation.design import HALF
 from retrieval_circuits.sgd_formation.measures import cuts
 from retrieval_circuits.sgd_formation.readings import known as readings
 
 ANSWERS = share_of("answers")
+LEFT = Unit(name="%", of="late reads answered right", times=100, low=0)
+"""More than all may be answered right with a look cut."""
 
 KNOWN = (
     Claim(
@@ -125,8 +127,9 @@ KNOWN = (
             "reads is right",
         ),
         reading=Reading(
-            "of late reads answered right before half of all are, the share left with values cut from their keys,",
-            share_of("late reads answered right"),
+            "late reads answered right with values cut from their keys, in shares of those right with nothing cut, "
+            "before half of all are right,",
+            LEFT,
             readings.left_at_half(cuts.VALUES_FROM_KEYS),
         ),
         rule=Share(each=at_most(0.5, "half of them")),
@@ -135,7 +138,7 @@ KNOWN = (
             Control(
                 reading=Reading(
                     "the same with values cut from the keys before those",
-                    share_of("late reads answered right"),
+                    LEFT,
                     readings.left_at_half(cuts.VALUES_FROM_OTHER_KEYS),
                 ),
                 bound=at_least(0.8, "as many looks cut cost at most a fifth by themselves"),

@@ -102,8 +102,9 @@ def before_half(results: Results) -> View:
     table.insert(0, "step", steps)
     table.insert(0, "network", [f"seed {seed}" for seed in table.index])
     note = (
-        "Shares of late reads answered right; of these, those that are so while the looks that a column names are cut; "
-        "and how many more late reads get one other value where it is hidden from the place where the key last stood"
+        "Shares of late reads answered right, at that checkpoint or, of a network that never gets there, at its last; "
+        "how many are right while the looks that a column names are cut, in shares of these; and how many more late "
+        "reads get one other value where it is hidden from the place where the key last stood"
     )
     return View(table.reset_index(drop=True).assign(arm=FRESH), "share of late reads", "validation", note=note)
 

@@ -28,7 +28,10 @@ def before_look_up(metric: str) -> OfArms:
 
 
 def last_before(results: Results, share: float) -> pd.Series:
-    """By seed, the step of the last checkpoint before such a share of reads is right; none where the first has it."""
+    """By seed, the step of the last checkpoint before such a share of reads is right.
+
+    The last of all where it never is; none where the first has it.
+    """
     wide = accuracy_curve(FRESH)(results).pivot(index="init_seed", columns="step", values="value").sort_index(axis=1)
     early = (wide < share).cummin(axis=1)
     return early.apply(lambda row: row.index[row].max(), axis=1)
@@ -79,7 +82,7 @@ def gives_one(cut: str, metric: str = "gives_one", *, before: float = WITHOUT_KE
 
 
 def left_at_half(cut: str) -> OfArms:
-    """Values of a reading: how many of the late reads answered right are so with a look cut, as a share.
+    """Values of a reading: how many late reads are right with a look cut, in shares of those right with nothing cut.
 
     At the last checkpoint before half of the reads is right; a network that gets no late read right has no number.
     """

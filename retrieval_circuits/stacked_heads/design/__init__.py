@@ -1,6 +1,12 @@
 """What is trained and measured: the grid of depths and rewards, and what is taught beside it."""
 
-from retrieval_circuits.stacked_heads.design.by_the_source import BY_THE_SOURCE, DEEP, DEEPEST, ITS_GRID, LOOKED_EVERY
+from retrieval_circuits.stacked_heads.design.by_the_source import (
+    BY_THE_SOURCE,
+    DEEP,
+    DEEPEST,
+    LOOKED_EVERY,
+    SOURCE_GRID,
+)
 from retrieval_circuits.stacked_heads.design.four import EVERY_FOUR, FOUR, FRESH_FOUR, WITHOUT_FOURTH, WITHOUT_THIRD
 from retrieval_circuits.stacked_heads.design.grid import FOLLOWED, GRID, LAST_ALONE, ONE, REWARDED, Cell
 from retrieval_circuits.stacked_heads.design.lessons import FRESH, LAST, LONGER, MIXED, SHORT_FIRST, TAUGHT, Lesson
@@ -53,7 +59,7 @@ __all__ = [
     "FRESH_FOUR",
     "FRESH_SCARCE",
     "GRID",
-    "ITS_GRID",
+    "SOURCE_GRID",
     "KNOWN",
     "LAST",
     "LAST_ALONE",

@@ -15,10 +15,8 @@ from circuitcore.models.config import ModelConfig
 from circuitcore.tasks.chains import ChainRetrieval
 from circuitcore.training.recipe import Optimizer, Recipe, Stage
 from retrieval_circuits.design import DATA_SEED_OFFSET
-from retrieval_circuits.stacked_heads.design.params import Params
+from retrieval_circuits.stacked_heads.design.params import GRID_ROWS_A_TEST_ROW, ROWS_A_TEST_ROW, Params
 
-ROWS_A_TEST_ROW = 1024
-"""How many training rows its deep networks have for each of our test rows."""
 STEPS_A_UNIT = 8
 """Steps of what the source calls an epoch."""
 LOOKED_EVERY = 10 * STEPS_A_UNIT
@@ -39,8 +37,8 @@ class BySource:
         rewarded: whether every symbol of the chain is, or the last alone.
         longer: how many times as long it is trained as the deepest.
         batch_size: rows of a batch.
-        more_rows: how many times as many rows it has as the deepest.
-        looked_every: steps between two checkpoints.
+        rows_a_test_row: how many rows it is trained on, for each test row.
+        looked_every: steps between two checkpoints, of one trained as long as the deepest.
     """
 
     n_steps: int
@@ -52,7 +50,7 @@ class BySource:
     rewarded: bool = True
     longer: float
     batch_size: int
-    more_rows: int = 1
+    rows_a_test_row: int = ROWS_A_TEST_ROW
     looked_every: int = LOOKED_EVERY
 
     def __str__(self) -> str:
@@ -63,7 +61,7 @@ class BySource:
 
     def recipe(self, params: Params, seed: int) -> Recipe:
         """How it is trained from a start of ours."""
-        n_rows, steps = self.more_rows * ROWS_A_TEST_ROW * params.n_rows, round(self.longer * params.source_steps)
+        n_rows, steps = self.rows_a_test_row * params.n_rows, round(self.longer * params.source_steps)
         targets = () if self.rewarded else (self.n_steps,)
         task = ChainRetrieval(n_steps=self.n_steps, targets=targets, n_train=n_rows, n_test=params.n_rows)
         width = self.wider * params.d_model
@@ -93,7 +91,7 @@ _DEEP = (
 _GRID = tuple(
     BySource(
         n_steps=n_steps, n_layers=n_layers, n_heads=8, wider=2, rewarded=rewarded, longer=10_000 / 6_400,
-        batch_size=512, more_rows=4, looked_every=320,
+        batch_size=512, rows_a_test_row=GRID_ROWS_A_TEST_ROW, looked_every=320,
     )
     for n_steps, rewarded in ((5, True), (3, False))
     for n_layers in range(1, 9)
@@ -101,12 +99,12 @@ _GRID = tuple(
 BY_THE_SOURCE = {str(network): network for network in _DEEP}
 """The arms of its deep networks and what each is of."""
 DEEPEST, DEEP = BY_THE_SOURCE
-ITS_GRID = {str(network): network for network in _GRID}
+SOURCE_GRID = {str(network): network for network in _GRID}
 """The arms of its grid, of which none is trained for the page: eight seeds of all take hundreds of hours."""
 
 
 def recipes_by_the_source(params: Params) -> dict[str, tuple[Recipe, ...]]:
     """All these arms and their recipes, one per seed."""
-    seeds = {DEEPEST: params.source_seeds, DEEP: params.deep_seeds} | dict.fromkeys(ITS_GRID, params.its_grid_seeds)
-    networks = BY_THE_SOURCE | ITS_GRID
+    networks, of_grid = BY_THE_SOURCE | SOURCE_GRID, dict.fromkeys(SOURCE_GRID, params.source_grid_seeds)
+    seeds = {DEEPEST: params.source_seeds, DEEP: params.deep_seeds, **of_grid}
     return {arm: tuple(networks[arm].recipe(params, seed) for seed in of_arm) for arm, of_arm in seeds.items()}

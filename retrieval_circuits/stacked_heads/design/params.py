@@ -1,9 +1,10 @@
 """Parameters of the chapter."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
+from circuitcore.tasks.limits import MAX_ROWS
 from retrieval_circuits.design import EngineName, Seeds, SomeSeeds
 
 STEPS_AN_EPOCH = 50
@@ -11,6 +12,9 @@ STEPS_AN_EPOCH = 50
 
 WORDS_EVERY = 512
 """Steps between two checkpoints of networks that are trained on words."""
+
+ROWS_A_TEST_ROW, GRID_ROWS_A_TEST_ROW = 1024, 4096
+"""How many training rows the source's deep networks, and those of its grid, have for each of our test rows."""
 
 
 class Params(BaseModel):
@@ -32,7 +36,7 @@ class Params(BaseModel):
     deep_seeds: Annotated[
         Seeds, Field(description="init seeds of its networks of 12 layers: five hours of one core each")
     ]
-    its_grid_seeds: Annotated[
+    source_grid_seeds: Annotated[
         Seeds, Field(description="init seeds of its grid of 16 cells: some 45 hours of one core a seed")
     ]
     word_seeds: Annotated[Seeds, Field(description="init seeds, and rows of their own, of networks of words")]
@@ -57,6 +61,28 @@ class Params(BaseModel):
             description="on chains of three or four; twice as many where needed",
         ),
     ]
-    source_steps: Annotated[int, Field(ge=1, le=100_000, description="of the source's network of 24 layers")]
+    source_steps: Annotated[
+        int, Field(ge=1, le=100_000, description="of the source's network of 24 layers; its others' in proportion")
+    ]
     engine: EngineName
-    n_rows: Annotated[int, Field(ge=8, le=20_000, description="test rows that losses are measured on")]
+    n_rows: Annotated[
+        int,
+        Field(
+            ge=8,
+            le=20_000,
+            description=f"test rows that losses are measured on; the source's networks train on {ROWS_A_TEST_ROW} "
+            f"times as many, those of its grid on {GRID_ROWS_A_TEST_ROW}",
+        ),
+    ]
+
+    @field_validator("n_rows")
+    @classmethod
+    def _can_all_be_trained_on(cls, given: int, of: Any) -> int:
+        """No more rows are trained on than a task may have; ``of`` is pydantic's ``ValidationInfo``."""
+        deep = dict.fromkeys(("source_seeds", "deep_seeds"), ROWS_A_TEST_ROW)
+        for seeds, times in {"source_grid_seeds": GRID_ROWS_A_TEST_ROW, **deep}.items():
+            if of.data.get(seeds) and given * times > MAX_ROWS:
+                raise ValueError(
+                    f"at most {MAX_ROWS // times} with {seeds}, which have {times} times as many to train on"
+                )
+        return given

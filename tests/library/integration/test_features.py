@@ -1,6 +1,6 @@
 """The table of features on untrained and hand-wired networks: its rows, and its numbers by a loop."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -71,8 +71,9 @@ def test_constant_sites_are_excluded_by_rule(table):
 
 def test_at_the_query_key_no_site_is_constant():
     task = make_task("textual_kv", SIZES | {"read_out": "query"})
-    found = features(given(task=task, n_checkpoints=1), SPEC)
+    found = features(given(task=task, n_checkpoints=1), replace(SPEC, feature_steps=50))
     assert (picked(found, "constant") == 0).all()
+    assert set(picked(found, "steps", kind="sae")) == {50} and not (found["metric"] == "last_gain").any()
     assert not (found["kind"] == "drift").any()  # one checkpoint has none to be compared with
 
 

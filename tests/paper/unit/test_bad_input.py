@@ -232,7 +232,7 @@ def test_no_size_of_a_task_is_tried_that_no_memory_holds(name, key, value):
 @pytest.mark.parametrize(
     ("key", "value", "words"),
     [
-        ("n_val", 1_000_001, "n_val = 1,000,001 rows; allowed: at most 1,000,000"),
+        ("n_val", 2**20 + 1, "n_val = 1,048,577 rows; allowed: at most 1,048,576"),
         ("n_train_2", 115_201, "n_train_2 = 115,201; there are 115,200 different prompts of 2 pairs"),
         ("n_val", 10**5000, "parameter 'n_val' = a number of about 5,000 digits"),
         ("n_val", levels(5000), "parameter 'n_val' = "),

@@ -197,7 +197,10 @@ def test_before_half_is_right_thirteen_look_the_key_up_five_rule_values_out_and_
     accuracy = results.curve("accuracy", "ours, fresh rows", split="test", variable="")
     rows = results.tables["cuts_by_half"].astype({"metric": str, "variable": str, "family": str})
     of = rows.set_index(["init_seed", "step", "metric", "variable", "family"])["value"].sort_index()
-    right, kept, later, first, more = {}, {}, {}, {}, {}
+    right, kept, later, first, more, hidden, apart = {}, {}, {}, {}, {}, {}, []
+    earlier = results.tables["cuts"].astype({"arm": str, "metric": str, "variable": str, "family": str})
+    earlier = earlier[earlier["arm"] == "ours, fresh rows"].set_index(list(of.index.names))["value"].sort_index()
+    kept_earlier = {}
     for seed, curve in accuracy.sort_values("step").groupby("init_seed"):
         at = max(step for step, value in zip(curve["step"], curve["value"], strict=True)
                  if (curve.loc[curve["step"] <= step, "value"] < 0.5).all())  # fmt: skip
@@ -207,6 +210,14 @@ def test_before_half_is_right_thirteen_look_the_key_up_five_rule_values_out_and_
         later[seed] = now["right_without", "the read from the value, later layers", "late"] / right[seed]
         first[seed] = now["right_without", "the read from the value, first layer", "late"] / right[seed]
         more[seed] = now["gives_one", ONE, "late"] - now["gives_one", "nothing", "late"]
+        hidden[seed] = now["right_without", "its key from other values", "late"] / right[seed]
+        quarter = max(step for step in curve["step"] if (curve.loc[curve["step"] <= step, "value"] < 0.25).all())
+        then = earlier.loc[seed, quarter]["right_without"]
+        kept_earlier[seed] = then["values from their keys", "late"] / then["nothing", "late"]
+        apart.append((at - quarter) // 50)
+    assert (apart.count(0), apart.count(1)) == (2, 12)
+    assert sum(share <= 0.5 for share in kept_earlier.values()) == 6
+    assert sum(0.4 <= share <= 0.6 for share in kept.values()) == 6
     looking = {seed for seed, share in kept.items() if share <= 0.5}
     ruling = {seed for seed, share in more.items() if share >= 0.05}
     neither = kept.keys() - looking - ruling
@@ -215,7 +226,8 @@ def test_before_half_is_right_thirteen_look_the_key_up_five_rule_values_out_and_
     assert min(right.values()) > 0.24 and sorted(right.values())[3] >= 0.25
     assert [kept[seed] < 0.57 for seed in sorted(ruling, key=kept.get)] == [True, True, False, False, False]
     assert max(first[seed] for seed in ruling) < 0.2 < 0.4 < min(first[seed] for seed in kept.keys() - ruling)
-    assert max(later[seed] for seed in neither) < 0.2
+    assert max(later[seed] for seed in neither) < 0.2 and min(kept[seed] for seed in neither) > 0.5
+    assert sum(hidden[seed] < 0.85 for seed in looking) == sum(hidden[seed] < 0.95 for seed in looking) == 3
     before = [recorded[name].finding.held.estimate.effect for name in ("SF44", "SF46")]
     assert before == pytest.approx([5 / 20] * 2)
     assert recorded["SF45"].finding.held.estimate.effect == pytest.approx(13 / 20)

@@ -6,9 +6,10 @@ import pytest
 from circuitcore.models import init_weights
 from circuitcore.training import RunStore
 from livingpaper.book import studies
+from livingpaper.book.parameters import ParameterError
 from livingpaper.claims.results import Results
 from retrieval_circuits.stacked_heads import design
-from retrieval_circuits.stacked_heads.design import DEEP, DEEPEST, GRID, ITS_GRID, LOOKED_EVERY
+from retrieval_circuits.stacked_heads.design import DEEP, DEEPEST, GRID, LOOKED_EVERY, SOURCE_GRID
 from retrieval_circuits.stacked_heads.figures import appendix
 from retrieval_circuits.stacked_heads.figures import deepest as figures
 
@@ -51,10 +52,12 @@ def test_a_network_of_twelve_layers_is_as_the_sources_a_to_c():
 
 def test_its_grid_has_eight_depths_of_two_kinds_and_the_tier_that_trains_it_eight_seeds_of_each():
     """Section 7: 8 heads, width 128, 10,000 batches of 512 out of 2^20 rows; five look-ups, or three unrewarded."""
-    made = design.recipes(studies.load_params("stacked_heads", "source"))
-    assert not set(design.recipes(PUBLISHED)) & set(ITS_GRID) and len(ITS_GRID) == 16
+    params = studies.load_params("stacked_heads", "source")
+    assert params.model_copy(update={"source_grid_seeds": ()}) == PUBLISHED, "all else is as published"
+    made = design.recipes(params)
+    assert not set(design.recipes(PUBLISHED)) & set(SOURCE_GRID) and len(SOURCE_GRID) == 16
     depths = {True: [], False: []}
-    for arm in ITS_GRID:
+    for arm in SOURCE_GRID:
         first, *others = made[arm]
         model, task = first.model, first.make_task()
         assert (model.n_heads, model.d_model, model.d_head, model.d_mlp) == (8, 128, 16, 512), arm
@@ -63,12 +66,22 @@ def test_its_grid_has_eight_depths_of_two_kinds_and_the_tier_that_trains_it_eigh
         assert (task.n_steps, task.asked) in ((5, (1, 2, 3, 4, 5)), (3, (3,))), arm
         depths[len(task.asked) > 1].append(model.n_layers)
     assert depths == {True: list(range(1, 9)), False: list(range(1, 9))}
-    weights = init_weights(made[next(reversed(ITS_GRID))][0].model, 0)
+    weights = init_weights(made[next(reversed(SOURCE_GRID))][0].model, 0)
     assert sum(value.numel() for name, value in weights.items() if name.startswith("blocks.")) == 8 * 198_272
 
 
+@pytest.mark.parametrize(("seeds", "most"), [("source_grid_seeds", 256), ("source_seeds", 1024), ("deep_seeds", 1024)])
+def test_rows_that_the_sources_networks_cannot_train_on_are_refused_by_the_parameters_name(seeds, most):
+    none = dict.fromkeys(("source_grid_seeds", "source_seeds", "deep_seeds"), [])
+    given = studies.read_params("stacked_heads") | none | {seeds: [1]}
+    assert studies.validate("stacked_heads", given | {"n_rows": most}).n_rows == most
+    with pytest.raises(ParameterError, match=rf"n_rows: given {most + 1} .*\(at most {most} with {seeds}"):
+        studies.validate("stacked_heads", given | {"n_rows": most + 1})
+    assert studies.validate("stacked_heads", given | none | {"n_rows": 20_000}).n_rows == 20_000
+
+
 def test_a_network_of_its_grid_is_trained_measured_and_listed(tmp_path):
-    small = {"d_model": 8, "source_steps": 4, "n_rows": 8, "its_grid_seeds": (3,)}
+    small = {"d_model": 8, "source_steps": 4, "n_rows": 8, "source_grid_seeds": (3,)}
     params = studies.load_params("stacked_heads", "smoke").model_copy(update=small)
     arm = "D 3, only the last, 2 layers of 8 heads"
     (recipe,) = design.recipes(params)[arm]
