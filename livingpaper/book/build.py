@@ -150,9 +150,20 @@ def execute(jobs: Jobs, root: Path, tier: str, executed: Path, stages: Stages) -
         if n_stale:
             summaries = find_jobs(root, tier, executed)[1]  # their inputs are the chapters' new results
         run_all(summaries, root, tier, stages)
-    named = {path for job in (*chapters, *summaries) for path in job.figures()}
-    for file in {*(executed / figure_files.FOLDER).glob("*")} - named:
+    of = _of_figures([*chapters, *summaries])
+    for file in {*(executed / figure_files.FOLDER).glob("*")} - of.keys():
         file.unlink()  # of a figure that is gone
+
+
+def _of_figures(jobs: Sequence[Job]) -> dict[Path, str]:
+    """The files of all figures, and the notebook that each is of."""
+    found = {}
+    for job in jobs:
+        for path in job.figures():
+            if (other := found.setdefault(path, job.name)) != job.name:
+                figure, places = path.name.partition(".")[0], " and in ".join(sorted((other, job.name)))
+                raise BookError(f"figure {figure!r} is in {places}: no two of a book have one name")
+    return found
 
 
 def outlook(jobs: Jobs, root: Path, tier: str, out: Path) -> Outlook:

@@ -453,6 +453,16 @@ def test_a_figure_has_its_files_beside_its_page_those_of_now_and_no_others(proje
         assert {file.name for file in folder.iterdir()} == {"fig-b.svg", "fig-b.narrow.svg", "fig-b.csv"}
 
 
+def test_two_figures_of_one_name_fail_the_build(project):
+    """Each would have the other's files, and references the number of one of them."""
+    project.chapter(**CELLS | {"draw": DRAWS})
+    shutil.copy(project.root / "book/chapter.ipynb", project.root / "book/other.ipynb")
+    project.write("params/other.yaml", "seeds: [3]\n")
+    done = project.build()
+    assert done.returncode == 1
+    assert "figure 'fig-a' is in chapter and in other: no two of a book have one name" in done.stderr
+
+
 NUMBERED = r'href="([^"]*)"><span class="std std-numref">([^<]*)<'
 
 
