@@ -105,8 +105,8 @@ def hidden_of(seed: int) -> int:
 LOOK_UPS = {str(cell): cell for cell in chains.REWARDED}
 """Networks of the chapter on stacked heads that are drawn beside ours: chains of two look-ups, by layers."""
 THEIRS = {
-    "d_model": 64, "steps": 3000, "unrewarded_steps": 10_000, "three_steps": 8000, "source_steps": 6400,
-    "word_steps": 7680, "n_rows": 256,
+    "d_model": 64, "batch_size": 128, "steps": 3000, "unrewarded_steps": 10_000, "three_steps": 8000,
+    "source_steps": 6400, "word_steps": 7680, "n_rows": 256,
 }  # fmt: skip
 """That chapter's published sizes, so that its published runs are read and none is trained."""
 

@@ -27,11 +27,12 @@ from circuitcore.ground.contents import Contents
 from circuitcore.ground.environment import n_cores
 from circuitcore.ground.interruption import INTERRUPTED
 from circuitcore.ground.packed import INDEX_NAME
-from livingpaper.book.build import main
+from livingpaper.book.build import _of_figures, main
 from livingpaper.book.merging import merge, overlay_values
-from livingpaper.book.notebooks import BookError, code_cells, declared_parameters, read_parameters
+from livingpaper.book.notebooks import BookError, Job, code_cells, declared_parameters, read_parameters
 from livingpaper.book.numbered_references import _PagesKept
 from livingpaper.book.sphinx_ext import vega_bundle
+from livingpaper.figures import figure_files
 from livingpaper.figures.vega import javascript
 
 LISTED = Contents({"run/run/recipe": "0" * 64, "run/packed/recipe": "0" * 64})
@@ -442,25 +443,26 @@ def test_a_figure_has_its_files_beside_its_page_those_of_now_and_no_others(proje
     assert project.executed() == CHAPTER, "what a page needs is there again, and unaltered"
     assert {file: file.read_bytes() for file in files} == before
 
-    project.chapter(**CELLS | {"draw": DRAWS.replace(".3]", ".9]")})
+    project.chapter(**CELLS | {"draw": DRAWS.replace(".3]", ".9]").replace("fig-a", "fig-b")})
     project.write("book/index.md", front)
     assert project.executed() == CHAPTER
-    assert [file.read_bytes() != old for file, old in before.items()] == [True] * 3
-
-    project.chapter(**CELLS | {"draw": DRAWS.replace("fig-a", "fig-b")})
-    project.executed()
     for folder in (made, site / "_static/figures"):
-        assert {file.name for file in folder.iterdir()} == {"fig-b.svg", "fig-b.narrow.svg", "fig-b.csv"}
+        found = {file.name.replace("fig-b", "fig-a"): file.read_bytes() for file in folder.iterdir()}
+        assert found.keys() == {file.name for file in before} and not set(found.values()) & set(before.values())
 
 
-def test_two_figures_of_one_name_fail_the_build(project):
+def test_two_figures_of_one_name_are_refused(tmp_path):
     """Each would have the other's files, and references the number of one of them."""
-    project.chapter(**CELLS | {"draw": DRAWS})
-    shutil.copy(project.root / "book/chapter.ipynb", project.root / "book/other.ipynb")
-    project.write("params/other.yaml", "seeds: [3]\n")
-    done = project.build()
-    assert done.returncode == 1
-    assert "figure 'fig-a' is in chapter and in other: no two of a book have one name" in done.stderr
+    executed = {"a": ["fig-x"], "b": ["fig-y"], "appendix/b": ["fig-x", "fig-z"]}
+    jobs = [Job(source=Path(f"book/{name}.ipynb"), parameters={}, executed=tmp_path / f"{name}.ipynb", inputs="")
+            for name in executed]  # fmt: skip
+    for job in jobs:
+        job.executed.parent.mkdir(exist_ok=True)
+        files = (f"{name}.{ending}" for name in executed[job.name] for ending in ("svg", "narrow.svg", "csv"))
+        job.executed.write_text(" ".join(f'"{figure_files.ADDRESS}/{file}"' for file in files))
+    assert set(_of_figures(jobs[:2]).values()) == {"a", "b"} and len(_of_figures(jobs[:2])) == 6
+    with pytest.raises(BookError, match="figure 'fig-x' is in a and in appendix/b: no two of a book have one name"):
+        _of_figures(jobs)
 
 
 NUMBERED = r'href="([^"]*)"><span class="std std-numref">([^<]*)<'

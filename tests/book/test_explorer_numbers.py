@@ -22,7 +22,7 @@ from livingpaper.explorer.references import references
 from livingpaper.explorer.weights import packed
 from livingpaper.explorer.widget import STATIC
 
-N_CASES, N_RANDOM, N_ROWS, N_PROMPTS = 200, 60, 5, 2000
+N_CASES, N_RANDOM, N_ROWS, N_PROMPTS = 120, 60, 5, 2000
 EXACT = 1e-5
 """Largest gap to Python in float64: of logits and shares relative to the largest logit (at least 1), and of patterns.
 

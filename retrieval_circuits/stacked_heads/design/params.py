@@ -42,6 +42,9 @@ class Params(BaseModel):
     word_seeds: Annotated[Seeds, Field(description="init seeds, and rows of their own, of networks of words")]
     word_steps: Annotated[int, Field(ge=4, le=100_000, description="of training on words; of long rows a third")]
     d_model: Annotated[int, Field(ge=4, le=512, multiple_of=4, description="width; 4 heads, MLP four times as wide")]
+    batch_size: Annotated[
+        int, Field(ge=4, le=4096, description="rows of a batch; of words and by the source's recipes as these have it")
+    ]
     steps: Annotated[int, Field(ge=STEPS_AN_EPOCH, le=100_000, multiple_of=STEPS_AN_EPOCH, description="of training")]
     unrewarded_steps: Annotated[
         int,

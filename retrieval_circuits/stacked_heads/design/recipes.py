@@ -55,7 +55,7 @@ N_READ = 64
 """Rows on which circuits are read."""
 LONGEST = 128
 """Look-ups up to which the theory is counted."""
-LEARNING_RATE, WEIGHT_DECAY, BATCH_SIZE = 1e-3, 0.1, 128
+LEARNING_RATE, WEIGHT_DECAY = 1e-3, 0.1
 N_LOOKS = 60
 """Checkpoints of a run, about: long training is not looked at as densely."""
 FRESH_EVERY = 25
@@ -143,8 +143,8 @@ def _recipe(params: Params, task: ChainRetrieval, n_layers: int, seed: int, stag
             bias="all", norm_eps=1e-5,
         ),
         optimizer=Optimizer(name="adamw", lr=LEARNING_RATE, weight_decay=WEIGHT_DECAY),
-        batch_size=BATCH_SIZE,
-        stages=tuple(Stage((split,), part, STEPS_AN_EPOCH * BATCH_SIZE) for split, part in stages if part),
+        batch_size=params.batch_size,
+        stages=tuple(Stage((split,), part, STEPS_AN_EPOCH * params.batch_size) for split, part in stages if part),
         init_seed=seed,
         data_seed=DATA_SEED_OFFSET + seed,
         checkpoint_epochs=(*range(0, epochs, every), epochs),
