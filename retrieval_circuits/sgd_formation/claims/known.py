@@ -21,18 +21,43 @@ result, on a hostile reading, SF45 was narrowed: it spoke of "the look-up", and 
 place on. Its control, which cut one place in one layer and could not have failed, cuts values from other keys instead.
 """
 
+from typing import Any
+
 from livingpaper.claims.claim import Claim, Control, Says
 from livingpaper.claims.reading import Less, Reading
 from livingpaper.claims.rules import Share
 from livingpaper.claims.units import MORE_OFTEN_THAN_NOT, Unit, at_least, at_most, share_of
 from retrieval_circuits.sgd_formation.claims.small_networks import GAP, TWO_CHECKPOINTS, WINDOW, when
-from retrieval_circuits.sgd_formation.design import HALF
+from retrieval_circuits.sgd_formation.design import HALF, WITHOUT_KEY
 from retrieval_circuits.sgd_formation.measures import cuts
 from retrieval_circuits.sgd_formation.readings import known as readings
 
 ANSWERS = share_of("answers")
 LEFT = Unit(name="%", of="late reads answered right", times=100, low=0)
 """More than all may be answered right with a look cut."""
+
+
+def _ruling_out(words: str, share: float) -> dict[str, Any]:
+    """What a claim asks of values that are ruled out, at the last checkpoint before a share of reads is right."""
+    return {
+        "reading": GAP(
+            "share of late reads answered with one other value, with the key's last place cut from it, less that with "
+            f"nothing cut, before {words} of the reads is right,",
+            values=readings.gives_one(cuts.KEY_FROM_ONE, before=share),
+        ),
+        "rule": Share(each=at_least(0.05, "five points")),
+        "bound": MORE_OFTEN_THAN_NOT,
+        "controls": (
+            Control(
+                reading=GAP(
+                    "the same of another key that stands behind that value, where one does,",
+                    values=readings.gives_one(cuts.OTHER_KEY_FROM_ONE, "gives_one_seen", before=share),
+                ),
+                bound=at_most(0.02, "less than half of the bound: it is the key asked for that matters"),
+            ),
+        ),
+    }
+
 
 KNOWN = (
     Claim(
@@ -99,22 +124,7 @@ KNOWN = (
             "the key last stood hardly makes them give it more often.",
             whether="whether most networks rule values out before a quarter of the reads is right",
         ),
-        reading=GAP(
-            "share of late reads answered with one other value, with the key's last place cut from it, less that with "
-            "nothing cut, before a quarter of the reads is right,",
-            values=readings.gives_one(cuts.KEY_FROM_ONE),
-        ),
-        rule=Share(each=at_least(0.05, "five points")),
-        bound=MORE_OFTEN_THAN_NOT,
-        controls=(
-            Control(
-                reading=GAP(
-                    "the same of another key that stands behind that value, where one does,",
-                    values=readings.gives_one(cuts.OTHER_KEY_FROM_ONE, "gives_one_seen"),
-                ),
-                bound=at_most(0.02, "less than half of the bound: it is the key asked for that matters"),
-            ),
-        ),
+        **_ruling_out("a quarter", WITHOUT_KEY),
     ),
     Claim(
         id="SF45",
@@ -154,21 +164,6 @@ KNOWN = (
             "key last stood hardly makes them give it more often.",
             whether="whether most networks rule values out before half of the reads is right",
         ),
-        reading=GAP(
-            "share of late reads answered with one other value, with the key's last place cut from it, less that with "
-            "nothing cut, before half of the reads is right,",
-            values=readings.gives_one(cuts.KEY_FROM_ONE, before=HALF),
-        ),
-        rule=Share(each=at_least(0.05, "five points")),
-        bound=MORE_OFTEN_THAN_NOT,
-        controls=(
-            Control(
-                reading=GAP(
-                    "the same of another key that stands behind that value, where one does,",
-                    values=readings.gives_one(cuts.OTHER_KEY_FROM_ONE, "gives_one_seen", before=HALF),
-                ),
-                bound=at_most(0.02, "less than half of the bound: it is the key asked for that matters"),
-            ),
-        ),
+        **_ruling_out("half", HALF),
     ),
 )
