@@ -76,21 +76,36 @@ class Unit:
 
     def words(self, value: Number, beside: Number | None = None) -> str:
         """The number with its unit: "80 %", "1 point", "3,518 steps"."""
-        number = self.number(value, beside)
+        return self._named(self.number(value, beside))
+
+    def _named(self, number: str) -> str:
         return f"{number} {self.name.removesuffix('s') if number.lstrip('−') == '1' else self.name}".rstrip()
 
     def interval(self, low: Number, high: Number, beside: Number | None = None, effect: Number | None = None) -> str:
         """Both ends in brackets, "[9, 15]"; an end that bounds nothing is left open.
 
-        They have as many decimals as whichever of them, and of the effect between them, ``number`` gives the most. An
-        end at the least or largest possible value is exact, and takes none to be told from others.
+        They have as many decimals as whichever of them, and of the effect between them, ``number`` gives the most, and
+        as it takes to tell them apart. An end at the least or largest possible value is exact, and takes none for that.
         """
+        digits = self._shared_decimals(low, high, beside, effect)
+        ends = ("..." if math.isinf(end) else self._text(end, self._own(end, digits)) for end in (low, high))
+        return f"[{', '.join(ends)}]"
+
+    def estimate(self, effect: Number, low: Number, high: Number, beside: Number | None = None) -> str:
+        """An effect in its interval, all in as many decimals: "3.4 epochs [2.7, 4.1]"."""
+        digits = self._own(effect, self._shared_decimals(low, high, beside, effect))
+        return f"{self._named(self._text(effect, digits))} {self.interval(low, high, beside, effect)}"
+
+    def _shared_decimals(self, low: Number, high: Number, beside: Number | None, effect: Number | None) -> int:
         told = [self._decimals(end, beside) for end in (low, high) if not math.isinf(end)]
-        told += [] if effect is None else [self._decimals_of(effect, beside)]
-        digits = max(told, default=self.digits)
-        lengths = (digits if self.low < end < self.high else self.digits for end in (low, high))
-        ends = zip((low, high), lengths, strict=True)
-        return f"[{', '.join('...' if math.isinf(end) else self._text(end, length) for end, length in ends)}]"
+        digits = max(told + ([] if effect is None else [self._decimals_of(effect, beside)]), default=self.digits)
+        while low < high and self._text(low, digits) == self._text(high, digits) and digits < self.digits + MOST_DIGITS:
+            digits += 1
+        return digits
+
+    def _own(self, value: Number, digits: int) -> int:
+        """Decimals of a value beside others that have so many: what it can be at most, or least, is exact."""
+        return digits if self.low < value < self.high else self.digits
 
     def cut(self, low: Number, high: Number) -> tuple[float, float]:
         """The part of an interval that is possible."""

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from livingpaper.claims.multiplicity import Many, many
 from livingpaper.claims.verdict import Status, Verdict
 from livingpaper.figures.badges import ICONS, badge, status_class
-from livingpaper.figures.interval_mark import interval_mark
-from livingpaper.figures.verdict_text import anchor, effect_words, with_refuted
+from livingpaper.figures.interval_mark import estimate_html
+from livingpaper.figures.verdict_text import anchor, with_refuted
 
 TWIN = ".published"
 """Ends the id of a claim that repeats another one under the source's own definition."""
@@ -116,5 +116,5 @@ def _row(verdict: Verdict, twin: Verdict | None, page: str) -> str:
 def _found(verdict: Verdict, whose: str) -> str:
     """Badge, picture and numbers of one verdict."""
     label = f'<span class="ledger-whose">{whose}</span> ' if whose else ""
-    picture = f"{interval_mark(verdict.finding.held)} {html.escape(effect_words(verdict))}" if verdict.finding else ""
+    picture = estimate_html(verdict.finding.held) if verdict.finding else ""
     return f'<p class="ledger-found">{label}{badge(verdict.status)} {picture}</p>'

@@ -4,10 +4,13 @@ import html
 import math
 from collections.abc import Sequence
 
-from livingpaper.claims.verdict import Asked, Held
+from livingpaper.claims.rules import Every, Share, Some, one_decides
+from livingpaper.claims.verdict import Held
 
 WIDTH, HEIGHT, ROOM = 168, 22, 6
 MIDDLE = HEIGHT / 2
+SHARES = frozenset({Share.name, Every.name, Some.name})
+"""Rules whose effect is the share of seeds that do what was claimed."""
 
 
 def interval_mark(held: Held, beside: Sequence[Held] = ()) -> str:
@@ -44,22 +47,39 @@ def interval_mark(held: Held, beside: Sequence[Held] = ()) -> str:
 
 def found_words(held: Held) -> str:
     """Effect, interval and n in a few words: "80 % [62, 98], 10 seeds"."""
-    asked, found = held.asked, held.estimate
-    effect = asked.unit.words(found.effect, asked.bound.value)
+    found = held.estimate
     if found.n == 0:
-        return effect
+        return _effect(held)
     seeds = "1 seed" if found.n == 1 else f"{found.n} seeds"
     seeds += f" of {found.n_sets} data sets" if found.of_sets else ""
-    return f"{effect}{_interval(asked, held)}, {seeds}"
+    return f"{_effect(held)}, {seeds}"
 
 
-def _interval(asked: Asked, held: Held) -> str:
-    found = held.estimate
-    if math.isinf(found.low) and math.isinf(found.high):
-        return ""
-    if found.low == found.high:
-        return " in every one" if found.n > 1 else ""
-    return f" {asked.unit.interval(found.low, found.high, asked.bound.value, found.effect)}"
+def as_counted(held: Held) -> str:
+    """The same, and that a share is of seeds that do as claimed: the sentence beside it may say the opposite.
+
+    Where one seed decides, it is said that one does, and of how many it was found.
+    """
+    rule, found = held.asked.rule, held.estimate
+    if one_decides(rule, found):
+        decisive, verb = (found.against, "do not") if rule == Every.name else (found.n - found.against, "do")
+        return f"{decisive} of {found.n} seeds {verb}, and one decides"
+    return f"as claimed in {found_words(held)}" if rule in SHARES else found_words(held)
+
+
+def estimate_html(held: Held, beside: Sequence[Held] = ()) -> str:
+    """The picture and what it says; words alone where one seed decides, as its bound then decides nothing."""
+    words = html.escape(as_counted(held))
+    return words if one_decides(held.asked.rule, held.estimate) else f"{interval_mark(held, beside)} {words}"
+
+
+def _effect(held: Held) -> str:
+    """With its interval, where there is one."""
+    unit, bound, found = held.asked.unit, held.asked.bound.value, held.estimate
+    if found.low < found.high and not (math.isinf(found.low) and math.isinf(found.high)):
+        return unit.estimate(found.effect, found.low, found.high, bound)
+    alike = found.low == found.high and found.n > 1
+    return unit.words(found.effect, bound) + (" in every one" if alike else "")
 
 
 def _limits(held: Held, *beside: Held) -> tuple[float, float]:

@@ -12,7 +12,7 @@ from livingpaper.claims.units import SEEDS
 from livingpaper.claims.verdict import Declared, Guard, Stance, Status, Verdict
 from livingpaper.figures.badges import ICONS, badge, status_class
 from livingpaper.figures.caption import escape_markdown, markdown_to_html
-from livingpaper.figures.interval_mark import found_words, interval_mark
+from livingpaper.figures.interval_mark import estimate_html, found_words
 
 WHOSE = {"paper": "paper", "rerun": "your seeds"}
 CONTROL = "the negative control"
@@ -295,8 +295,8 @@ def _picture(verdict: Verdict, beside: Sequence[Verdict] = ()) -> str:
     """Interval and numbers; on one scale with those beside it."""
     if verdict.finding is None:
         return ""
-    mark = interval_mark(verdict.finding.held, [other.finding.held for other in beside if other.finding])
-    return f'<span class="claim-found">{mark} {html.escape(effect_words(verdict))}</span>'
+    others = [other.finding.held for other in beside if other.finding]
+    return f'<span class="claim-found">{estimate_html(verdict.finding.held, others)}</span>'
 
 
 def _in_short(verdict: Verdict) -> str:

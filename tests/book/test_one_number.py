@@ -9,7 +9,8 @@ from conftest import BOOK_PAGES
 
 from livingpaper.claims.verdict import Verdict, from_json
 from livingpaper.figures.badges import ICONS, status_class
-from livingpaper.figures.verdict_text import anchor, effect_words, in_prose
+from livingpaper.figures.interval_mark import as_counted
+from livingpaper.figures.verdict_text import anchor, in_prose
 
 
 @pytest.fixture(scope="module")
@@ -50,7 +51,7 @@ def test_every_verdict_has_one_card_which_says_what_the_data_say(cards, verdicts
         # Where the smoke tier stands beside the published runs, their verdict comes first, as in the data.
         assert status_class(verdict.status) in card.select_one(".status-badge")["class"]
         said = [squeezed(found.text) for found in card.select(".claim-found")]
-        assert said[:1] == ([effect_words(verdict)] if verdict.finding else []), name
+        assert said[:1] == ([as_counted(verdict.finding.held)] if verdict.finding else []), name
 
 
 def test_the_page_of_claims_says_what_the_data_say(articles, verdicts):
@@ -60,7 +61,8 @@ def test_the_page_of_claims_says_what_the_data_say(articles, verdicts):
     }
     for name, verdict in verdicts.items():
         shown = said.get(name) or said[name.removesuffix("-published")]
-        wanted = squeezed(f"{ICONS[verdict.status]} {verdict.status} {effect_words(verdict)}")
+        numbers = as_counted(verdict.finding.held) if verdict.finding else ""
+        wanted = squeezed(f"{ICONS[verdict.status]} {verdict.status} {numbers}")
         assert any(found.endswith(wanted) for found in map(squeezed, shown)), (name, wanted, shown)
 
 

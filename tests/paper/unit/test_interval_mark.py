@@ -7,10 +7,18 @@ import numpy as np
 import pytest
 from judged import data_sets, judged
 
-from livingpaper.claims.rules import Counted, EvenOdds, Every, Forced, OnAverage, Share
+from livingpaper.claims.rules import Counted, EvenOdds, Every, Forced, OnAverage, Share, Some
 from livingpaper.claims.units import COUNT, EPOCHS, NUMBER, POINTS, PROMPTS, SCORE, SEEDS, Unit, at_least, at_most
 from livingpaper.claims.verdict import Asked, Held, Status
-from livingpaper.figures.interval_mark import HEIGHT, ROOM, WIDTH, found_words, interval_mark
+from livingpaper.figures.interval_mark import (
+    HEIGHT,
+    ROOM,
+    WIDTH,
+    as_counted,
+    estimate_html,
+    found_words,
+    interval_mark,
+)
 
 LEFT, RIGHT = ROOM, WIDTH - ROOM
 ROUTED = [0.7, 0.75, 0.8, 0.85, 0.9]  # mean 0.8, standard error 0.035, t interval 0.702 to 0.898
@@ -119,7 +127,16 @@ def test_a_count_without_training_is_a_dot_without_an_interval():
         (
             # Nor does an end of the interval round onto the bound: it is what the status hangs on.
             held([0.5, 0.52, 0.51, 0.51, 0.50]),
-            "51 % [49.8, 51.8], 5 seeds; claimed: at least 50 %",
+            "50.8 % [49.8, 51.8], 5 seeds; claimed: at least 50 %",
+        ),
+        (
+            # The effect is as exact as its ends, and ends that differ are told apart.
+            held([3.0, 3.0, 3.0, 4.0, 4.0], unit=COUNT, bound=at_least(3, "x")),
+            "3.4 [2.7, 4.1], 5 seeds; claimed: at least 3",
+        ),
+        (
+            held([0.0015, 0.0, 0.004, -0.001, 0.0055], unit=POINTS, bound=at_least(0.05, "x")),
+            "0.2 points [−0.1, 0.5], 5 seeds; claimed: at least 5 points",
         ),
         (
             held([0.0] * 5, rule=Forced(), bound=at_most(0.0, "x")),
@@ -201,3 +218,25 @@ def test_the_bound_of_an_each_is_not_the_one_that_is_drawn():
     assert isinstance(found, Held) and isinstance(found.asked, Asked)
     _, parts = drawn(interval_mark(found))
     assert parts["bound"]["x1"] == 84 and parts["effect"]["cx"] == place(0.6, 0, 1)
+
+
+def test_a_card_says_of_what_its_share_is():
+    assert as_counted(held([1.0] * 9 + [0.0], rule=Share(), unit=SEEDS)) == "as claimed in 90 % [55, 100], 10 seeds"
+    assert as_counted(held(ROUTED)) == found_words(held(ROUTED))
+
+
+@pytest.mark.parametrize(
+    ("rule", "values", "words"),
+    [
+        (Every(), [1.0] * 9 + [0.0], "1 of 10 seeds do not, and one decides"),
+        (Some(), [0.0] * 8 + [1.0] * 2, "2 of 10 seeds do, and one decides"),
+    ],
+)
+def test_where_one_seed_decides_no_bound_is_drawn(rule, values, words):
+    found = held(values, rule=rule, unit=SEEDS)
+    assert estimate_html(found) == as_counted(found) == words
+
+
+def test_where_none_decides_the_bound_is_drawn():
+    found = held([1.0] * 10, rule=Every(), unit=SEEDS)
+    assert estimate_html(found) == f"{interval_mark(found)} {as_counted(found)}"
