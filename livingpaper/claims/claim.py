@@ -14,7 +14,7 @@ from livingpaper.claims.reading import OnDataSets, Reading
 from livingpaper.claims.results import Results
 from livingpaper.claims.rules import RECORD, Counted, Every, OnAverage, Rule, Some
 from livingpaper.claims.units import Bound
-from livingpaper.claims.verdict import Asked, Declared, Finding, Guard, Held, Says, Spoils, Stance, Verdict, judge
+from livingpaper.claims.verdict import Asked, Declared, Finding, Guard, Held, Says, Spoils, Stance, Verdict, When, judge
 
 __all__ = ["Claim", "Control", "Says"]
 
@@ -39,7 +39,7 @@ class Question:
         each = getattr(self.rule, "each", None)
         return Asked(
             words=self.reading.words, unit=self.rule.unit(self.reading.unit), of=self.reading.unit,
-            rule=self.rule.name, each=each, bound=self.bound,
+            rule=self.rule.name, each=each, bound=self.bound, draws=self.reading.draws,
         )  # fmt: skip
 
     def on_data_sets(self, set_of: Callable[[int], int]) -> "Question":
@@ -84,6 +84,9 @@ class Claim(Question):
         source_verdict: what the published study concluded; "" for our own claims.
         source_stance: how its conclusion bears on these networks (see ``verdict.Stance``).
         void: why the definition cannot answer, in a sentence, where that follows from the definition; "" otherwise.
+        declared: whether it was written down, and its bound and controls chosen, before results that bear on it had
+            been seen; what had been seen is for the remark.
+        remark: what tempers the verdict, in sentences on the face of its card; "" for nothing.
     """
 
     __pydantic_config__: ClassVar[ConfigDict] = RECORD
@@ -96,6 +99,8 @@ class Claim(Question):
     source_verdict: str = ""
     source_stance: Stance = "claimed"
     void: str = ""
+    declared: When = "before"
+    remark: str = ""
 
     def __post_init__(self):
         if not self.id or any(letter.isspace() for letter in self.id):
@@ -108,6 +113,10 @@ class Claim(Question):
             raise ValueError(f"claim {self.id}: the rule {self.rule.name!r} takes a bound from below; got at_most")
         if self.source_stance != "claimed" and not self.source_verdict:
             raise ValueError(f"claim {self.id}: source_stance {self.source_stance!r} is for one with a source_verdict")
+        if self.remark and not self.remark.endswith("."):
+            raise ValueError(f"claim {self.id}: a remark is sentences and ends with a full stop; got {self.remark!r}")
+        if self.declared == "after" and not self.remark:
+            raise ValueError(f"claim {self.id}: declared after results, it needs a remark that says what had been seen")
         unit = self.rule.unit(self.reading.unit)
         if not unit.low <= self.bound.value <= unit.high:
             raise ValueError(f"claim {self.id}: a bound of {self.bound.value} lies outside {unit.low} to {unit.high}")
@@ -118,13 +127,13 @@ class Claim(Question):
         return replace(super().on_data_sets(set_of), controls=controls)
 
     @property
-    def declared(self) -> Declared:
+    def in_words(self) -> Declared:
         """The claim in words and numbers alone."""
         return Declared(
             id=self.id, says=self.says, asked=self.asked,
             controls=tuple((control.asked, control.spoils) for control in self.controls),
             min_seeds=self.min_seeds, source=self.source, source_verdict=self.source_verdict,
-            source_stance=self.source_stance, void=self.void,
+            source_stance=self.source_stance, void=self.void, declared=self.declared, remark=self.remark,
         )  # fmt: skip
 
     @property
@@ -148,5 +157,5 @@ class Claim(Question):
 
     def verdict(self, results: Results) -> Verdict:
         """The claim judged on results."""
-        declared, finding = self.declared, self.finding(results)
-        return Verdict(declared, finding, judge(declared, finding), results.origin)
+        words, finding = self.in_words, self.finding(results)
+        return Verdict(words, finding, judge(words, finding), results.origin)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import scipy  # its parts are imported when they are asked for: a second that most commands never need
 
 from circuitcore.emergence.shares import Counted
-from livingpaper.claims.rules import Estimate, EvenOdds, OnAverage, Outcome
+from livingpaper.claims.rules import Estimate, EvenOdds, OnAverage, Outcome, OverPairs
 from livingpaper.claims.units import Bound
 from livingpaper.claims.verdict import Declared, Finding, Held
 
@@ -53,7 +53,8 @@ def needed(claim: Declared, finding: Finding) -> Needed:
 
 def _draws(held: Held) -> int | None:
     found, bound = held.estimate, held.asked.bound
-    return _for_mean(found, bound) if held.asked.rule == OnAverage.name else _for_share(found, bound, held.asked.rule)
+    means = held.asked.rule in (OnAverage.name, OverPairs.name)
+    return _for_mean(found, bound) if means else _for_share(found, bound, held.asked.rule)
 
 
 def _for_mean(found: Estimate, bound: Bound) -> int | None:

@@ -19,6 +19,7 @@ from livingpaper.claims.units import Unit
 
 Values = Callable[[Results], pd.Series]
 """One number of each draw; the index says which: ``init_seed``, or a data set and ``init_seed``."""
+SEED_DRAWS = "seeds"
 TAKES = {"one": None, "max": "max", "min": "min", "mean": "mean"}
 
 
@@ -31,12 +32,14 @@ class Reading:
         unit: of the number.
         values: reads it; a number alone where no training enters (a count in a data set).
         arms: what must have been run, arms and experiments; those that ``values`` names, if it is one of this module.
+        draws: what each number is of, in the plural, where it is no network of its own: "orders of one network".
     """
 
     words: str
     unit: Unit
     values: Callable[[Results], pd.Series | float | None]
     arms: tuple[str, ...] = ()
+    draws: str = SEED_DRAWS
 
     def __post_init__(self):
         if not self.words.strip():

@@ -140,13 +140,36 @@ class OnAverage(Rule):
         mean = draws[0] if equal else float(np.mean(draws))
         (low, high), p_value = EVERYWHERE, None
         if len(draws) >= least:
-            found = mean_interval(draws)
-            low, high = (mean, mean) if equal else unit.cut(found.low, found.high)
-            p_value = None if equal else float(scipy.stats.ttest_1samp(draws, bound.value).pvalue)
+            (low, high), p_value = ((mean, mean), None) if equal else self._around(draws, bound)
+            low, high = unit.cut(low, high)
         return Estimate(
             effect=mean, low=min(low, mean), high=max(high, mean), p_value=p_value, n=len(values), n_sets=len(sets),
             against=0, values=tuple(float(value) for value in values),
         )  # fmt: skip
+
+    def _around(self, draws: list[float], bound: Bound) -> tuple[tuple[float, float], float]:
+        """The interval around the mean of draws that differ, and the p value of the bound."""
+        found = mean_interval(draws)
+        return (found.low, found.high), float(scipy.stats.ttest_1samp(draws, bound.value).pvalue)
+
+
+@dataclass(frozen=True)
+class OverPairs(OnAverage):
+    """The mean over pairs of draws, of which each draw gives its mean over the pairs that it is in.
+
+    Pairs that share a draw are not independent, nor are such means, so their own scatter is too small: the standard
+    error is the jackknife's over draws, which is that of these means times 2 (n - 1) / (n - 2). A number of two draws
+    that depends on their order is averaged over both orders first.
+    """
+
+    name: ClassVar[str] = "on average over pairs"
+
+    def _around(self, draws: list[float], bound: Bound) -> tuple[tuple[float, float], float]:
+        n, mean = len(draws), float(np.mean(draws))
+        error = 2 * (n - 1) / (n - 2) * float(np.std(draws, ddof=1)) / math.sqrt(n)
+        low, high = scipy.stats.t.interval(0.95, n - 1, loc=mean, scale=error)
+        p_value = 2 * scipy.stats.t.sf(abs(mean - bound.value) / error, n - 1)
+        return (float(low), float(high)), float(p_value)
 
 
 @dataclass(frozen=True)
@@ -260,7 +283,9 @@ class Counted(Rule):
         return Estimate(effect=number, low=number, high=number, p_value=None, n=0, n_sets=1, against=0)
 
 
-RULES: dict[str, type[Rule]] = {rule.name: rule for rule in (OnAverage, Share, Every, Some, EvenOdds, Forced, Counted)}
+RULES: dict[str, type[Rule]] = {
+    rule.name: rule for rule in (OnAverage, OverPairs, Share, Every, Some, EvenOdds, Forced, Counted)
+}
 
 
 def _by_set(values: pd.Series | float) -> list[list[float]]:

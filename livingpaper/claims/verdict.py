@@ -12,11 +12,14 @@ from typing import ClassVar, Literal
 
 from pydantic import ConfigDict, TypeAdapter
 
+from livingpaper.claims.reading import SEED_DRAWS
 from livingpaper.claims.results import Origin
 from livingpaper.claims.rules import RECORD, RULES, Estimate, EvenOdds, Every, Outcome, Some
 from livingpaper.claims.units import Bound, Unit
 
 Spoils = Literal["yes", "no", "either"]
+When = Literal["before", "after"]
+"""Whether a claim was declared before results that bear on it had been seen."""
 
 
 class Status(StrEnum):
@@ -77,6 +80,7 @@ class Asked:
         rule: the quantifier's name in ``rules.RULES``.
         each: what a seed must reach to be counted; None where nothing is counted.
         bound: the smallest effect of interest.
+        draws: what one number of the reading is of, in the plural: "seeds", or "orders of one network".
     """
 
     __pydantic_config__: ClassVar[ConfigDict] = RECORD
@@ -87,18 +91,20 @@ class Asked:
     rule: str
     each: Bound | None
     bound: Bound
+    draws: str = SEED_DRAWS
 
     def __str__(self) -> str:
         bound = self.bound.words(self.unit)
         if self.rule == EvenOdds.name:
             return f"share of seeds with {self.words} within {self.unit.words(self.bound.value)} of one half"
         reached = f"{self.words} {self.each.words(self.of)}" if self.each else self.words
+        every = "every seed has" if self.draws == SEED_DRAWS else f"each of the {self.draws} has"
         if self.rule == Every.name:
-            return f"every seed has {reached} (one that has not refutes it; else the interval must say {bound})"
+            return f"{every} {reached} (one that has not refutes it; else the interval must say {bound})"
         if self.rule == Some.name:
             return f"some seed has {reached} (one settles it; else it is refuted where the interval excludes {bound})"
         if self.each is not None:
-            return f"{bound} of seeds have {self.words} {self.each.words(self.of)}"
+            return f"{bound} of {self.draws} have {self.words} {self.each.words(self.of)}"
         return f"{self.words} {bound}"
 
 
@@ -174,6 +180,8 @@ class Declared:
     source_verdict: str
     void: str
     source_stance: Stance = "claimed"
+    declared: When = "before"
+    remark: str = ""
 
 
 def judge(claim: Declared, finding: Finding | None) -> Status:

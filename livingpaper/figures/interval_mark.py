@@ -4,6 +4,7 @@ import html
 import math
 from collections.abc import Sequence
 
+from livingpaper.claims.reading import SEED_DRAWS
 from livingpaper.claims.rules import Every, Share, Some, one_decides
 from livingpaper.claims.verdict import Held
 
@@ -50,7 +51,8 @@ def found_words(held: Held) -> str:
     found = held.estimate
     if found.n == 0:
         return _effect(held)
-    seeds = "1 seed" if found.n == 1 else f"{found.n} seeds"
+    draws = held.asked.draws
+    seeds = "1 seed" if found.n == 1 and draws == SEED_DRAWS else f"{found.n} {draws}"
     seeds += f" of {found.n_sets} data sets" if found.of_sets else ""
     return f"{_effect(held)}, {seeds}"
 
@@ -63,7 +65,7 @@ def as_counted(held: Held) -> str:
     rule, found = held.asked.rule, held.estimate
     if one_decides(rule, found):
         decisive, verb = (found.against, "do not") if rule == Every.name else (found.n - found.against, "do")
-        return f"{decisive} of {found.n} seeds {verb}, and one decides"
+        return f"{decisive} of {found.n} {held.asked.draws} {verb}, and one decides"
     return f"as claimed in {found_words(held)}" if rule in SHARES else found_words(held)
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from livingpaper.claims.needed import needed
 from livingpaper.claims.predictions import predict
+from livingpaper.claims.reading import SEED_DRAWS
 from livingpaper.claims.rules import EvenOdds, Every, Outcome, one_decides
 from livingpaper.claims.units import SEEDS
 from livingpaper.claims.verdict import Declared, Guard, Stance, Status, Verdict
@@ -18,6 +19,7 @@ WHOSE = {"paper": "paper", "rerun": "your seeds"}
 CONTROL = "the negative control"
 NOT_MEASURED = "(not measured)"
 NOTHING_NEW = "no new run of yours is measured here"
+BY_ITS_POINT = "A control that it needs holds by its estimate alone: its interval does not exclude that it fails."
 AMONG_MANY = "Alone it is decided; corrected for the number of this chapter's claims (Holm), it would not be."
 LEAST_P = 0.0001  # smaller ones say nothing more
 NEEDED_FOR = {"yes": "for a yes", "no": "for a no", "either": "for any answer"}
@@ -62,8 +64,7 @@ def claim_markdown(
     """
     claim = verdicts[0].claim
     lines = [_head(verdicts, f"**{escape_markdown(claim.id)}.**", escape_markdown, new=new)]
-    if lost:
-        lines.append(f'<span class="claim-many">{_among_many(verdicts)}</span>')
+    lines += [f'<span class="claim-many">{escape_markdown(line)}</span>' for line in tempered_by(verdicts, lost=lost)]
     lines.append("<details><summary>What was asked and found</summary>")
     lines += [escape_markdown(line) for line in claim_lines(verdicts, price, new=new)]
     lines.append("</details>")
@@ -84,14 +85,15 @@ def claim_html(
 ) -> str:
     """The same for a live notebook."""
     claim = verdicts[0].claim
-    facts = "".join(f"<p>{html.escape(line)}</p>" for line in claim_lines(verdicts, price, new=new))
+    facts = "".join(f"<p>{html.escape(line, quote=False)}</p>" for line in claim_lines(verdicts, price, new=new))
     folded = f"<details><summary>What was asked and found</summary>{facts}</details>"
     if false_alarms:
         folded += f'<p>{html.escape(str(false_alarms))}; see <a href="{false_alarms.study}.ipynb">{CONTROL}</a>.</p>'
     name = f"<strong>{html.escape(claim.id)}.</strong>"
     head = f"<p>{_head(verdicts, name, markdown_to_html, new=new)}</p>"
-    if lost:
-        head += f'<p class="claim-many">{_among_many(verdicts)}</p>'
+    head += "".join(
+        f'<p class="claim-many">{html.escape(line, quote=False)}</p>' for line in tempered_by(verdicts, lost=lost)
+    )
     return f'<div class="paper-claim {status_class(verdicts[0].status)}" id="{anchor(claim)}">{head}{folded}</div>'
 
 
@@ -109,14 +111,27 @@ def claim_text(
         for verdict in verdicts
     )
     lines = [f"{verdicts[0].claim.id} ({statuses}): {with_refuted(verdicts[0])}"]
-    lines += [_among_many(verdicts)] if lost else []
-    lines += claim_lines(verdicts, price, new=new)
+    lines += [*tempered_by(verdicts, lost=lost), *claim_lines(verdicts, price, new=new)]
     return "\n".join([*lines, f"{false_alarms}; see {CONTROL}."] if false_alarms else lines)
 
 
-def _among_many(verdicts: Sequence[Verdict]) -> str:
-    """That the first verdict would not stand among so many claims; whose it is where there are two."""
-    return AMONG_MANY if len(verdicts) == 1 else f"{WHOSE[verdicts[0].origin].capitalize()}: {AMONG_MANY}"
+def tempered_by(verdicts: Sequence[Verdict], *, lost: bool) -> list[str]:
+    """What a reader must know of the first verdict before its badge is believed; whose it is where there are two.
+
+    That it would not stand among so many claims; that a control holds by its point alone; what its claim remarks.
+    """
+    first, *others = verdicts
+    whose = f"{WHOSE[first.origin].capitalize()}: " if others else ""
+    found = ([AMONG_MANY] if lost else []) + ([BY_ITS_POINT] if _holds_by_its_point(first) else [])
+    return [whose + line for line in found] + ([first.claim.remark] if first.claim.remark else [])
+
+
+def _holds_by_its_point(verdict: Verdict) -> bool:
+    """Whether a decided claim stands on a control whose interval is open."""
+    if verdict.finding is None or verdict.status not in (Status.SUPPORTED, Status.REFUTED):
+        return False
+    guards = [guard for guard in verdict.finding.guards if guard.spoiled(verdict.finding.held.outcome)]
+    return any(guard.held.outcome is Outcome.OPEN for guard in guards)
 
 
 def anchor(claim: Declared) -> str:
@@ -127,11 +142,11 @@ def anchor(claim: Declared) -> str:
 def claim_lines(verdicts: Sequence[Verdict], price: str = "", *, new: bool = True) -> list[str]:
     """What the badges rest on, in plain sentences: claim, bound, numbers, controls, what would decide, source."""
     claim, both = verdicts[0].claim, len(verdicts) > 1
-    seeds = f" over {claim.min_seeds} seeds or more" if claim.min_seeds else ""
+    seeds = f" over {claim.min_seeds} {claim.asked.draws} or more" if claim.min_seeds else ""
+    fixed = "Fixed beforehand" if claim.declared == "before" else "Fixed after results were seen"
     lines = [
         f"Claimed: {claim.says.holds}",
-        f"Fixed beforehand: {claim.asked}{seeds}. The rule: {claim.asked.rule}. Why this bound: "
-        f"{claim.asked.bound.why}.",
+        f"{fixed}: {claim.asked}{seeds}. The rule: {claim.asked.rule}. Why this bound: {claim.asked.bound.why}.",
     ]
     for verdict in verdicts if new else verdicts[:1]:
         whose = f"{WHOSE[verdict.origin].capitalize()}: " if both else ""
@@ -163,7 +178,9 @@ def what_would_decide(verdict: Verdict, price: str = "") -> str:
             f"No number of seeds that could be paid for would decide it {stays}: it lies within a tenth of its "
             "standard deviation of the bound."
         )
-    kind = ("data set" if found.of_sets else "seed") + ("s" if found.more != 1 else "")
+    kind = "data sets" if found.of_sets else verdict.claim.asked.draws
+    if found.more == 1 and kind in ("data sets", SEED_DRAWS):
+        kind = kind.removesuffix("s")
     return f"{found.more} more {kind} would decide it {stays}{f' ({price})' if price else ''}."
 
 

@@ -16,6 +16,7 @@ from livingpaper.figures.badges import ICONS, badge, status_class
 from livingpaper.figures.interval_mark import interval_mark
 from livingpaper.figures.verdict_text import (
     AMONG_MANY,
+    BY_ITS_POINT,
     NOTHING_NEW,
     anchor,
     claim_html,
@@ -343,3 +344,17 @@ def test_only_a_share_is_told_in_percent_and_only_one_of_seeds_as_a_count():
         assert told(some, rule=rule, unit=RUNS) == {"percent", "count"}
     assert told([1.0] * 5, rule=EvenOdds(), unit=SEEDS, bound=at_most(0.1, "about half")) == {"percent"}
     assert told([6, 7, 8, 9, 8], unit=EPOCHS, bound=at_least(5, "five")) == set()
+
+
+def test_what_tempers_a_verdict_stands_on_the_face_of_its_card():
+    """A remark, that a control holds by its point alone, and that the claim was declared after results."""
+    remark = "Networks were added *twice*."
+    shaky = control([0.4, 0.6, 0.5, 0.7, 0.45], at_least(0.5, "half"))
+    verdict = judged(HIGH, controls=(shaky,), declared="after", remark=remark)
+    assert verdict.status == Status.SUPPORTED
+    for form in (claim_markdown, claim_html):
+        face, folded = form([verdict]).split("<details>")
+        assert face.count("claim-many") == 2 and BY_ITS_POINT in face and "Networks were added" in face
+        assert "Fixed after results were seen: " in folded and "Fixed beforehand" not in folded
+    assert "*twice*" in claim_html([verdict]), "a remark is text"
+    assert "claim-many" not in claim_html([judged(HIGH)])

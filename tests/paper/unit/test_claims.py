@@ -29,7 +29,7 @@ from livingpaper.claims.reading import (
 )
 from livingpaper.claims.results import Results, SelectionError
 from livingpaper.claims.rules import RULES, Counted, Estimate, EvenOdds, Every, Forced, OnAverage, Outcome, Share
-from livingpaper.claims.units import COUNT, EPOCHS, POINTS, PROMPTS, SCORE, STEPS, Bound, Unit, at_least, at_most
+from livingpaper.claims.units import COUNT, EPOCHS, POINTS, PROMPTS, SCORE, SEEDS, STEPS, Bound, Unit, at_least, at_most
 from livingpaper.claims.verdict import (
     Asked,
     Declared,
@@ -43,6 +43,7 @@ from livingpaper.claims.verdict import (
     schema,
     to_json,
 )
+from livingpaper.figures.interval_mark import found_words
 
 quick = settings(database=None, deadline=None, derandomize=True, max_examples=120)
 ONE = at_least(1, "all of it")
@@ -259,11 +260,11 @@ def test_misspelt_words_are_refused(made, field, word, words):
 
 
 def test_a_question_in_words():
-    assert str(claim(HIGH).declared.asked) == "routing at least 50 %"
-    counted = claim(HIGH, unit=EPOCHS, rule=Share(each=at_most(30, "soon")), bound=at_least(0.8, "most")).declared.asked
+    assert str(claim(HIGH).in_words.asked) == "routing at least 50 %"
+    counted = claim(HIGH, unit=EPOCHS, rule=Share(each=at_most(30, "soon")), bound=at_least(0.8, "most")).in_words.asked
     assert str(counted) == "at least 80 % of seeds have routing at most 30 epochs"
     assert (counted.unit.name, counted.of) == ("%", EPOCHS)
-    even = claim(HIGH, rule=EvenOdds(each=HALF), bound=at_most(0.1, "near")).declared.asked
+    even = claim(HIGH, rule=EvenOdds(each=HALF), bound=at_most(0.1, "near")).in_words.asked
     assert str(even) == "share of seeds with routing within 10 % of one half"
 
 
@@ -536,8 +537,23 @@ def test_a_key_that_is_unknown_is_refused_wherever_it_stands():
             from_json(json.dumps(changed))
 
 
+def test_a_claim_declared_after_results_says_what_had_been_seen():
+    with pytest.raises(ValueError, match="needs a remark that says what had been seen"):
+        claim(HIGH, declared="after")
+    with pytest.raises(ValueError, match="ends with a full stop; got 'seen'"):
+        claim(HIGH, remark="seen")
+    words = claim(HIGH, declared="after", remark="One network had been looked at.").in_words
+    assert (words.declared, words.remark) == ("after", "One network had been looked at.")
+
+
+def test_what_was_drawn_is_named_where_it_is_no_network_of_its_own():
+    drawn = Reading("same winner", SEEDS, lambda results: seeds([1.0] * 6), draws="orders of one network")
+    found = claim(HIGH, reading=drawn, rule=Share(), bound=HALF).verdict(NO_RUNS["paper"]).finding.held
+    assert found_words(found) == "100 % [54, 100], 6 orders of one network"
+
+
 def test_a_key_that_is_missing_is_refused_or_changes_nothing():
-    """Units alone have fields that need not be given, and a claim its source's stance, which is younger."""
+    """Units alone have fields that need not be given, and what came later: a source's stance, draws, remarks."""
     records, refused = json.loads(to_json(kept()[:1])), 0
     for path, found in list(places(records)):
         for lacking in found:
@@ -551,7 +567,9 @@ def test_a_key_that_is_missing_is_refused_or_changes_nothing():
             except ValueError:
                 refused += 1
             else:
-                assert read == kept()[:1] and (path[-1] in ("unit", "of") or lacking == "source_stance")
+                assert read == kept()[:1] and (
+                    path[-1] in ("unit", "of") or lacking in ("source_stance", "declared", "remark", "draws")
+                )
     assert refused > 50
 
 
@@ -616,7 +634,7 @@ def test_the_schema_names_every_key_that_is_kept():
 
 def wanted(values, **changes):
     made = claim(values, **changes)
-    return needed(made.declared, made.finding(NO_RUNS["paper"]))
+    return needed(made.in_words, made.finding(NO_RUNS["paper"]))
 
 
 def test_seeds_that_a_mean_needs():
@@ -657,6 +675,6 @@ def test_data_sets_are_what_is_needed_where_they_were_drawn():
 
 
 def test_every_rule_has_a_hand_made_verdict():
-    assert {verdict.claim.asked.rule for verdict in kept()} >= set(RULES) - {"share of seeds", "some seed"}
+    assert {verdict.claim.asked.rule for verdict in kept()} >= set(RULES) - {"share of seeds", "some seed", "on average over pairs"}
     assert {verdict.status for verdict in kept()} >= {Status.SUPPORTED, Status.REFUTED, Status.UNDECIDED, Status.VOID}
     assert reading(HIGH).of(NO_RUNS["paper"]).tolist() == HIGH

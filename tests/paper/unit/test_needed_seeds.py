@@ -198,4 +198,4 @@ def test_a_control_that_holds_on_its_seeds_asks_for_none():
 def test_what_more_seeds_than_needed_do():
     """Never fewer than there are; what is lacking is never negative."""
     assert Needed(5, 9).more == 0 and Needed(9, 5).more == 4
-    assert claim([0.9]).declared.asked.unit == PROMPTS
+    assert claim([0.9]).in_words.asked.unit == PROMPTS

@@ -21,6 +21,7 @@ from livingpaper.claims.rules import (
     Forced,
     OnAverage,
     Outcome,
+    OverPairs,
     Rule,
     Share,
     Some,
@@ -94,6 +95,39 @@ def test_data_sets_are_the_draws_where_seeds_come_within_them():
     two = asked(OnAverage(), data_sets([0.9] * 9, [0.8] * 9), HALF)
     assert (*ends(two[0]), two[1], two[0].n) == (-math.inf, math.inf, OPEN, 18)
     assert asked(OnAverage(), data_sets([0.6, 0.7, 0.8, 0.9, 1.0]), HALF)[0].n_sets == 1
+
+
+def pair_means(pairs):
+    """Each draw's mean over the pairs that it is in; the matrix is symmetric, its diagonal counts for nothing."""
+    n = len(pairs)
+    return (pairs.sum(axis=1) - np.diag(pairs)) / (n - 1)
+
+
+@pytest.mark.parametrize("n", [5, 9, 20])
+def test_a_mean_over_pairs_has_the_error_of_a_jackknife_over_draws(n):
+    """Against leaving each draw out in turn, with all its pairs."""
+    rng = np.random.default_rng(n)
+    drawn = rng.normal(size=n)
+    pairs = np.abs(drawn[:, None] - drawn) + (noise := 0.1 * rng.normal(size=(n, n))) + noise.T
+    left = [pair_means(np.delete(np.delete(pairs, i, 0), i, 1)).mean() for i in range(n)]
+    error = math.sqrt((n - 1) / n * np.sum((np.array(left) - np.mean(left)) ** 2))
+    found, _ = asked(OverPairs(), list(pair_means(pairs)), at_least(0.0, "any"))
+    mean = pairs[np.triu_indices(n, 1)].mean()
+    half = stats.t.ppf(0.975, n - 1) * error
+    assert found.effect == pytest.approx(mean) and ends(found) == pytest.approx((mean - half, mean + half))
+    assert found.p_value == pytest.approx(2 * stats.t.sf(mean / error, n - 1))
+
+
+def test_the_scatter_of_pair_means_alone_is_too_small():
+    """Distances of ten draws: their mean lies in the interval over pairs about as often as it should, else less."""
+    rng, truth, inside = np.random.default_rng(0), 2 / math.sqrt(math.pi), {OverPairs: 0, OnAverage: 0}
+    for _ in range(300):
+        drawn = rng.normal(size=10)
+        values = list(pair_means(np.abs(drawn[:, None] - drawn)))
+        for rule in inside:
+            low, high = ends(asked(rule(), values, HALF)[0])
+            inside[rule] += low <= truth <= high
+    assert inside[OverPairs] >= 0.88 * 300 and inside[OnAverage] <= 0.75 * 300, inside
 
 
 @quick
@@ -191,10 +225,10 @@ def test_the_bound_itself_counts_as_reached_from_either_side():
 
 
 def test_rules_are_known_by_name_and_say_their_unit():
-    assert {name: rule.name for name, rule in RULES.items()} == {name: name for name in RULES} and len(RULES) == 7
+    assert {name: rule.name for name, rule in RULES.items()} == {name: name for name in RULES} and len(RULES) == 8
     for rule in (Share(), Every(), Some(), EvenOdds()):
         assert rule.unit(PROMPTS) is SEEDS
-    for rule in (OnAverage(), Forced(), Counted()):
+    for rule in (OnAverage(), OverPairs(), Forced(), Counted()):
         assert rule.unit(PROMPTS) is PROMPTS
 
 

@@ -64,7 +64,7 @@ def test_what_is_published_is_whole_and_judged(folders):
     assert run.tables.keys() == RunStore(folders.runs, None).find(recipe).tables.keys()
     assert elsewhere.read_text() == "[]" and not path.is_symlink(), "written whole under its name, or not at all"
     verdicts = from_json(path.read_text())
-    assert [verdict.claim for verdict in verdicts] == [claim.declared for claim in study.CLAIMS]
+    assert [verdict.claim for verdict in verdicts] == [claim.in_words for claim in study.CLAIMS]
     # One seed decides nothing, and there is no arm but one.
     by_status = {status: {one.claim.id for one in verdicts if one.status == status} for status in Status}
     assert by_status[Status.NOT_CHECKED] == {"KV1", "KV1.published", "KV8", "KV11", "KV12"}
