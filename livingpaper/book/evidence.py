@@ -26,7 +26,7 @@ from livingpaper.book.situation import each, situation
 from livingpaper.claims.claim import Claim
 from livingpaper.claims.results import Origin, Results, SelectionError
 from livingpaper.claims.verdict import Verdict
-from livingpaper.claims.view import NoRowsError, View, joined
+from livingpaper.claims.view import NoRowsError, View, joined, on_data_sets
 from livingpaper.explorer.material import Material
 from livingpaper.figures.verdict_text import FalseAlarms
 
@@ -258,7 +258,8 @@ class Evidence:
                 silent[results.origin] = SelectionError("no such networks among them")
         if not parts:
             raise next(iter(silent.values()))
-        return joined(parts, silent)
+        view, set_of = joined(parts, silent), getattr(self.study, "data_set_of", None)
+        return view if set_of is None else on_data_sets(view, set_of)
 
     def material(self, found: Sequence[Results]) -> tuple[Material, ...]:
         """What the study's explorers are made from, for each of the results of ``gather``; the same for all of them."""

@@ -7,7 +7,8 @@ A study is a module with ``Params`` (a frozen pydantic model), ``recipes(params)
 (a tuple of what is measured: ``circuitcore.metrics.instruments``), ``CLAIMS`` and ``VIEWS``; it may have
 ``experiments(params)``, a tuple of what trains no decoder or keeps none (``circuitcore.training.experiment``). A study
 of experiments alone has no arms: its ``recipes`` returns ``{}``. It may have ``EXPLORERS``, makers of what a chapter
-shows besides figures, and ``CIRCUIT_CLAIMS``, the ids of claims that say that a circuit exists, and then has
+shows besides figures, ``data_set_of``, which data set an init seed is trained on, where the claims count data sets, so
+that its figures do, too, and ``CIRCUIT_CLAIMS``, the ids of claims that say that a circuit exists, and then has
 ``FALSE_ALARMS``: the study of networks that cannot have the circuit, and its claims on how often all of it and a part
 of it are reported there.
 Its values live in ``params/NAME.yaml`` (published) and ``params/NAME.TIER.yaml``.

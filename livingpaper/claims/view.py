@@ -1,6 +1,6 @@
 """What a figure draws, together with everything its caption must say about it."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import pandas as pd
@@ -25,6 +25,8 @@ class View:
         levels: what theory or a source says of the value, by a name; a line each. For pictures of points along an axis,
             as ``bars.seeds``, and for ``curves.training``; others refuse a view that has some.
         arms: arms all of whose runs are behind the table, where a row stands for several of them.
+        set_of: init seed -> its data set, where several were drawn: means and intervals are then over data sets, as
+            those of claims are; made by ``on_data_sets``.
         turns: panel -> times from which training asks for something else; an upright line each. For
             ``curves.training``; a panel without such a time is left out.
 
@@ -40,6 +42,7 @@ class View:
     note: str = ""
     levels: Mapping[str, float] = field(default_factory=dict)
     arms: tuple[str, ...] = ()
+    set_of: Callable[[int], int] | None = None
     turns: Mapping[str, Sequence[int]] = field(default_factory=dict)
 
     def __post_init__(self):
@@ -65,6 +68,11 @@ class View:
     def n_seeds(self) -> int:
         """Number of distinct init seeds in the table (0 when no row comes from a training run)."""
         return len(self.seeds)
+
+
+def on_data_sets(view: View, set_of: Callable[[int], int]) -> View:
+    """The same view of networks that were trained on several data sets, which then are what was drawn."""
+    return replace(view, set_of=set_of, band=view.band.replace("over seeds", "over data sets"))
 
 
 def in_order(table: pd.DataFrame, column: str, order: Iterable[object]) -> pd.DataFrame:

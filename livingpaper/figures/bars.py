@@ -113,7 +113,7 @@ def interchange(view: View, width: int) -> alt.TopLevelMixin:
     rows["test"] = rows["test"] if "test" in rows else ""
     _require_shares(rows)
     hypotheses, sites, tests = (order_of(rows, name) for name in ("hypothesis", "site", "test"))
-    means = over_seeds(rows, ["test", "site", "hypothesis"], band=view.band)
+    means = over_seeds(rows, ["test", "site", "hypothesis"], view)
     means["place"] = means["hypothesis"].map({name: place for place, name in enumerate(hypotheses)})
     means["runs"] = style.origin_labels(rows, means["origin"])
     wide = width >= style.WIDE

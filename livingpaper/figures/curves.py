@@ -30,7 +30,7 @@ def training(view: View, width: int) -> alt.TopLevelMixin:
     panelled = "panel" in rows
     if not panelled:
         rows["panel"] = ""
-    means = over_seeds(rows, ["panel", "series", time], band=view.band)
+    means = over_seeds(rows, ["panel", "series", time], view)
     order, panels = order_of(rows, "series"), order_of(rows, "panel")
     columns = 1 if width < style.WIDE or len(panels) == 1 else 2
     size = {"width": (width - 78 * columns) // columns, "height": 250 if len(panels) == 1 else 160}
@@ -80,7 +80,7 @@ def lines(view: View, width: int) -> alt.TopLevelMixin:
     time = next((name for name in TIME if name in view.table), "step")
     rows = rows_of(view, ["panel", "series", time, "init_seed", "value"], ["unit", "chance"])
     drawn = ["series", time, "init_seed", "value", "origin"]
-    means = over_seeds(rows, ["panel", "series", time], band=view.band)
+    means = over_seeds(rows, ["panel", "series", time], view)
     columns = 1 if width < style.WIDE or rows["panel"].nunique() == 1 else 2
     size = {"width": (width - 80 * columns) // columns, "height": 160}
     pick = alt.selection_point(fields=["series"], bind="legend", name="series_picked")

@@ -70,7 +70,7 @@ def dots(plot: Dots) -> alt.LayerChart:
     rows["series"] = rows["series"].astype(str) if series else ""
     rows["there"] = rows["there"].astype(bool) if "there" in rows else True
     order = list(plot.order) or order_of(rows, plot.by)
-    means = over_seeds(rows, [plot.by, "series"], band=plot.view.band)
+    means = over_seeds(rows, [plot.by, "series"], plot.view)
     lane = [plot.by, "series", "origin"]
     whole = rows.groupby(lane, observed=True, as_index=False)["there"].all()
     means = means.merge(whole, on=lane).query("there").drop(columns="there")

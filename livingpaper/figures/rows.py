@@ -12,6 +12,8 @@ from livingpaper.claims.view import View
 
 MIN_SEEDS = OnAverage.least
 """Fewest seeds for which an interval is drawn; with fewer the points stand alone."""
+MIN_SETS = OnAverage.least_sets
+"""The same for data sets, where seeds share them."""
 DIGITS = 5
 """Significant digits kept in what a page carries: enough to draw, small enough to load."""
 ORIGINS = ("paper", "rerun")
@@ -79,17 +81,19 @@ def both_origins(rows: pd.DataFrame) -> bool:
     return rows["origin"].nunique() > 1
 
 
-def over_seeds(rows: pd.DataFrame, by: list[str], *, band: str) -> pd.DataFrame:
-    """Mean of ``value`` over seeds for each group, with its interval where there are enough seeds.
+def over_seeds(rows: pd.DataFrame, by: list[str], view: View) -> pd.DataFrame:
+    """Mean of ``value`` over seeds for each group, with its interval where there are enough: as a claim would have it.
+
+    Where the view says that seeds share data sets, and a group has several, it is the mean over data sets.
 
     Args:
         rows: has ``value``, ``init_seed``, ``origin`` and the grouping columns; one value per seed and group.
         by: grouping columns; ``origin`` is added.
-        band: the view's word for the interval; "" for none.
+        view: says whether there are intervals, and which seeds share a data set.
 
     Returns:
-        ``by``, ``origin``, ``mean``, ``low``, ``high``, ``n``. ``low`` and ``high`` are a 95 % Student t interval of
-        the mean; NaN below ``MIN_SEEDS`` seeds, or when the view asks for no band.
+        ``by``, ``origin``, ``mean``, ``low``, ``high``, ``n`` (seeds). ``low`` and ``high`` are a 95 % Student t
+        interval of the mean; NaN below ``MIN_SEEDS`` seeds, or ``MIN_SETS`` data sets, or when there is no band.
 
     Raises:
         ColumnsError: a seed occurs twice in a group: the mean would count it as two.
@@ -102,14 +106,21 @@ def over_seeds(rows: pd.DataFrame, by: list[str], *, band: str) -> pd.DataFrame:
         raise ColumnsError(f"two values for one seed ({where}); a picture over seeds needs one value per seed")
     found = []
     for key, group in rows.dropna(subset=["value"]).groupby(by, sort=False, dropna=False):
-        values = group["value"].to_numpy(dtype=float)
-        low, high = _bounds(values) if band else (float("nan"), float("nan"))
-        found.append((*key, values.mean(), low, high, len(values)))
+        draws, least = _draws(group, view)
+        low, high = _bounds(draws) if view.band and len(draws) >= least else (float("nan"), float("nan"))
+        found.append((*key, draws.mean(), low, high, len(group)))
     return rounded(pd.DataFrame(found, columns=[*by, "mean", "low", "high", "n"]))
 
 
+def _draws(group: pd.DataFrame, view: View) -> tuple[np.ndarray, int]:
+    """What was drawn independently, seeds' values or the means of data sets, and the fewest for an interval."""
+    values = group["value"].astype(float)
+    if view.set_of is None or group["init_seed"].isna().any():
+        return values.to_numpy(), MIN_SEEDS
+    sets = values.groupby(group["init_seed"].astype(int).map(view.set_of)).mean().to_numpy()
+    return (sets, MIN_SETS) if len(sets) > 1 else (values.to_numpy(), MIN_SEEDS)
+
+
 def _bounds(values: np.ndarray) -> tuple[float, float]:
-    if len(values) < MIN_SEEDS:
-        return float("nan"), float("nan")
     interval = mean_interval([float(value) for value in values])
     return interval.low, interval.high

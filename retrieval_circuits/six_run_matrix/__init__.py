@@ -5,7 +5,7 @@ Source: sections 3 and 4 of "Retrieval Motif Emergence in Small Transformers" (A
 
 from retrieval_circuits.design import FALSE_ALARMS
 from retrieval_circuits.six_run_matrix.claims import CIRCUIT_CLAIMS, CLAIMS
-from retrieval_circuits.six_run_matrix.design import Params, instruments, published_epochs, recipes
+from retrieval_circuits.six_run_matrix.design import Params, data_set_of, instruments, published_epochs, recipes
 from retrieval_circuits.six_run_matrix.explorer import explorer
 from retrieval_circuits.six_run_matrix.figures import VIEWS
 
@@ -16,6 +16,7 @@ __all__ = [
     "FALSE_ALARMS",
     "VIEWS",
     "Params",
+    "data_set_of",
     "instruments",
     "published_epochs",
     "recipes",

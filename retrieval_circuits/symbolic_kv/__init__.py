@@ -6,7 +6,7 @@ ours minus one: its "layer-1 support" is layer 0 here.
 
 from retrieval_circuits.design import FALSE_ALARMS
 from retrieval_circuits.symbolic_kv.claims import CIRCUIT_CLAIMS, CLAIMS
-from retrieval_circuits.symbolic_kv.design import Params, instruments, published_epochs, recipes
+from retrieval_circuits.symbolic_kv.design import Params, data_set_of, instruments, published_epochs, recipes
 from retrieval_circuits.symbolic_kv.explorer import explorer, front
 from retrieval_circuits.symbolic_kv.figures import VIEWS
 
@@ -17,6 +17,7 @@ __all__ = [
     "FALSE_ALARMS",
     "VIEWS",
     "Params",
+    "data_set_of",
     "instruments",
     "published_epochs",
     "recipes",

@@ -155,7 +155,8 @@ def test_claims_are_told_in_words_and_not_in_names_of_code(name):
             *dataclasses.astuple(claim.says),
             claim.source_verdict,
             claim.void,
-            *(part for asked in asked_of(claim.in_words) for part in (str(asked), asked.bound.why)),
+            claim.remark,
+            *(part for asked in asked_of(claim.in_words) for part in (str(asked), asked.bound.why, asked.draws)),
         )
         for claim in studies.load(name).CLAIMS
     }

@@ -675,6 +675,10 @@ def test_data_sets_are_what_is_needed_where_they_were_drawn():
 
 
 def test_every_rule_has_a_hand_made_verdict():
-    assert {verdict.claim.asked.rule for verdict in kept()} >= set(RULES) - {"share of seeds", "some seed", "on average over pairs"}
+    assert {verdict.claim.asked.rule for verdict in kept()} >= set(RULES) - {
+        "share of seeds",
+        "some seed",
+        "on average over pairs",
+    }
     assert {verdict.status for verdict in kept()} >= {Status.SUPPORTED, Status.REFUTED, Status.UNDECIDED, Status.VOID}
     assert reading(HIGH).of(NO_RUNS["paper"]).tolist() == HIGH

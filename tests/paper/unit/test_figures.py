@@ -3,6 +3,7 @@ import html
 import io
 import itertools
 import json
+import math
 import re
 from functools import partial
 from urllib.parse import unquote
@@ -18,8 +19,10 @@ from judged import control, judged
 
 from circuitcore.emergence.seeds import mean_interval
 from livingpaper.claims.claim import Says
+from livingpaper.claims.rules import OnAverage
+from livingpaper.claims.units import NUMBER, at_least
 from livingpaper.claims.verdict import Status
-from livingpaper.claims.view import View, joined
+from livingpaper.claims.view import View, joined, on_data_sets
 from livingpaper.figures import (
     attention,
     bars,
@@ -300,7 +303,7 @@ def test_two_prompts_in_one_attention_map_are_refused():
 @pytest.mark.parametrize(("n", "band", "drawn"), [(5, BAND, True), (4, BAND, False), (1, BAND, False), (9, "", False)])
 def test_an_interval_is_drawn_only_from_five_seeds_and_only_if_the_caption_names_it(n, band, drawn):
     rows = table("group init_seed", ["a", "b"], range(n))
-    found = over_seeds(rows_of(view_of(rows), ["group", "init_seed", "value"]), ["group"], band=band)
+    found = over_seeds(rows_of(view_of(rows), ["group", "init_seed", "value"]), ["group"], view_of(rows, band=band))
     assert found["n"].tolist() == [n, n]
     assert found["low"].notna().all() == found["high"].notna().all() == drawn
     for name, part in rows.groupby("group"):
@@ -309,6 +312,21 @@ def test_an_interval_is_drawn_only_from_five_seeds_and_only_if_the_caption_names
         if drawn:
             by_hand = mean_interval(part["value"])
             assert (row["low"], row["high"]) == pytest.approx((by_hand.low, by_hand.high), rel=1e-4)
+
+
+@pytest.mark.parametrize(("sets", "drawn"), [([0] * 5 + [1, 2, 3], True), ([0] * 7 + [1], False), ([0] * 8, True)])
+def test_where_seeds_share_data_sets_a_picture_has_the_mean_and_interval_of_a_claim(sets, drawn):
+    rows = table("group init_seed", ["a"], range(8))
+    view = on_data_sets(view_of(rows, band="interval over seeds"), lambda seed: sets[seed])
+    found = over_seeds(rows_of(view, ["group", "init_seed", "value"]), ["group"], view).iloc[0]
+    values = rows.set_index("init_seed")["value"]
+    index = pd.MultiIndex.from_arrays([sets, values.index], names=["data_set", "init_seed"])
+    claimed = OnAverage().estimate(values.set_axis(index), at_least(0.5, "half"), NUMBER)
+    assert found["mean"] == pytest.approx(claimed.effect, rel=1e-4) and found["n"] == 8
+    if drawn:
+        assert (found["low"], found["high"]) == pytest.approx((claimed.low, claimed.high), rel=1e-4)
+    assert np.isfinite(found["low"]) == math.isfinite(claimed.low) == drawn
+    assert view.band == "interval over data sets"
 
 
 def test_the_line_of_chance_is_drawn_at_its_level_and_named():
