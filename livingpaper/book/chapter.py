@@ -39,7 +39,7 @@ from livingpaper.book.parameter_cells import parameters
 from livingpaper.book.price import price
 from livingpaper.book.situation import require_for_a_book
 from livingpaper.claims.claim import Claim
-from livingpaper.claims.multiplicity import DECIDED, Many, many
+from livingpaper.claims.multiplicity import Many, many
 from livingpaper.claims.results import Results
 from livingpaper.claims.verdict import Status, Verdict, to_json
 from livingpaper.claims.view import View
@@ -200,7 +200,7 @@ class Chapter(Page):
         display({kind: form(*shown, new=new, lost=lost) for kind, form in forms.items()}, raw=True)
         name, found = key_of(verdicts[0].claim), verdicts[0].estimate
         self.number(f"{name}_effect", found.effect if found else NOT_MEASURED, ".2f" if found else "")
-        for unit, text in verdict_words(verdicts[0]).items():
+        for unit, text in verdict_words(verdicts[0], lost=lost).items():
             keep = self.words if unit == "told" else self.number
             keep(f"{name}_{unit}", text)
 
@@ -248,7 +248,7 @@ class Chapter(Page):
         numbers = {name: text for name, (_, text) in self._numbers.items()}
         numbers |= {counted_as(status): str(counts[status]) for status in Status}
         numbers |= {
-            "n_decided": str(sum(counts[status] for status in DECIDED)),
+            "n_decided": str(self._many().n_decided),
             "n_lost": str(len(self._many().lost)),
             "n_claims": str(len(self.evidence.study.CLAIMS)),
             "n_runs": str(first.runs["run_id"].nunique()),

@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 from livingpaper.book.book_order import in_book_order, title_of, verdicts_in
+from livingpaper.claims.multiplicity import many
 from livingpaper.figures.verdict_text import in_prose, key_of
 
 BEGIN = "<!-- findings: `python3 paper.py book` writes what stands between these two marks -->"
@@ -44,6 +45,12 @@ def findings(root: Path) -> str:
     for chapter in in_book_order(root, (path.stem for path in (published / "verdicts").glob("*.json"))):
         recorded = verdicts_in(published, chapter).values()
         verdicts = {f"{chapter}_{key_of(verdict.claim)}": verdict for verdict in recorded}
-        if said := [f"{verdicts[key].sentence} *({in_prose(verdicts[key])})*" for key in told if key in verdicts]:
+        lost = many([list(recorded)]).lost
+        said = [
+            f"{verdicts[key].sentence} *({in_prose(verdicts[key], lost=verdicts[key].claim.id in lost)})*"
+            for key in told
+            if key in verdicts
+        ]
+        if said:
             paragraphs.append(" ".join([f"**[{title_of(root, chapter)}](book/{chapter}.ipynb)**", *said]))
     return "\n\n".join(paragraphs)

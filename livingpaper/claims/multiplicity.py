@@ -20,18 +20,22 @@ class Many:
 
     Attributes:
         n_tested: those with a p value against their bound.
+        n_decided: those of them that are decided.
+        n_untested: decided ones without: one seed decides, all draws are equal, or it is a count.
         by_luck: how many would be expected to be Supported if the truth lay exactly at every bound.
         lost: ids of decided claims whose p value, corrected over their chapter, is above 0.05.
     """
 
     n_tested: int
+    n_decided: int
+    n_untested: int
     by_luck: float
     lost: tuple[str, ...]
 
 
 def many(chapters: Sequence[Sequence[Verdict]]) -> Many:
     """Count over chapters; the correction is Holm's over the claims of one chapter."""
-    tested, lost = 0, []
+    tested, decided, untested, lost = 0, 0, 0, []
     for verdicts in chapters:
         rows = pd.DataFrame(
             {
@@ -41,9 +45,12 @@ def many(chapters: Sequence[Sequence[Verdict]]) -> Many:
             }
         )
         rows = holm(rows)
-        tested += int(rows["p_value"].notna().sum())
+        has_p = rows["p_value"].notna()
+        tested += int(has_p.sum())
+        decided += int((has_p & rows["decided"]).sum())
+        untested += int((~has_p & rows["decided"]).sum())
         lost += rows.loc[rows["decided"] & (rows["p_holm"] > LEVEL), "id"].tolist()
-    return Many(tested, tested * LEVEL / 2, tuple(lost))
+    return Many(tested, decided, untested, tested * LEVEL / 2, tuple(lost))
 
 
 def _p_value(verdict: Verdict) -> float:

@@ -21,6 +21,9 @@ PHONE = "screen and (max-width: 44rem)"
 MAX_SVG = 1_000_000
 """Characters of SVG above which the still becomes a PNG. Up to it a PNG takes seconds, and is hardly smaller."""
 
+STILL_FONT = "Arial, 'Liberation Sans', Helvetica, sans-serif"
+"""What is drawn with the widths by which the room for words was measured; a wider face would be cut at the edge."""
+
 
 @dataclass(frozen=True)
 class Still:
@@ -85,7 +88,7 @@ def still(spec: dict[str, Any]) -> Still:
     """The chart drawn once: SVG for sharp print and small pages, PNG where the SVG would be huge."""
     quiet = _without_unseen({name: part for name, part in spec.items() if name not in ("usermeta", "datasets")})
     quiet |= {"datasets": spec.get("datasets", {}), "background": "white"}
-    quiet["config"] = {**spec.get("config", {}), "aria": False}
+    quiet["config"] = {**spec.get("config", {}), "aria": False, "font": STILL_FONT}
     svg = vl_convert.vegalite_to_svg(quiet, vl_version=vega.version())
     width, height = (math.ceil(float(side)) for side in re.search(r'width="([\d.]+)" height="([\d.]+)"', svg).groups())
     # Digits beyond a tenth of a pixel are noise that doubles the size.

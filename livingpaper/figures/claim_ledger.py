@@ -79,11 +79,13 @@ def _totals(verdicts: Sequence[Verdict]) -> str:
 
 
 def _luck(found: Many) -> str:
-    lost = f"All but {', '.join(found.lost)} of the decided ones survive" if found.lost else "All decided ones survive"
+    lost = f"{len(found.lost)} would not survive" if found.lost else "all would survive"
+    which = f": {', '.join(found.lost)}" if found.lost else ""
     return (
         f"<p>{found.n_tested} of them were tested against their bound. If the truth lay exactly at every bound, about "
-        f"{found.by_luck:.0f} would be Supported by luck. {html.escape(lost)} Holm's correction over the claims of "
-        f"their chapter.</p>"
+        f"{found.by_luck:.0f} would be Supported by luck. Of the {found.n_decided} of these that are decided {lost} "
+        f"Holm's correction over the claims of their chapter{html.escape(which)}. {found.n_untested} more are decided "
+        f"without such a test: one seed decides, all draws are equal, or it is a count.</p>"
     )
 
 

@@ -21,6 +21,7 @@ NOT_MEASURED = "(not measured)"
 NOTHING_NEW = "no new run of yours is measured here"
 BY_ITS_POINT = "A control that it needs holds by its estimate alone: its interval does not exclude that it fails."
 AMONG_MANY = "Alone it is decided; corrected for the number of this chapter's claims (Holm), it would not be."
+ALONE = "taken alone"
 LEAST_P = 0.0001  # smaller ones say nothing more
 NEEDED_FOR = {"yes": "for a yes", "no": "for a no", "either": "for any answer"}
 
@@ -184,15 +185,15 @@ def what_would_decide(verdict: Verdict, price: str = "") -> str:
     return f"{found.more} more {kind} would decide it {stays}{f' ({price})' if price else ''}."
 
 
-def verdict_words(verdict: Verdict) -> dict[str, str]:
+def verdict_words(verdict: Verdict, *, lost: bool = False) -> dict[str, str]:
     """A verdict as prose has it: ``status``, ``says`` (its sentence), ``found`` ("80 % [62, 98], 10 seeds").
 
-    ``told`` is the sentence with its badge, which links to the claim: MyST for other pages.
+    ``told`` is the sentence with its badge, which links to the claim: MyST for other pages. ``lost`` as for a card.
 
     A share of anything is ``percent`` "30 %", too, and one of seeds ``count`` "6 of 20": of prompts nobody knows here
     how many there are.
     """
-    linked = f"{{ref}}`{ICONS[verdict.status]} {in_prose(verdict)} <{anchor(verdict.claim)}>`"
+    linked = f"{{ref}}`{ICONS[verdict.status]} {in_prose(verdict, lost=lost)} <{anchor(verdict.claim)}>`"
     words = {"status": str(verdict.status), "says": verdict.sentence}
     words["told"], found = f"{escape_markdown(verdict.sentence)} ({linked})", verdict.estimate
     words["found"] = effect_words(verdict) or NOT_MEASURED
@@ -222,11 +223,18 @@ REFUTED: dict[Stance, str] = {
 }
 
 
-def in_prose(verdict: Verdict) -> str:
-    """The badge as words after a sentence, which says the opposite of what was claimed where that is refuted."""
-    if verdict.status is not Status.REFUTED:
-        return str(verdict.status).lower()
-    return "our claim is refuted" if verdict.claim.source == "ours" else REFUTED[verdict.claim.source_stance]
+def in_prose(verdict: Verdict, *, lost: bool = False) -> str:
+    """The badge as words after a sentence, which says the opposite of what was claimed where that is refuted.
+
+    Args:
+        verdict: on a claim.
+        lost: whether it would not stand if it were corrected for the number of claims.
+    """
+    words = str(verdict.status).lower()
+    if verdict.status is Status.REFUTED:
+        ours = verdict.claim.source == "ours"
+        words = "our claim is refuted" if ours else REFUTED[verdict.claim.source_stance]
+    return f"{words}, {ALONE}" if lost else words
 
 
 def key_of(claim: Declared) -> str:

@@ -10,7 +10,7 @@ from conftest import BOOK_PAGES
 from livingpaper.claims.verdict import Verdict, from_json
 from livingpaper.figures.badges import ICONS, status_class
 from livingpaper.figures.interval_mark import as_counted
-from livingpaper.figures.verdict_text import anchor, in_prose
+from livingpaper.figures.verdict_text import AMONG_MANY, anchor, in_prose
 
 
 @pytest.fixture(scope="module")
@@ -66,13 +66,15 @@ def test_the_page_of_claims_says_what_the_data_say(articles, verdicts):
         assert any(found.endswith(wanted) for found in map(squeezed, shown)), (name, wanted, shown)
 
 
-def test_prose_has_the_badges_of_the_data(articles, verdicts):
+def test_prose_has_the_badges_of_the_data(articles, cards, verdicts):
     links = [link for article in articles.values() for link in article.select("a[href*='#claim-']")]
     badges = [link for link in links if any(sign in link.text for sign in ICONS.values())]
     assert len(badges) >= 20
     assert [name for name, article in articles.items() if "<claim-" in article.text] == [], "a link that is none"
     for link in badges:
         verdict = verdicts[link["href"].partition("#")[2]]
-        assert squeezed(link.text) == f"{ICONS[verdict.status]} {in_prose(verdict)}"
+        (card,) = cards[anchor(verdict.claim)]
+        lost = AMONG_MANY in squeezed(card.text).replace("’", "'")
+        assert squeezed(link.text) == f"{ICONS[verdict.status]} {in_prose(verdict, lost=lost)}"
         sentence = squeezed(link.find_parent("p").text)
         assert squeezed(verdict.sentence).replace("'", "’") in sentence.replace("'", "’"), sentence

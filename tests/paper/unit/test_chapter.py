@@ -392,7 +392,7 @@ def test_what_a_claim_came_to_is_there_for_the_prose_in_words(paper, shown):
             assert glued[f"{name}_{kind}"] == glued_as(text, "markdown" if kind == "told" else "plain")
     words = verdict_words(paper.verdicts("C1")[0])
     assert (words["status"], words["says"], words["percent"]) == ("Supported", "It learns.", "90 %")
-    assert words["found"] == "90 % [90, 90], 5 seeds"
+    assert words["found"] == "90.2 % [90.0, 90.4], 5 seeds"
     assert verdict_words(paper.verdicts("C3")[0])["found"] == "(not measured)"
     effects = {data.get("application/papermill.record/text/plain") for data, metadata in shown if metadata}
     assert "'(not measured)'" in effects and "'nan'" not in effects

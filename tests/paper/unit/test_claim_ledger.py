@@ -222,8 +222,9 @@ def test_what_survives_a_correction_for_many_claims_is_said():
     other = judged([0.3, 0.7, 0.4, 0.6, 0.5], "K2")
     page = shown(kv=[close, other])
     assert "2 of them were tested against their bound." in page
-    assert "All but K1 of the decided ones survive Holm" in page
-    assert "All decided ones survive Holm" in shown(kv=[close], story=[other])
+    assert "Of the 1 of these that are decided 1 would not survive Holm" in page and "chapter: K1. 0 more are" in page
+    assert "decided all would survive Holm" in shown(kv=[close], story=[other])
+    assert "1 more are decided without such a test" in shown(kv=[judged([1.0] * 5, "K3")])
     assert "about 1 would be Supported by luck" in shown(kv=[judged(HIGH, f"K{n}") for n in range(40)])
 
 

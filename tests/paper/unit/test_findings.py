@@ -70,6 +70,7 @@ def test_a_source_is_refuted_by_its_own_definition_on_such_networks_as_its_own(s
     assert in_prose(judged(below, **source, source_stance=stance)) == words
     assert in_prose(judged(LEARNT, **source, source_stance=stance)) == "supported"
     assert in_prose(judged(below)) == "our claim is refuted"
+    assert in_prose(judged(below, **source, source_stance=stance), lost=True) == f"{words}, taken alone"
 
 
 def test_the_front_page_may_tell_what_is_not_published_yet(book):

@@ -24,9 +24,9 @@ def with_p(p_value, claim_id="K", *, below=False, **changes):
     return verdict
 
 
-def numbers(n_tested, lost=()):
+def numbers(n_tested, n_decided, lost=(), n_untested=0):
     """What is found of so many tested claims: one in forty comes out on the right side by luck."""
-    return Many(n_tested, n_tested * LEVEL / 2, tuple(lost))
+    return Many(n_tested, n_decided, n_untested, n_tested * LEVEL / 2, tuple(lost))
 
 
 def chapter(*p_values, **changes):
@@ -52,14 +52,15 @@ def chapter(*p_values, **changes):
 )
 def test_holm_by_hand(p_values, lost):
     found = many([chapter(*p_values)])
-    assert found == numbers(len(p_values), lost) and found.by_luck == pytest.approx(len(p_values) / 40)
+    n_decided = sum(p_value < LEVEL for p_value in p_values)
+    assert found == numbers(len(p_values), n_decided, lost) and found.by_luck == pytest.approx(len(p_values) / 40)
 
 
 def test_chapters_are_corrected_each_for_itself_and_counted_together():
     both = [chapter(0.04, 0.01), [with_p(0.04, "S0"), with_p(0.5, "S1")]]
-    assert many(both) == numbers(4, ["S0"])
+    assert many(both) == numbers(4, 3, ["S0"])
     assert many([[*both[0], *both[1]]]).lost == ("K0", "S0"), "as one chapter, two of four are lost"
-    assert many([]) == many([[]]) == numbers(0)
+    assert many([]) == many([[]]) == numbers(0, 0)
 
 
 def test_a_refuted_claim_can_be_lost_too():
@@ -88,7 +89,8 @@ def test_what_was_not_tested_is_not_counted():
         judged([0.5] * 5, "E"),
         judged(38.0, "C", rule=Counted(), unit=COUNT, bound=at_least(1, "any"), min_seeds=0),
     ]
-    assert many([[with_p(0.04), *others]]) == numbers(1)
+    found = many([[with_p(0.04), *others]])
+    assert found == numbers(1, 1, n_untested=3), "the forced one, the equal ones, the count"
 
 
 def test_a_share_s_p_value_is_exact_and_counts_too():
