@@ -73,6 +73,8 @@ def test_it_opens_on_the_first_stop_of_the_path(explorer, pane):
         f"Through training: routes born between step 0 and {STEPS[3]:,}; copies not born"
     )
     assert curves.get_attribute("aria-label") == "Through training: accuracy"
+    key = explorer.locator("details .explorer-key-line line").first
+    assert key.evaluate("line => getComputedStyle(line).stroke") != "none", "the legend draws its lines"
     assert not explorer.locator(".explorer-still").is_visible()
     assert problems(explorer) == []
 
