@@ -21,7 +21,6 @@ RESULTS = "bench/results.json"
 OURS, FALLBACK, EAGER, LENS = "native", "torch", "eager", "lens"
 LABELS = {EAGER: "eager torch", LENS: "TransformerLens", FALLBACK: "our fallback", OURS: "ours, native"}
 SUBJECTS = {FALLBACK: "Our fallback", OURS: "Our native design"}
-BOOK_STEP = "B1"  # the first chapter's own step
 UNKNOWN = "(not measured)"
 MACHINE = {
     "cores": "cores", "vector_instructions": "vector instructions", "system": "system",
@@ -227,18 +226,14 @@ class Costs:
         return " ".join(sentences) or "Neither was measured."
 
     def _book(self) -> dict[str, str]:
-        """The published runs: how many, how long, and what their training costs here."""
+        """The published runs: how many, and how long they were trained."""
         ledgers = [run.ledger for run in RunStore(self.published, None).runs() if run.ledger.trained]
         steps = sum(ledger.entries[-1].step for ledger in ledgers)
-        found = {
+        return {
             "book_runs": str(len(ledgers)),
             "book_steps": f"{steps / 1e6:.1f} million",  # a comma would make the page take it for a pair
             "book_checkpoints": str(sum(len(ledger.entries) for ledger in ledgers)),
         }
-        for design in (FALLBACK, OURS):
-            step = self.value(BOOK_STEP, design, "cpu_ms_per_step")
-            found[f"book_{design}_minutes"] = _in_words(None if step is None else steps * step / 60_000, "{:.0f}")
-        return found
 
 
 def published_costs(folder: Path | None = None) -> Costs:

@@ -117,12 +117,7 @@ def test_what_was_not_run_is_said_to_be_extrapolated():
 
 def test_nothing_measured_gives_no_number():
     numbers = made([timed("W1", "eager", 20.0, 1.0)]).numbers()
-    assert (
-        numbers["matrix_minutes"]
-        == numbers["matrix_peer_minutes"]
-        == numbers["book_native_minutes"]
-        == "(not measured)"
-    )
+    assert numbers["matrix_minutes"] == numbers["matrix_peer_minutes"] == "(not measured)"
     assert numbers["matrix_how"] == "Neither was measured."
     assert numbers["slower"] == "Nothing of ours is slower than eager torch."
 
@@ -134,7 +129,6 @@ def test_the_books_own_runs_are_counted_from_their_ledgers():
     assert numbers["book_runs"] == str(len(runs))
     steps = sum(run["checkpoints"][-1][0] for run in runs)
     assert numbers["book_steps"] == f"{steps / 1e6:.1f} million" and steps > 10_000
-    assert float(numbers["book_torch_minutes"]) == pytest.approx(6 * steps / 60_000, abs=0.6)
 
 
 def test_a_missing_a_broken_and_a_smoke_file_are_refused(tmp_path):
