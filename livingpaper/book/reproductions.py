@@ -133,8 +133,13 @@ def _moved(paper: Mapping[str, Any], effect: float) -> float:
     return difference / half if half else math.inf
 
 
-def as_table(published: Path, titles: Mapping[str, str]) -> str:
-    """The records in a folder of published runs as a Markdown table, in the order of ``titles`` (study -> its words).
+def as_table(published: Path, titles: Mapping[str, str], n_runs: Mapping[str, int]) -> str:
+    """The records in a folder of published runs as a Markdown table.
+
+    Args:
+        published: the folder.
+        titles: study -> its words, in the order of the rows.
+        n_runs: study -> how many runs its chapter stands on now; those that came since a record are newer.
 
     Raises:
         StoreError, ContentsError: a record is not what was published.
@@ -142,27 +147,31 @@ def as_table(published: Path, titles: Mapping[str, str]) -> str:
     kept = {name: read_record(published, f"{FOLDER}/{name}") for name in titles}
     found = {name: Reproduction.of(fields) for name, fields in kept.items() if fields}
     n_claims = {name: len(verdicts_in(published, name)) for name in found}
-    rows = [_row(record, titles[name], n_claims[name]) for name, record in found.items()]
+    rows = [_row(record, titles[name], n_claims[name], n_runs[name]) for name, record in found.items()]
     if not rows:
         return NONE_YET
     lines = [HEADINGS, tuple("---" for _ in HEADINGS), *rows]
-    left = [title for name, title in titles.items() if name not in found or _is_part(found[name], n_claims[name])]
+    part = {name for name, record in found.items() if _is_part(record, n_claims[name], n_runs[name])}
+    left = [title for name, title in titles.items() if name not in found or name in part]
     missing = f"\n\nNot reproduced whole yet: {'; '.join(left)}." if left else ""
     return "\n".join(f"| {' | '.join(line)} |" for line in lines) + missing
 
 
-def _is_part(record: Reproduction, n_claims: int) -> bool:
-    return not record.all_in_parts and record.claims < n_claims
+def _is_part(record: Reproduction, n_claims: int, n_runs: int) -> bool:
+    if record.all_in_parts:
+        return record.published < n_runs
+    return record.claims < n_claims or record.runs < n_runs
 
 
-def _row(record: Reproduction, title: str, n_claims: int) -> tuple[str, ...]:
+def _row(record: Reproduction, title: str, n_claims: int, n_runs: int) -> tuple[str, ...]:
     equal, hours = f"{record.equal} of {record.runs}", f"{record.hours:.2g} on {record.cores} cores"
     if record.parts:
         digits = f"numbers within {record.apart:.1g}" if record.apart else "none in any number"
         judged = SAME_NUMBERS if record.all_in_parts else NOT_JUDGED
-        return title, record.processor, f"{equal}, of {record.published} in all", judged, digits, hours
+        return title, record.processor, f"{equal}, of {n_runs} in all", judged, digits, hours
     if not record.judged:
-        return title, record.processor, f"{equal}, of {record.published} in all", NOT_JUDGED, NOT_JUDGED, hours
+        return title, record.processor, f"{equal}, of {n_runs} in all", NOT_JUDGED, NOT_JUDGED, hours
+    equal += f"; {n_runs - record.runs} are newer" if record.runs < n_runs else ""
     same = record.claims - len(record.differing)
     others = f" (not {', '.join(record.differing)})" if record.differing else ""
     others += f"; {n_claims - record.claims} are newer" if record.claims < n_claims else ""

@@ -89,7 +89,7 @@ def test_records_of_parts_add_up_wherever_they_were_made_until_all_are_made(read
         assert (record.runs, record.equal, record.published, record.all_in_parts) == (n_made, n_made, 7, n_made == 7)
     assert {*record.parts} == {*shipped(reader)} and record.apart == 0
     assert record.hours == pytest.approx(sum(one.hours for one in record.parts.values()))
-    row = reproductions.as_table(reader / "published", {NAME: "Words are recalled"}).splitlines()[2]
+    row = reproductions.as_table(reader / "published", {NAME: "Words are recalled"}, {NAME: 7}).splitlines()[2]
     assert "| 7 of 7, of 7 in all | of the same numbers | none in any number |" in row
     assert reproduce.main([TOY, "--minutes", "1", "--record", "--store", str(reader / "more")]) == 0
     assert kept_record(NAME, reader / "published") == record, "nothing is left to be made"

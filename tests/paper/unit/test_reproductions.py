@@ -27,6 +27,7 @@ RECORD = Reproduction(
     hours=1.234, cores=2,
 )  # fmt: skip
 TITLES = {"look_up": "Values are found", "other": "Another chapter"}
+N_RUNS = {"look_up": 40, "other": 3}
 
 
 def side(effect, low=0.0, high=1.0):
@@ -65,10 +66,10 @@ def test_a_record_is_read_as_it_was_written(moved):
 
 
 def test_table_has_a_row_a_record_and_names_the_others(tmp_path):
-    assert as_table(tmp_path, TITLES) == reproductions.NONE_YET
+    assert as_table(tmp_path, TITLES, N_RUNS) == reproductions.NONE_YET
     seal(tmp_path, (), ())
     keep(RECORD, tmp_path)
-    table = as_table(tmp_path, TITLES)
+    table = as_table(tmp_path, TITLES, N_RUNS)
     row = "| Values are found | Some CPU | 38 of 40 | 11 of 12 (not LU3) | 0.25 half-widths, LU7 | 1.2 on 2 cores |"
     assert row in table.splitlines()
     assert table.endswith("Not reproduced whole yet: Another chapter.")
@@ -78,8 +79,8 @@ def test_a_chapter_of_which_first_seeds_alone_were_made_again_is_not_called_repr
     seal(tmp_path, (), ())
     keep(replace(RECORD, published=400, claims=0, differing=(), largest=None, moved=0.0), tmp_path)
     monkeypatch.setattr(reproductions, "verdicts_in", lambda *_: dict.fromkeys(range(12)))
-    table = as_table(tmp_path, TITLES)
-    row = "| Values are found | Some CPU | 38 of 40, of 400 in all | not judged | not judged | 1.2 on 2 cores |"
+    table = as_table(tmp_path, TITLES, N_RUNS)
+    row = "| Values are found | Some CPU | 38 of 40, of 40 in all | not judged | not judged | 1.2 on 2 cores |"
     assert row in table.splitlines()
     assert table.endswith("Not reproduced whole yet: Values are found; Another chapter.")
 
@@ -105,11 +106,19 @@ def test_a_record_of_first_seeds_does_not_replace_one_of_the_whole_chapter(tmp_p
         keep(few, tmp_path)
 
 
+def test_runs_newer_than_the_record_are_counted(tmp_path, monkeypatch):
+    seal(tmp_path, (), ())
+    keep(RECORD, tmp_path)
+    monkeypatch.setattr(reproductions, "verdicts_in", lambda published, name: dict.fromkeys(range(12)))
+    table = as_table(tmp_path, TITLES, {"look_up": 45, "other": 3})
+    assert "| 38 of 40; 5 are newer |" in table and "whole yet: Values are found; Another chapter." in table
+
+
 def test_claims_newer_than_the_record_are_named_as_such(tmp_path, monkeypatch):
     seal(tmp_path, (), ())
     keep(RECORD, tmp_path)
     monkeypatch.setattr(reproductions, "verdicts_in", lambda published, name: dict.fromkeys(range(15)))
-    table = as_table(tmp_path, TITLES)
+    table = as_table(tmp_path, TITLES, N_RUNS)
     assert "| 11 of 12 (not LU3); 3 are newer |" in table
     assert table.endswith("Not reproduced whole yet: Values are found; Another chapter.")
 
@@ -139,7 +148,7 @@ def test_a_record_changed_after_it_was_kept_is_refused(tmp_path):
     path = keep(RECORD, tmp_path)
     path.write_text(path.read_text().replace('"equal": 38', '"equal": 40'))
     with pytest.raises(Exception, match="reproduced/look_up"):
-        as_table(tmp_path, TITLES)
+        as_table(tmp_path, TITLES, N_RUNS)
 
 
 def test_furthest_effect_is_counted_in_half_widths_of_the_published_interval():
@@ -218,15 +227,17 @@ def test_row_of_parts_says_how_far_numbers_are_apart_and_when_all_are_made(tmp_p
     few = replace(RECORD, published=3, claims=0, differing=(), largest=None, moved=0.0, hours=1.5)
     seal(tmp_path, (), ())
     keep(replace(few, runs=3, equal=2, parts=parts), tmp_path)
-    table = as_table(tmp_path, TITLES)
+    table = as_table(tmp_path, TITLES, {"look_up": 3, "other": 3})
     assert "| Some CPU | 2 of 3, of 3 in all | not judged | numbers within 4e-15 | 1.5 on 2 cores |" in table
     assert "Not reproduced whole yet: Values are found; Another chapter." in table
     whole = replace(few, runs=3, equal=3, parts=parts | {"c": made(0.0)})
     keep(whole, tmp_path)
     assert Reproduction.of(json.loads(whole.to_json())) == whole
-    table = as_table(tmp_path, TITLES)
+    table = as_table(tmp_path, TITLES, {"look_up": 3, "other": 3})
     assert "| 3 of 3, of 3 in all | of the same numbers | numbers within 4e-15 |" in table
     assert table.endswith("Not reproduced whole yet: Another chapter.")
+    later = as_table(tmp_path, TITLES, {"look_up": 5, "other": 3})
+    assert "| 3 of 3, of 5 in all |" in later and "whole yet: Values are found; Another chapter." in later
 
 
 def test_hours_of_interrupted_attempts_are_added(tmp_path, monkeypatch):
