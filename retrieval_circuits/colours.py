@@ -18,7 +18,7 @@ ROLES = {
     "answers held-out prompts": 1,
     "behaviour": 1,
     "the query moves the answer": 0,
-    "slot, patch": 0,
+    "the slot": 0,
 }
 """Moves of a look-up have their arrows' colours, answers that of drawn answers."""
 RECALL = {

@@ -8,6 +8,7 @@ import os
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import jaxtyping  # noqa: E402
+import pytest  # noqa: E402
 from beartype import BeartypeConf, beartype  # noqa: E402
 
 with_shapes = jaxtyping.jaxtyped
@@ -50,6 +51,18 @@ def synced(descriptor) -> None:
 
 
 os.fsync = synced
+
+@pytest.fixture
+def project(tmp_path, monkeypatch):
+    """A folder that commands take for a checkout of the book, from inside it; without it they would go to this one."""
+    from circuitcore.ground.environment import Folders
+
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "_toc.yml").touch()
+    found = Folders(tmp_path, tmp_path / "runs", tmp_path / "published")
+    monkeypatch.setattr(Folders, "from_environment", lambda: found)
+    return tmp_path
+
 
 # A file goes to one process (--dist loadfile). These take longest (10 processor seconds and more): begun last, one of
 # them would end alone. The first one waits for a book that others need later.

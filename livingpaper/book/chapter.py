@@ -133,7 +133,7 @@ class Chapter(Page):
         The number of networks in each arm is there for the prose afterwards: ``n_one_layer`` for an arm "one layer".
         So is that of an experiment's seeds.
         """
-        self._results = self.evidence.gather(Watch(say=None, bar=tqdm))  # the cost was said on opening
+        self._results = self.evidence.gather(Watch(bar=tqdm))  # the cost was said on opening
         first = self._results[0]
         for arm in first.arms:
             self.number(f"n_{re.sub(r'[^0-9A-Za-z]+', '_', arm)}", len(first.seeds(arm)))

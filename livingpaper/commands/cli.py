@@ -11,6 +11,7 @@ from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
+from circuitcore.ground.environment import Folders
 from circuitcore.ground.errors import EXPECTED, UserError
 from circuitcore.ground.interruption import ended_by_ctrl_c
 from livingpaper.commands import argument_types, language_models
@@ -120,7 +121,7 @@ def _add_others(commands) -> None:
 
 def _has_runs(parser: argparse.ArgumentParser) -> None:
     text = "folder of the runs (default: runs)"
-    parser.add_argument("--runs", type=argument_types.folder, default=Path("runs"), help=text)
+    parser.add_argument("--runs", type=argument_types.folder, default=_places().runs, help=text)
 
 
 def _allows_tasks(parser: argparse.ArgumentParser) -> None:
@@ -158,7 +159,6 @@ def _measure(arguments: argparse.Namespace) -> int:
 
     params, store = _params(arguments), _store(arguments)  # before what follows: wrong words should not wait for it
     from circuitcore.ground.durations import Durations
-    from circuitcore.ground.environment import Folders
     from circuitcore.metrics.instruments.measuring import measure_all, require_weights, unmeasured
     from circuitcore.training.sweeps.computing import compute_all
     from circuitcore.training.sweeps.sweep import obtainable, train_all
@@ -191,6 +191,8 @@ def _rerun(arguments: argparse.Namespace) -> int:
 def _verify(arguments: argparse.Namespace) -> int:
     from livingpaper.commands.run_checks import check_runs
 
+    if not (arguments.paths or _default_folders()):
+        raise UserError(f"there is nothing to check: neither {_places().runs} nor {_places().published}; name a folder")
     n_ok, n_bad = check_runs(arguments.paths or _default_folders(), arguments.allow_task, _watch())
     print(f"{n_ok} ok, {n_bad} bad.")
     return 1 if n_bad else 0
@@ -211,7 +213,8 @@ def _recompute(arguments: argparse.Namespace) -> int:
     from circuitcore.training.store.run_store import RunStore
     from livingpaper.commands.recompute import recompute
 
-    found = recompute(arguments.run, arguments.table, RunStore(arguments.runs, allow_tasks=arguments.allow_task))
+    store = RunStore(arguments.runs, _places().published, arguments.allow_task)
+    found = recompute(arguments.run, arguments.table, store)
     print("\n".join(found.lines()))
     return 0
 
@@ -220,7 +223,7 @@ def _export(arguments: argparse.Namespace) -> int:
     from circuitcore.export import export, find_run
     from circuitcore.training.store.run_store import RunStore
 
-    store = RunStore(arguments.runs, allow_tasks=arguments.allow_task)
+    store = RunStore(arguments.runs, _places().published, arguments.allow_task)
     folder = export(find_run(arguments.run, store), arguments.to, arguments.step, arguments.out)
     print(f"{folder}\nIn an environment with TransformerLens below 4, in that folder: from load import load")
     return 0
@@ -292,7 +295,6 @@ def _recipes(arguments: argparse.Namespace, params) -> list:
 
 def _train_recipes(arguments: argparse.Namespace, recipes: list) -> int:
     from circuitcore.ground.durations import Durations, expected
-    from circuitcore.ground.environment import Folders
     from circuitcore.training.sweeps.sweep import left_to_train, train_all
 
     store, durations = _store(arguments), Durations.of(Folders.from_environment().root)
@@ -310,7 +312,7 @@ def _store(arguments: argparse.Namespace):
     """The ``RunStore`` that the command line names."""
     from circuitcore.training.store.run_store import RunStore
 
-    return RunStore(arguments.runs, None if arguments.no_published else Path("published"))
+    return RunStore(arguments.runs, None if arguments.no_published else _places().published)
 
 
 def _watch():
@@ -326,8 +328,15 @@ def _drop_output() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
+def _places() -> Folders:
+    """Where things lie, each named as from here where it lies below."""
+    found, here = Folders.from_environment(), Path.cwd()
+    near = (path.relative_to(here) if path.is_relative_to(here) else path for path in (found.runs, found.published))
+    return Folders(found.root, *near)
+
+
 def _default_folders() -> list[Path]:
-    return [path for path in (Path("runs"), Path("published")) if path.is_dir()]
+    return [path for path in (_places().runs, _places().published) if path.is_dir()]
 
 
 if __name__ == "__main__":

@@ -88,7 +88,7 @@ def _ask(arguments: argparse.Namespace) -> int:
     settings |= {"temperature": arguments.temperature, "max_tokens": arguments.max_tokens}
     out = arguments.out or ANSWERS / _file_name(name, depth, arguments)
     with opened(out, settings) as record:
-        lacking = ask_missing(questions, model, record, effort, Watch(say=None))
+        lacking = ask_missing(questions, model, record, effort, Watch())
         asked = list(record.asked.values())
     if asked:
         lines = [*score_lines(scores(questions, asked)), *_chance_lines(name, depth, arguments.seed), str(out)]

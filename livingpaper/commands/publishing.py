@@ -56,8 +56,8 @@ def publish(name: str, folders: Folders, watch: Watch | None = None) -> int:
         Number of runs copied.
 
     Raises:
-        StoreError: a run is damaged, or a file cannot be written. OSError: an earlier copy of a run cannot be replaced.
-        StudyError: no such study. LookupError: a run that was never trained and measured, or computed.
+        StoreError: a run is damaged, or was never trained and measured, or computed; a file cannot be written.
+        OSError: an earlier copy of a run cannot be replaced. StudyError: no such study.
     """
     study, params, durations = studies.load(name), studies.load_params(name), Durations.of(folders.root)
     put_back(folders.published, name.rpartition(".")[2])
@@ -169,9 +169,7 @@ def _to_publish(
                     changes.steps[before.run_id] = kept
                 continue
             if run is None or not keys <= run.tables.keys():
-                raise LookupError(
-                    f"{recipe.run_id} ({arm}) is not trained and measured: run circuitcore measure {name}"
-                )
+                raise StoreError(f"{recipe.run_id} ({arm}) is not trained and measured: run circuitcore measure {name}")
             steps[run] = kept
     return steps, changes
 
@@ -246,7 +244,7 @@ def _computed(experiments: Iterable[Experiment], store: RunStore, shipped: RunSt
         if run := store.find(one):
             found[run] = []
         elif shipped.find(one) is None:
-            raise LookupError(f"{one.run_id} ({one.name}) is not computed: run circuitcore measure {name}")
+            raise StoreError(f"{one.run_id} ({one.name}) is not computed: run circuitcore measure {name}")
     return found
 
 

@@ -20,6 +20,8 @@ FOLDER = Path("build/status")
 def report(study: str, tier: str, engine: str | None, params, store: RunStore) -> Iterator[str]:
     """How far every arm and experiment is; then, once it is written, the place of the page.
 
+    Without a checkout of the book there is no page: a folder that one happens to be in is left as it is.
+
     Args:
         study: its name.
         tier: whose parameters ``params`` are.
@@ -31,7 +33,8 @@ def report(study: str, tier: str, engine: str | None, params, store: RunStore) -
     arms = {arm: obtainable(store, of_arm) for arm, of_arm in module.recipes(params).items()}
     experiments = studies.experiments(module, params)
     status = sweep_status(store, arms, experiments)
-    durations = Durations.of(Folders.from_environment().root)
+    folders = Folders.from_environment()
+    durations = Durations.of(folders.root)
     from_nothing = forecasts(study, status, studies.instruments(module, params), experiments, durations)
     name, command = study, f"circuitcore status {study}"
     if tier != "published":
@@ -39,7 +42,9 @@ def report(study: str, tier: str, engine: str | None, params, store: RunStore) -
     if engine:
         name, command = f"{name}.{engine}", f"{command} --engine {engine}"
     yield "\n".join(status_lines(status, from_nothing))  # first: it can be read where the page cannot be written
-    page = FOLDER / f"{name}.html"
+    if not folders.has_book:
+        return
+    page = folders.root / FOLDER / f"{name}.html"
     text = status_page(f"Sweep of {name}", command, status, from_nothing, datetime.now().astimezone())
     write_durably(page, text.encode())
     yield str(page)

@@ -26,7 +26,7 @@ def still_html(exhibit: Exhibit) -> str:
     drawn, end = drawing_html(exhibit.circuit(state)), "With JavaScript every checkpoint can be used here."
     if form := exhibit.form:
         shown = exhibit.find(state["run"])
-        network = f"{shown.condition}, epoch {shown.epoch(state['step'])}"
+        network = f"{shown.condition}, {shown.when(state['step'])}"
         words += asked_html(form, exhibit.task)
         told = tables_html(form, exhibit.task, reading, network)
         drawn, end = f'<div class="explorer-tells">{drawn}{told}</div>', f"Its answers are told. {FIRST} {end}"

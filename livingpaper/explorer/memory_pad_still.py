@@ -88,17 +88,6 @@ def _some(n: int, word: str) -> str:
     return f"{n} {word}{'' if n == 1 else 's'}"
 
 
-def told(number: int, found: Recall) -> str:
-    """What is known of one pair; numbers begin at 1."""
-    margin = found.margins[number - 1]
-    if math.isnan(margin):
-        return f"Pair {number}: recalled; it has no rival."
-    if margin > 0:
-        return f"Pair {number}: recalled, margin {fixed(margin, 2)}."
-    answer = found.answers[number - 1] + 1
-    return f"Pair {number}: forgotten, margin {fixed(margin, 2)}; the answer is output {answer}."
-
-
 def _pair(number: int, found: Recall) -> str:
     kept, margin = found.is_recalled[number - 1], found.margins[number - 1]
     mark = "kept" if kept else "lost"

@@ -82,18 +82,3 @@ def recall(
     np.fill_diagonal(rivals, -np.inf)
     margins = scores.diagonal() - rivals.max(1)
     return Recall(answers=np.where(margins > 0, np.arange(len(scores)), rivals.argmax(1)), margins=margins)
-
-
-def kept_by_sums(
-    inputs: Float[np.ndarray, "pair width"], outputs: Float[np.ndarray, "pair width"]
-) -> Int[np.ndarray, " size"]:
-    """How many of the first 1, 2, ... pairs their sum recalls: of a draw, what a closed form says of all draws."""
-    by_input, by_output = inputs @ inputs.T, outputs @ outputs.T
-    scores, found = np.zeros_like(by_input), []
-    for size in range(1, len(inputs) + 1):
-        scores += np.outer(by_input[size - 1], by_output[size - 1])  # [asked, answer]
-        part = scores[:size, :size].copy()
-        own = part.diagonal().copy()
-        np.fill_diagonal(part, -np.inf)
-        found.append(int((own > part.max(1)).sum()))
-    return np.array(found)

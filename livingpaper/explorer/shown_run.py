@@ -94,9 +94,18 @@ class ShownRun:
         found = () if None in born else (step for step in self.steps if step >= max(born))
         return next(iter(found), self.steps[-1])
 
+    @property
+    def has_epochs(self) -> bool:
+        """Whether its training passes over its rows again and again; where rows are always fresh none comes back."""
+        return not any(stage.fresh for stage in self.run.recipe.schedule.stages)
+
     def epoch(self, step: int) -> int:
         """The last epoch that ends by a step."""
         return bisect.bisect_right(self.run.recipe.schedule.epoch_ends, step) - 1
+
+    def when(self, step: int) -> str:
+        """A step as its epoch, where there are epochs, "epoch 30"; else by itself, "step 5,000"."""
+        return f"epoch {self.epoch(step)}" if self.has_epochs else f"step {step:,}"
 
     def entry(self) -> dict[str, Any]:
         """The run as the page knows it before its weights are loaded."""
@@ -106,7 +115,7 @@ class ShownRun:
             "seed": self.run.recipe.init_seed,
             "config": self.run.recipe.model.to_dict(),
             "steps": self.steps,
-            "epochs": [self.epoch(step) for step in self.steps],
+            "epochs": [self.epoch(step) for step in self.steps] if self.has_epochs else [],
             "final": self.run.final_step,
             "curves": [asdict(curve) for curve in self.curves],
             "births": [asdict(birth) for birth in self.births],

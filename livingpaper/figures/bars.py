@@ -1,5 +1,7 @@
 """Pictures that compare: subsets of heads, components, groups of runs, hypotheses, verdicts."""
 
+from dataclasses import replace
+
 import altair as alt
 import pandas as pd
 
@@ -12,6 +14,7 @@ from livingpaper.figures.rows import ColumnsError, both_origins, order_of, over_
 WHO = {"source": "the source", "ours": "ours"}
 """Whose a number is -> what it is called."""
 DIAMONDS = "the source (points: ours)"
+ON_TOUCH = "95 % t interval, said of a touched segment"
 SHARE_SLACK = 0.02
 """How far the shares of one bar may be from 1 before it is called no set of shares."""
 
@@ -105,6 +108,8 @@ def _names(kept: object) -> list[str]:
 def interchange(view: View, width: int) -> alt.TopLevelMixin:
     """After a patch, which hypothesis the answers followed: shares of all answers, one bar a site, mean over seeds.
 
+    No interval is drawn, so that the view needs no ``band``; a touched segment says its 95 % interval in words.
+
     Columns: ``site``, ``hypothesis`` (drawn in the order given; the rest of the answers is a hypothesis too, such as
     "other"), ``init_seed``, ``value`` (share in [0, 1]; the shares of one site, test and seed add up to 1); optional
     ``test`` (which interchange; one plot each), ``origin``.
@@ -113,7 +118,7 @@ def interchange(view: View, width: int) -> alt.TopLevelMixin:
     rows["test"] = rows["test"] if "test" in rows else ""
     _require_shares(rows)
     hypotheses, sites, tests = (order_of(rows, name) for name in ("hypothesis", "site", "test"))
-    means = over_seeds(rows, ["test", "site", "hypothesis"], view)
+    means = over_seeds(rows, ["test", "site", "hypothesis"], replace(view, band=ON_TOUCH))
     means["place"] = means["hypothesis"].map({name: place for place, name in enumerate(hypotheses)})
     means["runs"] = style.origin_labels(rows, means["origin"])
     wide = width >= style.WIDE

@@ -49,10 +49,10 @@ def training(view: View, width: int) -> alt.TopLevelMixin:
         y = alt.Y("value:Q", title=title, scale=style.value_scale(rows["value"]))
         layers = _lines(part[drawn], mean.drop(columns="panel"), _Look(x, y, order, pick, width, rows, units))
         if chance is not None:
-            layers.append(style.chance_line(float(chance), axis="y", label=chance != shown))
+            layers.append(style.chance_line(float(chance), label=chance != shown))
             shown = chance
         for name, level in view.levels.items():
-            layers.append(style.level_line(name, level, axis="y", label=panel == panels[0]))
+            layers.append(style.level_line(name, level, label=panel == panels[0]))
         if panel in view.turns:
             layers.append(_turns(view.turns[panel], x))
         plots.append(alt.layer(*layers).properties(**size, **({"title": panel} if panelled else {})))
@@ -95,7 +95,7 @@ def lines(view: View, width: int) -> alt.TopLevelMixin:
         look = _Look(x, y, order_of(rows, "series"), pick, width, rows, _units(part["value"]))
         layers = _lines(part[drawn], mean.drop(columns="panel"), look)
         if chance is not None:
-            layers.append(style.chance_line(float(chance), axis="y"))
+            layers.append(style.chance_line(float(chance)))
         plots.append(alt.layer(*layers).properties(**size, title=panel))
     plots[0] = plots[0].add_params(pick)
     return alt.concat(*plots, columns=columns, spacing=14).resolve_scale(x="shared")

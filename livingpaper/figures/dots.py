@@ -8,12 +8,20 @@ import pandas as pd
 
 from livingpaper.claims.view import View
 from livingpaper.figures import style
+from livingpaper.figures.level_labels import ROW, LevelLabel, nice, placed, rows_of_labels, upright
 from livingpaper.figures.row_labels import LETTER, row_labels, tallest
 from livingpaper.figures.rows import order_of, over_seeds
 
 FEW_VALUES, APART = 3, 0.18
 """Where the seeds of a lane share two or three values so far apart, in shares of the plot, each that more than one has
 says how many; so do lanes of one value beside such."""
+MOST_VALUES, LETTER_OF_COUNT = 8, 7
+"""Where no lane of a picture has more different values, and none shares its row, every point that is several seeds says
+how many: above it or, where counts would meet, of so many pixels a letter, below."""
+NARROWEST = style.NARROW - 144
+"""Pixels of the plot on a phone: counts stand as they must there, as a page carries their table once for all widths."""
+BESIDE = 24
+"""Pixels right of a plot that stay free, for what stands at its end."""
 LEGEND_OFFSET = 18
 """Pixels between a plot and the legend above it, as Vega has them."""
 
@@ -80,10 +88,11 @@ def dots(plot: Dots) -> alt.LayerChart:
     room = _label_room(plot)
     unit = plot.view.unit
     y = alt.Y(f"{plot.by}:N", sort=order, axis=None)
-    width = plot.width - room - 24
-    values = alt.Axis(tickCount=max(3, width // 80))
-    x = alt.X("value:Q", title=style.axis_title(unit, width), scale=style.value_scale(rows["value"]), axis=values)
-    color, shape, opacity = _look(rows, plot, width)
+    width = plot.width - room - BESIDE
+    values, scale = alt.Axis(tickCount=max(3, width // 80)), style.value_scale(rows["value"])
+    x = alt.X("value:Q", title=style.axis_title(unit, width), scale=scale, axis=values)
+    levels = _levels(plot, scale, means, room)
+    color, shape, opacity = _look(rows, rows_of_labels(levels), width)
     # Said, since points alone, where seeds are too few for intervals, would make it a scale without bands, and stripes
     # of a fixed height.
     offset = alt.YOffset("lane:N", sort=plot.lanes, scale=alt.Scale(type="band"))
@@ -91,8 +100,9 @@ def dots(plot: Dots) -> alt.LayerChart:
     tips = [alt.Tooltip(f"{plot.by}:N"), *([alt.Tooltip("series:N")] if series else [])]
     point = [alt.Tooltip("init_seed:N", title="seed"), alt.Tooltip("value:Q", title=unit)]
     look = {"x": x, "shape": shape, "tooltip": [*tips, *point, alt.Tooltip("runs:N", title="from")], **shared}
-    layers = [_stripes(order, plot.by, y), *_levels(plot), *_means(means, x, shared, tips), *_points(rows, look)]
-    layers += _counts(rows, plot.by, {"x": x, "y": y, "yOffset": offset})
+    lines = [*_zero(plot), *map(upright, levels)]
+    layers = [_stripes(order, plot.by, y), *lines, *_means(means, x, shared, tips), *_points(rows, look)]
+    layers += _counts(rows, plot, {"x": x, "y": y, "yOffset": offset})
     height = plot.row_height
     if room:
         layers += row_labels(y, order, room)
@@ -114,25 +124,34 @@ def _stripes(order: list[str], by: str, y: alt.Y) -> alt.Chart:
     return bars.encode(y=y, x=alt.XValue(0), x2=alt.X2Value("width"))
 
 
-def _levels(plot: Dots) -> list[alt.TopLevelMixin]:
-    levels, (low, high) = [], plot.rows["value"].agg(["min", "max"])
-    if plot.zero or low < 0 < high:
-        levels.append(alt.Chart(alt.Data(values=[{}])).mark_rule(style="zero").encode(x=alt.XDatum(0)))
-    if plot.view.chance is not None:
-        levels.append(style.chance_line(plot.view.chance, axis="x"))
-    for row, (name, level) in enumerate(plot.view.levels.items(), start=int(plot.view.chance is not None)):
-        label = "before" if level > (low + high) / 2 else True  # where there is room
-        levels.append(style.level_line(name, level, axis="x", label=label, row=row))
-    return levels
+def _zero(plot: Dots) -> list[alt.Chart]:
+    low, high = plot.rows["value"].agg(["min", "max"])
+    if not (plot.zero or low < 0 < high):
+        return []
+    return [alt.Chart(alt.Data(values=[{}])).mark_rule(style="zero").encode(x=alt.XDatum(0))]
 
 
-def _look(rows: pd.DataFrame, plot: Dots, width: int) -> tuple[alt.Color, alt.Shape, alt.Opacity | alt.OpacityValue]:
-    """Colour and marker by series, strength by origin."""
+def _levels(plot: Dots, scale: alt.Scale, means: pd.DataFrame, room: int) -> list[LevelLabel]:
+    """The line of chance and those of the view, with room for their labels: ``room`` pixels left of the plot."""
+    chance = plot.view.chance
+    levels = ({} if chance is None else {"chance": chance}) | dict(plot.view.levels)
+    levels = {name: float(level) for name, level in levels.items()}
+    told = scale.to_dict(validate=False)
+    ends = told.get("domain")
+    if ends is None:
+        drawn = [*plot.rows["value"], *means[["low", "high"]].to_numpy().flat, *levels.values()]
+        drawn += [0.0] if told.get("zero", True) else []
+        ends = nice(float(np.nanmin(drawn)), float(np.nanmax(drawn)))
+    span = (float(ends[0]), float(ends[1]))
+    return placed(levels, span, plot.width - room - BESIDE, room)
+
+
+def _look(rows: pd.DataFrame, n_levels: int, width: int) -> tuple[alt.Color, alt.Shape, alt.Opacity | alt.OpacityValue]:
+    """Colour and marker by series, strength by origin; ``n_levels`` rows of words stand between plot and legend."""
     kinds = order_of(rows, "series")
     legend = style.legend_above(kinds, width) if kinds != [""] else None
-    named = len(plot.view.levels) + (plot.view.chance is not None)
-    if legend and named > 1:  # above their words; for one there is room
-        legend.offset = LEGEND_OFFSET + style.WORDS_OF_LEVEL * (named - 1)
+    if legend and n_levels > 1:  # above their words; for one row there is room
+        legend.offset = LEGEND_OFFSET + ROW * (n_levels - 1)
     color = style.series_color(order=kinds, legend=legend)
     shape = style.series_shape(order=kinds, legend=legend)
     return color, shape, style.origin_opacity(style.origin_domain(rows), width, alone=0.75)
@@ -148,31 +167,64 @@ def _points(rows: pd.DataFrame, look: dict) -> list[alt.Chart]:
     return [known, unknown.encode(**look)]
 
 
+def _counts(rows: pd.DataFrame, plot: Dots, place: dict) -> list[alt.Chart]:
+    """How many seeds have a value, at its point: of all such points or, where values are many, of lanes of few."""
+    lane = [plot.by, "lane"]
+    stacks = rows.groupby([*lane, "value", "there"], observed=True).size()
+    stacks = stacks[stacks > 1].rename("n").reset_index()
+    stacks["words"] = "\N{MULTIPLICATION SIGN}" + stacks["n"].astype(str)
+    values = rows.groupby(lane, observed=True)["value"]
+    if len(plot.lanes) == 1 and values.nunique().between(2, MOST_VALUES).any():
+        middle = stacks.assign(align="center", dx=0, dy=_sides(stacks, plot))
+        if values.nunique().max() <= MOST_VALUES and middle["dy"].notna().all():
+            return _written(middle, place)
+    told = _lanes_of_few(values, rows["value"].max() - rows["value"].min())
+    beside = stacks.merge(told.rename("told").reset_index(), on=lane).query("told")
+    right = beside["value"] > (rows["value"].min() + rows["value"].max()) / 2
+    sides = {"align": np.where(right, "right", "left"), "dx": np.where(right, -5, 5), "dy": -5}
+    return _written(beside.assign(**sides), place)
+
+
+def _sides(stacks: pd.DataFrame, plot: Dots) -> list[float]:
+    """Pixels by which each count stands below its point; less than 0 for above, NaN where there is room on no side."""
+    pixels = NARROWEST / _span(plot.rows["value"])
+    ends: dict[tuple[str, int], float] = {}
+    found = []
+    for row, value, words in stacks[[plot.by, "value", "words"]].itertuples(index=False):  # by value within a row
+        start = value * pixels - LETTER_OF_COUNT * len(words) / 2
+        free = [dy for dy in (-9, 9) if start >= ends.get((row, dy), -np.inf)]
+        found.append(float(free[0]) if free else np.nan)
+        if free:
+            ends[row, free[0]] = start + LETTER_OF_COUNT * len(words)
+    return found
+
+
+def _span(values: pd.Series) -> float:
+    """How much the axis of these values spans, but for its rounding to whole ticks."""
+    scale = style.value_scale(values).to_dict()
+    ends = scale.get("domain", [*values.agg(["min", "max"]), *([0] if scale.get("zero", True) else [])])
+    return max(float(max(ends) - min(ends)), 1e-12)
+
+
+def _lanes_of_few(values: pd.core.groupby.SeriesGroupBy, spread: float) -> pd.Series:
+    """Which lanes have few values, far apart, or one beside such; by row and lane."""
+    n_values = values.nunique()
+    told = n_values.between(2, FEW_VALUES) & (values.agg(_closest) > APART * spread)
+    return told | ((n_values == 1) & told.any())
+
+
 def _closest(values: pd.Series) -> float:
     """How far the two closest of different values are apart."""
     return np.diff(np.unique(values.astype(float))).min(initial=np.inf)
 
 
-def _counts(rows: pd.DataFrame, by: str, place: dict) -> list[alt.Chart]:
-    """How many seeds have a value, beside its point, where a lane has few values; on the side where there is room."""
-    least = APART * (rows["value"].max() - rows["value"].min())
-    values = rows.groupby([by, "lane"], observed=True)["value"]
-    n_values, closest = values.transform("nunique"), values.transform(_closest)
-    told = n_values.between(2, FEW_VALUES) & (closest > least)
-    told |= (n_values == 1) & told.any()
-    counts = rows[told].groupby([by, "lane", "value", "there"], observed=True).size()
-    counts = counts[counts > 1].rename("n").reset_index()
-    if counts.empty:
-        return []
-    counts["words"] = counts["n"].astype(str) + " seeds"
-    right = counts["value"] > (rows["value"].min() + rows["value"].max()) / 2
-    sides = ((counts[~right], "left", 5), (counts[right], "right", -5))
+def _written(counts: pd.DataFrame, place: dict) -> list[alt.Chart]:
+    """A layer of words for each way in which they stand to their points."""
     return [
-        alt.Chart(part)
-        .mark_text(style="ink", align=align, dx=dx, dy=-5, fontSize=10, tooltip=False)
+        alt.Chart(part[["words", "value", *(place[axis].to_dict()["field"] for axis in ("y", "yOffset"))]])
+        .mark_text(style="ink", align=align, dx=dx, dy=dy, fontSize=10, tooltip=False)
         .encode(text="words:N", **place)
-        for part, align, dx in sides
-        if not part.empty
+        for (align, dx, dy), part in counts.groupby(["align", "dx", "dy"], sort=False)
     ]
 
 

@@ -40,5 +40,5 @@ def removal(view: View, width: int) -> alt.TopLevelMixin:
         words.encode(x=x, y=y, color=color),
     ]
     if view.chance is not None:
-        layers.append(style.chance_line(view.chance, axis="y"))
+        layers.append(style.chance_line(view.chance))
     return alt.layer(*layers).properties(**side)

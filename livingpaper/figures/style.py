@@ -28,8 +28,6 @@ NARROW = 344
 MAX_ROWS = 20_000
 """Rows a chart may carry: above this a page stops being quick to load."""
 
-WORDS_OF_LEVEL = 14
-"""Pixels of a row of words that name levels."""
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
 DASHES = [[1, 0], [7, 3], [2, 2], [9, 3, 2, 3], [4, 4], [1, 3], [12, 4]]
 MARKERS = ["circle", "square", "triangle-up", "diamond", "cross", "triangle-down"]
@@ -226,41 +224,25 @@ def legend_above(labels: list[str], width: int, symbol: Symbol = "") -> alt.Lege
     return alt.Legend(title=None, orient="top", **look)
 
 
-def chance_line(chance: float, *, axis: Literal["x", "y"], label: bool = True) -> alt.LayerChart:
-    """A dashed line at the level of a guesser, with the word and the number beside it.
-
-    Args:
-        chance: on the drawn scale.
-        axis: the axis that carries the value.
-        label: False where another facet of the same figure already says it.
-    """
-    return level_line("chance", chance, axis=axis, label=label)
+def chance_line(chance: float, *, label: bool = True) -> alt.LayerChart:
+    """A level dashed line where a guesser is, with the word and the number above it; as ``level_line``."""
+    return level_line("chance", chance, label=label)
 
 
-def level_line(
-    name: str, level: float, *, axis: Literal["x", "y"], label: bool | Literal["before"] = True, row: int = 0
-) -> alt.LayerChart:
-    """A dashed line at a level, with its name and the number beside it.
+def level_line(name: str, level: float, *, label: bool = True) -> alt.LayerChart:
+    """A level dashed line at a value, with its name and the number above it; upright ones are in ``level_labels``.
 
     Args:
         name: of the level.
-        level: on the drawn scale.
-        axis: the axis that carries the value.
-        label: False where another facet of the same figure already says it; "before" an upright line, not behind it.
-        row: of words above the plot, counted from the lowest; of an axis x alone.
+        level: on the drawn scale, which the axis y carries.
+        label: False where another facet of the same figure already says it.
     """
     data = alt.Data(values=[{"level": round(level, 4), "label": f"{name} {level:.3g}"}])
-    place = {"x": alt.XDatum, "y": alt.YDatum}[axis](round(level, 4))
-    rule = alt.Chart(data).mark_rule(style="chance", tooltip=False).encode(**{axis: place})
+    rule = alt.Chart(data).mark_rule(style="chance", tooltip=False).encode(y=alt.YDatum(round(level, 4)))
     if not label:
         return alt.layer(rule)
-    words = alt.Text("label:N")
-    if axis == "y":
-        text = alt.Chart(data).mark_text(style="chance-label", align="right", baseline="bottom", dy=-3)
-        return alt.layer(rule, text.encode(x=alt.XValue("width"), y=alt.Y("level:Q"), text=words))
-    align, dx = ("right", -4) if label == "before" else ("left", 4)
-    text = alt.Chart(data).mark_text(style="chance-label", align=align, baseline="bottom", dx=dx)
-    return alt.layer(rule, text.encode(y=alt.YValue(-3 - WORDS_OF_LEVEL * row), x=alt.X("level:Q"), text=words))
+    text = alt.Chart(data).mark_text(style="chance-label", align="right", baseline="bottom", dy=-3)
+    return alt.layer(rule, text.encode(x=alt.XValue("width"), y=alt.Y("level:Q"), text=alt.Text("label:N")))
 
 
 def origin_labels(rows: pd.DataFrame, origins: pd.Series) -> list[str]:

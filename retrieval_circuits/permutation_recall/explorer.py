@@ -8,7 +8,7 @@ from livingpaper.explorer.material import Material, births_of
 from livingpaper.explorer.probe import Reading, probe
 from livingpaper.explorer.shown_run import Curve, ShownRun
 from retrieval_circuits.permutation_recall.circuit import PLAN, link_tests, values_note
-from retrieval_circuits.permutation_recall.readings.models import ONE, TWO
+from retrieval_circuits.permutation_recall.readings.models import AMONG_SHOWN, ONE, TWO
 from retrieval_circuits.permutation_recall.readings.sizes import recall_times
 
 LABELS = {ONE: "small, trained without repeats", TWO: "large, trained with repeats"}
@@ -63,10 +63,9 @@ def shown_runs(material: Material) -> Iterator[ShownRun]:
 
 def _curves(material: Material, run: Run) -> tuple[Curve, ...]:
     last = {"variable": "step 5", "split": "test"}
-    chance = 1 / len(PERMUTATION)
     return (
         material.curve(
-            run, "accuracy at the last step, x repeated", "step_accuracy", family="repeat", **last, chance=chance
+            run, "accuracy at the last step, x repeated", "step_accuracy", family="repeat", **last, chance=AMONG_SHOWN
         ),
         material.curve(run, "accuracy at the last step, x new", "step_accuracy", family="normal", **last),
         material.curve(run, "accuracy at step 2", "step_accuracy", variable="step 2", split="test"),

@@ -51,7 +51,7 @@ def _path(bare: Exhibit, parent: Lookup, fork: Lookup) -> tuple[PathStep, ...]:
             title=f"Beside it a fork: {other_names}.",
             text=f"It left the network at step {left:,}, with all its weights, and went on with other rows. "
             f"{done(bare.circuit({**bare.start, **there}))}. Asked the same, it says {fork.plain.likeliest}.",
-            state={"other": there}, lit=(JOINS,), claims=("SS4",),
+            state={"other": there}, lit=(JOINS,), claims=("SS18",),
         ),
         PathStep(
             title=f"Take {names} away.",

@@ -16,6 +16,7 @@ from retrieval_circuits.lookup_circuit import PLAN
 from retrieval_circuits.published_gate import OPEN, OURS, SHUT, gate_stop
 from retrieval_circuits.six_run_matrix.circuit import NOTE, link_tests
 from retrieval_circuits.six_run_matrix.design import MATRIX
+from retrieval_circuits.six_run_matrix.figures.matrix import called
 from retrieval_circuits.six_run_matrix.readings.births import (
     COPYING,
     ROUTING,
@@ -59,7 +60,7 @@ def _by_rule(results: Results) -> dict[str, pd.DataFrame]:
 
 
 def _births(tables: Mapping[str, pd.DataFrame], arm: str, run: Run) -> tuple[Birth, ...]:
-    labels = {motif: motif for motif in SHOWN}
+    labels = {motif: called(motif) for motif in SHOWN}
     return tuple(
         birth
         for rule, table in tables.items()

@@ -32,7 +32,7 @@ def hops(n_steps: int) -> tuple[Hop, ...]:
     ahead = tuple((f"value_{k}", f"value_{later}") for k in steps for later in range(k + 1, n_steps))
     every = (
         Hop(name="joins", does="joins a pair", links=tuple((f"value_{k}", f"key_{k}") for k in steps)),
-        Hop(name="fetches", does="fetches the first answer", links=(("queries", "value_0"),)),
+        Hop(name="fetches", does="fetches from where the first answer stands", links=(("queries", "value_0"),)),
         Hop(
             name="hops",
             does="hops along the chain to a later answer",

@@ -24,6 +24,8 @@ BORN = {"joins": PREVIOUS, "fetches": FIRST, "hops": SECOND, "doubles": JUMP}
 """Kind of link -> the one whose attention through training dates it."""
 TOLD = {"hops": "SH10", "doubles": "SH11"}
 """Kind of link -> the claim that says in how many networks there is one."""
+OPENING = "SH4"
+"""The claim that the first stop tells: what these networks learn, which is decided."""
 KINDS = tuple((hop.name, hop.links) for hop in hops(FOLLOWED.n_steps))
 
 
@@ -44,9 +46,8 @@ def exhibit(materials: Sequence[Material]) -> HopExhibit:
     task = runs[0][1].recipe.make_task()
     shown = tuple(_shown(material, run) for material, run in runs)
     bare = HopExhibit(name="explorer-stacked-heads", task=task, form=form(task), hops=hops(task.n_steps), runs=shown)
-    told = {
-        claim.id: verdict_line(claim.verdict(materials[0].results)) for claim in CLAIMS if claim.id in TOLD.values()
-    }
+    spoken_of = {OPENING, *TOLD.values()}
+    told = {claim.id: verdict_line(claim.verdict(materials[0].results)) for claim in CLAIMS if claim.id in spoken_of}
     return replace(bare, path=_path(bare), told=told)
 
 
@@ -88,7 +89,8 @@ def _path(shown: HopExhibit) -> tuple[PathStep, ...]:
     first = shown.runs[0].shown
     places = [(first.run.run_id, first.steps[-1]), (first.run.run_id, first.steps[0])]
     places += [(one.shown.run.run_id, one.shown.steps[-1]) for one in shown.runs[1:3]]
-    return tuple(_stop(shown, *place) for place in dict.fromkeys(places))
+    opening, *others = (_stop(shown, *place) for place in dict.fromkeys(places))
+    return (replace(opening, claims=(OPENING,)), *others)
 
 
 def _stop(shown: HopExhibit, run_id: str, step: int) -> PathStep:
@@ -98,7 +100,9 @@ def _stop(shown: HopExhibit, run_id: str, step: int) -> PathStep:
         " and ".join(words)
         for words in zip(*((one.wanted, one.nearest, f"{one.error:.2f}") for one in answers), strict=True)
     )
-    text = f"Asked for {wanted}, it says {said} (squared error {errors})."
+    asked = f"{shown.form.chains[0]}{shown.form.blocks[-1].places[0]}"
+    aside = "" if said == wanted else f", where {wanted} are wanted"
+    text = f"Asked for {asked}, it says {said}{aside} (squared error {errors})."
     if not tests:
         text += " No test supports a link of this network."
     told = tuple(TOLD[kind] for kind in _kinds(tests) if kind in TOLD)

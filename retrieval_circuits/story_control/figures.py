@@ -8,6 +8,7 @@ from circuitcore.tasks import make_task
 from livingpaper.claims.results import Results, with_epochs
 from livingpaper.claims.units import POINTS
 from livingpaper.claims.view import View, in_order
+from livingpaper.figures.circuit import percent
 from retrieval_circuits.design import BAND
 from retrieval_circuits.story_control.design import (
     ARMS,
@@ -19,6 +20,7 @@ from retrieval_circuits.story_control.design import (
     PLANTED,
     PROBE_ROWS,
     REPEATS,
+    SHUFFLED,
     STORY,
 )
 from retrieval_circuits.story_control.published import PUBLISHED, PUBLISHED_TEXT
@@ -42,6 +44,7 @@ from retrieval_circuits.story_control.readings import (
     text_facts,
 )
 
+PAIRS = {"train_2_pairs": "two", "train_3_pairs": "three"}
 SPLITS = {"train": "train", "val": "val", "test": "test", "ood": "longer context"}
 VARIABLES = {
     "previous_token": "previous word",
@@ -51,7 +54,6 @@ VARIABLES = {
 }
 SHORT = {STORY: "story", PLANTED: "repeats", PHRASES: "phrases"}
 SWEPT = f"{N_BASES} test rows, each with five lengths of context"
-POOL = "the three controls"
 HAS = {arm: f"{arm} (learnable)" for arm in REPEATS}
 _CURVE = ["epoch", "series", "arm", "init_seed", "value"]
 DEFINED = dict(zip(DEFINITIONS, ("the source's definitions", "our definitions"), strict=True))
@@ -82,6 +84,25 @@ def chosen_numbers(chosen: View) -> dict[str, str]:
     """What the page prints of it: the means, in points."""
     means = chosen.published.groupby("split")["value"].mean()
     return {f"{on}_elsewhere": POINTS.words(means[on]) for on in ("val", "test")}
+
+
+def by_heart(results: Results) -> View:
+    """Accuracy at the end on the prompts with shuffled targets that a network was trained on, by number of pairs."""
+    rows = results.at_final("accuracy", SHUFFLED, split=list(PAIRS))
+    table = rows.assign(group=rows["split"].astype(str).map(PAIRS))[["group", "arm", "init_seed", "value"]]
+    chance = 1 / len(make_task("textual_kv", {}).answers)
+    return View(table, "accuracy", "prompts trained on", BAND, chance, "Chance: any of the values.")
+
+
+def by_heart_numbers(view: View) -> dict[str, str]:
+    """What the page prints of it: the mean of each number of pairs, the range over networks of three, and chance."""
+    by_pairs = view.published.groupby("group")["value"]
+    return {
+        **{f"by_heart_{pairs}": percent(value) for pairs, value in by_pairs.mean().items()},
+        "by_heart_low": percent(by_pairs.min()["three"]),
+        "by_heart_high": percent(by_pairs.max()["three"]),
+        "by_chance": percent(float(view.chance or 0)),
+    }
 
 
 def _best(rows: pd.DataFrame) -> pd.DataFrame:
@@ -173,19 +194,18 @@ def _last_layers_best(results: Results, metric: str, arm: str) -> pd.Series:
 
 
 def rates(results: Results) -> View:
-    """Whether any birth, and all four, are reported of each run: every control, and those that could fail together."""
+    """Whether any birth, and all four, are reported of each run, by kind of network."""
     runs = pd.concat([reported(results, definitions) for definitions in DEFINITIONS], ignore_index=True)
     runs = runs[runs["motif"].isin([WHOLE, ANY])]
-    pool = runs[runs["arm"].isin(COULD_FAIL)].assign(group=POOL)
-    table = pd.concat([runs.assign(group=runs["arm"].replace(HAS)), pool], ignore_index=True)
-    table = table.assign(series=table["definitions"].map(DEFINED), value=table["born"].astype(float))
+    table = runs.assign(
+        group=runs["arm"].replace(HAS), series=runs["definitions"].map(DEFINED), value=runs["born"].astype(float)
+    )
     table = table.rename(columns={"motif": "panel"})
-    table = in_order(in_order(table, "group", [*CANNOT, POOL, *HAS.values()]), "panel", [WHOLE, ANY])
+    table = in_order(in_order(table, "group", [*CANNOT, *HAS.values()]), "panel", [WHOLE, ANY])
     note = (
-        f"T{POOL[1:]}: {', '.join(COULD_FAIL)}. Untrained networks have seeds of their own, from {FRESH} on, so that "
-        "none is the start of a trained one. Only planted repeats and phrases leave anything to find. These intervals "
-        "take each run for a draw of its own; those on the cards count networks that share rows together, and are "
-        "wider."
+        f"Untrained networks have seeds of their own, from {FRESH} on, so that none is the start of a trained one. "
+        "Only planted repeats and phrases leave anything to find. These intervals take each run for a draw of its own; "
+        f"those on the cards take {', '.join(COULD_FAIL)} together, and networks that share rows, and are wider."
     )
     columns = ["panel", "group", "series", "arm", "init_seed", "value"]
     return View(table[columns], "share of runs reported", "held-out prompts", "95 % Wilson interval", note=note)
@@ -197,7 +217,7 @@ def alarm_numbers(rates: View, motifs: View) -> dict[str, str]:
     Those of the published runs where the reader's stand under them.
     """
     rows = rates.published
-    rows = rows[(rows["group"] == POOL) & (rows["panel"] == ANY) & (rows["series"] == DEFINED[OURS])]
+    rows = rows[rows["arm"].isin(COULD_FAIL) & (rows["panel"] == ANY) & (rows["series"] == DEFINED[OURS])]
     one = rows["arm"] == ONE_LAYER
     parts = {"any_in_one_layer": rows.loc[one, "value"], "any_elsewhere": rows.loc[~one, "value"]}
     copying = motifs.table.loc[motifs.table["networks"] == ONE_LAYER, "copying"].iloc
@@ -267,6 +287,7 @@ VIEWS: dict[str, Callable[[Results], View]] = {
     "highest": highest,
     "where": where,
     "chosen_elsewhere": chosen_elsewhere,
+    "by_heart": by_heart,
     "rates": rates,
     "motifs": motifs,
     "ceiling": ceiling,

@@ -64,6 +64,21 @@ def recipes(params: Params) -> dict[str, tuple[Recipe, ...]]:
     }
 
 
+def numbers_of_the_design(params: Params) -> dict[str, int | str]:
+    """What the page prints of the networks under study, and of what they are trained on and with."""
+    few = params.model_copy(update={"seeds": params.seeds[:1], "control_seeds": (), "torch_seeds": ()})
+    (recipe,) = recipes(few)[TRAINED]
+    return {
+        "d_model": recipe.model.d_model,
+        "d_mlp": recipe.model.d_mlp,
+        "n_tokens": recipe.model.d_vocab,
+        "n_train": f"{recipe.make_task().n_train:,}",
+        "rate": f"{recipe.optimizer.lr:g}",
+        "batch": recipe.batch_size,
+        "epochs": params.epochs,
+    }
+
+
 def _data_set(seed: int) -> dict[str, int]:
     return {"generator_seed": data_set_of(seed)}
 

@@ -156,6 +156,12 @@ def single_edge(results: Results, into: str) -> pd.Series:
     return by_site(results, "edge_switch", pair + f".{into}", family="query")
 
 
+def carrier_replaced(results: Results) -> pd.Series:
+    """Per seed: answers that become the other question's where the carrier's write is that of an unrelated prompt."""
+    where = {"family": "query_key", "variable": "source_answer", "edit": "random_source"}
+    return by_site(results, "interchange", chosen_heads(results, "carrier") + ".z", **where)
+
+
 def retargeted(results: Results, control: str = "") -> pd.Series:
     """Per seed: answers that follow the query put into the router alone."""
     where = {"family": "query_key", "variable": "source_answer", "edit": control}

@@ -191,7 +191,7 @@ def a_run(run_id, config, epochs, seed=0):
     """A run that was never trained, at the ends of some epochs of ten steps; weights are drawn by epoch and seed."""
     recipe = SimpleNamespace(
         model=config,
-        schedule=SimpleNamespace(epoch_ends=tuple(range(0, 10 * max(epochs) + 1, 10))),
+        schedule=SimpleNamespace(epoch_ends=tuple(range(0, 10 * max(epochs) + 1, 10)), stages=()),
         init_seed=0,
         make_task=PermutationRecall,
     )

@@ -1,6 +1,7 @@
 """The pad of pairs in Chromium: Python's numbers to the printed digit, an address, a keyboard, and bad input."""
 
 import json
+import math
 import re
 
 import numpy as np
@@ -11,7 +12,7 @@ from test_pages import LUMINANCE
 
 from livingpaper.explorer import memory_pad_still
 from livingpaper.explorer.memory_pad import SCRIPTS, STATIC, MemoryPad, Stored
-from livingpaper.explorer.memory_sums import WAYS, filled, kept_by_sums, recall
+from livingpaper.explorer.memory_sums import WAYS, filled, recall
 
 WIDTHS, N_PAIRS, STEPS = (4, 8), 40, (1, 30)
 PAGE = (
@@ -26,6 +27,30 @@ FOUND = """([data, state]) => {
     const kept = memoryRules.keptBySums(of('inputs'), of('outputs')), told = found.pairs.map(memoryRules.told);
     return { memory: found.memory.map(row => [...row]), summary: memoryRules.summary(pad, found), told, kept };
 }"""
+
+
+def kept_by_sums(inputs, outputs):
+    """How many of the first 1, 2, ... pairs their sum recalls: of a draw, what a closed form says of all draws."""
+    by_input, by_output = inputs @ inputs.T, outputs @ outputs.T
+    scores, found = np.zeros_like(by_input), []
+    for size in range(1, len(inputs) + 1):
+        scores += np.outer(by_input[size - 1], by_output[size - 1])  # [asked, answer]
+        part = scores[:size, :size].copy()
+        own = part.diagonal().copy()
+        np.fill_diagonal(part, -np.inf)
+        found.append(int((own > part.max(1)).sum()))
+    return np.array(found)
+
+
+def told(number, found):
+    """What is known of one pair; numbers begin at 1."""
+    margin = found.margins[number - 1]
+    if math.isnan(margin):
+        return f"Pair {number}: recalled; it has no rival."
+    if margin > 0:
+        return f"Pair {number}: recalled, margin {memory_pad_still.fixed(margin, 2)}."
+    answer = found.answers[number - 1] + 1
+    return f"Pair {number}: forgotten, margin {memory_pad_still.fixed(margin, 2)}; the answer is output {answer}."
 
 
 def vectors(width, seed):
@@ -93,7 +118,7 @@ def test_the_page_says_what_python_says_to_the_printed_digit(blank, way, pairs):
             memory, found = pad.reading(state)
             assert np.allclose(page["memory"], memory, atol=1e-9)
             assert page["summary"] == memory_pad_still.summary(pad.told_of(state), found)
-            assert page["told"] == [memory_pad_still.told(number, found) for number in range(1, pairs + 1)]
+            assert page["told"] == [told(number, found) for number in range(1, pairs + 1)]
             assert page["kept"] == kept_by_sums(*(t[width].astype(float) for t in (pad.inputs, pad.outputs))).tolist()
 
 

@@ -65,6 +65,12 @@ def assert_reads(explorer, prompt):
     assert top[0] - top[1] > FAR
 
 
+def test_the_place_in_training_is_a_step_alone_where_rows_never_come_back(explorer):
+    last = f"{RUN.final_step:,}"
+    assert explorer.locator(".explorer-time").first.inner_text().startswith(f"step {last} of {last}")
+    assert "epoch" not in explorer.locator(".explorer-place").first.inner_text()
+
+
 def test_a_stream_opens_with_its_moves(explorer):
     words = PROMPT.split()
     assert_reads(explorer, PROMPT)

@@ -118,7 +118,8 @@ globalThis.circuitPlaces = (() => {
       this.#player.hidden = this.#slider.hidden = isOne;
       this.#condition.value = condition;
       this.#seed.value = seed;
-      const when = `step ${number(at.step)} of ${number(final)}, epoch ${epochs[steps.indexOf(at.step)]}`;
+      const epoch = epochs.length ? `, epoch ${epochs[steps.indexOf(at.step)]}` : ''; // none where rows are always fresh
+      const when = `step ${number(at.step)} of ${number(final)}${epoch}`;
       Object.assign(this.#slider, { max: final, value: at.step, ariaValueText: when });
       say(this.#time, `${when}${isOne ? ' (the only one here)' : ''}`);
       this.#strip.show(this.#run, at.step, this.#showRules(rule));

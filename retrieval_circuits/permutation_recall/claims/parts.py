@@ -73,12 +73,14 @@ PARTS = (
     Claim(
         id="PR15",
         says=Says(
-            holds="Recall needs a non-linear FFN: the best linear map in its place does not recall.",
-            fails="Recall needs no non-linear FFN: the best linear map in its place recalls, on {effect} of probes.",
-            whether="whether the best linear map recalls in the FFN's place",
+            holds="Recall needs a non-linear FFN: the linear map nearest to it does not recall in its place.",
+            fails="Recall needs no non-linear FFN: the linear map nearest to it recalls in its place, on {effect} of "
+            "probes.",
+            whether="whether the linear map nearest to the FFN recalls in its place",
         ),
         reading=large(
-            "recall with the best linear map from the FFN's input to its output", parts.recall_with_linear_map
+            "recall with the linear map from the FFN's input that is nearest to its output, in squares, in its place",
+            parts.recall_with_linear_map,
         ),
         bound=at_most(0.5, "half of the probes, as much as counts as recall"),
         controls=(they_recall("yes"),),
@@ -169,6 +171,8 @@ PARTS = (
         ),
         source="source",
         source_verdict="Stated, from attention maps",
+        remark="It could not have come out otherwise: in one layer nothing at the last position reads what earlier "
+        "rows write.",
     ),
 )
 

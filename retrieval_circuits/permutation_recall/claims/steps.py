@@ -63,13 +63,13 @@ STEPS = (
         ),
         bound=at_most(0.02, "a tenth of the lowest of the four, 1/5"),
         controls=(LAST_STEP_RIGHT,),
-        source="source",
-        source_verdict="Implied: ~10 % at step 1 is said to be expected",
+        remark="A null hypothesis of ours. The source reports about 10 % at step 1, less than an even guess has, and "
+        "calls it expected.",
     ),
     Claim(
         id="PR8",
         says=Says(
-            holds="On a split in which every pair is held out equally often, step 1 of the small model recovers.",
+            holds="On one split in which every pair is held out equally often, step 1 of the small model recovers.",
             fails="Where every pair is held out equally often, step 1 of the small model does not recover.",
             whether="whether step 1 of the small model recovers where every pair is held out equally often",
         ),
@@ -79,6 +79,7 @@ STEPS = (
             partial(steps.first_step, arm=BALANCED_1),
             arms=(BALANCED_1,),
         ),
+        remark="There is one balanced split, so that the interval is over the networks trained on it, not over splits.",
         bound=at_least(0.15, "midway between the source's 0.1 and an even guess, 1/5"),
         controls=(
             Control(

@@ -1,5 +1,7 @@
 """Tables of the large model taken apart at the end of training: which part remembers, and which head does what."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 
@@ -10,10 +12,12 @@ from retrieval_circuits.design import BAND
 from retrieval_circuits.permutation_recall.design import TASK_2
 from retrieval_circuits.permutation_recall.measures.ffn import NEEDED
 from retrieval_circuits.permutation_recall.readings import parts
-from retrieval_circuits.permutation_recall.readings.models import TWO
+from retrieval_circuits.permutation_recall.readings.models import AMONG_SHOWN, TWO
 from retrieval_circuits.permutation_recall.readings.parts import ALL_HEADS, separation_null
 
 PROBES = "probes of held-out permutations"
+BOTH_ROWS = "held-out permutations: recall on probes, elimination on rows without repeat"
+GUESS = "Chance: a guess among the four y shown"
 CUTS = {
     "cut y_source": "without the y to be recalled", "cut x_source": "without the x it belongs to",
     "cut other y": "without the other y", "cut other x": "without the other x", "cut self": "without itself",
@@ -32,6 +36,9 @@ MASS = {
     "mass_last_y": "last y", "mass_self": "itself",
 }  # fmt: skip
 
+HEADS_BY_ROLE = ("head that recalls more", "head that eliminates more")
+"""A network's two heads, by what their loss costs: elimination less recall."""
+
 
 def edges(results: Results) -> View:
     """What is answered when the last position cannot look at some positions, in any head."""
@@ -42,15 +49,15 @@ def edges(results: Results) -> View:
 
 
 def ffn(results: Results) -> View:
-    """Recall and elimination without the FFN, and with the best linear map in its place."""
+    """Recall and elimination without the FFN, and with the linear map nearest to it in its place."""
     found = []
     for metric, series in {"recall_under": "recall", "elimination_under": "elimination"}.items():
         for (site, edit), group in PARTS.items():
             rows = _under(results, metric, site, [edit])
             found.append(rows.assign(group=group, series=series))
-    return _seeds(
-        in_order(pd.concat(found, ignore_index=True), "group", PARTS.values()), "share of rows answered rightly"
-    )
+    note = "FFN linear: the linear map, with a constant, nearest to it in squares over rows of trained permutations"
+    table = in_order(pd.concat(found, ignore_index=True), "group", PARTS.values())
+    return replace(_seeds(table, "share of rows answered rightly", note=note), split=BOTH_ROWS)
 
 
 def neurons(results: Results) -> View:
@@ -61,9 +68,10 @@ def neurons(results: Results) -> View:
     table = pd.concat([whole, rows], ignore_index=True).assign(parts="FFN neurons of largest effect")
     note = (
         f"Of {TASK_2.d_mlp} neurons, set to zero at the last position, ranked in each network by what the loss of each "
-        "alone costs on the same rows. Chance: any of the five"
+        f"alone costs on the same rows. {GUESS}"
     )
-    return View(table[["removed", "parts", "init_seed", "value"]], "share of rows recalled", PROBES, "", 1 / 5, note)
+    drawn = table[["removed", "parts", "init_seed", "value"]]
+    return View(drawn, "share of rows recalled", PROBES, "", AMONG_SHOWN, note)
 
 
 def needed(results: Results) -> View:
@@ -87,7 +95,8 @@ def decoding(results: Results) -> View:
         group=rows["site"].astype(str).map(sites),
         series=rows["edit"].astype(str).map({"": "true labels", "random_labels": "random labels"}),
     )
-    return _seeds(in_order(table, "group", sites.values()), "accuracy of a linear probe", 1 / 5, "Five classes.")
+    note = f"{GUESS}; with random labels, any of the five."
+    return _seeds(in_order(table, "group", sites.values()), "accuracy of a linear probe", AMONG_SHOWN, note)
 
 
 def moves(results: Results) -> View:
@@ -125,18 +134,28 @@ def positions(results: Results) -> View:
         _under(results, metric, ALL_HEADS, [f"swap {path}' positions"]).assign(group=name, series=f"in the {path}")
         for metric, name in answers.items() for path in ("values", "keys")
     ]  # fmt: skip
-    return _seeds(pd.concat(found, ignore_index=True), "share of answers", 1 / 5, "Chance: any of the five.")
+    return _seeds(pd.concat(found, ignore_index=True), "share of answers", AMONG_SHOWN, f"{GUESS}.")
 
 
 def roles(results: Results) -> View:
-    """What the loss of each head costs, elimination less recall: one point a network and head."""
-    scores = parts.role_scores(results)
-    table = scores.reset_index().melt(id_vars="init_seed", var_name="group")
-    table["group"] = table["group"].map({"L0H0": "first head", "L0H1": "second head"})
-    return _seeds(
-        table, "cost to elimination less cost to recall, shares of rows", None,
-        "Each head replaced by its mean at the last position. 0: it matters to both alike; below: to recall more.",
-    )  # fmt: skip
+    """What the loss of each head costs recall, and elimination; and how far a network's two heads are apart in it."""
+    first = parts.first_head_eliminates(results)
+    found = []
+    for series, metric in {"recall": "recall_under", "elimination": "elimination_under"}.items():
+        by_head = parts.cost_of_heads(results, metric)
+        picked = {
+            head: by_head[parts.HEADS[1]].where(first == is_first, by_head[parts.HEADS[0]])
+            for head, is_first in zip(HEADS_BY_ROLE, (True, False), strict=True)
+        }
+        found += [_by_seed(values).assign(group=head, series=series) for head, values in picked.items()]
+    apart = _by_seed(parts.role_separation(results))
+    found.append(apart.assign(group="the two apart", series="elimination less recall"))
+    table = in_order(pd.concat(found, ignore_index=True), "group", [*HEADS_BY_ROLE, "the two apart"])
+    note = (
+        "Each head replaced by its mean at the last position; heads are named by their cost to elimination less that "
+        "to recall. Apart: how far the two are from each other in this, which the card counts from a half on"
+    )
+    return replace(_seeds(table, "share of rows lost", note=note), split=BOTH_ROWS)
 
 
 def apart(results: Results) -> View:
@@ -162,11 +181,14 @@ def attention(results: Results) -> View:
         rows = results.at_final(metric, TWO, family="repeat").astype({"site": str})
         rows = rows[(rows["variable"].astype(str) == "")]
         eliminates = (rows["site"] == parts.HEADS[0]) == rows["init_seed"].map(first)
-        series = np.where(eliminates, "head that eliminates more", "head that recalls more")
+        series = np.where(eliminates, HEADS_BY_ROLE[1], HEADS_BY_ROLE[0])
         found.append(rows.assign(group=group, series=series))
-    heads = ["head that recalls more", "head that eliminates more"]
     table = in_order(pd.concat(found, ignore_index=True), "group", MASS.values())
-    return _seeds(in_order(in_order(table, "series", heads), "group", MASS.values()), "attention mass")
+    return _seeds(in_order(in_order(table, "series", HEADS_BY_ROLE), "group", MASS.values()), "attention mass")
+
+
+def _by_seed(values: pd.Series) -> pd.DataFrame:
+    return values.rename("value").rename_axis("init_seed").reset_index()
 
 
 def _under(results: Results, metric: str, site: str, edits: list[str]) -> pd.DataFrame:

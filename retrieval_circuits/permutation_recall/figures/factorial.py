@@ -9,7 +9,7 @@ from circuitcore.emergence.seeds import mean_interval, share_interval
 from livingpaper.claims.results import Results
 from livingpaper.claims.view import View, in_order
 from retrieval_circuits.design import BAND
-from retrieval_circuits.permutation_recall.design import CELLS, CROSSED, NORMAL, REPEATED, WIDTHS, Width
+from retrieval_circuits.permutation_recall.design import CELLS, CROSSED, NORMAL, REPEATED, WIDTHS, Cell, Width
 from retrieval_circuits.permutation_recall.readings.models import BORN
 from retrieval_circuits.permutation_recall.readings.sizes import (
     cells_of,
@@ -21,6 +21,8 @@ from retrieval_circuits.permutation_recall.readings.sizes import (
 
 DATA = {REPEATED: "trained with repeats", NORMAL: "trained without repeats"}
 PROBES = "probes of held-out permutations"
+LOSES = Cell(32, 1, 32, REPEATED)
+"""The size that most often loses recall again."""
 WIDER, MORE_HEADS = "width 32, not 16", "two heads, not one"
 
 
@@ -61,6 +63,38 @@ def survival(results: Results) -> View:
         PROBES,
         note=note,
     )
+
+
+def kept(results: Results) -> View:
+    """Of each network trained with repeats: whether recall came, was gone at a later checkpoint, and ends there."""
+    cells = {str(cell): cell for cell in present(results, cells_of(REPEATED))}
+    rows = results.curve("recall", variable="", arm=None)
+    rows = rows[rows["arm"].isin(cells)].sort_values("step")
+    found = []
+    for (arm, seed), run in rows.groupby(["arm", "init_seed"], observed=True):
+        above = (run["value"] > BORN).to_numpy()
+        lost = bool(above.any()) and not above[above.argmax() :].all()
+        found.append({"arm": str(arm), "init_seed": seed, "came": above.any(), "lost": lost, "value": float(above[-1])})
+    return View(pd.DataFrame(found), "whether it recalls in the end", PROBES)
+
+
+def size_numbers(success: View, kept: View) -> dict[str, str]:
+    """What the page prints of both: how many recall in the end by size, as ``ends_16_1_32``, trained with repeats.
+
+    And of width 32 with one head and FFN 32: in how many recall came, was gone later, and is not there in the end.
+    """
+    ends = success.published.groupby("arm")["value"]
+    counted = {
+        "_".join(["ends", *map(str, cell[:3])]): f"{ends.get_group(str(cell)).sum():.0f} of {ends.size()[str(cell)]}"
+        for cell in cells_of(REPEATED) if str(cell) in ends.groups
+    }  # fmt: skip
+    runs = kept.published[kept.published["arm"] == str(LOSES)]
+    came = runs[runs["came"].astype(bool)]
+    return counted | {
+        "recall_came": f"{len(came)} of {len(runs)}",
+        "recall_lost": str(int(came["lost"].sum())),
+        "recall_ended": str(int((came["value"] == 0).sum())),
+    }
 
 
 def n_crossed(success: View) -> int:
@@ -158,6 +192,7 @@ def _trained_for(results: Results) -> str:
 
 VIEWS = {
     "success": success,
+    "kept": kept,
     "survival": survival,
     "effects": effects,
     "cells": cells,

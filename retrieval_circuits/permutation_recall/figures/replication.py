@@ -6,6 +6,7 @@ from circuitcore.tasks import make_task
 from circuitcore.tasks.permutation_posterior import loss_levels
 from livingpaper.claims.results import Results, with_epochs
 from livingpaper.claims.view import View, in_order
+from livingpaper.figures.circuit import percent
 from retrieval_circuits.design import BAND
 from retrieval_circuits.permutation_recall.design import (
     ALL_1,
@@ -18,13 +19,14 @@ from retrieval_circuits.permutation_recall.design import (
     REPEATED,
     SOURCE_SPLIT,
 )
+from retrieval_circuits.permutation_recall.figures.dissection import GUESS
 from retrieval_circuits.permutation_recall.published import (
     PUBLISHED_ABLATION,
     PUBLISHED_LAST,
     PUBLISHED_LOSS,
     PUBLISHED_STEPS,
 )
-from retrieval_circuits.permutation_recall.readings.models import ONE, TWO, on_source_split, source_values
+from retrieval_circuits.permutation_recall.readings.models import AMONG_SHOWN, ONE, TWO, on_source_split, source_values
 from retrieval_circuits.permutation_recall.readings.steps import CEILINGS, STEPS, UNSURE, accuracies, predicted_accuracy
 
 MODELS = {ONE: "small", TWO: "large"}
@@ -172,8 +174,34 @@ def skills(results: Results) -> View:
     table = in_order(pd.concat(found, ignore_index=True), "series", SKILLS.values())
     return View(
         table[["series", "epoch", "init_seed", "value"]], "share of answers", "probes of held-out permutations", BAND,
-        1 / 5, "Chance: any of the five.",
+        AMONG_SHOWN, f"{GUESS}.",
     )  # fmt: skip
+
+
+def elimination(results: Results) -> View:
+    """How often the large model still eliminates where no x comes twice, over training."""
+    rows = with_epochs(results.curve("elimination", TWO, family="normal"), results)
+    return View(rows[["epoch", "init_seed", "value"]], "share of last steps", "held-out rows without repeat")
+
+
+def skill_numbers(loss: View, elimination: View) -> dict[str, str]:
+    """What the page prints of the large model's skills.
+
+    The epoch by which the loss has fallen half-way from noticing the repeat to recall: the source's network, and ours,
+    the median, first and last. Elimination where no x comes twice: the least mean of any checkpoint after the first
+    epoch or later.
+    """
+    rows = loss.published[loss.published["panel"] == PANELS[TWO]]
+    levels = [rows.loc[rows["series"] == name, "value"].mean() for name in LEVELS[REPEATED][1:3]]
+    fallen = rows[rows["value"] < sum(levels) / 2]
+    ours = fallen[fallen["series"] == "ours"].groupby("init_seed")["epoch"].min()
+    theirs = fallen.loc[fallen["series"] == "source", "epoch"].min()
+    epochs = {"source": theirs, "median": ours.median(), "first": ours.min(), "last": ours.max()}
+    kept = elimination.published.query("epoch >= 1").groupby("epoch")["value"].mean().min()
+    return {
+        **{f"half_way_{whose}": f"{epoch:.0f}" for whose, epoch in epochs.items()},
+        "eliminated_least": percent(float(kept)),
+    }
 
 
 def probes(results: Results) -> View:
@@ -191,8 +219,9 @@ def probes(results: Results) -> View:
     table = in_order(pd.concat(found, ignore_index=True), "group", slots.values())
     return View(
         table[["group", "series", "arm", "init_seed", "value"]], "share answered with the y shown",
-        "all 11,520 probes of held-out permutations", BAND, 1 / 5,
-        f"Source: one probe a task; later 200 a slot: {_ablated(ANY_SOURCE)} (any) and {_ablated(ONLY_FIRST)} (x1).",
+        "all 11,520 probes of held-out permutations", BAND, AMONG_SHOWN,
+        f"{GUESS}. Source: one probe a task; later 200 a slot: {_ablated(ANY_SOURCE)} (any) and "
+        f"{_ablated(ONLY_FIRST)} (x1).",
     )  # fmt: skip
 
 
@@ -208,5 +237,6 @@ VIEWS = {
     "splits": splits,
     "leaning": leaning,
     "skills": skills,
+    "elimination": elimination,
     "probes": probes,
 }

@@ -19,6 +19,8 @@ SOURCE_EPOCHS = {ONE: TASK_1_EPOCHS, TWO: TASK_2_EPOCHS}
 BORN = 0.5
 """Recall has come when more than half of the probes are answered with the y that was shown."""
 LEARNT = 0.9
+AMONG_SHOWN = 1 / 4
+"""What a guess scores on a probe that is made among the four y shown: by who notices the repeat, and no more."""
 
 
 def on_splits(values: Values) -> OnDataSets:

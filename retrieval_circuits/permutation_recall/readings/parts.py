@@ -36,7 +36,7 @@ def lost_without_either(results: Results) -> pd.Series:
 
 
 def recall_with_linear_map(results: Results) -> pd.Series:
-    """Recall with the FFN replaced by the best linear map."""
+    """Recall with the FFN replaced by the linear map nearest to it."""
     return value_under(results, "recall_under", "L0MLP", "linear")
 
 
@@ -77,13 +77,15 @@ def separation_of_moves(results: Results) -> pd.Series:
     return (by_head[HEADS[0]] - by_head[HEADS[1]]).abs() / 2
 
 
+def cost_of_heads(results: Results, metric: str, how: str = "mean") -> pd.DataFrame:
+    """What each head's loss costs of "recall_under" or "elimination_under", in shares of rows: seeds by heads."""
+    whole = value_under(results, metric, "none", "none")
+    return pd.DataFrame({head: whole - value_under(results, metric, head, how) for head in HEADS})
+
+
 def role_scores(results: Results, how: str = "mean") -> pd.DataFrame:
     """What each head's loss costs, elimination less recall: seeds by heads."""
-    whole = {metric: value_under(results, metric, "none", "none") for metric in ("recall_under", "elimination_under")}
-    cost = {
-        (metric, head): whole[metric] - value_under(results, metric, head, how) for metric in whole for head in HEADS
-    }
-    return pd.DataFrame({head: cost["elimination_under", head] - cost["recall_under", head] for head in HEADS})
+    return cost_of_heads(results, "elimination_under", how) - cost_of_heads(results, "recall_under", how)
 
 
 def role_separation(results: Results, how: str = "mean") -> pd.Series:

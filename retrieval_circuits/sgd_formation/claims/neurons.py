@@ -6,7 +6,7 @@ from livingpaper.claims.claim import Claim, Control, Says
 from livingpaper.claims.reading import Less
 from livingpaper.claims.units import at_least, at_most
 from retrieval_circuits.bounds import BEHAVIOUR
-from retrieval_circuits.sgd_formation.claims.small_networks import GAP, SCORE
+from retrieval_circuits.sgd_formation.claims.small_networks import GAP, SCORE, TEN_ADDED
 from retrieval_circuits.sgd_formation.readings import networks as readings
 
 FIRST_MLP = "L0MLP"
@@ -32,6 +32,8 @@ NEURONS = (
         ),
         source="source",
         source_verdict="Supported",
+        source_stance="elsewhere",
+        remark=TEN_ADDED,
     ),
     Claim(
         id="SF39",
@@ -48,5 +50,6 @@ NEURONS = (
             values=Less(_without("drawn 8"), _without("top 8")),
         ),
         bound=at_least(0.05, "five points, the margin that rules have"),
+        remark=TEN_ADDED,
     ),
 )

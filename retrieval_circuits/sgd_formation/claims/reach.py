@@ -4,7 +4,7 @@ from livingpaper.claims.claim import Claim, Control, Says
 from livingpaper.claims.reading import Less
 from livingpaper.claims.units import at_least, at_most
 from retrieval_circuits.bounds import BEHAVIOUR
-from retrieval_circuits.sgd_formation.claims.small_networks import GAP, SCORE
+from retrieval_circuits.sgd_formation.claims.small_networks import GAP, LONGER_AND_TEN_ADDED, SCORE, TEN_ADDED
 from retrieval_circuits.sgd_formation.design import FIXED, FRESH
 from retrieval_circuits.sgd_formation.readings import networks as readings
 
@@ -30,6 +30,7 @@ REACH = (
                 bound=at_most(0.05, "rows of the two splits are equally hard"),
             ),
         ),
+        remark="Its control could hardly have failed: rows that are always fresh are alike in both splits.",
     ),
     Claim(
         id="SF11",
@@ -45,6 +46,8 @@ REACH = (
         bound=at_least(-0.05, "within five points; the source's network loses 8.5"),
         source="source",
         source_verdict="Refuted",
+        source_stance="elsewhere",
+        remark=LONGER_AND_TEN_ADDED,
     ),
     Claim(
         id="SF12",
@@ -57,6 +60,8 @@ REACH = (
         bound=BEHAVIOUR,
         source="source",
         source_verdict="Refuted",
+        source_stance="elsewhere",
+        remark=LONGER_AND_TEN_ADDED,
     ),
     # Declared on 2026-11-28, before accuracy on twins was read.
     Claim(
@@ -77,6 +82,7 @@ REACH = (
                 bound=BEHAVIOUR,
             ),
         ),
+        remark=TEN_ADDED,
     ),
     Claim(
         id="SF37",

@@ -1,8 +1,13 @@
-"""Claims on the source's own network, trained again from five random starts on the source's own stream."""
+"""Claims on the source's own network, trained again from five random starts on the source's own stream.
+
+SF32 was asked of the mean layer at first and was Refuted: in all five starts that head is in the second layer, and the
+interval of a mean of equal numbers has no width. Now it is asked of the share of starts, of which five decide nothing.
+"""
 
 from livingpaper.claims.claim import Claim, Control, Says
 from livingpaper.claims.reading import Less, Reading
-from livingpaper.claims.units import POINTS, Unit, at_least, at_most
+from livingpaper.claims.rules import Share
+from livingpaper.claims.units import MORE_OFTEN_THAN_NOT, POINTS, Unit, at_least, at_most
 from retrieval_circuits.bounds import BEHAVIOUR
 from retrieval_circuits.sgd_formation.claims.small_networks import GAP, LOOKS_ON_OURS, NO_PHASE_ON_OURS, SCORE, when
 from retrieval_circuits.sgd_formation.design import FRESH, FULL
@@ -94,6 +99,7 @@ END = (
                 bound=at_most(0.05, "half of the bound: rows of the two splits cost the same"),
             ),
         ),
+        remark="Its control could hardly have failed: rows that are always fresh cost the same in either split.",
     ),
 )
 
@@ -101,10 +107,11 @@ FORMATION = (
     Claim(
         id="SF27",
         says=Says(
-            holds="The source's own network, too, answers half of the reads before it looks at the key.",
-            fails="The source's own network looks at the key once it answers half of the reads.",
-            whether="whether half of the answers of the source's own network stay when another key is asked for, once "
-            "half of the reads are right",
+            holds="When the source's own network answers half of the reads, too, most of its answers ignore the key: "
+            "in rows of three keys they stay when another key is asked for.",
+            fails="When the source's own network answers half of the reads, most of its answers do not ignore the key: "
+            "in rows of three keys they change when another key is asked for.",
+            whether="whether most answers of the source's own network ignore the key when half of the reads are right",
         ),
         reading=SCORE(
             "share of answers that stay when another key is asked for, once half of the reads are right, source's "
@@ -195,20 +202,25 @@ PARTS = (
     Claim(
         id="SF32",
         says=Says(
-            holds="In these starts that head stands nearer to the last layer than to the one before, as in the "
-            "source's one network.",
-            fails="In these starts that head stands nearer to the second layer than to the last, where the source's "
-            "one network has it.",
-            whether="whether that head stands in the last layer of the source's network",
+            holds="From most starts the head that looks most stands in the last layer, as in the source's one network.",
+            fails="From most starts the head that looks most does not stand in the last layer, where the source's one "
+            "network has it.",
+            whether="whether from most starts the head that looks most stands in the last layer of the source's "
+            "network",
         ),
         reading=Reading(
             "layer of the head that looks most at the value asked for, source's network",
             readings.LAYER,
             readings.layer_of(FULL),
         ),
-        bound=at_least(1.5, "between the second and the last of three, counted from 0"),
+        rule=Share(each=at_least(2, "the last of three, counted from 0")),
+        bound=MORE_OFTEN_THAN_NOT,
         source="source",
         source_verdict="Supported",
+        source_stance="elsewhere",
+        declared="after",
+        remark="From all five starts this head is in the second layer, too few to say what most do. The mean layer was "
+        "asked at first, whose interval had no width, as all layers are equal; it is the share of starts since.",
     ),
 )
 
@@ -287,6 +299,7 @@ FEATURES = (
                 spoils="either",
             ),
         ),
+        remark="Its control could hardly have failed: signs drawn by lot follow the formula that was made for them.",
     ),
 )
 

@@ -3,8 +3,6 @@
 import pandas as pd
 
 from circuitcore.models import Head
-from circuitcore.tasks.balanced_stream import BalancedStream
-from circuitcore.tasks.stream_kv import StreamKV
 from livingpaper.claims.results import Results
 from livingpaper.claims.view import View, in_order
 from retrieval_circuits.design import BAND
@@ -13,14 +11,11 @@ from retrieval_circuits.sgd_formation.design import (
     FIXED,
     FRESH,
     FULL,
-    OUR_RULES,
     REPORTED,
     SOURCE,
-    SOURCE_RULES,
 )
 from retrieval_circuits.sgd_formation.figures.around import BY_ITS_OWN_TIME, READING, around_half
-from retrieval_circuits.sgd_formation.measures import SIZES
-from retrieval_circuits.sgd_formation.measures.benchmark import ANY, BEST, OF_KIND, TRIED
+from retrieval_circuits.sgd_formation.figures.streams import GUESS, SPLITS, guesses_of
 from retrieval_circuits.sgd_formation.measures.links import JOINED_BY
 from retrieval_circuits.sgd_formation.published import ACCURACY, REMOVED
 from retrieval_circuits.sgd_formation.readings.networks import (
@@ -38,47 +33,25 @@ from retrieval_circuits.sgd_formation.readings.networks import (
 )
 
 TRAINED = (SOURCE, FIXED, FRESH)
-N_SHOWN = 31
-"""Words of a stream that the example shows: ten writes and reads."""
 SHARE = "share of reads"
-
-
-def rules(results: Results) -> View:
-    """How often rules are right on the test splits of both streams, over data sets, beside a guess."""
-    found = []
-    for name, experiment, split in ((SOURCE, SOURCE_RULES, "test_iid"), ("ours", OUR_RULES, "test")):
-        rows = results.rows(experiment, split=split, keys=ANY)
-        rows = rows[rows["rule"].isin(RULES)]
-        wide = rows.pivot(index="init_seed", columns="rule", values="value")
-        wide["a guess among current values"] = rows.groupby("init_seed")["chance"].first()
-        long = wide.rename(columns=RULES).reset_index().melt("init_seed", var_name="group")
-        found.append(long.assign(series=name, arm=experiment))
-    table = in_order(pd.concat(found, ignore_index=True), "group", ("a guess among current values", *RULES.values()))
-    return View(table, "share of reads answered right", "test rows of each data set", BAND)
-
-
-RULES = {
-    TRIED: "the best of the source's heuristics",
-    "the value written 2 writes back": "the value two writes back",
-    BEST: "the best rule without the key",
-    "of the values 2 and 3 writes back the one with the key": "two or three back, with the key",
-}
-"""What a rule is called in the figure."""
 
 
 def learning(results: Results) -> View:
     """How reading gets better, and how often the answer stays when another key is asked for, arm by arm."""
-    found = []
+    found, guesses = [], guesses_of(results)
     for arm in (*TRAINED, FULL):
         if arm in results.arms:
             curves = {
                 "answered right": results.curve("accuracy", arm, split=REPORTED[arm], variable=""),
                 "stays when another key is asked for": results.curve("unmoved", arm),
             }
-            found += [rows.assign(series=name, panel=arm) for name, rows in curves.items()]
-    table = pd.concat(found, ignore_index=True)[["panel", "series", "step", "arm", "init_seed", "value"]]
+            found += [rows.assign(series=name, panel=arm, chance=guesses[arm]) for name, rows in curves.items()]
+    table = pd.concat(found, ignore_index=True)[["panel", "series", "step", "arm", "init_seed", "value", "chance"]]
     last = table.loc[table["arm"] != FULL, "step"].max()
-    note = f"Who does not look at the key gives the same answer to any key. Shown till step {last:,}"
+    note = (
+        "Who does not look at the key gives the same answer to any key. On the source's stream what stays is of rows "
+        f"of three keys alone. Chance, of reads answered right: {GUESS}. Shown till step {last:,}"
+    )
     return View(table[table["step"] <= last], SHARE, "test rows of each stream", BAND, note=note)
 
 
@@ -92,15 +65,6 @@ def after_swap(results: Results) -> View:
     ]
     table = in_order(pd.concat(found, ignore_index=True), "group", TRAINED)
     return View(table[["group", "series", "arm", "init_seed", "value"]], SHARE, "the last read of test rows", BAND)
-
-
-SPLITS = {
-    "train": "rows trained on",
-    "test": "new rows",
-    "heldout_pairs": "pairs never trained on",
-    "heldout_twins": "the same rows, pairs trained on",
-    "structural_ood": "more keys",
-}
 
 
 def reach(results: Results) -> View:
@@ -117,7 +81,7 @@ def reach(results: Results) -> View:
     return View(
         table[["group", "series", "arm", "init_seed", "value"]],
         "share of reads answered right",
-        "each",
+        "",
         BAND,
         note=note,
     )
@@ -135,7 +99,7 @@ def by_lag(results: Results) -> View:
     rows = around_half(results.curve("accuracy", FRESH, split=REPORTED[FRESH]), results)
     words = rows["variable"].astype(str)
     shown = words.isin([f"lag {lag}" for lag in LAGS])
-    table = rows[shown].assign(series=words.str.replace("lag ", "") + " writes between")
+    table = rows[shown].assign(series=words.str.replace("lag ", "") + " writes in between")
     return View(
         table[["series", "step", "axis", "arm", "init_seed", "value"]], "share of reads answered right",
         REPORTED[FRESH], BAND, note=BY_ITS_OWN_TIME,
@@ -172,12 +136,15 @@ def removed(results: Results) -> View:
     costs = removal_costs(results, FRESH)
     layer, is_mlp = costs["site"].str[1:2], costs["site"].str.endswith("MLP")
     names = ("MLP of layer " + layer).where(is_mlp, "other heads of layer " + layer)
-    for name, sites in {JOINER: joiner_sites(results, FRESH), LOOKER: leader_sites(results, FRESH)}.items():
+    joiners, lookers = joiner_sites(results, FRESH), leader_sites(results, FRESH)
+    for name, sites in {JOINER: joiners, LOOKER: lookers}.items():
         names = names.where(costs["site"] != costs["init_seed"].map(sites), name)
     table = costs.assign(group=names, arm=FRESH).groupby(["group", "arm", "init_seed"], as_index=False)["value"].mean()
     order = (JOINER, LOOKER, *(f"{part} of layer {i}" for part in ("other heads", "MLP") for i in range(3)))
     source = ", ".join(f"{part} {100 * cost:.0f}" for part, cost in REMOVED.items())
-    note = f"Parts are set to zero, one at a time; other heads on average. The source's points: {source}"
+    both = ", ".join(str(seed) for seed in joiners.index[joiners == lookers.reindex(joiners.index)])
+    one = f" Where one head does both (seed {both}) it stands as the one that looks." if both else ""
+    note = f"Parts are set to zero, one at a time; other heads on average.{one} The source's points: {source}"
     return View(in_order(table, "group", order), "accuracy lost", REPORTED[FRESH], BAND, note=note)
 
 
@@ -218,39 +185,6 @@ def looking(results: Results) -> View:
             found.append(most.assign(group=name, series=arm, arm=arm))
     note = "The value asked for: where it was written, or where an earlier read shows it"
     return View(pd.concat(found, ignore_index=True), "mean attention", "test rows of each stream", BAND, note=note)
-
-
-def example(results: Results) -> View:
-    """The beginning of one stream of each kind, in words."""
-    found = []
-    for name, task in {SOURCE: StreamKV(n_train=1, n_eval=1), "ours": BalancedStream(**SIZES)}.items():
-        words = task.decode(
-            task.draw("test", 1, 0).tokens[0] if name == "ours" else task.split(task.reported).tokens[0]
-        )
-        found.append({"stream": name, "its first words": " ".join(words.split()[:N_SHOWN]) + " ..."})
-    return View(pd.DataFrame(found), "one row", "test")
-
-
-SPLITS_OF_BOTH = {SOURCE_RULES: (SOURCE, ("test_iid", "heldout_pairs", "structural_ood")), OUR_RULES: ("ours", SPLITS)}
-
-
-def every_rule(results: Results) -> View:
-    """How often the best rule of each kind is right, by stream, rows and number of keys; means over data sets."""
-    found = []
-    for experiment, (stream, splits) in SPLITS_OF_BOTH.items():
-        rows = results.tables[experiment]
-        rows = rows[rows["split"].isin(list(splits))].assign(stream=stream)
-        found.append(rows[rows["rule"].str.startswith(OF_KIND.format("")) | (rows["rule"] == TRIED)])
-    rows = pd.concat(found, ignore_index=True)
-    rows = rows.assign(keys=rows["keys"].map(lambda keys: "any" if keys == ANY else str(keys)))
-    rows["rule"] = rows["rule"].replace(TRIED, "the source's three").str.removeprefix(OF_KIND.format(""))
-    by = ["stream", "split", "keys"]
-    rules = rows.pivot_table(index=by, columns="rule", values="value", sort=False)
-    shares = rows.groupby(by, sort=False)[["chance", "untrained"]].mean()
-    names = {"chance": "a guess", "untrained": "at untrained positions"}
-    table = shares.join(rules).rename(columns=names).reset_index()
-    table["split"] = table["split"].replace("test_iid", "test").map(SPLITS)
-    return View(table.rename(columns={"split": "rows"}), "share of reads", "each split")
 
 
 def margins(results: Results) -> View:
@@ -318,7 +252,7 @@ def gradients_alike(results: Results) -> View:
 VIEWS = {
     view.__name__: view
     for view in (
-        *(example, rules, learning, after_swap, looking, reach, by_lag, times, removed, addresses),
-        *(every_rule, margins, removed_ways, singular_values, gradients_alike),
+        *(learning, after_swap, looking, reach, by_lag, times, removed, addresses),
+        *(margins, removed_ways, singular_values, gradients_alike),
     )
 }

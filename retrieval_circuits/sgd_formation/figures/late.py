@@ -80,6 +80,7 @@ def _whole_curve(results: Results, arms: Sequence[str]) -> pd.DataFrame:
     return pd.concat(found).drop_duplicates(["init_seed", "step"])
 
 
+LOOKING, APART = "from joining to looking", "between half of the attention and half of the accuracy"
 ASKED = {
     "reads answered right": (READS, accuracy(FRESH)),
     "the same with one key more": (READS, accuracy(FRESH, "structural_ood")),
@@ -90,8 +91,8 @@ ASKED = {
         STEPS, Less(pair_time("heldout_pairs"), pair_time("heldout_twins")),
     ),
     "from a fifth to four fifths of the final accuracy": (STEPS, Less(part_time(FRESH, 0.8), part_time(FRESH, 0.2))),
-    "between half of the attention and half of the accuracy": (STEPS, apart),
-    "from joining to looking": (STEPS, Less(looking_time(FRESH), joining_time(FRESH))),
+    APART: (STEPS, apart),
+    LOOKING: (STEPS, Less(looking_time(FRESH), joining_time(FRESH))),
     "accuracy lost without the head that looks most": (POINTS, cost_of_leader(FRESH)),
     "reads answered right without eight neurons of the first MLP": (READS, without_neurons("L0MLP", "top 8")),
     "part of the margin that the first MLP writes": (POINTS, margin_share(FRESH, "L0MLP")),
@@ -108,6 +109,12 @@ def in_readers(results: Results) -> View:
         found.append({"arm": FRESH, "what": name, **told})
     note = f"Means over {len(reads)} networks and over {reads.sum()}, with 95 % t intervals"
     return View(pd.DataFrame(found), "as named", REPORTED[FRESH], note=note)
+
+
+def of_readers_alone(asked: View) -> dict[str, str]:
+    """Name in the prose -> when parts come, of networks that read: of ``in_readers``."""
+    told = asked.published.set_index("what")["that read"]
+    return {"readers_looking": told[LOOKING], "readers_apart": told[APART]}
 
 
 def _told(unit: Unit, values: pd.Series) -> str:

@@ -82,7 +82,7 @@ def source_numbers(results: Results) -> View:
     theirs = pd.DataFrame({"group": list(quantities), "value": [number for number, _ in quantities.values()]})
     table = pd.concat([*ours, theirs.assign(who="source", init_seed=np.nan)], ignore_index=True).assign(arm=FULL)
     note = "The source's accuracies are of step 13,000, but for its probe set; its losses are on the probe set"
-    return View(in_order(table, "group", quantities), "share of reads", "each", BAND, note=note)
+    return View(in_order(table, "group", quantities), "share of reads", "", BAND, note=note)
 
 
 def _rows(values: pd.Series, **labels: str) -> pd.DataFrame:
@@ -169,11 +169,11 @@ def birth_orders(results: Results) -> View:
     if table.empty:
         raise SelectionError("no network has enough features that become useful after a tenth of the reads are right")
     sizes = [
-        f"{series}, {counts.min()} to {counts.max()}"
+        f"{series}, {counts.min()} to {counts.max()} in {len(counts)} networks"
         for series, (basis, birth) in FEATURES.items()
         if len(counts := forecasts.candidates(results, basis, birth).groupby("init_seed").size())
     ]
-    note = f"Features born after the cutoff, of 64 a network: {'; '.join(sizes)}"
+    note = f"Of networks with {forecasts.FEWEST} features or more born after the cutoff, of 64: {'; '.join(sizes)}"
     return View(table, "rank correlation with being early", "the source's probe set", BAND, note=note)
 
 

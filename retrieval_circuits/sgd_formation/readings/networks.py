@@ -103,13 +103,17 @@ def unmoved_at_half(arm: str) -> OfArms:
 
     @of_arms(arm)
     def values(results: Results) -> pd.Series:
-        wide = accuracy_curve(arm)(results).pivot(index="init_seed", columns="step", values="value").sort_index(axis=1)
-        reached = wide >= HALF
-        at = reached.idxmax(axis=1).where(reached.any(axis=1), wide.columns[-1])
         rows = results.curve("unmoved", arm)
-        return rows[rows["step"] == rows["init_seed"].map(at)].set_index("init_seed")["value"]
+        return rows[rows["step"] == rows["init_seed"].map(first_at_half(results, arm))].set_index("init_seed")["value"]
 
     return values
+
+
+def first_at_half(results: Results, arm: str) -> pd.Series:
+    """By seed, the step of the first checkpoint with half of the reads right; the last one where none has."""
+    wide = accuracy_curve(arm)(results).pivot(index="init_seed", columns="step", values="value").sort_index(axis=1)
+    reached = wide >= HALF
+    return reached.idxmax(axis=1).where(reached.any(axis=1), wide.columns[-1])
 
 
 def accuracy_curve(arm: str, variable: str = "") -> Callable[[Results], pd.DataFrame]:

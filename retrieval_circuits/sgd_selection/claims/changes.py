@@ -7,6 +7,7 @@ from livingpaper.claims.reading import Reading, at_end
 from livingpaper.claims.rules import Share
 from livingpaper.claims.units import MORE_OFTEN_THAN_NOT, POINTS, STEPS, at_least, at_most, share_of
 from retrieval_circuits.sgd_selection import readings
+from retrieval_circuits.sgd_selection.claims.counting import OF_ORDERS, RECOUNTED
 from retrieval_circuits.sgd_selection.design import (
     ACT,
     BOOSTED,
@@ -23,7 +24,9 @@ from retrieval_circuits.sgd_selection.design import (
 )
 
 FORKS, HEADS, READS = map(share_of, ("forks", "heads", "reads"))
-_when = partial(Reading, unit=STEPS)
+_of_orders = partial(Reading, draws=OF_ORDERS)
+_when = partial(_of_orders, unit=STEPS)
+_of_pair = partial(Reading, draws="orders of one network and its fork")
 
 ACTS = (
     Claim(
@@ -31,26 +34,28 @@ ACTS = (
         says=Says(
             holds="Here a head whose updates are boosted wins more often than not.",
             fails="Here a head whose updates are boosted does not win more often than not.",
-            whether="whether boosting a head makes it win",
+            whether="whether in this parent a head whose updates are boosted wins more often than not",
         ),
-        reading=Reading(
+        reading=_of_orders(
             "share of the four heads that win when they are boosted", HEADS, readings.boosted_wins(BOOSTED)
         ),
+        rule=Share(),
         bound=at_least(0.5, "one head more than without help: with nothing boosted one of the four wins, a quarter"),
+        declared="after",
+        remark=RECOUNTED,
     ),
     Claim(
         id="SS8",
         says=Says(
             holds="The role does not hang on its address here: silence any one head, and the look-up is learnt.",
             fails="The role hangs on its address here: silence one head, and the look-up is not always learnt.",
-            whether="whether the role finds another head",
+            whether="whether in this parent the look-up is learnt whichever one head is silenced",
         ),
-        reading=Reading(
-            "share of the four heads without which it is learnt",
-            HEADS,
-            readings.learnt(*HELD),
-        ),
+        reading=_of_orders("share of the four heads without which it is learnt", HEADS, readings.learnt(*HELD)),
+        rule=Share(),
         bound=at_least(0.9, "more than the three that are not the winner"),
+        declared="after",
+        remark=RECOUNTED,
     ),
     Claim(
         id="SS9",
@@ -83,11 +88,11 @@ ACTS = (
             "are learnt all the same.",
             whether="whether in one network the look-up is learnt with queries and keys frozen",
         ),
-        reading=Reading("share of reads answered right at the end", READS, at_end("accuracy", FROZEN)),
+        reading=_of_orders("share of reads answered right at the end", READS, at_end("accuracy", FROZEN)),
         bound=at_most(0.5, "more reads wrong than right"),
         controls=(
             Control(
-                reading=Reading(
+                reading=_of_orders(
                     "the same with nothing frozen, from the same step", READS, at_end("accuracy", ORDERS[ACT])
                 ),
                 bound=at_least(0.9, "there is time enough"),
@@ -101,7 +106,9 @@ ACTS = (
             fails="With them frozen attention hardly moves to the value that is asked for, in this network.",
             whether="whether attention moves with queries and keys frozen",
         ),
-        reading=Reading("gain of the largest attention to the value asked for", POINTS, readings.looks_gained(FROZEN)),
+        reading=_of_orders(
+            "gain of the largest attention to the value asked for", POINTS, readings.looks_gained(FROZEN)
+        ),
         bound=at_least(0.1, "ten points of attention: nearly what heads had at the fork"),
     ),
 )
@@ -116,22 +123,28 @@ MORE_ACTS = (
             "any one, and the look-up is learnt.",
             fails="Changed that early, the role hangs on its address: silence one head, and the look-up is not always "
             "learnt.",
-            whether="whether the role finds another head early in training, too",
+            whether="whether in this parent the look-up is learnt whichever one head is silenced from early on",
         ),
-        reading=Reading("share of the four heads without which it is learnt", HEADS, readings.learnt(*HELD_EARLY)),
+        reading=_of_orders("share of the four heads without which it is learnt", HEADS, readings.learnt(*HELD_EARLY)),
+        rule=Share(),
         bound=at_least(0.9, "more than the three that are not the winner"),
+        declared="after",
+        remark=RECOUNTED,
     ),
     Claim(
         id="SS22",
         says=Says(
             holds="Changed that early, a head whose updates are boosted wins more often than not.",
             fails="Changed that early, a head whose updates are boosted does not win more often than not.",
-            whether="whether boosting a head early makes it win",
+            whether="whether in this parent a head whose updates are boosted from early on wins more often than not",
         ),
-        reading=Reading(
+        reading=_of_orders(
             "share of the four heads that win when they are boosted", HEADS, readings.boosted_wins(BOOSTED_EARLY)
         ),
+        rule=Share(),
         bound=at_least(0.5, "one head more than without help: with nothing boosted one of the four wins, a quarter"),
+        declared="after",
+        remark=RECOUNTED,
     ),
     Claim(
         id="SS23",
@@ -140,7 +153,7 @@ MORE_ACTS = (
             fails="Here, damp the head that would win, and mostly it wins all the same, or none does.",
             whether="whether another head wins when the winner is damped",
         ),
-        reading=Reading(
+        reading=_of_orders(
             "whether another head wins where the updates of the one that wins undamped are a third as long",
             FORKS,
             readings.replaced_when_damped,
@@ -149,14 +162,18 @@ MORE_ACTS = (
         bound=MORE_OFTEN_THAN_NOT,
         controls=(
             Control(
-                reading=Reading(
+                reading=_of_orders(
                     "share of the other heads that can be damped, one at a time, and the winner stays",
                     HEADS,
                     readings.stays_when_another_is_damped,
                 ),
+                rule=Share(),
                 bound=at_least(0.75, "it is the winner's own updates that matter, not any head's"),
             ),
         ),
+        declared="after",
+        remark="Claim and control were fixed beforehand. Since the results were seen the control is counted as a "
+        "share; before, as a mean.",
     ),
     Claim(
         id="SS24",
@@ -164,24 +181,28 @@ MORE_ACTS = (
             holds="In one network and its fork, exchange the first layer's heads: the winner goes with them.",
             fails="In one network and its fork, exchange the first layer's heads: often the winner does not go "
             "with them.",
-            whether="whether the winner goes with the heads when two trainings exchange them",
+            whether="whether the winner goes with the heads when one network and its fork exchange them",
         ),
-        reading=Reading(
+        reading=_of_pair(
             "share of the two exchanges after which the winner of the training that the heads are of wins",
             FORKS,
             readings.whose_heads_win(OTHERS_HEADS, others=True),
         ),
+        rule=Share(),
         bound=at_least(0.75, "midway between half, which tells nothing, and all"),
         controls=(
             Control(
-                reading=Reading(
+                reading=_of_pair(
                     "share of the two trainings that keep their winner from there on, nothing exchanged",
                     FORKS,
                     readings.whose_heads_win(OWN_HEADS, others=False),
                 ),
+                rule=Share(),
                 bound=at_least(0.9, "there is a winner to go with them"),
             ),
         ),
+        declared="after",
+        remark=RECOUNTED,
     ),
     Claim(
         id="SS25",

@@ -1,15 +1,19 @@
 """Claims on what predicts the winner, and on what its growth is made of."""
 
+from functools import partial
+
 from livingpaper.claims.claim import Claim, Control, Says
 from livingpaper.claims.reading import Less, Reading
 from livingpaper.claims.rules import Share
 from livingpaper.claims.units import MORE_OFTEN_THAN_NOT, NUMBER, POINTS, Unit, at_least, at_most, share_of
 from retrieval_circuits.sgd_selection import readings
+from retrieval_circuits.sgd_selection.claims.counting import LOOKS, OF_ORDERS
 from retrieval_circuits.sgd_selection.design import NETWORKS
 from retrieval_circuits.sgd_selection.readings import LATEST
 
 CHECKPOINTS = share_of("checkpoints")
 GROWTH = Unit(name="%", of="the growth", times=100, digits=1)
+_of_orders = partial(Reading, draws=OF_ORDERS)
 
 PREDICTION = (
     Claim(
@@ -75,10 +79,11 @@ UPDATES = (
             fails="In one network the raw gradient at Adam's rate explains a good part of the winner's growth.",
             whether="whether the raw gradient explains the winner's growth",
         ),
-        reading=Reading("share of the growth that the raw gradient has", GROWTH, readings.share_of_growth("raw")),
+        reading=_of_orders("share of the growth that the raw gradient has", GROWTH, readings.share_of_growth("raw")),
         bound=at_most(0.05, "the source has less than one in a hundred"),
         source="source",
         source_verdict="Supported",
+        remark=LOOKS,
     ),
     Claim(
         id="SS16",
@@ -88,10 +93,11 @@ UPDATES = (
             fails="There it is not its length alone: made as long as Adam's updates, it explains less than half.",
             whether="whether the raw gradient is too small or points elsewhere",
         ),
-        reading=Reading(
+        reading=_of_orders(
             "share that it has at the length of the updates", GROWTH, readings.share_of_growth("raw_at_length")
         ),
         bound=at_least(0.5, "as good a direction as Adam's but for a factor of two"),
+        remark=LOOKS,
     ),
     Claim(
         id="SS17",
@@ -102,11 +108,12 @@ UPDATES = (
             "does for the winner.",
             whether="whether old gradients push the winner as new ones do",
         ),
-        reading=Reading(
+        reading=_of_orders(
             "what gradients of the last twenty updates do at equal weight, by what the current one does,",
             NUMBER,
             readings.older_gradients,
         ),
         bound=at_least(0.5, "half of it; if shares went by weight alone it were 1"),
+        remark=LOOKS,
     ),
 )

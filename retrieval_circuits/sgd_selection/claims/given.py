@@ -2,6 +2,7 @@
 
 from livingpaper.claims.claim import Claim, Control, Says
 from livingpaper.claims.reading import Reading
+from livingpaper.claims.rules import Share
 from livingpaper.claims.units import Unit, at_least, at_most, share_of
 from retrieval_circuits.sgd_selection import readings
 from retrieval_circuits.sgd_selection.design import GIVEN, GIVEN_TWO, NETWORKS
@@ -12,6 +13,10 @@ COME_TO_READ = Reading(
     "share of the networks that have half of their reads right by their last step",
     NETWORKS_SHARE,
     readings.comes_to_read(GIVEN),
+)
+MENDED = (
+    "All was fixed before any of these networks was looked at. Since the results were seen the control on who comes to "
+    "read is counted as a share; before, as a mean."
 )
 
 # Declared on 2026-11-28, before any of these networks was trained; there was no pilot. Of the free ones all was known.
@@ -51,9 +56,13 @@ GIVENS = (
                 bound=at_most(0.5, "it is not the engine, which is another one than of the free networks"),
             ),
             Control(
-                reading=COME_TO_READ, bound=at_least(0.9, "one that does not would count as if it did at its last step")
+                reading=COME_TO_READ,
+                rule=Share(),
+                bound=at_least(0.9, "one that does not would count as if it did at its last step"),
             ),
         ),
+        declared="after",
+        remark=MENDED,
     ),
     Claim(
         id="SS33",
@@ -76,8 +85,12 @@ GIVENS = (
                 bound=at_least(0.5, "another head can come to join while one is told where to look"),
             ),
             Control(
-                reading=COME_TO_READ, bound=at_least(0.9, "one that does not read may have no head that joins, anyhow")
+                reading=COME_TO_READ,
+                rule=Share(),
+                bound=at_least(0.9, "one that does not read may have no head that joins, anyhow"),
             ),
         ),
+        declared="after",
+        remark=MENDED,
     ),
 )

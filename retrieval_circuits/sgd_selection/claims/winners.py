@@ -7,13 +7,14 @@ from livingpaper.claims.reading import Less, Reading
 from livingpaper.claims.rules import Forced, Share
 from livingpaper.claims.units import MORE_OFTEN_THAN_NOT, POINTS, STEPS, at_least, at_most, share_of
 from retrieval_circuits.sgd_selection import readings
+from retrieval_circuits.sgd_selection.claims.counting import COUNTED_SINCE, LOOKS, OF_ORDERS, RECOUNTED
 from retrieval_circuits.sgd_selection.design import ELSEWHERE, ORDERS
 from retrieval_circuits.sgd_selection.readings import AHEAD
 
 FORKS, CHECKPOINTS = map(share_of, ("forks", "checkpoints"))
 FIRST, LATE = ORDERS[0], ORDERS[5]
 """Forks from the untrained network, and from the point that is two hundred steps before half of the joining."""
-_when = partial(Reading, unit=STEPS)
+_when = partial(Reading, unit=STEPS, draws=OF_ORDERS)
 
 CONTROL = (
     Claim(
@@ -37,8 +38,13 @@ CONTROL = (
             fails="In this parent the look-up is not learnt in these steps under some orders of the data.",
             whether="whether in this parent the look-up is learnt whatever rows follow",
         ),
-        reading=Reading("share of an order's forks that read as well as asked", FORKS, readings.learnt(*ORDERS)),
+        reading=Reading(
+            "share of an order's forks that read as well as asked", FORKS, readings.learnt(*ORDERS), draws=OF_ORDERS
+        ),
+        rule=Share(),
         bound=at_least(0.9, "all but a few"),
+        declared="after",
+        remark=f"{RECOUNTED} {LOOKS}",
     ),
     Claim(
         id="SS3",
@@ -49,8 +55,11 @@ CONTROL = (
             "layer.",
             whether="whether in forks of this parent the head that joins most is the one that is needed",
         ),
-        reading=Reading("share of an order's forks in which it is", FORKS, readings.removal_agrees),
+        reading=Reading("share of an order's forks in which it is", FORKS, readings.removal_agrees, draws=OF_ORDERS),
+        rule=Share(),
         bound=at_least(0.9, "all but a few; by chance a quarter"),
+        declared="after",
+        remark=f"{RECOUNTED} {LOOKS}",
     ),
 )
 
@@ -58,15 +67,27 @@ WHEN = (
     Claim(
         id="SS4",
         says=Says(
-            holds="In this parent, dated where forks keep the winner, it stays open which head wins for four hundred "
-            "steps or more, on average.",
-            fails="In this parent, dated where forks keep the winner, it is settled within four hundred steps, on "
-            "average, which head wins.",
-            whether="whether in this parent, dated where forks keep the winner, it stays open for four hundred steps "
-            "or more, on average",
+            holds="In this parent it stays open for four hundred steps or more, on average, which head wins.",
+            fails="In this parent it is settled within four hundred steps, on average, which head wins.",
+            whether="whether in this parent it stays open for four hundred steps or more, on average, which head wins",
         ),
-        reading=_when("step from which on other rows leave the winner", values=readings.settling_step),
+        reading=_when(
+            "step from which on other rows leave the winner, dated where forks keep it,",
+            values=readings.settling_step(),
+        ),
         bound=at_least(400, "a quarter of the way to the parent's look-up; the form of a stream is learnt by then"),
+        controls=(
+            Control(
+                reading=_when(
+                    "the same, dated at the point of the forks before, where they do not keep it yet,",
+                    values=readings.settling_step(earliest=True),
+                ),
+                bound=at_least(400, "it is not the distance between the points that makes it late"),
+            ),
+        ),
+        declared="after",
+        remark=f"{LOOKS} The control was added after the results: forks say between which points the winner is "
+        "settled, not when.",
     ),
     Claim(
         id="SS5",
@@ -78,6 +99,7 @@ WHEN = (
         ),
         reading=_when("steps from there to half of the parent's joining", values=readings.settled_ahead),
         bound=at_least(200, "two checkpoints of forks; the joining itself goes from a fifth to four fifths in as many"),
+        remark=LOOKS,
     ),
     Claim(
         id="SS6",
@@ -94,6 +116,7 @@ WHEN = (
                 bound=at_least(100, "the order of the data can move it"),
             ),
         ),
+        remark=LOOKS,
     ),
 )
 
@@ -110,6 +133,7 @@ OTHERS = (
         reading=Reading(
             "share of a network's forks from the start that keep its winner", FORKS, readings.keeping(ELSEWHERE[0])
         ),
+        rule=Share(),
         bound=at_most(0.75, "one in four or more ends with another, or with none; settled, it were 1"),
         controls=(
             Control(
@@ -119,9 +143,12 @@ OTHERS = (
                     share_of("networks"),
                     readings.leader_stays,
                 ),
+                rule=Share(),
                 bound=at_least(0.9, "who wins stays the winner: another one is not just a later one"),
             ),
         ),
+        declared="after",
+        remark=COUNTED_SINCE,
     ),
     Claim(
         id="SS19",

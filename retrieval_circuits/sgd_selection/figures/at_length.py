@@ -5,7 +5,6 @@ import pandas as pd
 from circuitcore.tasks.balanced_stream import BalancedStream
 from livingpaper.claims.results import Results
 from livingpaper.claims.view import View
-from retrieval_circuits.design import BAND
 from retrieval_circuits.sgd_formation.circuit import METRICS
 from retrieval_circuits.sgd_formation.readings.networks import removal_costs, total_looks
 from retrieval_circuits.sgd_selection.design import (
@@ -28,11 +27,8 @@ from retrieval_circuits.sgd_selection.design import (
     PARENT,
     forked,
 )
-from retrieval_circuits.sgd_selection.figures.chapter import address
+from retrieval_circuits.sgd_selection.figures.chapter import OF_ORDERS, OVER_ORDERS, ROWS, address
 from retrieval_circuits.sgd_selection.readings import forked_at, half_right, joined, predicted, winners
-
-ROWS = "test rows"
-OVER_ORDERS = BAND.replace("seeds", "orders")
 
 
 def every_change(results: Results) -> View:
@@ -127,7 +123,7 @@ def removed_heads(results: Results) -> View:
         for name, rows in {"the winner": costs[own], "another head": costs[~own]}.items():
             means = rows.groupby("init_seed")["value"].mean().reset_index()
             found.append(means.assign(group=f"from step {forked_at(results, arm):,}", series=name, arm=arm))
-    return View(pd.concat(found, ignore_index=True), "share of reads lost", ROWS, OVER_ORDERS)
+    return View(pd.concat(found, ignore_index=True), "share of reads lost", ROWS, OVER_ORDERS, note=OF_ORDERS)
 
 
 def drawn_moves(results: Results) -> View:

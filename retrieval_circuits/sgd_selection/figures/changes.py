@@ -33,6 +33,7 @@ from retrieval_circuits.sgd_selection.readings import NOBODY, delays, forked_at,
 
 POINTS = {EARLY: (HELD_EARLY, BOOSTED_EARLY), ACT: (HELD, BOOSTED)}
 """The points from which heads are changed -> the arms in which they are held, and boosted."""
+ANSWERS_AND_LOOKS = "share of reads answered right, and the most attention of any head"
 
 
 def boosted(results: Results) -> View:
@@ -86,15 +87,14 @@ def silenced(results: Results) -> View:
 def frozen(results: Results) -> View:
     """Answers and attention with all queries and keys frozen from one step on or another, and with nothing frozen."""
     arms = {f"frozen from step {forked_at(results, arm):,}": arm for arm in (FROZEN_EARLY, FROZEN)}
-    return View(
-        _answers_and_looks(results, {**arms, "nothing frozen": ORDERS[ACT]}), "share", ROWS, OVER_ORDERS, note=OF_ORDERS
-    )
+    table = _answers_and_looks(results, {**arms, "nothing frozen": ORDERS[ACT]})
+    return View(table, ANSWERS_AND_LOOKS, ROWS, OVER_ORDERS, note=OF_ORDERS)
 
 
 def never_loose(results: Results) -> View:
     """The same of networks whose queries and keys are frozen as they were drawn, and of the ten with nothing frozen."""
     arms = {"drawn small": NEVER_LOOSE, "drawn as the source's": NEVER_LOOSE_WIDE, "nothing frozen": NETWORKS}
-    return View(_answers_and_looks(results, arms), "share", ROWS, BAND)
+    return View(_answers_and_looks(results, arms), ANSWERS_AND_LOOKS, ROWS, BAND)
 
 
 def _answers_and_looks(results: Results, arms: Mapping[str, str]) -> pd.DataFrame:
@@ -121,9 +121,9 @@ def exchanged(results: Results) -> View:
             rows = (winners(results, arm) == head).astype(int).rename("value").reset_index()
             found.append(rows.assign(group=name, series=f"{whose} winner wins", arm=arm))
     table = pd.concat(found, ignore_index=True).assign(panel="under the same orders")
-    return View(
-        table, "share of forks", ROWS, COUNTED, note=OF_ORDERS, arms=(PARENT, DRAWN_FORK, *OWN_HEADS, *OTHERS_HEADS)
-    )
+    note = "All are forks of one network and of its fork; a seed is that of the order of the data"
+    behind = (PARENT, DRAWN_FORK, *OWN_HEADS, *OTHERS_HEADS)
+    return View(table, "share of forks", ROWS, COUNTED, note=note, arms=behind)
 
 
 CHANGES = {view.__name__: view for view in (boosted, silenced, frozen, never_loose, exchanged, damped)}

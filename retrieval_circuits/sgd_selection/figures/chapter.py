@@ -44,7 +44,7 @@ from retrieval_circuits.sgd_selection.readings import (
 ROWS = "test rows"
 COUNTED = "95 % Wilson intervals"
 OVER_ORDERS = BAND.replace("seeds", "orders")
-OF_ORDERS = "A fork's seed is that of the order of its data"
+OF_ORDERS = "All are forks of one network; a fork's seed is that of the order of its data"
 ADDED = range(17, 25)
 """The orders that were added last."""
 GUESS = 1 / SIZES["n_keys"]
@@ -81,10 +81,17 @@ def elsewhere(results: Results) -> View:
         at = f"{forked_at(results, arm):,}"
         whose = {"its own winner": keeping(arm), "another network's": keeping_anothers(arm)}
         found += [_points(values(results), others, f"from step {at}: {name}") for name, values in whose.items()]
-    note = "A point is a network, the mean of its forks; intervals are over networks"
+    note = "A point is a network, the mean of its forks, \N{MULTIPLICATION SIGN}2 are two; intervals are over networks"
+    note = f"{note}. {_without_winner(results)}"
     table = pd.concat(found, ignore_index=True)
     behind = (NETWORKS, *ELSEWHERE)
     return View(table, "share of forks that end with it", ROWS, BAND, 1 / len(HEADS), note, arms=behind)
+
+
+def _without_winner(results: Results) -> str:
+    """What the chance level leaves out, for a caption."""
+    won = winners(results, ELSEWHERE[0])
+    return f"Chance is for forks with a winner; {(won == NOBODY).sum()} of {len(won)} from the start have none"
 
 
 def address(head: int) -> str:
@@ -110,8 +117,9 @@ def every_fork(results: Results) -> View:
 
 
 def settling(results: Results) -> View:
-    """From which step on the winner stays, order by order."""
-    table = settling_step(results).rename("value").rename_axis("init_seed").reset_index()
+    """From which step on the winner stays, order by order; ``earliest`` the point before it."""
+    steps = {"value": settling_step()(results), "earliest": settling_step(earliest=True)(results)}
+    table = pd.DataFrame(steps).rename_axis("init_seed").reset_index()
     return View(table.assign(arm=ORDERS[0]), "training step", ROWS, OVER_ORDERS, note=OF_ORDERS)
 
 
@@ -125,8 +133,11 @@ def _added_alone(settling: pd.DataFrame) -> str:
 
 
 def numbers(params: Params, same: View, settling: View) -> dict[str, str]:
-    """Name in the prose -> number in words: of orders, of forks in which another head wins, of what was added last."""
+    """Name in the prose -> number in words: of orders, of forks in which another head wins, of when it is settled."""
+    steps = settling.published[["earliest", "value"]].astype(float).mean()
     found = {
+        "settled_from": STEPS.number(steps["earliest"]),
+        "settled_to": STEPS.number(steps["value"]),
         "added_alone": _added_alone(settling.published),
         "n_act": f"{params.fork_at[ACT]:,}",
         "n_end": f"{params.steps:,}",
@@ -162,7 +173,8 @@ def prediction(results: Results) -> View:
     found = []
     for name, metric in {"what the loss pushes most": "push", "what joins most already": "joins"}.items():
         found.append(_points(ranked_first(metric)(results), results.seeds(NETWORKS), name))
-    note = f"Checkpoints from {FROM:,} to {UP_TO} steps before the winner joins half of the values"
+    note = f"Checkpoints from {FROM:,} to {UP_TO} steps before the winner joins half of the values. "
+    note += "A point is a network, \N{MULTIPLICATION SIGN}2 are two"
     return View(
         pd.concat(found, ignore_index=True),
         "share of checkpoints that put the winner first",

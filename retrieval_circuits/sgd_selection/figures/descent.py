@@ -25,7 +25,8 @@ def by_sgd(results: Results) -> View:
             answers.assign(panel="answered right", unit="share of reads", chance=GUESS, arm=arm, series=series),
             joins.assign(panel=ATTENTION, unit="most of any first-layer head", arm=arm, series=series),
         ]
-    return View(pd.concat(found, ignore_index=True), "share", ROWS, BAND)
+    unit = "share of reads answered right, and the most attention of a first-layer head"
+    return View(pd.concat(found, ignore_index=True), unit, ROWS, BAND)
 
 
 def tuning(results: Results) -> View:

@@ -67,23 +67,30 @@ def forked_at(results: Results, arm: str) -> int:
     return int(results.curve("accuracy", arm)["step"].min())
 
 
-@of_arms(PARENT, *ORDERS)
-def settling_step(results: Results) -> pd.Series:
-    """From which step on the winner stays under another order of the data.
+def settling_step(*, earliest: bool = False) -> OfArms:
+    """Values of a reading: from which step on the winner stays under another order of the data, by order.
 
     The first of the points from which on it does; where it does not stay at the last one, half of the parent's joining.
+    Forks are apart, so that the winner may be settled since right after the point before.
+
+    Args:
+        earliest: that point before; the first one where the winner stays from there on.
     """
-    table = keeps_winner(results).sort_index(axis=1)
-    stays = table.to_numpy()[:, ::-1].cumprod(1)[:, ::-1].astype(bool)
-    steps = np.array([*table.columns, joined(results, PARENT).iloc[0]])
-    first = np.where(stays.any(1), stays.argmax(1), len(steps) - 1)
-    return pd.Series(steps[first], table.index)
+
+    def values(results: Results) -> pd.Series:
+        table = keeps_winner(results).sort_index(axis=1)
+        stays = table.to_numpy()[:, ::-1].cumprod(1)[:, ::-1].astype(bool)
+        steps = np.array([*table.columns, joined(results, PARENT).iloc[0]])
+        first = np.where(stays.any(1), stays.argmax(1), len(steps) - 1)
+        return pd.Series(steps[np.maximum(first - int(earliest), 0)], table.index)
+
+    return OfArms((PARENT, *ORDERS), values)
 
 
 @of_arms(PARENT, *ORDERS)
 def settled_ahead(results: Results) -> pd.Series:
-    """How many steps that is before half of the parent's joining."""
-    return joined(results, PARENT).iloc[0] - settling_step(results)
+    """How many steps that is before half of the parent's joining, at least."""
+    return joined(results, PARENT).iloc[0] - settling_step()(results)
 
 
 def half_joined(arm: str) -> Timed:

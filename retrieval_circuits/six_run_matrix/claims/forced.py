@@ -7,10 +7,14 @@ from livingpaper.claims.reading import Reading, at_end, at_start
 from livingpaper.claims.rules import Every, Share
 from livingpaper.claims.units import POINTS, PROMPTS, RUNS, at_least, at_most
 from retrieval_circuits.bounds import BEHAVIOUR, MORE_OFTEN_THAN_NOT, OPERATOR
-from retrieval_circuits.six_run_matrix.claims.shared import ABOVE_GUESS, GUESS, NEARLY_EVERY
+from retrieval_circuits.six_run_matrix.claims.shared import ABOVE_GUESS, CHECKS_THE_CODE, GUESS, NEARLY_EVERY
 from retrieval_circuits.six_run_matrix.readings import forced, per_seed
 from retrieval_circuits.six_run_matrix.readings.forced import DEEP, EIGHT, HARDLY_NEEDED, QUERY_ONE, QUERY_TWO
 
+TRAINED_ON = (
+    "Its networks were first judged after 45 epochs and then trained on to 150, with these verdicts seen; claim and "
+    "bound stayed."
+)
 FIRST_LAYER = {"edit": "mean@read_out", "site": "L0H*"}
 
 
@@ -61,6 +65,7 @@ FORCED = (
                 bound=BEHAVIOUR,
             ),
         ),
+        remark=TRAINED_ON,
     ),
     Claim(
         id="SR19",
@@ -91,6 +96,7 @@ FORCED = (
         source="source",
         source_verdict="Left open: architecture or preference",
         source_stance="left open",
+        remark=TRAINED_ON,
     ),
     Claim(
         id="SR25",
@@ -138,6 +144,7 @@ FORCED = (
         source="source",
         source_verdict="Left open: architecture or preference",
         source_stance="left open",
+        remark=TRAINED_ON,
     ),
     Claim(
         id="SR21",
@@ -160,6 +167,7 @@ FORCED = (
         source="source",
         source_verdict="Left open: architecture or preference",
         source_stance="left open",
+        remark=TRAINED_ON,
     ),
     Claim(
         id="SR26",
@@ -185,6 +193,9 @@ FORCED = (
         source="source",
         source_verdict="Left open: architecture or preference",
         source_stance="left open",
+        declared="after",
+        remark="It was declared after ties of networks in which no head routes had been seen to count for a lower "
+        "layer.",
     ),
     Claim(
         id="SR22",
@@ -207,6 +218,7 @@ FORCED = (
                 bound=BEHAVIOUR,
             ),
         ),
+        remark=TRAINED_ON,
     ),
     Claim(
         id="SR23",
@@ -233,5 +245,6 @@ FORCED = (
         ),
         source="source",
         source_verdict="Shown: 0.939 (one seed)",
+        remark=CHECKS_THE_CODE,
     ),
 )

@@ -5,7 +5,13 @@ from livingpaper.claims.reading import best_of, worst_of
 from livingpaper.claims.rules import Every, Share
 from livingpaper.claims.units import POINTS, RUNS, at_least, at_most
 from retrieval_circuits.bounds import BEHAVIOUR, MORE_OFTEN_THAN_NOT, OPERATOR
-from retrieval_circuits.six_run_matrix.claims.shared import ABOVE_GUESS, GUESS, NEARLY_EVERY, both
+from retrieval_circuits.six_run_matrix.claims.shared import (
+    ABOVE_GUESS,
+    CHECKS_THE_CODE,
+    GUESS,
+    NEARLY_EVERY,
+    both,
+)
 from retrieval_circuits.six_run_matrix.readings import curriculum, per_seed
 from retrieval_circuits.six_run_matrix.readings.per_seed import better_run, untrained, worse_run
 
@@ -40,6 +46,7 @@ REPLICATION = (
         ),
         source="source",
         source_verdict="Supported: 1.000 in six runs",
+        remark=CHECKS_THE_CODE,
     ),
     Claim(
         id="SR2",
@@ -67,6 +74,8 @@ REPLICATION = (
         ),
         source="source",
         source_verdict="Supported: 0.92 to 1.00 in six runs",
+        remark="At the arrow the format hides from layer 0 what is asked, so that its control could hardly fail: it "
+        "checks the code.",
     ),
     Claim(
         id="SR3.published",
@@ -144,6 +153,9 @@ REPLICATION = (
         controls=(PROBED_UNTRAINED,),
         source="source",
         source_verdict="Supported: 1.000 and 1.000 in the mean",
+        declared="after",
+        remark="The bound, looser than 0.99, was declared after ten seeds had left 0.99 undecided; that the control "
+        "fails was known by then.",
     ),
     Claim(
         id="SR4",

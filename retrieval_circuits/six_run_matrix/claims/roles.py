@@ -3,7 +3,7 @@
 from functools import partial
 
 from livingpaper.claims.claim import Claim, Control, Says
-from livingpaper.claims.rules import Share
+from livingpaper.claims.rules import OverPairs, Share
 from livingpaper.claims.units import RUNS, Unit, at_least, at_most, share_of
 from retrieval_circuits.bounds import MORE_OFTEN_THAN_NOT
 from retrieval_circuits.six_run_matrix.claims.shared import NINE_OF_TEN, both
@@ -54,6 +54,7 @@ ROLES = (
             partial(COSINES, values=lambda pairs: pairs["value"]),
             COSINE,
         ),
+        rule=OverPairs(),
         bound=at_least(0.9, "close to 1, which equal profiles have"),
         controls=(
             Control(
@@ -62,6 +63,7 @@ ROLES = (
                     partial(COSINES, values=lambda pairs: pairs["chance_all_heads"]),
                     COSINE,
                 ),
+                rule=OverPairs(),
                 bound=at_most(0.9, "what shuffled heads reach is no agreement"),
             ),
         ),
@@ -71,10 +73,11 @@ ROLES = (
     Claim(
         id="SR16",
         says=Says(
-            holds="Layers keep their roles over seeds: matched within layers, heads agree more than heads shuffled "
-            "over both.",
-            fails="Matched within layers, heads of two seeds agree hardly better than heads shuffled over both layers.",
-            whether="whether layers keep their roles over seeds, heads agreeing more within them than across",
+            holds="Layers keep their roles over seeds: heads matched within layers agree more than heads shuffled over "
+            "both layers.",
+            fails="Heads matched within layers agree between seeds hardly better than heads shuffled over both layers.",
+            whether="whether layers keep their roles over seeds, heads matched within layers agreeing more than heads "
+            "shuffled over both layers",
         ),
         reading=both(
             "similarity of matched heads (routing, copying, attention to query and own key) less that of heads "
@@ -82,10 +85,12 @@ ROLES = (
             MATCHED,
             ABOVE_SHUFFLED,
         ),
+        rule=OverPairs(),
         bound=at_least(0.1, "a tenth of the similarity of equal profiles"),
         controls=(
             Control(
                 reading=both("the same of untrained networks", partial(MATCHED, untrained=True), ABOVE_SHUFFLED),
+                rule=OverPairs(),
                 bound=at_most(0.1, "networks that have learnt nothing have no roles to share"),
             ),
         ),

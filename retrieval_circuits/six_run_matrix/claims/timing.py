@@ -33,7 +33,7 @@ def _unborn(born_under: timing.BornUnder, how: str, motifs: tuple[str, ...] = ti
     """A motif that is there before training has no birth to order, whichever way the order comes out."""
     return Control(
         reading=both(
-            f"births, {how}, before training",
+            f"births of {', '.join(motifs[:-1])} and {motifs[-1]}, {how}, before training",
             partial(timing.born_at_start, born_under=born_under, motifs=motifs),
             COUNT,
         ),
@@ -73,8 +73,8 @@ TIMING = (
             whether="whether by our dates the births of one run are spread over many epochs",
         ),
         reading=both(
-            "distance from the first to the last birth of behaviour, copying, routing and slot patch in one run, under "
-            "our definitions",
+            "distance from the first to the last birth of behaviour, copying, routing and slot (attention under "
+            "exchanged queries) in one run, under our definitions",
             partial(timing.apart, born_under=corrected_births),
             EPOCHS,
         ),

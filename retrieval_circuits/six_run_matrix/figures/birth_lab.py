@@ -36,7 +36,8 @@ def birth_lab(results: Results) -> View:
     return View(
         table[columns], "epoch of birth", "validation prompts and all six families",
         note="A gate binds where it is measured: among this chapter's scores for copying and routing; among the "
-        "source's for all but behaviour, with named families for copying, routing and the probes.",
+        "source's for all but behaviour, with named families for copying, routing and the probes. What is called the "
+        "slot's patch is attention under exchanged queries among this chapter's scores.",
     )  # fmt: skip
 
 

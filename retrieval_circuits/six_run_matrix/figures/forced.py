@@ -16,7 +16,7 @@ SWEPT = "test prompts, each asked for all three keys"
 LENGTHS = {"test": "three pairs (trained on)", "train_2_pairs": "two pairs", per_seed.OOD: "four pairs"}
 """Split -> how many pairs its prompts have; the cells are trained on three pairs alone."""
 DEEP_AT_ARROW = "arrow, 3 layers, 2 heads each"
-COUNTED = {"layer": "best layer", "tied": "tied with the last layer", "at_guess": "of these at a guess"}
+COUNTED = {"layer": "best layer", "tied": "tied with the last layer", "guesses": "no head above chance"}
 """Column -> its name in the table of best layers."""
 FIRST_LAYER, LATER = "layer 0, its best head", "a later layer, its best head"
 
@@ -157,23 +157,20 @@ def routing_layers(results: Results) -> View:
     if not parts:
         raise SelectionError("no networks of three layers were trained")
     table = pd.concat(parts, ignore_index=True)
-    table = table.assign(at_guess=table["tied"] & table["guesses"])
     groups = table.groupby(["arm", "layer"], observed=True)
-    counts = groups.agg(runs=("tied", "size"), tied=("tied", "sum"), at_guess=("at_guess", "sum")).reset_index()
-    return View(counts.astype({"runs": int, "tied": int, "at_guess": int}).rename(columns=COUNTED), "runs", SWEPT)
+    counts = groups.agg(runs=("tied", "size"), tied=("tied", "sum"), guesses=("guesses", "sum")).reset_index()
+    return View(counts.astype({"runs": int, "tied": int, "guesses": int}).rename(columns=COUNTED), "runs", SWEPT)
 
 
 def tie_numbers(layers: View) -> dict[str, str]:
-    """What the page prints of ``routing_layers``: in how many networks a lower layer leads, and in how many it ties."""
-    rows = layers.published
-    rows = rows[rows[COUNTED["layer"]] < forced.LAST]
-    found = {}
+    """What the page prints of ``routing_layers``: networks in which a lower layer leads, or ties, or no head routes."""
+    rows, found = layers.published, {}
     for arm, read in zip(forced.DEEP, ("arrow", "query"), strict=True):
-        n = layers.published.loc[lambda table, arm=arm: table["arm"] == arm, "runs"].sum()
         of_arm = rows[rows["arm"] == arm]
-        tied, guessed = (int(of_arm[COUNTED[name]].sum()) for name in ("tied", "at_guess"))
-        found[f"lower_at_{read}"] = f"{int(of_arm['runs'].sum()) - tied} of {n}"
-        found[f"tied_at_{read}"], found[f"guessed_at_{read}"] = f"{tied} of {n}", str(guessed)
+        tied, none = (int(of_arm[COUNTED[name]].sum()) for name in ("tied", "guesses"))
+        lower, n = of_arm.loc[of_arm[COUNTED["layer"]] < forced.LAST, "runs"].sum() - tied, of_arm["runs"].sum()
+        counts = {f"lower_at_{read}": lower, f"tied_at_{read}": tied, f"no_router_at_{read}": none}
+        found |= {name: f"{count} of {n}" for name, count in counts.items()}
     return found
 
 

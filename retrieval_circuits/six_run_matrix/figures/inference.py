@@ -3,7 +3,7 @@
 import pandas as pd
 
 from livingpaper.claims.results import Results, SelectionError
-from livingpaper.claims.view import View
+from livingpaper.claims.view import View, in_order
 from retrieval_circuits.design import BAND
 from retrieval_circuits.six_run_matrix.design import APART, MATRIX
 from retrieval_circuits.six_run_matrix.published import SLOT_FEATURES
@@ -12,9 +12,19 @@ from retrieval_circuits.six_run_matrix.readings.births import VARIABLES
 
 SIGNIFICANT = 0.05
 AGREEMENTS = {
-    "same_identity": "same head leads", "top3_overlap": "overlap of the three best", "profile_cosine": "cosine",
-    "matched": "ours: heads matched within layers",
+    "matched": "ours: heads matched within layers", "same_identity": "same head leads",
+    "top3_overlap": "overlap of the three best", "profile_cosine": "cosine",
 }  # fmt: skip
+SHUFFLES = {
+    "seeds": "value", "shuffled within layers": "chance_within_layers", "shuffled over both layers": "chance_all_heads",
+}  # fmt: skip
+"""What the figure of agreement calls it -> its column."""
+IN_PROSE = {
+    "handoffs, file order": "how often the leading head changes, counted in file order",
+    "handoffs beyond noise": "how often it changes by more than noise, counted in time",
+    "steps to validation accuracy 0.9": "how long a network takes to answer nine in ten validation prompts",
+}
+"""Quantities of the table, as a sentence says them."""
 
 
 def inference(results: Results) -> View:
@@ -37,7 +47,7 @@ def inference(results: Results) -> View:
 def differing(tests: View) -> str:
     """Of ``inference``: what differs at 0.05 after Holm's correction, in words."""
     rows = tests.table[pd.to_numeric(tests.table["p, Holm"], errors="coerce") < SIGNIFICANT]
-    return "; ".join(rows["quantity"].unique()) or "none"
+    return "; ".join(IN_PROSE.get(quantity, quantity) for quantity in rows["quantity"].unique()) or "none"
 
 
 def _three(value: float) -> str:
@@ -56,7 +66,7 @@ def apart(results: Results) -> View:
             parts.append(steps.fillna(end).rename("value").reset_index().assign(group=arm, arm=arm))
     note = f"{never} networks never get there and are drawn at the end of their training." if never else ""
     table = pd.concat(parts, ignore_index=True)[["group", "arm", "init_seed", "value"]]
-    return View(table, "optimizer steps", "val", BAND, note=note)
+    return View(table, "steps to 90 % validation accuracy", "val", BAND, note=note)
 
 
 def apart_outcomes(results: Results) -> View:
@@ -75,22 +85,28 @@ def apart_outcomes(results: Results) -> View:
 
 
 def stability(results: Results) -> View:
-    """Agreement between seeds under the source's measures and ours, with what shuffled heads reach (its figure 10)."""
+    """Agreement between seeds under our measure and the source's, with what shuffled heads reach (its figure 10).
+
+    Shuffled within layers, heads keep what the format forces on their layer; over both layers they lose that, too.
+    """
     if min(len(results.seeds(arm)) for arm in MATRIX) < 2:
         raise SelectionError("agreement needs two seeds of each curriculum")
     found = roles.agreements(results)
     found = found[found["metric"].isin(["routing", "copying", "all"])]
     parts = []
+    found = in_order(found, "measure", AGREEMENTS)
     for (measure, metric, arm), pairs in found.groupby(["measure", "metric", "arm"], sort=False, observed=True):
         group = f"{AGREEMENTS[measure]}{'' if metric == 'all' else ', ' + metric} ({arm})"
-        for series, column in {"seeds": "value", "shuffled heads": "chance_all_heads"}.items():
+        for series, column in SHUFFLES.items():
             values = roles.mean_over_pairs(pairs, pairs[column]).rename("value").reset_index()
             parts.append(values.assign(group=group, series=series, arm=arm))
     table = pd.concat(parts, ignore_index=True)
-    note = "Every point is a seed's mean over its pairs with the other seeds of its curriculum."
-    return View(
-        table[["group", "arm", "series", "init_seed", "value"]], "agreement", "all six families", BAND, note=note
+    note = (
+        "Every point is a seed's mean over its pairs with the other seeds of its curriculum. Our measure matches heads "
+        "within layers, so that shuffling them there leaves it as it is. Seeds share pairs, so that no interval over "
+        "them is drawn"
     )
+    return View(table[["group", "arm", "series", "init_seed", "value"]], "agreement", "all six families", note=note)
 
 
 def leaders(results: Results) -> View:
@@ -162,7 +178,7 @@ def carried(results: Results) -> View:
     order = {name: place for place, name in enumerate([*sites.values(), *names.values(), "other"])}
     table = table.assign(at=table["site"].map(order), what=table["hypothesis"].map(order))
     table = table.sort_values(["at", "what", "init_seed"], kind="stable", ignore_index=True)
-    return View(table[["site", "hypothesis", "init_seed", "value"]], "share of answers", "test prompts", BAND)
+    return View(table[["site", "hypothesis", "init_seed", "value"]], "share of answers", "test prompts")
 
 
 def sparse(results: Results) -> View:

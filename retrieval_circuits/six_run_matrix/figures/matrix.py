@@ -9,15 +9,7 @@ from circuitcore.emergence.seeds import SeedsError, mean_interval
 from livingpaper.claims.results import Results, SelectionError
 from livingpaper.claims.view import View, in_order
 from retrieval_circuits.bounds import IN_CONTEXT
-from retrieval_circuits.six_run_matrix.design import (
-    MATRIX,
-    N_ON_IT,
-    SOURCE_DATA_SET,
-    Params,
-    checkpoint_epochs,
-    data_set_of,
-    published_epochs,
-)
+from retrieval_circuits.six_run_matrix.design import MATRIX
 from retrieval_circuits.six_run_matrix.published import BIRTHS, FINALS, GROUPED
 from retrieval_circuits.six_run_matrix.readings import curriculum, per_seed, timing
 from retrieval_circuits.six_run_matrix.readings.births import (
@@ -32,11 +24,19 @@ from retrieval_circuits.six_run_matrix.readings.births import (
 )
 
 SOURCE_SEEDS = (0, 1, 2)
+OURS, THEIRS = "as this book dates births", "as the source dates them"
+"""Panels of ``birth_rows``."""
 DATED = {
     "the source's": published_births,
     "the source's, without its gate": partial(published_births, gate=False),
     "this chapter's": corrected_births,
 }
+SLOT = "the slot"
+"""What a figure that has both calls it: two scores, which the two definitions date under one name."""
+SLOT_DATED = (
+    "The slot's score is, {ours}, attention under exchanged queries, and, {theirs}, a patch of the site with the best "
+    "probe."
+)
 LEFT_OUT, AT_THE_END, NO_SLOT = "left out", "counted at the last epoch", "the slot left out, too"
 
 
@@ -176,19 +176,29 @@ def births(results: Results) -> View:
 
 def birth_rows(results: Results) -> View:
     """The four births that the source's figure shows, of each seed without a curriculum, by both definitions."""
-    definitions = {"as this book dates births": corrected_births, "as the source dates them": published_births}
     parts, never = [], []
-    for panel, births_of in definitions.items():
+    for panel, births_of in {OURS: corrected_births, THEIRS: published_births}.items():
         born = births_of(results)
-        born = born[(born["arm"] == "off") & born["motif"].isin(SHOWN)]
-        born = born.assign(panel=panel, series=born["motif"], value=dates(born))
-        parts.append(in_order(born, "series", SHOWN).sort_values("init_seed", kind="stable"))
-        never.append(f"{int(born['value'].isna().sum())} of {len(born)} {panel}")
+        born = in_order(born[(born["arm"] == "off") & born["motif"].isin(SHOWN)], "motif", SHOWN)
+        born = born.assign(panel=panel, series=born["motif"].map(called), value=dates(born))
+        parts.append(born.sort_values("init_seed", kind="stable"))
+        never.append(f"{never_of(born['value'])} {panel}")
     return View(
         pd.concat(parts, ignore_index=True)[["panel", "arm", "init_seed", "series", "value"]],
         "epoch", "validation prompts and all six families",
-        note=f"Births that never happen are not drawn: {' and '.join(never)}.",
+        note=f"Births that never happen are not drawn: {' and '.join(never)}. "
+        + SLOT_DATED.format(ours="in the first panel", theirs="in the second"),
     )  # fmt: skip
+
+
+def called(motif: str) -> str:
+    """What a motif is called in figures that have both definitions."""
+    return SLOT if motif == PATCHES["matching_slot"] else motif
+
+
+def never_of(epochs: pd.Series) -> str:
+    """How many of these births never happen."""
+    return f"{int(epochs.isna().sum())} of {len(epochs)}"
 
 
 def _never(born: pd.DataFrame) -> str:
@@ -225,8 +235,13 @@ def gates(results: Results) -> View:
     motifs = [*OPERATORS.values(), PROBES["query_key"], PATCHES["matching_slot"]]
     parts = [born[born["motif"].isin(motifs)].assign(series=series) for series, born in under.items()]
     table = dated(pd.concat(parts, ignore_index=True))
-    table = table.assign(group=table["motif"] + " (" + table["arm"] + ")").sort_values(["group"], kind="stable")
-    note = f"Open: {_never(table)}, which do not happen by the end"
+    table = table.assign(group=table["motif"].map(called) + " (" + table["arm"] + ")")
+    table = table.sort_values(["group"], kind="stable")
+    note = (
+        f"Open: {_never(table)}, which do not happen by the end, where they were last seen not to have. By our rule a "
+        "score must hold for two checkpoints, so that one that passes at the last alone stands at the one before. "
+        + SLOT_DATED.format(ours="by our rule", theirs="by the source's")
+    )
     shown = table[["group", "series", "init_seed", "value", "there"]]
     return View(shown, "epoch of birth", "all six families", note=note)
 
@@ -258,62 +273,22 @@ def unborn(results: Results) -> View:
         rows.append(
             {
                 "definition": definition, "births that never happen": f"{int(never.sum().sum())} of {never.size}",
-                LEFT_OUT: _mean_and_interval(timing.apart(results, born_under)),
-                NO_SLOT: _mean_and_interval(timing.apart(results, born_under, timing.ORDERED)),
-                AT_THE_END: _mean_and_interval(timing.apart_at_least(results, born_under)),
+                LEFT_OUT: mean_and_interval(timing.apart(results, born_under)),
+                NO_SLOT: mean_and_interval(timing.apart(results, born_under, timing.ORDERED)),
+                AT_THE_END: mean_and_interval(timing.apart_at_least(results, born_under)),
             }
         )  # fmt: skip
     unit = "epochs from the first to the last birth of a run"
     return View(pd.DataFrame(rows), unit, "all six families", note=unit.capitalize())
 
 
-def _mean_and_interval(values: pd.Series) -> str:
+def mean_and_interval(values: pd.Series) -> str:
     """Mean over data sets and its interval, in whole epochs or steps."""
     try:
         found = mean_interval(per_seed.independent(values))
     except SeedsError:
         return "–" if values.empty else f"{values.mean():,.0f}"
     return f"{found.mean:,.0f} [{found.low:,.0f}, {found.high:,.0f}]"
-
-
-def numbers_of_the_design(params: Params) -> dict[str, int]:
-    """What the page prints of what is trained, on how many data sets, and how much of it is shipped."""
-    cells = {*params.cell_seeds, *params.more_cell_seeds}
-    return {
-        "n_checkpoints": len(checkpoint_epochs(params.epochs)),
-        "n_shipped": len(published_epochs(params, "on", params.seeds[0])),
-        "n_longer": params.n_bases,
-        "n_on_source": sum(seed < N_ON_IT for seed in params.seeds),
-        "n_data_sets": len({data_set_of(seed) for seed in params.seeds}),
-        "n_cells_elsewhere": sum(data_set_of(seed) != SOURCE_DATA_SET for seed in cells),
-    }
-
-
-def unborn_numbers(unborn: View) -> dict[str, str]:
-    """What the page prints of them: distances with unborn motifs at the end, and without the slot's patch.
-
-    Those of the published runs where the reader's stand under them.
-    """
-    rows = unborn.table.drop_duplicates("definition").set_index("definition")
-    of = {"source": "the source's", "ungated": "the source's, without its gate", "ours": "this chapter's"}
-    at_end = {f"at_end_{name}": rows[AT_THE_END][of[name]] for name in ("source", "ours")}
-    return at_end | {f"no_slot_{name}": rows[NO_SLOT][definition] for name, definition in of.items()}
-
-
-def delays(apart: View) -> dict[str, str]:
-    """What the page prints of ``inference.apart``: pairs that are delayed, and steps, of the median one and at most.
-
-    Those of the published runs where the reader's stand under them.
-    """
-    rows = apart.table[apart.table["arm"].isin(MATRIX)].drop_duplicates(["arm", "init_seed"])
-    wide = rows.pivot(index="init_seed", columns="arm", values="value")
-    later = wide["on"] - wide["off"]
-    return {
-        "n_delayed": f"{(later > 0).sum()} of {len(later)}",
-        "median_delay": f"{later.median():,.0f}",
-        "largest_delay": f"{later.max():,.0f}",
-        "delay_without": _mean_and_interval(later[later < later.max()]),
-    }
 
 
 VIEWS = {

@@ -11,8 +11,9 @@ from retrieval_circuits.six_run_matrix.published import PILOT_DROPS, PILOT_EPOCH
 from retrieval_circuits.six_run_matrix.readings import per_seed
 from retrieval_circuits.six_run_matrix.readings.births import OPERATORS, published_curves
 
+TRAINED_ON = "accuracy, two pairs (trained on)"
 ACCURACIES = {
-    "train_2_pairs": "accuracy, two pairs (trained on)", "val": "accuracy, three pairs (never trained)",
+    "train_2_pairs": TRAINED_ON, "val": "accuracy, three pairs (never trained)",
     per_seed.OOD: "accuracy, four pairs (never trained)",
 }  # fmt: skip
 CHANCE = dict(zip(ACCURACIES.values(), (1 / 2, 1 / 3, 1 / 4), strict=True)) | {"routing, best head": 1 / 3}

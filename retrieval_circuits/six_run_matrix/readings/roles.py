@@ -31,7 +31,7 @@ def agreements(results: Results, *, untrained: bool = False) -> pd.DataFrame:
 
 
 def mean_over_pairs(pairs: pd.DataFrame, values: pd.Series) -> pd.Series:
-    """Mean over all pairs that a seed is in: pairs are not independent, seeds are."""
+    """Mean over all pairs that a seed is in. Such means share pairs: the rule ``OverPairs`` knows how much."""
     both = pd.concat([pairs.assign(init_seed=pairs[side], read=values) for side in ("init_seed_a", "init_seed_b")])
     return both.groupby("init_seed")["read"].mean()
 

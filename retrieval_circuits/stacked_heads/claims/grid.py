@@ -13,6 +13,7 @@ from retrieval_circuits.stacked_heads.design import (
     FLOW,
     FOLLOWED,
     LAST_ALONE,
+    LONGEST,
     ONE,
     REWARDED,
     STEPS_AN_EPOCH,
@@ -20,6 +21,7 @@ from retrieval_circuits.stacked_heads.design import (
 )
 from retrieval_circuits.stacked_heads.readings import ATTENDED, FIRST, JUMP, LEARNT, PREVIOUS, SECOND
 
+COUNTED = f"lengths of chains, of one to {LONGEST} look-ups,"
 NETWORKS, LENGTHS, CASES = share_of("networks"), share_of("lengths"), share_of("cases")
 NOT_LEARNT = at_least(LEARNT, "the source's threshold for learnt, below what knowing the step alone gives, 0.75")
 LOSS = partial(Reading, unit=ERROR)
@@ -275,7 +277,7 @@ THEORY = (
             whether="whether as few layers as the source's theorem demands are enough",
         ),
         reading=Reading(
-            "lengths of chains for which as few layers are enough, without a mask and with any number of heads,",
+            f"{COUNTED} for which as few layers are enough, without a mask and with any number of heads,",
             LENGTHS,
             of_experiment(FLOW, "tight", "mean", variant="open"),
         ),
@@ -293,7 +295,7 @@ THEORY = (
             whether="whether by the source's assumptions a chain takes two layers and one more each time it doubles",
         ),
         reading=Reading(
-            "lengths of chains for which simulation and closed form agree, behind a causal mask,",
+            f"{COUNTED} for which simulation and closed form agree, behind a causal mask,",
             LENGTHS,
             of_experiment(FLOW, "agrees", "mean", variant="causal"),
         ),

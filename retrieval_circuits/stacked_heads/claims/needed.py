@@ -42,5 +42,8 @@ NEEDED = (
                 bound=at_most(0.01, "a fifth of the bound: to forbid a look is no harm in itself"),
             ),
         ),
+        declared="after",
+        remark="One network of twelve layers had been looked at in this way, and none of the ten; that the look which "
+        "joins the first pair is mostly left out was known. So it could hardly have come out otherwise.",
     ),
 )

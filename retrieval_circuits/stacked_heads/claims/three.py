@@ -14,6 +14,7 @@ from livingpaper.claims.reading import Reading
 from livingpaper.claims.rules import Every, Share, Some
 from livingpaper.claims.units import COUNT, MORE_OFTEN_THAN_NOT, Unit, at_least, at_most, share_of
 from retrieval_circuits.stacked_heads.claims.bounds import (
+    ADDED,
     ATTENTION,
     ERROR,
     ERROR_MORE,
@@ -206,8 +207,8 @@ ON_FRESH = (
     Claim(
         id="SH50",
         says=Says(
-            holds="There are networks of three layers that learn three look-ups, where one layer that joins pairs and "
-            "one look-up a layer would make two.",
+            holds="There are networks of three layers that learn three look-ups, where with one layer to join pairs "
+            "and one look-up in each other layer two would be the limit.",
             fails="Less than every other network of three layers learns three look-ups.",
             whether="whether any network of three layers learns three look-ups",
         ),
@@ -240,6 +241,7 @@ ON_FRESH = (
             )
             for each in (IS_LEARNT, at_least(LEARNT, "not learnt, by the source's threshold"))
         ),
+        remark=ADDED,
     ),
 )
 """What the first six networks of three layers suggested, asked of fresh ones before these were trained."""

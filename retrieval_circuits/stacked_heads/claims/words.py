@@ -170,6 +170,8 @@ OTHERS = (
         ),
         bound=at_most(ALIASES_UNREAD, "who reads all but which function an alias stands for; guessing: a quarter"),
         controls=(Control(reading=_of_layers(6, 1), bound=ANSWERS),),
+        remark="It could hardly have come out otherwise: a row of functions is more than twice as long as the longest "
+        "row of training.",
     ),
 )
 WORDS = (*DEPTH, *OTHERS)

@@ -6,9 +6,11 @@ from retrieval_circuits.stacked_heads.figures.deepest import DEEPEST_VIEWS
 from retrieval_circuits.stacked_heads.figures.escapes import ESCAPE_VIEWS
 from retrieval_circuits.stacked_heads.figures.four import FOUR_VIEWS
 from retrieval_circuits.stacked_heads.figures.grid import GRID, PLATEAU
+from retrieval_circuits.stacked_heads.figures.joining import JOINING_VIEWS
 from retrieval_circuits.stacked_heads.figures.lessons import LESSON_VIEWS
 from retrieval_circuits.stacked_heads.figures.prose import PROSE_VIEWS
 from retrieval_circuits.stacked_heads.figures.three import THREE_VIEWS
+from retrieval_circuits.stacked_heads.figures.trained import TRAINED_VIEWS
 from retrieval_circuits.stacked_heads.figures.wait import WAIT_VIEWS
 from retrieval_circuits.stacked_heads.figures.wiring import WIRING_VIEWS
 from retrieval_circuits.stacked_heads.figures.words import WORD_VIEWS
@@ -17,8 +19,10 @@ from retrieval_circuits.stacked_heads.figures.words_prose import WORD_PROSE_VIEW
 __all__ = ["PLATEAU", "VIEWS"]
 VIEWS = (
     GRID
+    | TRAINED_VIEWS
     | BY_TWO_VIEWS
     | LESSON_VIEWS
+    | JOINING_VIEWS
     | WAIT_VIEWS
     | ESCAPE_VIEWS
     | APPENDIX_VIEWS

@@ -70,8 +70,9 @@ def by_length(results: Results) -> View:
     ends = table["arm"].map({arm: end_of(results, arm) for arm in table["arm"].unique()})
     table = table.assign(group=table["length"].astype(str) + " positions", there=table["value"] < ends)
     note = "Learnt: error below one half. In each row every chain is asked for, so that longer rows have more queries"
+    note += "" if table["there"].all() else f". {NEVER}"
     shown = table[["group", "arm", "init_seed", "value", "there"]]
-    return View(shown, "training step", "test", BAND, note=f"{note}. {NEVER}")
+    return View(shown, "training step", "test", BAND, note=note)
 
 
 EXCHANGES = {

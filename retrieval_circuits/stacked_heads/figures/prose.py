@@ -5,24 +5,26 @@ from functools import partial
 
 import pandas as pd
 
-from circuitcore.emergence.seeds import mean_interval
 from livingpaper.claims.reading import OfArms
 from livingpaper.claims.results import Results
-from livingpaper.claims.units import STEPS
+from livingpaper.claims.rules import OverPairs
+from livingpaper.claims.units import STEPS, at_least
 from livingpaper.claims.view import View
 from livingpaper.figures.verdict_text import NOT_MEASURED
 from retrieval_circuits.stacked_heads.design import (
     FRESH,
+    FRESH_EVERY,
     MIXED,
+    REWARDED,
     SHORT_FIRST,
     SHORTEST_FIRST,
     STEPS_AN_EPOCH,
     Params,
-    lesson_steps,
     stages_of,
 )
 from retrieval_circuits.stacked_heads.figures.four import four_numbers
-from retrieval_circuits.stacked_heads.figures.grid import ACCEPTED, ERROR, PLATEAU, SET
+from retrieval_circuits.stacked_heads.figures.grid import ACCEPTED, ERROR, PLATEAU, SET, SYMBOLS
+from retrieval_circuits.stacked_heads.figures.joining import joining_numbers
 from retrieval_circuits.stacked_heads.figures.lessons import LESSONS
 from retrieval_circuits.stacked_heads.figures.three import three_numbers
 from retrieval_circuits.stacked_heads.readings import LEARNT, learnt_time
@@ -65,8 +67,9 @@ def numbers(params: Params, views: Mapping[str, View]) -> dict[str, str]:
         "plateau": f"{PLATEAU:g}",
         **{f"n_steps_{name}": f"{steps:,}" for name, steps in _steps(params).items()},
         **_taught(views["taught"], views["first_stage"]),
-        "nearer_first_where_it_came": _nearer(views["first_where_it_came"]),
-        **_fresh(views["second_where_it_came"], views["at_start"]),
+        **_fresh(views["first_where_it_came"], views["second_where_it_came"], views["at_start"]),
+        **_second(views["by_depth"], views["times"]),
+        **joining_numbers(views["joining"]),
         **_set(views["set_attention"]),
         **_worth(views["worth"]),
         **three_numbers(views["ends"]),
@@ -76,16 +79,9 @@ def numbers(params: Params, views: Mapping[str, View]) -> dict[str, str]:
 
 
 def _steps(params: Params) -> dict[str, int]:
-    """How long networks are trained."""
+    """How long networks see chains of one, and then chains of two."""
     (_, short), (_, long) = stages_of(params, SHORT_FIRST)
-    return {
-        "trained": params.steps,
-        "unrewarded": params.unrewarded_steps,
-        "fresh": lesson_steps(params, FRESH),
-        "three": params.three_steps,
-        "short": short * STEPS_AN_EPOCH,
-        "long": long * STEPS_AN_EPOCH,
-    }
+    return {"short": short * STEPS_AN_EPOCH, "long": long * STEPS_AN_EPOCH}
 
 
 def _taught(taught: View, stage: View) -> dict[str, str]:
@@ -100,13 +96,28 @@ def _taught(taught: View, stage: View) -> dict[str, str]:
     }
 
 
-def _fresh(second: View, start: View) -> dict[str, str]:
-    """In how many fresh networks the second look-up never came, SH23's number without them, attention at the start."""
-    values, most = second.published["value"], start.published["value"].max()
+def _fresh(first: View, second: View, start: View) -> dict[str, str]:
+    """In how many fresh networks a look-up never came, SH22's and SH23's numbers without, attention at the start."""
+    firsts, seconds = (view.published["value"] for view in (first, second))
+    most = start.published["value"].max()
     return {
-        "n_never": f"{values.isna().sum()} of {len(values)}",
+        "n_never_first": f"{firsts.isna().sum()} of {len(firsts)}",
+        "n_never": f"{seconds.isna().sum()} of {len(seconds)}",
+        "nearer_first_where_it_came": _nearer(first),
         "nearer_where_it_came": _nearer(second),
         "attention_at_start": f"{most:.0%}".replace("%", " %"),
+    }
+
+
+def _second(by_depth: View, times: View) -> dict[str, str]:
+    """How many networks learnt the second symbol: of most layers, and of the fresh ones."""
+    table, dated = by_depth.published, times.published
+    deepest = table.loc[(table["arm"] == str(REWARDED[-1])) & (table["series"] == SYMBOLS[2]), "value"] < LEARNT
+    event = f"error of the {SYMBOLS[2]} falls"
+    fresh = dated.loc[(dated["arm"] == str(FRESH)) & (dated["group"] == event), "there"].astype(bool)
+    return {
+        "n_deepest_second": f"{deepest.sum()} of {len(deepest)}",
+        "n_fresh_second": f"{fresh.sum()} of {len(fresh)}",
     }
 
 
@@ -123,12 +134,12 @@ def _set(view: View) -> dict[str, str]:
 
 
 def _nearer(view: View) -> str:
-    """The mean over the networks that have a number, with its interval."""
+    """The mean over pairs of the networks that have a number, with its interval, as the claims have it."""
     came = view.published["value"].dropna()
-    if len(came) < 2:
+    if len(came) < OverPairs.least:
         return NOT_MEASURED
-    found = mean_interval(came)
-    return f"{STEPS.words(found.mean)} {STEPS.interval(found.low, found.high)}"
+    found = OverPairs().estimate(came, at_least(FRESH_EVERY, "the time between two checkpoints"), STEPS)
+    return f"{STEPS.words(found.effect)} {STEPS.interval(found.low, found.high)}"
 
 
 def _worth(worth: View) -> dict[str, str]:
@@ -143,6 +154,7 @@ def _worth(worth: View) -> dict[str, str]:
 NEEDED = (
     *("taught", "first_stage", "first_where_it_came", "second_where_it_came"),
     *("at_start", "worth", "ends", "second_stage", "four_times", "four_ends", "set_attention"),
+    *("by_depth", "times", "joining"),
 )
 """Names of the views that ``numbers`` reads."""
 PROSE_VIEWS = {view.__name__: view for view in (first_stage, second_stage, at_start)} | {

@@ -46,6 +46,7 @@ LOOKED = {
     "second answer to third": AHEAD[-1],
 }
 """What a reader calls a link -> its roles."""
+KNOWS, KNOWS_NOT = "third symbol learnt", "not learnt"
 
 
 def three_by_depth(results: Results) -> View:
@@ -77,10 +78,12 @@ def three_links(results: Results) -> View:
         learnt = final_loss(arm, 3)(results) < LEARNT
         for name, link in LOOKED.items():
             rows = looked_along(arm, link, before_the_last=link in AHEAD)(results).rename("value").reset_index()
-            series = rows["init_seed"].map(learnt).map({True: "third symbol learnt", False: "not learnt"})
+            series = rows["init_seed"].map(learnt).map({True: KNOWS, False: KNOWS_NOT})
             found.append(rows.assign(group=name, series=series, arm=str(arm)))
-    note = "Of each network the head with most of it; of answers, heads before the last layer"
-    table = in_order(pd.concat(found, ignore_index=True), "series", ("third symbol learnt", "not learnt"))
+    networks = pd.concat(found).drop_duplicates(["arm", "init_seed"])["series"].value_counts()
+    counts = ", ".join(f"{series} by {networks.get(series, 0)}" for series in (KNOWS, KNOWS_NOT))
+    note = f"Networks: {counts}. Of each the head with most of it; of answers, heads before the last layer"
+    table = in_order(pd.concat(found, ignore_index=True), "series", (KNOWS, KNOWS_NOT))
     table, rows = in_order(table, "group", LOOKED), "queries of 32 test rows"
     return View(table, "mean attention", rows, BAND, note=note, levels=PATH)
 

@@ -53,7 +53,7 @@ def drawn(results: Results, arms: Mapping[Cell | Lesson, str]) -> View:
         "lost once attention is set along them"
     )
     columns = ["panel", "layers", "layer", "head", "source", "target", "series", "value", "arm", "init_seed"]
-    return View(table[columns], "mean attention along a path that is left", "64 test rows", note=note)
+    return View(table[columns], "mean attention, told when a line is pointed at", "64 test rows", note=note)
 
 
 def _short(role: object) -> object:

@@ -75,6 +75,22 @@ def readers(results: Results) -> View:
     return View(table.assign(arm=KNOWN), ANSWERED, "prompts of a series of their own")
 
 
+def repeated(results: Results) -> View:
+    """Of questions in equations, by look-ups, how many have what some training row has."""
+    kinds = {"have the same lines, in the same order": True, "have the same links, in any order": False}
+    counts = range(1, len(LOOK_UPS) + 1)
+    shares = {words: [_percent(share_repeated(n, in_order=order)) for n in counts] for words, order in kinds.items()}
+    note = "Shares of prompts whose lines, or links, are those of some training row of a network, expected over draws"
+    return View(pd.DataFrame({"look-ups": counts, **shares}), "share of prompts", "training rows", note=note)
+
+
+def _percent(share: float) -> str:
+    """A share that may be small."""
+    if share < 0.0005:
+        return "below 0.1 %"
+    return f"{100 * share:.{0 if share > 0.01 else 1}f} %"
+
+
 def _at_end(results: Results, metric: str, arms: tuple[Spoken, ...], **where: str) -> pd.DataFrame:
     found = [results.at_final(metric, str(arm), **where).assign(group=arm.depth) for arm in arms]
     return pd.concat(found, ignore_index=True)
@@ -101,4 +117,4 @@ def _view(table: pd.DataFrame, unit: str = ANSWERED, note: str = "", split: str 
     return View(table, unit, split, BAND, ONE_UNREAD, note)
 
 
-WORD_VIEWS = {view.__name__: view for view in (words, word_lines, functions, relatives, readers)}
+WORD_VIEWS = {view.__name__: view for view in (words, word_lines, functions, relatives, readers, repeated)}

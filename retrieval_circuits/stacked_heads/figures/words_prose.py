@@ -50,8 +50,6 @@ def numbers(params: Params, views: Mapping[str, View]) -> dict[str, str]:
         "d_model_words": f"{D_MODEL}",
         "d_model_source": f"{WIDTH}",
         "repeated": f"{100 * share_repeated():.0f} %",
-        "repeated_two": f"{100 * share_repeated(2):.1f} %",
-        **{f"same_links_{count}": f"{100 * share_repeated(count, in_order=False):.0f} %" for count in (2, 3)},
         "length_trained": f"{task.max_length}",
         "length_functions": f"{longest_asked(task)}",
         **_trained(params),

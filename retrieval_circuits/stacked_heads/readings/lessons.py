@@ -43,19 +43,19 @@ FRESH_FIRST, FRESH_PREVIOUS = fresh_time(FIRST), fresh_time(PREVIOUS)
 
 
 def nearer_own(path: OfArms, loss: OfArms) -> OfArms:
-    """Values of a reading: how much nearer in time a network's own loss is to its path than those of the others are.
+    """Values of a reading: how much nearer in time a path is to its own network's loss than to another network's.
 
-    The mean distance to the other networks' losses, less that to its own; 0 where the path says nothing of its loss but
-    when networks learn in general.
+    Of two networks: the distance from the path of one to the loss of the other, less that to its own, the mean of both
+    ways round. A network's number is its mean over the others: numbers share pairs, and the rule is ``OverPairs``. 0
+    where paths say nothing of their losses but when networks learn in general.
     """
 
     @of_arms(str(FRESH))
     def values(results: Results) -> pd.Series:
         paths, losses = path(results), loss(results)
-        far = (paths.to_numpy()[:, None] - losses.reindex(paths.index).to_numpy()[None]).__abs__()
-        own, n = np.diagonal(far), len(far)
-        others = (far.sum(1) - own) / max(n - 1, 1)
-        return pd.Series(others - own if n > 1 else 0 * own, paths.index)
+        far = np.abs(paths.to_numpy()[:, None] - losses.reindex(paths.index).to_numpy()[None])
+        further = far - np.diagonal(far)[:, None]
+        return pd.Series((further + further.T).sum(1) / (2 * max(len(far) - 1, 1)), paths.index)
 
     return values
 

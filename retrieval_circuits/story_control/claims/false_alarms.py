@@ -13,6 +13,10 @@ from retrieval_circuits.story_control.readings import ANY, DEFINITIONS, WHOLE
 
 ERROR = at_most(0.05, "one network of twenty, the usual bound on errors")
 KINDS = "shuffled targets, one layer, untrained"
+MIXED = (
+    "The share and its interval are of a mix, in equal parts, of three kinds of network: all of these births are of "
+    "networks of one layer, most of which have one; the other two kinds have none."
+)
 
 
 def _reported(what: str, entry: str, definitions: str) -> Reading:
@@ -54,7 +58,7 @@ def _any(definitions: str) -> Claim:
             holds=f"The battery, {by}, reports single births in at most one of twenty networks that cannot have the "
             "circuit.",
             fails=f"The battery, {by}, reports single births in more than one of twenty networks that cannot have the "
-            "circuit: in {effect} of them.",
+            "circuit: in {effect} of them, three kinds together.",
             whether=f"whether the battery, {by}, reports single births in at most one of twenty networks that cannot "
             "have the circuit",
         ),
@@ -62,6 +66,7 @@ def _any(definitions: str) -> Claim:
         rule=Share(),
         bound=ERROR,
         controls=(able(definitions),),
+        remark=MIXED,
     )
 
 

@@ -48,11 +48,11 @@ STORY_ONLY = (
     Claim(
         id="SC2",
         says=Says(
-            holds="Our story, as long as the source's, is a test that the battery could have failed: some network "
-            "could have had a birth.",
-            fails="Our story, as long as the source's, is no test that the battery could have failed: by the source's "
-            "definitions no network could have had a birth.",
-            whether="whether our story is a test that the battery could have failed",
+            holds="By the source's definitions some network could have had a birth on our story, so the measurements "
+            "could have failed there.",
+            fails="By the source's definitions no network could have had a birth on our story, so the measurements "
+            "could not have failed there.",
+            whether="whether by the source's definitions any network could have had a birth on our story",
         ),
         reading=_possible(STORY),
         rule=Counted(),
@@ -67,7 +67,8 @@ STORY_ONLY = (
         ),
         min_seeds=0,
         source="source",
-        source_verdict="Implied: the measurements do not invent a mechanism where there is none",
+        source_verdict="Implied, of its own story: the measurements do not invent a mechanism where there is none",
+        source_stance="elsewhere",
     ),
     Claim(
         id="SC3",

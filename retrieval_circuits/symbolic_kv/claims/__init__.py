@@ -4,7 +4,8 @@ Thresholds were set after one exploratory run (another batch order, not among th
 published run; the quantifiers, and the intervals of the controls, came in version 0.9.0 and moved none of them. Since
 version 0.15.0 (2026-11-24) they are asked of networks on twelve data sets, trained natively for twice as long, and
 the data set is what was drawn; KV13 was added then, before these networks were trained, and a second control of KV11
-after. A claim whose id ends in ``.published`` is the one of that name, under the source's definition.
+after; so was one of KV2 and KV2.published (2026-11-29). A claim whose id ends in ``.published`` is the one of that
+name, under the source's definition.
 """
 
 from retrieval_circuits.symbolic_kv.claims.circuit import LINKS, RETRIEVAL

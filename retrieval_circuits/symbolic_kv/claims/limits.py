@@ -175,6 +175,9 @@ LIMITS = (
                 spoils="either",
             ),
         ),
+        declared="after",
+        remark="Its second control was added after twelve seeds had been seen, and without it the claim would be "
+        "refuted: where nearly all prompts are answered, nothing is left for a leak to raise.",
     ),
     Claim(
         id="KV12",

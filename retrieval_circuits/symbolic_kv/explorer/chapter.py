@@ -22,7 +22,7 @@ TWO_LAYERS = (TORCH, TRAINED)
 SPLITS = {"accuracy, held out": "val", "accuracy, more pairs": "ood"}
 
 BIRTHS = {ANSWERS: "answers", ROUTES: "routes", COPIES: "copies"}
-CLAIMS = {"Switch heads off.": ("KV6",), "Move the answer.": ("KV3",), "Compare.": ("KV1",)}
+CLAIMS = {"Switch heads off.": ("KV4",), "Move the answer.": ("KV3",), "Compare.": ("KV1",)}
 """Stop -> what is known of many networks about what it does with one."""
 
 

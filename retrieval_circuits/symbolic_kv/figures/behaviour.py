@@ -9,7 +9,7 @@ from livingpaper.claims.view import View, in_order
 from retrieval_circuits.bounds import IN_CONTEXT
 from retrieval_circuits.design import BAND
 from retrieval_circuits.symbolic_kv.design import ARMS, TRAINED
-from retrieval_circuits.symbolic_kv.figures.words import ROWS_SWEPT, SPLITS
+from retrieval_circuits.symbolic_kv.figures.words import GUESSES, ROWS_SWEPT, SPLITS
 from retrieval_circuits.symbolic_kv.readings import (
     MOTIFS,
     motif_births,
@@ -27,7 +27,10 @@ def training(results: Results) -> View:
 
 
 def arms(results: Results) -> View:
-    """Final test accuracy of every arm, and of the untrained network."""
+    """Final test accuracy of every arm, and of the untrained network.
+
+    With shuffled targets a prompt says nothing of its answer: a guess is one among all values there.
+    """
     first = results.curve("accuracy", TRAINED, split="test")
     groups = [first[first["step"] == 0].assign(group="untrained", arm=TRAINED)]
     for arm in results.arms:
@@ -36,7 +39,8 @@ def arms(results: Results) -> View:
             train = results.at_final("accuracy", arm, split="train")
             groups.append(train.assign(group=f"{ARMS[arm]}, on train", arm=arm))
     table = pd.concat(groups, ignore_index=True)[["group", "arm", "init_seed", "value"]]
-    return View(table, "accuracy", "test (unless said)", BAND, IN_CONTEXT, _one_layer_on_the_way(results))
+    note = _one_layer_on_the_way(results)
+    return View(table, "accuracy", "test (unless said)", BAND, note=note, levels=GUESSES)
 
 
 def _one_layer_on_the_way(results: Results) -> str:

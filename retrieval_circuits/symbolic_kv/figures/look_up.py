@@ -8,7 +8,7 @@ from livingpaper.claims.view import View, in_order
 from retrieval_circuits.bounds import IN_CONTEXT, MORE_OFTEN_THAN_NOT
 from retrieval_circuits.design import BAND
 from retrieval_circuits.symbolic_kv.design import TORCH, TRAINED
-from retrieval_circuits.symbolic_kv.figures.words import ROWS_SWEPT
+from retrieval_circuits.symbolic_kv.figures.words import AMONG_ALL, GUESSES, ROWS_SWEPT
 from retrieval_circuits.symbolic_kv.readings import (
     SWEEP,
     by_site,
@@ -51,6 +51,25 @@ def edges(results: Results) -> View:
     return View(table[columns], "share of answers that switch", "test prompts", note=note)
 
 
+def one_head(results: Results) -> View:
+    """Whether carrier and tagger are one head: 1 for a network in which they are, else 0."""
+    same = chosen_heads(results, "carrier") == chosen_heads(results, "tagger")
+    table = same.astype(float).rename("value").reset_index()
+    return View(table, "networks in which one head is both", ROWS_SWEPT)
+
+
+def edge_numbers(edges: View, one_head: View) -> dict[str, str]:
+    """What the page prints of both views, of the published runs where the reader's stand under them.
+
+    How often the carrier moves the answer through all queries of layer 1 with the MLP held still; in how many networks
+    it is the tagger, too.
+    """
+    rows, same = edges.published, one_head.published["value"]
+    into_queries = (rows["receiver"] == "queries") & (rows["counterfactual"] == "another query")
+    direct = rows.loc[into_queries & (rows["sender"] == "carrier"), "value"].mean()
+    return {"carrier_direct": f"{100 * direct:.0f} %", "one_head": f"{same.sum():.0f} of {len(same)}"}
+
+
 def chain(results: Results) -> View:
     """Every link of the chain in every seed, and in how many seeds all of them move the answer."""
     links = {
@@ -84,9 +103,7 @@ def interchange(results: Results) -> View:
         "Layer 1's keys decide nothing here: a perfect look-up splits evenly among key, slot and nothing moved. Its "
         "values, exchanged alone, give the source prompt's value in the prompt's own slot, which is counted as other."
     )
-    return View(
-        table[["site", "hypothesis", "init_seed", "value"]], "share of answers", "test prompts", BAND, note=note
-    )
+    return View(table[["site", "hypothesis", "init_seed", "value"]], "share of answers", "test prompts", note=note)
 
 
 def subsets(results: Results) -> View:
@@ -101,7 +118,7 @@ def subsets(results: Results) -> View:
     ]
     table = rows.assign(kept=kept, how=rows["edit"].astype(str).map(HOW))[["kept", "how", "init_seed", "value"]]
     note = "Heads are named by role in each seed: the carrier and the router are those of the text."
-    return View(table, "accuracy", ROWS_SWEPT, BAND, IN_CONTEXT, note)
+    return View(table, "accuracy", ROWS_SWEPT, BAND, note=note, levels=GUESSES)
 
 
 def _leaders(results: Results) -> dict[str, pd.Series]:
@@ -167,8 +184,8 @@ def slot(results: Results) -> View:
     routing = by_site(results, "routing", chosen_heads(results, "router"), family=SWEEP).reset_index()
     groups.append(routing.assign(group="slot, chosen by the router's attention", series="attention"))
     table = pd.concat(groups, ignore_index=True)[["group", "series", "init_seed", "value"]]
-    note = "Chance: 1/8 for key and value, 1/3 for the slot (line)."
-    return View(table, "share right", "test prompts", BAND, IN_CONTEXT, note)
+    levels = {"a guess of key or value": AMONG_ALL, "a guess of the slot": IN_CONTEXT}
+    return View(table, "share right", "test prompts", BAND, levels=levels)
 
 
 def pattern(results: Results) -> View:

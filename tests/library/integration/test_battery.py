@@ -173,6 +173,14 @@ def test_sections_left_out_and_measured_at_the_end(table):
     assert (both["value_x"] - both["value_y"]).abs().max() < 1e-9
 
 
+@pytest.mark.parametrize("name", ["n_bases", "n_edge_bases", "n_reference", "n_probe", "n_split"])
+@pytest.mark.parametrize("given", [0, -400, True])
+def test_a_count_that_is_none_is_refused(name, given):
+    """Of 500 rows, the first -400 are a hundred."""
+    with pytest.raises(ValueError, match=f"{name} = {given}.*; allowed: an integer >= 1"):
+        BatterySpec(**{name: given})
+
+
 def test_sections_that_do_not_exist_or_contradict_are_refused():
     with pytest.raises(
         ValueError, match="unknown section of the battery 'prob'; did you mean 'probes'.*ablations, att"

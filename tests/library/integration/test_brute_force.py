@@ -7,12 +7,12 @@ import pytest
 import reference
 import torch
 from given_run import GivenRun, lively, picked
+from heads import head_of
 
 from circuitcore.metrics.instruments.battery import BatterySpec, measure, open_session
 from circuitcore.metrics.network import Network
 from circuitcore.metrics.scores import interchange, paths
 from circuitcore.models import ModelConfig
-from circuitcore.models.sites import parse_head
 from circuitcore.tasks import make_task
 
 TASK = make_task("symbolic_kv", {})
@@ -123,7 +123,7 @@ def removal(row, n_pos, replacing, other):
     """Changes that remove the parts a row of the table names, the way it names."""
     (how, where), changes = row.edit.split("@"), {}
     for part in row.site.split("+") if row.site != "none" else []:
-        site = ("mlp_out", int(part[1]), None) if part.endswith("MLP") else ("z", *parse_head(part))
+        site = ("mlp_out", int(part[1]), None) if part.endswith("MLP") else ("z", *head_of(part))
         for p in range(n_pos) if where == "all" else [n_pos - 1]:
             mean = sum(inside[*site, p] for inside in replacing) / len(replacing)
             changes[*site, p] = {"zero": torch.zeros_like(mean), "mean": mean, "resample": other[*site, p]}[how]

@@ -11,6 +11,7 @@ import pytest
 import reference
 import torch
 from given_run import untrained
+from structural import structural, structurally_zero
 
 from circuitcore.metrics import edited
 from circuitcore.metrics.network import Network
@@ -68,6 +69,9 @@ class Given:
 
     def answers(self, interventions):
         return self.net.answers_under(self.batch, interventions, self.sources)
+
+    def structural(self, interventions):
+        return structural(self.config, self.net.weights, self.batch, interventions, self.sources)
 
     def by_brute_force(self, edits, row):
         """Logits of checkpoint 1 at the read-out of one row, and every vector inside."""
@@ -159,14 +163,14 @@ def test_structural_is_exactly_what_brute_force_cannot_move(name, read_out):
     """Zero to the last bit where it is said to be, and something in at least one row everywhere else."""
     case, rows = given(name, read_out), range(5)
     interventions = one_at_a_time(case)
-    found = case.answers(interventions)
+    found, unseen = case.answers(interventions), case.structural(interventions)
     clean = [case.by_brute_force((), row)[0] for row in rows]
     reused = case.answers([()]).logits[0]
-    for edits, logits, structural in zip(interventions, found.logits, found.structural, strict=True):
+    for edits, logits, zero in zip(interventions, found.logits, unseen, strict=True):
         moved = any(not torch.equal(case.by_brute_force(edits, row)[0], clean[row]) for row in rows)
-        assert structural != moved, str(edits[0])
-        assert torch.equal(logits, reused) == structural, str(edits[0])
-    assert 0 < sum(found.structural) < len(interventions)
+        assert zero != moved, str(edits[0])
+        assert torch.equal(logits, reused) == zero, str(edits[0])
+    assert 0 < sum(unseen) < len(interventions)
 
 
 @pytest.mark.parametrize("name", VARIANTS)
@@ -174,8 +178,9 @@ def test_structural_needs_every_edit_to_be_out_of_sight(name):
     case = given(name)
     last = case.config.n_layers - 1
     unseen, seen = Ablate(Head(last, 0), "zero", "second"), Ablate(Head(last, 0), "zero", "read_out")
-    found = case.answers([(unseen,), (unseen, unseen), (unseen, seen), (seen,), ()])
-    assert found.structural == (True, True, False, False, False)
+    asked = [(unseen,), (unseen, unseen), (unseen, seen), (seen,), ()]
+    found = case.answers(asked)
+    assert case.structural(asked) == (True, True, False, False, False)
     assert torch.equal(found.logits[2], found.logits[3])
     assert torch.equal(found.logits[0], found.logits[4])  # no edits at all: the clean answers, and no claim
 
@@ -242,7 +247,7 @@ def test_onset(edit, expected):
 def test_errors_name_what_was_asked_for():
     case = given("as is")
     for edit, words in {
-        Patch(Site("z", 5), "all", "other"): "no clean value of 'z.5' to edit.*z.0, z.1",
+        Patch(Site("z", 5), "all", "other"): r"z\.5: no layer 5; there are clean values of layers up to 1",
         Patch(Site("pattern", 0), "all", "other"): "L0.pattern can be recorded but not patched",
         Ablate(Head(1, 7), "zero", "late"): "no head 7; the layer has heads 0..2",
         Patch(Site("z", 1), "nowhere", "other"): "unknown positions 'nowhere'",
@@ -256,8 +261,11 @@ def test_errors_name_what_was_asked_for():
 def test_labels_tell_which_interchanges_are_structural(n_layers):
     config = ModelConfig(d_vocab=20, n_ctx=16, n_layers=n_layers, d_model=8, d_mlp=6)
     net = Network(config, {name: value[None] for name, value in untrained(config, 0).items()})
+    moved, unseen = set(), set()
     for test in make_task("symbolic_kv", {}).interchanges(2):
-        patched = interchange.patch_everywhere(net, test)
-        said = [interchange.structurally_zero(n_layers, site, control) for site, control in patched.labels]
-        assert tuple(said) == patched.answers.structural
-        assert sum(said) == 9  # of the last layer: stream, MLP, each head's and all heads' write and query
+        patched, clean = interchange.patch_everywhere(net, test), net.answers_under(test.base, [()], {}).logits[0]
+        equal = [torch.equal(logits, clean) for logits in patched.answers.logits]
+        moved |= {label for label, same in zip(patched.labels, equal, strict=True) if not same}
+        unseen |= {label for label in patched.labels if structurally_zero(n_layers, *label)}
+    assert unseen == set(patched.labels) - moved  # by some experiment, all others move
+    assert len(unseen) == 9  # of the last layer: stream, MLP, each head's and all heads' write and query

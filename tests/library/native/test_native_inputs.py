@@ -7,7 +7,7 @@ import torch
 from native_cases import lively_weights, rows_of
 
 from circuitcore.models import ModelConfig, init_weights
-from circuitcore.native import NativeDecoder, Training, UpdateRule, why_not
+from circuitcore.native import NativeDecoder, Training, UpdateRule, inputs, why_not
 from circuitcore.training import Optimizer, TorchEngine
 from circuitcore.training.engines.native_engine import NativeEngine
 
@@ -48,6 +48,53 @@ def test_a_batch_that_does_not_fit_is_refused_and_changes_nothing(config, rows, 
     with pytest.raises(ValueError, match=words):
         decoder.step(state, RULE, *rows)
     assert state.steps == 0 and torch.equal(state.parameters, before) and not state.moments.any()
+
+
+def others(config=WORDS):
+    """Weights that are not those of the model, and what is said of them."""
+    plain = init_weights(config, 0)
+    yield {name: value for name, value in plain.items() if name != "ln_final.w"}, "missing: ln_final.w"
+    yield plain | {"unembed.b_V": torch.zeros(3)}, "left over: unembed.b_V"
+    yield (
+        init_weights(ModelConfig.from_dict(config.to_dict() | {"n_layers": 1}), 0),
+        "missing: blocks.1.attn.W_K",
+    )
+    yield plain | {"embed.W_E": torch.zeros(12, 20)}, r"embed.W_E has shape \(12, 20\); this model's is \(11, 20\)"
+
+
+@pytest.mark.parametrize(("weights", "words"), tuple(others()))
+def test_weights_of_another_model_are_refused_before_memory_is_read(weights, words):
+    with pytest.raises(ValueError, match=words):
+        NativeDecoder(WORDS).flat.join(weights)
+
+
+@pytest.mark.parametrize("cut", [lambda flat: flat[:-1], lambda flat: flat.double(), lambda flat: flat.repeat(2)])
+def test_a_vector_that_is_not_the_weights_of_the_model_is_refused(cut):
+    decoder, rows = NativeDecoder(WORDS), rows_of(WORDS, (4, 9))
+    whole, rule = decoder.flat.join(init_weights(WORDS, 0)), RULE._replace(name="sgd")
+    last, words = torch.full((4,), 8), "this model reads .* of torch.float32"
+    for tried in (
+        lambda flat: decoder.gradient(flat, *rows),
+        lambda flat: decoder.step(Training(flat, 0), rule, *rows),
+        lambda flat: decoder.answers(flat, rows[0], last, []),
+        lambda flat: decoder.record(flat, rows[0], []),
+    ):
+        tried(whole)
+        with pytest.raises(ValueError, match=words):
+            tried(cut(whole))
+    with pytest.raises(ValueError, match=words):  # Adam has two moments
+        decoder.step(Training(whole, 1), RULE, *rows)
+
+
+def test_rows_and_read_outs_of_other_shapes_are_refused():
+    vectors = NativeDecoder(VECTORS)
+    flat = vectors.flat.join(init_weights(VECTORS, 0))
+    with pytest.raises(ValueError, match=r"read-outs of shape \(3,\); 4 rows have one each"):
+        inputs.places(torch.zeros(3, dtype=torch.int64), 4, 9)
+    with pytest.raises(ValueError, match=r"tokens of shape \(4, 9, 4\); this model reads vectors \[batch pos 5\]"):
+        vectors.record(flat, torch.zeros(4, 9, 4), [])
+    with pytest.raises(ValueError, match=r"tokens of shape \(4, 9\); this model reads vectors"):
+        vectors.record(flat, torch.zeros(4, 9), [])
 
 
 @pytest.mark.parametrize("outside", [-100, 11, -(2**40)])

@@ -49,6 +49,22 @@ def test_a_network_asked_for_some_positions_gives_those_and_patterns_whole(monke
     torch.testing.assert_close(network.record(batch, ["z.1"], at)["z.1"][:, :, at], whole[:, :, at])
 
 
+def test_a_network_of_weights_that_are_no_stack_of_its_model_is_refused():
+    """It would read past their end: the C++ takes the places of the model, not those of the weights."""
+    network, _ = network_and_rows()
+    one = {name: value[0] for name, value in network.weights.items()}
+    with pytest.raises(ValueError, match=r"embed.W_E has shape \(13, 24\); this model's is \(ckpt, 13, 24\)"):
+        Network(network.config, one)
+    with pytest.raises(ValueError, match=r"embed.W_E has shape \(2, 13, 24\); this model's is \(ckpt, 40, 24\)"):
+        Network(dataclasses.replace(network.config, d_vocab=40), network.weights)
+    with pytest.raises(ValueError, match=r"ln_final.w has shape \(1, 24\)"):
+        Network(network.config, network.weights | {"ln_final.w": network.weights["ln_final.w"][:1]})
+    with pytest.raises(ValueError, match="not the weights of this model. missing: blocks.2"):
+        Network(dataclasses.replace(network.config, n_layers=3), network.weights)
+    with pytest.raises(ValueError, match="left over: blocks.0.ln1.w, .* and 1 more"):
+        Network(dataclasses.replace(network.config, norm="none"), {**one} | {"x": one["ln_final.w"]})
+
+
 @pytest.mark.parametrize("keys", [["result.0"], ["scores.0"], ["z.7"], ["resid_final.0"], ["nonsense.0"]], ids=str)
 def test_what_it_does_not_record_is_left_to_torch(keys):
     network, _ = network_and_rows()

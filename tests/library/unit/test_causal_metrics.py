@@ -112,6 +112,12 @@ def test_interchange_runs_each_site_with_its_controls():
     torch.testing.assert_close(found["L1.resid_post", "wrong_position"], read_out(net.run(test.base).logits, test.base))
 
 
+def test_a_control_that_is_misspelt_is_not_taken_for_the_patch_itself():
+    net, test = network(), TASK.interchanges(2)[0]
+    with pytest.raises(ValueError, match="unknown control 'wrong_postion'; did you mean 'wrong_position'"):
+        interchange.patch(net, test, interchange.sites(net, set(BATCH.roles)), ("", "wrong_postion"))
+
+
 def test_patching_a_prompt_from_itself_changes_nothing():
     net, test = network(), TASK.interchanges(2)[0]
     same = type(test)(name="same", base=test.base, source=test.base, expected=test.expected)

@@ -4,17 +4,16 @@ import re
 from itertools import pairwise
 
 import pytest
+from flow_search import MAX_SEARCHED, searched
 
 from circuitcore.tasks.chain_flow import (
     MAX_DEPTH,
-    MAX_SEARCHED,
     VARIANTS,
     fewest,
     flow_table,
     held,
     khop_depth,
     published_bound,
-    searched,
     simulated,
 )
 from circuitcore.tasks.errors import TaskError
@@ -132,7 +131,6 @@ def test_few_layers_are_counted_by_hand():
         (lambda: simulated(True, "open"), "depth = True; allowed"),
         (lambda: fewest(-3, "open"), "depth = -3; allowed: a whole number of look-ups >= 1"),
         (lambda: published_bound(0), "depth = 0; allowed"),
-        (lambda: searched(MAX_SEARCHED + 1, causal=True), "depth = 8; allowed: a whole number of look-ups 1 to 7"),
         (lambda: flow_table([2, 0]), "depth = 0; allowed"),
     ],
 )

@@ -39,6 +39,32 @@ def test_curves_may_be_told_apart_by_several_columns():
     assert found.to_dict() == {(1, 1): 50.0, (1, 2): 0.0}
 
 
+def test_a_curve_whose_name_is_missing_in_part_is_a_curve():
+    curves = pd.DataFrame(
+        {"step": [0, 100] * 2, "value": [0.0, 1.0, 0.0, 0.5], "arm": "a", "head": [0.0, 0.0, None, None]}
+    )
+    assert crossing_times(curves, 0.5).tolist() == [50.0, 100.0]
+
+
+@pytest.mark.parametrize(
+    ("values", "wanted"), [([0.0, np.nan, 1.0], 100.0), ([np.nan, 0.6, 1.0], 100.0), ([0.0, 0.2, np.nan], np.inf)]
+)
+def test_a_value_that_was_not_measured_is_passed_over(values, wanted):
+    curve = pd.DataFrame({"step": [0, 100, 200], "value": values, "init_seed": 7})
+    assert crossing_times(curve, 0.5)[7] == wanted
+
+
+def test_a_curve_that_was_never_measured_has_no_time_at_all():
+    curve = pd.DataFrame({"step": [0, 100], "value": np.nan, "init_seed": 7})
+    assert np.isnan(crossing_times(curve, 0.5)[7])
+
+
+def test_two_values_at_one_step_are_refused():
+    curve = pd.DataFrame({"step": [0, 0], "value": [0.0, 1.0], "arm": "a", "init_seed": 7})
+    with pytest.raises(ValueError, match="two values of one curve at one step .arm=a, init_seed=7, step=0."):
+        crossing_times(curve, 0.5)
+
+
 def test_what_cannot_be_told_apart_or_has_no_level_is_refused():
     curve = pd.DataFrame({"step": [0, 100], "value": [0.0, 1.0]})
     with pytest.raises(ValueError, match=r"columns \['step', 'value'\]; allowed: one more"):

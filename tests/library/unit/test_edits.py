@@ -34,8 +34,9 @@ def compiled(*edits, sources=None):
     [
         (Ablate(Head(0, 2), "zero"), ("zero(L0H2)@all", "no head 2", "0..1")),
         (Ablate(Head(0, -1), "zero"), ("no head -1", "0..1")),
-        (Ablate(Head(2, 0), "zero"), ("z.2", "record it first", "z.0")),
-        (Ablate(Mlp(3), "zero"), ("mlp_out.3", "record it first")),
+        (Ablate(Head(5, 0), "zero"), ("z.5", "no layer 5", "up to 1")),
+        (Ablate(Mlp(3), "zero"), ("mlp_out.3", "no layer 3", "up to 1")),
+        (CutEdge(Head(2, 0), "read_out", "pair"), ("scores.2", "no layer 2", "up to 1")),
         (Ablate(Head(0, 0), "mean"), ("mean(L0H0)@all", "'z.0'", "'mean'", "given: ['other']")),
         (Ablate(Head(0, 0), "zero", "readout"), ("'readout'", "all, pair, read_out")),
         (Patch(Site("z", 0, 5), "all", "other"), ("no head 5", "0..1")),

@@ -77,6 +77,12 @@ def test_one_head_never_hands_off_and_leads_by_nothing_known():
     assert (found["raw"], found["beyond_noise"], found["tied"]) == (0, 0, False) and np.isnan(found["final_lead"])
 
 
+def test_a_lead_at_the_end_that_is_unknown_is_not_that_of_an_earlier_checkpoint():
+    table = run_table([[0.1, 0.9, 0, 0], [0.5, 0, 0, 0]])
+    found = handoffs(table[(table["step"] == table["step"].min()) | (table["site"] == "L0H0")], 0.05).iloc[0]
+    assert (found["raw"], found["final_site"], found["tied"]) == (1, "L0H0", False) and np.isnan(found["final_lead"])
+
+
 def test_runs_are_told_apart_by_the_columns_given_even_as_categories():
     parts = [run_table([[0, 1, 0, 0], [1, 0, 0, 0]], arm=arm).assign(motif=motif) for arm in "ab" for motif in "xy"]
     table = pd.concat(parts).astype({"arm": "category", "site": "category"})

@@ -1,13 +1,15 @@
 """Leak counts against brute force, and against what independent draws must give."""
 
 import dataclasses
+from math import comb, perm
 from typing import ClassVar
 
+import numpy as np
 import pytest
 from kv_reader import parse
 
 from circuitcore.tasks import Batch, TaskError
-from circuitcore.tasks.leakage import expected_leakage, leakage
+from circuitcore.tasks.leakage import leakage
 from circuitcore.tasks.symbolic_kv import SymbolicKV
 
 TASK = SymbolicKV()
@@ -27,6 +29,33 @@ def leak_by_brute_force(task, split, against, degree):
         return len(ours) - len(set(ours))
     theirs = {code(row) for row in task.split(against).tokens}
     return sum(row in theirs for row in ours)
+
+
+def expected_leakage(task):
+    """What ``leakage`` gives on average if rows are drawn independently and uniformly.
+
+    Of ``a`` rows, each equal to one of ``N`` equally likely things, ``a (1 - (1 - 1/N)^b)`` are
+    expected among ``b`` others, and ``a - N (1 - (1 - 1/N)^a)`` to repeat one of their own.
+
+    Returns:
+        The table of ``leakage``, with ``n`` the expectation.
+    """
+    table = leakage(task)
+    n_keys, n_values = task.alphabet.n_keys, task.alphabet.n_values
+    pairs = {name: task.split(name).roles["slot_key"].shape[1] for name in task.splits}
+    rows = {name: len(task.split(name)) for name in task.splits}
+    expected = []
+    for split, against, degree in zip(table["split"], table["against"], table["degree"], strict=True):
+        p = pairs[split]
+        n_things = {
+            "prompt": perm(n_keys, p) * perm(n_values, p) * p,
+            "question": comb(n_keys, p) * perm(n_values, p) * p,
+            "mapping": comb(n_keys, p) * perm(n_values, p),
+        }[degree]
+        missed = -np.expm1(rows[against] * np.log1p(-1 / n_things))
+        own = rows[split] - n_things * missed
+        expected.append(own if split == against else rows[split] * missed)
+    return table.assign(n=expected)
 
 
 def test_leakage_counts_what_brute_force_counts():

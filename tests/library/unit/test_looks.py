@@ -172,6 +172,8 @@ def test_a_task_without_looks_and_a_look_that_cannot_be_are_refused():
 
 def test_the_instrument_has_a_key_of_its_own():
     assert looks(Looked(split="test", n_rows=32)).key.startswith("looks-v1-")
+    with pytest.raises(ValueError, match=r"n_rows = -490; allowed: an integer >= 1"):
+        Looked(split="test", n_rows=-490)
     assert looks(Looked(split="test", n_rows=32)).key != looks(Looked(split="test", n_rows=64)).key
 
 

@@ -10,7 +10,7 @@ from torch import nn
 from torch.nn import functional
 
 from circuitcore.models import Head, Mlp, ModelConfig, Site, forward, init_weights
-from circuitcore.models.sites import HEAD_SITES, SITES, all_heads, check_site, parse_head
+from circuitcore.models.sites import HEAD_SITES, SITES, all_heads, check_site
 from circuitcore.models.transformer import apply_norm, rotate_to, weight_shapes
 
 PUBLISHED = {
@@ -319,13 +319,6 @@ def test_names_of_parts():
     ]
     assert Site("z", 1, 0).key == "z.1"
     assert all_heads(2, 2) == (Head(0, 0), Head(0, 1), Head(1, 0), Head(1, 1))
-    assert all(parse_head(str(head)) == head for head in all_heads(3, 12))
-
-
-@pytest.mark.parametrize("text", ["", "L1", "H0", "1H0", "L1H", "LxH0", "L1H0.z", "block2_head1", "L-1H0"])
-def test_what_is_no_head_is_refused(text):
-    with pytest.raises(ValueError, match="L1H0"):
-        parse_head(text)
 
 
 def test_sites_no_tensor_carries_are_refused():

@@ -216,7 +216,7 @@ class TestProbes:
         assert torch.equal(few.tokens, TASK.probes("test", 700).tokens)
         assert set(few.variables["source"].tolist()) == {0, 1, 2, 3}
         assert len(TASK.probes("test", 10**6)) == 11_520
-        with pytest.raises(TaskError, match=r"n_bases = 0; allowed: 1\.\..*11520"):
+        with pytest.raises(TaskError, match=r"n_rows = 0; allowed: 1\.\..*11520"):
             TASK.probes("test", 0)
 
     def test_only_the_sources_that_are_trained(self):

@@ -130,7 +130,7 @@ def test_defaults_are_part_of_the_text():
         {"optimizer": Optimizer(lr=1e-3, decay="step", decay_at=(10,), decay_factor=0.1)},
         {"model": ModelConfig(d_vocab=N_TOKENS, n_ctx=16, bias="inside")},
         {"engine_version": 2},
-        {"engine": "other"},
+        {"engine": "native"},
     ],
 )
 def test_every_field_reaches_the_hash(change):

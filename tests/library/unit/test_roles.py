@@ -183,6 +183,14 @@ def test_matching_refuses(a, b, layers, words):
         match_heads(a, b, layers)
 
 
+def test_a_table_of_circuits_has_its_columns_even_where_every_run_refuses():
+    rows = pd.DataFrame({"arm": "m", "init_seed": 0, "site": ["none", "L0H0"], "value": 0.5})
+    found = circuits(rows)
+    assert list(found)[:3] == ["arm", "init_seed", "circuit"] and list(found)[-1] == "refused"
+    assert found["circuit"].isna().all() and found["refused"].str.contains("0.5 - 0.5").all()
+    assert list(circuits(rows.iloc[:0])) == list(found)
+
+
 @pytest.mark.parametrize("layers", [(0, 0, 1, 1), (0, 0, 0, 1, 1), (0, 1, 2), (0, 0, 0, 0)])
 def test_all_relabellings_at_once_are_those_found_one_by_one(layers, monkeypatch):
     one, other = np.random.default_rng(3).normal(size=(2, len(layers), 5))

@@ -166,6 +166,7 @@ def test_holm_by_hand():
         (lambda: permutation_test([1.0], [1.0, 2.0]), "got 1 and 2"),
         (lambda: paired_permutation_test([1.0, 2.0], [1.0, 2.0, 3.0]), "got 2 and 3"),
         (lambda: what_n_can_show(-1), "got -1"),
+        (lambda: what_n_can_show(5, "paired", n_other=2), "n_other = 2 of a paired design"),
         (lambda: seeds_needed(0.0), "got 0.0"),
         (lambda: holm(pd.DataFrame({"p_value": [1.5]})), r"lie in \[0, 1\]"),
         (lambda: holm(pd.DataFrame({"q": [0.5]})), "no column 'p_value'"),

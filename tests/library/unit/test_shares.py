@@ -230,6 +230,7 @@ def test_shares_of_seeds_in_data_sets_cover(n_sets, per_set, clustering, least):
         (lambda: Counted(-1, 2), r"got -1 of 2"),
         (lambda: Counted(math.nan, 2), r"got nan of 2"),
         (lambda: Counted(1, 2).interval(1.0), r"level must lie between 0 and 1; got 1.0"),
+        (lambda: Counted(1, 2).p_value(50), r"a bound from 0 to 1; got 50"),
         (lambda: counted([]), r"a number from 0 to 1 of each seed; got \[\]"),
         (lambda: counted([0.5, 1.5]), r"a number from 0 to 1 of each seed; got \[0.5, 1.5\]"),
         (lambda: counted([math.nan]), r"got \[nan\]"),

@@ -25,6 +25,12 @@ def test_one_birth_has_no_distance_and_none_no_spread():
     assert spread_per_seed(table, ["a", "b"]).to_dict() == {0: 0}
 
 
+def test_a_motif_that_is_misspelt_is_not_one_that_was_never_born():
+    table = born(("on", 0, "accuracy", 3))
+    with pytest.raises(ValueError, match="unknown motif 'acuracy'; did you mean 'accuracy'"):
+        spreads(table, ["acuracy"])
+
+
 def test_a_seed_counts_once_however_many_runs_it_has():
     table = born(
         *(("off", 0, motif, epoch) for motif, epoch in (("a", 0), ("b", 10))),

@@ -279,6 +279,27 @@ def test_text_round_trip(token_task):
         assert torch.equal(token_task.encode(text), batch.tokens[0]), where
 
 
+def test_rows_are_drawn_of_splits_that_there_are(task):
+    """Else a misspelt split is one more stream of rows."""
+    if type(task).make_rows is Task.make_rows:
+        with pytest.raises(TaskError, match="draws no fresh rows"):
+            task.draw(task.splits[0], 2, 0)
+        return
+    assert len(task.draw(task.splits[0], 2, 0)) == 2
+    with pytest.raises(TaskError, match="unknown split 'trian'; .*train"):
+        task.draw("trian", 2, 0)
+    for n_rows in (0, -1):
+        with pytest.raises(TaskError, match=f"n_rows = {n_rows}; allowed: 1 or more"):
+            task.draw(task.splits[0], n_rows, 0)
+
+
+def test_a_few_rows_are_one_at_least(task):
+    assert len(task.few(task.splits[0], 2)) == 2
+    for n_rows in (0, -5):
+        with pytest.raises(TaskError, match=f"n_rows = {n_rows}; allowed: 1 or more"):
+            task.few(task.splits[0], n_rows)
+
+
 def test_unknown_splits_are_named(task):
     with pytest.raises(TaskError, match=f"unknown split '{task.splits[0]}x'; did you mean '{task.splits[0]}'"):
         task.split(f"{task.splits[0]}x")

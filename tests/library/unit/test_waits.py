@@ -24,3 +24,10 @@ def test_nothing_seen_follows_the_rule_of_three():
 def test_what_cannot_be_is_refused_with_its_numbers(n_events, n_runs):
     with pytest.raises(ValueError, match=f"n_events = {n_events} of n_runs = {n_runs}"):
         shortest_wait(n_events, n_runs, 1_000)
+
+
+def test_a_level_of_one_and_runs_without_a_step_are_refused():
+    with pytest.raises(ValueError, match="level must lie between 0 and 1; got 1.0"):
+        shortest_wait(0, 3, 1_000, level=1.0)
+    with pytest.raises(ValueError, match="end = -5 steps"):
+        shortest_wait(0, 3, -5)

@@ -179,6 +179,19 @@ def test_the_command_goes_on_to_the_last_run(trained, tmp_path, capsys):
     assert output.count("\nok   ") == 2 and f"2 ok, {len(bad)} bad." in output and len(bad) == len(CHOSEN)
 
 
+def test_nobody_is_told_to_delete_a_folder_of_their_own(tmp_path):
+    """As ``circuitcore verify book`` once did."""
+    (tmp_path / "notes.md").write_text("mine")
+    (problem,) = verify(tmp_path)
+    assert problem.message == f"{tmp_path}: holds no runs. Name a run, a folder of runs, or a file of one."
+    (tmp_path / "recipe.json").write_text("{}")
+    assert "delete the run's folder" in verify(tmp_path)[0].message
+
+
+def test_a_run_may_be_named_by_a_text(run):
+    assert verify(str(run)) == []
+
+
 def test_a_recipe_that_is_not_used_is_not_read_again_and_none_in_full(run, monkeypatch):
     """However long it is: a recipe is read once, up to its limit."""
     asked = []

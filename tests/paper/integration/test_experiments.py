@@ -28,6 +28,7 @@ from livingpaper.claims.results import SelectionError
 from livingpaper.claims.units import at_least
 from livingpaper.claims.verdict import Status
 from livingpaper.commands import cli, publishing
+from livingpaper.commands import publish as publishing_command
 from livingpaper.figures import bars
 from livingpaper.figures.bundle import Figure
 from tests.support import toy_experiments, toy_measured
@@ -233,10 +234,18 @@ def test_a_new_version_is_published_in_place_of_the_old_one(reader, monkeypatch,
 
 def test_what_was_never_computed_is_not_published(tmp_path):
     with pytest.raises(
-        LookupError, match=rf"{LONGEST.by_seed[0].run_id} \(longest\) is not computed: run circuitcore m"
+        StoreError, match=rf"{LONGEST.by_seed[0].run_id} \(longest\) is not computed: run circuitcore m"
     ):
         publishing.publish(TOY, folders_in(tmp_path))
     assert not (tmp_path / "published").exists()
+
+
+@pytest.mark.usefixtures("project")
+def test_the_command_takes_an_import_path_and_says_what_is_missing_in_a_sentence():
+    with pytest.raises(SystemExit, match=r"^publish: .* is not computed: run circuitcore measure"):
+        publishing_command.main([TOY])
+    with pytest.raises(SystemExit, match=r"^publish: unknown study 'symbolic_vk'; did you mean 'symbolic_kv'"):
+        publishing_command.main(["symbolic_vk"])
 
 
 def flipped(path):
@@ -281,8 +290,8 @@ def test_a_damaged_file_is_refused_by_name_and_nothing_is_computed_instead(reade
 # ---- commands ----
 
 
+@pytest.mark.usefixtures("project")
 def test_commands_compute_list_and_show_how_far_it_is(tmp_path, monkeypatch, capsys, computed):
-    monkeypatch.chdir(tmp_path)
     Path("params").mkdir()
     Path("params/toy_experiments.yaml").write_text("seeds: [0, 1]\n")
     words = [TOY, "--params", "params"]

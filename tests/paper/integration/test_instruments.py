@@ -212,8 +212,8 @@ def test_weights_that_are_not_here_are_named_with_what_training_them_takes(reade
         measure_all(store, toy_measured.instruments(PARAMS, "trained"), RECIPES, "serial")
 
 
+@pytest.mark.usefixtures("project")
 def test_the_command_measures_just_the_new_version_beside_the_readers_own_runs(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
     Path("params").mkdir()
     Path("params/toy_measured.yaml").write_text("seeds: [0]\n")
     command = ["measure", TOY, "--params", "params", "--executor", "serial"]

@@ -49,6 +49,7 @@ def root(made, tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("CIRCUITCORE_RUNS", str(tmp_path / "runs"))
+    monkeypatch.setenv("CIRCUITCORE_PUBLISHED", str(tmp_path / "published"))
     yield Path(shutil.copytree(made, tmp_path / "runs"))
     for name in [name for name in sys.modules if name.partition(".")[0] == "runs"]:
         del sys.modules[name]

@@ -284,8 +284,8 @@ def test_the_page_loads_nothing_escapes_what_it_quotes_and_says_when_it_was_writ
     assert lines[0].split("  ")[0] == "arm" and any(line.startswith("failed   toy-recall") for line in lines)
 
 
-def test_the_command_shows_a_study_and_lists_folders_as_before(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
+@pytest.mark.usefixtures("project")
+def test_the_command_shows_a_study_and_lists_folders_as_before(tmp_path, capsys):
     (tmp_path / "recall.yaml").write_text("seeds: [0, 1]\nepochs: 3\n")
     (tmp_path / "recall.tiny.yaml").write_text("seeds: [0]\nepochs: 3\n")
     command = partial(cli.main, ["status", "toy.recall", "--params", "."])
@@ -309,7 +309,41 @@ def test_the_command_shows_a_study_and_lists_folders_as_before(tmp_path, monkeyp
     assert "nowhere: there is no such folder" in capsys.readouterr().err
 
 
+def test_where_there_is_no_checkout_no_page_is_left_behind(project, capsys):
+    (project / "_toc.yml").unlink()
+    (project / "recall.yaml").write_text("seeds: [0, 1]\nepochs: 3\n")
+    before = sorted(project.rglob("*"))
+    assert cli.main(["status", "toy.recall", "--params", "."]) == 0
+    assert capsys.readouterr().out.startswith("arm ") and sorted(project.rglob("*")) == before
+
+
+def test_commands_find_what_the_environment_names_from_anywhere(tmp_path, monkeypatch, capsys):
+    run = RunStore(tmp_path / "mine", None).get_or_train(toy_recipe())
+    monkeypatch.setenv("CIRCUITCORE_RUNS", str(tmp_path / "mine"))
+    monkeypatch.setenv("CIRCUITCORE_PUBLISHED", str(tmp_path / "published"))
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    assert cli.main(["verify", "--allow-task", *ALLOWED]) == 0
+    assert f"ok   {run.path}" in capsys.readouterr().out
+    assert cli.main(["status"]) == 0 and str(run.path) in capsys.readouterr().out
+    assert RunStore().get(run.run_id).path == run.path
+
+
+def test_where_there_is_nothing_to_check_verify_says_so(project, capsys):
+    assert cli.main(["verify"]) == 1
+    assert "there is nothing to check: neither runs nor published; name a folder" in capsys.readouterr().err
+
+
 # The executor on the command line
+
+
+@pytest.mark.usefixtures("project")
+def test_a_misspelt_executor_is_refused_even_where_nothing_is_left_to_do(tmp_path, capsys):
+    (tmp_path / "recall.yaml").write_text("seeds: [0]\nepochs: 3\n")
+    words = ["sweep", "toy.recall", "--params", ".", "--executor"]
+    for executor, code in (("serial", 0), ("procesess", 1)):
+        assert cli.main([*words, executor]) == code
+    assert "unknown executor 'procesess'; did you mean 'processes'" in capsys.readouterr().err
 
 
 def test_dask_is_another_word_for_an_executor_and_the_two_do_not_mix(capsys):

@@ -175,8 +175,8 @@ def test_a_changed_learning_rate_trains_exactly_its_runs(tmp_path):
     assert len(store.runs()) == 3
 
 
-def test_a_changed_comment_or_threshold_trains_nothing(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
+@pytest.mark.usefixtures("project")
+def test_a_changed_comment_or_threshold_trains_nothing(tmp_path, capsys):
     command = ["sweep", "toy.recall", "--params", ".", "--executor", "serial"]
     (tmp_path / "recall.yaml").write_text("seeds: [0, 1]\nepochs: 3\n")
     assert cli.main(command) == 0

@@ -46,8 +46,8 @@ def test_a_finished_store_on_a_read_only_disk_is_opened(read_only):
     assert read_only.get_or_train(toy_recipe(0)).weights(36) and len(read_only.load_table(runs[1], "scores-v1")) == 1
 
 
-def test_commands_work_on_a_read_only_disk_as_far_as_nothing_is_missing(read_only, tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
+@pytest.mark.usefixtures("project")
+def test_commands_work_on_a_read_only_disk_as_far_as_nothing_is_missing(read_only, tmp_path, capsys):
     (tmp_path / "recall.yaml").write_text("seeds: [0, 1]\nepochs: 6\n")
     words = ["toy.recall", "--params", ".", "--runs", str(read_only.root)]
     assert cli.main(["sweep", *words, "--executor", "serial"]) == 0
@@ -73,8 +73,8 @@ def test_a_store_that_can_be_no_folder_is_a_sentence(runs):
         train_all(RunStore(runs, None), [toy_recipe()], "serial")
 
 
-def test_status_is_read_where_its_page_cannot_be_written(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
+@pytest.mark.usefixtures("project")
+def test_status_is_read_where_its_page_cannot_be_written(tmp_path, capsys):
     (tmp_path / "recall.yaml").write_text("seeds: [0]\nepochs: 6\n")
     (tmp_path / "build").write_text("no folder")
     assert cli.main(["status", "toy.recall", "--params", "."]) == 1

@@ -11,6 +11,7 @@ import torch
 
 from circuitcore.ground.environment import Folders
 from circuitcore.models import ModelConfig, init_weights
+from circuitcore.training.schedule import Stage
 from circuitcore.training.store.run import Run
 from circuitcore.training.store.run_store import RunStore
 from livingpaper.claims.results import Results
@@ -120,9 +121,9 @@ def test_the_opening_is_whole_and_at_the_last_checkpoint(make, run):
 # ---- what the page gets ----
 
 
-def long_run(config, epoch_ends):
+def long_run(config, epoch_ends, stages=()):
     """A run with a checkpoint at the end of every epoch, all alike."""
-    recipe = SimpleNamespace(model=config, schedule=SimpleNamespace(epoch_ends=epoch_ends), init_seed=0)
+    recipe = SimpleNamespace(model=config, schedule=SimpleNamespace(epoch_ends=epoch_ends, stages=stages), init_seed=0)
     weights = init_weights(config, 0)
     made = {"run_id": "long", "steps": epoch_ends, "final_step": epoch_ends[-1], "recipe": recipe}
     return object.__new__(type("LongRun", (Run,), {**made, "weights": lambda self, step: weights}))
@@ -144,6 +145,16 @@ def test_a_short_run_keeps_every_checkpoint_and_tells_their_epochs(run):
     entry = ShownRun(run=run, condition="trained").entry()
     assert entry["steps"] == list(run.steps)
     assert [run.recipe.schedule.epoch_ends[epoch] for epoch in entry["epochs"]] == entry["steps"]
+
+
+def test_where_training_rows_never_come_back_there_are_no_epochs():
+    config, ends = ModelConfig(d_vocab=40, n_ctx=16, d_model=8, d_mlp=16), (0, 1_500, 3_000)
+    passes, fresh = Stage(("train",), 1), Stage(("train",), 1, 500)
+    told = []
+    for stages in ((passes, passes), (fresh, fresh), (passes, fresh)):
+        shown = ShownRun(run=long_run(config, ends, stages), condition="trained")
+        told.append((shown.entry()["epochs"], shown.when(1_500)))
+    assert told == [([0, 1, 2], "epoch 1"), ([], "step 1,500"), ([], "step 1,500")]
 
 
 def test_the_payload_holds_all_that_the_menus_need(make, run):

@@ -39,7 +39,7 @@ def network(run_id="one", config=CONFIG, epochs=(1, 50), seed=0):
     """A run that was never trained, at the ends of some epochs of ten steps."""
     recipe = SimpleNamespace(
         model=config,
-        schedule=SimpleNamespace(epoch_ends=tuple(range(0, 10 * max(epochs) + 1, 10))),
+        schedule=SimpleNamespace(epoch_ends=tuple(range(0, 10 * max(epochs) + 1, 10)), stages=()),
         init_seed=seed,
         make_task=PermutationRecall,
     )

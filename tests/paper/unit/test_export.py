@@ -9,7 +9,7 @@ from safetensors import safe_open
 from toy.recall import toy_recipe
 
 from circuitcore import export as exporting
-from circuitcore.training import RunStore
+from circuitcore.training import RunStore, StoreError
 from livingpaper.commands.cli import main
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -44,6 +44,21 @@ def test_the_last_checkpoint_is_the_default_and_an_export_may_be_made_again(caps
         assert run(capsys, RUN, "--out", tmp_path)[0] == 0
         assert json.loads((tmp_path / "config.json").read_text())["step"] == 9954
         (tmp_path / "__pycache__").mkdir(exist_ok=True)
+
+
+def test_a_folder_may_be_named_by_a_text(tmp_path):
+    assert exporting.export(RunStore().get(RUN), "transformer-lens", out=str(tmp_path)) == tmp_path
+
+
+def test_a_run_that_there_is_not_is_named_with_the_closest_and_a_few(monkeypatch):
+    """Not with all six hundred, of which each was opened for that."""
+    opened, store = [], RunStore()
+    monkeypatch.setattr(RunStore, "_open", lambda self, name: opened.append(name))
+    with pytest.raises(
+        StoreError, match=rf"unknown run '{RUN[:-1]}f'; did you mean '{RUN}'\? known: .* more$"
+    ) as caught:
+        store.get(f"{RUN[:-1]}f")
+    assert opened == [f"{RUN[:-1]}f"] and len(str(caught.value)) < 400
 
 
 @pytest.mark.parametrize(

@@ -265,6 +265,16 @@ def test_two_values_for_one_seed_are_refused_with_the_group():
         curves.training(view_of(rows))
 
 
+def test_stacked_shares_draw_no_interval_and_promise_none():
+    """A touched segment says it, whether or not the view has words for a drawn one."""
+    view = view_of(interchange(), band="")
+    assert not any("Interval" in sentence for sentence in facts(view))
+    for spec in layouts(bars.interchange(view)):
+        marks = {layer["mark"]["type"] for plot in spec["vconcat"] for layer in plot["layer"] if "mark" in layer}
+        assert marks <= {"bar", "text"} and "interval from" in json.dumps(spec)
+        assert all(row["low"] is not None for rows in spec["datasets"].values() for row in rows if "low" in row)
+
+
 def test_shares_that_do_not_add_up_are_refused_with_their_sum():
     rows = interchange().query("hypothesis != 'other'")
     with pytest.raises(ColumnsError, match=r"site 'L0', test 'a', seed 0 they add up to 0\.900"):
@@ -286,6 +296,12 @@ def test_a_path_is_drawn_from_what_is_looked_at_to_what_looks_and_a_network_with
     svg = svg_of(next(layouts(wiring.paths(view_of(wires())))))
     assert svg.count('aria-roledescription="rule mark"') == svg.count('aria-roledescription="point"') == 4 * 3
     assert words_of(svg).count("no path is left") == 1
+
+
+def test_a_still_is_set_in_the_face_whose_widths_made_its_room():
+    svg = chart_html.still(style.specification(curves.training(view_of(training())))).content
+    faces = set(re.findall(r'font-family="([^"]*)"', svg))
+    assert faces == {chart_html.STILL_FONT}
 
 
 def test_a_column_that_is_called_layer_is_no_layer_of_a_chart():
@@ -340,7 +356,7 @@ def test_levels_of_theory_are_drawn_where_they_are_named_and_said():
     view = view_of(rows, levels={"by theory": 0.25, "the fit": 0.5})
     spec = next(layouts(bars.seeds(view)))
     assert {"chance 0.333", "by theory 0.25", "the fit 0.5"} <= set(words_of(svg_of(spec)))
-    dashed = re.findall(r'<line transform="translate\(([\d.]+),0\)"[^>]*stroke-dasharray', svg_of(spec))
+    dashed = re.findall(r'<line transform="translate\(([\d.]+),-?\d+\)"[^>]*stroke-dasharray', svg_of(spec))
     tick = re.search(r'mean: 0.4;[^>]*aria-roledescription="tick" d="M([\d.]+),[\d.]+h([\d.]+)', svg_of(spec))
     of_one = (float(tick[1]) + float(tick[2]) / 2) / 0.4
     assert sorted(round(float(place) / of_one, 2) for place in dashed) == [0.25, 0.33, 0.5]

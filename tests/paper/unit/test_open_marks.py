@@ -91,30 +91,57 @@ def test_a_picture_without_a_line_for_what_its_caption_says_is_refused():
     curves.training(View(rows, "accuracy", "test", BAND, levels={'a reader\'s "law"': 0.5}))
 
 
-def test_seeds_that_share_a_value_are_counted_where_values_are_few():
-    values = {"two values": [0, 0, 0, 1, 1, 1, 1], "one value": [1] * 7}
-    values |= {"many": [0, 0, 0, 0.2, 0.4, 0.6, 1], "close": [0.97] * 3 + [1] * 4}
-    rows = pd.DataFrame([
+def stacks(values, **changes):
+    """Rows of seeds with the values of each group."""
+    rows = [
         {"group": group, "init_seed": seed, "value": float(value)}
-        for group, of_group in values.items() for seed, value in enumerate(of_group)
-    ])  # fmt: skip
+        for group, of_group in values.items()
+        for seed, value in enumerate(of_group)
+    ]
+    return pd.DataFrame(rows).assign(**changes)
+
+
+def counts(rows, layout="wide"):
+    """What counts say in a picture of such rows: group, value, words, and how they stand to their points."""
     spec = style.specification(bars.seeds(View(rows, "share", "test", BAND)))
-    told = {(row["group"], row["value"], row["words"], layer["mark"]["align"])
-            for layer, part in marks(spec, "text") if "words" in part for _, row in part.iterrows()}  # fmt: skip
-    assert told == {
-        ("two values", 0, "3 seeds", "left"), ("two values", 1, "4 seeds", "right"),
-        ("one value", 1, "7 seeds", "right"),
+    drawn = spec if layout == "wide" else {**spec["usermeta"]["narrow"], "datasets": spec["datasets"]}
+    return [
+        (row["group"], row["value"], row["words"], layer["mark"]["align"], layer["mark"]["dy"])
+        for layer, part in marks(drawn, "text")
+        if "words" in part
+        for _, row in part.iterrows()
+    ]
+
+
+FEW = {"two values": [0, 0, 0, 1, 1, 1, 1], "one value": [1] * 7}
+
+
+def test_every_point_that_is_several_seeds_is_counted_where_no_row_has_many_values():
+    rows = stacks({**FEW, "six": [0, 0, 0, 0.2, 0.4, 0.6, 0.6, 0.8, 1], "close": [0.97] * 3 + [1] * 4})
+    wide = {
+        ("two values", 0, "×3", "center", -9), ("two values", 1, "×4", "center", -9),
+        ("one value", 1, "×7", "center", -9), ("six", 0, "×3", "center", -9), ("six", 0.6, "×2", "center", -9),
+        ("close", 0.97, "×3", "center", -9), ("close", 1, "×4", "center", 9),
     }  # fmt: skip
+    assert set(counts(rows)) == set(counts(rows, "narrow")) == wide, "counts that would meet stand on two sides"
     open_ones = rows.assign(there=(rows["group"] != "two values") | (rows["init_seed"] < 5))
-    spec = style.specification(bars.seeds(View(open_ones, "share", "test", BAND)))
-    told = [(row["value"], row["words"]) for _, part in marks(spec, "text") if "words" in part
-            for _, row in part[part["group"] == "two values"].iterrows()]  # fmt: skip
-    assert sorted(told) == [(0, "3 seeds"), (1, "2 seeds"), (1, "2 seeds")], "there, and beyond the end, are not four"
-    whole = rows[rows["group"].isin(["two values", "one value"])]
-    spec = style.specification(bars.seeds(View(whole.astype({"value": int}), "heads", "test", BAND)))
-    assert sum(len(part) for _, part in marks(spec, "text") if "words" in part) == 3, "whole numbers, too"
-    alone = style.specification(bars.seeds(View(rows[rows["group"] == "one value"], "share", "test", BAND)))
-    assert not [part for _, part in marks(alone, "text") if "words" in part]
+    told = sorted(told[1:3] + told[4:] for told in counts(open_ones) if told[0] == "two values")
+    assert told == [(0, "×3", -9), (1, "×2", -9), (1, "×2", 9)], "there, and beyond the end, are not four"
+    whole = rows[rows["group"].isin(FEW)].astype({"value": int})
+    assert len(counts(whole)) == 3, "whole numbers, too"
+    assert counts(rows[rows["group"] == "one value"]) == [], "a row of one point that is all seeds says so itself"
+
+
+def test_where_a_row_has_many_values_rows_of_few_are_counted():
+    values = {**FEW, "many": [0, 0, *np.linspace(0.1, 1, 10)], "close": [0.97] * 3 + [1] * 4}
+    beside = {
+        ("two values", 0, "×3", "left", -5), ("two values", 1, "×4", "right", -5), ("one value", 1, "×7", "right", -5),
+    }  # fmt: skip
+    assert set(counts(stacks(values))) == beside
+    crowded = {**FEW, "three close": [0.96] * 3 + [0.98] * 4 + [1] * 3}
+    assert set(counts(stacks(crowded))) == beside, "a third count has room on no side"
+    two = pd.concat([stacks(FEW, series="a"), stacks(FEW, series="b")])
+    assert len(counts(two)) == 6 and {told[3] for told in counts(two)} == {"left", "right"}, "two lanes share a row"
 
 
 def test_zero_is_a_line_where_values_lie_on_both_sides_of_it():

@@ -14,7 +14,7 @@ from tqdm import tqdm
 import paper
 from circuitcore.ground import durations, progress
 from circuitcore.ground.durations import Durations, Work, expected
-from circuitcore.ground.progress import Stages, Trail, Watch, text_bar
+from circuitcore.ground.progress import SILENT, Stages, Trail, Watch, text_bar
 from livingpaper.book.notebooks import TIERS, name_of
 from livingpaper.book.outlook import Outlook
 
@@ -39,6 +39,15 @@ def clock(monkeypatch):
     clock = Clock()
     monkeypatch.setattr("time.perf_counter", clock)
     return clock
+
+
+def test_a_part_of_a_job_says_nothing_and_may_be_told_to():
+    said = []
+    whole = Watch(said.append)
+    whole.say("a")
+    for quiet in (whole.as_part(), Watch(), SILENT):
+        quiet.say("b")
+    assert said == ["a"] and whole.as_part().bar is whole.bar
 
 
 def silent_bar(made):
@@ -76,7 +85,7 @@ def test_a_stage_that_nobody_expected_does_not_move_the_bar_and_one_that_fails_d
 
 def test_a_bar_stands_for_how_much_there_is_to_do_for_each_item():
     bars, seen = [], []
-    for item in Watch(None, silent_bar(bars)).each({"a": 1.0, "b": 2.0, "c": 3.0}, "checking"):
+    for item in Watch(bar=silent_bar(bars)).each({"a": 1.0, "b": 2.0, "c": 3.0}, "checking"):
         seen.append((item, bars[0].n))
     assert seen == [("a", 0), ("b", 1.0), ("c", 3.0)]
     assert (bars[0].total, bars[0].n) == (6.0, 6.0)

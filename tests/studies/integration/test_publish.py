@@ -11,7 +11,7 @@ from circuitcore.ground.contents import Contents
 from circuitcore.ground.present import check_present
 from circuitcore.metrics.instruments.instrument import Instrument, version_of
 from circuitcore.metrics.instruments.measuring import measure_all
-from circuitcore.training import RunStore
+from circuitcore.training import RunStore, StoreError
 from circuitcore.training.store.ledger import packed_name
 from circuitcore.training.store.sealing import differences
 from circuitcore.training.store.verify import verify
@@ -44,7 +44,7 @@ def folders(tmp_path, monkeypatch):
 
 def test_a_run_that_was_never_measured_is_named(folders):
     (recipe,) = study.recipes(SMALL)["trained"]
-    with pytest.raises(LookupError, match=f"{recipe.run_id}.*circuitcore measure symbolic_kv"):
+    with pytest.raises(StoreError, match=f"{recipe.run_id}.*circuitcore measure symbolic_kv"):
         publishing.publish("symbolic_kv", folders)
     assert not (folders.published / "verdicts").exists()
 
@@ -123,7 +123,7 @@ def test_more_weights_of_a_published_run_need_no_measurement_if_training_gives_t
             return replace(run, ledger=replace(run.ledger, entries=(*run.ledger.entries[:-1], last)))
 
         monkeypatch.setattr(publishing.RunStore, "find", found)
-        with pytest.raises(LookupError, match=f"{recipe.run_id}.*not trained and measured"):
+        with pytest.raises(StoreError, match=f"{recipe.run_id}.*not trained and measured"):
             publishing.publish("symbolic_kv", folders)
         return
     assert publishing.publish("symbolic_kv", folders) == 1

@@ -55,7 +55,7 @@ TOLD = {
     ("story_control", "planted"): ["SC4"],
     ("symbolic_kv", "front"): ["KV1", "KV2", "KV5", "KV3"],
     ("sgd_formation", "explorer"): ["SF8", "SF14", "SF9"],
-    ("sgd_selection", "explorer"): ["SS4", "SS3", "SS5"],
+    ("sgd_selection", "explorer"): ["SS18", "SS3", "SS5"],
     ("composition", "explorer"): ["KF8", "KF9", "KF12", "KF17"],
     ("emergence_laws", "explorer"): ["EL5", "EL21", "EL23"],
 }

@@ -12,7 +12,7 @@ import torch
 
 from livingpaper.book import studies
 from livingpaper.claims.results import Results
-from retrieval_circuits.associative_memory import design
+from retrieval_circuits.associative_memory import design, explorer
 from retrieval_circuits.associative_memory.measures import (
     closed_form,
     facts,
@@ -328,6 +328,16 @@ def test_what_training_reaches_is_held_against_what_is_possible():
     assert readings.reached(("adam", 1.0))(given)[1] == pytest.approx(0.7)
     assert readings.best_and_sum(given)[1] == 3
     assert readings.best_load(given)[1] == pytest.approx(9 * math.log(9) / 64)
+
+
+def test_the_pad_shows_the_draw_that_is_nearest_to_the_mean_of_several():
+    recalled = np.array([
+        [explorer.recalled_by_sums(seed, width, pairs) for width in explorer.WIDTHS for pairs in range(10, 121, 10)]
+        for seed in explorer.DRAWS
+    ])  # fmt: skip
+    off = ((recalled - recalled.mean(0)) ** 2).mean(1)
+    assert explorer.SEED in {explorer.DRAWS[at] for at in off.argsort()[:3]}
+    assert 0.02 < explorer.scatter() < 0.1 and not set(explorer.DRAWS) & set(PUBLISHED.more_zipf_seeds)
 
 
 def test_every_experiment_has_ten_seeds_and_none_of_the_pilots():

@@ -10,6 +10,8 @@ import torch
 from livingpaper.book import studies
 from livingpaper.claims.results import Results
 from retrieval_circuits.composition import design, figures, published, readings
+from retrieval_circuits.composition.circuit import _by_layers
+from retrieval_circuits.composition.claims.turns import some_way_answers
 from retrieval_circuits.composition.design import ARMS, BY_DEPTH, FOLLOWED, LOOK_UPS
 from retrieval_circuits.composition.measures import mixed, scores
 
@@ -213,6 +215,31 @@ def test_arrivals_are_of_three_and_four_hops_and_at_the_end_where_they_never_com
     assert table.pop(str(design.FORWARD)) == pytest.approx(187.5)
     assert table.to_dict() == dict.fromkeys((str(arm) for arm in arms if arm != design.FORWARD), 200)
     assert set(figures.turns(results(rows)).table["arm"]) == set(map(str, arms)) - {str(design.FOUR)}
+
+
+def test_ways_to_four_hops_race_only_where_one_of_them_gets_there():
+    never = {hops: [*values, *values[-1:] * 2] for hops, values in CURVES.items()}
+    soon, late = {**never, 4: [0.2, 1.0, 1.0, 1.0, 1.0]}, {**never, 4: [0.2, 0.2, 0.2, 0.2, 1.0]}
+    seeds = {1: (never, never), 2: (soon, never), 3: (soon, late), 4: (never, soon)}
+    others = [arm for arm in design.TAUGHT if arm not in (design.ADDING, design.FOUR)]
+    rows = [
+        {**one, "init_seed": seed}
+        for seed, both in seeds.items()
+        for arm, curves in (*zip((design.ADDING, design.FOUR), both, strict=True), *((arm, never) for arm in others))
+        for one in learning(arm, curves)
+    ]
+    found = results(rows)
+    assert figures.raced(figures.arrivals(found), design.ADDING) == {
+        "neither": "1 of 4", "either": "3", "sooner": "2", "later": "1",
+    }  # fmt: skip
+    control = some_way_answers(design.ADDING)
+    assert control.held(found).estimate.effect == 0.75 and control.spoils == "no"
+
+
+def test_what_the_query_holds_is_told_once_for_layers_that_agree():
+    assert _by_layers(["two hops"] * 3) == "two hops after any layer"
+    told = "its start after the first layer, three hops after the second and third layer"
+    assert _by_layers(["its start", "three hops", "three hops"]) == told
 
 
 def test_turns_in_words_are_those_of_the_recipes():

@@ -300,11 +300,27 @@ def test_words_of_figures_say_powers_spread_and_who_is_given_up():
     assert figures._cut(rows[:1]) == "All networks get there"
 
 
+def test_words_say_fitted_powers_and_what_a_quarter_of_repeats_does():
+    def time(setting, seed):
+        part = 0.9 if setting.repeated == figures.QUARTER and seed else 1.0
+        return (1 + seed) * part / setting.batch**0.5 / setting.d_head
+
+    axes = ("batch", "repeated", "heads", "d_head")
+    both = joined(planted(axes, time), planted(axes, lambda setting, seed: 1.0 + seed, SEQUENCE))
+    words = figures.fitted_in_words(figures.rows_a_batch(both))
+    assert words["laws_fitted_pairs"].startswith("−0.50") and words["laws_fitted_sequence"].startswith("0.00")
+    words = figures.change_in_words(figures.repeats(both))
+    assert words["laws_change_pairs"].startswith("8 % less [") and words["laws_shorter_pairs"] == "3 of 4"
+    assert words["laws_change_sequence"].startswith("0 % longer") and words["laws_shorter_sequence"] == "0 of 4"
+    words = figures.channel_powers_in_words(figures.heads(both))["laws_channel_powers_pairs"]
+    assert words == "−1.0, −1.0, −1.0 and −1.0"
+
+
 def test_laws_start_where_the_mean_does_and_have_their_slope():
     pairs = planted("context", lambda setting, seed: 10.0 * setting.n_pairs * (1 + seed))
     both = joined(pairs, planted("context", lambda setting, seed: 5.0, SEQUENCE))
     rows = figures.lengths(both).table
-    square = rows[(rows["law"] == "square of the context") & (rows["panel"] == "pairs")].sort_values("x")
+    square = rows[(rows["law"] == figures.SQUARED) & (rows["panel"] == "pairs")].sort_values("x")
     first = 10 * 3 * math.exp(np.log([1, 2, 3, 4]).mean())
     assert np.allclose(square["value"], first * (square["x"] / 6) ** 2)
 

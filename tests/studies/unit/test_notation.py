@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from heads import head_of
 
 import paper
 from circuitcore.metrics.instruments.battery import SECTIONS, BatterySpec, open_session
@@ -17,7 +18,7 @@ from circuitcore.metrics.network import Network
 from circuitcore.metrics.scores import attention
 from circuitcore.metrics.table import COLUMNS, Rows
 from circuitcore.models import ModelConfig, init_weights
-from circuitcore.models.sites import SITES, parse_head
+from circuitcore.models.sites import SITES
 from circuitcore.tasks import make_task
 from circuitcore.tasks.leakage import DEGREES
 from livingpaper.claims import rules
@@ -187,7 +188,7 @@ def test_published_heads_are_ours_with_layers_counted_from_zero():
     assert len(rows) == 4
     for published, here in rows:
         layer, index = map(int, re.findall(r"\d", published))
-        assert parse_head(here.strip("`")) == (layer - 1, index)
+        assert head_of(here.strip("`")) == (layer - 1, index)
 
 
 def test_every_badge_is_explained():

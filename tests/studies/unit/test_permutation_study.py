@@ -14,6 +14,7 @@ from livingpaper.claims.reading import at_end
 from livingpaper.claims.results import Results
 from livingpaper.claims.rules import Estimate, Outcome
 from livingpaper.claims.verdict import Status
+from livingpaper.claims.view import View
 from retrieval_circuits.permutation_recall.claims import CLAIMS
 from retrieval_circuits.permutation_recall.design import (
     CELLS,
@@ -28,7 +29,7 @@ from retrieval_circuits.permutation_recall.design import (
     recipes,
     split_of,
 )
-from retrieval_circuits.permutation_recall.figures import dissection, factorial
+from retrieval_circuits.permutation_recall.figures import dissection, factorial, replication
 from retrieval_circuits.permutation_recall.figures.weights import AGAIN, NEW, patterns
 from retrieval_circuits.permutation_recall.published import PUBLISHED_LOSS, PUBLISHED_STEPS
 from retrieval_circuits.permutation_recall.readings import parts, sizes, steps
@@ -178,6 +179,31 @@ def test_seeds_are_read_within_the_splits_that_they_have():
     ) == 2
 
 
+def test_recall_that_is_lost_again_is_counted_by_size():
+    arm, values = str(factorial.LOSES), {1: [0.2, 0.9, 0.9], 2: [0.2, 0.9, 0.2], 3: [0.9, 0.2, 0.9], 4: [0.2] * 3}
+    found = results([
+        {"arm": arm, "init_seed": seed, "metric": "recall", "step": epoch, "value": value}
+        for seed, curve in values.items() for epoch, value in zip(EPOCHS[-3:], curve, strict=True)
+    ])  # fmt: skip
+    kept = factorial.kept(found).table.set_index("init_seed")
+    assert kept["came"].tolist() == [True, True, True, False] and kept["lost"].tolist() == [False, True, True, False]
+    numbers = factorial.size_numbers(factorial.success(found), factorial.kept(found))
+    assert numbers == {"ends_32_1_32": "2 of 4", "recall_came": "3 of 4", "recall_lost": "2", "recall_ended": "1"}
+
+
+def test_half_way_is_the_first_epoch_below_the_middle_of_two_levels():
+    def line(series, seed, losses):
+        return [{"series": series, "init_seed": seed, "epoch": at, "value": loss} for at, loss in enumerate(losses, 2)]
+
+    lines = [*line("source", None, [5, 5, 2]), *line("ours", 1, [5, 2, 5]), *line("ours", 2, [5, 5, 5, 1])]
+    for level, value in zip(replication.LEVELS[REPEATED][1:3], (4, 2), strict=True):
+        lines += line(level, None, [value] * 4)
+    loss = View(pd.DataFrame(lines).assign(panel=replication.PANELS[str(TASK_2)]), "loss", "train")
+    still = pd.DataFrame({"epoch": [0, 1, 2], "init_seed": 1, "value": [0.2, 0.9, 0.8]})
+    wanted = {"half_way_source": "4", "half_way_median": "4", "half_way_first": "3", "half_way_last": "5"}
+    assert replication.skill_numbers(loss, View(still, "share", "rows")) == {**wanted, "eliminated_least": "80 %"}
+
+
 def test_survival_starts_at_one_and_falls_when_recall_comes():
     view = factorial.survival(recall_curves({str(TASK_2): {1: 4, 2: 8, 3: None, 4: None}}))
     waiting = view.table.set_index("epoch")["value"]
@@ -255,6 +281,17 @@ def test_heads_with_roles_of_their_own_are_apart_and_heads_alike_are_not():
     assert (estimate("PR20", apart).effect, estimate("PR20", apart).n) == (1.0, 40)
     alike = claim("PR20").verdict(roles([(0.5, 0.5)] * 40, [(0.5, 0.5)] * 40))
     assert (alike.status, alike.estimate.effect) == (Status.REFUTED, 0.0)
+
+
+def test_heads_are_drawn_by_their_roles_with_what_they_cost():
+    drawn = dissection.roles(roles([(0.9, 0.5), (0.0, 0.8)], [(0.1, 0.9), (0.7, 0.6)])).table
+    shown = drawn.set_index(["group", "series", "init_seed"])["value"].sort_index()
+    recalls, eliminates = dissection.HEADS_BY_ROLE
+    assert shown[recalls, "recall"].tolist() == pytest.approx([0.9, 0.8])
+    assert shown[recalls, "elimination"].tolist() == pytest.approx([0.1, 0.0])
+    assert shown[eliminates, "recall"].tolist() == pytest.approx([0.5, 0.6])
+    assert shown[eliminates, "elimination"].tolist() == pytest.approx([0.9, 0.7])
+    assert shown["the two apart"].tolist() == pytest.approx([1.2, 0.9])
 
 
 def test_which_head_eliminates_is_even_when_it_is_half_and_not_when_it_is_always_the_first():

@@ -65,6 +65,10 @@ def test_the_interval_covers_as_often_as_it_says(n, n_new):
 def test_what_predicts_nothing_is_refused(values, n_new):
     with pytest.raises(SeedsError, match="prediction_interval"):
         prediction_interval(values, n_new)
+    with pytest.raises(SeedsError, match=r"data sets of 9 seeds, values of 5"):
+        prediction_interval(PUBLISHED, sets=range(9))
+    with pytest.raises(SeedsError, match=r"at least 2 data sets, and 1 further seed; got 1 and 1"):
+        prediction_interval(PUBLISHED, sets=[7] * 5)
 
 
 def test_one_seed_inside_and_outside():
@@ -115,14 +119,36 @@ def test_where_nothing_is_predicted_the_reason_is_said(published, rerun, changes
     assert found.sentence.startswith("No prediction interval: ") and words in found.sentence
 
 
-def test_seeds_of_several_data_sets_predict_as_the_data_sets_do():
-    """As many draws as data sets: wider than if each seed had been drawn for itself, about the same mean."""
-    values = data_sets(PUBLISHED, [value + 0.01 for value in PUBLISHED], PUBLISHED)
-    found, alone = predicted(values, [0.93]), predicted(values.to_list(), [0.93])
-    mean, spread = values.mean(), values.std()
-    half = stats.t.ppf(0.975, 2) * spread * math.sqrt(1 + 1 / 3)
-    assert found.interval == pytest.approx((mean - half, mean + half))
-    assert found.interval[0] < alone.interval[0] and alone.interval[1] < found.interval[1] and found.inside is True
+def test_sets_of_one_seed_each_predict_as_seeds_do():
+    alone = prediction_interval(PUBLISHED, 2)
+    assert prediction_interval(PUBLISHED, 2, sets="abcde") == alone
+    assert predicted(data_sets(*([value] for value in PUBLISHED)), [0.9, 0.94]).interval == (alone.low, alone.high)
+
+
+def test_data_sets_of_unequal_sizes_predict_about_the_mean_of_their_means():
+    """About what the claim's effect is, and as wide as seeds scatter between sets and within."""
+    values, sets = [3.0, 5.0, 1.0, 9.0, 7.0], [0, 0, 1, 2, 0]
+    found = prediction_interval(values, 2, sets=sets)
+    of_means, within = np.var([5.0, 1.0, 9.0], ddof=1), (4 + 0 + 4) / 2
+    half = stats.t.ppf(0.975, 2) * math.sqrt(of_means * (1 / 2 + 1 / 3) + (1 - (1 / 3 + 1 + 1) / 3) * within / 2)
+    assert found.mean == pytest.approx(5.0) and found.n == 3
+    assert (found.low, found.high) == (pytest.approx(5 - half), pytest.approx(5 + half))
+
+
+@pytest.mark.parametrize("between", [0.1, 1.0, 10.0])
+def test_the_interval_of_ten_seeds_of_one_set_and_of_25_more_sets_covers(between):
+    sets, chance = [0] * 10 + [*range(1, 26)], np.random.default_rng(4)
+    inside = []
+    for _ in range(2000):
+        values = between * chance.normal(size=26)[sets] + chance.normal(size=35)
+        found, further = prediction_interval(values, sets=sets), math.hypot(between, 1) * chance.normal()
+        inside.append(found.low <= further <= found.high)
+    assert np.mean(inside) == pytest.approx(0.95, abs=0.015)
+
+
+def test_seeds_that_share_data_sets_which_are_not_kept_predict_nothing():
+    found = predicted(data_sets(PUBLISHED, [value + 0.01 for value in PUBLISHED], PUBLISHED), [0.93])
+    assert found.interval is None and "which of the published seeds share a data set was not kept" in found.sentence
 
 
 def test_the_page_of_a_rerun_says_it_and_the_books_page_does_not():

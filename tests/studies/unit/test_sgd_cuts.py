@@ -245,7 +245,7 @@ def rows(arm, seed, step, metric, value, **more):
             "n": 9, "tokens_seen": 0, **at}  # fmt: skip
 
 
-NAMES = list(cuts._cuts(Network(CONFIG, {}), 1))
+NAMES = list(cuts._cuts(Network(CONFIG, {name: one[None] for name, one in init_weights(CONFIG, 0).items()}), 1))
 """Of all cuts, in their order."""
 
 

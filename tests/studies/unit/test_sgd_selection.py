@@ -13,6 +13,7 @@ from circuitcore.training.during import Freeze, Hold, Scale
 from livingpaper.book import studies
 from livingpaper.book.parameters import ParameterError, parse
 from livingpaper.claims.results import Results
+from livingpaper.claims.rules import Share
 from livingpaper.claims.view import View
 from retrieval_circuits.sgd_formation.design import small_network
 from retrieval_circuits.sgd_formation.measures import SIZES
@@ -28,6 +29,8 @@ from retrieval_circuits.sgd_selection.design import (
     N_LAGS,
     NETWORKS,
     ORDERS,
+    OTHERS_HEADS,
+    OWN_HEADS,
     PARENT,
     REPLAY,
     TRACED,
@@ -58,8 +61,10 @@ def test_forks_that_another_head_wins_are_counted_and_those_that_none_wins_are_n
     both = pd.concat([table.assign(origin="paper"), table.assign(origin="rerun", value=1)])
     for rows in (table, both):
         steps = pd.DataFrame({"init_seed": range(10, 25), "value": [0.0] * 7 + [400, 800] * 4})
+        steps["earliest"] = [0.0] * 7 + [0, 400] * 4
         found = numbers(PUBLISHED, View(rows, "share of forks", "test"), View(steps, "training step", "test"))
         assert found["added_alone"] == "600 steps [421, 779]", "0 of others is not counted"
+        assert (found["settled_from"], found["settled_to"]) == ("107", "320")
         few = View(steps[steps["init_seed"] < 20], "training step", "test")
         assert numbers(PUBLISHED, View(rows, "share of forks", "test"), few)["added_alone"] == "they are not here"
         assert (found["n_moved_first"], found["n_moved_second"]) == ("2 of 4", "2 of 4")
@@ -225,8 +230,23 @@ def test_the_winner_is_settled_at_the_first_point_from_which_on_it_stays():
     results = _forked({1: 2, 2: 8, 3: 0})
     joined = readings.joined(results, PARENT).iloc[0]
     assert joined == pytest.approx(1600)
-    assert readings.settling_step(results).to_dict() == {1: 200, 2: joined, 3: 0}
+    assert readings.settling_step()(results).to_dict() == {1: 200, 2: joined, 3: 0}
+    assert readings.settling_step(earliest=True)(results).to_dict() == {1: 100, 2: 700, 3: 0}, "the point before"
     assert readings.settled_ahead(results).to_dict() == {1: joined - 200, 2: 0, 3: joined}
+
+
+def test_what_happened_or_not_in_each_draw_is_counted_and_never_averaged():
+    """A t interval of draws that all agree is a point; so few of them do not decide against a bound near all."""
+    ours = {arm for arm in ARMS if arm in (*ORDERS, *BOOSTED, *HELD, *OTHERS_HEADS, *OWN_HEADS)}
+    asked = {claim.id: claim for claim in STUDY.CLAIMS}
+    for name in ("SS2", "SS3", "SS7", "SS8", "SS18", "SS21", "SS22", "SS23", "SS24"):
+        assert isinstance(asked[name].rule, Share), name
+    for claim in STUDY.CLAIMS:
+        for question in (claim, *claim.controls):
+            if question.reading.unit.of in ("forks", "heads", "networks"):
+                assert isinstance(question.rule, Share), (claim.id, question.reading.words)
+        if ours & set(claim.reading.arms) and not {*ELSEWHERE, NETWORKS} & set(claim.reading.arms):
+            assert claim.reading.draws.startswith("orders of one network"), claim.id
 
 
 def test_nobody_wins_where_reads_are_not_answered_or_nothing_is_joined():

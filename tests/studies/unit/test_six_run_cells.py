@@ -37,12 +37,12 @@ LAST, MIDDLE, TIED = (GUESS, 0.5, 1.0), (GUESS, 0.9, 0.5), (GUESS, 1.0, 1.0)
 NONE_ROUTES = (GUESS, GUESS, GUESS)
 
 
-def test_the_page_says_which_leads_are_ties_and_which_ties_are_guesses():
+def test_the_page_says_which_leads_are_ties_and_where_no_head_routes():
     found = results([LAST, MIDDLE, TIED, NONE_ROUTES, NONE_ROUTES], [MIDDLE] * 5)
     layers = figures.routing_layers(found)
     assert figures.tie_numbers(layers) == {
-        "lower_at_arrow": "1 of 5", "tied_at_arrow": "3 of 5", "guessed_at_arrow": "2",
-        "lower_at_query": "5 of 5", "tied_at_query": "0 of 5", "guessed_at_query": "0",
+        "lower_at_arrow": "1 of 5", "tied_at_arrow": "3 of 5", "no_router_at_arrow": "2 of 5",
+        "lower_at_query": "5 of 5", "tied_at_query": "0 of 5", "no_router_at_query": "0 of 5",
     }  # fmt: skip
     yours = figures.routing_layers(results([LAST] * 5, [LAST] * 5))
     assert figures.tie_numbers(joined({"paper": layers, "rerun": yours}, {})) == figures.tie_numbers(layers)

@@ -15,9 +15,10 @@ from livingpaper.claims.verdict import Status
 from livingpaper.claims.view import View, joined
 from retrieval_circuits.six_run_matrix import published
 from retrieval_circuits.six_run_matrix.design import MATRIX, checkpoint_epochs, geometric_epochs, source_epochs
-from retrieval_circuits.six_run_matrix.figures import matrix
-from retrieval_circuits.six_run_matrix.figures.matrix import AT_THE_END, unborn_numbers
-from retrieval_circuits.six_run_matrix.readings import timing
+from retrieval_circuits.six_run_matrix.figures import inference, matrix, page_numbers, pilot
+from retrieval_circuits.six_run_matrix.figures.matrix import AT_THE_END
+from retrieval_circuits.six_run_matrix.figures.page_numbers import unborn_numbers
+from retrieval_circuits.six_run_matrix.readings import curriculum, timing
 from retrieval_circuits.six_run_matrix.readings.births import MOTIFS, SHOWN, on_source_grid, source_leaders
 
 STUDY, PARAMS = studies.load("six_run_matrix"), studies.load_params("six_run_matrix")
@@ -212,12 +213,14 @@ def test_unusable_parameters_are_named(change, named):
 
 def test_the_page_prints_the_published_distances_where_the_readers_stand_under_them():
     def unborn(*at_the_end):
-        table = pd.DataFrame({"definition": [*matrix.DATED], AT_THE_END: at_the_end, matrix.NO_SLOT: ["3", "2", "1"]})
+        left_out = {matrix.LEFT_OUT: ["5", "4", "3"], matrix.NO_SLOT: ["3", "2", "1"]}
+        table = pd.DataFrame({"definition": [*matrix.DATED], AT_THE_END: at_the_end, **left_out})
         return View(table, "e", "a")
 
     both = joined({"paper": unborn("118", "60", "17"), "rerun": unborn("90", "50", "12")}, {})
     assert len(both.table) == 6 and unborn_numbers(both) == {
-        "at_end_source": "118", "at_end_ours": "17", "no_slot_source": "3", "no_slot_ungated": "2", "no_slot_ours": "1",
+        "apart_source": "5", "ungated": "4", "at_end_source": "118", "at_end_ours": "17",
+        "no_slot_source": "3", "no_slot_ungated": "2", "no_slot_ours": "1",
     }  # fmt: skip
 
 
@@ -228,8 +231,74 @@ def test_a_seed_without_births_stays_in_the_view_of_rows(monkeypatch):
         monkeypatch.setattr(matrix, name, lambda results: table)
     view = matrix.birth_rows(NOTHING)
     assert view.table.groupby("panel", sort=False)["init_seed"].unique().map(list).tolist() == [[7, 8]] * 2
-    assert view.table["series"].drop_duplicates().tolist() == list(SHOWN) and view.table["value"].isna().all()
+    assert view.table["series"].drop_duplicates().tolist() == [*SHOWN[:3], "the slot"]
+    assert view.table["value"].isna().all()
     assert "8 of 8 as this book dates births and 8 of 8 as the source dates them" in view.note
+
+
+def test_the_page_says_how_far_apart_the_drawn_births_lie_and_how_many_are_not_drawn():
+    """Of the published networks; one without births is among the drawn and has no distance."""
+    epochs = {
+        matrix.OURS: [(10, 12), (20, math.nan), (math.nan, math.nan)],
+        matrix.THEIRS: [(10, 60), (20, 50), (5, 5)],
+    }
+    rows = [
+        {"panel": panel, "init_seed": seed, "series": series, "value": value, "origin": "paper"}
+        for panel, of_seeds in epochs.items() for seed, values in enumerate(of_seeds)
+        for series, value in zip(("copying", "routing"), values, strict=True)
+    ]  # fmt: skip
+    yours = {"panel": matrix.OURS, "init_seed": 0, "series": "copying", "value": 900.0, "origin": "rerun"}
+    assert page_numbers.drawn_numbers(View(pd.DataFrame([*rows, yours]), "epoch", "val")) == {
+        "drawn_ours": "1", "never_ours": "3 of 6", "drawn_source": "27", "never_source": "0 of 6", "n_drawn": "3",
+    }  # fmt: skip
+
+
+def test_transitions_are_counted_in_epochs_and_those_that_never_come_are_gradual():
+    reached = {0: (0.5, 0.7, 0.95), 1: (0.5, 0.95, 0.95), 2: (0.61, 0.7, 0.8), 3: (0.7, 0.8, 0.8, 0.9), 4: (0.5, 0.5)}
+    rows = pd.DataFrame(
+        [
+            {"panel": pilot.TRAINED_ON, "series": pilot.OURS, "init_seed": seed, "epoch": epoch, "value": value}
+            for seed, values in reached.items() for epoch, value in enumerate(values)
+        ]
+    )  # fmt: skip
+    beside = rows.assign(series=pilot.TORCH, init_seed=9)
+    view = View(pd.concat([rows, beside], ignore_index=True), "share", "train")
+    assert page_numbers.transition_numbers(view) == {"abrupt": "2 of 5", "gradual": "3 of 5"}
+
+
+def test_the_page_says_what_was_trained():
+    found = page_numbers.numbers_of_the_design(PARAMS)
+    assert [found[name] for name in ("d_model", "n_train", "rate", "n_data_sets")] == [64, "30,000", "0.001", 26]
+
+
+def test_a_sentence_has_plain_words_for_what_differs():
+    rows = {"handoffs beyond noise": "0.01", "accuracy on four pairs": "0.2", "largest single loss in layer 0": "0.03"}
+    table = pd.DataFrame({"quantity": rows.keys(), "p, Holm": rows.values()})
+    assert inference.differing(View(table, "as named", "as named")) == (
+        "how often it changes by more than noise, counted in time; largest single loss in layer 0"
+    )
+    assert inference.IN_PROSE.keys() <= curriculum.COMPARED.keys()
+
+
+def test_agreement_stands_beside_both_ways_of_shuffling_and_ours_comes_first(monkeypatch):
+    levels = {"value": 0.9, "chance_within_layers": 0.8, "chance_all_heads": 0.7}
+    measured = [("same_identity", "routing"), ("profile_cosine", "copying"), ("matched", "all"), ("matched", "other")]
+    pairs = [
+        {"measure": measure, "metric": metric, "arm": arm, "init_seed_a": 0, "init_seed_b": 1, **levels}
+        for measure, metric in measured for arm in MATRIX
+    ]  # fmt: skip
+    monkeypatch.setattr(inference.roles, "agreements", lambda results: pd.DataFrame(pairs))
+    tables = pd.DataFrame(
+        [
+            {"arm": arm, "init_seed": seed, "run_id": f"{arm}{seed}", "step": 0, "metric": "accuracy", "value": 1.0}
+            for arm in MATRIX for seed in (0, 1)
+        ]
+    )  # fmt: skip
+    table = inference.stability(Results(tables, pd.DataFrame(), "paper")).table
+    assert table["group"].iloc[0] == "ours: heads matched within layers (off)" and table["group"].nunique() == 6
+    assert table.groupby("series", sort=False)["value"].unique().map(list).to_dict() == {
+        "seeds": [0.9], "shuffled within layers": [0.8], "shuffled over both layers": [0.7],
+    }  # fmt: skip
 
 
 def test_four_births_are_shown():
@@ -242,6 +311,6 @@ def test_delays_are_of_pairs_and_of_the_published_ones_where_a_reader_has_the_sa
         ("off", 2, 50.0, "paper"), ("on", 2, 40.0, "paper"), ("mixed", 0, 900.0, "paper"), ("on", 0, 9000.0, "rerun"),
     ]  # fmt: skip
     apart = View(pd.DataFrame(rows, columns=["arm", "init_seed", "value", "origin"]), "optimizer steps", "val", "")
-    assert matrix.delays(apart) == {
+    assert page_numbers.delays(apart) == {
         "n_delayed": "2 of 3", "median_delay": "30", "largest_delay": "2,000", "delay_without": "10 [-244, 264]",
     }  # fmt: skip

@@ -3,13 +3,17 @@
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.stats
 import torch
 
 from circuitcore.metrics.network import Network
 from circuitcore.models import Head, ModelConfig, forward, init_weights
 from circuitcore.tasks.chains import ChainRetrieval
 from livingpaper.book import studies
+from livingpaper.claims.reading import OfArms
 from livingpaper.claims.results import Results
+from livingpaper.claims.rules import OverPairs
+from livingpaper.claims.units import STEPS, at_least
 from livingpaper.claims.view import View
 from retrieval_circuits.stacked_heads import design
 from retrieval_circuits.stacked_heads.design import (
@@ -20,14 +24,15 @@ from retrieval_circuits.stacked_heads.design import (
     LONGER,
     MIXED,
     ONE,
+    REWARDED,
     SCARCE,
     SHORT_FIRST,
     WITHOUT_THIRD,
 )
 from retrieval_circuits.stacked_heads.design.recipes import N_LOOKED
+from retrieval_circuits.stacked_heads.figures import joining, prose
 from retrieval_circuits.stacked_heads.figures import lessons as figures
-from retrieval_circuits.stacked_heads.figures import prose
-from retrieval_circuits.stacked_heads.figures.grid import SET
+from retrieval_circuits.stacked_heads.figures.grid import SET, SYMBOLS
 from retrieval_circuits.stacked_heads.measures import scores, tries
 from retrieval_circuits.stacked_heads.measures.circuit import Path
 from retrieval_circuits.stacked_heads.readings import learnt_time
@@ -174,12 +179,34 @@ def test_a_path_that_tells_its_own_loss_is_nearer_to_it_than_to_the_others():
     losses = {seed: crossing(at) for seed, at in {1: 2, 2: 4, 3: 7}.items()}
     rising = {seed: [1 - value for value in of_seed] for seed, of_seed in losses.items()}
     same_for_all = {seed: [1 - value for value in crossing(4)] for seed in losses}
-    for paths, wanted in ((rising, {1: 350.0, 2: 250.0, 3: 400.0}), (same_for_all, {1: -50.0, 2: 250.0, 3: -200.0})):
+    for paths, wanted in ((rising, {1: 350.0, 2: 250.0, 3: 400.0}), (same_for_all, {1: 0.0, 2: 0.0, 3: 0.0})):
         table = pd.DataFrame(curves("partial_loss", FRESH, losses, variable="x_1"))
         looked = pd.DataFrame(curves("attention", FRESH, paths, site="queries>value_0"))
         results = Results(table, pd.DataFrame(), "paper", {"paths": looked})
         reading = readings.nearer_own(readings.FRESH_FIRST, learnt_time(1, FRESH))
         assert reading(results).to_dict() == pytest.approx(wanted, abs=5)
+
+
+def test_how_near_networks_are_has_the_interval_of_a_jackknife_over_networks():
+    """On a planted table, each network left out in turn and the mean over all ordered pairs taken again, in a loop."""
+    rng = np.random.default_rng(5)
+    n, index = 9, pd.Index(range(11, 20), name="init_seed")
+    losses = pd.Series(rng.exponential(300, n).round(), index)
+    paths = pd.Series(losses + rng.normal(0, 60, n).round(), index)
+
+    def mean_over_pairs(kept):
+        pairs = [(one, other) for one in kept for other in kept if one != other]
+        return np.mean([abs(paths[one] - losses[other]) - abs(paths[one] - losses[one]) for one, other in pairs])
+
+    none = Results(pd.DataFrame(curves("partial_loss", FRESH, {11: [1.0]})), pd.DataFrame(), "paper")
+    found = readings.nearer_own(*(OfArms((str(FRESH),), lambda results, of=of: of) for of in (paths, losses)))(none)
+    assert found.index.equals(index) and found.mean() == pytest.approx(mean_over_pairs(index))
+    without = [mean_over_pairs(index.drop(seed)) for seed in index]
+    error = np.sqrt((n - 1) / n * np.square(np.subtract(without, np.mean(without))).sum())
+    said = OverPairs().estimate(found, at_least(25, "a bound"), STEPS)
+    low, high = scipy.stats.t.interval(0.95, n - 1, loc=found.mean(), scale=error)
+    assert (said.effect, said.low, said.high) == pytest.approx((found.mean(), low, high))
+    assert error > 1.5 * found.std() / np.sqrt(n), "more than if the numbers were independent"
 
 
 def test_the_second_look_up_is_the_earlier_of_its_two_paths_and_what_never_comes_stands_at_the_end():
@@ -205,6 +232,17 @@ def test_a_network_in_which_neither_path_nor_symbol_came_is_left_out_of_the_seco
     assert shown.isna().to_dict() == {1: False, 2: False, 3: False, 4: True}
 
 
+def test_how_far_a_pair_is_joined_is_read_where_the_query_s_path_passes_one_half():
+    """The query's path at 150 steps; then head 1.0 is halfway from 0.2 to 0.6, its neighbour from 0 to 0.5."""
+    rows = curves("attention", FOLLOWED, {1: [0, 0, 1, 1]}, site="queries>value_0", layer=2, head=0)
+    rows += curves("attention", FOLLOWED, {1: [0, 0.2, 0.6, 0.8]}, site="value_0>key_0", layer=1, head=0)
+    rows += curves("attention", FOLLOWED, {1: [0, 0, 0.5, 0]}, site="value_0>key_0", layer=1, head=1)
+    rows += curves("attention", FOLLOWED, {1: [0, 0.2, 0.3, 0]}, site="value_0>key_0", layer=0, head=1)
+    rows += curves("partial_loss", FOLLOWED, {1: [1.0] * 4}, variable="x_1")
+    found = joining.joining(Results(pd.DataFrame(rows), pd.DataFrame(), "paper")).table.loc[0]
+    assert (found["value"], found["most"], found["second"]) == pytest.approx((25.0, 0.4, 0.25))
+
+
 def test_the_first_stage_ends_with_its_last_epoch():
     epochs = range(1, 7)
     rows = [
@@ -227,8 +265,8 @@ def test_the_prose_s_numbers_are_counted_by_hand():
         {"group": [figures.LESSONS[str(MIXED)]] * 3, "value": [0.7, 0.2, 0.1], "init_seed": [1, 2, 3]}
     )
     stage, start = (pd.DataFrame({"init_seed": [1, 2], "value": values}) for values in ([0.01, 0.034], [0.1, 0.25]))
-    second = pd.DataFrame({"init_seed": [1, 2, 3], "value": [100.0, 100.0, np.nan]})
-    first = second.assign(value=[30.0, 30.0, 30.0])
+    second = pd.DataFrame({"init_seed": range(1, 7), "value": [100.0] * 5 + [np.nan]})
+    first = second.assign(value=30.0)
     worth = pd.DataFrame({"group": ["the block", "left", "right", "both"], "value": [0.75, 0.52, 0.5, 0.0]})
     networks = pd.DataFrame(
         {"arm": [str(SCARCE)] * 2, "init_seed": [1, 2], "value": [True, False], "doubles": True, "hops": False}
@@ -245,20 +283,37 @@ def test_the_prose_s_numbers_are_counted_by_hand():
          "group": [none] * 3 + [candidates] * 3 + [none, candidates],
          "value": [0.1, 0.2, 0.3, 0.12, 0.24, 0.74, 0.0, 9.0]}
     )  # fmt: skip
-    tables = (taught, stage, first, second, start, worth, networks, stage, four, looks, setting)
+    depths = pd.DataFrame(
+        {"arm": str(REWARDED[-1]), "series": SYMBOLS[2], "init_seed": [1, 2, 3], "value": [0.1, 0.2, 0.7]}
+    )
+    times = pd.DataFrame(
+        {"arm": [str(FRESH)] * 3 + [str(FOLLOWED)], "group": f"error of the {SYMBOLS[2]} falls",
+         "init_seed": [1, 2, 3, 1], "value": 100.0, "there": [True, True, False, True]}
+    )  # fmt: skip
+    joined = pd.DataFrame(
+        {"init_seed": [1, 2, 3], "value": [-5.0, 10.0, 20.0], "most": [0.9, 0.45, 0.4], "second": [0.8, 0.3, 0.2]}
+    )
+    tables = (taught, stage, first, second, start, worth, networks, stage, four, looks, setting, depths, times, joined)
     views = [View(table, "any", "test") for table in tables]
     found = numbers(views)
     assert (found["n_mixed_learnt"], found["mixed_error"], found["first_stage_error"]) == ("2 of 3", "0.20", "0.03")
     assert (found["n_scarce_learnt"], found["n_doubling"]) == ("1 of 2", "1 of 1")
     assert (found["doubling_error"], found["without_ahead"], found["second_stage_error"]) == ("0.10", "0.40", "0.01")
-    assert (found["n_never"], found["attention_at_start"]) == ("1 of 3", "25 %")
+    assert (found["n_never"], found["n_never_first"]) == ("1 of 6", "0 of 6")
+    assert (found["n_deepest_second"], found["n_fresh_second"]) == ("2 of 3", "2 of 3")
+    assert (found["n_query_first"], found["joined_most"], found["n_joined_by_two"]) == (
+        "2 of 3",
+        "40 to 45 %",
+        "1 of 2",
+    )
+    assert found["attention_at_start"] == "25 %"
     assert (found["n_fourth_every"], found["n_fourth_without_third"]) == ("1 of 1", "0 of 1")
     assert (found["n_ahead_learnt"], found["n_ahead_not"], found["query_at_fourth"]) == ("1 of 1", "1 of 1", "0.10")
     assert (found["n_fresh_set"], found["most_fresh_set"]) == ("2 of 3", "0.4")
     assert (found["knows_the_block"], found["knows_one_of_two"]) == ("0.75", "0.51")
     assert found["nearer_where_it_came"].startswith("100 steps [100")
     assert found["nearer_first_where_it_came"].startswith("30 steps [30")
-    assert found["n_steps_fresh"] == f"{PUBLISHED.steps // 2:,}"
+    assert found["n_steps_short"] == f"{PUBLISHED.steps // 3:,}"
     more = [View(pd.concat([v.table.assign(origin="paper"), v.table.assign(value=9.0, origin="rerun")]), "any", "test")
             for v in views]  # fmt: skip
     assert numbers(more) == found, "a reader's runs beside change nothing"

@@ -12,6 +12,7 @@ from circuitcore.tasks import make_task
 from livingpaper.book import studies
 from livingpaper.claims.results import Results
 from livingpaper.claims.verdict import Status
+from livingpaper.claims.view import View
 from retrieval_circuits import motif_measures
 from retrieval_circuits.story_control import figures, readings
 from retrieval_circuits.story_control.design import (
@@ -200,6 +201,20 @@ def test_births_in_controls_are_told_by_kind():
     numbers = figures.alarm_numbers(figures.rates(found), figures.motifs(found))
     assert (numbers["any_in_one_layer"], numbers["any_elsewhere"]) == ("2 of 3", "1 of 6")
     assert numbers["copying_by_ours"] == numbers["copying_by_the_source"] == "2 of 3"
+
+
+def test_controls_are_drawn_each_for_itself_and_not_together():
+    drawn = figures.rates(made_up({}, n_seeds=3)).table
+    assert drawn.groupby(["panel", "series", "init_seed", "arm"]).size().max() == 1
+
+
+def test_what_is_learnt_by_heart_is_told_by_number_of_pairs():
+    seeds = [{"group": "three", "init_seed": 0, "value": 0.08}, {"group": "three", "init_seed": 1, "value": 0.12}]
+    view = View(
+        pd.DataFrame([*seeds, {"group": "two", "init_seed": 0, "value": 0.06}]), "accuracy", "train", chance=1 / 16
+    )
+    told = {"by_heart_three": "10 %", "by_heart_low": "8 %", "by_heart_high": "12 %", "by_heart_two": "6 %"}
+    assert figures.by_heart_numbers(view) == {**told, "by_chance": "6 %"}
 
 
 def test_a_control_on_planted_repeats_counts_the_rows_that_it_was_drawn_by_and_the_story_is_one_text():
